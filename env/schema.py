@@ -1,0 +1,165 @@
+"""The one definition of what crosses a border: the policy's inputs and outputs, and the wire frames.
+
+Everything that another language needs is generated from here::
+
+    python -m env.schema            # writes kernel/ndm_schema.h
+    python -m env.schema --check    # exits 1 when the committed header is stale (part of `make lint`)
+
+Only the standard library is used: the guest agent imports this module too.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+SCHEMA_VERSION = 1
+HEADER = Path(__file__).resolve().parent.parent / "kernel" / "ndm_schema.h"
+
+# Fixed-point formats: a value v is carried as the integer round(v * 2**FRAC).
+FEATURE_FRAC = 12  # inputs, int16: -8 to 8 in steps of 0.00024
+ACTION_FRAC = 14  # outputs, int16: -2 to 2 in steps of 0.00006; only -1 to 1 is used
+HIDDEN_FRAC = 15  # recurrent state, int16: -1 to 1
+HIDDEN_MAX = 16  # most recurrent units a model may have
+FEATURE_LIMIT = 32767 / 2**FEATURE_FRAC  # 7.9998: the largest magnitude an input can take
+
+
+@dataclass(frozen=True)
+class Field:
+    """One input or output of the policy. Every one is a pure number: scale-free, so it has no unit."""
+
+    name: str
+    low: float
+    high: float
+    meaning: str
+
+
+FEATURES = (
+    Field("rtt_ratio", 0.0, FEATURE_LIMIT, "smoothed RTT over the filtered minimum RTT, minus 1"),
+    Field("entropy", 0.0, 1.0, "0.6 loss entropy + 0.4 delay entropy, Shannon, last 16 samples"),
+    Field("slow_start", -1.0, 1.0, "start-up phase: 1 while cwnd < ssthresh, else -1"),
+    Field("congestion", -1.0, 1.0, "1 when entropy is low and delay or loss is rising, else -1"),
+    Field("plasticity", 0.0, 1.0, "rises on loss or time-out, decays otherwise (NDM v1)"),
+    Field("loss_rate", 0.0, 1.0, "lost over sent in the interval, undone losses taken back"),
+    Field("rtt_variation", 0.0, FEATURE_LIMIT, "RTT mean deviation over smoothed RTT"),
+    Field("rtt_gradient", -FEATURE_LIMIT, FEATURE_LIMIT, "change of the interval's mean RTT since the last one, over min RTT"),
+    Field("delivery_ratio", 0.0, 1.0, "delivery rate over its windowed maximum"),
+    Field("inflight_ratio", 0.0, FEATURE_LIMIT, "packets in flight over the estimated bandwidth-delay product"),
+)
+ACTIONS = (
+    Field("cwnd_log2", -1.0, 1.0, "log2 of the factor on cwnd for the next interval"),
+    Field("pacing", -1.0, 1.0, "log2 of the factor on the neutral pacing gain (1.25 cwnd / srtt)"),
+)
+
+# Every frame on the channel between host and guest: u32 payload length, u16 kind, u16 zero; little endian.
+FRAME_HEADER = struct.Struct("<IHH")
+FRAME_COMMAND = 1  # host to agent, JSON
+FRAME_REPLY = 2  # agent to host, JSON
+FRAME_OBSERVATION = 3  # tcp_ndm_gym to host, ndm_wire_observation
+FRAME_ACTION = 4  # host to tcp_ndm_gym, ndm_wire_action
+FRAME_MAX = 1 << 26  # a longer payload is a broken frame
+
+# (C type, struct code, name, comment); ordered by size so that C adds no padding.
+_OBSERVATION = (
+    ("__u64", "Q", "now_us", "monotonic clock of the lab"),
+    ("__u64", "Q", "bytes_acked", "since the connection began"),
+    ("__u64", "Q", "pacing_rate", "bytes per second"),
+    ("__u32", "I", "flow", "which connection: counts from 1 as they open"),
+    ("__u32", "I", "decision", "counts from 0 within the connection"),
+    ("__u32", "I", "interval_us", "length of the control interval that just ended"),
+    ("__u32", "I", "rtt_us", "mean RTT of the interval; 0 without a sample"),
+    ("__u32", "I", "srtt_us", "smoothed RTT"),
+    ("__u32", "I", "min_rtt_us", "filtered minimum RTT"),
+    ("__u32", "I", "cwnd", "packets"),
+    ("__u32", "I", "inflight", "packets"),
+    ("__u32", "I", "delivered", "packets, since the connection began"),
+    ("__u32", "I", "lost", "packets, since the connection began"),
+    ("__u32", "I", "retransmitted", "packets, since the connection began"),
+    ("__u32", "I", "mss", "bytes"),
+    ("__s16", f"{len(FEATURES)}h", f"features[{len(FEATURES)}]", f"policy inputs, {FEATURE_FRAC} fraction bits"),
+    ("__u16", "H", "ca_state", "enum tcp_ca_state"),
+    ("__u16", "H", "zero", ""),
+)
+_ACTION = (
+    ("__s16", f"{len(ACTIONS)}h", f"actions[{len(ACTIONS)}]", f"policy outputs, {ACTION_FRAC} fraction bits"),
+    ("__u32", "I", "stop", "1: end the episode, the agent stops all traffic"),
+)
+OBSERVATION = struct.Struct("<" + "".join(code for _, code, _, _ in _OBSERVATION))
+ACTION = struct.Struct("<" + "".join(code for _, code, _, _ in _ACTION))
+OBSERVATION_FIELDS = tuple(name for _, _, name, _ in _OBSERVATION if "[" not in name and name != "zero")
+
+
+def _c_struct(name: str, fields: tuple[tuple[str, str, str, str], ...], size: int) -> str:
+    lines = [f"struct {name} {{"]
+    for c_type, _, field, comment in fields:
+        lines.append(f"\t{c_type} {field};" + (f"\t/* {comment} */" if comment else ""))
+    lines += ["};", "", f"#define {name.upper()}_SIZE {size}"]
+    return "\n".join(lines)
+
+
+def render_header() -> str:
+    """Return the text of kernel/ndm_schema.h."""
+    enums = []
+    for prefix, fields in (("NDM_IN", FEATURES), ("NDM_OUT", ACTIONS)):
+        rows = [f"\t{prefix}_{f.name.upper()},\t/* {f.meaning} */" for f in fields]
+        enums.append("enum {\n" + "\n".join(rows) + f"\n\t{prefix}PUTS,\n}};")
+    defines = {
+        "NDM_SCHEMA_VERSION": SCHEMA_VERSION,
+        "NDM_FEATURE_FRAC": FEATURE_FRAC,
+        "NDM_ACTION_FRAC": ACTION_FRAC,
+        "NDM_HIDDEN_FRAC": HIDDEN_FRAC,
+        "NDM_HIDDEN_MAX": HIDDEN_MAX,
+        "NDM_FRAME_COMMAND": FRAME_COMMAND,
+        "NDM_FRAME_REPLY": FRAME_REPLY,
+        "NDM_FRAME_OBSERVATION": FRAME_OBSERVATION,
+        "NDM_FRAME_ACTION": FRAME_ACTION,
+        "NDM_FRAME_MAX": FRAME_MAX,
+    }
+    return "\n".join(
+        [
+            "/* SPDX-License-Identifier: GPL-2.0 */",
+            "/* Generated by `python -m env.schema`; edit env/schema.py, not this file. */",
+            "#ifndef NDM_SCHEMA_H",
+            "#define NDM_SCHEMA_H",
+            "",
+            "#include <linux/types.h>",
+            "",
+            *(f"#define {name} {value}" for name, value in defines.items()),
+            "",
+            "\n\n".join(enums),
+            "",
+            "struct ndm_frame_header {",
+            "\t__u32 length;\t/* bytes of payload that follow */",
+            "\t__u16 kind;\t/* NDM_FRAME_* */",
+            "\t__u16 zero;",
+            "};",
+            "",
+            _c_struct("ndm_wire_observation", _OBSERVATION, OBSERVATION.size),
+            "",
+            _c_struct("ndm_wire_action", _ACTION, ACTION.size),
+            "",
+            "#endif /* NDM_SCHEMA_H */",
+            "",
+        ]
+    )
+
+
+def main(argv: list[str]) -> int:
+    """Write the header, or with --check compare it; returns the exit status."""
+    text = render_header()
+    if argv == ["--check"]:
+        if not HEADER.is_file() or HEADER.read_text() != text:
+            print(f"{HEADER} is stale: run `python -m env.schema`", file=sys.stderr)
+            return 1
+        return 0
+    if argv:
+        print("usage: python -m env.schema [--check]", file=sys.stderr)
+        return 2
+    HEADER.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
