@@ -1,0 +1,1 @@
+"""Networks: paths and scenarios (host and guest), topology, links and traffic (guest)."""
