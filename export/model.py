@@ -1,0 +1,82 @@
+"""The integer model: what a quantized policy is, wherever it is written.
+
+Letters: H hidden units (1 to ``schema.HIDDEN_MAX``), I inputs (10), O outputs (2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from env import schema
+
+FORMAT = 1  # NDM_MODEL_FORMAT in kernel/ndm_core.h: layout and meaning of the numbers below
+FRAC_MAX = 15
+INPUTS = len(schema.FEATURES)
+OUTPUTS = len(schema.ACTIONS)
+
+Int16 = NDArray[np.int16]
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+
+
+class ExportError(Exception):
+    """A policy, file or model that cannot be exported; the message is one paragraph for the user."""
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a model's weights come from; every artefact carries it."""
+
+    name: str  # of the run
+    profile: str  # what it was trained for
+    sha256: str  # of the float policy, as in its checkpoint
+    git_revision: str
+    decisions: int  # seen in training
+
+
+@dataclass(frozen=True)
+class IntegerModel:
+    """Weights of the integer network; a number n of row r stands for ``n / 2**frac[r]``.
+
+    Raises ExportError when a shape, a type or a number of fraction bits does not fit.
+    """
+
+    row_frac: tuple[int, ...]  # (H), 0 to 15
+    out_frac: tuple[int, ...]  # (O), 0 to 15
+    w: Int16  # (H, I)
+    u: Int16  # (H, H)
+    b: Int16  # (H)
+    v: Int16  # (O, H)
+    c: Int16  # (O)
+
+    def __post_init__(self) -> None:
+        hidden = self.hidden
+        if not 1 <= hidden <= schema.HIDDEN_MAX:
+            raise ExportError(f"a model has 1 to {schema.HIDDEN_MAX} hidden units, not {hidden}")
+        shapes = {"w": (hidden, INPUTS), "u": (hidden, hidden), "b": (hidden,), "v": (OUTPUTS, hidden), "c": (OUTPUTS,)}
+        for name, shape in shapes.items():
+            array = getattr(self, name)
+            if array.shape != shape or array.dtype != np.int16:
+                raise ExportError(f"{name} must be int16 of shape {shape}, not {array.dtype} of shape {array.shape}")
+        if len(self.out_frac) != OUTPUTS:
+            raise ExportError(f"out_frac must have {OUTPUTS} entries, not {len(self.out_frac)}")
+        for name in ("row_frac", "out_frac"):
+            for frac in getattr(self, name):
+                if not 0 <= frac <= FRAC_MAX:
+                    raise ExportError(f"{name} must lie in 0 to {FRAC_MAX}, not {frac}")
+
+    @property
+    def hidden(self) -> int:
+        """H, the number of recurrent units."""
+        return len(self.row_frac)
+
+    def equals(self, other: IntegerModel) -> bool:
+        """Whether every number is the same (``==`` of dataclasses does not work on arrays)."""
+        return (
+            self.row_frac == other.row_frac
+            and self.out_frac == other.out_frac
+            and all(np.array_equal(getattr(self, name), getattr(other, name)) for name in ("w", "u", "b", "v", "c"))
+        )

@@ -1,0 +1,127 @@
+"""Float policy to integer model: int16 weights, one power-of-two scale for each row.
+
+A row (of W, U and b together; of V and c together) gets as many fraction bits as its largest weight leaves in int16,
+at most 15, so that scaling back is a shift. Same idea as LiteFlow's fixed-point layers, scale per row and not per
+network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from env import schema
+from export.model import FRAC_MAX, INPUTS, OUTPUTS, ExportError, Float64, Int16, IntegerModel
+
+INT16_MAX = 32767
+
+
+@dataclass(frozen=True)
+class FloatPolicy:
+    """Weights of ``torch.nn.RNN(10, H, nonlinearity="tanh")`` and its linear read-out, in float64.
+
+    The RNN's two biases only ever appear as a sum, so they are one here.
+    """
+
+    w: Float64  # (H, I)
+    u: Float64  # (H, H)
+    b: Float64  # (H)
+    v: Float64  # (O, H)
+    c: Float64  # (O)
+
+    @classmethod
+    def from_state_dict(cls, state: Mapping[str, Any]) -> FloatPolicy:
+        """Read a policy's state dict.
+
+        Raises ExportError for a missing or unknown name, a shape that does not fit, NaN or infinity.
+        """
+        names = (
+            "rnn.weight_ih_l0",
+            "rnn.weight_hh_l0",
+            "rnn.bias_ih_l0",
+            "rnn.bias_hh_l0",
+            "readout.weight",
+            "readout.bias",
+        )
+        missing = [name for name in names if name not in state]
+        if missing:
+            raise ExportError(f"the policy lacks {', '.join(missing)}; it has {', '.join(map(str, state)) or 'nothing'}")
+        unknown = [str(name) for name in state if str(name).startswith(("rnn.", "readout.")) and name not in names]
+        if unknown:
+            raise ExportError(
+                f"the policy has {', '.join(unknown)}, which the integer network has no place for: "
+                f"it is one layer of torch.nn.RNN and one linear read-out"
+            )
+        arrays = {name: np.asarray(_numpy(state[name]), dtype=np.float64) for name in names}
+        first = arrays["rnn.weight_ih_l0"].shape
+        if len(first) != 2 or first[1] != INPUTS:
+            raise ExportError(f"rnn.weight_ih_l0 must be (hidden, {INPUTS}): the schema has {INPUTS} inputs; it is {first}")
+        hidden = int(first[0])
+        if not 1 <= hidden <= schema.HIDDEN_MAX:
+            raise ExportError(f"the policy has {hidden} hidden units; the kernel has room for 1 to {schema.HIDDEN_MAX}")
+        shapes = ((hidden, INPUTS), (hidden, hidden), (hidden,), (hidden,), (OUTPUTS, hidden), (OUTPUTS,))
+        for name, shape in zip(names, shapes, strict=True):
+            if arrays[name].shape != shape:
+                raise ExportError(f"{name} must be of shape {shape}, not {arrays[name].shape}")
+            if not np.isfinite(arrays[name]).all():
+                bad = arrays[name][~np.isfinite(arrays[name])]
+                raise ExportError(
+                    f"{name} holds {bad.size} of {arrays[name].size} weights that are not finite (first: {bad[0]}); "
+                    f"the training diverged, export an earlier checkpoint"
+                )
+        w, u, b_ih, b_hh, v, c = (arrays[name] for name in names)
+        return cls(w=w, u=u, b=b_ih + b_hh, v=v, c=c)
+
+    @property
+    def hidden(self) -> int:
+        """H, the number of recurrent units."""
+        return len(self.b)
+
+    def step(self, h: Float64, x: Float64) -> tuple[Float64, Float64]:
+        """One step over a batch of N: h (N, H), x (N, I) -> next h (N, H), outputs (N, O) clamped to [-1, 1]."""
+        following: Float64 = np.tanh(x @ self.w.T + h @ self.u.T + self.b)
+        outputs: Float64 = np.clip(following @ self.v.T + self.c, -1.0, 1.0)
+        return following, outputs
+
+
+def _numpy(value: Any) -> ArrayLike:
+    return value.detach().cpu().numpy() if hasattr(value, "detach") else np.asarray(value)
+
+
+def _fraction_bits(rows: list[Float64], what: str) -> tuple[int, ...]:
+    """Return for each row the most fraction bits with which all its weights fit int16."""
+    largest = np.max([np.abs(part.reshape(len(part), -1)).max(axis=1) for part in rows], axis=0)
+    fracs = []
+    for r, size in enumerate(largest):
+        fitting = [f for f in range(FRAC_MAX + 1) if np.floor(size * 2.0**f + 0.5) <= INT16_MAX]
+        if not fitting:
+            raise ExportError(
+                f"{what} {r} has a weight of magnitude {size:.6g}; int16 with no fraction bits ends at {INT16_MAX}"
+            )
+        fracs.append(fitting[-1])
+    return tuple(fracs)
+
+
+def _round(weights: Float64, fracs: tuple[int, ...]) -> Int16:
+    scales = np.exp2(np.array(fracs, dtype=np.float64)).reshape(-1, *[1] * (weights.ndim - 1))
+    # Away from zero at half, so that the largest magnitude tells the range on both sides.
+    return np.asarray(np.copysign(np.floor(np.abs(weights) * scales + 0.5), weights), dtype=np.int16)
+
+
+def quantize(policy: FloatPolicy) -> IntegerModel:
+    """Return the integer model nearest to the policy; ExportError where a weight does not fit int16."""
+    row_frac = _fraction_bits([policy.w, policy.u, policy.b], "hidden unit")
+    out_frac = _fraction_bits([policy.v, policy.c], "output")
+    return IntegerModel(
+        row_frac=row_frac,
+        out_frac=out_frac,
+        w=_round(policy.w, row_frac),
+        u=_round(policy.u, row_frac),
+        b=_round(policy.b, row_frac),
+        v=_round(policy.v, out_frac),
+        c=_round(policy.c, out_frac),
+    )

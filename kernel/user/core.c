@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The integer network and its fixed-point functions as plain functions of
+ * build/libndm.so, for export/native.py. Arrays are contiguous, row by row.
+ */
+#include "../ndm_core.h"
+#include "../ndm_weights.h"
+
+unsigned int ndm_user_model_size(void)
+{
+	return sizeof(struct ndm_model);
+}
+
+unsigned int ndm_user_model_format(void)
+{
+	return NDM_MODEL_FORMAT;
+}
+
+/* The model compiled in: kernel/ndm_weights.h as it was when this was built. */
+const struct ndm_model *ndm_user_shipped_model(void)
+{
+	return &ndm_model;
+}
+
+const char *ndm_user_shipped_sha256(void)
+{
+	return NDM_MODEL_SHA256;
+}
+
+/* steps T: x (T, NDM_INPUTS), h (NDM_HIDDEN_MAX) in and out, out (T, NDM_OUTPUTS). */
+void ndm_user_rollout(const struct ndm_model *m, s16 *h, const s16 *x, s16 *out,
+		      unsigned int steps)
+{
+	for (unsigned int t = 0; t < steps; t++)
+		ndm_core_step(m, h, x + t * NDM_INPUTS, out + t * NDM_OUTPUTS);
+}
+
+/* x, y (count) */
+void ndm_user_tanh(const s32 *x, s16 *y, unsigned int count)
+{
+	for (unsigned int n = 0; n < count; n++)
+		y[n] = ndm_tanh(x[n]);
+}
+
+void ndm_user_exp2(const s16 *x, u32 *y, unsigned int count)
+{
+	for (unsigned int n = 0; n < count; n++)
+		y[n] = ndm_exp2(x[n]);
+}
+
+/* a, b, y (count) */
+void ndm_user_quarter_octave(const u32 *a, const u32 *b, s32 *y,
+			     unsigned int count)
+{
+	for (unsigned int n = 0; n < count; n++)
+		y[n] = ndm_quarter_octave(a[n], b[n]);
+}
