@@ -1,0 +1,113 @@
+"""A checkpoint is whole or not there at all; a bad one says what is wrong with it."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from training import checkpoint
+from training.checkpoint import CheckpointError
+from training.policy import Policy
+
+
+def content(seed: int = 0) -> dict[str, Any]:
+    torch.manual_seed(seed)
+    policy = Policy()
+    return {
+        "policy": policy.state_dict(),
+        "log_std": torch.zeros(2),
+        "critic": {},
+        "optimizer": torch.optim.Adam(policy.parameters()).state_dict(),
+        "random_states": {"numpy": {"state": 2**127}},
+        "config": {"seed": seed, "profile": {"name": "bottleneck"}},
+        "decisions": 1000,
+    }
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    saved = content()
+    assert checkpoint.save(tmp_path, saved) == tmp_path / "checkpoint.pt"
+    loaded = checkpoint.load(tmp_path)
+    assert set(loaded) == set(checkpoint.KEYS)
+    assert loaded["config"] == saved["config"]
+    assert loaded["random_states"] == saved["random_states"]
+    for name, tensor in saved["policy"].items():
+        assert torch.equal(loaded["policy"][name], tensor)
+    assert loaded["sha256"] == checkpoint.policy_sha256(saved["policy"])
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.pt"]
+
+
+def test_hash_follows_every_weight() -> None:
+    policy = content()["policy"]
+    before = checkpoint.policy_sha256(policy)
+    for name in checkpoint.POLICY_TENSORS:
+        changed = {key: value.clone() for key, value in policy.items()}
+        changed[name].view(-1)[-1] += 1e-3
+        assert checkpoint.policy_sha256(changed) != before
+    with pytest.raises(CheckpointError, match=r"readout\.bias"):
+        checkpoint.policy_sha256({name: policy[name] for name in checkpoint.POLICY_TENSORS[:-1]})
+
+
+def test_missing_run_names_the_others(tmp_path: Path) -> None:
+    (tmp_path / "good").mkdir()
+    checkpoint.save(tmp_path / "good", content())
+    with pytest.raises(CheckpointError, match=r"no run .*bad.* are: good"):
+        checkpoint.load(tmp_path / "bad")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(CheckpointError, match=r"has no checkpoint\.pt"):
+        checkpoint.load(tmp_path / "empty")
+
+
+@pytest.mark.parametrize("keep", [0, 10, 1000, -1])
+def test_truncated(tmp_path: Path, keep: int) -> None:
+    path = checkpoint.save(tmp_path, content())
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(CheckpointError, match="corrupt, truncated"):
+        checkpoint.load(tmp_path)
+
+
+def test_changed_weights_are_noticed(tmp_path: Path) -> None:
+    path = checkpoint.save(tmp_path, content())
+    whole = torch.load(path, weights_only=True)
+    whole["policy"]["readout.bias"][0] = 1.0
+    torch.save(whole, path)
+    with pytest.raises(CheckpointError, match="SHA-256"):
+        checkpoint.load(tmp_path)
+
+
+def test_other_format(tmp_path: Path) -> None:
+    path = checkpoint.save(tmp_path, content())
+    whole = torch.load(path, weights_only=True)
+    torch.save({**whole, "format": 99}, path)
+    with pytest.raises(CheckpointError, match="format 99"):
+        checkpoint.load(tmp_path)
+    torch.save([1, 2], path)
+    with pytest.raises(CheckpointError, match="format 'list'"):
+        checkpoint.load(tmp_path)
+    del whole["critic"]
+    torch.save(whole, path)
+    with pytest.raises(CheckpointError, match="lacks critic"):
+        checkpoint.load(tmp_path)
+
+
+@pytest.fixture
+def small_file_limit() -> Iterator[None]:
+    """The kernel refuses to write past 1,000 bytes of a file, as a full disk refuses."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_failed_write_keeps_the_old_checkpoint(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    checkpoint.save(tmp_path, content(seed=1))
+    request.getfixturevalue("small_file_limit")
+    with pytest.raises(CheckpointError, match=r"File too large; the previous one is unharmed"):
+        checkpoint.save(tmp_path, content(seed=2))
+    assert checkpoint.load(tmp_path)["config"]["seed"] == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.pt"]

@@ -1,0 +1,1 @@
+"""Training: the policy, recurrent PPO, checkpoints and learning curves."""

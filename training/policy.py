@@ -1,0 +1,157 @@
+"""The two networks: the recurrent policy that ships, and the critic that only training sees.
+
+Letters of shapes, here and in training/ppo.py::
+
+    T  decisions in a rollout, per environment      N  environments side by side
+    K  decisions in a sequence (padded)             S  sequences in a batch
+    D  observation, 10                              A  action, 2
+    H  recurrent units of the policy                G  recurrent units of the critic
+    P  description of the path (privileged: only the critic sees it)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from env.schema import ACTIONS, FEATURES, HIDDEN_MAX
+
+FloatArray = npt.NDArray[np.float32]
+
+OBSERVATION_SIZE = len(FEATURES)
+ACTION_SIZE = len(ACTIONS)
+
+
+class Policy(nn.Module):
+    """The network that is exported: ``h' = tanh(W x + U h + b)``, then a linear read-out of the two actions.
+
+    The mean action is the read-out clamped to [-1, 1]. The recurrent state starts at zero for each connection.
+    A new policy's read-out is close to zero: it holds cwnd and paces neutrally.
+
+    Raises ValueError when ``hidden`` is not between 1 and ``schema.HIDDEN_MAX``.
+    """
+
+    def __init__(self, hidden: int = 8) -> None:
+        super().__init__()
+        if not 1 <= hidden <= HIDDEN_MAX:
+            raise ValueError(f"hidden is {hidden}; the kernel's network takes 1 to {HIDDEN_MAX} recurrent units")
+        self.rnn = nn.RNN(OBSERVATION_SIZE, hidden, nonlinearity="tanh")
+        self.readout = nn.Linear(hidden, ACTION_SIZE)
+        with torch.no_grad():
+            # Below 1, so that memories fade and rounding errors of the int16 network fade with them.
+            nn.init.orthogonal_(self.rnn.weight_hh_l0, gain=0.7)
+            nn.init.orthogonal_(self.rnn.weight_ih_l0)
+            nn.init.zeros_(self.rnn.bias_ih_l0)
+            nn.init.zeros_(self.rnn.bias_hh_l0)
+            nn.init.orthogonal_(self.readout.weight, gain=0.01)
+            nn.init.zeros_(self.readout.bias)
+
+    @property
+    def hidden(self) -> int:
+        """Number of recurrent units, H."""
+        return int(self.rnn.hidden_size)
+
+    def forward(self, observations: Tensor, state: Tensor) -> Tensor:
+        """Observations [K, S, D] and the state before the first of them [S, H] to unclamped mean actions [K, S, A]."""
+        states, _ = self.rnn(observations, state.unsqueeze(0))  # [K, S, H]
+        means: Tensor = self.readout(states)
+        return means
+
+
+class PolicyRunner:
+    """One decision at a time, in NumPy: a few microseconds, where a torch call costs more than the lab's step.
+
+    Holds a copy of the weights: make a new one after each update.
+    """
+
+    def __init__(self, weights: Mapping[str, Tensor]) -> None:
+        def array(name: str) -> FloatArray:
+            return weights[name].detach().cpu().numpy().astype(np.float32)
+
+        self._w = array("rnn.weight_ih_l0").T.copy()  # [D, H]
+        self._u = array("rnn.weight_hh_l0").T.copy()  # [H, H]
+        self._b = array("rnn.bias_ih_l0") + array("rnn.bias_hh_l0")  # [H]
+        self._v = array("readout.weight").T.copy()  # [H, A]
+        self._c = array("readout.bias")  # [A]
+        self.hidden = int(self._b.size)
+
+    def initial_state(self, environments: int) -> FloatArray:
+        """State of new connections, [N, H]."""
+        return np.zeros((environments, self.hidden), np.float32)
+
+    def __call__(self, observations: FloatArray, state: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Observations [N, D] and state [N, H] to unclamped mean actions [N, A] and the next state [N, H]."""
+        state = np.tanh(observations @ self._w + state @ self._u + self._b)
+        return state @ self._v + self._c, state
+
+
+class Critic(nn.Module):
+    """Value of the state, seen with more than the policy has: its own memory and the description of the path.
+
+    An asymmetric critic (Pinto et al., "Asymmetric Actor Critic for Image-Based Robot Learning", 2017): only the
+    policy must get by with what a sender can measure. Values are in units of reward; ``scale`` and ``shift`` follow
+    the returns (see `follow`), so that the network itself always fits numbers around zero of size one.
+    """
+
+    shift: Tensor
+    scale: Tensor
+    weight: Tensor
+
+    def __init__(self, path_size: int, units: int = 64) -> None:
+        super().__init__()
+        self.gru = nn.GRU(OBSERVATION_SIZE, units)
+        self.body = nn.Sequential(
+            nn.Linear(units + OBSERVATION_SIZE + path_size, units),
+            nn.Tanh(),
+            nn.Linear(units, units),
+            nn.Tanh(),
+            nn.Linear(units, 1),
+        )
+        self.register_buffer("shift", torch.zeros(()))
+        self.register_buffer("scale", torch.ones(()))
+        self.register_buffer("weight", torch.zeros(()))  # rollouts seen so far, for the bias of a young average
+
+    def forward(self, observations: Tensor, paths: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """Normalised values [K, S] and memory after each observation [K, S, G].
+
+        Arguments: observations [K, S, D], paths [K, S, P], memory before the first observation [S, G].
+        """
+        memory, _ = self.gru(observations, state.unsqueeze(0))  # [K, S, G]
+        values: Tensor = self.body(torch.cat((memory, observations, paths), dim=-1)).squeeze(-1)
+        return values, memory
+
+    def follow(self, returns: Tensor, rate: float) -> None:
+        """Move the normalisation towards these returns [any shape] and keep what the network says unchanged.
+
+        The last layer is rescaled against the change (PopArt: van Hasselt et al., "Learning values across many
+        orders of magnitude", 2016).
+        """
+        self.weight.add_(1)
+        rate = max(rate, 1 / float(self.weight))
+        shift = torch.lerp(self.shift, returns.mean(), rate)
+        square = torch.lerp(self.scale**2 + self.shift**2, (returns**2).mean(), rate)
+        scale = (square - shift**2).clamp(min=1e-4).sqrt()
+        last = self.body[-1]
+        assert isinstance(last, nn.Linear)
+        with torch.no_grad():
+            last.weight.mul_(self.scale / scale)
+            last.bias.mul_(self.scale).add_(self.shift - shift).div_(scale)
+        self.shift.copy_(shift)
+        self.scale.copy_(scale)
+
+
+def gaussian_log_probability(actions: Tensor, means: Tensor, log_std: Tensor) -> Tensor:
+    """Log density [...] of actions [..., A] under a diagonal Gaussian with means [..., A] and log_std [A]."""
+    z = (actions - means) * torch.exp(-log_std)
+    density: Tensor = (-0.5 * z**2 - log_std - 0.5 * math.log(2 * math.pi)).sum(-1)
+    return density
+
+
+def gaussian_entropy(log_std: Tensor) -> Tensor:
+    """Differential entropy in nats, a scalar, of a diagonal Gaussian with log_std [A]."""
+    return (log_std + 0.5 * math.log(2 * math.pi * math.e)).sum()
