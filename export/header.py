@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from env import schema
-from export.files import write_atomically
 from export.model import FORMAT, INPUTS, OUTPUTS, Int16, IntegerModel, Provenance
+from training.checkpoint import write_atomically
 
 HEADER = Path(__file__).resolve().parent.parent / "kernel" / "ndm_weights.h"
 
@@ -85,5 +85,5 @@ def render_header(model: IntegerModel, provenance: Provenance) -> str:
 
 
 def write_header(model: IntegerModel, provenance: Provenance, path: Path = HEADER) -> None:
-    """Write the header, whole or not at all."""
+    """Write the header, whole or not at all; CheckpointError when it cannot be written."""
     write_atomically(path, render_header(model, provenance).encode())

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from env import schema
 
 FORMAT = 1  # NDM_MODEL_FORMAT in kernel/ndm_core.h: layout and meaning of the numbers below
-FRAC_MAX = 15
+FRAC_MAX = 22  # more than 15, for rows of small weights: a new policy reads out less than 0.01
 INPUTS = len(schema.FEATURES)
 OUTPUTS = len(schema.ACTIONS)
 
@@ -44,8 +44,8 @@ class IntegerModel:
     Raises ExportError when a shape, a type or a number of fraction bits does not fit.
     """
 
-    row_frac: tuple[int, ...]  # (H), 0 to 15
-    out_frac: tuple[int, ...]  # (O), 0 to 15
+    row_frac: tuple[int, ...]  # (H), 0 to 22
+    out_frac: tuple[int, ...]  # (O), 0 to 22
     w: Int16  # (H, I)
     u: Int16  # (H, H)
     b: Int16  # (H)

@@ -1,7 +1,7 @@
 """Float policy to integer model: int16 weights, one power-of-two scale for each row.
 
 A row (of W, U and b together; of V and c together) gets as many fraction bits as its largest weight leaves in int16,
-at most 15, so that scaling back is a shift. Same idea as LiteFlow's fixed-point layers, scale per row and not per
+at most 22, so that scaling back is a shift. Same idea as LiteFlow's fixed-point layers, scale per row and not per
 network.
 """
 
@@ -49,7 +49,9 @@ class FloatPolicy:
         )
         missing = [name for name in names if name not in state]
         if missing:
-            raise ExportError(f"the policy lacks {', '.join(missing)}; it has {', '.join(map(str, state)) or 'nothing'}")
+            raise ExportError(
+                f"the policy lacks {', '.join(missing)}; it has {', '.join(map(str, state)) or 'nothing'}"
+            )
         unknown = [str(name) for name in state if str(name).startswith(("rnn.", "readout.")) and name not in names]
         if unknown:
             raise ExportError(
@@ -59,7 +61,9 @@ class FloatPolicy:
         arrays = {name: np.asarray(_numpy(state[name]), dtype=np.float64) for name in names}
         first = arrays["rnn.weight_ih_l0"].shape
         if len(first) != 2 or first[1] != INPUTS:
-            raise ExportError(f"rnn.weight_ih_l0 must be (hidden, {INPUTS}): the schema has {INPUTS} inputs; it is {first}")
+            raise ExportError(
+                f"rnn.weight_ih_l0 must be (hidden, {INPUTS}): the schema has {INPUTS} inputs; it is {first}"
+            )
         hidden = int(first[0])
         if not 1 <= hidden <= schema.HIDDEN_MAX:
             raise ExportError(f"the policy has {hidden} hidden units; the kernel has room for 1 to {schema.HIDDEN_MAX}")

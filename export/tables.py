@@ -24,7 +24,7 @@ ENTROPY_SAMPLES = 16  # the entropy window: probabilities are k/16
 
 
 def _fixed(value: float, frac: int) -> int:
-    return math.floor(value * 2**frac + 0.5)
+    return math.floor(math.ldexp(value, frac) + 0.5)
 
 
 TANH = tuple(

@@ -31,8 +31,8 @@
 
 struct ndm_model {
 	u8 hidden;				/* H */
-	u8 row_frac[NDM_HIDDEN_MAX];		/* (H) fraction bits, 0 to 15 */
-	u8 out_frac[NDM_OUTPUTS];		/* (O) fraction bits, 0 to 15 */
+	u8 row_frac[NDM_HIDDEN_MAX];		/* (H) fraction bits, 0 to 22 */
+	u8 out_frac[NDM_OUTPUTS];		/* (O) fraction bits, 0 to 22 */
 	s16 w[NDM_HIDDEN_MAX][NDM_INPUTS];	/* (H, I) */
 	s16 u[NDM_HIDDEN_MAX][NDM_HIDDEN_MAX];	/* (H, H) */
 	s16 b[NDM_HIDDEN_MAX];			/* (H) */

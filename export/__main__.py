@@ -1,0 +1,75 @@
+"""Export a trained policy: ``python -m export [--run NAME | --checkpoint FILE] [--output DIR] [--header PATH]``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from export import pipeline, verify
+from export.header import HEADER
+from export.model import ExportError
+from training.checkpoint import CheckpointError
+
+
+def main(argv: list[str]) -> int:
+    """Run the export; returns the exit status: 0, or 1 with one paragraph on stderr and nothing changed."""
+    parser = argparse.ArgumentParser(prog="python -m export", description="Quantize a policy to int16 and export it.")
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--run", help="run folder, or its name in runs/ (default: the one with the newest checkpoint)")
+    source.add_argument("--checkpoint", type=Path, help="a checkpoint file")
+    parser.add_argument("--output", type=Path, help="folder for the files (default: export/ beside the checkpoint)")
+    parser.add_argument("--header", type=Path, default=HEADER, help="C header to write (default: kernel/ndm_weights.h)")
+    arguments = parser.parse_args(argv)
+    console = Console()
+    try:
+        path = arguments.checkpoint
+        if path is None:
+            path = pipeline.find_run(arguments.run) if arguments.run else pipeline.latest_run()
+        exported = pipeline.measure(path)
+        provenance = exported.provenance
+        console.print(
+            f"{provenance.name}: {exported.model.hidden} units, profile {provenance.profile}, "
+            f"{provenance.decisions} decisions, SHA-256 {provenance.sha256}",
+            soft_wrap=True,
+            highlight=False,
+            markup=False,
+        )
+        console.print(_table(exported.agreement))
+        output = arguments.output or exported.checkpoint.parent / "export"
+        for file in pipeline.write_artefacts(exported, output, arguments.header):
+            console.print(f"wrote {file}", soft_wrap=True, highlight=False, markup=False)
+    except (ExportError, CheckpointError) as error:
+        print(f"export: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"export: cannot write {error.filename or 'a file'}: {error.strerror or error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _table(agreement: Sequence[verify.Agreement]) -> Table:
+    table = Table(title="float against int16, in % of the output range")
+    for column in ("inputs", "decisions", "mean error", "max error", "sign agreement"):
+        table.add_column(column, justify="left" if column == "inputs" else "right")
+    for row in agreement:
+        table.add_row(
+            row.inputs,
+            f"{row.decisions:,}",
+            f"{row.mean_error_pct:.4f}",
+            f"{row.max_error_pct:.4f}",
+            f"{row.sign_agreement_pct:.3f}",
+            style="red" if row.failures() else None,
+        )
+    gate = (f"at most {verify.MEAN_LIMIT_PCT}", f"at most {verify.MAX_LIMIT_PCT}", f"at least {verify.SIGN_LIMIT_PCT}")
+    table.add_section()
+    table.add_row("gate", "", *gate)
+    return table
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,243 @@
+"""Golden vectors: inputs and the exact integers that must come out, for every language the core is written in.
+
+``datasets/golden/core.json`` ties kernel/ndm_core.h and export/reference.py together and does not depend on any
+training::
+
+    python -m export.golden            # writes datasets/golden/core.json
+    python -m export.golden --check    # exits 1 when the reference no longer computes it
+
+Regenerate only when the arithmetic of docs/architecture.md changes on purpose; raise VERSION then.
+
+Letters: T steps, H hidden units, I inputs, O outputs.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from env import schema
+from export import reference
+from export.model import FORMAT, FRAC_MAX, INPUTS, OUTPUTS, ExportError, Int16, IntegerModel
+
+MAGIC = "ndm-golden"
+VERSION = 1
+FILE = Path(__file__).resolve().parent.parent / "datasets" / "golden" / "core.json"
+REGENERATE = "python -m export.golden"
+
+Rollout = Callable[[IntegerModel, Int16, Int16], tuple[Int16, Int16]]
+
+
+@dataclass(frozen=True)
+class Vector:
+    """One sequence through one model."""
+
+    name: str
+    model: IntegerModel
+    x: Int16  # (T, I) inputs, Q12
+    h: Int16  # (H) state before the first step, Q15
+    outputs: Int16  # (T, O) expected, Q14
+    last_h: Int16  # (H) expected state after the last step, Q15
+
+
+def make_vector(name: str, model: IntegerModel, x: Int16, h: Int16) -> Vector:
+    """Return the vector with the outputs that the reference computes."""
+    outputs, last_h = reference.rollout(model, x, h)
+    return Vector(name=name, model=model, x=x, h=h, outputs=outputs, last_h=last_h)
+
+
+def model_vectors(model: IntegerModel, seed: int = 1) -> list[Vector]:
+    """Vectors for one exported model: random inputs over the whole range, extremes, and a fading start."""
+    rng = np.random.default_rng(seed)
+    zero = np.zeros(model.hidden, np.int16)
+    quiet = np.zeros((64, INPUTS), np.int16)
+    quiet[0] = 1 << schema.FEATURE_FRAC
+    return [
+        make_vector("random inputs", model, _random_inputs(rng, 256), zero),
+        make_vector("extreme inputs", model, _extreme(rng, (64, INPUTS)), _extreme(rng, (model.hidden,))),
+        make_vector("one impulse, then silence", model, quiet, zero),
+    ]
+
+
+def core_vectors() -> list[Vector]:
+    """Vectors of the core: every size of interest, every scale, weights and inputs at the ends of int16."""
+    rng = np.random.default_rng(20)
+    vectors = []
+    for hidden in (1, 2, 8, 15, 16):
+        model = _random_model(rng, hidden)
+        x, h = _random_inputs(rng, 48), rng.integers(-32767, 32768, hidden).astype(np.int16)
+        vectors.append(make_vector(f"random weights, {hidden} units", model, x, h))
+    for frac in (0, 7, 15, FRAC_MAX):
+        model = _extreme_model(rng, schema.HIDDEN_MAX, frac)
+        x, h = _extreme(rng, (16, INPUTS)), _extreme(rng, (schema.HIDDEN_MAX,))
+        vectors.append(make_vector(f"weights and inputs +-32767, {frac} fraction bits", model, x, h))
+    for weight, sign in ((32767, "highest"), (-32768, "lowest")):
+        full = np.full
+        model = IntegerModel(
+            row_frac=(FRAC_MAX,) * schema.HIDDEN_MAX,
+            out_frac=(FRAC_MAX,) * OUTPUTS,
+            w=full((schema.HIDDEN_MAX, INPUTS), weight, np.int16),
+            u=full((schema.HIDDEN_MAX, schema.HIDDEN_MAX), weight, np.int16),
+            b=full(schema.HIDDEN_MAX, weight, np.int16),
+            v=full((OUTPUTS, schema.HIDDEN_MAX), weight, np.int16),
+            c=full(OUTPUTS, weight, np.int16),
+        )
+        x = full((4, INPUTS), -32768, np.int16)
+        vectors.append(make_vector(f"every number the {sign}", model, x, full(schema.HIDDEN_MAX, -32768, np.int16)))
+    return vectors
+
+
+def render(vectors: Sequence[Vector]) -> str:
+    """Return the text of a golden file."""
+    content = {
+        "magic": MAGIC,
+        "version": VERSION,
+        "model_format": FORMAT,
+        "schema": schema.SCHEMA_VERSION,
+        "regenerate": REGENERATE,
+        "vectors": [_vector_to_json(vector) for vector in vectors],
+    }
+    # One line for each innermost list: small, and a change shows in a diff.
+    return _dump(content, 0) + "\n"
+
+
+def parse(text: str, origin: str) -> list[Vector]:
+    """Read a golden file; origin names it in errors. Raises ExportError when it is no golden file of this version."""
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        raise ExportError(f"{origin} is no golden file ({error}); regenerate it: {REGENERATE}") from error
+    if not isinstance(content, dict) or content.get("magic") != MAGIC:
+        raise ExportError(f"{origin} is no golden file: its magic is not {MAGIC!r}; regenerate it: {REGENERATE}")
+    for key, wanted in (("version", VERSION), ("model_format", FORMAT), ("schema", schema.SCHEMA_VERSION)):
+        if content.get(key) != wanted:
+            raise ExportError(f"{origin} has {key} {content.get(key)!r}, this version {wanted}: run {REGENERATE}")
+    try:
+        return [_vector_from_json(vector) for vector in content["vectors"]]
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise ExportError(f"{origin} is damaged ({error!r}); regenerate it: {REGENERATE}") from error
+
+
+def mismatches(vectors: Sequence[Vector], rollout: Rollout) -> list[str]:
+    """Run every vector; return one line for each that comes out differently, with the command that regenerates."""
+    found = []
+    for vector in vectors:
+        outputs, last_h = rollout(vector.model, vector.x, vector.h)
+        wrong = np.flatnonzero((outputs != vector.outputs).any(axis=1))
+        if wrong.size:
+            t = int(wrong[0])
+            found.append(
+                f"{vector.name}: step {t} gives {outputs[t].tolist()}, golden is {vector.outputs[t].tolist()}; "
+                f"if the arithmetic changed on purpose: {REGENERATE}"
+            )
+        elif (last_h != vector.last_h).any():
+            found.append(
+                f"{vector.name}: the last state is {last_h.tolist()}, golden is {vector.last_h.tolist()}; "
+                f"if the arithmetic changed on purpose: {REGENERATE}"
+            )
+    return found
+
+
+def _random_inputs(rng: np.random.Generator, steps: int) -> Int16:
+    scale = 2 ** rng.integers(4, 16, (steps, 1))  # every magnitude equally often
+    return (rng.uniform(-1, 1, (steps, INPUTS)) * (scale - 1)).astype(np.int16)
+
+
+def _extreme(rng: np.random.Generator, shape: tuple[int, ...]) -> Int16:
+    return rng.choice(np.array([-32767, 32767], np.int16), shape)
+
+
+def _random_model(rng: np.random.Generator, hidden: int) -> IntegerModel:
+    def weights(*shape: int) -> Int16:
+        return rng.integers(-32767, 32768, shape).astype(np.int16)
+
+    return IntegerModel(
+        row_frac=tuple(int(f) for f in rng.integers(12, 16, hidden)),
+        out_frac=tuple(int(f) for f in rng.integers(12, 16, OUTPUTS)),
+        w=weights(hidden, INPUTS) // np.int16(8),
+        u=weights(hidden, hidden),
+        b=weights(hidden),
+        v=weights(OUTPUTS, hidden) // np.int16(4),
+        c=weights(OUTPUTS) // np.int16(4),
+    )
+
+
+def _extreme_model(rng: np.random.Generator, hidden: int, frac: int) -> IntegerModel:
+    return IntegerModel(
+        row_frac=(frac,) * hidden,
+        out_frac=(frac,) * OUTPUTS,
+        w=_extreme(rng, (hidden, INPUTS)),
+        u=_extreme(rng, (hidden, hidden)),
+        b=_extreme(rng, (hidden,)),
+        v=_extreme(rng, (OUTPUTS, hidden)),
+        c=_extreme(rng, (OUTPUTS,)),
+    )
+
+
+def _vector_to_json(vector: Vector) -> dict[str, Any]:
+    model = vector.model
+    return {
+        "name": vector.name,
+        "row_frac": list(model.row_frac),
+        "out_frac": list(model.out_frac),
+        **{name: getattr(model, name).tolist() for name in ("w", "u", "b", "v", "c")},
+        **{name: getattr(vector, name).tolist() for name in ("x", "h", "outputs", "last_h")},
+    }
+
+
+def _vector_from_json(content: dict[str, Any]) -> Vector:
+    def array(name: str) -> Int16:
+        return np.array(content[name], dtype=np.int16)
+
+    model = IntegerModel(
+        row_frac=tuple(content["row_frac"]),
+        out_frac=tuple(content["out_frac"]),
+        **{name: array(name) for name in ("w", "u", "b", "v", "c")},
+    )
+    vector = Vector(content["name"], model, array("x"), array("h"), array("outputs"), array("last_h"))
+    shapes = {
+        "x": (len(vector.x), INPUTS),
+        "h": (model.hidden,),
+        "outputs": (len(vector.x), OUTPUTS),
+        "last_h": (model.hidden,),
+    }
+    for name, shape in shapes.items():
+        if getattr(vector, name).shape != shape:
+            raise ValueError(f"{name} of {vector.name!r} has shape {getattr(vector, name).shape}, not {shape}")
+    return vector
+
+
+def _dump(value: Any, depth: int) -> str:
+    pad, end = "  " * (depth + 1), "  " * depth
+    if isinstance(value, dict):
+        body = ",\n".join(f"{pad}{json.dumps(k)}: {_dump(v, depth + 1)}" for k, v in value.items())
+        return f"{{\n{body}\n{end}}}"
+    if isinstance(value, list) and value and isinstance(value[0], (dict, list)):
+        return "[\n" + ",\n".join(pad + _dump(v, depth + 1) for v in value) + f"\n{end}]"
+    return json.dumps(value)
+
+
+def main(argv: list[str]) -> int:
+    """Write the file, or with --check compare it; returns the exit status."""
+    text = render(core_vectors())
+    if argv == ["--check"]:
+        if not FILE.is_file() or FILE.read_text() != text:
+            print(f"{FILE} is not what the reference computes: run `{REGENERATE}`", file=sys.stderr)
+            return 1
+        return 0
+    if argv:
+        print(f"usage: {REGENERATE} [--check]", file=sys.stderr)
+        return 2
+    FILE.parent.mkdir(parents=True, exist_ok=True)
+    FILE.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

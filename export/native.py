@@ -1,0 +1,119 @@
+"""The C core in user space: build/libndm.so, made from kernel/ndm_core.h by `make module`."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from env import schema
+from export.model import FORMAT, INPUTS, OUTPUTS, ExportError, Int16, IntegerModel
+
+LIBRARY = Path(__file__).resolve().parent.parent / "build" / "libndm.so"
+
+
+class _Model(ctypes.Structure):
+    """struct ndm_model of kernel/ndm_core.h."""
+
+    _fields_ = (
+        ("hidden", ctypes.c_uint8),
+        ("row_frac", ctypes.c_uint8 * schema.HIDDEN_MAX),
+        ("out_frac", ctypes.c_uint8 * OUTPUTS),
+        ("w", ctypes.c_int16 * INPUTS * schema.HIDDEN_MAX),
+        ("u", ctypes.c_int16 * schema.HIDDEN_MAX * schema.HIDDEN_MAX),
+        ("b", ctypes.c_int16 * schema.HIDDEN_MAX),
+        ("v", ctypes.c_int16 * schema.HIDDEN_MAX * OUTPUTS),
+        ("c", ctypes.c_int16 * OUTPUTS),
+    )
+
+
+class Native:
+    """The functions of the library, on NumPy arrays.
+
+    Raises ExportError when the library is missing or was built from other sources.
+    """
+
+    def __init__(self, path: Path = LIBRARY) -> None:
+        if not path.is_file():
+            raise ExportError(f"{path} is not there: run `make module`, which builds it")
+        try:
+            self._library = ctypes.CDLL(str(path))
+            found = (self._library.ndm_user_model_format(), self._library.ndm_user_model_size())
+        except (OSError, AttributeError) as error:
+            raise ExportError(f"{path} cannot be used ({error}): run `make module`") from error
+        if found != (FORMAT, ctypes.sizeof(_Model)):
+            raise ExportError(
+                f"{path} has model format {found[0]} of {found[1]} bytes; this version needs format {FORMAT} of "
+                f"{ctypes.sizeof(_Model)} bytes: run `make module`"
+            )
+        self._library.ndm_user_shipped_model.restype = ctypes.POINTER(_Model)
+        self._library.ndm_user_shipped_sha256.restype = ctypes.c_char_p
+
+    def rollout(self, model: IntegerModel, x: Int16, h: Int16 | None = None) -> tuple[Int16, Int16]:
+        """T decisions of one connection: x (T, I) -> outputs (T, O) and the last state (H); h (H) starts at zero."""
+        state = np.zeros(schema.HIDDEN_MAX, np.int16)
+        if h is not None:
+            state[: model.hidden] = h
+        inputs = np.ascontiguousarray(x, dtype=np.int16)
+        if inputs.ndim != 2 or inputs.shape[1] != INPUTS:
+            raise ValueError(f"x must be (T, {INPUTS}), not {inputs.shape}")
+        outputs = np.empty((len(inputs), OUTPUTS), np.int16)
+        packed = _pack(model)
+        self._library.ndm_user_rollout(
+            ctypes.byref(packed), _pointer(state), _pointer(inputs), _pointer(outputs), ctypes.c_uint(len(inputs))
+        )
+        return outputs, state[: model.hidden]
+
+    def shipped(self) -> tuple[IntegerModel, str]:
+        """The model of kernel/ndm_weights.h that the library was built with, and its SHA-256."""
+        raw = self._library.ndm_user_shipped_model().contents
+        hidden = int(raw.hidden)
+        model = IntegerModel(
+            row_frac=tuple(raw.row_frac[:hidden]),
+            out_frac=tuple(raw.out_frac),
+            w=np.array(raw.w, np.int16)[:hidden],
+            u=np.array(raw.u, np.int16)[:hidden, :hidden],
+            b=np.array(raw.b, np.int16)[:hidden],
+            v=np.array(raw.v, np.int16)[:, :hidden],
+            c=np.array(raw.c, np.int16),
+        )
+        return model, self._library.ndm_user_shipped_sha256().decode()
+
+    def tanh(self, x: NDArray[np.int32]) -> Int16:
+        """ndm_tanh of each x."""
+        y = np.empty(x.shape, np.int16)
+        self._library.ndm_user_tanh(_pointer(x), _pointer(y), ctypes.c_uint(x.size))
+        return y
+
+    def exp2(self, x: Int16) -> NDArray[np.uint32]:
+        """ndm_exp2 of each x."""
+        y = np.empty(x.shape, np.uint32)
+        self._library.ndm_user_exp2(_pointer(x), _pointer(y), ctypes.c_uint(x.size))
+        return y
+
+    def quarter_octave(self, a: NDArray[np.uint32], b: NDArray[np.uint32]) -> NDArray[np.int32]:
+        """ndm_quarter_octave of each pair; a and b of one shape."""
+        y = np.empty(a.shape, np.int32)
+        self._library.ndm_user_quarter_octave(_pointer(a), _pointer(b), _pointer(y), ctypes.c_uint(a.size))
+        return y
+
+
+def _pack(model: IntegerModel) -> _Model:
+    packed = _Model(hidden=model.hidden)
+    packed.row_frac[: model.hidden] = model.row_frac
+    packed.out_frac[:] = model.out_frac
+    for name, array in (("w", model.w), ("u", model.u), ("v", model.v)):
+        rows = getattr(packed, name)
+        for r, row in enumerate(array.tolist()):
+            rows[r][: len(row)] = row
+    packed.b[: model.hidden] = model.b.tolist()
+    packed.c[:] = model.c.tolist()
+    return packed
+
+
+def _pointer(array: NDArray[np.generic]) -> ctypes.c_void_p:
+    if not array.flags.c_contiguous:
+        raise ValueError("the C core reads contiguous arrays")
+    return ctypes.c_void_p(array.ctypes.data)

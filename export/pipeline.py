@@ -1,0 +1,173 @@
+"""From a checkpoint to a verified integer model and its files. ``compare`` uses this too, for scheme ``ndm@runs/NAME``.
+
+::
+
+    exported = build_model(Path("runs/mixed"))            # quantized, verified, or ExportError
+    write_header(exported.model, exported.provenance, path)
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from env import schema
+from export import blob, golden, verify
+from export.header import HEADER, render_header, write_header
+from export.model import FORMAT, ExportError, IntegerModel, Provenance
+from export.quantize import FloatPolicy, quantize
+from training import checkpoint
+
+RUNS = Path(__file__).resolve().parent.parent / "runs"
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A policy, its integer model and how well they agree."""
+
+    checkpoint: Path
+    policy: FloatPolicy
+    model: IntegerModel
+    provenance: Provenance
+    envelope: dict[str, Any]  # the resolved profile: what the policy was trained for
+    agreement: list[verify.Agreement]
+
+    def require_gate(self) -> None:
+        """Raise ExportError when float and int16 differ by more than the gate allows."""
+        failures = [failure for row in self.agreement for failure in row.failures()]
+        if failures:
+            raise ExportError(
+                f"{self.checkpoint} is not exported: float and int16 disagree past the gate ({'; '.join(failures)}). "
+                f"Such weights are too large or their recurrence is chaotic; train on, or with less weight on memory. "
+                f"Nothing was written."
+            )
+
+
+def find_run(name: str, runs: Path = RUNS) -> Path:
+    """Return the folder of a run, given by name or by path; ExportError names the runs that come near."""
+    for folder in (Path(name), runs / name):
+        if folder.is_dir():
+            return folder
+    known = _runs(runs)
+    if not known:
+        raise ExportError(f"there is no run {name!r}: {runs} holds no checkpoint yet; train one with `python train.py`")
+    names = [run.name for run in known]
+    near = difflib.get_close_matches(Path(name).name, names, n=3, cutoff=0.5)
+    others = f"did you mean {' or '.join(near)}?" if near else f"the latest are {', '.join(names[:5])}"
+    raise ExportError(f"there is no run {name!r} in {runs}; {others}")
+
+
+def latest_run(runs: Path = RUNS) -> Path:
+    """Return the run with the newest checkpoint."""
+    known = _runs(runs)
+    if not known:
+        raise ExportError(
+            f"{runs} holds no checkpoint yet; train one with `python train.py`, or name one with --checkpoint"
+        )
+    return known[0]
+
+
+def build_model(path: Path) -> Exported:
+    """Quantize and verify the policy of a run folder or a checkpoint file.
+
+    Raises ExportError for a checkpoint that is missing, damaged or of another format, a policy that does not fit the
+    integer network, and an integer model past the gate.
+    """
+    exported = measure(path)
+    exported.require_gate()
+    return exported
+
+
+def measure(path: Path) -> Exported:
+    """As build_model, but a model past the gate is returned, not refused: its agreement says by how much."""
+    try:
+        content = checkpoint.load(path)
+    except checkpoint.CheckpointError as error:
+        raise ExportError(str(error)) from error
+    file = checkpoint.checkpoint_path(path)
+    try:
+        policy = FloatPolicy.from_state_dict(content["policy"])
+        model = quantize(policy)
+    except ExportError as error:
+        raise ExportError(f"{file} cannot be exported: {error}") from error
+    profile, envelope = _profile(content["config"])
+    return Exported(
+        checkpoint=file,
+        policy=policy,
+        model=model,
+        provenance=Provenance(
+            name=file.resolve().parent.name,
+            profile=profile,
+            sha256=content["sha256"],
+            git_revision=content["git_revision"],
+            decisions=int(content["decisions"]),
+        ),
+        envelope=envelope,
+        agreement=verify.verify(policy, model),
+    )
+
+
+def write_artefacts(exported: Exported, output: Path, header: Path = HEADER) -> list[Path]:
+    """Write policy.onnx, policy.bin, golden.json and report.json into output, then the header; return the paths.
+
+    Everything is made and checked before the first byte is written, and each file is written whole or not at all; the
+    header comes last. Raises ExportError, and OSError or CheckpointError when a file cannot be written.
+    """
+    from export.onnx_model import build_onnx  # here: loading two runtimes takes a second, and only files need them
+
+    exported.require_gate()
+    model, provenance = exported.model, exported.provenance
+    contents = {
+        "policy.onnx": build_onnx(exported.policy, model, provenance, exported.envelope),
+        "policy.bin": blob.write_blob(model, provenance),
+        "golden.json": golden.render(golden.model_vectors(model)).encode(),
+    }
+    text = render_header(model, provenance)
+    contents["report.json"] = _report(exported, contents, text).encode()
+    output.mkdir(parents=True, exist_ok=True)
+    for name, content in contents.items():
+        checkpoint.write_atomically(output / name, content)
+    write_header(model, provenance, header)
+    return [*(output / name for name in contents), header]
+
+
+def _runs(runs: Path) -> list[Path]:
+    """The runs that have a checkpoint, newest first."""
+    files = sorted(runs.glob(f"*/{checkpoint.FILE_NAME}"), key=lambda file: file.stat().st_mtime, reverse=True)
+    return [file.parent for file in files]
+
+
+def _profile(config: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The name of the profile in a resolved training configuration, and its content."""
+    profile = config.get("profile")
+    if isinstance(profile, Mapping):
+        return str(profile.get("name", "unnamed")), dict(profile)
+    return str(profile) if profile else "unnamed", {}
+
+
+def _report(exported: Exported, contents: Mapping[str, bytes], header: str) -> str:
+    model = exported.model
+    hashes = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    return json.dumps(
+        {
+            "format": FORMAT,
+            "schema": schema.SCHEMA_VERSION,
+            "provenance": asdict(exported.provenance),
+            "hidden": model.hidden,
+            "row_frac": model.row_frac,
+            "out_frac": model.out_frac,
+            "agreement": [asdict(row) for row in exported.agreement],
+            "gate": {
+                "mean_error_pct": verify.MEAN_LIMIT_PCT,
+                "max_error_pct": verify.MAX_LIMIT_PCT,
+                "sign_agreement_pct": verify.SIGN_LIMIT_PCT,
+            },
+            "files_sha256": {**hashes, HEADER.name: hashlib.sha256(header.encode()).hexdigest()},
+        },
+        indent=2,
+    )

@@ -1,0 +1,76 @@
+"""The integer network in NumPy: the specification that kernel/ndm_core.h and every recorded decision must meet.
+
+Letters: N independent connections, T steps, H hidden units, I inputs, O outputs. Bit for bit the arithmetic of
+docs/architecture.md; all sums in int64, where nothing passes 2**37 (bound in kernel/ndm_core.h).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from env import schema
+from export import tables
+from export.model import OUTPUTS, Int16, Int64, IntegerModel
+
+_TANH = np.array([*tables.TANH, tables.TANH[-1]], dtype=np.int64)  # one more, read but multiplied by zero
+_EXP2 = np.array([*tables.EXP2, tables.EXP2[-1]], dtype=np.int64)
+
+
+def _shift_round(values: Int64, bits: Int64 | np.int64) -> Int64:
+    """Divide by 2**bits, halves up; bits broadcasts against values."""
+    half = (np.int64(1) << bits) >> np.int64(1)
+    shifted: Int64 = (values + half) >> bits
+    return shifted
+
+
+def tanh(x: NDArray[np.int32] | Int64) -> Int16:
+    """Return tanh of x, both with 15 fraction bits, |x| clamped to 8; any shape. Worst error 1.54 * 2**-15."""
+    shift = np.int64(15 - tables.TANH_STEPS_LOG2)
+    magnitude = np.minimum(np.abs(x.astype(np.int64)), tables.TANH_LIMIT << 15)
+    i, fraction = magnitude >> shift, magnitude & ((1 << shift) - 1)
+    y = _TANH[i] + _shift_round((_TANH[i + 1] - _TANH[i]) * fraction, shift)
+    signed: Int16 = np.where(x < 0, -y, y).astype(np.int16)
+    return signed
+
+
+def exp2(x: Int16) -> NDArray[np.uint32]:
+    """Return 2**x with 16 fraction bits; x has 14, clamped to [-1, 1]; any shape. Worst error 1.34 * 2**-16."""
+    shift = np.int64(14 - tables.EXP2_STEPS_LOG2)
+    clamped = np.clip(x.astype(np.int64), -(1 << 14), 1 << 14)
+    part = clamped & ((1 << 14) - 1)
+    i, fraction = part >> shift, part & ((1 << shift) - 1)
+    y = _EXP2[i] + _shift_round((_EXP2[i + 1] - _EXP2[i]) * fraction, shift)
+    scaled = np.where(clamped < 0, (y + 1) >> 1, np.where(clamped == 1 << 14, 2 * y, y))
+    factor: NDArray[np.uint32] = scaled.astype(np.uint32)
+    return factor
+
+
+def step(model: IntegerModel, h: Int16, x: Int16) -> tuple[Int16, Int16]:
+    """One decision of N connections: h (N, H) Q15, x (N, I) Q12 -> next h (N, H) Q15, outputs (N, O) Q14."""
+    row_frac = np.array(model.row_frac, dtype=np.int64)  # (H)
+    out_frac = np.array(model.out_frac, dtype=np.int64)  # (O)
+    acc = x.astype(np.int64) @ model.w.T.astype(np.int64) << np.int64(schema.HIDDEN_FRAC - schema.FEATURE_FRAC)
+    acc = acc + h.astype(np.int64) @ model.u.T.astype(np.int64) + (model.b.astype(np.int64) << schema.HIDDEN_FRAC)
+    limit = tables.TANH_LIMIT << schema.HIDDEN_FRAC
+    following = tanh(np.clip(_shift_round(acc, row_frac), -limit, limit))  # (N, H)
+    out = following.astype(np.int64) @ model.v.T.astype(np.int64) + (model.c.astype(np.int64) << schema.HIDDEN_FRAC)
+    one = 1 << schema.ACTION_FRAC
+    outputs = np.clip(_shift_round(out, out_frac + (schema.HIDDEN_FRAC - schema.ACTION_FRAC)), -one, one)
+    return following, outputs.astype(np.int16)
+
+
+def rollout(model: IntegerModel, x: Int16, h: Int16 | None = None) -> tuple[Int16, Int16]:
+    """T decisions of one connection: x (T, I) -> outputs (T, O) and the last state (H); h (H) starts at zero."""
+    state = (np.zeros(model.hidden, np.int16) if h is None else h)[None, :]  # (1, H)
+    outputs = np.empty((len(x), OUTPUTS), np.int16)
+    for t, inputs in enumerate(x):
+        state, outputs[t : t + 1] = step(model, state, inputs[None, :])
+    return outputs, state[0]
+
+
+def replay(model: IntegerModel, flows: Iterable[Int16]) -> list[Int16]:
+    """Outputs (T, O) for the recorded inputs (T, I) of each connection; the state starts at zero in each."""
+    return [rollout(model, inputs)[0] for inputs in flows]
