@@ -1,0 +1,153 @@
+"""The guest's agent: answers the host's commands, one at a time. Started by init.sh, runs until the host hangs up.
+
+Plain Python with Debian's Mininet, nothing else. Reading the next command blocks the whole lab: while the host
+thinks, virtual time stands still.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import json
+import os
+import select
+import struct
+import subprocess
+import sys
+import traceback
+import types
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any
+
+ROOT = FilePath(__file__).resolve().parents[3]
+sys.path += [str(ROOT), "/usr/lib/python3/dist-packages"]
+# The package `env` registers the gymnasium environment when it is imported; the guest has no gymnasium.
+_package = types.ModuleType("env")
+_package.__path__ = [str(ROOT / "env")]
+_package.__spec__ = importlib.machinery.ModuleSpec("env", None, is_package=True)
+sys.modules["env"] = _package
+
+from env.network import traffic  # noqa: E402  (needs the package above)
+from env.network.links import in_node  # noqa: E402
+from env.network.path import Path  # noqa: E402
+from env.network.topology import Topology  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+GATE = "/dev/lab_gate"
+LENGTH = struct.Struct("=I")
+CHUNK = 1 << 16
+TRACING = FilePath("/sys/kernel/tracing")
+TRACE_BUFFER_KB = 65536
+
+
+class Agent:
+    """The commands, one method each; the arguments come from the host's COMMAND frame."""
+
+    def __init__(self, gate: int) -> None:
+        self.gate = gate
+        self.topology: Topology | None = None
+        self.modules: dict[str, str] = {}
+        self._stop = select.poll()
+        self._stop.register(gate, select.POLLPRI)
+
+    def load(self, module: str, sha256: str) -> None:
+        """Load a kernel module from a path of the host; sha256 is what the host read, for the record."""
+        subprocess.run(["insmod", module], check=True, capture_output=True, text=True)
+        self.modules[FilePath(module).stem] = sha256
+
+    def build(self, topology: str) -> dict[str, str]:
+        """Start Mininet with a topology, in place of the last one."""
+        if self.topology is not None and self.topology.kind != topology:
+            self.topology.stop()
+            self.topology = None
+        if self.topology is None:
+            self.topology = Topology(topology)
+        return {"topology": topology}
+
+    def run(
+        self,
+        program: str,
+        path: dict[str, Any],
+        flows: list[dict[str, Any]],
+        duration_s: float,
+        sample_ms: int = 0,
+        trace: bool = False,
+        describe: bool = False,
+    ) -> dict[str, Any]:
+        """Apply a path, send the flows over it and return what both sides saw."""
+        wanted = Path.from_dict(path)
+        self.build(wanted.topology)
+        assert self.topology is not None
+        self.topology.apply(wanted)
+        if trace:
+            self._trace(True)
+        result = traffic.run(self.topology, program, flows, duration_s, sample_ms, self._stopped, self.gate)
+        if trace:
+            self._trace(False)
+            lines = (TRACING / "trace").read_text().splitlines()
+            result["trace"] = [line for line in lines if "ndm_decision:" in line]
+        if describe:
+            result["environment"] = self.topology.describe() | {
+                "kernel": " ".join(os.uname()[i] for i in (2, 3)),
+                "modules": self.modules,
+            }
+        return result
+
+    def execute(self, node: str, argv: list[str]) -> str:
+        """Run a command in a Mininet node and return what it printed."""
+        if self.topology is None:
+            raise RuntimeError("no network is built")
+        return in_node(self.topology.net[node], argv)
+
+    def shell(self, command: str) -> dict[str, Any]:
+        """Run a shell command in the guest's root namespaces."""
+        done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)
+        return {"status": done.returncode, "stdout": done.stdout, "stderr": done.stderr}
+
+    def _stopped(self) -> bool:
+        return any(events & select.POLLPRI for _, events in self._stop.poll(0))
+
+    @staticmethod
+    def _trace(on: bool) -> None:
+        if on:
+            (TRACING / "buffer_size_kb").write_text(str(TRACE_BUFFER_KB))
+            (TRACING / "trace").write_text("")
+        (TRACING / "events/ndm/ndm_decision/enable").write_text("1" if on else "0")
+
+
+def answer(commands: dict[str, Callable[..., Any]], request: dict[str, Any]) -> dict[str, Any]:
+    """Carry out one command and return the REPLY."""
+    try:
+        return {"ok": True, "result": commands[request["call"]](**request["args"])}
+    except subprocess.CalledProcessError as error:
+        detail = f"{' '.join(error.cmd)}: {error.stderr.strip()}"
+        return {"ok": False, "error": detail, "traceback": traceback.format_exc()}
+    except Exception as error:  # noqa: BLE001 - whatever fails in the guest is told to the host
+        return {"ok": False, "error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc()}
+
+
+def read_command(gate: int) -> bytes:
+    """Return the next COMMAND's payload; the lab stands still until the host sends one."""
+    data = os.read(gate, CHUNK)
+    (length,) = LENGTH.unpack_from(data)
+    while len(data) < LENGTH.size + length:
+        data += os.read(gate, CHUNK)
+    return data[LENGTH.size :]
+
+
+def main() -> None:
+    """Serve until the host hangs up; the gate then halts the lab."""
+    # the traffic programs must not inherit the gate
+    gate = os.open(GATE, os.O_RDWR | os.O_CLOEXEC)
+    agent = Agent(gate)
+    names = ("load", "build", "run", "execute", "shell")
+    commands = {name: getattr(agent, name) for name in names}
+    while True:
+        request = json.loads(read_command(gate))
+        reply = json.dumps(answer(commands, request)).encode()
+        os.write(gate, reply)
+
+
+if __name__ == "__main__":
+    main()
