@@ -1,0 +1,306 @@
+"""Training profiles: which paths a policy learns on, and what it is rewarded for.
+
+A profile is configs/profile/NAME.yaml, read into the dataclasses below. It is a mixture: the next path comes from one of
+its `paths` with a chance proportional to `weight`, and each number of the path is drawn from its own distribution::
+
+    paths:
+      clean:
+        weight: 3
+        rate_mbps: {log_uniform: [1, 200]}
+        loss_pct: {choice: [0, 1]}
+      stress:
+        weight: 1
+        scenario: stress          # a path of configs/scenario, as it is
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from pathlib import Path as FilePath
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from omegaconf import MISSING, DictConfig, OmegaConf
+from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
+from yaml import YAMLError  # type: ignore[import-untyped]
+
+from env.network.path import Path, PathError
+from env.network.scenario import UNDER_TEST, ScenarioError, load_scenario
+from env.reward import RewardWeights
+
+FOLDER = FilePath(__file__).resolve().parents[1] / "configs" / "profile"
+DRAWN_FIELDS = ("rate_mbps", "rtt_ms", "buffer_bdp", "loss_pct", "duplicate_pct", "reorder_pct")
+PATH_FEATURES = (
+    "log_rate",  # -1 at 1 Mbit/s, 1 at 1 Gbit/s
+    "log_rtt",  # base RTT: -1 at 10 ms, 1 at 300 ms
+    "log_buffer",  # -0.67 at 0.25 BDP, 0 at 1, 1 at 8
+    "loss",  # 0 without random loss, 1 at 2 %
+    "jitter",  # jitter over one-way delay, 1 at twice the delay
+    "reference_rtt",  # log2 of the mean RTT without a queue over the base RTT
+    "loopback",  # 1 for the published loopback tests: packets of 64 KB
+    "rivals",  # other flows on the path, 1 at four
+)
+
+
+class ProfileError(ValueError):
+    """A profile that is unknown or cannot be used; the message names the bad value and the right ones."""
+
+
+@dataclass
+class Draw:
+    """A distribution of one number; exactly one field is set. No field at all: the path's default."""
+
+    fixed: float | None = None
+    choice: list[float] | None = None
+    uniform: list[float] | None = None  # [low, high]
+    log_uniform: list[float] | None = None  # [low, high], low above 0
+
+    def bounds(self) -> tuple[float, float] | None:
+        """Return the smallest and the largest value it can give; None for the path's default."""
+        if self.fixed is not None:
+            return self.fixed, self.fixed
+        values = self.choice or self.uniform or self.log_uniform
+        return (min(values), max(values)) if values else None
+
+    def draw(self, rng: np.random.Generator) -> float | None:
+        """Return a value; None for the path's default."""
+        if self.fixed is not None:
+            return self.fixed
+        if self.choice is not None:
+            return self.choice[int(rng.integers(len(self.choice)))]
+        if self.uniform is not None:
+            low, high = self.uniform
+            return float(rng.uniform(low, high))
+        if self.log_uniform is not None:
+            low, high = self.log_uniform
+            value = math.exp(rng.uniform(math.log(low), math.log(high)))
+            return min(max(value, low), high)  # exp(log(x)) may miss x by a rounding error
+        return None
+
+
+@dataclass
+class PathMix:
+    """One part of a mixture: the paths of a kind, or the one path of a scenario.
+
+    jitter_ratio: the standard deviation of netem's delay over the one-way base delay. rivals: a flow of one of these
+    schemes joins with the chance rival_chance; it is there from the start.
+    """
+
+    weight: float = 1.0
+    scenario: str | None = None
+    rate_mbps: Draw = field(default_factory=Draw)
+    rtt_ms: Draw = field(default_factory=Draw)
+    buffer_bdp: Draw = field(default_factory=Draw)
+    loss_pct: Draw = field(default_factory=Draw)
+    duplicate_pct: Draw = field(default_factory=Draw)
+    reorder_pct: Draw = field(default_factory=Draw)
+    jitter_ratio: Draw = field(default_factory=Draw)
+    qdisc: str = "pfifo"
+    rivals: list[str] = field(default_factory=list)
+    rival_chance: float = 1.0
+
+
+@dataclass
+class Profile:
+    """What configs/profile/NAME.yaml may hold; the first line of each file is the command that uses it."""
+
+    name: str = MISSING
+    paths: dict[str, PathMix] = MISSING
+    reward: RewardWeights = field(default_factory=RewardWeights)
+    episode_decisions: int = 256
+    episode_s: float = 60.0  # virtual
+
+
+class Course(NamedTuple):
+    """What an episode runs on: the path, and the schemes of the other flows on it."""
+
+    path: Path
+    rivals: tuple[str, ...] = ()
+
+    def features(self) -> npt.NDArray[np.float32]:
+        """Return [len(PATH_FEATURES)] numbers of about -1 to 1, for a critic that may know the path."""
+        path = self.path
+        one_way_ms = max(path.rtt_ms / 2, 1e-3)
+        return np.array(
+            [
+                (math.log10(path.rate_mbps) - 1.5) / 1.5,
+                (math.log10(max(path.rtt_ms, 0.01)) - 1.7386) / 0.7386,
+                math.log2(max(path.buffer_bdp, 1e-3)) / 3,
+                path.loss_pct / 2,
+                path.jitter_ms / one_way_ms / 2,
+                math.log2(path.reference_rtt_ms / path.rtt_ms) if path.reference_rtt_ms and path.rtt_ms else 0.0,
+                float(path.topology == "loopback"),
+                len(self.rivals) / 4,
+            ],
+            np.float32,
+        )
+
+
+class PathSampler:
+    """Draws courses from a checked profile."""
+
+    def __init__(self, profile: Profile) -> None:
+        check_profile(profile)
+        self.profile = profile
+        self._mixes = list(profile.paths.values())
+        weights = np.array([mix.weight for mix in self._mixes])  # [number of parts]
+        self._chances = weights / weights.sum()
+        self._courses = {
+            mix.scenario: scenario_course(mix.scenario) for mix in self._mixes if mix.scenario is not None
+        }
+
+    def draw(self, rng: np.random.Generator) -> Course:
+        """Return the next course; all randomness comes from `rng`."""
+        mix = self._mixes[int(rng.choice(len(self._mixes), p=self._chances))]
+        if mix.scenario is not None:
+            return self._courses[mix.scenario]
+        numbers = {name: getattr(mix, name).draw(rng) for name in DRAWN_FIELDS}
+        ratio = mix.jitter_ratio.draw(rng) or 0.0
+        known = {name: value for name, value in numbers.items() if value is not None}
+        rivals: tuple[str, ...] = ()
+        if mix.rivals and rng.random() < mix.rival_chance:
+            rivals = (mix.rivals[int(rng.integers(len(mix.rivals)))],)
+        return Course(with_jitter(Path(qdisc=mix.qdisc, **known), ratio), rivals)
+
+
+def with_jitter(path: Path, ratio: float) -> Path:
+    """Return the router path with jitter of `ratio` times its one-way delay, and the mean RTT that follows."""
+    if not ratio:
+        return path
+    one_way_ms = path.rtt_ms / 2
+    known = path.as_dict() | {
+        "jitter_ms": ratio * one_way_ms,
+        "reference_rtt_ms": one_way_ms + mean_positive_normal(one_way_ms, ratio * one_way_ms),
+    }
+    return Path.from_dict(known)
+
+
+def mean_positive_normal(mean: float, deviation: float) -> float:
+    """Return the mean of max(0, N(mean, deviation)): netem sends a packet with a negative delay at once."""
+    z = mean / deviation
+    density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+    return mean * 0.5 * (1 + math.erf(z / math.sqrt(2))) + deviation * density
+
+
+def scenario_course(name: str) -> Course:
+    """Return the path of a scenario and the schemes of its other flows. Raises ScenarioError."""
+    scenario = load_scenario(name)
+    return Course(scenario.network_path(), tuple(f.scheme for f in scenario.flows if f.scheme != UNDER_TEST))
+
+
+def profile_names() -> list[str]:
+    """Return the names of all profiles, sorted."""
+    return sorted(file.stem for file in FOLDER.glob("*.yaml"))
+
+
+def load_profile(name: str) -> Profile:
+    """Read and check one profile.
+
+    Raises ProfileError: unknown name (with the right ones), wrong key or type (with the right ones), a distribution
+    that gives no path.
+    """
+    file = FOLDER / f"{name}.yaml"
+    if not file.is_file():
+        names = profile_names()
+        near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise ProfileError(f"profile {name!r} is unknown: {hint}The profiles are {', '.join(names)}.")
+    try:
+        loaded = OmegaConf.load(file)
+    except (YAMLError, OSError) as error:
+        raise ProfileError(f"{file}: {error}") from error
+    if not isinstance(loaded, DictConfig):
+        raise ProfileError(f"{file}: not a profile; its keys are {', '.join(f.name for f in fields(Profile))}")
+    return profile_from_config(loaded)
+
+
+def profile_from_config(config: DictConfig | Mapping[str, Any]) -> Profile:
+    """Return the checked profile of a mapping, such as Hydra's group `profile`. Raises ProfileError."""
+    try:
+        profile = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Profile), config))
+    except MissingMandatoryValue as error:
+        raise ProfileError(f"a profile needs `name` and `paths`: {_first_line(error)}") from error
+    except OmegaConfBaseException as error:
+        raise ProfileError(_explain(error)) from error
+    assert isinstance(profile, Profile)
+    check_profile(profile)
+    return profile
+
+
+def check_profile(profile: Profile) -> None:
+    """Raise ProfileError when an episode could not be drawn from the profile."""
+    what = f"profile {profile.name}"
+    if profile.episode_decisions < 1 or not profile.episode_s > 0:
+        raise ProfileError(
+            f"{what}: episode_decisions is {profile.episode_decisions} and episode_s {profile.episode_s:g}; "
+            "they must be at least 1 and above 0"
+        )
+    for entry in fields(profile.reward):
+        value = getattr(profile.reward, entry.name)
+        if not 0 <= value < math.inf:
+            raise ProfileError(f"{what}: reward.{entry.name} is {value:g}; it must not be negative")
+    for name, mix in profile.paths.items():
+        _check_mix(f"{what}: paths.{name}", mix)
+    if not sum(mix.weight for mix in profile.paths.values()) > 0:
+        raise ProfileError(f"{what}: no path has a weight above 0")
+
+
+def _check_mix(what: str, mix: PathMix) -> None:
+    if not 0 <= mix.weight < math.inf:
+        raise ProfileError(f"{what}.weight is {mix.weight:g}; it must not be negative")
+    if not 0 <= mix.rival_chance <= 1:
+        raise ProfileError(f"{what}.rival_chance is {mix.rival_chance:g}; it must lie between 0 and 1")
+    draws = {name: getattr(mix, name) for name in (*DRAWN_FIELDS, "jitter_ratio")}
+    for name, draw in draws.items():
+        _check_draw(f"{what}.{name}", draw)
+    if mix.scenario is not None:
+        given = [name for name, draw in draws.items() if draw.bounds()]
+        if given or mix.rivals:
+            raise ProfileError(f"{what}: scenario {mix.scenario} already says {', '.join(given or ['rivals'])}")
+        try:
+            scenario_course(mix.scenario)
+        except ScenarioError as error:
+            raise ProfileError(f"{what}: {error}") from error
+        return
+    for end in (0, 1):  # all smallest, then all largest values
+        numbers = {name: bounds[end] for name in DRAWN_FIELDS if (bounds := draws[name].bounds())}
+        try:
+            with_jitter(Path(qdisc=mix.qdisc, **numbers), (mix.jitter_ratio.bounds() or (0.0, 0.0))[end])
+        except PathError as error:
+            raise ProfileError(f"{what}: {error}") from error
+
+
+def _check_draw(what: str, draw: Draw) -> None:
+    given = [entry.name for entry in fields(Draw) if getattr(draw, entry.name) is not None]
+    if len(given) > 1:
+        raise ProfileError(f"{what} has {' and '.join(given)}; it takes one of {', '.join(_keys(Draw))}")
+    if draw.choice is not None and not draw.choice:
+        raise ProfileError(f"{what}.choice is empty")
+    for name in ("uniform", "log_uniform"):
+        ends = getattr(draw, name)
+        if ends is not None and not (len(ends) == 2 and ends[0] <= ends[1]):
+            raise ProfileError(f"{what}.{name} is {ends}; it must be [low, high]")
+    if draw.log_uniform is not None and not draw.log_uniform[0] > 0:
+        raise ProfileError(f"{what}.log_uniform is {draw.log_uniform}; a logarithm needs a low above 0")
+
+
+def _keys(kind: type[Any]) -> list[str]:
+    return [entry.name for entry in fields(kind)]
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0]
+
+
+def _explain(error: OmegaConfBaseException) -> str:
+    """Return OmegaConf's message with the place and, for a wrong key, the right ones."""
+    place = error.full_key or "the profile"
+    text = f"{place}: {_first_line(error)}"
+    kind = error.object_type
+    if isinstance(kind, type) and is_dataclass(kind):
+        text += f"; the keys there are {', '.join(_keys(kind))}"
+    return text
