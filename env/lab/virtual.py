@@ -203,7 +203,7 @@ class VirtualLab:
 
     # -- commands ------------------------------------------------------------------------------------------------
 
-    def call(self, command: str, **args: Any) -> Any:
+    def call(self, command: str, /, **args: Any) -> Any:
         """Have the agent carry out a command and return its result.
 
         Raises GuestFailed with the guest's traceback, GuestDied, GuestHung.
@@ -214,7 +214,7 @@ class VirtualLab:
             raise LabError(f"{command}: a learning flow asked for a decision; use begin(), receive() and act()")
         return frame.result
 
-    def begin(self, command: str, **args: Any) -> None:
+    def begin(self, command: str, /, **args: Any) -> None:
         """Send a command; receive() gives the observations of learning flows and at last the Reply."""
         while self._unloaded:
             module = self._unloaded.pop(0)

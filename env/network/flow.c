@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
@@ -51,7 +52,7 @@ struct flow {
 };
 
 static struct flow flows[MAX_FLOWS];
-static int flow_count, poller;
+static int flow_count, poller, ticker;
 static int64_t origin_ns;
 static char chunk[CHUNK];
 static double *samples;
@@ -79,8 +80,8 @@ static void watch(int fd, uint32_t events, uint32_t tag)
 		die("epoll_ctl");
 }
 
-/* A timer on the run's clock; interval_ns 0: once. */
-static void watch_timer(int64_t at_ns, int64_t interval_ns, uint32_t tag)
+/* A timer on the run's clock; interval_ns 0: once. Returns its descriptor. */
+static int watch_timer(int64_t at_ns, int64_t interval_ns, uint32_t tag)
 {
 	int timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
 	int64_t at = origin_ns + at_ns;
@@ -92,6 +93,7 @@ static void watch_timer(int64_t at_ns, int64_t interval_ns, uint32_t tag)
 	if (timer < 0 || timerfd_settime(timer, TFD_TIMER_ABSTIME, &spec, NULL))
 		die("timerfd");
 	watch(timer, EPOLLIN | EPOLLET, tag);
+	return timer;
 }
 
 static void record(const double *row, size_t columns)
@@ -265,6 +267,11 @@ static void run(int sending, const char *address, int64_t end_ns)
 					sending ? sample_sender(i, now) : sample_receiver(i, now);
 				finish();
 			} else if (tag == TAG_TICK) {
+				uint64_t ticks;
+
+				/* a periodic timer goes on only when it is read */
+				if (read(ticker, &ticks, sizeof(ticks)) != sizeof(ticks))
+					continue;
 				for (int i = 0; i < flow_count; i++)
 					sending ? sample_sender(i, now) : sample_receiver(i, now);
 			} else if (tag >= TAG_LISTENER && tag < TAG_LISTENER + MAX_FLOWS) {
@@ -294,6 +301,7 @@ int main(int argc, char **argv)
 {
 	int sending = argc >= 6 && !strcmp(argv[1], "send"), receiving = argc == 7 && !strcmp(argv[1], "receive");
 	int first = sending ? 3 : 2;
+	struct rlimit files;
 	int64_t sample_ns;
 	sigset_t signals;
 
@@ -302,6 +310,12 @@ int main(int argc, char **argv)
 				"       flow send ADDRESS ORIGIN_NS SAMPLE_MS SCHEME,START_MS,DURATION_MS...\n");
 		return 2;
 	}
+	/* two descriptors a flow; the guest's soft limit is low on purpose */
+	if (getrlimit(RLIMIT_NOFILE, &files))
+		die("getrlimit");
+	files.rlim_cur = files.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &files))
+		die("setrlimit");
 	origin_ns = atoll(argv[first]);
 	sample_ns = atoll(argv[first + 1]) * NS_PER_MS;
 	poller = epoll_create1(0);
@@ -310,7 +324,7 @@ int main(int argc, char **argv)
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	watch(signalfd(-1, &signals, 0), EPOLLIN, TAG_SIGNAL);
 	if (sample_ns)
-		watch_timer(sample_ns, sample_ns, TAG_TICK);
+		ticker = watch_timer(sample_ns, sample_ns, TAG_TICK);
 	if (receiving) {
 		int64_t end_ns = atoll(argv[5]) * NS_PER_MS;
 

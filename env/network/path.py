@@ -74,6 +74,8 @@ class Path:
         if not self.tc:
             raise PathError("a loopback path needs its tc commands")
         for command in self.tc:
+            if not isinstance(command, str):
+                raise PathError(f"{command!r} is no tc command; in YAML, put quotes around one with a colon and a space")
             words = command.split()
             if words[:2] not in (["tc", "qdisc"], ["tc", "class"]) or "lo" not in words:
                 raise PathError(f"{command!r} is no tc command for lo: it begins with `tc qdisc` or `tc class`")

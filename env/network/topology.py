@@ -36,6 +36,8 @@ class Topology:
         if kind not in TOPOLOGIES:
             raise ValueError(f"topology {kind!r} is unknown; it is one of {', '.join(TOPOLOGIES)}")
         self.kind = kind
+        # Mininet's own initialisation only raises limits; the lab's are set where they are needed
+        Mininet.inited = True
         self.net = Mininet(topo=None, build=False, controller=None)
         self._shaped: list[tuple[Node, str]] = []
         if kind == "router":

@@ -12,6 +12,8 @@ mount -t devtmpfs dev /dev
 mkdir /dev/pts /dev/shm
 mount -t devpts devpts /dev/pts
 [ ! -d /sys/kernel/tracing ] || mount -t tracefs tracefs /sys/kernel/tracing
+# mnexec closes every descriptor up to the soft limit, one by one, for every node
+ulimit -Sn 256
 ip link set lo up
 modules=$here/../../../build/modules/lab
 insmod "$modules/tcp_ndm_gym.ko"
