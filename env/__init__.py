@@ -1,0 +1,10 @@
+"""The environment: importing it registers `NdmTcp-v0` with Gymnasium."""
+
+import gymnasium
+
+ENV_ID = "NdmTcp-v0"
+
+if ENV_ID not in gymnasium.registry:
+    gymnasium.register(
+        id=ENV_ID, entry_point="env.ndm_env:NdmEnv", vector_entry_point="env.vector_env:NdmVectorEnv"
+    )

@@ -189,6 +189,8 @@ def mean_positive_normal(mean: float, deviation: float) -> float:
 def scenario_course(name: str) -> Course:
     """Return the path of a scenario and the schemes of its other flows. Raises ScenarioError."""
     scenario = load_scenario(name)
+    if sum(flow.scheme == UNDER_TEST for flow in scenario.flows) > 1:
+        raise ScenarioError(f"scenario {name} has several flows {UNDER_TEST}; a learner is one flow")
     return Course(scenario.network_path(), tuple(f.scheme for f in scenario.flows if f.scheme != UNDER_TEST))
 
 

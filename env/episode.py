@@ -1,0 +1,218 @@
+"""One learning flow in one lab: begins runs, answers observations, judges intervals. Both environments are made of it.
+
+Nothing here waits except receive() and stop(), so that several labs can advance side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from env import schema
+from env.lab import LabError, Observation, VirtualLab
+from env.network.path import Path
+from env.profile import Course, PathSampler, Profile, load_profile, scenario_course
+from env.reward import Outcome, Reference, judge
+
+SCHEME = "ndm_gym"  # the congestion control that asks the host
+# Virtual. The host ends an episode; only a flow that has been stalled for so long beyond it ends by itself.
+GRACE_S = 5.0
+FEATURE_SCALE = np.float32(2.0**-schema.FEATURE_FRAC)
+OPTIONS = ("scenario", "path")
+INFO = (
+    "reward/goodput",
+    "reward/delay",
+    "reward/loss",
+    "goodput_mbps",
+    "rtt_ms",
+    "queueing_delay_ms",
+    "loss_rate",
+    "cwnd",
+    "now_us",
+    "interval_us",
+)  # what info says of an interval, besides the path
+
+BootLab = Callable[[int], VirtualLab]
+
+
+def boot_lab(seed: int) -> VirtualLab:
+    """Return a virtual lab that is starting; its first command waits for it. Raises env.lab.LabMissing."""
+    lab = VirtualLab(seed=seed)
+    lab.start()
+    return lab
+
+
+class Interval(NamedTuple):
+    """What became of one decision. features: Q12, [10]; over: the episode ended with it."""
+
+    features: tuple[int, ...]
+    outcome: Outcome
+    after: Observation
+    interval_us: int
+    over: bool
+
+    @property
+    def reward(self) -> float:
+        """The sum of the components."""
+        return self.outcome.goodput + self.outcome.delay + self.outcome.loss
+
+    def numbers(self) -> tuple[float, ...]:
+        """Return the values of INFO, in its order."""
+        return (*self.outcome, self.after.cwnd, self.after.now_us, self.interval_us)
+
+
+class Episode:
+    """The episodes of one lab, one after the other.
+
+    profile: name, or a Profile. decisions, duration_s (virtual): length of an episode, None: the profile's.
+    Raises env.profile.ProfileError, ValueError.
+    """
+
+    def __init__(
+        self,
+        profile: str | Profile,
+        decisions: int | None = None,
+        duration_s: float | None = None,
+        boot: BootLab = boot_lab,
+    ) -> None:
+        self.profile = load_profile(profile) if isinstance(profile, str) else profile
+        self.sampler = PathSampler(self.profile)
+        self.decisions = self.profile.episode_decisions if decisions is None else decisions
+        self.duration_s = self.profile.episode_s if duration_s is None else duration_s
+        if self.decisions < 1:
+            raise ValueError(f"episode_decisions is {self.decisions}; it must be at least 1")
+        if not self.duration_s > 0:
+            raise ValueError(f"episode_s is {self.duration_s:g}; it must be above 0 seconds")
+        self.lab: VirtualLab | None = None
+        self.course = Course(Path())
+        self.path_features: npt.NDArray[np.float32] = self.course.features()  # [PATH_FEATURES]
+        self._boot = boot
+        self._reference = Reference.of(self.course.path)
+        self._pristine = False  # booted with a seed, and nothing has run yet
+        self._running = False  # a run has begun and its Reply has not come
+        self._waiting = False  # the next frame is the lab's
+        self._last: Observation | None = None
+        self._start_us = 0
+        self._decided = 0
+
+    # -- between episodes ----------------------------------------------------------------------------------------
+
+    def begin(
+        self, rng: np.random.Generator, seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> None:
+        """Draw a path and send the run. With a seed the lab boots anew, so that all that follows is repeatable.
+
+        options: {"scenario": name} or {"path": {...}} instead of a path of the profile. Raises ValueError for others,
+        env.network.scenario.ScenarioError, env.network.path.PathError, env.lab.LabError.
+        """
+        course = self._choose(rng, options)
+        if seed is not None and not (self._pristine and self.lab is not None and self.lab.seed == seed):
+            self.close()
+        if self.lab is None:
+            self.lab = self._boot(int(rng.integers(2**31)) if seed is None else seed)
+        self.stop()
+        self.course = course
+        self.path_features = course.features()
+        self._reference = Reference.of(course.path, len(course.rivals))
+        duration_s = self.duration_s + GRACE_S
+        flows = [
+            {"scheme": scheme, "start_s": 0.0, "duration_s": duration_s} for scheme in (SCHEME, *course.rivals)
+        ]
+        self._pristine = False
+        self._last = None
+        self._decided = 0
+        self._running = self._waiting = True
+        self.lab.begin_run(course.path, flows, duration_s)
+
+    def prepare(self, seed: int) -> None:
+        """Boot for a begin() with this seed: several labs come up side by side."""
+        self.close()
+        self.lab = self._boot(seed)
+        self._pristine = True
+
+    def _choose(self, rng: np.random.Generator, options: Mapping[str, Any] | None) -> Course:
+        unknown = [key for key in options or () if key not in OPTIONS]
+        if unknown or (options and len(options) > 1):
+            raise ValueError(f"reset options are {dict(options or {})}; it takes one of {', '.join(OPTIONS)}")
+        if options and "scenario" in options:
+            return scenario_course(options["scenario"])
+        if options:
+            path = options["path"]
+            return Course(path if isinstance(path, Path) else Path.from_dict(dict(path)))
+        return self.sampler.draw(rng)
+
+    def stop(self) -> None:
+        """End the run, if there is one, and wait for its Reply. Afterwards the lab takes the next command."""
+        while self._running:
+            if not self._waiting:
+                self.end()
+            self._take()
+
+    def end(self) -> None:
+        """Answer the last observation with the end of the episode; only the Reply comes after it."""
+        assert self.lab is not None
+        self._waiting = True
+        self.lab.act(0.0, 0.0, stop=True)
+
+    @property
+    def running(self) -> bool:
+        """False once the lab is ready for the next begin()."""
+        return self._running
+
+    def close(self) -> None:
+        """End the lab; begin() boots another."""
+        if self.lab is not None:
+            self.lab.close()
+        self.lab = None
+        self._pristine = self._running = self._waiting = False
+
+    # -- within an episode ---------------------------------------------------------------------------------------
+
+    def _take(self) -> Observation | None:
+        """Wait for a frame; None: it was the Reply, the run is over."""
+        assert self.lab is not None
+        frame = self.lab.receive()
+        self._waiting = False
+        if isinstance(frame, Observation):
+            return frame
+        self._running = False
+        return None
+
+    def receive_first(self) -> Observation:
+        """Wait for the first observation of the run. Raises LabError."""
+        first = self._take()
+        if first is None:
+            raise LabError(f"the flow ended before its first decision, on {self.course.path}")
+        self._last = first
+        self._start_us = first.now_us
+        return first
+
+    def act(self, cwnd_log2: float, pacing: float) -> None:
+        """Send a decision, two numbers in [-1, 1]."""
+        assert self.lab is not None
+        self._waiting = True
+        self.lab.act(cwnd_log2, pacing)
+
+    def receive_end(self) -> None:
+        """Wait for the Reply after end(). Raises LabError."""
+        if self._take() is not None:
+            raise LabError("the lab asked for a decision after the end of the episode")
+
+    def receive(self) -> Interval:
+        """Wait for what became of the decision. Raises LabError."""
+        before = self._last
+        assert before is not None
+        after = self._take()
+        self._decided += 1
+        if after is None:  # stalled to the end of the run: nothing has come through since the last observation
+            end_us = max(self._start_us + round((self.duration_s + GRACE_S) * 1e6), before.now_us + 1)
+            after = before._replace(now_us=end_us)
+            over = True
+        else:
+            over = self._decided >= self.decisions or after.now_us - self._start_us >= self.duration_s * 1e6
+        self._last = after
+        outcome = judge(before, after, self._reference, self.profile.reward)
+        return Interval(after.features, outcome, after, after.now_us - before.now_us, over)

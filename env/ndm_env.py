@@ -1,0 +1,144 @@
+"""The Gymnasium environment `NdmTcp-v0`: one TCP flow of a real Linux kernel, one decision per round trip."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, cast
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+from env import schema
+from env.episode import FEATURE_SCALE, INFO, BootLab, Episode, boot_lab
+from env.profile import Profile
+
+FloatArray = npt.NDArray[np.float32]
+
+
+def observation_space() -> gymnasium.Space[FloatArray]:
+    """Return Box [10] with the limits of schema.FEATURES."""
+    low, high = ([getattr(field, end) for field in schema.FEATURES] for end in ("low", "high"))
+    box = spaces.Box(np.array(low, np.float32), np.array(high, np.float32), dtype=np.float32)
+    return cast(gymnasium.Space[FloatArray], box)
+
+
+def action_space() -> gymnasium.Space[FloatArray]:
+    """Return Box [2] with the limits of schema.ACTIONS."""
+    low, high = ([getattr(field, end) for field in schema.ACTIONS] for end in ("low", "high"))
+    box = spaces.Box(np.array(low, np.float32), np.array(high, np.float32), dtype=np.float32)
+    return cast(gymnasium.Space[FloatArray], box)
+
+
+class NdmEnv(gymnasium.Env[FloatArray, FloatArray]):
+    """A sender of the Linux TCP stack in a virtual lab; the agent is its congestion control.
+
+    ## Description
+    A bulk transfer crosses a path of Mininet and netem: bottleneck, buffer, random loss, jitter. At the end of each
+    control interval (a packet-timed round trip, at least 1 ms) the kernel module tcp_ndm_gym hands over what it
+    measured and waits for a decision; virtual time stands still meanwhile. Each episode has another path, drawn from
+    the profile.
+
+    ## Action
+    `Box(2)`, float32. Values outside are clipped.
+
+    | index | name | meaning | min | max |
+    |---|---|---|---|---|
+    | 0 | cwnd_log2 | log2 of the factor on cwnd for the next interval | -1 | 1 |
+    | 1 | pacing | log2 of the factor on the neutral pacing gain (1.25 cwnd / srtt) | -1 | 1 |
+
+    ## Observation
+    `Box(10)`, float32: pure numbers, computed in the kernel in fixed point (steps of 2**-12). Each array is a new one.
+
+    | index | name | meaning | min | max |
+    |---|---|---|---|---|
+    | 0 | rtt_ratio | smoothed RTT over the filtered minimum RTT, minus 1 | 0 | 7.99976 |
+    | 1 | entropy | 0.6 loss entropy + 0.4 delay entropy, Shannon, last 16 samples | 0 | 1 |
+    | 2 | slow_start | start-up phase: 1 while cwnd < ssthresh, else -1 | -1 | 1 |
+    | 3 | congestion | 1 when entropy is low and delay or loss is rising, else -1 | -1 | 1 |
+    | 4 | plasticity | rises on loss or time-out, decays otherwise (NDM v1) | 0 | 1 |
+    | 5 | loss_rate | lost over sent in the interval, undone losses taken back | 0 | 1 |
+    | 6 | rtt_variation | RTT mean deviation over smoothed RTT | 0 | 7.99976 |
+    | 7 | rtt_gradient | change of the interval's mean RTT since the last one, over min RTT | -7.99976 | 7.99976 |
+    | 8 | delivery_ratio | delivery rate over its windowed maximum | 0 | 1 |
+    | 9 | inflight_ratio | packets in flight over the estimated bandwidth-delay product | 0 | 7.99976 |
+
+    ## Reward
+    The sum of three weighted components (env/reward.py has the formulas, the profile the weights): goodput relative to
+    what the path allows, at most 1; minus the queueing delay; minus retransmissions beyond the path's random loss.
+
+    ## Info
+    `reward/goodput`, `reward/delay`, `reward/loss` (components), `goodput_mbps`, `rtt_ms` (mean of the interval),
+    `queueing_delay_ms`, `loss_rate` (retransmitted share, 0 to 1), `cwnd` (packets), `now_us`, `interval_us`, and
+    `path`: env.profile.PATH_FEATURES, [8]. After reset() only `path`, `cwnd` and `now_us`.
+
+    ## Start
+    A new connection over a path of the profile, or of `options`: `{"scenario": "stress"}` or
+    `{"path": {"rate_mbps": 20, "rtt_ms": 40}}`. The first observation is that of its first round trip.
+    `reset(seed=...)` boots the lab anew with that seed: the same seed and actions give the same trajectory. Without a
+    seed the lab goes on and only the path changes.
+
+    ## End
+    Never terminated: a transfer has no end of its own. Truncated after `episode_decisions`, or `episode_s` of virtual
+    time, or when the flow has stalled for so long that the run was over; whichever comes first.
+
+    ## Arguments
+    | name | default | meaning |
+    |---|---|---|
+    | profile | "mixed" | a name of configs/profile, or an env.profile.Profile |
+    | episode_decisions | the profile's | decisions in an episode |
+    | episode_s | the profile's | virtual seconds in an episode |
+    | boot | env.episode.boot_lab | makes the lab from a seed |
+
+    Raises env.profile.ProfileError, ValueError for an argument; env.lab.LabError from reset() and step() when the lab
+    is missing or fails.
+
+    ## Version history
+    * v0: first version
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}  # type: ignore[misc]
+
+    def __init__(
+        self,
+        profile: str | Profile = "mixed",
+        episode_decisions: int | None = None,
+        episode_s: float | None = None,
+        boot: BootLab = boot_lab,
+        render_mode: None = None,
+    ) -> None:
+        self.observation_space = observation_space()
+        self.action_space = action_space()
+        self.render_mode = render_mode
+        self.episode = Episode(profile, episode_decisions, episode_s, boot)
+        self._playing = False
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[FloatArray, dict[str, Any]]:
+        """Begin an episode; return the first observation [10] and what is known of the path."""
+        super().reset(seed=seed)
+        self._playing = False
+        self.episode.begin(self.np_random, seed, options)
+        first = self.episode.receive_first()
+        self._playing = True
+        info = {"cwnd": first.cwnd, "now_us": first.now_us, "path": self.episode.path_features}
+        return np.array(first.features, np.float32) * FEATURE_SCALE, info
+
+    def step(self, action: FloatArray) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
+        """Decide, action [2]; return observation [10], reward, False, truncated and info, one interval later."""
+        if not self._playing:
+            raise gymnasium.error.ResetNeeded("step() after the end of an episode, or before the first: call reset()")
+        cwnd_log2, pacing = np.asarray(action, np.float32).tolist()
+        self.episode.act(cwnd_log2, pacing)
+        interval = self.episode.receive()
+        self._playing = not interval.over
+        info: dict[str, Any] = dict(zip(INFO, interval.numbers(), strict=True))
+        info["path"] = self.episode.path_features
+        observation = np.array(interval.features, np.float32) * FEATURE_SCALE
+        return observation, interval.reward, False, interval.over, info
+
+    def close(self) -> None:
+        """End the lab. Safe to call twice."""
+        self._playing = False
+        self.episode.close()
