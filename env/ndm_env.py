@@ -122,7 +122,7 @@ class NdmEnv(gymnasium.Env[FloatArray, FloatArray]):
         self.episode.begin(self.np_random, seed, options)
         first = self.episode.receive_first()
         self._playing = True
-        info = {"cwnd": first.cwnd, "now_us": first.now_us, "path": self.episode.path_features}
+        info = {"cwnd": first.cwnd, "now_us": first.now_us, "path": self.episode.path_features.copy()}
         return np.array(first.features, np.float32) * FEATURE_SCALE, info
 
     def step(self, action: FloatArray) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
@@ -134,7 +134,7 @@ class NdmEnv(gymnasium.Env[FloatArray, FloatArray]):
         interval = self.episode.receive()
         self._playing = not interval.over
         info: dict[str, Any] = dict(zip(INFO, interval.numbers(), strict=True))
-        info["path"] = self.episode.path_features
+        info["path"] = self.episode.path_features.copy()
         observation = np.array(interval.features, np.float32) * FEATURE_SCALE
         return observation, interval.reward, False, interval.over, info
 
