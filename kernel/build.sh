@@ -1,0 +1,21 @@
+#!/bin/sh
+# kernel/build.sh OUTPUT KDIR [HEADER]: the modules for the kernel tree KDIR, as OUTPUT/*.ko
+#
+# HEADER: another model than kernel/ndm_weights.h. KBUILD_FLAGS: more arguments for make (W=1, C=2, ...).
+# The sources are copied to OUTPUT/src first, so that the tree stays clean and several kernels build side by side.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+[ $# -ge 2 ] || { echo "usage: kernel/build.sh OUTPUT KDIR [HEADER]" >&2; exit 2; }
+[ -f "$2/Makefile" ] || { echo "kernel/build.sh: $2 is no kernel build tree: it has no Makefile" >&2; exit 1; }
+mkdir -p "$1/src"
+out=$(cd "$1" && pwd); kdir=$(cd "$2" && pwd -P)
+cp -pu "$here"/*.c "$here"/*.h "$here"/Kbuild "$out/src/"
+mkdir -p "$out/src/compat" && cp -pu "$here"/compat/* "$out/src/compat/"
+[ $# -lt 3 ] || cp -p "$3" "$out/src/ndm_weights.h"
+arch=
+[ ! -f "$kdir/.config" ] || ! grep -q '^CONFIG_UML=y' "$kdir/.config" || arch="ARCH=um SUBARCH=x86_64"
+# shellcheck disable=SC2086
+make -s -C "$kdir" $arch M="$out/src" ${KBUILD_FLAGS:-} modules
+for module in "$out"/src/*.ko; do
+	cp "$module" "$out/.${module##*/}" && mv "$out/.${module##*/}" "$out/${module##*/}"
+done

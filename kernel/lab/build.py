@@ -1,0 +1,286 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Build the lab kernel: user-mode Linux in virtual time, from the distribution's kernel source.
+
+    make lab-kernel                        # linux-source-6.12, or the newest from 6.1 to 7.x that is installed
+    make lab-kernel KERNEL_SRC=PATH        # an unpacked tree or a tarball
+
+The result lies in $NDM_CACHE/lab-kernel/HASH (default ~/.cache/ndm-tcp), the hash being over source, patches,
+configuration, this program and the compiler; build/lab-kernel links to it. Standard library only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+LINK = ROOT / "build" / "lab-kernel"
+CONFIG = HERE / "lab.config"
+PATCHES = sorted((HERE / "patches").glob("*.patch"))
+OLDEST, NEWEST = (6, 1), (7, 99)
+PREFERRED = "6.12"
+USUAL_OBJECTS = 1700  # compiled files of a 6.12 build, for the progress line only
+# The version string is in the random pool: a build's time and place must not be in it.
+REPRODUCIBLE = {
+    "KBUILD_BUILD_TIMESTAMP": "2026-01-01 00:00:00 UTC",
+    "KBUILD_BUILD_USER": "ndm",
+    "KBUILD_BUILD_HOST": "lab",
+    "KBUILD_BUILD_VERSION": "1",
+}
+
+
+class BuildError(RuntimeError):
+    """A build that cannot start or did not finish; the message says what to do."""
+
+
+def find_source(given: str) -> Path:
+    """Return the kernel source: KERNEL_SRC, else linux-source-6.12, else the newest that fits."""
+    if given:
+        path = Path(given).expanduser().resolve()
+        if not path.exists():
+            raise BuildError(f"KERNEL_SRC={given} does not exist: name an unpacked kernel tree or a tarball")
+        return path
+    found = {}
+    for file in Path("/usr/src").glob("linux-source-*.tar.*"):
+        match = re.fullmatch(r"linux-source-(\d+)\.(\d+)(?:\.\d+)?\.tar\.\w+", file.name)
+        if match and OLDEST <= (version := (int(match[1]), int(match[2]))) <= NEWEST:
+            found[version] = file
+    preferred = tuple(int(part) for part in PREFERRED.split("."))
+    if not found:
+        raise BuildError(
+            f"no kernel source in /usr/src: install the package linux-source-{PREFERRED} (`make setup` does), or name a "
+            "tree or tarball of Linux 6.1 to 7.x with KERNEL_SRC="
+        )
+    return found.get(preferred) or found[max(found)]
+
+
+def digest_file(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digest_source(source: Path) -> str:
+    """Return what identifies the source: a tarball's SHA-256; of a tree its path and newest change."""
+    if source.is_file():
+        return digest_file(source)
+    if not (source / "Makefile").is_file() or not (source / "arch" / "um").is_dir():
+        raise BuildError(f"KERNEL_SRC={source} is no kernel tree: it has no Makefile or no arch/um")
+    digest = hashlib.sha256(str(source).encode())
+    for folder, folders, files in os.walk(source):
+        folders[:] = sorted(name for name in folders if name != ".git")
+        for name in sorted(files):
+            status = os.lstat(os.path.join(folder, name))
+            digest.update(f"{folder}/{name} {status.st_size} {status.st_mtime_ns}\n".encode())
+    return digest.hexdigest()
+
+
+def version_of(tree: Path) -> tuple[int, int]:
+    """Return the version of an unpacked tree; raises BuildError outside 6.1 to 7.x."""
+    text = (tree / "Makefile").read_text()
+    numbers = [re.search(rf"^{name} = (\d+)", text, re.MULTILINE) for name in ("VERSION", "PATCHLEVEL")]
+    if None in numbers:
+        raise BuildError(f"{tree / 'Makefile'} names no kernel version")
+    version = (int(numbers[0][1]), int(numbers[1][1]))  # type: ignore[index]
+    if not OLDEST <= version <= NEWEST:
+        raise BuildError(f"the source is Linux {version[0]}.{version[1]}; the lab kernel is built from 6.1 to 7.x")
+    return version
+
+
+def unpack(source: Path, tree: Path) -> None:
+    """Put the source into the folder `tree`."""
+    say(f"unpacking {source}")
+    if source.is_dir():
+        subprocess.run(["cp", "-a", f"{source}/.", tree], check=True)
+        subprocess.run(["make", "-s", "-C", tree, "ARCH=um", "mrproper"], check=True)
+        return
+    try:
+        with tarfile.open(source) as archive:
+            top = archive.next()
+        if top is None:
+            raise BuildError(f"{source} is an empty tarball")
+    except tarfile.TarError as error:
+        raise BuildError(f"{source} is no tarball: {error}") from error
+    subprocess.run(["tar", "-C", tree, "--strip-components=1", "-xf", source], check=True)
+
+
+def patch(tree: Path) -> None:
+    """Apply the patches; one that does not fit ends the build."""
+    for file in PATCHES:
+        with file.open() as text:
+            done = subprocess.run(
+                ["patch", "-p1", "--no-backup-if-mismatch"], cwd=tree, stdin=text, capture_output=True, text=True
+            )
+        if done.returncode:
+            raise BuildError(f"{file.name} does not fit this source:\n{done.stdout}")
+
+
+def make(tree: Path, *targets: str) -> list[str]:
+    """Return the command line of a make in the tree."""
+    return ["make", "-C", str(tree), "ARCH=um", "SUBARCH=x86_64", f"-j{os.cpu_count()}", *targets]
+
+
+def configure(tree: Path, log: Path) -> None:
+    """Write .config and check that it holds what lab.config asks for."""
+    environment = os.environ | REPRODUCIBLE | {"KCONFIG_ALLCONFIG": str(CONFIG)}
+    with log.open("a") as file:
+        subprocess.run(make(tree, "allnoconfig"), check=True, env=environment, stdout=file, stderr=file)
+    result = set((tree / ".config").read_text().splitlines())
+    wanted = re.findall(r"^(CONFIG_\w+=.+)$", CONFIG.read_text(), re.MULTILINE)
+    missing = [line for line in wanted if line not in result]
+    unwanted = re.findall(r"^# (CONFIG_\w+) is not set$", CONFIG.read_text(), re.MULTILINE)
+    missing += [f"# {name} is not set" for name in unwanted if f"{name}=y" in result]
+    if missing:
+        raise BuildError(f"{CONFIG.name} asks for what this kernel does not give: {', '.join(missing)}")
+
+
+def compile_kernel(tree: Path, log: Path) -> None:
+    """Compile with a progress line; raises BuildError with the log's last lines."""
+    process = subprocess.Popen(
+        make(tree),
+        env=os.environ | REPRODUCIBLE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    assert process.stdout is not None
+    objects, began, shown = 0, time.monotonic(), 0.0
+    terminal = sys.stderr.isatty()
+    try:
+        with log.open("a") as file:
+            for line in process.stdout:
+                file.write(line)
+                objects += line.startswith(("  CC ", "  AS "))
+                seconds = time.monotonic() - began
+                if seconds - shown >= (0.2 if terminal else 30):
+                    shown = seconds
+                    share = min(99, 100 * objects // USUAL_OBJECTS)
+                    text = f"compiling: {objects} files, about {share} %, {seconds:.0f} s"
+                    print(f"\r{text}" if terminal else text, end="" if terminal else "\n", file=sys.stderr, flush=True)
+        status = process.wait()
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.wait()
+        if terminal:
+            print(file=sys.stderr)
+    if status:
+        tail = "\n".join(log.read_text(errors="replace").splitlines()[-20:])
+        kept = Path(tempfile.gettempdir()) / "ndm-lab-kernel.log"
+        shutil.copy(log, kept)
+        raise BuildError(f"the kernel did not compile; the whole log is {kept}. Its last lines:\n{tail}")
+
+
+def prune(tree: Path) -> None:
+    """Delete what neither running nor building modules needs."""
+    # built into modpost's inputs and the module loader's link, not objects of the kernel
+    needed = {"scripts/module.lds"}
+    for folder, folders, files in os.walk(tree, topdown=False):
+        for name in files:
+            path = Path(folder, name)
+            inside = path.relative_to(tree)
+            top = inside.parts[0]
+            source = path.suffix in (".c", ".S", ".o", ".a", ".cmd", ".rst", ".dts", ".dtsi", ".yaml", ".json", ".txt")
+            foreign = top in ("Documentation", "samples", "drivers", "sound", "fs", "net", "mm", "crypto", "block", "rust")
+            foreign = foreign and name != "Makefile" and not name.startswith("Kconfig")
+            if str(inside) not in needed and top not in ("scripts", "tools") and (source or foreign):
+                path.unlink()
+        for name in folders:
+            path = Path(folder, name)
+            if not path.is_symlink() and not any(path.iterdir()):
+                path.rmdir()
+    for architecture in (tree / "arch").iterdir():
+        if architecture.is_dir() and architecture.name not in ("um", "x86"):
+            shutil.rmtree(architecture)
+
+
+def build(source: Path, entry: Path, identity: dict[str, str]) -> None:
+    """Build into a sibling of the cache entry and rename it at the end."""
+    entry.parent.mkdir(parents=True, exist_ok=True)
+    for stale in entry.parent.glob(f".{entry.name}.*"):
+        shutil.rmtree(stale, ignore_errors=True)
+    work = Path(tempfile.mkdtemp(prefix=f".{entry.name}.", dir=entry.parent))
+    try:
+        work.chmod(0o755)
+        tree, log = work / "tree", work / "build.log"
+        tree.mkdir()
+        log.touch()
+        unpack(source, tree)
+        version = version_of(tree)
+        patch(tree)
+        configure(tree, log)
+        say(f"compiling Linux {version[0]}.{version[1]} for user mode on {os.cpu_count()} cores")
+        compile_kernel(tree, log)
+        shutil.copy2(tree / "linux", work / "linux")
+        with log.open("a") as file:
+            subprocess.run(["strip", "--strip-debug", work / "linux"], check=True, stdout=file, stderr=file)
+        release = (tree / "include/config/kernel.release").read_text().strip()
+        for image in ("linux", "vmlinux", "vmlinux.unstripped"):
+            (tree / image).unlink(missing_ok=True)
+        prune(tree)
+        manifest = identity | {"release": release, "linux_sha256": digest_file(work / "linux")}
+        (work / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
+        work.rename(entry)
+    except BaseException:
+        shutil.rmtree(work, ignore_errors=True)
+        raise
+
+
+def say(text: str) -> None:
+    """Tell the user."""
+    print(f"lab-kernel: {text}", file=sys.stderr, flush=True)
+
+
+def main() -> int:
+    """Build what is missing and link it; returns the exit status."""
+    parser = argparse.ArgumentParser(description="Build the lab kernel (user-mode Linux in virtual time).")
+    parser.add_argument("--source", default=os.environ.get("KERNEL_SRC", ""), help="kernel tree or tarball")
+    source_argument = parser.parse_args().source
+    cache = Path(os.environ.get("NDM_CACHE") or Path.home() / ".cache" / "ndm-tcp").expanduser()
+    try:
+        source = find_source(source_argument)
+        compiler = subprocess.run(["cc", "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
+        identity = {
+            "source": source.name,
+            "source_sha256": digest_source(source),
+            "config_sha256": digest_file(CONFIG),
+            "patches_sha256": hashlib.sha256("".join(map(digest_file, PATCHES)).encode()).hexdigest(),
+            "program_sha256": digest_file(Path(__file__)),
+            "compiler": compiler,
+        }
+        key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
+        entry = cache / "lab-kernel" / key
+        if not (entry / "manifest.json").is_file():
+            build(source, entry, identity)
+        LINK.parent.mkdir(exist_ok=True)
+        fresh = LINK.with_name(f".lab-kernel.{os.getpid()}")
+        fresh.symlink_to(entry)
+        fresh.replace(LINK)
+    except BuildError as error:
+        print(f"lab-kernel: {error}", file=sys.stderr)
+        return 1
+    except subprocess.CalledProcessError as error:
+        print(f"lab-kernel: {' '.join(map(str, error.cmd))} failed with status {error.returncode}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("lab-kernel: interrupted; nothing half-done is kept", file=sys.stderr)
+        return 130
+    say(f"{LINK.relative_to(ROOT)} -> {entry}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,80 @@
+#!/usr/bin/python3
+"""Install the distribution's packages that are missing. Asks for root only when there is something to install."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+# what for -> packages; alternatives are tried in order
+NEEDED: dict[str, list[tuple[str, ...]]] = {
+    "building": [
+        ("build-essential",), ("flex",), ("bison",), ("bc",), ("libelf-dev",), ("xz-utils",), ("patch",), ("kmod",),
+    ],
+    "the lab": [("mininet",), ("iproute2",), ("net-tools",), ("procps",), ("python3-venv",)],
+}  # fmt: skip
+# `make lint` builds against stock kernels too; a distribution without these packages goes without
+FOR_LINT = ["sparse", "linux-headers-amd64", "linux-headers-6.12-amd64"]
+OLDEST, PREFERRED = (6, 1), (6, 12)
+
+
+def installed(package: str) -> bool:
+    """True when dpkg has the package."""
+    done = subprocess.run(["dpkg-query", "-W", "-f=${Status}", package], capture_output=True, text=True, check=False)
+    return done.stdout.endswith("install ok installed")
+
+
+def available(package: str) -> bool:
+    """True when apt could install the package."""
+    done = subprocess.run(["apt-cache", "policy", package], capture_output=True, text=True, check=False)
+    return "Candidate:" in done.stdout and "Candidate: (none)" not in done.stdout
+
+
+def kernel_source() -> str | None:
+    """Return the linux-source package to have: 6.12, else the newest from 6.1 on; None when one is installed."""
+    done = subprocess.run(["apt-cache", "search", "--names-only", r"^linux-source-[0-9.]+$"], capture_output=True, text=True, check=False)
+    found = {}
+    for line in done.stdout.splitlines():
+        match = re.match(r"(linux-source-(\d+)\.(\d+)(?:\.\d+)?) ", line)
+        if match and (version := (int(match[2]), int(match[3]))) >= OLDEST:
+            found[version] = match[1]
+    best = found.get(PREFERRED) or (found[max(found)] if found else f"linux-source-{PREFERRED[0]}.{PREFERRED[1]}")
+    if installed(best) or (os.environ.get("KERNEL_SRC") and os.path.exists(os.environ["KERNEL_SRC"])):
+        return None
+    return best
+
+
+def missing() -> list[str]:
+    """Return the packages to install."""
+    names = [group[0] for groups in NEEDED.values() for group in groups if not any(map(installed, group))]
+    source = kernel_source()
+    if source:
+        names.append(source)
+    return names + [name for name in FOR_LINT if not installed(name) and available(name)]
+
+
+def main() -> int:
+    """Install; returns the exit status."""
+    if not shutil.which("apt-get"):
+        print("setup: no apt-get here; the lab runs on Debian and Ubuntu", file=sys.stderr)
+        return 1
+    names = missing()
+    if not names:
+        return 0
+    as_root: list[str] = [] if os.geteuid() == 0 else ["sudo"]
+    command = [*as_root, "apt-get", "install", "--yes", "--no-install-recommends", *names]
+    print(f"setup: these packages of the distribution are missing: {' '.join(names)}")
+    if as_root and not shutil.which("sudo"):
+        print(f"setup: ask the machine's administrator for them: {' '.join(command[1:])}", file=sys.stderr)
+        return 1
+    print(f"setup: installing them with: {' '.join(command)}", flush=True)
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    subprocess.run([*as_root, "apt-get", "update", "-q"], check=False, env=environment)
+    return subprocess.run(command, check=False, env=environment).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# The main job, from nothing to a report. Can be run again after an interruption: what is done is not done twice.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+run=runs/quickstart
+results=results/quickstart
+
+step() { printf '\n== %s/6  %s\n' "$1" "$2"; }
+
+step 1 "set up: packages, .venv"
+make --no-print-directory setup
+step 2 "lab kernel: user-mode Linux in virtual time"
+make --no-print-directory lab-kernel
+make --no-print-directory module
+step 3 "train a small model on the 20 Mbit/s, 40 ms bottleneck"
+if [ -f "$run/finished" ]; then
+	echo "$run is trained already; delete it to train again"
+else
+	if [ -f "$run/checkpoint.pt" ]; then
+		.venv/bin/python train.py "resume=$run"
+	else
+		.venv/bin/python train.py profile=bottleneck name=quickstart debug=quick
+	fi
+	touch "$run/finished"
+fi
+step 4 "export it: int16 weights as a C header, ONNX, golden vectors"
+make --no-print-directory export-weights RUN=$run
+step 5 "rebuild the kernel module with it"
+make --no-print-directory module
+step 6 "compare it in Mininet"
+.venv/bin/python compare.py scenario=bottleneck "schemes=[ndm,reno,cubic,bbr]" seeds=3 "output_dir=$results"
