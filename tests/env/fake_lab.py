@@ -1,0 +1,91 @@
+"""A lab without a kernel, for the order of frames alone; what a network does is tested on the real one (marker lab)."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from typing import Any
+
+from env.lab import Observation, Reply
+from env.network.path import Path
+
+INTERVAL_US = 40_000
+
+
+class FakeLab:
+    """Answers a run with `decisions` observations, then a Reply; fails when the host breaks the order.
+
+    It counts what it is asked for; `stalled_after` observations the flow ends by itself.
+    """
+
+    def __init__(self, seed: int, stalled_after: int = 10**9) -> None:
+        self.seed = seed
+        self.stalled_after = stalled_after
+        self.runs: list[tuple[Path, Sequence[dict[str, Any]], float]] = []
+        self.actions: list[tuple[float, float]] = []
+        self.closed = False
+        self._host, self._guest = socket.socketpair()
+        self._frames: list[Observation | Reply] = []
+        self._now_us = 1_000_000
+        self._decision = 0
+        self._asked = False
+
+    def fileno(self) -> int:
+        return self._host.fileno()
+
+    def close(self) -> None:
+        self.closed = True
+        self._host.close()
+        self._guest.close()
+
+    def begin_run(self, path: Path, flows: Sequence[dict[str, Any]], duration_s: float) -> None:
+        assert not self._frames and not self._asked, "a command while a run goes on"
+        self.runs.append((path, flows, duration_s))
+        self._decision = 0
+        self._ask()
+
+    def act(self, cwnd_log2: float, pacing: float, *, stop: bool = False) -> None:
+        assert self._asked, "an action that nobody asked for"
+        self._asked = False
+        if stop or self._decision == self.stalled_after:
+            self._put(Reply({}))
+            return
+        self.actions.append((cwnd_log2, pacing))
+        self._ask()
+
+    def receive(self) -> Observation | Reply:
+        self._host.recv(1)
+        frame = self._frames.pop(0)
+        self._asked = isinstance(frame, Observation)
+        return frame
+
+    def _ask(self) -> None:
+        self._now_us += INTERVAL_US
+        acked = self._decision * 100_000  # 20 Mbit/s
+        features = tuple(range(self._decision, self._decision + 10))
+        self._put(
+            Observation(
+                now_us=self._now_us,
+                bytes_acked=acked,
+                pacing_rate=2_500_000,
+                flow=len(self.runs),
+                decision=self._decision,
+                interval_us=INTERVAL_US,
+                rtt_us=40_000,
+                srtt_us=40_000,
+                min_rtt_us=40_000,
+                cwnd=70,
+                inflight=66,
+                delivered=self._decision * 66,
+                lost=0,
+                retransmitted=0,
+                mss=1448,
+                features=features,
+                ca_state=0,
+            )
+        )
+        self._decision += 1
+
+    def _put(self, frame: Observation | Reply) -> None:
+        self._frames.append(frame)
+        self._guest.send(b"x")

@@ -1,0 +1,142 @@
+"""Profiles: what is drawn lies in the ranges, and what is wrong is said."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from env.network.path import Path
+from env.profile import (
+    DRAWN_FIELDS,
+    FOLDER,
+    PATH_FEATURES,
+    Course,
+    PathSampler,
+    ProfileError,
+    load_profile,
+    mean_positive_normal,
+    profile_from_config,
+    profile_names,
+    scenario_course,
+)
+
+PUBLISHED = ("stress", "fiber", "delay_extreme", "delay_moderate")
+
+
+def draws(name: str, count: int, seed: int = 0) -> list[Course]:
+    sampler, rng = PathSampler(load_profile(name)), np.random.default_rng(seed)
+    return [sampler.draw(rng) for _ in range(count)]
+
+
+def test_mixed_covers_what_it_promises() -> None:
+    courses = draws("mixed", 4000)
+    published = Counter(course.path for course in courses if course.path.topology == "loopback")
+    assert set(published) == {scenario_course(name).path for name in PUBLISHED}
+    assert 0.2 < sum(published.values()) / len(courses) < 0.3
+
+    paths = [course.path for course in courses if course.path.topology == "router"]
+    for field, low, high in (("rate_mbps", 1, 200), ("rtt_ms", 10, 300), ("buffer_bdp", 0.25, 8)):
+        values = [getattr(path, field) for path in paths]
+        assert low <= min(values) < 1.05 * low, field
+        assert 0.95 * high < max(values) <= high, field
+        in_the_middle = sum(math.sqrt(low * high) > value for value in values) / len(values)
+        assert 0.45 < in_the_middle < 0.55, field  # log-uniform
+    losses = [path.loss_pct for path in paths]
+    assert 0 <= min(losses) and 1.9 < max(losses) <= 2
+    assert 0.4 < sum(loss == 0 for loss in losses) / len(losses) < 0.7
+    ratios = [path.jitter_ms / (path.rtt_ms / 2) for path in paths]
+    assert max(ratios) > 1.5 and sum(ratio == 0 for ratio in ratios) > len(ratios) / 2
+
+
+def test_bottleneck_is_one_path() -> None:
+    assert {course.path for course in draws("bottleneck", 20)} == {Path(rate_mbps=20, rtt_ms=40, buffer_bdp=1)}
+
+
+@pytest.mark.parametrize("name", profile_names())
+def test_the_seed_decides(name: str) -> None:
+    assert draws(name, 50, seed=3) == draws(name, 50, seed=3)
+
+
+def test_another_seed_gives_other_paths() -> None:
+    assert draws("mixed", 50, seed=3) != draws("mixed", 50, seed=4)
+
+
+@pytest.mark.parametrize("name", profile_names())
+def test_path_features_are_scaled(name: str) -> None:
+    features = np.array([course.features() for course in draws(name, 500)])
+    assert features.shape == (500, len(PATH_FEATURES)) and features.dtype == np.float32
+    assert np.isfinite(features).all() and np.abs(features).max() <= 2.5
+
+
+@pytest.mark.parametrize("name", profile_names())
+def test_first_comment_is_the_launch_command(name: str) -> None:
+    assert (FOLDER / f"{name}.yaml").read_text().splitlines()[0] == f"# python train.py profile={name}"
+
+
+@given(mean=st.floats(1, 200), deviation=st.floats(0.1, 400))
+def test_mean_of_a_cut_normal(mean: float, deviation: float) -> None:
+    positive = np.maximum(0, np.random.default_rng(0).normal(mean, deviation, 100_000))
+    assert mean_positive_normal(mean, deviation) == pytest.approx(positive.mean(), abs=0.03 * deviation)
+
+
+def test_jitter_raises_the_reference_rtt() -> None:
+    profile = profile_from_config(
+        {"name": "x", "paths": {"a": {"rtt_ms": {"fixed": 100}, "jitter_ratio": {"fixed": 2}}}}
+    )
+    path = PathSampler(profile).draw(np.random.default_rng(0)).path
+    assert path.jitter_ms == 100
+    assert path.reference_rtt_ms == pytest.approx(50 + 69.78, abs=0.1)  # the second: mean of max(0, N(50, 100))
+
+
+def test_rivals_join_with_their_chance() -> None:
+    config = {"name": "x", "paths": {"a": {"rivals": ["cubic", "bbr"], "rival_chance": 0.5}}}
+    sampler, rng = PathSampler(profile_from_config(config)), np.random.default_rng(0)
+    counts = Counter(sampler.draw(rng).rivals for _ in range(1000))
+    assert set(counts) == {(), ("cubic",), ("bbr",)}
+    assert 400 < counts[()] < 600
+
+
+def one(**mix: object) -> dict[str, object]:
+    return {"name": "x", "paths": {"a": mix}}
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"nam": "x"}, ["nam", "name, paths, reward"]),
+        ({"name": "x"}, ["paths"]),
+        (one(rtt={"fixed": 1}), ["paths.a.rtt", *DRAWN_FIELDS, "jitter_ratio"]),
+        (one(rtt_ms={"log": [1, 2]}), ["paths.a.rtt_ms.log", "fixed, choice, uniform, log_uniform"]),
+        (one(rtt_ms={"fixed": "far"}), ["paths.a.rtt_ms.fixed", "far"]),
+        (one(rtt_ms={"uniform": [3, 1]}), ["rtt_ms.uniform", "[3.0, 1.0]", "[low, high]"]),
+        (one(rtt_ms={"uniform": [1, 3], "fixed": 2}), ["fixed and uniform", "one of"]),
+        (one(rtt_ms={"log_uniform": [0, 3]}), ["log_uniform", "above 0"]),
+        (one(rtt_ms={"choice": []}), ["rtt_ms.choice", "empty"]),
+        (one(rtt_ms={"fixed": -1}), ["rtt_ms is -1", "between 0 and"]),
+        (one(rate_mbps={"uniform": [0, 3]}), ["rate_mbps is 0", "between 0.01 and"]),
+        (one(weight=-1), ["weight is -1", "negative"]),
+        (one(weight=0), ["no path has a weight"]),
+        (one(qdisc="red2"), ["red2", "fq_codel"]),
+        (one(scenario="strss"), ["strss", "did you mean stress"]),
+        (one(scenario="stress", rtt_ms={"fixed": 1}), ["stress", "rtt_ms"]),
+        (one(rivals=["cubic"], rival_chance=2), ["rival_chance is 2", "between 0 and 1"]),
+        (one() | {"reward": {"goodput": -1}}, ["reward.goodput is -1", "negative"]),
+        (one() | {"reward": {"speed": 1}}, ["reward.speed", "goodput, delay, loss"]),
+        (one() | {"episode_decisions": 0}, ["episode_decisions is 0", "at least 1"]),
+    ],
+)
+def test_errors_name_the_bad_value_and_the_right_ones(config: dict[str, object], words: list[str]) -> None:
+    with pytest.raises(ProfileError) as error:
+        profile_from_config(config)
+    for word in words:
+        assert word in str(error.value)
+
+
+def test_unknown_profile_lists_the_known() -> None:
+    with pytest.raises(ProfileError, match="did you mean mixed.*bottleneck, mixed"):
+        load_profile("mixd")
