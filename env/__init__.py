@@ -5,6 +5,4 @@ import gymnasium
 ENV_ID = "NdmTcp-v0"
 
 if ENV_ID not in gymnasium.registry:
-    gymnasium.register(
-        id=ENV_ID, entry_point="env.ndm_env:NdmEnv", vector_entry_point="env.vector_env:NdmVectorEnv"
-    )
+    gymnasium.register(id=ENV_ID, entry_point="env.ndm_env:NdmEnv", vector_entry_point="env.vector_env:NdmVectorEnv")

@@ -34,9 +34,7 @@ class Speed(NamedTuple):
 
 def measure(workers: int, repetitions: int, decisions: int) -> list[Speed]:
     """Return the speed of each repetition, `decisions` per worker. Raises LabError."""
-    env = gymnasium.make_vec(
-        ENV_ID, num_envs=workers, profile="bottleneck", episode_decisions=2**31, episode_s=1e6
-    )
+    env = gymnasium.make_vec(ENV_ID, num_envs=workers, profile="bottleneck", episode_decisions=2**31, episode_s=1e6)
     assert isinstance(env, NdmVectorEnv)
     try:
         _, infos = env.reset(seed=1)
@@ -51,9 +49,7 @@ def measure(workers: int, repetitions: int, decisions: int) -> list[Speed]:
             wall_s = time.perf_counter() - begun
             if repetition:
                 virtual_s = (float(infos["now_us"].sum()) - virtual_us) / 1e6 / workers
-                speeds.append(
-                    Speed(workers * decisions / wall_s, virtual_s / wall_s, goodput / decisions / workers)
-                )
+                speeds.append(Speed(workers * decisions / wall_s, virtual_s / wall_s, goodput / decisions / workers))
         return speeds
     finally:
         env.close()
@@ -75,7 +71,7 @@ def main(argv: list[str] | None = None) -> int:
             f"({slowest:.0f} to {fastest:.0f}), {speedup:.0f} virtual s per wall s and worker"
         )
         if goodput < FULL_MBPS:
-            print(f"error: goodput is {goodput:.2f} Mbit/s: the link is not full (at least {FULL_MBPS:g})", file=sys.stderr)
+            print(f"error: the link is not full: {goodput:.2f} of at least {FULL_MBPS:g} Mbit/s", file=sys.stderr)
             status = 1
     print(f"workers={workers} decisions_per_s={rate:.0f} virtual_speedup={speedup:.0f}")
     return status

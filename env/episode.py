@@ -27,6 +27,7 @@ INFO = (
     "reward/delay",
     "reward/loss",
     "goodput_mbps",
+    "goodput_share",
     "rtt_ms",
     "queueing_delay_ms",
     "loss_rate",
@@ -118,9 +119,7 @@ class Episode:
         self.path_features = course.features()
         self._reference = Reference.of(course.path, len(course.rivals))
         duration_s = self.duration_s + GRACE_S
-        flows = [
-            {"scheme": scheme, "start_s": 0.0, "duration_s": duration_s} for scheme in (SCHEME, *course.rivals)
-        ]
+        flows = [{"scheme": scheme, "start_s": 0.0, "duration_s": duration_s} for scheme in (SCHEME, *course.rivals)]
         self._pristine = False
         self._last = None
         self._decided = 0

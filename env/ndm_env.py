@@ -68,7 +68,7 @@ class NdmEnv(gymnasium.Env[FloatArray, FloatArray]):
     what the path allows, at most 1; minus the queueing delay; minus retransmissions beyond the path's random loss.
 
     ## Info
-    `reward/goodput`, `reward/delay`, `reward/loss` (components), `goodput_mbps`, `rtt_ms` (mean of the interval),
+    `reward/goodput`, `reward/delay`, `reward/loss` (components), `goodput_mbps`, `goodput_share` (of the reference goodput), `rtt_ms` (mean of the interval),
     `queueing_delay_ms`, `loss_rate` (retransmitted share, 0 to 1), `cwnd` (packets), `now_us`, `interval_us`, and
     `path`: env.profile.PATH_FEATURES, [8]. After reset() only `path`, `cwnd` and `now_us`.
 

@@ -1,7 +1,7 @@
 """Training profiles: which paths a policy learns on, and what it is rewarded for.
 
-A profile is configs/profile/NAME.yaml, read into the dataclasses below. It is a mixture: the next path comes from one of
-its `paths` with a chance proportional to `weight`, and each number of the path is drawn from its own distribution::
+A profile is configs/profile/NAME.yaml, read into the dataclasses below. It is a mixture: the next path comes from one
+of its `paths` with a chance proportional to `weight`, and each number of it is drawn from its own distribution::
 
     paths:
       clean:
@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
-from yaml import YAMLError  # type: ignore[import-untyped]
+from yaml import YAMLError
 
 from env.network.path import Path, PathError
 from env.network.scenario import UNDER_TEST, ScenarioError, load_scenario
@@ -149,9 +149,7 @@ class PathSampler:
         self._mixes = list(profile.paths.values())
         weights = np.array([mix.weight for mix in self._mixes])  # [number of parts]
         self._chances = weights / weights.sum()
-        self._courses = {
-            mix.scenario: scenario_course(mix.scenario) for mix in self._mixes if mix.scenario is not None
-        }
+        self._courses = {mix.scenario: scenario_course(mix.scenario) for mix in self._mixes if mix.scenario is not None}
 
     def draw(self, rng: np.random.Generator) -> Course:
         """Return the next course; all randomness comes from `rng`."""

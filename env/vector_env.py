@@ -43,7 +43,10 @@ class NdmVectorEnv(VectorEnv[FloatArray, FloatArray, npt.NDArray[Any]]):
     the paths from `np_random`. Arrays in infos are [N], `path` is [N, P]; the mask of `name` is `_name`.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": []}  # type: ignore[misc]
+    metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "autoreset_mode": AutoresetMode.SAME_STEP,
+        "render_modes": [],
+    }
 
     def __init__(
         self,
@@ -102,7 +105,9 @@ class NdmVectorEnv(VectorEnv[FloatArray, FloatArray, npt.NDArray[Any]]):
     def step(
         self, actions: FloatArray
     ) -> tuple[FloatArray, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]]:
-        """Decide in every worker, actions [N, A]; return observations [N, D], rewards, terminations, truncations [N]."""
+        """Decide in every worker, actions [N, A]; return observations [N, D], rewards, terminations, truncations [N]
+        and infos.
+        """
         if not self._playing:
             raise gymnasium.error.ResetNeeded("step() before the first reset(), or after an error: call reset()")
         self._playing = False
@@ -122,7 +127,7 @@ class NdmVectorEnv(VectorEnv[FloatArray, FloatArray, npt.NDArray[Any]]):
             infos = dict(zip(INFO, numbers, strict=True)) | dict.fromkeys(_MASKS, self._all)
         return self._observations(), rewards, np.zeros(self.num_envs, np.bool_), over, infos | self._path_info()
 
-    def close_extras(self, **kwargs: Any) -> None:
+    def close_extras(self, **_: Any) -> None:
         """End all labs."""
         self._playing = False
         for episode in self._episodes:

@@ -47,10 +47,12 @@ def test_mixed_covers_what_it_promises() -> None:
         in_the_middle = sum(math.sqrt(low * high) > value for value in values) / len(values)
         assert 0.45 < in_the_middle < 0.55, field  # log-uniform
     losses = [path.loss_pct for path in paths]
-    assert 0 <= min(losses) and 1.9 < max(losses) <= 2
+    assert min(losses) >= 0
+    assert 1.9 < max(losses) <= 2
     assert 0.4 < sum(loss == 0 for loss in losses) / len(losses) < 0.7
     ratios = [path.jitter_ms / (path.rtt_ms / 2) for path in paths]
-    assert max(ratios) > 1.5 and sum(ratio == 0 for ratio in ratios) > len(ratios) / 2
+    assert max(ratios) > 1.5
+    assert sum(ratio == 0 for ratio in ratios) > len(ratios) / 2
 
 
 def test_bottleneck_is_one_path() -> None:
@@ -69,8 +71,10 @@ def test_another_seed_gives_other_paths() -> None:
 @pytest.mark.parametrize("name", profile_names())
 def test_path_features_are_scaled(name: str) -> None:
     features = np.array([course.features() for course in draws(name, 500)])
-    assert features.shape == (500, len(PATH_FEATURES)) and features.dtype == np.float32
-    assert np.isfinite(features).all() and np.abs(features).max() <= 2.5
+    assert features.shape == (500, len(PATH_FEATURES))
+    assert features.dtype == np.float32
+    assert np.isfinite(features).all()
+    assert np.abs(features).max() <= 2.5
 
 
 @pytest.mark.parametrize("name", profile_names())
@@ -138,5 +142,5 @@ def test_errors_name_the_bad_value_and_the_right_ones(config: dict[str, object],
 
 
 def test_unknown_profile_lists_the_known() -> None:
-    with pytest.raises(ProfileError, match="did you mean mixed.*bottleneck, mixed"):
+    with pytest.raises(ProfileError, match=r"did you mean mixed.*bottleneck, mixed"):
         load_profile("mixd")

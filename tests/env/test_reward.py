@@ -18,11 +18,11 @@ BOTTLENECK = Path(rate_mbps=20, rtt_ms=40)
 @dataclass
 class Counted:
     now_us: int = 0
-    bytes_acked: int = 0
     rtt_us: int = 40_000
     srtt_us: int = 40_000
     delivered: int = 0
     retransmitted: int = 0
+    mss: int = 1448
 
 
 def reward(after: Counted, path: Path = BOTTLENECK, rivals: int = 0) -> float:
@@ -31,7 +31,7 @@ def reward(after: Counted, path: Path = BOTTLENECK, rivals: int = 0) -> float:
 
 
 def second_of(mbps: float, rtt_ms: float = 40, retransmitted: int = 0) -> Counted:
-    return Counted(1_000_000, int(mbps * 1e6 / 8), int(rtt_ms * 1e3), 0, int(mbps * 1e6 / 8 / 1448), retransmitted)
+    return Counted(1_000_000, int(rtt_ms * 1e3), 0, round(mbps * 1e6 / 8 / 1448), retransmitted)
 
 
 def test_utility_at_known_points() -> None:
@@ -53,12 +53,13 @@ def test_utility_is_concave(a: float, b: float) -> None:
 
 def test_parts_are_told_apart() -> None:
     outcome = judge(Counted(), second_of(10, rtt_ms=90, retransmitted=86), Reference.of(BOTTLENECK), WEIGHTS)
-    assert outcome.goodput_mbps == pytest.approx(10)
+    assert outcome.goodput_mbps == pytest.approx(10, rel=1e-3)
     assert outcome.rtt_ms == 90
     # two packets of 1514 bytes at 20 Mbit/s take 1.2 ms
     assert outcome.queueing_delay_ms == pytest.approx(90 - 40 - 1.2112)
     assert outcome.loss_rate == pytest.approx(86 / (863 + 86))
-    assert outcome.goodput > 0 > outcome.delay and outcome.loss < 0
+    assert outcome.goodput > 0 > outcome.delay
+    assert outcome.loss < 0
 
 
 def test_an_empty_full_link_beats_everything_else() -> None:
@@ -85,7 +86,7 @@ def test_random_loss_is_no_fault() -> None:
 
 
 def test_a_fair_share_is_all_there_is() -> None:
-    assert reward(second_of(10), rivals=1) == pytest.approx(reward(second_of(19), rivals=1), abs=1e-6)
+    assert reward(second_of(10), rivals=1) == pytest.approx(reward(second_of(19), rivals=1), abs=1e-3)
 
 
 def test_an_interval_without_samples_counts_with_the_smoothed_rtt() -> None:
