@@ -24,6 +24,8 @@ from omegaconf import OmegaConf
 from torch.utils.tensorboard import SummaryWriter
 from tqdm import tqdm
 
+from env import ENV_ID
+from env.lab import VirtualLab
 from training import checkpoint
 from training.config import TrainConfig
 from training.ppo import Ppo, Rollout
@@ -94,13 +96,13 @@ def locked(folder: Path) -> Iterator[None]:
 
 def make_env(config: TrainConfig) -> VectorEnv[Any, Any, Any]:
     """Boot the labs of a configuration; raises env.lab's LabError."""
-    return gymnasium.make_vec(
-        "env:NdmTcp-v0",
-        num_envs=config.lab.workers,
-        profile=config.profile,
-        memory_mb=config.lab.memory_mb,
-        timeout_s=config.lab.timeout_s,
-    )
+
+    def boot(seed: int) -> VirtualLab:
+        lab = VirtualLab(seed=seed, memory_mb=config.lab.memory_mb, timeout_s=config.lab.timeout_s)
+        lab.start()
+        return lab
+
+    return gymnasium.make_vec(ENV_ID, num_envs=config.lab.workers, profile=config.profile, boot=boot)
 
 
 def train(config: TrainConfig, env: VectorEnv[Any, Any, Any], folder: Path, saved: dict[str, Any] | None) -> bool:

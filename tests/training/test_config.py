@@ -1,0 +1,98 @@
+"""The command line: a wrong word is answered with the right ones."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_dir
+
+from training.config import FOLDER, ConfigError, TrainConfig, check_command_line, read_config, resumed_config
+
+ROOT = Path(__file__).parents[2]
+
+
+def composed(*overrides: str) -> TrainConfig:
+    with initialize_config_dir(str(FOLDER), version_base="1.3"):
+        return read_config(compose("train", list(overrides)))
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ("algo.lerning_rate=1", ["algo.lerning_rate", "did you mean learning_rate?", "gae_lambda"]),
+        ("seeed=3", ["seeed", "did you mean seed?", "resume"]),
+        ("profile.reward.dely=2", ["did you mean delay?", "goodput, delay, loss"]),
+        ("profile=foo", ["foo", "bottleneck", "mixed"]),
+        ("lab=moon", ["moon", "virtual"]),
+        ("lab.workers=many", ["lab.workers", "many", "Integer"]),
+    ],
+)
+def test_wrong_word(override: str, words: list[str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        check_command_line([override])
+    text = str(caught.value)
+    assert all(word in text for word in words), text
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize(
+    ("override", "text"),
+    [
+        ("algo.gamma=2", "algo.gamma is 2"),
+        ("lab.workers=0", "lab.workers is 0"),
+        ("name=a/b", "name is 'a/b'"),
+        ("seed=-1", "seed is -1"),
+        ("profile.episode_decisions=0", "episode_decisions is 0"),
+    ],
+)
+def test_value_out_of_range(override: str, text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
+        composed("profile=bottleneck", override)
+
+
+@pytest.mark.parametrize("file", sorted((FOLDER).glob("*/*.yaml")), ids=lambda file: f"{file.parent.name}/{file.stem}")
+def test_launch_command_of_every_file(file: Path) -> None:
+    """The first comment of a configuration file is the command that uses it; those of train.py compose."""
+    first = next(line for line in file.read_text().splitlines() if not line.startswith("# @package"))
+    if not first.startswith("# python train.py "):
+        assert file.parent.name not in ("algo", "debug", "lab", "profile"), f"{file} does not begin with its command"
+        return
+    overrides = first.removeprefix("# python train.py ").split()
+    assert f"{file.parent.name}={file.stem}" in overrides
+    check_command_line(overrides)
+    composed(*overrides)
+
+
+def test_debug_is_small() -> None:
+    smoke = composed("profile=bottleneck", "debug=smoke")
+    assert smoke.algo.total_decisions <= 2000
+    assert smoke.lab.workers == 1
+
+
+def test_resumed_run_keeps_its_configuration() -> None:
+    with initialize_config_dir(str(FOLDER), version_base="1.3"):
+        saved = compose("train", ["profile=bottleneck", "seed=5", "algo.hidden=12"])
+        overrides = ["resume=runs/x", "algo.total_decisions=900", "lab.workers=1"]
+        again = compose("train", overrides)
+    from omegaconf import OmegaConf
+
+    plain = OmegaConf.to_container(saved)
+    assert isinstance(plain, dict)
+    config = read_config(resumed_config(plain, again, overrides))
+    assert (config.profile.name, config.seed, config.algo.hidden) == ("bottleneck", 5, 12)
+    assert (config.algo.total_decisions, config.lab.workers) == (900, 1)
+    for refused in ("seed=6", "profile=mixed", "name=other", "algo=ppo_long"):
+        with pytest.raises(ConfigError, match="cannot be changed in a resumed run"):
+            resumed_config(plain, again, [*overrides, refused])
+
+
+@pytest.mark.parametrize("arguments", [["profile=foo"], ["algo.gamma=2", "profile=bottleneck"], ["resume=runs/none"]])
+def test_command_ends_with_one_paragraph(arguments: list[str]) -> None:
+    done = subprocess.run([sys.executable, "train.py", *arguments], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.startswith("train.py: ")
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert done.stdout == ""
