@@ -124,9 +124,25 @@ static void finish(void)
 	exit(0);
 }
 
+static void receive_from(int i)
+{
+	ssize_t n;
+
+	while ((n = recv(flows[i].fd, chunk, sizeof(chunk), MSG_TRUNC | MSG_DONTWAIT)) > 0)
+		flows[i].bytes += n;
+	if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+		close(flows[i].fd);
+		flows[i].fd = -1;
+	}
+}
+
 /* columns: flow t_s bytes */
 static void sample_receiver(int i, int64_t now)
 {
+	/* what waits below the low-water mark has arrived too */
+	if (flows[i].fd >= 0)
+		receive_from(i);
+
 	double row[] = { i, now / 1e9, flows[i].bytes };
 
 	record(row, sizeof(row) / sizeof(*row));
@@ -169,18 +185,6 @@ static void listen_all(int low_water)
 		flows[i].listener = fd;
 		flows[i].fd = -1;
 		watch(fd, EPOLLIN, TAG_LISTENER + i);
-	}
-}
-
-static void receive_from(int i)
-{
-	ssize_t n;
-
-	while ((n = recv(flows[i].fd, chunk, sizeof(chunk), MSG_TRUNC | MSG_DONTWAIT)) > 0)
-		flows[i].bytes += n;
-	if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-		close(flows[i].fd);
-		flows[i].fd = -1;
 	}
 }
 
@@ -287,11 +291,8 @@ static void run(int sending, const char *address, int64_t end_ns)
 		if (sending && start_and_stop(address, now))
 			finish();
 		if (!sending && now >= end_ns) {
-			for (int i = 0; i < flow_count; i++) {
-				if (flows[i].fd >= 0)
-					receive_from(i);
+			for (int i = 0; i < flow_count; i++)
 				sample_receiver(i, now);
-			}
 			finish();
 		}
 	}

@@ -24,6 +24,13 @@ from env.network.links import (
 )
 from env.network.path import TOPOLOGIES, Path
 
+MAC = {
+    "h1-r": "02:00:00:00:01:01",
+    "r-h1": "02:00:00:00:01:fe",
+    "r-h2": "02:00:00:00:02:fe",
+    "h2-r": "02:00:00:00:02:01",
+}
+
 
 class Topology:
     """A running Mininet whose path can be changed between runs.
@@ -50,16 +57,19 @@ class Topology:
 
     def _build_router(self) -> None:
         h1, r, h2 = self._host("h1"), self._host("r"), self._host("h2")
-        Link(h1, r, intfName1="h1-r", intfName2="r-h1", addr1="02:00:00:00:01:01", addr2="02:00:00:00:01:fe")
-        Link(r, h2, intfName1="r-h2", intfName2="h2-r", addr1="02:00:00:00:02:fe", addr2="02:00:00:00:02:01")
-        for node, device, address, gateway in (
-            (h1, "h1-r", "10.0.1.1/24", "10.0.1.254"),
-            (h2, "h2-r", "10.0.2.1/24", "10.0.2.254"),
-            (r, "r-h1", "10.0.1.254/24", None),
-            (r, "r-h2", "10.0.2.254/24", None),
+        for sender, receiver, near, far in ((h1, r, "h1-r", "r-h1"), (r, h2, "r-h2", "h2-r")):
+            Link(sender, receiver, intfName1=near, intfName2=far, addr1=MAC[near], addr2=MAC[far])
+        for node, devices in (
+            (h1, [("h1-r", "10.0.1.1", "10.0.1.254", "r-h1")]),
+            (h2, [("h2-r", "10.0.2.1", "10.0.2.254", "r-h2")]),
+            (r, [("r-h1", "10.0.1.254", "10.0.1.1", "h1-r"), ("r-h2", "10.0.2.254", "10.0.2.1", "h2-r")]),
         ):
-            lines = [f"link set {device} gso_max_segs 1 up", f"addr add {address} dev {device}"]
-            lines += [f"route add default via {gateway}"] if gateway else []
+            lines = []
+            for device, address, neighbour, far in devices:
+                lines += [f"link set {device} gso_max_segs 1 up", f"addr add {address}/24 dev {device}"]
+                # a connection's first round trip is no place for ARP
+                lines += [f"neigh add {neighbour} lladdr {MAC[far]} dev {device} nud permanent"]
+                lines += [f"route add default via {neighbour}"] if node is not r else []
             in_node(node, ["ip", "-batch", "-"], "\n".join(lines) + "\n")
         sysctl(r, {"net.ipv4.ip_forward": "1"})
         for host in (h1, h2):

@@ -82,7 +82,9 @@ class Agent:
         self.topology.apply(wanted)
         if trace:
             self._trace(True)
-        result = traffic.run(self.topology, program, flows, duration_s, sample_ms, self._stopped, self.gate)
+        result = traffic.run(
+            self.topology, program, flows, wanted.rate_mbps, duration_s, sample_ms, self._stopped, self.gate
+        )
         if trace:
             self._trace(False)
             lines = (TRACING / "trace").read_text().splitlines()
