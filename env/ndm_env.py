@@ -68,9 +68,9 @@ class NdmEnv(gymnasium.Env[FloatArray, FloatArray]):
     what the path allows, at most 1; minus the queueing delay; minus retransmissions beyond the path's random loss.
 
     ## Info
-    `reward/goodput`, `reward/delay`, `reward/loss` (components), `goodput_mbps`, `goodput_share` (of the reference goodput), `rtt_ms` (mean of the interval),
-    `queueing_delay_ms`, `loss_rate` (retransmitted share, 0 to 1), `cwnd` (packets), `now_us`, `interval_us`, and
-    `path`: env.profile.PATH_FEATURES, [8]. After reset() only `path`, `cwnd` and `now_us`.
+    `reward/goodput`, `reward/delay`, `reward/loss` (components), `goodput_mbps`, `goodput_share` (of the reference),
+    `rtt_ms` (mean of the interval), `queueing_delay_ms`, `loss_rate` (retransmitted share, 0 to 1), `cwnd` (packets),
+    `now_us`, `interval_us`, and `path`: env.profile.PATH_FEATURES, [8]. After reset() only `path`, `cwnd` and `now_us`.
 
     ## Start
     A new connection over a path of the profile, or of `options`: `{"scenario": "stress"}` or
