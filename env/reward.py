@@ -40,12 +40,18 @@ UNAVOIDABLE_PACKETS = 2  # serialised before a delayed ACK (RFC 1122, 4.2.3.2) l
 class Counters(Protocol):
     """The part of an observation (env.lab.Observation) that the reward looks at."""
 
-    now_us: int
-    rtt_us: int
-    srtt_us: int
-    delivered: int
-    retransmitted: int
-    mss: int
+    @property
+    def now_us(self) -> int: ...  # noqa: D102
+    @property
+    def rtt_us(self) -> int: ...  # noqa: D102
+    @property
+    def srtt_us(self) -> int: ...  # noqa: D102
+    @property
+    def delivered(self) -> int: ...  # noqa: D102
+    @property
+    def retransmitted(self) -> int: ...  # noqa: D102
+    @property
+    def mss(self) -> int: ...  # noqa: D102
 
 
 @dataclass

@@ -39,7 +39,8 @@ class FakeLab:
         self._guest.close()
 
     def begin_run(self, path: Path, flows: Sequence[dict[str, Any]], duration_s: float) -> None:
-        assert not (self._frames or self._asked), "a command while a run goes on"
+        assert not self._frames, "a command before the last frame was taken"
+        assert not self._asked, "a command while a run goes on"
         self.runs.append((path, flows, duration_s))
         self._decision = 0
         self._ask()
