@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* cong_control() got the ACK and its flags in 6.10. */
+#ifndef NDM_COMPAT_CONG_CONTROL_H
+#define NDM_COMPAT_CONG_CONTROL_H
+
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+#define NDM_CONG_CONTROL(name) \
+	name(struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
+#else
+#define NDM_CONG_CONTROL(name) \
+	name(struct sock *sk, const struct rate_sample *rs)
+#endif
+
+#endif /* NDM_COMPAT_CONG_CONTROL_H */

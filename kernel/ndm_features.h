@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The ten inputs of the network, measured over one control interval.
+ *
+ * Pure: plain numbers in, plain numbers out, no struct sock, so that the same
+ * lines run in the modules and in the tests of user space. Every input is
+ * scale-free and Q12 (12 fraction bits, 4096 = 1), in the order and range of
+ * ndm_schema.h:
+ *
+ *	rtt_ratio	srtt / min_rtt - 1
+ *	entropy		0.6 H2(losses) + 0.4 H(delays) / log2(16)
+ *	slow_start	cwnd < ssthresh ? 1 : -1
+ *	congestion	entropy < 0.7 and (loss or rising delay) ? 1 : -1
+ *	plasticity	+0.1 on loss, +0.2 on a time-out, else * 0.995
+ *	loss_rate	lost / (lost + delivered)
+ *	rtt_variation	mdev / srtt
+ *	rtt_gradient	(mean RTT - last interval's mean RTT) / min_rtt
+ *	delivery_ratio	rate / max_rate
+ *	inflight_ratio	in flight / (max_rate * min_rtt)
+ *
+ * min_rtt is not the smallest RTT seen. With jitter beyond the base delay that
+ * one is an accident; a minimum that is rare is noise (TCP-NV, section 2). It is
+ * the smallest *smoothed* RTT at the ends of the intervals of the last 15 to
+ * 30 s, renewed as TCP-NV does it: a future minimum is collected beside the
+ * current one, then takes its place. max_rate is renewed the same way.
+ *
+ * H2 is the binary entropy of the loss bits of the last 16 intervals, H that of
+ * the histogram of their mean RTTs over 16 quarter octaves above min_rtt. Low
+ * entropy together with loss or rising delay is congestion, high entropy is
+ * noise: the rule of NDM v1.
+ *
+ * Clocks are the low 32 bits of a microsecond clock, counters are u32: both
+ * wrap, and only their differences are used.
+ */
+#ifndef NDM_FEATURES_H
+#define NDM_FEATURES_H
+
+#include <linux/bitops.h>
+#include <linux/kernel.h>
+#include <linux/limits.h>
+#include <linux/math64.h>
+#include <linux/types.h>
+
+#include "ndm_math.h"
+#include "ndm_schema.h"
+
+#define NDM_ONE (1 << NDM_FEATURE_FRAC)
+
+/* A decision is not worth its work more often than this. */
+#define NDM_INTERVAL_MIN_US 1000
+
+/* A minimum RTT is believed for one to two of these. */
+#define NDM_MIN_RTT_BUCKET_US (15 * 1000 * 1000)
+
+/* A maximum rate is believed for one to two of these: both must have passed. */
+#define NDM_RATE_BUCKET_INTERVALS 10
+#define NDM_RATE_BUCKET_US (200 * 1000)
+
+/* Packets per microsecond have this many fraction bits, as in BBR. */
+#define NDM_RATE_FRAC 24
+
+/* Longer than any RTT of TCP: 2^30 us are 18 minutes. Bounds the sums below. */
+#define NDM_RTT_MAX_US (1U << 30)
+
+/* NDM v1's constants, Q12 but for the decay, which is Q16. */
+#define NDM_PLASTICITY_START 1229	/* 0.3 */
+#define NDM_PLASTICITY_LOSS 410		/* 0.1 */
+#define NDM_PLASTICITY_TIMEOUT 819	/* 0.2 */
+#define NDM_PLASTICITY_DECAY 65208	/* 0.995 */
+#define NDM_ENTROPY_NOISE 2867		/* 0.7: above it, it is noise */
+
+/* What counts as rising delay for NDM v1's rule, Q12. */
+#define NDM_RISING_GRADIENT 82		/* 0.02 of min_rtt since the last interval */
+#define NDM_RISING_RTT_RATIO 410	/* 0.1 over min_rtt: there is a queue */
+
+/* Measurement state of one connection: 64 bytes of the 104 there are. */
+struct ndm_measure {
+	u64 delay_ring;		/* 16 quarter octaves, 4 bits each, newest lowest */
+	u32 start_us;		/* when the interval began, idle time cut out */
+	u32 start_delivered;	/* packets delivered by then */
+	u32 start_lost;		/* packets lost by then, undone ones taken back */
+	u32 rtt_sum_us;		/* of rtt_count samples of this interval */
+	u32 last_rtt_us;	/* mean RTT of the last interval that had one; 0: none */
+	u32 min_rtt_us;		/* filtered minimum; 0: none yet */
+	u32 next_min_rtt_us;	/* collected since min_rtt_stamp_us; 0: none yet */
+	u32 min_rtt_stamp_us;
+	u32 max_rate;		/* packets/us, NDM_RATE_FRAC fraction bits */
+	u32 next_max_rate;	/* collected since rate_stamp_us */
+	u32 rate_stamp_us;
+	u32 decisions;		/* intervals closed so far */
+	u16 rtt_count;
+	u16 loss_ring;		/* one bit per interval with loss, newest lowest */
+	u16 plasticity;		/* Q12 */
+	u8 rate_intervals;	/* since rate_stamp_us, saturates */
+	u8 timed_out;		/* a retransmission time-out fell into this interval */
+};
+
+/* A connection's clock, counters and gauges at one moment. */
+struct ndm_reading {
+	u32 now_us;
+	u32 delivered;		/* packets since the connection began */
+	u32 lost;		/* packets since then, undone ones taken back */
+	u32 inflight;		/* packets */
+	u32 srtt_us;		/* smoothed RTT; 0: no sample yet */
+	u32 mdev_us;		/* mean deviation of the RTT */
+	bool slow_start;	/* cwnd < ssthresh */
+};
+
+/* What one interval came to, beside the inputs. */
+struct ndm_interval {
+	u32 length_us;
+	u32 rtt_us;		/* mean RTT; 0 without a sample */
+	s16 x[NDM_INPUTS];	/* Q12 */
+};
+
+/* Begins an interval at @now. */
+static inline void ndm_interval_begin(struct ndm_measure *m,
+				      const struct ndm_reading *now)
+{
+	m->start_us = now->now_us;
+	m->start_delivered = now->delivered;
+	m->start_lost = now->lost;
+	m->rtt_sum_us = 0;
+	m->rtt_count = 0;
+	m->timed_out = 0;
+}
+
+/* A connection begins at @now. */
+static inline void ndm_measure_init(struct ndm_measure *m,
+				    const struct ndm_reading *now)
+{
+	*m = (struct ndm_measure) {
+		.min_rtt_stamp_us = now->now_us,
+		.rate_stamp_us = now->now_us,
+		.plasticity = NDM_PLASTICITY_START,
+	};
+	ndm_interval_begin(m, now);
+}
+
+/* One RTT sample. */
+static inline void ndm_measure_rtt(struct ndm_measure *m, u32 rtt_us)
+{
+	/*
+	 * The sum stays below 2^32: it is at most 2^31 here, and a sample at
+	 * most 2^30. Half of sum and count has the same mean.
+	 */
+	if (m->rtt_sum_us > 1U << 31 || m->rtt_count == U16_MAX) {
+		m->rtt_sum_us >>= 1;
+		m->rtt_count >>= 1;
+	}
+	m->rtt_sum_us += min_t(u32, rtt_us, NDM_RTT_MAX_US);
+	m->rtt_count++;
+}
+
+/* Nothing was outstanding for @idle_us: not a time in which to measure. */
+static inline void ndm_measure_idle(struct ndm_measure *m, u32 now_us,
+				    u32 idle_us)
+{
+	m->start_us += min_t(u32, idle_us, now_us - m->start_us);
+}
+
+/* A retransmission time-out. */
+static inline void ndm_measure_timeout(struct ndm_measure *m)
+{
+	m->timed_out = 1;
+}
+
+/*
+ * The last recovery was spurious: none of its losses was one. They fell into
+ * this interval, or into the one that has just been closed.
+ */
+static inline void ndm_measure_undo(struct ndm_measure *m, u32 lost)
+{
+	m->start_lost = lost;
+	m->loss_ring &= ~1;
+	m->timed_out = 0;
+}
+
+/*
+ * Whether the interval is over: a packet sent after its begin was delivered (a
+ * packet-timed round trip) and the shortest worthwhile time has passed.
+ * @prior_delivered: packets delivered when the newest acknowledged one was sent
+ */
+static inline bool ndm_interval_over(const struct ndm_measure *m, u32 now_us,
+				     u32 prior_delivered)
+{
+	return (s32)(prior_delivered - m->start_delivered) >= 0 &&
+	       now_us - m->start_us >= NDM_INTERVAL_MIN_US;
+}
+
+/* a / b as Q12 in [0, @limit]; a < 2^40, so that a << 12 fits. 0 / 0 is 0. */
+static inline s16 ndm_ratio(u64 a, u64 b, s16 limit)
+{
+	if (!b)
+		return a ? limit : 0;
+	return min_t(u64, div64_u64(a << NDM_FEATURE_FRAC, b), limit);
+}
+
+/* Shannon entropy of the 16 nibbles of @ring over log2(16): Q12 in [0, 1]. */
+static inline s16 ndm_delay_entropy(u64 ring)
+{
+	u8 count[16] = {};
+	u32 sum = 0;
+	int i;
+
+	for (i = 0; i < NDM_ENTROPY_SAMPLES; i++)
+		count[ring >> (4 * i) & 15]++;
+	for (i = 0; i < 16; i++)
+		sum += ndm_plogp_table[count[i]];
+	/* At most 16 * 1024 (each bin once) = 4.0; rounded entries add less than 16. */
+	return min_t(u32, sum / 4, NDM_ONE);
+}
+
+/* The filtered minimum RTT takes in @srtt_us. */
+static inline void ndm_min_rtt_update(struct ndm_measure *m, u32 now_us,
+				      u32 srtt_us)
+{
+	if (!srtt_us)
+		return;
+	if (!m->next_min_rtt_us || srtt_us < m->next_min_rtt_us)
+		m->next_min_rtt_us = srtt_us;
+	if (!m->min_rtt_us || srtt_us < m->min_rtt_us)
+		m->min_rtt_us = srtt_us;
+	if (now_us - m->min_rtt_stamp_us > NDM_MIN_RTT_BUCKET_US) {
+		m->min_rtt_us = m->next_min_rtt_us;
+		m->next_min_rtt_us = 0;
+		m->min_rtt_stamp_us = now_us;
+	}
+}
+
+/* The maximum rate takes in @rate. */
+static inline void ndm_max_rate_update(struct ndm_measure *m, u32 now_us,
+				       u32 rate)
+{
+	m->next_max_rate = max_t(u32, m->next_max_rate, rate);
+	m->max_rate = max_t(u32, m->max_rate, rate);
+	if (m->rate_intervals < U8_MAX)
+		m->rate_intervals++;
+	if (m->rate_intervals >= NDM_RATE_BUCKET_INTERVALS &&
+	    now_us - m->rate_stamp_us > NDM_RATE_BUCKET_US) {
+		m->max_rate = m->next_max_rate;
+		m->next_max_rate = 0;
+		m->rate_intervals = 0;
+		m->rate_stamp_us = now_us;
+	}
+}
+
+static inline void ndm_plasticity_update(struct ndm_measure *m, bool loss)
+{
+	u32 plasticity = m->plasticity;
+
+	if (loss)
+		plasticity += NDM_PLASTICITY_LOSS;
+	if (m->timed_out)
+		plasticity += NDM_PLASTICITY_TIMEOUT;
+	if (!loss && !m->timed_out)	/* at most 2^12 * 2^16 */
+		plasticity = plasticity * NDM_PLASTICITY_DECAY >> 16;
+	m->plasticity = min_t(u32, plasticity, NDM_ONE);
+}
+
+/**
+ * ndm_interval_close - the interval ends at @now, and the next one begins
+ * @m: the connection's measurements
+ * @now: its clock, counters and gauges
+ * @interval: what the interval came to
+ */
+static inline void ndm_interval_close(struct ndm_measure *m,
+				      const struct ndm_reading *now,
+				      struct ndm_interval *interval)
+{
+	u32 length_us = now->now_us - m->start_us;
+	u32 delivered = now->delivered - m->start_delivered;
+	/* Losses undone since may outnumber the new ones: then there were none. */
+	u32 lost = max_t(s32, now->lost - m->start_lost, 0);
+	u32 srtt_us = min_t(u32, now->srtt_us, NDM_RTT_MAX_US);
+	u32 rtt_us = 0, rate;
+	s32 entropy, gradient = 0;
+	s16 *x = interval->x;
+
+	/* delivered << 24 < 2^56; more than 2^32 - 1 would be 256 packets/us. */
+	rate = min_t(u64, div_u64((u64)delivered << NDM_RATE_FRAC,
+				  max_t(u32, length_us, 1)), U32_MAX);
+	ndm_min_rtt_update(m, now->now_us, srtt_us);
+	ndm_max_rate_update(m, now->now_us, rate);
+	ndm_plasticity_update(m, lost);
+
+	m->loss_ring = m->loss_ring << 1 | !!lost;
+	if (m->rtt_count)
+		rtt_us = max_t(u32, m->rtt_sum_us / m->rtt_count, 1);
+	if (rtt_us) {
+		u64 bin = clamp_t(s32, ndm_quarter_octave(rtt_us, m->min_rtt_us),
+				  0, 15);
+
+		if (m->last_rtt_us) {
+			m->delay_ring = m->delay_ring << 4 | bin;
+			if (rtt_us >= m->last_rtt_us)
+				gradient = ndm_ratio(rtt_us - m->last_rtt_us,
+						     m->min_rtt_us, S16_MAX);
+			else
+				gradient = -ndm_ratio(m->last_rtt_us - rtt_us,
+						      m->min_rtt_us, S16_MAX);
+		} else {
+			/* One sample says nothing yet: entropy 0. */
+			m->delay_ring = bin * 0x1111111111111111ULL;
+		}
+		m->last_rtt_us = rtt_us;
+	}
+
+	/* 2458 + 1638 = 4096 and both entropies are at most 4096. */
+	entropy = (2458 * ndm_binary_entropy_table[hweight16(m->loss_ring)] +
+		   1638 * ndm_delay_entropy(m->delay_ring)) >> NDM_FEATURE_FRAC;
+
+	x[NDM_IN_RTT_RATIO] = ndm_ratio(srtt_us - min_t(u32, srtt_us, m->min_rtt_us),
+					m->min_rtt_us, S16_MAX);
+	x[NDM_IN_ENTROPY] = entropy;
+	x[NDM_IN_SLOW_START] = now->slow_start ? NDM_ONE : -NDM_ONE;
+	x[NDM_IN_CONGESTION] = -NDM_ONE;
+	if (entropy < NDM_ENTROPY_NOISE &&
+	    (lost || (gradient > NDM_RISING_GRADIENT &&
+		      x[NDM_IN_RTT_RATIO] > NDM_RISING_RTT_RATIO)))
+		x[NDM_IN_CONGESTION] = NDM_ONE;
+	x[NDM_IN_PLASTICITY] = m->plasticity;
+	x[NDM_IN_LOSS_RATE] = ndm_ratio(lost, (u64)lost + delivered, NDM_ONE);
+	x[NDM_IN_RTT_VARIATION] = ndm_ratio(now->mdev_us, srtt_us, S16_MAX);
+	x[NDM_IN_RTT_GRADIENT] = gradient;
+	x[NDM_IN_DELIVERY_RATIO] = ndm_ratio(rate, m->max_rate, NDM_ONE);
+	/*
+	 * The product is below 2^32 * 2^30 and the BDP keeps 12 of its fraction
+	 * bits, which matter when it is a few packets; in flight has as many.
+	 */
+	x[NDM_IN_INFLIGHT_RATIO] =
+		min_t(u64, div64_u64((u64)now->inflight << (12 + NDM_FEATURE_FRAC),
+				     max_t(u64, (u64)m->max_rate * m->min_rtt_us >>
+						(NDM_RATE_FRAC - 12), 1)),
+		      S16_MAX);
+
+	interval->length_us = length_us;
+	interval->rtt_us = rtt_us;
+	m->decisions++;
+	ndm_interval_begin(m, now);
+}
+
+#endif /* NDM_FEATURES_H */

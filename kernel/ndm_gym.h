@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* How tcp_ndm_gym reaches whoever decides for it. */
+#ifndef NDM_GYM_H
+#define NDM_GYM_H
+
+#include "ndm_schema.h"
+
+struct ndm_gym_host {
+	/*
+	 * Fills @action for @observation, or returns false: hold cwnd. Runs in
+	 * softirq or with a socket locked, so it must not sleep.
+	 */
+	bool (*decide)(const struct ndm_wire_observation *observation,
+		       struct ndm_wire_action *action);
+};
+
+/**
+ * ndm_gym_set_host - who decides from now on
+ * @host: stays valid until it is replaced; NULL when nobody decides any more,
+ *	and then no call of the old one is left running on return
+ *
+ * Context: may sleep.
+ * Return: 0, or -EBUSY when another host is there.
+ */
+int ndm_gym_set_host(const struct ndm_gym_host *host);
+
+#endif /* NDM_GYM_H */

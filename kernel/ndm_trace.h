@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Tracepoint ndm:ndm_decision: one line per decision of tcp_ndm, enough to
+ * replay the integer network bit for bit (its state starts at 0 with decision 0
+ * of each flow):
+ *
+ *	ndm_decision: flow=1 decision=0 x=0,819,... action=-12,340 cwnd=10 srtt_us=40012
+ *
+ * x: the ten inputs, Q12, in the order of ndm_schema.h; action: the two outputs,
+ * Q14; cwnd: packets, before the decision.
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM ndm
+
+#if !defined(NDM_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define NDM_TRACE_H
+
+#include <linux/tracepoint.h>
+
+#include "ndm_schema.h"
+
+TRACE_EVENT(ndm_decision,
+
+	TP_PROTO(u32 flow, u32 decision, const s16 *x, const s16 *action,
+		 u32 cwnd, u32 srtt_us),
+
+	TP_ARGS(flow, decision, x, action, cwnd, srtt_us),
+
+	TP_STRUCT__entry(
+		__field(u32, flow)
+		__field(u32, decision)
+		__field(u32, cwnd)
+		__field(u32, srtt_us)
+		__array(s16, x, NDM_INPUTS)
+		__array(s16, action, NDM_OUTPUTS)
+	),
+
+	TP_fast_assign(
+		__entry->flow = flow;
+		__entry->decision = decision;
+		__entry->cwnd = cwnd;
+		__entry->srtt_us = srtt_us;
+		memcpy(__entry->x, x, sizeof(__entry->x));
+		memcpy(__entry->action, action, sizeof(__entry->action));
+	),
+
+	TP_printk("flow=%u decision=%u x=%d,%d,%d,%d,%d,%d,%d,%d,%d,%d action=%d,%d cwnd=%u srtt_us=%u",
+		  __entry->flow, __entry->decision,
+		  __entry->x[0], __entry->x[1], __entry->x[2], __entry->x[3],
+		  __entry->x[4], __entry->x[5], __entry->x[6], __entry->x[7],
+		  __entry->x[8], __entry->x[9],
+		  __entry->action[0], __entry->action[1],
+		  __entry->cwnd, __entry->srtt_us)
+);
+
+#endif /* NDM_TRACE_H */
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH .
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE ndm_trace
+#include <trace/define_trace.h>
