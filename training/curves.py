@@ -1,6 +1,6 @@
 """Draw learning curves of several runs, one line a run::
 
-    python -m training.curves runs/a runs/b runs/c --output docs/learning.png
+python -m training.curves runs/a runs/b runs/c --output docs/learning.png
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 import numpy.typing as npt
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.backend.event_processing.event_accumulator import (  # type: ignore[import-untyped]
+    EventAccumulator,
+)
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt

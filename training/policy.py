@@ -44,10 +44,11 @@ class Policy(nn.Module):
         self.readout = nn.Linear(hidden, ACTION_SIZE)
         with torch.no_grad():
             # Below 1, so that memories fade and rounding errors of the int16 network fade with them.
-            nn.init.orthogonal_(self.rnn.weight_hh_l0, gain=0.7)
-            nn.init.orthogonal_(self.rnn.weight_ih_l0)
-            nn.init.zeros_(self.rnn.bias_ih_l0)
-            nn.init.zeros_(self.rnn.bias_hh_l0)
+            for name, weight in self.rnn.named_parameters():
+                if name.startswith("bias"):
+                    nn.init.zeros_(weight)
+                else:
+                    nn.init.orthogonal_(weight, gain=0.7 if name == "weight_hh_l0" else 1.0)
             nn.init.orthogonal_(self.readout.weight, gain=0.01)
             nn.init.zeros_(self.readout.bias)
 

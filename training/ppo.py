@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from gymnasium.vector import AutoresetMode, VectorEnv
-from torch import Tensor, nn
+from torch import nn
 
 from env.schema import ACTIONS
 from training.policy import (
@@ -39,6 +39,24 @@ from training.policy import (
 
 IntArray = npt.NDArray[np.int64]
 Infos = dict[str, Any]
+
+
+POSITIVE = (  # options that must be above 0
+    "rollout_decisions",
+    "sequence_length",
+    "epochs",
+    "minibatches",
+    "critic_units",
+    "learning_rate",
+    "critic_learning_rate",
+    "clip",
+    "target_kl",
+    "gradient_limit",
+    "initial_std",
+    "final_std",
+    "minimum_std",
+    "weight_limit",
+)
 
 
 @dataclass
@@ -71,11 +89,7 @@ class PpoOptions:
     value_rate: float = 0.05  # how fast the critic's normalisation follows the returns, per rollout
 
     def __post_init__(self) -> None:
-        positive = (
-            "rollout_decisions sequence_length epochs minibatches critic_units learning_rate critic_learning_rate clip "
-            "target_kl gradient_limit initial_std final_std minimum_std weight_limit"
-        ).split()
-        for name in positive:
+        for name in POSITIVE:
             if not getattr(self, name) > 0:
                 raise ValueError(f"algo.{name} is {getattr(self, name)}; it must be above 0")
         for name in ("total_decisions", "entropy", "bound"):
@@ -190,7 +204,7 @@ class Ppo:
             ended = np.logical_or(terminated, truncated)  # [N]
             _measure(measured, infos, ended, t, steps)
             if ended.any():
-                for n in np.flatnonzero(ended):
+                for n in np.flatnonzero(ended).tolist():
                     end_stretch(n, t + 1, infos["final_obs"][n], bool(terminated[n]), True)
                 self.states[ended] = 0
                 self.paths = _paths(infos, count, self.paths)
@@ -296,9 +310,7 @@ class Ppo:
                 log_ratio = log_ratio[mask]
                 ratio = log_ratio.exp()
                 advantage = advantages[rows][mask]
-                gain = torch.min(
-                    ratio * advantage, ratio.clamp(1 - options.clip, 1 + options.clip) * advantage
-                ).mean()
+                gain = torch.min(ratio * advantage, ratio.clamp(1 - options.clip, 1 + options.clip) * advantage).mean()
                 outside = (means[mask].abs() - 1).clamp(min=0).square().mean()
                 entropy = gaussian_entropy(self.log_std)
                 values, _ = self.critic(observations[rows], paths[rows], critic_memory[rows[0]])  # [K, S]
@@ -306,7 +318,7 @@ class Ppo:
                 loss = -gain + options.bound * outside - options.entropy * entropy + value_loss
 
                 self.optimizer.zero_grad()
-                loss.backward()  # type: ignore[no-untyped-call]
+                loss.backward()
                 for group in self.optimizer.param_groups:
                     nn.utils.clip_grad_norm_(group["params"], options.gradient_limit)
                 self.optimizer.step()

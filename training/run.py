@@ -53,9 +53,10 @@ class StopRequest:
         self.requested = False
 
     def __call__(self) -> bool:
+        """Whether to end."""
         return self.requested
 
-    def _note(self, number: int, frame: object) -> None:
+    def _note(self, _number: int, _frame: object) -> None:
         if self.requested:
             raise KeyboardInterrupt
         self.requested = True
@@ -212,11 +213,11 @@ def _summary(charts: dict[str, float]) -> str:
 @contextlib.contextmanager
 def _writer(folder: Path, decisions: int) -> Iterator[SummaryWriter]:
     """TensorBoard events; those of a resumed run beyond its checkpoint are dropped."""
-    writer = SummaryWriter(str(folder), purge_step=decisions or None)  # type: ignore[no-untyped-call]
+    writer = SummaryWriter(str(folder), purge_step=decisions or None)
     try:
         yield writer
     finally:
         try:
-            writer.close()  # type: ignore[no-untyped-call]
+            writer.close()
         except OSError as error:  # the weights are safe in the checkpoint
             print(f"the last metrics could not be written to {folder}: {os.strerror(error.errno or 0)}")

@@ -53,7 +53,8 @@ def test_learns_to_fill_a_queue_just_enough() -> None:
     untrained, before = play_mean(Ppo(env, PpoOptions(), seed=1), env)
     ppo, _ = learn(env, PpoOptions(total_decisions=160_000))
     reward, after = play_mean(ppo, env)
-    assert untrained < 0.3 and before["share"] < 0.3
+    assert untrained < 0.3
+    assert before["share"] < 0.3
     assert reward > 0.75
     assert after["share"] > 0.9
     assert after["queue"] < 0.2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ class ToyVector(VectorEnv[Array, Array, Array]):
     [N, 10]; and `act`, which takes actions [N, 2] clipped to [-1, 1] and returns rewards [N].
     """
 
-    metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
+    metadata: ClassVar[dict[str, Any]] = {"autoreset_mode": AutoresetMode.SAME_STEP}
 
     def __init__(self, num_envs: int, horizon: int) -> None:
         self.num_envs = num_envs
@@ -45,7 +45,10 @@ class ToyVector(VectorEnv[Array, Array, Array]):
         return {}
 
     def reset(
-        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+        self,
+        *,
+        seed: int | list[int | None] | None = None,
+        options: dict[str, Any] | None = None,  # noqa: ARG002
     ) -> tuple[Array, dict[str, Any]]:
         if seed is not None:
             assert isinstance(seed, int)
@@ -63,7 +66,9 @@ class ToyVector(VectorEnv[Array, Array, Array]):
         infos = self._infos(everyone)
         if ended.any():
             observations = self.look()
-            infos["final_obs"] = np.array([row if end else None for row, end in zip(observations, ended)], object)
+            infos["final_obs"] = np.array(
+                [row if end else None for row, end in zip(observations, ended, strict=True)], object
+            )
             infos["_final_obs"] = ended
             infos["final_info"] = self._infos(ended)
             self.age[ended] = 0
@@ -157,5 +162,5 @@ class Endless(ToyVector):
     def look(self) -> Array:
         return np.zeros((self.num_envs, 10), np.float32)
 
-    def act(self, actions: Array) -> Array:
+    def act(self, actions: Array) -> Array:  # noqa: ARG002
         return np.ones(self.num_envs, np.float32)
