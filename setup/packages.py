@@ -35,7 +35,8 @@ def available(package: str) -> bool:
 
 def kernel_source() -> str | None:
     """Return the linux-source package to have: 6.12, else the newest from 6.1 on; None when one is installed."""
-    done = subprocess.run(["apt-cache", "search", "--names-only", r"^linux-source-[0-9.]+$"], capture_output=True, text=True, check=False)
+    search = ["apt-cache", "search", "--names-only", r"^linux-source-[0-9.]+$"]
+    done = subprocess.run(search, capture_output=True, text=True, check=False)
     found = {}
     for line in done.stdout.splitlines():
         match = re.match(r"(linux-source-(\d+)\.(\d+)(?:\.\d+)?) ", line)

@@ -107,7 +107,9 @@ class VirtualLab:
         self.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     # -- life ----------------------------------------------------------------------------------------------------
@@ -308,7 +310,7 @@ class VirtualLab:
             del buffer[: head + length]
             n = _N_OBSERVATION_HEAD
             features = fields[n : n + len(schema.FEATURES)]
-            return Observation(*fields[:n], features, fields[n + len(schema.FEATURES)])
+            return Observation._make((*fields[:n], features, fields[n + len(schema.FEATURES)]))
         if kind != schema.FRAME_REPLY:
             raise self._failed(LabError, f"broken frame from the guest: kind {kind}, {length} bytes")
         reply = json.loads(bytes(buffer[head : head + length]))

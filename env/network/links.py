@@ -89,7 +89,8 @@ def bottleneck_commands(path: Path, toward_receiver: str, toward_sender: str) ->
     return [
         f"qdisc add dev {toward_receiver} root handle 1: netem {netem_options(path, half_ms)}",
         f"qdisc add dev {toward_receiver} parent 1: handle 2: htb default 1",
-        f"class add dev {toward_receiver} parent 2: classid 2:1 htb rate {rate} burst {burst} cburst {burst} quantum {PACKET_BYTES}",
+        f"class add dev {toward_receiver} parent 2: classid 2:1 htb rate {rate} burst {burst} cburst {burst}"
+        f" quantum {PACKET_BYTES}",
         f"qdisc add dev {toward_receiver} parent 2:1 handle 3: {queue_options(path)}",
         f"qdisc add dev {toward_sender} root handle 1: netem limit {NETEM_LIMIT} delay {half_ms:.3f}ms",
     ]

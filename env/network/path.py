@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, fields
+from itertools import pairwise
 from typing import Any
 
 PACKET_BYTES = 1514  # an Ethernet frame with 1500 bytes of IP, as the qdiscs count it
@@ -75,11 +76,13 @@ class Path:
             raise PathError("a loopback path needs its tc commands")
         for command in self.tc:
             if not isinstance(command, str):
-                raise PathError(f"{command!r} is no tc command; in YAML, put quotes around one with a colon and a space")
+                raise PathError(
+                    f"{command!r} is no tc command; in YAML, put quotes around one with a colon and a space"
+                )
             words = command.split()
             if words[:2] not in (["tc", "qdisc"], ["tc", "class"]) or "lo" not in words:
                 raise PathError(f"{command!r} is no tc command for lo: it begins with `tc qdisc` or `tc class`")
-            for word, value in zip(words, words[1:], strict=False):
+            for word, value in pairwise(words):
                 if word in ("delay", "loss", "rate", "duplicate", "reorder", "limit") and value.startswith("-"):
                     raise PathError(f"{word} {value} in {command!r} is negative")
 

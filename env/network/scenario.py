@@ -98,8 +98,13 @@ def check_scenario(scenario: Scenario) -> None:
         raise ScenarioError(f"scenario {scenario.name}: no flow has the scheme {UNDER_TEST}")
     for flow in scenario.flows:
         end_s = flow.start_s + flow.duration_s
-        if flow.start_s < 0 or flow.duration_s < 0 or flow.start_s >= scenario.duration_s or end_s > scenario.duration_s:
+        if (
+            flow.start_s < 0
+            or flow.duration_s < 0
+            or flow.start_s >= scenario.duration_s
+            or end_s > scenario.duration_s
+        ):
             raise ScenarioError(
-                f"scenario {scenario.name}: a flow from {flow.start_s:g} s for {flow.duration_s:g} s does not lie within "
-                f"the run of {scenario.duration_s:g} s"
+                f"scenario {scenario.name}: a flow from {flow.start_s:g} s for {flow.duration_s:g} s does not lie "
+                f"within the run of {scenario.duration_s:g} s"
             )

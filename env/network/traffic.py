@@ -9,7 +9,7 @@ import signal
 import struct
 import subprocess
 import time
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from env.network.topology import Topology
 
 # As flow.c records them.
-SENDER_COLUMNS = (
-    "flow t_s cwnd srtt_us rttvar_us min_rtt_us retransmits bytes_acked unacked lost ssthresh pacing_rate "
-    "delivery_rate spurious"
-).split()
-RECEIVER_COLUMNS = "flow t_s bytes".split()
+SENDER_COLUMNS = [
+    *("flow", "t_s", "cwnd", "srtt_us", "rttvar_us", "min_rtt_us", "retransmits", "bytes_acked", "unacked", "lost"),
+    *("ssthresh", "pacing_rate", "delivery_rate", "spurious"),
+]
+RECEIVER_COLUMNS = ["flow", "t_s", "bytes"]
 
 # On 1500-byte packets a receiver's wake-ups would cost more than the packets: it wakes for a tenth of a second's worth.
 # On loopback a packet has 64 KB, and the published tests' receivers took each as it came.
@@ -32,6 +32,11 @@ SETTLE_S = 0.05  # virtual: the receiver listens, then both sides count from the
 
 class TrafficError(RuntimeError):
     """A traffic program that failed; the message is what it printed."""
+
+
+def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
+    assert stream is not None  # every stream here was asked for as a pipe
+    return stream
 
 
 def _samples(name: str, columns: list[str], data: bytes) -> dict[str, Any]:
@@ -63,8 +68,8 @@ def run(
 ) -> dict[str, Any]:
     """Send all flows and return what both sides saw.
 
-    flows: dicts with scheme, start_s, duration_s. rate_mbps: of the bottleneck. sample_ms 0: only the last sample of each flow. stop_fd: polled for
-    POLLPRI; when stopped() is true the run ends early.
+    flows: dicts with scheme, start_s, duration_s. rate_mbps: of the bottleneck. sample_ms 0: only the last sample of
+    each flow. stop_fd: polled for POLLPRI; when stopped() is true the run ends early.
 
     Raises TrafficError when a program fails, with what it printed.
     """
@@ -80,9 +85,9 @@ def run(
         for node, argv in ((topology.receiver, receive), (topology.sender, send)):
             process = node.popen([str(a) for a in argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             sides.append(process)
-            output[process.stdout.fileno()] = bytearray()
-            if process is sides[0] and process.stdout.read(6) != b"ready\n":
-                raise TrafficError(f"the receiver did not start: {process.stderr.read().decode()}")
+            output[_pipe(process.stdout).fileno()] = bytearray()
+            if process is sides[0] and _pipe(process.stdout).read(6) != b"ready\n":
+                raise TrafficError(f"the receiver did not start: {_pipe(process.stderr).read().decode()}")
         _collect(sides, output, stopped, stop_fd)
     finally:
         for process in sides:
@@ -91,11 +96,11 @@ def run(
             process.wait()
     for name, process in zip(("receiver", "sender"), sides, strict=True):
         if process.returncode:
-            raise TrafficError(f"the {name} failed ({process.returncode}): {process.stderr.read().decode()}")
-    received, sent = (bytes(output[process.stdout.fileno()]) for process in sides)
+            raise TrafficError(f"the {name} failed ({process.returncode}): {_pipe(process.stderr).read().decode()}")
+    received, sent = (bytes(output[_pipe(process.stdout).fileno()]) for process in sides)
     for process in sides:
-        process.stdout.close()
-        process.stderr.close()
+        _pipe(process.stdout).close()
+        _pipe(process.stderr).close()
     ends = [
         flow
         | {

@@ -6,7 +6,7 @@
     make lab-kernel KERNEL_SRC=PATH        # an unpacked tree or a tarball
 
 The result lies in $NDM_CACHE/lab-kernel/HASH (default ~/.cache/ndm-tcp), the hash being over source, patches,
-configuration, this program and the compiler; build/lab-kernel links to it. Standard library only.
+configuration, recipe and compiler; build/lab-kernel links to it. Standard library only.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ LINK = ROOT / "build" / "lab-kernel"
 CONFIG = HERE / "lab.config"
 PATCHES = sorted((HERE / "patches").glob("*.patch"))
 OLDEST, NEWEST = (6, 1), (7, 99)
-PREFERRED = "6.12"
+PREFERRED = (6, 12)
+RECIPE = "1"  # counts up when this program comes to build something else from the same inputs
 USUAL_OBJECTS = 780  # compiled files of a 6.12 build, for the progress line only
 # The version string is in the random pool: a build's time and place must not be in it.
 REPRODUCIBLE = {
@@ -57,13 +58,12 @@ def find_source(given: str) -> Path:
         match = re.fullmatch(r"linux-source-(\d+)\.(\d+)(?:\.\d+)?\.tar\.\w+", file.name)
         if match and OLDEST <= (version := (int(match[1]), int(match[2]))) <= NEWEST:
             found[version] = file
-    preferred = tuple(int(part) for part in PREFERRED.split("."))
     if not found:
         raise BuildError(
-            f"no kernel source in /usr/src: install the package linux-source-{PREFERRED} (`make setup` does), or name a "
-            "tree or tarball of Linux 6.1 to 7.x with KERNEL_SRC="
+            f"no kernel source in /usr/src: install the package linux-source-{PREFERRED[0]}.{PREFERRED[1]} (`make "
+            "setup` does), or name a tree or tarball of Linux 6.1 to 7.x with KERNEL_SRC="
         )
-    return found.get(preferred) or found[max(found)]
+    return found.get(PREFERRED) or found[max(found)]
 
 
 def digest_file(path: Path) -> str:
@@ -186,17 +186,15 @@ def compile_kernel(tree: Path, log: Path) -> None:
 
 def prune(tree: Path) -> None:
     """Delete what neither running nor building modules needs."""
-    # built into modpost's inputs and the module loader's link, not objects of the kernel
-    needed = {"scripts/module.lds"}
+    # of these only what the build of a module reads is kept: Makefiles and Kconfig
+    sources = {"Documentation", "samples", "drivers", "sound", "fs", "net", "mm", "crypto", "block", "rust"}
+    objects = {".c", ".S", ".o", ".a", ".cmd", ".rst", ".dts", ".dtsi", ".yaml", ".json", ".txt"}
     for folder, folders, files in os.walk(tree, topdown=False):
         for name in files:
             path = Path(folder, name)
-            inside = path.relative_to(tree)
-            top = inside.parts[0]
-            source = path.suffix in (".c", ".S", ".o", ".a", ".cmd", ".rst", ".dts", ".dtsi", ".yaml", ".json", ".txt")
-            foreign = top in ("Documentation", "samples", "drivers", "sound", "fs", "net", "mm", "crypto", "block", "rust")
-            foreign = foreign and name != "Makefile" and not name.startswith("Kconfig")
-            if str(inside) not in needed and top not in ("scripts", "tools") and (source or foreign):
+            top = path.relative_to(tree).parts[0]
+            foreign = top in sources and name != "Makefile" and not name.startswith("Kconfig")
+            if top not in ("scripts", "tools") and (path.suffix in objects or foreign):
                 path.unlink()
         for name in folders:
             path = Path(folder, name)
@@ -254,14 +252,14 @@ def main() -> int:
     cache = Path(os.environ.get("NDM_CACHE") or Path.home() / ".cache" / "ndm-tcp").expanduser()
     try:
         source = find_source(source_argument)
-        compiler = subprocess.run(["cc", "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
+        compiler = subprocess.run(["cc", "--version"], capture_output=True, text=True, check=True).stdout
         identity = {
             "source": source.name,
             "source_sha256": digest_source(source),
             "config_sha256": digest_file(CONFIG),
             "patches_sha256": hashlib.sha256("".join(map(digest_file, PATCHES)).encode()).hexdigest(),
-            "program_sha256": digest_file(Path(__file__)),
-            "compiler": compiler,
+            "recipe": RECIPE,
+            "compiler": compiler.splitlines()[0],
         }
         key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
         entry = cache / "lab-kernel" / key
