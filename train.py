@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
@@ -12,35 +13,49 @@ from omegaconf import DictConfig
 from env.lab import LabError
 from training import checkpoint
 from training.checkpoint import CheckpointError
-from training.config import ConfigError, check_command_line, read_config, resumed_config
+from training.config import ConfigError, TrainConfig, check_command_line, read_config, resumed_config
 from training.run import RunError, make_env, new_run_folder, train
+
+
+def plan(composed: DictConfig) -> tuple[TrainConfig, Path, dict[str, Any] | None]:
+    """Return the configuration, the run's folder and, for a resumed run, its checkpoint."""
+    if composed.resume is None:
+        config = read_config(composed)
+        return config, new_run_folder(config), None
+    run = Path(composed.resume)
+    saved = checkpoint.load(run)
+    config = read_config(resumed_config(saved["config"], composed, HydraConfig.get().overrides.task))
+    return config, run.parent if run.is_file() else run, saved
+
+
+def play(config: TrainConfig, folder: Path, saved: dict[str, Any] | None) -> bool:
+    """Train; False when stopped by Ctrl-C."""
+    try:
+        env = make_env(config)
+        try:
+            return train(config, env, folder, saved)
+        finally:
+            env.close()
+    except KeyboardInterrupt:  # while the labs boot, or the second one
+        return False
 
 
 @hydra.main(version_base="1.3", config_path="configs", config_name="train")
 def run(composed: DictConfig) -> None:
     """One run; ends the process with status 1 and one paragraph on an error, 130 when stopped."""
     try:
-        saved = None
-        if composed.resume is None:
-            config = read_config(composed)
-            folder = new_run_folder(config)
-        else:
-            folder = Path(composed.resume)
-            saved = checkpoint.load(folder)
-            folder = folder.parent if folder.is_file() else folder
-            overrides = HydraConfig.get().overrides.task
-            config = read_config(resumed_config(saved["config"], composed, overrides))
-        env = make_env(config)
-        try:
-            finished = train(config, env, folder, saved)
-        finally:
-            env.close()
-    except (ConfigError, RunError, CheckpointError, LabError, ValueError) as error:
+        config, folder, saved = plan(composed)
+        finished = play(config, folder, saved)
+    except (ConfigError, RunError, CheckpointError, LabError, ValueError, OSError) as error:
         sys.exit(f"train.py: {error}")
-    if not finished:
+    if finished:
+        print(f"{folder} is trained; export it with: make export-weights RUN={folder}")
+    elif checkpoint.checkpoint_path(folder).is_file():
         print(f"\nstopped; go on with: python train.py resume={folder}", file=sys.stderr)
         sys.exit(130)
-    print(f"{folder} is trained; export it with: make export-weights RUN={folder}")
+    else:
+        print("\nstopped before the training began", file=sys.stderr)
+        sys.exit(130)
 
 
 def main() -> None:
