@@ -20,8 +20,8 @@
  *
  * min_rtt is not the smallest RTT seen. With jitter beyond the base delay that
  * one is an accident; a minimum that is rare is noise (TCP-NV, section 2). It is
- * the smallest *smoothed* RTT at the ends of the intervals of the last 15 to
- * 30 s, renewed as TCP-NV does it: a future minimum is collected beside the
+ * the smallest *smoothed* RTT at the ends of the intervals of the last 30 to
+ * 60 s, renewed as TCP-NV does it: a future minimum is collected beside the
  * current one, then takes its place. max_rate is renewed the same way.
  *
  * H2 is the binary entropy of the loss bits of the last 16 intervals, H that of
@@ -50,7 +50,7 @@
 #define NDM_INTERVAL_MIN_US 1000
 
 /* A minimum RTT is believed for one to two of these. */
-#define NDM_MIN_RTT_BUCKET_US (15 * 1000 * 1000)
+#define NDM_MIN_RTT_BUCKET_US (30 * 1000 * 1000)
 
 /* A maximum rate is believed for one to two of these: both must have passed. */
 #define NDM_RATE_BUCKET_INTERVALS 10

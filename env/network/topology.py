@@ -2,7 +2,7 @@
 
 router:    h1 (10.0.1.1) - r - (10.0.2.1) h2, the bottleneck on r towards h2, 1500-byte packets (no segmentation
            offload), so that every queue counts packets as a wire does.
-loopback:  h1 alone, traffic on its `lo`, as the published tests ran: 64 KB packets.
+loopback:  h0 alone, traffic on its `lo`, as the published tests ran: 64 KB packets.
 """
 
 from __future__ import annotations
@@ -78,10 +78,10 @@ class Topology:
         self._router = r
 
     def _build_loopback(self) -> None:
-        h1 = self._host("h1")
-        in_node(h1, ["ip", "link", "set", "lo", "up"])
-        sysctl(h1, STOCK_BUFFERS | INDEPENDENT_RUNS)
-        self.sender = self.receiver = h1
+        h0 = self._host("h0")
+        in_node(h0, ["ip", "link", "set", "lo", "up"])
+        sysctl(h0, STOCK_BUFFERS | INDEPENDENT_RUNS)
+        self.sender = self.receiver = h0
         self.receiver_address = "127.0.0.1"
 
     def apply(self, path: Path) -> None:
@@ -107,7 +107,3 @@ class Topology:
             "qdiscs": [in_node(node, ["tc", "-s", "qdisc", "show", "dev", device]) for node, device in self._shaped],
             "sysctls": dict(line.split(" = ", 1) for line in values.splitlines() if " = " in line),
         }
-
-    def stop(self) -> None:
-        """Take the network down."""
-        self.net.stop()

@@ -47,6 +47,7 @@ class Agent:
     def __init__(self, gate: int) -> None:
         self.gate = gate
         self.topology: Topology | None = None
+        self.topologies: dict[str, Topology] = {}
         self.modules: dict[str, str] = {}
         self._stop = select.poll()
         self._stop.register(gate, select.POLLPRI)
@@ -57,12 +58,10 @@ class Agent:
         self.modules[FilePath(module).stem] = sha256
 
     def build(self, topology: str) -> dict[str, str]:
-        """Start Mininet with a topology, in place of the last one."""
-        if self.topology is not None and self.topology.kind != topology:
-            self.topology.stop()
-            self.topology = None
-        if self.topology is None:
-            self.topology = Topology(topology)
+        """Start Mininet with a topology, or go back to one that is up: each stays, with hosts of its own."""
+        if topology not in self.topologies:
+            self.topologies[topology] = Topology(topology)
+        self.topology = self.topologies[topology]
         return {"topology": topology}
 
     def run(
