@@ -1,0 +1,99 @@
+"""Metrics of one run, computed from the result of the lab's `run` (docs/architecture.md). Pure functions.
+
+Letters of shapes: N samples of the sender, M samples of the receiver, T whole seconds of the flow.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compare.errors import CompareError
+
+Floats = NDArray[np.float64]
+
+BYTES_PER_MB = 1e6
+BITS_PER_MBIT = 1e6
+
+
+@dataclass(frozen=True)
+class Metric:
+    """How a metric is called, its unit, and which direction is better (0: neither)."""
+
+    name: str
+    unit: str
+    title: str
+    better: int
+    meaning: str
+
+
+METRICS = (
+    Metric("goodput", "Mbit/s", "Goodput", 1, "bytes received by the application over the flow's duration"),
+    Metric("retransmits", "count", "Retransmits", -1, "packets sent again by TCP"),
+    Metric("retransmits_per_mb", "1/MB", "Retransmits per MB", -1, "retransmits per 10^6 bytes received"),
+    Metric("zero_seconds", "count", "Zero seconds", -1, "whole seconds in which the receiver got nothing"),
+    Metric("rtt_mean", "ms", "Mean RTT", -1, "mean of the sender's smoothed RTT while the flow runs"),
+    Metric("rtt_p95", "ms", "p95 RTT", -1, "95th percentile of the sender's smoothed RTT while the flow runs"),
+    Metric("cwnd_mean", "packets", "Mean cwnd", 0, "mean of the sender's congestion window"),
+)
+METRIC = {metric.name: metric for metric in METRICS}
+
+
+def column(table: dict[str, Any], name: str) -> Floats:
+    """Return one column of {"columns": [...], "rows": [[...]]}, shape (rows,).
+
+    Raises CompareError when the column is missing.
+    """
+    columns = list(table["columns"])
+    if name not in columns:
+        raise CompareError(f"the run has no column {name!r}; it has {', '.join(columns)}")
+    rows = np.asarray(table["rows"], dtype=np.float64).reshape(-1, len(columns))
+    return rows[:, columns.index(name)]
+
+
+def flow_metrics(flow: dict[str, Any]) -> dict[str, float]:
+    """Return the metrics of one flow by the names of METRICS, units there.
+
+    A metric that has nothing to be computed from (no RTT sample, nothing received) is NaN.
+
+    Raises CompareError for a flow without duration or without samples.
+    """
+    duration_s = float(flow["duration_s"])
+    if duration_s <= 0:
+        raise CompareError(f"the flow's duration_s is {duration_s:g}; it must be positive")
+    sender_t_s = column(flow["sender"], "t_s")  # (N,)
+    if not sender_t_s.size:
+        raise CompareError("the run has no samples of the sender; it was made without sample_ms")
+    received_bytes = float(flow["received_bytes"])
+    retransmits = float(flow["retransmits"])
+    rtt_ms = column(flow["sender"], "srtt_us") / 1e3  # (N,)
+    rtt_ms = rtt_ms[rtt_ms > 0]  # 0 stands for: no sample yet
+    return {
+        "goodput": received_bytes * 8 / BITS_PER_MBIT / duration_s,
+        "retransmits": retransmits,
+        "retransmits_per_mb": retransmits / (received_bytes / BYTES_PER_MB) if received_bytes else math.nan,
+        "zero_seconds": float(np.count_nonzero(received_per_second(flow) == 0)),
+        "rtt_mean": float(rtt_ms.mean()) if rtt_ms.size else math.nan,
+        "rtt_p95": float(np.percentile(rtt_ms, 95)) if rtt_ms.size else math.nan,
+        "cwnd_mean": float(column(flow["sender"], "cwnd").mean()),
+    }
+
+
+def received_per_second(flow: dict[str, Any]) -> Floats:
+    """Return the bytes received in each whole second of the flow, shape (T,).
+
+    A sample counts for the second that ends with it: the one at 3.0 s closes the third second.
+    """
+    seconds = math.floor(float(flow["duration_s"]) + 1e-9)  # T
+    t_s = column(flow["receiver"], "t_s") - float(flow["start_s"])  # (M,)
+    total_bytes = column(flow["receiver"], "bytes")  # (M,) since the flow began
+    gained = np.diff(total_bytes, prepend=0.0)  # (M,)
+    second = np.ceil(t_s - 1e-3).astype(np.int64) - 1  # (M,) a timer may fire some microseconds late
+    per_second = np.zeros(seconds)
+    within = (second >= 0) & (second < seconds)
+    np.add.at(per_second, second[within], gained[within])
+    return per_second

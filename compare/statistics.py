@@ -1,0 +1,60 @@
+"""Statistics over the seeds of one scenario, scheme and metric. Letters of shapes: S seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import bootstrap
+
+from compare.errors import CompareError
+
+CONFIDENCE = 0.95
+RESAMPLES = 9999
+BOOTSTRAP_SEED = 20260215  # fixed: the same runs give the same interval
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Mean over the seeds with its bootstrap interval [lo, hi], the spread of the seeds, and their number."""
+
+    mean: float
+    lo: float
+    hi: float
+    minimum: float
+    maximum: float
+    n: int
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """Return mean and 95 % interval (bias-corrected and accelerated bootstrap, Efron 1987) of values, shape (S,).
+
+    Values that are NaN (nothing to measure in that run) are left out, and n says so. One value, or equal ones, have an
+    interval without width: there is nothing to resample.
+
+    Raises CompareError when no value is left.
+    """
+    finite = np.asarray([value for value in values if np.isfinite(value)], dtype=np.float64)
+    if not finite.size:
+        raise CompareError("no run has a value of this metric")
+    mean, low, high = float(finite.mean()), float(finite.min()), float(finite.max())
+    if low == high:
+        return Estimate(mean, mean, mean, low, high, finite.size)
+    interval = bootstrap(
+        (finite,),
+        np.mean,
+        confidence_level=CONFIDENCE,
+        n_resamples=RESAMPLES,
+        method="BCa",
+        rng=np.random.default_rng(BOOTSTRAP_SEED),
+    ).confidence_interval
+    return Estimate(mean, float(interval.low), float(interval.high), low, high, finite.size)
+
+
+def inside_spread(published: float, measured: Estimate) -> bool:
+    """True when a published single run lies within minimum and maximum of our seeds, both included.
+
+    The spread of the seeds, not the interval of their mean: one run is to be compared with single runs.
+    """
+    return measured.minimum <= published <= measured.maximum

@@ -1,0 +1,178 @@
+"""The files of a comparison::
+
+    DIR/experiment.json                            what is compared; a folder holds one experiment
+    DIR/runs/SCENARIO/SCHEME/seed-001.json.gz      the lab's result, whole; there when the run is done
+    DIR/runs/SCENARIO/SCHEME/seed-001.csv          its time series
+    DIR/runs/SCENARIO/SCHEME/seed-001.error.txt    in their place when the run failed
+    DIR/summary.csv, environment.json, report.html
+
+Every file is written under another name and renamed, so that whatever is there is whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import gzip
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from compare.errors import CompareError
+from compare.experiment import Experiment, Run, from_identity
+from compare.series import series_csv
+
+EXPERIMENT = "experiment.json"
+
+
+class Store:
+    """The folder of one comparison."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @contextlib.contextmanager
+    def claim(self, experiment: Experiment) -> Iterator[None]:
+        """Hold the folder for this experiment while its runs are made.
+
+        Raises CompareError when the folder holds another experiment, something else, or another process works in it.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            lock = os.open(self.folder / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise CompareError(f"output_dir {self.folder} cannot be used: {error.strerror}") from error
+        try:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise CompareError(
+                    f"another compare.py is at work in {self.folder}; wait for it, or give another output_dir"
+                ) from None
+            self._check_same(experiment)
+            self.write(EXPERIMENT, json.dumps(experiment.identity(), indent=1).encode() + b"\n")
+            yield
+        finally:
+            os.close(lock)
+
+    def _check_same(self, experiment: Experiment) -> None:
+        file = self.folder / EXPERIMENT
+        if not file.exists():
+            others = sorted(path.name for path in self.folder.iterdir() if path.name != ".lock")
+            if others:
+                raise CompareError(
+                    f"output_dir {self.folder} holds {', '.join(others[:5])} and no {EXPERIMENT}: it is not the folder of "
+                    f"a comparison; give an empty or a new one"
+                )
+            return
+        there, here = self._identity(), json.loads(json.dumps(experiment.identity()))
+        differing = [key for key in here if there.get(key) != here[key]]
+        if differing:
+            details = "; ".join(f"{key}: {_difference(there.get(key), here[key])}" for key in differing)
+            raise CompareError(
+                f"output_dir {self.folder} holds another experiment ({details}). Nothing was changed: give another "
+                f"output_dir, or the same settings to go on with that one"
+            )
+
+    def _identity(self) -> dict[str, Any]:
+        file = self.folder / EXPERIMENT
+        try:
+            identity = json.loads(file.read_text())
+        except OSError as error:
+            raise CompareError(f"{self.folder} is not the folder of a comparison: {file}: {error.strerror}") from error
+        except ValueError as error:
+            raise CompareError(f"{file} is damaged: {error}") from error
+        if not isinstance(identity, dict):
+            raise CompareError(f"{file} is damaged: it holds no experiment")
+        return identity
+
+    def experiment(self) -> Experiment:
+        """Return the stored experiment; raises CompareError."""
+        return from_identity(self._identity())
+
+    def write(self, name: str, data: bytes) -> Path:
+        """Write DIR/name atomically; raises CompareError (full disk, no permission), the old file then stays."""
+        path = self.folder / name
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with temporary.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except OSError as error:
+            raise CompareError(f"cannot write {path}: {error.strerror}; everything written before is kept") from error
+        finally:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+        return path
+
+    # -- runs ----------------------------------------------------------------------------------------------------
+
+    def run_name(self, run: Run) -> str:
+        """Return the run's path within the folder, without its ending."""
+        return f"runs/{run.scenario.name}/{_folder_name(run.scheme.name)}/seed-{run.seed:03d}"
+
+    def is_done(self, run: Run) -> bool:
+        """True when the run's result is there."""
+        return (self.folder / f"{self.run_name(run)}.json.gz").is_file()
+
+    def save(self, run: Run, result: dict[str, Any]) -> None:
+        """Keep a run's result and its time series; raises CompareError."""
+        name = self.run_name(run)
+        # no file name and no time in the header: the same run gives the same bytes
+        packed = gzip.compress(json.dumps(result, default=_plain).encode(), mtime=0)
+        self.write(f"{name}.csv", series_csv(result["flows"]).encode())
+        self.write(f"{name}.json.gz", packed)
+        (self.folder / f"{name}.error.txt").unlink(missing_ok=True)
+
+    def save_error(self, run: Run, error: str) -> None:
+        """Keep what a failed run said; raises CompareError."""
+        self.write(f"{self.run_name(run)}.error.txt", error.encode())
+
+    def load(self, run: Run) -> dict[str, Any] | None:
+        """Return a run's result, None when it is not there; raises CompareError when it is damaged."""
+        path = self.folder / f"{self.run_name(run)}.json.gz"
+        if not path.is_file():
+            return None
+        try:
+            result = json.loads(gzip.decompress(path.read_bytes()))
+        except (OSError, EOFError, ValueError) as error:
+            raise CompareError(f"{path} is damaged ({error}); delete it and call the same command again") from error
+        if not isinstance(result, dict):
+            raise CompareError(f"{path} is damaged: it holds no result; delete it and call the same command again")
+        return result
+
+    def load_error(self, run: Run) -> str | None:
+        """Return what a failed run said, None when it did not fail."""
+        path = self.folder / f"{self.run_name(run)}.error.txt"
+        return path.read_text(errors="replace") if path.is_file() else None
+
+
+def _folder_name(scheme: str) -> str:
+    """Return a scheme's name as one folder name; those that cannot be kept as they are get a hash."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]", "-", scheme)
+    return plain if plain == scheme else f"{plain[-60:]}-{hashlib.sha256(scheme.encode()).hexdigest()[:6]}"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} does not belong into a run's result")
+
+
+def _difference(there: Any, here: Any) -> str:
+    """Say shortly how two parts of an identity differ."""
+    if isinstance(there, dict) and isinstance(here, dict):
+        names = sorted(name for name in {*there, *here} if there.get(name) != here.get(name))
+        return f"{', '.join(names)} not the same"
+    if isinstance(there, list) and isinstance(here, list):
+        return f"{', '.join(map(str, there))} there, {', '.join(map(str, here))} here"
+    return f"{there} there, {here} here"

@@ -1,0 +1,129 @@
+"""From stored runs to numbers: the cells of the comparison and summary.csv."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from compare.errors import CompareError
+from compare.experiment import Experiment, Run, flow_under_test
+from compare.metrics import METRICS, flow_metrics
+from compare.published import PublishedRun
+from compare.schemes import Scheme
+from compare.statistics import Estimate, estimate, inside_spread
+from compare.store import Store
+from env.network.scenario import Scenario
+
+SUMMARY_COLUMNS = ("scenario", "scheme", "metric", "unit", "mean", "lo", "hi", "n")
+
+
+@dataclass
+class Cell:
+    """All seeds of one scenario and scheme. values: metric to one value per good seed; example: a run to draw."""
+
+    scenario: Scenario
+    scheme: Scheme
+    seeds: list[int] = field(default_factory=list)
+    failed: dict[int, str] = field(default_factory=dict)
+    missing: list[int] = field(default_factory=list)
+    values: dict[str, list[float]] = field(default_factory=lambda: {metric.name: [] for metric in METRICS})
+    example: dict[str, Any] | None = None
+    environment: dict[str, Any] = field(default_factory=dict)
+
+    def estimates(self) -> dict[str, Estimate]:
+        """Return the estimate of each metric that has a value."""
+        return {
+            name: estimate(values) for name, values in self.values.items() if any(np.isfinite(v) for v in values)
+        }
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A published figure beside the measured ones."""
+
+    scenario: str
+    scheme: str
+    run: int
+    figure: str
+    unit: str
+    published: float
+    measured: Estimate | None
+
+    @property
+    def inside(self) -> bool | None:
+        """Whether the published single run lies inside the spread of our seeds; None without a measurement."""
+        return None if self.measured is None else inside_spread(self.published, self.measured)
+
+
+def read_cells(experiment: Experiment, store: Store) -> list[Cell]:
+    """Read every run that is there and compute its metrics, scenario by scenario; raises CompareError."""
+    cells = []
+    for scenario in experiment.scenarios:
+        index = flow_under_test(scenario)
+        for scheme in experiment.schemes:
+            cell = Cell(scenario, scheme)
+            for seed in range(1, experiment.seeds + 1):
+                _add(cell, Run(scenario, scheme, seed), store, index)
+            cells.append(cell)
+    return cells
+
+
+def _add(cell: Cell, run: Run, store: Store, index: int) -> None:
+    result = store.load(run)
+    if result is None:
+        error = store.load_error(run)
+        if error is None:
+            cell.missing.append(run.seed)
+        else:
+            cell.failed[run.seed] = error
+        return
+    try:
+        metrics = flow_metrics(result["flows"][index])
+    except (CompareError, KeyError, IndexError) as error:
+        raise CompareError(f"{store.folder / store.run_name(run)}.json.gz: {error}") from error
+    cell.seeds.append(run.seed)
+    for name, value in metrics.items():
+        cell.values[name].append(value)
+    if cell.example is None:
+        cell.example = result["flows"][index]
+        cell.environment = result.get("environment", {})
+
+
+def summary_csv(cells: list[Cell]) -> str:
+    """Return the text of summary.csv: a row per scenario, scheme and metric, in a fixed order."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(SUMMARY_COLUMNS)
+    for cell in cells:
+        estimates = cell.estimates()
+        for metric in METRICS:
+            found = estimates.get(metric.name)
+            if found is not None:
+                numbers = [f"{value:.6g}" for value in (found.mean, found.lo, found.hi)]
+                writer.writerow([cell.scenario.name, cell.scheme.name, metric.name, metric.unit, *numbers, found.n])
+    return text.getvalue()
+
+
+def beside_published(cells: list[Cell], published: list[PublishedRun]) -> list[Beside]:
+    """Return every published figure of the scenarios compared, those of schemes that were not measured included.
+
+    A scenario whose duration was changed has none: the counts would not be comparable.
+    """
+    measured = {(cell.scenario.name, cell.scheme.name): cell for cell in cells}
+    duration_s = {cell.scenario.name: cell.scenario.duration_s for cell in cells}
+    units = {metric.name: metric.unit for metric in METRICS}
+    rows = []
+    for run in published:
+        if duration_s.get(run.scenario) != run.tested_s:
+            continue
+        cell = measured.get((run.scenario, run.scheme))
+        estimates = {} if cell is None else cell.estimates()
+        for figure, metric, value in run.figures():
+            rows.append(
+                Beside(run.scenario, run.scheme, run.run, figure, units[metric], value, estimates.get(metric))
+            )
+    return rows
