@@ -180,7 +180,9 @@ class VirtualLab:
             "con=null",
             "con0=null,fd:2",
             "con1=null",
+            # a guest that panics or reboots ends
             "panic=-1",
+            "noreboot",
             "quiet",
         ]
 

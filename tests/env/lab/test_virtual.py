@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 import os
 import pwd
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import pytest
 
+from env import schema
 from env.lab import GuestDied, GuestFailed, GuestHung, LabError, LabMissing, Observation, Reply, VirtualLab
 from env.network.path import Path as NetworkPath
 
@@ -41,6 +44,14 @@ def group_members(group: int) -> list[int]:
             if int(fields[2]) == group and fields[0] != "Z":
                 members.append(int(entry.name))
     return members
+
+
+def assert_gone(group: int) -> None:
+    """Fail when a process of the group is still there after the moment that a killed process takes to end."""
+    deadline = time.monotonic() + 10
+    while group_members(group) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert group_members(group) == []
 
 
 def learn(lab: VirtualLab, decisions: int) -> str:
@@ -141,15 +152,27 @@ def test_a_refused_congestion_control_is_an_error() -> None:
         lab.run(NOISY, flows, 1.0)
 
 
-@pytest.mark.parametrize("command", ["halt -f", "reboot -f", "kill -SEGV 1"])
-def test_a_guest_that_dies_is_an_error_and_leaves_nothing(command: str) -> None:
+def test_a_guest_that_panics_shows_why() -> None:
+    lab = VirtualLab(seed=1, timeout_s=30)
+    lab.start()
+    pid = lab._pid
+    broken = b"no JSON: the agent, which is the guest's init, ends"
+    lab._send(schema.FRAME_HEADER.pack(len(broken), schema.FRAME_COMMAND, 0) + broken)
+    with pytest.raises(GuestDied, match="JSONDecodeError") as error:
+        lab.receive()
+    assert "Kernel panic" in str(error.value)
+    assert_gone(pid)
+
+
+@pytest.mark.parametrize("command", ["halt -f", "reboot -f"])
+def test_a_guest_that_ends_is_an_error_and_leaves_nothing(command: str) -> None:
     lab = VirtualLab(seed=1, timeout_s=30)
     lab.start()
     pid = lab._pid
     with pytest.raises(GuestDied, match="console"):
         lab.call("shell", command=command)
     assert not alive(pid)
-    assert group_members(pid) == []
+    assert_gone(pid)
 
 
 def test_a_guest_that_hangs_is_an_error_and_leaves_nothing() -> None:
@@ -159,7 +182,7 @@ def test_a_guest_that_hangs_is_an_error_and_leaves_nothing() -> None:
     with pytest.raises(GuestHung, match="3 s"):
         # spins for ever: in the lab the CPU never runs out, and time does not move
         lab.call("shell", command="while :; do :; done")
-    assert group_members(pid) == []
+    assert_gone(pid)
 
 
 def test_interrupted_while_waiting_leaves_nothing() -> None:
@@ -183,7 +206,7 @@ def test_interrupted_while_waiting_leaves_nothing() -> None:
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     assert process.wait(20) != 0
-    assert group_members(pid) == []
+    assert_gone(pid)
 
 
 def test_a_killed_host_process_takes_its_lab_along() -> None:
@@ -203,10 +226,7 @@ def test_a_killed_host_process_takes_its_lab_along() -> None:
     pid = int(process.stdout.readline())
     process.kill()
     process.wait()
-    deadline = time.monotonic() + 10
-    while group_members(pid) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert group_members(pid) == []
+    assert_gone(pid)
 
 
 def test_nothing_is_left_in_memory_or_temporary_folders() -> None:
@@ -220,7 +240,7 @@ def test_nothing_is_left_in_memory_or_temporary_folders() -> None:
         pid = lab._pid
     assert not {name for name in listing() - before if "vm_file" in name or "uml" in name or "ndm" in name}
     assert len(os.listdir("/proc/self/fd")) == descriptors
-    assert group_members(pid) == []
+    assert_gone(pid)
 
 
 def test_missing_and_unusable_kernels_say_what_to_do(tmp_path: Path) -> None:
@@ -243,22 +263,35 @@ def test_missing_and_unusable_kernels_say_what_to_do(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="already an ordinary user: every other test shows it")
-def test_runs_as_an_ordinary_user(tmp_path: Path) -> None:
-    user = pwd.getpwnam("nobody")
-    kernel = Path(os.path.realpath(ROOT / "build" / "lab-kernel" / "linux"))
-    if not all(os.stat(folder).st_mode & 0o001 for folder in (*kernel.parents, *ROOT.parents, ROOT)):
-        pytest.skip("an ordinary user cannot reach this checkout or the lab kernel's cache: a parent folder is private")
+def test_runs_as_an_ordinary_user() -> None:
+    if not all(os.stat(folder).st_mode & 0o001 for folder in (*ROOT.parents, ROOT)):
+        pytest.skip("an ordinary user cannot reach this checkout: a parent folder is private")
     code = (
+        "import os, sys\n"
+        "from pathlib import Path as File\n"
         "from env.lab import VirtualLab\n"
         "from env.network.path import Path\n"
-        "with VirtualLab(seed=1) as lab:\n"
+        "assert os.getuid() != 0\n"
+        "with VirtualLab(seed=1, kernel=File(sys.argv[1])) as lab:\n"
         "    r = lab.run(Path(rate_mbps=10, rtt_ms=20), [{'scheme': 'cubic', 'start_s': 0, 'duration_s': 2}], 2.0)\n"
         "    print(r['flows'][0]['received_bytes'])\n"
     )
-    done = subprocess.run(
-        ["/usr/bin/python3", "-c", code] if not os.access(sys.executable, os.X_OK) else [sys.executable, "-c", code],
-        cwd=ROOT, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}, user=user.pw_uid,
-        group=user.pw_gid, extra_groups=[], capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    user = pwd.getpwnam("nobody")
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        kernel = shutil.copy(
+            os.path.realpath(ROOT / "build" / "lab-kernel" / "linux"), folder
+        )  # root's cache is private
+        done = subprocess.run(
+            [sys.executable, "-c", code, kernel],
+            cwd=ROOT,
+            env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": folder},
+            user=user.pw_uid,
+            group=user.pw_gid,
+            extra_groups=[],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 1_000_000
