@@ -44,7 +44,7 @@ FEATURES = (
     Field("plasticity", 0.0, 1.0, "rises on loss or time-out, decays otherwise (NDM v1)"),
     Field("loss_rate", 0.0, 1.0, "lost over sent in the interval, undone losses taken back"),
     Field("rtt_variation", 0.0, FEATURE_LIMIT, "RTT mean deviation over smoothed RTT"),
-    Field("rtt_gradient", -FEATURE_LIMIT, FEATURE_LIMIT, "change of the interval's mean RTT since the last one, over min RTT"),
+    Field("rtt_gradient", -FEATURE_LIMIT, FEATURE_LIMIT, "change of mean RTT since the last interval, over min RTT"),
     Field("delivery_ratio", 0.0, 1.0, "delivery rate over its windowed maximum"),
     Field("inflight_ratio", 0.0, FEATURE_LIMIT, "packets in flight over the estimated bandwidth-delay product"),
 )

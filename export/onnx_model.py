@@ -106,7 +106,8 @@ def check_onnx(content: bytes, policy: FloatPolicy, seed: int = 1) -> float:
     if not worst <= TOLERANCE:
         raise ExportError(
             f"onnxruntime {onnxruntime.__version__} differs from the policy by {worst:.3g} within {CHECK_STEPS} steps "
-            f"(at most {TOLERANCE}): the recurrence amplifies rounding errors, or the graph is wrong; nothing was exported"
+            f"(at most {TOLERANCE}): the recurrence amplifies rounding errors, or the graph is wrong; nothing was "
+            "exported"
         )
     return worst
 

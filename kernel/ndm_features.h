@@ -284,7 +284,7 @@ static inline void ndm_interval_close(struct ndm_measure *m,
 	ndm_max_rate_update(m, now->now_us, rate);
 	ndm_plasticity_update(m, lost);
 
-	m->loss_ring = m->loss_ring << 1 | !!lost;
+	m->loss_ring = m->loss_ring << 1 | (lost ? 1 : 0);
 	if (m->rtt_count)
 		rtt_us = max_t(u32, m->rtt_sum_us / m->rtt_count, 1);
 	if (rtt_us) {

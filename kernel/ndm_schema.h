@@ -24,7 +24,7 @@ enum {
 	NDM_IN_PLASTICITY,	/* rises on loss or time-out, decays otherwise (NDM v1) */
 	NDM_IN_LOSS_RATE,	/* lost over sent in the interval, undone losses taken back */
 	NDM_IN_RTT_VARIATION,	/* RTT mean deviation over smoothed RTT */
-	NDM_IN_RTT_GRADIENT,	/* change of the interval's mean RTT since the last one, over min RTT */
+	NDM_IN_RTT_GRADIENT,	/* change of mean RTT since the last interval, over min RTT */
 	NDM_IN_DELIVERY_RATIO,	/* delivery rate over its windowed maximum */
 	NDM_IN_INFLIGHT_RATIO,	/* packets in flight over the estimated bandwidth-delay product */
 	NDM_INPUTS,

@@ -189,17 +189,13 @@ def prune(tree: Path) -> None:
     # of these only what the build of a module reads is kept: Makefiles and Kconfig
     sources = {"Documentation", "samples", "drivers", "sound", "fs", "net", "mm", "crypto", "block", "rust"}
     objects = {".c", ".S", ".o", ".a", ".cmd", ".rst", ".dts", ".dtsi", ".yaml", ".json", ".txt"}
-    for folder, folders, files in os.walk(tree, topdown=False):
+    for folder, _, files in os.walk(tree):
         for name in files:
             path = Path(folder, name)
             top = path.relative_to(tree).parts[0]
             foreign = top in sources and name != "Makefile" and not name.startswith("Kconfig")
             if top not in ("scripts", "tools") and (path.suffix in objects or foreign):
                 path.unlink()
-        for name in folders:
-            path = Path(folder, name)
-            if not path.is_symlink() and not any(path.iterdir()):
-                path.rmdir()
     for architecture in (tree / "arch").iterdir():
         if architecture.is_dir() and architecture.name not in ("um", "x86"):
             shutil.rmtree(architecture)
