@@ -43,16 +43,14 @@ def _version(package: str) -> str:
 def describe(experiment: Experiment, cells: list[Cell], command: list[str], wall_s: float) -> dict[str, Any]:
     """Return the content of environment.json. wall_s: wall time of the runs that this call made."""
     kernels = {cell.environment["kernel"] for cell in cells if "kernel" in cell.environment}
-    first = {}
+    first: dict[str, dict[str, Any]] = {}
     for cell in cells:
         if cell.environment:
             first.setdefault(cell.scenario.name, cell.environment)
     return {
         "kernel": sorted(kernels),
         "binaries": experiment.binaries,
-        "modules": {
-            cell.scheme.name: cell.environment["modules"] for cell in cells if cell.environment.get("modules")
-        },
+        "modules": {cell.scheme.name: cell.environment["modules"] for cell in cells if cell.environment.get("modules")},
         "scenarios": {
             name: {"qdiscs": found.get("qdiscs"), "sysctls": found.get("sysctls")} for name, found in first.items()
         },

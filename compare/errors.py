@@ -2,4 +2,4 @@
 
 
 class CompareError(ValueError):
-    """A comparison that cannot be made or go on; the message is one paragraph that names the bad value and the right ones."""
+    """A comparison that cannot be made or go on; the message is one paragraph: the bad value and the right ones."""

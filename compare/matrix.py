@@ -7,8 +7,11 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from compare.errors import CompareError
 from compare.experiment import Experiment, Run
+from compare.models import module_key
 from compare.store import Store
 from env.lab import LabError, VirtualLab
 
@@ -45,7 +48,7 @@ def run_matrix(
     with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="lab") as pool:
         try:
             waiting: dict[Future[str | None], Run] = {
-                pool.submit(_make_run, run, store, modules.get(run.scheme.name), experiment.sample_ms, labs): run
+                pool.submit(_make_run, run, experiment, store, modules.get(run.scheme.name), labs): run
                 for run in pending
             }
             while waiting:
@@ -93,9 +96,19 @@ class _Labs:
                 lab.close()
 
 
-def _make_run(run: Run, store: Store, module: Path | None, sample_ms: int, labs: _Labs) -> str | None:
+def _check_unchanged(run: Run, result: dict[str, Any], wanted: tuple[str, str] | None) -> None:
+    """Raise CompareError when the module loaded is not the one that the comparison began with."""
+    if wanted is not None and result["environment"]["modules"].get(wanted[0]) != wanted[1]:
+        raise CompareError(
+            f"the module of {run.scheme.name} was rebuilt while the comparison ran, so its runs would not be of one "
+            f"module; compare again, into another output_dir"
+        )
+
+
+def _make_run(run: Run, experiment: Experiment, store: Store, module: Path | None, labs: _Labs) -> str | None:
     """Boot a lab, make the run, keep its result. Returns the error of a lab that failed."""
     scenario = run.scenario
+    wanted = None if module is None else (module.stem, experiment.binaries[module_key(run.scheme.name)])
     lab = VirtualLab(seed=run.seed, modules=() if module is None else (module,))
     try:
         labs.enter(lab)
@@ -103,9 +116,10 @@ def _make_run(run: Run, store: Store, module: Path | None, sample_ms: int, labs:
             scenario.network_path(),
             scenario.flows_with(run.scheme.algorithm),
             scenario.duration_s,
-            sample_ms=sample_ms,
+            sample_ms=experiment.sample_ms,
             describe=True,
         )
+        _check_unchanged(run, result, wanted)
         store.save(run, result)
     except (LabError, OSError) as error:
         if labs.ended:

@@ -81,7 +81,7 @@ def _known(name: str) -> Scheme:
         near = difflib.get_close_matches(name, SCHEMES, n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(near)}? " if near else ""
         raise CompareError(
-            f"scheme {name!r} is unknown: {hint}The schemes are {', '.join(SCHEMES)}, and ndm{MODEL_SEPARATOR}runs/NAME "
-            f"or ndm{MODEL_SEPARATOR}checkpoint.pt for another model."
+            f"scheme {name!r} is unknown: {hint}The schemes are {', '.join(SCHEMES)}, and "
+            f"ndm{MODEL_SEPARATOR}runs/NAME or ndm{MODEL_SEPARATOR}checkpoint.pt for another model."
         )
     return scheme

@@ -67,8 +67,8 @@ class Store:
             others = sorted(path.name for path in self.folder.iterdir() if path.name != ".lock")
             if others:
                 raise CompareError(
-                    f"output_dir {self.folder} holds {', '.join(others[:5])} and no {EXPERIMENT}: it is not the folder of "
-                    f"a comparison; give an empty or a new one"
+                    f"output_dir {self.folder} holds {', '.join(others[:5])} and no {EXPERIMENT}: it is not the folder "
+                    f"of a comparison; give an empty or a new one"
                 )
             return
         there, here = self._identity(), json.loads(json.dumps(experiment.identity()))
@@ -95,6 +95,17 @@ class Store:
     def experiment(self) -> Experiment:
         """Return the stored experiment; raises CompareError."""
         return from_identity(self._identity())
+
+    def environment(self) -> dict[str, Any]:
+        """Return what environment.json holds; empty when the matrix was interrupted before it was written."""
+        file = self.folder / "environment.json"
+        if not file.is_file():
+            return {}
+        try:
+            found = json.loads(file.read_text())
+        except (OSError, ValueError) as error:
+            raise CompareError(f"{file} is damaged: {error}; delete it and call the same command again") from error
+        return found if isinstance(found, dict) else {}
 
     def write(self, name: str, data: bytes) -> Path:
         """Write DIR/name atomically; raises CompareError (full disk, no permission), the old file then stays."""

@@ -36,9 +36,7 @@ class Cell:
 
     def estimates(self) -> dict[str, Estimate]:
         """Return the estimate of each metric that has a value."""
-        return {
-            name: estimate(values) for name, values in self.values.items() if any(np.isfinite(v) for v in values)
-        }
+        return {name: estimate(values) for name, values in self.values.items() if any(np.isfinite(v) for v in values)}
 
 
 @dataclass(frozen=True)
@@ -123,7 +121,5 @@ def beside_published(cells: list[Cell], published: list[PublishedRun]) -> list[B
         cell = measured.get((run.scenario, run.scheme))
         estimates = {} if cell is None else cell.estimates()
         for figure, metric, value in run.figures():
-            rows.append(
-                Beside(run.scenario, run.scheme, run.run, figure, units[metric], value, estimates.get(metric))
-            )
+            rows.append(Beside(run.scenario, run.scheme, run.run, figure, units[metric], value, estimates.get(metric)))
     return rows

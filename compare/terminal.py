@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
@@ -15,11 +16,13 @@ from compare.metrics import METRICS, Metric
 from compare.statistics import Estimate
 from compare.summary import Cell
 
+Report = Callable[[Matrix], None]  # told after every run how far the matrix is
+PIPE_WIDTH = 120  # columns of a table that goes into a file
 
-class Report(Protocol):
-    """Told after every run how far the matrix is."""
 
-    def __call__(self, matrix: Matrix) -> None: ...
+def terminal() -> Console:
+    """Return the console of standard output."""
+    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
 
 def number(value: float) -> str:
@@ -70,8 +73,8 @@ def print_table(console: Console, cells: list[Cell]) -> None:
     """Print one table per scenario: mean and, below it, the 95 % interval."""
     for scenario in dict.fromkeys(cell.scenario.name for cell in cells):
         mine = [cell for cell in cells if cell.scenario.name == scenario]
-        table = Table(title=f"{scenario}: {mine[0].scenario.claim}", title_justify="left", caption_justify="left")
-        table.add_column("scheme", no_wrap=True)
+        table = Table(title=f"{scenario}: {mine[0].scenario.claim}", title_justify="left", box=box.SIMPLE_HEAD)
+        table.add_column("scheme")
         for metric in METRICS:
             table.add_column(_heading(metric), justify="right")
         table.add_column("n", justify="right")
@@ -85,8 +88,9 @@ def print_table(console: Console, cells: list[Cell]) -> None:
 
 
 def _heading(metric: Metric) -> str:
-    return metric.name if metric.unit == "count" else f"{metric.name}\n{metric.unit}"
+    name = metric.name.replace("_", "\n")
+    return name if metric.unit == "count" else f"{name}\n[dim]{metric.unit}[/dim]"
 
 
 def _value(found: Estimate | None) -> str:
-    return "no value" if found is None else f"{number(found.mean)}\n[dim]{interval(found)}[/dim]"
+    return "no value" if found is None else f"{number(found.mean)}\n[dim]{number(found.lo)}–{number(found.hi)}[/dim]"

@@ -1,0 +1,102 @@
+"""The two things that compare.py does: measure, and draw again."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from compare import environment
+from compare.config import CompareConfig, jobs
+from compare.errors import CompareError
+from compare.experiment import Experiment, plan
+from compare.matrix import Progress, run_matrix
+from compare.models import binaries, check_lab, find_modules
+from compare.published import load_published
+from compare.report import Comparison, render_report
+from compare.store import Store
+from compare.summary import Cell, beside_published, read_cells, summary_csv
+from compare.terminal import print_table, shown_progress, terminal
+
+RESULTS = Path(__file__).resolve().parent.parent / "results"
+
+
+class Interrupted(Exception):
+    """The user stopped the comparison; the message says what is kept and how to go on."""
+
+
+def measure(config: CompareConfig) -> int:
+    """Check everything, make the runs that are not there yet, write all outputs. Returns the number of failed runs.
+
+    Raises CompareError before anything runs when something is wrong, Interrupted on Ctrl-C.
+    """
+    planned = plan(config.scenario, config.schemes, config.seeds, config.duration_s, config.sample_ms)
+    check_lab()
+    published = load_published()
+    console = terminal()
+    modules = find_modules(planned.schemes)
+    experiment = replace(planned, binaries=binaries(modules))
+    store = Store(Path(config.output_dir) if config.output_dir else RESULTS / experiment.default_name())
+    with store.claim(experiment):
+        console.print(f"{len(experiment.runs())} runs into {_short(store.folder)}", highlight=False)
+        began = time.monotonic()
+        try:
+            with shown_progress(console) as report:
+                progress = run_matrix(experiment, store, modules, jobs(config), report)
+        except KeyboardInterrupt:
+            kept = sum(store.is_done(run) for run in experiment.runs())
+            raise Interrupted(
+                f"interrupted: {kept} of {len(experiment.runs())} runs are kept in {_short(store.folder)}; the same "
+                f"command goes on with the others"
+            ) from None
+        wall_s = time.monotonic() - began
+        cells = read_cells(experiment, store)
+        described = environment.describe(experiment, cells, environment.command_line(), wall_s)
+        # a call that had nothing to run leaves the record of the one that had
+        if progress.seconds_run or not (store.folder / "environment.json").is_file():
+            store.write("environment.json", environment.render(described).encode())
+        store.write("summary.csv", summary_csv(cells).encode())
+        comparison = Comparison(experiment, cells, beside_published(cells, published), store.environment())
+        store.write("report.html", render_report(comparison).encode())
+    _show(console, store, cells, progress, wall_s)
+    return progress.failed
+
+
+def draw(folder: Path) -> int:
+    """Write summary.csv and report.html again from the stored runs. Returns the number of failed runs."""
+    store = Store(folder)
+    experiment: Experiment = store.experiment()
+    cells = read_cells(experiment, store)
+    if not any(cell.seeds for cell in cells):
+        raise CompareError(f"{folder} holds no finished run yet; call the command that made it again")
+    store.write("summary.csv", summary_csv(cells).encode())
+    comparison = Comparison(experiment, cells, beside_published(cells, load_published()), store.environment())
+    store.write("report.html", render_report(comparison).encode())
+    console = terminal()
+    print_table(console, cells)
+    console.print(f"report: {store.folder / 'report.html'}", highlight=False, soft_wrap=True)
+    return sum(len(cell.failed) for cell in cells)
+
+
+def _show(console: Console, store: Store, cells: list[Cell], progress: Progress, wall_s: float) -> None:
+    if any(cell.seeds for cell in cells):
+        print_table(console, cells)
+    for error in progress.errors[:3]:
+        console.print(f"failed: {error}", style="red", markup=False)
+    if len(progress.errors) > 3:
+        console.print(f"and {len(progress.errors) - 3} more; see the report", style="red")
+    if progress.seconds_run:
+        speed = progress.seconds_run / wall_s
+        console.print(
+            f"{progress.seconds_run:.0f} virtual seconds in {wall_s:.0f} s of wall time ({speed:.0f} times real time)",
+            highlight=False,
+        )
+    console.print(f"report: {store.folder / 'report.html'}", highlight=False, soft_wrap=True)
+
+
+def _short(folder: Path) -> Path:
+    """Return the folder as seen from here, where it lies below."""
+    here = Path.cwd()
+    return folder.relative_to(here) if folder.is_relative_to(here) else folder

@@ -1,0 +1,93 @@
+"""The options of compare.py: keys, types, meaning; and errors that name the right ones."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from hydra import compose, initialize_config_dir
+from hydra.core.config_store import ConfigStore
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from compare.errors import CompareError
+
+FOLDER = Path(__file__).resolve().parent.parent / "configs" / "compare"
+NAME = "compare"
+MAX_JOBS = 1024
+
+
+@dataclass
+class CompareConfig:
+    """What configs/compare/compare.yaml and the command line may hold."""
+
+    # a scenario of configs/scenario, or a list of them
+    scenario: Any = "bottleneck"
+    # a scheme of compare/schemes.py, ndm@RUN or ndm@CHECKPOINT, or a list of them
+    schemes: Any = "ndm"
+    # runs per scenario and scheme; their seeds are 1, 2, ...
+    seeds: int = 10
+    # virtual seconds of each run; default: the scenario's own. For a quick look
+    duration_s: float | None = None
+    # virtual milliseconds between two samples of both sides
+    sample_ms: int = 50
+    # where everything is written; default: results/ and a name made from the experiment
+    output_dir: str | None = None
+    # labs side by side; default: one per core
+    jobs: int | None = None
+    # folder of a comparison: draw it again from its files, run nothing
+    report: str | None = None
+
+
+ConfigStore.instance().store(name="compare_schema", node=CompareConfig)
+
+
+def check_command_line(overrides: Sequence[str]) -> None:
+    """Compose the configuration as Hydra is about to, for a clearer error than Hydra's own.
+
+    Raises CompareError: an unknown key (with near matches and all keys), a value of the wrong type. Leaves sweeps
+    (``-m``) and Hydra's own flags to Hydra.
+    """
+    if any(override.startswith("-") for override in overrides):
+        return
+    known = [field.name for field in fields(CompareConfig)]
+    for override in overrides:
+        key = override.split("=", 1)[0].lstrip("+~")
+        if "=" not in override or key.split(".")[0] not in [*known, "hydra"]:
+            near = difflib.get_close_matches(key, known, n=2, cutoff=0.5)
+            hint = f"did you mean {' or '.join(near)}? " if near else ""
+            raise CompareError(f"{override!r} is no option: {hint}The options are KEY=VALUE with {', '.join(known)}")
+    try:
+        with initialize_config_dir(str(FOLDER), version_base="1.3"):
+            compose(NAME, list(overrides))
+    except (HydraException, OmegaConfBaseException) as error:
+        cause = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
+        raise CompareError(f"{str(cause).splitlines()[0]} (in {' '.join(overrides)})") from error
+
+
+def read_config(composed: DictConfig) -> CompareConfig:
+    """Return the checked options; raises CompareError."""
+    try:
+        config = OmegaConf.to_object(composed)
+    except OmegaConfBaseException as error:
+        raise CompareError(str(error).splitlines()[0]) from error
+    assert isinstance(config, CompareConfig)
+    for name in ("scenario", "schemes"):
+        value = getattr(config, name)
+        names = [value] if isinstance(value, str) else value
+        if not isinstance(names, list) or not all(isinstance(entry, str) for entry in names):
+            raise CompareError(f"{name} is {value!r}; it must be a name or a list of names such as {name}=[a,b]")
+        setattr(config, name, names)
+    if config.jobs is not None and not 1 <= config.jobs <= MAX_JOBS:
+        raise CompareError(f"jobs is {config.jobs}; it is the number of labs side by side, from 1 to {MAX_JOBS}")
+    return config
+
+
+def jobs(config: CompareConfig) -> int:
+    """Return how many labs run side by side."""
+    return config.jobs or len(os.sched_getaffinity(0))

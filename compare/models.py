@@ -1,0 +1,134 @@
+"""The compiled things that a comparison depends on: lab kernel, traffic program, modules with their models."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from compare.errors import CompareError
+from compare.schemes import Scheme
+from env.lab.virtual import KERNEL, MODULES, PROGRAM, ROOT
+
+BUILD_SCRIPT = ROOT / "kernel" / "build.sh"
+KERNEL_TREE = ROOT / "build" / "lab-kernel" / "tree"
+HEADER = ROOT / "kernel" / "ndm_weights.h"
+_SHA256 = re.compile(r'^#define NDM_MODEL_SHA256 "([0-9a-f]{64})"$', re.MULTILINE)
+
+
+def cache_folder() -> Path:
+    """Return where built models are kept: $NDM_CACHE/models, by default in ~/.cache/ndm-tcp."""
+    return Path(os.environ.get("NDM_CACHE") or Path.home() / ".cache" / "ndm-tcp") / "models"
+
+
+def sha256(file: Path) -> str:
+    """Return the SHA-256 of a file's bytes."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def check_lab() -> None:
+    """Raise CompareError when the lab kernel or the traffic program is missing or cannot be executed."""
+    for file, target in ((KERNEL, "lab-kernel"), (PROGRAM, "module")):
+        if not file.is_file():
+            raise CompareError(f"{file} does not exist: run `make {target}`")
+        if not os.access(file, os.X_OK):
+            raise CompareError(f"{file} cannot be executed: run `chmod +x {file}` or `make {target}`")
+    for module in ("lab_gate", "tcp_ndm_gym"):
+        if not (MODULES / f"{module}.ko").is_file():
+            raise CompareError(f"kernel module {MODULES / module}.ko does not exist: run `make module`")
+
+
+def find_modules(schemes: Sequence[Scheme]) -> dict[str, Path]:
+    """Return scheme name to the .ko that has it, for schemes that need a module; other models are built when needed.
+
+    Raises CompareError: module missing or older than its model, a model that cannot be exported or built.
+    """
+    found: dict[str, Path] = {}
+    for scheme in schemes:
+        if scheme.model:
+            found[scheme.name] = _built_model(scheme)
+        elif scheme.module:
+            found[scheme.name] = _own_module(scheme.module)
+    return found
+
+
+def module_key(scheme: str) -> str:
+    """Return how the module of a scheme is called among the binaries."""
+    return f"module of {scheme}"
+
+
+def binaries(modules: dict[str, Path]) -> dict[str, str]:
+    """Return name to SHA-256 of everything compiled that results depend on."""
+    hashes = {"lab kernel": sha256(KERNEL), "traffic program": sha256(PROGRAM)}
+    return hashes | {module_key(scheme): sha256(module) for scheme, module in modules.items()}
+
+
+def _own_module(name: str) -> Path:
+    module = MODULES / f"{name}.ko"
+    if not module.is_file():
+        raise CompareError(f"kernel module {module} does not exist: run `make module`")
+    model = _SHA256.search(HEADER.read_text()) if HEADER.is_file() else None
+    if model is None:
+        raise CompareError(f"{HEADER} holds no model: run `make export-weights`")
+    if model[1].encode() not in module.read_bytes():
+        raise CompareError(f"{module} was not built from the model now in {HEADER}: run `make module`")
+    return module
+
+
+def _built_model(scheme: Scheme) -> Path:
+    """Export the scheme's model and build tcp_ndm.ko with it, once per model, module source and lab kernel."""
+    from export.header import render_header  # here: torch takes seconds to load, and only other models need it
+    from export.model import ExportError
+    from export.pipeline import build_model, find_run
+
+    try:
+        given = Path(scheme.model)
+        exported = build_model(given if given.is_file() else find_run(scheme.model))
+    except ExportError as error:
+        raise CompareError(f"scheme {scheme.name}: {error}") from error
+    header = render_header(exported.model, exported.provenance)
+    folder = cache_folder() / f"{exported.provenance.sha256[:16]}-{_build_hash(header)[:16]}"
+    module = folder / "tcp_ndm.ko"
+    if not module.is_file():
+        _build(header, folder, scheme)
+    return module
+
+
+def _build_hash(header: str) -> str:
+    digest = hashlib.sha256(header.encode())
+    sources = [file for file in BUILD_SCRIPT.parent.iterdir() if file.suffix in (".c", ".h", ".sh", "")]
+    sources = [file for file in sources if file.is_file()]
+    sources += (ROOT / "kernel" / "compat").iterdir()
+    for file in sorted(sources):
+        if file != HEADER:
+            digest.update(f"{file.name}\n".encode() + file.read_bytes())
+    digest.update(sha256(KERNEL).encode())
+    return digest.hexdigest()
+
+
+def _build(header: str, folder: Path, scheme: Scheme) -> None:
+    """Build into a temporary folder, then rename it: two comparisons may want the same model."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=".build-", dir=folder.parent))
+    try:
+        weights = work / "ndm_weights.h"
+        weights.write_text(header)
+        done = subprocess.run(
+            [str(BUILD_SCRIPT), str(work), str(KERNEL_TREE), str(weights)], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            last = "\n".join((done.stdout + done.stderr).splitlines()[-15:])
+            raise CompareError(f"scheme {scheme.name}: the module could not be built:\n{last}")
+        shutil.rmtree(work / "src")
+        try:
+            work.rename(folder)
+        except OSError:
+            if not (folder / "tcp_ndm.ko").is_file():
+                raise
+    finally:
+        shutil.rmtree(work, ignore_errors=True)

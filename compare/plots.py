@@ -1,0 +1,176 @@
+"""The pictures of the report, as SVG to stand within HTML: text and lines take the colour of the page.
+
+The figures are small and many, so that they stay readable side by side as well as below each other on a narrow window.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, NullFormatter, ScalarFormatter
+
+from compare.metrics import METRIC
+from compare.series import binned, flow_series
+from compare.summary import Beside, Cell
+
+_INK = "#010203"  # stands for the colour of the page's text
+_STYLE: Any = {
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "text.color": _INK,
+    "axes.edgecolor": _INK,
+    "axes.labelcolor": _INK,
+    "axes.titlecolor": _INK,
+    "axes.facecolor": "none",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": _INK,
+    "grid.alpha": 0.15,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
+    "figure.facecolor": "none",
+    "legend.frameon": False,
+    "legend.labelcolor": _INK,
+}
+_WIDTH_IN = 4.6
+_LOG_FROM = 8.0  # an axis is logarithmic when its values differ by more than this factor
+TIMELINE_BINS = 60
+BAR_METRICS = ("goodput", "retransmits_per_mb", "rtt_p95", "zero_seconds")
+
+
+def _svg(name: str, height_in: float, draw: Callable[[Figure], None]) -> str:
+    """Draw a figure and return it as an SVG element that fills its container. name: makes its ids its own."""
+    with mpl.rc_context({**_STYLE, "svg.hashsalt": name}):
+        figure = Figure(figsize=(_WIDTH_IN, height_in), layout="constrained")
+        draw(figure)
+        text = io.StringIO()
+        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    svg = text.getvalue()
+    svg = svg[svg.index("<svg") :].replace(_INK, "currentColor")
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r'\1 aria-hidden="true" focusable="false"', svg, count=1)
+    # text without a colour of its own is black in SVG, whatever the page's
+    svg = svg.replace("<svg ", '<svg fill="currentColor" ', 1)
+    return re.sub(r"'DejaVu Sans'[^;\"]*|sans-serif[^;\"]*'DejaVu Sans'[^;\"]*", "system-ui, sans-serif", svg)
+
+
+def _log_when_wide(values: Sequence[float], set_scale: Callable[[str], Any], axis: Any) -> None:
+    positive = [value for value in values if value > 0]
+    if len(positive) < len(values) or not positive or max(positive) / min(positive) <= _LOG_FROM:
+        return
+    set_scale("log")
+    axis.set_major_formatter(ScalarFormatter())
+    axis.set_minor_formatter(NullFormatter())
+
+
+def goodput_against_delay(cells: Sequence[Cell]) -> str:
+    """Draw one scenario: goodput over p95 RTT, delay axis inverted, so that up and right is better."""
+
+    def draw(figure: Figure) -> None:
+        axes = figure.add_subplot()
+        delays, rates = [], []
+        for cell in cells:
+            estimates = cell.estimates()
+            delay, goodput = estimates.get("rtt_p95"), estimates.get("goodput")
+            if delay is None or goodput is None:
+                continue
+            delays += [delay.mean, delay.lo, delay.hi]
+            rates += [goodput.mean]
+            axes.errorbar(
+                delay.mean,
+                goodput.mean,
+                xerr=[[max(0.0, delay.mean - delay.lo)], [max(0.0, delay.hi - delay.mean)]],
+                yerr=[[max(0.0, goodput.mean - goodput.lo)], [max(0.0, goodput.hi - goodput.mean)]],
+                fmt=cell.scheme.marker,
+                color=cell.scheme.colour,
+                markersize=9,
+                elinewidth=1,
+                label=cell.scheme.label,
+            )
+        _log_when_wide(delays, axes.set_xscale, axes.xaxis)
+        _log_when_wide(rates, axes.set_yscale, axes.yaxis)
+        if axes.get_yscale() == "linear":
+            axes.set_ylim(bottom=0)
+        axes.invert_xaxis()
+        axes.set_xlabel("p95 RTT, ms (less is to the right)")
+        axes.set_ylabel("goodput, Mbit/s")
+        figure.legend(loc="outside lower center", ncols=3, fontsize=9)
+
+    return _svg(f"delay {cells[0].scenario.name}", 3.7, draw)
+
+
+def bars(cells: Sequence[Cell], metric: str, beside: Sequence[Beside]) -> str:
+    """Draw one metric of one scenario: bars with 95 % intervals, single seeds as dots, published runs as diamonds."""
+
+    def draw(figure: Figure) -> None:
+        axes = figure.add_subplot()
+        present = [(cell, cell.estimates().get(metric)) for cell in cells]
+        shown = [(cell, found) for cell, found in present if found is not None]
+        everything: list[float] = []
+        for row, (cell, found) in enumerate(shown):
+            axes.barh(row, found.mean, height=0.62, color=cell.scheme.colour, alpha=0.8)
+            axes.plot([found.lo, found.hi], [row, row], color=_INK, linewidth=1.5)
+            seeds = [value for value in cell.values[metric] if np.isfinite(value)]
+            axes.plot(seeds, [row + 0.36] * len(seeds), ".", color=cell.scheme.colour, markersize=4)
+            runs = [b.published for b in beside if (b.scheme, b.figure) == (cell.scheme.name, _PUBLISHED.get(metric))]
+            axes.plot(runs, [row] * len(runs), "D", markersize=6, markerfacecolor="none", markeredgecolor=_INK)
+            everything += [found.mean, found.hi, *seeds, *runs]
+        axes.set_yticks(range(len(shown)), [cell.scheme.label for cell, _ in shown])
+        axes.invert_yaxis()
+        axes.grid(axis="y", visible=False)
+        axes.set_xlim(0, max([*everything, 1e-9]) * 1.05 if max(everything, default=0) else 1)
+        unit = METRIC[metric].unit
+        axes.set_xlabel(METRIC[metric].title + ("" if unit == "count" else f", {unit}"))
+
+    return _svg(f"bars {cells[0].scenario.name} {metric}", 0.9 + 0.34 * len(cells), draw)
+
+
+# metric to the published figure that is drawn beside it
+_PUBLISHED = {"goodput": "goodput, receiver side", "retransmits": "retransmits", "zero_seconds": "zero seconds"}
+
+
+def timelines(cells: Sequence[Cell]) -> str:
+    """Draw goodput, cwnd and smoothed RTT of one seed per scheme over the run."""
+
+    def draw(figure: Figure) -> None:
+        top, middle, bottom = figure.subplots(3, 1, sharex=True)
+        panels: list[tuple[Axes, str, str]] = [
+            (top, "goodput_mbps", "goodput, Mbit/s"),
+            (middle, "cwnd", "cwnd, packets"),
+            (bottom, "rtt_ms", "RTT, ms"),
+        ]
+        for axes, name, label in panels:
+            highest = []
+            for cell in cells:
+                if cell.example is None:
+                    continue
+                series = flow_series(cell.example)
+                bins = int(min(TIMELINE_BINS, max(4, 4 * cell.scenario.duration_s)))
+                t_s, values = binned(series["t_s"], series[name], bins, cell.scenario.duration_s)
+                axes.plot(t_s, values, color=cell.scheme.colour, linewidth=1.3, label=cell.scheme.label)
+                at = slice(0, None, max(1, bins // 6))
+                axes.plot(t_s[at], values[at], cell.scheme.marker, color=cell.scheme.colour, markersize=5)
+                highest.append(float(np.nanmax(values, initial=0.0)))
+            if axes is not top and highest and max(highest) > _LOG_FROM * max(min(highest), 1e-9):
+                axes.set_yscale("log")
+                axes.yaxis.set_major_formatter(ScalarFormatter())
+                axes.yaxis.set_minor_formatter(NullFormatter())
+            else:
+                axes.set_ylim(bottom=0)
+                axes.yaxis.set_major_locator(MaxNLocator(4))
+            axes.set_ylabel(label)
+        bottom.set_xlabel("virtual time, s")
+        handles, labels = top.get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=9)
+
+    return _svg(f"timelines {cells[0].scenario.name}", 5.6, draw)

@@ -1,0 +1,96 @@
+"""report.html: one file with everything in it, to be read without a network."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from compare import plots
+from compare.experiment import Experiment
+from compare.metrics import METRIC, METRICS
+from compare.statistics import CONFIDENCE, RESAMPLES
+from compare.summary import Beside, Cell
+from compare.terminal import interval, number
+
+TEMPLATE = "report.html.j2"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All that a report shows. environment: the content of environment.json, empty when it is not there yet."""
+
+    experiment: Experiment
+    cells: list[Cell]
+    beside: list[Beside]
+    environment: dict[str, Any]
+
+
+def render_report(comparison: Comparison) -> str:
+    """Return the text of report.html."""
+    jinja = Environment(
+        loader=FileSystemLoader(Path(__file__).resolve().parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    jinja.filters |= {"number": number, "interval": interval}
+    experiment = comparison.experiment
+    names = [scenario.name for scenario in experiment.scenarios]
+    return jinja.get_template(TEMPLATE).render(
+        experiment=experiment,
+        metrics=METRICS,
+        confidence=round(100 * CONFIDENCE),
+        resamples=RESAMPLES,
+        sections=[_section(comparison, name) for name in names],
+        failed=[(cell, seed, error) for cell in comparison.cells for seed, error in sorted(cell.failed.items())],
+        missing=sum(len(cell.missing) for cell in comparison.cells),
+        done=sum(len(cell.seeds) for cell in comparison.cells),
+        environment=comparison.environment,
+        environment_json=json.dumps(comparison.environment, indent=1),
+    )
+
+
+def _section(comparison: Comparison, name: str) -> dict[str, Any]:
+    """Return what the template needs for one scenario."""
+    cells = [cell for cell in comparison.cells if cell.scenario.name == name]
+    beside = [row for row in comparison.beside if row.scenario == name]
+    measured = [cell for cell in cells if cell.seeds]
+    best = {metric.name: _best(cells, metric.name) for metric in METRICS}
+    pictures = {}
+    if measured:
+        pictures = {
+            "delay": Markup(plots.goodput_against_delay(measured)),
+            "timelines": Markup(plots.timelines(measured)),
+            "bars": [(METRIC[m], Markup(plots.bars(measured, m, beside))) for m in plots.BAR_METRICS],
+        }
+    return {
+        "name": name,
+        "scenario": cells[0].scenario,
+        "cells": cells,
+        "rows": [(cell, cell.estimates()) for cell in cells],
+        "best": best,
+        "beside": beside,
+        "identical": [cell.scheme.label for cell in measured if _identical(cell)],
+        "pictures": pictures,
+    }
+
+
+def _best(cells: list[Cell], metric: str) -> str | None:
+    """Return the scheme with the best mean; None where there is no better or worse, or nothing to compare."""
+    found = {cell.scheme.name: cell.estimates().get(metric) for cell in cells}
+    means = {name: estimate.mean for name, estimate in found.items() if estimate is not None}
+    direction = METRIC[metric].better
+    if direction == 0 or len(means) < 2 or len(set(means.values())) == 1:
+        return None
+    return max(means, key=lambda name: direction * means[name])
+
+
+def _identical(cell: Cell) -> bool:
+    """True when every seed gave the same run: nothing on this path is random."""
+    return len(cell.seeds) > 1 and all(len(set(map(repr, values))) <= 1 for values in cell.values.values())
