@@ -44,7 +44,7 @@ _STYLE: Any = {
 _WIDTH_IN = 4.6
 _LOG_FROM = 8.0  # an axis is logarithmic when its values differ by more than this factor
 TIMELINE_BINS = 60
-BAR_METRICS = ("goodput", "retransmits_per_mb", "rtt_p95", "zero_seconds")
+BAR_METRICS = ("goodput", "rtt_p95", "retransmits", "retransmits_per_mb", "zero_seconds")
 
 
 def _svg(name: str, height_in: float, draw: Callable[[Figure], None]) -> str:
@@ -157,9 +157,16 @@ def timelines(cells: Sequence[Cell]) -> str:
                 series = flow_series(cell.example)
                 bins = int(min(TIMELINE_BINS, max(4, 4 * cell.scenario.duration_s)))
                 t_s, values = binned(series["t_s"], series[name], bins, cell.scenario.duration_s)
-                axes.plot(t_s, values, color=cell.scheme.colour, linewidth=1.3, label=cell.scheme.label)
-                at = slice(0, None, max(1, bins // 6))
-                axes.plot(t_s[at], values[at], cell.scheme.marker, color=cell.scheme.colour, markersize=5)
+                axes.plot(
+                    t_s,
+                    values,
+                    color=cell.scheme.colour,
+                    linewidth=1.3,
+                    marker=cell.scheme.marker,
+                    markersize=5,
+                    markevery=max(1, bins // 6),
+                    label=cell.scheme.label,
+                )
                 highest.append(float(np.nanmax(values, initial=0.0)))
             if axes is not top and highest and max(highest) > _LOG_FROM * max(min(highest), 1e-9):
                 axes.set_yscale("log")

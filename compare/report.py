@@ -67,7 +67,11 @@ def _section(comparison: Comparison, name: str) -> dict[str, Any]:
         pictures = {
             "delay": Markup(plots.goodput_against_delay(measured)),
             "timelines": Markup(plots.timelines(measured)),
-            "bars": [(METRIC[m], Markup(plots.bars(measured, m, beside))) for m in plots.BAR_METRICS],
+            "bars": [
+                (METRIC[name], Markup(plots.bars(measured, name, beside)))
+                for name in plots.BAR_METRICS
+                if any(value > 0 for cell in measured for value in cell.values[name])
+            ],
         }
     return {
         "name": name,

@@ -1,0 +1,116 @@
+"""compare.py as it is called, on the real lab."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from compare.models import ROOT
+
+pytestmark = pytest.mark.lab
+BASE = ["scenario=bottleneck", "duration_s=2", "schemes=[reno,cubic]", "seeds=2"]
+
+
+def call(*options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "compare.py", *options], cwd=ROOT, capture_output=True, text=True, timeout=200
+    )
+
+
+def test_the_same_seeds_give_the_same_summary_and_the_links_are_filled(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        done = call(*BASE, f"output_dir={tmp_path / name}")
+        assert done.returncode == 0, done.stdout + done.stderr
+    summaries = [(tmp_path / name / "summary.csv").read_text() for name in ("a", "b")]
+    assert summaries[0] == summaries[1]
+    for line in summaries[0].splitlines()[1:]:
+        scenario, _, metric, _, mean, _, _, n = line.split(",")
+        assert (scenario, n) == ("bottleneck", "2")
+        if metric == "goodput":
+            assert 14 < float(mean) < 20
+    for file in ("environment.json", "report.html", "runs/bottleneck/reno/seed-002.csv"):
+        assert (tmp_path / "a" / file).stat().st_size > 500
+    again = call(f"report={tmp_path / 'a'}")
+    assert again.returncode == 0
+    assert (tmp_path / "a" / "summary.csv").read_text() == summaries[0]
+
+
+def test_an_interrupted_comparison_keeps_its_runs_and_goes_on(tmp_path: Path) -> None:
+    options = ["scenario=bottleneck", "schemes=[reno]", "seeds=6", "duration_s=10", "jobs=1", f"output_dir={tmp_path}"]
+    process = subprocess.Popen(
+        [sys.executable, "compare.py", *options], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    runs = tmp_path / "runs" / "bottleneck" / "reno"
+    deadline = time.monotonic() + 100
+    while len(list(runs.glob("*.json.gz"))) < 2:
+        assert time.monotonic() < deadline, "no run was finished"
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    children = _children(process.pid)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "of 6 runs are kept" in error
+    assert "Traceback" not in error
+    kept = {file.name: file.stat().st_mtime_ns for file in runs.glob("*.json.gz")}
+    assert 2 <= len(kept) < 6
+    assert not [pid for pid in children if os.path.exists(f"/proc/{pid}")]
+    done = call(*options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(list(runs.glob("*.json.gz"))) == 6
+    assert all((runs / name).stat().st_mtime_ns == at for name, at in kept.items())
+
+
+def test_a_failed_run_is_counted_does_not_end_the_matrix_and_is_made_again(tmp_path: Path) -> None:
+    options = ["scenario=bottleneck", "schemes=[reno]", "seeds=3", "duration_s=10", "jobs=1", f"output_dir={tmp_path}"]
+    process = subprocess.Popen(
+        [sys.executable, "compare.py", *options], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    runs = tmp_path / "runs" / "bottleneck" / "reno"
+    deadline = time.monotonic() + 100
+    while not (labs := _children(process.pid)):
+        assert time.monotonic() < deadline, "no lab was started"
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    os.killpg(labs[0], signal.SIGKILL)  # what a machine short of memory does to a lab
+    output, error = process.communicate(timeout=100)
+    assert process.returncode == 1, error
+    assert "failed: bottleneck, reno, seed 1: the lab kernel ended" in output
+    assert [file.name for file in sorted(runs.glob("seed*"))] == [
+        "seed-001.error.txt",
+        *(f"seed-00{seed}.{kind}" for seed in (2, 3) for kind in ("csv", "json.gz")),
+    ]
+    assert "<strong>1 failed</strong>" in (tmp_path / "report.html").read_text()
+    again = call(*options)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert not list(runs.glob("*.error.txt"))
+    assert len(list(runs.glob("*.json.gz"))) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["scenario=bottelneck"], "did you mean bottleneck"),
+        (["schemes=[cubik]"], "did you mean cubic"),
+        (["seeds=0"], "seeds is 0"),
+        (["report=no/such/folder"], "not the folder of a comparison"),
+        (["scenarioo=stress"], "did you mean scenario"),
+    ],
+)
+def test_bad_options_end_with_one_paragraph(options: list[str], message: str) -> None:
+    done = call(*options)
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def _children(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task")
+    return [int(child) for task in tasks.iterdir() for child in (task / "children").read_text().split()]

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from compare.errors import CompareError
+from compare.published import FIGURES, PublishedRun, load_published
+from env.network.scenario import load_scenario
+
+RUNS = load_published()
+MIB_TO_MBIT = 2**20 * 8 / 1e6
+
+
+def test_every_published_run_is_there_and_was_made_as_long_as_our_scenario() -> None:
+    runs = defaultdict(list)
+    for run in RUNS:
+        assert load_scenario(run.scenario).duration_s == run.tested_s
+        runs[run.scenario].append(run.scheme)
+    assert runs["stress"] == runs["delay_moderate"] == ["ndm_v1", "cubic", "reno", "bbr"]
+    assert runs["delay_extreme"] == ["ndm_v1", "cubic", "reno", "reno", "bbr"]
+    assert runs["fiber"] == ["ndm_v1", "cubic", "reno"]
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: f"{run.scenario}-{run.scheme}-{run.run}")
+def test_published_transfer_and_bitrate_say_the_same(run: PublishedRun) -> None:
+    assert run.sender_mib * MIB_TO_MBIT / run.tested_s == pytest.approx(run.sender_mbps, rel=0.006)
+    assert run.receiver_mib * MIB_TO_MBIT / (run.duration_s or run.tested_s) == pytest.approx(
+        run.receiver_mbps, rel=0.01
+    )
+
+
+def test_the_tables_of_seconds_add_up_to_the_figures() -> None:
+    with (FIGURES.parent / "intervals.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    for run in RUNS:
+        mine = [row for row in rows if (row["scenario"], row["scheme"]) == (run.scenario, run.scheme)]
+        if run.scenario not in ("stress", "fiber"):
+            assert not mine  # the article on delay has no tables
+            continue
+        assert [int(row["from_s"]) for row in mine] == list(range(int(run.tested_s)))
+        assert sum(int(row["retransmits"]) for row in mine) == run.retransmits
+        assert sum(float(row["transfer_mib"]) for row in mine) == pytest.approx(run.sender_mib, rel=0.01)
+        assert sum(float(row["bitrate_mbps"]) == 0 for row in mine) == run.zero_intervals
+
+
+def test_damaged_figures_are_an_error(tmp_path: Path) -> None:
+    (tmp_path / "figures.yaml").write_text("- {scenario: stress}\n")
+    with pytest.raises(CompareError, match="published figures cannot be read"):
+        load_published(tmp_path / "figures.yaml")

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from compare.errors import CompareError
+from compare.experiment import Experiment, plan
+from compare.store import Store
+from compare.summary import read_cells, summary_csv
+from tests.compare.recorded import recorded
+
+
+def experiment() -> Experiment:
+    return plan(["stress"], ["cubic", "ndm@runs/a b"], 2, 5.0, 50)
+
+
+def test_a_run_is_there_as_soon_as_it_is_whole(tmp_path: Path) -> None:
+    store, first = Store(tmp_path), experiment().runs()[0]
+    assert not store.is_done(first)
+    assert store.load(first) is None
+    store.save_error(first, "the lab kernel ended")
+    assert store.load_error(first) == "the lab kernel ended"
+    store.save(first, recorded())
+    assert store.is_done(first)
+    assert store.load(first) == recorded()
+    assert store.load_error(first) is None
+    lines = (tmp_path / "runs/stress/cubic/seed-001.csv").read_text().splitlines()
+    assert lines[0].startswith("flow,scheme,t_s,goodput_mbps,cwnd,rtt_ms,")
+    assert len(lines) == 1 + len(recorded()["flows"][0]["sender"]["rows"])
+
+
+def test_names_that_are_no_file_names_do_not_leave_the_folder(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    runs = plan(["stress"], ["ndm@../../x", "ndm@..-..-x"], 1, 5.0, 50).runs()
+    names = [store.run_name(run) for run in runs]
+    assert len(set(names)) == 2
+    assert all((tmp_path / name).resolve().is_relative_to(tmp_path / "runs" / "stress") for name in names)
+
+
+def test_a_damaged_run_is_named(tmp_path: Path) -> None:
+    store, run = Store(tmp_path), experiment().runs()[0]
+    store.save(run, recorded())
+    file = tmp_path / f"{store.run_name(run)}.json.gz"
+    file.write_bytes(file.read_bytes()[:-20])
+    with pytest.raises(CompareError, match=r"seed-001.json.gz is damaged"):
+        store.load(run)
+
+
+def test_the_same_experiment_goes_on_and_another_is_refused(tmp_path: Path) -> None:
+    store = Store(tmp_path / "results")
+    with store.claim(experiment()):
+        pass
+    with store.claim(experiment()):
+        pass
+    before = (store.folder / "experiment.json").read_bytes()
+    others = [
+        (replace(experiment(), seeds=3), "seeds: 2 there, 3 here"),
+        (plan(["stress"], ["cubic"], 2, 5.0, 50), "schemes: "),
+        (plan(["stress"], ["cubic", "ndm@runs/a b"], 2, 6.0, 50), "scenarios: stress not the same"),
+        (replace(experiment(), binaries={"lab kernel": "1"}), "binaries: lab kernel not the same"),
+    ]
+    for other, message in others:
+        with pytest.raises(CompareError, match=message), store.claim(other):
+            pass
+    assert (store.folder / "experiment.json").read_bytes() == before
+    assert store.experiment() == experiment()
+
+
+def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    with store.claim(experiment()), pytest.raises(CompareError, match="at work"), Store(tmp_path).claim(experiment()):
+        pass
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("x")
+    with pytest.raises(CompareError, match=r"thesis\.tex"), Store(tmp_path).claim(experiment()):
+        pass
+    with pytest.raises(CompareError, match="not the folder of a comparison"):
+        Store(tmp_path).experiment()
+
+
+def test_a_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(tmp_path)
+    store.write("summary.csv", b"old")
+
+    def full(_fd: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(CompareError, match="No space left on device"):
+        store.write("summary.csv", b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ["summary.csv"]
+    assert (tmp_path / "summary.csv").read_bytes() == b"old"
+
+
+def test_failed_and_missing_runs_are_counted_apart(tmp_path: Path) -> None:
+    store, matrix = Store(tmp_path), experiment()
+    for run in matrix.runs()[:2]:
+        store.save(run, recorded())
+    store.save_error(matrix.runs()[2], "crash")
+    cubic, ndm = read_cells(matrix, store)
+    assert (cubic.seeds, cubic.failed, cubic.missing) == ([1], {2: "crash"}, [])
+    assert (ndm.seeds, ndm.failed, ndm.missing) == ([1], {}, [2])
+    rows = summary_csv([cubic, ndm]).splitlines()
+    assert rows[0] == "scenario,scheme,metric,unit,mean,lo,hi,n"
+    assert len(rows) == 1 + 2 * 7
+    assert all(row.endswith(",1") for row in rows[1:])
