@@ -33,7 +33,7 @@ packages:
 .venv/installed: requirements.txt
 	@echo "setup: .venv with the packages of requirements.txt"
 	@test -x $(PYTHON) || /usr/bin/python3 -m venv .venv
-	@.venv/bin/pip install --quiet --disable-pip-version-check --requirement requirements.txt
+	@.venv/bin/pip install --disable-pip-version-check --requirement requirements.txt
 	@cp requirements.txt $@
 
 .PHONY: lab-kernel
