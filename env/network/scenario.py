@@ -82,7 +82,8 @@ def load_scenario(name: str) -> Scenario:
         loaded = OmegaConf.merge(OmegaConf.structured(Scenario), OmegaConf.load(file))
         scenario = OmegaConf.to_object(loaded)
     except (OmegaConfBaseException, ValueError) as error:
-        raise ScenarioError(f"{file}: {str(error).splitlines()[0]}") from error
+        key = getattr(error, "full_key", None)
+        raise ScenarioError(f"{file}: {f'{key}: ' if key else ''}{str(error).splitlines()[0]}") from error
     if not isinstance(scenario, Scenario):
         raise ScenarioError(f"{file}: not a scenario")
     check_scenario(scenario)
