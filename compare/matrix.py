@@ -15,11 +15,6 @@ from compare.models import module_key
 from compare.store import Store
 from env.lab import LabError, VirtualLab
 
-# netem computes a packet's time as now + delay, unsigned, and with jitter beyond the base delay the sum is negative
-# when the lab has just booted: the packet then waits for ever. The distribution ends at 4 standard deviations, and a
-# path's jitter at 20 s. Virtual seconds: they cost nothing.
-UPTIME_S = 100
-
 
 @dataclass
 class Progress:
@@ -117,7 +112,6 @@ def _make_run(run: Run, experiment: Experiment, store: Store, module: Path | Non
     lab = VirtualLab(seed=run.seed, modules=() if module is None else (module,))
     try:
         labs.enter(lab)
-        lab.call("shell", command=f"sleep {UPTIME_S}")
         result = lab.run(
             scenario.network_path(),
             scenario.flows_with(run.scheme.algorithm),
