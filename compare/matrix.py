@@ -96,13 +96,19 @@ class _Labs:
                 lab.close()
 
 
-def _check_unchanged(run: Run, result: dict[str, Any], wanted: tuple[str, str] | None) -> None:
+def _check_unchanged(run: Run, result: dict[str, Any], wanted: tuple[str, str]) -> None:
     """Raise CompareError when the module loaded is not the one that the comparison began with."""
-    if wanted is not None and result["environment"]["modules"].get(wanted[0]) != wanted[1]:
+    if result["environment"]["modules"].get(wanted[0]) != wanted[1]:
         raise CompareError(
             f"the module of {run.scheme.name} was rebuilt while the comparison ran, so its runs would not be of one "
             f"module; compare again, into another output_dir"
         )
+
+
+def _facts(lab: VirtualLab, module: str) -> dict[str, str]:
+    """Return what the loaded module says about its model: name, SHA-256 of its weights, format."""
+    lines = lab.call("shell", command=f"cd /sys/module/{module}/parameters && grep . *")["stdout"].splitlines()
+    return dict(line.split(":", 1) for line in lines)
 
 
 def _make_run(run: Run, experiment: Experiment, store: Store, module: Path | None, labs: _Labs) -> str | None:
@@ -119,7 +125,9 @@ def _make_run(run: Run, experiment: Experiment, store: Store, module: Path | Non
             sample_ms=experiment.sample_ms,
             describe=True,
         )
-        _check_unchanged(run, result, wanted)
+        if wanted is not None:
+            _check_unchanged(run, result, wanted)
+            result["environment"]["model"] = _facts(lab, wanted[0])
         store.save(run, result)
     except (LabError, OSError) as error:
         if labs.ended:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from compare.models import ROOT
+from compare.models import HEADER, ROOT
 
 pytestmark = pytest.mark.lab
 BASE = ["scenario=bottleneck", "duration_s=2", "schemes=[reno,cubic]", "seeds=2"]
@@ -39,6 +40,14 @@ def test_the_same_seeds_give_the_same_summary_and_the_links_are_filled(tmp_path:
     again = call(f"report={tmp_path / 'a'}")
     assert again.returncode == 0
     assert (tmp_path / "a" / "summary.csv").read_text() == summaries[0]
+
+
+def test_the_model_in_the_record_is_the_one_in_the_loaded_module(tmp_path: Path) -> None:
+    done = call("scenario=bottleneck", "duration_s=2", "schemes=[ndm]", "seeds=1", f"output_dir={tmp_path}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    model = json.loads((tmp_path / "environment.json").read_text())["models"]["ndm"]
+    assert f'#define NDM_MODEL_SHA256 "{model["model_sha256"]}"' in HEADER.read_text()
+    assert model["model_sha256"] in (tmp_path / "report.html").read_text()
 
 
 def test_an_interrupted_comparison_keeps_its_runs_and_goes_on(tmp_path: Path) -> None:
