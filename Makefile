@@ -61,7 +61,7 @@ build/flow: env/network/flow.c
 
 build/libndm.so: $(USER_SOURCES)
 	@mkdir -p build
-	$(CC) -O2 -Wall -Wextra -Wno-unused-parameter -shared -fPIC -Ikernel/user/include -Ikernel -o $@ kernel/user/*.c
+	$(CC) -O2 -Wall -Wextra -Wno-sign-compare -shared -fPIC -Ikernel/user/include -Ikernel -o $@ kernel/user/*.c
 
 .PHONY: export-weights
 export-weights: .venv/installed ## write the int16 header, ONNX, blob and golden vectors of a run (RUN=runs/NAME, default the latest)

@@ -8,4 +8,6 @@ static inline int fls(unsigned int x)
 	return x ? 32 - __builtin_clz(x) : 0;
 }
 
+#define hweight16(x) __builtin_popcount((unsigned short)(x))
+
 #endif /* NDM_USER_LINUX_BITOPS_H */

@@ -1,0 +1,202 @@
+"""From a checkpoint to its files: what is written, what is refused, and that a refusal changes nothing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+import torch
+
+from export import blob, golden, pipeline, reference, verify
+from export.__main__ import main
+from export.model import ExportError, IntegerModel, Provenance
+from export.onnx_model import check_onnx
+from export.quantize import FloatPolicy, quantize
+from training import checkpoint
+from training.policy import Policy
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def write_run(folder: Path, scale: float = 1.0, hidden: int = 8, **changes: Any) -> Path:
+    """Write a checkpoint of a policy with a read-out that says something, and return the run folder."""
+    torch.manual_seed(3)
+    policy = Policy(hidden)
+    with torch.no_grad():
+        policy.readout.weight.normal_(std=0.5)
+        policy.rnn.weight_hh_l0.mul_(scale)
+    state = policy.state_dict()
+    for name, value in changes.items():
+        state[name] = value
+    folder.mkdir(parents=True, exist_ok=True)
+    known = set(checkpoint.KEYS) - {"format", "git_revision", "versions", "sha256", "policy", "config", "decisions"}
+    content = {key: {} for key in known} | {
+        "policy": state,
+        "config": {"profile": {"name": "bottleneck"}},
+        "decisions": 7,
+    }
+    checkpoint.save(folder, content)
+    return folder
+
+
+@pytest.fixture
+def header(tmp_path: Path) -> Path:
+    file = tmp_path / "ndm_weights.h"
+    file.write_text("the old header\n")
+    return file
+
+
+def test_export_writes_everything_and_passes_the_gate(
+    tmp_path: Path, header: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = write_run(tmp_path / "run")
+    assert main(["--run", str(run), "--header", str(header)]) == 0
+    printed = capsys.readouterr().out
+    assert "float against int16" in printed
+    sha256 = checkpoint.load(run)["sha256"]
+    text = header.read_text()
+    assert f'#define NDM_MODEL_SHA256 "{sha256}"' in text.replace("\t", " ").replace("\\\n ", "")
+    report = json.loads((run / "export" / "report.json").read_text())
+    assert sum(row["decisions"] for row in report["agreement"]) >= 100_000
+    assert all(row["mean_error_pct"] <= 0.1 and row["max_error_pct"] <= 0.5 for row in report["agreement"])
+    metadata = {p.key: p.value for p in onnx.load(run / "export" / "policy.onnx").metadata_props}
+    assert sha256 in metadata.values()
+    vectors = golden.parse((run / "export" / "golden.json").read_text(), "golden.json")
+    assert golden.mismatches(vectors, reference.rollout) == []
+
+
+def test_the_same_checkpoint_gives_the_same_bytes(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run")
+    texts = []
+    for name in ("a.h", "b.h"):
+        assert main(["--run", str(run), "--header", str(tmp_path / name)]) == 0
+        texts.append((tmp_path / name).read_bytes())
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"readout.bias": torch.tensor([float("nan"), 0.0])}, "NaN|nan|finite"),
+        ({"rnn.bias_ih_l0": torch.full((8,), float("inf"))}, "inf|finite"),
+        ({"readout.weight": torch.zeros(3, 8)}, "shape"),
+        ({"rnn.weight_ih_l0": torch.zeros(8, 9)}, "10 inputs"),
+        ({"rnn.weight_ih_l0": torch.full((8, 10), 40_000.0)}, "large|32767"),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_the_old_header_stays(
+    tmp_path: Path, header: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, Any], message: str
+) -> None:
+    run = write_run(tmp_path / "run", **changes)
+    assert main(["--run", str(run), "--header", str(header)]) == 1
+    with pytest.raises(ExportError, match=message):
+        pipeline.build_model(run)
+    assert "export:" in capsys.readouterr().err
+    assert header.read_text() == "the old header\n"
+    assert not (run / "export").exists()
+
+
+def test_a_model_past_the_gate_is_refused(tmp_path: Path, header: Path) -> None:
+    run = write_run(tmp_path / "run", scale=60.0)  # a recurrence that amplifies: chaotic rollouts
+    agreement = pipeline.measure(run).agreement
+    assert any(row.failures() for row in agreement)
+    assert main(["--run", str(run), "--header", str(header)]) == 1
+    assert header.read_text() == "the old header\n"
+
+
+@pytest.mark.parametrize("damage", ["truncate", "corrupt", "empty"])
+def test_damaged_checkpoints_are_one_paragraph(
+    tmp_path: Path, header: Path, capsys: pytest.CaptureFixture[str], damage: str
+) -> None:
+    run = write_run(tmp_path / "run")
+    file = run / "checkpoint.pt"
+    data = bytearray(file.read_bytes())
+    if damage == "truncate":
+        data = data[: len(data) // 2]
+    elif damage == "corrupt":
+        for at in range(200, len(data), 97):
+            data[at] ^= 0x5A
+    else:
+        data = bytearray()
+    file.write_bytes(data)
+    assert main(["--run", str(run), "--header", str(header)]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("export: ")
+    assert len(error.strip().splitlines()) == 1
+    assert header.read_text() == "the old header\n"
+
+
+def test_a_run_that_does_not_exist_names_the_near_ones(tmp_path: Path) -> None:
+    write_run(tmp_path / "mixed")
+    with pytest.raises(ExportError, match="did you mean mixed"):
+        pipeline.find_run("mixde", tmp_path)
+    with pytest.raises(ExportError, match="no checkpoint yet"):
+        pipeline.find_run("mixed", tmp_path / "nothing")
+
+
+def test_the_command_line_fails_with_a_status() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "export", "--run", "no-such-run"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "no-such-run" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def exported_model(tmp_path: Path) -> tuple[FloatPolicy, IntegerModel, Provenance]:
+    exported = pipeline.build_model(write_run(tmp_path / "run"))
+    return exported.policy, exported.model, exported.provenance
+
+
+def test_the_blob_reads_back_and_no_bit_may_change(tmp_path: Path) -> None:
+    _, model, provenance = exported_model(tmp_path)
+    content = blob.write_blob(model, provenance)
+    again, whence = blob.read_blob(content, "policy.bin")
+    assert model.equals(again)
+    assert whence == provenance
+    rng = np.random.default_rng(1)
+    for bit in rng.choice(len(content) * 8, 300, replace=False):
+        damaged = bytearray(content)
+        damaged[bit // 8] ^= 1 << (bit % 8)
+        with pytest.raises(ExportError):
+            blob.read_blob(bytes(damaged), "policy.bin")
+    for length in (0, 7, 40, len(content) - 1):
+        with pytest.raises(ExportError):
+            blob.read_blob(content[:length], "policy.bin")
+    with pytest.raises(ExportError):
+        blob.read_blob(content + b"\0", "policy.bin")
+
+
+def test_onnxruntime_computes_the_policy(tmp_path: Path) -> None:
+    policy, _, _ = exported_model(tmp_path)
+    file = tmp_path / "run" / "export" / "policy.onnx"
+    assert main(["--run", str(tmp_path / "run"), "--header", str(tmp_path / "h")]) == 0
+    assert check_onnx(file.read_bytes(), policy) < 1e-4
+
+
+@pytest.mark.parametrize("hidden", [1, 8, 16])
+def test_quantization_keeps_torchs_answers(hidden: int) -> None:
+    torch.manual_seed(5)
+    policy = Policy(hidden)
+    with torch.no_grad():
+        policy.readout.weight.normal_(std=0.3)
+    model = quantize(FloatPolicy.from_state_dict(policy.state_dict()))
+    rng = np.random.default_rng(2)
+    x = rng.integers(-4096, 4096, (300, 10)).astype(np.int16)
+    observations = torch.tensor(x / 4096, dtype=torch.float32)[:, None]
+    with torch.inference_mode():
+        states, _ = policy.rnn(observations, torch.zeros(1, 1, hidden))
+        expected = policy.readout(states)[:, 0].clamp(-1, 1).numpy()
+    outputs, _ = reference.rollout(model, x)
+    assert np.abs(outputs / 2**14 - expected).max() < 0.01
+
+
+def test_the_gate_counts_nan_as_past_it() -> None:
+    row = verify.Agreement("x", 1, float("nan"), 0.0, 100.0)
+    assert row.failures()
