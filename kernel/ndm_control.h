@@ -32,6 +32,7 @@
 #include <net/tcp.h>
 
 #include "compat/cong_control.h"
+#include "compat/tx_start.h"
 #include "ndm_features.h"
 #include "ndm_math.h"
 
@@ -57,7 +58,7 @@ struct ndm_sock {
 
 /*
  * Fills @actions (NDM_OUTPUTS, Q14) for the interval that just ended. The
- * actions are 0 before the call: hold. @flow, @decision: of ndm_sock.
+ * actions are 0 before the call: hold. @decision: counts from 0.
  */
 typedef void ndm_decide_fn(struct sock *sk, u32 decision,
 			   const struct ndm_interval *interval, s16 *actions);
@@ -207,19 +208,19 @@ static inline void ndm_set_state(struct sock *sk, u8 state)
 		ndm_measure_timeout(&ndm->measure);
 }
 
-static inline void ndm_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+/* Called when the first packet goes out while none is in flight. */
+static inline void ndm_tx_start(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ndm_sock *ndm = inet_csk_ca(sk);
 	u64 idle_us;
 
-	/* Sent again after everything had been acknowledged. */
-	if (event == CA_EVENT_TX_START && !tp->packets_out) {
-		idle_us = tcp_stamp_us_delta(tp->tcp_mstamp,
-					     tp->delivered_mstamp);
-		ndm_measure_idle(&ndm->measure, tp->tcp_mstamp,
-				 min_t(u64, idle_us, U32_MAX));
-	}
+	/* Marked lost is not idle: after a time-out, packets are still out. */
+	if (tp->packets_out)
+		return;
+	idle_us = tcp_stamp_us_delta(tp->tcp_mstamp, tp->delivered_mstamp);
+	ndm_measure_idle(&ndm->measure, tp->tcp_mstamp,
+			 min_t(u64, idle_us, U32_MAX));
 }
 
 /* Stock tools show it as the RTTs of Vegas, the form that TCP-NV uses too. */

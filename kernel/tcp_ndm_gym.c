@@ -100,7 +100,7 @@ static struct tcp_congestion_ops ndm_gym __read_mostly = {
 	.ssthresh = ndm_ssthresh,
 	.undo_cwnd = ndm_undo_cwnd,
 	.cong_control = gym_cong_control,
-	.cwnd_event = ndm_cwnd_event,
+	NDM_TX_START_OP,
 	.set_state = ndm_set_state,
 	.get_info = ndm_get_info,
 	.owner = THIS_MODULE,
