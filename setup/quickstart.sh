@@ -3,7 +3,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 run=runs/quickstart
-results=results/quickstart
 
 step() { printf '\n== %s/6  %s\n' "$1" "$2"; }
 
@@ -19,6 +18,7 @@ else
 	if [ -f "$run/checkpoint.pt" ]; then
 		.venv/bin/python train.py "resume=$run"
 	else
+		rm -rf "$run" # interrupted before its first checkpoint
 		.venv/bin/python train.py profile=bottleneck name=quickstart debug=quick
 	fi
 	touch "$run/finished"
@@ -28,4 +28,4 @@ make --no-print-directory export-weights RUN=$run
 step 5 "rebuild the kernel module with it"
 make --no-print-directory module
 step 6 "compare it in Mininet"
-.venv/bin/python compare.py scenario=bottleneck "schemes=[ndm,reno,cubic,bbr]" seeds=3 "output_dir=$results"
+.venv/bin/python compare.py scenario=bottleneck "schemes=[ndm,reno,cubic,bbr]" seeds=3
