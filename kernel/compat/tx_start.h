@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The start of sending after idleness: an operation of its own since 7.1. */
+#ifndef NDM_COMPAT_TX_START_H
+#define NDM_COMPAT_TX_START_H
+
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 1, 0)
+#define NDM_TX_START_OP .cwnd_event_tx_start = ndm_tx_start
+#else
+static inline void ndm_tx_start(struct sock *sk);
+
+static inline void ndm_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+{
+	if (event == CA_EVENT_TX_START)
+		ndm_tx_start(sk);
+}
+
+#define NDM_TX_START_OP .cwnd_event = ndm_cwnd_event
+#endif
+
+#endif /* NDM_COMPAT_TX_START_H */
