@@ -59,7 +59,7 @@ class NdmEnv(gymnasium.Env[FloatArray, FloatArray]):
     | 4 | plasticity | rises on loss or time-out, decays otherwise (NDM v1) | 0 | 1 |
     | 5 | loss_rate | lost over sent in the interval, undone losses taken back | 0 | 1 |
     | 6 | rtt_variation | RTT mean deviation over smoothed RTT | 0 | 7.99976 |
-    | 7 | rtt_gradient | change of the interval's mean RTT since the last one, over min RTT | -7.99976 | 7.99976 |
+    | 7 | rtt_gradient | change of mean RTT since the last interval, over min RTT | -7.99976 | 7.99976 |
     | 8 | delivery_ratio | delivery rate over its windowed maximum | 0 | 1 |
     | 9 | inflight_ratio | packets in flight over the estimated bandwidth-delay product | 0 | 7.99976 |
 

@@ -1,0 +1,263 @@
+"""The modules in the lab kernel: loading, selection per socket, the control loop, and the gate's framing."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import re
+import textwrap
+from typing import TYPE_CHECKING
+
+import pytest
+
+from env import schema
+from env.lab import GuestDied, GuestFailed, Observation, Reply, VirtualLab
+from env.lab.virtual import MODULES
+from env.network.path import Path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = pytest.mark.lab
+BOTTLENECK = Path(rate_mbps=20, rtt_ms=40, buffer_bdp=4)
+GYM_FLOW = {"scheme": "ndm_gym", "start_s": 0, "duration_s": 600}
+ADDRESS = "127.0.0.1"
+
+# Both ends of a connection over the guest's `lo`, as the first lines of a program that the guest runs.
+CONNECTION = f"""
+import socket, struct, subprocess, threading, time
+def connect(scheme):
+    listener = socket.create_server(("{ADDRESS}", 0))
+    sender = socket.socket()
+    sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, scheme.encode())
+    sender.connect(listener.getsockname())
+    receiver, _ = listener.accept()
+    listener.close()
+    return sender, receiver
+def send(sender, receiver, size):
+    sending = threading.Thread(target=sender.sendall, args=(bytes(size),))
+    sending.start()
+    while size:
+        size -= len(receiver.recv(min(size, 1 << 20)))
+    sending.join()
+def tc(command):
+    subprocess.run(("tc qdisc " + command).split(), check=True)
+def tcp_info(sender):
+    # options, then from byte 8 on unsigned ints: number 17 is ssthresh, 18 is cwnd
+    return struct.unpack_from("24I", sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104), 8)
+"""
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[VirtualLab]:
+    with VirtualLab(seed=3, modules=("tcp_ndm",), timeout_s=30) as running:
+        running.call("shell", command="ip link set lo up; tc qdisc replace dev lo root netem delay 10ms")
+        yield running
+
+
+def program(text: str) -> str:
+    """Return a shell command that runs a Python program in the guest, behind CONNECTION."""
+    return f"/usr/bin/python3 - <<'END'\n{CONNECTION}{textwrap.dedent(text)}\nEND"
+
+
+def shell(lab: VirtualLab, command: str) -> str:
+    done = lab.call("shell", command=command)
+    assert done["status"] == 0, done
+    return str(done["stdout"]).strip()
+
+
+def episode(
+    lab: VirtualLab, actions: Callable[[Observation], tuple[float, float]], decisions: int, path: Path = BOTTLENECK
+) -> list[Observation]:
+    """Answer so many observations of one learning flow, stop it, and return what was observed."""
+    lab.begin_run(path, [GYM_FLOW], 600.0)
+    seen: list[Observation] = []
+    while len(seen) < decisions:
+        observation = lab.receive()
+        assert isinstance(observation, Observation)
+        seen.append(observation)
+        lab.act(*actions(observation), stop=len(seen) == decisions)
+    assert isinstance(lab.receive(), Reply), "nothing is asked after a stop"
+    return seen
+
+
+# -- loading and selection ---------------------------------------------------------------------------------------------
+
+
+def test_facts_about_the_weights_cannot_be_set() -> None:
+    with VirtualLab(seed=1) as lab:
+        for parameter in ("model_name=other", "model_sha256=0", "weights_format=9"):
+            refused = lab.call("shell", command=f"insmod {MODULES}/tcp_ndm.ko {parameter}")
+            assert refused["status"] != 0, parameter
+            assert "tcp_ndm " not in shell(lab, "cat /proc/modules"), parameter
+        shell(lab, f"insmod {MODULES}/tcp_ndm.ko")
+        parameters = "/sys/module/tcp_ndm/parameters"
+        assert shell(lab, f"cat {parameters}/model_name")
+        assert shell(lab, f"cat {parameters}/weights_format") == "1"
+        assert shell(lab, f"stat -c %a {parameters}/*").split() == ["444"] * 3
+
+
+def test_a_socket_selects_it_and_it_stays_loaded_as_long(lab: VirtualLab) -> None:
+    before = shell(lab, "cat /proc/sys/net/ipv4/tcp_congestion_control")
+    shown = shell(
+        lab,
+        program("""
+            ndm, ndm_peer = connect("ndm")
+            cubic, cubic_peer = connect("cubic")
+            send(ndm, ndm_peer, 1 << 20)
+            send(cubic, cubic_peer, 1 << 20)
+            for flow in (ndm, cubic):
+                port = flow.getsockname()[1]
+                ss = ["ss", "-tinH", f"sport = :{port}"]
+                print(subprocess.run(ss, check=True, capture_output=True, text=True).stdout.split()[5])
+            print("rmmod", subprocess.run(["rmmod", "tcp_ndm"], capture_output=True).returncode)
+            for end in (ndm, ndm_peer):
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                end.close()
+            time.sleep(1)
+            print("rmmod", subprocess.run(["rmmod", "tcp_ndm"], capture_output=True).returncode)
+        """),
+    ).splitlines()
+    shell(lab, f"insmod {MODULES}/tcp_ndm.ko")
+    assert shown == ["ndm", "cubic", "rmmod 1", "rmmod 0"]
+    assert shell(lab, "cat /proc/sys/net/ipv4/tcp_congestion_control") == before
+    assert before not in ("ndm", "ndm_gym")
+
+
+# -- the control loop --------------------------------------------------------------------------------------------------
+
+
+def test_cwnd_follows_the_actions_with_its_fractions(lab: VirtualLab) -> None:
+    # up to 30 packets, then the same small step again and again: 30 * 2^(0.02 n)
+    step = 0.02
+    seen = episode(lab, lambda o: ((step if o.cwnd >= 30 else 1.0), 0.5), 60)
+    start = next(i for i, o in enumerate(seen) if o.cwnd >= 30)
+    assert start < 5
+    for n, observation in enumerate(seen[start:]):
+        assert observation.cwnd == pytest.approx(seen[start].cwnd * 2 ** (step * n), abs=1.2), n
+
+
+def test_cwnd_stays_at_two_packets_or_more(lab: VirtualLab) -> None:
+    seen = episode(lab, lambda _: (-1.0, 0.0), 12)
+    assert [o.cwnd for o in seen[4:]] == [2] * 8
+
+
+def test_pacing_follows_the_action(lab: VirtualLab) -> None:
+    pacing = (-1.0, -0.5, 0.0, 0.25, 1.0)
+    seen = episode(lab, lambda o: (0.0, pacing[o.decision % len(pacing)]), 40)
+    for last, now in itertools.pairwise(seen[5:]):
+        gain = 1.25 * 2 ** pacing[last.decision % len(pacing)]
+        assert now.pacing_rate == pytest.approx(gain * now.cwnd * now.mss / (last.srtt_us / 1e6), rel=1e-3)
+
+
+def test_intervals_are_round_trips(lab: VirtualLab) -> None:
+    seen = episode(lab, lambda o: (math.log2(40 / o.cwnd), 0.0), 40)
+    for observation in seen[5:]:
+        assert 0.9 * observation.rtt_us <= observation.interval_us <= 2.1 * observation.rtt_us
+    assert [o.decision for o in seen] == list(range(40))
+    assert len({o.flow for o in seen}) == 1
+
+
+def test_an_idle_application_collects_no_window(lab: VirtualLab) -> None:
+    lab.begin(
+        "shell",
+        command=program("""
+            sender, receiver = connect("ndm_gym")
+            for _ in range(100):
+                send(sender, receiver, 1000)
+                time.sleep(0.05)
+        """),
+    )
+    seen = []
+    while isinstance(frame := lab.receive(), Observation):
+        seen.append(frame)
+        lab.act(1.0, 0.0)
+    assert len(seen) > 50
+    assert max(o.cwnd for o in seen) <= 20, "twice the initial window"
+    # the pauses are not part of the intervals
+    assert max(o.interval_us for o in seen) < 45_000
+
+
+def test_a_time_out_is_felt_and_left_again(lab: VirtualLab) -> None:
+    lab.begin(
+        "shell",
+        command=program("""
+            sender, receiver = connect("ndm_gym")
+            send(sender, receiver, 4 << 20)
+            tc("change dev lo root netem delay 10ms loss 100%")
+            sender.setblocking(False)
+            queued = 0
+            try:
+                while True:
+                    queued += sender.send(bytes(65536))
+            except BlockingIOError:
+                pass
+            time.sleep(3)
+            print(tcp_info(sender)[18])
+            tc("change dev lo root netem delay 10ms loss 0%")
+            while queued:
+                queued -= len(receiver.recv(min(queued, 1 << 20)))
+            sender.setblocking(True)
+            send(sender, receiver, 4 << 20)
+            print(tcp_info(sender)[18])
+        """),
+    )
+    seen = []
+    while isinstance(frame := lab.receive(), Observation):
+        seen.append(frame)
+        lab.act(math.log2(40 / frame.cwnd), 0.0)
+    during, after = (int(line) for line in frame.result["stdout"].split())
+    assert frame.result["status"] == 0, frame.result
+    assert during == 1, "the kernel takes the window on a time-out"
+    assert after >= 35, "and the policy has it back"
+    plasticity = [o.features[4] / (1 << schema.FEATURE_FRAC) for o in seen]
+    rises = [b - a for a, b in itertools.pairwise(plasticity)]
+    assert max(rises) >= 0.19, "0.2 for a time-out"
+
+
+# -- the gate ----------------------------------------------------------------------------------------------------------
+
+
+def test_after_a_stop_the_window_is_held_without_asking(lab: VirtualLab) -> None:
+    lab.begin(
+        "shell",
+        command=program("""
+            sender, receiver = connect("ndm_gym")
+            send(sender, receiver, 8 << 20)
+            print(tcp_info(sender)[18])
+        """),
+    )
+    cwnd = 0
+    for _ in range(3):
+        frame = lab.receive()
+        assert isinstance(frame, Observation)
+        cwnd = frame.cwnd
+        lab.act(0.5, 0.0, stop=frame.decision == 2)
+    reply = lab.receive()
+    assert isinstance(reply, Reply)
+    assert int(reply.result["stdout"]) == cwnd
+
+
+def test_frames_of_megabytes_pass_both_ways(lab: VirtualLab) -> None:
+    name = "x" * 3_000_000
+    with pytest.raises(GuestFailed) as failure:
+        lab.call(name)
+    assert name in str(failure.value)
+    assert shell(lab, "head -c 8000000 /dev/zero | tr '\\0' y") == "y" * 8_000_000
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        schema.FRAME_HEADER.pack(8, schema.FRAME_ACTION, 0) + bytes(8),
+        schema.FRAME_HEADER.pack(schema.FRAME_MAX + 1, schema.FRAME_COMMAND, 0),
+    ],
+    ids=["an action where a command is due", "a length beyond the limit"],
+)
+def test_a_broken_frame_ends_the_lab(frame: bytes) -> None:
+    with VirtualLab(seed=1) as lab:
+        shell(lab, "true")
+        os.write(lab.fileno(), frame)
+        with pytest.raises(GuestDied, match=re.escape("the host is gone (a command was expected)")):
+            lab.receive()
