@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -95,19 +96,23 @@ def test_other_format(tmp_path: Path) -> None:
         checkpoint.load(tmp_path)
 
 
-@pytest.fixture
+@contextmanager
 def small_file_limit() -> Iterator[None]:
-    """The kernel refuses to write past 1,000 bytes of a file, as a full disk refuses."""
+    """The kernel refuses to write past 1,000 bytes of a file, as a full disk refuses.
+
+    No fixture: pytest writes its own output before a fixture is taken down, and that may be a file too.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_failed_write_keeps_the_old_checkpoint(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_failed_write_keeps_the_old_checkpoint(tmp_path: Path) -> None:
     checkpoint.save(tmp_path, content(seed=1))
-    request.getfixturevalue("small_file_limit")
-    with pytest.raises(CheckpointError, match=r"File too large; the previous one is unharmed"):
+    with small_file_limit(), pytest.raises(CheckpointError, match=r"File too large; the previous one is unharmed"):
         checkpoint.save(tmp_path, content(seed=2))
     assert checkpoint.load(tmp_path)["config"]["seed"] == 1
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.pt"]
