@@ -6,7 +6,7 @@ Letters: N independent connections, T steps, I inputs, O outputs. Errors are in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,24 +53,16 @@ class Agreement:
         return found
 
 
-def verify(policy: FloatPolicy, model: IntegerModel, recorded: Sequence[Int16] = (), seed: int = 1) -> list[Agreement]:
-    """Compare over single decisions from random states and over rollouts; same seed, same numbers.
-
-    recorded: inputs (T, I) of real connections, Q12; each is one more rollout, from the zero state.
-    """
+def verify(policy: FloatPolicy, model: IntegerModel, seed: int = 1) -> list[Agreement]:
+    """Compare over single decisions from random states and over rollouts; same seed, same numbers."""
     rng = np.random.default_rng(seed)
     uniform = rng.random((SINGLE_STEPS, INPUTS))  # (N, I)
-    found = [
+    return [
         _single("single, whole range", policy, model, _whole_range(uniform), rng),
         _single("single, usual", policy, model, _usual(uniform), rng),
         _rollouts("rollouts, whole range", policy, model, (_whole_range(u) for u in _noise(rng))),
         _rollouts("rollouts, usual", policy, model, (_usual(u) for u in _walk(rng))),
     ]
-    for length in sorted({len(flow) for flow in recorded}):
-        flows = np.stack([flow for flow in recorded if len(flow) == length])  # (N, T, I)
-        name = f"recorded, {length} each"
-        found.append(_rollouts(name, policy, model, (flows[:, t] for t in range(length))))
-    return found
 
 
 def _fixed(values: Float64) -> Int16:
