@@ -77,6 +77,7 @@ test: setup module ## the test suite
 
 .PHONY: lint
 lint: setup module ## ruff, mypy, generated files, sparse, checkpatch, warnings on stock kernels
+	@/usr/bin/python3 setup/packages.py lint
 	@.venv/bin/ruff check
 	@.venv/bin/ruff format --check
 	@$(PYTHON) -m mypy

@@ -1,5 +1,9 @@
 #!/usr/bin/python3
-"""Install the distribution's packages that are missing. Asks for root only when there is something to install."""
+"""Install the distribution's packages that are missing. Asks for root only when there is something to install.
+
+    setup/packages.py          what building, training and comparing need
+    setup/packages.py lint     and what `make lint` needs besides
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,8 @@ NEEDED: dict[str, list[tuple[str, ...]]] = {
     ],
     "the lab": [("mininet",), ("iproute2",), ("net-tools",), ("procps",), ("python3-venv",)],
 }  # fmt: skip
-# `make lint` builds against stock kernels too; a distribution without these packages goes without
+# `make lint` builds against stock kernels too; a distribution without these packages goes without. They are not for
+# everybody: Debian's headers of 6.12 bring a kernel image with them.
 FOR_LINT = ["sparse", "linux-headers-amd64", "linux-headers-6.12-amd64"]
 OLDEST, PREFERRED = (6, 1), (6, 12)
 
@@ -48,34 +53,42 @@ def kernel_source() -> str | None:
     return best
 
 
-def missing() -> list[str]:
+def missing(lint: bool) -> list[str]:
     """Return the packages to install."""
     names = [group[0] for groups in NEEDED.values() for group in groups if not any(map(installed, group))]
     source = kernel_source()
     if source:
         names.append(source)
-    return names + [name for name in FOR_LINT if not installed(name) and available(name)]
+    return names + [name for name in FOR_LINT if lint and not installed(name) and available(name)]
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     """Install; returns the exit status."""
+    if arguments not in ([], ["lint"]):
+        print("usage: setup/packages.py [lint]", file=sys.stderr)
+        return 2
+    lint = bool(arguments)
     if not shutil.which("apt-get"):
         print("setup: no apt-get here; the lab runs on Debian and Ubuntu", file=sys.stderr)
         return 1
-    names = missing()
+    names = missing(lint)
     if not names:
         return 0
-    as_root: list[str] = [] if os.geteuid() == 0 else ["sudo"]
-    command = [*as_root, "apt-get", "install", "--yes", "--no-install-recommends", *names]
     print(f"setup: these packages of the distribution are missing: {' '.join(names)}")
+    as_root: list[str] = [] if os.geteuid() == 0 else ["sudo"]
+    if not as_root or shutil.which("sudo"):
+        # a fresh machine's lists may not name the newest packages yet, and those decide which kernel source is taken
+        print(f"setup: reading the current lists: {' '.join([*as_root, 'apt-get update'])}", flush=True)
+        subprocess.run([*as_root, "apt-get", "update", "-q"], check=False)
+        names = missing(lint)
+    command = [*as_root, "apt-get", "install", "--yes", "--no-install-recommends", *names]
     if as_root and not shutil.which("sudo"):
         print(f"setup: ask the machine's administrator for them: {' '.join(command[1:])}", file=sys.stderr)
         return 1
     print(f"setup: installing them with: {' '.join(command)}", flush=True)
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    subprocess.run([*as_root, "apt-get", "update", "-q"], check=False, env=environment)
     return subprocess.run(command, check=False, env=environment).returncode
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
