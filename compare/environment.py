@@ -52,6 +52,7 @@ def describe(experiment: Experiment, cells: list[Cell], command: list[str], wall
         "binaries": experiment.binaries,
         "modules": {cell.scheme.name: cell.environment["modules"] for cell in cells if cell.environment.get("modules")},
         "models": {cell.scheme.name: cell.environment["model"] for cell in cells if "model" in cell.environment},
+        "parameters": {c.scheme.name: c.environment["parameters"] for c in cells if "parameters" in c.environment},
         "scenarios": {
             name: {"qdiscs": found.get("qdiscs"), "sysctls": found.get("sysctls")} for name, found in first.items()
         },

@@ -105,8 +105,8 @@ def _check_unchanged(run: Run, result: dict[str, Any], wanted: tuple[str, str]) 
         )
 
 
-def _facts(lab: VirtualLab, module: str) -> dict[str, str]:
-    """Return what the loaded module says about its model: name, SHA-256 of its weights, format."""
+def _parameters(lab: VirtualLab, module: str) -> dict[str, str]:
+    """Return the loaded module's parameters: those of ndm describe its model, those of others are settings."""
     lines = lab.call("shell", command=f"cd /sys/module/{module}/parameters && grep . *")["stdout"].splitlines()
     return dict(line.split(":", 1) for line in lines)
 
@@ -127,7 +127,8 @@ def _make_run(run: Run, experiment: Experiment, store: Store, module: Path | Non
         )
         if wanted is not None:
             _check_unchanged(run, result, wanted)
-            result["environment"]["model"] = _facts(lab, wanted[0])
+            kind = "model" if run.scheme.algorithm == "ndm" else "parameters"
+            result["environment"][kind] = _parameters(lab, wanted[0])
         store.save(run, result)
     except (LabError, OSError) as error:
         if labs.ended:

@@ -53,7 +53,7 @@ def find_modules(schemes: Sequence[Scheme]) -> dict[str, Path]:
         if scheme.model:
             found[scheme.name] = _built_model(scheme)
         elif scheme.module:
-            found[scheme.name] = _own_module(scheme.module)
+            found[scheme.name] = _own_module(scheme)
     return found
 
 
@@ -68,10 +68,12 @@ def binaries(modules: dict[str, Path]) -> dict[str, str]:
     return hashes | {module_key(scheme): sha256(module) for scheme, module in modules.items()}
 
 
-def _own_module(name: str) -> Path:
-    module = MODULES / f"{name}.ko"
+def _own_module(scheme: Scheme) -> Path:
+    module = MODULES / f"{scheme.module}.ko"
     if not module.is_file():
         raise CompareError(f"kernel module {module} does not exist: run `make module`")
+    if scheme.algorithm != "ndm":  # the others carry no model
+        return module
     model = _SHA256.search(HEADER.read_text()) if HEADER.is_file() else None
     if model is None:
         raise CompareError(f"{HEADER} holds no model: run `make export-weights`")

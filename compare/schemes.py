@@ -37,6 +37,7 @@ SCHEMES = {
         Scheme("cubic", "Cubic", "cubic", "#0072b2", "s"),
         Scheme("reno", "Reno", "reno", "#56b4e9", "o"),
         Scheme("bbr", "BBR", "bbr", "#009e73", "^"),
+        Scheme("nv", "TCP-NV", "nv", "#785ef0", "H", module="tcp_nv"),
         Scheme("cdg", "CDG", "cdg", "#e69f00", "D"),
         Scheme("vegas", "Vegas", "vegas", "#cc79a7", "v"),
         Scheme("westwood", "Westwood+", "westwood", "#999933", "P"),

@@ -4,4 +4,6 @@
 
 #define __maybe_unused __attribute__((__unused__))
 
+#define READ_ONCE(x) (*(const volatile __typeof__(x) *)&(x))
+
 #endif /* NDM_USER_LINUX_COMPILER_H */
