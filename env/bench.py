@@ -19,8 +19,8 @@ import numpy as np
 from env import ENV_ID
 from env.vector_env import NdmVectorEnv
 
-# The rule: 66 packets are in flight on the wire, the rest waits, and the buffer (one BDP) does not overflow.
-CWND = 80
+# The rule: 67 packets fill the wire, one waits at the bottleneck.
+CWND = 68
 FULL_MBPS = 18.0  # below it the link was not full, and the figures would flatter
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from env import schema
+from env.lab.core import Core
 from env.lab.errors import GuestDied, GuestFailed, GuestHung, LabError, LabMissing
 
 if TYPE_CHECKING:
@@ -133,11 +134,15 @@ class VirtualLab:
             raise LabMissing(f"{self.kernel} cannot be executed: run `chmod +x {self.kernel}` or `make lab-kernel`")
         ours, theirs = socket.socketpair()
         console = os.memfd_create("ndm-lab-console")
+        core = Core()
         try:
             # the guest finds init.sh and, through it, everything else by the working directory of its host process
             self._pid = os.posix_spawn(
                 "/usr/bin/env",
-                ["env", "-C", str(GUEST), "setarch", "-R", str(self.kernel), *self._arguments()],
+                [
+                    *("env", "-C", str(GUEST), "taskset", "--cpu-list", str(core.number), "setarch", "-R"),
+                    *(str(self.kernel), *self._arguments()),
+                ],
                 {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR": _memory_folder()},
                 file_actions=[
                     (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
@@ -152,13 +157,14 @@ class VirtualLab:
         except BaseException:
             ours.close()
             os.close(console)
+            core.close()
             raise
         finally:
             theirs.close()
         self._channel, self._console = ours, console
         seconds, fraction = divmod(PATIENCE_S, 1)
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", int(seconds), int(fraction * 1e6)))
-        self._finalizer = weakref.finalize(self, _end, os.getpid(), self._pid, ours, console)
+        self._finalizer = weakref.finalize(self, _end, os.getpid(), self._pid, ours, console, core)
         self._buffer.clear()
         self._unloaded = list(self.modules)
 
@@ -369,9 +375,10 @@ def _has_ended(pid: int) -> bool:
         return True
 
 
-def _end(owner: int, pid: int, channel: socket.socket, console: int) -> None:
+def _end(owner: int, pid: int, channel: socket.socket, console: int, core: Core) -> None:
     """Kill the guest with all its processes, reap it, close what belongs to it. A forked child only closes."""
     channel.close()
+    core.close()
     if os.getpid() != owner:
         os.close(console)
         return

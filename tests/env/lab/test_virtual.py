@@ -96,6 +96,17 @@ def test_side_by_side_labs_do_not_disturb_each_other() -> None:
         assert isinstance(second.receive(), Reply)
 
 
+def test_each_lab_keeps_to_a_core_of_its_own_where_there_is_one() -> None:
+    cores = sorted(os.sched_getaffinity(0))
+    with VirtualLab(seed=1) as one, VirtualLab(seed=2) as two:
+        for lab in (one, two):
+            lab.call("shell", command="true")
+        used = [{core for pid in group_members(lab._pid) for core in os.sched_getaffinity(pid)} for lab in (one, two)]
+    assert [len(of_one_lab) for of_one_lab in used] == [1, 1]
+    if len(cores) > 1:
+        assert used[0] != used[1]
+
+
 def test_run_returns_what_both_sides_saw() -> None:
     path = NetworkPath(rate_mbps=10, rtt_ms=20)
     flows = [{"scheme": "cubic", "start_s": 0, "duration_s": 4}, {"scheme": "reno", "start_s": 1, "duration_s": 2}]
