@@ -96,6 +96,8 @@ class Episode:
         self._running = False  # a run has begun and its Reply has not come
         self._waiting = False  # the next frame is the lab's
         self._last: Observation | None = None
+        self._flow = 0  # the newest flow that this lab has asked for
+        self._ended_flow = 0  # flows count up; those up to here belong to earlier runs
         self._start_us = 0
         self._decided = 0
 
@@ -166,6 +168,7 @@ class Episode:
         if self.lab is not None:
             self.lab.close()
         self.lab = None
+        self._flow = self._ended_flow = 0
         self._pristine = self._running = self._waiting = False
 
     # -- within an episode ---------------------------------------------------------------------------------------
@@ -174,10 +177,15 @@ class Episode:
         """Wait for a frame; None: it was the Reply, the run is over."""
         assert self.lab is not None
         frame = self.lab.receive()
+        while isinstance(frame, Observation) and frame.flow <= self._ended_flow:
+            self.lab.act(0.0, 0.0)  # a connection of an earlier run that is still closing: nobody's decision
+            frame = self.lab.receive()
         self._waiting = False
         if isinstance(frame, Observation):
+            self._flow = frame.flow
             return frame
         self._running = False
+        self._ended_flow = self._flow
         return None
 
     def receive_first(self) -> Observation:

@@ -15,11 +15,13 @@ INTERVAL_US = 40_000
 class FakeLab:
     """Answers a run with `decisions` observations, then a Reply; fails when the host breaks the order.
 
-    It counts what it is asked for; `stalled_after` observations the flow ends by itself.
+    It counts what it is asked for; `stalled_after` observations the flow ends by itself. `late`: the flow of an earlier
+    run asks once more when the next run has begun.
     """
 
-    def __init__(self, seed: int, stalled_after: int = 10**9) -> None:
+    def __init__(self, seed: int, stalled_after: int = 10**9, late: int = 0) -> None:
         self.seed = seed
+        self.late = late
         self.stalled_after = stalled_after
         self.runs: list[tuple[Path, Sequence[dict[str, Any]], float]] = []
         self.actions: list[tuple[float, float]] = []
@@ -43,7 +45,11 @@ class FakeLab:
         assert not self._asked, "a command while a run goes on"
         self.runs.append((path, flows, duration_s))
         self._decision = 0
-        self._ask()
+        if self.late and len(self.runs) > 1:
+            self._ask(flow=len(self.runs) - 1)
+            self._decision = -1  # the answer to it is followed by decision 0
+        else:
+            self._ask()
 
     def act(self, cwnd_log2: float, pacing: float, *, stop: bool = False) -> None:
         assert self._asked, "an action that nobody asked for"
@@ -51,7 +57,11 @@ class FakeLab:
         if stop or self._decision == self.stalled_after:
             self._put(Reply({}))
             return
-        self.actions.append((cwnd_log2, pacing))
+        if self._decision < 0:
+            assert (cwnd_log2, pacing) == (0.0, 0.0), "a decision for a flow that is over"
+            self._decision = 0
+        else:
+            self.actions.append((cwnd_log2, pacing))
         self._ask()
 
     def receive(self) -> Observation | Reply:
@@ -60,7 +70,7 @@ class FakeLab:
         self._asked = isinstance(frame, Observation)
         return frame
 
-    def _ask(self) -> None:
+    def _ask(self, flow: int | None = None) -> None:
         self._now_us += INTERVAL_US
         acked = self._decision * 100_000  # 20 Mbit/s
         features = tuple(range(self._decision, self._decision + 10))
@@ -69,7 +79,7 @@ class FakeLab:
                 now_us=self._now_us,
                 bytes_acked=acked,
                 pacing_rate=2_500_000,
-                flow=len(self.runs),
+                flow=len(self.runs) if flow is None else flow,
                 decision=self._decision,
                 interval_us=INTERVAL_US,
                 rtt_us=40_000,

@@ -116,6 +116,20 @@ def test_a_stalled_flow_truncates_with_nothing_gained() -> None:
     assert made.step(HOLD)[3] is False
 
 
+def test_a_late_question_of_an_earlier_flow_is_nobodys_decision() -> None:
+    labs = Labs(late=1)
+    lab = single(labs, episode_decisions=3)
+    lab.reset(seed=1)
+    for _ in range(3):
+        first, *_ = lab.step(np.ones(2, np.float32))
+    lab.reset()
+    for _ in range(3):
+        second, *_ = lab.step(np.ones(2, np.float32))
+    np.testing.assert_array_equal(first, second)
+    assert labs.made[0].actions == 6 * [(1.0, 1.0)]
+    lab.close()
+
+
 def test_reward_is_the_sum_of_its_components() -> None:
     made = single(Labs())
     made.reset()

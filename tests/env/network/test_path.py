@@ -71,7 +71,7 @@ def test_the_bottleneck_has_one_queue_with_an_explicit_limit() -> None:
 def test_low_water_follows_the_rate_within_bounds() -> None:
     assert low_water_bytes("loopback", 20) == 0
     assert low_water_bytes("router", 0.1) == 1 << 16
-    assert low_water_bytes("router", 20) == 250_000
+    assert low_water_bytes("router", 10) == 625_000
     assert low_water_bytes("router", 10_000) == 1 << 20
 
 
