@@ -23,7 +23,7 @@ SENDER_COLUMNS = [
 ]
 RECEIVER_COLUMNS = ["flow", "t_s", "bytes"]
 
-# On 1500-byte packets a receiver's wake-ups would cost more than the packets: it wakes for a tenth of a second's worth.
+# On 1500-byte packets a receiver's wake-ups would cost more than the packets: it wakes for half a second's worth.
 # On loopback a packet has 64 KB, and the published tests' receivers took each as it came.
 WAKE_S = 0.5
 LOW_WATER_RANGE_BYTES = (1 << 16, 1 << 20)
