@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Install the distribution's packages that are missing. Asks for root only when there is something to install.
 
-    setup/packages.py          what building, training and comparing need
-    setup/packages.py lint     and what `make lint` needs besides
+setup/packages.py          what building, training and comparing need
+setup/packages.py lint     and what `make lint` needs besides
 """
 
 from __future__ import annotations
