@@ -31,6 +31,8 @@ GUEST = FilePath(__file__).resolve().parent / "guest"
 KERNEL = ROOT / "build" / "lab-kernel" / "linux"
 MODULES = ROOT / "build" / "modules" / "lab"
 PROGRAM = ROOT / "build" / "flow"
+# What makes a variant's kernel and its modules.
+VARIANTS = {"lab": ("lab-kernel", "module"), "sanitizer": ("sanitizer", "sanitizer")}
 
 CHANNEL_FD = 3  # lab_gate.ko looks for the channel there
 CONSOLE_LINES = 25
@@ -76,7 +78,8 @@ class VirtualLab:
 
     seed: of all randomness in the guest. modules: kernel modules to load, names of build/modules/lab or paths of .ko
     files; tcp_ndm_gym and the gate are always there. memory_mb: of the guest, taken as it is touched. timeout_s: wall
-    seconds without any answer after which the guest counts as hung.
+    seconds without any answer after which the guest counts as hung. variant: "lab", or "sanitizer" for the kernel that
+    `make sanitizer` builds, with modules of its own. kernel: another image for the variant's modules.
 
     The process, its memory and its channel end with close(), with the `with` block, or with the last reference.
     """
@@ -88,15 +91,20 @@ class VirtualLab:
         modules: Sequence[str | FilePath] = (),
         memory_mb: int = 512,
         timeout_s: float = 120.0,
-        kernel: FilePath = KERNEL,
+        variant: str = "lab",
+        kernel: FilePath | None = None,
     ) -> None:
         if not 0 <= seed < 2**63:
             raise LabError(f"seed is {seed}; it must lie between 0 and 2**63 - 1")
         self.seed = seed
         self.memory_mb = memory_mb
         self.timeout_s = timeout_s
-        self.kernel = FilePath(kernel)
-        self.modules = [_module_file(module) for module in modules]
+        if variant not in VARIANTS:
+            raise LabError(f"lab variant {variant!r} is unknown; it is one of {', '.join(VARIANTS)}")
+        self.variant = variant
+        self.kernel = kernel or KERNEL.parents[1] / f"{variant}-kernel" / KERNEL.name
+        self._modules_folder = MODULES.with_name(variant)
+        self.modules = [self._module_file(module) for module in modules]
         self._channel: socket.socket | None = None
         self._console = -1
         self._pid = 0
@@ -122,16 +130,19 @@ class VirtualLab:
         """
         if self._channel is not None:
             return
+        kernel_target, module_target = VARIANTS[self.variant]
         for file, target in (
-            (self.kernel, "lab-kernel"),
-            (MODULES / "tcp_ndm_gym.ko", "module"),
-            (MODULES / "lab_gate.ko", "module"),
+            (self.kernel, kernel_target),
+            (self._modules_folder / "tcp_ndm_gym.ko", module_target),
+            (self._modules_folder / "lab_gate.ko", module_target),
             (PROGRAM, "module"),
         ):
             if not file.is_file():
                 raise LabMissing(f"{file} does not exist: run `make {target}`")
         if not os.access(self.kernel, os.X_OK):
-            raise LabMissing(f"{self.kernel} cannot be executed: run `chmod +x {self.kernel}` or `make lab-kernel`")
+            raise LabMissing(
+                f"{self.kernel} cannot be executed: run `chmod +x {self.kernel}` or `make {kernel_target}`"
+            )
         ours, theirs = socket.socketpair()
         console = os.memfd_create("ndm-lab-console")
         core = Core()
@@ -168,6 +179,14 @@ class VirtualLab:
         self._buffer.clear()
         self._unloaded = list(self.modules)
 
+    def _module_file(self, module: str | FilePath) -> FilePath:
+        file = FilePath(module)
+        if file.suffix != ".ko":
+            file = self._modules_folder / f"{module}.ko"
+        if not file.is_file():
+            raise LabMissing(f"kernel module {file} does not exist: run `make {VARIANTS[self.variant][1]}`")
+        return file.resolve()
+
     def _arguments(self) -> list[str]:
         """Return the kernel's command line. It feeds the random pool: nothing here may differ between machines."""
         return [
@@ -190,6 +209,8 @@ class VirtualLab:
             "panic=-1",
             "noreboot",
             "quiet",
+            # init.sh takes the modules of this variant
+            *([] if self.variant == "lab" else [f"lab_variant={self.variant}"]),
         ]
 
     def close(self) -> None:
@@ -350,15 +371,6 @@ def decode_run(result: dict[str, Any]) -> dict[str, Any]:
         for i, flow in enumerate(result["flows"]):
             flow[side] = {"columns": columns[1:], "rows": table[table[:, 0] == i, 1:]}
     return result
-
-
-def _module_file(module: str | FilePath) -> FilePath:
-    file = FilePath(module)
-    if file.suffix != ".ko":
-        file = MODULES / f"{module}.ko"
-    if not file.is_file():
-        raise LabMissing(f"kernel module {file} does not exist: run `make module`")
-    return file.resolve()
 
 
 def _memory_folder() -> str:

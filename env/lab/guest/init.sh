@@ -15,7 +15,7 @@ mount -t devpts devpts /dev/pts
 # mnexec closes every descriptor up to the soft limit, one by one, for every node
 ulimit -Sn 256
 ip link set lo up
-modules=$here/../../../build/modules/lab
+modules=$here/../../../build/modules/${lab_variant:-lab}
 insmod "$modules/tcp_ndm_gym.ko"
 insmod "$modules/lab_gate.ko"
 exec /usr/bin/python3 -I -S "$here/agent.py"
