@@ -15,10 +15,11 @@ from compare.experiment import Experiment, plan
 from compare.matrix import Progress, run_matrix
 from compare.models import binaries, check_lab, find_modules
 from compare.published import load_published
+from compare.published_tables import PublishedRow, load_tables
 from compare.report import Comparison, render_report
 from compare.store import Store
 from compare.summary import Cell, beside_published, read_cells, summary_csv
-from compare.terminal import print_table, shown_progress, terminal
+from compare.terminal import print_tables, shown_progress, terminal
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 
@@ -34,7 +35,7 @@ def measure(config: CompareConfig) -> int:
     """
     planned = plan(config.scenario, config.schemes, config.seeds, config.duration_s, config.sample_ms)
     check_lab()
-    published = load_published()
+    published, tables = load_published(), load_tables()
     console = terminal()
     modules = find_modules(planned.schemes)
     experiment = replace(planned, binaries=binaries(modules))
@@ -58,9 +59,9 @@ def measure(config: CompareConfig) -> int:
         if progress.seconds_run or not (store.folder / "environment.json").is_file():
             store.write("environment.json", environment.render(described).encode())
         store.write("summary.csv", summary_csv(cells).encode())
-        comparison = Comparison(experiment, cells, beside_published(cells, published), store.environment())
+        comparison = Comparison(experiment, cells, beside_published(cells, published), tables, store.environment())
         store.write("report.html", render_report(comparison).encode())
-    _show(console, store, cells, progress, wall_s)
+    _show(console, store, cells, tables, progress, wall_s)
     return progress.failed
 
 
@@ -72,17 +73,20 @@ def draw(folder: Path) -> int:
     if not any(cell.seeds for cell in cells):
         raise CompareError(f"{folder} holds no finished run yet; call the command that made it again")
     store.write("summary.csv", summary_csv(cells).encode())
-    comparison = Comparison(experiment, cells, beside_published(cells, load_published()), store.environment())
+    tables = load_tables()
+    comparison = Comparison(experiment, cells, beside_published(cells, load_published()), tables, store.environment())
     store.write("report.html", render_report(comparison).encode())
     console = terminal()
-    print_table(console, cells)
+    print_tables(console, cells, tables)
     console.print(f"report: {store.folder / 'report.html'}", highlight=False, soft_wrap=True)
     return sum(len(cell.failed) for cell in cells)
 
 
-def _show(console: Console, store: Store, cells: list[Cell], progress: Progress, wall_s: float) -> None:
+def _show(
+    console: Console, store: Store, cells: list[Cell], tables: list[PublishedRow], progress: Progress, wall_s: float
+) -> None:
     if any(cell.seeds for cell in cells):
-        print_table(console, cells)
+        print_tables(console, cells, tables)
     for error in progress.errors[:3]:
         console.print(f"failed: {error}", style="red", markup=False)
     if len(progress.errors) > 3:

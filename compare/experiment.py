@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import re
@@ -68,9 +69,9 @@ class Experiment:
         return f"{names[:60]}-{digest[:8]}"
 
 
-def flow_under_test(scenario: Scenario) -> int:
-    """Return the index of the flow that the metrics are about: the first one under test."""
-    return next(i for i, flow in enumerate(scenario.flows) if flow.scheme == UNDER_TEST)
+def flows_under_test(scenario: Scenario) -> list[bool]:
+    """Return for each flow of a run whether it has the scheme under test."""
+    return [flow["scheme"] == UNDER_TEST for flow in scenario.flows_with(UNDER_TEST)]
 
 
 def plan(
@@ -84,6 +85,7 @@ def plan(
     names = [scenario] if isinstance(scenario, str) else list(scenario)
     if not names:
         raise CompareError(f"scenario is empty; choose from {', '.join(scenario_names())}")
+    names = [scenario for name in names for scenario in _expanded(str(name))]
     if len(set(names)) != len(names):
         raise CompareError(f"scenario {', '.join(names)}: one is given twice")
     if not 1 <= seeds <= MAX_SEEDS:
@@ -96,6 +98,21 @@ def plan(
     except ScenarioError as error:
         raise CompareError(str(error)) from error
     return Experiment(scenarios, tuple(found), seeds, sample_ms, {})
+
+
+def _expanded(name: str) -> list[str]:
+    """Return the scenarios that a name stands for: itself, or all of a folder; raises CompareError when unknown."""
+    known = scenario_names()
+    if name in known:
+        return [name]
+    within = [scenario for scenario in known if scenario.startswith(f"{name.rstrip('/')}/")]
+    if within:
+        return within
+    folders = sorted({scenario.rpartition("/")[0] for scenario in known} - {""})
+    near = difflib.get_close_matches(name, [*known, *folders], n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}? " if near else ""
+    all_of = f"; {', '.join(folders)} stands for all of the folder" if folders else ""
+    raise CompareError(f"scenario {name!r} is unknown: {hint}The scenarios are {', '.join(known)}{all_of}.")
 
 
 def _with_duration(scenario: Scenario, duration_s: float | None) -> Scenario:

@@ -8,14 +8,17 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, NullFormatter, ScalarFormatter
 
+from compare.group_table import GroupRow
 from compare.metrics import METRIC
 from compare.series import binned, flow_series
 from compare.summary import Beside, Cell
@@ -181,3 +184,130 @@ def timelines(cells: Sequence[Cell]) -> str:
         figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=9)
 
     return _svg(f"timelines {cells[0].scenario.name}", 5.6, draw)
+
+
+def flow_lines(cell: Cell) -> str:
+    """Draw goodput, cwnd and smallest RTT of every flow of one run over time; ticks below cwnd: retransmissions.
+
+    Flows of the first unit of the groups (10 KB requests beside 1 MB ones, others beside those under test) differ in
+    line style, so that they can be told apart where there are too many for a legend.
+    """
+
+    def draw(figure: Figure) -> None:
+        panels = figure.subplots(3, 1, sharex=True)
+        top, middle, bottom = panels
+        classes = _classes(cell)
+        few = len(cell.flows) <= len(_FLOW_COLOURS)
+        for index, flow in enumerate(cell.flows):
+            series = flow_series(flow)
+            bins = int(np.clip(len(series["t_s"]) // 2, 4, FLOW_BINS))
+            colour = _FLOW_COLOURS[index] if few else _shade(cell.scheme.colour, index / len(cell.flows))
+            style = _FLOW_STYLES[classes[index] % len(_FLOW_STYLES)]
+            for axes, name, scale in (
+                (top, "goodput_mbps", 1e-3),
+                (middle, "cwnd", 1.0),
+                (bottom, "min_rtt_ms", 1e3),
+            ):
+                t_s, values = binned(series["t_s"], series[name] * scale, bins, cell.scenario.duration_s)
+                axes.plot(t_s, values, color=colour, linestyle=style, linewidth=1.3 if few else 0.8)
+            again = np.diff(series["retransmits"], prepend=0.0) > 0
+            if few and again.any():
+                at_s, foot = series["t_s"][again], np.zeros(np.count_nonzero(again))
+                middle.plot(at_s, foot, linestyle="none", marker="|", markersize=7, color=colour, clip_on=False)
+        for axes, label in zip(panels, ("goodput, Gbit/s", "cwnd, packets", "min RTT, us"), strict=True):
+            axes.set_ylim(bottom=0)
+            axes.yaxis.set_major_locator(MaxNLocator(4))
+            axes.set_ylabel(label)
+        bottom.set_xlabel("virtual time, s")
+        figure.legend(handles=_flow_legend(cell, classes, few), loc="outside lower center", ncols=3, fontsize=9)
+
+    return _svg(f"flows {cell.scenario.name} {cell.scheme.name}", 5.4, draw)
+
+
+FLOW_BINS = 100
+_FLOW_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
+_FLOW_STYLES: tuple[Literal["-", "--", ":"], ...] = ("-", "--", ":")
+
+
+def _classes(cell: Cell) -> list[int]:
+    """Return for each flow the first group that it belongs to, of those that do not hold all flows."""
+    parts = [{i for unit in group.units for i in unit} for group in cell.groups]
+    parts = [part for part in parts if len(part) < len(cell.flows)]
+    return [next((k for k, part in enumerate(parts) if i in part), 0) for i in range(len(cell.flows))]
+
+
+def _shade(colour: str, share: float) -> tuple[float, float, float]:
+    """Return the colour made lighter or darker, by how far a flow is among the flows: 0 to 1."""
+    light = 0.75 + 0.5 * share
+    red, green, blue = (min(1.0, channel * light + 0.1 * share) for channel in to_rgb(colour))
+    return red, green, blue
+
+
+def _flow_legend(cell: Cell, classes: list[int], few: bool) -> list[Line2D]:
+    """Return a line per flow where they are few, else one per class of flows."""
+    if few:
+        names = [f"flow {i + 1}" + ("" if cell.under_test[i] else f", {f['scheme']}") for i, f in enumerate(cell.flows)]
+        styles = [_FLOW_STYLES[number % len(_FLOW_STYLES)] for number in classes]
+        return [Line2D([], [], color=_FLOW_COLOURS[i], linestyle=styles[i], label=name) for i, name in enumerate(names)]
+    parts = [group for group in cell.groups if sum(map(len, group.units)) < len(cell.flows)]
+    titles = [group.title.removesuffix(", per flow") for group in parts] or ["each flow"]
+    return [
+        Line2D([], [], color=cell.scheme.colour, linestyle=_FLOW_STYLES[k % len(_FLOW_STYLES)], label=title)
+        for k, title in enumerate(titles)
+    ]
+
+
+def rate_and_cwnd(rows: Sequence[GroupRow]) -> str:
+    """Draw the rate of all flows together as bars and their mean cwnd as diamonds on an axis of its own.
+
+    Hollow: published. rows: one per scheme, of one group.
+    """
+
+    def draw(figure: Figure) -> None:
+        axes = figure.add_subplot()
+        right = axes.twinx()
+        right.spines["right"].set_visible(True)
+        right.grid(visible=False)
+        for x, row in enumerate(rows):
+            rate, cwnd = row.measured["rate"].mean / 1e3, row.measured["cwnd"].mean
+            axes.bar(x, rate, width=0.6, color=row.cell.scheme.colour, alpha=0.8)
+            right.plot(x, cwnd, "D", color=_INK, markersize=7)
+            published_rate, published_cwnd = row.figure("rate"), row.figure("cwnd")
+            if published_rate is not None:
+                axes.bar(x, published_rate / 1e3, width=0.74, fill=False, edgecolor=_INK, linestyle=":")
+            if published_cwnd is not None:
+                right.plot(x, published_cwnd, "D", markersize=9, markerfacecolor="none", markeredgecolor=_INK)
+        axes.set_xticks(range(len(rows)), [row.cell.scheme.label for row in rows])
+        axes.grid(axis="x", visible=False)
+        axes.set_ylabel("rate, Gbit/s (bars)")
+        right.set_ylabel("cwnd, packets (diamonds)")
+        right.set_ylim(bottom=0)
+
+    return _svg(f"rate and cwnd {rows[0].cell.scenario.name}", 3.2, draw)
+
+
+def latency_bars(rows: Sequence[GroupRow]) -> str:
+    """Draw mean and 99th percentile of the latencies of one group of flows, one pair of bars per scheme.
+
+    Hollow: published.
+    """
+
+    def draw(figure: Figure) -> None:
+        axes = figure.add_subplot()
+        everything: list[float] = []
+        for x, row in enumerate(rows):
+            for offset, name, alpha in ((-0.2, "mean_latency", 0.5), (0.2, "p99_latency", 0.9)):
+                found, published = row.measured.get(name), row.figure(name)
+                if found is not None:
+                    axes.bar(x + offset, found.mean, width=0.36, color=row.cell.scheme.colour, alpha=alpha)
+                    axes.plot([x + offset] * 2, [found.lo, found.hi], color=_INK, linewidth=1.5)
+                    everything.append(found.mean)
+                if published is not None:
+                    axes.bar(x + offset, published, width=0.4, fill=False, edgecolor=_INK, linestyle=":")
+                    everything.append(published)
+        _log_when_wide(everything, axes.set_yscale, axes.yaxis)
+        axes.set_xticks(range(len(rows)), [row.cell.scheme.label for row in rows])
+        axes.grid(axis="x", visible=False)
+        axes.set_ylabel("latency, us")
+
+    return _svg(f"latency {rows[0].cell.scenario.name} {rows[0].group.label}", 3.2, draw)

@@ -12,7 +12,9 @@ from markupsafe import Markup
 
 from compare import plots
 from compare.experiment import Experiment
+from compare.group_table import GroupRow, best_of, group_rows, shown_columns
 from compare.metrics import METRIC, METRICS
+from compare.published_tables import PublishedRow
 from compare.statistics import CONFIDENCE, RESAMPLES
 from compare.summary import Beside, Cell
 from compare.terminal import interval, number
@@ -22,11 +24,15 @@ TEMPLATE = "report.html.j2"
 
 @dataclass(frozen=True)
 class Comparison:
-    """All that a report shows. environment: the content of environment.json, empty when it is not there yet."""
+    """All that a report shows. environment: the content of environment.json, empty when it is not there yet.
+
+    beside: published single runs with ours; tables: rows of published tables, whose scenarios may be others.
+    """
 
     experiment: Experiment
     cells: list[Cell]
     beside: list[Beside]
+    tables: list[PublishedRow]
     environment: dict[str, Any]
 
 
@@ -61,6 +67,9 @@ def _section(comparison: Comparison, name: str) -> dict[str, Any]:
     cells = [cell for cell in comparison.cells if cell.scenario.name == name]
     beside = [row for row in comparison.beside if row.scenario == name]
     measured = [cell for cell in cells if cell.seeds]
+    rows = group_rows(measured, comparison.tables)
+    if rows:
+        return _group_section(name, cells, rows)
     best = {metric.name: _best(cells, metric.name) for metric in METRICS}
     pictures = {}
     if measured:
@@ -77,11 +86,44 @@ def _section(comparison: Comparison, name: str) -> dict[str, Any]:
         "name": name,
         "scenario": cells[0].scenario,
         "cells": cells,
+        "group_rows": [],
         "rows": [(cell, cell.estimates()) for cell in cells],
         "best": best,
         "beside": beside,
         "identical": [cell.scheme.label for cell in measured if _identical(cell)],
         "pictures": pictures,
+    }
+
+
+def _group_section(name: str, cells: list[Cell], rows: list[GroupRow]) -> dict[str, Any]:
+    """Return what the template needs for a scenario with several flows or latencies."""
+    measured = [cell for cell in cells if cell.seeds]
+    columns = shown_columns(rows)
+    groups = list(dict.fromkeys(row.group.label for row in rows))
+    latencies = []
+    for label in groups:
+        mine = [row for row in rows if row.group.label == label]
+        if any("p99_latency" in row.measured for row in mine) and label != "client":
+            latencies.append((mine[0].group.title, Markup(plots.latency_bars(mine))))
+    return {
+        "name": name,
+        "scenario": cells[0].scenario,
+        "cells": cells,
+        "group_rows": rows,
+        "group_columns": columns,
+        "group_best": {
+            (row.cell.scheme.name, row.group.label, column.name)
+            for row in rows
+            for column in columns
+            if best_of(rows, row, column)
+        },
+        "published": sorted({(row.published.table, row.published.title) for row in rows if row.published}),
+        "identical": [cell.scheme.label for cell in measured if _identical(cell)],
+        "group_pictures": {
+            "rate_and_cwnd": Markup(plots.rate_and_cwnd([row for row in rows if row.group.label == ""])),
+            "latencies": latencies,
+            "flows": [(cell, Markup(plots.flow_lines(cell))) for cell in measured],
+        },
     }
 
 

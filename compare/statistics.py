@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -35,9 +36,15 @@ def estimate(values: Sequence[float]) -> Estimate:
 
     Raises CompareError when no value is left.
     """
-    finite = np.asarray([value for value in values if np.isfinite(value)], dtype=np.float64)
-    if not finite.size:
+    finite = tuple(float(value) for value in values if np.isfinite(value))
+    if not finite:
         raise CompareError("no run has a value of this metric")
+    return _estimate(finite)
+
+
+@functools.cache  # table, pictures and summary ask for the same
+def _estimate(values: tuple[float, ...]) -> Estimate:
+    finite = np.asarray(values, dtype=np.float64)
     mean, low, high = float(finite.mean()), float(finite.min()), float(finite.max())
     if low == high:
         return Estimate(mean, mean, mean, low, high, finite.size)

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from compare.errors import CompareError
-from compare.experiment import Experiment, Run, flow_under_test
-from compare.metrics import METRICS, flow_metrics
+from compare.experiment import Experiment, Run, flows_under_test
+from compare.group_metrics import Group, find_groups, group_metrics
+from compare.metrics import METRICS, Metric, flow_metrics
 from compare.published import PublishedRun
 from compare.schemes import Scheme
 from compare.statistics import Estimate, estimate, inside_spread
@@ -23,16 +24,29 @@ SUMMARY_COLUMNS = ("scenario", "scheme", "metric", "unit", "mean", "lo", "hi", "
 
 @dataclass
 class Cell:
-    """All seeds of one scenario and scheme. values: metric to one value per good seed; example: a run to draw."""
+    """All seeds of one scenario and scheme.
+
+    metrics: what was measured, those of the first flow under test before those of groups of flows. values: metric to
+    one value per good seed. groups: of the scenario's flows, empty where there is only one. flows: those of one run, to
+    draw; under_test: which of them have the scheme.
+    """
 
     scenario: Scenario
     scheme: Scheme
     seeds: list[int] = field(default_factory=list)
     failed: dict[int, str] = field(default_factory=dict)
     missing: list[int] = field(default_factory=list)
+    metrics: list[Metric] = field(default_factory=lambda: list(METRICS))
     values: dict[str, list[float]] = field(default_factory=lambda: {metric.name: [] for metric in METRICS})
-    example: dict[str, Any] | None = None
+    groups: list[Group] = field(default_factory=list)
+    flows: list[dict[str, Any]] = field(default_factory=list)
+    under_test: list[bool] = field(default_factory=list)
     environment: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def example(self) -> dict[str, Any] | None:
+        """The first flow under test of the run to draw."""
+        return self.flows[self.under_test.index(True)] if self.flows else None
 
     def estimates(self) -> dict[str, Estimate]:
         """Return the estimate of each metric that has a value."""
@@ -61,16 +75,16 @@ def read_cells(experiment: Experiment, store: Store) -> list[Cell]:
     """Read every run that is there and compute its metrics, scenario by scenario; raises CompareError."""
     cells = []
     for scenario in experiment.scenarios:
-        index = flow_under_test(scenario)
+        under_test = flows_under_test(scenario)
         for scheme in experiment.schemes:
-            cell = Cell(scenario, scheme)
+            cell = Cell(scenario, scheme, under_test=under_test)
             for seed in range(1, experiment.seeds + 1):
-                _add(cell, Run(scenario, scheme, seed), store, index)
+                _add(cell, Run(scenario, scheme, seed), store)
             cells.append(cell)
     return cells
 
 
-def _add(cell: Cell, run: Run, store: Store, index: int) -> None:
+def _add(cell: Cell, run: Run, store: Store) -> None:
     result = store.load(run)
     if result is None:
         error = store.load_error(run)
@@ -79,16 +93,20 @@ def _add(cell: Cell, run: Run, store: Store, index: int) -> None:
         else:
             cell.failed[run.seed] = error
         return
+    flows = result["flows"]
     try:
-        metrics = flow_metrics(result["flows"][index])
-    except (CompareError, KeyError, IndexError) as error:
+        values = flow_metrics(flows[cell.under_test.index(True)])
+        of_groups = group_metrics(flows, cell.under_test)
+    except (KeyError, IndexError, ValueError) as error:
         raise CompareError(f"{store.folder / store.run_name(run)}.json.gz: {error}") from error
+    if not cell.seeds:
+        cell.flows, cell.environment = flows, result.get("environment", {})
+        cell.groups = find_groups(flows, cell.under_test)
+        cell.metrics += of_groups
+        cell.values |= {metric.name: [] for metric in of_groups}
     cell.seeds.append(run.seed)
-    for name, value in metrics.items():
+    for name, value in (values | {metric.name: value for metric, value in of_groups.items()}).items():
         cell.values[name].append(value)
-    if cell.example is None:
-        cell.example = result["flows"][index]
-        cell.environment = result.get("environment", {})
 
 
 def summary_csv(cells: list[Cell]) -> str:
@@ -98,7 +116,7 @@ def summary_csv(cells: list[Cell]) -> str:
     writer.writerow(SUMMARY_COLUMNS)
     for cell in cells:
         estimates = cell.estimates()
-        for metric in METRICS:
+        for metric in cell.metrics:
             found = estimates.get(metric.name)
             if found is not None:
                 numbers = [f"{value:.6g}" for value in (found.mean, found.lo, found.hi)]

@@ -11,8 +11,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from compare.group_table import GroupRow, group_rows, shown_columns
 from compare.matrix import Progress as Matrix
 from compare.metrics import METRICS, Metric
+from compare.published_tables import PublishedRow
 from compare.statistics import Estimate
 from compare.summary import Cell
 
@@ -69,22 +71,56 @@ def shown_progress(console: Console) -> Iterator[Report]:
         yield update
 
 
-def print_table(console: Console, cells: list[Cell]) -> None:
-    """Print one table per scenario: mean and, below it, the 95 % interval."""
+def print_tables(console: Console, cells: list[Cell], published: list[PublishedRow]) -> None:
+    """Print one table per scenario: mean and, below it, the 95 % interval; published figures where there are any."""
     for scenario in dict.fromkeys(cell.scenario.name for cell in cells):
         mine = [cell for cell in cells if cell.scenario.name == scenario]
-        table = Table(title=f"{scenario}: {mine[0].scenario.claim}", title_justify="left", box=box.SIMPLE_HEAD)
-        table.add_column("scheme")
-        for metric in METRICS:
-            table.add_column(_heading(metric), justify="right")
-        table.add_column("n", justify="right")
-        for cell in mine:
-            estimates = cell.estimates()
-            values = [_value(estimates.get(metric.name)) for metric in METRICS]
-            runs = f"{len(cell.seeds)}" + (f"\n[red]{len(cell.failed)} failed[/red]" if cell.failed else "")
-            table.add_row(cell.scheme.name, *values, runs)
-        console.print(table)
+        rows = group_rows(mine, published)
+        console.print(_group_table(mine, rows) if rows else _table(mine))
     console.print("mean over the seeds; below it the bootstrap 95 % interval of the mean", style="dim")
+
+
+def _empty_table(cells: list[Cell]) -> Table:
+    title = f"{cells[0].scenario.name}: {cells[0].scenario.claim}"
+    return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+
+
+def _table(cells: list[Cell]) -> Table:
+    """Return the table of a scenario with one flow."""
+    table = _empty_table(cells)
+    table.add_column("scheme")
+    for metric in METRICS:
+        table.add_column(_heading(metric), justify="right")
+    table.add_column("n", justify="right")
+    for cell in cells:
+        estimates = cell.estimates()
+        table.add_row(cell.scheme.name, *(_value(estimates.get(metric.name)) for metric in METRICS), _runs(cell))
+    return table
+
+
+def _group_table(cells: list[Cell], rows: list[GroupRow]) -> Table:
+    """Return the table of a scenario with several flows or latencies: a row per scheme and group."""
+    table = _empty_table(cells)
+    columns = shown_columns(rows)
+    table.add_column("scheme\n[dim]flows[/dim]")
+    for metric in columns:
+        table.add_column(_heading(metric), justify="right")
+    table.add_column("n", justify="right")
+    for row in rows:
+        values = [_value(row.measured.get(metric.name)) for metric in columns]
+        table.add_row(f"{row.cell.scheme.name}\n[dim]{row.group.title}[/dim]", *values, _runs(row.cell))
+        if row.published:
+            figures = [row.figure(metric.name) for metric in columns]
+            shown = ["" if value is None else number(value) for value in figures]
+            table.add_row("published", *shown, "", style="cyan")
+    for cell in cells:
+        if not cell.seeds:
+            table.add_row(cell.scheme.name, *([""] * len(columns)), _runs(cell))
+    return table
+
+
+def _runs(cell: Cell) -> str:
+    return f"{len(cell.seeds)}" + (f"\n[red]{len(cell.failed)} failed[/red]" if cell.failed else "")
 
 
 def _heading(metric: Metric) -> str:

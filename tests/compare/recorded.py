@@ -44,3 +44,35 @@ def made_flow(
         },
         "receiver": {"columns": ["t_s", "bytes"], "rows": [list(row) for row in received]},
     }
+
+
+def made_request_flow(
+    *,
+    size_bytes: int,
+    client: int = 0,
+    rate_mbps: float = 8.0,
+    latencies: list[list[float]] | None = None,
+    cwnd: float = 10.0,
+    retransmits: int = 0,
+    segments: int = 1000,
+    scheme: str = "cubic",
+    **times: float,
+) -> dict[str, Any]:
+    """A flow of requests of even rate. latencies: the histogram; its mean is that of the buckets' middles."""
+    duration_s = times.get("duration_s", 4.0)
+    received = rate_mbps * 1e6 / 8 * duration_s
+    flow = made_flow(
+        sent=[(1.0, cwnd, 100.0), (2.0, cwnd, 300.0)], received=[(1.0, received)], retransmits=retransmits, **times
+    )
+    histogram = latencies or [[99.0, 101.0, 10]]
+    count = sum(bucket[2] for bucket in histogram)
+    mean_us = sum((low + high) / 2 * n for low, high, n in histogram) / count
+    return flow | {
+        "scheme": scheme,
+        "kind": "request",
+        "size_bytes": size_bytes,
+        "client": client,
+        "server": 0,
+        "segments_sent": segments,
+        "latency": {"count": count, "mean_us": mean_us, "histogram": histogram},
+    }

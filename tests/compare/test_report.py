@@ -60,7 +60,7 @@ def html(tmp_path_factory: pytest.TempPathFactory) -> str:
         store.save(run, result)
     store.save_error(experiment.runs()[-1], "<b>panic</b> & halt")
     cells = read_cells(experiment, store)
-    return render_report(Comparison(experiment, cells, beside_published(cells, load_published()), {}))
+    return render_report(Comparison(experiment, cells, beside_published(cells, load_published()), [], {}))
 
 
 def test_the_report_is_whole_and_needs_no_network(html: str) -> None:
@@ -111,5 +111,5 @@ def test_a_report_is_the_same_every_time(tmp_path: Path) -> None:
     store, experiment = Store(tmp_path), plan(["stress"], ["cubic"], 1, None, 50)
     store.save(experiment.runs()[0], recorded())
     cells = read_cells(experiment, store)
-    first, second = (render_report(Comparison(experiment, cells, [], {})) for _ in range(2))
+    first, second = (render_report(Comparison(experiment, cells, [], [], {})) for _ in range(2))
     assert first == second
