@@ -12,6 +12,7 @@ NDM_CACHE ?= $(HOME)/.cache/ndm-tcp
 export NDM_CACHE KERNEL_SRC
 
 KERNEL_SOURCES := $(wildcard kernel/*.c kernel/*.h kernel/Kbuild kernel/compat/* kernel/build.sh)
+FLOW_SOURCES := $(wildcard env/network/flow/*.c env/network/flow/*.h)
 USER_SOURCES := $(wildcard kernel/user/*.c kernel/user/include/*/*.h kernel/*.h)
 
 .PHONY: help
@@ -55,9 +56,9 @@ build/modules/lab/built: $(KERNEL_SOURCES) build/lab-kernel/manifest.json
 	@kernel/build.sh build/modules/lab build/lab-kernel/tree
 	@touch $@
 
-build/flow: env/network/flow.c
+build/flow: $(FLOW_SOURCES)
 	@mkdir -p build
-	$(CC) -O2 -Wall -Wextra -static -o $@ $<
+	$(CC) -O2 -Wall -Wextra -static -o $@ $(filter %.c,$^)
 
 build/libndm.so: $(USER_SOURCES)
 	@mkdir -p build

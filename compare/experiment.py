@@ -6,7 +6,7 @@ import difflib
 import hashlib
 import json
 import re
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from omegaconf import OmegaConf
@@ -120,9 +120,9 @@ def _with_duration(scenario: Scenario, duration_s: float | None) -> Scenario:
         return scenario
     if not MIN_DURATION_S <= duration_s <= 86_400:
         raise CompareError(f"duration_s is {duration_s:g}; it must lie between {MIN_DURATION_S:g} and 86400")
-    shortened = replace(scenario, duration_s=float(duration_s))
-    check_scenario(shortened)
-    return shortened
+    other = scenario.lasting(float(duration_s))
+    check_scenario(other)
+    return other
 
 
 def from_identity(identity: dict[str, Any]) -> Experiment:

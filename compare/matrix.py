@@ -119,7 +119,7 @@ def _make_run(run: Run, experiment: Experiment, store: Store, module: Path | Non
     try:
         labs.enter(lab)
         result = lab.run(
-            scenario.network_path(),
+            scenario.network(),
             scenario.flows_with(run.scheme.algorithm),
             scenario.duration_s,
             sample_ms=experiment.sample_ms,

@@ -18,7 +18,7 @@ NEEDED: dict[str, list[tuple[str, ...]]] = {
     "building": [
         ("build-essential",), ("flex",), ("bison",), ("bc",), ("libelf-dev",), ("xz-utils",), ("patch",), ("kmod",),
     ],
-    "the lab": [("mininet",), ("iproute2",), ("net-tools",), ("procps",), ("python3-venv",)],
+    "the lab": [("mininet",), ("bridge-utils",), ("iproute2",), ("net-tools",), ("procps",), ("python3-venv",)],
 }  # fmt: skip
 # `make lint` builds against stock kernels too; a distribution without these packages goes without. They are not for
 # everybody: Debian's headers of 6.12 bring a kernel image with them.

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from env.network.path import Path
+    from env.network.rack import Rack
 
 ROOT = FilePath(__file__).resolve().parents[2]
 GUEST = FilePath(__file__).resolve().parent / "guest"
@@ -253,13 +254,15 @@ class VirtualLab:
         payload = json.dumps({"call": command, "args": args}).encode()
         self._send(schema.FRAME_HEADER.pack(len(payload), schema.FRAME_COMMAND, 0) + payload)
 
-    def begin_run(self, path: Path, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any) -> None:
+    def begin_run(self, path: Path | Rack, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any) -> None:
         """Send a `run` command; options: sample_ms, trace, describe."""
         self.begin(
             "run", program=str(PROGRAM), path=path.as_dict(), flows=list(flows), duration_s=duration_s, **options
         )
 
-    def run(self, path: Path, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any) -> dict[str, Any]:
+    def run(
+        self, path: Path | Rack, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any
+    ) -> dict[str, Any]:
         """Run flows to their end and return the result as docs/architecture.md describes it.
 
         Samples are arrays (rows, columns) float64. A learning flow (ndm_gym) cannot run here: nobody would decide.

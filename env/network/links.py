@@ -10,6 +10,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from env.network.path import PACKET_BYTES, Path
+from env.network.rack import Rack
 
 if TYPE_CHECKING:
     from mininet.node import Node
@@ -94,3 +95,34 @@ def bottleneck_commands(path: Path, toward_receiver: str, toward_sender: str) ->
         f"qdisc add dev {toward_receiver} parent 2:1 handle 3: {queue_options(path)}",
         f"qdisc add dev {toward_sender} root handle 1: netem limit {NETEM_LIMIT} delay {half_ms:.3f}ms",
     ]
+
+
+def host_commands(rack: Rack, device: str) -> list[str]:
+    """Return the tc commands for a client's NIC: its own 10 Gbit/s, and a queue that never drops.
+
+    htb sends a packet when the one before it is over, so packets leave when their transmission begins. It keeps the
+    packet's socket, as a NIC does until it has sent the packet: TCP's small queues count what waits here.
+    """
+    rate = f"{rack.frame_mbps * 1e6:.0f}bit"
+    return [
+        f"qdisc add dev {device} root handle 1: htb default 1",
+        f"class add dev {device} parent 1: classid 1:1 htb rate {rate} burst {PACKET_BYTES} cburst {PACKET_BYTES}"
+        f" quantum {rack.gso_max_bytes}",
+        f"qdisc add dev {device} parent 1:1 handle 2: pfifo limit {NETEM_LIMIT}",
+    ]
+
+
+def port_commands(rack: Rack, device: str) -> list[str]:
+    """Return the tc commands for a switch's port: its rate, its buffer in bytes, tail drop."""
+    rate = f"{rack.frame_mbps * 1e6:.0f}bit"
+    return [
+        f"qdisc add dev {device} root handle 1: htb default 1",
+        f"class add dev {device} parent 1: classid 1:1 htb rate {rate} burst {PACKET_BYTES} cburst {PACKET_BYTES}"
+        f" quantum {rack.gso_max_bytes}",
+        f"qdisc add dev {device} parent 1:1 handle 2: bfifo limit {rack.buffer_kb * 1000:.0f}",
+    ]
+
+
+def wire_options(rack: Rack) -> str:
+    """Return netem's arguments for one way through the rack: half the round trip, and the time to be on the wire."""
+    return f"netem limit {NETEM_LIMIT} delay {rack.rtt_us / 2:.3f}us rate {rack.frame_mbps * 1e6:.0f}bit"

@@ -1,19 +1,22 @@
-"""A scenario: a named claim about flows on a path, read from configs/scenario/NAME.yaml."""
+"""A scenario: a named claim about flows on a path or in a rack, read from configs/scenario/NAME.yaml."""
 
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path as FilePath
 from typing import Any
 
 from omegaconf import MISSING, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from env.network.endpoints import KINDS, MAX_FLOWS
 from env.network.path import Path, PathError
+from env.network.rack import Rack
 
 FOLDER = FilePath(__file__).resolve().parents[2] / "configs" / "scenario"
 UNDER_TEST = "under_test"  # stands for the scheme that a comparison puts into the flow
+MAX_SIZE_BYTES = 64 << 20  # of a write or request: what one system call of the traffic program takes
 
 
 class ScenarioError(ValueError):
@@ -22,42 +25,76 @@ class ScenarioError(ValueError):
 
 @dataclass
 class Flow:
-    """One bulk transfer. scheme: a congestion-control name of the lab; times in virtual seconds.
+    """Flows between two hosts. Times in virtual seconds.
 
-    duration_s 0 means: until the scenario ends.
+    scheme: a congestion-control name of the lab, or under_test. duration_s 0 means: until the scenario ends. kind:
+    bulk (as much as the network takes), stream (writes of size_bytes, back to back) or request (requests of size_bytes
+    and replies of one byte, back to back). client, server: hosts of the rack, from 1. count: so many equal flows.
     """
 
     scheme: str = UNDER_TEST
     start_s: float = 0.0
     duration_s: float = 0.0
+    kind: str = "bulk"
+    size_bytes: int = 0
+    client: int = 1
+    server: int = 1
+    count: int = 1
 
 
 @dataclass
 class Scenario:
-    """What configs/scenario/NAME.yaml may hold."""
+    """What configs/scenario/NAME.yaml may hold: either a path or a rack.
+
+    stagger_ms: each flow starts so much later at most, drawn from the run's seed. Flows that begin in the same
+    nanosecond stay in step, and such a run says nothing about others.
+    """
 
     name: str = MISSING
     claim: str = MISSING
     duration_s: float = MISSING
-    path: dict[str, Any] = MISSING
+    path: dict[str, Any] | None = None
+    rack: dict[str, Any] | None = None
+    stagger_ms: float = 0.0
     flows: list[Flow] = field(default_factory=lambda: [Flow()])
 
-    def network_path(self) -> Path:
-        """Return the path, checked; raises ScenarioError."""
+    def network(self) -> Path | Rack:
+        """Return the path or the rack, checked; raises ScenarioError."""
+        if (self.path is None) == (self.rack is None):
+            raise ScenarioError(f"scenario {self.name}: it needs a path or a rack, and not both")
         try:
-            return Path.from_dict(dict(self.path))
+            return Path.from_dict(dict(self.path)) if self.path is not None else Rack.from_dict(dict(self.rack or {}))
         except (PathError, TypeError) as error:
             raise ScenarioError(f"scenario {self.name}: {error}") from error
 
+    def network_path(self) -> Path:
+        """Return the path, checked; raises ScenarioError, for a rack too."""
+        network = self.network()
+        if not isinstance(network, Path):
+            raise ScenarioError(f"scenario {self.name} is a rack; one with a path is needed here")
+        return network
+
+    def lasting(self, duration_s: float) -> Scenario:
+        """Return the scenario with another length: flows begin and end at the same fractions of it."""
+        factor = duration_s / self.duration_s
+        flows = [replace(f, start_s=f.start_s * factor, duration_s=f.duration_s * factor) for f in self.flows]
+        return replace(self, duration_s=duration_s, flows=flows)
+
     def flows_with(self, scheme: str) -> list[dict[str, Any]]:
-        """Return the flows for a `run` command, the scheme under test being `scheme`."""
+        """Return the flows for a `run` command, one by one, the scheme under test being `scheme`."""
         return [
             {
                 "scheme": scheme if flow.scheme == UNDER_TEST else flow.scheme,
                 "start_s": flow.start_s,
                 "duration_s": flow.duration_s or self.duration_s - flow.start_s,
+                "stagger_s": self.stagger_ms / 1e3,
+                "kind": flow.kind,
+                "size_bytes": flow.size_bytes,
+                "client": flow.client,
+                "server": flow.server,
             }
             for flow in self.flows
+            for _ in range(flow.count)
         ]
 
 
@@ -92,20 +129,52 @@ def load_scenario(name: str) -> Scenario:
 
 def check_scenario(scenario: Scenario) -> None:
     """Raise ScenarioError when the scenario cannot run."""
-    scenario.network_path()
+    network = scenario.network()
+    hosts = {"client": 1, "server": 1}
+    if isinstance(network, Rack):
+        hosts = {"client": network.clients, "server": network.servers}
+    where = f"scenario {scenario.name}"
     if scenario.duration_s <= 0:
-        raise ScenarioError(f"scenario {scenario.name}: duration_s is {scenario.duration_s:g}; it must be positive")
+        raise ScenarioError(f"{where}: duration_s is {scenario.duration_s:g}; it must be positive")
     if not any(flow.scheme == UNDER_TEST for flow in scenario.flows):
-        raise ScenarioError(f"scenario {scenario.name}: no flow has the scheme {UNDER_TEST}")
+        raise ScenarioError(f"{where}: no flow has the scheme {UNDER_TEST}")
     for flow in scenario.flows:
-        end_s = flow.start_s + flow.duration_s
-        if (
-            flow.start_s < 0
-            or flow.duration_s < 0
-            or flow.start_s >= scenario.duration_s
-            or end_s > scenario.duration_s
-        ):
-            raise ScenarioError(
-                f"scenario {scenario.name}: a flow from {flow.start_s:g} s for {flow.duration_s:g} s does not lie "
-                f"within the run of {scenario.duration_s:g} s"
-            )
+        _check_flow(flow, hosts, where)
+        _check_times(flow, scenario)
+    total = sum(flow.count for flow in scenario.flows)
+    if total > MAX_FLOWS:
+        raise ScenarioError(f"{where}: it has {total} flows; {MAX_FLOWS} are possible")
+
+
+def _check_flow(flow: Flow, hosts: dict[str, int], where: str) -> None:
+    if flow.kind not in KINDS:
+        raise ScenarioError(f"{where}: kind {flow.kind!r} is unknown; it is one of {', '.join(KINDS)}")
+    if flow.kind == "bulk" and flow.size_bytes:
+        raise ScenarioError(
+            f"{where}: size_bytes is {flow.size_bytes}; a bulk flow has no size, streams and requests do"
+        )
+    if flow.kind != "bulk" and not 1 <= flow.size_bytes <= MAX_SIZE_BYTES:
+        raise ScenarioError(
+            f"{where}: size_bytes is {flow.size_bytes}; a {flow.kind} flow has one from 1 to {MAX_SIZE_BYTES}"
+        )
+    for side, number in hosts.items():
+        given = getattr(flow, side)
+        if not 1 <= given <= number:
+            raise ScenarioError(f"{where}: a flow has {side} {given}; the network has {number}, counted from 1")
+    if flow.count < 1:
+        raise ScenarioError(f"{where}: count is {flow.count}; there is at least one flow")
+
+
+def _check_times(flow: Flow, scenario: Scenario) -> None:
+    if not 0 <= scenario.stagger_ms <= 1000:
+        raise ScenarioError(
+            f"scenario {scenario.name}: stagger_ms is {scenario.stagger_ms:g}; it must lie between 0 and 1000"
+        )
+    # flows that were scaled with their run end where they should but for rounding
+    end_s = flow.start_s + (flow.duration_s or scenario.duration_s - flow.start_s)
+    latest_start_s = end_s - scenario.stagger_ms / 1e3
+    if flow.start_s < 0 or flow.duration_s < 0 or flow.start_s >= latest_start_s or end_s > scenario.duration_s + 1e-9:
+        raise ScenarioError(
+            f"scenario {scenario.name}: a flow from {flow.start_s:g} s for {flow.duration_s:g} s does not lie "
+            f"within the run of {scenario.duration_s:g} s"
+        )

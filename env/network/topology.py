@@ -13,6 +13,7 @@ from mininet.link import Link
 from mininet.net import Mininet
 from mininet.node import Node
 
+from env.network.endpoints import OWN_NAMESPACE, Side, low_water_bytes, receive_argument, send_argument
 from env.network.links import (
     INDEPENDENT_RUNS,
     STOCK_BUFFERS,
@@ -35,8 +36,11 @@ MAC = {
 class Topology:
     """A running Mininet whose path can be changed between runs.
 
-    sender, receiver: Mininet nodes. receiver_address: where the receiver listens.
+    sender, receiver: Mininet nodes. receiver_address: where the receiver listens. ending: how its flows end (the
+    traffic program's word).
     """
+
+    ending = "reset"
 
     def __init__(self, kind: str) -> None:
         """Build and start the network. Raises ValueError for an unknown kind, LinkError."""
@@ -47,6 +51,7 @@ class Topology:
         Mininet.inited = True
         self.net = Mininet(topo=None, build=False, controller=None)
         self._shaped: list[tuple[Node, str]] = []
+        self._rate_mbps = 0.0
         if kind == "router":
             self._build_router()
         else:
@@ -97,6 +102,14 @@ class Topology:
         removals = [f"qdisc del dev {device} root" for shaped, device in self._shaped if shaped is node]
         tc(node, removals + commands)
         self._shaped = [(node, device) for device in devices]
+        self._rate_mbps = path.rate_mbps
+
+    def sides(self, flows: list[dict[str, Any]], duration_s: float) -> list[Side]:
+        """Return the traffic programs of a run: one receives all flows until the run ends, one sends them."""
+        own, low_water = OWN_NAMESPACE, low_water_bytes(self.kind, self._rate_mbps)
+        receives = [receive_argument(i, flow, own, low_water, duration_s) for i, flow in enumerate(flows)]
+        sends = [send_argument(i, flow, own, self.receiver_address) for i, flow in enumerate(flows)]
+        return [Side("receiver", self.receiver.popen, receives), Side("sender", self.sender.popen, sends)]
 
     def describe(self) -> dict[str, Any]:
         """Return the qdiscs with their counters and the sysctls that a run depends on."""

@@ -1,9 +1,10 @@
-"""Traffic of a run: starts build/flow on both sides and collects its samples. Runs in the guest."""
+"""Traffic of a run: starts build/flow, collects its record, accounts for every byte. Runs in the guest."""
 
 from __future__ import annotations
 
 import base64
 import os
+import random
 import select
 import signal
 import struct
@@ -11,27 +12,98 @@ import subprocess
 import time
 from typing import IO, TYPE_CHECKING, Any
 
+from env.network.accounting import TrafficError, check_accounts
+from env.network.endpoints import flow_with_defaults
+from env.network.latency import PERCENTILES, percentile
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from env.network.rack_topology import RackTopology
     from env.network.topology import Topology
 
-# As flow.c records them.
-SENDER_COLUMNS = [
-    *("flow", "t_s", "cwnd", "srtt_us", "rttvar_us", "min_rtt_us", "retransmits", "bytes_acked", "unacked", "lost"),
-    *("ssthresh", "pacing_rate", "delivery_rate", "spurious"),
-]
-RECEIVER_COLUMNS = ["flow", "t_s", "bytes"]
+# The tables of the program's record, as its sources fill them.
+COLUMNS = {
+    "sender": [
+        *("flow", "t_s", "cwnd", "srtt_us", "rttvar_us", "min_rtt_us", "retransmits", "bytes_acked", "unacked", "lost"),
+        *("ssthresh", "pacing_rate", "delivery_rate", "spurious", "sent_bytes", "segments_sent"),
+    ],
+    "receiver": ["flow", "t_s", "bytes"],
+    "sent": ["flow", "sent_bytes", "acked_bytes"],
+    "received": ["flow", "bytes"],
+    "latency": ["flow", "count", "mean_us", "max_us"],
+    "buckets": ["flow", "low_us", "high_us", "count"],
+}
+SENDER_COLUMNS = COLUMNS["sender"]
+RECEIVER_COLUMNS = COLUMNS["receiver"]
+TABLE_HEADER = struct.Struct("=8sQ")
 
-# On 1500-byte packets a receiver's wake-ups would cost more than the packets: it wakes for half a second's worth.
-# On loopback a packet has 64 KB, and the published tests' receivers took each as it came.
-WAKE_S = 0.5
-LOW_WATER_RANGE_BYTES = (1 << 16, 1 << 20)
-SETTLE_S = 0.05  # virtual: the receiver listens, then both sides count from the same origin
+READY = b"ready\n"
+SETTLE_S = 0.05  # virtual: the receivers listen, then all sides count from the same origin
 
 
-class TrafficError(RuntimeError):
-    """A traffic program that failed; the message is what it printed."""
+def run(
+    topology: Topology | RackTopology,
+    program: str,
+    flows: list[dict[str, Any]],
+    duration_s: float,
+    sample_ms: int,
+    stopped: Callable[[], bool],
+    stop_fd: int,
+) -> dict[str, Any]:
+    """Send all flows and return what both ends saw.
+
+    flows: dicts with scheme, start_s, duration_s and, where they are not bulk between the only two hosts, kind,
+    size_bytes, client and server; stagger_s: the flow starts so much later at most. sample_ms 0: only the last sample
+    of each flow. stop_fd: polled for POLLPRI; when stopped() is true the run ends early.
+
+    Raises TrafficError when a program fails, with what it printed, and when bytes are unaccounted for.
+    """
+    complete = [_staggered(flow_with_defaults(flow)) for flow in flows]
+    origin_ns = time.monotonic_ns() + int(SETTLE_S * 1e9)
+    tables: dict[str, bytes] = dict.fromkeys(COLUMNS, b"")
+    common = [program, str(origin_ns), str(sample_ms), topology.ending]
+    sides: list[tuple[str, subprocess.Popen[bytes]]] = []
+    output: dict[int, bytearray] = {}
+    try:
+        for side in topology.sides(complete, duration_s):
+            process = side.popen([*common, *side.endpoints], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            sides.append((side.name, process))
+            output[_pipe(process.stdout).fileno()] = bytearray()
+            if _pipe(process.stdout).read(len(READY)) != READY:
+                raise TrafficError(f"the {side.name} did not start: {_pipe(process.stderr).read().decode()}")
+        early = _collect([process for _, process in sides], output, stopped, stop_fd)
+    finally:
+        for _, process in sides:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+    for name, process in sides:
+        if process.returncode:
+            raise TrafficError(f"the {name} failed ({process.returncode}): {_pipe(process.stderr).read().decode()}")
+        for table, data in _tables(name, bytes(output[_pipe(process.stdout).fileno()])).items():
+            tables[table] += data
+        _pipe(process.stdout).close()
+        _pipe(process.stderr).close()
+    delivered = topology.ending == "deliver" and not early
+    result: dict[str, Any] = {
+        "duration_s": duration_s,
+        "flows": [_flow_result(i, flow, tables, delivered) for i, flow in enumerate(complete)],
+    }
+    if sample_ms:
+        for side_of in ("sender", "receiver"):
+            packed = base64.b64encode(tables[side_of]).decode()
+            result[side_of] = {"columns": COLUMNS[side_of], "data": packed}
+    return result
+
+
+def _staggered(flow: dict[str, Any]) -> dict[str, Any]:
+    """Return the flow with the start that the lab's seed gives it; it ends when it would have."""
+    stagger_s = flow.pop("stagger_s", 0.0)
+    if stagger_s:
+        later_s = random.SystemRandom().randrange(round(stagger_s * 1e6)) / 1e6
+        flow |= {"start_s": flow["start_s"] + later_s, "duration_s": flow["duration_s"] - later_s}
+    return flow
 
 
 def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
@@ -39,16 +111,35 @@ def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
     return stream
 
 
-def _samples(name: str, columns: list[str], data: bytes) -> dict[str, Any]:
-    row_bytes = 8 * len(columns)
-    if len(data) % row_bytes:
-        raise TrafficError(f"the {name} was cut off: {len(data)} bytes are no whole rows of {row_bytes}")
-    return {"columns": columns, "data": base64.b64encode(data).decode()}
+def _tables(name: str, data: bytes) -> dict[str, bytes]:
+    """Return the tables of a process's record. Raises TrafficError for one that was cut off."""
+    tables = {}
+    at = 0
+    while at < len(data):
+        if at + TABLE_HEADER.size > len(data):
+            raise TrafficError(f"the record of the {name} was cut off: {len(data) - at} bytes are no table")
+        padded, length = TABLE_HEADER.unpack_from(data, at)
+        at += TABLE_HEADER.size
+        table = padded.rstrip(b"\0").decode()
+        rows = data[at : at + length]
+        if len(rows) != length or length % (8 * len(COLUMNS[table])):
+            raise TrafficError(f"the record of the {name} was cut off: {len(rows)} of {length} bytes of {table}")
+        tables[table] = rows
+        at += length
+    return tables
 
 
-def _last(columns: list[str], data: bytes, flow: int) -> dict[str, float]:
+def _rows(tables: dict[str, bytes], table: str, flow: int) -> list[tuple[float, ...]]:
+    """Return the rows of a flow, without its index."""
+    row = struct.Struct(f"={len(COLUMNS[table])}d")
+    return [values[1:] for values in row.iter_unpack(tables[table]) if values[0] == flow]
+
+
+def _last(tables: dict[str, bytes], table: str, flow: int) -> dict[str, float]:
     """Return the last row of a flow by column name; empty when it has none."""
-    row = struct.Struct(f"{len(columns)}d")
+    columns = COLUMNS[table]
+    row = struct.Struct(f"={len(columns)}d")
+    data = tables[table]
     for offset in range(len(data) - row.size, -1, -row.size):
         values = row.unpack_from(data, offset)
         if values[0] == flow:
@@ -56,87 +147,67 @@ def _last(columns: list[str], data: bytes, flow: int) -> dict[str, float]:
     return {}
 
 
-def run(
-    topology: Topology,
-    program: str,
-    flows: list[dict[str, Any]],
-    rate_mbps: float,
-    duration_s: float,
-    sample_ms: int,
-    stopped: Callable[[], bool],
-    stop_fd: int,
-) -> dict[str, Any]:
-    """Send all flows and return what both sides saw.
+def _flow_result(index: int, flow: dict[str, Any], tables: dict[str, bytes], delivered: bool) -> dict[str, Any]:
+    """Return what a flow did until it ended, its bytes accounted for.
 
-    flows: dicts with scheme, start_s, duration_s. rate_mbps: of the bottleneck. sample_ms 0: only the last sample of
-    each flow. stop_fd: polled for POLLPRI; when stopped() is true the run ends early.
-
-    Raises TrafficError when a program fails, with what it printed.
+    delivered: it then went on until all that it had written had arrived.
     """
-    origin_ns = time.monotonic_ns() + int(SETTLE_S * 1e9)
-    duration_ms = round(duration_s * 1000)
-    low_water = low_water_bytes(topology.kind, rate_mbps)
-    receive = [program, "receive", origin_ns, sample_ms, low_water, duration_ms, len(flows)]
-    send = [program, "send", topology.receiver_address, origin_ns, sample_ms]
-    send += [f"{f['scheme']},{round(f['start_s'] * 1000)},{round(f['duration_s'] * 1000)}" for f in flows]
-    sides: list[subprocess.Popen[bytes]] = []
-    output: dict[int, bytearray] = {}
-    try:
-        for node, argv in ((topology.receiver, receive), (topology.sender, send)):
-            process = node.popen([str(a) for a in argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-            sides.append(process)
-            output[_pipe(process.stdout).fileno()] = bytearray()
-            if process is sides[0] and _pipe(process.stdout).read(6) != b"ready\n":
-                raise TrafficError(f"the receiver did not start: {_pipe(process.stderr).read().decode()}")
-        _collect(sides, output, stopped, stop_fd)
-    finally:
-        for process in sides:
-            if process.poll() is None:
-                process.kill()
-            process.wait()
-    for name, process in zip(("receiver", "sender"), sides, strict=True):
-        if process.returncode:
-            raise TrafficError(f"the {name} failed ({process.returncode}): {_pipe(process.stderr).read().decode()}")
-    received, sent = (bytes(output[_pipe(process.stdout).fileno()]) for process in sides)
-    for process in sides:
-        _pipe(process.stdout).close()
-        _pipe(process.stderr).close()
-    ends = [
-        flow
-        | {
-            "received_bytes": int(_last(RECEIVER_COLUMNS, received, i).get("bytes", 0)),
-            "retransmits": int(_last(SENDER_COLUMNS, sent, i).get("retransmits", 0)),
-        }
-        for i, flow in enumerate(flows)
-    ]
-    result: dict[str, Any] = {"duration_s": duration_s, "flows": ends}
-    if sample_ms:
-        result["sender"] = _samples("sender's record", SENDER_COLUMNS, sent)
-        result["receiver"] = _samples("receiver's record", RECEIVER_COLUMNS, received)
+    sender, receiver = _last(tables, "sender", index), _last(tables, "receiver", index)
+    sent_bytes, received_bytes = int(sender.get("sent_bytes", 0)), int(receiver.get("bytes", 0))
+    # the kernel counts the SYN as an acknowledged byte
+    acked_bytes = max(int(sender.get("bytes_acked", 0)) - 1, 0)
+    name = f"flow {index} ({flow['scheme']}, {flow['kind']}, client {flow['client']} to server {flow['server']})"
+    if delivered:
+        later_sent, later_received = _last(tables, "sent", index), _last(tables, "received", index)
+        if not sender or not later_sent or not later_received:
+            raise TrafficError(f"{name}: the connection broke before everything that was sent had arrived")
+        inflight_bytes = (int(later_received["bytes"]) - received_bytes) - (int(later_sent["sent_bytes"]) - sent_bytes)
+    else:
+        inflight_bytes = sent_bytes - received_bytes
+    check_accounts(name, sent_bytes, received_bytes, inflight_bytes, acked_bytes)
+    result = flow | {
+        "received_bytes": received_bytes,
+        "sent_bytes": sent_bytes,
+        "inflight_bytes": inflight_bytes,
+        "segments_sent": int(sender.get("segments_sent", 0)),
+        "retransmits": int(sender.get("retransmits", 0)),
+    }
+    if flow["kind"] != "bulk":
+        result["latency"] = _latency(index, tables)
     return result
 
 
-def low_water_bytes(kind: str, rate_mbps: float) -> int:
-    """Return SO_RCVLOWAT for a receiver on a topology; 0 leaves the kernel's default."""
-    if kind == "loopback":
-        return 0
-    low, high = LOW_WATER_RANGE_BYTES
-    return min(max(int(rate_mbps * 1e6 / 8 * WAKE_S), low), high)
+def _latency(index: int, tables: dict[str, bytes]) -> dict[str, Any]:
+    whole = _last(tables, "latency", index)
+    buckets = [(low, high, int(count)) for low, high, count in _rows(tables, "buckets", index)]
+    count, largest = int(whole.get("count", 0)), whole.get("max_us", 0.0)
+    return {
+        "count": count,
+        "mean_us": whole["mean_us"] if count else float("nan"),
+        **{f"p{percent}_us": percentile(buckets, percent, largest) for percent in PERCENTILES},
+        "max_us": largest if count else float("nan"),
+        "histogram": [list(bucket) for bucket in buckets],
+    }
 
 
 def _collect(
     sides: list[subprocess.Popen[bytes]], output: dict[int, bytearray], stopped: Callable[[], bool], stop_fd: int
-) -> None:
-    """Read both sides until both have closed; on a stop, or when one side fails, ask the other to finish."""
+) -> bool:
+    """Read all sides until they have closed; on a stop, or when one side ends, ask the others to finish.
+
+    Returns whether the run was stopped.
+    """
     poller = select.poll()
     poller.register(stop_fd, select.POLLPRI)
     for fd in output:
         poller.register(fd, select.POLLIN)
     is_open = set(output)
+    early = False
     while is_open:
         for fd, _ in poller.poll():
             if fd == stop_fd:
                 if stopped():
+                    early = True
                     poller.unregister(stop_fd)
                     _finish(sides)
                 continue
@@ -146,6 +217,7 @@ def _collect(
                 poller.unregister(fd)
                 is_open.discard(fd)
                 _finish(sides)
+    return early
 
 
 def _finish(sides: list[subprocess.Popen[bytes]]) -> None:

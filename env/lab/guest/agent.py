@@ -30,6 +30,8 @@ sys.modules["env"] = _package
 from env.network import traffic  # noqa: E402  (needs the package above)
 from env.network.links import in_node  # noqa: E402
 from env.network.path import Path  # noqa: E402
+from env.network.rack import Rack  # noqa: E402
+from env.network.rack_topology import RackTopology  # noqa: E402
 from env.network.topology import Topology  # noqa: E402
 
 if TYPE_CHECKING:
@@ -51,8 +53,8 @@ class Agent:
 
     def __init__(self, gate: int) -> None:
         self.gate = gate
-        self.topology: Topology | None = None
-        self.topologies: dict[str, Topology] = {}
+        self.topology: Topology | RackTopology | None = None
+        self.topologies: dict[str, Topology | RackTopology] = {}
         self.modules: dict[str, str] = {}
         self._stop = select.poll()
         self._stop.register(gate, select.POLLPRI)
@@ -65,7 +67,8 @@ class Agent:
     def build(self, topology: str) -> dict[str, str]:
         """Start Mininet with a topology, or go back to one that is up: each stays, with hosts of its own."""
         if topology not in self.topologies:
-            self.topologies[topology] = Topology(topology)
+            make = RackTopology if topology.startswith("rack") else Topology
+            self.topologies[topology] = make(topology)
         self.topology = self.topologies[topology]
         return {"topology": topology}
 
@@ -79,16 +82,14 @@ class Agent:
         trace: bool = False,
         describe: bool = False,
     ) -> dict[str, Any]:
-        """Apply a path, send the flows over it and return what both sides saw."""
-        wanted = Path.from_dict(path)
+        """Apply a path or a rack, send the flows over it and return what both sides saw."""
+        wanted = (Rack if path["topology"].startswith("rack") else Path).from_dict(path)
         self.build(wanted.topology)
         assert self.topology is not None
         self.topology.apply(wanted)
         if trace:
             self._trace(True)
-        result = traffic.run(
-            self.topology, program, flows, wanted.rate_mbps, duration_s, sample_ms, self._stopped, self.gate
-        )
+        result = traffic.run(self.topology, program, flows, duration_s, sample_ms, self._stopped, self.gate)
         if trace:
             self._trace(False)
             lines = (TRACING / "trace").read_text().splitlines()

@@ -1,0 +1,56 @@
+"""The ends of flows as the traffic program takes them on its command line (env/network/flow/main.c).
+
+Standard library only: the guest agent imports this module.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+KINDS = ("bulk", "stream", "request")
+MAX_FLOWS = 256  # the traffic program's
+OWN_NAMESPACE = "-"
+
+# On 1500-byte packets a receiver's wake-ups would cost more than the packets: it wakes for half a second's worth.
+# On loopback a packet has 64 KB, and the published tests' receivers took each as it came.
+WAKE_S = 0.5
+LOW_WATER_RANGE_BYTES = (1 << 16, 1 << 20)
+
+
+@dataclass(frozen=True)
+class Side:
+    """One process of the traffic program: what errors call it, how it is started, the endpoints that it carries."""
+
+    name: str
+    popen: Callable[..., subprocess.Popen[bytes]]
+    endpoints: list[str]
+
+
+def flow_with_defaults(flow: dict[str, Any]) -> dict[str, Any]:
+    """Return the flow of a COMMAND with all keys: a flow that says nothing else is bulk, between the only two hosts."""
+    return {"kind": "bulk", "client": 1, "server": 1, "size_bytes": 0} | flow
+
+
+def low_water_bytes(kind: str, rate_mbps: float) -> int:
+    """Return SO_RCVLOWAT for a receiver of bulk traffic on a topology; 0 leaves the kernel's default."""
+    if kind == "loopback":
+        return 0
+    low, high = LOW_WATER_RANGE_BYTES
+    return min(max(int(rate_mbps * 1e6 / 8 * WAKE_S), low), high)
+
+
+def receive_argument(index: int, flow: dict[str, Any], namespace: str, low_water: int, end_s: float) -> str:
+    """Return the receiving end of a flow. A server wakes for a whole request, other receivers at the low-water mark."""
+    kind, size_bytes = flow["kind"], flow["size_bytes"]
+    mark = size_bytes if kind == "request" else low_water
+    return f"receive,{index},{namespace},{kind},{size_bytes},{mark},{round(end_s * 1e6)}"
+
+
+def send_argument(index: int, flow: dict[str, Any], namespace: str, address: str) -> str:
+    """Return the sending end of a flow."""
+    start_us, duration_us = round(flow["start_s"] * 1e6), round(flow["duration_s"] * 1e6)
+    what = f"{flow['scheme']},{flow['kind']},{flow['size_bytes']}"
+    return f"send,{index},{namespace},{address},{what},{start_us},{start_us + duration_us}"

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The receiving ends of flows: they count, and answer requests. */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "flow.h"
+
+#define SINK (1 << 18)
+
+struct receiver {
+	struct watcher listening, receiving;
+	int flow, listener, fd;	/* -1: not open */
+	enum kind kind;
+	size_t size;		/* of a request, bytes */
+	size_t pending;		/* received of this request, bytes */
+	double bytes;		/* received by the application */
+	int64_t end_ns;
+	int ended, over;
+};
+
+static struct receiver receivers[MAX_FLOWS];
+static int count;
+static char sink[SINK];		/* never written: MSG_TRUNC counts and drops */
+
+static void over(struct receiver *r)
+{
+	close(r->fd);
+	r->fd = -1;
+	r->over = 1;
+	wake();
+}
+
+/* The sender has closed, and everything has been read. The reset that answers it frees the ports. columns: flow bytes
+ */
+static void delivered(struct receiver *r)
+{
+	struct linger reset = { .l_onoff = 1 };
+	double row[] = { r->flow, r->bytes };
+
+	record(RECEIVED, row, sizeof(row) / sizeof(*row));
+	if (setsockopt(r->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)))
+		die("SO_LINGER");
+}
+
+static void receive(struct receiver *r)
+{
+	ssize_t n;
+
+	while ((n = recv(r->fd, sink, sizeof(sink), MSG_TRUNC | MSG_DONTWAIT)) > 0) {
+		r->bytes += n;
+		if (r->kind != REQUEST)
+			continue;
+		r->pending += n;
+		if (r->pending < r->size)
+			continue;
+		/* the next request comes after the reply: nothing waits behind this one */
+		r->pending -= r->size;
+		if (send(r->fd, sink, 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EPIPE && errno != ECONNRESET)
+			die("reply");
+		return;
+	}
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (!n && !ends_with_reset)
+		delivered(r);
+	over(r);
+}
+
+static void receiving(struct watcher *watcher, uint32_t events)
+{
+	struct receiver *r = (void *)((char *)watcher - offsetof(struct receiver, receiving));
+
+	(void)events;
+	if (r->fd >= 0)
+		receive(r);
+}
+
+static void listening(struct watcher *watcher, uint32_t events)
+{
+	struct receiver *r = (void *)((char *)watcher - offsetof(struct receiver, listening));
+
+	(void)events;
+	r->fd = accept4(r->listener, NULL, NULL, SOCK_NONBLOCK);
+	if (r->fd >= 0)
+		watch(r->fd, EPOLLIN, &r->receiving);
+}
+
+/* columns: flow t_s bytes */
+static void sample(struct receiver *r)
+{
+	/* what waits below the low-water mark has arrived too */
+	if (r->fd >= 0)
+		receive(r);
+
+	double row[] = { r->flow, now_ns() / 1e9, r->bytes };
+
+	record(RECEIVER, row, sizeof(row) / sizeof(*row));
+}
+
+void receivers_sample(void)
+{
+	for (int i = 0; i < count; i++)
+		if (!receivers[i].ended)
+			sample(&receivers[i]);
+}
+
+int receivers_step(void)
+{
+	int64_t now = now_ns();
+	int going = 0;
+
+	for (int i = 0; i < count; i++) {
+		struct receiver *r = &receivers[i];
+
+		if (!r->ended && now >= r->end_ns) {
+			sample(r);
+			r->ended = 1;
+		}
+		going |= ends_with_reset ? !r->ended : !r->over;
+	}
+	return going;
+}
+
+void receiver_add(const char *text)
+{
+	struct receiver *r = &receivers[count++];
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	char kind[16], namespace[64];
+	long long end_us;
+	int low_water;
+
+	if (count > MAX_FLOWS || sscanf(text, "receive,%d,%63[^,],%15[^,],%zu,%d,%lld", &r->flow, namespace, kind, &r->size,
+					&low_water, &end_us) != 6)
+		bad(text);
+	r->kind = parse_kind(kind);
+	r->end_ns = end_us * NS_PER_US;
+	r->fd = -1;
+	r->listening.ready = listening;
+	r->receiving.ready = receiving;
+	address.sin_port = htons(FIRST_PORT + r->flow);
+	r->listener = socket_in(namespace);
+	if ((low_water && setsockopt(r->listener, SOL_SOCKET, SO_RCVLOWAT, &low_water, sizeof(low_water))) ||
+	    bind(r->listener, (void *)&address, sizeof(address)) || listen(r->listener, 4))
+		die("listen");
+	watch(r->listener, EPOLLIN, &r->listening);
+	wake_at(r->end_ns);
+}

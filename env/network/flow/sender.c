@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The sending ends of flows: bulk, writes of a fixed size, requests. */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "flow.h"
+#include "histogram.h"
+
+#define CHUNK (1 << 18)
+#define PIECE (1 << 16)		/* requests and writes are many times this one piece of memory */
+#define PIECES 1024		/* IOV_MAX */
+#define DELIVERY_NS (60 * NS_PER_S)	/* a connection that cannot deliver in this time is dead */
+
+enum state { WAITING, RUNNING, DELIVERING, OVER };
+
+struct sender {
+	struct watcher watcher;
+	int flow, fd;
+	char scheme[16];	/* TCP_CA_NAME_MAX */
+	char namespace[64];
+	struct in_addr address;
+	enum kind kind;
+	size_t size;		/* of a write or request, bytes */
+	int64_t start_ns, end_ns;
+	enum state state;
+	size_t left;		/* to write of this write or request, bytes */
+	int expects_reply;
+	int64_t began_ns;	/* when this write or request was begun */
+	struct histogram *latency;
+};
+
+static struct sender senders[MAX_FLOWS];
+static int count;
+static char chunk[CHUNK];
+
+/* columns: flow t_s cwnd srtt_us rttvar_us min_rtt_us retransmits bytes_acked unacked lost ssthresh pacing_rate
+ * delivery_rate spurious sent_bytes segments_sent
+ */
+static void sample(struct sender *s)
+{
+	struct tcp_info info;
+	socklen_t length = sizeof(info);
+
+	if (getsockopt(s->fd, IPPROTO_TCP, TCP_INFO, &info, &length))
+		die("TCP_INFO");
+
+	double row[] = {
+		s->flow, now_ns() / 1e9, info.tcpi_snd_cwnd, info.tcpi_rtt, info.tcpi_rttvar, info.tcpi_min_rtt,
+		info.tcpi_total_retrans, info.tcpi_bytes_acked, info.tcpi_unacked, info.tcpi_lost,
+		info.tcpi_snd_ssthresh, info.tcpi_pacing_rate, info.tcpi_delivery_rate, info.tcpi_dsack_dups,
+		info.tcpi_bytes_sent - info.tcpi_bytes_retrans, info.tcpi_data_segs_out,
+	};
+
+	record(SENDER, row, sizeof(row) / sizeof(*row));
+}
+
+void senders_sample(void)
+{
+	for (int i = 0; i < count; i++)
+		if (senders[i].state == RUNNING)
+			sample(&senders[i]);
+}
+
+static void over(struct sender *s)
+{
+	close(s->fd);
+	s->state = OVER;
+	wake();
+}
+
+/* The other side has taken everything and closed with a reset. columns: flow sent_bytes acked_bytes
+ */
+static void delivered(struct sender *s)
+{
+	struct tcp_info info;
+	socklen_t length = sizeof(info);
+
+	if (getsockopt(s->fd, IPPROTO_TCP, TCP_INFO, &info, &length))
+		die("TCP_INFO");
+
+	double row[] = { s->flow, info.tcpi_bytes_sent - info.tcpi_bytes_retrans, info.tcpi_bytes_acked };
+
+	record(SENT, row, sizeof(row) / sizeof(*row));
+	over(s);
+}
+
+/* The receiver may end at the same instant, and its reset come first: the flow's clock decides. */
+static void check(const char *what)
+{
+	if (errno != EAGAIN && errno != EINTR && errno != EPIPE && errno != ECONNRESET)
+		die(what);
+}
+
+static void send_bulk(struct sender *s)
+{
+	while (send(s->fd, chunk, sizeof(chunk), MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
+		;
+	check("send");
+}
+
+/* Write on; 1 when the write or request is complete. One system call takes all that the socket has room for. */
+static int write_on(struct sender *s)
+{
+	struct iovec pieces[PIECES];
+	struct msghdr message = { .msg_iov = pieces };
+	size_t length = 0;
+
+	if (!s->left) {
+		s->left = s->size;
+		s->began_ns = now_ns();
+	}
+	while (length < s->left && message.msg_iovlen < PIECES) {
+		size_t piece = s->left - length < PIECE ? s->left - length : PIECE;
+
+		pieces[message.msg_iovlen++] = (struct iovec){ chunk, piece };
+		length += piece;
+	}
+
+	ssize_t n = sendmsg(s->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	if (n < 0)
+		check("sendmsg");
+	else
+		s->left -= n;
+	return !s->left;
+}
+
+static void send_stream(struct sender *s)
+{
+	while (write_on(s))
+		histogram_add(s->latency, now_ns() - s->began_ns);
+}
+
+static void send_requests(struct sender *s)
+{
+	for (;;) {
+		char reply;
+
+		if (s->expects_reply) {
+			ssize_t n = recv(s->fd, &reply, 1, MSG_DONTWAIT);
+
+			if (n < 0)
+				check("recv");
+			if (n != 1)
+				return;
+			s->expects_reply = 0;
+			histogram_add(s->latency, now_ns() - s->began_ns);
+		}
+		if (!write_on(s))
+			return;
+		s->expects_reply = 1;
+	}
+}
+
+static void ready(struct watcher *watcher, uint32_t events)
+{
+	struct sender *s = (struct sender *)watcher;
+
+	if (s->state == RUNNING && s->kind == BULK)
+		send_bulk(s);
+	else if (s->state == RUNNING && s->kind == STREAM)
+		send_stream(s);
+	else if (s->state == RUNNING)
+		send_requests(s);
+	else if (s->state == DELIVERING && events & (EPOLLHUP | EPOLLERR))
+		delivered(s);
+}
+
+static void open_flow(struct sender *s)
+{
+	struct sockaddr_in source = { .sin_family = AF_INET, .sin_port = htons(FIRST_SOURCE_PORT + s->flow) };
+	struct sockaddr_in target = {
+		.sin_family = AF_INET, .sin_port = htons(FIRST_PORT + s->flow), .sin_addr = s->address,
+	};
+	struct linger reset = { .l_onoff = 1 };
+
+	s->fd = socket_in(s->namespace);
+	if (setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) ||
+	    bind(s->fd, (void *)&source, sizeof(source)))
+		die("bind");
+	if (setsockopt(s->fd, IPPROTO_TCP, TCP_CONGESTION, s->scheme, strlen(s->scheme)))
+		die(s->scheme);
+	if (connect(s->fd, (void *)&target, sizeof(target)) && errno != EINPROGRESS)
+		die("connect");
+	s->state = RUNNING;
+	watch(s->fd, EPOLLOUT | EPOLLET | (s->kind == REQUEST ? EPOLLIN : 0), &s->watcher);
+}
+
+static void end_flow(struct sender *s)
+{
+	sample(s);
+	if (ends_with_reset) {
+		over(s);
+		return;
+	}
+	s->state = DELIVERING;
+	if (shutdown(s->fd, SHUT_WR))
+		die("shutdown");
+}
+
+int senders_step(void)
+{
+	int64_t now = now_ns();
+	int going = 0;
+
+	for (int i = 0; i < count; i++) {
+		struct sender *s = &senders[i];
+
+		if (s->state == WAITING && now >= s->start_ns)
+			open_flow(s);
+		if (s->state == RUNNING && now >= s->end_ns)
+			end_flow(s);
+		if (s->state == DELIVERING && now >= s->end_ns + DELIVERY_NS) {
+			fprintf(stderr, "flow: flow %d did not deliver what it had sent\n", s->flow);
+			exit(1);
+		}
+		going |= s->state != OVER;
+	}
+	return going;
+}
+
+/* columns: flow count mean_us max_us; flow low_us high_us count */
+void senders_report(void)
+{
+	for (int i = 0; i < count; i++) {
+		struct histogram *h = senders[i].latency;
+
+		if (!h)
+			continue;
+
+		double row[] = { senders[i].flow, h->count, h->count ? h->sum_ns / 1e3 / h->count : 0, h->max_ns / 1e3 };
+
+		record(LATENCY, row, sizeof(row) / sizeof(*row));
+		for (unsigned int b = 0; b < HISTOGRAM_BUCKETS; b++) {
+			double low = histogram_low(b), bucket[] = {
+				senders[i].flow, low / 1e3, (low + histogram_width(b)) / 1e3, h->buckets[b],
+			};
+
+			if (h->buckets[b])
+				record(BUCKETS, bucket, sizeof(bucket) / sizeof(*bucket));
+		}
+	}
+}
+
+void sender_add(const char *text)
+{
+	struct sender *s = &senders[count++];
+	char address[16], kind[16];
+	long long start_us, end_us;
+
+	if (count > MAX_FLOWS ||
+	    sscanf(text, "send,%d,%63[^,],%15[^,],%15[^,],%15[^,],%zu,%lld,%lld", &s->flow, s->namespace, address,
+		   s->scheme, kind, &s->size, &start_us, &end_us) != 8 || !inet_aton(address, &s->address))
+		bad(text);
+	s->watcher.ready = ready;
+	s->kind = parse_kind(kind);
+	s->start_ns = start_us * NS_PER_US;
+	s->end_ns = end_us * NS_PER_US;
+	if (s->kind != BULK) {
+		s->latency = calloc(1, sizeof(*s->latency));
+		if (!s->latency || !s->size)
+			bad(text);
+	}
+	wake_at(s->start_ns);
+	wake_at(s->end_ns);
+	if (!ends_with_reset)
+		wake_at(s->end_ns + DELIVERY_NS);
+}

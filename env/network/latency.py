@@ -1,0 +1,29 @@
+"""What a latency histogram of the traffic program says. Standard library only: the guest agent imports this module.
+
+A histogram is a list of (low_us, high_us, count), low included, high not, in rising order, without empty buckets. The
+program's buckets (env/network/flow/histogram.h) are at most 1/128 of their lower edge wide, so a percentile, told by
+the middle of its bucket, is within 1/256 = 0.4 % of the value that it stands for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+Bucket = tuple[float, float, int]
+RELATIVE_ERROR = 1 / 256
+PERCENTILES = (50, 95, 99)
+
+
+def percentile(buckets: Sequence[Bucket], percent: float, largest: float = math.inf) -> float:
+    """Return the smallest value that `percent` % of all values do not exceed, within RELATIVE_ERROR; NaN of nothing.
+
+    largest: the exact maximum, when it is known.
+    """
+    rank = math.ceil(sum(count for _, _, count in buckets) * percent / 100)
+    seen = 0
+    for low, high, count in buckets:
+        seen += count
+        if seen >= max(rank, 1):
+            return min((low + high) / 2, largest)
+    return math.nan

@@ -1,0 +1,74 @@
+"""A rack: clients and servers around one switch, as in section 4 of the TCP-NV paper.
+
+Standard library only: the guest agent imports this module.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from env.network.path import PACKET_BYTES, PathError
+
+# What a frame takes on the wire besides: preamble 8, checksum 4, gap 12 bytes.
+WIRE_BYTES = 24
+MAX_HOSTS = 32
+
+
+@dataclass(frozen=True)
+class Rack:
+    """Clients and servers, each linked to the same switch; the table in docs/architecture.md explains the fields.
+
+    Raises PathError for values that make no rack.
+    """
+
+    clients: int = 1
+    servers: int = 1
+    rate_mbps: float = 10_000.0
+    rtt_us: float = 25.0
+    buffer_kb: float = 1500.0
+    gso_max_bytes: int = 65536
+    host_queue_kb: float = 256.0
+
+    def __post_init__(self) -> None:
+        for name, low, high in (
+            ("clients", 1, MAX_HOSTS),
+            ("servers", 1, MAX_HOSTS),
+            ("rate_mbps", 1.0, 100_000.0),
+            ("rtt_us", 1.0, 1e6),
+            ("buffer_kb", 10.0, 1e6),
+            ("gso_max_bytes", 1500, 65536),
+            ("host_queue_kb", 4.0, 1e6),
+        ):
+            value = getattr(self, name)
+            whole = name in ("clients", "servers", "gso_max_bytes")
+            kind = "a whole number" if whole else "a number"
+            if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
+                raise PathError(f"{name} is {value!r}; it must be {kind} from {low:g} to {high:g}")
+            if not math.isfinite(value) or not low <= value <= high:
+                raise PathError(f"{name} is {value:g}; it must lie between {low:g} and {high:g}")
+
+    @property
+    def topology(self) -> str:
+        """What the guest has to build: racks of other sizes are other networks."""
+        return f"rack-{self.clients}c{self.servers}s"
+
+    @property
+    def frame_mbps(self) -> float:
+        """Rate of a link as the qdiscs count it, in bytes of full frames, Mbit/s."""
+        return self.rate_mbps * PACKET_BYTES / (PACKET_BYTES + WIRE_BYTES)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data for a COMMAND frame."""
+        return {"topology": self.topology, **asdict(self)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Rack:
+        """Return the rack of as_dict(); an unknown key is a PathError that lists the right ones."""
+        known = [field.name for field in fields(cls)]
+        values = {key: value for key, value in data.items() if key != "topology"}
+        for key in values:
+            if key not in known:
+                raise PathError(f"{key!r} is no field of a rack; the fields are {', '.join(known)}")
+        return cls(**values)

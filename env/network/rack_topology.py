@@ -1,0 +1,145 @@
+"""A rack in unmodified Mininet: hosts c1, c2, ... and s1, s2, ..., each linked to one LinuxBridge switch, sw1. Runs in
+the guest.
+
+Segmentation offload is on, so a packet in here has up to gso_max_bytes, and a queue's clock could be wrong by as much
+as such a packet takes on the wire. It is not: every shaper sends a packet when its transmission begins, and what a
+server's link delivers is held back, by netem on an ifb, until the last byte has crossed it. So a packet that no other
+one meets takes one transmission time and half the base round trip, however many hops it passes, as the 1500-byte
+frames of a NIC do, and two that meet at the switch come one after the other.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from typing import Any
+
+from mininet.link import Link
+from mininet.net import Mininet
+from mininet.node import Node
+from mininet.nodelib import LinuxBridge
+
+from env.network.endpoints import Side, low_water_bytes, receive_argument, send_argument
+from env.network.links import INDEPENDENT_RUNS, host_commands, in_node, port_commands, sysctl, tc, wire_options
+from env.network.path import PathError
+from env.network.rack import Rack
+
+SWITCH = "sw1"
+# The paper's are "large (> 4MB)" (section 4).
+RACK_BUFFERS = {"net.ipv4.tcp_rmem": "4096 8388608 16777216", "net.ipv4.tcp_wmem": "4096 8388608 16777216"}
+
+
+class RackTopology:
+    """A running Mininet of clients, a switch and servers, whose links can be changed between runs."""
+
+    kind = "rack"
+    ending = "deliver"
+
+    def __init__(self, name: str) -> None:
+        """Build and start the rack called Rack.topology. Raises ValueError for another name, LinkError."""
+        size = re.fullmatch(r"rack-(\d+)c(\d+)s", name)
+        if not size:
+            raise ValueError(f"topology {name!r} is no rack; one is called rack-2c1s, for 2 clients and 1 server")
+        self.name = name
+        Mininet.inited = True
+        self.net = Mininet(topo=None, build=False, controller=None)
+        self.clients = [self._host(f"c{i + 1}") for i in range(int(size[1]))]
+        self.servers = [self._host(f"s{i + 1}") for i in range(int(size[2]))]
+        # in a namespace of its own: racks of several sizes live side by side
+        self.switch = self.net.addSwitch(SWITCH, cls=LinuxBridge, inNamespace=True)
+        hosts = [*self.clients, *self.servers]
+        for host in hosts:
+            names = {"intfName1": _nic(host), "intfName2": _port(host)}
+            Link(host, self.switch, **names, addr1=self._mac(host), addr2=self._mac(host, port=1))
+        for host in hosts:
+            lines = [f"addr add {self._address(host)}/16 dev {_nic(host)}", f"link set {_nic(host)} up"]
+            # a connection's first round trip is no place for ARP
+            lines += [
+                f"neigh add {self._address(other)} lladdr {self._mac(other)} dev {_nic(host)} nud permanent"
+                for other in hosts
+                if other is not host
+            ]
+            if host in self.servers:
+                lines += ["link add wire type ifb", "link set wire up"]
+            in_node(host, ["ip", "-batch", "-"], "\n".join(lines) + "\n")
+            sysctl(host, RACK_BUFFERS | INDEPENDENT_RUNS)
+        in_node(self.switch, ["ip", "-batch", "-"], "".join(f"link set {_port(host)} up\n" for host in hosts))
+        self.switch.start([])
+        for server in self.servers:
+            catch = "parent ffff: matchall action mirred egress redirect dev wire"
+            tc(server, [f"qdisc add dev {_nic(server)} ingress", f"filter add dev {_nic(server)} {catch}"])
+        self._rack: Rack | None = None
+
+    def _host(self, name: str) -> Node:
+        return self.net.addHost(name, cls=Node, ip=None, inNamespace=True)
+
+    def _address(self, host: Node) -> str:
+        side = 1 if host in self.clients else 2
+        return f"10.1.{side}.{host.name[1:]}"
+
+    def _mac(self, host: Node, port: int = 0) -> str:
+        """Return the address of a host's NIC, or (port 1) of the switch's port to it."""
+        side = 1 if host in self.clients else 2
+        return f"02:00:00:{port:02x}:{side:02x}:{int(host.name[1:]):02x}"
+
+    def apply(self, rack: Rack) -> None:
+        """Give the links the rack's rate, delay and buffers in place of the last ones. Raises LinkError."""
+        if rack.topology != self.name:
+            raise PathError(f"the rack is of topology {rack.topology}, the network of {self.name}")
+        again = self._rack is not None
+        ports = []
+        for host in (*self.clients, *self.servers):
+            nic, port = _nic(host), _port(host)
+            commands = [f"qdisc del dev {nic} root"] if again else []
+            if host in self.clients:
+                commands += host_commands(rack, nic)
+            else:
+                commands += ["qdisc del dev wire root"] if again else []
+                commands += [f"qdisc add dev {nic} root {wire_options(rack)}"]
+                commands += [f"qdisc add dev wire root {wire_options(rack)}"]
+            tc(host, commands)
+            in_node(host, ["ip", "link", "set", nic, "gso_max_size", str(rack.gso_max_bytes)])
+            sysctl(host, {"net.ipv4.tcp_limit_output_bytes": f"{rack.host_queue_kb * 1024:.0f}"})
+            ports += [f"qdisc del dev {port} root"] if again else []
+            ports += port_commands(rack, port)
+        tc(self.switch, ports)
+        self._rack = rack
+
+    def sides(self, flows: list[dict[str, Any]], duration_s: float) -> list[Side]:  # noqa: ARG002 (as Topology's)
+        """Return the traffic program of a run: one process carries both ends of all flows, in their hosts' namespaces.
+
+        Flows end by their own clocks, and the program when all have delivered what they sent.
+        """
+        assert self._rack is not None
+        low_water = low_water_bytes(self.kind, self._rack.rate_mbps)
+        receives, sends = [], []
+        for i, flow in enumerate(flows):
+            client, server = self.clients[flow["client"] - 1], self.servers[flow["server"] - 1]
+            end_s = flow["start_s"] + flow["duration_s"]
+            receives.append(receive_argument(i, flow, _namespace(server), low_water, end_s))
+            sends.append(send_argument(i, flow, _namespace(client), self._address(server)))
+        return [Side("traffic program", subprocess.Popen, receives + sends)]
+
+    def describe(self) -> dict[str, Any]:
+        """Return the qdiscs with their counters and the sysctls that a run depends on."""
+        names = sorted({*RACK_BUFFERS, *INDEPENDENT_RUNS, "net.ipv4.tcp_congestion_control", "net.ipv4.tcp_sack"})
+        names += ["net.ipv4.tcp_recovery", "net.ipv4.tcp_ecn", "net.ipv4.tcp_timestamps", "net.core.default_qdisc"]
+        names += ["net.ipv4.tcp_limit_output_bytes", "net.ipv4.tcp_tso_rtt_log", "net.ipv4.tcp_min_tso_segs"]
+        values = in_node(self.clients[0], ["sysctl", "-e", *names])
+        places = [*self.clients, self.switch, *self.servers]
+        return {
+            "qdiscs": [f"{node.name}\n{in_node(node, ['tc', '-s', 'qdisc', 'show'])}" for node in places],
+            "sysctls": dict(line.split(" = ", 1) for line in values.splitlines() if " = " in line),
+        }
+
+
+def _nic(host: Node) -> str:
+    return f"{host.name}-{SWITCH}"
+
+
+def _port(host: Node) -> str:
+    return f"{SWITCH}-{host.name}"
+
+
+def _namespace(node: Node) -> str:
+    return f"/proc/{node.pid}/ns/net"
