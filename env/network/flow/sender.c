@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/inet_diag.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -43,8 +44,26 @@ static struct sender senders[MAX_FLOWS];
 static int count;
 static char chunk[CHUNK];
 
+/* The smallest RTT that the congestion control itself goes by, us; 0 where it tells none. The kernel's own, in TCP_INFO,
+ * is of five minutes, NV's of seconds.
+ */
+static double kept_min_rtt_us(const struct sender *s)
+{
+	union tcp_cc_info info;
+	socklen_t length = sizeof(info);
+
+	if (getsockopt(s->fd, IPPROTO_TCP, TCP_CC_INFO, &info, &length))
+		die("TCP_CC_INFO");
+	if (length == sizeof(info.bbr))
+		return info.bbr.bbr_min_rtt;
+	/* DCTCP's information is as long as Vegas's, which the others take */
+	if (length == sizeof(info.vegas) && strcmp(s->scheme, "dctcp"))
+		return info.vegas.tcpv_minrtt < INT32_MAX ? info.vegas.tcpv_minrtt : 0;
+	return 0;
+}
+
 /* columns: flow t_s cwnd srtt_us rttvar_us min_rtt_us retransmits bytes_acked unacked lost ssthresh pacing_rate
- * delivery_rate spurious sent_bytes segments_sent
+ * delivery_rate spurious sent_bytes segments_sent kept_min_rtt_us
  */
 static void sample(struct sender *s)
 {
@@ -58,7 +77,7 @@ static void sample(struct sender *s)
 		s->flow, now_ns() / 1e9, info.tcpi_snd_cwnd, info.tcpi_rtt, info.tcpi_rttvar, info.tcpi_min_rtt,
 		info.tcpi_total_retrans, info.tcpi_bytes_acked, info.tcpi_unacked, info.tcpi_lost,
 		info.tcpi_snd_ssthresh, info.tcpi_pacing_rate, info.tcpi_delivery_rate, info.tcpi_dsack_dups,
-		info.tcpi_bytes_sent - info.tcpi_bytes_retrans, info.tcpi_data_segs_out,
+		info.tcpi_bytes_sent - info.tcpi_bytes_retrans, info.tcpi_data_segs_out, kept_min_rtt_us(s),
 	};
 
 	record(SENDER, row, sizeof(row) / sizeof(*row));
