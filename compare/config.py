@@ -28,8 +28,8 @@ class CompareConfig:
 
     # a scenario of configs/scenario, or a list of them
     scenario: Any = "bottleneck"
-    # a scheme of compare/schemes.py, ndm@RUN or ndm@CHECKPOINT, or a list of them
-    schemes: Any = "ndm"
+    # a scheme of compare/schemes.py, ndm@RUN or ndm@CHECKPOINT, or a list of them; default: the scenarios' own
+    schemes: Any = None
     # runs per scenario and scheme; their seeds are 1, 2, ...
     seeds: int = 10
     # virtual seconds of each run; default: the scenario's own. For a quick look
@@ -79,6 +79,8 @@ def read_config(composed: DictConfig) -> CompareConfig:
     assert isinstance(config, CompareConfig)
     for name in ("scenario", "schemes"):
         value = getattr(config, name)
+        if value is None and name == "schemes":
+            continue
         names = [value] if isinstance(value, str) else value
         if not isinstance(names, list) or not all(isinstance(entry, str) for entry in names):
             raise CompareError(f"{name} is {value!r}; it must be a name or a list of names such as {name}=[a,b]")

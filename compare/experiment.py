@@ -17,6 +17,7 @@ from env.network.scenario import UNDER_TEST, Scenario, ScenarioError, check_scen
 
 FORMAT = 1
 MAX_SEEDS = 10_000
+DEFAULT_SCHEMES = ("ndm", "reno", "cubic", "bbr", "cdg", "vegas")  # of a scenario that names none
 MIN_DURATION_S = 1.0  # less is over before the first round trips of a slow path
 
 
@@ -75,9 +76,12 @@ def flows_under_test(scenario: Scenario) -> list[bool]:
 
 
 def plan(
-    scenario: str | list[str], schemes: str | list[str], seeds: int, duration_s: float | None, sample_ms: int
+    scenario: str | list[str], schemes: str | list[str] | None, seeds: int, duration_s: float | None, sample_ms: int
 ) -> Experiment:
-    """Return the experiment, without its binaries. duration_s: in place of the scenarios' own, for a quick look.
+    """Return the experiment, without its binaries.
+
+    schemes: None stands for those that the scenarios name, all of them for each scenario. duration_s: in place of the
+    scenarios' own, for a quick look.
 
     Raises CompareError: unknown scheme or scenario (with near matches), nothing to do, values out of range, a scenario
     that cannot run.
@@ -92,11 +96,13 @@ def plan(
         raise CompareError(f"seeds is {seeds}; it is the number of runs per scheme, from 1 to {MAX_SEEDS} (default 10)")
     if not 1 <= sample_ms <= 1000:
         raise CompareError(f"sample_ms is {sample_ms}; it must lie between 1 and 1000")
-    found = find_schemes([schemes] if isinstance(schemes, str) else list(schemes))
     try:
         scenarios = tuple(_with_duration(load_scenario(str(name)), duration_s) for name in names)
     except ScenarioError as error:
         raise CompareError(str(error)) from error
+    if schemes is None:
+        schemes = list(dict.fromkeys(name for found in scenarios for name in found.schemes or DEFAULT_SCHEMES))
+    found = find_schemes([schemes] if isinstance(schemes, str) else list(schemes))
     return Experiment(scenarios, tuple(found), seeds, sample_ms, {})
 
 

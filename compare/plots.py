@@ -206,7 +206,7 @@ def flow_lines(cell: Cell) -> str:
             for axes, name, scale in (
                 (top, "goodput_mbps", 1e-3),
                 (middle, "cwnd", 1.0),
-                (bottom, "min_rtt_ms", 1e3),
+                (bottom, "min_rtt_ms" if np.isnan(series["kept_min_rtt_ms"]).all() else "kept_min_rtt_ms", 1e3),
             ):
                 t_s, values = binned(series["t_s"], series[name] * scale, bins, cell.scenario.duration_s)
                 axes.plot(t_s, values, color=colour, linestyle=style, linewidth=1.3 if few else 0.8)

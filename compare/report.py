@@ -85,6 +85,7 @@ def _section(comparison: Comparison, name: str) -> dict[str, Any]:
     return {
         "name": name,
         "scenario": cells[0].scenario,
+        "network": cells[0].scenario.path or cells[0].scenario.rack,
         "cells": cells,
         "group_rows": [],
         "rows": [(cell, cell.estimates()) for cell in cells],
@@ -108,6 +109,7 @@ def _group_section(name: str, cells: list[Cell], rows: list[GroupRow]) -> dict[s
     return {
         "name": name,
         "scenario": cells[0].scenario,
+        "network": cells[0].scenario.path or cells[0].scenario.rack,
         "cells": cells,
         "group_rows": rows,
         "group_columns": columns,

@@ -31,6 +31,7 @@ COLUMNS = (
     ("ssthresh", "packets; empty while it has never been set"),
     ("pacing_mbps", "pacing rate, Mbit/s"),
     ("delivery_mbps", "delivery rate, Mbit/s"),
+    ("kept_min_rtt_ms", "smallest RTT that the congestion control itself goes by; empty where it tells none"),
 )
 
 
@@ -49,6 +50,8 @@ def flow_series(flow: dict[str, Any]) -> dict[str, Floats]:
     min_rtt_us = column(sender, "min_rtt_us")
     ssthresh = column(sender, "ssthresh")
 
+    kept_us = column(sender, "kept_min_rtt_us") if "kept_min_rtt_us" in sender["columns"] else np.zeros_like(t_s)
+
     def milliseconds(values_us: Floats) -> Floats:
         return np.where(measured, values_us / 1e3, np.nan)
 
@@ -65,6 +68,7 @@ def flow_series(flow: dict[str, Any]) -> dict[str, Floats]:
         "ssthresh": np.where(ssthresh < UNLIMITED_SSTHRESH, ssthresh, np.nan),
         "pacing_mbps": column(sender, "pacing_rate") * 8 / BITS_PER_MBIT,
         "delivery_mbps": column(sender, "delivery_rate") * 8 / BITS_PER_MBIT,
+        "kept_min_rtt_ms": np.where(kept_us > 0, kept_us / 1e3, np.nan),
     }
 
 

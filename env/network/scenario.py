@@ -47,7 +47,8 @@ class Scenario:
     """What configs/scenario/NAME.yaml may hold: either a path or a rack.
 
     stagger_ms: each flow starts so much later at most, drawn from the run's seed. Flows that begin in the same
-    nanosecond stay in step, and such a run says nothing about others.
+    nanosecond stay in step, and such a run says nothing about others. schemes: what a comparison puts under test when
+    nobody says otherwise.
     """
 
     name: str = MISSING
@@ -56,6 +57,7 @@ class Scenario:
     path: dict[str, Any] | None = None
     rack: dict[str, Any] | None = None
     stagger_ms: float = 0.0
+    schemes: list[str] = field(default_factory=list)
     flows: list[Flow] = field(default_factory=lambda: [Flow()])
 
     def network(self) -> Path | Rack:

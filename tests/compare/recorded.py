@@ -20,6 +20,7 @@ SENDER = [
     "ssthresh",
     "pacing_rate",
     "delivery_rate",
+    "kept_min_rtt_us",
 ]
 
 
@@ -40,7 +41,7 @@ def made_flow(
         "retransmits": retransmits,
         "sender": {
             "columns": SENDER,
-            "rows": [[t, cwnd, srtt, srtt / 2, srtt, 0, 5, 0, 10, 1e6, 1e6] for t, cwnd, srtt in sent],
+            "rows": [[t, cwnd, srtt, srtt / 2, srtt, 0, 5, 0, 10, 1e6, 1e6, srtt] for t, cwnd, srtt in sent],
         },
         "receiver": {"columns": ["t_s", "bytes"], "rows": [list(row) for row in received]},
     }

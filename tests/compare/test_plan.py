@@ -10,7 +10,7 @@ import pytest
 from compare import models
 from compare.config import check_command_line
 from compare.errors import CompareError
-from compare.experiment import from_identity, plan
+from compare.experiment import DEFAULT_SCHEMES, from_identity, plan
 from compare.schemes import SCHEMES, find_schemes
 from env.network import scenario as scenario_module
 
@@ -80,6 +80,16 @@ def test_an_experiment_reads_back_from_its_identity() -> None:
     assert from_identity(experiment.identity()) == experiment
     assert len(experiment.runs()) == 2 * 3 * 3
     assert experiment.default_name() != plan(["stress"], ["bbr"], 3, 2.0, 20).default_name()
+
+
+def test_scenarios_name_the_schemes_when_nobody_does() -> None:
+    def schemes(*scenarios: str) -> list[str]:
+        return [scheme.name for scheme in plan(list(scenarios), None, 1, None, 50).schemes]
+
+    papers = ["reno", "cubic", "nv", "cdg", "ndm"]
+    assert schemes("nv") == papers
+    assert schemes("stress") == [*DEFAULT_SCHEMES]
+    assert schemes("nv/1s1c1fs", "stress") == [*papers, "bbr", "vegas"]
 
 
 def test_every_scheme_looks_different() -> None:
