@@ -13,6 +13,7 @@ export NDM_CACHE KERNEL_SRC
 
 KERNEL_SOURCES := $(wildcard kernel/*.c kernel/*.h kernel/Kbuild kernel/compat/* kernel/build.sh)
 FLOW_SOURCES := $(wildcard env/network/flow/*.c env/network/flow/*.h)
+KUNIT_SOURCES := $(wildcard kernel/kunit/*.c)
 USER_SOURCES := $(wildcard kernel/user/*.c kernel/user/include/*/*.h kernel/*.h)
 
 .PHONY: help
@@ -43,6 +44,17 @@ lab-kernel: ## build the lab kernel, user-mode Linux in virtual time (KERNEL_SRC
 
 build/lab-kernel/manifest.json:
 	@/usr/bin/python3 kernel/lab/build.py
+
+.PHONY: sanitizer
+sanitizer: build/modules/sanitizer/built ## build the lab kernel with KASAN, UBSAN, lockdep, kmemleak and KUnit, and its modules
+
+build/sanitizer-kernel/manifest.json: kernel/lab/sanitizer.config kernel/lab/lab.config
+	@/usr/bin/python3 kernel/lab/build.py --variant sanitizer
+	@touch -c $@
+
+build/modules/sanitizer/built: $(KERNEL_SOURCES) $(KUNIT_SOURCES) build/sanitizer-kernel/manifest.json
+	@KBUILD_FLAGS=NDM_KUNIT=y kernel/build.sh build/modules/sanitizer build/sanitizer-kernel/tree
+	@touch $@
 
 .PHONY: module
 ifeq ($(KDIR),)
@@ -75,6 +87,22 @@ bench-env: setup module ## speed of the environment: decisions per second and vi
 .PHONY: test
 test: setup module ## the test suite
 	@$(PYTHON) -m pytest
+
+.PHONY: kunit
+kunit: setup sanitizer module ## unit tests of the modules inside the sanitizer kernel
+	@$(PYTHON) kernel/kunit/run.py
+
+SECONDS ?= 60
+.PHONY: fuzz
+fuzz: build/fuzz/nv_fuzz ## fuzz the rules of TCP-NV in user space with ASan and UBSan (SECONDS=60; needs clang)
+	@mkdir -p build/fuzz/corpus
+	@build/fuzz/nv_fuzz -max_total_time=$(SECONDS) -max_len=4096 -artifact_prefix=build/fuzz/ build/fuzz/corpus
+
+build/fuzz/nv_fuzz: kernel/fuzz/nv_fuzz.c kernel/nv.h $(wildcard kernel/user/include/*/*.h)
+	@command -v clang >/dev/null || { echo "make fuzz: clang is missing: install the packages clang and libclang-rt-dev" >&2; exit 1; }
+	@mkdir -p build/fuzz
+	clang -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -Wall -Wextra -Wno-sign-compare \
+		-Ikernel/user/include -Ikernel -o $@ $<
 
 .PHONY: lint
 lint: setup module ## ruff, mypy, generated files, sparse, checkpatch, warnings on stock kernels

@@ -10,12 +10,15 @@ here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1/src"
 out=$(cd "$1" && pwd); kdir=$(cd "$2" && pwd -P)
 cp -pu "$here"/*.c "$here"/*.h "$here"/Kbuild "$out/src/"
-mkdir -p "$out/src/compat" && cp -pu "$here"/compat/* "$out/src/compat/"
+for folder in compat kunit; do
+	mkdir -p "$out/src/$folder" && cp -pu "$here/$folder"/*.[ch] "$out/src/$folder/"
+done
 [ $# -lt 3 ] || cp -p "$3" "$out/src/ndm_weights.h"
 arch=
 [ ! -f "$kdir/.config" ] || ! grep -q '^CONFIG_UML=y' "$kdir/.config" || arch="ARCH=um SUBARCH=x86_64"
 # shellcheck disable=SC2086
 make -s -C "$kdir" $arch M="$out/src" ${KBUILD_FLAGS:-} modules
-for module in "$out"/src/*.ko; do
+for module in "$out"/src/*.ko "$out"/src/kunit/*.ko; do
+	[ -f "$module" ] || continue
 	cp "$module" "$out/.${module##*/}" && mv "$out/.${module##*/}" "$out/${module##*/}"
 done

@@ -4,9 +4,10 @@
 
     make lab-kernel                        # linux-source-6.12, or the newest from 6.1 to 7.x that is installed
     make lab-kernel KERNEL_SRC=PATH        # an unpacked tree or a tarball
+    make sanitizer                         # another one, with KASAN, UBSAN, lockdep, kmemleak and KUnit
 
 The result lies in $NDM_CACHE/lab-kernel/HASH (default ~/.cache/ndm-tcp), the hash being over source, patches,
-configuration, recipe and compiler; build/lab-kernel links to it. Standard library only.
+configuration, recipe and compiler; build/lab-kernel or build/sanitizer-kernel links to it. Standard library only.
 """
 
 from __future__ import annotations
@@ -22,12 +23,11 @@ import sys
 import tarfile
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-LINK = ROOT / "build" / "lab-kernel"
-CONFIG = HERE / "lab.config"
 PATCHES = sorted((HERE / "patches").glob("*.patch"))
 OLDEST, NEWEST = (6, 1), (7, 99)
 PREFERRED = (6, 12)
@@ -39,6 +39,24 @@ REPRODUCIBLE = {
     "KBUILD_BUILD_USER": "ndm",
     "KBUILD_BUILD_HOST": "lab",
     "KBUILD_BUILD_VERSION": "1",
+}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A lab kernel. configs: its fragments, on top of allnoconfig and of each other. link: in build/."""
+
+    configs: tuple[Path, ...]
+    link: str
+
+    def text(self) -> str:
+        """Return all fragments as one."""
+        return "\n".join(config.read_text() for config in self.configs)
+
+
+VARIANTS = {
+    "lab": Variant((HERE / "lab.config",), "lab-kernel"),
+    "sanitizer": Variant((HERE / "lab.config", HERE / "sanitizer.config"), "sanitizer-kernel"),
 }
 
 
@@ -132,18 +150,21 @@ def make(tree: Path, *targets: str) -> list[str]:
     return ["make", "-C", str(tree), "ARCH=um", "SUBARCH=x86_64", f"-j{os.cpu_count()}", *targets]
 
 
-def configure(tree: Path, log: Path) -> None:
-    """Write .config and check that it holds what lab.config asks for."""
-    environment = os.environ | REPRODUCIBLE | {"KCONFIG_ALLCONFIG": str(CONFIG)}
+def configure(tree: Path, log: Path, variant: Variant) -> None:
+    """Write .config and check that it holds what the variant's fragments ask for."""
+    fragment = log.with_name("fragment.config")
+    fragment.write_text(variant.text())
+    environment = os.environ | REPRODUCIBLE | {"KCONFIG_ALLCONFIG": str(fragment)}
     with log.open("a") as file:
         subprocess.run(make(tree, "allnoconfig"), check=True, env=environment, stdout=file, stderr=file)
     result = set((tree / ".config").read_text().splitlines())
-    wanted = re.findall(r"^(CONFIG_\w+=.+)$", CONFIG.read_text(), re.MULTILINE)
+    wanted = re.findall(r"^(CONFIG_\w+=.+)$", variant.text(), re.MULTILINE)
     missing = [line for line in wanted if line not in result]
-    unwanted = re.findall(r"^# (CONFIG_\w+) is not set$", CONFIG.read_text(), re.MULTILINE)
+    unwanted = re.findall(r"^# (CONFIG_\w+) is not set$", variant.text(), re.MULTILINE)
     missing += [f"# {name} is not set" for name in unwanted if f"{name}=y" in result]
     if missing:
-        raise BuildError(f"{CONFIG.name} asks for what this kernel does not give: {', '.join(missing)}")
+        names = " and ".join(config.name for config in variant.configs)
+        raise BuildError(f"{names} asks for what this kernel does not give: {', '.join(missing)}")
 
 
 def compile_kernel(tree: Path, log: Path) -> None:
@@ -203,7 +224,7 @@ def prune(tree: Path) -> None:
         shutil.rmtree(tree / folder, ignore_errors=True)
 
 
-def build(source: Path, entry: Path, identity: dict[str, str]) -> None:
+def build(source: Path, entry: Path, identity: dict[str, str], variant: Variant) -> None:
     """Build into a sibling of the cache entry and rename it at the end."""
     entry.parent.mkdir(parents=True, exist_ok=True)
     for stale in entry.parent.glob(f".{entry.name}.*"):
@@ -217,7 +238,7 @@ def build(source: Path, entry: Path, identity: dict[str, str]) -> None:
         unpack(source, tree)
         version = version_of(tree)
         patch(tree)
-        configure(tree, log)
+        configure(tree, log, variant)
         say(f"compiling Linux {version[0]}.{version[1]} for user mode on {os.cpu_count()} cores")
         compile_kernel(tree, log)
         shutil.copy2(tree / "linux", work / "linux")
@@ -244,15 +265,18 @@ def main() -> int:
     """Build what is missing and link it; returns the exit status."""
     parser = argparse.ArgumentParser(description="Build the lab kernel (user-mode Linux in virtual time).")
     parser.add_argument("--source", default=os.environ.get("KERNEL_SRC", ""), help="kernel tree or tarball")
-    source_argument = parser.parse_args().source
+    parser.add_argument("--variant", choices=VARIANTS, default="lab", help="which of the lab kernels")
+    arguments = parser.parse_args()
+    variant = VARIANTS[arguments.variant]
+    link = ROOT / "build" / variant.link
     cache = Path(os.environ.get("NDM_CACHE") or Path.home() / ".cache" / "ndm-tcp").expanduser()
     try:
-        source = find_source(source_argument)
+        source = find_source(arguments.source)
         compiler = subprocess.run(["cc", "--version"], capture_output=True, text=True, check=True).stdout
         identity = {
             "source": source.name,
             "source_sha256": digest_source(source),
-            "config_sha256": digest_file(CONFIG),
+            "config_sha256": hashlib.sha256(variant.text().encode()).hexdigest(),
             "patches_sha256": hashlib.sha256("".join(map(digest_file, PATCHES)).encode()).hexdigest(),
             "recipe": RECIPE,
             "compiler": compiler.splitlines()[0],
@@ -260,11 +284,11 @@ def main() -> int:
         key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
         entry = cache / "lab-kernel" / key
         if not (entry / "manifest.json").is_file():
-            build(source, entry, identity)
-        LINK.parent.mkdir(exist_ok=True)
-        fresh = LINK.with_name(f".lab-kernel.{os.getpid()}")
+            build(source, entry, identity, variant)
+        link.parent.mkdir(exist_ok=True)
+        fresh = link.with_name(f".{variant.link}.{os.getpid()}")
         fresh.symlink_to(entry)
-        fresh.replace(LINK)
+        fresh.replace(link)
     except BuildError as error:
         print(f"lab-kernel: {error}", file=sys.stderr)
         return 1
@@ -274,7 +298,7 @@ def main() -> int:
     except KeyboardInterrupt:
         print("lab-kernel: interrupted; nothing half-done is kept", file=sys.stderr)
         return 130
-    say(f"{LINK.relative_to(ROOT)} -> {entry}")
+    say(f"{link.relative_to(ROOT)} -> {entry}")
     return 0
 
 

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * libFuzzer on the rules of TCP-NV, with ASan and UBSan: `make fuzz SECONDS=60`.
+ *
+ * The input is a set of parameters within their ranges, then events of one
+ * connection: ACKs with any RTT, any bytes in flight, at any time; ends of
+ * round trips with any segment size; the kernel taking the window or changing
+ * it. After each event what must always hold is checked, and products and
+ * quotients are compared with the same in 128 bits, which cannot overflow.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../nv.h"
+
+#define REQUIRE(condition)						\
+	do {								\
+		if (!(condition)) {					\
+			fprintf(stderr, "%s:%d: %s does not hold\n",	\
+				__FILE__, __LINE__, #condition);	\
+			abort();					\
+		}							\
+	} while (0)
+
+enum event_kind { ACK, ROUND_END, WINDOW_TAKEN, WINDOW_CHANGED, EVENT_KINDS };
+
+struct event {
+	u8 kind;
+	u32 a, b, c;
+} __attribute__((packed));
+
+struct input {
+	const u8 *data;
+	size_t left;
+};
+
+static int take(struct input *in, void *to, size_t size)
+{
+	if (in->left < size)
+		return 0;
+	memcpy(to, in->data, size);
+	in->data += size;
+	in->left -= size;
+	return 1;
+}
+
+static int take_params(struct input *in, struct nv_params *p)
+{
+	u32 value;
+
+#define TAKE(name, initial, least, most, meaning)			\
+	do {								\
+		if (!take(in, &value, sizeof(value)))			\
+			return 0;					\
+		p->name = (least) + value % ((most) - (least) + 1);	\
+	} while (0);
+	NV_PARAMETERS(TAKE)
+	return 1;
+}
+
+static void check_state(const struct nv_state *nv, const struct nv_params *p)
+{
+	REQUIRE(!nv->min_rtt_us == !nv->avg_rtt_us);
+	REQUIRE(nv->min_rtt_us <= nv->avg_rtt_us);
+	REQUIRE(!nv->next_min_rtt_us || nv->min_rtt_us <= nv->next_min_rtt_us);
+	REQUIRE(!nv->max_rate.bytes == !nv->max_rate.rtt_us);
+	REQUIRE(nv->growth_shift <= NV_GROWTH_SHIFT_MAX);
+	REQUIRE(nv_growth_acks(nv, 0) >= 1);
+	REQUIRE(nv->probe_wait <= NV_PROBE_WAIT_RANGE);
+	REQUIRE(!nv->probe_rounds || nv->probe_cwnd >= p->min_cwnd);
+	REQUIRE(!nv->probe_rounds || nv->probe_cwnd <= nv->probe_full_cwnd);
+}
+
+static void check_target(const struct nv_state *nv, const struct nv_params *p,
+			 u32 mss)
+{
+	unsigned __int128 bytes_us, packet_us, exact;
+
+	bytes_us = (unsigned __int128)nv->max_rate.bytes * nv->min_rtt_us;
+	packet_us = (unsigned __int128)mss * nv->max_rate.rtt_us;
+	if (!bytes_us || !packet_us) {
+		REQUIRE(nv_max_win(nv, mss, p->pad) == 0);
+		return;
+	}
+	exact = (bytes_us + packet_us - 1) / packet_us + p->pad;
+	REQUIRE(nv_max_win(nv, mss, p->pad) ==
+		(exact < U32_MAX ? (u32)exact : U32_MAX));
+}
+
+static void acknowledge(struct nv_state *nv, const struct nv_params *p,
+			u32 now_us, s32 rtt_us, u32 in_flight)
+{
+	u32 before_us = nv->avg_rtt_us;
+	unsigned __int128 exact_us;
+
+	nv_measure(nv, p, now_us, rtt_us, in_flight);
+	if (rtt_us <= 0) {
+		REQUIRE(nv->avg_rtt_us == before_us);
+		return;
+	}
+	exact_us = (unsigned __int128)(u32)rtt_us * p->rtt_factor +
+		   (unsigned __int128)before_us * (256 - p->rtt_factor);
+	REQUIRE(nv->avg_rtt_us ==
+		(before_us ? (u32)(exact_us >> 8) : (u32)rtt_us));
+	REQUIRE(nv->avg_rtt_us > 0);
+}
+
+static void end_round(struct nv_state *nv, const struct nv_params *p,
+		      struct nv_window *win, u32 mss, u32 random)
+{
+	const struct nv_window before = *win;
+	u32 full_cwnd = nv->probe_rounds ? nv->probe_full_cwnd : 0;
+
+	check_target(nv, p, mss);
+	nv_round_end(nv, p, win, mss, random);
+	nv_round_begin(nv, random);
+	/* Down to min_cwnd, up only to what a temporary decrease has taken. */
+	REQUIRE(win->cwnd >= before.cwnd || win->cwnd >= p->min_cwnd);
+	REQUIRE(win->cwnd <= before.cwnd || win->cwnd == full_cwnd);
+	REQUIRE(win->ssthresh == before.ssthresh ||
+		(win->ssthresh >= NV_SSTHRESH_MIN &&
+		 win->ssthresh <= NV_SSTHRESH_MAX));
+}
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	struct nv_window win = { .cwnd = 10, .ssthresh = NV_SSTHRESH_MAX };
+	struct input in = { data, size };
+	struct nv_params p;
+	struct nv_state nv;
+	struct event event;
+	u32 loss;
+
+	if (!take_params(&in, &p) || !take(&in, &event, sizeof(event)))
+		return 0;
+	nv_init(&nv, event.a, event.b);
+	while (take(&in, &event, sizeof(event))) {
+		switch (event.kind % EVENT_KINDS) {
+		case ACK:
+			acknowledge(&nv, &p, event.a, (s32)event.b, event.c);
+			break;
+		case ROUND_END:
+			end_round(&nv, &p, &win, event.a, event.b);
+			break;
+		case WINDOW_TAKEN:
+			loss = nv_loss_ssthresh(win.cwnd, &p);
+			REQUIRE(loss >= NV_SSTHRESH_MIN);
+			REQUIRE(loss < win.cwnd || loss == NV_SSTHRESH_MIN);
+			win.cwnd = win.ssthresh = loss;
+			nv_window_taken(&nv, event.a);
+			REQUIRE(nv.growth && !nv.calls && !nv.probe_rounds);
+			break;
+		case WINDOW_CHANGED:
+			/* The kernel's own windows are from 1 to its clamp. */
+			win.cwnd = max_t(u32, event.a, 1);
+			win.ssthresh = max_t(u32, event.b, NV_SSTHRESH_MIN);
+			break;
+		}
+		(void)nv_round_is_over(&nv, event.c);
+		check_state(&nv, &p);
+	}
+	return 0;
+}
