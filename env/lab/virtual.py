@@ -36,7 +36,7 @@ PROGRAM = ROOT / "build" / "flow"
 VARIANTS = {"lab": ("lab-kernel", "module"), "sanitizer": ("sanitizer", "sanitizer")}
 
 CHANNEL_FD = 3  # lab_gate.ko looks for the channel there
-CONSOLE_LINES = 25
+CONSOLE_LINES = 50  # a panic of 6.1 takes 35, and why it panicked stands above them
 PATIENCE_S = 1.0  # how often a silent guest is looked at
 # Virtual time begins here, so that certificates, file times and TCP time stamps are the same in every run.
 EPOCH_S = 1_700_000_000
