@@ -6,12 +6,13 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "flow.h"
 
-#define SINK (1 << 18)
+#define SINK (1 << 26)		/* more than a socket holds: one system call takes all there is */
 
 struct receiver {
 	struct watcher listening, receiving;
@@ -19,6 +20,7 @@ struct receiver {
 	enum kind kind;
 	size_t size;		/* of a request, bytes */
 	size_t pending;		/* received of this request, bytes */
+	int parts;		/* this request is being received in parts */
 	double bytes;		/* received by the application */
 	int64_t end_ns;
 	int ended, over;
@@ -48,25 +50,43 @@ static void delivered(struct receiver *r)
 		die("SO_LINGER");
 }
 
-static void receive(struct receiver *r)
+/* Wake for the rest of the request, not for a part of it. */
+static void expect(struct receiver *r, int bytes)
 {
-	ssize_t n;
+	if (setsockopt(r->fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes)))
+		die("SO_RCVLOWAT");
+}
 
-	while ((n = recv(r->fd, sink, sizeof(sink), MSG_TRUNC | MSG_DONTWAIT)) > 0) {
-		r->bytes += n;
-		if (r->kind != REQUEST)
-			continue;
-		r->pending += n;
-		if (r->pending < r->size)
-			continue;
-		/* the next request comes after the reply: nothing waits behind this one */
-		r->pending -= r->size;
-		if (send(r->fd, sink, 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EPIPE && errno != ECONNRESET)
-			die("reply");
+static void received(struct receiver *r, size_t bytes)
+{
+	r->pending += bytes;
+	if (r->pending < r->size) {
+		/* the kernel wakes a receiver early when its buffer runs short */
+		expect(r, r->size - r->pending);
+		r->parts = 1;
 		return;
 	}
+	/* the next request comes after the reply: nothing waits behind this one */
+	r->pending = 0;
+	if (r->parts)
+		expect(r, r->size);
+	r->parts = 0;
+	if (send(r->fd, sink, 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EPIPE && errno != ECONNRESET)
+		die("reply");
+}
+
+static void receive(struct receiver *r)
+{
+	ssize_t n = recv(r->fd, sink, sizeof(sink), MSG_TRUNC | MSG_DONTWAIT);
+
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
+	if (n > 0) {
+		r->bytes += n;
+		if (r->kind == REQUEST)
+			received(r, n);
+		return;
+	}
 	if (!n && !ends_with_reset)
 		delivered(r);
 	over(r);
@@ -94,11 +114,15 @@ static void listening(struct watcher *watcher, uint32_t events)
 /* columns: flow t_s bytes */
 static void sample(struct receiver *r)
 {
-	/* what waits below the low-water mark has arrived too */
-	if (r->fd >= 0)
+	int unread = 0;
+
+	/* what waits below the low-water mark has arrived too; a request is taken when it is whole */
+	if (r->fd >= 0 && r->kind == REQUEST && ioctl(r->fd, FIONREAD, &unread))
+		die("FIONREAD");
+	if (r->fd >= 0 && r->kind != REQUEST)
 		receive(r);
 
-	double row[] = { r->flow, now_ns() / 1e9, r->bytes };
+	double row[] = { r->flow, now_ns() / 1e9, r->bytes + unread };
 
 	record(RECEIVER, row, sizeof(row) / sizeof(*row));
 }

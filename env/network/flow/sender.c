@@ -36,7 +36,7 @@ struct sender {
 	enum state state;
 	size_t left;		/* to write of this write or request, bytes */
 	int expects_reply;
-	int64_t began_ns;	/* when this write or request was begun */
+	int64_t began_ns;	/* when this write or request was begun: when the one before was over */
 	struct histogram *latency;
 };
 
@@ -134,10 +134,8 @@ static int write_on(struct sender *s)
 	struct msghdr message = { .msg_iov = pieces };
 	size_t length = 0;
 
-	if (!s->left) {
+	if (!s->left)
 		s->left = s->size;
-		s->began_ns = now_ns();
-	}
 	while (length < s->left && message.msg_iovlen < PIECES) {
 		size_t piece = s->left - length < PIECE ? s->left - length : PIECE;
 
@@ -154,42 +152,49 @@ static int write_on(struct sender *s)
 	return !s->left;
 }
 
+/* A write or request is over, and the next one begins. */
+static void measure(struct sender *s)
+{
+	int64_t now = now_ns();
+
+	if (s->began_ns)
+		histogram_add(s->latency, now - s->began_ns);
+	s->began_ns = now;
+}
+
 static void send_stream(struct sender *s)
 {
 	while (write_on(s))
-		histogram_add(s->latency, now_ns() - s->began_ns);
+		measure(s);
 }
 
 static void send_requests(struct sender *s)
 {
-	for (;;) {
+	if (s->expects_reply) {
 		char reply;
+		ssize_t n = recv(s->fd, &reply, 1, MSG_DONTWAIT);
 
-		if (s->expects_reply) {
-			ssize_t n = recv(s->fd, &reply, 1, MSG_DONTWAIT);
-
-			if (n < 0)
-				check("recv");
-			if (n != 1)
-				return;
-			s->expects_reply = 0;
-			histogram_add(s->latency, now_ns() - s->began_ns);
-		}
-		if (!write_on(s))
+		if (n < 0)
+			check("recv");
+		if (n != 1)
 			return;
-		s->expects_reply = 1;
+		measure(s);
 	}
+	s->expects_reply = write_on(s);
 }
 
 static void ready(struct watcher *watcher, uint32_t events)
 {
 	struct sender *s = (struct sender *)watcher;
 
+	/* connected */
+	if (s->state == RUNNING && s->kind != BULK && !s->began_ns)
+		measure(s);
 	if (s->state == RUNNING && s->kind == BULK)
 		send_bulk(s);
 	else if (s->state == RUNNING && s->kind == STREAM)
 		send_stream(s);
-	else if (s->state == RUNNING)
+	else if (s->state == RUNNING && (events & EPOLLIN || !s->expects_reply))
 		send_requests(s);
 	else if (s->state == DELIVERING && events & (EPOLLHUP | EPOLLERR))
 		delivered(s);
