@@ -34,6 +34,11 @@
  * end of fast recovery or of the time-out the window is the kernel's, nothing
  * is measured, and the next verdict starts from nothing.
  *
+ * A flow that never pauses never sees the path without its own queue: with each
+ * renewal its min_rtt takes in a part of nv_pad, and cwnd follows. The temporary
+ * decrease of cwnd (nv_rtt_cnt_inc_delta, nv_dec_factor) stops that drift, at
+ * the price of latency while it lasts; it is off by default, as in the paper.
+ *
  * An application that sends less than the window allows has that little in
  * flight, so its window comes down towards it, to nv_min_cwnd at the lowest:
  * the paper's rule as it is, which here validates the window too.

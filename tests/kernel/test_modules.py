@@ -6,7 +6,6 @@ import itertools
 import math
 import os
 import re
-import textwrap
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +14,7 @@ from env import schema
 from env.lab import GuestDied, GuestFailed, Observation, Reply, VirtualLab
 from env.lab.virtual import MODULES
 from env.network.path import Path
+from tests.kernel.guest import program, shell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,33 +22,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.lab
 BOTTLENECK = Path(rate_mbps=20, rtt_ms=40, buffer_bdp=4)
 GYM_FLOW = {"scheme": "ndm_gym", "start_s": 0, "duration_s": 600}
-ADDRESS = "127.0.0.1"
-
-# Both ends of a connection over the guest's `lo`, as the first lines of a program that the guest runs.
-CONNECTION = f"""
-import socket, struct, subprocess, threading, time
-def connect(scheme):
-    listener = socket.create_server(("{ADDRESS}", 0))
-    sender = socket.socket()
-    sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, scheme.encode())
-    sender.connect(listener.getsockname())
-    receiver, _ = listener.accept()
-    listener.close()
-    # closing is a reset: no later decision of this connection falls into the next command
-    sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    return sender, receiver
-def send(sender, receiver, size):
-    sending = threading.Thread(target=sender.sendall, args=(bytes(size),))
-    sending.start()
-    while size:
-        size -= len(receiver.recv(min(size, 1 << 20)))
-    sending.join()
-def tc(command):
-    subprocess.run(("tc qdisc " + command).split(), check=True)
-def tcp_info(sender):
-    # options, then from byte 8 on unsigned ints: number 17 is ssthresh, 18 is cwnd
-    return struct.unpack_from("24I", sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104), 8)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -56,17 +29,6 @@ def lab() -> Iterator[VirtualLab]:
     with VirtualLab(seed=3, modules=("tcp_ndm",), timeout_s=30) as running:
         running.call("shell", command="ip link set lo up; tc qdisc replace dev lo root netem delay 10ms")
         yield running
-
-
-def program(text: str) -> str:
-    """Return a shell command that runs a Python program in the guest, behind CONNECTION."""
-    return f"/usr/bin/python3 - <<'END'\n{CONNECTION}{textwrap.dedent(text)}\nEND"
-
-
-def shell(lab: VirtualLab, command: str) -> str:
-    done = lab.call("shell", command=command)
-    assert done["status"] == 0, done
-    return str(done["stdout"]).strip()
 
 
 def episode(
