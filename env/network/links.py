@@ -23,6 +23,7 @@ WIDE_BUFFERS = {"net.ipv4.tcp_rmem": "4096 4194304 268435456", "net.ipv4.tcp_wme
 INDEPENDENT_RUNS = {"net.ipv4.tcp_no_metrics_save": "1"}
 
 NETEM_LIMIT = 1_000_000  # packets: the delay line never drops
+PORT_US = 1.0  # of the delay of a rack's path is before the switch's queue: the least that tc takes
 
 
 class LinkError(RuntimeError):
@@ -113,10 +114,15 @@ def host_commands(rack: Rack, device: str) -> list[str]:
 
 
 def port_commands(rack: Rack, device: str) -> list[str]:
-    """Return the tc commands for a switch's port: its rate, its buffer in bytes, tail drop."""
+    """Return the tc commands for a switch's port: its rate, its buffer in bytes, tail drop.
+
+    Through bridge and veth a packet keeps its socket up to the far host, and TCP's small queues would count what waits
+    in the switch with what waits in the sender's NIC: the buffer would never fill. netem parts it from its socket.
+    """
     rate = f"{rack.frame_mbps * 1e6:.0f}bit"
     return [
-        f"qdisc add dev {device} root handle 1: htb default 1",
+        f"qdisc add dev {device} root handle 9: netem limit {NETEM_LIMIT} delay {PORT_US:.0f}us",
+        f"qdisc add dev {device} parent 9: handle 1: htb default 1",
         f"class add dev {device} parent 1: classid 1:1 htb rate {rate} burst {PACKET_BYTES} cburst {PACKET_BYTES}"
         f" quantum {rack.gso_max_bytes}",
         f"qdisc add dev {device} parent 1:1 handle 2: bfifo limit {rack.buffer_kb * 1000:.0f}",
@@ -125,4 +131,5 @@ def port_commands(rack: Rack, device: str) -> list[str]:
 
 def wire_options(rack: Rack) -> str:
     """Return netem's arguments for one way through the rack: half the round trip, and the time to be on the wire."""
-    return f"netem limit {NETEM_LIMIT} delay {rack.rtt_us / 2:.3f}us rate {rack.frame_mbps * 1e6:.0f}bit"
+    delay_us = max(0.0, rack.rtt_us / 2 - PORT_US)
+    return f"netem limit {NETEM_LIMIT} delay {delay_us:.3f}us rate {rack.frame_mbps * 1e6:.0f}bit"
