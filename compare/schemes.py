@@ -42,7 +42,7 @@ SCHEMES = {
         Scheme("vegas", "Vegas", "vegas", "#cc79a7", "v"),
         Scheme("westwood", "Westwood+", "westwood", "#999933", "P"),
         Scheme("illinois", "Illinois", "illinois", "#aa4499", "X"),
-        Scheme("ndm_v1", "NDM v1", "ndm_v1", "#b2abd2", "p", module="tcp_ndm_v1"),
+        Scheme("ndm_v1", "NDM v1", "ndm_v1", "#b2abd2", "8", module="tcp_ndm_v1"),
         Scheme("dctcp", "DCTCP", "dctcp", "#888888", "h"),
     )
 }
