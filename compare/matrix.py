@@ -15,6 +15,11 @@ from compare.models import module_key
 from compare.store import Store
 from env.lab import LabError, VirtualLab
 
+# A run that gives no answer for so long hangs. Two servers at 10 Gbit/s each take 3 s of wall time for a virtual second
+# on an idle core, and a machine may be busy with much else.
+MIN_TIMEOUT_S = 120.0
+WALL_PER_VIRTUAL = 30.0
+
 
 @dataclass
 class Progress:
@@ -115,7 +120,8 @@ def _make_run(run: Run, experiment: Experiment, store: Store, module: Path | Non
     """Boot a lab, make the run, keep its result. Returns the error of a lab that failed."""
     scenario = run.scenario
     wanted = None if module is None else (module.stem, experiment.binaries[module_key(run.scheme.name)])
-    lab = VirtualLab(seed=run.seed, modules=() if module is None else (module,))
+    timeout_s = max(MIN_TIMEOUT_S, WALL_PER_VIRTUAL * scenario.duration_s)
+    lab = VirtualLab(seed=run.seed, modules=() if module is None else (module,), timeout_s=timeout_s)
     try:
         labs.enter(lab)
         result = lab.run(

@@ -215,7 +215,8 @@ def flow_lines(cell: Cell) -> str:
                 at_s, foot = series["t_s"][again], np.zeros(np.count_nonzero(again))
                 middle.plot(at_s, foot, linestyle="none", marker="|", markersize=7, color=colour, clip_on=False)
         for axes, label in zip(panels, ("goodput, Gbit/s", "cwnd, packets", "min RTT, us"), strict=True):
-            axes.set_ylim(bottom=0)
+            highest = max((float(np.nanmax(line.get_ydata(), initial=0.0)) for line in axes.lines), default=0.0)
+            axes.set_ylim(0, 1.08 * highest or 1.0)
             axes.yaxis.set_major_locator(MaxNLocator(4))
             axes.set_ylabel(label)
         bottom.set_xlabel("virtual time, s")

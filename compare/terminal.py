@@ -72,12 +72,15 @@ def shown_progress(console: Console) -> Iterator[Report]:
 
 
 def print_tables(console: Console, cells: list[Cell], published: list[PublishedRow]) -> None:
-    """Print one table per scenario: mean and, below it, the 95 % interval; published figures where there are any."""
+    """Print one table per scenario: mean and, below it, the 95 % interval; published figures where there are any.
+
+    In the wide table of several flows it is half the interval's width.
+    """
     for scenario in dict.fromkeys(cell.scenario.name for cell in cells):
         mine = [cell for cell in cells if cell.scenario.name == scenario]
         rows = group_rows(mine, published)
         console.print(_group_table(mine, rows) if rows else _table(mine))
-    console.print("mean over the seeds; below it the bootstrap 95 % interval of the mean", style="dim")
+    console.print("mean over the seeds; below it the bootstrap 95 % interval of the mean (±: half of it)", style="dim")
 
 
 def _empty_table(cells: list[Cell]) -> Table:
@@ -102,12 +105,12 @@ def _group_table(cells: list[Cell], rows: list[GroupRow]) -> Table:
     """Return the table of a scenario with several flows or latencies: a row per scheme and group."""
     table = _empty_table(cells)
     columns = shown_columns(rows)
-    table.add_column("scheme\n[dim]flows[/dim]")
+    table.add_column("scheme\n[dim]flows[/dim]", no_wrap=True)
     for metric in columns:
         table.add_column(_heading(metric), justify="right")
     table.add_column("n", justify="right")
     for row in rows:
-        values = [_value(row.measured.get(metric.name)) for metric in columns]
+        values = [_narrow_value(row.measured.get(metric.name)) for metric in columns]
         table.add_row(f"{row.cell.scheme.name}\n[dim]{row.group.title}[/dim]", *values, _runs(row.cell))
         if row.published:
             figures = [row.figure(metric.name) for metric in columns]
@@ -117,6 +120,13 @@ def _group_table(cells: list[Cell], rows: list[GroupRow]) -> Table:
         if not cell.seeds:
             table.add_row(cell.scheme.name, *([""] * len(columns)), _runs(cell))
     return table
+
+
+def _narrow_value(found: Estimate | None) -> str:
+    """Return the mean and, where seeds differ, half the width of its interval below it: such a table is wide."""
+    if found is None:
+        return ""
+    return number(found.mean) + (f"\n[dim]±{number((found.hi - found.lo) / 2)}[/dim]" if found.hi > found.lo else "")
 
 
 def _runs(cell: Cell) -> str:

@@ -50,6 +50,34 @@ def test_the_model_in_the_record_is_the_one_in_the_loaded_module(tmp_path: Path)
     assert model["model_sha256"] in (tmp_path / "report.html").read_text()
 
 
+def test_an_experiment_of_the_tcp_nv_paper(tmp_path: Path) -> None:
+    """NV keeps both queues short at full rate: at the client in 1s1c1fr, in the switch in 1s2c1fs."""
+    scenarios = "scenario=[nv/1s1c1fr,nv/1s2c1fs]"
+    done = call(scenarios, "schemes=[reno,nv]", "seeds=1", "duration_s=1", f"output_dir={tmp_path}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = {}
+    for line in (tmp_path / "summary.csv").read_text().splitlines()[1:]:
+        scenario, scheme, metric, _, mean, *_ = line.split(",")
+        found[scenario, scheme, metric] = float(mean)
+    for scenario in ("nv/1s1c1fr", "nv/1s2c1fs"):
+        assert 8000 < found[scenario, "nv", "rate"] < 9500
+        assert 9000 < found[scenario, "reno", "rate"] < 9500
+        assert 2 * found[scenario, "nv", "rtt"] < found[scenario, "reno", "rtt"] < 2000
+        assert found[scenario, "nv", "retrans_total"] == 0
+        rate_mbps, latency_us = found[scenario, "nv", "rate"], found[scenario, "nv", "mean_latency"]
+        flows, size_bytes = (1, 1 << 20) if scenario == "nv/1s1c1fr" else (2, 1 << 18)
+        # back to back: in its latency each flow moves one request, but for the reply's way
+        assert flows * size_bytes * 8 / latency_us == pytest.approx(rate_mbps, rel=0.05)
+    assert found["nv/1s2c1fs", "nv", "rate_min"] <= found["nv/1s2c1fs", "nv", "rate"] / 2
+    assert 0.5 < found["nv/1s2c1fs", "nv", "jain"] <= 1
+    lines = (tmp_path / "runs/nv/1s2c1fs/nv/seed-001.csv").read_text().splitlines()
+    kept = [row.split(",")[lines[0].split(",").index("kept_min_rtt_ms")] for row in lines[1:]]
+    assert {row.split(",")[0] for row in lines[1:]} == {"0", "1"}
+    assert 0.02 < min(float(value) for value in kept if value) < 0.1
+    assert "table 2 of the TCP-NV paper" in (tmp_path / "report.html").read_text()
+    assert "published" in done.stdout
+
+
 def test_an_interrupted_comparison_keeps_its_runs_and_goes_on(tmp_path: Path) -> None:
     options = ["scenario=bottleneck", "schemes=[reno]", "seeds=6", "duration_s=10", "jobs=1", f"output_dir={tmp_path}"]
     process = subprocess.Popen(
