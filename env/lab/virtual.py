@@ -78,9 +78,9 @@ class VirtualLab:
     """A lab kernel with a seed; the same seed and the same commands give the same bytes.
 
     seed: of all randomness in the guest. modules: kernel modules to load, names of build/modules/lab or paths of .ko
-    files; tcp_ndm_gym and the gate are always there. memory_mb: of the guest, taken as it is touched. timeout_s: wall
-    seconds without any answer after which the guest counts as hung. variant: "lab", or "sanitizer" for the kernel that
-    `make sanitizer` builds, with modules of its own. kernel: another image for the variant's modules.
+    files; tcp_ndm_gym, the gate and sch_linktrace are always there. memory_mb: of the guest, taken as it is touched.
+    timeout_s: wall seconds without any answer after which the guest counts as hung. variant: "lab", or "sanitizer" for
+    the kernel that `make sanitizer` builds, with modules of its own. kernel: another image for the variant's modules.
 
     The process, its memory and its channel end with close(), with the `with` block, or with the last reference.
     """
@@ -136,6 +136,7 @@ class VirtualLab:
             (self.kernel, kernel_target),
             (self._modules_folder / "tcp_ndm_gym.ko", module_target),
             (self._modules_folder / "lab_gate.ko", module_target),
+            (self._modules_folder / "sch_linktrace.ko", module_target),
             (PROGRAM, "module"),
         ):
             if not file.is_file():

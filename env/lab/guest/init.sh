@@ -18,4 +18,5 @@ ip link set lo up
 modules=$here/../../../build/modules/${lab_variant:-lab}
 insmod "$modules/tcp_ndm_gym.ko"
 insmod "$modules/lab_gate.ko"
+insmod "$modules/sch_linktrace.ko"
 exec /usr/bin/python3 -I -S "$here/agent.py"
