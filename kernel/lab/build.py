@@ -13,6 +13,7 @@ configuration, recipe and compiler; build/lab-kernel or build/sanitizer-kernel l
 from __future__ import annotations
 
 import argparse
+import fcntl
 import hashlib
 import json
 import os
@@ -23,6 +24,8 @@ import sys
 import tarfile
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -225,9 +228,8 @@ def prune(tree: Path) -> None:
 
 
 def build(source: Path, entry: Path, identity: dict[str, str], variant: Variant) -> None:
-    """Build into a sibling of the cache entry and rename it at the end."""
-    entry.parent.mkdir(parents=True, exist_ok=True)
-    for stale in entry.parent.glob(f".{entry.name}.*"):
+    """Build into a sibling of the cache entry and rename it at the end. The caller holds the entry's lock."""
+    for stale in entry.parent.glob(f".{entry.name}.*/"):
         shutil.rmtree(stale, ignore_errors=True)
     work = Path(tempfile.mkdtemp(prefix=f".{entry.name}.", dir=entry.parent))
     try:
@@ -254,6 +256,19 @@ def build(source: Path, entry: Path, identity: dict[str, str], variant: Variant)
     except BaseException:
         shutil.rmtree(work, ignore_errors=True)
         raise
+
+
+@contextmanager
+def locked(entry: Path) -> Iterator[None]:
+    """Hold the lock of a cache entry: two builds of one kernel would only slow each other down."""
+    entry.parent.mkdir(parents=True, exist_ok=True)
+    with entry.with_name(f".{entry.name}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("another build of this kernel is running; waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def say(text: str) -> None:
@@ -283,8 +298,9 @@ def main() -> int:
         }
         key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
         entry = cache / "lab-kernel" / key
-        if not (entry / "manifest.json").is_file():
-            build(source, entry, identity, variant)
+        with locked(entry):
+            if not (entry / "manifest.json").is_file():
+                build(source, entry, identity, variant)
         link.parent.mkdir(exist_ok=True)
         fresh = link.with_name(f".{variant.link}.{os.getpid()}")
         fresh.symlink_to(entry)
