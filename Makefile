@@ -112,6 +112,7 @@ lint: setup module ## ruff, mypy, generated files, sparse, checkpatch, warnings 
 	@$(PYTHON) -m mypy
 	@$(PYTHON) -m env.schema --check
 	@$(PYTHON) -m export.tables --check
+	@$(PYTHON) -m datasets.traces catalogue --check
 	@kernel/lint.sh
 
 .PHONY: format
