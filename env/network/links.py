@@ -23,7 +23,6 @@ WIDE_BUFFERS = {"net.ipv4.tcp_rmem": "4096 4194304 268435456", "net.ipv4.tcp_wme
 INDEPENDENT_RUNS = {"net.ipv4.tcp_no_metrics_save": "1"}
 
 NETEM_LIMIT = 1_000_000  # packets: the delay line never drops
-PORT_US = 1.0  # of the delay of a rack's path is before the switch's queue: the least that tc takes
 
 
 class LinkError(RuntimeError):
@@ -70,7 +69,7 @@ def queue_options(path: Path) -> str:
         limit = packets * PACKET_BYTES
         return (
             f"red limit {limit} min {max(limit // 12, PACKET_BYTES)} max {max(limit // 4, 3 * PACKET_BYTES)} "
-            f"avpkt {PACKET_BYTES} burst {max(packets // 12, 2)} bandwidth {path.rate_mbps:g}mbit probability 0.1"
+            f"avpkt {PACKET_BYTES} burst {140000} bandwidth {path.rate_mbps:g}mbit probability 0.1"
         )
     if path.qdisc == "cake":
         return f"cake unlimited besteffort memlimit {packets * PACKET_BYTES}"
@@ -91,7 +90,7 @@ def bottleneck_commands(path: Path, toward_receiver: str, toward_sender: str) ->
     return [
         f"qdisc add dev {toward_receiver} root handle 1: netem {netem_options(path, half_ms)}",
         f"qdisc add dev {toward_receiver} parent 1: handle 2: htb default 1",
-        f"class add dev {toward_receiver} parent 2: classid 2:1 htb rate {rate} burst {burst} cburst {burst}"
+        f"class add dev {toward_receiver} parent 2: classid 2:1 htb rate {rate} burst {140000} cburst {burst}"
         f" quantum {PACKET_BYTES}",
         f"qdisc add dev {toward_receiver} parent 2:1 handle 3: {queue_options(path)}",
         f"qdisc add dev {toward_sender} root handle 1: netem limit {NETEM_LIMIT} delay {half_ms:.3f}ms",
@@ -107,7 +106,7 @@ def host_commands(rack: Rack, device: str) -> list[str]:
     rate = f"{rack.frame_mbps * 1e6:.0f}bit"
     return [
         f"qdisc add dev {device} root handle 1: htb default 1",
-        f"class add dev {device} parent 1: classid 1:1 htb rate {rate} burst {PACKET_BYTES} cburst {PACKET_BYTES}"
+        f"class add dev {device} parent 1: classid 1:1 htb rate {rate} burst {140000} cburst {PACKET_BYTES}"
         f" quantum {rack.gso_max_bytes}",
         f"qdisc add dev {device} parent 1:1 handle 2: pfifo limit {NETEM_LIMIT}",
     ]
@@ -116,20 +115,16 @@ def host_commands(rack: Rack, device: str) -> list[str]:
 def port_commands(rack: Rack, device: str) -> list[str]:
     """Return the tc commands for a switch's port: its rate, its buffer in bytes, tail drop.
 
-    Through bridge and veth a packet keeps its socket up to the far host, and TCP's small queues would count what waits
-    in the switch with what waits in the sender's NIC: the buffer would never fill. netem parts it from its socket.
+    A packet is here when its last byte is, so one that finds the port free goes on at once, as its 1500-byte frames
+    have done before it: a token bucket as deep as the largest packet, and one frame more, for rounding.
     """
     rate = f"{rack.frame_mbps * 1e6:.0f}bit"
+    limit = f"{rack.buffer_kb * 1000:.0f}"
     return [
-        f"qdisc add dev {device} root handle 9: netem limit {NETEM_LIMIT} delay {PORT_US:.0f}us",
-        f"qdisc add dev {device} parent 9: handle 1: htb default 1",
-        f"class add dev {device} parent 1: classid 1:1 htb rate {rate} burst {PACKET_BYTES} cburst {PACKET_BYTES}"
-        f" quantum {rack.gso_max_bytes}",
-        f"qdisc add dev {device} parent 1:1 handle 2: bfifo limit {rack.buffer_kb * 1000:.0f}",
+        f"qdisc add dev {device} root handle 1: tbf rate {rate} burst {rack.packet_bytes + PACKET_BYTES} limit {limit}"
     ]
 
 
 def wire_options(rack: Rack) -> str:
     """Return netem's arguments for one way through the rack: half the round trip, and the time to be on the wire."""
-    delay_us = max(0.0, rack.rtt_us / 2 - PORT_US)
-    return f"netem limit {NETEM_LIMIT} delay {delay_us:.3f}us rate {rack.frame_mbps * 1e6:.0f}bit"
+    return f"netem limit {NETEM_LIMIT} delay {rack.rtt_us / 2:.3f}us rate {rack.frame_mbps * 1e6:.0f}bit"

@@ -13,6 +13,8 @@ from env.network.path import PACKET_BYTES, PathError
 
 # What a frame takes on the wire besides: preamble 8, checksum 4, gap 12 bytes.
 WIRE_BYTES = 24
+SEGMENT_BYTES = 1448  # of a full frame, with TCP time stamps
+HEADER_BYTES = PACKET_BYTES - SEGMENT_BYTES
 MAX_HOSTS = 32
 
 
@@ -58,6 +60,11 @@ class Rack:
     def frame_mbps(self) -> float:
         """Rate of a link as the qdiscs count it, in bytes of full frames, Mbit/s."""
         return self.rate_mbps * PACKET_BYTES / (PACKET_BYTES + WIRE_BYTES)
+
+    @property
+    def packet_bytes(self) -> int:
+        """Largest packet as the qdiscs count it, bytes: with a header for each frame that a NIC would cut it into."""
+        return self.gso_max_bytes + HEADER_BYTES * math.ceil(self.gso_max_bytes / SEGMENT_BYTES)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for a COMMAND frame."""

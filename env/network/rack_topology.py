@@ -1,11 +1,17 @@
 """A rack in unmodified Mininet: hosts c1, c2, ... and s1, s2, ..., each linked to one LinuxBridge switch, sw1. Runs in
 the guest.
 
-Segmentation offload is on, so a packet in here has up to gso_max_bytes, and a queue's clock could be wrong by as much
-as such a packet takes on the wire. It is not: every shaper sends a packet when its transmission begins, and what a
-server's link delivers is held back, by netem on an ifb, until the last byte has crossed it. So a packet that no other
-one meets takes one transmission time and half the base round trip, however many hops it passes, as the 1500-byte
-frames of a NIC do, and two that meet at the switch come one after the other.
+    client NIC: htb, 10 Gbit/s -> wire: netem on an ifb, delay and 10 Gbit/s -> switch port: tbf, 10 Gbit/s, tail drop
+    server NIC: netem, delay and 10 Gbit/s                                   -> switch port: the same
+
+Segmentation offload is on, so a packet in here has up to gso_max_bytes: 52 us of a 10 Gbit/s link. Two hops that each
+take a whole packet before they send it on would cost that time twice, while a NIC cuts it into frames of 1500 bytes,
+and a switch sends the first one on while the last one is under way. So a packet leaves the client's NIC when its
+transmission begins, the wire gives it to the switch when it ends, and a switch's port that is free lets it through at
+once: a packet takes its transmission time once, and packets that meet at a port wait for each other there.
+
+netem takes the packet from its socket, as a NIC does when it has sent it: TCP's small queues count what waits in the
+client's NIC and nothing behind it.
 """
 
 from __future__ import annotations
@@ -25,8 +31,8 @@ from env.network.path import PathError
 from env.network.rack import Rack
 
 SWITCH = "sw1"
-# The paper's are "large (> 4MB)" (section 4).
-RACK_BUFFERS = {"net.ipv4.tcp_rmem": "4096 8388608 16777216", "net.ipv4.tcp_wmem": "4096 8388608 16777216"}
+# The paper's are "large (> 4MB)" (section 4). A sender's grows with its window from Linux's default.
+RACK_BUFFERS = {"net.ipv4.tcp_rmem": "4096 8388608 16777216", "net.ipv4.tcp_wmem": "4096 16384 16777216"}
 
 
 class RackTopology:
@@ -59,15 +65,16 @@ class RackTopology:
                 for other in hosts
                 if other is not host
             ]
-            if host in self.servers:
-                lines += ["link add wire type ifb", "link set wire up"]
             in_node(host, ["ip", "-batch", "-"], "\n".join(lines) + "\n")
             sysctl(host, RACK_BUFFERS | INDEPENDENT_RUNS)
-        in_node(self.switch, ["ip", "-batch", "-"], "".join(f"link set {_port(host)} up\n" for host in hosts))
+        lines = [f"link set {_port(host)} up" for host in hosts]
+        lines += [f"link add {_wire(client)} type ifb" for client in self.clients]
+        lines += [f"link set {_wire(client)} up" for client in self.clients]
+        in_node(self.switch, ["ip", "-batch", "-"], "\n".join(lines) + "\n")
         self.switch.start([])
-        for server in self.servers:
-            catch = "parent ffff: matchall action mirred egress redirect dev wire"
-            tc(server, [f"qdisc add dev {_nic(server)} ingress", f"filter add dev {_nic(server)} {catch}"])
+        for client in self.clients:
+            catch = f"parent ffff: matchall action mirred egress redirect dev {_wire(client)}"
+            tc(self.switch, [f"qdisc add dev {_port(client)} ingress", f"filter add dev {_port(client)} {catch}"])
         self._rack: Rack | None = None
 
     def _host(self, name: str) -> Node:
@@ -93,10 +100,10 @@ class RackTopology:
             commands = [f"qdisc del dev {nic} root"] if again else []
             if host in self.clients:
                 commands += host_commands(rack, nic)
+                ports += [f"qdisc del dev {_wire(host)} root"] if again else []
+                ports += [f"qdisc add dev {_wire(host)} root {wire_options(rack)}"]
             else:
-                commands += ["qdisc del dev wire root"] if again else []
                 commands += [f"qdisc add dev {nic} root {wire_options(rack)}"]
-                commands += [f"qdisc add dev wire root {wire_options(rack)}"]
             tc(host, commands)
             in_node(host, ["ip", "link", "set", nic, "gso_max_size", str(rack.gso_max_bytes)])
             sysctl(host, {"net.ipv4.tcp_limit_output_bytes": f"{rack.host_queue_kb * 1024:.0f}"})
@@ -135,6 +142,10 @@ class RackTopology:
 
 def _nic(host: Node) -> str:
     return f"{host.name}-{SWITCH}"
+
+
+def _wire(host: Node) -> str:
+    return f"wire-{host.name}"
 
 
 def _port(host: Node) -> str:

@@ -88,7 +88,7 @@ def run(
     delivered = topology.ending == "deliver" and not early
     result: dict[str, Any] = {
         "duration_s": duration_s,
-        "flows": [_flow_result(i, flow, tables, delivered) for i, flow in enumerate(complete)],
+        "flows": [flow_result(i, flow, tables, delivered) for i, flow in enumerate(complete)],
     }
     if sample_ms:
         for side_of in ("sender", "receiver"):
@@ -147,7 +147,7 @@ def _last(tables: dict[str, bytes], table: str, flow: int) -> dict[str, float]:
     return {}
 
 
-def _flow_result(index: int, flow: dict[str, Any], tables: dict[str, bytes], delivered: bool) -> dict[str, Any]:
+def flow_result(index: int, flow: dict[str, Any], tables: dict[str, bytes], delivered: bool) -> dict[str, Any]:
     """Return what a flow did until it ended, its bytes accounted for.
 
     delivered: it then went on until all that it had written had arrived.

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -12,6 +13,7 @@
 
 #include "flow.h"
 
+#define DELIVERY_NS (60 * NS_PER_S)	/* a connection that cannot deliver in this time is dead */
 #define SINK (1 << 26)		/* more than a socket holds: one system call takes all there is */
 
 struct receiver {
@@ -146,6 +148,10 @@ int receivers_step(void)
 			sample(r);
 			r->ended = 1;
 		}
+		if (!ends_with_reset && !r->over && now >= r->end_ns + DELIVERY_NS) {
+			fprintf(stderr, "flow: flow %d did not deliver what it had sent\n", r->flow);
+			exit(1);
+		}
 		going |= ends_with_reset ? !r->ended : !r->over;
 	}
 	return going;
@@ -174,4 +180,6 @@ void receiver_add(const char *text)
 		die("listen");
 	watch(r->listener, EPOLLIN, &r->listening);
 	wake_at(r->end_ns);
+	if (!ends_with_reset)
+		wake_at(r->end_ns + DELIVERY_NS);
 }

@@ -20,7 +20,6 @@
 #define CHUNK (1 << 18)
 #define PIECE (1 << 16)		/* requests and writes are many times this one piece of memory */
 #define PIECES 1024		/* IOV_MAX */
-#define DELIVERY_NS (60 * NS_PER_S)	/* a connection that cannot deliver in this time is dead */
 
 enum state { WAITING, RUNNING, DELIVERING, OVER };
 
@@ -244,10 +243,6 @@ int senders_step(void)
 			open_flow(s);
 		if (s->state == RUNNING && now >= s->end_ns)
 			end_flow(s);
-		if (s->state == DELIVERING && now >= s->end_ns + DELIVERY_NS) {
-			fprintf(stderr, "flow: flow %d did not deliver what it had sent\n", s->flow);
-			exit(1);
-		}
 		going |= s->state != OVER;
 	}
 	return going;
@@ -297,6 +292,4 @@ void sender_add(const char *text)
 	}
 	wake_at(s->start_ns);
 	wake_at(s->end_ns);
-	if (!ends_with_reset)
-		wake_at(s->end_ns + DELIVERY_NS);
 }
