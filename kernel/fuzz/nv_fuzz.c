@@ -106,18 +106,44 @@ static void acknowledge(struct nv_state *nv, const struct nv_params *p,
 	REQUIRE(nv->avg_rtt_us > 0);
 }
 
+static void check_decrease(const struct nv_params *p, u32 cwnd, u32 max_win)
+{
+	unsigned __int128 cut, left;
+
+	if (cwnd <= max_win || cwnd <= p->min_cwnd)
+		return;
+	cut = (unsigned __int128)(cwnd - max_win) * p->cong_decrease_mult >> 7;
+	cut = cut > 2 ? cut : 2;
+	left = cut < cwnd - p->min_cwnd ? cwnd - cut : p->min_cwnd;
+	REQUIRE(nv_decreased_cwnd(cwnd, max_win, p->cong_decrease_mult,
+				  p->min_cwnd) == left);
+}
+
+static u32 loss(const struct nv_params *p, u32 cwnd)
+{
+	unsigned __int128 left;
+
+	left = (unsigned __int128)cwnd * p->loss_dec_factor >> 10;
+	REQUIRE(nv_loss_ssthresh(cwnd, p) ==
+		(left > NV_SSTHRESH_MIN ? left : NV_SSTHRESH_MIN));
+	return left > NV_SSTHRESH_MIN ? left : NV_SSTHRESH_MIN;
+}
+
 static void end_round(struct nv_state *nv, const struct nv_params *p,
 		      struct nv_window *win, u32 mss, u32 random)
 {
 	const struct nv_window before = *win;
-	u32 full_cwnd = nv->probe_rounds ? nv->probe_full_cwnd : 0;
+	bool may_restore = nv->probe_rounds == 1 && nv->probe_cwnd == win->cwnd;
+	u32 full_cwnd = nv->probe_full_cwnd;
 
 	check_target(nv, p, mss);
+	check_decrease(p, win->cwnd, random);
 	nv_round_end(nv, p, win, mss, random);
 	nv_round_begin(nv, random);
 	/* Down to min_cwnd, up only to what a temporary decrease has taken. */
 	REQUIRE(win->cwnd >= before.cwnd || win->cwnd >= p->min_cwnd);
-	REQUIRE(win->cwnd <= before.cwnd || win->cwnd == full_cwnd);
+	REQUIRE(win->cwnd <= before.cwnd ||
+		(may_restore && win->cwnd == full_cwnd));
 	REQUIRE(win->ssthresh == before.ssthresh ||
 		(win->ssthresh >= NV_SSTHRESH_MIN &&
 		 win->ssthresh <= NV_SSTHRESH_MAX));
@@ -132,7 +158,6 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	struct nv_params p;
 	struct nv_state nv;
 	struct event event;
-	u32 loss;
 
 	if (!take_params(&in, &p) || !take(&in, &event, sizeof(event)))
 		return 0;
@@ -146,10 +171,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			end_round(&nv, &p, &win, event.a, event.b);
 			break;
 		case WINDOW_TAKEN:
-			loss = nv_loss_ssthresh(win.cwnd, &p);
-			REQUIRE(loss >= NV_SSTHRESH_MIN);
-			REQUIRE(loss < win.cwnd || loss == NV_SSTHRESH_MIN);
-			win.cwnd = win.ssthresh = loss;
+			win.cwnd = win.ssthresh = loss(&p, win.cwnd);
 			nv_window_taken(&nv, event.a);
 			REQUIRE(nv.growth && !nv.calls && !nv.probe_rounds);
 			break;
