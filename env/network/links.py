@@ -69,7 +69,7 @@ def queue_options(path: Path) -> str:
         limit = packets * PACKET_BYTES
         return (
             f"red limit {limit} min {max(limit // 12, PACKET_BYTES)} max {max(limit // 4, 3 * PACKET_BYTES)} "
-            f"avpkt {PACKET_BYTES} burst {140000} bandwidth {path.rate_mbps:g}mbit probability 0.1"
+            f"avpkt {PACKET_BYTES} burst {max(packets // 12, 2)} bandwidth {path.rate_mbps:g}mbit probability 0.1"
         )
     if path.qdisc == "cake":
         return f"cake unlimited besteffort memlimit {packets * PACKET_BYTES}"
@@ -90,7 +90,7 @@ def bottleneck_commands(path: Path, toward_receiver: str, toward_sender: str) ->
     return [
         f"qdisc add dev {toward_receiver} root handle 1: netem {netem_options(path, half_ms)}",
         f"qdisc add dev {toward_receiver} parent 1: handle 2: htb default 1",
-        f"class add dev {toward_receiver} parent 2: classid 2:1 htb rate {rate} burst {140000} cburst {burst}"
+        f"class add dev {toward_receiver} parent 2: classid 2:1 htb rate {rate} burst {burst} cburst {burst}"
         f" quantum {PACKET_BYTES}",
         f"qdisc add dev {toward_receiver} parent 2:1 handle 3: {queue_options(path)}",
         f"qdisc add dev {toward_sender} root handle 1: netem limit {NETEM_LIMIT} delay {half_ms:.3f}ms",
@@ -106,7 +106,7 @@ def host_commands(rack: Rack, device: str) -> list[str]:
     rate = f"{rack.frame_mbps * 1e6:.0f}bit"
     return [
         f"qdisc add dev {device} root handle 1: htb default 1",
-        f"class add dev {device} parent 1: classid 1:1 htb rate {rate} burst {140000} cburst {PACKET_BYTES}"
+        f"class add dev {device} parent 1: classid 1:1 htb rate {rate} burst {PACKET_BYTES} cburst {PACKET_BYTES}"
         f" quantum {rack.gso_max_bytes}",
         f"qdisc add dev {device} parent 1:1 handle 2: pfifo limit {NETEM_LIMIT}",
     ]
