@@ -3,7 +3,7 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd); cd "$here/.."
 tree=build/lab-kernel/tree
-work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
+work=$(mktemp -d); trap 'rm -rf "$work" .checkpatch-camelcase.*' EXIT # checkpatch leaves the latter behind
 status=0
 
 echo "checkpatch"

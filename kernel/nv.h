@@ -30,7 +30,7 @@
 	X(pad, 10, 1, 1024,						\
 	  "extra packets to keep in the network (packets)")		\
 	X(pad_buffer, 2, 0, 1024,					\
-	  "no growth with pad - this many extra packets (packets)")	\
+	  "no growth from nv_pad less this many extra packets on (packets)")	\
 	X(reset_period, 5, 1, 3600,					\
 	  "min RTT is taken anew this often (seconds)")			\
 	X(min_cwnd, 10, 2, 65535,					\
@@ -54,7 +54,7 @@
 	X(loss_dec_factor, 512, 1, 1023,				\
 	  "cwnd left by a loss (1/1024)")				\
 	X(cwnd_growth_factor, 0, 0, 2,					\
-	  "0: by 1 packet per RTT; doubled every 2 RTTs: 1, 3 RTTs: 2 (mode)")
+	  "growth: 0 linear, 1 doubled every 2 RTTs, 2 every 3 (mode)")
 
 struct nv_params {
 #define NV_MEMBER(name, ...) u32 name;
