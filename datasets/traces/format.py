@@ -67,7 +67,10 @@ def find_trace(name: str) -> Path:
     if name.endswith(SUFFIXES):
         file = Path(name)
         if not file.is_file():
-            raise TraceError(f"trace {name!r} does not exist: give the path of a file, or one of {_listed()}")
+            raise TraceError(
+                f"trace {name!r} does not exist: give one of {_listed()}, or the path of a file, which must not lie in "
+                "/tmp, /run or /dev: the lab has its own"
+            )
         return file
     for suffix in SUFFIXES:
         file = FOLDER / f"{name}{suffix}"

@@ -1,4 +1,4 @@
-"""Links of a router path: qdiscs, offloads and sysctls. Runs in the guest.
+"""Links: how tc and sysctl are called in a node, and the qdiscs of a rack. Runs in the guest.
 
 Mininet's TCIntf logs and ignores values that it does not like, so everything here goes through `tc -batch` in the
 node itself, and a command that fails is an error.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import subprocess
 from typing import TYPE_CHECKING
 
-from env.network.path import PACKET_BYTES, Path
+from env.network.path import PACKET_BYTES
 from env.network.rack import Rack
 
 if TYPE_CHECKING:
@@ -46,55 +46,6 @@ def tc(node: Node, commands: list[str]) -> None:
 def sysctl(node: Node, values: dict[str, str]) -> None:
     """Set sysctls in the node; raises LinkError."""
     in_node(node, ["sysctl", "-qw", *(f"{name}={value}" for name, value in values.items())])
-
-
-def netem_options(path: Path, delay_ms: float) -> str:
-    """Return netem's arguments for one direction of the path."""
-    options = f"limit {NETEM_LIMIT} delay {delay_ms:.3f}ms"
-    if path.jitter_ms:
-        options += f" {path.jitter_ms:.3f}ms distribution normal"
-    if path.loss_pct:
-        options += f" loss {path.loss_pct:g}%"
-    if path.duplicate_pct:
-        options += f" duplicate {path.duplicate_pct:g}%"
-    if path.reorder_pct:
-        options += f" reorder {path.reorder_pct:g}%"
-    return options
-
-
-def queue_options(path: Path) -> str:
-    """Return kind and arguments of the bottleneck's queue."""
-    packets = path.buffer_packets
-    if path.qdisc == "red":
-        limit = packets * PACKET_BYTES
-        return (
-            f"red limit {limit} min {max(limit // 12, PACKET_BYTES)} max {max(limit // 4, 3 * PACKET_BYTES)} "
-            f"avpkt {PACKET_BYTES} burst {max(packets // 12, 2)} bandwidth {path.rate_mbps:g}mbit probability 0.1"
-        )
-    if path.qdisc == "cake":
-        return f"cake unlimited besteffort memlimit {packets * PACKET_BYTES}"
-    return f"{path.qdisc} limit {packets}"
-
-
-def bottleneck_commands(path: Path, toward_receiver: str, toward_sender: str) -> list[str]:
-    """Return the tc commands for the router's two devices.
-
-    Toward the receiver a packet passes netem (half the base RTT, loss, jitter) and then waits in the bottleneck's
-    queue, a child of htb; the order is what the wire does: impairments on the way, then one queue with an explicit
-    limit. Two devices would need another hop; netem as htb's leaf would count the delay line as buffer.
-    """
-    half_ms = path.rtt_ms / 2
-    rate = f"{path.rate_mbps * 1e6:.0f}bit"
-    # one full packet at a time: what a wire does
-    burst = max(PACKET_BYTES, int(path.rate_mbps * 1e6 / 8 / 1000))
-    return [
-        f"qdisc add dev {toward_receiver} root handle 1: netem {netem_options(path, half_ms)}",
-        f"qdisc add dev {toward_receiver} parent 1: handle 2: htb default 1",
-        f"class add dev {toward_receiver} parent 2: classid 2:1 htb rate {rate} burst {burst} cburst {burst}"
-        f" quantum {PACKET_BYTES}",
-        f"qdisc add dev {toward_receiver} parent 2:1 handle 3: {queue_options(path)}",
-        f"qdisc add dev {toward_sender} root handle 1: netem limit {NETEM_LIMIT} delay {half_ms:.3f}ms",
-    ]
 
 
 def host_commands(rack: Rack, device: str) -> list[str]:

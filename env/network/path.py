@@ -1,4 +1,4 @@
-"""One network path: what lies between a sender and a receiver.
+"""One network path: what lies between senders and a receiver.
 
 Standard library only: the guest agent imports this module.
 """
@@ -8,16 +8,39 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
+from pathlib import Path as FilePath
 from typing import Any
 
+from datasets.traces.format import SUFFIXES, TraceError, load_trace
+from env.network.checks import PathError, check_bool, check_number
+from env.network.step import Step, check_steps
+
+__all__ = ["MIN_BUFFER_PACKETS", "PACKET_BYTES", "QDISCS", "TOPOLOGIES", "Path", "PathError"]
+
 PACKET_BYTES = 1514  # an Ethernet frame with 1500 bytes of IP, as the qdiscs count it
+IP_BYTES = 1500
 MIN_BUFFER_PACKETS = 4
+MAX_CLIENTS = 32
 TOPOLOGIES = ("router", "loopback")
-QDISCS = ("pfifo", "fq_codel", "cake", "red", "fq")
-
-
-class PathError(ValueError):
-    """A path that cannot be built; the message names the bad value and the right ones."""
+QDISCS = ("pfifo", "fq_codel", "cake", "red", "fq", "step")
+# name, least, most
+NUMBERS = (
+    ("rate_mbps", 0.01, 100_000.0),
+    ("rtt_ms", 0.0, 20_000.0),
+    ("buffer_bdp", 0.0, 1000.0),
+    ("mark_ms", 0.0, 10_000.0),
+    ("police_mbps", 0.0, 100_000.0),
+    ("police_burst_kb", 0.0, 100_000.0),
+    ("loss_pct", 0.0, 100.0),
+    ("loss_burst_packets", 1.0, 10_000.0),
+    ("jitter_ms", 0.0, 20_000.0),
+    ("duplicate_pct", 0.0, 100.0),
+    ("reorder_pct", 0.0, 100.0),
+    ("reorder_correlation_pct", 0.0, 100.0),
+    ("ack_rate_mbps", 0.0, 100_000.0),
+    ("reference_mbps", 0.0, 100_000.0),
+    ("reference_rtt_ms", 0.0, 60_000.0),
+)
 
 
 @dataclass(frozen=True)
@@ -28,50 +51,124 @@ class Path:
     """
 
     topology: str = "router"
+    # the bottleneck
     rate_mbps: float = 20.0
+    trace: str = ""
     rtt_ms: float = 40.0
+    client_extra_rtt_ms: tuple[float, ...] = ()
     buffer_bdp: float = 1.0
     qdisc: str = "pfifo"
+    ecn: bool = False
+    mark_ms: float = 0.0
+    police_mbps: float = 0.0
+    police_burst_kb: float = 0.0
+    # on the way to the receiver
     loss_pct: float = 0.0
+    loss_burst_packets: float = 1.0
     jitter_ms: float = 0.0
+    jitter_reorders: bool = True
     duplicate_pct: float = 0.0
     reorder_pct: float = 0.0
+    reorder_correlation_pct: float = 0.0
+    reorder_gap: int = 1
+    # on the way back
+    ack_rate_mbps: float = 0.0
+    ack_buffer_packets: int = 100
+    # in the middle of a run
+    steps: tuple[Step, ...] = ()
+    # of topology loopback
     tc: tuple[str, ...] = ()
+    # what a flow can reach
     reference_mbps: float = 0.0
     reference_rtt_ms: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tc", tuple(self.tc))
-        if self.topology not in TOPOLOGIES:
-            raise PathError(f"topology {self.topology!r} is unknown; it is one of {', '.join(TOPOLOGIES)}")
-        for name, low, high in (
-            ("rate_mbps", 0.01, 100_000.0),
-            ("rtt_ms", 0.0, 20_000.0),
-            ("buffer_bdp", 0.0, 1000.0),
-            ("loss_pct", 0.0, 100.0),
-            ("jitter_ms", 0.0, 20_000.0),
-            ("duplicate_pct", 0.0, 100.0),
-            ("reorder_pct", 0.0, 100.0),
-            ("reference_mbps", 0.0, 100_000.0),
-            ("reference_rtt_ms", 0.0, 60_000.0),
-        ):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-                raise PathError(f"{name} is {value!r}; it must be a number from {low:g} to {high:g}")
-            if not low <= value <= high:
-                raise PathError(f"{name} is {value:g}; it must lie between {low:g} and {high:g}")
-        if self.qdisc not in QDISCS:
-            raise PathError(f"qdisc {self.qdisc!r} is unknown; it is one of {', '.join(QDISCS)}")
+        object.__setattr__(self, "client_extra_rtt_ms", tuple(self.client_extra_rtt_ms))
+        object.__setattr__(self, "steps", tuple(Step.from_value(step) for step in self.steps))
+        self._check_values()
+        if self.trace:
+            self._take_rate_of_trace()
         if self.topology == "loopback":
             self._check_loopback()
-        elif self.tc:
-            raise PathError("tc commands are for topology loopback; a router path is described by its numbers")
+        else:
+            self._check_router()
         if not self.reference_mbps:
-            object.__setattr__(self, "reference_mbps", self.rate_mbps)
+            limits = [self.rate_mbps, self.police_mbps or self.rate_mbps]
+            object.__setattr__(self, "reference_mbps", min(limits))
         if not self.reference_rtt_ms:
             object.__setattr__(self, "reference_rtt_ms", self.rtt_ms)
 
+    def _check_values(self) -> None:
+        if self.topology not in TOPOLOGIES:
+            raise PathError(f"topology {self.topology!r} is unknown; it is one of {', '.join(TOPOLOGIES)}")
+        for name, low, high in NUMBERS:
+            check_number(name, getattr(self, name), low, high)
+        check_number("reorder_gap", self.reorder_gap, 1, 10_000, whole=True)
+        check_number("ack_buffer_packets", self.ack_buffer_packets, 1, 1_000_000, whole=True)
+        for extra_ms in self.client_extra_rtt_ms:
+            check_number("client_extra_rtt_ms", extra_ms, 0.0, 20_000.0)
+        if len(self.client_extra_rtt_ms) > MAX_CLIENTS:
+            raise PathError(
+                f"client_extra_rtt_ms is of {len(self.client_extra_rtt_ms)} clients; {MAX_CLIENTS} are possible"
+            )
+        check_bool("ecn", self.ecn)
+        check_bool("jitter_reorders", self.jitter_reorders)
+        check_steps(self.steps)
+        if self.qdisc not in QDISCS:
+            raise PathError(f"qdisc {self.qdisc!r} is unknown; it is one of {', '.join(QDISCS)}")
+
+    def _take_rate_of_trace(self) -> None:
+        """Give the path its trace's mean rate; the trace of a file by its absolute name, which the guest knows too."""
+        if not isinstance(self.trace, str):
+            raise PathError(f"trace is {self.trace!r}; it must be the name of a trace or the path of a file")
+        if self.trace.endswith(SUFFIXES):
+            object.__setattr__(self, "trace", str(FilePath(self.trace).absolute()))
+        try:
+            trace = load_trace(self.trace)
+        except TraceError as error:
+            raise PathError(str(error)) from error
+        rate_mbps = trace.mean_mbps * PACKET_BYTES / IP_BYTES
+        if self.rate_mbps not in (Path.rate_mbps, rate_mbps):
+            raise PathError(
+                f"rate_mbps is {self.rate_mbps:g}, but trace {self.trace} says the rate; leave one of them out"
+            )
+        object.__setattr__(self, "rate_mbps", rate_mbps)
+
+    def _check_router(self) -> None:
+        if self.tc:
+            raise PathError("tc commands are for topology loopback; a router path is described by its numbers")
+        if self.trace and self.qdisc != "pfifo":
+            raise PathError(f"qdisc is {self.qdisc}; the queue in front of a trace is pfifo")
+        if self.trace and any(step.rate_mbps is not None for step in self.steps):
+            raise PathError("a step changes rate_mbps, but the path has a trace, which says the rate")
+        if (self.qdisc == "step") != bool(self.mark_ms):
+            raise PathError(
+                f"mark_ms is {self.mark_ms:g} with qdisc {self.qdisc}; qdisc step needs it above 0, others take none"
+            )
+        if self.ecn and self.qdisc not in ("fq_codel", "cake", "red", "step"):
+            raise PathError(f"ecn is true, but qdisc {self.qdisc} marks nothing; fq_codel, cake, red and step do")
+        if self.qdisc == "step" and not self.ecn:
+            raise PathError("qdisc step does nothing but mark; it needs ecn: true")
+        if bool(self.police_mbps) != bool(self.police_burst_kb):
+            raise PathError(
+                f"police_mbps is {self.police_mbps:g}, police_burst_kb {self.police_burst_kb:g}; a policer needs both"
+            )
+        if self.loss_burst_packets > 1 and not 0 < self.loss_pct <= 50:
+            raise PathError(
+                f"loss_pct is {self.loss_pct:g}; with loss_burst_packets it must lie above 0 and not above 50"
+            )
+        if not self.jitter_reorders and not self.jitter_ms:
+            raise PathError("jitter_reorders is false, but there is no jitter_ms")
+        if not self.reorder_pct and (self.reorder_correlation_pct or self.reorder_gap > 1):
+            raise PathError("reorder_correlation_pct and reorder_gap need reorder_pct above 0")
+
     def _check_loopback(self) -> None:
+        default = Path.__dataclass_fields__
+        for name in default:
+            of_both = ("topology", "rate_mbps", "rtt_ms", "tc", "reference_mbps", "reference_rtt_ms")
+            if name not in of_both and getattr(self, name) != default[name].default:
+                raise PathError(f"{name} is for topology router; a loopback path is described by its tc commands")
         if not self.tc:
             raise PathError("a loopback path needs its tc commands")
         for command in self.tc:
@@ -85,6 +182,16 @@ class Path:
             for word, value in pairwise(words):
                 if word in ("delay", "loss", "rate", "duplicate", "reorder", "limit") and value.startswith("-"):
                     raise PathError(f"{word} {value} in {command!r} is negative")
+
+    @property
+    def clients(self) -> int:
+        """How many hosts send."""
+        return max(1, len(self.client_extra_rtt_ms))
+
+    @property
+    def network(self) -> str:
+        """What the guest has to build: paths of other numbers of clients are other networks."""
+        return self.topology if self.clients == 1 else f"{self.topology}-{self.clients}c"
 
     @property
     def bdp_bytes(self) -> float:

@@ -9,6 +9,7 @@ from typing import Any
 
 from omegaconf import MISSING, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
 
 from env.network.endpoints import KINDS, MAX_FLOWS
 from env.network.path import Path, PathError
@@ -77,10 +78,13 @@ class Scenario:
         return network
 
     def lasting(self, duration_s: float) -> Scenario:
-        """Return the scenario with another length: flows begin and end at the same fractions of it."""
+        """Return the scenario with another length: flows and steps of the path come at the same fractions of it."""
         factor = duration_s / self.duration_s
         flows = [replace(f, start_s=f.start_s * factor, duration_s=f.duration_s * factor) for f in self.flows]
-        return replace(self, duration_s=duration_s, flows=flows)
+        path = self.path
+        if path is not None and "steps" in path:
+            path = path | {"steps": [step | {"at_s": step["at_s"] * factor} for step in path["steps"]]}
+        return replace(self, duration_s=duration_s, flows=flows, path=path)
 
     def flows_with(self, scheme: str) -> list[dict[str, Any]]:
         """Return the flows for a `run` command, one by one, the scheme under test being `scheme`."""
@@ -120,7 +124,7 @@ def load_scenario(name: str) -> Scenario:
     try:
         loaded = OmegaConf.merge(OmegaConf.structured(Scenario), OmegaConf.load(file))
         scenario = OmegaConf.to_object(loaded)
-    except (OmegaConfBaseException, ValueError) as error:
+    except (OmegaConfBaseException, YAMLError, ValueError) as error:
         key = getattr(error, "full_key", None)
         raise ScenarioError(f"{file}: {f'{key}: ' if key else ''}{str(error).splitlines()[0]}") from error
     if not isinstance(scenario, Scenario):
@@ -132,9 +136,7 @@ def load_scenario(name: str) -> Scenario:
 def check_scenario(scenario: Scenario) -> None:
     """Raise ScenarioError when the scenario cannot run."""
     network = scenario.network()
-    hosts = {"client": 1, "server": 1}
-    if isinstance(network, Rack):
-        hosts = {"client": network.clients, "server": network.servers}
+    hosts = {"client": network.clients, "server": network.servers if isinstance(network, Rack) else 1}
     where = f"scenario {scenario.name}"
     if scenario.duration_s <= 0:
         raise ScenarioError(f"{where}: duration_s is {scenario.duration_s:g}; it must be positive")
@@ -143,6 +145,12 @@ def check_scenario(scenario: Scenario) -> None:
     for flow in scenario.flows:
         _check_flow(flow, hosts, where)
         _check_times(flow, scenario)
+    if isinstance(network, Path):
+        for step in network.steps:
+            if not 0 < step.at_s < scenario.duration_s:
+                raise ScenarioError(
+                    f"{where}: the step at {step.at_s:g} s does not lie within the run of {scenario.duration_s:g} s"
+                )
     total = sum(flow.count for flow in scenario.flows)
     if total > MAX_FLOWS:
         raise ScenarioError(f"{where}: it has {total} flows; {MAX_FLOWS} are possible")

@@ -39,7 +39,6 @@ RECEIVER_COLUMNS = COLUMNS["receiver"]
 TABLE_HEADER = struct.Struct("=8sQ")
 
 READY = b"ready\n"
-SETTLE_S = 0.05  # virtual: the receivers listen, then all sides count from the same origin
 
 
 def run(
@@ -50,17 +49,18 @@ def run(
     sample_ms: int,
     stopped: Callable[[], bool],
     stop_fd: int,
+    origin_ns: int,
 ) -> dict[str, Any]:
     """Send all flows and return what both ends saw.
 
     flows: dicts with scheme, start_s, duration_s and, where they are not bulk between the only two hosts, kind,
     size_bytes, client and server; stagger_s: the flow starts so much later at most. sample_ms 0: only the last sample
-    of each flow. stop_fd: polled for POLLPRI; when stopped() is true the run ends early.
+    of each flow. stop_fd: polled for POLLPRI; when stopped() is true the run ends early. origin_ns: of CLOCK_MONOTONIC,
+    when the run begins; all sides count from it.
 
     Raises TrafficError when a program fails, with what it printed, and when bytes are unaccounted for.
     """
     complete = [_staggered(flow_with_defaults(flow)) for flow in flows]
-    origin_ns = time.monotonic_ns() + int(SETTLE_S * 1e9)
     tables: dict[str, bytes] = dict.fromkeys(COLUMNS, b"")
     common = [program, str(origin_ns), str(sample_ms), topology.ending]
     sides: list[tuple[str, subprocess.Popen[bytes]]] = []
@@ -72,6 +72,9 @@ def run(
             output[_pipe(process.stdout).fileno()] = bytearray()
             if _pipe(process.stdout).read(len(READY)) != READY:
                 raise TrafficError(f"the {side.name} did not start: {_pipe(process.stderr).read().decode()}")
+        late_ns = time.monotonic_ns() - origin_ns
+        if late_ns > 0:
+            raise TrafficError(f"the run was ready {late_ns / 1e6:.3f} ms after it should have begun")
         early = _collect([process for _, process in sides], output, stopped, stop_fd)
     finally:
         for _, process in sides:

@@ -16,6 +16,7 @@ import sys
 import time
 import traceback
 import types
+from contextlib import nullcontext
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
@@ -32,16 +33,20 @@ from env.network.links import in_node  # noqa: E402
 from env.network.path import Path  # noqa: E402
 from env.network.rack import Rack  # noqa: E402
 from env.network.rack_topology import RackTopology  # noqa: E402
+from env.network.timeline import Timeline  # noqa: E402
 from env.network.topology import Topology  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
 GATE = "/dev/lab_gate"
 # netem computes a packet's time as now + delay, unsigned, and with jitter beyond the base delay the sum is negative
 # when the lab has just booted: the packet then waits for ever. The distribution ends at 4 standard deviations, and a
 # path's jitter at 20 s. Virtual seconds: they cost nothing.
 UPTIME_S = 100
+# From the command to the run's origin: links are changed and programs started within. Virtual seconds.
+PREPARATION_S = 1.0
 LENGTH = struct.Struct("=I")
 CHUNK = 1 << 16
 TRACING = FilePath("/sys/kernel/tracing")
@@ -84,12 +89,21 @@ class Agent:
     ) -> dict[str, Any]:
         """Apply a path or a rack, send the flows over it and return what both sides saw."""
         wanted = (Rack if path["topology"].startswith("rack") else Path).from_dict(path)
-        self.build(wanted.topology)
+        self.build(wanted.topology if isinstance(wanted, Rack) else wanted.network)
         assert self.topology is not None
-        self.topology.apply(wanted)
+        origin_ns = time.monotonic_ns() + round(PREPARATION_S * 1e9)
+        steps: AbstractContextManager[object] = nullcontext()
+        if isinstance(self.topology, Topology):
+            self.topology.apply(wanted, origin_ns)
+            steps = Timeline(self.topology, wanted, origin_ns)
+        else:
+            self.topology.apply(wanted)
         if trace:
             self._trace(True)
-        result = traffic.run(self.topology, program, flows, duration_s, sample_ms, self._stopped, self.gate)
+        with steps:
+            result = traffic.run(
+                self.topology, program, flows, duration_s, sample_ms, self._stopped, self.gate, origin_ns
+            )
         if trace:
             self._trace(False)
             lines = (TRACING / "trace").read_text().splitlines()

@@ -6,9 +6,9 @@ from pathlib import Path as FilePath
 
 import pytest
 
+from datasets.traces.format import load_trace
 from env.network import scenario as scenarios
 from env.network.endpoints import low_water_bytes
-from env.network.links import bottleneck_commands
 from env.network.path import Path, PathError
 from env.network.scenario import ScenarioError, load_scenario, scenario_names
 
@@ -24,6 +24,26 @@ from env.network.scenario import ScenarioError, load_scenario, scenario_names
         ("topology", "star", "one of router, loopback"),
         ("qdisc", "pie", "one of pfifo, fq_codel"),
         ("tc", ("tc qdisc add dev lo root netem delay 1ms",), "for topology loopback"),
+        ("loss_burst_packets", 0.5, "loss_burst_packets is 0.5; it must lie between 1 and 10000"),
+        ("loss_burst_packets", 3, "loss_pct is 0; with loss_burst_packets it must lie above 0"),
+        ("police_mbps", 5, "police_mbps is 5, police_burst_kb 0; a policer needs both"),
+        ("jitter_reorders", False, "jitter_reorders is false, but there is no jitter_ms"),
+        ("jitter_reorders", "no", "jitter_reorders is 'no'; it must be true or false"),
+        ("reorder_gap", 5, "reorder_gap need reorder_pct above 0"),
+        ("reorder_gap", 2.5, "reorder_gap is 2.5; it must be a whole number from 1 to 10000"),
+        ("ack_buffer_packets", 0, "ack_buffer_packets is 0; it must lie between 1"),
+        ("ecn", True, "ecn is true, but qdisc pfifo marks nothing; fq_codel, cake, red and step do"),
+        ("qdisc", "step", "mark_ms is 0 with qdisc step"),
+        ("mark_ms", 5, "mark_ms is 5 with qdisc pfifo"),
+        ("client_extra_rtt_ms", (0, -5), "client_extra_rtt_ms is -5"),
+        ("client_extra_rtt_ms", (0,) * 33, "client_extra_rtt_ms is of 33 clients; 32 are possible"),
+        ("trace", "held_out/lte", "trace 'held_out/lte' is unknown: did you mean held_out/lte-"),
+        ("trace", 5, "trace is 5; it must be the name"),
+        ("steps", ({"at_s": 3},), "the step at 3 s changes nothing; it may change rate_mbps, rtt_ms, loss_pct"),
+        ("steps", ({"rate_mbps": 3},), "is no step; it needs at_s"),
+        ("steps", ({"at_s": 3, "rate": 5},), "'rate' is no field of a step; the fields are at_s, rate_mbps"),
+        ("steps", ({"at_s": 3, "rate_mbps": -5},), "rate_mbps of the step at 3 s is -5"),
+        ("steps", ({"at_s": 3, "loss_pct": 5}, {"at_s": 3, "rtt_ms": 5}), "the step at 3 s follows one at 3 s"),
     ],
 )
 def test_a_path_that_cannot_be_built_is_refused(field: str, value: object, message: str) -> None:
@@ -55,17 +75,54 @@ def test_dictionaries_are_lossless() -> None:
     assert Path.from_dict(path.as_dict()) == path
 
 
+def test_what_contradicts_is_refused() -> None:
+    with pytest.raises(PathError, match="rate_mbps is 30, but trace train/wifi says the rate"):
+        Path(trace="train/wifi", rate_mbps=30)
+    with pytest.raises(PathError, match="qdisc is fq_codel; the queue in front of a trace is pfifo"):
+        Path(trace="train/wifi", qdisc="fq_codel")
+    with pytest.raises(PathError, match="a step changes rate_mbps, but the path has a trace"):
+        Path.from_dict({"trace": "train/wifi", "steps": [{"at_s": 1, "rate_mbps": 5}]})
+    with pytest.raises(PathError, match="loss_pct is for topology router"):
+        Path(topology="loopback", tc=("tc qdisc add dev lo root netem delay 1ms",), loss_pct=1)
+    with pytest.raises(PathError, match="qdisc step does nothing but mark; it needs ecn: true"):
+        Path(qdisc="step", mark_ms=5)
+
+
+def test_a_trace_gives_the_rate_and_the_buffer() -> None:
+    path = Path(trace="held_out/lte-walking", rtt_ms=50, buffer_bdp=2)
+    assert path.rate_mbps == pytest.approx(load_trace("held_out/lte-walking").mean_mbps * 1514 / 1500)
+    assert path.reference_mbps == path.rate_mbps
+    assert path.buffer_packets == pytest.approx(2 * path.rate_mbps * 1e6 / 8 * 0.05 / 1514, abs=1)
+    assert Path.from_dict(path.as_dict()) == path
+
+
+def test_the_trace_of_a_file_is_known_by_its_absolute_name(tmp_path: FilePath, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.trace").write_text("1\n2\n")
+    monkeypatch.chdir(tmp_path)
+    assert Path(trace="mine.trace").trace == str(tmp_path / "mine.trace")
+    (tmp_path / "mine.trace").write_text("2\n1\n")
+    with pytest.raises(PathError, match=r"mine\.trace:2: 1 comes after 2"):
+        Path(trace="mine.trace")
+
+
+def test_paths_of_several_clients_are_networks_of_their_own() -> None:
+    assert Path().network == "router"
+    path = Path(client_extra_rtt_ms=(0, 40, 120))
+    assert (path.clients, path.network) == (3, "router-3c")
+
+
+def test_steps_change_the_path_one_after_the_other() -> None:
+    path = Path.from_dict({"steps": [{"at_s": 3, "rate_mbps": 5}, {"at_s": 4, "rtt_ms": 80, "loss_pct": 1}]})
+    first = path.steps[0].apply(path)
+    second = path.steps[1].apply(first)
+    assert (first.rate_mbps, first.rtt_ms, first.loss_pct) == (5, 40, 0)
+    assert (second.rate_mbps, second.rtt_ms, second.loss_pct) == (5, 80, 1)
+    assert Path.from_dict(path.as_dict()) == path
+
+
 @pytest.mark.parametrize(("rate_mbps", "buffer_bdp", "packets"), [(20, 1, 67), (20, 8, 529), (1, 0.25, 4)])
 def test_buffers_count_full_packets_and_at_least_four(rate_mbps: float, buffer_bdp: float, packets: int) -> None:
     assert Path(rate_mbps=rate_mbps, rtt_ms=40, buffer_bdp=buffer_bdp).buffer_packets == packets
-
-
-def test_the_bottleneck_has_one_queue_with_an_explicit_limit() -> None:
-    commands = bottleneck_commands(Path(rate_mbps=20, rtt_ms=40, loss_pct=1), "out", "back")
-    assert "netem limit 1000000 delay 20.000ms loss 1%" in commands[0]
-    assert "rate 20000000bit" in commands[2]
-    assert commands[3].endswith("pfifo limit 67")
-    assert commands[4] == "qdisc add dev back root handle 1: netem limit 1000000 delay 20.000ms"
 
 
 def test_low_water_follows_the_rate_within_bounds() -> None:
@@ -98,6 +155,15 @@ def test_the_published_tests_are_as_published() -> None:
     assert durations == {"stress": 40, "fiber": 10, "delay_extreme": 40, "delay_moderate": 60}
 
 
+def test_another_length_moves_flows_and_steps_alike(tmp_path: FilePath, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "path: {steps: [{at_s: 4, rtt_ms: 9}]}\nduration_s: 10\nflows: [{start_s: 5, duration_s: 2}]"
+    (tmp_path / "moved.yaml").write_text(f"name: moved\nclaim: none\n{text}\n")
+    monkeypatch.setattr(scenarios, "FOLDER", tmp_path)
+    short = load_scenario("moved").lasting(1)
+    assert short.network_path().steps[0].at_s == pytest.approx(0.4)
+    assert (short.flows[0].start_s, short.flows[0].duration_s) == (0.5, pytest.approx(0.2))
+
+
 def test_unknown_scenarios_get_near_matches() -> None:
     with pytest.raises(ScenarioError, match="scenario 'stres' is unknown: did you mean stress"):
         load_scenario("stres")
@@ -113,6 +179,11 @@ def test_unknown_scenarios_get_near_matches() -> None:
         ("path: {}\nduration_s: 5\nlength: 3", "length"),
         ("path: {}\nduration_s: 5\nflows: [{scheme: cubic}]", "no flow has the scheme under_test"),
         ("path: {}\nduration_s: 5\nflows: [{start_s: 9}]", "does not lie within the run of 5 s"),
+        ("path: {steps: [{at_s: 5, rtt_ms: 9}]}\nduration_s: 5", "the step at 5 s does not lie within the run of 5 s"),
+        (
+            "path: {client_extra_rtt_ms: [0, 9]}\nduration_s: 5\nflows: [{client: 3}]",
+            "a flow has client 3; the network",
+        ),
     ],
 )
 def test_a_bad_scenario_is_refused(

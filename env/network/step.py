@@ -1,0 +1,60 @@
+"""A change of a path in the middle of a run. Standard library only: the guest agent imports this module."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from env.network.checks import PathError, check_number
+
+if TYPE_CHECKING:
+    from env.network.path import Path
+
+CHANGES = {"rate_mbps": (0.01, 100_000.0), "rtt_ms": (0.0, 20_000.0), "loss_pct": (0.0, 100.0)}
+
+
+@dataclass(frozen=True)
+class Step:
+    """From at_s (virtual seconds since the run began) on the path has these values; None leaves one as it was."""
+
+    at_s: float
+    rate_mbps: float | None = None
+    rtt_ms: float | None = None
+    loss_pct: float | None = None
+
+    def __post_init__(self) -> None:
+        check_number("at_s of a step", self.at_s, 0.0, 1e6)
+        if not self.changes():
+            raise PathError(f"the step at {self.at_s:g} s changes nothing; it may change {', '.join(CHANGES)}")
+        for name, value in self.changes().items():
+            check_number(f"{name} of the step at {self.at_s:g} s", value, *CHANGES[name])
+
+    def changes(self) -> dict[str, float]:
+        """Return what changes, by the path's fields."""
+        return {name: getattr(self, name) for name in CHANGES if getattr(self, name) is not None}
+
+    def apply(self, path: Path) -> Path:
+        """Return the path from this step on."""
+        values: dict[str, Any] = self.changes()
+        return replace(path, steps=(), **values)
+
+    @classmethod
+    def from_value(cls, value: Any) -> Step:
+        """Return the step of a mapping; an unknown key is a PathError that lists the right ones."""
+        if isinstance(value, cls):
+            return value
+        known = [field.name for field in fields(cls)]
+        if not isinstance(value, dict) or "at_s" not in value:
+            raise PathError(f"{value!r} is no step; it needs at_s, and one of {', '.join(CHANGES)}")
+        for key in value:
+            if key not in known:
+                raise PathError(f"{key!r} is no field of a step; the fields are {', '.join(known)}")
+        return cls(**value)
+
+
+def check_steps(steps: tuple[Step, ...]) -> None:
+    """Raise PathError when the steps are not in the order of their times."""
+    for before, after in pairwise(steps):
+        if after.at_s <= before.at_s:
+            raise PathError(f"the step at {after.at_s:g} s follows one at {before.at_s:g} s; times must rise")

@@ -1,0 +1,63 @@
+"""Steps of a path are taken in order while a run goes on, and what fails is told."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from env.network.path import Path
+from env.network.timeline import Timeline
+
+STEPS = [{"at_s": 0.02, "rate_mbps": 5}, {"at_s": 0.04, "rtt_ms": 80}, {"at_s": 60, "loss_pct": 1}]
+
+
+class Recorder:
+    """Stands for the topology: what it is told, and when."""
+
+    def __init__(self, fails: bool = False) -> None:
+        self.fails = fails
+        self.taken: list[tuple[int, Path, Path]] = []
+        self.two = threading.Event()
+
+    def step(self, before: Path, after: Path) -> None:
+        if self.fails:
+            raise RuntimeError("no such device")
+        self.taken.append((time.monotonic_ns(), before, after))
+        if len(self.taken) == 2:
+            self.two.set()
+
+
+def timeline(topology: Any, steps: list[dict[str, float]], origin_ns: int) -> Timeline:
+    return Timeline(topology, Path.from_dict({"steps": steps}), origin_ns)
+
+
+def test_steps_are_taken_in_order_and_not_before_their_time() -> None:
+    recorder, origin_ns = Recorder(), time.monotonic_ns()
+    with timeline(recorder, STEPS, origin_ns):
+        assert recorder.two.wait(10)
+    # the third was not due
+    (first_ns, start, first), (second_ns, between, second) = recorder.taken
+    assert first_ns >= origin_ns + 20_000_000
+    assert second_ns >= origin_ns + 40_000_000
+    assert (start.rate_mbps, start.rtt_ms) == (20, 40)
+    assert first == between
+    assert (second.rate_mbps, second.rtt_ms, second.loss_pct) == (5, 80, 0)
+
+
+def test_a_step_that_fails_is_told_when_the_run_is_over() -> None:
+    with pytest.raises(RuntimeError, match="no such device"), timeline(Recorder(fails=True), STEPS, 0):
+        time.sleep(0.05)
+
+
+def test_the_runs_own_error_comes_first() -> None:
+    with pytest.raises(ValueError, match="the run"), timeline(Recorder(fails=True), STEPS, 0):
+        raise ValueError("the run")
+
+
+def test_a_path_without_steps_needs_no_thread() -> None:
+    before = threading.active_count()
+    with timeline(Recorder(), [], 0):
+        assert threading.active_count() == before
