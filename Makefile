@@ -12,6 +12,7 @@ NDM_CACHE ?= $(HOME)/.cache/ndm-tcp
 export NDM_CACHE KERNEL_SRC
 
 KERNEL_SOURCES := $(wildcard kernel/*.c kernel/*.h kernel/Kbuild kernel/compat/* kernel/build.sh)
+PATCHES := $(wildcard kernel/lab/patches/*.patch)
 FLOW_SOURCES := $(wildcard env/network/flow/*.c env/network/flow/*.h)
 KUNIT_SOURCES := $(wildcard kernel/kunit/*.c)
 USER_SOURCES := $(wildcard kernel/user/*.c kernel/user/include/*/*.h kernel/*.h)
@@ -42,13 +43,14 @@ packages:
 lab-kernel: ## build the lab kernel, user-mode Linux in virtual time (KERNEL_SRC= another tree or tarball)
 	@/usr/bin/python3 kernel/lab/build.py
 
-build/lab-kernel/manifest.json:
+build/lab-kernel/manifest.json: kernel/lab/lab.config $(PATCHES)
 	@/usr/bin/python3 kernel/lab/build.py
+	@touch -c $@
 
 .PHONY: sanitizer
 sanitizer: build/modules/sanitizer/built ## build the lab kernel with KASAN, UBSAN, lockdep, kmemleak and KUnit, and its modules
 
-build/sanitizer-kernel/manifest.json: kernel/lab/sanitizer.config kernel/lab/lab.config
+build/sanitizer-kernel/manifest.json: kernel/lab/sanitizer.config kernel/lab/lab.config $(PATCHES)
 	@/usr/bin/python3 kernel/lab/build.py --variant sanitizer
 	@touch -c $@
 
@@ -58,7 +60,7 @@ build/modules/sanitizer/built: $(KERNEL_SOURCES) $(KUNIT_SOURCES) build/sanitize
 
 .PHONY: module
 ifeq ($(KDIR),)
-module: build/modules/lab/built build/flow build/libndm.so ## rebuild the kernel modules for the lab (KDIR= for a stock kernel) with the exported model
+module: build/modules/lab/built build/flow build/probe build/libndm.so ## rebuild the kernel modules for the lab (KDIR= for a stock kernel) with the exported model
 else
 module:
 	@kernel/build.sh build/modules/$$(make -s -C $(KDIR) kernelrelease) $(KDIR)
@@ -71,6 +73,10 @@ build/modules/lab/built: $(KERNEL_SOURCES) build/lab-kernel/manifest.json
 build/flow: $(FLOW_SOURCES)
 	@mkdir -p build
 	$(CC) -O2 -Wall -Wextra -static -o $@ $(filter %.c,$^)
+
+build/probe: env/network/probe/probe.c
+	@mkdir -p build
+	$(CC) -O2 -Wall -Wextra -static -o $@ $<
 
 build/libndm.so: $(USER_SOURCES)
 	@mkdir -p build

@@ -32,6 +32,7 @@ GUEST = FilePath(__file__).resolve().parent / "guest"
 KERNEL = ROOT / "build" / "lab-kernel" / "linux"
 MODULES = ROOT / "build" / "modules" / "lab"
 PROGRAM = ROOT / "build" / "flow"
+PROBE = ROOT / "build" / "probe"
 # What makes a variant's kernel and its modules.
 VARIANTS = {"lab": ("lab-kernel", "module"), "sanitizer": ("sanitizer", "sanitizer")}
 
@@ -75,7 +76,7 @@ class Reply(NamedTuple):
 
 
 class VirtualLab:
-    """A lab kernel with a seed; the same seed and the same commands give the same bytes.
+    """A lab kernel with a seed; the n-th run of a seed gives the same bytes, whatever the lab did before it.
 
     seed: of all randomness in the guest. modules: kernel modules to load, names of build/modules/lab or paths of .ko
     files; tcp_ndm_gym, the gate and sch_linktrace are always there. memory_mb: of the guest, taken as it is touched.
@@ -110,6 +111,7 @@ class VirtualLab:
         self._console = -1
         self._pid = 0
         self._buffer = bytearray()
+        self._runs = 0
         self._unloaded: list[FilePath] = []
         self._finalizer: weakref.finalize[..., VirtualLab] | None = None
 
@@ -138,6 +140,7 @@ class VirtualLab:
             (self._modules_folder / "lab_gate.ko", module_target),
             (self._modules_folder / "sch_linktrace.ko", module_target),
             (PROGRAM, "module"),
+            (PROBE, "module"),
         ):
             if not file.is_file():
                 raise LabMissing(f"{file} does not exist: run `make {target}`")
@@ -179,6 +182,7 @@ class VirtualLab:
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", int(seconds), int(fraction * 1e6)))
         self._finalizer = weakref.finalize(self, _end, os.getpid(), self._pid, ours, console, core)
         self._buffer.clear()
+        self._runs = 0
         self._unloaded = list(self.modules)
 
     def _module_file(self, module: str | FilePath) -> FilePath:
@@ -222,6 +226,11 @@ class VirtualLab:
             self._finalizer = None
         self._channel = None
 
+    @property
+    def pid(self) -> int:
+        """The kernel's process, which leads a group of all processes of the lab; 0 before start()."""
+        return self._pid
+
     def fileno(self) -> int:
         """Return the channel's descriptor, for select; see has_frame() for what is already here."""
         return self._open_channel().fileno()
@@ -258,8 +267,26 @@ class VirtualLab:
     def begin_run(self, path: Path | Rack, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any) -> None:
         """Send a `run` command; options: sample_ms, trace, describe."""
         self.begin(
-            "run", program=str(PROGRAM), path=path.as_dict(), flows=list(flows), duration_s=duration_s, **options
+            "run",
+            program=str(PROGRAM),
+            path=path.as_dict(),
+            flows=list(flows),
+            duration_s=duration_s,
+            seed=self._next_seed(),
+            **options,
         )
+
+    def probe(self, path: Path, **pattern: int) -> dict[str, Any]:
+        """Send packets without TCP over the path; the pattern and what is returned: env/network/packets.py."""
+        result: dict[str, Any] = self.call(
+            "probe", program=str(PROBE), path=path.as_dict(), seed=self._next_seed(), **pattern
+        )
+        return result
+
+    def _next_seed(self) -> int:
+        """Return the seed of the next run: of the lab's seed and of how many runs it has made, and of nothing else."""
+        self._runs += 1
+        return int.from_bytes(hashlib.sha256(f"{self.seed} {self._runs}".encode()).digest()[:8])
 
     def run(
         self, path: Path | Rack, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any

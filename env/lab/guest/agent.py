@@ -28,8 +28,9 @@ _package.__path__ = [str(ROOT / "env")]
 _package.__spec__ = importlib.machinery.ModuleSpec("env", None, is_package=True)
 sys.modules["env"] = _package
 
-from env.network import traffic  # noqa: E402  (needs the package above)
+from env.network import packets, traffic  # noqa: E402  (needs the package above)
 from env.network.links import in_node  # noqa: E402
+from env.network.origin import next_origin_ns  # noqa: E402
 from env.network.path import Path  # noqa: E402
 from env.network.rack import Rack  # noqa: E402
 from env.network.rack_topology import RackTopology  # noqa: E402
@@ -50,6 +51,7 @@ PREPARATION_S = 1.0
 LENGTH = struct.Struct("=I")
 CHUNK = 1 << 16
 TRACING = FilePath("/sys/kernel/tracing")
+LAB_SEED = FilePath("/sys/module/random/parameters/lab_seed")
 TRACE_BUFFER_KB = 65536
 
 
@@ -86,12 +88,18 @@ class Agent:
         sample_ms: int = 0,
         trace: bool = False,
         describe: bool = False,
+        seed: int | None = None,
     ) -> dict[str, Any]:
-        """Apply a path or a rack, send the flows over it and return what both sides saw."""
+        """Apply a path or a rack, send the flows over it and return what both sides saw.
+
+        seed: all randomness from here on begins anew with it; a kernel that is not the lab's has no such seed.
+        """
         wanted = (Rack if path["topology"].startswith("rack") else Path).from_dict(path)
         self.build(wanted.topology if isinstance(wanted, Rack) else wanted.network)
         assert self.topology is not None
-        origin_ns = time.monotonic_ns() + round(PREPARATION_S * 1e9)
+        origin_ns = next_origin_ns(PREPARATION_S)
+        if seed is not None:
+            begin_randomness(seed)
         steps: AbstractContextManager[object] = nullcontext()
         if isinstance(self.topology, Topology):
             self.topology.apply(wanted, origin_ns)
@@ -115,6 +123,16 @@ class Agent:
             }
         return result
 
+    def probe(self, program: str, path: dict[str, Any], seed: int, **pattern: int) -> dict[str, Any]:
+        """Apply a path, send packets without TCP over it and return what was captured; see env/network/packets.py."""
+        wanted = Path.from_dict(path)
+        self.build(wanted.network)
+        assert isinstance(self.topology, Topology)
+        origin_ns = next_origin_ns(PREPARATION_S)
+        begin_randomness(seed)
+        self.topology.apply(wanted, origin_ns)
+        return packets.run(self.topology, program, origin_ns, **pattern)
+
     def execute(self, node: str, argv: list[str]) -> str:
         """Run a command in a Mininet node and return what it printed."""
         if self.topology is None:
@@ -135,6 +153,13 @@ class Agent:
             (TRACING / "buffer_size_kb").write_text(str(TRACE_BUFFER_KB))
             (TRACING / "trace").write_text("")
         (TRACING / "events/ndm/ndm_decision/enable").write_text("1" if on else "0")
+
+
+def begin_randomness(seed: int) -> None:
+    """Have all randomness of the lab kernel begin anew, so that nothing depends on what was drawn before."""
+    if not LAB_SEED.exists():
+        raise RuntimeError(f"this lab kernel has no {LAB_SEED.name}: build it again with `make lab-kernel`")
+    LAB_SEED.write_text(str(seed))
 
 
 def answer(commands: dict[str, Callable[..., Any]], request: dict[str, Any]) -> dict[str, Any]:
@@ -159,11 +184,14 @@ def read_command(gate: int) -> bytes:
 
 def main() -> None:
     """Serve until the host hangs up; the gate then halts the lab."""
+    # Programs that wake in the same nanosecond run in the order in which they wake, and not by what they have used of
+    # the CPU since the boot. What the agent starts inherits it.
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     # the traffic programs must not inherit the gate
     gate = os.open(GATE, os.O_RDWR | os.O_CLOEXEC)
     agent = Agent(gate)
     time.sleep(UPTIME_S)
-    names = ("load", "build", "run", "execute", "shell")
+    names = ("load", "build", "run", "probe", "execute", "shell")
     commands = {name: getattr(agent, name) for name in names}
     while True:
         request = json.loads(read_command(gate))

@@ -1,8 +1,10 @@
 #!/bin/sh
 # The lab's first program. The root is the host's file system, read-only; what must be written is tmpfs.
-# It was found through /proc/self/cwd of the host's process, so that the kernel's command line, which the kernel
-# stirs into its random pool, holds no path. Its own folder must be known before the guest's /proc covers the host's.
+# It was found through /proc/self/cwd of the host's process, so that the kernel's command line holds no path.
+# Its own folder must be known before the guest's /proc covers the host's.
 here=$(readlink /proc/self/cwd)
+root=$(readlink -f "$here/../../..")
+cd "$root"
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 TERM=dumb
 mount -t proc proc /proc
 mount -t sysfs sys /sys
@@ -12,10 +14,14 @@ mount -t devtmpfs dev /dev
 mkdir /dev/pts /dev/shm
 mount -t devpts devpts /dev/pts
 [ ! -d /sys/kernel/tracing ] || mount -t tracefs tracefs /sys/kernel/tracing
+# a checkout in a folder that is covered now, such as /tmp, is seen again where it was
+mkdir -p "$root"
+mount --no-canonicalize --bind . "$root"
+cd /
 # mnexec closes every descriptor up to the soft limit, one by one, for every node
 ulimit -Sn 256
 ip link set lo up
-modules=$here/../../../build/modules/${lab_variant:-lab}
+modules=$root/build/modules/${lab_variant:-lab}
 insmod "$modules/tcp_ndm_gym.ko"
 insmod "$modules/lab_gate.ko"
 insmod "$modules/sch_linktrace.ko"
