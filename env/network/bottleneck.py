@@ -74,8 +74,9 @@ def queue_options(path: Path) -> str:
 
 def shaper_arguments(rate_mbps: float) -> str:
     """Return htb's arguments for a rate."""
-    # one full packet at a time, or a millisecond's worth: what a wire does
-    burst = max(PACKET_BYTES, int(rate_mbps * 1e6 / 8 / 1000))
+    # One packet at a time, what a wire does: htb sends while it has any token, and this is a microsecond's worth, the
+    # least that tc can say. A full packet's worth would let two leave at once after a pause.
+    burst = int(rate_mbps / 8) + 1
     return f"htb rate {rate_mbps * 1e6:.0f}bit burst {burst} cburst {burst} quantum {PACKET_BYTES}"
 
 

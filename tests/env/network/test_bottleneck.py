@@ -33,7 +33,7 @@ def test_a_trace_stands_in_place_of_the_shaper() -> None:
 
 def test_the_way_back_has_a_queue_when_it_has_a_rate() -> None:
     commands = toward_sender_commands(Path(ack_rate_mbps=0.5, ack_buffer_packets=30), "back", 0)
-    assert "htb rate 500000bit burst 1514" in commands[2]
+    assert "htb rate 500000bit burst 1 cburst 1 " in commands[2]
     assert commands[3].endswith("pfifo limit 30")
 
 
