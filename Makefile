@@ -119,6 +119,7 @@ lint: setup module ## ruff, mypy, generated files, sparse, checkpatch, warnings 
 	@$(PYTHON) -m env.schema --check
 	@$(PYTHON) -m export.tables --check
 	@$(PYTHON) -m datasets.traces catalogue --check
+	@$(PYTHON) -m env.network.scenario_table --check
 	@kernel/lint.sh
 
 .PHONY: format
