@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import textwrap
 from pathlib import Path
 from types import FrameType
 
@@ -11,9 +12,30 @@ import hydra
 from omegaconf import DictConfig
 
 from compare.command import Interrupted, draw, measure
-from compare.config import FOLDER, NAME, check_command_line, read_config
+from compare.config import FOLDER, NAME, CompareConfig, check_command_line, read_config
 from compare.errors import CompareError
+from compare.schemes import SCHEMES
+from configs.help import option_lines
 from env.lab import LabError
+from env.network.scenario import scenario_names
+
+HELP = """Compare congestion controls in the lab: schemes x scenarios x seeds; tables, plots, HTML.
+
+  python compare.py scenario=stress
+  python compare.py scenario=[stress,fiber] schemes=[ndm,ndm@runs/NAME,cubic] seeds=10 output_dir=results/mine
+  python compare.py report=results/mine          draw again from the stored files, run nothing
+
+KEY=VALUE (files, metrics and columns: docs/comparison.md):
+"""
+
+
+def help_text() -> str:
+    """Return what --help prints."""
+    names = [
+        *textwrap.wrap(f"Schemes: {', '.join(SCHEMES)}, ndm@runs/NAME, ndm@FILE.pt", 100, subsequent_indent="  "),
+        *textwrap.wrap(f"Scenarios: {', '.join(scenario_names())}", 100, subsequent_indent="  "),
+    ]
+    return "\n".join([HELP, *option_lines(CompareConfig), "", *names])
 
 
 @hydra.main(version_base="1.3", config_path=str(FOLDER), config_name=NAME)
@@ -38,6 +60,10 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
 def main() -> None:
     """The command line."""
     signal.signal(signal.SIGTERM, _interrupt)
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # compare.py --help | head
+        print(help_text())
+        return
     try:
         check_command_line(sys.argv[1:])
     except CompareError as error:

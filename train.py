@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,31 @@ import hydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
+from configs.help import group_lines, option_lines
 from env.lab import LabError
 from training import checkpoint
 from training.checkpoint import CheckpointError
-from training.config import ConfigError, TrainConfig, check_command_line, read_config, resumed_config
+from training.config import ConfigError, LabOptions, TrainConfig, check_command_line, read_config, resumed_config
+from training.ppo import PpoOptions
 from training.run import RunError, make_env, new_run_folder, train
+
+HELP = """Train NDM by reinforcement learning in the lab.
+
+  python train.py profile=mixed                            train; Ctrl-C saves and stops
+  python train.py resume=runs/NAME                         go on where it stopped
+  python train.py -m profile=bottleneck algo=ppo seed=1,2  a sweep, one run after the other
+  python train.py --cfg job                                the whole configuration, profile included
+
+KEY=VALUE, a group's file first, then single keys (default: profile=mixed algo=ppo_long lab=virtual):
+"""
+
+
+def help_text() -> str:
+    """Return what --help prints."""
+    groups = [line for group in ("profile", "algo", "lab", "debug") for line in group_lines(group)]
+    keys = [*option_lines(TrainConfig), *option_lines(LabOptions, "lab."), *option_lines(PpoOptions, "algo.")]
+    profile = "Keys of a profile, profile.*: env/profile.py and env/reward.py. Metrics: docs/training.md."
+    return "\n".join([HELP, *groups, "", *keys, "", profile])
 
 
 def plan(composed: DictConfig) -> tuple[TrainConfig, Path, dict[str, Any] | None]:
@@ -38,6 +59,8 @@ def play(config: TrainConfig, folder: Path, saved: dict[str, Any] | None) -> boo
             env.close()
     except KeyboardInterrupt:  # while the labs boot, or the second one
         return False
+    except OSError as error:
+        raise RunError(f"{error}; {folder} is as its last checkpoint left it") from error
 
 
 @hydra.main(version_base="1.3", config_path="configs", config_name="train")
@@ -60,6 +83,10 @@ def run(composed: DictConfig) -> None:
 
 def main() -> None:
     """The command line."""
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # train.py --help | head
+        print(help_text())
+        return
     try:
         check_command_line(sys.argv[1:])
     except ConfigError as error:

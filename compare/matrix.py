@@ -62,8 +62,9 @@ def run_matrix(
                     run = waiting.pop(future)
                     error = future.result()
                     progress.done += 1
-                    progress.seconds_run += run.scenario.duration_s
-                    if error is not None:
+                    if error is None:
+                        progress.seconds_run += run.scenario.duration_s
+                    else:
                         progress.failed += 1
                         progress.errors.append(f"{run.scenario.name}, {run.scheme.name}, seed {run.seed}: {error}")
                     report(progress)

@@ -37,7 +37,7 @@ def check_lab() -> None:
         if not file.is_file():
             raise CompareError(f"{file} does not exist: run `make {target}`")
         if not os.access(file, os.X_OK):
-            raise CompareError(f"{file} cannot be executed: run `chmod +x {file}` or `make {target}`")
+            raise CompareError(f"{file} cannot be executed: run `chmod +x {file}`")
     for module in ("lab_gate", "tcp_ndm_gym"):
         if not (MODULES / f"{module}.ko").is_file():
             raise CompareError(f"kernel module {MODULES / module}.ko does not exist: run `make module`")

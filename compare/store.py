@@ -45,7 +45,7 @@ class Store:
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            lock = os.open(self.folder / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+            lock = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
             raise CompareError(f"output_dir {self.folder} cannot be used: {error.strerror}") from error
         try:
@@ -64,7 +64,7 @@ class Store:
     def _check_same(self, experiment: Experiment) -> None:
         file = self.folder / EXPERIMENT
         if not file.exists():
-            others = sorted(path.name for path in self.folder.iterdir() if path.name != ".lock")
+            others = sorted(path.name for path in self.folder.iterdir())
             if others:
                 raise CompareError(
                     f"output_dir {self.folder} holds {', '.join(others[:5])} and no {EXPERIMENT}: it is not the folder "
@@ -87,7 +87,9 @@ class Store:
         except OSError as error:
             raise CompareError(f"{self.folder} is not the folder of a comparison: {file}: {error.strerror}") from error
         except ValueError as error:
-            raise CompareError(f"{file} is damaged: {error}") from error
+            raise CompareError(
+                f"{file} is damaged ({error}); it says what the runs are of: delete the folder and compare again"
+            ) from error
         if not isinstance(identity, dict):
             raise CompareError(f"{file} is damaged: it holds no experiment")
         return identity

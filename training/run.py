@@ -213,7 +213,8 @@ def _summary(charts: dict[str, float]) -> str:
 @contextlib.contextmanager
 def _writer(folder: Path, decisions: int) -> Iterator[SummaryWriter]:
     """TensorBoard events; those of a resumed run beyond its checkpoint are dropped."""
-    writer = SummaryWriter(str(folder), purge_step=decisions or None)
+    # from its step on, TensorBoard drops what it has read before: the checkpoint's own point stays
+    writer = SummaryWriter(str(folder), purge_step=decisions + 1 if decisions else None)
     try:
         yield writer
     finally:

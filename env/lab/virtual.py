@@ -145,9 +145,7 @@ class VirtualLab:
             if not file.is_file():
                 raise LabMissing(f"{file} does not exist: run `make {target}`")
         if not os.access(self.kernel, os.X_OK):
-            raise LabMissing(
-                f"{self.kernel} cannot be executed: run `chmod +x {self.kernel}` or `make {kernel_target}`"
-            )
+            raise LabMissing(f"{self.kernel} cannot be executed: run `chmod +x {self.kernel}`")
         ours, theirs = socket.socketpair()
         console = os.memfd_create("ndm-lab-console")
         core = Core()

@@ -126,9 +126,13 @@ def load_scenario(name: str) -> Scenario:
         scenario = OmegaConf.to_object(loaded)
     except (OmegaConfBaseException, YAMLError, ValueError) as error:
         key = getattr(error, "full_key", None)
-        raise ScenarioError(f"{file}: {f'{key}: ' if key else ''}{str(error).splitlines()[0]}") from error
+        # of a YAML error every line counts: they name the place
+        text = " ".join(str(error).split()) if isinstance(error, YAMLError) else str(error).splitlines()[0]
+        raise ScenarioError(f"{file}: {f'{key}: ' if key else ''}{text}") from error
     if not isinstance(scenario, Scenario):
         raise ScenarioError(f"{file}: not a scenario")
+    if scenario.name != name:
+        raise ScenarioError(f"{file}: its name is {scenario.name!r}; it must be that of the file, {name!r}")
     check_scenario(scenario)
     return scenario
 

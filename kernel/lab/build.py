@@ -254,6 +254,7 @@ def build(source: Path, entry: Path, identity: dict[str, str], variant: Variant)
         (work / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
         work.rename(entry)
     except BaseException:
+        say("deleting what is half done, up to 2 GB; it takes a moment")
         shutil.rmtree(work, ignore_errors=True)
         raise
 
@@ -312,7 +313,7 @@ def main() -> int:
         print(f"lab-kernel: {' '.join(map(str, error.cmd))} failed with status {error.returncode}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("lab-kernel: interrupted; nothing half-done is kept", file=sys.stderr)
+        print("lab-kernel: interrupted; the same command begins this step again", file=sys.stderr)
         return 130
     say(f"{link.relative_to(ROOT)} -> {entry}")
     return 0

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from compare import models
-from compare.config import check_command_line
+from compare.config import CompareConfig, check_command_line
 from compare.errors import CompareError
 from compare.experiment import DEFAULT_SCHEMES, from_identity, plan
 from compare.schemes import SCHEMES, find_schemes
+from configs.help import option_lines
 from env.network import scenario as scenario_module
 
+ROOT = Path(__file__).parents[2]
 GOOD: dict[str, Any] = {"scenario": ["stress"], "schemes": ["cubic"], "seeds": 3, "duration_s": None, "sample_ms": 50}
 
 
@@ -127,3 +132,12 @@ def test_a_run_that_does_not_exist_is_named(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("NDM_CACHE", str(tmp_path))
     with pytest.raises(CompareError, match="ndm@runs/no-such-run"):
         models.find_modules(find_schemes(["ndm@runs/no-such-run"]))
+
+
+def test_help_explains_every_option_and_names_schemes_and_scenarios() -> None:
+    command = [sys.executable, "compare.py", "--help"]
+    text = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert all(line in text for line in option_lines(CompareConfig))
+    for option in fields(CompareConfig):
+        assert len(next(line for line in text.splitlines() if line.startswith(f"  {option.name}="))) > 50
+    assert all(name in text for name in (*SCHEMES, "delay_extreme"))

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from hydra import compose, initialize_config_dir
 
-from training.config import FOLDER, ConfigError, TrainConfig, check_command_line, read_config, resumed_config
+from train import help_text
+from training.config import (
+    FOLDER,
+    ConfigError,
+    LabOptions,
+    TrainConfig,
+    check_command_line,
+    read_config,
+    resumed_config,
+)
+from training.ppo import PpoOptions
 
 ROOT = Path(__file__).parents[2]
 
@@ -96,3 +107,12 @@ def test_command_ends_with_one_paragraph(arguments: list[str]) -> None:
     assert done.stderr.startswith("train.py: ")
     assert len(done.stderr.strip().splitlines()) == 1
     assert done.stdout == ""
+
+
+def test_help_explains_every_key_and_lists_every_file_of_a_group() -> None:
+    text = help_text()
+    for key in ("seed=1", "lab.workers=2", "algo.gamma=0.98", "algo.hidden=8", "profile=mixed", "algo=ppo_long"):
+        line = next(line for line in text.splitlines() if line.startswith(f"  {key} "))
+        assert len(line.removeprefix(f"  {key} ").strip()) > 10, line
+    keys = [entry.name for options in (LabOptions, PpoOptions) for entry in fields(options)]
+    assert all(f".{key}=" in text for key in keys)

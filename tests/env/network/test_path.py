@@ -164,6 +164,13 @@ def test_another_length_moves_flows_and_steps_alike(tmp_path: FilePath, monkeypa
     assert (short.flows[0].start_s, short.flows[0].duration_s) == (0.5, pytest.approx(0.2))
 
 
+def test_a_scenario_is_called_as_its_file(tmp_path: FilePath, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scenarios, "FOLDER", tmp_path)
+    (tmp_path / "copy.yaml").write_text("name: stress\nclaim: none\nduration_s: 1\npath: {}\n")
+    with pytest.raises(ScenarioError, match="its name is 'stress'; it must be that of the file, 'copy'"):
+        load_scenario("copy")
+
+
 def test_unknown_scenarios_get_near_matches() -> None:
     with pytest.raises(ScenarioError, match="scenario 'stres' is unknown: did you mean stress"):
         load_scenario("stres")
