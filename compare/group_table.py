@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from compare.group_metrics import GROUP_METRICS, JAIN, Group
 from compare.metrics import Metric
-from compare.published_tables import PublishedRow
+from compare.published_tables import PublishedRow, paper_scenario
 from compare.statistics import Estimate
 from compare.summary import Cell
 
@@ -44,7 +44,7 @@ def group_rows(cells: Sequence[Cell], published: Sequence[PublishedRow]) -> list
                 found = estimates.get(group.metric(column).name)
                 if found is not None:
                     measured[column.name] = found
-            key = (cell.scenario.name, cell.scheme.name, group.label)
+            key = (paper_scenario(cell.scenario.name), cell.scheme.name, group.label)
             rows.append(GroupRow(cell, group, measured, beside.get(key)))
     return rows
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from compare.group_metrics import Flow
 from compare.metrics import Floats, column
+from compare.published_tables import SCENARIO_FOLDER
 from compare.series import flow_series
 from compare.summary import Cell
 from compare.terminal import number
@@ -29,15 +30,29 @@ class Claim:
 
     section: str
     text: str
+    scenario: str
     measured: str
     verdict: str
 
 
 class Evidence:
-    """Means over the seeds, by scenario, scheme and metric; and the flows of one run of each."""
+    """Means over the seeds, by scenario, scheme and metric; and the flows of one run of each.
 
-    def __init__(self, cells: Sequence[Cell]) -> None:
-        self._cells = {(cell.scenario.name, cell.scheme.name): cell for cell in cells if cell.seeds}
+    folder: of the scenarios that count: nv, or another one with the same experiments, which go by the names of nv. Of
+    several cells of a scenario and scheme the first one counts, and for what is said about long runs the longest.
+    """
+
+    def __init__(self, cells: Sequence[Cell], folder: str = SCENARIO_FOLDER) -> None:
+        self._cells: dict[tuple[str, str], Cell] = {}
+        self._longest: dict[tuple[str, str], Cell] = {}
+        for cell in cells:
+            there, _, name = cell.scenario.name.rpartition("/")
+            if there != folder or not cell.seeds:
+                continue
+            key = (f"{SCENARIO_FOLDER}/{name}", cell.scheme.name)
+            self._cells.setdefault(key, cell)
+            if cell.scenario.duration_s > self._longest.setdefault(key, cell).scenario.duration_s:
+                self._longest[key] = cell
 
     def has(self, scenario: str, schemes: Sequence[str]) -> bool:
         """True when the scenario was measured with all of these schemes."""
@@ -51,6 +66,10 @@ class Evidence:
     def flows(self, scenario: str, scheme: str) -> list[Flow]:
         """Return the flows of the first good seed."""
         return self._cells[scenario, scheme].flows
+
+    def longest_flows(self, scenario: str, scheme: str) -> list[Flow]:
+        """Return the flows of the first good seed of the longest run."""
+        return self._longest[scenario, scheme].flows
 
 
 @dataclass(frozen=True)
@@ -72,7 +91,7 @@ class Ratio:
     def judge(self, evidence: Evidence) -> Claim:
         """Return the claim with its figures."""
         if not evidence.has(self.scenario, (NV, *self.others)):
-            return Claim(self.section, self.text, "not measured", "")
+            return Claim(self.section, self.text, self.scenario, "not measured", "")
         ours = evidence.mean(self.scenario, NV, self.metric)
         figures, held = [], []
         for other in self.others:
@@ -80,8 +99,8 @@ class Ratio:
             ratio = _over(ours, theirs) if self.inverse else _over(theirs, ours)
             held.append(self.low <= ratio <= self.high)
             figures.append(f"{LABELS[other]} {number(theirs)}, {_times(ratio)}")
-        measured = f"{self.scenario}, {self.metric}: NV {number(ours)}; {'; '.join(figures)}"
-        return Claim(self.section, self.text, measured, _verdict(held))
+        measured = f"{self.metric}: NV {number(ours)}; {'; '.join(figures)}"
+        return Claim(self.section, self.text, self.scenario, measured, _verdict(held))
 
 
 def _over(a: float, b: float) -> float:
@@ -130,10 +149,10 @@ def fairness(evidence: Evidence) -> Claim:
     """4.2: NV's two streams share less evenly than the others'."""
     text, scenario = "with 2 clients NV is not as fair as the others", "nv/1s2c1fs"
     if not evidence.has(scenario, (NV, *OTHERS)):
-        return Claim("4.2", text, "not measured", "")
+        return Claim("4.2", text, scenario, "not measured", "")
     jain = {scheme: evidence.mean(scenario, scheme, "jain") for scheme in (NV, *OTHERS)}
     figures = ", ".join(f"{LABELS[scheme]} {value:.4f}" for scheme, value in jain.items())
-    return Claim("4.2", text, f"{scenario}, Jain index: {figures}", _verdict([jain[NV] < jain[s] for s in OTHERS]))
+    return Claim("4.2", text, scenario, f"Jain index: {figures}", _verdict([jain[NV] < jain[s] for s in OTHERS]))
 
 
 def cubic_streams(evidence: Evidence) -> Claim:
@@ -143,20 +162,20 @@ def cubic_streams(evidence: Evidence) -> Claim:
         "nv/1s4c8fs",
     )
     if not evidence.has(scenario, (NV, *OTHERS)):
-        return Claim("4.6", text, "not measured", "")
+        return Claim("4.6", text, scenario, "not measured", "")
     rest = ("reno", "nv", "cdg")
     lost = {scheme: evidence.mean(scenario, scheme, "retrans_pct") for scheme in ("cubic", *rest)}
     p99 = {scheme: evidence.mean(scenario, scheme, "p99_latency") for scheme in ("cubic", *rest)}
     figures = [f"{LABELS[s]} {number(lost[s])} % and {number(p99[s])} us" for s in ("cubic", *rest)]
     held = [all(lost["cubic"] > 3 * lost[s] for s in rest), all(p99["cubic"] > 7 * p99[s] for s in rest)]
-    return Claim("4.6", text, f"{scenario}, retransmitted and p99: {'; '.join(figures)}", _verdict(held))
+    return Claim("4.6", text, scenario, f"retransmitted and p99: {'; '.join(figures)}", _verdict(held))
 
 
 def adaptation(evidence: Evidence) -> Claim:
     """4.3: an NV stream makes room for another one, without loss, and takes the rate back."""
     text, scenario = "an NV flow makes room for one that joins, without losses, and takes the rate back", "nv/1s2c1fsp"
     if not evidence.has(scenario, (NV,)):
-        return Claim("4.3", text, "not measured", "")
+        return Claim("4.3", text, scenario, "not measured", "")
     first, second = evidence.flows(scenario, NV)
     joins_s, leaves_s = float(second["start_s"]), float(second["start_s"]) + float(second["duration_s"])
     end_s = float(first["duration_s"])
@@ -170,10 +189,10 @@ def adaptation(evidence: Evidence) -> Claim:
     again = float(first["retransmits"]) + float(second["retransmits"])
     held = [0.3 < together / alone < 0.7, after > 0.9 * alone, again == 0]
     measured = (
-        f"{scenario}: first flow {number(alone)} Mbit/s alone, {number(together)} beside the second's {number(other)}, "
+        f"first flow {number(alone)} Mbit/s alone, {number(together)} beside the second's {number(other)}, "
         f"{number(after)} after it; {again:.0f} retransmissions"
     )
-    return Claim("4.3", text, measured, _verdict(held))
+    return Claim("4.3", text, scenario, measured, _verdict(held))
 
 
 def unfairness_to_reno(evidence: Evidence) -> Claim:
@@ -189,11 +208,11 @@ def unfairness_to_cubic(evidence: Evidence) -> Claim:
 def _unfairness(evidence: Evidence, beside: str, scenario: str) -> Claim:
     text = f"a {beside} flow takes the bandwidth of an NV flow; Reno, Cubic and CDG hold their share beside it"
     if not evidence.has(scenario, (NV, *OTHERS)):
-        return Claim("4.5", text, "not measured", "")
+        return Claim("4.5", text, scenario, "not measured", "")
     shares = {scheme: _share_beside(evidence.flows(scenario, scheme)) for scheme in (NV, *OTHERS)}
     figures = ", ".join(f"{LABELS[scheme]} {100 * share:.0f} %" for scheme, share in shares.items())
     held = [shares[NV] < 0.3, all(0.3 <= shares[scheme] <= 0.7 for scheme in OTHERS)]
-    return Claim("4.5", text, f"{scenario}, share of the flow that was there before: {figures}", _verdict(held))
+    return Claim("4.5", text, scenario, f"share of the flow that was there before: {figures}", _verdict(held))
 
 
 def _share_beside(flows: Sequence[Flow]) -> float:
@@ -209,8 +228,8 @@ def drift(evidence: Evidence) -> Claim:
     """4.8: the smallest RTT that NV's flows see grows, then stays."""
     text, scenario = "min RTT grows to 300 to 450 us within 50 s, then is stable: NV stays in control", "nv/2s3c5fr"
     if not evidence.has(scenario, (NV,)):
-        return Claim("4.8", text, "not measured", "")
-    flows = evidence.flows(scenario, NV)
+        return Claim("4.8", text, scenario, "not measured", "")
+    flows = evidence.longest_flows(scenario, NV)
     end_s = float(flows[0]["duration_s"])
     figures, medians = [], []
     for share in (0.02, 1 / 6, 0.5, 1.0):
@@ -219,11 +238,11 @@ def drift(evidence: Evidence) -> Claim:
         figures.append(
             f"{number(medians[-1])} us ({number(min(at_us))} to {number(max(at_us))}) at {share * end_s:.0f} s"
         )
-    measured = f"{scenario}, median of the flows: {', '.join(figures)}"
+    measured = f"median of the flows: {', '.join(figures)}"
     if end_s < LONG_S:
-        return Claim("4.8", text, f"{measured}: too short to tell", "")
+        return Claim("4.8", text, scenario, f"{measured}: too short to tell", "")
     held = [medians[-1] > 2 * medians[0], medians[-1] < 1.5 * medians[1]]
-    return Claim("4.8", text, measured, _verdict(held))
+    return Claim("4.8", text, scenario, measured, _verdict(held))
 
 
 def rate_between(flow: Flow, from_s: float, to_s: float) -> float:
@@ -251,8 +270,7 @@ SPECIAL: tuple[Callable[[Evidence], Claim], ...] = (
 )
 
 
-def judge_claims(cells: Sequence[Cell]) -> list[Claim]:
+def judge_claims(evidence: Evidence) -> list[Claim]:
     """Return every claim in the order of the paper's sections."""
-    evidence = Evidence(cells)
     claims = [ratio.judge(evidence) for ratio in RATIOS] + [judge(evidence) for judge in SPECIAL]
     return sorted(claims, key=lambda claim: claim.section)

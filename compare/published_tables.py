@@ -15,6 +15,7 @@ from compare.published import FIGURES
 
 TABLES = FIGURES.parent / "tcp_nv.yaml"
 SCENARIO_FOLDER = "nv"  # of configs/scenario: nv/1s1c1fs is the paper's experiment 1s1c1fs
+FRAMES_FOLDER = "nv_frames"  # the same experiments in packets of four frames
 
 # the paper's columns of figures, and the metric of compare/group_metrics.py that each stands beside
 FIGURE_COLUMNS = {
@@ -68,6 +69,12 @@ def load_tables(file: Path = TABLES) -> list[PublishedRow]:
     if twice:
         raise CompareError(f"{file}: experiment {', '.join(twice)} stands there twice")
     return rows
+
+
+def paper_scenario(scenario: str) -> str:
+    """Return the scenario under whose name the paper's figures stand: nv/1s1c1fs for nv_frames/1s1c1fs too."""
+    folder, _, name = scenario.rpartition("/")
+    return f"{SCENARIO_FOLDER}/{name}" if folder == FRAMES_FOLDER else scenario
 
 
 def _rows(table: dict[str, Any]) -> list[PublishedRow]:

@@ -15,7 +15,7 @@ from compare.published_tables import load_tables
 from compare.schemes import SCHEMES
 from compare.store import Store
 from compare.summary import Cell
-from compare.tcp_nv import render_document, table
+from compare.tcp_nv import causes_table, render_document, table
 from env.network.scenario import Flow, Scenario
 from tests.compare.recorded import made_flow, made_request_flow
 
@@ -60,7 +60,7 @@ def test_a_ratio_to_nothing(ours: float, theirs: float, low: float, verdict: str
 
 
 def test_a_claim_without_its_runs_is_not_decided() -> None:
-    claims = judge_claims([])
+    claims = judge_claims(Evidence([]))
     assert len(claims) == len(nv_claims.RATIOS) + len(nv_claims.SPECIAL)
     assert {claim.verdict for claim in claims} == {""}
     assert [claim.section for claim in claims] == sorted(claim.section for claim in claims)
@@ -110,6 +110,24 @@ def test_drift_is_told_from_the_medians_of_the_flows() -> None:
     assert nv_claims.drift(Evidence([cell("nv/2s3c5fr", "nv", growing)])).verdict == "in part"
 
 
+def test_the_longest_run_tells_of_minutes_and_the_first_one_of_the_rest() -> None:
+    short = cell("nv/x", "nv", [stream([1])], rtt=1.0)
+    long = cell("nv/x", "nv", [stream([2])], rtt=2.0)
+    long.scenario.duration_s = 300.0
+    evidence = Evidence([short, long, cell("nv_frames/x", "nv", rtt=3.0)])
+    assert evidence.mean("nv/x", "nv", "rtt") == 1.0
+    assert evidence.flows("nv/x", "nv") == short.flows
+    assert evidence.longest_flows("nv/x", "nv") == long.flows
+    assert Evidence([short, cell("nv_frames/x", "nv", rtt=3.0)], "nv_frames").mean("nv/x", "nv", "rtt") == 3.0
+
+
+def test_causes_stand_between_what_they_vary_and_the_frames() -> None:
+    names = ("nv/1s1c1fr", "nv_causes/1s1c1fr_16k", "nv_frames/1s1c1fr", "nv/1s1c1fs")
+    lines = causes_table([whole(name, "nv", 55 + i) for i, name in enumerate(names)]).splitlines()
+    assert [line.split(" | ")[0] for line in lines[2:]] == [f"| {name}" for name in names[:3]]
+    assert [line.split(" | ")[3] for line in lines[2:]] == ["55", "56", "57"]
+
+
 def whole(scenario: str, scheme: str, cwnd: float) -> Cell:
     flows = [made_request_flow(size_bytes=1 << 20, cwnd=cwnd, rate_mbps=8000)]
     found = cell(scenario, scheme, flows)
@@ -122,9 +140,14 @@ def test_a_table_has_the_papers_figure_behind_ours_and_the_rest_of_our_schemes()
     cells = [whole(f"nv/{name}", scheme, 55) for name in ("1s1c1fr", "1s1c1fs") for scheme in ("nv", "ndm")]
     lines = table(1, cells, load_tables()).splitlines()
     assert lines[0].startswith("| experiment | scheme | flows | cwnd, packets | RTT, us | Rate, Mbit/s |")
-    assert lines[2].startswith("| 1s1c1fr | TCP-NV | all | 55 / 53 | 200 / 64 | 8,000 / 8,131 | 0 / 0 |")
+    assert lines[2].startswith(
+        "| 1s1c1fr | TCP-NV | all | 55 / – / 53 | 200 / – / 64 | 8,000 / – / 8,131 | 0 / – / 0 |"
+    )
     assert lines[3].startswith("| 1s1c1fr | NDM | all | 55 | 200 | 8,000 | 0 |")
-    assert lines[4].startswith("| 1s1c1fs | TCP-NV | all | 55 / 51 |")
+    assert lines[4].startswith("| 1s1c1fs | TCP-NV | all | 55 / – / 51 |")
+    with_frames = table(1, [*cells, whole("nv_frames/1s1c1fr", "nv", 50)], load_tables()).splitlines()
+    assert with_frames[2].startswith("| 1s1c1fr | TCP-NV | all | 55 / 50 / 53 | 200 / 200 / 64 |")
+    assert with_frames[3:] == lines[3:]
     with pytest.raises(CompareError, match="table 2: no finished run of nv/1s2c1fr, nv/1s2c1fs"):
         table(2, cells, load_tables())
 
