@@ -81,6 +81,14 @@ def test_large_requests_and_streams_fill_ten_gigabits(lab: VirtualLab) -> None:
             assert one["latency"]["mean_us"] == pytest.approx(size_bytes * 8 / rate_mbps(one), rel=0.01)
 
 
+@pytest.mark.parametrize(("host_queue_kb", "rtt_us"), [(128, 191), (256, 302), (1024, 966)])
+def test_the_queue_of_one_client_is_what_its_host_allows(lab: VirtualLab, host_queue_kb: float, rtt_us: float) -> None:
+    rack = Rack(clients=2, host_queue_kb=host_queue_kb)
+    (one,) = lab.run(rack, [stream()], 0.5, sample_ms=10)["flows"]
+    assert np.median(column(one, "sender", "srtt_us")) == pytest.approx(rtt_us, rel=0.05)
+    assert one["retransmits"] == 0
+
+
 def test_two_clients_fill_the_switchs_buffer_and_no_more(lab: VirtualLab) -> None:
     result = lab.run(RACK, [stream(client=1), stream(client=2)], 0.5, sample_ms=5, describe=True)
     first, second = result["flows"]
