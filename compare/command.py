@@ -78,6 +78,11 @@ def draw(folder: Path) -> int:
     store.write("report.html", render_report(comparison).encode())
     console = terminal()
     print_tables(console, cells, tables)
+    for cell in cells:
+        if cell.missing:
+            seeds = ", ".join(map(str, cell.missing))
+            where = f"{cell.scenario.name}, {cell.scheme.name}, seed {seeds}"
+            console.print(f"missing: {where}; the command that made {folder} makes them", style="red", highlight=False)
     console.print(f"report: {store.folder / 'report.html'}", highlight=False, soft_wrap=True)
     return sum(len(cell.failed) for cell in cells)
 

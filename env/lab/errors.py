@@ -18,4 +18,4 @@ class GuestHung(LabError):
 
 
 class GuestFailed(LabError):
-    """A command raised an exception in the guest; the message carries its traceback."""
+    """A command failed in the guest; where that was not foreseen, the message carries the guest's traceback."""

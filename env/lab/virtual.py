@@ -374,7 +374,8 @@ class VirtualLab:
         reply = json.loads(bytes(buffer[head : head + length]))
         del buffer[: head + length]
         if not reply["ok"]:
-            raise GuestFailed(f"{reply['error']}\n--- in the guest ---\n{reply['traceback']}")
+            trace = f"\n--- in the guest ---\n{reply['traceback']}" if "traceback" in reply else ""
+            raise GuestFailed(f"{reply['error']}{trace}")
         return Reply(reply["result"])
 
     def _died(self) -> LabError:

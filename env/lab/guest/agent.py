@@ -29,7 +29,7 @@ _package.__spec__ = importlib.machinery.ModuleSpec("env", None, is_package=True)
 sys.modules["env"] = _package
 
 from env.network import packets, traffic  # noqa: E402  (needs the package above)
-from env.network.links import in_node  # noqa: E402
+from env.network.links import LinkError, in_node  # noqa: E402
 from env.network.origin import next_origin_ns  # noqa: E402
 from env.network.path import Path  # noqa: E402
 from env.network.rack import Rack  # noqa: E402
@@ -169,6 +169,8 @@ def answer(commands: dict[str, Callable[..., Any]], request: dict[str, Any]) -> 
     except subprocess.CalledProcessError as error:
         detail = f"{' '.join(error.cmd)}: {error.stderr.strip()}"
         return {"ok": False, "error": detail, "traceback": traceback.format_exc()}
+    except (LinkError, traffic.TrafficError) as error:  # these say all there is to know
+        return {"ok": False, "error": f"{type(error).__name__}: {error}"}
     except Exception as error:  # whatever fails in the guest is told to the host
         return {"ok": False, "error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc()}
 
