@@ -241,7 +241,11 @@ def drift(evidence: Evidence) -> Claim:
     measured = f"median of the flows: {', '.join(figures)}"
     if end_s < LONG_S:
         return Claim("4.8", text, scenario, f"{measured}: too short to tell", "")
-    held = [medians[-1] > 2 * medians[0], medians[-1] < 1.5 * medians[1]]
+    held = [
+        medians[-1] > 2 * medians[0],  # grows
+        medians[-1] < 1.5 * medians[1],  # is stable after a sixth of the run
+        300 / 1.5 < medians[-1] < 450 * 1.5,
+    ]
     return Claim("4.8", text, scenario, measured, _verdict(held))
 
 

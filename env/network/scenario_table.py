@@ -34,6 +34,9 @@ FOLDERS = {
     "change": "Changes in the middle of a run, and long runs",
     "compete": "Competing flows",
     "nv": "The rack of the TCP-NV paper",
+    "nv_frames": "The rack of the TCP-NV paper in packets of four frames",
+    "nv_frames": "The same in packets of four frames",
+    "nv_causes": "The same with other packet sizes and buffers",
 }
 
 
@@ -95,6 +98,8 @@ def _flow(flow: Flow, scenario: Scenario) -> str:
     words += ["+" if flow.scheme == UNDER_TEST else flow.scheme]
     if flow.kind != "bulk":
         words += [f"{flow.kind} {flow.size_bytes} B"]
+    if flow.pause_ms:
+        words += [f"pause {flow.pause_ms:g} ms"]
     if len({one.client for one in scenario.flows}) > 1:
         words += [f"c{flow.client}"]
     if flow.server != 1:
