@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-KINDS = ("bulk", "stream", "request")
+KINDS = ("bulk", "stream", "request", "web")
 MAX_FLOWS = 256  # the traffic program's
 OWN_NAMESPACE = "-"
 
@@ -46,11 +46,13 @@ def receive_argument(index: int, flow: dict[str, Any], namespace: str, low_water
     """Return the receiving end of a flow. A server wakes for a whole request, other receivers at the low-water mark."""
     kind, size_bytes = flow["kind"], flow["size_bytes"]
     mark = size_bytes if kind == "request" else low_water
-    return f"receive,{index},{namespace},{kind},{size_bytes},{mark},{round(end_s * 1e6)}"
+    argument = f"receive,{index},{namespace},{kind},{size_bytes},{mark},{round(end_s * 1e6)}"
+    return f"{argument},{flow['seed']}" if kind == "web" else argument
 
 
 def send_argument(index: int, flow: dict[str, Any], namespace: str, address: str) -> str:
     """Return the sending end of a flow."""
     start_us, duration_us = round(flow["start_s"] * 1e6), round(flow["duration_s"] * 1e6)
     what = f"{flow['scheme']},{flow['kind']},{flow['size_bytes']}"
-    return f"send,{index},{namespace},{address},{what},{start_us},{start_us + duration_us}"
+    argument = f"send,{index},{namespace},{address},{what},{start_us},{start_us + duration_us}"
+    return f"{argument},{flow['seed']},{round(flow['pause_s'] * 1e6)}" if flow["kind"] == "web" else argument

@@ -18,6 +18,7 @@ from env.network.rack import Rack
 FOLDER = FilePath(__file__).resolve().parents[2] / "configs" / "scenario"
 UNDER_TEST = "under_test"  # stands for the scheme that a comparison puts into the flow
 MAX_SIZE_BYTES = 64 << 20  # of a write or request: what one system call of the traffic program takes
+MAX_WEB_BYTES = MAX_SIZE_BYTES >> 8  # on average: the largest is up to 228 times that
 
 
 class ScenarioError(ValueError):
@@ -29,8 +30,9 @@ class Flow:
     """Flows between two hosts. Times in virtual seconds.
 
     scheme: a congestion-control name of the lab, or under_test. duration_s 0 means: until the scenario ends. kind:
-    bulk (as much as the network takes), stream (writes of size_bytes, back to back) or request (requests of size_bytes
-    and replies of one byte, back to back). client, server: hosts of the rack, from 1. count: so many equal flows.
+    bulk (as much as the network takes), stream (writes of size_bytes, back to back), request (requests of size_bytes
+    and replies of one byte, back to back) or web (requests of random, heavy-tailed sizes of size_bytes on average, and
+    after each reply a random pause of pause_ms on average). client, server: hosts, from 1. count: so many equal flows.
     """
 
     scheme: str = UNDER_TEST
@@ -38,6 +40,7 @@ class Flow:
     duration_s: float = 0.0
     kind: str = "bulk"
     size_bytes: int = 0
+    pause_ms: float = 0.0
     client: int = 1
     server: int = 1
     count: int = 1
@@ -99,6 +102,7 @@ class Scenario:
                 "client": flow.client,
                 "server": flow.server,
             }
+            | ({"pause_s": flow.pause_ms / 1e3} if flow.kind == "web" else {})
             for flow in self.flows
             for _ in range(flow.count)
         ]
@@ -167,9 +171,13 @@ def _check_flow(flow: Flow, hosts: dict[str, int], where: str) -> None:
         raise ScenarioError(
             f"{where}: size_bytes is {flow.size_bytes}; a bulk flow has no size, streams and requests do"
         )
-    if flow.kind != "bulk" and not 1 <= flow.size_bytes <= MAX_SIZE_BYTES:
+    largest = MAX_WEB_BYTES if flow.kind == "web" else MAX_SIZE_BYTES
+    if flow.kind != "bulk" and not 1 <= flow.size_bytes <= largest:
+        raise ScenarioError(f"{where}: size_bytes is {flow.size_bytes}; a {flow.kind} flow has one from 1 to {largest}")
+    if not 0 <= flow.pause_ms <= 1e6 or (flow.kind == "web") != (flow.pause_ms > 0):
         raise ScenarioError(
-            f"{where}: size_bytes is {flow.size_bytes}; a {flow.kind} flow has one from 1 to {MAX_SIZE_BYTES}"
+            f"{where}: pause_ms is {flow.pause_ms:g} for kind {flow.kind}; a web flow has one above 0 and up to "
+            "1000000, others have none"
         )
     for side, number in hosts.items():
         given = getattr(flow, side)

@@ -34,7 +34,6 @@ FOLDERS = {
     "change": "Changes in the middle of a run, and long runs",
     "compete": "Competing flows",
     "nv": "The rack of the TCP-NV paper",
-    "nv_frames": "The rack of the TCP-NV paper in packets of four frames",
     "nv_frames": "The same in packets of four frames",
     "nv_causes": "The same with other packet sizes and buffers",
 }

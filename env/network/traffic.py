@@ -54,9 +54,9 @@ def run(
     """Send all flows and return what both ends saw.
 
     flows: dicts with scheme, start_s, duration_s and, where they are not bulk between the only two hosts, kind,
-    size_bytes, client and server; stagger_s: the flow starts so much later at most. sample_ms 0: only the last sample
-    of each flow. stop_fd: polled for POLLPRI; when stopped() is true the run ends early. origin_ns: of CLOCK_MONOTONIC,
-    when the run begins; all sides count from it.
+    size_bytes, pause_s, client and server; stagger_s: the flow starts so much later at most. sample_ms 0: only the last
+    sample of each flow. stop_fd: polled for POLLPRI; when stopped() is true the run ends early. origin_ns: of
+    CLOCK_MONOTONIC, when the run begins; all sides count from it.
 
     Raises TrafficError when a program fails, with what it printed, and when bytes are unaccounted for.
     """
@@ -101,11 +101,13 @@ def run(
 
 
 def _staggered(flow: dict[str, Any]) -> dict[str, Any]:
-    """Return the flow with the start that the lab's seed gives it; it ends when it would have."""
+    """Return the flow with the start, and the sizes and pauses, that the lab's seed gives it; its end is as it was."""
     stagger_s = flow.pop("stagger_s", 0.0)
     if stagger_s:
         later_s = random.SystemRandom().randrange(round(stagger_s * 1e6)) / 1e6
         flow |= {"start_s": flow["start_s"] + later_s, "duration_s": flow["duration_s"] - later_s}
+    if flow["kind"] == "web":
+        flow |= {"seed": random.SystemRandom().randrange(1 << 53)}
     return flow
 
 

@@ -17,6 +17,7 @@ enum kind {
 	BULK,		/* as much as the network takes */
 	STREAM,		/* writes of a fixed size, back to back; latency: how long a write takes */
 	REQUEST,	/* a request of a fixed size, a reply of one byte, back to back; latency: until the reply */
+	WEB,		/* requests of random sizes, with pauses between them (web.h); latency: until the reply */
 };
 
 /* --- main.c: the command line -------------------------------------------------------------------------------- */
@@ -45,6 +46,9 @@ void watch(int fd, uint32_t events, struct watcher *watcher);
 void wake_at(int64_t at_ns);
 /* Have it call its step after the events that are being handled. */
 void wake(void);
+/* A timer that timer_set() sets, once or again and again. */
+int timer_add(struct watcher *watcher);
+void timer_set(int timer, int64_t at_ns);
 /* A timer that expires every so often; its watcher has to read() it, or it does not expire again. */
 int watch_every(int64_t interval_ns, struct watcher *watcher);
 /* Handle events, and call step() when the clock asks for it, until step() returns 0. */

@@ -37,19 +37,31 @@ void watch(int fd, uint32_t events, struct watcher *watcher)
 		die("epoll_ctl");
 }
 
-static int watch_timer(int64_t at_ns, int64_t interval_ns, struct watcher *watcher)
+static void set(int timer, int64_t at_ns, int64_t interval_ns)
 {
-	int timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
 	int64_t at = origin + at_ns;
 	struct itimerspec spec = {
 		.it_value = { at / NS_PER_S, at % NS_PER_S },
 		.it_interval = { interval_ns / NS_PER_S, interval_ns % NS_PER_S },
 	};
 
-	if (timer < 0 || timerfd_settime(timer, TFD_TIMER_ABSTIME, &spec, NULL))
+	if (timerfd_settime(timer, TFD_TIMER_ABSTIME, &spec, NULL))
+		die("timerfd");
+}
+
+int timer_add(struct watcher *watcher)
+{
+	int timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
+
+	if (timer < 0)
 		die("timerfd");
 	watch(timer, EPOLLIN | EPOLLET, watcher);
 	return timer;
+}
+
+void timer_set(int timer, int64_t at_ns)
+{
+	set(timer, at_ns, 0);
 }
 
 static void wake_ready(struct watcher *watcher, uint32_t events)
@@ -63,7 +75,7 @@ void wake_at(int64_t at_ns)
 {
 	static struct watcher waker = { wake_ready };
 
-	watch_timer(at_ns, 0, &waker);
+	timer_set(timer_add(&waker), at_ns);
 }
 
 void wake(void)
@@ -73,7 +85,10 @@ void wake(void)
 
 int watch_every(int64_t interval_ns, struct watcher *watcher)
 {
-	return watch_timer(interval_ns, interval_ns, watcher);
+	int timer = timer_add(watcher);
+
+	set(timer, interval_ns, interval_ns);
+	return timer;
 }
 
 void loop_run(int (*step)(void))

@@ -4,15 +4,16 @@
  *
  *	flow ORIGIN_NS SAMPLE_MS reset|deliver ENDPOINT...
  *
- *	receive,FLOW,NETNS,KIND,SIZE,LOW_WATER,END_US
- *	send,FLOW,NETNS,ADDRESS,SCHEME,KIND,SIZE,START_US,END_US
+ *	receive,FLOW,NETNS,KIND,SIZE,LOW_WATER,END_US[,SEED]
+ *	send,FLOW,NETNS,ADDRESS,SCHEME,KIND,SIZE,START_US,END_US[,SEED,PAUSE_US]
  *
  * In the lab the CPU never runs out and the clock moves only when nothing is left to compute, so a program that
  * spins on the clock spins for ever: everything here waits in epoll. One process carries all endpoints it is given, in
  * whichever network namespaces they are. Flow i goes from port 40000 + i to port 5000 + i, so a run's addresses are
  * the same every time. Times count from ORIGIN_NS of CLOCK_MONOTONIC, the same for all processes of a run.
  *
- * KIND and SIZE (bytes; 0 for bulk) are explained in flow.h; LOW_WATER is the receiver's SO_RCVLOWAT, 0 the default.
+ * KIND and SIZE (bytes; 0 for bulk, the mean for web) are explained in flow.h; web needs SEED, the same at both ends, and
+ * PAUSE_US, the mean. LOW_WATER is the receiver's SO_RCVLOWAT, 0 the default.
  * A flow ends with a reset, and the ports are free at once; or (deliver) the sender stops at END_US, what it has
  * written is delivered, and both ends count how much that was.
  *
@@ -48,9 +49,9 @@ void bad(const char *text)
 
 enum kind parse_kind(const char *name)
 {
-	static const char *const names[] = { [BULK] = "bulk", [STREAM] = "stream", [REQUEST] = "request" };
+	static const char *const names[] = { [BULK] = "bulk", [STREAM] = "stream", [REQUEST] = "request", [WEB] = "web" };
 
-	for (int kind = BULK; kind <= REQUEST; kind++)
+	for (int kind = BULK; kind <= WEB; kind++)
 		if (!strcmp(name, names[kind]))
 			return kind;
 	bad(name);

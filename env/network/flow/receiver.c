@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "flow.h"
+#include "web.h"
 
 #define DELIVERY_NS (60 * NS_PER_S)	/* a connection that cannot deliver in this time is dead */
 #define SINK (1 << 26)		/* more than a socket holds: one system call takes all there is */
@@ -21,6 +23,8 @@ struct receiver {
 	int flow, listener, fd;	/* -1: not open */
 	enum kind kind;
 	size_t size;		/* of a request, bytes */
+	size_t mean;		/* web: of all requests */
+	uint64_t sizes;		/* web: what they are drawn from */
 	size_t pending;		/* received of this request, bytes */
 	int parts;		/* this request is being received in parts */
 	double bytes;		/* received by the application */
@@ -59,6 +63,11 @@ static void expect(struct receiver *r, int bytes)
 		die("SO_RCVLOWAT");
 }
 
+static int answers(const struct receiver *r)
+{
+	return r->kind == REQUEST || r->kind == WEB;
+}
+
 static void received(struct receiver *r, size_t bytes)
 {
 	r->pending += bytes;
@@ -70,7 +79,9 @@ static void received(struct receiver *r, size_t bytes)
 	}
 	/* the next request comes after the reply: nothing waits behind this one */
 	r->pending = 0;
-	if (r->parts)
+	if (r->kind == WEB)
+		r->size = web_size(&r->sizes, r->mean);
+	if (r->parts || r->kind == WEB)
 		expect(r, r->size);
 	r->parts = 0;
 	if (send(r->fd, sink, 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EPIPE && errno != ECONNRESET)
@@ -85,7 +96,7 @@ static void receive(struct receiver *r)
 		return;
 	if (n > 0) {
 		r->bytes += n;
-		if (r->kind == REQUEST)
+		if (answers(r))
 			received(r, n);
 		return;
 	}
@@ -109,8 +120,11 @@ static void listening(struct watcher *watcher, uint32_t events)
 
 	(void)events;
 	r->fd = accept4(r->listener, NULL, NULL, SOCK_NONBLOCK);
-	if (r->fd >= 0)
-		watch(r->fd, EPOLLIN, &r->receiving);
+	if (r->fd < 0)
+		return;
+	if (r->kind == WEB)
+		expect(r, r->size);
+	watch(r->fd, EPOLLIN, &r->receiving);
 }
 
 /* columns: flow t_s bytes */
@@ -119,9 +133,9 @@ static void sample(struct receiver *r)
 	int unread = 0;
 
 	/* what waits below the low-water mark has arrived too; a request is taken when it is whole */
-	if (r->fd >= 0 && r->kind == REQUEST && ioctl(r->fd, FIONREAD, &unread))
+	if (r->fd >= 0 && answers(r) && ioctl(r->fd, FIONREAD, &unread))
 		die("FIONREAD");
-	if (r->fd >= 0 && r->kind != REQUEST)
+	if (r->fd >= 0 && !answers(r))
 		receive(r);
 
 	double row[] = { r->flow, now_ns() / 1e9, r->bytes + unread };
@@ -163,12 +177,21 @@ void receiver_add(const char *text)
 	struct sockaddr_in address = { .sin_family = AF_INET };
 	char kind[16], namespace[64];
 	long long end_us;
-	int low_water;
+	int low_water, fields;
 
-	if (count > MAX_FLOWS || sscanf(text, "receive,%d,%63[^,],%15[^,],%zu,%d,%lld", &r->flow, namespace, kind, &r->size,
-					&low_water, &end_us) != 6)
+	if (count > MAX_FLOWS)
+		bad(text);
+	fields = sscanf(text, "receive,%d,%63[^,],%15[^,],%zu,%d,%lld,%" SCNu64, &r->flow, namespace, kind, &r->size,
+			&low_water, &end_us, &r->sizes);
+	if (fields < 6)
 		bad(text);
 	r->kind = parse_kind(kind);
+	if (fields != (r->kind == WEB ? 7 : 6))
+		bad(text);
+	if (r->kind == WEB) {
+		r->mean = r->size;
+		r->size = web_size(&r->sizes, r->mean);
+	}
 	r->end_ns = end_us * NS_PER_US;
 	r->fd = -1;
 	r->listening.ready = listening;

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/inet_diag.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
@@ -16,6 +17,7 @@
 
 #include "flow.h"
 #include "histogram.h"
+#include "web.h"
 
 #define CHUNK (1 << 18)
 #define PIECE (1 << 16)		/* requests and writes are many times this one piece of memory */
@@ -24,7 +26,7 @@
 enum state { WAITING, RUNNING, DELIVERING, OVER };
 
 struct sender {
-	struct watcher watcher;
+	struct watcher watcher, resuming;
 	int flow, fd;
 	char scheme[16];	/* TCP_CA_NAME_MAX */
 	char namespace[64];
@@ -37,6 +39,11 @@ struct sender {
 	int expects_reply;
 	int64_t began_ns;	/* when this write or request was begun: when the one before was over */
 	struct histogram *latency;
+	/* of web traffic */
+	size_t mean;		/* of the requests' sizes, bytes */
+	uint64_t sizes, pauses;	/* what they are drawn from */
+	int64_t pause_ns;	/* the mean */
+	int timer, pausing;
 };
 
 static struct sender senders[MAX_FLOWS];
@@ -167,8 +174,17 @@ static void send_stream(struct sender *s)
 		measure(s);
 }
 
+static void begin_pause(struct sender *s)
+{
+	s->expects_reply = 0;
+	s->pausing = 1;
+	timer_set(s->timer, now_ns() + s->pause_ns * web_exponential(&s->pauses));
+}
+
 static void send_requests(struct sender *s)
 {
+	if (s->pausing)
+		return;
 	if (s->expects_reply) {
 		char reply;
 		ssize_t n = recv(s->fd, &reply, 1, MSG_DONTWAIT);
@@ -178,8 +194,26 @@ static void send_requests(struct sender *s)
 		if (n != 1)
 			return;
 		measure(s);
+		if (s->kind == WEB) {
+			begin_pause(s);
+			return;
+		}
 	}
 	s->expects_reply = write_on(s);
+}
+
+/* The pause is over: the next request begins now. */
+static void resuming(struct watcher *watcher, uint32_t events)
+{
+	struct sender *s = (void *)((char *)watcher - offsetof(struct sender, resuming));
+
+	(void)events;
+	if (s->state != RUNNING || !s->pausing)
+		return;
+	s->pausing = 0;
+	s->size = web_size(&s->sizes, s->mean);
+	s->began_ns = now_ns();
+	send_requests(s);
 }
 
 static void ready(struct watcher *watcher, uint32_t events)
@@ -216,7 +250,7 @@ static void open_flow(struct sender *s)
 	if (connect(s->fd, (void *)&target, sizeof(target)) && errno != EINPROGRESS)
 		die("connect");
 	s->state = RUNNING;
-	watch(s->fd, EPOLLOUT | EPOLLET | (s->kind == REQUEST ? EPOLLIN : 0), &s->watcher);
+	watch(s->fd, EPOLLOUT | EPOLLET | (s->kind == REQUEST || s->kind == WEB ? EPOLLIN : 0), &s->watcher);
 }
 
 static void end_flow(struct sender *s)
@@ -275,14 +309,27 @@ void sender_add(const char *text)
 {
 	struct sender *s = &senders[count++];
 	char address[16], kind[16];
-	long long start_us, end_us;
+	long long start_us, end_us, pause_us = 0;
+	int fields;
 
-	if (count > MAX_FLOWS ||
-	    sscanf(text, "send,%d,%63[^,],%15[^,],%15[^,],%15[^,],%zu,%lld,%lld", &s->flow, s->namespace, address,
-		   s->scheme, kind, &s->size, &start_us, &end_us) != 8 || !inet_aton(address, &s->address))
+	if (count > MAX_FLOWS)
+		bad(text);
+	fields = sscanf(text, "send,%d,%63[^,],%15[^,],%15[^,],%15[^,],%zu,%lld,%lld,%" SCNu64 ",%lld", &s->flow,
+			s->namespace, address, s->scheme, kind, &s->size, &start_us, &end_us, &s->sizes, &pause_us);
+	if (fields < 8 || !inet_aton(address, &s->address))
 		bad(text);
 	s->watcher.ready = ready;
 	s->kind = parse_kind(kind);
+	if (fields != (s->kind == WEB ? 10 : 8))
+		bad(text);
+	if (s->kind == WEB) {
+		s->resuming.ready = resuming;
+		s->timer = timer_add(&s->resuming);
+		s->pause_ns = pause_us * NS_PER_US;
+		s->pauses = ~s->sizes;
+		s->mean = s->size;
+		s->size = s->mean ? web_size(&s->sizes, s->mean) : 0;
+	}
 	s->start_ns = start_us * NS_PER_US;
 	s->end_ns = end_us * NS_PER_US;
 	if (s->kind != BULK) {

@@ -185,6 +185,12 @@ def test_unknown_scenarios_get_near_matches() -> None:
         ("path: {}\nduration_s: soon", "duration_s"),
         ("path: {}\nduration_s: 5\nlength: 3", "length"),
         ("path: {}\nduration_s: 5\nflows: [{scheme: cubic}]", "no flow has the scheme under_test"),
+        ("path: {}\nduration_s: 5\nflows: [{kind: web, size_bytes: 9}]", "pause_ms is 0 for kind web"),
+        ("path: {}\nduration_s: 5\nflows: [{pause_ms: 9}]", "pause_ms is 9 for kind bulk"),
+        (
+            "path: {}\nduration_s: 5\nflows: [{kind: web, pause_ms: 9, size_bytes: 262145}]",
+            "size_bytes is 262145; a web flow has one from 1 to 262144",
+        ),
         ("path: {}\nduration_s: 5\nflows: [{start_s: 9}]", "does not lie within the run of 5 s"),
         ("path: {steps: [{at_s: 5, rtt_ms: 9}]}\nduration_s: 5", "the step at 5 s does not lie within the run of 5 s"),
         (

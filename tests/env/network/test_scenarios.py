@@ -26,7 +26,7 @@ def lab() -> Iterator[VirtualLab]:
 @pytest.mark.parametrize("name", scenario_names())
 def test_it_runs_and_every_flow_gets_through(lab: VirtualLab, name: str) -> None:
     scenario = load_scenario(name)
-    scenario.stagger_ms = min(scenario.stagger_ms, 50)
+    scenario.stagger_ms = min(scenario.stagger_ms, 10)
     short = scenario.lasting(PATH_S if scenario.rack is None else RACK_S)
     result = lab.run(short.network(), short.flows_with("cubic"), short.duration_s)
     assert len(result["flows"]) == len(short.flows_with("cubic"))
