@@ -12,6 +12,8 @@ import os
 import socket
 from itertools import count
 
+NAME = "ndm-tcp-lab"  # of the claims: all labs of a machine count together
+
 
 class Core:
     """A claim on one of the cores that this process may use, the one with the fewest labs of all processes on it.
@@ -29,7 +31,7 @@ class Core:
         for labs in count():
             for core in cores:
                 try:
-                    self._claim.bind(f"\0ndm-tcp-lab/core-{core}/{labs}")
+                    self._claim.bind(f"\0{NAME}/core-{core}/{labs}")
                 except OSError as error:
                     if error.errno != errno.EADDRINUSE:
                         raise
