@@ -21,6 +21,7 @@ from compare.terminal import number
 NV = "nv"
 OTHERS = ("reno", "cubic", "cdg")
 LONG_S = 120.0  # what is said about 5 minutes is not decided by less than this
+MOMENTS = (0.02, 1 / 6, 0.5, 1.0)  # of the run: 6 s, 50 s, half and all of 5 minutes
 LABELS = {"reno": "Reno", "cubic": "Cubic", "cdg": "CDG", "nv": "NV"}
 
 
@@ -232,14 +233,16 @@ def drift(evidence: Evidence) -> Claim:
     flows = evidence.longest_flows(scenario, NV)
     end_s = float(flows[0]["duration_s"])
     figures, medians = [], []
-    for share in (0.02, 1 / 6, 0.5, 1.0):
-        at_us = [min_rtt_us(flow, share * end_s) for flow in flows]
+    for share in MOMENTS:
+        at_us = [known for flow in flows if math.isfinite(known := min_rtt_us(flow, share * end_s))]
+        if not at_us:
+            continue  # no flow has begun
         medians.append(float(np.median(at_us)))
         figures.append(
             f"{number(medians[-1])} us ({number(min(at_us))} to {number(max(at_us))}) at {share * end_s:.0f} s"
         )
     measured = f"median of the flows: {', '.join(figures)}"
-    if end_s < LONG_S:
+    if end_s < LONG_S or len(medians) < len(MOMENTS):
         return Claim("4.8", text, scenario, f"{measured}: too short to tell", "")
     held = [
         medians[-1] > 2 * medians[0],  # grows
