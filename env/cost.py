@@ -1,9 +1,11 @@
 """What a run costs: ``python -m env.cost DIR`` measures it and writes DIR/cost.csv and DIR/cost.png.
 
-Wall time against the number of packets (one flow, longer and longer), of flows (1 to 64, each with its own 5 Mbit/s)
-and of runs (each with a boot of its own), and the memory of a lab with so many flows. Each point is measured several
-times, in an order that changes from repetition to repetition, and the median counts. The line is the least-squares fit;
-growth is called linear when no point lies further from it than a tenth of the largest value.
+Time against the number of packets (one flow, longer and longer), of flows (1 to 64, each with its own 5 Mbit/s) and of
+runs (each with a boot of its own), and the memory of a lab with so many flows. Each point is measured several times, in
+an order that changes from repetition to repetition, and the median counts. A lab runs on one core, one process at a
+time: alone its wall time is its CPU time, beside other work it is longer. So the line, a least-squares fit, goes
+through the CPU times, and growth is called linear when no point lies further from it than a tenth of the
+largest value.
 """
 
 from __future__ import annotations
@@ -53,7 +55,7 @@ class Cost:
 
 @dataclass
 class Axis:
-    """One question: wall time against what. costs: by x, one per repetition."""
+    """One question: time against what. costs: by x, one per repetition."""
 
     against: str
     measure: Callable[[int], Cost]
@@ -61,16 +63,16 @@ class Axis:
     costs: dict[int, list[Cost]] = field(default_factory=dict)
 
     def points(self) -> tuple[list[float], list[float]]:
-        """Return x and the median wall time in s; x is the number of packets where that is what is asked."""
-        medians = [statistics.median(cost.wall_s for cost in self.costs[x]) for x in self.xs]
+        """Return x and the median CPU time in s; x is the number of packets where that is what is asked."""
+        medians = [statistics.median(cost.cpu_s for cost in self.costs[x]) for x in self.xs]
         packets = [statistics.median(cost.packets for cost in self.costs[x]) for x in self.xs]
         return (packets if self.against == "packets" else [float(x) for x in self.xs]), medians
 
     def fit(self) -> tuple[float, float, float]:
         """Return slope, intercept and the largest distance from the line, a share of the largest value."""
-        x, wall_s = self.points()
-        slope, intercept = np.polyfit(x, wall_s, 1)
-        distance = np.abs(np.polyval([slope, intercept], x) - wall_s).max() / max(wall_s)
+        x, cpu_s = self.points()
+        slope, intercept = np.polyfit(x, cpu_s, 1)
+        distance = np.abs(np.polyval([slope, intercept], x) - cpu_s).max() / max(cpu_s)
         return float(slope), float(intercept), float(distance)
 
 
@@ -106,9 +108,10 @@ def memory_mb(lab: VirtualLab) -> float:
             if line.startswith("Anonymous:"):
                 total += int(line.split()[1]) * 1024
     for descriptor in FilePath(f"/proc/{lab.pid}/fd").iterdir():
+        status = descriptor.stat()
         # the file without a name that is the guest's memory
-        if "vm_file" in os.readlink(descriptor):
-            total += descriptor.stat().st_blocks * 512
+        if not status.st_nlink and status.st_size >= lab.memory_mb << 20:
+            total += status.st_blocks * 512
     return total / 1e6
 
 
@@ -179,17 +182,20 @@ def table(axes: Sequence[Axis]) -> str:
 
 
 def draw(axes: Sequence[Axis], file: FilePath) -> None:
-    """Draw every measurement, the medians and the lines."""
+    """Draw every wall time, the medians of the CPU times and their lines."""
     figure, places = pyplot.subplots(1, len(axes), figsize=(12, 3.6), layout="constrained")
     for axis, place in zip(axes, places, strict=True):
         x, medians = axis.points()
         slope, intercept, _ = axis.fit()
         for at, costs in zip(x, axis.costs.values(), strict=True):
-            place.plot([at] * len(costs), [cost.wall_s for cost in costs], ".", color="#9aa5b1", markersize=4)
-        place.plot(x, medians, "o", color="#1f5fa8", label="median")
+            wall_s = [cost.wall_s for cost in costs]
+            place.plot(
+                [at] * len(costs), wall_s, ".", color="#9aa5b1", markersize=4, label="wall" if at == x[0] else None
+            )
+        place.plot(x, medians, "o", color="#1f5fa8", label="CPU, median")
         ends = np.array([0.0, max(x)])
         place.plot(ends, intercept + slope * ends, "-", color="#c0392b", linewidth=1, label="fit")
-        place.set(xlabel=f"number of {axis.against}", ylabel="wall time [s]", xlim=(0, None), ylim=(0, None))
+        place.set(xlabel=f"number of {axis.against}", ylabel="time [s]", xlim=(0, None), ylim=(0, None))
         place.grid(alpha=0.3)
         place.legend(frameon=False)
     figure.savefig(file, dpi=110)
@@ -224,7 +230,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         slope, intercept, distance = axis.fit()
         verdict = "linear" if distance <= FAR else "NOT LINEAR"
         print(
-            f"{axis.against}: {1e3 * slope:.4g} ms each and {intercept:.2f} s besides; the furthest point is "
+            f"{axis.against}: CPU {1e3 * slope:.4g} ms each and {intercept:.2f} s besides; the furthest point is "
             f"{100 * distance:.1f} % of the largest value from the line: {verdict}"
         )
         status |= distance > FAR
