@@ -63,7 +63,8 @@ def test_an_experiment_of_the_tcp_nv_paper(tmp_path: Path) -> None:
         assert 8000 < found[scenario, "nv", "rate"] < 9500
         assert 9000 < found[scenario, "reno", "rate"] < 9500
         assert 2 * found[scenario, "nv", "rtt"] < found[scenario, "reno", "rtt"] < 2000
-        assert found[scenario, "nv", "retrans_total"] == 0
+        # in slow start two flows may overrun the switch's buffer once
+        assert found[scenario, "nv", "retrans_pct"] < 0.5
         rate_mbps, latency_us = found[scenario, "nv", "rate"], found[scenario, "nv", "mean_latency"]
         flows, size_bytes = (1, 1 << 20) if scenario == "nv/1s1c1fr" else (2, 1 << 18)
         # back to back: in its latency each flow moves one request, but for the reply's way
