@@ -38,7 +38,7 @@ def measure(config: CompareConfig) -> int:
     published, tables = load_published(), load_tables()
     console = terminal()
     modules = find_modules(planned.schemes)
-    experiment = replace(planned, binaries=binaries(modules))
+    experiment = replace(planned, binaries=binaries(modules, planned.scenarios))
     store = Store(Path(config.output_dir) if config.output_dir else RESULTS / experiment.default_name())
     with store.claim(experiment):
         console.print(f"{len(experiment.runs())} runs into {_short(store.folder)}", highlight=False)

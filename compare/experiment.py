@@ -34,7 +34,7 @@ class Run:
 class Experiment:
     """A matrix of runs. seeds: how many, they are 1 to seeds. sample_ms: how often both sides are sampled.
 
-    binaries: name to hash of everything compiled that the runs depend on.
+    binaries: name to hash of the files that the runs depend on: everything compiled, link traces.
     """
 
     scenarios: tuple[Scenario, ...]

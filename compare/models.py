@@ -1,4 +1,4 @@
-"""The compiled things that a comparison depends on: lab kernel, traffic program, modules with their models."""
+"""The files that a comparison depends on: lab kernel, traffic program, modules with their models, link traces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from pathlib import Path
 
 from compare.errors import CompareError
 from compare.schemes import Scheme
+from datasets.traces.format import find_trace
 from env.lab.virtual import KERNEL, MODULES, PROGRAM, ROOT
+from env.network.path import Path as NetworkPath
+from env.network.scenario import Scenario
 
 BUILD_SCRIPT = ROOT / "kernel" / "build.sh"
 KERNEL_TREE = ROOT / "build" / "lab-kernel" / "tree"
@@ -38,7 +41,7 @@ def check_lab() -> None:
             raise CompareError(f"{file} does not exist: run `make {target}`")
         if not os.access(file, os.X_OK):
             raise CompareError(f"{file} cannot be executed: run `chmod +x {file}`")
-    for module in ("lab_gate", "tcp_ndm_gym"):
+    for module in ("lab_gate", "tcp_ndm_gym", "sch_linktrace"):
         if not (MODULES / f"{module}.ko").is_file():
             raise CompareError(f"kernel module {MODULES / module}.ko does not exist: run `make module`")
 
@@ -62,9 +65,14 @@ def module_key(scheme: str) -> str:
     return f"module of {scheme}"
 
 
-def binaries(modules: dict[str, Path]) -> dict[str, str]:
-    """Return name to SHA-256 of everything compiled that results depend on."""
+def binaries(modules: dict[str, Path], scenarios: Sequence[Scenario]) -> dict[str, str]:
+    """Return name to SHA-256 of every file that results depend on and that no name or number stands for."""
     hashes = {"lab kernel": sha256(KERNEL), "traffic program": sha256(PROGRAM)}
+    networks = [scenario.network() for scenario in scenarios]
+    traces = sorted({network.trace for network in networks if isinstance(network, NetworkPath) and network.trace})
+    if traces:
+        hashes["link of a trace"] = sha256(MODULES / "sch_linktrace.ko")
+    hashes |= {f"trace {trace}": sha256(find_trace(trace)) for trace in traces}
     return hashes | {module_key(scheme): sha256(module) for scheme, module in modules.items()}
 
 

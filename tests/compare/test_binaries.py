@@ -1,0 +1,46 @@
+"""A comparison knows when a file that its runs depend on has changed."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from compare import models
+from compare.models import binaries
+from datasets.traces.format import find_trace
+from env.network.scenario import Scenario, load_scenario
+
+
+@pytest.fixture(autouse=True)
+def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files in place of what `make module` builds: the hash is of bytes, whatever they are."""
+    for name in ("linux", "flow", "sch_linktrace.ko"):
+        (tmp_path / name).write_text(name)
+    monkeypatch.setattr(models, "KERNEL", tmp_path / "linux")
+    monkeypatch.setattr(models, "PROGRAM", tmp_path / "flow")
+    monkeypatch.setattr(models, "MODULES", tmp_path)
+
+
+def test_a_scenario_without_a_trace_depends_on_none() -> None:
+    assert sorted(binaries({}, [load_scenario("stress"), load_scenario("nv/1s1c1fs")])) == [
+        "lab kernel",
+        "traffic program",
+    ]
+
+
+def test_a_trace_and_its_link_are_among_what_runs_depend_on() -> None:
+    found = binaries({}, [load_scenario("access/lte"), load_scenario("bottleneck")])
+    name = "held_out/lte-walking"
+    assert found[f"trace {name}"] == hashlib.sha256(find_trace(name).read_bytes()).hexdigest()
+    assert found["link of a trace"] == hashlib.sha256(b"sch_linktrace.ko").hexdigest()
+
+
+def test_a_changed_trace_is_another_one(tmp_path: Path) -> None:
+    file = tmp_path / "mine.trace"
+    scenario = Scenario(name="mine", claim="none", duration_s=1, path={"trace": str(file)})
+    file.write_text("1\n2\n")
+    before = binaries({}, [scenario])
+    file.write_text("1\n3\n")
+    assert binaries({}, [scenario]) != before
