@@ -18,7 +18,7 @@ SECONDS = 0.5
 KINDS = [("bulk", 0), ("stream", 1 << 18), ("request", 1), ("request", 10240), ("request", (1 << 20) + 1)]
 FLOWS = [
     flow_with_defaults(
-        {"scheme": "cubic", "start_s": 0.1 * i, "duration_s": SECONDS, "kind": kind, "size_bytes": size_bytes}
+        {"scheme": "reno", "start_s": 0.1 * i, "duration_s": SECONDS, "kind": kind, "size_bytes": size_bytes}
     )
     for i, (kind, size_bytes) in enumerate(KINDS)
 ]
