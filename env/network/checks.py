@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from dataclasses import fields
 from typing import Any
 
 
@@ -13,7 +15,7 @@ class PathError(ValueError):
 def check_number(name: str, value: Any, low: float, high: float, whole: bool = False) -> None:
     """Raise PathError when the value is no number from low to high, or (whole) not a whole one."""
     kind = "a whole number" if whole else "a number"
-    if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)) or math.isnan(value):
         raise PathError(f"{name} is {value!r}; it must be {kind} from {low:g} to {high:g}")
     if not low <= value <= high:
         raise PathError(f"{name} is {value:g}; it must lie between {low:g} and {high:g}")
@@ -23,3 +25,11 @@ def check_bool(name: str, value: Any) -> None:
     """Raise PathError when the value is neither true nor false."""
     if not isinstance(value, bool):
         raise PathError(f"{name} is {value!r}; it must be true or false")
+
+
+def check_fields(kind: type[Any], what: str, keys: Iterable[str]) -> None:
+    """Raise PathError, which lists the right ones, when a key is no field of the dataclass; what: how it is called."""
+    known = [field.name for field in fields(kind)]
+    for key in keys:
+        if key not in known:
+            raise PathError(f"{key!r} is no field of a {what}; the fields are {', '.join(known)}")

@@ -6,13 +6,13 @@ Standard library only: the guest agent imports this module.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path as FilePath
 from typing import Any
 
 from datasets.traces.format import SUFFIXES, TraceError, load_trace
-from env.network.checks import PathError, check_bool, check_number
+from env.network.checks import PathError, check_bool, check_fields, check_number
 from env.network.step import Step, check_steps
 
 __all__ = ["MIN_BUFFER_PACKETS", "PACKET_BYTES", "QDISCS", "TOPOLOGIES", "Path", "PathError"]
@@ -210,8 +210,5 @@ class Path:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Path:
         """Return the path of as_dict(); an unknown key is a PathError that lists the right ones."""
-        known = [field.name for field in fields(cls)]
-        for key in data:
-            if key not in known:
-                raise PathError(f"{key!r} is no field of a path; the fields are {', '.join(known)}")
+        check_fields(cls, "path", data)
         return cls(**data)

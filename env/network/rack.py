@@ -6,10 +6,11 @@ Standard library only: the guest agent imports this module.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from env.network.path import PACKET_BYTES, PathError
+from env.network.checks import check_fields, check_number
+from env.network.path import PACKET_BYTES
 
 # What a frame takes on the wire besides: preamble 8, checksum 4, gap 12 bytes.
 WIRE_BYTES = 24
@@ -43,13 +44,7 @@ class Rack:
             ("gso_max_bytes", 1500, 65536),
             ("host_queue_kb", 4.0, 1e6),
         ):
-            value = getattr(self, name)
-            whole = name in ("clients", "servers", "gso_max_bytes")
-            kind = "a whole number" if whole else "a number"
-            if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
-                raise PathError(f"{name} is {value!r}; it must be {kind} from {low:g} to {high:g}")
-            if not math.isfinite(value) or not low <= value <= high:
-                raise PathError(f"{name} is {value:g}; it must lie between {low:g} and {high:g}")
+            check_number(name, getattr(self, name), low, high, whole=name in ("clients", "servers", "gso_max_bytes"))
 
     @property
     def topology(self) -> str:
@@ -73,9 +68,6 @@ class Rack:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Rack:
         """Return the rack of as_dict(); an unknown key is a PathError that lists the right ones."""
-        known = [field.name for field in fields(cls)]
         values = {key: value for key, value in data.items() if key != "topology"}
-        for key in values:
-            if key not in known:
-                raise PathError(f"{key!r} is no field of a rack; the fields are {', '.join(known)}")
+        check_fields(cls, "rack", values)
         return cls(**values)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from env.network.checks import PathError, check_number
+from env.network.checks import PathError, check_fields, check_number
 
 if TYPE_CHECKING:
     from env.network.path import Path
@@ -44,12 +44,9 @@ class Step:
         """Return the step of a mapping; an unknown key is a PathError that lists the right ones."""
         if isinstance(value, cls):
             return value
-        known = [field.name for field in fields(cls)]
         if not isinstance(value, dict) or "at_s" not in value:
             raise PathError(f"{value!r} is no step; it needs at_s, and one of {', '.join(CHANGES)}")
-        for key in value:
-            if key not in known:
-                raise PathError(f"{key!r} is no field of a step; the fields are {', '.join(known)}")
+        check_fields(cls, "step", value)
         return cls(**value)
 
 
