@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from compare.distribution import Distribution
 from compare.errors import CompareError
 from compare.experiment import Experiment, Run, flows_under_test
 from compare.group_metrics import Group, find_groups, group_metrics
-from compare.metrics import METRICS, Metric, flow_metrics
+from compare.metrics import METRICS, Metric, column, flow_metrics
 from compare.published import PublishedRun
 from compare.schemes import Scheme
 from compare.statistics import Estimate, estimate, inside_spread
@@ -28,7 +30,7 @@ class Cell:
 
     metrics: what was measured, those of the first flow under test before those of groups of flows. values: metric to
     one value per good seed. groups: of the scenario's flows, empty where there is only one. flows: those of one run, to
-    draw; under_test: which of them have the scheme.
+    draw; under_test: which of them have the scheme. rtt, latency: of the flows under test, over all seeds.
     """
 
     scenario: Scenario
@@ -42,6 +44,8 @@ class Cell:
     flows: list[dict[str, Any]] = field(default_factory=list)
     under_test: list[bool] = field(default_factory=list)
     environment: dict[str, Any] = field(default_factory=dict)
+    rtt: Distribution = field(default_factory=Distribution)
+    latency: Distribution = field(default_factory=Distribution)
 
     @property
     def example(self) -> dict[str, Any] | None:
@@ -105,6 +109,9 @@ def _add(cell: Cell, run: Run, store: Store) -> None:
         cell.metrics += of_groups
         cell.values |= {metric.name: [] for metric in of_groups}
     cell.seeds.append(run.seed)
+    for flow in itertools.compress(flows, cell.under_test):
+        cell.rtt.add(column(flow["sender"], "srtt_us"))
+        cell.latency.add_histogram(flow.get("latency", {}).get("histogram", []))
     for name, value in (values | {metric.name: value for metric, value in of_groups.items()}).items():
         cell.values[name].append(value)
 
