@@ -21,6 +21,7 @@ from matplotlib.ticker import MaxNLocator, NullFormatter, ScalarFormatter
 from compare.group_table import GroupRow
 from compare.metrics import METRIC
 from compare.series import binned, flow_series
+from compare.statistics import Estimate
 from compare.summary import Beside, Cell
 
 _INK = "#010203"  # stands for the colour of the page's text
@@ -76,6 +77,11 @@ def _log_when_wide(values: Sequence[float], set_scale: Callable[[str], Any], axi
     axis.set_minor_formatter(NullFormatter())
 
 
+def _whiskers(found: Estimate) -> tuple[float, float]:
+    """Return the ends of the interval to draw; where there is none, the mean twice: a line without length."""
+    return found.interval or (found.mean, found.mean)
+
+
 def goodput_against_delay(cells: Sequence[Cell]) -> str:
     """Draw one scenario: goodput over p95 RTT, delay axis inverted, so that up and right is better."""
 
@@ -87,13 +93,14 @@ def goodput_against_delay(cells: Sequence[Cell]) -> str:
             delay, goodput = estimates.get("rtt_p95"), estimates.get("goodput")
             if delay is None or goodput is None:
                 continue
-            delays += [delay.mean, delay.lo, delay.hi]
+            (delay_lo, delay_hi), (rate_lo, rate_hi) = _whiskers(delay), _whiskers(goodput)
+            delays += [delay.mean, delay_lo, delay_hi]
             rates += [goodput.mean]
             axes.errorbar(
                 delay.mean,
                 goodput.mean,
-                xerr=[[max(0.0, delay.mean - delay.lo)], [max(0.0, delay.hi - delay.mean)]],
-                yerr=[[max(0.0, goodput.mean - goodput.lo)], [max(0.0, goodput.hi - goodput.mean)]],
+                xerr=[[max(0.0, delay.mean - delay_lo)], [max(0.0, delay_hi - delay.mean)]],
+                yerr=[[max(0.0, goodput.mean - rate_lo)], [max(0.0, rate_hi - goodput.mean)]],
                 fmt=cell.scheme.marker,
                 color=cell.scheme.colour,
                 markersize=9,
@@ -122,12 +129,13 @@ def bars(cells: Sequence[Cell], metric: str, beside: Sequence[Beside]) -> str:
         everything: list[float] = []
         for row, (cell, found) in enumerate(shown):
             axes.barh(row, found.mean, height=0.62, color=cell.scheme.colour, alpha=0.8)
-            axes.plot([found.lo, found.hi], [row, row], color=_INK, linewidth=1.5)
+            whiskers = _whiskers(found)
+            axes.plot(whiskers, [row, row], color=_INK, linewidth=1.5)
             seeds = [value for value in cell.values[metric] if np.isfinite(value)]
             axes.plot(seeds, [row + 0.36] * len(seeds), ".", color=cell.scheme.colour, markersize=4)
             runs = [b.published for b in beside if (b.scheme, b.figure) == (cell.scheme.name, _PUBLISHED.get(metric))]
             axes.plot(runs, [row] * len(runs), "D", markersize=6, markerfacecolor="none", markeredgecolor=_INK)
-            everything += [found.mean, found.hi, *seeds, *runs]
+            everything += [found.mean, *whiskers, *seeds, *runs]
         axes.set_yticks(range(len(shown)), [cell.scheme.label for cell, _ in shown])
         axes.invert_yaxis()
         axes.grid(axis="y", visible=False)
@@ -301,7 +309,7 @@ def latency_bars(rows: Sequence[GroupRow]) -> str:
                 found, published = row.measured.get(name), row.figure(name)
                 if found is not None:
                     axes.bar(x + offset, found.mean, width=0.36, color=row.cell.scheme.colour, alpha=alpha)
-                    axes.plot([x + offset] * 2, [found.lo, found.hi], color=_INK, linewidth=1.5)
+                    axes.plot([x + offset] * 2, _whiskers(found), color=_INK, linewidth=1.5)
                     everything.append(found.mean)
                 if published is not None:
                     axes.bar(x + offset, published, width=0.4, fill=False, edgecolor=_INK, linestyle=":")

@@ -14,25 +14,34 @@ from compare.errors import CompareError
 CONFIDENCE = 0.95
 RESAMPLES = 9999
 BOOTSTRAP_SEED = 20260215  # fixed: the same runs give the same interval
+MIN_VALUES = 3  # of one or two runs nothing can be said about the others
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Mean over the seeds with its bootstrap interval [lo, hi], the spread of the seeds, and their number."""
+    """Mean over the seeds with its bootstrap interval [lo, hi], the spread of the seeds, and their number.
+
+    lo, hi: None where there are less than MIN_VALUES values.
+    """
 
     mean: float
-    lo: float
-    hi: float
+    lo: float | None
+    hi: float | None
     minimum: float
     maximum: float
     n: int
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """(lo, hi), None where there is no interval."""
+        return None if self.lo is None or self.hi is None else (self.lo, self.hi)
 
 
 def estimate(values: Sequence[float]) -> Estimate:
     """Return mean and 95 % interval (bias-corrected and accelerated bootstrap, Efron 1987) of values, shape (S,).
 
-    Values that are NaN (nothing to measure in that run) are left out, and n says so. One value, or equal ones, have an
-    interval without width: there is nothing to resample.
+    Values that are NaN (nothing to measure in that run) are left out, and n says so. Less than MIN_VALUES have no
+    interval; equal ones have one without width: there is nothing to resample.
 
     Raises CompareError when no value is left.
     """
@@ -46,6 +55,8 @@ def estimate(values: Sequence[float]) -> Estimate:
 def _estimate(values: tuple[float, ...]) -> Estimate:
     finite = np.asarray(values, dtype=np.float64)
     mean, low, high = float(finite.mean()), float(finite.min()), float(finite.max())
+    if finite.size < MIN_VALUES:
+        return Estimate(mean, None, None, low, high, finite.size)
     if low == high:
         return Estimate(mean, mean, mean, low, high, finite.size)
     interval = bootstrap(

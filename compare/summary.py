@@ -126,7 +126,7 @@ def summary_csv(cells: list[Cell]) -> str:
         for metric in cell.metrics:
             found = estimates.get(metric.name)
             if found is not None:
-                numbers = [f"{value:.6g}" for value in (found.mean, found.lo, found.hi)]
+                numbers = ["" if value is None else f"{value:.6g}" for value in (found.mean, found.lo, found.hi)]
                 writer.writerow([cell.scenario.name, cell.scheme.name, metric.name, metric.unit, *numbers, found.n])
     return text.getvalue()
 

@@ -15,7 +15,7 @@ from compare.group_table import GroupRow, group_rows, shown_columns
 from compare.matrix import Progress as Matrix
 from compare.metrics import METRICS, Metric
 from compare.published_tables import PublishedRow
-from compare.statistics import Estimate
+from compare.statistics import MIN_VALUES, Estimate
 from compare.summary import Cell
 
 Report = Callable[[Matrix], None]  # told after every run how far the matrix is
@@ -33,8 +33,11 @@ def number(value: float) -> str:
 
 
 def interval(found: Estimate) -> str:
-    """Return lo to hi."""
-    return f"{number(found.lo)} to {number(found.hi)}"
+    """Return lo to hi; where there are too few runs for an interval, how many there are."""
+    if found.interval is None:
+        return "1 run" if found.n == 1 else f"{found.n} runs"
+    lo, hi = found.interval
+    return f"{number(lo)} to {number(hi)}"
 
 
 @contextmanager
@@ -80,7 +83,11 @@ def print_tables(console: Console, cells: list[Cell], published: list[PublishedR
         mine = [cell for cell in cells if cell.scenario.name == scenario]
         rows = group_rows(mine, published)
         console.print(_group_table(mine, rows) if rows else _table(mine))
-    console.print("mean over the seeds; below it the bootstrap 95 % interval of the mean (±: half of it)", style="dim")
+    console.print(
+        "mean over the seeds; below it the bootstrap 95 % interval of the mean (±: half of it), which needs at least "
+        f"{MIN_VALUES} runs",
+        style="dim",
+    )
 
 
 def _empty_table(cells: list[Cell]) -> Table:
@@ -126,7 +133,8 @@ def _narrow_value(found: Estimate | None) -> str:
     """Return the mean and, where seeds differ, half the width of its interval below it: such a table is wide."""
     if found is None:
         return ""
-    return number(found.mean) + (f"\n[dim]±{number((found.hi - found.lo) / 2)}[/dim]" if found.hi > found.lo else "")
+    lo, hi = found.interval or (found.mean, found.mean)
+    return number(found.mean) + (f"\n[dim]±{number((hi - lo) / 2)}[/dim]" if hi > lo else "")
 
 
 def _runs(cell: Cell) -> str:
@@ -139,4 +147,9 @@ def _heading(metric: Metric) -> str:
 
 
 def _value(found: Estimate | None) -> str:
-    return "no value" if found is None else f"{number(found.mean)}\n[dim]{number(found.lo)}–{number(found.hi)}[/dim]"
+    if found is None:
+        return "no value"
+    if found.interval is None:
+        return number(found.mean)
+    lo, hi = found.interval
+    return f"{number(found.mean)}\n[dim]{number(lo)}–{number(hi)}[/dim]"

@@ -25,10 +25,17 @@ def test_the_interval_covers_the_mean_about_as_often_as_it_says() -> None:
     assert 83 <= covered <= 100  # small skewed samples cover somewhat less than 95 %
 
 
-@pytest.mark.parametrize("values", [[3.0], [3.0, 3.0, 3.0], [3.0, math.nan]])
-def test_one_value_has_an_interval_without_width(values: list[float]) -> None:
+def test_equal_values_have_an_interval_without_width() -> None:
+    found = estimate([3.0, math.nan, 3.0, 3.0])
+    assert (found.lo, found.mean, found.hi, found.n) == (3.0, 3.0, 3.0, 3)
+    assert found.interval == (3.0, 3.0)
+
+
+@pytest.mark.parametrize("values", [[3.0], [3.0, math.nan], [2.0, 4.0], [math.nan, 2.0, 4.0]])
+def test_one_or_two_values_have_no_interval(values: list[float]) -> None:
     found = estimate(values)
-    assert (found.lo, found.mean, found.hi) == (3.0, 3.0, 3.0)
+    assert (found.lo, found.mean, found.hi) == (None, 3.0, None)
+    assert found.interval is None
     assert found.n == sum(not math.isnan(v) for v in values)
 
 
