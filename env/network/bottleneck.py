@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 
+from env.network.clock import VIRTUAL
 from env.network.links import NETEM_LIMIT
 from env.network.path import PACKET_BYTES, Path
 
@@ -72,15 +73,14 @@ def queue_options(path: Path) -> str:
     return f"{path.qdisc} limit {packets}"
 
 
-def shaper_arguments(rate_mbps: float) -> str:
-    """Return htb's arguments for a rate."""
-    # One packet at a time, what a wire does: htb sends while it has any token, and this is a microsecond's worth, the
-    # least that tc can say. A full packet's worth would let two leave at once after a pause.
-    burst = int(rate_mbps / 8) + 1
+def shaper_arguments(rate_mbps: float, burst_us: float) -> str:
+    """Return htb's arguments for a rate; burst_us: how much of it may leave at once (env/network/clock.py)."""
+    # A full packet's worth would let two leave at once after a pause.
+    burst = int(rate_mbps * burst_us / 8) + 1
     return f"htb rate {rate_mbps * 1e6:.0f}bit burst {burst} cburst {burst} quantum {PACKET_BYTES}"
 
 
-def toward_receiver_commands(path: Path, device: str) -> list[str]:
+def toward_receiver_commands(path: Path, device: str, burst_us: float = VIRTUAL.burst_us) -> list[str]:
     """Return the tc commands for the router's device toward the receiver."""
     commands = [f"qdisc add dev {device} root handle 1: netem {netem_options(path, path.rtt_ms / 2)}"]
     if path.trace:
@@ -89,7 +89,7 @@ def toward_receiver_commands(path: Path, device: str) -> list[str]:
     else:
         commands += [
             f"qdisc add dev {device} parent 1: handle 2: htb default 1",
-            f"class add dev {device} parent 2: classid 2:1 {shaper_arguments(path.rate_mbps)}",
+            f"class add dev {device} parent 2: classid 2:1 {shaper_arguments(path.rate_mbps, burst_us)}",
             f"qdisc add dev {device} parent 2:1 handle 3: {queue_options(path)}",
         ]
     if path.police_mbps:
@@ -102,19 +102,23 @@ def toward_receiver_commands(path: Path, device: str) -> list[str]:
     return commands
 
 
-def toward_sender_commands(path: Path, device: str, extra_rtt_ms: float) -> list[str]:
+def toward_sender_commands(
+    path: Path, device: str, extra_rtt_ms: float, burst_us: float = VIRTUAL.burst_us
+) -> list[str]:
     """Return the tc commands for the router's device toward a sender."""
     commands = [f"qdisc add dev {device} root handle 1: netem {_return_options(path, extra_rtt_ms)}"]
     if path.ack_rate_mbps:
         commands += [
             f"qdisc add dev {device} parent 1: handle 2: htb default 1",
-            f"class add dev {device} parent 2: classid 2:1 {shaper_arguments(path.ack_rate_mbps)}",
+            f"class add dev {device} parent 2: classid 2:1 {shaper_arguments(path.ack_rate_mbps, burst_us)}",
             f"qdisc add dev {device} parent 2:1 handle 3: pfifo limit {path.ack_buffer_packets}",
         ]
     return commands
 
 
-def step_commands(before: Path, after: Path, toward_receiver: str, toward_senders: list[str]) -> list[str]:
+def step_commands(
+    before: Path, after: Path, toward_receiver: str, toward_senders: list[str], burst_us: float = VIRTUAL.burst_us
+) -> list[str]:
     """Return the tc commands that make one path of the other while traffic runs over it."""
     commands = []
     if (before.rtt_ms, before.loss_pct) != (after.rtt_ms, after.loss_pct):
@@ -127,7 +131,7 @@ def step_commands(before: Path, after: Path, toward_receiver: str, toward_sender
             for device, extra_ms in zip(toward_senders, extras, strict=True)
         ]
     if before.rate_mbps != after.rate_mbps:
-        arguments = shaper_arguments(after.rate_mbps)
+        arguments = shaper_arguments(after.rate_mbps, burst_us)
         commands += [f"class change dev {toward_receiver} parent 2: classid 2:1 {arguments}"]
     return commands
 

@@ -18,6 +18,7 @@ from mininet.node import Node
 
 from datasets.traces.format import load_trace
 from env.network.bottleneck import step_commands, toward_receiver_commands, toward_sender_commands
+from env.network.clock import VIRTUAL
 from env.network.endpoints import OWN_NAMESPACE, Side, low_water_bytes, receive_argument, send_argument
 from env.network.links import INDEPENDENT_RUNS, STOCK_BUFFERS, WIDE_BUFFERS, in_node, sysctl, tc
 from env.network.path import MAX_CLIENTS, TOPOLOGIES, Path
@@ -30,12 +31,12 @@ ECN_ON, ECN_DEFAULT = "1", "2"
 class Topology:
     """A running Mininet whose path can be changed between runs.
 
-    ending: how its flows end (the traffic program's word).
+    burst_us: of its bottlenecks (env/network/clock.py). ending: how its flows end (the traffic program's word).
     """
 
     ending = "reset"
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, burst_us: float = VIRTUAL.burst_us) -> None:
         """Build and start the network called Path.network. Raises ValueError for an unknown name, LinkError."""
         kind, _, size = name.partition("-")
         if kind not in TOPOLOGIES or (size and not re.fullmatch(r"[1-9]\d?c", size)):
@@ -43,7 +44,7 @@ class Topology:
         clients = int(size.removesuffix("c")) if size else 1
         if clients > MAX_CLIENTS:
             raise ValueError(f"topology {name!r} has {clients} clients; {MAX_CLIENTS} are possible")
-        self.kind, self.name = kind, name
+        self.kind, self.name, self._burst_us = kind, name, burst_us
         # Mininet's own initialisation only raises limits; the lab's are set where they are needed
         Mininet.inited = True
         self.net = Mininet(topo=None, build=False, controller=None)
@@ -111,10 +112,10 @@ class Topology:
             raise ValueError(f"the path is of topology {path.network}, the network of {self.name}")
         if self.kind == "router":
             node, devices = self._router, [RECEIVER_DEVICE, *self._sender_devices]
-            commands = toward_receiver_commands(path, RECEIVER_DEVICE)
+            commands = toward_receiver_commands(path, RECEIVER_DEVICE, self._burst_us)
             extras = path.client_extra_rtt_ms or (0.0,)
             for device, extra_ms in zip(self._sender_devices, extras, strict=True):
-                commands += toward_sender_commands(path, device, extra_ms)
+                commands += toward_sender_commands(path, device, extra_ms, self._burst_us)
         else:
             node, devices = self.senders[0], ["lo"]
             commands = [command.removeprefix("tc ") for command in path.tc]
@@ -140,7 +141,8 @@ class Topology:
 
     def step(self, before: Path, after: Path) -> None:
         """Make one path of the other while traffic runs over it. Raises LinkError."""
-        tc(self._router, step_commands(before, after, RECEIVER_DEVICE, self._sender_devices))
+        commands = step_commands(before, after, RECEIVER_DEVICE, self._sender_devices, self._burst_us)
+        tc(self._router, commands)
 
     def sides(self, flows: list[dict[str, Any]], duration_s: float) -> list[Side]:
         """Return the traffic programs of a run: one receives all flows until the run ends, one sends them."""

@@ -1,7 +1,10 @@
-"""The guest's agent: answers the host's commands, one at a time. Started by init.sh, runs until the host hangs up.
+"""The guest's agent: answers the host's commands, one at a time. Runs until the host hangs up.
 
-Plain Python with Debian's Mininet, nothing else. Reading the next command blocks the whole lab: while the host
-thinks, virtual time stands still.
+    agent.py virtual /dev/lab_gate   in the virtual lab, started by init.sh; reading the next command blocks the whole
+                                     lab: while the host thinks, virtual time stands still
+    agent.py real DEVICE             in a kernel with a clock of its own, started by init-vm.sh
+
+Plain Python with Debian's Mininet, nothing else.
 """
 
 from __future__ import annotations
@@ -10,7 +13,6 @@ import importlib.machinery
 import json
 import os
 import select
-import struct
 import subprocess
 import sys
 import time
@@ -21,16 +23,18 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 ROOT = FilePath(__file__).resolve().parents[3]
-sys.path += [str(ROOT), "/usr/lib/python3/dist-packages"]
+sys.path += [str(ROOT), "/usr/lib/python3/dist-packages", str(FilePath(__file__).resolve().parent)]
 # The package `env` registers the gymnasium environment when it is imported; the guest has no gymnasium.
 _package = types.ModuleType("env")
 _package.__path__ = [str(ROOT / "env")]
 _package.__spec__ = importlib.machinery.ModuleSpec("env", None, is_package=True)
 sys.modules["env"] = _package
 
-from env.network import packets, traffic  # noqa: E402  (needs the package above)
+from channel import Gate, Port  # noqa: E402  (needs the package above)
+
+from env.network import packets, traffic  # noqa: E402
+from env.network.clock import REAL, VIRTUAL, Clock  # noqa: E402
 from env.network.links import LinkError, in_node  # noqa: E402
-from env.network.origin import next_origin_ns  # noqa: E402
 from env.network.path import Path  # noqa: E402
 from env.network.rack import Rack  # noqa: E402
 from env.network.rack_topology import RackTopology  # noqa: E402
@@ -41,15 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-GATE = "/dev/lab_gate"
-# netem computes a packet's time as now + delay, unsigned, and with jitter beyond the base delay the sum is negative
-# when the lab has just booted: the packet then waits for ever. The distribution ends at 4 standard deviations, and a
-# path's jitter at 20 s. Virtual seconds: they cost nothing.
-UPTIME_S = 100
-# From the command to the run's origin: links are changed and programs started within. Virtual seconds.
-PREPARATION_S = 1.0
-LENGTH = struct.Struct("=I")
-CHUNK = 1 << 16
+KINDS = {"virtual": (Gate, VIRTUAL), "real": (Port, REAL)}
 TRACING = FilePath("/sys/kernel/tracing")
 LAB_SEED = FilePath("/sys/module/random/parameters/lab_seed")
 TRACE_BUFFER_KB = 65536
@@ -58,13 +54,14 @@ TRACE_BUFFER_KB = 65536
 class Agent:
     """The commands, one method each; the arguments come from the host's COMMAND frame."""
 
-    def __init__(self, gate: int) -> None:
-        self.gate = gate
+    def __init__(self, channel_fd: int, clock: Clock) -> None:
+        self.channel_fd = channel_fd
+        self.clock = clock
         self.topology: Topology | RackTopology | None = None
         self.topologies: dict[str, Topology | RackTopology] = {}
         self.modules: dict[str, str] = {}
         self._stop = select.poll()
-        self._stop.register(gate, select.POLLPRI)
+        self._stop.register(channel_fd, select.POLLPRI)
 
     def load(self, module: str, sha256: str) -> None:
         """Load a kernel module from a path of the host; sha256 is what the host read, for the record."""
@@ -74,8 +71,8 @@ class Agent:
     def build(self, topology: str) -> dict[str, str]:
         """Start Mininet with a topology, or go back to one that is up: each stays, with hosts of its own."""
         if topology not in self.topologies:
-            make = RackTopology if topology.startswith("rack") else Topology
-            self.topologies[topology] = make(topology)
+            rack = topology.startswith("rack")
+            self.topologies[topology] = RackTopology(topology) if rack else Topology(topology, self.clock.burst_us)
         self.topology = self.topologies[topology]
         return {"topology": topology}
 
@@ -97,7 +94,7 @@ class Agent:
         wanted = (Rack if path["topology"].startswith("rack") else Path).from_dict(path)
         self.build(wanted.topology if isinstance(wanted, Rack) else wanted.network)
         assert self.topology is not None
-        origin_ns = next_origin_ns(PREPARATION_S)
+        origin_ns = self.clock.next_origin_ns()
         if seed is not None:
             begin_randomness(seed)
         steps: AbstractContextManager[object] = nullcontext()
@@ -110,7 +107,7 @@ class Agent:
             self._trace(True)
         with steps:
             result = traffic.run(
-                self.topology, program, flows, duration_s, sample_ms, self._stopped, self.gate, origin_ns
+                self.topology, program, flows, duration_s, sample_ms, self._stopped, self.channel_fd, origin_ns
             )
         if trace:
             self._trace(False)
@@ -123,13 +120,14 @@ class Agent:
             }
         return result
 
-    def probe(self, program: str, path: dict[str, Any], seed: int, **pattern: int) -> dict[str, Any]:
+    def probe(self, program: str, path: dict[str, Any], seed: int | None = None, **pattern: int) -> dict[str, Any]:
         """Apply a path, send packets without TCP over it and return what was captured; see env/network/packets.py."""
         wanted = Path.from_dict(path)
         self.build(wanted.network)
         assert isinstance(self.topology, Topology)
-        origin_ns = next_origin_ns(PREPARATION_S)
-        begin_randomness(seed)
+        origin_ns = self.clock.next_origin_ns()
+        if seed is not None:
+            begin_randomness(seed)
         self.topology.apply(wanted, origin_ns)
         return packets.run(self.topology, program, origin_ns, **pattern)
 
@@ -175,31 +173,25 @@ def answer(commands: dict[str, Callable[..., Any]], request: dict[str, Any]) -> 
         return {"ok": False, "error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc()}
 
 
-def read_command(gate: int) -> bytes:
-    """Return the next COMMAND's payload; the lab stands still until the host sends one."""
-    data = os.read(gate, CHUNK)
-    (length,) = LENGTH.unpack_from(data)
-    while len(data) < LENGTH.size + length:
-        data += os.read(gate, CHUNK)
-    return data[LENGTH.size :]
-
-
-def main() -> None:
-    """Serve until the host hangs up; the gate then halts the lab."""
-    # Programs that wake in the same nanosecond run in the order in which they wake, and not by what they have used of
-    # the CPU since the boot. What the agent starts inherits it.
-    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
-    # the traffic programs must not inherit the gate
-    gate = os.open(GATE, os.O_RDWR | os.O_CLOEXEC)
-    agent = Agent(gate)
-    time.sleep(UPTIME_S)
+def main(kind: str, device: str) -> None:
+    """Serve until the host hangs up."""
+    make_channel, clock = KINDS[kind]
+    if clock.repeatable:
+        # Programs that wake in the same nanosecond run in the order in which they wake, and not by what they have used
+        # of the CPU since the boot. What the agent starts inherits it.
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    channel = make_channel(device)
+    agent = Agent(channel.fd, clock)
+    time.sleep(max(0.0, clock.uptime_s - time.monotonic()))
     names = ("load", "build", "run", "probe", "execute", "shell")
     commands = {name: getattr(agent, name) for name in names}
     while True:
-        request = json.loads(read_command(gate))
-        reply = json.dumps(answer(commands, request)).encode()
-        os.write(gate, reply)
+        try:
+            request = json.loads(channel.read_command())
+        except EOFError:
+            return
+        channel.write_reply(json.dumps(answer(commands, request)).encode())
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

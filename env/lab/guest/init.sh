@@ -25,4 +25,4 @@ modules=$root/build/modules/${lab_variant:-lab}
 insmod "$modules/tcp_ndm_gym.ko"
 insmod "$modules/lab_gate.ko"
 insmod "$modules/sch_linktrace.ko"
-exec /usr/bin/python3 -I -S "$here/agent.py"
+exec /usr/bin/python3 -I -S "$here/agent.py" virtual /dev/lab_gate

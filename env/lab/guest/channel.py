@@ -1,0 +1,61 @@
+"""How the agent hears its host: through the gate of the virtual lab, or through any stream of bytes."""
+
+from __future__ import annotations
+
+import os
+import struct
+
+from env import schema
+
+CHUNK = 1 << 16
+
+
+class Gate:
+    """/dev/lab_gate (kernel/lab_gate.c), which keeps frames apart itself. Waiting for a command stops virtual time."""
+
+    _LENGTH = struct.Struct("=I")
+
+    def __init__(self, device: str) -> None:
+        # the traffic programs must not inherit it
+        self.fd = os.open(device, os.O_RDWR | os.O_CLOEXEC)
+
+    def read_command(self) -> bytes:
+        """Return the next COMMAND's payload; the gate halts the lab when the host has gone."""
+        data = os.read(self.fd, CHUNK)
+        (length,) = self._LENGTH.unpack_from(data)
+        while len(data) < self._LENGTH.size + length:
+            data += os.read(self.fd, CHUNK)
+        return data[self._LENGTH.size :]
+
+    def write_reply(self, payload: bytes) -> None:
+        """Send one REPLY."""
+        os.write(self.fd, payload)
+
+
+class Port:
+    """A stream that carries the frames of the schema: a virtio-serial port."""
+
+    def __init__(self, device: str) -> None:
+        self.fd = os.open(device, os.O_RDWR | os.O_CLOEXEC)
+
+    def read_command(self) -> bytes:
+        """Return the next COMMAND's payload. Raises EOFError when the host has gone."""
+        length, kind, _ = schema.FRAME_HEADER.unpack(self._read(schema.FRAME_HEADER.size))
+        if kind != schema.FRAME_COMMAND:
+            raise EOFError(f"the host sent a frame of kind {kind}; a command is {schema.FRAME_COMMAND}")
+        return self._read(length)
+
+    def write_reply(self, payload: bytes) -> None:
+        """Send one REPLY."""
+        data = memoryview(schema.FRAME_HEADER.pack(len(payload), schema.FRAME_REPLY, 0) + payload)
+        while data:
+            data = data[os.write(self.fd, data) :]
+
+    def _read(self, length: int) -> bytes:
+        data = b""
+        while len(data) < length:
+            piece = os.read(self.fd, min(CHUNK, length - len(data)))
+            if not piece:
+                raise EOFError("the host has gone")
+            data += piece
+        return data
