@@ -13,7 +13,7 @@ import numpy as np
 from compare.distribution import Distribution
 from compare.errors import CompareError
 from compare.experiment import Experiment, Run, flows_under_test
-from compare.group_metrics import Group, find_groups, group_metrics
+from compare.group_metrics import Group, find_groups, goodput_mbps, group_metrics
 from compare.metrics import METRICS, Metric, column, flow_metrics
 from compare.published import PublishedRun
 from compare.schemes import Scheme
@@ -31,6 +31,7 @@ class Cell:
     metrics: what was measured, those of the first flow under test before those of groups of flows. values: metric to
     one value per good seed. groups: of the scenario's flows, empty where there is only one. flows: those of one run, to
     draw; under_test: which of them have the scheme. rtt, latency: of the flows under test, over all seeds.
+    goodputs: of each flow, Mbit/s, seed by seed.
     """
 
     scenario: Scenario
@@ -46,6 +47,7 @@ class Cell:
     environment: dict[str, Any] = field(default_factory=dict)
     rtt: Distribution = field(default_factory=Distribution)
     latency: Distribution = field(default_factory=Distribution)
+    goodputs: list[list[float]] = field(default_factory=list)
 
     @property
     def example(self) -> dict[str, Any] | None:
@@ -109,6 +111,7 @@ def _add(cell: Cell, run: Run, store: Store) -> None:
         cell.metrics += of_groups
         cell.values |= {metric.name: [] for metric in of_groups}
     cell.seeds.append(run.seed)
+    cell.goodputs.append([goodput_mbps(flow) for flow in flows])
     for flow in itertools.compress(flows, cell.under_test):
         cell.rtt.add(column(flow["sender"], "srtt_us"))
         cell.latency.add_histogram(flow.get("latency", {}).get("histogram", []))
