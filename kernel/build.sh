@@ -1,11 +1,12 @@
 #!/bin/sh
-# kernel/build.sh OUTPUT KDIR [HEADER]: the modules for the kernel tree KDIR, as OUTPUT/*.ko
+# kernel/build.sh OUTPUT KDIR [HEADER [NAME]]: the modules for the kernel tree KDIR, as OUTPUT/*.ko
 #
-# HEADER: another model than kernel/ndm_weights.h. KBUILD_FLAGS: more arguments for make (W=1, C=2, ...).
+# HEADER: another model than kernel/ndm_weights.h. NAME: only tcp_ndm, as tcp_NAME.ko with the congestion control NAME (at
+# most 15 characters), which can be loaded beside others. KBUILD_FLAGS: more arguments for make (W=1, C=2, ...).
 # The sources are copied to OUTPUT/src first, so that the tree stays clean and several kernels build side by side.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-[ $# -ge 2 ] || { echo "usage: kernel/build.sh OUTPUT KDIR [HEADER]" >&2; exit 2; }
+[ $# -ge 2 ] || { echo "usage: kernel/build.sh OUTPUT KDIR [HEADER [NAME]]" >&2; exit 2; }
 [ -f "$2/Makefile" ] || { echo "kernel/build.sh: $2 is no kernel build tree: it has no Makefile" >&2; exit 1; }
 mkdir -p "$1/src"
 out=$(cd "$1" && pwd); kdir=$(cd "$2" && pwd -P)
@@ -17,7 +18,7 @@ done
 arch=
 [ ! -f "$kdir/.config" ] || ! grep -q '^CONFIG_UML=y' "$kdir/.config" || arch="ARCH=um SUBARCH=x86_64"
 # shellcheck disable=SC2086
-make -s -C "$kdir" $arch M="$out/src" ${KBUILD_FLAGS:-} modules
+make -s -C "$kdir" $arch M="$out/src" ${4:+"NDM_VARIANT=$4"} ${KBUILD_FLAGS:-} modules
 for module in "$out"/src/*.ko "$out"/src/kunit/*.ko; do
 	[ -f "$module" ] || continue
 	cp "$module" "$out/.${module##*/}" && mv "$out/.${module##*/}" "$out/${module##*/}"

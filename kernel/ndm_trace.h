@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoint ndm:ndm_decision: one line per decision of tcp_ndm, enough to
- * replay the integer network bit for bit (its state starts at 0 with decision 0
- * of each flow):
+ * Tracepoint ndm:ndm_decision (the system is called as the congestion control):
+ * one line per decision of tcp_ndm, enough to replay the integer network bit for
+ * bit (its state starts at 0 with decision 0 of each flow):
  *
  *	ndm_decision: flow=1 decision=0 x=0,819,... action=-12,340 cwnd=10 srtt_us=40012
  *
@@ -10,7 +10,7 @@
  * Q14; cwnd: packets, before the decision.
  */
 #undef TRACE_SYSTEM
-#define TRACE_SYSTEM ndm
+#define TRACE_SYSTEM NDM_ALGORITHM
 
 #if !defined(NDM_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
 #define NDM_TRACE_H

@@ -15,7 +15,8 @@
  * trained on this very code (tcp_ndm_gym) and come with ndm_weights.h.
  *
  * What is loaded is told under /sys/module/tcp_ndm/parameters/; every decision
- * can be seen, and computed again, through the tracepoint ndm:ndm_decision.
+ * can be seen, and computed again, through the tracepoint ndm:ndm_decision (of a
+ * variant: NAME:ndm_decision).
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -26,6 +27,15 @@
 #include "ndm_control.h"
 #include "ndm_core.h"
 #include "ndm_weights.h"
+
+/*
+ * The name of the congestion control, and of the tracepoint's system: modules
+ * with other models have other names, so that they can be loaded side by side
+ * (NDM_VARIANT in Kbuild).
+ */
+#ifndef NDM_ALGORITHM
+#define NDM_ALGORITHM ndm
+#endif
 
 #define CREATE_TRACE_POINTS
 #include "ndm_trace.h"
@@ -95,13 +105,14 @@ static struct tcp_congestion_ops ndm __read_mostly = {
 	.set_state = ndm_set_state,
 	.get_info = ndm_get_info,
 	.owner = THIS_MODULE,
-	.name = "ndm",
+	.name = __stringify(NDM_ALGORITHM),
 };
 
 static int __init tcp_ndm_init(void)
 {
 	BUILD_BUG_ON(sizeof(struct ndm_network_sock) > ICSK_CA_PRIV_SIZE);
 	BUILD_BUG_ON(offsetof(struct ndm_network_sock, sock) != 0);
+	BUILD_BUG_ON(sizeof(__stringify(NDM_ALGORITHM)) > TCP_CA_NAME_MAX);
 	return tcp_register_congestion_control(&ndm);
 }
 
