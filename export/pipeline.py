@@ -22,7 +22,9 @@ from export.header import HEADER, render_header, write_header
 from export.model import FORMAT, ExportError, IntegerModel, Provenance
 from export.quantize import FloatPolicy, quantize
 from training import checkpoint
+from training.policy import initial_policy
 
+UNTRAINED_UNITS = 16  # recurrent units of the default training (configs/train.yaml)
 RUNS = Path(__file__).resolve().parent.parent / "runs"
 
 
@@ -90,26 +92,29 @@ def measure(path: Path) -> Exported:
     except checkpoint.CheckpointError as error:
         raise ExportError(str(error)) from error
     file = checkpoint.checkpoint_path(path)
-    try:
-        policy = FloatPolicy.from_state_dict(content["policy"])
-        model = quantize(policy)
-    except ExportError as error:
-        raise ExportError(f"{file} cannot be exported: {error}") from error
     profile, envelope = _profile(content["config"])
-    return Exported(
-        checkpoint=file,
-        policy=policy,
-        model=model,
-        provenance=Provenance(
-            name=file.resolve().parent.name,
-            profile=profile,
-            sha256=content["sha256"],
-            git_revision=content["git_revision"],
-            decisions=int(content["decisions"]),
-        ),
-        envelope=envelope,
-        agreement=verify.verify(policy, model),
+    provenance = Provenance(
+        name=file.resolve().parent.name,
+        profile=profile,
+        sha256=content["sha256"],
+        git_revision=content["git_revision"],
+        decisions=int(content["decisions"]),
     )
+    return _quantized(file, content["policy"], provenance, envelope)
+
+
+def build_untrained(seed: int) -> Exported:
+    """Quantize and verify the policy with which a training of this seed begins; it is of no checkpoint.
+
+    Raises ExportError for an integer model past the gate.
+    """
+    policy = initial_policy(UNTRAINED_UNITS, seed).state_dict()
+    name = f"untrained-{seed}"
+    # the weights are the seed's, whatever the revision
+    provenance = Provenance(name, "none", checkpoint.policy_sha256(policy), git_revision="none", decisions=0)
+    exported = _quantized(Path(name), policy, provenance, {})
+    exported.require_gate()
+    return exported
 
 
 def write_artefacts(exported: Exported, output: Path, header: Path = HEADER) -> list[Path]:
@@ -134,6 +139,15 @@ def write_artefacts(exported: Exported, output: Path, header: Path = HEADER) -> 
         checkpoint.write_atomically(output / name, content)
     write_header(model, provenance, header)
     return [*(output / name for name in contents), header]
+
+
+def _quantized(file: Path, state: Mapping[str, Any], provenance: Provenance, envelope: dict[str, Any]) -> Exported:
+    try:
+        policy = FloatPolicy.from_state_dict(state)
+        model = quantize(policy)
+    except ExportError as error:
+        raise ExportError(f"{file} cannot be exported: {error}") from error
+    return Exported(file, policy, model, provenance, envelope, verify.verify(policy, model))
 
 
 def _runs(runs: Path) -> list[Path]:

@@ -64,6 +64,16 @@ class Policy(nn.Module):
         return means
 
 
+def initial_policy(hidden: int, seed: int) -> Policy:
+    """Return the policy with which a training of this seed begins, for seeds from 0 to 2**64 - 1.
+
+    torch's own generator is left as it is.
+    """
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return Policy(hidden)
+
+
 class PolicyRunner:
     """One decision at a time, in NumPy: a few microseconds, where a torch call costs more than the lab's step.
 
