@@ -12,6 +12,7 @@ from compare import environment
 from compare.config import CompareConfig, jobs
 from compare.errors import CompareError
 from compare.experiment import Experiment, plan
+from compare.local import LocalRunner
 from compare.matrix import Progress, run_matrix
 from compare.models import binaries, check_lab, find_modules
 from compare.published import load_published
@@ -45,7 +46,7 @@ def measure(config: CompareConfig) -> int:
         began = time.monotonic()
         try:
             with shown_progress(console) as report:
-                progress = run_matrix(experiment, store, modules, jobs(config), report)
+                progress = run_matrix(experiment, store, modules, LocalRunner(jobs(config)), report)
         except KeyboardInterrupt:
             kept = sum(store.is_done(run) for run in experiment.runs())
             raise Interrupted(
@@ -83,6 +84,8 @@ def draw(folder: Path) -> int:
             seeds = ", ".join(map(str, cell.missing))
             where = f"{cell.scenario.name}, {cell.scheme.name}, seed {seeds}"
             console.print(f"missing: {where}; the command that made {folder} makes them", style="red", highlight=False)
+        for error in cell.damaged.values():
+            console.print(f"damaged: {error}", style="red", highlight=False)
     console.print(f"report: {store.folder / 'report.html'}", highlight=False, soft_wrap=True)
     return sum(len(cell.failed) for cell in cells)
 

@@ -51,8 +51,9 @@ def describe(experiment: Experiment, cells: list[Cell], command: list[str], wall
         "kernel": sorted(kernels),
         "binaries": experiment.binaries,
         "modules": {cell.scheme.name: cell.environment["modules"] for cell in cells if cell.environment.get("modules")},
-        "models": {cell.scheme.name: cell.environment["model"] for cell in cells if "model" in cell.environment},
-        "parameters": {c.scheme.name: c.environment["parameters"] for c in cells if "parameters" in c.environment},
+        "parameters": {
+            cell.scheme.name: cell.environment["parameters"] for cell in cells if cell.environment.get("parameters")
+        },
         "scenarios": {
             name: {"qdiscs": found.get("qdiscs"), "sysctls": found.get("sysctls")} for name, found in first.items()
         },

@@ -1,12 +1,10 @@
-"""Time series of a run: what the per-run CSV holds and the timelines show.
+"""Time series of a flow in the units that people read, from the samples of a run.
 
 Letters of shapes: N samples of the sender, M samples of the receiver, B bins of the timeline.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import Any
 
 import numpy as np
@@ -15,28 +13,15 @@ from compare.metrics import BITS_PER_MBIT, Floats, column
 
 UNLIMITED_SSTHRESH = 0x7FFFFFFF  # TCP_INFINITE_SSTHRESH: nothing lost yet
 
-# name, unit and meaning of the CSV's columns, in order
-COLUMNS = (
-    ("flow", "which flow of the scenario, from 0"),
-    ("scheme", "its congestion control, as the kernel calls it"),
-    ("t_s", "seconds since the run began"),
-    ("goodput_mbps", "received by the application since the sample before, Mbit/s"),
-    ("cwnd", "packets"),
-    ("rtt_ms", "smoothed RTT; empty before the first sample"),
-    ("rtt_variation_ms", "RTT mean deviation; empty before the first sample"),
-    ("min_rtt_ms", "smallest RTT so far; empty before the first sample"),
-    ("retransmits", "packets sent again so far"),
-    ("inflight", "packets sent and not acknowledged"),
-    ("lost", "packets counted as lost now"),
-    ("ssthresh", "packets; empty while it has never been set"),
-    ("pacing_mbps", "pacing rate, Mbit/s"),
-    ("delivery_mbps", "delivery rate, Mbit/s"),
-    ("kept_min_rtt_ms", "smallest RTT that the congestion control itself goes by; empty where it tells none"),
-)
-
 
 def flow_series(flow: dict[str, Any]) -> dict[str, Floats]:
-    """Return the numeric columns of COLUMNS for one flow, each of shape (N,); NaN stands for empty."""
+    """Return a flow's time series at the sender's samples, each of shape (N,).
+
+    ``t_s`` since the run began; ``goodput_mbps`` received by the application since the sample before; ``cwnd``,
+    ``inflight``, ``lost``, ``ssthresh`` in packets, ``retransmits`` so far; ``rtt_ms`` smoothed, ``rtt_variation_ms``
+    its mean deviation, ``min_rtt_ms`` the smallest so far; ``pacing_mbps``, ``delivery_mbps``; ``kept_min_rtt_ms`` the
+    smallest RTT that the congestion control itself goes by. NaN: no RTT sample yet, ssthresh never set, nothing told.
+    """
     sender, receiver = flow["sender"], flow["receiver"]
     t_s = column(sender, "t_s")  # (N,)
     received_t_s = np.append(float(flow["start_s"]), column(receiver, "t_s"))  # (M + 1,)
@@ -70,18 +55,6 @@ def flow_series(flow: dict[str, Any]) -> dict[str, Floats]:
         "delivery_mbps": column(sender, "delivery_rate") * 8 / BITS_PER_MBIT,
         "kept_min_rtt_ms": np.where(kept_us > 0, kept_us / 1e3, np.nan),
     }
-
-
-def series_csv(flows: list[dict[str, Any]]) -> str:
-    """Return the text of a run's CSV: a row per flow and sample, columns as in COLUMNS."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(name for name, _ in COLUMNS)
-    for index, flow in enumerate(flows):
-        columns = list(flow_series(flow).values())
-        for row in zip(*columns, strict=True):
-            writer.writerow([index, flow["scheme"], *("" if np.isnan(value) else f"{value:.7g}" for value in row)])
-    return text.getvalue()
 
 
 def binned(t_s: Floats, values: Floats, bins: int, end_s: float) -> tuple[Floats, Floats]:

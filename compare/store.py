@@ -1,34 +1,36 @@
 """The files of a comparison::
 
     DIR/experiment.json                            what is compared; a folder holds one experiment
-    DIR/runs/SCENARIO/SCHEME/seed-001.json.gz      the lab's result, whole; there when the run is done
-    DIR/runs/SCENARIO/SCHEME/seed-001.csv          its time series
-    DIR/runs/SCENARIO/SCHEME/seed-001.error.txt    in their place when the run failed
+    DIR/runs/SCENARIO/SCHEME/seed-001/             a finished run: compare/run_files.py
+    DIR/runs/SCENARIO/SCHEME/seed-001.error.txt    in its place when the run failed
     DIR/summary.csv, environment.json, report.html
 
-Every file is written under another name and renamed, so that whatever is there is whole.
+Files and the folders of runs are written under another name and renamed, so that whatever is there is whole; a run that
+was damaged later is found out by the hashes in it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
-import gzip
 import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from compare.errors import CompareError
 from compare.experiment import Experiment, Run, from_identity
-from compare.series import series_csv
+from compare.run_files import pack, unpack
 
 EXPERIMENT = "experiment.json"
+
+
+class DamagedRun(CompareError):
+    """A run whose files are not those that were written; the command that made it makes it again."""
 
 
 class Store:
@@ -134,34 +136,45 @@ class Store:
         return f"runs/{run.scenario.name}/{_folder_name(run.scheme.name)}/seed-{run.seed:03d}"
 
     def is_done(self, run: Run) -> bool:
-        """True when the run's result is there."""
-        return (self.folder / f"{self.run_name(run)}.json.gz").is_file()
+        """True when the run's result is there, whole."""
+        try:
+            return self.load(run) is not None
+        except DamagedRun:
+            return False
 
     def save(self, run: Run, result: dict[str, Any]) -> None:
-        """Keep a run's result and its time series; raises CompareError."""
-        name = self.run_name(run)
-        # no file name and no time in the header: the same run gives the same bytes
-        packed = gzip.compress(json.dumps(result, default=_plain).encode(), mtime=0)
-        self.write(f"{name}.csv", series_csv(result["flows"]).encode())
-        self.write(f"{name}.json.gz", packed)
-        (self.folder / f"{name}.error.txt").unlink(missing_ok=True)
+        """Keep a run's result; raises CompareError."""
+        self.save_files(run, pack(result))
+
+    def save_files(self, run: Run, files: Mapping[str, bytes]) -> None:
+        """Keep a run's result as run_files.pack() gives it, in place of a damaged one; raises CompareError."""
+        folder = self.folder / self.run_name(run)
+        temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+        try:
+            temporary.mkdir(parents=True)
+            for name, content in files.items():
+                (temporary / name).write_bytes(content)
+            shutil.rmtree(folder, ignore_errors=True)
+            temporary.rename(folder)
+        except OSError as error:
+            raise CompareError(f"cannot write {folder}: {error.strerror}; everything written before is kept") from error
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+        folder.with_name(f"{folder.name}.error.txt").unlink(missing_ok=True)
 
     def save_error(self, run: Run, error: str) -> None:
         """Keep what a failed run said; raises CompareError."""
         self.write(f"{self.run_name(run)}.error.txt", error.encode())
 
     def load(self, run: Run) -> dict[str, Any] | None:
-        """Return a run's result, None when it is not there; raises CompareError when it is damaged."""
-        path = self.folder / f"{self.run_name(run)}.json.gz"
-        if not path.is_file():
+        """Return a run's result, None when it is not there; raises DamagedRun."""
+        folder = self.folder / self.run_name(run)
+        if not folder.is_dir():
             return None
         try:
-            result = json.loads(gzip.decompress(path.read_bytes()))
-        except (OSError, EOFError, ValueError) as error:
-            raise CompareError(f"{path} is damaged ({error}); delete it and call the same command again") from error
-        if not isinstance(result, dict):
-            raise CompareError(f"{path} is damaged: it holds no result; delete it and call the same command again")
-        return result
+            return unpack({file.name: file.read_bytes() for file in folder.iterdir()})
+        except (OSError, CompareError) as error:
+            raise DamagedRun(f"{folder}: {error}") from error
 
     def load_error(self, run: Run) -> str | None:
         """Return what a failed run said, None when it did not fail."""
@@ -173,12 +186,6 @@ def _folder_name(scheme: str) -> str:
     """Return a scheme's name as one folder name; those that cannot be kept as they are get a hash."""
     plain = re.sub(r"[^A-Za-z0-9_.-]", "-", scheme)
     return plain if plain == scheme else f"{plain[-60:]}-{hashlib.sha256(scheme.encode()).hexdigest()[:6]}"
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    raise TypeError(f"{type(value).__name__} does not belong into a run's result")
 
 
 def _difference(there: Any, here: Any) -> str:

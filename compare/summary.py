@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,10 +20,14 @@ from compare.metrics import METRICS, Metric, column, flow_metrics
 from compare.published import PublishedRun
 from compare.schemes import Scheme
 from compare.statistics import Estimate, estimate, inside_spread
-from compare.store import Store
+from compare.store import DamagedRun, Store
 from env.network.scenario import Scenario
 
 SUMMARY_COLUMNS = ("scenario", "scheme", "metric", "unit", "mean", "lo", "hi", "n")
+
+
+def _no_result(seed: int) -> dict[str, Any]:
+    raise CompareError(f"there is no run of seed {seed}")
 
 
 @dataclass
@@ -39,20 +45,26 @@ class Cell:
     seeds: list[int] = field(default_factory=list)
     failed: dict[int, str] = field(default_factory=dict)
     missing: list[int] = field(default_factory=list)
+    damaged: dict[int, str] = field(default_factory=dict)
     metrics: list[Metric] = field(default_factory=lambda: list(METRICS))
     values: dict[str, list[float]] = field(default_factory=lambda: {metric.name: [] for metric in METRICS})
     groups: list[Group] = field(default_factory=list)
-    flows: list[dict[str, Any]] = field(default_factory=list)
     under_test: list[bool] = field(default_factory=list)
     environment: dict[str, Any] = field(default_factory=dict)
     rtt: Distribution = field(default_factory=Distribution)
     latency: Distribution = field(default_factory=Distribution)
     goodputs: list[list[float]] = field(default_factory=list)
+    result: Callable[[int], dict[str, Any]] = field(default=_no_result, repr=False)
+
+    @property
+    def flows(self) -> list[dict[str, Any]]:
+        """The flows of the first good seed's run, to draw; read anew each time."""
+        return self.result(self.seeds[0])["flows"] if self.seeds else []
 
     @property
     def example(self) -> dict[str, Any] | None:
         """The first flow under test of the run to draw."""
-        return self.flows[self.under_test.index(True)] if self.flows else None
+        return self.flows[self.under_test.index(True)] if self.seeds else None
 
     def estimates(self) -> dict[str, Estimate]:
         """Return the estimate of each metric that has a value."""
@@ -83,15 +95,26 @@ def read_cells(experiment: Experiment, store: Store) -> list[Cell]:
     for scenario in experiment.scenarios:
         under_test = flows_under_test(scenario)
         for scheme in experiment.schemes:
-            cell = Cell(scenario, scheme, under_test=under_test)
+            cell = Cell(
+                scenario, scheme, under_test=under_test, result=functools.partial(_load, store, scenario, scheme)
+            )
             for seed in range(1, experiment.seeds + 1):
                 _add(cell, Run(scenario, scheme, seed), store)
             cells.append(cell)
     return cells
 
 
+def _load(store: Store, scenario: Scenario, scheme: Scheme, seed: int) -> dict[str, Any]:
+    return store.load(Run(scenario, scheme, seed)) or _no_result(seed)
+
+
 def _add(cell: Cell, run: Run, store: Store) -> None:
-    result = store.load(run)
+    try:
+        result = store.load(run)
+    except DamagedRun as damage:
+        cell.missing.append(run.seed)
+        cell.damaged[run.seed] = str(damage)
+        return
     if result is None:
         error = store.load_error(run)
         if error is None:
@@ -104,9 +127,9 @@ def _add(cell: Cell, run: Run, store: Store) -> None:
         values = flow_metrics(flows[cell.under_test.index(True)])
         of_groups = group_metrics(flows, cell.under_test)
     except (KeyError, IndexError, ValueError) as error:
-        raise CompareError(f"{store.folder / store.run_name(run)}.json.gz: {error}") from error
+        raise CompareError(f"{store.folder / store.run_name(run)}: {error}") from error
     if not cell.seeds:
-        cell.flows, cell.environment = flows, result.get("environment", {})
+        cell.environment = result.get("environment", {})
         cell.groups = find_groups(flows, cell.under_test)
         cell.metrics += of_groups
         cell.values |= {metric.name: [] for metric in of_groups}

@@ -257,20 +257,46 @@ class VirtualLab:
     def begin(self, command: str, /, **args: Any) -> None:
         """Send a command; receive() gives the observations of learning flows and at last the Reply."""
         while self._unloaded:
-            module = self._unloaded.pop(0)
-            self.call("load", module=str(module), sha256=hashlib.sha256(module.read_bytes()).hexdigest())
+            self._load(self._unloaded.pop(0))
         payload = json.dumps({"call": command, "args": args}).encode()
         self._send(schema.FRAME_HEADER.pack(len(payload), schema.FRAME_COMMAND, 0) + payload)
 
-    def begin_run(self, path: Path | Rack, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any) -> None:
-        """Send a `run` command; options: sample_ms, trace, describe."""
+    def load(self, module: str | FilePath) -> None:
+        """Load a kernel module, unless it has been loaded; as in the constructor's modules.
+
+        Raises LabError when another file of that name has been loaded: the kernel takes each name once.
+        """
+        file = self._module_file(module)
+        there = next((loaded for loaded in self.modules if loaded.stem == file.stem), None)
+        if there is None:
+            self._load(file)
+            self.modules.append(file)
+        elif there != file:
+            raise LabError(f"{file} cannot be loaded: {there} has been, and the kernel takes each name once")
+
+    def _load(self, module: FilePath) -> None:
+        self.call("load", module=str(module), sha256=hashlib.sha256(module.read_bytes()).hexdigest())
+
+    def begin_run(
+        self,
+        path: Path | Rack,
+        flows: Sequence[dict[str, Any]],
+        duration_s: float,
+        *,
+        seed: int | None = None,
+        **options: Any,
+    ) -> None:
+        """Send a `run` command; options: sample_ms, trace, describe.
+
+        seed: this run is the first one of a lab with this seed, whatever the lab did before.
+        """
         self.begin(
             "run",
             program=str(PROGRAM),
             path=path.as_dict(),
             flows=list(flows),
             duration_s=duration_s,
-            seed=self._next_seed(),
+            seed=self._next_seed() if seed is None else _run_seed(seed, 1),
             **options,
         )
 
@@ -284,7 +310,7 @@ class VirtualLab:
     def _next_seed(self) -> int:
         """Return the seed of the next run: of the lab's seed and of how many runs it has made, and of nothing else."""
         self._runs += 1
-        return int.from_bytes(hashlib.sha256(f"{self.seed} {self._runs}".encode()).digest()[:8])
+        return _run_seed(self.seed, self._runs)
 
     def run(
         self, path: Path | Rack, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any
@@ -388,6 +414,10 @@ class VirtualLab:
         console = self.console()
         self.close()
         return kind(f"{what}. Its last console lines:\n{console or '(none)'}")
+
+
+def _run_seed(lab_seed: int, run: int) -> int:
+    return int.from_bytes(hashlib.sha256(f"{lab_seed} {run}".encode()).digest()[:8])
 
 
 def decode_run(result: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ node itself, and a command that fails is an error.
 
 from __future__ import annotations
 
+import re
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,8 @@ INDEPENDENT_RUNS = {"net.ipv4.tcp_no_metrics_save": "1"}
 
 NETEM_LIMIT = 1_000_000  # packets: the delay line never drops
 
+_GIVEN_HANDLE = re.compile(r"\b[89a-f][0-9a-f]{3}:")  # 8000: and above
+
 
 class LinkError(RuntimeError):
     """A tc or sysctl command that the kernel refused."""
@@ -41,6 +44,17 @@ def in_node(node: Node, argv: list[str], stdin: str = "") -> str:
 def tc(node: Node, commands: list[str]) -> None:
     """Run tc commands (without the word tc) in one process; the first that fails is a LinkError."""
     in_node(node, ["tc", "-batch", "-"], "\n".join(commands) + "\n")
+
+
+def qdiscs(node: Node, device: str = "") -> str:
+    """Return the qdiscs of a device, or of all, with their counters, as tc shows them; raises LinkError.
+
+    Handles that the kernel gave are numbered anew, from 8001: on: it counts on from run to run.
+    """
+    shown = in_node(node, ["tc", "-s", "qdisc", "show", *(["dev", device] if device else [])])
+    given = dict.fromkeys(_GIVEN_HANDLE.findall(shown))
+    anew = {handle: f"{number:x}:" for number, handle in enumerate(given, 0x8001)}
+    return _GIVEN_HANDLE.sub(lambda found: anew[found[0]], shown)
 
 
 def sysctl(node: Node, values: dict[str, str]) -> None:

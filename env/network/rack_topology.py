@@ -26,11 +26,12 @@ from mininet.node import Node
 from mininet.nodelib import LinuxBridge
 
 from env.network.endpoints import Side, low_water_bytes, receive_argument, send_argument
-from env.network.links import INDEPENDENT_RUNS, host_commands, in_node, port_commands, sysctl, tc, wire_options
+from env.network.links import INDEPENDENT_RUNS, host_commands, in_node, port_commands, qdiscs, sysctl, tc, wire_options
 from env.network.path import PathError
 from env.network.rack import Rack
 
 SWITCH = "sw1"
+AGEING_CS = "100000000"  # centiseconds that the switch remembers an address it has not seen: eleven days
 # The paper's are "large (> 4MB)" (section 4). A sender's grows with its window from Linux's default.
 RACK_BUFFERS = {"net.ipv4.tcp_rmem": "4096 8388608 16777216", "net.ipv4.tcp_wmem": "4096 16384 16777216"}
 
@@ -72,9 +73,11 @@ class RackTopology:
         lines += [f"link set {_wire(client)} up" for client in self.clients]
         in_node(self.switch, ["ip", "-batch", "-"], "\n".join(lines) + "\n")
         self.switch.start([])
-        for client in self.clients:
-            catch = f"parent ffff: matchall action mirred egress redirect dev {_wire(client)}"
-            tc(self.switch, [f"qdisc add dev {_port(client)} ingress", f"filter add dev {_port(client)} {catch}"])
+        # It knows where everybody is, for ever: what it would learn, and when it forgot it, runs would tell.
+        bridge = ["ip", "link", "set", SWITCH, "type", "bridge", "ageing_time", AGEING_CS, "mcast_snooping", "0"]
+        in_node(self.switch, bridge)
+        places = [f"fdb replace {self._mac(host)} dev {_port(host)} master static" for host in hosts]
+        in_node(self.switch, ["bridge", "-batch", "-"], "\n".join(places) + "\n")
         self._rack: Rack | None = None
 
     def _host(self, name: str) -> Node:
@@ -102,6 +105,9 @@ class RackTopology:
                 commands += host_commands(rack, nic)
                 ports += [f"qdisc del dev {_wire(host)} root"] if again else []
                 ports += [f"qdisc add dev {_wire(host)} root {wire_options(rack)}"]
+                catch = f"parent ffff: matchall action mirred egress redirect dev {_wire(host)}"
+                ports += [f"qdisc del dev {port} ingress"] if again else []
+                ports += [f"qdisc add dev {port} ingress", f"filter add dev {port} {catch}"]
             else:
                 commands += [f"qdisc add dev {nic} root {wire_options(rack)}"]
             tc(host, commands)
@@ -135,7 +141,7 @@ class RackTopology:
         values = in_node(self.clients[0], ["sysctl", "-e", *names])
         places = [*self.clients, self.switch, *self.servers]
         return {
-            "qdiscs": [f"{node.name}\n{in_node(node, ['tc', '-s', 'qdisc', 'show'])}" for node in places],
+            "qdiscs": [f"{node.name}\n{qdiscs(node)}" for node in places],
             "sysctls": dict(line.split(" = ", 1) for line in values.splitlines() if " = " in line),
         }
 

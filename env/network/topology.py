@@ -20,7 +20,7 @@ from datasets.traces.format import load_trace
 from env.network.bottleneck import step_commands, toward_receiver_commands, toward_sender_commands
 from env.network.clock import VIRTUAL
 from env.network.endpoints import OWN_NAMESPACE, Side, low_water_bytes, receive_argument, send_argument
-from env.network.links import INDEPENDENT_RUNS, STOCK_BUFFERS, WIDE_BUFFERS, in_node, sysctl, tc
+from env.network.links import INDEPENDENT_RUNS, STOCK_BUFFERS, WIDE_BUFFERS, in_node, qdiscs, sysctl, tc
 from env.network.path import MAX_CLIENTS, TOPOLOGIES, Path
 
 RECEIVER_DEVICE = "r-h2"
@@ -176,6 +176,6 @@ class Topology:
         names += ["net.ipv4.tcp_recovery", "net.ipv4.tcp_ecn", "net.ipv4.tcp_timestamps", "net.core.default_qdisc"]
         values = in_node(self.senders[0], ["sysctl", "-e", *names])
         return {
-            "qdiscs": [in_node(node, ["tc", "-s", "qdisc", "show", "dev", device]) for node, device in self._shaped],
+            "qdiscs": [qdiscs(node, device) for node, device in self._shaped],
             "sysctls": dict(line.split(" = ", 1) for line in values.splitlines() if " = " in line),
         }

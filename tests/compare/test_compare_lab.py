@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from compare.models import HEADER, ROOT
@@ -35,7 +36,7 @@ def test_the_same_seeds_give_the_same_summary_and_the_links_are_filled(tmp_path:
         assert (scenario, n) == ("bottleneck", "2")
         if metric == "goodput":
             assert 14 < float(mean) < 20
-    for file in ("environment.json", "report.html", "runs/bottleneck/reno/seed-002.csv"):
+    for file in ("environment.json", "report.html", "runs/bottleneck/reno/seed-002/sender.parquet"):
         assert (tmp_path / "a" / file).stat().st_size > 500
     again = call(f"report={tmp_path / 'a'}")
     assert again.returncode == 0
@@ -45,7 +46,7 @@ def test_the_same_seeds_give_the_same_summary_and_the_links_are_filled(tmp_path:
 def test_the_model_in_the_record_is_the_one_in_the_loaded_module(tmp_path: Path) -> None:
     done = call("scenario=bottleneck", "duration_s=2", "schemes=[ndm]", "seeds=1", f"output_dir={tmp_path}")
     assert done.returncode == 0, done.stdout + done.stderr
-    model = json.loads((tmp_path / "environment.json").read_text())["models"]["ndm"]
+    model = json.loads((tmp_path / "environment.json").read_text())["parameters"]["ndm"]["tcp_ndm"]
     assert f'#define NDM_MODEL_SHA256 "{model["model_sha256"]}"' in HEADER.read_text()
     assert model["model_sha256"] in (tmp_path / "report.html").read_text()
 
@@ -71,10 +72,9 @@ def test_an_experiment_of_the_tcp_nv_paper(tmp_path: Path) -> None:
         assert flows * size_bytes * 8 / latency_us == pytest.approx(rate_mbps, rel=0.05)
     assert found["nv/1s2c1fs", "nv", "rate_min"] <= found["nv/1s2c1fs", "nv", "rate"] / 2
     assert 0.5 < found["nv/1s2c1fs", "nv", "jain"] <= 1
-    lines = (tmp_path / "runs/nv/1s2c1fs/nv/seed-001.csv").read_text().splitlines()
-    kept = [row.split(",")[lines[0].split(",").index("kept_min_rtt_ms")] for row in lines[1:]]
-    assert {row.split(",")[0] for row in lines[1:]} == {"0", "1"}
-    assert 0.02 < min(float(value) for value in kept if value) < 0.1
+    samples = pq.read_table(tmp_path / "runs/nv/1s2c1fs/nv/seed-001/sender.parquet").to_pydict()
+    assert set(samples["flow"]) == {0, 1}
+    assert 20 < min(value for value in samples["kept_min_rtt_us"] if value) < 100
     assert "table 2 of the TCP-NV paper" in (tmp_path / "report.html").read_text()
     assert "published" in done.stdout
 
@@ -86,7 +86,7 @@ def test_an_interrupted_comparison_keeps_its_runs_and_goes_on(tmp_path: Path) ->
     )
     runs = tmp_path / "runs" / "bottleneck" / "reno"
     deadline = time.monotonic() + 100
-    while len(list(runs.glob("*.json.gz"))) < 2:
+    while len(list(runs.glob("seed-*/run.json"))) < 2:
         assert time.monotonic() < deadline, "no run was finished"
         assert process.poll() is None, process.communicate()
         time.sleep(0.05)
@@ -96,13 +96,13 @@ def test_an_interrupted_comparison_keeps_its_runs_and_goes_on(tmp_path: Path) ->
     assert process.returncode == 130
     assert "of 6 runs are kept" in error
     assert "Traceback" not in error
-    kept = {file.name: file.stat().st_mtime_ns for file in runs.glob("*.json.gz")}
+    kept = {file.parent.name: file.stat().st_mtime_ns for file in runs.glob("seed-*/run.json")}
     assert 2 <= len(kept) < 6
     assert not [pid for pid in children if os.path.exists(f"/proc/{pid}")]
     done = call(*options)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert len(list(runs.glob("*.json.gz"))) == 6
-    assert all((runs / name).stat().st_mtime_ns == at for name, at in kept.items())
+    assert len(list(runs.glob("seed-*/run.json"))) == 6
+    assert all((runs / name / "run.json").stat().st_mtime_ns == at for name, at in kept.items())
 
 
 def test_a_failed_run_is_counted_does_not_end_the_matrix_and_is_made_again(tmp_path: Path) -> None:
@@ -122,13 +122,14 @@ def test_a_failed_run_is_counted_does_not_end_the_matrix_and_is_made_again(tmp_p
     assert "failed: bottleneck, reno, seed 1: the lab kernel ended" in output
     assert [file.name for file in sorted(runs.glob("seed*"))] == [
         "seed-001.error.txt",
-        *(f"seed-00{seed}.{kind}" for seed in (2, 3) for kind in ("csv", "json.gz")),
+        "seed-002",
+        "seed-003",
     ]
     assert "<strong>1 failed</strong>" in (tmp_path / "report.html").read_text()
     again = call(*options)
     assert again.returncode == 0, again.stdout + again.stderr
     assert not list(runs.glob("*.error.txt"))
-    assert len(list(runs.glob("*.json.gz"))) == 3
+    assert len(list(runs.glob("seed-*/run.json"))) == 3
 
 
 @pytest.mark.parametrize(

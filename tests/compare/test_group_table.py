@@ -58,7 +58,7 @@ def test_a_folder_of_scenarios_is_all_of_them_and_its_runs_lie_within_it(
     assert plan(["nv/"], ["reno"], 1, None, 50).scenarios == experiment.scenarios
     store = Store(tmp_path / "results")
     stored(store, experiment)
-    assert (tmp_path / "results/runs/nv/1s2c1fr/reno/seed-002.csv").is_file()
+    assert (tmp_path / "results/runs/nv/1s2c1fr/reno/seed-002/sender.parquet").is_file()
     assert "/" not in experiment.default_name()
 
 

@@ -22,7 +22,9 @@ from tests.compare.recorded import made_flow, made_request_flow
 
 def cell(scenario: str, scheme: str, flows: list[dict[str, Any]] | None = None, **values: float) -> Cell:
     made = Scenario(name=scenario, claim="made", duration_s=4.0, path={"rtt_ms": 1}, flows=[Flow()])
-    found = Cell(made, SCHEMES[scheme], seeds=[1], flows=flows or [], under_test=[True] * len(flows or []))
+    found = Cell(
+        made, SCHEMES[scheme], seeds=[1], result=lambda _: {"flows": flows or []}, under_test=[True] * len(flows or [])
+    )
     found.values = {name: [value] for name, value in values.items()}
     return found
 

@@ -1,4 +1,4 @@
-"""compare.py gives the same files for the same seeds, with one lab at a time and with several."""
+"""compare.py gives the same files for the same seeds: one lab at a time or several, in whatever order."""
 
 from __future__ import annotations
 
@@ -10,15 +10,23 @@ from pathlib import Path
 
 import pytest
 
+from compare.experiment import plan
+from compare.models import binaries, find_modules
+from compare.run_files import pack
+from compare.worker import Task, Worker
+
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 ROOT = Path(__file__).resolve().parents[2]
-OPTIONS = ("scenario=[stress,bottleneck]", "schemes=[cubic,bbr,ndm]", "seeds=2", "duration_s=5")
+SCENARIOS, SCHEMES = ["stress", "delay_extreme", "bottleneck"], ["cubic", "bbr", "ndm"]
 
 
-def compare(folder: Path, *options: str, **environment: str) -> dict[str, str]:
-    """Run compare.py into a folder and return the hash of each of its files of results."""
+def compare(
+    folder: Path, scenarios: list[str], schemes: list[str], *options: str, **environment: str
+) -> dict[str, str]:
+    """Run compare.py into a folder and return the hash of each file of its runs."""
+    command = [f"scenario=[{','.join(scenarios)}]", f"schemes=[{','.join(schemes)}]", "seeds=2", "duration_s=5"]
     done = subprocess.run(
-        [sys.executable, "compare.py", *OPTIONS, *options, f"output_dir={folder}"],
+        [sys.executable, "compare.py", *command, *options, f"output_dir={folder}"],
         cwd=ROOT,
         env=os.environ | environment,
         capture_output=True,
@@ -26,16 +34,43 @@ def compare(folder: Path, *options: str, **environment: str) -> dict[str, str]:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    files = [folder / "summary.csv", *sorted((folder / "runs").rglob("seed-*"))]
+    files = sorted(file for file in (folder / "runs").rglob("*") if file.is_file())
     return {str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
 def test_twice_into_two_folders_gives_the_same_bytes(tmp_path: Path) -> None:
-    first = compare(tmp_path / "first", "jobs=1")
-    second = compare(
-        tmp_path / "a folder of another name", "jobs=4", TZ="Asia/Tokyo", PYTHONHASHSEED="77", OMP_NUM_THREADS="1"
-    )
-    assert len([name for name in first if name.endswith(".csv")]) == 1 + 2 * 3 * 2
+    first = compare(tmp_path / "first", SCENARIOS, SCHEMES, "jobs=1")
+    again = tmp_path / "a folder of another name"
+    second = compare(again, SCENARIOS, SCHEMES, "jobs=4", TZ="Asia/Tokyo", PYTHONHASHSEED="77", OMP_NUM_THREADS="1")
+    assert len([name for name in first if name.endswith("/sender.parquet")]) == 3 * 3 * 2
     assert first == second
-    of_runs = [digest for name, digest in first.items() if name.startswith("runs/stress") and name.endswith(".csv")]
+    assert (tmp_path / "first" / "summary.csv").read_bytes() == (again / "summary.csv").read_bytes()
+    # labs are kept from run to run: what they did before, and with which modules, is another story each time
+    assert first == compare(tmp_path / "third", SCENARIOS[::-1], SCHEMES[::-1], "jobs=2")
+    of_runs = [first[name] for name in first if name.startswith("runs/stress") and name.endswith("/sender.parquet")]
     assert len(set(of_runs)) == len(of_runs), "another seed or scheme gave the same time series"
+
+
+def test_a_run_in_a_lab_of_its_own_is_the_same_as_after_others() -> None:
+    names = ["stress", "compete/cubic_1v1", "nv/1s2c1fs", "access/lte", "loss/bursts"]
+    experiment = plan(names, ["ndm", "bbr"], 1, 2.0, 50)
+    modules = find_modules(experiment.schemes)
+    hashes = binaries(modules, experiment.scenarios)
+    tasks = [
+        Task(run, 50, {modules["ndm"]: hashes["module of ndm"]} if run.scheme.name == "ndm" else {})
+        for run in experiment.runs()
+    ]
+    alone = []
+    for task in tasks:
+        worker = Worker()
+        try:
+            alone.append(pack(worker.make(task)))
+        finally:
+            worker.close()
+    worker = Worker()
+    try:
+        for _ in range(2):
+            for task, expected in reversed(list(zip(tasks, alone, strict=True))):
+                assert pack(worker.make(task)) == expected, (task.run.scenario.name, task.run.scheme.name)
+    finally:
+        worker.close()

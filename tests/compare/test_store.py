@@ -4,18 +4,25 @@ import errno
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from compare.errors import CompareError
 from compare.experiment import Experiment, plan
-from compare.store import Store
+from compare.run_files import pack
+from compare.store import DamagedRun, Store
 from compare.summary import read_cells, summary_csv
 from tests.compare.recorded import recorded
 
 
 def experiment() -> Experiment:
     return plan(["stress"], ["cubic", "ndm@runs/a b"], 2, 5.0, 50)
+
+
+def same(one: dict[str, Any] | None, other: dict[str, Any]) -> bool:
+    return one is not None and pack(one) == pack(other)
 
 
 def test_a_run_is_there_as_soon_as_it_is_whole(tmp_path: Path) -> None:
@@ -26,11 +33,15 @@ def test_a_run_is_there_as_soon_as_it_is_whole(tmp_path: Path) -> None:
     assert store.load_error(first) == "the lab kernel ended"
     store.save(first, recorded())
     assert store.is_done(first)
-    assert store.load(first) == recorded()
+    assert same(store.load(first), recorded())
     assert store.load_error(first) is None
-    lines = (tmp_path / "runs/stress/cubic/seed-001.csv").read_text().splitlines()
-    assert lines[0].startswith("flow,scheme,t_s,goodput_mbps,cwnd,rtt_ms,")
-    assert len(lines) == 1 + len(recorded()["flows"][0]["sender"]["rows"])
+    folder = tmp_path / "runs/stress/cubic"
+    assert [path.name for path in folder.iterdir()] == ["seed-001"]
+    samples = pq.read_table(folder / "seed-001" / "sender.parquet")
+    assert samples.column_names[:4] == ["flow", "t_s", "cwnd", "srtt_us"]
+    assert samples.num_rows == len(recorded()["flows"][0]["sender"]["rows"])
+    store.save(first, recorded())
+    assert same(store.load(first), recorded())
 
 
 def test_names_that_are_no_file_names_do_not_leave_the_folder(tmp_path: Path) -> None:
@@ -41,13 +52,28 @@ def test_names_that_are_no_file_names_do_not_leave_the_folder(tmp_path: Path) ->
     assert all((tmp_path / name).resolve().is_relative_to(tmp_path / "runs" / "stress") for name in names)
 
 
-def test_a_damaged_run_is_named(tmp_path: Path) -> None:
-    store, run = Store(tmp_path), experiment().runs()[0]
-    store.save(run, recorded())
-    file = tmp_path / f"{store.run_name(run)}.json.gz"
-    file.write_bytes(file.read_bytes()[:-20])
-    with pytest.raises(CompareError, match=r"seed-001.json.gz is damaged"):
+@pytest.mark.parametrize("name", ["run.json", "sender.parquet", "receiver.parquet"])
+@pytest.mark.parametrize("damage", ["cut", "changed", "gone", "empty"])
+def test_a_damaged_run_is_named_and_counts_as_missing(tmp_path: Path, name: str, damage: str) -> None:
+    store, matrix = Store(tmp_path), experiment()
+    for run in matrix.runs():
+        store.save(run, recorded())
+    run = matrix.runs()[1]
+    file = tmp_path / store.run_name(run) / name
+    content = file.read_bytes()
+    if damage == "gone":
+        file.unlink()
+    else:
+        changed = bytes([content[0] ^ 1]) + content[1:]
+        file.write_bytes({"cut": content[:-20], "changed": changed, "empty": b""}[damage])
+    assert not store.is_done(run)
+    with pytest.raises(DamagedRun, match=f"seed-001: {name}"):
         store.load(run)
+    cells = read_cells(matrix, store)
+    assert [cell.missing for cell in cells] == [[], [1]]
+    assert f"seed-001: {name}" in cells[1].damaged[1]
+    store.save(run, recorded())
+    assert store.is_done(run)
 
 
 def test_the_same_experiment_goes_on_and_another_is_refused(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ _package.__spec__ = importlib.machinery.ModuleSpec("env", None, is_package=True)
 sys.modules["env"] = _package
 
 from channel import Gate, Port  # noqa: E402  (needs the package above)
+from first_draws import draw_secrets  # noqa: E402
 
 from env.network import packets, traffic  # noqa: E402
 from env.network.clock import REAL, VIRTUAL, Clock  # noqa: E402
@@ -103,6 +104,8 @@ class Agent:
             steps = Timeline(self.topology, wanted, origin_ns)
         else:
             self.topology.apply(wanted)
+        if seed is not None:
+            begin_randomness(seed ^ 1)  # how many programs applied it depends on what was there before
         if trace:
             self._trace(True)
         with steps:
@@ -180,6 +183,7 @@ def main(kind: str, device: str) -> None:
         # Programs that wake in the same nanosecond run in the order in which they wake, and not by what they have used
         # of the CPU since the boot. What the agent starts inherits it.
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        draw_secrets()
     channel = make_channel(device)
     agent = Agent(channel.fd, clock)
     time.sleep(max(0.0, clock.uptime_s - time.monotonic()))

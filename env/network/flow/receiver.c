@@ -44,16 +44,12 @@ static void over(struct receiver *r)
 	wake();
 }
 
-/* The sender has closed, and everything has been read. The reset that answers it frees the ports. columns: flow bytes
- */
+/* The sender has closed, and everything has been read. columns: flow bytes */
 static void delivered(struct receiver *r)
 {
-	struct linger reset = { .l_onoff = 1 };
 	double row[] = { r->flow, r->bytes };
 
 	record(RECEIVED, row, sizeof(row) / sizeof(*row));
-	if (setsockopt(r->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)))
-		die("SO_LINGER");
 }
 
 /* Wake for the rest of the request, not for a part of it. */
@@ -117,11 +113,15 @@ static void receiving(struct watcher *watcher, uint32_t events)
 static void listening(struct watcher *watcher, uint32_t events)
 {
 	struct receiver *r = (void *)((char *)watcher - offsetof(struct receiver, listening));
+	struct linger reset = { .l_onoff = 1 };
 
 	(void)events;
 	r->fd = accept4(r->listener, NULL, NULL, SOCK_NONBLOCK);
 	if (r->fd < 0)
 		return;
+	/* Whatever ends the connection, nothing of it is left to send a FIN again in the middle of the next run. */
+	if (setsockopt(r->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)))
+		die("SO_LINGER");
 	if (r->kind == WEB)
 		expect(r, r->size);
 	watch(r->fd, EPOLLIN, &r->receiving);

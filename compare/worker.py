@@ -1,0 +1,104 @@
+"""Makes runs, one after the other, in a lab that is kept: booting one takes longer than most runs."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from compare.errors import CompareError
+from compare.experiment import Run
+from env.lab import LabError, VirtualLab
+
+# A run that gives no answer for so long hangs. Two servers at 10 Gbit/s each take 3 s of wall time for a virtual second
+# on an idle core, and a machine may be busy with much else.
+MIN_TIMEOUT_S = 120.0
+WALL_PER_VIRTUAL = 30.0
+
+
+@dataclass(frozen=True)
+class Task:
+    """A run and what it takes. modules: the .ko files that it needs, each with the SHA-256 it must have."""
+
+    run: Run
+    sample_ms: int
+    modules: dict[Path, str] = field(default_factory=dict)
+
+
+class Worker:
+    """One lab at a time. A lab that failed is thrown away; the next run boots another one.
+
+    What a run gives depends on the run alone, and not on what the lab did before (docs/lab.md).
+    """
+
+    def __init__(self) -> None:
+        self._lab: VirtualLab | None = None
+        self._lock = threading.Lock()
+        self._ended = False
+
+    def make(self, task: Task) -> dict[str, Any]:
+        """Return the lab's result. Raises LabError, or CompareError when a module is not the one that it should be."""
+        lab = self._ready(task)
+        lab.timeout_s = max(MIN_TIMEOUT_S, WALL_PER_VIRTUAL * task.run.scenario.duration_s)
+        try:
+            return _make(lab, task)
+        except BaseException:
+            self._drop()
+            raise
+
+    def close(self) -> None:
+        """End the lab, for good: from another thread too, whose run then fails."""
+        with self._lock:
+            self._ended = True
+        self._drop()
+
+    def _ready(self, task: Task) -> VirtualLab:
+        if self._lab is not None and any(
+            there.stem == module.stem and there != module for there in self._lab.modules for module in task.modules
+        ):
+            self._drop()  # the kernel takes each name once
+        with self._lock:
+            if self._ended:
+                raise LabError("the comparison was interrupted")
+            if self._lab is None:
+                self._lab = VirtualLab(seed=0)
+                self._lab.start()
+            return self._lab
+
+    def _drop(self) -> None:
+        with self._lock:
+            if self._lab is not None:
+                self._lab.close()
+                self._lab = None
+
+
+def _make(lab: VirtualLab, task: Task) -> dict[str, Any]:
+    run = task.run
+    for module in task.modules:
+        lab.load(module)
+    result = lab.run(
+        run.scenario.network(),
+        run.scenario.flows_with(run.scheme.algorithm),
+        run.scenario.duration_s,
+        sample_ms=task.sample_ms,
+        describe=True,
+        seed=run.seed,
+    )
+    environment = result["environment"]
+    loaded = environment["modules"]
+    environment["modules"] = {module.stem: loaded[module.stem] for module in task.modules}
+    environment["parameters"] = {module.stem: _parameters(lab, module.stem) for module in task.modules}
+    for module, sha256 in task.modules.items():
+        if loaded[module.stem] != sha256:
+            raise CompareError(
+                f"{module.name} was rebuilt while the comparison ran, so the runs of {run.scheme.name} would not be of "
+                f"one module; compare again, into another output_dir"
+            )
+    return result
+
+
+def _parameters(lab: VirtualLab, module: str) -> dict[str, str]:
+    """Return the loaded module's parameters: those of ndm describe its model, those of others are settings."""
+    lines = lab.call("shell", command=f"cd /sys/module/{module}/parameters && grep . *")["stdout"].splitlines()
+    return dict(line.split(":", 1) for line in lines)
