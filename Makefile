@@ -92,6 +92,7 @@ bench-env: setup module ## speed of the environment: decisions per second and vi
 
 .PHONY: test
 test: setup module ## the test suite
+	@/usr/bin/python3 setup/packages.py tests
 	@$(PYTHON) -m pytest
 
 .PHONY: kunit

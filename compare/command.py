@@ -15,9 +15,9 @@ from compare.experiment import Experiment, plan
 from compare.local import LocalRunner
 from compare.matrix import Progress, run_matrix
 from compare.models import binaries, check_lab, find_modules
-from compare.published import load_published
+from compare.published import PublishedRun, load_published
 from compare.published_tables import PublishedRow, load_tables
-from compare.report import Comparison, render_report
+from compare.report import Comparison, render_markdown, render_report
 from compare.store import Store
 from compare.summary import Cell, beside_published, read_cells, summary_csv
 from compare.terminal import print_tables, shown_progress, terminal
@@ -60,14 +60,13 @@ def measure(config: CompareConfig) -> int:
         if progress.seconds_run or not (store.folder / "environment.json").is_file():
             store.write("environment.json", environment.render(described).encode())
         store.write("summary.csv", summary_csv(cells).encode())
-        comparison = Comparison(experiment, cells, beside_published(cells, published), tables, store.environment())
-        store.write("report.html", render_report(comparison).encode())
+        _write_reports(store, experiment, cells, published, tables)
     _show(console, store, cells, tables, progress, wall_s)
     return progress.failed
 
 
 def draw(folder: Path) -> int:
-    """Write summary.csv and report.html again from the stored runs. Returns the number of failed runs."""
+    """Write summary.csv and the reports again from the stored runs. Returns the number of failed runs."""
     store = Store(folder)
     experiment: Experiment = store.experiment()
     cells = read_cells(experiment, store)
@@ -75,8 +74,7 @@ def draw(folder: Path) -> int:
         raise CompareError(f"{folder} holds no finished run yet; call the command that made it again")
     store.write("summary.csv", summary_csv(cells).encode())
     tables = load_tables()
-    comparison = Comparison(experiment, cells, beside_published(cells, load_published()), tables, store.environment())
-    store.write("report.html", render_report(comparison).encode())
+    _write_reports(store, experiment, cells, load_published(), tables)
     console = terminal()
     print_tables(console, cells, tables)
     for cell in cells:
@@ -88,6 +86,19 @@ def draw(folder: Path) -> int:
             console.print(f"damaged: {error}", style="red", highlight=False)
     console.print(f"report: {store.folder / 'report.html'}", highlight=False, soft_wrap=True)
     return sum(len(cell.failed) for cell in cells)
+
+
+def _write_reports(
+    store: Store,
+    experiment: Experiment,
+    cells: list[Cell],
+    published: list[PublishedRun],
+    tables: list[PublishedRow],
+) -> None:
+    beside = beside_published(cells, published)
+    comparison = Comparison(experiment, cells, beside, tables, store.environment(), store.run_name)
+    store.write("report.html", render_report(comparison).encode())
+    store.write("report.md", render_markdown(comparison).encode())
 
 
 def _show(

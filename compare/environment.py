@@ -16,7 +16,7 @@ from compare.experiment import Experiment
 from compare.summary import Cell
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("numpy", "scipy", "matplotlib", "hydra-core", "torch")
+PACKAGES = ("numpy", "scipy", "plotly", "hydra-core", "torch")
 
 
 def git_revision() -> str:

@@ -13,10 +13,10 @@ import numpy as np
 
 from compare.group_metrics import Flow
 from compare.metrics import Floats, column
+from compare.numbers import number
 from compare.published_tables import SCENARIO_FOLDER
 from compare.series import flow_series
 from compare.summary import Cell
-from compare.terminal import number
 
 NV = "nv"
 OTHERS = ("reno", "cubic", "cdg")

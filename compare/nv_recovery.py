@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from compare.experiment import flows_under_test
 from compare.group_metrics import group_metrics
-from compare.terminal import number
+from compare.numbers import number
 from env.lab import VirtualLab
 from env.network.rack import Rack
 from env.network.scenario import load_scenario

@@ -16,11 +16,11 @@ from pathlib import Path
 
 from compare.errors import CompareError
 from compare.group_table import COLUMNS, GroupRow, group_rows, shown_columns
+from compare.numbers import number
 from compare.nv_claims import Evidence, judge_claims
 from compare.published_tables import FRAMES_FOLDER, SCENARIO_FOLDER, PublishedRow, load_tables, paper_scenario
 from compare.store import Store
 from compare.summary import Cell, read_cells
-from compare.terminal import number
 
 CAUSES_FOLDER = "nv_causes"  # of configs/scenario: the same experiments with another buffer or packet size
 _BLOCK = re.compile(r"<!-- (table \d|claims|causes|runs) -->\n.*?<!-- end -->", re.DOTALL)

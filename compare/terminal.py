@@ -1,19 +1,23 @@
-"""What a comparison shows on the terminal: progress and the table."""
+"""What a comparison shows on the terminal: progress and the tables."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from compare import chief
 from compare.group_table import GroupRow, group_rows, shown_columns
 from compare.matrix import Progress as Matrix
-from compare.metrics import METRICS, Metric
+from compare.metrics import Metric
+from compare.numbers import DIMENSIONLESS, number
 from compare.published_tables import PublishedRow
 from compare.statistics import MIN_VALUES, Estimate
 from compare.summary import Cell
@@ -25,19 +29,6 @@ PIPE_WIDTH = 120  # columns of a table that goes into a file
 def terminal() -> Console:
     """Return the console of standard output."""
     return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
-
-
-def number(value: float) -> str:
-    """Return a value with three significant digits, and whole numbers from 100 on."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
-def interval(found: Estimate) -> str:
-    """Return lo to hi; where there are too few runs for an interval, how many there are."""
-    if found.interval is None:
-        return "1 run" if found.n == 1 else f"{found.n} runs"
-    lo, hi = found.interval
-    return f"{number(lo)} to {number(hi)}"
 
 
 @contextmanager
@@ -75,81 +66,115 @@ def shown_progress(console: Console) -> Iterator[Report]:
 
 
 def print_tables(console: Console, cells: list[Cell], published: list[PublishedRow]) -> None:
-    """Print one table per scenario: mean and, below it, the 95 % interval; published figures where there are any.
+    """Print the chief metrics of every scenario: mean and, below it, the 95 % interval; published figures too.
 
-    In the wide table of several flows it is half the interval's width.
+    In the wide table of several flows it is half the interval's width. What is wider than the terminal goes on in
+    further tables, column by column in the same order, so that nothing is cut.
     """
     for scenario in dict.fromkeys(cell.scenario.name for cell in cells):
         mine = [cell for cell in cells if cell.scenario.name == scenario]
         rows = group_rows(mine, published)
-        console.print(_group_table(mine, rows) if rows else _table(mine))
+        console.print()
+        console.print(f"{scenario}: {mine[0].scenario.claim}", style="italic", markup=False, highlight=False)
+        for table in _fitting(console, *(_group_columns(mine, rows) if rows else _columns(mine))):
+            console.print(table)
     console.print(
         "mean over the seeds; below it the bootstrap 95 % interval of the mean (±: half of it), which needs at least "
-        f"{MIN_VALUES} runs",
+        f"{MIN_VALUES} runs; all metrics are in summary.csv",
         style="dim",
     )
 
 
-def _empty_table(cells: list[Cell]) -> Table:
-    title = f"{cells[0].scenario.name}: {cells[0].scenario.claim}"
-    return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+@dataclass(frozen=True)
+class _Column:
+    """A column of a table, as markup. entries: one for each row."""
+
+    heading: str
+    entries: list[str]
 
 
-def _table(cells: list[Cell]) -> Table:
-    """Return the table of a scenario with one flow."""
-    table = _empty_table(cells)
-    table.add_column("scheme")
-    for metric in METRICS:
-        table.add_column(_heading(metric), justify="right")
-    table.add_column("n", justify="right")
-    for cell in cells:
-        estimates = cell.estimates()
-        table.add_row(cell.scheme.name, *(_value(estimates.get(metric.name)) for metric in METRICS), _runs(cell))
+def _fitting(console: Console, first: _Column, columns: list[_Column]) -> list[Table]:
+    """Return the columns as tables that are no wider than the terminal, each beginning with the first column."""
+    tables: list[Table] = []
+    taken: list[_Column] = []
+    for column in columns:
+        if taken and _width(console, _build(first, [*taken, column])) > console.width:
+            tables.append(_build(first, taken))
+            taken = []
+        taken.append(column)
+    return [*tables, _build(first, taken)]
+
+
+def _width(console: Console, table: Table) -> int:
+    return console.measure(table, options=console.options.update(max_width=10_000)).maximum
+
+
+def _build(first: _Column, columns: list[_Column]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column(first.heading, no_wrap=True)
+    for column in columns:
+        table.add_column(column.heading, justify="right", no_wrap=True)
+    for row in zip(first.entries, *(column.entries for column in columns), strict=True):
+        table.add_row(*row)
     return table
 
 
-def _group_table(cells: list[Cell], rows: list[GroupRow]) -> Table:
-    """Return the table of a scenario with several flows or latencies: a row per scheme and group."""
-    table = _empty_table(cells)
-    columns = shown_columns(rows)
-    table.add_column("scheme\n[dim]flows[/dim]", no_wrap=True)
-    for metric in columns:
-        table.add_column(_heading(metric), justify="right")
-    table.add_column("n", justify="right")
+def _columns(cells: list[Cell]) -> tuple[_Column, list[_Column]]:
+    """Return the columns of a scenario with one flow."""
+    metrics = chief.chosen(cells, chief.MAIN)
+    values = [cell.estimates() for cell in cells]
+    columns = [_Column(_heading(metric), [_value(found.get(metric.name)) for found in values]) for metric in metrics]
+    names = _Column("scheme", [escape(cell.scheme.name) for cell in cells])
+    return names, [*columns, _Column("n", [_runs(cell) for cell in cells])]
+
+
+def _group_columns(cells: list[Cell], rows: list[GroupRow]) -> tuple[_Column, list[_Column]]:
+    """Return the columns of a scenario with several flows or latencies: a row per scheme and group."""
+    metrics = shown_columns(rows)
+    names: list[str] = []
+    body: list[list[str]] = []
     for row in rows:
-        values = [_narrow_value(row.measured.get(metric.name)) for metric in columns]
-        table.add_row(f"{row.cell.scheme.name}\n[dim]{row.group.title}[/dim]", *values, _runs(row.cell))
+        names.append(f"{escape(row.cell.scheme.name)}\n[dim]{escape(row.group.title)}[/dim]")
+        body.append([*(_narrow_value(row.measured.get(metric.name)) for metric in metrics), _runs(row.cell)])
         if row.published:
-            figures = [row.figure(metric.name) for metric in columns]
-            shown = ["" if value is None else number(value) for value in figures]
-            table.add_row("published", *shown, "", style="cyan")
+            figures = [row.figure(metric.name) for metric in metrics]
+            names.append("[cyan]published[/cyan]")
+            body.append([*("" if value is None else f"[cyan]{number(value)}[/cyan]" for value in figures), ""])
     for cell in cells:
         if not cell.seeds:
-            table.add_row(cell.scheme.name, *([""] * len(columns)), _runs(cell))
-    return table
+            names.append(escape(cell.scheme.name))
+            body.append([*([""] * len(metrics)), _runs(cell)])
+    headings = [*map(_heading, metrics), "n"]
+    columns = [_Column(heading, [entries[i] for entries in body]) for i, heading in enumerate(headings)]
+    return _Column("scheme\n[dim]flows[/dim]", names), columns
 
 
 def _narrow_value(found: Estimate | None) -> str:
     """Return the mean and, where seeds differ, half the width of its interval below it: such a table is wide."""
     if found is None:
         return ""
-    lo, hi = found.interval or (found.mean, found.mean)
+    if found.interval is None:
+        return f"{number(found.mean)}\n[dim]n={found.n}[/dim]"
+    lo, hi = found.interval
     return number(found.mean) + (f"\n[dim]±{number((hi - lo) / 2)}[/dim]" if hi > lo else "")
 
 
 def _runs(cell: Cell) -> str:
-    return f"{len(cell.seeds)}" + (f"\n[red]{len(cell.failed)} failed[/red]" if cell.failed else "")
+    lines = [f"{len(cell.seeds)}"]
+    lines += [f"[red]{len(cell.failed)} failed[/red]"] if cell.failed else []
+    lines += [f"[red]{len(cell.missing)} missing[/red]"] if cell.missing else []
+    return "\n".join(lines)
 
 
 def _heading(metric: Metric) -> str:
     name = metric.name.replace("_", "\n")
-    return name if metric.unit == "count" else f"{name}\n[dim]{metric.unit}[/dim]"
+    return name if metric.unit in DIMENSIONLESS else f"{name}\n[dim]{metric.unit}[/dim]"
 
 
 def _value(found: Estimate | None) -> str:
     if found is None:
         return "no value"
     if found.interval is None:
-        return number(found.mean)
+        return f"{number(found.mean)}\n[dim]n={found.n}[/dim]"
     lo, hi = found.interval
-    return f"{number(found.mean)}\n[dim]{number(lo)}–{number(hi)}[/dim]"
+    return number(found.mean) + (f"\n[dim]{number(lo)}–{number(hi)}[/dim]" if hi > lo else "")

@@ -3,6 +3,7 @@
 
 setup/packages.py          what building, training and comparing need
 setup/packages.py lint     and what `make lint` needs besides
+setup/packages.py tests    and what `make test` needs besides
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ NEEDED: dict[str, list[tuple[str, ...]]] = {
 }  # fmt: skip
 # `make lint` builds against stock kernels too; a distribution without these packages goes without. They are not for
 # everybody: Debian's headers of 6.12 bring a kernel image with them.
-FOR_LINT = ["sparse", "linux-headers-amd64", "linux-headers-6.12-amd64"]
+# `make test` looks at reports in a browser.
+BESIDES = {"lint": ["sparse", "linux-headers-amd64", "linux-headers-6.12-amd64"], "tests": ["chromium"]}
 OLDEST, PREFERRED = (6, 1), (6, 12)
 
 
@@ -53,25 +55,25 @@ def kernel_source() -> str | None:
     return best
 
 
-def missing(lint: bool) -> list[str]:
-    """Return the packages to install."""
+def missing(besides: list[str]) -> list[str]:
+    """Return the packages to install; besides: those that are taken where the distribution has them."""
     names = [group[0] for groups in NEEDED.values() for group in groups if not any(map(installed, group))]
     source = kernel_source()
     if source:
         names.append(source)
-    return names + [name for name in FOR_LINT if lint and not installed(name) and available(name)]
+    return names + [name for name in besides if not installed(name) and available(name)]
 
 
 def main(arguments: list[str]) -> int:
     """Install; returns the exit status."""
-    if arguments not in ([], ["lint"]):
-        print("usage: setup/packages.py [lint]", file=sys.stderr)
+    if len(arguments) > 1 or not set(arguments) <= BESIDES.keys():
+        print(f"usage: setup/packages.py [{'|'.join(BESIDES)}]", file=sys.stderr)
         return 2
-    lint = bool(arguments)
+    besides = [name for argument in arguments for name in BESIDES[argument]]
     if not shutil.which("apt-get"):
         print("setup: no apt-get here; the lab runs on Debian and Ubuntu", file=sys.stderr)
         return 1
-    names = missing(lint)
+    names = missing(besides)
     if not names:
         return 0
     print(f"setup: these packages of the distribution are missing: {' '.join(names)}")
@@ -80,7 +82,7 @@ def main(arguments: list[str]) -> int:
         # a fresh machine's lists may not name the newest packages yet, and those decide which kernel source is taken
         print(f"setup: reading the current lists: {' '.join([*as_root, 'apt-get update'])}", flush=True)
         subprocess.run([*as_root, "apt-get", "update", "-q"], check=False)
-        names = missing(lint)
+        names = missing(besides)
     command = [*as_root, "apt-get", "install", "--yes", "--no-install-recommends", *names]
     if as_root and not shutil.which("sudo"):
         print(f"setup: ask the machine's administrator for them: {' '.join(command[1:])}", file=sys.stderr)

@@ -1,0 +1,65 @@
+"""Which metrics stand in front: in the headline, in the main table, on the axes of throughput against delay."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from compare.metrics import Metric
+from compare.statistics import Estimate, estimate
+from compare.summary import Cell
+
+# of one flow, of several: in the order in which they are shown; whichever of them were measured
+HEADLINE = ("goodput", "rtt_p95", "retransmits_per_mb")
+HEADLINE_SEVERAL = ("rate", "jain", "p99_latency", "retrans_pct")
+MAIN = (*HEADLINE, "retransmits", "zero_seconds", "rtt_mean", "cwnd_mean")
+# throughput, delay: the first pair of which both were measured
+PLANES = (("goodput", "rtt_p95"),)
+PLANES_SEVERAL = (("rate", "rtt"),)
+DOTS = ("goodput", "rtt_p95", "retransmits", "retransmits_per_mb", "zero_seconds")
+DOTS_SEVERAL = ("rate", "rtt", "jain", "retrans_pct", "cwnd")
+
+
+def several(cells: Sequence[Cell]) -> bool:
+    """True when the scenario of these cells has several flows, or latencies."""
+    return any(cell.groups for cell in cells)
+
+
+def metrics_of(cells: Sequence[Cell]) -> dict[str, Metric]:
+    """Return every metric that has a value in one of the cells, by name, in the order of measurement."""
+    found: dict[str, Metric] = {}
+    for cell in cells:
+        known = [metric for metric in cell.metrics if any(map(math.isfinite, cell.values[metric.name]))]
+        found |= {metric.name: metric for metric in known if metric.name not in found}
+    return found
+
+
+def estimate_of(cell: Cell, name: str) -> Estimate | None:
+    """Return the estimate of one metric, None where no run has a value."""
+    values = cell.values.get(name, [])
+    return estimate(values) if any(map(math.isfinite, values)) else None
+
+
+def chosen(cells: Sequence[Cell], names: Sequence[str]) -> list[Metric]:
+    """Return those of the named metrics that have a value in one of the cells, in the order of the names."""
+    known = metrics_of(cells)
+    return [known[name] for name in names if name in known]
+
+
+def plane_of(cells: Sequence[Cell]) -> tuple[Metric, Metric] | None:
+    """Return throughput and delay of the scenario of these cells, None when it has none."""
+    known = metrics_of(cells)
+    for throughput, delay in PLANES_SEVERAL if several(cells) else PLANES:
+        if throughput in known and delay in known:
+            return known[throughput], known[delay]
+    return None
+
+
+def best_schemes(cells: Sequence[Cell], metric: Metric) -> set[str]:
+    """Return the schemes with the best mean; none where there is no better or worse, or nothing to compare."""
+    found = {cell.scheme.name: estimate_of(cell, metric.name) for cell in cells}
+    means = {name: estimate.mean for name, estimate in found.items() if estimate is not None}
+    if metric.better == 0 or len(means) < 2 or len(set(means.values())) == 1:
+        return set()
+    best = max(means.values(), key=lambda mean: metric.better * mean)
+    return {name for name, mean in means.items() if mean == best}

@@ -1,0 +1,265 @@
+"""What a report says, before it is HTML or Markdown."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from compare import chief
+from compare.experiment import Experiment, Run
+from compare.group_table import GroupRow, best_of, group_rows, shown_columns
+from compare.metrics import Metric
+from compare.numbers import counted
+from compare.published_tables import PublishedRow
+from compare.report.dots import Dots, metric_dots
+from compare.report.fairness import shares
+from compare.report.figure import Figure
+from compare.report.plane import throughput_against_delay
+from compare.report.spread import cumulative_figure
+from compare.report.timelines import ceilings_of, flow_lines, timelines
+from compare.schemes import Scheme
+from compare.series import flow_series
+from compare.statistics import Estimate
+from compare.summary import Beside, Cell
+from env.network.scenario import Scenario
+
+FEW_SCENARIOS = 2  # of up to so many the headline has a row per scheme; of more a row per scenario
+
+# metric to the published figure that is drawn beside it
+PUBLISHED_FIGURES = {"goodput": "goodput, receiver side", "retransmits": "retransmits", "zero_seconds": "zero seconds"}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All that a report shows. environment: the content of environment.json, empty when it is not there yet.
+
+    beside: published single runs with ours; tables: rows of published tables, whose scenarios may be others. run_name:
+    a run's folder, as seen from the report.
+    """
+
+    experiment: Experiment
+    cells: list[Cell]
+    beside: list[Beside]
+    tables: list[PublishedRow]
+    environment: dict[str, Any]
+    run_name: Callable[[Run], str]
+
+
+@dataclass(frozen=True)
+class Value:
+    """One value of a table. best: of those that it stands beside."""
+
+    found: Estimate | None
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class MetricTable:
+    """One metric: a row per scenario, a value per scheme."""
+
+    metric: Metric
+    rows: list[tuple[str, list[Value]]]
+
+
+@dataclass(frozen=True)
+class ScenarioTable:
+    """One scenario: a row per scheme, a value per metric."""
+
+    metrics: list[Metric]
+    rows: list[tuple[Cell, list[Value]]]
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The chief results of scenarios of one kind."""
+
+    title: str
+    tables: list[MetricTable]
+    scenarios: list[tuple[str, ScenarioTable]]
+
+
+@dataclass(frozen=True)
+class ScenarioPage:
+    """All about one scenario. table: of one flow; group_*: of several, in its place."""
+
+    name: str
+    scenario: Scenario
+    cells: list[Cell]
+    table: ScenarioTable
+    everything: list[tuple[Metric, list[Value]]]
+    group_rows: list[GroupRow]
+    group_columns: list[Metric]
+    group_best: set[tuple[str, str, str]]
+    published_tables: list[tuple[int, str]]
+    beside: list[Beside]
+    identical: list[str]
+    figures: list[Figure] = field(default_factory=list)
+    wide_figures: list[Figure] = field(default_factory=list)
+    flow_figures: list[Figure] = field(default_factory=list)
+    dot_figures: list[Figure] = field(default_factory=list)
+
+    @property
+    def measured(self) -> list[Cell]:
+        """The schemes of which there is a run."""
+        return [cell for cell in self.cells if cell.seeds]
+
+
+def values_of(cells: Sequence[Cell], metric: Metric) -> list[Value]:
+    """Return a metric's values, one per cell, the best ones marked."""
+    best = chief.best_schemes(cells, metric)
+    return [Value(chief.estimate_of(cell, metric.name), cell.scheme.name in best) for cell in cells]
+
+
+def scenario_table(cells: Sequence[Cell], metrics: list[Metric]) -> ScenarioTable:
+    """Return the table of one scenario with these metrics."""
+    columns = [values_of(cells, metric) for metric in metrics]
+    return ScenarioTable(metrics, [(cell, [column[i] for column in columns]) for i, cell in enumerate(cells)])
+
+
+def by_scenario(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
+    """Return the cells of each scenario, in order."""
+    found: dict[str, list[Cell]] = {}
+    for cell in cells:
+        found.setdefault(cell.scenario.name, []).append(cell)
+    return found
+
+
+def headlines(cells: Sequence[Cell]) -> list[Headline]:
+    """Return the chief results: of scenarios with one flow, then of those with several."""
+    parts = by_scenario(cells)
+    found = []
+    kinds = (("One flow", chief.HEADLINE, False), ("Several flows or requests", chief.HEADLINE_SEVERAL, True))
+    for title, names, several in kinds:
+        mine = {name: part for name, part in parts.items() if chief.several(part) == several}
+        metrics = chief.chosen([cell for part in mine.values() for cell in part], names)
+        if not metrics:
+            continue
+        tables = [
+            MetricTable(metric, [(name, values_of(part, metric)) for name, part in mine.items()]) for metric in metrics
+        ]
+        per_scenario = [(name, scenario_table(part, chief.chosen(part, names))) for name, part in mine.items()]
+        found.append(Headline(title, tables, per_scenario))
+    return found
+
+
+def identical(cell: Cell) -> bool:
+    """True when every seed gave the same run: nothing on this path is random."""
+    return len(cell.seeds) > 1 and all(len(set(map(repr, values))) <= 1 for values in cell.values.values())
+
+
+def scenario_page(comparison: Comparison, name: str, cells: list[Cell], *, drawn: bool = True) -> ScenarioPage:
+    """Return the page of one scenario. drawn: with figures, for which one run of each scheme is read."""
+    measured = [cell for cell in cells if cell.seeds]
+    rows = group_rows(measured, comparison.tables)
+    columns = shown_columns(rows)
+    known = chief.metrics_of(cells)
+    page = ScenarioPage(
+        name=name,
+        scenario=cells[0].scenario,
+        cells=cells,
+        table=scenario_table(cells, chief.chosen(cells, chief.MAIN)),
+        everything=[(metric, values_of(cells, metric)) for metric in known.values()],
+        group_rows=rows,
+        group_columns=columns,
+        group_best={
+            (row.cell.scheme.name, row.group.label, column.name)
+            for row in rows
+            for column in columns
+            if best_of(rows, row, column)
+        },
+        published_tables=sorted({(row.published.table, row.published.title) for row in rows if row.published}),
+        beside=[row for row in comparison.beside if row.scenario == name],
+        identical=[cell.scheme.label for cell in measured if identical(cell)],
+    )
+    if drawn and measured:
+        _draw(page, measured)
+    return page
+
+
+def _draw(page: ScenarioPage, measured: list[Cell]) -> None:
+    axes = chief.plane_of(measured)
+    if axes is not None:
+        page.figures.append(throughput_against_delay(measured, *axes))
+    spread = cumulative_figure(
+        measured,
+        lambda cell: cell.rtt,
+        "RTT",
+        "Share of all samples of the smoothed RTT, of all seeds, up to each value.",
+    )
+    latency = cumulative_figure(
+        measured,
+        lambda cell: cell.latency,
+        "latency",
+        "Share of all requests or writes, of all seeds, up to each value.",
+    )
+    page.figures.extend(figure for figure in (spread, latency) if figure)
+    flows = {cell.scheme.name: [flow_series(flow) for flow in cell.flows] for cell in measured}
+    if len(measured[0].under_test) > 1:
+        jain = {cell.scheme.name: found for cell in measured if (found := chief.estimate_of(cell, "jain"))}
+        page.figures.append(shares(measured, jain))
+        ceilings = ceilings_of(list(flows.values()))
+        page.flow_figures.extend(flow_lines(cell, flows[cell.scheme.name], ceilings) for cell in measured)
+    else:
+        first = {name: found[0] for name, found in flows.items()}
+        page.wide_figures.append(timelines(measured, first, {}))
+    page.dot_figures.extend(_group_dots(page) if page.group_rows else _dots(page, measured))
+
+
+def _dots(page: ScenarioPage, measured: list[Cell]) -> list[Figure]:
+    """Return a figure for each metric of DOTS that is not nothing everywhere."""
+    figures = []
+    for metric in chief.chosen(measured, chief.DOTS):
+        rows = []
+        for cell in measured:
+            found = chief.estimate_of(cell, metric.name)
+            runs = [
+                b.published
+                for b in page.beside
+                if (b.scheme, b.figure) == (cell.scheme.name, PUBLISHED_FIGURES.get(metric.name))
+            ]
+            if found is not None:
+                rows.append(Dots(cell.scheme, found, cell.values[metric.name], runs))
+        if any(row.found.maximum > 0 for row in rows):
+            figures.append(metric_dots(metric, rows))
+    return figures
+
+
+def _group_dots(page: ScenarioPage) -> list[Figure]:
+    """Return a figure for each metric of all flows together, and the latencies of each group of flows."""
+    figures = []
+    by_group = {
+        key: list(rows) for key, rows in itertools.groupby(
+            sorted(page.group_rows, key=lambda row: row.group.label), key=lambda row: row.group.label
+        )
+    }  # fmt: skip
+    for label, rows in by_group.items():
+        for metric in page.group_columns:
+            latency = metric.name in ("mean_latency", "p99_latency") and (not label or len(by_group) > 1)
+            if not latency and (label or metric.name not in chief.DOTS_SEVERAL):
+                continue
+            dots = [_group_row(row, metric) for row in rows if metric.name in row.measured]
+            if any(row.found.maximum > 0 for row in dots):
+                title = metric.title if not label else f"{metric.title}: {rows[0].group.title}"
+                figures.append(metric_dots(metric, dots, title))
+    return figures
+
+
+def _group_row(row: GroupRow, metric: Metric) -> Dots:
+    published = row.figure(metric.name)
+    seeds = row.cell.values[row.group.metric(metric).name]
+    return Dots(row.cell.scheme, row.measured[metric.name], seeds, [] if published is None else [published])
+
+
+def schemes_of(cells: Sequence[Cell]) -> list[Scheme]:
+    """Return the schemes, each once, in order."""
+    return list({cell.scheme.name: cell.scheme for cell in cells}.values())
+
+
+def title_of(comparison: Comparison) -> str:
+    """Return what the report is called: its scenarios where they are few, else how many."""
+    names = [scenario.name for scenario in comparison.experiment.scenarios]
+    schemes = len(comparison.experiment.schemes)
+    scenarios = ", ".join(names) if len(names) <= 3 else f"{len(names)} scenarios"
+    return f"{counted(schemes, 'scheme')} in {scenarios}"

@@ -1,0 +1,171 @@
+"""report.html: one file with everything in it, to be read without a network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from plotly.offline import get_plotlyjs
+
+from compare.experiment import Run
+from compare.numbers import DIMENSIONLESS, counted, interval, name_and_unit, number
+from compare.report.content import (
+    FEW_SCENARIOS,
+    Comparison,
+    ScenarioPage,
+    by_scenario,
+    headlines,
+    scenario_page,
+    schemes_of,
+    title_of,
+)
+from compare.report.figure import Figure
+from compare.report.markers import glyph
+from compare.statistics import CONFIDENCE, MIN_VALUES, RESAMPLES
+from compare.summary import Cell
+from env.network.scenario import Scenario
+
+FOLDER = Path(__file__).resolve().parent
+PUBLISHED_NOTE = Markup(
+    '<p class="soft">Published: single runs of iperf3 on the loopback device of a virtual machine, Linux 6.11. The '
+    "bitrates in the articles’ headlines are the sender’s, which count what was still in the send buffer at the end; "
+    "the receiver’s bitrate is the one to be compared with goodput. A published run is <em>inside</em> when it lies "
+    "between the smallest and the largest of our seeds.</p>"
+)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A scenario's page as the template takes it."""
+
+    content: ScenarioPage
+    before: str
+    after: str
+    network_rows: list[dict[str, Any]]
+    network_caption: str
+    tc: list[str]
+    flow_rows: list[dict[str, Any]]
+    figures_json: Markup
+
+    @property
+    def name(self) -> str:
+        """The scenario's name."""
+        return self.content.name
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario."""
+        return self.content.scenario
+
+    @property
+    def command(self) -> str:
+        """The command that compares the scheme defaults on this scenario alone."""
+        return f"python compare.py scenario={self.name}"
+
+
+def render_report(comparison: Comparison) -> str:
+    """Return the text of report.html."""
+    jinja = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    jinja.filters |= {
+        "number": number,
+        "interval": interval,
+        "name_and_unit": name_and_unit,
+        "counted": counted,
+        "glyph": glyph,
+    }
+    jinja.globals["dimensionless"] = DIMENSIONLESS
+    cells = comparison.cells
+    pages = list(_pages(comparison))
+    folders: dict[str, list[str]] = {}
+    for page in pages:
+        folders.setdefault(page.name.rpartition("/")[0], []).append(page.name)
+
+    def run_name(cell: Cell, seed: int) -> str:
+        return comparison.run_name(Run(cell.scenario, cell.scheme, seed)) + "/"
+
+    return jinja.get_template("report.html.j2").render(
+        title=title_of(comparison),
+        experiment=comparison.experiment,
+        schemes=schemes_of(cells),
+        pages=pages,
+        folders=folders,
+        claims={page.name: page.scenario.claim for page in pages},
+        headlines=headlines(cells),
+        few_scenarios=FEW_SCENARIOS,
+        beside=comparison.beside,
+        published_note=PUBLISHED_NOTE,
+        marked="The best mean is marked.",
+        confidence=round(100 * CONFIDENCE),
+        resamples=f"{RESAMPLES:,}",
+        min_values=MIN_VALUES,
+        failed=[(cell, seed, error) for cell in cells for seed, error in sorted(cell.failed.items())],
+        missing=sum(len(cell.missing) for cell in cells),
+        done=sum(len(cell.seeds) for cell in cells),
+        run_name=run_name,
+        environment=comparison.environment,
+        environment_json=json.dumps(comparison.environment, indent=1),
+        css=Markup((FOLDER / "report.css").read_text()),
+        javascript=Markup((FOLDER / "report.js").read_text()),
+        plotly=Markup(get_plotlyjs()),
+    )
+
+
+def _pages(comparison: Comparison) -> Iterator[Page]:
+    parts = by_scenario(comparison.cells)
+    names = list(parts)
+    for index, (name, cells) in enumerate(parts.items()):
+        content = scenario_page(comparison, name, cells)
+        network = dict(content.scenario.path or content.scenario.rack or {})
+        tc = list(network.pop("tc", []))
+        kind = "Rack" if content.scenario.rack is not None else "Path"
+        yield Page(
+            content=content,
+            before=names[index - 1] if index else "",
+            after=names[index + 1] if index + 1 < len(names) else "",
+            network_rows=[{"duration_s": f"{content.scenario.duration_s:g}"} | _plain(network)],
+            network_caption=f"{kind}; what is not said has its default (docs/architecture.md)",
+            tc=tc,
+            flow_rows=_flow_rows(content.scenario),
+            figures_json=_json(_figures(content)),
+        )
+
+
+def _figures(page: ScenarioPage) -> list[Figure]:
+    """Return the figures in the order in which the template counts them."""
+    return [*page.figures, *page.wide_figures, *page.flow_figures, *page.dot_figures]
+
+
+def _json(figures: list[Figure]) -> Markup:
+    """Return what plotly draws as JSON that can stand within a script element."""
+    text = json.dumps([figure.spec for figure in figures], separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))
+
+
+def _plain(network: dict[str, Any]) -> dict[str, str]:
+    return {key: f"{value:g}" if isinstance(value, float) else _listed(value) for key, value in network.items()}
+
+
+def _listed(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return "; ".join(map(_listed, value))
+    return ", ".join(f"{key} {part}" for key, part in value.items()) if isinstance(value, dict) else str(value)
+
+
+def _flow_rows(scenario: Scenario) -> list[dict[str, Any]]:
+    """Return the scenario's flows as rows; none for the one bulk flow that needs no words."""
+    rows = [asdict(flow) for flow in scenario.flows]
+    if len(rows) == 1 and rows[0]["kind"] == "bulk" and rows[0]["count"] == 1:
+        return []
+    kept = [key for key in rows[0] if key == "scheme" or any(row[key] != rows[0][key] or row[key] for row in rows)]
+    return [{key: f"{row[key]:g}" if isinstance(row[key], float) else row[key] for key in kept} for row in rows]
