@@ -14,7 +14,7 @@ from omegaconf import DictConfig
 from compare.command import Interrupted, draw, measure
 from compare.config import FOLDER, NAME, CompareConfig, check_command_line, read_config
 from compare.errors import CompareError
-from compare.schemes import SCHEMES
+from compare.schemes import KINDS, SCHEMES
 from configs.help import option_lines
 from env.lab import LabError
 from env.network.scenario import scenario_names
@@ -23,6 +23,7 @@ HELP = """Compare congestion controls in the lab: schemes x scenarios x seeds; t
 
   python compare.py scenario=stress
   python compare.py scenario=[stress,fiber] schemes=[ndm,ndm@runs/NAME,cubic] seeds=10 output_dir=results/mine
+  python compare.py scenario=compete/cubic_1v1 rival=bbr
   python compare.py report=results/mine          draw again from the stored files, run nothing
 
 KEY=VALUE (files, metrics and columns: docs/comparison.md):
@@ -32,7 +33,7 @@ KEY=VALUE (files, metrics and columns: docs/comparison.md):
 def help_text() -> str:
     """Return what --help prints."""
     names = [
-        *textwrap.wrap(f"Schemes: {', '.join(SCHEMES)}, ndm@runs/NAME, ndm@FILE.pt", 100, subsequent_indent="  "),
+        *textwrap.wrap(f"Schemes: {', '.join([*SCHEMES, *KINDS])}", 100, subsequent_indent="  "),
         *textwrap.wrap(f"Scenarios: {', '.join(scenario_names())}", 100, subsequent_indent="  "),
     ]
     return "\n".join([HELP, *option_lines(CompareConfig), "", *names])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +14,9 @@ from compare.config import CompareConfig, jobs
 from compare.errors import CompareError
 from compare.experiment import Experiment, plan
 from compare.local import LocalRunner
-from compare.matrix import Progress, run_matrix
+from compare.matrix import Progress, Runner, run_matrix
 from compare.models import binaries, check_lab, find_modules
+from compare.oracle import find_windows, first_cost
 from compare.published import PublishedRun, load_published
 from compare.published_tables import PublishedRow, load_tables
 from compare.report import Comparison, render_markdown, render_report
@@ -34,19 +36,23 @@ def measure(config: CompareConfig) -> int:
 
     Raises CompareError before anything runs when something is wrong, Interrupted on Ctrl-C.
     """
-    planned = plan(config.scenario, config.schemes, config.seeds, config.duration_s, config.sample_ms)
+    planned = plan(config.scenario, config.schemes, config.seeds, config.duration_s, config.sample_ms, config.rival)
     check_lab()
     published, tables = load_published(), load_tables()
     console = terminal()
-    modules = find_modules(planned.schemes)
+    modules = find_modules(planned.all_schemes())
     experiment = replace(planned, binaries=binaries(modules, planned.scenarios))
     store = Store(Path(config.output_dir) if config.output_dir else RESULTS / experiment.default_name())
     with store.claim(experiment):
         console.print(f"{len(experiment.runs())} runs into {_short(store.folder)}", highlight=False)
         began = time.monotonic()
+        runner = LocalRunner(jobs(config))
         try:
+            if experiment.has_oracle:
+                experiment = _with_oracle(experiment, store, modules, runner, console)
+                began = time.monotonic()
             with shown_progress(console) as report:
-                progress = run_matrix(experiment, store, modules, LocalRunner(jobs(config)), report)
+                progress = run_matrix(experiment, store, modules, runner, report)
         except KeyboardInterrupt:
             kept = sum(store.is_done(run) for run in experiment.runs())
             raise Interrupted(
@@ -63,6 +69,26 @@ def measure(config: CompareConfig) -> int:
         _write_reports(store, experiment, cells, published, tables)
     _show(console, store, cells, tables, progress, wall_s)
     return progress.failed
+
+
+def _with_oracle(
+    experiment: Experiment, store: Store, modules: Mapping[str, Path], runner: Runner, console: Console
+) -> Experiment:
+    """Return the experiment with the oracle's windows, which are searched where the store has not got them."""
+    runs, virtual_s = first_cost(experiment)
+    console.print(
+        f"oracle: searching the best window of {len(experiment.scenarios)} scenarios; to begin with {runs} runs, "
+        f"{virtual_s:.0f} virtual seconds",
+        highlight=False,
+    )
+    with shown_progress(console) as report:
+        found = find_windows(experiment, store, modules, runner, report)
+    for error in found.failed[:3]:
+        console.print(f"failed: {error}", style="red", markup=False)
+    windows = ", ".join(f"{packets} packets in {name}" for name, packets in found.windows.items())
+    cost = f"{found.tried} windows tried, {found.virtual_s:.0f} virtual seconds in {found.wall_s:.0f} s"
+    console.print(f"oracle: {windows}; {cost}", highlight=False)
+    return replace(experiment, windows=found.windows)
 
 
 def draw(folder: Path) -> int:

@@ -28,8 +28,10 @@ class CompareConfig:
 
     # a scenario of configs/scenario, or a list of them
     scenario: Any = "bottleneck"
-    # a scheme of compare/schemes.py, ndm@RUN or ndm@CHECKPOINT, or a list of them; default: the scenarios' own
+    # a scheme of compare/schemes.py, ndm@RUN, ndm@untrained, window@PACKETS, or a list; default: the scenarios' own
     schemes: Any = None
+    # a scheme for the flows that are not under test, in place of the scenarios' own
+    rival: str | None = None
     # runs per scenario and scheme; their seeds are 1, 2, ...
     seeds: int = 10
     # virtual seconds of each run; default: the scenario's own. For a quick look

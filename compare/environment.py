@@ -57,6 +57,7 @@ def describe(experiment: Experiment, cells: list[Cell], command: list[str], wall
         "scenarios": {
             name: {"qdiscs": found.get("qdiscs"), "sysctls": found.get("sysctls")} for name, found in first.items()
         },
+        "oracle_packets": dict(experiment.windows),
         "seeds": list(range(1, experiment.seeds + 1)),
         "failed": [
             {"scenario": cell.scenario.name, "scheme": cell.scheme.name, "seed": seed, "error": error}

@@ -6,13 +6,15 @@ import difflib
 import hashlib
 import json
 import re
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from omegaconf import OmegaConf
 
 from compare.errors import CompareError
-from compare.schemes import Scheme, find_schemes
+from compare.schemes import ORACLE, Scheme, find_scheme, find_schemes
+from compare.window_search import settings
 from env.network.scenario import UNDER_TEST, Scenario, ScenarioError, check_scenario, load_scenario, scenario_names
 
 FORMAT = 1
@@ -34,7 +36,8 @@ class Run:
 class Experiment:
     """A matrix of runs. seeds: how many, they are 1 to seeds. sample_ms: how often both sides are sampled.
 
-    binaries: name to hash of the files that the runs depend on: everything compiled, link traces.
+    binaries: name to hash of the files that the runs depend on: everything compiled, link traces. windows: scenario
+    name to the oracle's window there, packets; found by a search, which all the rest decides.
     """
 
     scenarios: tuple[Scenario, ...]
@@ -42,6 +45,30 @@ class Experiment:
     seeds: int
     sample_ms: int
     binaries: dict[str, str]
+    windows: Mapping[str, int] = field(default_factory=dict, compare=False)
+
+    @property
+    def has_oracle(self) -> bool:
+        """True when the best constant window of each scenario is to be found first."""
+        return any(scheme.is_oracle for scheme in self.schemes)
+
+    def all_schemes(self) -> list[Scheme]:
+        """Return the schemes under test, and those that the scenarios give to other flows."""
+        found = {scheme.name: scheme for scheme in self.schemes}
+        for scenario in self.scenarios:
+            found |= {name: find_scheme(name) for name in fixed_schemes(scenario) if name not in found}
+        return list(found.values())
+
+    def schemes_of(self, run: Run) -> dict[str, Scheme]:
+        """Return the schemes of a run's flows by name, the oracle with its window; raises CompareError without one."""
+        found = {run.scheme.name: run.scheme}
+        found |= {name: find_scheme(name) for name in fixed_schemes(run.scenario) if name not in found}
+        if run.scheme.is_oracle:
+            packets = self.windows.get(run.scenario.name)
+            if packets is None:
+                raise CompareError(f"scenario {run.scenario.name}: the oracle's window has not been found")
+            found[run.scheme.name] = run.scheme.with_packets(packets)
+        return found
 
     def runs(self) -> list[Run]:
         """Return all runs, seed by seed: after an interruption every scheme has about as many of them."""
@@ -61,7 +88,7 @@ class Experiment:
             "seeds": self.seeds,
             "sample_ms": self.sample_ms,
             "binaries": self.binaries,
-        }
+        } | ({"oracle": settings()} if self.has_oracle else {})
 
     def default_name(self) -> str:
         """Return a folder name that is the same for the same experiment and no other."""
@@ -75,16 +102,48 @@ def flows_under_test(scenario: Scenario) -> list[bool]:
     return [flow["scheme"] == UNDER_TEST for flow in scenario.flows_with(UNDER_TEST)]
 
 
+def fixed_schemes(scenario: Scenario) -> list[str]:
+    """Return the names of the schemes that a scenario itself gives to flows, each once."""
+    return list(dict.fromkeys(flow.scheme for flow in scenario.flows if flow.scheme != UNDER_TEST))
+
+
+def with_rival(scenario: Scenario, rival: str) -> Scenario:
+    """Return the scenario with another scheme in all flows that are not under test; it has a name of its own.
+
+    Raises CompareError when there is no such flow.
+    """
+    replaced = fixed_schemes(scenario)
+    if not replaced:
+        raise CompareError(
+            f"rival is {rival!r}, but scenario {scenario.name} has no rival: all its flows are under test. Leave it "
+            f"out, or rival= for the others"
+        )
+    flows = [flow if flow.scheme == UNDER_TEST else replace(flow, scheme=rival) for flow in scenario.flows]
+    # it names folders too
+    plain = re.sub(r"[^A-Za-z0-9_.@-]", "-", rival)
+    return replace(
+        scenario,
+        name=f"{scenario.name}+{plain}",
+        claim=f"{scenario.claim} (with {rival} in place of {' and '.join(replaced)})",
+        flows=flows,
+    )
+
+
 def plan(
-    scenario: str | list[str], schemes: str | list[str] | None, seeds: int, duration_s: float | None, sample_ms: int
+    scenario: str | list[str],
+    schemes: str | list[str] | None,
+    seeds: int,
+    duration_s: float | None,
+    sample_ms: int,
+    rival: str | None = None,
 ) -> Experiment:
     """Return the experiment, without its binaries.
 
     schemes: None stands for those that the scenarios name, all of them for each scenario. duration_s: in place of the
-    scenarios' own, for a quick look.
+    scenarios' own, for a quick look. rival: in place of the schemes of flows that are not under test.
 
     Raises CompareError: unknown scheme or scenario (with near matches), nothing to do, values out of range, a scenario
-    that cannot run.
+    that cannot run, a rival where there is none.
     """
     names = [scenario] if isinstance(scenario, str) else list(scenario)
     if not names:
@@ -100,10 +159,35 @@ def plan(
         scenarios = tuple(_with_duration(load_scenario(str(name)), duration_s) for name in names)
     except ScenarioError as error:
         raise CompareError(str(error)) from error
+    if rival is not None:
+        _check_rival(rival)
+        scenarios = tuple(with_rival(found, rival) for found in scenarios)
+    for checked in scenarios:
+        _check_fixed(checked)
     if schemes is None:
         schemes = list(dict.fromkeys(name for found in scenarios for name in found.schemes or DEFAULT_SCHEMES))
     found = find_schemes([schemes] if isinstance(schemes, str) else list(schemes))
     return Experiment(scenarios, tuple(found), seeds, sample_ms, {})
+
+
+def _check_rival(name: str) -> None:
+    try:
+        scheme = find_scheme(name)
+    except CompareError as error:
+        raise CompareError(f"rival: {error}") from error
+    if scheme.is_oracle:
+        raise CompareError(f"rival is {ORACLE!r}, which is searched for flows under test; window@16 can be a rival")
+
+
+def _check_fixed(scenario: Scenario) -> None:
+    """Raise CompareError when a scenario gives a flow a scheme that there is not."""
+    for name in fixed_schemes(scenario):
+        try:
+            scheme = find_scheme(name)
+        except CompareError as error:
+            raise CompareError(f"scenario {scenario.name}: {error}") from error
+        if scheme.is_oracle:
+            raise CompareError(f"scenario {scenario.name}: {ORACLE} can only be under test; window@16 is a scheme too")
 
 
 def _expanded(name: str) -> list[str]:

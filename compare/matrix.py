@@ -46,7 +46,7 @@ def run_matrix(
     on.
     """
     runs = experiment.runs()
-    tasks = [_task(run, experiment, modules) for run in runs if not store.is_done(run)]
+    tasks = [make_task(run, experiment, modules) for run in runs if not store.is_done(run)]
     progress = Progress(total=len(runs), done=len(runs) - len(tasks))
     report(progress)
     outcomes = runner.results(tasks)
@@ -67,7 +67,8 @@ def run_matrix(
     return progress
 
 
-def _task(run: Run, experiment: Experiment, modules: Mapping[str, Path]) -> Task:
-    module = modules.get(run.scheme.name)
-    needed = {} if module is None else {module: experiment.binaries[module_key(run.scheme.name)]}
-    return Task(run, experiment.sample_ms, needed)
+def make_task(run: Run, experiment: Experiment, modules: Mapping[str, Path]) -> Task:
+    """Return the run with all that it needs; modules: as in run_matrix()."""
+    schemes = experiment.schemes_of(run)
+    needed = {modules[name]: experiment.binaries[module_key(name)] for name in schemes if name in modules}
+    return Task(run, experiment.sample_ms, schemes, needed)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from compare.errors import CompareError
-from compare.schemes import Scheme
+from compare.schemes import Scheme, untrained_seed
 from datasets.traces.format import find_trace
 from env.lab.virtual import KERNEL, MODULES, PROGRAM, ROOT
 from env.network.path import Path as NetworkPath
@@ -21,6 +21,7 @@ from env.network.scenario import Scenario
 BUILD_SCRIPT = ROOT / "kernel" / "build.sh"
 KERNEL_TREE = ROOT / "build" / "lab-kernel" / "tree"
 HEADER = ROOT / "kernel" / "ndm_weights.h"
+MODEL_MODULE = "tcp_ndm"  # has the model of HEADER compiled in
 _SHA256 = re.compile(r'^#define NDM_MODEL_SHA256 "([0-9a-f]{64})"$', re.MULTILINE)
 
 
@@ -80,7 +81,7 @@ def _own_module(scheme: Scheme) -> Path:
     module = MODULES / f"{scheme.module}.ko"
     if not module.is_file():
         raise CompareError(f"kernel module {module} does not exist: run `make module`")
-    if scheme.algorithm != "ndm":  # the others carry no model
+    if scheme.module != MODEL_MODULE:  # the others carry no model
         return module
     model = _SHA256.search(HEADER.read_text()) if HEADER.is_file() else None
     if model is None:
@@ -91,19 +92,24 @@ def _own_module(scheme: Scheme) -> Path:
 
 
 def _built_model(scheme: Scheme) -> Path:
-    """Export the scheme's model and build tcp_ndm.ko with it, once per model, module source and lab kernel."""
+    """Export the scheme's model and build its module, once per name, model, module source and lab kernel."""
     from export.header import render_header  # here: torch takes seconds to load, and only other models need it
     from export.model import ExportError
-    from export.pipeline import build_model, find_run
+    from export.pipeline import build_model, build_untrained, find_run
 
     try:
-        given = Path(scheme.model)
-        exported = build_model(given if given.is_file() else find_run(scheme.model))
+        seed = untrained_seed(scheme.model)
+        if seed is None:
+            given = Path(scheme.model)
+            exported = build_model(given if given.is_file() else find_run(scheme.model))
+        else:
+            exported = build_untrained(seed)
     except ExportError as error:
         raise CompareError(f"scheme {scheme.name}: {error}") from error
     header = render_header(exported.model, exported.provenance)
-    folder = cache_folder() / f"{exported.provenance.sha256[:16]}-{_build_hash(header)[:16]}"
-    module = folder / "tcp_ndm.ko"
+    key = hashlib.sha256(f"{scheme.algorithm} {_build_hash(header)}".encode()).hexdigest()
+    folder = cache_folder() / f"{exported.provenance.sha256[:16]}-{key[:16]}"
+    module = folder / f"{scheme.module}.ko"
     if not module.is_file():
         _build(header, folder, scheme)
     return module
@@ -129,7 +135,10 @@ def _build(header: str, folder: Path, scheme: Scheme) -> None:
         weights = work / "ndm_weights.h"
         weights.write_text(header)
         done = subprocess.run(
-            [str(BUILD_SCRIPT), str(work), str(KERNEL_TREE), str(weights)], capture_output=True, text=True, check=False
+            [str(BUILD_SCRIPT), str(work), str(KERNEL_TREE), str(weights), scheme.algorithm],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if done.returncode:
             last = "\n".join((done.stdout + done.stderr).splitlines()[-15:])
@@ -138,7 +147,7 @@ def _build(header: str, folder: Path, scheme: Scheme) -> None:
         try:
             work.rename(folder)
         except OSError:
-            if not (folder / "tcp_ndm.ko").is_file():
+            if not (folder / f"{scheme.module}.ko").is_file():
                 raise
     finally:
         shutil.rmtree(work, ignore_errors=True)

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from compare.errors import CompareError
 
-MODEL_SEPARATOR = "@"  # ndm@runs/NAME: the scheme with another model than the one in the module
+SEPARATOR = "@"  # ndm@runs/NAME: with another model than the one in the module; window@16: of 16 packets
+MAX_PACKETS = 1_000_000  # of a constant window: what kernel/tcp_window.c takes
+MAX_SEED = 2**32 - 1  # of an untrained model
+KINDS = ("ndm@runs/NAME", "ndm@FILE.pt", "ndm@untrained", "window@PACKETS")  # of names, besides those of SCHEMES
 
 
 @dataclass(frozen=True)
 class Scheme:
     """A congestion control under test.
 
-    name: as given on the command line and written to every file. algorithm: its name in the kernel. module: the module
-    of build/modules/lab that has it, empty for those of the lab kernel. model: run or checkpoint in place of the model
-    in the module, empty otherwise.
+    name: as given on the command line and written to every file. algorithm: its name in the kernel. module: the kernel
+    module that has it, empty for those of the lab kernel. model: run or checkpoint in place of the model in the module,
+    "untrained" or "untrained-SEED", empty otherwise. packets: of a constant window, 0 for others; algorithm and packets
+    of the oracle are found for each scenario (compare/oracle.py).
     """
 
     name: str
@@ -26,8 +33,19 @@ class Scheme:
     marker: str
     module: str = ""
     model: str = ""
+    packets: int = 0
+
+    @property
+    def is_oracle(self) -> bool:
+        """True for the best constant window of each scenario."""
+        return self.name == ORACLE
+
+    def with_packets(self, packets: int) -> Scheme:
+        """Return the same scheme with a constant window of so many packets."""
+        return replace(self, algorithm=f"window_{packets}", packets=packets)
 
 
+ORACLE = "oracle"
 # Colours of Okabe and Ito (2008) and Tol's muted set (2021), chosen to differ for every kind of colour vision and to
 # be seen on white and on black; the markers differ too, so that no picture needs its colours.
 SCHEMES = {
@@ -44,46 +62,94 @@ SCHEMES = {
         Scheme("illinois", "Illinois", "illinois", "#aa4499", "X"),
         Scheme("ndm_v1", "NDM v1", "ndm_v1", "#b2abd2", "8", module="tcp_ndm_v1"),
         Scheme("dctcp", "DCTCP", "dctcp", "#888888", "h"),
+        Scheme(ORACLE, "Oracle (best window)", "", "#117733", "+", module="tcp_window"),
     )
 }
-# Further models of NDM take these in order.
+# Further models of NDM take these in order, and so do constant windows.
 MODEL_LOOKS = (("#a63603", "p"), ("#fd8d3c", "d"), ("#8c2d04", "<"), ("#fdae6b", ">"))
+WINDOW_LOOKS = (("#8a9a5b", "1"), ("#9c8ade", "2"), ("#bfa14a", "3"), ("#7f9aa8", "4"))
 
 
-def find_schemes(names: list[str]) -> list[Scheme]:
+def find_schemes(names: Sequence[str]) -> list[Scheme]:
     """Return the schemes of these names, in order.
 
     Raises CompareError for an empty list, an unknown name (with near matches), a name given twice.
     """
     if not names:
-        raise CompareError(f"schemes is empty; choose from {', '.join(SCHEMES)} or ndm{MODEL_SEPARATOR}RUN")
+        raise CompareError(f"schemes is empty; choose from {_choice()}")
     found: list[Scheme] = []
-    models = 0
     for name in names:
         if name in (scheme.name for scheme in found):
             raise CompareError(f"scheme {name!r} is given twice; each one is run once per scenario and seed")
-        base, separator, model = name.partition(MODEL_SEPARATOR)
-        if not separator:
-            found.append(_known(name))
-            continue
-        if base != "ndm" or not model:
-            raise CompareError(
-                f"scheme {name!r} is unknown: only ndm takes a model, as ndm{MODEL_SEPARATOR}runs/NAME or "
-                f"ndm{MODEL_SEPARATOR}checkpoint.pt"
-            )
-        colour, marker = MODEL_LOOKS[models % len(MODEL_LOOKS)]
-        models += 1
-        found.append(Scheme(name, f"NDM {model.removeprefix('runs/')}", "ndm", colour, marker, "tcp_ndm", model))
+        found.append(find_scheme(name, found))
     return found
 
 
-def _known(name: str) -> Scheme:
-    scheme = SCHEMES.get(name)
-    if scheme is None:
-        near = difflib.get_close_matches(name, SCHEMES, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}? " if near else ""
+def find_scheme(name: str, before: Iterable[Scheme] = ()) -> Scheme:
+    """Return the scheme of a name, which looks unlike those before it; raises CompareError when it is unknown."""
+    base, separator, rest = name.partition(SEPARATOR)
+    if not separator and name in SCHEMES:
+        return SCHEMES[name]
+    if base == "ndm" and rest:
+        colour, marker = MODEL_LOOKS[sum(bool(scheme.model) for scheme in before) % len(MODEL_LOOKS)]
+        return _model(name, rest, colour, marker)
+    if base == "window":
+        colour, marker = WINDOW_LOOKS[_windows(before) % len(WINDOW_LOOKS)]
+        return _window(name, rest, colour, marker)
+    if separator and base in SCHEMES:
         raise CompareError(
-            f"scheme {name!r} is unknown: {hint}The schemes are {', '.join(SCHEMES)}, and "
-            f"ndm{MODEL_SEPARATOR}runs/NAME or ndm{MODEL_SEPARATOR}checkpoint.pt for another model."
+            f"scheme {name!r} is unknown: only ndm takes a model, as ndm@runs/NAME, ndm@checkpoint.pt or "
+            f"ndm@untrained, and window a number, as window@16"
         )
-    return scheme
+    near = difflib.get_close_matches(base, [*SCHEMES, "window"], n=3, cutoff=0.5)
+    near = ["window@16" if match == "window" else match for match in near]
+    hint = f"did you mean {' or '.join(near)}? " if near else ""
+    raise CompareError(f"scheme {name!r} is unknown: {hint}The schemes are {_choice()}.")
+
+
+def variant_algorithm(model: str) -> str:
+    """Return what another model's congestion control is called in the kernel, at most 15 characters.
+
+    It is of the model's name as it was given, so that it is known before anything is exported, and different for
+    every scheme of a comparison: all of them can be loaded into one kernel.
+    """
+    return f"ndm_{hashlib.sha256(model.encode()).hexdigest()[:8]}"
+
+
+def untrained_seed(model: str) -> int | None:
+    """Return the seed of a model that was never trained ("untrained" has 1), None for any other.
+
+    Raises CompareError for one that is out of range.
+    """
+    match = re.fullmatch(r"untrained(?:-(\d{1,20}))?", model)
+    if match is None:
+        return None
+    seed = int(match[1] or 1)
+    if seed > MAX_SEED:
+        raise CompareError(f"scheme ndm@{model}: the seed is {seed}; it is a whole number from 0 to {MAX_SEED}")
+    return seed
+
+
+def _choice() -> str:
+    return f"{', '.join(SCHEMES)}, and {', '.join(KINDS)}"
+
+
+def _windows(schemes: Iterable[Scheme]) -> int:
+    return sum(scheme.packets > 0 for scheme in schemes)
+
+
+def _model(name: str, model: str, colour: str, marker: str) -> Scheme:
+    algorithm = variant_algorithm(model)
+    seed = untrained_seed(model)
+    label = model.removeprefix("runs/") if seed is None else model.replace("-", " ")
+    return Scheme(name, f"NDM {label}", algorithm, colour, marker, f"tcp_{algorithm}", model)
+
+
+def _window(name: str, text: str, colour: str, marker: str) -> Scheme:
+    # one name for each window: 016 would be the window of 16 once more
+    if not re.fullmatch(r"[1-9]\d{0,6}", text) or int(text) > MAX_PACKETS:
+        raise CompareError(
+            f"scheme {name!r} is no constant window: it is window@PACKETS with a whole number of packets from 1 to "
+            f"{MAX_PACKETS}, such as window@16"
+        )
+    return Scheme(name, f"Window {text}", "", colour, marker, "tcp_window").with_packets(int(text))

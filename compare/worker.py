@@ -9,6 +9,7 @@ from typing import Any
 
 from compare.errors import CompareError
 from compare.experiment import Run
+from compare.schemes import Scheme
 from env.lab import LabError, VirtualLab
 
 # A run that gives no answer for so long hangs. Two servers at 10 Gbit/s each take 3 s of wall time for a virtual second
@@ -19,10 +20,15 @@ WALL_PER_VIRTUAL = 30.0
 
 @dataclass(frozen=True)
 class Task:
-    """A run and what it takes. modules: the .ko files that it needs, each with the SHA-256 it must have."""
+    """A run and what it takes.
+
+    schemes: those of its flows by name, as Experiment.schemes_of() gives them. modules: the .ko files that it needs,
+    each with the SHA-256 it must have.
+    """
 
     run: Run
     sample_ms: int
+    schemes: dict[str, Scheme]
     modules: dict[Path, str] = field(default_factory=dict)
 
 
@@ -77,14 +83,23 @@ def _make(lab: VirtualLab, task: Task) -> dict[str, Any]:
     run = task.run
     for module in task.modules:
         lab.load(module)
+    for scheme in task.schemes.values():
+        if scheme.packets:
+            _register_window(lab, scheme)
+    flows = run.scenario.flows_with(run.scheme.name)
+    names = [flow["scheme"] for flow in flows]
+    for flow in flows:
+        flow["scheme"] = task.schemes[flow["scheme"]].algorithm
     result = lab.run(
         run.scenario.network(),
-        run.scenario.flows_with(run.scheme.algorithm),
+        flows,
         run.scenario.duration_s,
         sample_ms=task.sample_ms,
         describe=True,
         seed=run.seed,
     )
+    for flow, name in zip(result["flows"], names, strict=True):
+        flow["algorithm"], flow["scheme"] = flow["scheme"], name
     environment = result["environment"]
     loaded = environment["modules"]
     environment["modules"] = {module.stem: loaded[module.stem] for module in task.modules}
@@ -96,6 +111,13 @@ def _make(lab: VirtualLab, task: Task) -> dict[str, Any]:
                 f"one module; compare again, into another output_dir"
             )
     return result
+
+
+def _register_window(lab: VirtualLab, scheme: Scheme) -> None:
+    """Have the kernel register a constant window; one that it has already stays as it is."""
+    done = lab.call("shell", command=f"echo {scheme.packets} >/sys/module/{scheme.module}/parameters/packets")
+    if done["status"]:
+        raise LabError(f"the kernel does not take a window of {scheme.packets} packets: {done['stderr'].strip()}")
 
 
 def _parameters(lab: VirtualLab, module: str) -> dict[str, str]:

@@ -1,0 +1,93 @@
+"""The search for a path's best constant window. Pure: the lab makes the runs (compare/oracle.py).
+
+The best window is the smallest of those whose goodput (of the flows under test together, all of them with this window;
+mean over the seeds of the search) is within 1 % of the highest one found. First the powers of two up to what the path
+can hold are tried, then windows between neighbours on that scale, at their geometric mean: on both sides of the highest
+goodput, unless it is flat there, and below the window chosen, until neighbours are 10 % apart.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+from compare.schemes import MAX_PACKETS
+from env.network.links import STOCK_BUFFERS, WIDE_BUFFERS
+from env.network.path import IP_BYTES, PACKET_BYTES, Path
+from env.network.rack import Rack
+
+WITHIN = 0.01  # of the highest goodput
+RESOLUTION = 1.1  # neighbours closer than this have nothing between them
+# Apart from the seeds of the runs that are compared, which are 1 to 10,000: what was chosen is not judged by the luck
+# that chose it.
+SEEDS = (20_001, 20_002, 20_003)
+MARGIN = 2  # above what a path holds on average: its rate and delay vary
+JITTER_WIDTHS = 4  # netem's normal distribution ends there
+LOOPBACK_SEGMENT_BYTES = 65_483  # MSS on lo
+
+
+def settings() -> dict[str, Any]:
+    """Return, as plain data, what decides the result of a search besides the runs."""
+    return {"seeds": list(SEEDS), "within": WITHIN, "resolution": RESOLUTION, "margin": MARGIN}
+
+
+def largest_window(network: Path | Rack) -> int:
+    """Return the largest window worth trying, packets: twice what path and queues hold, or what the receiver takes."""
+    if isinstance(network, Rack):
+        held_bytes = network.rate_mbps * network.rtt_us / 8 + (network.buffer_kb + network.host_queue_kb * 1.024) * 1e3
+        return _limited(MARGIN * held_bytes / IP_BYTES)
+    if network.topology == "loopback":
+        return _limited(_receive_bytes(STOCK_BUFFERS) / LOOPBACK_SEGMENT_BYTES)
+    paths = [network]
+    for step in network.steps:
+        paths.append(step.apply(paths[-1]))
+    rate_mbps = max(path.rate_mbps for path in paths)
+    rtt_ms = max(path.rtt_ms for path in paths) + max(network.client_extra_rtt_ms, default=0.0)
+    delay_ms = rtt_ms + JITTER_WIDTHS * network.jitter_ms
+    held = rate_mbps * 1e3 / 8 * delay_ms / PACKET_BYTES + network.buffer_packets
+    return _limited(min(MARGIN * held, _receive_bytes(WIDE_BUFFERS) / IP_BYTES))
+
+
+def _receive_bytes(sysctls: dict[str, str]) -> int:
+    return int(sysctls["net.ipv4.tcp_rmem"].split()[2])
+
+
+def _limited(packets: float) -> int:
+    return min(max(math.ceil(packets), 2), MAX_PACKETS)
+
+
+class WindowSearch:
+    """The windows tried for one scenario, by what they gave alone: the same goodputs lead to the same windows.
+
+    tried: window in packets to its mean goodput in Mbit/s, or None where a run failed: such a window is not chosen.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.tried: dict[int, float | None] = {}
+
+    def next_windows(self) -> list[int]:
+        """Return the windows to try next, all of them before the next question; none when the search is over."""
+        if not self.tried:
+            return [*(1 << power for power in range((self.most - 1).bit_length())), self.most]
+        chosen = self.best()
+        if chosen is None:
+            return []
+        found = {packets: mbps or 0.0 for packets, mbps in self.tried.items()}
+        highest = min(packets for packets, mbps in found.items() if mbps == max(found.values()))
+        enough = (1 - WITHIN) * found[highest]
+        windows = []
+        for low, high in pairwise(sorted(found)):
+            at_top = highest in (low, high) and min(found[low], found[high]) < enough
+            if (at_top or high == chosen) and high > low + 1 and high > low * RESOLUTION:
+                windows.append(min(max(round(math.sqrt(low * high)), low + 1), high - 1))
+        return windows
+
+    def best(self) -> int | None:
+        """Return the best window so far, packets; None when every one had a failed run."""
+        found = {packets: mbps for packets, mbps in self.tried.items() if mbps is not None}
+        if not found:
+            return None
+        enough = (1 - WITHIN) * max(found.values())
+        return min(packets for packets, mbps in found.items() if mbps >= enough)

@@ -1,0 +1,73 @@
+"""The search for the best constant window, on paths whose answer is known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+
+from compare.window_search import RESOLUTION, SEEDS, WindowSearch, largest_window
+from env.network.path import Path
+from env.network.rack import Rack
+from env.network.scenario import load_scenario
+
+
+def searched(mbps: Callable[[int], float | None], most: int) -> WindowSearch:
+    search = WindowSearch(most)
+    while windows := search.next_windows():
+        assert not set(windows) & set(search.tried), "nothing is tried twice"
+        assert all(1 <= packets <= most for packets in windows)
+        search.tried |= {packets: mbps(packets) for packets in windows}
+    return search
+
+
+@pytest.mark.parametrize("pipe", [1, 2, 7, 31, 67, 100, 640, 900])
+def test_a_path_that_fills_up_is_filled_with_little_more_than_it_takes(pipe: int) -> None:
+    search = searched(lambda packets: min(packets, pipe) / pipe, 1000)
+    best = search.best()
+    assert best is not None
+    assert 0.99 * pipe <= best <= max(RESOLUTION * pipe, pipe + 1)
+    assert len(search.tried) <= 20
+
+
+@pytest.mark.parametrize("peak", [3, 8, 21, 50, 90])
+def test_a_peak_between_the_powers_of_two_is_found(peak: int) -> None:
+    # falling on both sides, as goodput does where a larger window overruns a small buffer
+    best = searched(lambda packets: 1 / (1 + math.log2(packets / peak) ** 2), 97).best()
+    assert best is not None
+    assert peak / RESOLUTION - 1 <= best <= peak * RESOLUTION + 1
+
+
+def test_the_smallest_of_windows_that_give_as_much() -> None:
+    search = searched(lambda _: 5.0, 500)
+    assert (search.best(), len(search.tried)) == (1, 10), "flat: the powers of two say it all"
+
+
+def test_a_window_with_a_failed_run_is_not_chosen() -> None:
+    assert searched(lambda packets: None if packets == 64 else min(packets, 64), 64).best() == pytest.approx(61, abs=4)
+    assert searched(lambda _: None, 64).best() is None
+
+
+def test_the_same_goodputs_lead_to_the_same_windows() -> None:
+    def noisy(packets: int) -> float:
+        return min(packets, 40) + math.sin(packets * 12.9898) / 4
+
+    assert list(searched(noisy, 300).tried) == list(searched(noisy, 300).tried)
+
+
+def test_what_is_tried_is_bounded_by_the_path() -> None:
+    # 20 Mbit/s x 40 ms is 66 frames, and as many wait
+    assert largest_window(Path(rate_mbps=20, rtt_ms=40, buffer_bdp=1)) == pytest.approx(2 * 133, abs=3)
+    faster = {"rate_mbps": 20, "rtt_ms": 40, "buffer_bdp": 1, "steps": [{"at_s": 1, "rate_mbps": 200}]}
+    assert largest_window(Path.from_dict(faster)) == pytest.approx(2 * (660 + 67), abs=3)
+    assert largest_window(Path(rate_mbps=0.01, rtt_ms=0, buffer_bdp=0)) == 2 * 4
+    assert largest_window(load_scenario("fiber").network()) == 97, "6 MB of receive buffer in segments of 64 KB"
+    assert largest_window(Path(rate_mbps=100_000, rtt_ms=20_000)) < 1_000_000
+    assert 2000 < largest_window(Rack()) < 3000
+
+
+def test_the_seeds_of_the_search_are_no_seeds_of_a_comparison() -> None:
+    from compare.experiment import MAX_SEEDS
+
+    assert min(SEEDS) > MAX_SEEDS
