@@ -29,6 +29,13 @@ quickstart: ## the main job from nothing: set up, train a small model, export it
 .PHONY: setup
 setup: packages .venv/installed ## install what is missing: the distribution's packages (asks for root only then), .venv
 
+.PHONY: ray
+ray: .venv/ray ## install Ray, for runner=ray
+
+.venv/ray: requirements-ray.txt .venv/installed
+	@.venv/bin/pip install --disable-pip-version-check --requirement requirements-ray.txt
+	@cp requirements-ray.txt $@
+
 .PHONY: packages
 packages:
 	@/usr/bin/python3 setup/packages.py

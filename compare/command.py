@@ -15,7 +15,7 @@ from compare.errors import CompareError
 from compare.experiment import Experiment, plan
 from compare.local import LocalRunner
 from compare.matrix import Progress, Runner, run_matrix
-from compare.models import binaries, check_lab, find_modules
+from compare.models import binaries, check_lab, find_modules, module_key
 from compare.oracle import find_windows, first_cost
 from compare.published import PublishedRun, load_published
 from compare.published_tables import PublishedRow, load_tables
@@ -23,6 +23,7 @@ from compare.report import Comparison, render_markdown, render_report
 from compare.store import Store
 from compare.summary import Cell, beside_published, read_cells, summary_csv
 from compare.terminal import print_tables, shown_progress, terminal
+from env.lab.virtual import KERNEL, PROGRAM
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 
@@ -43,10 +44,10 @@ def measure(config: CompareConfig) -> int:
     modules = find_modules(planned.all_schemes())
     experiment = replace(planned, binaries=binaries(modules, planned.scenarios))
     store = Store(Path(config.output_dir) if config.output_dir else RESULTS / experiment.default_name())
+    runner = _runner(config, modules, experiment)
     with store.claim(experiment):
         console.print(f"{len(experiment.runs())} runs into {_short(store.folder)}", highlight=False)
         began = time.monotonic()
-        runner = LocalRunner(jobs(config))
         try:
             if experiment.has_oracle:
                 experiment = _with_oracle(experiment, store, modules, runner, console)
@@ -69,6 +70,19 @@ def measure(config: CompareConfig) -> int:
         _write_reports(store, experiment, cells, published, tables)
     _show(console, store, cells, tables, progress, wall_s)
     return progress.failed
+
+
+def _runner(config: CompareConfig, modules: Mapping[str, Path], experiment: Experiment) -> Runner:
+    """Return what makes the runs; raises CompareError when Ray is wanted and not installed."""
+    if config.runner == "local":
+        return LocalRunner(jobs(config))
+    try:
+        from compare.ray_cluster import RayRunner  # here: an extra dependency
+    except ImportError as error:
+        raise CompareError(f"runner=ray needs Ray ({error}): run `make ray`") from error
+    files = {KERNEL: experiment.binaries["lab kernel"], PROGRAM: experiment.binaries["traffic program"]}
+    files |= {module: experiment.binaries[module_key(scheme)] for scheme, module in modules.items()}
+    return RayRunner(config.ray_address, files)
 
 
 def _with_oracle(

@@ -20,6 +20,7 @@ from compare.errors import CompareError
 FOLDER = Path(__file__).resolve().parent.parent / "configs" / "compare"
 NAME = "compare"
 MAX_JOBS = 1024
+RUNNERS = ("local", "ray")
 
 
 @dataclass
@@ -42,6 +43,10 @@ class CompareConfig:
     output_dir: str | None = None
     # labs side by side; default: one per core
     jobs: int | None = None
+    # where runs are made: local (this machine) or ray (a Ray cluster; needs `make ray`)
+    runner: str = "local"
+    # of the cluster, HOST:PORT or auto; default: one started on this machine for the time of the runs
+    ray_address: str | None = None
     # folder of a comparison: draw it again from its files, run nothing
     report: str | None = None
 
@@ -87,6 +92,14 @@ def read_config(composed: DictConfig) -> CompareConfig:
         if not isinstance(names, list) or not all(isinstance(entry, str) for entry in names):
             raise CompareError(f"{name} is {value!r}; it must be a name or a list of names such as {name}=[a,b]")
         setattr(config, name, names)
+    if config.runner not in RUNNERS:
+        near = difflib.get_close_matches(config.runner, RUNNERS, n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise CompareError(f"runner is {config.runner!r}: {hint}It is one of {', '.join(RUNNERS)}")
+    if config.ray_address is not None and config.runner != "ray":
+        raise CompareError(f"ray_address is {config.ray_address!r}, but runner is {config.runner}: add runner=ray")
+    if config.jobs is not None and config.runner == "ray":
+        raise CompareError("jobs is for runner=local; a Ray cluster has a lab on each of its cores")
     if config.jobs is not None and not 1 <= config.jobs <= MAX_JOBS:
         raise CompareError(f"jobs is {config.jobs}; it is the number of labs side by side, from 1 to {MAX_JOBS}")
     return config

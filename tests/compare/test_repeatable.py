@@ -34,6 +34,11 @@ def compare(
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    return hashes(folder)
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    """Return the hash of each file of a comparison's runs."""
     files = sorted(file for file in (folder / "runs").rglob("*") if file.is_file())
     return {str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
