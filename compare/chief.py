@@ -53,13 +53,3 @@ def plane_of(cells: Sequence[Cell]) -> tuple[Metric, Metric] | None:
         if throughput in known and delay in known:
             return known[throughput], known[delay]
     return None
-
-
-def best_schemes(cells: Sequence[Cell], metric: Metric) -> set[str]:
-    """Return the schemes with the best mean; none where there is no better or worse, or nothing to compare."""
-    found = {cell.scheme.name: estimate_of(cell, metric.name) for cell in cells}
-    means = {name: estimate.mean for name, estimate in found.items() if estimate is not None}
-    if metric.better == 0 or len(means) < 2 or len(set(means.values())) == 1:
-        return set()
-    best = max(means.values(), key=lambda mean: metric.better * mean)
-    return {name for name, mean in means.items() if mean == best}

@@ -17,6 +17,7 @@ from compare.local import LocalRunner
 from compare.matrix import Progress, Runner, run_matrix
 from compare.models import binaries, check_lab, find_modules, module_key
 from compare.oracle import find_windows, first_cost
+from compare.paired import PairedComparison, compare_pairs, comparisons_csv
 from compare.published import PublishedRun, load_published
 from compare.published_tables import PublishedRow, load_tables
 from compare.report import Comparison, render_markdown, render_report
@@ -66,9 +67,8 @@ def measure(config: CompareConfig) -> int:
         # a call that had nothing to run leaves the record of the one that had
         if progress.seconds_run or not (store.folder / "environment.json").is_file():
             store.write("environment.json", environment.render(described).encode())
-        store.write("summary.csv", summary_csv(cells).encode())
-        _write_reports(store, experiment, cells, published, tables)
-    _show(console, store, cells, tables, progress, wall_s)
+        comparisons = _write_reports(store, experiment, cells, published, tables)
+    _show(console, store, cells, comparisons, tables, progress, wall_s)
     return progress.failed
 
 
@@ -106,17 +106,16 @@ def _with_oracle(
 
 
 def draw(folder: Path) -> int:
-    """Write summary.csv and the reports again from the stored runs. Returns the number of failed runs."""
+    """Write the tables and the reports again from the stored runs. Returns the number of failed runs."""
     store = Store(folder)
     experiment: Experiment = store.experiment()
     cells = read_cells(experiment, store)
     if not any(cell.seeds for cell in cells):
         raise CompareError(f"{folder} holds no finished run yet; call the command that made it again")
-    store.write("summary.csv", summary_csv(cells).encode())
     tables = load_tables()
-    _write_reports(store, experiment, cells, load_published(), tables)
+    comparisons = _write_reports(store, experiment, cells, load_published(), tables)
     console = terminal()
-    print_tables(console, cells, tables)
+    print_tables(console, cells, comparisons, tables)
     for cell in cells:
         if cell.missing:
             seeds = ", ".join(map(str, cell.missing))
@@ -134,18 +133,29 @@ def _write_reports(
     cells: list[Cell],
     published: list[PublishedRun],
     tables: list[PublishedRow],
-) -> None:
+) -> list[PairedComparison]:
+    """Write all that is made from the cells; returns the comparisons of every pair of schemes."""
+    comparisons = compare_pairs(cells)
     beside = beside_published(cells, published)
-    comparison = Comparison(experiment, cells, beside, tables, store.environment(), store.run_name)
+    store.write("summary.csv", summary_csv(cells).encode())
+    store.write("comparisons.csv", comparisons_csv(comparisons).encode())
+    comparison = Comparison(experiment, cells, comparisons, beside, tables, store.environment(), store.run_name)
     store.write("report.html", render_report(comparison).encode())
     store.write("report.md", render_markdown(comparison).encode())
+    return comparisons
 
 
 def _show(
-    console: Console, store: Store, cells: list[Cell], tables: list[PublishedRow], progress: Progress, wall_s: float
+    console: Console,
+    store: Store,
+    cells: list[Cell],
+    comparisons: list[PairedComparison],
+    tables: list[PublishedRow],
+    progress: Progress,
+    wall_s: float,
 ) -> None:
     if any(cell.seeds for cell in cells):
-        print_tables(console, cells, tables)
+        print_tables(console, cells, comparisons, tables)
     for error in progress.errors[:3]:
         console.print(f"failed: {error}", style="red", markup=False)
     if len(progress.errors) > 3:

@@ -59,15 +59,3 @@ def shown_columns(rows: Sequence[GroupRow]) -> list[Metric]:
         if found:
             shown.append(column)
     return shown
-
-
-def best_of(rows: Sequence[GroupRow], row: GroupRow, column: Metric) -> bool:
-    """True when a row has the best mean of its group's rows, where one can be better than another."""
-    means = [
-        other.measured[column.name].mean
-        for other in rows
-        if other.group.label == row.group.label and column.name in other.measured
-    ]
-    if column.better == 0 or len(set(means)) < 2 or column.name not in row.measured:
-        return False
-    return row.measured[column.name].mean == (max(means) if column.better > 0 else min(means))

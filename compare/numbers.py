@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from dataclasses import replace
 
 from compare.metrics import Metric
 from compare.statistics import Estimate
 
+US_PER_MS = 1e3
 DIMENSIONLESS = ("count", "1", "")  # units that are not said
 
 
@@ -26,6 +29,27 @@ def interval(found: Estimate) -> str:
 def name_and_unit(metric: Metric) -> str:
     """Return a metric's title with its unit."""
     return metric.title if metric.unit in DIMENSIONLESS else f"{metric.title}, {metric.unit}"
+
+
+def readable(metric: Metric, values: Iterable[float]) -> tuple[Metric, float]:
+    """Return the metric in the unit in which these values are read, and the factor to it: ms from 1 ms on."""
+    known = [value for value in values if math.isfinite(value) and value > 0]
+    if metric.unit != "us" or not known or min(known) < US_PER_MS:
+        return metric, 1.0
+    return replace(metric, unit="ms"), 1 / US_PER_MS
+
+
+def scaled(found: Estimate, factor: float) -> Estimate:
+    """Return an estimate in another unit."""
+    lo, hi = found.interval or (None, None)
+    return Estimate(
+        found.mean * factor,
+        None if lo is None else lo * factor,
+        None if hi is None else hi * factor,
+        found.minimum * factor,
+        found.maximum * factor,
+        found.n,
+    )
 
 
 def counted(count: int, thing: str) -> str:

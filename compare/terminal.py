@@ -15,9 +15,11 @@ from rich.table import Table
 
 from compare import chief
 from compare.group_table import GroupRow, group_rows, shown_columns
+from compare.marks import MARKED, Marks
 from compare.matrix import Progress as Matrix
 from compare.metrics import Metric
 from compare.numbers import DIMENSIONLESS, number
+from compare.paired import PairedComparison
 from compare.published_tables import PublishedRow
 from compare.statistics import MIN_VALUES, Estimate
 from compare.summary import Cell
@@ -65,22 +67,25 @@ def shown_progress(console: Console) -> Iterator[Report]:
         yield update
 
 
-def print_tables(console: Console, cells: list[Cell], published: list[PublishedRow]) -> None:
+def print_tables(
+    console: Console, cells: list[Cell], comparisons: list[PairedComparison], published: list[PublishedRow]
+) -> None:
     """Print the chief metrics of every scenario: mean and, below it, the 95 % interval; published figures too.
 
     In the wide table of several flows it is half the interval's width. What is wider than the terminal goes on in
     further tables, column by column in the same order, so that nothing is cut.
     """
+    marks = Marks(comparisons)
     for scenario in dict.fromkeys(cell.scenario.name for cell in cells):
         mine = [cell for cell in cells if cell.scenario.name == scenario]
         rows = group_rows(mine, published)
         console.print()
         console.print(f"{scenario}: {mine[0].scenario.claim}", style="italic", markup=False, highlight=False)
-        for table in _fitting(console, *(_group_columns(mine, rows) if rows else _columns(mine))):
+        for table in _fitting(console, *(_group_columns(mine, rows, marks) if rows else _columns(mine, marks))):
             console.print(table)
     console.print(
         "mean over the seeds; below it the bootstrap 95 % interval of the mean (±: half of it), which needs at least "
-        f"{MIN_VALUES} runs; all metrics are in summary.csv",
+        f"{MIN_VALUES} runs; all metrics are in summary.csv. {MARKED}",
         style="dim",
     )
 
@@ -119,23 +124,34 @@ def _build(first: _Column, columns: list[_Column]) -> Table:
     return table
 
 
-def _columns(cells: list[Cell]) -> tuple[_Column, list[_Column]]:
+def _columns(cells: list[Cell], marks: Marks) -> tuple[_Column, list[_Column]]:
     """Return the columns of a scenario with one flow."""
     metrics = chief.chosen(cells, chief.MAIN)
-    values = [cell.estimates() for cell in cells]
-    columns = [_Column(_heading(metric), [_value(found.get(metric.name)) for found in values]) for metric in metrics]
+    columns = []
+    for metric in metrics:
+        winners = marks.winners(cells, metric)
+        values = [_value(chief.estimate_of(cell, metric.name), cell.scheme.name in winners) for cell in cells]
+        columns.append(_Column(_heading(metric), values))
     names = _Column("scheme", [escape(cell.scheme.name) for cell in cells])
     return names, [*columns, _Column("n", [_runs(cell) for cell in cells])]
 
 
-def _group_columns(cells: list[Cell], rows: list[GroupRow]) -> tuple[_Column, list[_Column]]:
+def _group_columns(cells: list[Cell], rows: list[GroupRow], marks: Marks) -> tuple[_Column, list[_Column]]:
     """Return the columns of a scenario with several flows or latencies: a row per scheme and group."""
     metrics = shown_columns(rows)
+    measured = [cell for cell in cells if cell.seeds]
     names: list[str] = []
     body: list[list[str]] = []
     for row in rows:
         names.append(f"{escape(row.cell.scheme.name)}\n[dim]{escape(row.group.title)}[/dim]")
-        body.append([*(_narrow_value(row.measured.get(metric.name)) for metric in metrics), _runs(row.cell)])
+        values = [
+            _narrow_value(
+                row.measured.get(metric.name),
+                row.cell.scheme.name in marks.winners(measured, row.group.metric(metric)),
+            )
+            for metric in metrics
+        ]
+        body.append([*values, _runs(row.cell)])
         if row.published:
             figures = [row.figure(metric.name) for metric in metrics]
             names.append("[cyan]published[/cyan]")
@@ -149,14 +165,19 @@ def _group_columns(cells: list[Cell], rows: list[GroupRow]) -> tuple[_Column, li
     return _Column("scheme\n[dim]flows[/dim]", names), columns
 
 
-def _narrow_value(found: Estimate | None) -> str:
+def _narrow_value(found: Estimate | None, wins: bool) -> str:
     """Return the mean and, where seeds differ, half the width of its interval below it: such a table is wide."""
     if found is None:
         return ""
     if found.interval is None:
         return f"{number(found.mean)}\n[dim]n={found.n}[/dim]"
     lo, hi = found.interval
-    return number(found.mean) + (f"\n[dim]±{number((hi - lo) / 2)}[/dim]" if hi > lo else "")
+    return _mean(found, wins) + (f"\n[dim]±{number((hi - lo) / 2)}[/dim]" if hi > lo else "")
+
+
+def _mean(found: Estimate, wins: bool) -> str:
+    """Return the mean, a winner's with a star, so that a terminal without colours and a file tell it too."""
+    return f"[bold green]*{number(found.mean)}[/bold green]" if wins else number(found.mean)
 
 
 def _runs(cell: Cell) -> str:
@@ -171,10 +192,10 @@ def _heading(metric: Metric) -> str:
     return name if metric.unit in DIMENSIONLESS else f"{name}\n[dim]{metric.unit}[/dim]"
 
 
-def _value(found: Estimate | None) -> str:
+def _value(found: Estimate | None, wins: bool) -> str:
     if found is None:
         return "no value"
     if found.interval is None:
         return f"{number(found.mean)}\n[dim]n={found.n}[/dim]"
     lo, hi = found.interval
-    return number(found.mean) + (f"\n[dim]{number(lo)}–{number(hi)}[/dim]" if hi > lo else "")
+    return _mean(found, wins) + (f"\n[dim]{number(lo)}–{number(hi)}[/dim]" if hi > lo else "")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from compare import chief
 from compare.experiment import Experiment, Run
-from compare.group_table import GroupRow, best_of, group_rows, shown_columns
+from compare.group_table import GroupRow, group_rows, shown_columns
+from compare.marks import RATED, Marks
 from compare.metrics import Metric
-from compare.numbers import counted
+from compare.numbers import US_PER_MS, counted, readable, scaled
+from compare.paired import PairedComparison
 from compare.published_tables import PublishedRow
 from compare.report.dots import Dots, metric_dots
 from compare.report.fairness import shares
@@ -23,8 +24,10 @@ from compare.schemes import Scheme
 from compare.series import flow_series
 from compare.statistics import Estimate
 from compare.summary import Beside, Cell
+from compare.winning import WinningRate, winning_rates
 from env.network.scenario import Scenario
 
+LATENCIES = ("mean_latency", "p99_latency")
 FEW_SCENARIOS = 2  # of up to so many the headline has a row per scheme; of more a row per scenario
 
 # metric to the published figure that is drawn beside it
@@ -35,12 +38,13 @@ PUBLISHED_FIGURES = {"goodput": "goodput, receiver side", "retransmits": "retran
 class Comparison:
     """All that a report shows. environment: the content of environment.json, empty when it is not there yet.
 
-    beside: published single runs with ours; tables: rows of published tables, whose scenarios may be others. run_name:
-    a run's folder, as seen from the report.
+    comparisons: of every pair of schemes. beside: published single runs with ours; tables: rows of published tables,
+    whose scenarios may be others. run_name: a run's folder, as seen from the report.
     """
 
     experiment: Experiment
     cells: list[Cell]
+    comparisons: list[PairedComparison]
     beside: list[Beside]
     tables: list[PublishedRow]
     environment: dict[str, Any]
@@ -49,10 +53,10 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Value:
-    """One value of a table. best: of those that it stands beside."""
+    """One value of a table. wins: is among the winners of those that it stands beside."""
 
     found: Estimate | None
-    best: bool = False
+    wins: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,17 @@ class ScenarioTable:
 
 
 @dataclass(frozen=True)
+class GroupLine:
+    """A row of the table of several flows: a scheme's values for one group, and what was published of it."""
+
+    cell: Cell
+    flows: str
+    values: list[Value]
+    published: list[float | None]
+    experiment: str
+
+
+@dataclass(frozen=True)
 class Headline:
     """The chief results of scenarios of one kind."""
 
@@ -82,16 +97,15 @@ class Headline:
 
 @dataclass(frozen=True)
 class ScenarioPage:
-    """All about one scenario. table: of one flow; group_*: of several, in its place."""
+    """All about one scenario. table: of one flow; group_metrics, group_lines: of several, in its place."""
 
     name: str
     scenario: Scenario
     cells: list[Cell]
     table: ScenarioTable
     everything: list[tuple[Metric, list[Value]]]
-    group_rows: list[GroupRow]
-    group_columns: list[Metric]
-    group_best: set[tuple[str, str, str]]
+    group_metrics: list[Metric]
+    group_lines: list[GroupLine]
     published_tables: list[tuple[int, str]]
     beside: list[Beside]
     identical: list[str]
@@ -106,16 +120,54 @@ class ScenarioPage:
         return [cell for cell in self.cells if cell.seeds]
 
 
-def values_of(cells: Sequence[Cell], metric: Metric) -> list[Value]:
-    """Return a metric's values, one per cell, the best ones marked."""
-    best = chief.best_schemes(cells, metric)
-    return [Value(chief.estimate_of(cell, metric.name), cell.scheme.name in best) for cell in cells]
+def values_of(cells: Sequence[Cell], metric: Metric, marks: Marks) -> list[Value]:
+    """Return a metric's values, one per cell of a scenario, the winners marked."""
+    winners = marks.winners(cells, metric)
+    return [Value(chief.estimate_of(cell, metric.name), cell.scheme.name in winners) for cell in cells]
 
 
-def scenario_table(cells: Sequence[Cell], metrics: list[Metric]) -> ScenarioTable:
+def read_as(metric: Metric, rows: Sequence[list[Value]]) -> tuple[Metric, list[list[Value]]]:
+    """Return the metric and its values in the unit in which they are read."""
+    means = (value.found.mean for values in rows for value in values if value.found)
+    shown, factor = readable(metric, means)
+    if factor == 1:
+        return metric, list(rows)
+    return shown, [
+        [replace(value, found=scaled(value.found, factor)) if value.found else value for value in values]
+        for values in rows
+    ]
+
+
+def scenario_table(cells: Sequence[Cell], metrics: list[Metric], marks: Marks) -> ScenarioTable:
     """Return the table of one scenario with these metrics."""
-    columns = [values_of(cells, metric) for metric in metrics]
-    return ScenarioTable(metrics, [(cell, [column[i] for column in columns]) for i, cell in enumerate(cells)])
+    columns = [read_as(metric, [values_of(cells, metric, marks)]) for metric in metrics]
+    rows = [(cell, [values[0][i] for _, values in columns]) for i, cell in enumerate(cells)]
+    return ScenarioTable([metric for metric, _ in columns], rows)
+
+
+def group_table(rows: Sequence[GroupRow], cells: Sequence[Cell], marks: Marks) -> tuple[list[Metric], list[GroupLine]]:
+    """Return columns and rows of the table of several flows. cells: of the scenario, those with runs."""
+    columns = []
+    for metric in shown_columns(rows):
+        values, published = [], []
+        for row in rows:
+            wins = row.cell.scheme.name in marks.winners(cells, row.group.metric(metric))
+            values.append(Value(row.measured.get(metric.name), wins))
+            published.append(row.figure(metric.name))
+        shown, [values] = read_as(metric, [values])
+        factor = 1.0 if shown is metric else 1 / US_PER_MS
+        columns.append((shown, values, [None if figure is None else figure * factor for figure in published]))
+    lines = [
+        GroupLine(
+            row.cell,
+            row.group.title,
+            [values[i] for _, values, _ in columns],
+            [figures[i] for _, _, figures in columns] if row.published else [],
+            row.published.experiment if row.published else "",
+        )
+        for i, row in enumerate(rows)
+    ]
+    return [metric for metric, _, _ in columns], lines
 
 
 def by_scenario(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
@@ -126,7 +178,7 @@ def by_scenario(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
     return found
 
 
-def headlines(cells: Sequence[Cell]) -> list[Headline]:
+def headlines(cells: Sequence[Cell], marks: Marks) -> list[Headline]:
     """Return the chief results: of scenarios with one flow, then of those with several."""
     parts = by_scenario(cells)
     found = []
@@ -136,10 +188,13 @@ def headlines(cells: Sequence[Cell]) -> list[Headline]:
         metrics = chief.chosen([cell for part in mine.values() for cell in part], names)
         if not metrics:
             continue
-        tables = [
-            MetricTable(metric, [(name, values_of(part, metric)) for name, part in mine.items()]) for metric in metrics
-        ]
-        per_scenario = [(name, scenario_table(part, chief.chosen(part, names))) for name, part in mine.items()]
+        tables = []
+        for metric in metrics:
+            rows = {name: values_of(part, metric, marks) for name, part in mine.items()}
+            rows = {name: values for name, values in rows.items() if any(value.found for value in values)}
+            shown, values = read_as(metric, list(rows.values()))
+            tables.append(MetricTable(shown, list(zip(rows, values, strict=True))))
+        per_scenario = [(name, scenario_table(part, chief.chosen(part, names), marks)) for name, part in mine.items()]
         found.append(Headline(title, tables, per_scenario))
     return found
 
@@ -149,36 +204,32 @@ def identical(cell: Cell) -> bool:
     return len(cell.seeds) > 1 and all(len(set(map(repr, values))) <= 1 for values in cell.values.values())
 
 
-def scenario_page(comparison: Comparison, name: str, cells: list[Cell], *, drawn: bool = True) -> ScenarioPage:
+def scenario_page(
+    comparison: Comparison, name: str, cells: list[Cell], marks: Marks, *, drawn: bool = True
+) -> ScenarioPage:
     """Return the page of one scenario. drawn: with figures, for which one run of each scheme is read."""
     measured = [cell for cell in cells if cell.seeds]
     rows = group_rows(measured, comparison.tables)
-    columns = shown_columns(rows)
-    known = chief.metrics_of(cells)
+    group_metrics, lines = group_table(rows, measured, marks)
+    everything = [read_as(metric, [values_of(cells, metric, marks)]) for metric in chief.metrics_of(cells).values()]
     page = ScenarioPage(
         name=name,
         scenario=cells[0].scenario,
         cells=cells,
-        table=scenario_table(cells, chief.chosen(cells, chief.MAIN)),
-        everything=[(metric, values_of(cells, metric)) for metric in known.values()],
-        group_rows=rows,
-        group_columns=columns,
-        group_best={
-            (row.cell.scheme.name, row.group.label, column.name)
-            for row in rows
-            for column in columns
-            if best_of(rows, row, column)
-        },
+        table=scenario_table(cells, chief.chosen(cells, chief.MAIN), marks),
+        everything=[(metric, values) for metric, [values] in everything],
+        group_metrics=group_metrics,
+        group_lines=lines,
         published_tables=sorted({(row.published.table, row.published.title) for row in rows if row.published}),
         beside=[row for row in comparison.beside if row.scenario == name],
         identical=[cell.scheme.label for cell in measured if identical(cell)],
     )
     if drawn and measured:
-        _draw(page, measured)
+        _draw(page, measured, rows)
     return page
 
 
-def _draw(page: ScenarioPage, measured: list[Cell]) -> None:
+def _draw(page: ScenarioPage, measured: list[Cell], rows: list[GroupRow]) -> None:
     axes = chief.plane_of(measured)
     if axes is not None:
         page.figures.append(throughput_against_delay(measured, *axes))
@@ -204,7 +255,7 @@ def _draw(page: ScenarioPage, measured: list[Cell]) -> None:
     else:
         first = {name: found[0] for name, found in flows.items()}
         page.wide_figures.append(timelines(measured, first, {}))
-    page.dot_figures.extend(_group_dots(page) if page.group_rows else _dots(page, measured))
+    page.dot_figures.extend(_group_dots(rows) if rows else _dots(page, measured))
 
 
 def _dots(page: ScenarioPage, measured: list[Cell]) -> list[Figure]:
@@ -226,22 +277,20 @@ def _dots(page: ScenarioPage, measured: list[Cell]) -> list[Figure]:
     return figures
 
 
-def _group_dots(page: ScenarioPage) -> list[Figure]:
+def _group_dots(rows: list[GroupRow]) -> list[Figure]:
     """Return a figure for each metric of all flows together, and the latencies of each group of flows."""
     figures = []
-    by_group = {
-        key: list(rows) for key, rows in itertools.groupby(
-            sorted(page.group_rows, key=lambda row: row.group.label), key=lambda row: row.group.label
-        )
-    }  # fmt: skip
-    for label, rows in by_group.items():
-        for metric in page.group_columns:
-            latency = metric.name in ("mean_latency", "p99_latency") and (not label or len(by_group) > 1)
-            if not latency and (label or metric.name not in chief.DOTS_SEVERAL):
+    groups = list(dict.fromkeys(row.group.label for row in rows))
+    for label in groups:
+        mine = [row for row in rows if row.group.label == label]
+        for metric in shown_columns(rows):
+            if label and metric.name not in LATENCIES:
                 continue
-            dots = [_group_row(row, metric) for row in rows if metric.name in row.measured]
+            if metric.name not in (*chief.DOTS_SEVERAL, *LATENCIES):
+                continue
+            dots = [_group_row(row, metric) for row in mine if metric.name in row.measured]
             if any(row.found.maximum > 0 for row in dots):
-                title = metric.title if not label else f"{metric.title}: {rows[0].group.title}"
+                title = metric.title if not label else f"{metric.title}: {mine[0].group.title}"
                 figures.append(metric_dots(metric, dots, title))
     return figures
 
@@ -250,6 +299,26 @@ def _group_row(row: GroupRow, metric: Metric) -> Dots:
     published = row.figure(metric.name)
     seeds = row.cell.values[row.group.metric(metric).name]
     return Dots(row.cell.scheme, row.measured[metric.name], seeds, [] if published is None else [published])
+
+
+@dataclass(frozen=True)
+class RateTable:
+    """Winning rates of one kind: a row per scheme, the highest first. won_if: what it takes to win a scenario."""
+
+    kind: str
+    won_if: str
+    rows: list[tuple[Scheme, WinningRate]]
+
+
+def rate_tables(cells: Sequence[Cell]) -> list[RateTable]:
+    """Return the winning rates over all scenarios; none where there is only one to win."""
+    found = winning_rates(cells)
+    schemes = {scheme.name: scheme for scheme in schemes_of(cells)}
+    tables = []
+    for kind, rates in (("single flow", found.single_flow), ("friendliness", found.friendliness)):
+        if max((len(rate.counted) for rate in rates), default=0) >= FEW_SCENARIOS:
+            tables.append(RateTable(kind, RATED[kind], [(schemes[rate.scheme], rate) for rate in rates]))
+    return tables
 
 
 def schemes_of(cells: Sequence[Cell]) -> list[Scheme]:

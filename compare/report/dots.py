@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compare.metrics import Metric
-from compare.numbers import interval, listed, name_and_unit, number
+from compare.numbers import interval, listed, name_and_unit, number, readable, scaled
 from compare.report.figure import INK, Figure, axis, is_wide, marker, numbers
 from compare.schemes import Scheme
 from compare.statistics import Estimate
@@ -27,6 +27,8 @@ class Dots:
 
 def metric_dots(metric: Metric, rows: Sequence[Dots], title: str = "") -> Figure:
     """Draw a metric, a row per scheme. title: in place of the metric's own."""
+    metric, factor = readable(metric, (row.found.mean for row in rows))
+    rows = [_in_unit(row, factor) for row in rows]
     data: list[dict[str, Any]] = []
     everything: list[float] = []
     said = []
@@ -69,3 +71,8 @@ def metric_dots(metric: Metric, rows: Sequence[Dots], title: str = "") -> Figure
         alternative=listed([f"{title or name_and_unit(metric)}, mean and interval", *said]),
         spec={"data": data, "layout": layout},
     )
+
+
+def _in_unit(row: Dots, factor: float) -> Dots:
+    seeds = [value * factor for value in row.seeds]
+    return Dots(row.scheme, scaled(row.found, factor), seeds, [value * factor for value in row.published])

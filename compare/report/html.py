@@ -13,6 +13,7 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from compare.experiment import Run
+from compare.marks import MARKED, Marks
 from compare.numbers import DIMENSIONLESS, counted, interval, name_and_unit, number
 from compare.report.content import (
     FEW_SCENARIOS,
@@ -20,6 +21,7 @@ from compare.report.content import (
     ScenarioPage,
     by_scenario,
     headlines,
+    rate_tables,
     scenario_page,
     schemes_of,
     title_of,
@@ -86,7 +88,8 @@ def render_report(comparison: Comparison) -> str:
     }
     jinja.globals["dimensionless"] = DIMENSIONLESS
     cells = comparison.cells
-    pages = list(_pages(comparison))
+    marks = Marks(comparison.comparisons)
+    pages = list(_pages(comparison, marks))
     folders: dict[str, list[str]] = {}
     for page in pages:
         folders.setdefault(page.name.rpartition("/")[0], []).append(page.name)
@@ -101,11 +104,12 @@ def render_report(comparison: Comparison) -> str:
         pages=pages,
         folders=folders,
         claims={page.name: page.scenario.claim for page in pages},
-        headlines=headlines(cells),
+        headlines=headlines(cells, marks),
+        rates=rate_tables(cells),
         few_scenarios=FEW_SCENARIOS,
         beside=comparison.beside,
         published_note=PUBLISHED_NOTE,
-        marked="The best mean is marked.",
+        marked=MARKED,
         confidence=round(100 * CONFIDENCE),
         resamples=f"{RESAMPLES:,}",
         min_values=MIN_VALUES,
@@ -121,11 +125,11 @@ def render_report(comparison: Comparison) -> str:
     )
 
 
-def _pages(comparison: Comparison) -> Iterator[Page]:
+def _pages(comparison: Comparison, marks: Marks) -> Iterator[Page]:
     parts = by_scenario(comparison.cells)
     names = list(parts)
     for index, (name, cells) in enumerate(parts.items()):
-        content = scenario_page(comparison, name, cells)
+        content = scenario_page(comparison, name, cells, marks)
         network = dict(content.scenario.path or content.scenario.rack or {})
         tc = list(network.pop("tc", []))
         kind = "Rack" if content.scenario.rack is not None else "Path"

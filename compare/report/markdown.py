@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compare.group_table import GroupRow
-from compare.metrics import Metric
+from compare.marks import MARKED, Marks
 from compare.numbers import counted, interval, name_and_unit, number
 from compare.report.content import (
     Comparison,
     Headline,
+    RateTable,
     ScenarioPage,
     ScenarioTable,
     Value,
     by_scenario,
     headlines,
+    rate_tables,
     scenario_page,
     schemes_of,
     title_of,
 )
-from compare.statistics import CONFIDENCE, MIN_VALUES, Estimate
+from compare.statistics import CONFIDENCE, MIN_VALUES
 from compare.summary import Beside, Cell
 
 
@@ -34,14 +35,17 @@ def render_markdown(comparison: Comparison) -> str:
         "",
         f"{counted(comparison.experiment.seeds, 'seed')}: {counted(done, 'finished run')}, **{failed} failed**, "
         f"**{missing} missing**. Mean over the seeds and, in brackets, the bootstrap {100 * CONFIDENCE:.0f} % interval "
-        f"of the mean, which needs {MIN_VALUES} runs. Winners are bold.",
+        f"of the mean, which needs {MIN_VALUES} runs. {MARKED}",
     ]
-    for headline in headlines(cells):
+    marks = Marks(comparison.comparisons)
+    for headline in headlines(cells, marks):
         lines += ["", f"## {headline.title}", *_headline(headline, comparison)]
+    for rates in rate_tables(cells):
+        lines += ["", f"## Winning rate, {rates.kind}", "", *_rates(rates)]
     if comparison.beside:
         lines += ["", "## Published against measured", "", *_beside(comparison.beside)]
     for name, part in by_scenario(cells).items():
-        lines += ["", *_scenario(scenario_page(comparison, name, part, drawn=False))]
+        lines += ["", *_scenario(scenario_page(comparison, name, part, marks, drawn=False))]
     lines += ["", "## Environment", "", *_environment(comparison)]
     return "\n".join(lines) + "\n"
 
@@ -64,8 +68,8 @@ def _scenario(page: ScenarioPage) -> list[str]:
     lines = [f"## {page.name}", "", f"{page.scenario.claim}.", "", f"    python compare.py scenario={page.name}", ""]
     if not page.measured:
         lines.append("No run of this scenario is there.")
-    elif page.group_rows:
-        lines += _group_table(page.group_rows, page.group_columns, page.group_best)
+    elif page.group_lines:
+        lines += _group_table(page)
     else:
         lines += _scheme_table(page.table)
     for cell in page.cells:
@@ -81,19 +85,24 @@ def _scheme_table(table: ScenarioTable) -> list[str]:
     return _table(heads, [[cell.scheme.label, *map(_value, values), _runs(cell)] for cell, values in table.rows])
 
 
-def _group_table(rows: Sequence[GroupRow], columns: Sequence[Metric], best: set[tuple[str, str, str]]) -> list[str]:
+def _group_table(page: ScenarioPage) -> list[str]:
     body = []
-    for row in rows:
-        values = [
-            _value(Value(row.measured.get(metric.name), (row.cell.scheme.name, row.group.label, metric.name) in best))
-            for metric in columns
-        ]
-        body.append([row.cell.scheme.label, row.group.title, *values, _runs(row.cell)])
-        if row.published:
-            figures = [row.figure(metric.name) for metric in columns]
-            shown = ["" if figure is None else number(figure) for figure in figures]
-            body.append(["*published*", row.published.experiment, *shown, ""])
-    return _table(["Scheme", "Flows", *map(name_and_unit, columns), "Runs"], body, left=2)
+    for line in page.group_lines:
+        body.append([line.cell.scheme.label, line.flows, *map(_value, line.values), _runs(line.cell)])
+        if line.published:
+            shown = ["" if figure is None else number(figure) for figure in line.published]
+            body.append(["*published*", line.experiment, *shown, ""])
+    return _table(["Scheme", "Flows", *map(name_and_unit, page.group_metrics), "Runs"], body, left=2)
+
+
+def _rates(table: RateTable) -> list[str]:
+    rows = []
+    for scheme, rate in table.rows:
+        lo_hi = rate.rate.interval
+        shown = "–" if lo_hi is None else f"{number(100 * lo_hi[0])} to {number(100 * lo_hi[1])}"
+        rows.append([scheme.label, number(100 * rate.rate.mean), shown, str(len(rate.won)), str(len(rate.counted))])
+    caption = f"A scheme wins a scenario when {table.won_if}."
+    return [caption, "", *_table(["Scheme", "Winning rate, %", "Interval, %", "Won", "Counted"], rows)]
 
 
 def _beside(rows: Sequence[Beside]) -> list[str]:
@@ -134,12 +143,10 @@ def _runs(cell: Cell) -> str:
 
 
 def _value(value: Value) -> str:
-    return "–" if value.found is None else _written(value.found, value.best)
-
-
-def _written(found: Estimate, best: bool) -> str:
-    mean = number(found.mean)
-    return f"{f'**{mean}**' if best else mean} ({interval(found)})"
+    if value.found is None:
+        return "–"
+    mean = number(value.found.mean)
+    return f"{f'**{mean}**' if value.wins else mean} ({interval(value.found)})"
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import f as f_distribution
 
 from compare.metrics import Floats, Metric
-from compare.numbers import listed, name_and_unit, number
+from compare.numbers import listed, name_and_unit, number, readable
 from compare.report.figure import INK, Figure, axis, is_wide, marker, numbers
 from compare.statistics import CONFIDENCE, MIN_VALUES
 from compare.summary import Cell
@@ -49,16 +49,20 @@ def throughput_against_delay(cells: Sequence[Cell], throughput: Metric, delay: M
         known = np.isfinite(x) & np.isfinite(y)
         if known.any():
             points[cell.scheme.name] = (cell, x[known], y[known])
+    delay, factor = readable(delay, (float(x.mean()) for _, x, _ in points.values()))
+    points = {name: (cell, x * factor, y) for name, (cell, x, y) in points.items()}
     all_x = [float(value) for _, x, _ in points.values() for value in x]
     all_y = [float(value) for _, _, y in points.values() for value in y]
     log_x, log_y = is_wide(all_x), is_wide(all_y)
-    data: list[dict[str, Any]] = []
+    outlines: list[dict[str, Any]] = []
+    seeds: list[dict[str, Any]] = []
+    means: list[dict[str, Any]] = []
     said = []
     for name, (cell, x, y) in points.items():
         scaled_x, scaled_y = (np.log10(x) if log_x else x), (np.log10(y) if log_y else y)
         outline = confidence_ellipse(scaled_x, scaled_y)
         if outline is not None:
-            data.append(
+            outlines.append(
                 {
                     "type": "scatter",
                     "mode": "lines",
@@ -79,11 +83,11 @@ def throughput_against_delay(cells: Sequence[Cell], throughput: Metric, delay: M
             "hoverinfo": "skip",
             "meta": name,
         }
-        data.append(dots | {"marker": marker(cell.scheme, 5) | {"opacity": 0.45}})
+        seeds.append(dots | {"marker": marker(cell.scheme, 5) | {"opacity": 0.45}})
         mean_x, mean_y = float(scaled_x.mean()), float(scaled_y.mean())
         mean_x, mean_y = (10**mean_x if log_x else mean_x), (10**mean_y if log_y else mean_y)
         said.append(f"{cell.scheme.label} {number(mean_y)} {throughput.unit} at {number(mean_x)} {delay.unit}")
-        data.append(
+        means.append(
             {
                 "type": "scatter",
                 "mode": "markers",
@@ -109,5 +113,5 @@ def throughput_against_delay(cells: Sequence[Cell], throughput: Metric, delay: M
         caption=f"Up and to the right is better. Large: mean; outline: {100 * CONFIDENCE:.0f} % confidence ellipse of "
         "the mean; small: single seeds.",
         alternative=listed([f"{throughput.title} against {delay.title}, means", *said]),
-        spec={"data": data, "layout": layout},
+        spec={"data": [*outlines, *seeds, *means], "layout": layout},
     )

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from compare.distribution import Distribution
-from compare.numbers import listed, number
+from compare.numbers import US_PER_MS, listed, number
 from compare.report.figure import Figure, axis, is_wide, line_markers, numbers
 from compare.summary import Cell
 
 POINTS = 160  # of a curve
 SAID = (50, 95, 99)  # percentiles of the alternative text and of the readout
-US_PER_MS = 1e3
+FROM_MS = 5  # shorter ones are in us
 
 
 def percentile_us(found: Distribution, percent: float) -> float:
@@ -24,13 +24,15 @@ def percentile_us(found: Distribution, percent: float) -> float:
 
 
 def cumulative_figure(
-    cells: Sequence[Cell], of: Callable[[Cell], Distribution], name: str, caption: str, unit: str = "ms"
+    cells: Sequence[Cell], of: Callable[[Cell], Distribution], name: str, caption: str
 ) -> Figure | None:
     """Draw the share of samples up to each value, a line per scheme; None when nothing was sampled.
 
-    name: of what was sampled, as in "RTT". unit: ms or us.
+    name: of what was sampled, as in "RTT".
     """
-    factor = 1 / US_PER_MS if unit == "ms" else 1.0
+    sampled = [of(cell) for cell in cells if of(cell).total()]
+    longest_us = max((percentile_us(found, 99) for found in sampled), default=0.0)
+    unit, factor = ("ms", 1 / US_PER_MS) if longest_us >= FROM_MS * US_PER_MS else ("us", 1.0)
     data: list[dict[str, Any]] = []
     said = []
     drawn: list[float] = []
@@ -43,7 +45,7 @@ def cumulative_figure(
             along = np.cumsum(np.hypot(np.gradient(np.log(edges_us)) / np.ptp(np.log(edges_us)), np.gradient(share)))
             kept = np.unique(np.searchsorted(along, np.linspace(along[0], along[-1], POINTS)).clip(0, share.size - 1))
             edges_us, share = edges_us[kept], share[kept]
-        drawn += [percentile_us(found, 1) * factor, percentile_us(found, 99) * factor]
+        drawn += [percentile_us(found, 1) * factor, percentile_us(found, 100) * factor]
         percentiles = [f"{number(percentile_us(found, percent) * factor)}" for percent in SAID]
         said.append(f"{cell.scheme.label} {', '.join(percentiles)}")
         data.append(

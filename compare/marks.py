@@ -1,0 +1,34 @@
+"""Which values a table marks: the winners of each metric of each scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from compare.metrics import Metric
+from compare.paired import PairedComparison, winners
+from compare.statistics import MIN_VALUES
+from compare.summary import Cell
+from compare.winning import MARGIN
+
+MARKED = (
+    "Winners are marked: the best mean, and every one that does not differ from it in the paired t test over the seeds "
+    f"with Holm's correction. It takes {MIN_VALUES} runs to win."
+)
+
+RATED = {
+    "single flow": f"goodput² over mean RTT is at most {100 * MARGIN:.0f} % below the best scheme's",
+    "friendliness": f"its distance from the fair share is at most {100 * MARGIN:.0f} % above the least",
+}
+
+
+class Marks:
+    """The winners, found through the comparisons of their scenario and metric."""
+
+    def __init__(self, comparisons: Iterable[PairedComparison]) -> None:
+        self._of: dict[tuple[str, str], list[PairedComparison]] = {}
+        for compared in comparisons:
+            self._of.setdefault((compared.scenario, compared.metric), []).append(compared)
+
+    def winners(self, cells: Sequence[Cell], metric: Metric) -> list[str]:
+        """Return the schemes that win a metric, of the cells of one scenario; none where there is nothing to win."""
+        return winners(cells, metric, self._of.get((cells[0].scenario.name, metric.name), ())) if cells else []
