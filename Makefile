@@ -85,6 +85,10 @@ build/probe: env/network/probe/probe.c
 	@mkdir -p build
 	$(CC) -O2 -Wall -Wextra -static -o $@ $<
 
+build/pulse: env/lab/pulse/pulse.c
+	@mkdir -p build
+	$(CC) -O2 -Wall -Wextra -static -o $@ $<
+
 build/libndm.so: $(USER_SOURCES)
 	@mkdir -p build
 	$(CC) -O2 -Wall -Wextra -Wno-sign-compare -shared -fPIC -Ikernel/user/include -Ikernel -o $@ kernel/user/*.c
@@ -105,6 +109,19 @@ test: setup module ## the test suite
 .PHONY: kunit
 kunit: setup sanitizer module ## unit tests of the modules inside the sanitizer kernel
 	@$(PYTHON) kernel/kunit/run.py
+
+.venv/installed-vm: requirements-vm.txt .venv/installed
+	@.venv/bin/pip install --disable-pip-version-check --requirement requirements-vm.txt
+	@cp requirements-vm.txt $@
+
+.PHONY: vm-kernel
+vm-kernel: setup module build/pulse .venv/installed-vm ## for the VM lab: QEMU, the distribution's kernels (not installed), modules for them
+	@/usr/bin/python3 setup/packages.py vm
+	@$(PYTHON) -m env.lab.stock_kernel
+
+.PHONY: vm-test
+vm-test: vm-kernel ## the modules in stock kernels under QEMU: load, move data under netem, unload, no warning
+	@$(PYTHON) kernel/vm_test.py
 
 SECONDS ?= 60
 .PHONY: fuzz

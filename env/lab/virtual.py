@@ -42,6 +42,13 @@ PATIENCE_S = 1.0  # how often a silent guest is looked at
 # Virtual time begins here, so that certificates, file times and TCP time stamps are the same in every run.
 EPOCH_S = 1_700_000_000
 
+# A guest leads a group of its own and does not hear of Ctrl-C; who owns the lab ends it.
+SPAWN_OPTIONS: dict[str, Any] = {
+    "setpgroup": 0,
+    "setsigmask": [],
+    "setsigdef": [signal.SIGINT, signal.SIGPIPE],
+}
+
 _ACTION_SCALE = 1 << schema.ACTION_FRAC
 _ACTION_HEADER = schema.FRAME_HEADER.pack(schema.ACTION.size, schema.FRAME_ACTION, 0)
 _N_OBSERVATION_HEAD = len(schema.OBSERVATION_FIELDS) - 1  # all fields in front of the features
@@ -73,6 +80,15 @@ class Reply(NamedTuple):
     """What the agent answered to a command."""
 
     result: Any
+
+
+def console_actions(console: int) -> list[tuple[Any, ...]]:
+    """Return what a guest's process finds in place of the terminal: nothing to read, and the console's file."""
+    return [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_DUP2, console, 1),
+        (os.POSIX_SPAWN_DUP2, console, 2),
+    ]
 
 
 class VirtualLab:
@@ -133,41 +149,12 @@ class VirtualLab:
         """
         if self._channel is not None:
             return
-        kernel_target, module_target = VARIANTS[self.variant]
-        for file, target in (
-            (self.kernel, kernel_target),
-            (self._modules_folder / "tcp_ndm_gym.ko", module_target),
-            (self._modules_folder / "lab_gate.ko", module_target),
-            (self._modules_folder / "sch_linktrace.ko", module_target),
-            (PROGRAM, "module"),
-            (PROBE, "module"),
-        ):
-            if not file.is_file():
-                raise LabMissing(f"{file} does not exist: run `make {target}`")
-        if not os.access(self.kernel, os.X_OK):
-            raise LabMissing(f"{self.kernel} cannot be executed: run `chmod +x {self.kernel}`")
+        self._check_files()
         ours, theirs = socket.socketpair()
         console = os.memfd_create("ndm-lab-console")
         core = Core()
         try:
-            # the guest finds init.sh and, through it, everything else by the working directory of its host process
-            self._pid = os.posix_spawn(
-                "/usr/bin/env",
-                [
-                    *("env", "-C", str(GUEST), "taskset", "--cpu-list", str(core.number), "setarch", "-R"),
-                    *(str(self.kernel), *self._arguments()),
-                ],
-                {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR": _memory_folder()},
-                file_actions=[
-                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                    (os.POSIX_SPAWN_DUP2, console, 1),
-                    (os.POSIX_SPAWN_DUP2, console, 2),
-                    (os.POSIX_SPAWN_DUP2, theirs.fileno(), CHANNEL_FD),
-                ],
-                setpgroup=0,
-                setsigmask=[],
-                setsigdef=[signal.SIGINT, signal.SIGPIPE],
-            )
+            self._pid = self._spawn(theirs, console, core)
         except BaseException:
             ours.close()
             os.close(console)
@@ -183,13 +170,46 @@ class VirtualLab:
         self._runs = 0
         self._unloaded = list(self.modules)
 
+    def _check_files(self) -> None:
+        """Raise LabMissing for what the guest needs and is not there."""
+        kernel_target, module_target = VARIANTS[self.variant]
+        for file, target in (
+            (self.kernel, kernel_target),
+            (self._modules_folder / "tcp_ndm_gym.ko", module_target),
+            (self._modules_folder / "lab_gate.ko", module_target),
+            (self._modules_folder / "sch_linktrace.ko", module_target),
+            (PROGRAM, "module"),
+            (PROBE, "module"),
+        ):
+            if not file.is_file():
+                raise LabMissing(f"{file} does not exist: run `make {target}`")
+        if not os.access(self.kernel, os.X_OK):
+            raise LabMissing(f"{self.kernel} cannot be executed: run `chmod +x {self.kernel}`")
+
+    def _spawn(self, channel: socket.socket, console: int, core: Core) -> int:
+        """Start the guest's process with the channel and the console; returns its id, that of a new group."""
+        # the guest finds init.sh and, through it, everything else by the working directory of its host process
+        return os.posix_spawn(
+            "/usr/bin/env",
+            [
+                *("env", "-C", str(GUEST), "taskset", "--cpu-list", str(core.number), "setarch", "-R"),
+                *(str(self.kernel), *self._arguments()),
+            ],
+            {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR": _memory_folder()},
+            file_actions=[*console_actions(console), (os.POSIX_SPAWN_DUP2, channel.fileno(), CHANNEL_FD)],
+            **SPAWN_OPTIONS,
+        )
+
     def _module_file(self, module: str | FilePath) -> FilePath:
         file = FilePath(module)
         if file.suffix != ".ko":
             file = self._modules_folder / f"{module}.ko"
         if not file.is_file():
-            raise LabMissing(f"kernel module {file} does not exist: run `make {VARIANTS[self.variant][1]}`")
+            raise LabMissing(f"kernel module {file} does not exist: run `make {self._modules_target()}`")
         return file.resolve()
+
+    def _modules_target(self) -> str:
+        return VARIANTS[self.variant][1]
 
     def _arguments(self) -> list[str]:
         """Return the kernel's command line. It feeds the random pool: nothing here may differ between machines."""
@@ -256,9 +276,8 @@ class VirtualLab:
 
     def begin(self, command: str, /, **args: Any) -> None:
         """Send a command; receive() gives the observations of learning flows and at last the Reply."""
-        unloaded, self._unloaded = self._unloaded, []
-        for module in unloaded:
-            self._load(module)
+        while self._unloaded:
+            self._load(self._unloaded.pop(0))
         payload = json.dumps({"call": command, "args": args}).encode()
         self._send(schema.FRAME_HEADER.pack(len(payload), schema.FRAME_COMMAND, 0) + payload)
 

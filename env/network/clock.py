@@ -13,13 +13,13 @@ from dataclasses import dataclass
 class Clock:
     """A kind of clock.
 
-    repeatable: nothing but the run decides who goes first and what is random. grid_ns: a run begins at a multiple of it
-    on CLOCK_MONOTONIC. preparation_s: from the command to the run's origin; links are changed and programs started
-    within. uptime_s: the agent takes its first command then. burst_us: how much of its rate a bottleneck may send at
-    once after a pause.
+    virtual: computing takes no time, so that both ends of a flow look at it in the same instant. grid_ns: a run begins
+    at a multiple of it on CLOCK_MONOTONIC. preparation_s: from the command to the run's origin; links are changed and
+    programs started within. uptime_s: the agent takes its first command then. burst_us: how much of its rate a
+    bottleneck may send at once after a pause.
     """
 
-    repeatable: bool
+    virtual: bool
     grid_ns: int
     preparation_s: float
     uptime_s: float
@@ -39,8 +39,12 @@ class Clock:
 #
 # htb sends while it has any token, and a microsecond's worth is the least that tc can say: one packet at a time, what a
 # wire does.
-VIRTUAL = Clock(repeatable=True, grid_ns=32_768_000_000, preparation_s=1.0, uptime_s=100.0, burst_us=1.0)
+VIRTUAL = Clock(virtual=True, grid_ns=32_768_000_000, preparation_s=1.0, uptime_s=100.0, burst_us=1.0)
 
 # In real time a timer is late, and what htb may not send at once afterwards is lost to the link: the burst covers the
-# lateness. Programs take real time to start. 20 s of uptime are enough for a jitter of 5 s.
-REAL = Clock(repeatable=False, grid_ns=1_000_000, preparation_s=5.0, uptime_s=20.0, burst_us=2000.0)
+# lateness. Programs take real time to start. 10 s of uptime are enough for a jitter of 2.5 s.
+REAL = Clock(virtual=False, grid_ns=1_000_000, preparation_s=5.0, uptime_s=10.0, burst_us=2000.0)
+
+# A clock that counts instructions, one for each nanosecond, and jumps when there is nothing to do (QEMU's -icount). It
+# jumps while the host reads a file for the guest, too: programs seem to take long to start.
+COUNTED = Clock(virtual=False, grid_ns=1_000_000, preparation_s=60.0, uptime_s=10.0, burst_us=100.0)

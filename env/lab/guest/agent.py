@@ -2,7 +2,8 @@
 
     agent.py virtual /dev/lab_gate   in the virtual lab, started by init.sh; reading the next command blocks the whole
                                      lab: while the host thinks, virtual time stands still
-    agent.py real DEVICE             in a kernel with a clock of its own, started by init-vm.sh
+    agent.py real DEVICE             in a kernel under QEMU, started by init-vm.sh: the device is a virtio-serial port,
+    agent.py counted DEVICE          the clock is the machine's, or it counts instructions
 
 Plain Python with Debian's Mininet, nothing else.
 """
@@ -32,9 +33,10 @@ sys.modules["env"] = _package
 
 from channel import Gate, Port  # noqa: E402  (needs the package above)
 from first_draws import draw_secrets  # noqa: E402
+from watch import Watch  # noqa: E402
 
 from env.network import packets, traffic  # noqa: E402
-from env.network.clock import REAL, VIRTUAL, Clock  # noqa: E402
+from env.network.clock import COUNTED, REAL, VIRTUAL, Clock  # noqa: E402
 from env.network.links import LinkError, in_node  # noqa: E402
 from env.network.path import Path  # noqa: E402
 from env.network.rack import Rack  # noqa: E402
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-KINDS = {"virtual": (Gate, VIRTUAL), "real": (Port, REAL)}
+KINDS = {"virtual": (Gate, VIRTUAL), "real": (Port, REAL), "counted": (Port, COUNTED)}
 TRACING = FilePath("/sys/kernel/tracing")
 LAB_SEED = FilePath("/sys/module/random/parameters/lab_seed")
 TRACE_BUFFER_KB = 65536
@@ -87,10 +89,12 @@ class Agent:
         trace: bool = False,
         describe: bool = False,
         seed: int | None = None,
+        pulse: str | None = None,
     ) -> dict[str, Any]:
         """Apply a path or a rack, send the flows over it and return what both sides saw.
 
         seed: all randomness from here on begins anew with it; a kernel that is not the lab's has no such seed.
+        pulse: the program that tells whether the guest kept up; what it says is `pulse` of the result.
         """
         wanted = (Rack if path["topology"].startswith("rack") else Path).from_dict(path)
         self.build(wanted.topology if isinstance(wanted, Rack) else wanted.network)
@@ -108,10 +112,21 @@ class Agent:
             begin_randomness(seed ^ 1)  # how many programs applied it depends on what was there before
         if trace:
             self._trace(True)
-        with steps:
+        watch = nullcontext() if pulse is None else Watch(pulse, origin_ns, duration_s)
+        with steps, watch:
             result = traffic.run(
-                self.topology, program, flows, duration_s, sample_ms, self._stopped, self.channel_fd, origin_ns
+                self.topology,
+                program,
+                flows,
+                duration_s,
+                sample_ms,
+                self._stopped,
+                self.channel_fd,
+                origin_ns,
+                same_instant=self.clock.virtual,
             )
+        if isinstance(watch, Watch):
+            result["pulse"] = watch.pulse
         if trace:
             self._trace(False)
             lines = (TRACING / "trace").read_text().splitlines()
@@ -179,7 +194,7 @@ def answer(commands: dict[str, Callable[..., Any]], request: dict[str, Any]) -> 
 def main(kind: str, device: str) -> None:
     """Serve until the host hangs up."""
     make_channel, clock = KINDS[kind]
-    if clock.repeatable:
+    if clock.virtual:
         # Programs that wake in the same nanosecond run in the order in which they wake, and not by what they have used
         # of the CPU since the boot. What the agent starts inherits it.
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))

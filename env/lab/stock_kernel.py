@@ -1,0 +1,174 @@
+"""A distribution's kernel for the VM lab: its package downloaded and unpacked, nothing of it installed.
+
+    python -m env.lab.stock_kernel [VERSION ...]        # 6.1 and 6.12 by default: what `make vm-kernel` runs
+
+The project's modules are built for it too, into build/modules/RELEASE.
+
+Each lies in $NDM_CACHE/stock-kernel/RELEASE-HASH (default ~/.cache/ndm-tcp), the hash being over the package's version
+and what makes the initramfs; build/stock-kernel/VERSION links to it. Its release is that of the newest headers in
+/usr/src, so that the project's modules can be built for it. The initramfs is virtme-ng's: busybox, the modules that
+mount the host's file system, and nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.metadata
+import json
+import lzma
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from env.lab.errors import LabMissing
+
+ROOT = Path(__file__).resolve().parents[2]
+LINKS = ROOT / "build" / "stock-kernel"
+HEADERS = Path("/usr/src")
+BUSYBOX = Path("/usr/bin/busybox")
+VERSIONS = ("6.1", "6.12")
+# what the initramfs needs to reach the root file system, and the agent its port
+BOOT_MODULES = ("virtio_pci", "9pnet_virtio", "9p", "virtio_console")
+
+
+class StockKernelError(RuntimeError):
+    """A kernel that cannot be had; the message says what to do."""
+
+
+class StockKernel:
+    """A kernel that has been fetched.
+
+    image, initramfs: what QEMU boots. root: a folder whose lib/modules holds the kernel's modules. modules: the folder
+    of the project's own, built for it. Raises LabMissing when it has not been fetched.
+    """
+
+    def __init__(self, version: str) -> None:
+        folder = LINKS / version
+        manifest = folder / "manifest.json"
+        if not manifest.is_file():
+            raise LabMissing(
+                f"{manifest} does not exist: run `make vm-kernel` for {' and '.join(VERSIONS)}, or `python -m "
+                f"env.lab.stock_kernel VERSION` for another kernel of the distribution"
+            )
+        self.version = version
+        self.release: str = json.loads(manifest.read_text())["release"]
+        self.root = folder.resolve() / "root"
+        self.image = self.root / "boot" / f"vmlinuz-{self.release}"
+        self.initramfs = folder.resolve() / "initramfs"
+        self.modules = ROOT / "build" / "modules" / self.release
+
+
+def find_release(version: str) -> str:
+    """Return the newest release of a version whose headers are installed, as 6.1.0-56-amd64."""
+    found = {}
+    for folder in HEADERS.glob(f"linux-headers-{version}[.-]*-amd64"):
+        release = folder.name.removeprefix("linux-headers-")
+        if (folder / "Makefile").is_file() and not re.search("-(rt|cloud)-", release):
+            found[tuple(int(number) for number in re.findall(r"\d+", release))] = release
+    if not found:
+        package = "linux-headers-amd64" if version == "6.1" else f"linux-headers-{version}-amd64"
+        raise StockKernelError(f"there are no headers of Linux {version} in {HEADERS}: install the package {package}")
+    return found[max(found)]
+
+
+def fetch(version: str) -> Path:
+    """Return the folder of a kernel, fetched unless it is in the cache, and have build/ link to it."""
+    release = find_release(version)
+    package = f"linux-image-{release}"
+    shown = _run(["apt-cache", "show", "--no-all-versions", package]).stdout
+    match = re.search(r"^Version: (\S+)$", shown, re.MULTILINE)
+    if match is None:
+        raise StockKernelError(
+            f"the distribution offers no {package} (any more), but its headers are installed: `apt-get update`, then "
+            f"install the current headers"
+        )
+    recipe = f"{match[1]} {importlib.metadata.version('virtme-ng')} {Path(__file__).read_text()}"
+    key = hashlib.sha256(recipe.encode() + BUSYBOX.read_bytes()).hexdigest()[:12]
+    cache = Path(os.environ.get("NDM_CACHE") or "~/.cache/ndm-tcp").expanduser() / "stock-kernel"
+    entry = cache / f"{release}-{key}"
+    if not (entry / "manifest.json").is_file():
+        cache.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix="fetch-", dir=cache))
+        try:
+            _unpack(package, work)
+            _make_initramfs(work / "root", release, work / "initramfs")
+            manifest = {"package": package, "package_version": match[1], "release": release}
+            (work / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
+            work.chmod(0o755)
+            work.rename(entry)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+    LINKS.mkdir(parents=True, exist_ok=True)
+    temporary = LINKS / f".{version}"
+    temporary.unlink(missing_ok=True)
+    temporary.symlink_to(entry)
+    temporary.rename(LINKS / version)
+    return entry
+
+
+def _unpack(package: str, work: Path) -> None:
+    """Download a package and unpack it into the folder `root` of the work folder."""
+    _run(["apt-get", "download", "-q", package], cwd=work)
+    (archive,) = work.glob("*.deb")
+    _run(["dpkg-deb", "--extract", str(archive), str(work / "root")])
+    archive.unlink()
+    shutil.rmtree(work / "root" / "usr", ignore_errors=True)  # documentation
+
+
+def _make_initramfs(root: Path, release: str, file: Path) -> None:
+    from virtme import mkinitramfs, modfinder  # only who fetches kernels needs it
+
+    _run(["depmod", "-b", str(root), release])
+    configuration = mkinitramfs.Config()
+    configuration.busybox = str(BUSYBOX)
+    with tempfile.TemporaryDirectory() as folder:
+        for module in modfinder.find_modules_from_install(BOOT_MODULES, root=str(root), kver=release):
+            plain = Path(folder) / Path(module).name.removesuffix(".xz")
+            content = Path(module).read_bytes()
+            plain.write_bytes(lzma.decompress(content) if module.endswith(".xz") else content)
+            configuration.modfiles.append(str(plain))
+        with file.open("wb") as archive:
+            mkinitramfs.mkinitramfs(archive, configuration)
+
+
+def build_modules(release: str) -> Path:
+    """Build the project's modules for a release whose headers are installed; returns their folder."""
+    folder = ROOT / "build" / "modules" / release
+    _run([str(ROOT / "kernel" / "build.sh"), str(folder), str(HEADERS / f"linux-headers-{release}")])
+    return folder
+
+
+def _run(command: list[str], cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    # depmod and modprobe are in folders that are not on every user's path
+    environment = os.environ | {"PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin", "LC_ALL": "C"}
+    try:
+        return subprocess.run(command, cwd=cwd, env=environment, check=True, capture_output=True, text=True)
+    except FileNotFoundError:
+        raise StockKernelError(f"{command[0]} is missing: run `make vm-kernel`") from None
+    except subprocess.CalledProcessError as error:
+        raise StockKernelError(f"{' '.join(command)}: {error.stderr.strip() or error.returncode}") from None
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Fetch kernels and print where they are."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("versions", nargs="*", metavar="VERSION", default=VERSIONS, help="default: 6.1 6.12")
+    arguments = parser.parse_args(argv)
+    try:
+        for version in arguments.versions:
+            print(f"stock kernel {version}: {fetch(version)}", flush=True)
+            print(f"its modules: {build_modules(find_release(version))}", flush=True)
+    except StockKernelError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

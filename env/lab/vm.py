@@ -1,0 +1,172 @@
+"""The VM lab: a distribution's own kernel, unmodified, under QEMU, with the same agent and the same network in it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any
+
+from env.lab.errors import LabError, LabMissing
+from env.lab.stock_kernel import StockKernel
+from env.lab.virtual import PROBE, PROGRAM, ROOT, SPAWN_OPTIONS, VirtualLab, console_actions
+from env.network.clock import REAL
+from env.network.path import Path
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Sequence
+
+    from env.lab.core import Core
+    from env.network.rack import Rack
+
+QEMU = "qemu-system-x86_64"
+INIT = FilePath(__file__).resolve().parent / "guest" / "init-vm.sh"
+PULSE = ROOT / "build" / "pulse"
+PORT_NAME = "ndm.lab"  # of the virtio-serial port; init-vm.sh looks for it
+# A guest in real time that waits for a core is late: where the user may, QEMU goes before all other work.
+FIRST = (os.SCHED_FIFO, os.sched_param(1))
+CLOCKS = {"real": [], "counted": ["-icount", "shift=0,sleep=off"]}
+
+# A run in real time counts when 99 % of the guest's timers came within the time that a bottleneck's burst makes up for,
+# all within half of a usual round trip, and its CPU had time to spare.
+LATE_P99_US = REAL.burst_us
+LATE_MAX_US = 20_000.0
+IDLE_PCT = 20.0
+
+
+class NotKeptUp(LabError):
+    """A run in real time for which the machine was too slow, or too busy; its result does not count."""
+
+
+class VmLab(VirtualLab):
+    """A stock kernel in a virtual machine: KVM is not used, so that it runs where it must not or cannot be.
+
+    kernel: a version that has been fetched, as 6.12 (env/lab/stock_kernel.py). modules: as of the virtual lab, built
+    for this kernel; sch_linktrace is always there. memory_mb: of the guest. timeout_s: as of the virtual lab; a run is
+    silent for as long as it lasts. clock: "real", or "counted": the guest's clock counts its instructions, one for each
+    nanosecond, and jumps when there is nothing to do (QEMU's icount), so that its CPU is one of the same speed on every
+    machine, and a busy machine changes nothing.
+
+    Results have `pulse` besides: how late the guest's timers came, and how idle its CPU was (env/lab/pulse). A run in
+    real time that was not kept up with is refused. Racks are not possible: their rates are beyond such a machine.
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: str = "6.12",
+        modules: Sequence[str | FilePath] = (),
+        memory_mb: int = 768,
+        timeout_s: float = 300.0,
+        clock: str = "real",
+    ) -> None:
+        if clock not in CLOCKS:
+            raise LabError(f"clock {clock!r} is unknown; it is one of {', '.join(CLOCKS)}")
+        super().__init__(seed=0, memory_mb=memory_mb, timeout_s=timeout_s)
+        self.clock = clock
+        self.stock = StockKernel(kernel)
+        self._modules_folder = self.stock.modules
+        self.modules = [self._module_file(module) for module in ("sch_linktrace", *modules)]
+
+    def _check_files(self) -> None:
+        for file in (self.stock.image, self.stock.initramfs, PROGRAM, PROBE, PULSE):
+            if not file.is_file():
+                raise LabMissing(f"{file} does not exist: run `make vm-kernel`")
+        if shutil.which(QEMU) is None:
+            raise LabMissing(f"{QEMU} is missing: run `make vm-kernel`, which installs the package qemu-system-x86")
+
+    def _modules_target(self) -> str:
+        return "vm-kernel"
+
+    def _spawn(self, channel: socket.socket, console: int, core: Core) -> int:
+        argv = [QEMU, *self._qemu_arguments(channel.fileno())]
+        os.set_inheritable(channel.fileno(), True)
+        options = SPAWN_OPTIONS | {"file_actions": console_actions(console)}
+        if self.clock == "counted":
+            # as in the virtual lab, one of its threads runs at a time
+            argv = ["taskset", "--cpu-list", str(core.number), *argv]
+        else:
+            try:
+                return os.posix_spawnp(argv[0], argv, os.environ, scheduler=FIRST, **options)
+            except PermissionError:
+                pass  # an ordinary user; then nothing else should run beside it
+        return os.posix_spawnp(argv[0], argv, os.environ, **options)
+
+    def _qemu_arguments(self, channel_fd: int) -> list[str]:
+        return [
+            *("-machine", "q35", "-cpu", "max", "-accel", "tcg", "-smp", "1", "-m", str(self.memory_mb)),
+            *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", *CLOCKS[self.clock]),
+            *("-kernel", str(self.stock.image), "-initrd", str(self.stock.initramfs)),
+            *("-append", " ".join(self._kernel_arguments())),
+            *("-serial", "stdio"),
+            # the host's files, with the invoking user's rights, and none of them to be written
+            *("-fsdev", "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap"),
+            *("-device", "virtio-9p-pci,fsdev=root,mount_tag=/dev/root"),
+            *("-device", "virtio-serial-pci", "-chardev", f"socket,id=channel,fd={channel_fd}"),
+            *("-device", f"virtserialport,chardev=channel,name={PORT_NAME}"),
+        ]
+
+    def _kernel_arguments(self) -> list[str]:
+        arguments = {
+            "console": "ttyS0",
+            "init": str(INIT),
+            "lab_root": str(ROOT),
+            "lab_kernel": str(self.stock.root),
+            "lab_clock": self.clock,
+            "panic": "-1",
+            # Not what a run is about: addresses that come by themselves, and a policy for programs.
+            "ipv6.disable": "1",
+            "apparmor": "0",
+        }
+        for name, value in arguments.items():
+            if len(value.split()) != 1:
+                raise LabError(f"{name}={value!r} cannot stand on a kernel's command line: use a folder without spaces")
+        return ["quiet", *(f"{name}={value}" for name, value in arguments.items())]
+
+    def begin_run(
+        self,
+        path: Path | Rack,
+        flows: Sequence[dict[str, Any]],
+        duration_s: float,
+        *,
+        seed: int | None = None,
+        **options: Any,
+    ) -> None:
+        """Send a `run` command; options: sample_ms, trace, describe.
+
+        seed: taken and not used: a stock kernel's randomness cannot be chosen.
+        """
+        del seed
+        if not isinstance(path, Path):
+            raise LabError("a rack cannot be run in a VM: QEMU does not carry its rates; take a scenario with a path")
+        self.begin(
+            "run",
+            program=str(PROGRAM),
+            pulse=str(PULSE),
+            path=path.as_dict(),
+            flows=list(flows),
+            duration_s=duration_s,
+            **options,
+        )
+
+    def run(
+        self, path: Path | Rack, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any
+    ) -> dict[str, Any]:
+        """Run flows to their end, as the virtual lab does. Raises NotKeptUp when the guest was not in time."""
+        result = super().run(path, flows, duration_s, **options)
+        pulse = result["pulse"]
+        late_p99_us, late_max_us, idle_pct = pulse["late_p99_us"], pulse["late_max_us"], pulse["idle_pct"]
+        if late_p99_us > LATE_P99_US or late_max_us > LATE_MAX_US or idle_pct < IDLE_PCT:
+            raise NotKeptUp(
+                f"the machine did not keep up with a run in real time: of the guest's timers 99 % came within "
+                f"{late_p99_us:.0f} us (allowed: {LATE_P99_US:.0f}), the latest after {late_max_us:.0f} us (allowed: "
+                f"{LATE_MAX_US:.0f}), and its CPU was idle for {idle_pct:.0f} % of the time (needed: {IDLE_PCT:.0f}); "
+                f"run nothing else beside it, or a scenario with a lower rate"
+            )
+        return result
+
+    def probe(self, path: Path, **pattern: int) -> dict[str, Any]:
+        """Send packets without TCP over the path, as the virtual lab does."""
+        result: dict[str, Any] = self.call("probe", program=str(PROBE), path=path.as_dict(), **pattern)
+        return result

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The modules in the distribution's own kernels under QEMU: load, move data under netem, unload, no warning in the log.
+
+make vm-test                            6.1 and 6.12
+python kernel/vm_test.py VERSION ...    others that have been fetched
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from env.lab import LabError
+from env.lab.reports import find_reports, kernel_log
+from env.lab.stock_kernel import VERSIONS
+from env.lab.vm import VmLab
+from env.network.path import Path
+
+# congestion control -> its module, a file of build/modules/RELEASE
+MODULES = {"ndm": "tcp_ndm", "nv": "tcp_nv"}
+PATH = Path(rate_mbps=5, rtt_ms=40, jitter_ms=2, loss_pct=0.1)
+DURATION_S = 10.0
+LEAST_MBPS = 1.0  # far below what either reaches: the question is whether data moves, not how fast
+
+
+def test_scheme(lab: VmLab, scheme: str) -> list[str]:
+    """Move data with a congestion control while it cannot be unloaded, then unload it. Returns what went wrong."""
+    module = MODULES[scheme]
+    problems = []
+    flow = {"scheme": scheme, "start_s": 0.0, "duration_s": DURATION_S}
+    result = lab.run(PATH, [flow], DURATION_S, sample_ms=100)
+    sent = result["flows"][0]
+    mbps = sent["received_bytes"] * 8 / DURATION_S / 1e6
+    rtt_ms = float(sent["sender"]["rows"][:, sent["sender"]["columns"].index("srtt_us")].mean()) / 1e3
+    print(f"  {scheme}: {mbps:.2f} Mbit/s, mean RTT {rtt_ms:.1f} ms, {sent['retransmits']} retransmits", flush=True)
+    if mbps < LEAST_MBPS:
+        problems.append(f"{scheme} moved {mbps:.2f} Mbit/s; at least {LEAST_MBPS:g} is expected")
+    # a socket that has it keeps it from going
+    held = lab.call("shell", command=f"python3 -c '{HOLD.format(scheme=scheme, module=module)}'")
+    print(f"  {module}: {held['stdout'].strip() or held['stderr'].strip()}")
+    if held["status"]:
+        problems.append(f"{module}: {held['stderr'].strip()}")
+    return problems
+
+
+# In the guest: rmmod is refused while a socket has the congestion control, and succeeds when it is closed.
+HOLD = """
+import socket, subprocess, sys
+def unload():
+    return subprocess.run(["rmmod", "{module}"], capture_output=True, text=True)
+with socket.socket() as one:
+    one.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"{scheme}")
+    refused = unload()
+    if not refused.returncode:
+        sys.exit("unloaded while a socket had it")
+gone = unload()
+if gone.returncode:
+    sys.exit("not unloaded: " + gone.stderr)
+print("unloading refused while a socket has it, then unloaded")
+"""
+
+
+def test_kernel(version: str) -> list[str]:
+    """Boot a kernel and try all modules in it. Returns what went wrong."""
+    began = time.monotonic()
+    # a clock that counts instructions: how busy the machine is does not matter
+    with VmLab(kernel=version, modules=tuple(MODULES.values()), clock="counted") as lab:
+        banner = str(lab.call("shell", command="uname -srv")["stdout"]).strip()
+        print(f"{banner}: booted, modules loaded in {time.monotonic() - began:.0f} s", flush=True)
+        problems = [problem for scheme in MODULES for problem in test_scheme(lab, scheme)]
+        log = kernel_log(lab)
+        tainted = int(lab.call("shell", command="cat /proc/sys/kernel/tainted")["stdout"])
+    reports = find_reports(log)
+    print(f"  kernel log: {len(log.splitlines())} lines, {len(reports)} reports; taint {tainted}")
+    # out of tree (4096), unsigned (8192): what any module of somebody else's gives
+    if tainted & ~(4096 | 8192):
+        problems.append(f"the kernel is tainted with {tainted}")
+    return [f"{version}: {problem}" for problem in problems + reports]
+
+
+def main() -> int:
+    """Try all kernels; returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("versions", nargs="*", metavar="VERSION", default=VERSIONS, help="default: 6.1 6.12")
+    problems = []
+    try:
+        for version in parser.parse_args().versions:
+            problems += test_kernel(version)
+    except LabError as error:
+        problems.append(str(error))
+    for problem in problems:
+        print(f"vm-test: {problem}", file=sys.stderr)
+    print(f"vm-test: {'failed' if problems else 'passed'}")
+    return bool(problems)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
