@@ -276,8 +276,9 @@ class VirtualLab:
 
     def begin(self, command: str, /, **args: Any) -> None:
         """Send a command; receive() gives the observations of learning flows and at last the Reply."""
-        while self._unloaded:
-            self._load(self._unloaded.pop(0))
+        unloaded, self._unloaded = self._unloaded, []
+        for module in unloaded:
+            self._load(module)
         payload = json.dumps({"call": command, "args": args}).encode()
         self._send(schema.FRAME_HEADER.pack(len(payload), schema.FRAME_COMMAND, 0) + payload)
 
