@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import errno
 import os
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -136,3 +138,23 @@ def test_failed_and_missing_runs_are_counted_apart(tmp_path: Path) -> None:
     assert rows[0] == "scenario,scheme,metric,unit,mean,lo,hi,n"
     assert len(rows) == 1 + 2 * 7
     assert all(row.endswith(",1") for row in rows[1:])
+
+
+def test_memory_does_not_grow_with_the_number_of_runs(tmp_path: Path) -> None:
+    """Twelve times the runs, each with 4 MB of samples, take no more memory to read."""
+    result = recorded()
+    rows = np.asarray(result["flows"][0]["sender"]["rows"], dtype=float)
+    result["flows"][0]["sender"]["rows"] = np.tile(rows, (4_000_000 // rows.nbytes, 1))
+    store, peaks = Store(tmp_path), []
+    for seeds in (2, 24):
+        matrix = plan(["stress"], ["cubic"], seeds, 5.0, 50)
+        for run in matrix.runs():
+            if not store.is_done(run):
+                store.save(run, result)
+        tracemalloc.start()
+        cells = read_cells(matrix, store)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert cells[0].seeds == list(range(1, seeds + 1))
+    assert peaks[0] > 4_000_000  # a run at a time is in memory
+    assert peaks[1] < 1.2 * peaks[0]
