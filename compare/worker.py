@@ -45,7 +45,7 @@ class Worker:
 
     def make(self, task: Task) -> dict[str, Any]:
         """Return the lab's result. Raises LabError, or CompareError when a module is not the one that it should be."""
-        lab = self._ready(task)
+        lab = self._ready()
         lab.timeout_s = max(MIN_TIMEOUT_S, WALL_PER_VIRTUAL * task.run.scenario.duration_s)
         try:
             return _make(lab, task)
@@ -59,11 +59,7 @@ class Worker:
             self._ended = True
         self._drop()
 
-    def _ready(self, task: Task) -> VirtualLab:
-        if self._lab is not None and any(
-            there.stem == module.stem and there != module for there in self._lab.modules for module in task.modules
-        ):
-            self._drop()  # the kernel takes each name once
+    def _ready(self) -> VirtualLab:
         with self._lock:
             if self._ended:
                 raise LabError("the comparison was interrupted")

@@ -6,14 +6,16 @@ import hashlib
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from compare.experiment import plan
+from compare.matrix import make_task
 from compare.models import binaries, find_modules
 from compare.run_files import pack
-from compare.worker import Task, Worker
+from compare.worker import Worker
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,13 +60,10 @@ def test_twice_into_two_folders_gives_the_same_bytes(tmp_path: Path) -> None:
 
 def test_a_run_in_a_lab_of_its_own_is_the_same_as_after_others() -> None:
     names = ["stress", "compete/cubic_1v1", "nv/1s2c1fs", "access/lte", "loss/bursts"]
-    experiment = plan(names, ["ndm", "bbr"], 1, 2.0, 50)
-    modules = find_modules(experiment.schemes)
-    hashes = binaries(modules, experiment.scenarios)
-    tasks = [
-        Task(run, 50, {modules["ndm"]: hashes["module of ndm"]} if run.scheme.name == "ndm" else {})
-        for run in experiment.runs()
-    ]
+    experiment = plan(names, ["ndm", "bbr", "window@16"], 1, 2.0, 50)
+    modules = find_modules(experiment.all_schemes())
+    experiment = replace(experiment, binaries=binaries(modules, experiment.scenarios))
+    tasks = [make_task(run, experiment, modules) for run in experiment.runs()]
     alone = []
     for task in tasks:
         worker = Worker()
