@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class Timeline:
     """A context manager around a run: within it a thread sleeps until each step is due, and takes it.
 
-    A step comes a tenth of a virtual millisecond after its time at most: what a sleeping thread is late. Steps that
-    are not due when the run ends are left out. A step that fails ends the timeline, and its LinkError is raised when
+    A step comes within a virtual millisecond of its time: what a sleeping thread is late, and a process that sets it.
+    Steps that are not due when the run ends are left out. A step that fails ends the timeline, and its LinkError is raised when
     the run is over.
     """
 
