@@ -296,7 +296,7 @@ class VirtualLab:
             raise LabError(f"{file} cannot be loaded: {there} has been, and the kernel takes each name once")
 
     def _load(self, module: FilePath) -> None:
-        self.call("load", module=str(module), sha256=hashlib.sha256(module.read_bytes()).hexdigest())
+        self.call("load", name=module.stem, data=base64.b64encode(module.read_bytes()).decode())
 
     def begin_run(
         self,
