@@ -50,6 +50,11 @@ def receive_argument(index: int, flow: dict[str, Any], namespace: str, low_water
     return f"{argument},{flow['seed']}" if kind == "web" else argument
 
 
+def queue_argument(namespace: str, devices: list[str]) -> str:
+    """Return the ports whose queues are sampled, all in one namespace."""
+    return f"queue,{namespace},{','.join(devices)}"
+
+
 def send_argument(index: int, flow: dict[str, Any], namespace: str, address: str) -> str:
     """Return the sending end of a flow."""
     start_us, duration_us = round(flow["start_s"] * 1e6), round(flow["duration_s"] * 1e6)

@@ -133,6 +133,10 @@ class RackTopology:
             sends.append(send_argument(i, flow, _namespace(client), self._address(server)))
         return [Side("traffic program", subprocess.Popen, receives + sends)]
 
+    def queue(self) -> tuple[str, list[str]]:
+        """Return where packets wait: the switch's namespace and its ports to the servers."""
+        return _namespace(self.switch), [_port(server) for server in self.servers]
+
     def describe(self) -> dict[str, Any]:
         """Return the qdiscs with their counters and the sysctls that a run depends on."""
         names = sorted({*RACK_BUFFERS, *INDEPENDENT_RUNS, "net.ipv4.tcp_congestion_control", "net.ipv4.tcp_sack"})

@@ -157,6 +157,12 @@ class Topology:
         ]
         return [Side("receiver", self.receiver.popen, receives), Side("sender", self.senders[0].popen, sends)]
 
+    def queue(self) -> tuple[str, list[str]]:
+        """Return where the bottleneck's queue is: a network namespace and the devices of its ports."""
+        if self.kind == "router":
+            return f"/proc/{self._router.pid}/ns/net", [RECEIVER_DEVICE]
+        return OWN_NAMESPACE, ["lo"]
+
     def _namespace(self, client: int) -> str:
         return OWN_NAMESPACE if len(self.senders) == 1 else f"/proc/{self.senders[client - 1].pid}/ns/net"
 

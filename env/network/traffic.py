@@ -13,7 +13,7 @@ import time
 from typing import IO, TYPE_CHECKING, Any
 
 from env.network.accounting import TrafficError, check_accounts
-from env.network.endpoints import flow_with_defaults
+from env.network.endpoints import flow_with_defaults, queue_argument
 from env.network.latency import PERCENTILES, percentile
 
 if TYPE_CHECKING:
@@ -33,6 +33,10 @@ COLUMNS = {
     "received": ["flow", "bytes"],
     "latency": ["flow", "count", "mean_us", "max_us"],
     "buckets": ["flow", "low_us", "high_us", "count"],
+    "queue": [
+        *("t_s", "port", "backlog_bytes", "backlog_packets", "sent_bytes", "sent_packets", "dropped", "marked"),
+    ],
+    "ports": ["port", "dropped", "marked", "lost", "policed"],
 }
 SENDER_COLUMNS = COLUMNS["sender"]
 RECEIVER_COLUMNS = COLUMNS["receiver"]
@@ -71,7 +75,11 @@ def run(
     sides: list[tuple[str, subprocess.Popen[bytes]]] = []
     output: dict[int, bytearray] = {}
     try:
-        for side in topology.sides(complete, duration_s):
+        planned = topology.sides(complete, duration_s)
+        if sample_ms:
+            # the first side is there as long as the run
+            planned[0].endpoints.append(queue_argument(*topology.queue()))
+        for side in planned:
             process = side.popen([*common, *side.endpoints], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             sides.append((side.name, process))
             output[_pipe(process.stdout).fileno()] = bytearray()
@@ -99,9 +107,10 @@ def run(
         "flows": [flow_result(i, flow, tables, delivered, same_instant) for i, flow in enumerate(complete)],
     }
     if sample_ms:
-        for side_of in ("sender", "receiver"):
-            packed = base64.b64encode(tables[side_of]).decode()
-            result[side_of] = {"columns": COLUMNS[side_of], "data": packed}
+        for sampled in ("sender", "receiver", "queue"):
+            packed = base64.b64encode(tables[sampled]).decode()
+            result[sampled] = {"columns": COLUMNS[sampled], "data": packed}
+        result["ports"] = _ports(tables, topology.queue()[1])
     return result
 
 
@@ -114,6 +123,13 @@ def _staggered(flow: dict[str, Any]) -> dict[str, Any]:
     if flow["kind"] == "web":
         flow |= {"seed": random.SystemRandom().randrange(1 << 53)}
     return flow
+
+
+def _ports(tables: dict[str, bytes], devices: list[str]) -> list[dict[str, Any]]:
+    """Return what each port has dropped and marked, packets."""
+    row = struct.Struct(f"={len(COLUMNS['ports'])}d")
+    counts = [dict(zip(COLUMNS["ports"], map(int, values), strict=True)) for values in row.iter_unpack(tables["ports"])]
+    return [{"device": device} | of_port for device, of_port in zip(devices, counts, strict=True)]
 
 
 def _pipe(stream: IO[bytes] | None) -> IO[bytes]:

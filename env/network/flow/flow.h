@@ -56,14 +56,16 @@ void loop_run(int (*step)(void));
 
 /* --- place.c: network namespaces ------------------------------------------------------------------------------- */
 
-/* A TCP socket that does not block, in a network namespace: a path as /proc/PID/ns/net, or "-" for our own. */
-int socket_in(const char *namespace);
+/* A socket in a network namespace: a path as /proc/PID/ns/net, or "-" for our own. */
+int socket_in(const char *namespace, int domain, int type, int protocol);
+/* A TCP socket that does not block. */
+int tcp_socket_in(const char *namespace);
 
 /* --- record.c: what is printed at the end ---------------------------------------------------------------------- */
 
-enum table { SENDER, RECEIVER, SENT, RECEIVED, LATENCY, BUCKETS, TABLES };
+enum table { SENDER, RECEIVER, SENT, RECEIVED, LATENCY, BUCKETS, QUEUE, PORTS, TABLES };
 
-/* Keep a row of doubles, the flow's index first. The columns stand where the rows are made and in traffic.py. */
+/* Keep a row of doubles. The columns stand where the rows are made and in traffic.py. */
 void record(enum table table, const double *row, size_t columns);
 /* Print every table that has rows: its name in 8 bytes, u64 length, so many bytes of doubles, in native order. */
 void record_print(void);
@@ -76,10 +78,19 @@ void receiver_add(const char *text);
 /* Open and end what the clock asks for; 1 while any endpoint of the side goes on. */
 int senders_step(void);
 int receivers_step(void);
-/* Record a row for each flow that runs. */
-void senders_sample(void);
-void receivers_sample(void);
+/* Record a row for each flow that runs. Every look at the clock costs the lab a system call: one for all. */
+void senders_sample(int64_t now);
+void receivers_sample(int64_t now);
 /* Record the latencies. */
 void senders_report(void);
+
+/* --- queue.c: the queues of ports ------------------------------------------------------------------------------- */
+
+/* Take the ports from the command line; their format is in main.c. */
+void queues_add(const char *text);
+/* Record a row for each port. */
+void queues_sample(int64_t now);
+/* Record what each port has dropped and marked. */
+void queues_report(void);
 
 #endif

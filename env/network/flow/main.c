@@ -6,6 +6,7 @@
  *
  *	receive,FLOW,NETNS,KIND,SIZE,LOW_WATER,END_US[,SEED]
  *	send,FLOW,NETNS,ADDRESS,SCHEME,KIND,SIZE,START_US,END_US[,SEED,PAUSE_US]
+ *	queue,NETNS,DEVICE[,DEVICE...]
  *
  * In the lab the CPU never runs out and the clock moves only when nothing is left to compute, so a program that
  * spins on the clock spins for ever: everything here waits in epoll. One process carries all endpoints it is given, in
@@ -16,6 +17,8 @@
  * PAUSE_US, the mean. LOW_WATER is the receiver's SO_RCVLOWAT, 0 the default.
  * A flow ends with a reset, and the ports are free at once; or (deliver) the sender stops at END_US, what it has
  * written is delivered, and both ends count how much that was.
+ *
+ * Of the ports of `queue` (once at most) it records what their qdiscs count, with every sample and at the end.
  *
  * The program prints "ready\n" when it listens, and its record (record.c) when it ends: when all its flows are over,
  * or on SIGTERM.
@@ -57,8 +60,20 @@ enum kind parse_kind(const char *name)
 	bad(name);
 }
 
+static void sample(void)
+{
+	int64_t now = now_ns();
+
+	senders_sample(now);
+	receivers_sample(now);
+	queues_sample(now);
+}
+
+/* The flows have recorded their ends themselves. */
 static void finish(void)
 {
+	queues_sample(now_ns());
+	queues_report();
 	senders_report();
 	record_print();
 	exit(0);
@@ -68,8 +83,8 @@ static void stopped(struct watcher *watcher, uint32_t events)
 {
 	(void)watcher;
 	(void)events;
-	senders_sample();
-	receivers_sample();
+	senders_sample(now_ns());
+	receivers_sample(now_ns());
 	finish();
 }
 
@@ -81,8 +96,7 @@ static void tick(struct watcher *watcher, uint32_t events)
 	(void)events;
 	if (read(ticker, &ticks, sizeof(ticks)) != sizeof(ticks))
 		return;
-	senders_sample();
-	receivers_sample();
+	sample();
 }
 
 static int step(void)
@@ -122,6 +136,8 @@ int main(int argc, char **argv)
 			receiver_add(argv[a]);
 		else if (!strncmp(argv[a], "send,", 5))
 			sender_add(argv[a]);
+		else if (!strncmp(argv[a], "queue,", 6))
+			queues_add(argv[a]);
 		else
 			bad(argv[a]);
 	}

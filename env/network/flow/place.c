@@ -9,19 +9,43 @@
 
 #include "flow.h"
 
-int socket_in(const char *namespace)
+static int open_place(const char *namespace)
 {
-	int one = 1, fd;
+	int place = open(namespace, O_RDONLY | O_CLOEXEC);
 
-	if (strcmp(namespace, "-")) {
-		int place = open(namespace, O_RDONLY | O_CLOEXEC);
+	if (place < 0)
+		die(namespace);
+	return place;
+}
 
-		if (place < 0 || setns(place, CLONE_NEWNET))
-			die(namespace);
-		close(place);
+static void enter(int place)
+{
+	if (setns(place, CLONE_NEWNET))
+		die("setns");
+	close(place);
+}
+
+int socket_in(const char *namespace, int domain, int type, int protocol)
+{
+	int elsewhere = strcmp(namespace, "-"), own, fd;
+
+	if (elsewhere) {
+		own = open_place("/proc/self/ns/net");
+		enter(open_place(namespace));
 	}
-	fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)))
+	fd = socket(domain, type | SOCK_CLOEXEC, protocol);
+	if (fd < 0)
 		die("socket");
+	if (elsewhere)
+		enter(own);
+	return fd;
+}
+
+int tcp_socket_in(const char *namespace)
+{
+	int one = 1, fd = socket_in(namespace, AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)))
+		die("SO_REUSEADDR");
 	return fd;
 }

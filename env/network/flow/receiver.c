@@ -128,7 +128,7 @@ static void listening(struct watcher *watcher, uint32_t events)
 }
 
 /* columns: flow t_s bytes */
-static void sample(struct receiver *r)
+static void sample(struct receiver *r, int64_t now)
 {
 	int unread = 0;
 
@@ -138,16 +138,16 @@ static void sample(struct receiver *r)
 	if (r->fd >= 0 && !answers(r))
 		receive(r);
 
-	double row[] = { r->flow, now_ns() / 1e9, r->bytes + unread };
+	double row[] = { r->flow, now / 1e9, r->bytes + unread };
 
 	record(RECEIVER, row, sizeof(row) / sizeof(*row));
 }
 
-void receivers_sample(void)
+void receivers_sample(int64_t now)
 {
 	for (int i = 0; i < count; i++)
 		if (!receivers[i].ended)
-			sample(&receivers[i]);
+			sample(&receivers[i], now);
 }
 
 int receivers_step(void)
@@ -159,7 +159,7 @@ int receivers_step(void)
 		struct receiver *r = &receivers[i];
 
 		if (!r->ended && now >= r->end_ns) {
-			sample(r);
+			sample(r, now);
 			r->ended = 1;
 		}
 		if (!ends_with_reset && !r->over && now >= r->end_ns + DELIVERY_NS) {
@@ -197,7 +197,7 @@ void receiver_add(const char *text)
 	r->listening.ready = listening;
 	r->receiving.ready = receiving;
 	address.sin_port = htons(FIRST_PORT + r->flow);
-	r->listener = socket_in(namespace);
+	r->listener = tcp_socket_in(namespace);
 	if ((low_water && setsockopt(r->listener, SOL_SOCKET, SO_RCVLOWAT, &low_water, sizeof(low_water))) ||
 	    bind(r->listener, (void *)&address, sizeof(address)) || listen(r->listener, 4))
 		die("listen");

@@ -6,7 +6,7 @@
 
 #include "flow.h"
 
-static const char names[TABLES][8] = { "sender", "receiver", "sent", "received", "latency", "buckets" };
+static const char names[TABLES][8] = { "sender", "receiver", "sent", "received", "latency", "buckets", "queue", "ports" };
 static struct {
 	double *values;
 	size_t count, room;

@@ -71,7 +71,7 @@ static double kept_min_rtt_us(const struct sender *s)
 /* columns: flow t_s cwnd srtt_us rttvar_us min_rtt_us retransmits bytes_acked unacked lost ssthresh pacing_rate
  * delivery_rate spurious sent_bytes segments_sent kept_min_rtt_us
  */
-static void sample(struct sender *s)
+static void sample(struct sender *s, int64_t now)
 {
 	struct tcp_info info;
 	socklen_t length = sizeof(info);
@@ -80,7 +80,7 @@ static void sample(struct sender *s)
 		die("TCP_INFO");
 
 	double row[] = {
-		s->flow, now_ns() / 1e9, info.tcpi_snd_cwnd, info.tcpi_rtt, info.tcpi_rttvar, info.tcpi_min_rtt,
+		s->flow, now / 1e9, info.tcpi_snd_cwnd, info.tcpi_rtt, info.tcpi_rttvar, info.tcpi_min_rtt,
 		info.tcpi_total_retrans, info.tcpi_bytes_acked, info.tcpi_unacked, info.tcpi_lost,
 		info.tcpi_snd_ssthresh, info.tcpi_pacing_rate, info.tcpi_delivery_rate, info.tcpi_dsack_dups,
 		info.tcpi_bytes_sent - info.tcpi_bytes_retrans, info.tcpi_data_segs_out, kept_min_rtt_us(s),
@@ -89,11 +89,11 @@ static void sample(struct sender *s)
 	record(SENDER, row, sizeof(row) / sizeof(*row));
 }
 
-void senders_sample(void)
+void senders_sample(int64_t now)
 {
 	for (int i = 0; i < count; i++)
 		if (senders[i].state == RUNNING)
-			sample(&senders[i]);
+			sample(&senders[i], now);
 }
 
 static void over(struct sender *s)
@@ -241,7 +241,7 @@ static void open_flow(struct sender *s)
 	};
 	struct linger reset = { .l_onoff = 1 };
 
-	s->fd = socket_in(s->namespace);
+	s->fd = tcp_socket_in(s->namespace);
 	if (setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) ||
 	    bind(s->fd, (void *)&source, sizeof(source)))
 		die("bind");
@@ -255,7 +255,7 @@ static void open_flow(struct sender *s)
 
 static void end_flow(struct sender *s)
 {
-	sample(s);
+	sample(s, now_ns());
 	if (ends_with_reset) {
 		over(s);
 		return;

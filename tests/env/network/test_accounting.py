@@ -37,7 +37,7 @@ def record(**doctored: Any) -> dict[str, bytes]:
         table, column = key.split("__")
         rows[table][column] = value
     return {
-        table: struct.pack(f"={len(columns)}d", *(rows[table].get(column, 0) for column in columns))
+        table: struct.pack(f"={len(columns)}d", *(rows.get(table, {}).get(column, 0) for column in columns))
         for table, columns in COLUMNS.items()
     }
 

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The queues of a network's ports, as the kernel counts them. They are asked for over rtnetlink: a sample starts no
+ * process.
+ *
+ * A port's queue is the leaf of its qdiscs. What stands above it passes packets on, and counts what its leaf drops as
+ * its own: the difference is what it has lost itself. netem is no queue: what it drops is lost on the way. What a policer
+ * drops stands at the clsact hook. All counters are from when the program began.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/gen_stats.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "flow.h"
+
+#define MAX_PORTS 64
+#define MAX_QDISCS 16		/* of a port */
+#define MAX_LEAVES 256
+#define ANSWER (1 << 16)	/* the kernel's messages are at most half of it */
+
+/* A qdisc, or the sum of several. The kernel's counters are 32 bits wide but for the bytes. */
+struct counters {
+	uint64_t sent_bytes;
+	uint32_t sent_packets, dropped, marked;
+	uint32_t backlog_bytes, backlog_packets;
+};
+
+struct qdisc {
+	uint32_t handle, parent;
+	int is_netem, is_clsact;
+	struct counters counters;
+};
+
+/* What a port has done: its leaves, and the packets that did not come so far. */
+struct state {
+	struct counters queue;
+	uint32_t lost, policed;
+};
+
+struct port {
+	int device;
+	struct qdisc qdiscs[MAX_QDISCS];	/* of the dump that is being read */
+	int count;
+	struct state begin;
+};
+
+/* An rtnetlink message that asks for a qdisc, or for all. */
+struct question {
+	struct nlmsghdr header;
+	struct tcmsg tc;
+};
+
+static struct port ports[MAX_PORTS];
+static int port_count;
+/* What every sample asks: a dump of all qdiscs would cost three times as much. */
+static struct question leaves[MAX_LEAVES];
+static int leaf_count;
+static int netlink = -1;
+
+static const void *data_of(const struct rtattr *attribute)
+{
+	return RTA_DATA(attribute);
+}
+
+/* Find an attribute among those in `length` bytes; NULL when it is not there. */
+static const struct rtattr *find(const struct rtattr *first, int length, int type)
+{
+	for (const struct rtattr *a = first; RTA_OK(a, length); a = RTA_NEXT(a, length))
+		if ((a->rta_type & NLA_TYPE_MASK) == type)
+			return a;
+	return NULL;
+}
+
+static const struct rtattr *find_in(const struct rtattr *nest, int type)
+{
+	return nest ? find(data_of(nest), RTA_PAYLOAD(nest), type) : NULL;
+}
+
+/* A structure of the kernel, of which a newer one may have more and an older one less. */
+#define COPY(to, attribute) copy(&(to), sizeof(to), attribute)
+static void copy(void *to, size_t size, const struct rtattr *attribute)
+{
+	memset(to, 0, size);
+	if (attribute)
+		memcpy(to, data_of(attribute), RTA_PAYLOAD(attribute) < size ? RTA_PAYLOAD(attribute) : size);
+}
+
+/* How many packets cake has marked, in all its tins. */
+static uint32_t cake_marked(const struct rtattr *statistics)
+{
+	const struct rtattr *tins = find_in(statistics, TCA_CAKE_STATS_TIN_STATS);
+	uint32_t sum = 0, marked;
+	int length;
+
+	if (!tins)
+		return 0;
+	length = RTA_PAYLOAD(tins);
+	for (const struct rtattr *tin = data_of(tins); RTA_OK(tin, length); tin = RTA_NEXT(tin, length)) {
+		COPY(marked, find_in(tin, TCA_CAKE_TIN_STATS_ECN_MARKED_PACKETS));
+		sum += marked;
+	}
+	return sum;
+}
+
+static uint32_t marked_by(const char *kind, const struct rtattr *statistics)
+{
+	struct tc_red_xstats red;
+	struct tc_codel_xstats codel;
+	struct tc_fq_codel_xstats fq_codel;
+
+	if (!strcmp(kind, "red")) {
+		COPY(red, statistics);
+		return red.marked;
+	}
+	if (!strcmp(kind, "codel")) {
+		COPY(codel, statistics);
+		return codel.ecn_mark + codel.ce_mark;
+	}
+	if (!strcmp(kind, "fq_codel")) {
+		COPY(fq_codel, statistics);
+		return fq_codel.qdisc_stats.ecn_mark + fq_codel.qdisc_stats.ce_mark;
+	}
+	return strcmp(kind, "cake") ? 0 : cake_marked(statistics);
+}
+
+static void read_qdisc(const struct nlmsghdr *message)
+{
+	const struct tcmsg *tc = NLMSG_DATA(message);
+	const struct rtattr *first = TCA_RTA(tc);
+	int length = TCA_PAYLOAD(message);
+	const struct rtattr *kind = find(first, length, TCA_KIND);
+	const struct rtattr *statistics = find(first, length, TCA_STATS2);
+	struct gnet_stats_basic basic;
+	struct gnet_stats_queue queue;
+	struct port *port = ports;
+	struct qdisc *q;
+
+	while (port < ports + port_count && port->device != tc->tcm_ifindex)
+		port++;
+	if (port == ports + port_count || !kind || !statistics)
+		return;
+	if (port->count == MAX_QDISCS) {
+		fprintf(stderr, "flow: a port has more than %d qdiscs\n", MAX_QDISCS);
+		exit(1);
+	}
+	q = &port->qdiscs[port->count++];
+	COPY(basic, find_in(statistics, TCA_STATS_BASIC));
+	COPY(queue, find_in(statistics, TCA_STATS_QUEUE));
+	*q = (struct qdisc){
+		.handle = tc->tcm_handle,
+		.parent = tc->tcm_parent,
+		.is_netem = !strcmp(data_of(kind), "netem"),
+		.is_clsact = !strcmp(data_of(kind), "clsact"),
+		.counters = {
+			.sent_bytes = basic.bytes,
+			.sent_packets = basic.packets,
+			.dropped = queue.drops,
+			.marked = marked_by(data_of(kind), find_in(statistics, TCA_STATS_APP)),
+			.backlog_bytes = queue.backlog,
+			.backlog_packets = queue.qlen,
+		},
+	};
+}
+
+/* Read messages of the kernel into the ports until so many qdiscs or, of a dump, its end has come. */
+static void read_answer(int expected)
+{
+	static char answer[ANSWER];
+
+	while (expected) {
+		ssize_t length = recv(netlink, answer, sizeof(answer), 0);
+
+		if (length < 0)
+			die("RTM_GETQDISC");
+		for (const struct nlmsghdr *m = (void *)answer; NLMSG_OK(m, length); m = NLMSG_NEXT(m, length)) {
+			if (m->nlmsg_type == NLMSG_DONE)
+				return;
+			if (m->nlmsg_type == NLMSG_ERROR) {
+				errno = -((const struct nlmsgerr *)NLMSG_DATA(m))->error;
+				die("RTM_GETQDISC");
+			}
+			if (m->nlmsg_type == RTM_NEWQDISC) {
+				read_qdisc(m);
+				expected--;
+			}
+		}
+	}
+}
+
+static void ask(const struct question *questions, size_t count)
+{
+	for (int i = 0; i < port_count; i++)
+		ports[i].count = 0;
+	if (send(netlink, questions, count * sizeof(*questions), 0) < 0)
+		die("RTM_GETQDISC");
+}
+
+/* Read all qdiscs of the namespace. */
+static void dump(void)
+{
+	struct question all = {
+		.header = {
+			.nlmsg_len = sizeof(all),
+			.nlmsg_type = RTM_GETQDISC,
+			.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
+		},
+	};
+
+	ask(&all, 1);
+	read_answer(-1);
+}
+
+static int is_below(const struct qdisc *child, const struct qdisc *parent)
+{
+	return child != parent && TC_H_MAJ(child->parent) == TC_H_MAJ(parent->handle);
+}
+
+static int has_child(const struct port *port, const struct qdisc *parent)
+{
+	for (const struct qdisc *q = port->qdiscs; q < port->qdiscs + port->count; q++)
+		if (is_below(q, parent))
+			return 1;
+	return 0;
+}
+
+/* What the qdiscs that were read last say of a port: all of them, or its leaves alone. */
+static struct state state_of(const struct port *port)
+{
+	struct state state = {};
+
+	for (const struct qdisc *q = port->qdiscs; q < port->qdiscs + port->count; q++) {
+		uint32_t below = 0;
+
+		for (const struct qdisc *c = port->qdiscs; c < port->qdiscs + port->count; c++)
+			if (is_below(c, q))
+				below += c->counters.dropped;
+		if (q->is_clsact) {
+			state.policed += q->counters.dropped;
+			continue;
+		}
+		if (q->is_netem)
+			state.lost += q->counters.dropped - below;
+		if (has_child(port, q))
+			continue;
+		state.queue.sent_bytes += q->counters.sent_bytes;
+		state.queue.sent_packets += q->counters.sent_packets;
+		state.queue.dropped += q->is_netem ? 0 : q->counters.dropped;
+		state.queue.marked += q->counters.marked;
+		state.queue.backlog_bytes += q->counters.backlog_bytes;
+		state.queue.backlog_packets += q->counters.backlog_packets;
+	}
+	return state;
+}
+
+/* columns: t_s port backlog_bytes backlog_packets sent_bytes sent_packets dropped marked */
+void queues_sample(int64_t now)
+{
+	if (netlink < 0)
+		return;
+	ask(leaves, leaf_count);
+	read_answer(leaf_count);
+	for (int i = 0; i < port_count; i++) {
+		const struct counters *begin = &ports[i].begin.queue;
+		struct counters count = state_of(&ports[i]).queue;
+		double row[] = {
+			now / 1e9, i, count.backlog_bytes, count.backlog_packets,
+			count.sent_bytes - begin->sent_bytes,
+			/* of 32 bits, whatever they were at the beginning */
+			(uint32_t)(count.sent_packets - begin->sent_packets),
+			(uint32_t)(count.dropped - begin->dropped), (uint32_t)(count.marked - begin->marked),
+		};
+
+		record(QUEUE, row, sizeof(row) / sizeof(*row));
+	}
+}
+
+/* columns: port dropped marked lost policed */
+void queues_report(void)
+{
+	if (netlink < 0)
+		return;
+	dump();
+	for (int i = 0; i < port_count; i++) {
+		const struct state *begin = &ports[i].begin;
+		struct state now = state_of(&ports[i]);
+		double row[] = {
+			i, (uint32_t)(now.queue.dropped - begin->queue.dropped),
+			(uint32_t)(now.queue.marked - begin->queue.marked), (uint32_t)(now.lost - begin->lost),
+			(uint32_t)(now.policed - begin->policed),
+		};
+
+		record(PORTS, row, sizeof(row) / sizeof(*row));
+	}
+}
+
+/* Have every sample ask for the leaves of a port. */
+static void find_leaves(const struct port *port)
+{
+	for (const struct qdisc *q = port->qdiscs; q < port->qdiscs + port->count; q++) {
+		if (q->is_clsact || has_child(port, q))
+			continue;
+		if (leaf_count == MAX_LEAVES) {
+			fprintf(stderr, "flow: there are more than %d queues\n", MAX_LEAVES);
+			exit(1);
+		}
+		/* to its sender the kernel answers only what is to be echoed */
+		leaves[leaf_count++] = (struct question){
+			.header = {
+				.nlmsg_len = sizeof(struct question),
+				.nlmsg_type = RTM_GETQDISC,
+				.nlmsg_flags = NLM_F_REQUEST | NLM_F_ECHO,
+			},
+			.tc = { .tcm_ifindex = port->device, .tcm_handle = q->handle },
+		};
+	}
+}
+
+/* The number of a device in the namespace of the netlink socket. */
+static int device_number(const char *name, int socket)
+{
+	struct ifreq request = {};
+
+	strncpy(request.ifr_name, name, IFNAMSIZ - 1);
+	if (ioctl(socket, SIOCGIFINDEX, &request))
+		die(name);
+	return request.ifr_ifindex;
+}
+
+void queues_add(const char *text)
+{
+	char namespace[64], devices[MAX_PORTS * IFNAMSIZ], *rest = devices, *name;
+	int any;
+
+	if (netlink >= 0 || sscanf(text, "queue,%63[^,],%1023s", namespace, devices) != 2)
+		bad(text);
+	netlink = socket_in(namespace, AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+	any = socket_in(namespace, AF_INET, SOCK_DGRAM, 0);
+	while ((name = strsep(&rest, ","))) {
+		if (port_count == MAX_PORTS)
+			bad(text);
+		ports[port_count++].device = device_number(name, any);
+	}
+	close(any);
+	dump();
+	for (int i = 0; i < port_count; i++) {
+		if (!ports[i].count)
+			bad(text);
+		ports[i].begin = state_of(&ports[i]);
+		find_leaves(&ports[i]);
+	}
+}
