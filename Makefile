@@ -97,6 +97,10 @@ build/libndm.so: $(USER_SOURCES)
 export-weights: .venv/installed ## write the int16 header, ONNX, blob and golden vectors of a run (RUN=runs/NAME, default the latest)
 	@$(PYTHON) -m export $(if $(RUN),--run $(RUN))
 
+.PHONY: verify-model
+verify-model: setup module ## prove that the exported weights cannot overflow, whatever the inputs and the state
+	@$(PYTHON) -m export.proof
+
 .PHONY: bench-env
 bench-env: setup module ## speed of the environment: decisions per second and virtual seconds per second
 	@$(PYTHON) -m env.bench

@@ -8,6 +8,7 @@ import numpy as np
 
 from env import schema
 from export.model import FORMAT, INPUTS, OUTPUTS, Int16, IntegerModel, Provenance
+from export.proof import prove
 from training.checkpoint import write_atomically
 
 HEADER = Path(__file__).resolve().parent.parent / "kernel" / "ndm_weights.h"
@@ -37,7 +38,7 @@ def _matrix(field: str, rows: Int16) -> list[str]:
 
 
 def render_header(model: IntegerModel, provenance: Provenance) -> str:
-    """Return the text of kernel/ndm_weights.h."""
+    """Return the text of kernel/ndm_weights.h; ExportError when the model could overflow."""
     defines = {
         "NDM_WEIGHTS_FORMAT": str(FORMAT),
         "NDM_MODEL_NAME": _string(provenance.name),
@@ -49,6 +50,7 @@ def render_header(model: IntegerModel, provenance: Provenance) -> str:
         "NDM_MODEL_HIDDEN": str(model.hidden),
         "NDM_MODEL_OUTPUTS": str(OUTPUTS),
     }
+    bound = prove(model).accumulator
     return "\n".join(
         [
             "/* SPDX-License-Identifier: GPL-2.0 */",
@@ -59,6 +61,9 @@ def render_header(model: IntegerModel, provenance: Provenance) -> str:
             '#include "ndm_core.h"',
             "",
             *(f"#define {name} {value}" for name, value in defines.items()),
+            "",
+            "/* No |accumulator| passes it, whatever the inputs and the state: `make verify-model`. */",
+            f"#define NDM_MODEL_ACC_MAX {bound}LL",
             "",
             "#if NDM_WEIGHTS_FORMAT != NDM_MODEL_FORMAT",
             '#error "ndm_weights.h has another format than ndm_core.h: run make export-weights"',

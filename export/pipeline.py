@@ -127,12 +127,12 @@ def write_artefacts(exported: Exported, output: Path, header: Path = HEADER) -> 
 
     exported.require_gate()
     model, provenance = exported.model, exported.provenance
+    text = render_header(model, provenance)  # refuses a model that could overflow
     contents = {
         "policy.onnx": build_onnx(exported.policy, model, provenance, exported.envelope),
         "policy.bin": blob.write_blob(model, provenance),
         "golden.json": golden.render(golden.model_vectors(model)).encode(),
     }
-    text = render_header(model, provenance)
     contents["report.json"] = _report(exported, contents, text).encode()
     output.mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():

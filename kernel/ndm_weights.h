@@ -15,6 +15,9 @@
 #define NDM_MODEL_HIDDEN 16
 #define NDM_MODEL_OUTPUTS 2
 
+/* No |accumulator| passes it, whatever the inputs and the state: `make verify-model`. */
+#define NDM_MODEL_ACC_MAX 28633524583LL
+
 #if NDM_WEIGHTS_FORMAT != NDM_MODEL_FORMAT
 #error "ndm_weights.h has another format than ndm_core.h: run make export-weights"
 #endif

@@ -112,6 +112,7 @@ static int __init tcp_ndm_init(void)
 {
 	BUILD_BUG_ON(sizeof(struct ndm_network_sock) > ICSK_CA_PRIV_SIZE);
 	BUILD_BUG_ON(offsetof(struct ndm_network_sock, sock) != 0);
+	BUILD_BUG_ON(NDM_MODEL_ACC_MAX >= 1LL << 62);
 	BUILD_BUG_ON(sizeof(__stringify(NDM_ALGORITHM)) > TCP_CA_NAME_MAX);
 	return tcp_register_congestion_control(&ndm);
 }

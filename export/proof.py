@@ -1,0 +1,192 @@
+"""Proves, for given weights, that ndm_core_step() never overflows and its outputs stay in range.
+
+    python -m export.proof              # the shipped model: kernel/ndm_weights.h as built by `make module`
+    python -m export.proof RUN ...      # others: run folders or checkpoint files
+
+Interval arithmetic over kernel/ndm_core.h, expression by expression: every value is an interval of integers that holds
+whatever the inputs and the recurrent state are, each any int16, and must lie within the C type that the expression has.
+A product with a constant and a sum are exact for intervals, a shift and a clamp never fall, so every end of the first
+sums is met by some input: the bound is not only safe but tight (tests/export/test_proof.py meets it).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from env import schema
+from export import reference, tables
+from export.model import ExportError, IntegerModel
+from export.native import Native
+
+S16, S32, S64 = 16, 32, 64  # C types by their bits, all signed
+
+
+@dataclass(frozen=True)
+class Interval:
+    """All integers from low to high."""
+
+    low: int
+    high: int
+
+    def __add__(self, other: Interval) -> Interval:
+        return Interval(self.low + other.low, self.high + other.high)
+
+    def times(self, factor: int) -> Interval:
+        """Return the products with a constant."""
+        ends = sorted((self.low * factor, self.high * factor))
+        return Interval(*ends)
+
+    def right(self, shift: int) -> Interval:
+        """Return the arithmetic right shifts."""
+        return Interval(self.low >> shift, self.high >> shift)
+
+    def clamped(self, limit: int) -> Interval:
+        """Return what is left between -limit and limit."""
+        return Interval(max(-limit, min(limit, self.low)), max(-limit, min(limit, self.high)))
+
+    def joined(self, other: Interval) -> Interval:
+        """Return the smallest interval that holds both."""
+        return Interval(min(self.low, other.low), max(self.high, other.high))
+
+    @property
+    def largest(self) -> int:
+        """The largest magnitude."""
+        return max(abs(self.low), abs(self.high))
+
+
+ANY_S16 = Interval(-(1 << 15), (1 << 15) - 1)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One expression of ndm_core_step() over all rows. bits: of its C type."""
+
+    expression: str
+    values: Interval
+    bits: int
+
+    @property
+    def spare_bits(self) -> int:
+        """How often the largest value could double within the type."""
+        return self.bits - 1 - self.values.largest.bit_length()
+
+
+@dataclass(frozen=True)
+class Proof:
+    """That every value of ndm_core_step() fits its type; accumulator: no |acc| is larger."""
+
+    steps: tuple[Step, ...]
+    accumulator: int
+
+
+def prove(model: IntegerModel) -> Proof:
+    """Return the proof for any int16 inputs and recurrent state; raises ExportError that names what could overflow."""
+    steps: dict[str, Step] = {}
+
+    def holds(expression: str, values: Interval, bits: int) -> Interval:
+        there = steps.get(expression)
+        steps[expression] = Step(expression, values if there is None else there.values.joined(values), bits)
+        if not (-(1 << (bits - 1)) <= values.low and values.high < 1 << (bits - 1)):
+            raise ExportError(
+                f"the model could overflow: {expression} may be {values.low} to {values.high}, and has {bits} bits"
+            )
+        return values
+
+    def dot(name: str, weights: Iterable[int], values: Interval, acc: Interval) -> Interval:
+        for weight in weights:
+            product = holds(f"(s32){name}", values.times(weight), S32)
+            acc = holds(f"acc += (s32){name}", acc + product, S64)
+        return acc
+
+    def rounded(acc: Interval, shift: int, name: str) -> Interval:
+        if not 0 <= shift < S64 - 1:
+            raise ExportError(f"the model could overflow: {name} is {shift}; a shift of 64 bits takes 0 to 62")
+        if not shift:
+            return acc
+        half = Interval(1 << (shift - 1), 1 << (shift - 1))
+        return holds("acc + (1LL << (shift - 1))", acc + half, S64).right(shift)
+
+    none = Interval(0, 0)
+    hidden = Interval(0, 0)
+    for w, u, b, frac in zip(model.w.tolist(), model.u.tolist(), model.b.tolist(), model.row_frac, strict=True):
+        acc = dot("w[r][i] * x[i]", w, ANY_S16, none)
+        acc = holds("acc *= 1 << 3", acc.times(1 << (schema.HIDDEN_FRAC - schema.FEATURE_FRAC)), S64)
+        acc = dot("u[r][j] * h[j]", u, ANY_S16, acc)
+        acc = holds("acc += (s64)b[r] << 15", acc + Interval(b, b).times(1 << schema.HIDDEN_FRAC), S64)
+        before = rounded(acc, frac, "row_frac").clamped(tables.TANH_LIMIT << schema.HIDDEN_FRAC)
+        hidden = hidden.joined(holds("next[r] = ndm_tanh()", _tanh(holds("x of ndm_tanh()", before, S32)), S16))
+    holds("(table[i + 1] - y) * fraction + half", _tanh_product(), S32)
+    for v, c, frac in zip(model.v.tolist(), model.c.tolist(), model.out_frac, strict=True):
+        acc = dot("v[k][j] * h'[j]", v, hidden, none)
+        acc = holds("acc += (s64)c[k] << 15", acc + Interval(c, c).times(1 << schema.HIDDEN_FRAC), S64)
+        out = rounded(acc, frac + schema.HIDDEN_FRAC - schema.ACTION_FRAC, "out_frac")
+        holds("out[k]", out.clamped(1 << schema.ACTION_FRAC), S16)
+    largest = max(step.values.largest for step in steps.values() if step.expression.startswith("acc"))
+    return Proof(tuple(steps.values()), largest)
+
+
+def _tanh(values: Interval) -> Interval:
+    """Return the results of ndm_tanh(), by trying every value: interpolation need not rise from one to the next."""
+    found = reference.tanh(np.arange(values.low, values.high + 1, dtype=np.int64))
+    return Interval(int(found.min()), int(found.max()))
+
+
+def _tanh_product() -> Interval:
+    """Return the largest intermediate product of ndm_tanh() over its whole table."""
+    steps = np.diff(np.array(tables.TANH, dtype=np.int64))
+    shift = schema.HIDDEN_FRAC - tables.TANH_STEPS_LOG2
+    most = ((1 << shift) - 1) * np.array([steps.min(), steps.max()]) + (1 << (shift - 1))
+    return Interval(min(0, int(most[0])), int(most[1]))
+
+
+def _table(name: str, proof: Proof) -> Table:
+    table = Table(title=f"{name}: any int16 inputs and state", title_justify="left")
+    for column, justify in (("expression", "left"), ("from", "right"), ("to", "right"), ("type", "left")):
+        table.add_column(column, justify="right" if justify == "right" else "left")
+    table.add_column("spare bits", justify="right")
+    for step in proof.steps:
+        values = step.values
+        table.add_row(
+            escape(step.expression), f"{values.low:,}", f"{values.high:,}", f"s{step.bits}", str(step.spare_bits)
+        )
+    return table
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the proof of each model; return 1 when there is none."""
+    from export import pipeline  # here: it calls prove()
+
+    parser = argparse.ArgumentParser(prog="python -m export.proof", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("runs", nargs="*", type=Path, help="run folders or checkpoints (default: the shipped model)")
+    console = Console()
+    try:
+        if runs := parser.parse_args(arguments).runs:
+            models = [(str(run), pipeline.build_model(run).model) for run in runs]
+        else:
+            model, sha256 = Native().shipped()
+            models = [(f"kernel/ndm_weights.h, model {sha256[:16]}", model)]
+        for name, model in models:
+            proof = prove(model)
+            console.print(_table(name, proof))
+            bits = proof.accumulator.bit_length()
+            console.print(
+                f"proved: no accumulator passes {proof.accumulator:,} (2^{bits}), outputs lie in -1 to 1",
+                highlight=False,
+            )
+    except ExportError as error:
+        print(f"export.proof: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
