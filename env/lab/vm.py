@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from env.lab.errors import LabError, LabMissing
 from env.lab.stock_kernel import StockKernel
-from env.lab.virtual import PROBE, PROGRAM, ROOT, SPAWN_OPTIONS, VirtualLab, console_actions
+from env.lab.virtual import PROBE, PROGRAM, ROOT, SPAWN_OPTIONS, Observation, Reply, VirtualLab, console_actions
 from env.network.clock import REAL
 from env.network.path import Path
 
@@ -123,6 +124,19 @@ class VmLab(VirtualLab):
             if len(value.split()) != 1:
                 raise LabError(f"{name}={value!r} cannot stand on a kernel's command line: use a folder without spaces")
         return ["quiet", *(f"{name}={value}" for name, value in arguments.items())]
+
+    def _send(self, frame: bytes) -> None:
+        if self.clock == "counted" and self._channel is not None:
+            os.kill(self._pid, signal.SIGCONT)
+        super()._send(frame)
+
+    def receive(self) -> Observation | Reply:
+        """Wait for the next frame, as the virtual lab does."""
+        frame = super().receive()
+        if self.clock == "counted" and isinstance(frame, Reply):
+            # a clock that jumps when there is nothing to do would jump as fast as it can until the next command
+            os.kill(self._pid, signal.SIGSTOP)
+        return frame
 
     def begin_run(
         self,
