@@ -20,7 +20,7 @@ from compare.metrics import BITS_PER_MBIT
 from compare.run_files import unpack
 from compare.schemes import ORACLE, SCHEMES
 from compare.store import Store
-from compare.window_search import SEEDS, WindowSearch, largest_window, settings
+from compare.window_search import WindowSearch, largest_window, settings
 from compare.worker import Task
 
 FILE = "oracle.json"
@@ -57,16 +57,15 @@ def find_windows(
     found = Found({})
     progress = Progress(total=0)
     try:
-        while asked := {name: windows for name, s in searches.items() if (windows := s.next_windows())}:
-            wanted = [(name, n, seed) for name, windows in asked.items() for n in windows for seed in SEEDS]
-            missing = [one for one in wanted if one[2] not in figures.get(one[0], {}).get(one[1], {})]
+        while wanted := [(name, *run) for name, search in searches.items() for run in search.next_runs()]:
+            missing = [(name, n, seed) for name, n, seed in wanted if seed not in figures.get(name, {}).get(n, {})]
             progress.total += len(wanted)
             progress.done += len(wanted) - len(missing)
             report(progress)
             _run([_task(*one, experiment, modules) for one in missing], runner, figures, found, progress, report)
-            for name, windows in asked.items():
-                for packets in windows:
-                    searches[name].tried[packets] = _mean(figures.get(name, {}).get(packets, {}))
+            for name, packets, seed in wanted:
+                mbps = figures.get(name, {}).get(packets, {}).get(seed)
+                searches[name].tried.setdefault(packets, {})[seed] = mbps
             store.write(FILE, _text(searches, figures))
     except BaseException:
         store.write(FILE, _text(searches, figures))
@@ -86,11 +85,8 @@ def find_windows(
 
 def first_cost(experiment: Experiment) -> tuple[int, float]:
     """Return how many runs the first round of the search takes, and how many virtual seconds."""
-    rounds = [(len(WindowSearch(largest_window(s.network())).next_windows()), s) for s in experiment.scenarios]
-    return (
-        sum(windows * len(SEEDS) for windows, _ in rounds),
-        sum(windows * len(SEEDS) * scenario.duration_s for windows, scenario in rounds),
-    )
+    rounds = [(len(WindowSearch(largest_window(s.network())).next_runs()), s.duration_s) for s in experiment.scenarios]
+    return sum(runs for runs, _ in rounds), sum(runs * duration_s for runs, duration_s in rounds)
 
 
 def _task(name: str, packets: int, seed: int, experiment: Experiment, modules: Mapping[str, Path]) -> Task:
@@ -130,10 +126,6 @@ def _goodput_mbps(run: Run, result: dict[str, Any]) -> float:
     under_test = flows_under_test(run.scenario)
     received = sum(flow["received_bytes"] for flow, mine in zip(result["flows"], under_test, strict=True) if mine)
     return float(received) * 8 / BITS_PER_MBIT / run.scenario.duration_s
-
-
-def _mean(goodput: Mapping[int, float]) -> float | None:
-    return sum(goodput[seed] for seed in SEEDS) / len(SEEDS) if set(SEEDS) <= set(goodput) else None
 
 
 def _text(searches: Mapping[str, WindowSearch], figures: Figures) -> bytes:

@@ -12,7 +12,7 @@ import pytest
 
 from compare.models import ROOT
 from compare.store import Store
-from compare.window_search import SEEDS
+from compare.window_search import SCOUTS, SEEDS
 
 pytestmark = pytest.mark.lab
 
@@ -63,8 +63,8 @@ def test_the_oracle_is_the_best_of_the_windows_tried_and_its_search_goes_on_wher
     file = tmp_path / "oracle.json"
     text = file.read_text()
     entry = json.loads(text)["scenarios"]["queue/shallow"]
-    means = {int(n): sum(tried.values()) / len(SEEDS) for n, tried in entry["goodput_mbps"].items()}
-    assert {tuple(map(int, tried)) for tried in entry["goodput_mbps"].values()} == {SEEDS}
+    means = {int(n): sum(tried.values()) / len(tried) for n, tried in entry["goodput_mbps"].items()}
+    assert all(set(map(int, tried)) >= set(SEEDS[:SCOUTS]) for tried in entry["goodput_mbps"].values())
     best = entry["packets"]
     assert means[best] >= 0.99 * max(means.values())
     assert all(mbps < 0.99 * max(means.values()) for n, mbps in means.items() if n < best)
