@@ -35,9 +35,19 @@ METRICS = (
     Metric("goodput", "Mbit/s", "Goodput", 1, "bytes received by the application over the flow's duration"),
     Metric("retransmits", "count", "Retransmits", -1, "packets sent again by TCP"),
     Metric("retransmits_per_mb", "1/MB", "Retransmits per MB", -1, "retransmits per 10^6 bytes received"),
+    Metric(
+        "retransmits_spurious",
+        "count",
+        "Spurious retransmits",
+        -1,
+        "packets sent again that the receiver had already (DSACK), or that the network has doubled",
+    ),
     Metric("zero_seconds", "count", "Zero seconds", -1, "whole seconds in which the receiver got nothing"),
     Metric("rtt_mean", "ms", "Mean RTT", -1, "mean of the sender's smoothed RTT while the flow runs"),
+    Metric("rtt_p50", "ms", "Median RTT", -1, "median of the sender's smoothed RTT while the flow runs"),
     Metric("rtt_p95", "ms", "p95 RTT", -1, "95th percentile of the sender's smoothed RTT while the flow runs"),
+    Metric("rtt_p99", "ms", "p99 RTT", -1, "99th percentile of the sender's smoothed RTT while the flow runs"),
+    Metric("power", "Mbit/s/ms", "Power", 1, "goodput over mean RTT (Kleinrock 1979)"),
     Metric("cwnd_mean", "packets", "Mean cwnd", 0, "mean of the sender's congestion window"),
 )
 METRIC = {metric.name: metric for metric in METRICS}
@@ -72,13 +82,21 @@ def flow_metrics(flow: dict[str, Any]) -> dict[str, float]:
     retransmits = float(flow["retransmits"])
     rtt_ms = column(flow["sender"], "srtt_us") / 1e3  # (N,)
     rtt_ms = rtt_ms[rtt_ms > 0]  # 0 stands for: no sample yet
+    goodput = received_bytes * 8 / BITS_PER_MBIT / duration_s
+    rtt_mean = float(rtt_ms.mean()) if rtt_ms.size else math.nan
+    rtt_p50, rtt_p95, rtt_p99 = np.percentile(rtt_ms, (50, 95, 99)) if rtt_ms.size else (math.nan,) * 3
     return {
-        "goodput": received_bytes * 8 / BITS_PER_MBIT / duration_s,
+        "goodput": goodput,
         "retransmits": retransmits,
         "retransmits_per_mb": retransmits / (received_bytes / BYTES_PER_MB) if received_bytes else math.nan,
+        # DSACKs tell of what the network has doubled too: no more than were sent again
+        "retransmits_spurious": min(float(column(flow["sender"], "spurious")[-1]), retransmits),
         "zero_seconds": float(np.count_nonzero(received_per_second(flow) == 0)),
-        "rtt_mean": float(rtt_ms.mean()) if rtt_ms.size else math.nan,
-        "rtt_p95": float(np.percentile(rtt_ms, 95)) if rtt_ms.size else math.nan,
+        "rtt_mean": rtt_mean,
+        "rtt_p50": float(rtt_p50),
+        "rtt_p95": float(rtt_p95),
+        "rtt_p99": float(rtt_p99),
+        "power": goodput / rtt_mean,
         "cwnd_mean": float(column(flow["sender"], "cwnd").mean()),
     }
 

@@ -17,8 +17,10 @@ from compare.errors import CompareError
 from compare.experiment import Experiment, Run, flows_under_test
 from compare.group_metrics import Group, find_groups, goodput_mbps, group_metrics
 from compare.metrics import METRICS, Metric, column, flow_metrics
+from compare.network_metrics import network_metrics
 from compare.published import PublishedRun
 from compare.schemes import Scheme
+from compare.sharing import sharing_metrics
 from compare.statistics import Estimate, estimate, inside_spread
 from compare.store import DamagedRun, Store
 from env.network.scenario import Scenario
@@ -34,9 +36,10 @@ def _no_result(seed: int) -> dict[str, Any]:
 class Cell:
     """All seeds of one scenario and scheme.
 
-    metrics: what was measured, those of the first flow under test before those of groups of flows. values: metric to
-    one value per good seed. groups: of the scenario's flows, empty where there is only one. flows: those of one run, to
-    draw; under_test: which of them have the scheme. rtt, latency: of the flows under test, over all seeds.
+    metrics: what was measured, those of the first flow under test before those of groups of flows, of the network and
+    of how flows share it. values: metric to one value per good seed. groups: of the scenario's flows, empty where there
+    is only one. flows: those of one run, to draw; under_test: which of them have the scheme. rtt, latency: of the flows
+    under test, over all seeds.
     goodputs: of each flow, Mbit/s, seed by seed.
     """
 
@@ -125,20 +128,22 @@ def _add(cell: Cell, run: Run, store: Store) -> None:
     flows = result["flows"]
     try:
         values = flow_metrics(flows[cell.under_test.index(True)])
-        of_groups = group_metrics(flows, cell.under_test)
+        others = group_metrics(flows, cell.under_test)
+        others |= network_metrics(result, cell.scenario.network(), cell.scenario.duration_s, cell.under_test)
+        others |= sharing_metrics(flows, cell.scenario)
     except (KeyError, IndexError, ValueError) as error:
         raise CompareError(f"{store.folder / store.run_name(run)}: {error}") from error
     if not cell.seeds:
         cell.environment = result.get("environment", {})
         cell.groups = find_groups(flows, cell.under_test)
-        cell.metrics += of_groups
-        cell.values |= {metric.name: [] for metric in of_groups}
+        cell.metrics += others
+        cell.values |= {metric.name: [] for metric in others}
     cell.seeds.append(run.seed)
     cell.goodputs.append([goodput_mbps(flow) for flow in flows])
     for flow in itertools.compress(flows, cell.under_test):
         cell.rtt.add(column(flow["sender"], "srtt_us"))
         cell.latency.add_histogram(flow.get("latency", {}).get("histogram", []))
-    for name, value in (values | {metric.name: value for metric, value in of_groups.items()}).items():
+    for name, value in (values | {metric.name: value for metric, value in others.items()}).items():
         cell.values[name].append(value)
 
 

@@ -21,6 +21,7 @@ SENDER = [
     "pacing_rate",
     "delivery_rate",
     "kept_min_rtt_us",
+    "spurious",
 ]
 
 
@@ -30,7 +31,12 @@ def recorded() -> dict[str, Any]:
 
 
 def made_flow(
-    *, sent: list[tuple[float, float, float]], received: list[tuple[float, float]], retransmits: int = 0, **times: float
+    *,
+    sent: list[tuple[float, float, float]],
+    received: list[tuple[float, float]],
+    retransmits: int = 0,
+    spurious: int = 0,
+    **times: float,
 ) -> dict[str, Any]:
     """sent: (t_s, cwnd, srtt_us); received: (t_s, bytes so far); times: start_s, duration_s."""
     return {
@@ -41,7 +47,7 @@ def made_flow(
         "retransmits": retransmits,
         "sender": {
             "columns": SENDER,
-            "rows": [[t, cwnd, srtt, srtt / 2, srtt, 0, 5, 0, 10, 1e6, 1e6, srtt] for t, cwnd, srtt in sent],
+            "rows": [[t, cwnd, srtt, srtt / 2, srtt, 0, 5, 0, 10, 1e6, 1e6, srtt, spurious] for t, cwnd, srtt in sent],
         },
         "receiver": {"columns": ["t_s", "bytes"], "rows": [list(row) for row in received]},
     }

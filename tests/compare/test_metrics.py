@@ -21,8 +21,9 @@ EVEN: dict[str, Any] = {
     [
         # 4 MB in 4 s; an srtt of 0 is no sample
         (
-            made_flow(**EVEN, retransmits=8),
-            {"goodput": 8.0, "retransmits": 8, "retransmits_per_mb": 2.0, "zero_seconds": 0, "cwnd_mean": 25.0}
+            made_flow(**EVEN, retransmits=8, spurious=3),
+            {"goodput": 8.0, "retransmits_spurious": 3, "rtt_p50": 60.0, "rtt_p99": 99.2, "power": 8.0 / (200 / 3)}
+            | {"retransmits": 8, "retransmits_per_mb": 2.0, "zero_seconds": 0, "cwnd_mean": 25.0}
             | {"rtt_mean": 200 / 3, "rtt_p95": 96.0},
         ),
         # goodput is over the flow's duration, also when it ends early
