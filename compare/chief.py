@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import math
 from collections.abc import Sequence
 
@@ -9,14 +10,39 @@ from compare.metrics import Metric
 from compare.statistics import Estimate, estimate
 from compare.summary import Cell
 
-# of one flow, of several: in the order in which they are shown; whichever of them were measured
-HEADLINE = ("goodput", "rtt_p95", "retransmits_per_mb")
-HEADLINE_SEVERAL = ("rate", "jain", "p99_latency", "retrans_pct")
-MAIN = (*HEADLINE, "retransmits", "zero_seconds", "rtt_mean", "cwnd_mean")
+# of one flow, of several: in the order in which they are shown, whichever were measured; * stands for any ending
+HEADLINE = ("goodput", "queueing_p95", "rtt_p95", "retransmits_per_mb", "power")
+HEADLINE_SEVERAL = ("rate", "jain", "share_*", "convergence", "queueing_p95", "p99_latency", "retrans_pct")
+MAIN = (
+    "goodput",
+    "utilisation",
+    "queueing_p95",
+    "rtt_mean",
+    "rtt_p95",
+    "retransmits",
+    "retransmits_per_mb",
+    "zero_seconds",
+    "power",
+    "cwnd_mean",
+)
+SHARING = (
+    "share_*",
+    "fair_share_gap",
+    "convergence",
+    "convergence_after_end",
+    "convergence_after_step",
+    "converged",
+    "stability",
+    "utilisation",
+    "queueing_p95",
+    "queue_p95",
+    "dropped",
+    "marked",
+)
 # throughput, delay: the first pair of which both were measured
-PLANES = (("goodput", "rtt_p95"),)
-PLANES_SEVERAL = (("rate", "rtt"),)
-DOTS = ("goodput", "rtt_p95", "retransmits", "retransmits_per_mb", "zero_seconds")
+PLANES = (("goodput", "queueing_p95"), ("goodput", "rtt_p95"))
+PLANES_SEVERAL = (("rate", "queueing_p95"), ("rate", "rtt"))
+DOTS = ("goodput", "queueing_p95", "rtt_p95", "retransmits", "retransmits_per_mb", "zero_seconds", "power")
 DOTS_SEVERAL = ("rate", "rtt", "jain", "retrans_pct", "cwnd")
 
 
@@ -43,7 +69,7 @@ def estimate_of(cell: Cell, name: str) -> Estimate | None:
 def chosen(cells: Sequence[Cell], names: Sequence[str]) -> list[Metric]:
     """Return those of the named metrics that have a value in one of the cells, in the order of the names."""
     known = metrics_of(cells)
-    return [known[name] for name in names if name in known]
+    return [known[found] for name in names for found in fnmatch.filter(known, name)]
 
 
 def plane_of(cells: Sequence[Cell]) -> tuple[Metric, Metric] | None:

@@ -19,7 +19,7 @@ from compare.report.fairness import shares
 from compare.report.figure import Figure
 from compare.report.plane import throughput_against_delay
 from compare.report.spread import cumulative_figure
-from compare.report.timelines import ceilings_of, flow_lines, timelines
+from compare.report.timelines import flow_lines, flow_panels, queue_series, timelines
 from compare.schemes import Scheme
 from compare.series import flow_series
 from compare.statistics import Estimate
@@ -97,7 +97,10 @@ class Headline:
 
 @dataclass(frozen=True)
 class ScenarioPage:
-    """All about one scenario. table: of one flow; group_metrics, group_lines: of several, in its place."""
+    """All about one scenario. table: of one flow; group_metrics, group_lines: of several, in its place.
+
+    sharing: how several flows share the network.
+    """
 
     name: str
     scenario: Scenario
@@ -106,6 +109,7 @@ class ScenarioPage:
     everything: list[tuple[Metric, list[Value]]]
     group_metrics: list[Metric]
     group_lines: list[GroupLine]
+    sharing: ScenarioTable
     published_tables: list[tuple[int, str]]
     beside: list[Beside]
     identical: list[str]
@@ -220,6 +224,7 @@ def scenario_page(
         everything=[(metric, values) for metric, [values] in everything],
         group_metrics=group_metrics,
         group_lines=lines,
+        sharing=scenario_table(cells, chief.chosen(cells, chief.SHARING) if rows else [], marks),
         published_tables=sorted({(row.published.table, row.published.title) for row in rows if row.published}),
         beside=[row for row in comparison.beside if row.scenario == name],
         identical=[cell.scheme.label for cell in measured if identical(cell)],
@@ -246,15 +251,21 @@ def _draw(page: ScenarioPage, measured: list[Cell], rows: list[GroupRow]) -> Non
         "Share of all requests or writes, of all seeds, up to each value.",
     )
     page.figures.extend(figure for figure in (spread, latency) if figure)
-    flows = {cell.scheme.name: [flow_series(flow) for flow in cell.flows] for cell in measured}
+    flows, queues = {}, {}
+    for cell in measured:
+        result = cell.result(cell.seeds[0])
+        flows[cell.scheme.name] = [flow_series(flow) for flow in result["flows"]]
+        if "queue" in result and result["queue"]["rows"].size:
+            queues[cell.scheme.name] = queue_series(result["queue"])
     if len(measured[0].under_test) > 1:
         jain = {cell.scheme.name: found for cell in measured if (found := chief.estimate_of(cell, "jain"))}
         page.figures.append(shares(measured, jain))
-        ceilings = ceilings_of(list(flows.values()))
-        page.flow_figures.extend(flow_lines(cell, flows[cell.scheme.name], ceilings) for cell in measured)
+        panels = flow_panels(list(flows.values()), list(queues.values()), minimum=page.scenario.rack is not None)
+        for cell in measured:
+            page.flow_figures.append(flow_lines(cell, flows[cell.scheme.name], queues.get(cell.scheme.name), panels))
     else:
         first = {name: found[0] for name, found in flows.items()}
-        page.wide_figures.append(timelines(measured, first, {}))
+        page.wide_figures.append(timelines(measured, first, queues))
     page.dot_figures.extend(_group_dots(rows) if rows else _dots(page, measured))
 
 

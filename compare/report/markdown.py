@@ -70,6 +70,7 @@ def _scenario(page: ScenarioPage) -> list[str]:
         lines.append("No run of this scenario is there.")
     elif page.group_lines:
         lines += _group_table(page)
+        lines += ["", *_scheme_table(page.sharing)] if page.sharing.metrics else []
     else:
         lines += _scheme_table(page.table)
     for cell in page.cells:

@@ -16,13 +16,13 @@ from matplotlib.patches import Polygon
 
 from compare.experiment import plan
 from compare.paired import compare_pairs
-from compare.published import load_published
 from compare.report import Comparison, render_markdown, render_report
 from compare.report.markers import SYMBOLS, glyph
 from compare.report.plane import confidence_ellipse
 from compare.schemes import SCHEMES, find_schemes
 from compare.store import Store
-from compare.summary import beside_published, read_cells
+from compare.summary import read_cells
+from tests.compare.made_report import comparison
 from tests.compare.recorded import recorded
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
@@ -68,14 +68,6 @@ class Checked(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._in_json and data.strip():
             self.json.append(data)
-
-
-def comparison(store: Store) -> Comparison:
-    """What compare.py report=DIR draws, without the tables of the TCP-NV paper."""
-    experiment = store.experiment()
-    cells = read_cells(experiment, store)
-    beside = beside_published(cells, load_published())
-    return Comparison(experiment, cells, compare_pairs(cells), beside, [], store.environment(), store.run_name)
 
 
 @pytest.fixture(scope="module")
@@ -201,7 +193,7 @@ def test_a_report_is_the_same_every_time(store: Store) -> None:
 def test_markdown_has_the_same_tables(store: Store) -> None:
     text = render_markdown(comparison(store))
     rows = [[entry.strip() for entry in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
-    assert ["Scheme", "Goodput, Mbit/s", "p95 RTT, ms"] in [row[:3] for row in rows]
+    assert ["Scheme", "Goodput, Mbit/s"] in [row[:2] for row in rows]
     stress = rows[rows.index(["Scenario", "Cubic", "NDM"]) + 2]
     assert re.fullmatch(r"(\*\*)?19\.4(\*\*)? \(17\.8 to 21\)", stress[1])
     widths = [len(re.findall(r"(?<!\\)\|", line)) for line in text.splitlines() if line[:1] == "|"]
