@@ -21,6 +21,9 @@ cd /
 # mnexec closes every descriptor up to the soft limit, one by one, for every node
 ulimit -Sn 256
 ip link set lo up
+# Pages for all of TCP, what a stock machine with 8 GB has. The kernel made it of the lab's memory, and a run with many flows
+# came so near to it that what the run before it had left in the accounts decided.
+echo 98304 131072 196608 >/proc/sys/net/ipv4/tcp_mem
 # What the kernel does from time to time would come at another moment of each run, and delay what is due just then by what
 # its clock reads take: neighbours, all of them permanent, are looked after in a month.
 for every in base_reachable_time_ms interval_probe_time_ms; do
