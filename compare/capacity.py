@@ -5,6 +5,7 @@ Capacity counts payload: of a full frame of 1514 bytes 1448 are the application'
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterable
@@ -108,6 +109,7 @@ def _stepped(path: Path, end_s: float, most_mbps: float) -> Capacity:
     return Capacity(knots, np.concatenate([[0.0], carried]))
 
 
+@functools.lru_cache(maxsize=4)  # every run of a scenario asks for the same
 def _trace_capacity(name: str, end_s: float) -> Capacity:
     """Return a trace's: an opportunity at a millisecond counts for the one that ends with it."""
     trace = load_trace(name)
