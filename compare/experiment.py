@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import re
@@ -15,7 +14,15 @@ from omegaconf import OmegaConf
 from compare.errors import CompareError
 from compare.schemes import ORACLE, Scheme, find_scheme, find_schemes
 from compare.window_search import settings
-from env.network.scenario import UNDER_TEST, Scenario, ScenarioError, check_scenario, load_scenario, scenario_names
+from env.network.scenario import (
+    UNDER_TEST,
+    Scenario,
+    ScenarioError,
+    check_scenario,
+    load_scenario,
+    scenario_names,
+    scenarios_named,
+)
 
 FORMAT = 1
 MAX_SEEDS = 10_000
@@ -148,7 +155,10 @@ def plan(
     names = [scenario] if isinstance(scenario, str) else list(scenario)
     if not names:
         raise CompareError(f"scenario is empty; choose from {', '.join(scenario_names())}")
-    names = [scenario for name in names for scenario in _expanded(str(name))]
+    try:
+        names = [scenario for name in names for scenario in scenarios_named(str(name))]
+    except ScenarioError as error:
+        raise CompareError(str(error)) from error
     if len(set(names)) != len(names):
         raise CompareError(f"scenario {', '.join(names)}: one is given twice")
     if not 1 <= seeds <= MAX_SEEDS:
@@ -188,21 +198,6 @@ def _check_fixed(scenario: Scenario) -> None:
             raise CompareError(f"scenario {scenario.name}: {error}") from error
         if scheme.is_oracle:
             raise CompareError(f"scenario {scenario.name}: {ORACLE} can only be under test; window@16 is a scheme too")
-
-
-def _expanded(name: str) -> list[str]:
-    """Return the scenarios that a name stands for: itself, or all of a folder; raises CompareError when unknown."""
-    known = scenario_names()
-    if name in known:
-        return [name]
-    within = [scenario for scenario in known if scenario.startswith(f"{name.rstrip('/')}/")]
-    if within:
-        return within
-    folders = sorted({scenario.rpartition("/")[0] for scenario in known} - {""})
-    near = difflib.get_close_matches(name, [*known, *folders], n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}? " if near else ""
-    all_of = f"; {', '.join(folders)} stands for all of the folder" if folders else ""
-    raise CompareError(f"scenario {name!r} is unknown: {hint}The scenarios are {', '.join(known)}{all_of}.")
 
 
 def _with_duration(scenario: Scenario, duration_s: float | None) -> Scenario:

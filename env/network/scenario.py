@@ -113,6 +113,21 @@ def scenario_names() -> list[str]:
     return sorted(str(file.relative_to(FOLDER).with_suffix("")) for file in FOLDER.rglob("*.yaml"))
 
 
+def scenarios_named(name: str) -> list[str]:
+    """Return the scenarios that a name stands for: itself, or all of a folder; raises ScenarioError when unknown."""
+    known = scenario_names()
+    if name in known:
+        return [name]
+    within = [scenario for scenario in known if scenario.startswith(f"{name.rstrip('/')}/")]
+    if within:
+        return within
+    folders = sorted({scenario.rpartition("/")[0] for scenario in known} - {""})
+    near = difflib.get_close_matches(name, [*known, *folders], n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}? " if near else ""
+    all_of = f"; {', '.join(folders)} stands for all of the folder" if folders else ""
+    raise ScenarioError(f"scenario {name!r} is unknown: {hint}The scenarios are {', '.join(known)}{all_of}.")
+
+
 def load_scenario(name: str) -> Scenario:
     """Read and check one scenario.
 
@@ -120,11 +135,10 @@ def load_scenario(name: str) -> Scenario:
     cannot be built, a flow outside the run.
     """
     file = FOLDER / f"{name}.yaml"
-    if not file.is_file():
-        names = scenario_names()
-        near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}? " if near else ""
-        raise ScenarioError(f"scenario {name!r} is unknown: {hint}The scenarios are {', '.join(names)}.")
+    if scenarios_named(name) != [name]:
+        raise ScenarioError(
+            f"{name!r} is a folder of scenarios; one of them is needed here: {', '.join(scenarios_named(name))}"
+        )
     try:
         loaded = OmegaConf.merge(OmegaConf.structured(Scenario), OmegaConf.load(file))
         scenario = OmegaConf.to_object(loaded)

@@ -184,7 +184,9 @@ class Agent:
 def begin_randomness(seed: int) -> None:
     """Have all randomness of the lab kernel begin anew, so that nothing depends on what was drawn before."""
     if not LAB_SEED.exists():
-        raise RuntimeError(f"this lab kernel has no {LAB_SEED.name}: build it again with `make lab-kernel`")
+        variant = os.environ.get("lab_variant")  # noqa: SIM112  (from the kernel's command line)
+        target = "sanitizer" if variant == "sanitizer" else "lab-kernel"
+        raise RuntimeError(f"this lab kernel has no {LAB_SEED.name}: build it again with `make {target}`")
     LAB_SEED.write_text(str(seed))
 
 
