@@ -224,7 +224,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("folder", metavar="DIR", type=FilePath, help="of the runs; the same one goes on")
     parser.add_argument("--kernel", default="6.12", help="version of the stock kernel (default 6.12)")
-    parser.add_argument("--virtual", type=int, default=5, help="runs of each case in the virtual lab (default 5)")
+    parser.add_argument("--virtual", type=int, default=10, help="runs of each case in the virtual lab (default 10)")
     parser.add_argument("--stock", type=int, default=3, help="runs of each case on the stock kernel (default 3)")
     parser.add_argument("--write", metavar="PAGE", type=FilePath, help="put the table between the marks of this page")
     arguments = parser.parse_args(argv)

@@ -127,6 +127,8 @@ def _make_initramfs(root: Path, release: str, file: Path) -> None:
     _run(["depmod", "-b", str(root), release])
     configuration = mkinitramfs.Config()
     configuration.busybox = str(BUSYBOX)
+    # the host's files do not change while a guest looks at them: it asks for each once
+    configuration.access = "ro,cache=loose"
     with tempfile.TemporaryDirectory() as folder:
         for module in modfinder.find_modules_from_install(BOOT_MODULES, root=str(root), kver=release):
             plain = Path(folder) / Path(module).name.removesuffix(".xz")

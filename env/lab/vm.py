@@ -47,7 +47,8 @@ class VmLab(VirtualLab):
     for this kernel; sch_linktrace is always there. memory_mb: of the guest. timeout_s: as of the virtual lab; a run is
     silent for as long as it lasts. clock: "real", or "counted": the guest's clock counts its instructions, one for each
     nanosecond, and jumps when there is nothing to do (QEMU's icount), so that its CPU is one of the same speed on every
-    machine, and a busy machine changes nothing.
+    machine, and a busy machine changes nothing. burst_us: of bottlenecks, in place of the clock's
+    (env/network/clock.py).
 
     Results have `pulse` besides: how late the guest's timers came, and how idle its CPU was (env/lab/pulse). A run in
     real time that was not kept up with is refused. Racks are not possible: their rates are beyond such a machine.
@@ -61,11 +62,13 @@ class VmLab(VirtualLab):
         memory_mb: int = 768,
         timeout_s: float = 300.0,
         clock: str = "real",
+        burst_us: float | None = None,
     ) -> None:
         if clock not in CLOCKS:
             raise LabError(f"clock {clock!r} is unknown; it is one of {', '.join(CLOCKS)}")
         super().__init__(seed=0, memory_mb=memory_mb, timeout_s=timeout_s)
         self.clock = clock
+        self.burst_us = burst_us
         self.stock = StockKernel(kernel)
         self._modules_folder = self.stock.modules
         self.modules = [self._module_file(module) for module in ("sch_linktrace", *modules)]
@@ -115,6 +118,7 @@ class VmLab(VirtualLab):
             "lab_root": str(ROOT),
             "lab_kernel": str(self.stock.root),
             "lab_clock": self.clock,
+            **({} if self.burst_us is None else {"lab_burst_us": f"{self.burst_us:g}"}),
             "panic": "-1",
             # Not what a run is about: addresses that come by themselves, and a policy for programs.
             "ipv6.disable": "1",
@@ -169,18 +173,22 @@ class VmLab(VirtualLab):
     ) -> dict[str, Any]:
         """Run flows to their end, as the virtual lab does. Raises NotKeptUp when the guest was not in time."""
         result = super().run(path, flows, duration_s, **options)
-        pulse = result["pulse"]
-        late_p99_us, late_max_us, idle_pct = pulse["late_p99_us"], pulse["late_max_us"], pulse["idle_pct"]
-        if late_p99_us > LATE_P99_US or late_max_us > LATE_MAX_US or idle_pct < IDLE_PCT:
-            raise NotKeptUp(
-                f"the machine did not keep up with a run in real time: of the guest's timers 99 % came within "
-                f"{late_p99_us:.0f} us (allowed: {LATE_P99_US:.0f}), the latest after {late_max_us:.0f} us (allowed: "
-                f"{LATE_MAX_US:.0f}), and its CPU was idle for {idle_pct:.0f} % of the time (needed: {IDLE_PCT:.0f}); "
-                f"run nothing else beside it, or a scenario with a lower rate"
-            )
+        check_kept_up(result["pulse"])
         return result
 
     def probe(self, path: Path, **pattern: int) -> dict[str, Any]:
         """Send packets without TCP over the path, as the virtual lab does."""
         result: dict[str, Any] = self.call("probe", program=str(PROBE), path=path.as_dict(), **pattern)
         return result
+
+
+def check_kept_up(pulse: dict[str, float]) -> None:
+    """Raise NotKeptUp for a pulse (env/lab/pulse) of a guest that was not in time."""
+    late_p99_us, late_max_us, idle_pct = pulse["late_p99_us"], pulse["late_max_us"], pulse["idle_pct"]
+    if late_p99_us > LATE_P99_US or late_max_us > LATE_MAX_US or idle_pct < IDLE_PCT:
+        raise NotKeptUp(
+            f"the machine did not keep up with a run in real time: of the guest's timers 99 % came within "
+            f"{late_p99_us:.0f} us (allowed: {LATE_P99_US:.0f}), the latest after {late_max_us:.0f} us (allowed: "
+            f"{LATE_MAX_US:.0f}), and its CPU was idle for {idle_pct:.0f} % of the time (needed: {IDLE_PCT:.0f}); "
+            f"run nothing else beside it, or a scenario with a lower rate"
+        )

@@ -22,6 +22,7 @@ import time
 import traceback
 import types
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
@@ -203,9 +204,11 @@ def answer(commands: dict[str, Callable[..., Any]], request: dict[str, Any]) -> 
         return {"ok": False, "error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc()}
 
 
-def main(kind: str, device: str) -> None:
-    """Serve until the host hangs up."""
+def main(kind: str, device: str, burst_us: str = "") -> None:
+    """Serve until the host hangs up. burst_us: of bottlenecks, in place of the clock's."""
     make_channel, clock = KINDS[kind]
+    if burst_us:
+        clock = replace(clock, burst_us=float(burst_us))
     if clock.virtual:
         # Programs that wake in the same nanosecond run in the order in which they wake, and not by what they have used
         # of the CPU since the boot. What the agent starts inherits it.

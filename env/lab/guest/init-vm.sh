@@ -1,7 +1,7 @@
 #!/bin/sh
 # The VM lab's first program once the root is the host's file system, read-only; what must be written is tmpfs.
 # From the kernel's command line: lab_root, the checkout; lab_kernel, the folder with the kernel's lib/modules;
-# lab_clock, what kind of clock it has.
+# lab_clock, what kind of clock it has; lab_burst_us, where a bottleneck's burst is another than that clock's.
 cd "$lab_root" && exec 8<"$lab_kernel" || exit 1
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 TERM=dumb
 mount -t proc proc /proc
@@ -30,7 +30,7 @@ echo -1 >/proc/sys/kernel/panic
 for port in /sys/class/virtio-ports/*; do
 	[ "$(cat "$port/name")" != ndm.lab ] || device=/dev/${port##*/}
 done
-/usr/bin/python3 -I -S "$lab_root/env/lab/guest/agent.py" "$lab_clock" "$device"
+/usr/bin/python3 -I -S "$lab_root/env/lab/guest/agent.py" "$lab_clock" "$device" ${lab_burst_us:-}
 # the host has gone
 echo o >/proc/sysrq-trigger
 while :; do read -r nothing; done
