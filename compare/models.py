@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import os
 import re
@@ -105,7 +106,9 @@ def _built_model(scheme: Scheme) -> Path:
         else:
             exported = build_untrained(seed)
     except ExportError as error:
-        raise CompareError(f"scheme {scheme.name}: {error}") from error
+        near = difflib.get_close_matches(scheme.model, ["untrained"])
+        hint = "; did you mean ndm@untrained?" if near else ""
+        raise CompareError(f"scheme {scheme.name}: {error}{hint}") from error
     header = render_header(exported.model, exported.provenance)
     key = hashlib.sha256(f"{scheme.algorithm} {_build_hash(header)}".encode()).hexdigest()
     folder = cache_folder() / f"{exported.provenance.sha256[:16]}-{key[:16]}"

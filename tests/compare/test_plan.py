@@ -198,6 +198,8 @@ def test_a_run_that_does_not_exist_is_named(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("NDM_CACHE", str(tmp_path))
     with pytest.raises(CompareError, match="ndm@runs/no-such-run"):
         models.find_modules(find_schemes(["ndm@runs/no-such-run"]))
+    with pytest.raises(CompareError, match=r"did you mean ndm@untrained\?"):
+        models.find_modules(find_schemes(["ndm@untrianed"]))
 
 
 def test_help_explains_every_option_and_names_schemes_and_scenarios() -> None:
