@@ -17,7 +17,6 @@ MAIN = (
     "goodput",
     "utilisation",
     "queueing_p95",
-    "rtt_mean",
     "rtt_p95",
     "retransmits",
     "retransmits_per_mb",

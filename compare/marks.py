@@ -12,7 +12,7 @@ from compare.winning import MARGIN
 
 MARKED = (
     "Winners are marked: the best mean, and every one that does not differ from it in the paired t test over the seeds "
-    f"with Holm's correction. It takes {MIN_VALUES} runs to win."
+    f"with Holm's correction. It takes {MIN_VALUES} runs to win; where nobody differs, nobody is marked."
 )
 
 RATED = {
@@ -31,4 +31,7 @@ class Marks:
 
     def winners(self, cells: Sequence[Cell], metric: Metric) -> list[str]:
         """Return the schemes that win a metric, of the cells of one scenario; none where there is nothing to win."""
-        return winners(cells, metric, self._of.get((cells[0].scenario.name, metric.name), ())) if cells else []
+        if not cells:
+            return []
+        found = winners(cells, metric, self._of.get((cells[0].scenario.name, metric.name), ()))
+        return found if len(found) < sum(bool(cell.seeds) for cell in cells) else []

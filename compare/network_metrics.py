@@ -25,13 +25,13 @@ UTILISATION = Metric(
 )
 QUEUEING = (
     Metric("queueing_mean", "ms", "Mean queueing delay", -1, "mean RTT of the flows under test above the empty path's"),
-    Metric("queueing_p50", "ms", "Median queueing delay", -1, "median of the same"),
-    Metric("queueing_p95", "ms", "p95 queueing delay", -1, "95th percentile of the same"),
-    Metric("queueing_p99", "ms", "p99 queueing delay", -1, "99th percentile of the same"),
+    Metric("queueing_p50", "ms", "Median queueing delay", -1, "median of RTT above the empty path's"),
+    Metric("queueing_p95", "ms", "p95 queueing delay", -1, "95th percentile of RTT above the empty path's"),
+    Metric("queueing_p99", "ms", "p99 queueing delay", -1, "99th percentile of RTT above the empty path's"),
 )
 QUEUE = (
     Metric("queue_mean", "ms", "Mean queue", -1, "time that the link takes to send what waits at the bottleneck, mean"),
-    Metric("queue_p95", "ms", "p95 queue", -1, "95th percentile of the same"),
+    Metric("queue_p95", "ms", "p95 queue", -1, "95th percentile of the time to send what waits"),
 )
 DROPPED = Metric("dropped", "packets", "Dropped", -1, "packets dropped by the bottleneck's queue")
 MARKED = Metric("marked", "packets", "Marked", 0, "packets that the bottleneck's queue has marked (ECN)")

@@ -10,11 +10,12 @@ from scipy.stats import f as f_distribution
 
 from compare.metrics import Floats, Metric
 from compare.numbers import listed, name_and_unit, number, readable
-from compare.report.figure import INK, Figure, axis, is_wide, marker, numbers
+from compare.report.figure import DIGITS, INK, Figure, axis, is_wide, marker, numbers
 from compare.statistics import CONFIDENCE, MIN_VALUES
 from compare.summary import Cell
 
 ELLIPSE_POINTS = 48
+AROUND = 0.3  # of the range of the seeds: what is seen around it
 
 
 def confidence_ellipse(x: Floats, y: Floats) -> tuple[Floats, Floats] | None:
@@ -38,6 +39,22 @@ def confidence_ellipse(x: Floats, y: Floats) -> tuple[Floats, Floats] | None:
     return x.mean() + outline[0], y.mean() + outline[1]
 
 
+def axis_range(values: Sequence[float], log: bool) -> list[float]:
+    """Return the ends of an axis that shows all seeds; outlines that reach far beyond are cut off.
+
+    On a logarithmic axis the ends are logarithms, as plotly wants them.
+    """
+    scaled = np.log10(values) if log else np.asarray(values)
+    low, high = float(scaled.min()), float(scaled.max())
+    around = AROUND * (high - low) or 0.05 * abs(high) or 1.0
+    return [float(f"{end:.{DIGITS}g}") for end in (low - around, high + around)]
+
+
+def _within(outline: tuple[Floats, Floats], range_x: list[float], range_y: list[float]) -> bool:
+    ends = zip(outline, (range_x, range_y), strict=True)
+    return all(low <= values.min() and values.max() <= high for values, (low, high) in ends)
+
+
 def throughput_against_delay(cells: Sequence[Cell], throughput: Metric, delay: Metric) -> Figure:
     """Draw the mean of each scheme, the ellipse of its mean, and its single seeds.
 
@@ -54,6 +71,7 @@ def throughput_against_delay(cells: Sequence[Cell], throughput: Metric, delay: M
     all_x = [float(value) for _, x, _ in points.values() for value in x]
     all_y = [float(value) for _, _, y in points.values() for value in y]
     log_x, log_y = is_wide(all_x), is_wide(all_y)
+    range_x, range_y = axis_range(all_x, log_x), axis_range(all_y, log_y)
     outlines: list[dict[str, Any]] = []
     seeds: list[dict[str, Any]] = []
     means: list[dict[str, Any]] = []
@@ -68,7 +86,8 @@ def throughput_against_delay(cells: Sequence[Cell], throughput: Metric, delay: M
                     "mode": "lines",
                     "x": numbers(10 ** outline[0] if log_x else outline[0]),
                     "y": numbers(10 ** outline[1] if log_y else outline[1]),
-                    "fill": "toself",
+                    # one that is larger than the picture would only dye it
+                    "fill": "toself" if _within(outline, range_x, range_y) else "none",
                     "fillcolor": f"{cell.scheme.colour}22",
                     "line": {"color": cell.scheme.colour, "width": 1},
                     "hoverinfo": "skip",
@@ -103,9 +122,11 @@ def throughput_against_delay(cells: Sequence[Cell], throughput: Metric, delay: M
         "height": 400,
         "hovermode": "closest",
         "xaxis": axis(
-            f"{name_and_unit(delay)}  (less is to the right)", log_of=all_x if log_x else None, autorange="reversed"
+            f"{name_and_unit(delay)}  (less is to the right)",
+            log_of=all_x if log_x else None,
+            range=range_x[::-1],
         ),
-        "yaxis": axis(name_and_unit(throughput), log_of=all_y if log_y else None),
+        "yaxis": axis(name_and_unit(throughput), log_of=all_y if log_y else None, range=range_y),
     }
     return Figure(
         title=f"{throughput.title} against {delay.title[0].lower() if delay.title[1:2].islower() else delay.title[0]}"
