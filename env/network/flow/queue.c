@@ -24,8 +24,10 @@
 
 #define MAX_PORTS 64
 #define MAX_QDISCS 16		/* of a port */
-#define MAX_LEAVES 256
-#define ANSWER (1 << 16)	/* the kernel's messages are at most half of it */
+#define MAX_WAITING 64		/* answers in the socket, one for each leaf and sample */
+#define ANSWER (1 << 16)	/* the kernel sends a dump in pieces of at most half of it */
+#define MESSAGE (1 << 13)	/* and says no more than this of a qdisc */
+#define BUFFER (1 << 21)	/* of the socket: the kernel counts 16 KB for an answer at most */
 
 /* A qdisc, or the sum of several. The kernel's counters are 32 bits wide but for the bytes. */
 struct counters {
@@ -62,8 +64,11 @@ struct question {
 static struct port ports[MAX_PORTS];
 static int port_count;
 /* What every sample asks: a dump of all qdiscs would cost three times as much. */
-static struct question leaves[MAX_LEAVES];
+static struct question leaves[MAX_WAITING];
 static int leaf_count;
+/* Samples whose answers have not been read, and when they were asked for. */
+static int64_t asked_ns[MAX_WAITING];
+static int waiting;
 static int netlink = -1;
 
 static const void *data_of(const struct rtattr *attribute)
@@ -171,35 +176,30 @@ static void read_qdisc(const struct nlmsghdr *message)
 	};
 }
 
-/* Read messages of the kernel into the ports until so many qdiscs or, of a dump, its end has come. */
-static void read_answer(int expected)
+/* Read what the kernel has sent in one piece into the ports; 1 when it was the end of a dump. */
+static int read_messages(const char *answer, ssize_t length)
 {
-	static char answer[ANSWER];
-
-	while (expected) {
-		ssize_t length = recv(netlink, answer, sizeof(answer), 0);
-
-		if (length < 0)
+	for (const struct nlmsghdr *m = (const void *)answer; NLMSG_OK(m, length); m = NLMSG_NEXT(m, length)) {
+		if (m->nlmsg_type == NLMSG_DONE)
+			return 1;
+		if (m->nlmsg_type == NLMSG_ERROR) {
+			errno = -((const struct nlmsgerr *)NLMSG_DATA(m))->error;
 			die("RTM_GETQDISC");
-		for (const struct nlmsghdr *m = (void *)answer; NLMSG_OK(m, length); m = NLMSG_NEXT(m, length)) {
-			if (m->nlmsg_type == NLMSG_DONE)
-				return;
-			if (m->nlmsg_type == NLMSG_ERROR) {
-				errno = -((const struct nlmsgerr *)NLMSG_DATA(m))->error;
-				die("RTM_GETQDISC");
-			}
-			if (m->nlmsg_type == RTM_NEWQDISC) {
-				read_qdisc(m);
-				expected--;
-			}
 		}
+		if (m->nlmsg_type == RTM_NEWQDISC)
+			read_qdisc(m);
 	}
+	return 0;
+}
+
+static void forget(void)
+{
+	for (int i = 0; i < port_count; i++)
+		ports[i].count = 0;
 }
 
 static void ask(const struct question *questions, size_t count)
 {
-	for (int i = 0; i < port_count; i++)
-		ports[i].count = 0;
 	if (send(netlink, questions, count * sizeof(*questions), 0) < 0)
 		die("RTM_GETQDISC");
 }
@@ -207,6 +207,7 @@ static void ask(const struct question *questions, size_t count)
 /* Read all qdiscs of the namespace. */
 static void dump(void)
 {
+	static char answer[ANSWER];
 	struct question all = {
 		.header = {
 			.nlmsg_len = sizeof(all),
@@ -214,9 +215,15 @@ static void dump(void)
 			.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
 		},
 	};
+	ssize_t length;
 
+	forget();
 	ask(&all, 1);
-	read_answer(-1);
+	do {
+		length = recv(netlink, answer, sizeof(answer), 0);
+		if (length < 0)
+			die("RTM_GETQDISC");
+	} while (!read_messages(answer, length));
 }
 
 static int is_below(const struct qdisc *child, const struct qdisc *parent)
@@ -262,17 +269,13 @@ static struct state state_of(const struct port *port)
 }
 
 /* columns: t_s port backlog_bytes backlog_packets sent_bytes sent_packets dropped marked */
-void queues_sample(int64_t now)
+static void record_sample(int64_t at_ns)
 {
-	if (netlink < 0)
-		return;
-	ask(leaves, leaf_count);
-	read_answer(leaf_count);
 	for (int i = 0; i < port_count; i++) {
 		const struct counters *begin = &ports[i].begin.queue;
 		struct counters count = state_of(&ports[i]).queue;
 		double row[] = {
-			now / 1e9, i, count.backlog_bytes, count.backlog_packets,
+			at_ns / 1e9, i, count.backlog_bytes, count.backlog_packets,
 			count.sent_bytes - begin->sent_bytes,
 			/* of 32 bits, whatever they were at the beginning */
 			(uint32_t)(count.sent_packets - begin->sent_packets),
@@ -283,11 +286,48 @@ void queues_sample(int64_t now)
 	}
 }
 
+/* Read the answers that wait in the socket: all of them with one system call. */
+static void read_samples(void)
+{
+	static char room[MAX_WAITING][MESSAGE];
+	struct iovec parts[MAX_WAITING];
+	struct mmsghdr answers[MAX_WAITING] = {};
+	int count = waiting * leaf_count;
+
+	for (int i = 0; i < count; i++) {
+		parts[i] = (struct iovec){ room[i], MESSAGE };
+		answers[i].msg_hdr.msg_iov = &parts[i];
+		answers[i].msg_hdr.msg_iovlen = 1;
+	}
+	if (count && recvmmsg(netlink, answers, count, 0, NULL) != count)
+		die("recvmmsg");
+	for (int i = 0; i < count; i++) {
+		if (i % leaf_count == 0)
+			forget();
+		read_messages(room[i], answers[i].msg_len);
+		if (i % leaf_count == leaf_count - 1)
+			record_sample(asked_ns[i / leaf_count]);
+	}
+	waiting = 0;
+}
+
+/* The kernel answers at once, and its answer waits. */
+void queues_sample(int64_t now)
+{
+	if (netlink < 0)
+		return;
+	ask(leaves, leaf_count);
+	asked_ns[waiting++] = now;
+	if ((waiting + 1) * leaf_count > MAX_WAITING)
+		read_samples();
+}
+
 /* columns: port dropped marked lost policed */
 void queues_report(void)
 {
 	if (netlink < 0)
 		return;
+	read_samples();
 	dump();
 	for (int i = 0; i < port_count; i++) {
 		const struct state *begin = &ports[i].begin;
@@ -308,8 +348,8 @@ static void find_leaves(const struct port *port)
 	for (const struct qdisc *q = port->qdiscs; q < port->qdiscs + port->count; q++) {
 		if (q->is_clsact || has_child(port, q))
 			continue;
-		if (leaf_count == MAX_LEAVES) {
-			fprintf(stderr, "flow: there are more than %d queues\n", MAX_LEAVES);
+		if (leaf_count == MAX_WAITING) {
+			fprintf(stderr, "flow: there are more than %d queues\n", MAX_WAITING);
 			exit(1);
 		}
 		/* to its sender the kernel answers only what is to be echoed */
@@ -338,11 +378,13 @@ static int device_number(const char *name, int socket)
 void queues_add(const char *text)
 {
 	char namespace[64], devices[MAX_PORTS * IFNAMSIZ], *rest = devices, *name;
-	int any;
+	int any, buffer = BUFFER;
 
 	if (netlink >= 0 || sscanf(text, "queue,%63[^,],%1023s", namespace, devices) != 2)
 		bad(text);
 	netlink = socket_in(namespace, AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+	if (setsockopt(netlink, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof(buffer)))
+		die("SO_RCVBUFFORCE");
 	any = socket_in(namespace, AF_INET, SOCK_DGRAM, 0);
 	while ((name = strsep(&rest, ","))) {
 		if (port_count == MAX_PORTS)
