@@ -5,13 +5,16 @@ python -m tests.compare.report_picture results/mine scenario/access/lte docs/rep
 
 from __future__ import annotations
 
+import io
 import shutil
 import sys
 from pathlib import Path
 
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
-WIDTH_PX, HEIGHT_PX = 1240, 1500
+WIDTH_PX, HEIGHT_PX = 1240, 1900
+COLOURS = 128  # of the PNG, which is a third as large then
 
 
 def main(folder: str, page_name: str, output: str) -> None:
@@ -22,8 +25,9 @@ def main(folder: str, page_name: str, output: str) -> None:
         page.goto(f"{Path(folder, 'report.html').resolve().as_uri()}#{page_name}")
         page.locator(".page.current .main-svg").first.wait_for()
         page.locator(".page.current .readout output:not(:empty)").wait_for()
-        page.screenshot(path=output)
+        picture = Image.open(io.BytesIO(page.screenshot()))
         browser.close()
+    picture.quantize(COLOURS).save(output, optimize=True)
 
 
 if __name__ == "__main__":
