@@ -18,8 +18,8 @@ class Timeline:
     """A context manager around a run: within it a thread sleeps until each step is due, and takes it.
 
     A step comes within a virtual millisecond of its time: what a sleeping thread is late, and a process that sets it.
-    Steps that are not due when the run ends are left out. A step that fails ends the timeline, and its LinkError is raised when
-    the run is over.
+    Steps that are not due when the run ends are left out. A step that fails ends the timeline, and its LinkError is
+    raised when the run is over.
     """
 
     def __init__(self, topology: Topology, path: Path, origin_ns: int) -> None:
