@@ -63,7 +63,7 @@ struct question {
 
 static struct port ports[MAX_PORTS];
 static int port_count;
-/* What every sample asks: a dump of all qdiscs would cost three times as much. */
+/* What every sample asks: a dump of all qdiscs costs more, and comes in pieces that cannot wait. */
 static struct question leaves[MAX_WAITING];
 static int leaf_count;
 /* Samples whose answers have not been read, and when they were asked for. */
