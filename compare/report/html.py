@@ -52,6 +52,7 @@ class Page:
     network_caption: str
     tc: list[str]
     flow_rows: list[dict[str, Any]]
+    oracle_packets: int
     figures_json: Markup
 
     @property
@@ -114,10 +115,12 @@ def render_report(comparison: Comparison) -> str:
         resamples=f"{RESAMPLES:,}",
         min_values=MIN_VALUES,
         failed=[(cell, seed, error) for cell in cells for seed, error in sorted(cell.failed.items())],
+        incomplete=[cell for cell in cells if cell.missing],
         missing=sum(len(cell.missing) for cell in cells),
         done=sum(len(cell.seeds) for cell in cells),
         run_name=run_name,
         environment=comparison.environment,
+        modules=_modules(comparison.environment),
         environment_json=json.dumps(comparison.environment, indent=1),
         css=Markup((FOLDER / "report.css").read_text()),
         javascript=Markup((FOLDER / "report.js").read_text()),
@@ -141,8 +144,24 @@ def _pages(comparison: Comparison, marks: Marks) -> Iterator[Page]:
             network_caption=f"{kind}; what is not said has its default (docs/architecture.md)",
             tc=tc,
             flow_rows=_flow_rows(content.scenario),
+            oracle_packets=int(comparison.environment.get("oracle_packets", {}).get(name, 0)),
             figures_json=_json(_figures(content)),
         )
+
+
+def _modules(environment: dict[str, Any]) -> list[dict[str, str]]:
+    """Return a row per scheme and module."""
+    parameters = environment.get("parameters", {})
+    return [
+        {
+            "scheme": scheme,
+            "module": module,
+            "SHA-256": digest,
+            "parameters": _listed(parameters.get(scheme, {}).get(module, {})),
+        }
+        for scheme, modules in environment.get("modules", {}).items()
+        for module, digest in modules.items()
+    ]
 
 
 def _figures(page: ScenarioPage) -> list[Figure]:

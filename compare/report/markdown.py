@@ -130,10 +130,11 @@ def _environment(comparison: Comparison) -> list[str]:
         f"Lab kernel {', '.join(environment['kernel'])}; sources at {environment['git_revision']}; seeds 1 to "
         f"{experiment.seeds}, a sample every {experiment.sample_ms} ms. All else: environment.json.",
     ]
-    for kind in ("models", "modules"):
-        for name, content in environment.get(kind, {}).items():
-            hashes = content.items() if isinstance(content, dict) else [("", content)]
-            lines += ["", f"{name}: " + ", ".join(f"{key} `{value}`" for key, value in hashes)]
+    for name, modules in environment.get("modules", {}).items():
+        for module, digest in modules.items():
+            model = environment.get("parameters", {}).get(name, {}).get(module, {}).get("model_sha256")
+            weights = f", weights of the model `{model}`" if model else ""
+            lines += ["", f"{name}: {module} `{digest}`{weights}"]
     return lines
 
 

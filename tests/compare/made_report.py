@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,13 @@ from tests.compare.recorded import recorded
 
 SCENARIOS = ["stress", "bottleneck", "delay/rtt_50ms", "compete/cubic_1v1", "compete/requests"]
 SCHEMES = ["ndm", "cubic", "bbr"]
+ENVIRONMENT = {
+    "kernel": ["6.12.117"],
+    "git_revision": "0123456789abcdef" * 2 + "01234567+changes",
+    "command": f"python compare.py 'scenario=[{','.join(SCENARIOS)}]' 'schemes=[{','.join(SCHEMES)}]' seeds=4",
+    "modules": {"ndm": {"tcp_ndm": "0123456789abcdef" * 4}},
+    "parameters": {"ndm": {"tcp_ndm": {"model_name": "mixed", "model_sha256": "fedcba9876543210" * 4}}},
+}
 
 
 def comparison(store: Store) -> Comparison:
@@ -39,6 +47,7 @@ def made_store(folder: Path) -> Store:
             store.save(
                 run, _result(run.scenario.flows_with(run.scheme.algorithm), run.seed, SCHEMES.index(run.scheme.name))
             )
+    store.write("environment.json", json.dumps(ENVIRONMENT).encode())
     return store
 
 

@@ -102,7 +102,7 @@ def test_the_report_is_whole_and_links_lead_within_it_or_to_the_files_beside_it(
     assert {link[1:] for link in within} <= set(page.ids)
     files = set(page.links) - set(within)
     assert "runs/stress/cubic/seed-002/" in files
-    written = {"report.md", "summary.csv", "environment.json"}
+    written = {"report.md", "summary.csv", "comparisons.csv", "environment.json"}
     assert all((store.folder / file).exists() for file in files - written)
 
 

@@ -13,7 +13,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from compare.report import render_markdown, render_report
-from tests.compare.made_report import SCENARIOS, SCHEMES, comparison, made_store
+from tests.compare.made_report import ENVIRONMENT, SCENARIOS, SCHEMES, comparison, made_store
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 # in CI a missing browser is a failure
@@ -313,10 +313,21 @@ def test_a_page_can_be_printed(opened: Opened, tmp_path: Path) -> None:
     assert not page.evaluate("document.documentElement.dataset.theme")  # the screen is as it was
 
 
+def test_the_environment_says_what_was_measured(opened: Opened) -> None:
+    page = opened("environment")
+    shown = page.locator("#environment").inner_text()
+    assert ENVIRONMENT["command"] in shown
+    modules = page.get_by_role("table", name="Modules").locator("tbody tr")
+    assert modules.count() == 1
+    assert "fedcba9876543210" * 4 in modules.inner_text()
+
+
 def test_failed_and_missing_runs_are_seen_at_once(opened: Opened) -> None:
     page = opened()
     summary = page.locator("#overview").inner_text()
     assert "1 failed" in summary
     assert "1 missing" in summary
+    page.get_by_text("1 run missing").click()
+    assert page.get_by_text("compete/requests, BBR: seed 4").is_visible()
     page.locator("#failed + .warning summary").click()
     assert page.get_by_text("LabError: the guest panicked").first.is_visible()
