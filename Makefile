@@ -126,6 +126,7 @@ vm-kernel: setup module build/pulse .venv/installed-vm ## for the VM lab: QEMU, 
 .PHONY: vm-test
 vm-test: vm-kernel ## the modules in stock kernels under QEMU: load, move data under netem, unload, no warning
 	@$(PYTHON) kernel/vm_test.py
+	@$(PYTHON) -m pytest tests/env/lab/test_vm.py
 
 SECONDS ?= 60
 .PHONY: fuzz
