@@ -109,6 +109,7 @@ def render_report(comparison: Comparison) -> str:
         rates=rate_tables(cells),
         few_scenarios=FEW_SCENARIOS,
         beside=comparison.beside,
+        paper_rows=sum(bool(line.published) for page in pages for line in page.content.group_lines),
         published_note=PUBLISHED_NOTE,
         marked=MARKED,
         confidence=round(100 * CONFIDENCE),
