@@ -48,6 +48,10 @@ READY = b"ready\n"
 LOOKS_APART_S = 0.1
 
 
+class RunLate(TrafficError):
+    """A run whose preparation took longer than the clock allows for it."""
+
+
 def run(
     topology: Topology | RackTopology,
     program: str,
@@ -87,7 +91,7 @@ def run(
                 raise TrafficError(f"the {side.name} did not start: {_pipe(process.stderr).read().decode()}")
         late_ns = time.monotonic_ns() - origin_ns
         if late_ns > 0:
-            raise TrafficError(f"the run was ready {late_ns / 1e6:.3f} ms after it should have begun")
+            raise RunLate(f"the run was ready {late_ns / 1e6:.3f} ms after it should have begun")
         early = _collect([process for _, process in sides], output, stopped, stop_fd)
     finally:
         for _, process in sides:
