@@ -130,11 +130,14 @@ vm-test: vm-kernel ## the modules in stock kernels under QEMU: load, move data u
 
 SECONDS ?= 60
 .PHONY: fuzz
-fuzz: build/fuzz/nv_fuzz ## fuzz the rules of TCP-NV in user space with ASan and UBSan (SECONDS=60; needs clang)
-	@mkdir -p build/fuzz/corpus
-	@build/fuzz/nv_fuzz -max_total_time=$(SECONDS) -max_len=4096 -artifact_prefix=build/fuzz/ build/fuzz/corpus
+fuzz: build/fuzz/nv_fuzz build/fuzz/blob_fuzz ## fuzz TCP-NV's rules and the model file's parser with ASan and UBSan (SECONDS=60 each; needs clang)
+	@for target in nv blob; do \
+		mkdir -p build/fuzz/corpus/$$target; \
+		build/fuzz/$${target}_fuzz -max_total_time=$(SECONDS) -max_len=4096 -artifact_prefix=build/fuzz/$$target- \
+			build/fuzz/corpus/$$target $$(ls -d kernel/fuzz/corpus/$$target 2>/dev/null); \
+	done
 
-build/fuzz/nv_fuzz: kernel/fuzz/nv_fuzz.c kernel/nv.h $(wildcard kernel/user/include/*/*.h)
+build/fuzz/%_fuzz: kernel/fuzz/%_fuzz.c $(wildcard kernel/*.h kernel/user/include/*/*.h)
 	@command -v clang >/dev/null || { echo "make fuzz: clang is missing: install the packages clang and libclang-rt-dev" >&2; exit 1; }
 	@mkdir -p build/fuzz
 	clang -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -Wall -Wextra -Wno-sign-compare \

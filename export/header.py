@@ -45,6 +45,7 @@ def render_header(model: IntegerModel, provenance: Provenance) -> str:
         "NDM_MODEL_SHA256": _string(provenance.sha256),
         "NDM_MODEL_PROFILE": _string(provenance.profile),
         "NDM_MODEL_GIT_REVISION": _string(provenance.git_revision),
+        "NDM_MODEL_ENVELOPE": _string(provenance.envelope),
         "NDM_MODEL_DECISIONS": str(provenance.decisions),
         "NDM_MODEL_INPUTS": str(INPUTS),
         "NDM_MODEL_HIDDEN": str(model.hidden),

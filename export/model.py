@@ -35,6 +35,7 @@ class Provenance:
     sha256: str  # of the float policy, as in its checkpoint
     git_revision: str
     decisions: int  # seen in training
+    envelope: str = ""  # the paths that it was trained on, in words: export/envelope.py
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from env import schema
-from export.model import FORMAT, INPUTS, OUTPUTS, ExportError, Int16, IntegerModel
+from export.blob import ENVELOPE_MAX
+from export.model import FORMAT, INPUTS, OUTPUTS, ExportError, Int16, IntegerModel, Provenance
 
 LIBRARY = Path(__file__).resolve().parent.parent / "build" / "libndm.so"
 
@@ -26,6 +27,19 @@ class _Model(ctypes.Structure):
         ("b", ctypes.c_int16 * schema.HIDDEN_MAX),
         ("v", ctypes.c_int16 * schema.HIDDEN_MAX * OUTPUTS),
         ("c", ctypes.c_int16 * OUTPUTS),
+    )
+
+
+class _Facts(ctypes.Structure):
+    """struct ndm_blob_facts of kernel/ndm_blob.h."""
+
+    _fields_ = (
+        ("decisions", ctypes.c_uint64),
+        ("name", ctypes.c_char * 64),
+        ("profile", ctypes.c_char * 64),
+        ("revision", ctypes.c_char * 64),
+        ("sha256", ctypes.c_uint8 * 32),
+        ("envelope", ctypes.c_char * (ENVELOPE_MAX + 1)),
     )
 
 
@@ -68,18 +82,25 @@ class Native:
 
     def shipped(self) -> tuple[IntegerModel, str]:
         """The model of kernel/ndm_weights.h that the library was built with, and its SHA-256."""
-        raw = self._library.ndm_user_shipped_model().contents
-        hidden = int(raw.hidden)
-        model = IntegerModel(
-            row_frac=tuple(raw.row_frac[:hidden]),
-            out_frac=tuple(raw.out_frac),
-            w=np.array(raw.w, np.int16)[:hidden],
-            u=np.array(raw.u, np.int16)[:hidden, :hidden],
-            b=np.array(raw.b, np.int16)[:hidden],
-            v=np.array(raw.v, np.int16)[:, :hidden],
-            c=np.array(raw.c, np.int16),
-        )
+        model = _unpack(self._library.ndm_user_shipped_model().contents)
         return model, self._library.ndm_user_shipped_sha256().decode()
+
+    def parse_blob(self, content: bytes) -> tuple[IntegerModel, Provenance]:
+        """The model of a file as the kernel reads it, but for the SHA-256 at its end, which is not looked at.
+
+        Raises ExportError with the kernel's reason.
+        """
+        raw, facts = _Model(), _Facts()
+        if self._library.ndm_user_blob_facts_size() != ctypes.sizeof(_Facts):
+            raise ExportError("the library was built from another kernel/ndm_blob.h: run `make module`")
+        parse = self._library.ndm_user_blob_parse
+        parse.restype = ctypes.c_char_p
+        problem = parse(content, ctypes.c_size_t(len(content)), ctypes.byref(raw), ctypes.byref(facts))
+        if problem is not None:
+            raise ExportError(problem.decode())
+        texts = [text.decode() for text in (facts.name, facts.profile, facts.revision, facts.envelope)]
+        whence = Provenance(texts[0], texts[1], bytes(facts.sha256).hex(), texts[2], facts.decisions, texts[3])
+        return _unpack(raw), whence
 
     def tanh(self, x: NDArray[np.int32]) -> Int16:
         """ndm_tanh of each x."""
@@ -98,6 +119,19 @@ class Native:
         y = np.empty(a.shape, np.int32)
         self._library.ndm_user_quarter_octave(_pointer(a), _pointer(b), _pointer(y), ctypes.c_uint(a.size))
         return y
+
+
+def _unpack(raw: _Model) -> IntegerModel:
+    hidden = int(raw.hidden)
+    return IntegerModel(
+        row_frac=tuple(raw.row_frac[:hidden]),
+        out_frac=tuple(raw.out_frac),
+        w=np.array(raw.w, np.int16)[:hidden],
+        u=np.array(raw.u, np.int16)[:hidden, :hidden],
+        b=np.array(raw.b, np.int16)[:hidden],
+        v=np.array(raw.v, np.int16)[:, :hidden],
+        c=np.array(raw.c, np.int16),
+    )
 
 
 def _pack(model: IntegerModel) -> _Model:

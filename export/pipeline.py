@@ -18,6 +18,7 @@ from typing import Any
 
 from env import schema
 from export import blob, golden, verify
+from export.envelope import describe
 from export.header import HEADER, render_header, write_header
 from export.model import FORMAT, ExportError, IntegerModel, Provenance
 from export.quantize import FloatPolicy, quantize
@@ -99,6 +100,7 @@ def measure(path: Path) -> Exported:
         sha256=content["sha256"],
         git_revision=content["git_revision"],
         decisions=int(content["decisions"]),
+        envelope=describe(envelope),
     )
     return _quantized(file, content["policy"], provenance, envelope)
 

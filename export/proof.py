@@ -25,7 +25,6 @@ from rich.table import Table
 from env import schema
 from export import reference, tables
 from export.model import ExportError, IntegerModel
-from export.native import Native
 
 S16, S32, S64 = 16, 32, 64  # C types by their bits, all signed
 
@@ -163,7 +162,8 @@ def _table(name: str, proof: Proof) -> Table:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the proof of each model; return 1 when there is none."""
-    from export import pipeline  # here: it calls prove()
+    from export import pipeline  # here: these call prove()
+    from export.native import Native
 
     parser = argparse.ArgumentParser(prog="python -m export.proof", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("runs", nargs="*", type=Path, help="run folders or checkpoints (default: the shipped model)")

@@ -53,7 +53,8 @@
 struct ndm_sock {
 	struct ndm_measure measure;
 	u32 cwnd_fp;	/* cwnd with NDM_CWND_FRAC fraction bits */
-	u32 flow;	/* which connection: counts from 1 as they open */
+	u32 flow : 24;	/* which connection: counts from 1 as they open */
+	u32 model : 8;	/* whose memory the network's is; see tcp_ndm.c */
 };
 
 /*
@@ -177,6 +178,7 @@ static inline void ndm_sock_init(struct sock *sk, atomic_t *flows)
 	ndm_measure_init(&ndm->measure, &now);
 	ndm->cwnd_fp = tcp_snd_cwnd(tcp_sk(sk)) << NDM_CWND_FRAC;
 	ndm->flow = atomic_inc_return(flows);
+	ndm->model = 0;
 	ndm_set_pacing(sk, 0);
 	/* TCP paces by itself unless an fq qdisc has said that it does. */
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);

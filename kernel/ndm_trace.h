@@ -2,12 +2,13 @@
 /*
  * Tracepoint ndm:ndm_decision (the system is called as the congestion control):
  * one line per decision of tcp_ndm, enough to replay the integer network bit for
- * bit (its state starts at 0 with decision 0 of each flow):
+ * bit (its state starts at 0 with decision 0 of each flow and with another model):
  *
- *	ndm_decision: flow=1 decision=0 x=0,819,... action=-12,340 cwnd=10 srtt_us=40012
+ *	ndm_decision: flow=1 decision=0 x=0,819,... action=-12,340 cwnd=10 srtt_us=40012 model=0
  *
  * x: the ten inputs, Q12, in the order of ndm_schema.h; action: the two outputs,
- * Q14; cwnd: packets, before the decision.
+ * Q14; cwnd: packets, before the decision; model: counts on with each that is
+ * taken into use.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM NDM_ALGORITHM
@@ -22,15 +23,16 @@
 TRACE_EVENT(ndm_decision,
 
 	TP_PROTO(u32 flow, u32 decision, const s16 *x, const s16 *action,
-		 u32 cwnd, u32 srtt_us),
+		 u32 cwnd, u32 srtt_us, u8 model),
 
-	TP_ARGS(flow, decision, x, action, cwnd, srtt_us),
+	TP_ARGS(flow, decision, x, action, cwnd, srtt_us, model),
 
 	TP_STRUCT__entry(
 		__field(u32, flow)
 		__field(u32, decision)
 		__field(u32, cwnd)
 		__field(u32, srtt_us)
+		__field(u8, model)
 		__array(s16, x, NDM_INPUTS)
 		__array(s16, action, NDM_OUTPUTS)
 	),
@@ -40,17 +42,18 @@ TRACE_EVENT(ndm_decision,
 		__entry->decision = decision;
 		__entry->cwnd = cwnd;
 		__entry->srtt_us = srtt_us;
+		__entry->model = model;
 		memcpy(__entry->x, x, sizeof(__entry->x));
 		memcpy(__entry->action, action, sizeof(__entry->action));
 	),
 
-	TP_printk("flow=%u decision=%u x=%d,%d,%d,%d,%d,%d,%d,%d,%d,%d action=%d,%d cwnd=%u srtt_us=%u",
+	TP_printk("flow=%u decision=%u x=%d,%d,%d,%d,%d,%d,%d,%d,%d,%d action=%d,%d cwnd=%u srtt_us=%u model=%u",
 		  __entry->flow, __entry->decision,
 		  __entry->x[0], __entry->x[1], __entry->x[2], __entry->x[3],
 		  __entry->x[4], __entry->x[5], __entry->x[6], __entry->x[7],
 		  __entry->x[8], __entry->x[9],
 		  __entry->action[0], __entry->action[1],
-		  __entry->cwnd, __entry->srtt_us)
+		  __entry->cwnd, __entry->srtt_us, __entry->model)
 );
 
 #endif /* NDM_TRACE_H */

@@ -10,6 +10,7 @@
 #define NDM_MODEL_SHA256 "68baebf17d52e1a000965155c8867ce635d19f85f48715719b3347a2ed47ccce"
 #define NDM_MODEL_PROFILE "mixed"
 #define NDM_MODEL_GIT_REVISION "f65d327738945362b96ccb26e06a50be7054fb2a+"
+#define NDM_MODEL_ENVELOPE "clean: rate_mbps 1..200, rtt_ms 10..300, buffer_bdp 0.25..8; lossy: rate_mbps 1..200, rtt_ms 10..300, buffer_bdp 0.25..8, loss_pct 0..2; jittery: rate_mbps 1..200, rtt_ms 10..300, buffer_bdp 0.25..8, loss_pct 0|0.1|1, jitter_ratio 0.05..2; scenario stress; scenario fiber; scenario delay_extreme; scenario delay_moderate"
 #define NDM_MODEL_DECISIONS 655360
 #define NDM_MODEL_INPUTS 10
 #define NDM_MODEL_HIDDEN 16
