@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The fixed-point functions over their whole ranges, the integer network with
+ * the worst weights that there are, and the parser of model files: each reason
+ * to refuse one, and every length.
+ */
+#include <kunit/test.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "../ndm_blob.h"
+#include "../ndm_math.h"
+
+/* -- functions ------------------------------------------------------------- */
+
+struct point {
+	s32 x, y;
+};
+
+/* The nearest numbers to tanh(x / 2^15) * 2^15, at most 32767. */
+static const struct point tanh_points[] = {
+	{ 0, 0 }, { 1, 1 }, { 100, 100 }, { 511, 511 }, { 512, 512 },
+	{ 513, 513 }, { 5000, 4962 }, { 16384, 15143 }, { 32767, 24955 },
+	{ 32768, 24956 }, { 40000, 27521 }, { 65536, 31589 },
+	{ 100000, 32622 }, { 131072, 32746 }, { 200000, 32767 },
+	{ 262143, 32767 }, { 262144, 32767 },
+};
+
+static void tanh_test(struct kunit *test)
+{
+	s32 last = -1;
+	s32 x;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(tanh_points); i++) {
+		const struct point *p = &tanh_points[i];
+
+		KUNIT_EXPECT_LE(test, abs(ndm_tanh(p->x) - p->y), 2);
+		KUNIT_EXPECT_EQ(test, ndm_tanh(-p->x), -ndm_tanh(p->x));
+	}
+	for (x = 0; x <= NDM_TANH_LIMIT << 15; x++) {
+		s32 y = ndm_tanh(x);
+
+		if (y < last || y > S16_MAX)
+			KUNIT_FAIL(test, "tanh(%d) is %d after %d", x, y, last);
+		last = y;
+	}
+	KUNIT_EXPECT_EQ(test, ndm_tanh(S32_MAX), S16_MAX);
+}
+
+/* The nearest numbers to 2^(x / 2^14) * 2^16. */
+static const struct point exp2_points[] = {
+	{ -16384, 32768 }, { -16383, 32769 }, { -12000, 39446 },
+	{ -8192, 46341 }, { -5461, 52017 }, { -1, 65533 }, { 0, 65536 },
+	{ 1, 65539 }, { 127, 65889 }, { 128, 65892 }, { 5461, 82569 },
+	{ 8192, 92682 }, { 12345, 110484 }, { 16383, 131066 },
+	{ 16384, 131072 },
+};
+
+static void exp2_test(struct kunit *test)
+{
+	u32 last = 0;
+	s32 x;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(exp2_points); i++)
+		KUNIT_EXPECT_LE(test, abs((s32)ndm_exp2(exp2_points[i].x) -
+					  exp2_points[i].y), 2);
+	for (x = S16_MIN; x <= S16_MAX; x++) {
+		u32 y = ndm_exp2(x);
+
+		if (y < last || y < 1 << 15 || y > 2 << 16)
+			KUNIT_FAIL(test, "exp2(%d) is %u after %u", x, y, last);
+		last = y;
+	}
+}
+
+struct octave_case {
+	u32 a, b;
+	s32 quarters;
+};
+
+static const struct octave_case octave_cases[] = {
+	{ 1, 1, 0 }, { 2, 1, 4 }, { 1, 2, -4 }, { 0, 0, 0 },
+	{ 118920, 100000, 0 }, { 118921, 100000, 1 }, { 141421, 100000, 1 },
+	{ 141422, 100000, 2 }, { 168179, 100000, 2 }, { 168180, 100000, 3 },
+	{ 199999, 100000, 3 }, { U32_MAX, 1, 127 }, { 1, U32_MAX, -128 },
+	{ U32_MAX, U32_MAX, 0 },
+};
+
+static void quarter_octave_test(struct kunit *test)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(octave_cases); i++) {
+		const struct octave_case *c = &octave_cases[i];
+
+		KUNIT_EXPECT_EQ(test, ndm_quarter_octave(c->a, c->b),
+				c->quarters);
+	}
+}
+
+/* Shannon: of k in 16 and the rest, 0 at the ends and 1 in the middle. */
+static void entropy_test(struct kunit *test)
+{
+	int k;
+
+	KUNIT_EXPECT_EQ(test, ndm_binary_entropy_table[0], 0);
+	KUNIT_EXPECT_EQ(test, ndm_binary_entropy_table[8], 4096);
+	for (k = 0; k < 8; k++) {
+		KUNIT_EXPECT_LT(test, ndm_binary_entropy_table[k],
+				ndm_binary_entropy_table[k + 1]);
+		KUNIT_EXPECT_EQ(test, ndm_binary_entropy_table[k],
+				ndm_binary_entropy_table[16 - k]);
+	}
+	/* -p log2 p is largest at 1/e, and its halves make a coin's entropy. */
+	KUNIT_EXPECT_EQ(test, 2 * ndm_plogp_table[8], 4096);
+	KUNIT_EXPECT_EQ(test, ndm_plogp_table[16], 0);
+	KUNIT_EXPECT_EQ(test, 16 * ndm_plogp_table[1], 4 * 4096);
+}
+
+/* -- the network ----------------------------------------------------------- */
+
+static void worst_weights_test(struct kunit *test)
+{
+	static const s16 ends[] = { S16_MIN, S16_MAX };
+	struct ndm_model *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	s16 h[NDM_HIDDEN_MAX], x[NDM_INPUTS], out[NDM_OUTPUTS];
+	int weight, state, input, frac, i;
+
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	for (i = 0; i < 16; i++) {
+		weight = ends[i & 1];
+		state = ends[i >> 1 & 1];
+		input = ends[i >> 2 & 1];
+		frac = i >> 3 ? NDM_BLOB_FRAC_MAX : 0;
+		m->hidden = NDM_HIDDEN_MAX;
+		memset(m->row_frac, frac, sizeof(m->row_frac));
+		memset(m->out_frac, frac, sizeof(m->out_frac));
+		memset16((u16 *)m->w, weight, sizeof(m->w) / 2);
+		memset16((u16 *)m->u, weight, sizeof(m->u) / 2);
+		memset16((u16 *)m->b, weight, sizeof(m->b) / 2);
+		memset16((u16 *)m->v, weight, sizeof(m->v) / 2);
+		memset16((u16 *)m->c, weight, sizeof(m->c) / 2);
+		memset16((u16 *)h, state, ARRAY_SIZE(h));
+		memset16((u16 *)x, input, ARRAY_SIZE(x));
+		ndm_core_step(m, h, x, out);
+		/* weights, inputs and state of one sign: all to one side */
+		KUNIT_EXPECT_LE(test, abs(out[0]), 1 << NDM_ACTION_FRAC);
+		if (!frac && state == input)
+			KUNIT_EXPECT_EQ(test, h[0],
+					(weight < 0) == (input < 0) ?
+					S16_MAX : -S16_MAX);
+	}
+}
+
+/* -- model files ----------------------------------------------------------- */
+
+#define HIDDEN 3
+#define ENVELOPE "rtt_ms 10..300"
+
+static void put(u8 *at, u64 value, int bytes)
+{
+	while (bytes--) {
+		*at++ = value;
+		value >>= 8;
+	}
+}
+
+/* A file of HIDDEN units whose numbers count from -20 on. */
+static u8 *blob_of(struct kunit *test, size_t *size)
+{
+	size_t envelope = strlen(ENVELOPE);
+	u8 *data, *at;
+	int i;
+
+	*size = ndm_blob_size(HIDDEN, envelope);
+	data = kunit_kzalloc(test, *size, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, data);
+	memcpy(data, NDM_BLOB_MAGIC, 8);
+	put(data + 8, *size, 4);
+	put(data + 12, NDM_MODEL_FORMAT, 2);
+	put(data + 14, NDM_SCHEMA_VERSION, 2);
+	data[16] = HIDDEN;
+	data[17] = NDM_INPUTS;
+	data[18] = NDM_OUTPUTS;
+	data[19] = NDM_BLOB_LAYOUT;
+	put(data + 20, 1000000007, 8);
+	strscpy(data + 28, "name", NDM_BLOB_TEXT);
+	strscpy(data + 28 + NDM_BLOB_TEXT, "profile", NDM_BLOB_TEXT);
+	strscpy(data + 28 + 2 * NDM_BLOB_TEXT, "revision", NDM_BLOB_TEXT);
+	put(data + NDM_BLOB_HEAD - 2, envelope, 2);
+	memset(data + NDM_BLOB_HEAD, 7, HIDDEN + NDM_OUTPUTS);
+	at = data + NDM_BLOB_HEAD + HIDDEN + NDM_OUTPUTS;
+	for (i = 0; at < data + *size - envelope - NDM_BLOB_DIGEST; i++, at += 2)
+		put(at, i - 20, 2);
+	memcpy(at, ENVELOPE, envelope);
+	return data;
+}
+
+static void blob_test(struct kunit *test)
+{
+	struct ndm_blob_facts *facts;
+	struct ndm_model *m;
+	size_t size;
+	u8 *data = blob_of(test, &size);
+
+	facts = kunit_kzalloc(test, sizeof(*facts), GFP_KERNEL);
+	m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, facts);
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	KUNIT_ASSERT_NULL(test, ndm_blob_parse(data, size, m, facts));
+	KUNIT_EXPECT_EQ(test, m->hidden, HIDDEN);
+	KUNIT_EXPECT_EQ(test, m->out_frac[1], 7);
+	KUNIT_EXPECT_EQ(test, m->w[0][0], -20);
+	KUNIT_EXPECT_EQ(test, m->w[2][9], 9);
+	KUNIT_EXPECT_EQ(test, m->u[0][0], 10);
+	KUNIT_EXPECT_EQ(test, m->u[2][2], 18);
+	KUNIT_EXPECT_EQ(test, m->u[2][3], 0);
+	KUNIT_EXPECT_EQ(test, m->b[0], 19);
+	KUNIT_EXPECT_EQ(test, m->v[1][2], 27);
+	KUNIT_EXPECT_EQ(test, m->c[1], 29);
+	KUNIT_EXPECT_EQ(test, facts->decisions, 1000000007ULL);
+	KUNIT_EXPECT_STREQ(test, facts->name, "name");
+	KUNIT_EXPECT_STREQ(test, facts->envelope, ENVELOPE);
+}
+
+struct refused_case {
+	const char *name;
+	int at, value;
+};
+
+static const struct refused_case refused_cases[] = {
+	{ "magic", 0, 'X' },
+	{ "size", 8, 1 },
+	{ "format", 12, NDM_MODEL_FORMAT + 1 },
+	{ "schema", 14, NDM_SCHEMA_VERSION + 1 },
+	{ "no hidden units", 16, 0 },
+	{ "one too many", 16, NDM_HIDDEN_MAX + 1 },
+	{ "other hidden units than its size", 16, HIDDEN + 1 },
+	{ "inputs", 17, NDM_INPUTS + 1 },
+	{ "outputs", 18, NDM_OUTPUTS - 1 },
+	{ "layout", 19, NDM_BLOB_LAYOUT + 1 },
+	{ "empty name", 28, 0 },
+	{ "name for a terminal", 28, 27 },
+	{ "something behind the name", 28 + 63, 'x' },
+	{ "envelope too long", NDM_BLOB_HEAD - 1, 0xff },
+	{ "scale of a row", NDM_BLOB_HEAD, NDM_BLOB_FRAC_MAX + 1 },
+	{ "scale of an output", NDM_BLOB_HEAD + HIDDEN + 1, 0xff },
+	{ "envelope for a terminal", -NDM_BLOB_DIGEST - 1, '\n' },
+};
+
+KUNIT_ARRAY_PARAM_DESC(refused, refused_cases, name);
+
+static void refused_test(struct kunit *test)
+{
+	const struct refused_case *c = test->param_value;
+	struct ndm_blob_facts *facts;
+	struct ndm_model *m;
+	size_t size;
+	u8 *data = blob_of(test, &size);
+
+	facts = kunit_kzalloc(test, sizeof(*facts), GFP_KERNEL);
+	m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, facts);
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	data[c->at < 0 ? size + c->at : c->at] = c->value;
+	KUNIT_EXPECT_NOT_NULL(test, ndm_blob_parse(data, size, m, facts));
+}
+
+/* Each in memory of its own length: KASAN sees a byte read behind its end. */
+static void cut_test(struct kunit *test)
+{
+	struct ndm_blob_facts *facts;
+	struct ndm_model *m;
+	size_t size, length;
+	u8 *data = blob_of(test, &size);
+	u8 *cut;
+
+	facts = kunit_kzalloc(test, sizeof(*facts), GFP_KERNEL);
+	m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, facts);
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	for (length = 1; length < size; length++) {
+		cut = kmemdup(data, length, GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, cut);
+		if (length >= 12)
+			put(cut + 8, length, 4);
+		KUNIT_EXPECT_NOT_NULL(test,
+				      ndm_blob_parse(cut, length, m, facts));
+		kfree(cut);
+	}
+}
+
+static struct kunit_case ndm_cases[] = {
+	KUNIT_CASE(tanh_test),
+	KUNIT_CASE(exp2_test),
+	KUNIT_CASE(quarter_octave_test),
+	KUNIT_CASE(entropy_test),
+	KUNIT_CASE(worst_weights_test),
+	KUNIT_CASE(blob_test),
+	KUNIT_CASE_PARAM(refused_test, refused_gen_params),
+	KUNIT_CASE(cut_test),
+	{}
+};
+
+static struct kunit_suite ndm_suite = {
+	.name = "ndm",
+	.test_cases = ndm_cases,
+};
+
+kunit_test_suite(ndm_suite);
+
+MODULE_DESCRIPTION("KUnit tests of NDM's arithmetic and of its model files");
+MODULE_LICENSE("GPL");
