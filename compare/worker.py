@@ -16,6 +16,7 @@ from env.lab import LabError, VirtualLab
 # on an idle core, and a machine may be busy with much else.
 MIN_TIMEOUT_S = 120.0
 WALL_PER_VIRTUAL = 30.0
+COUNTERS = ("decisions", "model_swaps", "models_refused")  # among the parameters of tcp_ndm
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,10 @@ def _register_window(lab: VirtualLab, scheme: Scheme) -> None:
 
 
 def _parameters(lab: VirtualLab, module: str) -> dict[str, str]:
-    """Return the loaded module's parameters: those of ndm describe its model, those of others are settings."""
+    """Return the loaded module's parameters: those of ndm describe its model, those of others are settings.
+
+    Without the counters, which go on from run to run.
+    """
     lines = lab.call("shell", command=f"cd /sys/module/{module}/parameters && grep . *")["stdout"].splitlines()
-    return dict(line.split(":", 1) for line in lines)
+    found = dict(line.split(":", 1) for line in lines)
+    return {name: value for name, value in found.items() if name not in COUNTERS}

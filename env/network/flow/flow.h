@@ -78,6 +78,7 @@ void receiver_add(const char *text);
 /* Open and end what the clock asks for; 1 while any endpoint of the side goes on. */
 int senders_step(void);
 int receivers_step(void);
+void receiver_unconnected(int flow);
 /* Record a row for each flow that runs. Every look at the clock costs the lab a system call: one for all. */
 void senders_sample(int64_t now);
 void receivers_sample(int64_t now);

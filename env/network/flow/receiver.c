@@ -150,6 +150,18 @@ void receivers_sample(int64_t now)
 			sample(&receivers[i], now);
 }
 
+/* Its sender gave up before there was a connection. */
+void receiver_unconnected(int flow)
+{
+	double row[] = { flow, 0 };
+
+	for (int i = 0; i < count; i++)
+		if (receivers[i].flow == flow)
+			receivers[i].over = 1;
+	record(RECEIVED, row, sizeof(row) / sizeof(*row));
+	wake();
+}
+
 int receivers_step(void)
 {
 	int64_t now = now_ns();

@@ -253,11 +253,37 @@ static void open_flow(struct sender *s)
 	watch(s->fd, EPOLLOUT | EPOLLET | (s->kind == REQUEST || s->kind == WEB ? EPOLLIN : 0), &s->watcher);
 }
 
+/* All SYNs have been lost until its end: nothing was sent, so nothing will arrive. */
+static void end_unconnected(struct sender *s)
+{
+	double row[] = { s->flow, 0, 0 };
+
+	record(SENT, row, sizeof(row) / sizeof(*row));
+	receiver_unconnected(s->flow);
+	over(s);
+}
+
+#define SYN_SENT 2		/* tcpi_state: TCP_SYN_SENT of the kernel */
+
+static int is_connected(const struct sender *s)
+{
+	struct tcp_info info;
+	socklen_t length = sizeof(info);
+
+	if (getsockopt(s->fd, IPPROTO_TCP, TCP_INFO, &info, &length))
+		die("TCP_INFO");
+	return info.tcpi_state != SYN_SENT;
+}
+
 static void end_flow(struct sender *s)
 {
 	sample(s, now_ns());
 	if (ends_with_reset) {
 		over(s);
+		return;
+	}
+	if (!is_connected(s)) {
+		end_unconnected(s);
 		return;
 	}
 	s->state = DELIVERING;
