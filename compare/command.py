@@ -13,6 +13,7 @@ from compare import environment
 from compare.config import CompareConfig, jobs
 from compare.errors import CompareError
 from compare.experiment import Experiment, plan
+from compare.labs import LabKind, lab_kind
 from compare.local import LocalRunner
 from compare.matrix import Progress, Runner, run_matrix
 from compare.models import binaries, check_lab, find_modules, module_key
@@ -39,13 +40,15 @@ def measure(config: CompareConfig) -> int:
     Raises CompareError before anything runs when something is wrong, Interrupted on Ctrl-C.
     """
     planned = plan(config.scenario, config.schemes, config.seeds, config.duration_s, config.sample_ms, config.rival)
-    check_lab()
+    kind = lab_kind(config.lab, config.vm_kernel, planned)
+    if config.lab == "virtual":
+        check_lab()
     published, tables = load_published(), load_tables()
     console = terminal()
-    modules = find_modules(planned.all_schemes())
-    experiment = replace(planned, binaries=binaries(modules, planned.scenarios))
+    modules = find_modules(planned.all_schemes(), kind.modules)
+    experiment = replace(planned, binaries=binaries(modules, planned.scenarios, kind.kernel, kind.modules))
     store = Store(Path(config.output_dir) if config.output_dir else RESULTS / experiment.default_name())
-    runner = _runner(config, modules, experiment)
+    runner = _runner(config, kind, modules, experiment)
     with store.claim(experiment):
         console.print(f"{len(experiment.runs())} runs into {_short(store.folder)}", highlight=False)
         began = time.monotonic()
@@ -72,10 +75,10 @@ def measure(config: CompareConfig) -> int:
     return progress.failed
 
 
-def _runner(config: CompareConfig, modules: Mapping[str, Path], experiment: Experiment) -> Runner:
+def _runner(config: CompareConfig, kind: LabKind, modules: Mapping[str, Path], experiment: Experiment) -> Runner:
     """Return what makes the runs; raises CompareError when Ray is wanted and not installed."""
     if config.runner == "local":
-        return LocalRunner(jobs(config))
+        return LocalRunner(jobs(config), kind.boot)
     try:
         from compare.ray_cluster import RayRunner  # here: an extra dependency
     except ImportError as error:

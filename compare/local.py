@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from compare.run_files import pack
 from compare.worker import Task, Worker
-from env.lab import LabError
+from env.lab import LabError, VirtualLab
 
 # A task, and the files of its result or what its lab said when it failed.
 Outcome = tuple[Task, dict[str, bytes] | str]
@@ -17,8 +17,9 @@ Outcome = tuple[Task, dict[str, bytes] | str]
 class LocalRunner:
     """Labs side by side, each a process of its own: the workers here are threads that wait for theirs."""
 
-    def __init__(self, jobs: int) -> None:
+    def __init__(self, jobs: int, boot: Callable[[], VirtualLab] | None = None) -> None:
         self.jobs = jobs
+        self._boot = boot
 
     def results(self, tasks: Sequence[Task]) -> Generator[Outcome]:
         """Yield outcomes as they come. When the caller stops early, or on any error but a lab's, all labs are ended."""
@@ -26,7 +27,7 @@ class LocalRunner:
         workers: list[Worker] = []
 
         def begin() -> None:
-            mine.worker = Worker()
+            mine.worker = Worker(self._boot)
             workers.append(mine.worker)
 
         def make(task: Task) -> dict[str, bytes] | str:

@@ -48,8 +48,10 @@ def check_lab() -> None:
             raise CompareError(f"kernel module {MODULES / module}.ko does not exist: run `make module`")
 
 
-def find_modules(schemes: Sequence[Scheme]) -> dict[str, Path]:
+def find_modules(schemes: Sequence[Scheme], folder: Path | None = None) -> dict[str, Path]:
     """Return scheme name to the .ko that has it, for schemes that need a module; other models are built when needed.
+
+    folder: of the modules, by default those for the lab kernel.
 
     Raises CompareError: module missing or older than its model, a model that cannot be exported or built.
     """
@@ -58,7 +60,7 @@ def find_modules(schemes: Sequence[Scheme]) -> dict[str, Path]:
         if scheme.model:
             found[scheme.name] = _built_model(scheme)
         elif scheme.module:
-            found[scheme.name] = _own_module(scheme)
+            found[scheme.name] = _own_module(scheme, folder or MODULES)
     return found
 
 
@@ -67,19 +69,24 @@ def module_key(scheme: str) -> str:
     return f"module of {scheme}"
 
 
-def binaries(modules: dict[str, Path], scenarios: Sequence[Scenario]) -> dict[str, str]:
-    """Return name to SHA-256 of every file that results depend on and that no name or number stands for."""
-    hashes = {"lab kernel": sha256(KERNEL), "traffic program": sha256(PROGRAM)}
+def binaries(
+    modules: dict[str, Path], scenarios: Sequence[Scenario], kernel: Path | None = None, folder: Path | None = None
+) -> dict[str, str]:
+    """Return name to SHA-256 of every file that results depend on and that no name or number stands for.
+
+    kernel, folder: the kernel's image and where its modules are, by default the lab kernel's.
+    """
+    hashes = {"lab kernel": sha256(kernel or KERNEL), "traffic program": sha256(PROGRAM)}
     networks = [scenario.network() for scenario in scenarios]
     traces = sorted({network.trace for network in networks if isinstance(network, NetworkPath) and network.trace})
     if traces:
-        hashes["link of a trace"] = sha256(MODULES / "sch_linktrace.ko")
+        hashes["link of a trace"] = sha256((folder or MODULES) / "sch_linktrace.ko")
     hashes |= {f"trace {trace}": sha256(find_trace(trace)) for trace in traces}
     return hashes | {module_key(scheme): sha256(module) for scheme, module in modules.items()}
 
 
-def _own_module(scheme: Scheme) -> Path:
-    module = MODULES / f"{scheme.module}.ko"
+def _own_module(scheme: Scheme, folder: Path) -> Path:
+    module = folder / f"{scheme.module}.ko"
     if not module.is_file():
         raise CompareError(f"kernel module {module} does not exist: run `make module`")
     if scheme.module != MODEL_MODULE:  # the others carry no model

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,9 @@ class Worker:
     What a run gives depends on the run alone, and not on what the lab did before (docs/lab.md).
     """
 
-    def __init__(self) -> None:
+    def __init__(self, boot: Callable[[], VirtualLab] | None = None) -> None:
+        """boot: makes a lab, not yet begun; by default a virtual one."""
+        self._boot = boot or (lambda: VirtualLab(seed=0))
         self._lab: VirtualLab | None = None
         self._lock = threading.Lock()
         self._ended = False
@@ -65,7 +68,7 @@ class Worker:
             if self._ended:
                 raise LabError("the comparison was interrupted")
             if self._lab is None:
-                self._lab = VirtualLab(seed=0)
+                self._lab = self._boot()
                 self._lab.start()
             return self._lab
 

@@ -140,6 +140,12 @@ def test_a_failed_run_is_counted_does_not_end_the_matrix_and_is_made_again(tmp_p
         (["seeds=0"], "seeds is 0"),
         (["report=no/such/folder"], "not the folder of a comparison"),
         (["scenarioo=stress"], "did you mean scenario"),
+        (["lab=real"], "lab is 'real'; it is one of virtual, vm"),
+        (["lab=vm", "jobs=2"], "lab=vm runs in real time, one lab at a time"),
+        (["lab=vm", "schemes=[oracle]"], "its search takes hundreds of runs"),
+        (["lab=vm", "schemes=[ndm@untrained]"], "takes the model that is built in"),
+        (["lab=vm", "scenario=nv/1s1c1fs"], "10 Gbit/s are beyond lab=vm"),
+        (["lab=vm", "vm_kernel=5.10"], "make vm-kernel"),
     ],
 )
 def test_bad_options_end_with_one_paragraph(options: list[str], message: str) -> None:

@@ -1,0 +1,47 @@
+"""Which kind of lab the runs are made in: the virtual one, or a stock kernel in a virtual machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from compare.errors import CompareError
+from compare.experiment import Experiment
+from compare.schemes import ORACLE
+from env.lab import LabError, VirtualLab
+from env.lab.stock_kernel import StockKernel
+from env.lab.virtual import KERNEL, MODULES
+from env.lab.vm import VmLab
+
+LABS = ("virtual", "vm")
+
+
+@dataclass(frozen=True)
+class LabKind:
+    """A kind of lab. kernel: its image. modules: the folder of our modules for it. boot: makes a lab, not yet begun."""
+
+    kernel: Path
+    modules: Path
+    boot: Callable[[], VirtualLab]
+
+
+def lab_kind(lab: str, vm_kernel: str, experiment: Experiment) -> LabKind:
+    """Return the kind of lab; raises CompareError for what a stock kernel in real time cannot do."""
+    if lab == "virtual":
+        return LabKind(KERNEL, MODULES, lambda: VirtualLab(seed=0))
+    for scheme in experiment.all_schemes():
+        if scheme.model:
+            raise CompareError(f"scheme {scheme.name}: lab=vm takes the model that is built in, ndm, and no other")
+        if scheme.name == ORACLE:
+            raise CompareError(
+                f"scheme {scheme.name}: its search takes hundreds of runs, which lab=vm makes in real time"
+            )
+    racks = [scenario.name for scenario in experiment.scenarios if scenario.rack is not None]
+    if racks:
+        raise CompareError(f"scenario {', '.join(racks)}: 10 Gbit/s are beyond lab=vm; take one with a path")
+    try:
+        stock = StockKernel(vm_kernel)
+    except LabError as error:
+        raise CompareError(str(error)) from error
+    return LabKind(stock.image, stock.modules, lambda: VmLab(kernel=vm_kernel))

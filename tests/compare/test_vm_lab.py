@@ -1,0 +1,38 @@
+"""compare.py lab=vm: the distribution's own kernel in place of the lab kernel."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from env.lab.errors import LabMissing
+from env.lab.stock_kernel import StockKernel
+from env.lab.virtual import ROOT
+from env.lab.vm import PULSE, QEMU
+
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+
+
+def test_a_stock_kernel_makes_the_runs(tmp_path: Path) -> None:
+    try:
+        stock = StockKernel("6.12")
+    except LabMissing as missing:
+        pytest.skip(str(missing))
+    if shutil.which(QEMU) is None or not PULSE.is_file() or not (stock.modules / "tcp_ndm.ko").is_file():
+        pytest.skip(f"{QEMU}, pulse or the modules for it are missing: make vm-kernel")
+    options = ["lab=vm", "scenario=bottleneck", "schemes=[ndm]", "seeds=1", "duration_s=5", f"output_dir={tmp_path}"]
+    done = subprocess.run(
+        [sys.executable, "compare.py", *options], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if "did not keep up" in " ".join(done.stdout.split()):
+        pytest.skip("the machine is too busy for real time")
+    assert done.returncode == 0, done.stdout + done.stderr
+    environment = json.loads((tmp_path / "environment.json").read_text())
+    assert environment["kernel"][0].startswith(stock.release)
+    goodput = next(line for line in (tmp_path / "summary.csv").read_text().splitlines() if ",goodput," in line)
+    assert 14 < float(goodput.split(",")[4]) < 19.5
