@@ -253,11 +253,18 @@ static void open_flow(struct sender *s)
 	watch(s->fd, EPOLLOUT | EPOLLET | (s->kind == REQUEST || s->kind == WEB ? EPOLLIN : 0), &s->watcher);
 }
 
+/* A SYN comes again after 1 s and after 3 s. */
+#define CONNECT_NS (3 * NS_PER_S)
+
 /* All SYNs have been lost until its end: nothing was sent, so nothing will arrive. */
 static void end_unconnected(struct sender *s)
 {
 	double row[] = { s->flow, 0, 0 };
 
+	if (s->end_ns - s->start_ns > CONNECT_NS) {
+		fprintf(stderr, "flow: flow %d did not get a connection\n", s->flow);
+		exit(1);
+	}
 	record(SENT, row, sizeof(row) / sizeof(*row));
 	receiver_unconnected(s->flow);
 	over(s);
