@@ -137,9 +137,17 @@ def unpack(source: Path, tree: Path) -> None:
     subprocess.run(["tar", "-C", tree, "--strip-components=1", "-xf", source], check=True)
 
 
+def is_needed(patch_file: Path, tree: Path) -> bool:
+    """Return whether the source has what the patch mends; it says so as ``Only where FILE says TEXT``."""
+    condition = re.search(r"^Only where (\S+) says (.+)$", patch_file.read_text(), re.MULTILINE)
+    return not condition or condition[2] in (tree / condition[1]).read_text()
+
+
 def patch(tree: Path) -> None:
     """Apply the patches; one that does not fit ends the build."""
     for file in PATCHES:
+        if not is_needed(file, tree):
+            continue
         with file.open() as text:
             done = subprocess.run(
                 ["patch", "-p1", "--no-backup-if-mismatch"], cwd=tree, stdin=text, capture_output=True, text=True
