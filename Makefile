@@ -137,7 +137,7 @@ fuzz: build/fuzz/nv_fuzz build/fuzz/blob_fuzz ## fuzz TCP-NV's rules and the mod
 			build/fuzz/corpus/$$target $$(ls -d kernel/fuzz/corpus/$$target 2>/dev/null); \
 	done
 
-build/fuzz/%_fuzz: kernel/fuzz/%_fuzz.c $(wildcard kernel/*.h kernel/user/include/*/*.h)
+build/fuzz/%_fuzz: kernel/fuzz/%_fuzz.c $(wildcard kernel/fuzz/*.h kernel/*.h kernel/user/include/*/*.h)
 	@command -v clang >/dev/null || { echo "make fuzz: clang is missing: install the packages clang and libclang-rt-dev" >&2; exit 1; }
 	@mkdir -p build/fuzz
 	clang -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -Wall -Wextra -Wno-sign-compare \

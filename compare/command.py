@@ -16,7 +16,7 @@ from compare.experiment import Experiment, plan
 from compare.labs import LabKind, lab_kind
 from compare.local import LocalRunner
 from compare.matrix import Progress, Runner, run_matrix
-from compare.models import binaries, check_lab, find_modules, module_key
+from compare.models import binaries, find_modules, module_key
 from compare.oracle import find_windows, first_cost
 from compare.paired import PairedComparison, compare_pairs, comparisons_csv
 from compare.published import PublishedRun, load_published
@@ -41,8 +41,6 @@ def measure(config: CompareConfig) -> int:
     """
     planned = plan(config.scenario, config.schemes, config.seeds, config.duration_s, config.sample_ms, config.rival)
     kind = lab_kind(config.lab, config.vm_kernel, planned)
-    if config.lab == "virtual":
-        check_lab()
     published, tables = load_published(), load_tables()
     console = terminal()
     modules = find_modules(planned.all_schemes(), kind.modules)

@@ -181,23 +181,23 @@ def plan(
 
 
 def _check_rival(name: str) -> None:
-    try:
-        scheme = find_scheme(name)
-    except CompareError as error:
-        raise CompareError(f"rival: {error}") from error
-    if scheme.is_oracle:
+    if _find_scheme_of("rival", name).is_oracle:
         raise CompareError(f"rival is {ORACLE!r}, which is searched for flows under test; window@16 can be a rival")
 
 
 def _check_fixed(scenario: Scenario) -> None:
     """Raise CompareError when a scenario gives a flow a scheme that there is not."""
     for name in fixed_schemes(scenario):
-        try:
-            scheme = find_scheme(name)
-        except CompareError as error:
-            raise CompareError(f"scenario {scenario.name}: {error}") from error
-        if scheme.is_oracle:
+        if _find_scheme_of(f"scenario {scenario.name}", name).is_oracle:
             raise CompareError(f"scenario {scenario.name}: {ORACLE} can only be under test; window@16 is a scheme too")
+
+
+def _find_scheme_of(where: str, name: str) -> Scheme:
+    """Return a scheme that is named somewhere; raises CompareError that says where."""
+    try:
+        return find_scheme(name)
+    except CompareError as error:
+        raise CompareError(f"{where}: {error}") from error
 
 
 def _with_duration(scenario: Scenario, duration_s: float | None) -> Scenario:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from compare.errors import CompareError
 from compare.experiment import Experiment
+from compare.models import check_lab
 from compare.schemes import ORACLE
+from compare.worker import virtual_lab
 from env.lab import LabError, VirtualLab
 from env.lab.stock_kernel import StockKernel
 from env.lab.virtual import KERNEL, MODULES
@@ -27,9 +29,13 @@ class LabKind:
 
 
 def lab_kind(lab: str, vm_kernel: str, experiment: Experiment) -> LabKind:
-    """Return the kind of lab; raises CompareError for what a stock kernel in real time cannot do."""
+    """Return the kind of lab.
+
+    Raises CompareError when it has not been built, and for what a stock kernel in real time cannot do.
+    """
     if lab == "virtual":
-        return LabKind(KERNEL, MODULES, lambda: VirtualLab(seed=0))
+        check_lab()
+        return LabKind(KERNEL, MODULES, virtual_lab)
     for scheme in experiment.all_schemes():
         if scheme.model:
             raise CompareError(f"scheme {scheme.name}: lab=vm takes the model that is built in, ndm, and no other")

@@ -46,8 +46,8 @@ def pack(result: Mapping[str, Any]) -> dict[str, bytes]:
     return files
 
 
-def unpack(files: Mapping[str, bytes]) -> dict[str, Any]:
-    """Return the lab's result, the samples as arrays (rows, columns) float64.
+def check(files: Mapping[str, bytes]) -> tuple[dict[str, Any], list[str]]:
+    """Return the content of run.json and the names of the other files, which are what was written.
 
     Raises CompareError that says what is missing or damaged.
     """
@@ -63,6 +63,13 @@ def unpack(files: Mapping[str, bytes]) -> dict[str, Any]:
             raise CompareError(f"{name} is missing")
         if hashlib.sha256(files[name]).hexdigest() != digest:
             raise CompareError(f"{name} is damaged: its {len(files[name])} bytes are not those that were written")
+    return result, list(expected)
+
+
+def unpack(files: Mapping[str, bytes]) -> dict[str, Any]:
+    """Return the lab's result, the samples as arrays (rows, columns) float64; raises CompareError as check() does."""
+    result, names = check(files)
+    for name in names:
         columns, rows = _read(files[name])
         table = name.removesuffix(".parquet")
         if table in OF_THE_RUN:
@@ -70,7 +77,7 @@ def unpack(files: Mapping[str, bytes]) -> dict[str, Any]:
             continue
         for index, flow in enumerate(result["flows"]):
             flow[table] = {"columns": columns[1:], "rows": rows[rows[:, 0] == index, 1:]}
-    return dict(result)
+    return result
 
 
 def _rows(table: Mapping[str, Any]) -> NDArray[np.float64]:

@@ -24,7 +24,7 @@ from typing import Any
 
 from compare.errors import CompareError
 from compare.experiment import Experiment, Run, from_identity
-from compare.run_files import pack, unpack
+from compare.run_files import check, pack, unpack
 
 EXPERIMENT = "experiment.json"
 
@@ -138,9 +138,12 @@ class Store:
     def is_done(self, run: Run) -> bool:
         """True when the run's result is there, whole."""
         try:
-            return self.load(run) is not None
-        except DamagedRun:
+            files = self._read(run)
+            if files is not None:
+                check(files)
+        except (OSError, CompareError):
             return False
+        return files is not None
 
     def save(self, run: Run, result: dict[str, Any]) -> None:
         """Keep a run's result; raises CompareError."""
@@ -168,13 +171,16 @@ class Store:
 
     def load(self, run: Run) -> dict[str, Any] | None:
         """Return a run's result, None when it is not there; raises DamagedRun."""
-        folder = self.folder / self.run_name(run)
-        if not folder.is_dir():
-            return None
         try:
-            return unpack({file.name: file.read_bytes() for file in folder.iterdir()})
+            files = self._read(run)
+            return None if files is None else unpack(files)
         except (OSError, CompareError) as error:
-            raise DamagedRun(f"{folder}: {error}") from error
+            raise DamagedRun(f"{self.folder / self.run_name(run)}: {error}") from error
+
+    def _read(self, run: Run) -> dict[str, bytes] | None:
+        """Return the files of a run by name, None when it is not there; raises OSError."""
+        folder = self.folder / self.run_name(run)
+        return {file.name: file.read_bytes() for file in folder.iterdir()} if folder.is_dir() else None
 
     def load_error(self, run: Run) -> str | None:
         """Return what a failed run said, None when it did not fail."""

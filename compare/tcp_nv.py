@@ -140,14 +140,13 @@ def runs_table(stores: Sequence[Store]) -> str:
     lines = [_line(["command", "runs", "virtual time", "wall time", "lab kernel"]), _line(["---"] * 5)]
     for store in stores:
         found, experiment = store.environment(), store.experiment()
-        runs = experiment.runs()
-        virtual_s = sum(run.scenario.duration_s for run in runs if store.is_done(run))
+        made = [run for run in experiment.runs() if store.is_done(run)]
+        virtual_s = sum(run.scenario.duration_s for run in made)
         if not found:
             raise CompareError(f"{store.folder} has no environment.json yet: the comparison was interrupted")
-        done = sum(store.is_done(run) for run in runs)
         kernel = ", ".join(found["kernel"]).split()[0]
         command = f"`{found['command']}`"
-        lines.append(_line([command, f"{done}", f"{virtual_s:.0f} s", f"{found['wall_s']:.0f} s", kernel]))
+        lines.append(_line([command, f"{len(made)}", f"{virtual_s:.0f} s", f"{found['wall_s']:.0f} s", kernel]))
     return "\n".join(lines) + "\n"
 
 

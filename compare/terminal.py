@@ -130,7 +130,9 @@ def _columns(cells: list[Cell], marks: Marks) -> tuple[_Column, list[_Column]]:
     columns = []
     for metric in metrics:
         winners = marks.winners(cells, metric)
-        values = [_value(chief.estimate_of(cell, metric.name), cell.scheme.name in winners) for cell in cells]
+        values = [
+            _value(chief.estimate_of(cell, metric.name), cell.scheme.name in winners, narrow=False) for cell in cells
+        ]
         columns.append(_Column(_heading(metric), values))
     names = _Column("scheme", [escape(cell.scheme.name) for cell in cells])
     return names, [*columns, _Column("n", [_runs(cell) for cell in cells])]
@@ -145,9 +147,10 @@ def _group_columns(cells: list[Cell], rows: list[GroupRow], marks: Marks) -> tup
     for row in rows:
         names.append(f"{escape(row.cell.scheme.name)}\n[dim]{escape(row.group.title)}[/dim]")
         values = [
-            _narrow_value(
+            _value(
                 row.measured.get(metric.name),
                 row.cell.scheme.name in marks.winners(measured, row.group.metric(metric)),
+                narrow=True,
             )
             for metric in metrics
         ]
@@ -163,16 +166,6 @@ def _group_columns(cells: list[Cell], rows: list[GroupRow], marks: Marks) -> tup
     headings = [*map(_heading, metrics), "n"]
     columns = [_Column(heading, [entries[i] for entries in body]) for i, heading in enumerate(headings)]
     return _Column("scheme\n[dim]flows[/dim]", names), columns
-
-
-def _narrow_value(found: Estimate | None, wins: bool) -> str:
-    """Return the mean and, where seeds differ, half the width of its interval below it: such a table is wide."""
-    if found is None:
-        return ""
-    if found.interval is None:
-        return f"{number(found.mean)}\n[dim]n={found.n}[/dim]"
-    lo, hi = found.interval
-    return _mean(found, wins) + (f"\n[dim]±{number((hi - lo) / 2)}[/dim]" if hi > lo else "")
 
 
 def _mean(found: Estimate, wins: bool) -> str:
@@ -192,10 +185,12 @@ def _heading(metric: Metric) -> str:
     return name if metric.unit in DIMENSIONLESS else f"{name}\n[dim]{metric.unit}[/dim]"
 
 
-def _value(found: Estimate | None, wins: bool) -> str:
+def _value(found: Estimate | None, wins: bool, *, narrow: bool) -> str:
+    """Return the mean and, where seeds differ, its interval below it; narrow: half its width, where a table is wide."""
     if found is None:
-        return "no value"
+        return "" if narrow else "no value"
     if found.interval is None:
         return f"{number(found.mean)}\n[dim]n={found.n}[/dim]"
     lo, hi = found.interval
-    return _mean(found, wins) + (f"\n[dim]{number(lo)}–{number(hi)}[/dim]" if hi > lo else "")
+    spread = f"±{number((hi - lo) / 2)}" if narrow else f"{number(lo)}–{number(hi)}"
+    return _mean(found, wins) + (f"\n[dim]{spread}[/dim]" if hi > lo else "")

@@ -34,15 +34,20 @@ class Task:
     modules: dict[Path, str] = field(default_factory=dict)
 
 
+def virtual_lab() -> VirtualLab:
+    """Return a virtual lab, not yet begun; runs bring their own seeds."""
+    return VirtualLab(seed=0)
+
+
 class Worker:
     """One lab at a time. A lab that failed is thrown away; the next run boots another one.
 
     What a run gives depends on the run alone, and not on what the lab did before (docs/lab.md).
     """
 
-    def __init__(self, boot: Callable[[], VirtualLab] | None = None) -> None:
-        """boot: makes a lab, not yet begun; by default a virtual one."""
-        self._boot = boot or (lambda: VirtualLab(seed=0))
+    def __init__(self, boot: Callable[[], VirtualLab] = virtual_lab) -> None:
+        """boot: makes a lab, not yet begun."""
+        self._boot = boot
         self._lab: VirtualLab | None = None
         self._lock = threading.Lock()
         self._ended = False

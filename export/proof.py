@@ -12,6 +12,7 @@ sums is met by some input: the bound is not only safe but tight (tests/export/te
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -133,6 +134,7 @@ def prove(model: IntegerModel) -> Proof:
     return Proof(tuple(steps.values()), largest)
 
 
+@functools.cache  # most rows come to both limits of tanh's argument
 def _tanh(values: Interval) -> Interval:
     """Return the results of ndm_tanh(), by trying every value: interpolation need not rise from one to the next."""
     found = reference.tanh(np.arange(values.low, values.high + 1, dtype=np.int64))

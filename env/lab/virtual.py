@@ -317,19 +317,24 @@ class VirtualLab:
             path=path.as_dict(),
             flows=list(flows),
             duration_s=duration_s,
-            seed=self._next_seed() if seed is None else _run_seed(seed, 1),
+            seed=self._seed_of_run(seed),
             **options,
         )
 
     def probe(self, path: Path, **pattern: int) -> dict[str, Any]:
         """Send packets without TCP over the path; the pattern and what is returned: env/network/packets.py."""
         result: dict[str, Any] = self.call(
-            "probe", program=str(PROBE), path=path.as_dict(), seed=self._next_seed(), **pattern
+            "probe", program=str(PROBE), path=path.as_dict(), seed=self._seed_of_run(None), **pattern
         )
         return result
 
-    def _next_seed(self) -> int:
-        """Return the seed of the next run: of the lab's seed and of how many runs it has made, and of nothing else."""
+    def _seed_of_run(self, seed: int | None) -> int | None:
+        """Return what the guest's randomness of a run begins with: of the seed, and of nothing else.
+
+        seed: None stands for the lab's, with how many runs it has made.
+        """
+        if seed is not None:
+            return _run_seed(seed, 1)
         self._runs += 1
         return _run_seed(self.seed, self._runs)
 

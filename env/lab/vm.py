@@ -145,31 +145,15 @@ class VmLab(VirtualLab):
             os.kill(self._pid, signal.SIGSTOP)
         return frame
 
-    def begin_run(
-        self,
-        path: Path | Rack,
-        flows: Sequence[dict[str, Any]],
-        duration_s: float,
-        *,
-        seed: int | None = None,
-        **options: Any,
-    ) -> None:
-        """Send a `run` command; options: sample_ms, trace, describe.
+    def _seed_of_run(self, seed: int | None) -> int | None:  # noqa: ARG002 (as the virtual lab's)
+        """A stock kernel's randomness cannot be chosen."""
+        return None
 
-        seed: taken and not used: a stock kernel's randomness cannot be chosen.
-        """
-        del seed
+    def begin_run(self, path: Path | Rack, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any) -> None:
+        """Send a `run` command, as the virtual lab does; a seed is taken and not used."""
         if not isinstance(path, Path):
             raise LabError("a rack cannot be run in a VM: QEMU does not carry its rates; take a scenario with a path")
-        self.begin(
-            "run",
-            program=str(PROGRAM),
-            pulse=str(PULSE),
-            path=path.as_dict(),
-            flows=list(flows),
-            duration_s=duration_s,
-            **options,
-        )
+        super().begin_run(path, flows, duration_s, pulse=str(PULSE), **options)
 
     def run(
         self, path: Path | Rack, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any
@@ -184,11 +168,6 @@ class VmLab(VirtualLab):
                 if last or self.clock != "counted" or not str(error).startswith("RunLate"):
                     raise
         check_kept_up(result["pulse"])
-        return result
-
-    def probe(self, path: Path, **pattern: int) -> dict[str, Any]:
-        """Send packets without TCP over the path, as the virtual lab does."""
-        result: dict[str, Any] = self.call("probe", program=str(PROBE), path=path.as_dict(), **pattern)
         return result
 
 

@@ -8,20 +8,11 @@
  * is, and whatever its weights, decisions on any inputs and any state stay in
  * range.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../ndm_blob.h"
-
-#define REQUIRE(condition)						\
-	do {								\
-		if (!(condition)) {					\
-			fprintf(stderr, "%s:%d: %s does not hold\n",	\
-				__FILE__, __LINE__, #condition);	\
-			abort();					\
-		}							\
-	} while (0)
+#include "require.h"
 
 static void decide(const struct ndm_model *m, const u8 *data, size_t size)
 {

@@ -8,20 +8,11 @@
  * it. After each event what must always hold is checked, and products and
  * quotients are compared with the same in 128 bits, which cannot overflow.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../nv.h"
-
-#define REQUIRE(condition)						\
-	do {								\
-		if (!(condition)) {					\
-			fprintf(stderr, "%s:%d: %s does not hold\n",	\
-				__FILE__, __LINE__, #condition);	\
-			abort();					\
-		}							\
-	} while (0)
+#include "require.h"
 
 enum event_kind { ACK, ROUND_END, WINDOW_TAKEN, WINDOW_CHANGED, EVENT_KINDS };
 

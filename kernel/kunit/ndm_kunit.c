@@ -198,31 +198,40 @@ static u8 *blob_of(struct kunit *test, size_t *size)
 	return data;
 }
 
+/* What a file is parsed into: too much for the stack. */
+struct parsed {
+	struct ndm_model m;
+	struct ndm_blob_facts facts;
+};
+
+static struct parsed *room_of(struct kunit *test)
+{
+	struct parsed *to = kunit_kzalloc(test, sizeof(*to), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, to);
+	return to;
+}
+
 static void blob_test(struct kunit *test)
 {
-	struct ndm_blob_facts *facts;
-	struct ndm_model *m;
+	struct parsed *to = room_of(test);
 	size_t size;
 	u8 *data = blob_of(test, &size);
 
-	facts = kunit_kzalloc(test, sizeof(*facts), GFP_KERNEL);
-	m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, facts);
-	KUNIT_ASSERT_NOT_NULL(test, m);
-	KUNIT_ASSERT_NULL(test, ndm_blob_parse(data, size, m, facts));
-	KUNIT_EXPECT_EQ(test, m->hidden, HIDDEN);
-	KUNIT_EXPECT_EQ(test, m->out_frac[1], 7);
-	KUNIT_EXPECT_EQ(test, m->w[0][0], -20);
-	KUNIT_EXPECT_EQ(test, m->w[2][9], 9);
-	KUNIT_EXPECT_EQ(test, m->u[0][0], 10);
-	KUNIT_EXPECT_EQ(test, m->u[2][2], 18);
-	KUNIT_EXPECT_EQ(test, m->u[2][3], 0);
-	KUNIT_EXPECT_EQ(test, m->b[0], 19);
-	KUNIT_EXPECT_EQ(test, m->v[1][2], 27);
-	KUNIT_EXPECT_EQ(test, m->c[1], 29);
-	KUNIT_EXPECT_EQ(test, facts->decisions, 1000000007ULL);
-	KUNIT_EXPECT_STREQ(test, facts->name, "name");
-	KUNIT_EXPECT_STREQ(test, facts->envelope, ENVELOPE);
+	KUNIT_ASSERT_NULL(test, ndm_blob_parse(data, size, &to->m, &to->facts));
+	KUNIT_EXPECT_EQ(test, to->m.hidden, HIDDEN);
+	KUNIT_EXPECT_EQ(test, to->m.out_frac[1], 7);
+	KUNIT_EXPECT_EQ(test, to->m.w[0][0], -20);
+	KUNIT_EXPECT_EQ(test, to->m.w[2][9], 9);
+	KUNIT_EXPECT_EQ(test, to->m.u[0][0], 10);
+	KUNIT_EXPECT_EQ(test, to->m.u[2][2], 18);
+	KUNIT_EXPECT_EQ(test, to->m.u[2][3], 0);
+	KUNIT_EXPECT_EQ(test, to->m.b[0], 19);
+	KUNIT_EXPECT_EQ(test, to->m.v[1][2], 27);
+	KUNIT_EXPECT_EQ(test, to->m.c[1], 29);
+	KUNIT_EXPECT_EQ(test, to->facts.decisions, 1000000007ULL);
+	KUNIT_EXPECT_STREQ(test, to->facts.name, "name");
+	KUNIT_EXPECT_STREQ(test, to->facts.envelope, ENVELOPE);
 }
 
 struct refused_case {
@@ -255,39 +264,30 @@ KUNIT_ARRAY_PARAM_DESC(refused, refused_cases, name);
 static void refused_test(struct kunit *test)
 {
 	const struct refused_case *c = test->param_value;
-	struct ndm_blob_facts *facts;
-	struct ndm_model *m;
+	struct parsed *to = room_of(test);
 	size_t size;
 	u8 *data = blob_of(test, &size);
 
-	facts = kunit_kzalloc(test, sizeof(*facts), GFP_KERNEL);
-	m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, facts);
-	KUNIT_ASSERT_NOT_NULL(test, m);
 	data[c->at < 0 ? size + c->at : c->at] = c->value;
-	KUNIT_EXPECT_NOT_NULL(test, ndm_blob_parse(data, size, m, facts));
+	KUNIT_EXPECT_NOT_NULL(test, ndm_blob_parse(data, size, &to->m, &to->facts));
 }
 
 /* Each in memory of its own length: KASAN sees a byte read behind its end. */
 static void cut_test(struct kunit *test)
 {
-	struct ndm_blob_facts *facts;
-	struct ndm_model *m;
+	struct parsed *to = room_of(test);
 	size_t size, length;
 	u8 *data = blob_of(test, &size);
 	u8 *cut;
 
-	facts = kunit_kzalloc(test, sizeof(*facts), GFP_KERNEL);
-	m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, facts);
-	KUNIT_ASSERT_NOT_NULL(test, m);
 	for (length = 1; length < size; length++) {
 		cut = kmemdup(data, length, GFP_KERNEL);
 		KUNIT_ASSERT_NOT_NULL(test, cut);
 		if (length >= 12)
 			put(cut + 8, length, 4);
 		KUNIT_EXPECT_NOT_NULL(test,
-				      ndm_blob_parse(cut, length, m, facts));
+				      ndm_blob_parse(cut, length, &to->m,
+						     &to->facts));
 		kfree(cut);
 	}
 }

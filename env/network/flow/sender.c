@@ -68,17 +68,22 @@ static double kept_min_rtt_us(const struct sender *s)
 	return 0;
 }
 
-/* columns: flow t_s cwnd srtt_us rttvar_us min_rtt_us retransmits bytes_acked unacked lost ssthresh pacing_rate
- * delivery_rate spurious sent_bytes segments_sent kept_min_rtt_us
- */
-static void sample(struct sender *s, int64_t now)
+static struct tcp_info info_of(const struct sender *s)
 {
 	struct tcp_info info;
 	socklen_t length = sizeof(info);
 
 	if (getsockopt(s->fd, IPPROTO_TCP, TCP_INFO, &info, &length))
 		die("TCP_INFO");
+	return info;
+}
 
+/* columns: flow t_s cwnd srtt_us rttvar_us min_rtt_us retransmits bytes_acked unacked lost ssthresh pacing_rate
+ * delivery_rate spurious sent_bytes segments_sent kept_min_rtt_us
+ */
+static void sample(struct sender *s, int64_t now)
+{
+	struct tcp_info info = info_of(s);
 	double row[] = {
 		s->flow, now / 1e9, info.tcpi_snd_cwnd, info.tcpi_rtt, info.tcpi_rttvar, info.tcpi_min_rtt,
 		info.tcpi_total_retrans, info.tcpi_bytes_acked, info.tcpi_unacked, info.tcpi_lost,
@@ -107,12 +112,7 @@ static void over(struct sender *s)
  */
 static void delivered(struct sender *s)
 {
-	struct tcp_info info;
-	socklen_t length = sizeof(info);
-
-	if (getsockopt(s->fd, IPPROTO_TCP, TCP_INFO, &info, &length))
-		die("TCP_INFO");
-
+	struct tcp_info info = info_of(s);
 	double row[] = { s->flow, info.tcpi_bytes_sent - info.tcpi_bytes_retrans, info.tcpi_bytes_acked };
 
 	record(SENT, row, sizeof(row) / sizeof(*row));
@@ -274,12 +274,7 @@ static void end_unconnected(struct sender *s)
 
 static int is_connected(const struct sender *s)
 {
-	struct tcp_info info;
-	socklen_t length = sizeof(info);
-
-	if (getsockopt(s->fd, IPPROTO_TCP, TCP_INFO, &info, &length))
-		die("TCP_INFO");
-	return info.tcpi_state != SYN_SENT;
+	return info_of(s).tcpi_state != SYN_SENT;
 }
 
 static void end_flow(struct sender *s)
