@@ -6,16 +6,18 @@ PYTHON := .venv/bin/python
 export PYTHONPATH := $(CURDIR)
 
 RUN ?=
+NAME ?=
+MODELS ?=
 KDIR ?=
 KERNEL_SRC ?=
 NDM_CACHE ?= $(HOME)/.cache/ndm-tcp
 export NDM_CACHE KERNEL_SRC
 
-KERNEL_SOURCES := $(wildcard kernel/*.c kernel/*.h kernel/Kbuild kernel/compat/* kernel/build.sh)
+KERNEL_SOURCES := $(wildcard kernel/*.c kernel/*.h kernel/Kbuild kernel/compat/* kernel/models/*.h kernel/build.sh)
 PATCHES := $(wildcard kernel/lab/patches/*.patch)
 FLOW_SOURCES := $(wildcard env/network/flow/*.c env/network/flow/*.h)
 KUNIT_SOURCES := $(wildcard kernel/kunit/*.c)
-USER_SOURCES := $(wildcard kernel/user/*.c kernel/user/include/*/*.h kernel/*.h)
+USER_SOURCES := $(wildcard kernel/user/*.c kernel/user/include/*/*.h kernel/*.h kernel/models/*.h)
 
 .PHONY: help
 help: ## this help
@@ -65,11 +67,18 @@ build/modules/sanitizer/built: $(KERNEL_SOURCES) $(KUNIT_SOURCES) build/sanitize
 	@KBUILD_FLAGS=NDM_KUNIT=y kernel/build.sh build/modules/sanitizer build/sanitizer-kernel/tree
 	@touch $@
 
+ifneq ($(MODELS),)
+.PHONY: selection
+selection: .venv/installed
+	@$(PYTHON) -m export.selection $(MODELS)
+kernel/ndm_weights.h: selection ;
+endif
+
 .PHONY: module
 ifeq ($(KDIR),)
-module: build/modules/lab/built build/flow build/probe build/libndm.so ## rebuild the kernel modules for the lab (KDIR= for a stock kernel) with the exported model
+module: build/modules/lab/built build/flow build/probe build/libndm.so ## rebuild the kernel modules for the lab (KDIR= for a stock kernel) with the exported models (MODELS="mixed fiber")
 else
-module:
+module: kernel/ndm_weights.h
 	@kernel/build.sh build/modules/$$(make -s -C $(KDIR) kernelrelease) $(KDIR)
 endif
 
@@ -94,8 +103,8 @@ build/libndm.so: $(USER_SOURCES)
 	$(CC) -O2 -Wall -Wextra -Wno-sign-compare -shared -fPIC -Ikernel/user/include -Ikernel -o $@ kernel/user/*.c
 
 .PHONY: export-weights
-export-weights: .venv/installed ## write the int16 header, ONNX, blob and golden vectors of a run (RUN=runs/NAME, default the latest)
-	@$(PYTHON) -m export $(if $(RUN),--run $(RUN))
+export-weights: .venv/installed ## write the int16 header, ONNX, blob and golden vectors of a run (RUN=runs/NAME, default the latest; NAME= of the model)
+	@$(PYTHON) -m export $(if $(RUN),--run $(RUN)) $(if $(NAME),--name $(NAME))
 
 .PHONY: verify-model
 verify-model: setup module ## prove that the exported weights cannot overflow, whatever the inputs and the state

@@ -54,6 +54,7 @@ def describe(experiment: Experiment, cells: list[Cell], command: list[str], wall
         "parameters": {
             cell.scheme.name: cell.environment["parameters"] for cell in cells if cell.environment.get("parameters")
         },
+        "models": {cell.scheme.name: cell.environment["models"] for cell in cells if cell.environment.get("models")},
         "scenarios": {
             name: {"qdiscs": found.get("qdiscs"), "sysctls": found.get("sysctls")} for name, found in first.items()
         },

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import hashlib
 import os
-import re
 import shutil
 import subprocess
 import tempfile
@@ -18,12 +17,14 @@ from datasets.traces.format import find_trace
 from env.lab.virtual import KERNEL, MODULES, PROGRAM, ROOT
 from env.network.path import Path as NetworkPath
 from env.network.scenario import Scenario
+from export import selection
+from export.model import ExportError
+from export.selection import model_name
 
 BUILD_SCRIPT = ROOT / "kernel" / "build.sh"
 KERNEL_TREE = ROOT / "build" / "lab-kernel" / "tree"
-HEADER = ROOT / "kernel" / "ndm_weights.h"
-MODEL_MODULE = "tcp_ndm"  # has the model of HEADER compiled in
-_SHA256 = re.compile(r'^#define NDM_MODEL_SHA256 "([0-9a-f]{64})"$', re.MULTILINE)
+KERNEL_FOLDER = selection.KERNEL
+MODEL_MODULE = "tcp_ndm"  # has the models compiled in that kernel/ndm_weights.h names
 
 
 def cache_folder() -> Path:
@@ -91,18 +92,20 @@ def _own_module(scheme: Scheme, folder: Path) -> Path:
         raise CompareError(f"kernel module {module} does not exist: run `make module`")
     if scheme.module != MODEL_MODULE:  # the others carry no model
         return module
-    model = _SHA256.search(HEADER.read_text()) if HEADER.is_file() else None
-    if model is None:
-        raise CompareError(f"{HEADER} holds no model: run `make export-weights`")
-    if model[1].encode() not in module.read_bytes():
-        raise CompareError(f"{module} was not built from the model now in {HEADER}: run `make module`")
+    content = module.read_bytes()
+    try:
+        models = {name: selection.sha256_of(name, KERNEL_FOLDER) for name in selection.selected(KERNEL_FOLDER)}
+    except ExportError as error:
+        raise CompareError(str(error)) from error
+    for name, digest in models.items():
+        if bytes.fromhex(digest) not in content:
+            raise CompareError(f"{module} was not built with the model {name} as it is now: run `make module`")
     return module
 
 
 def _built_model(scheme: Scheme) -> Path:
     """Export the scheme's model and build its module, once per name, model, module source and lab kernel."""
     from export.header import render_header  # here: torch takes seconds to load, and only other models need it
-    from export.model import ExportError
     from export.pipeline import build_model, build_untrained, find_run
 
     try:
@@ -121,7 +124,7 @@ def _built_model(scheme: Scheme) -> Path:
     folder = cache_folder() / f"{exported.provenance.sha256[:16]}-{key[:16]}"
     module = folder / f"{scheme.module}.ko"
     if not module.is_file():
-        _build(header, folder, scheme)
+        _build(model_name(exported.provenance.name), header, folder, scheme)
     return module
 
 
@@ -131,18 +134,18 @@ def _build_hash(header: str) -> str:
     sources = [file for file in sources if file.is_file()]
     sources += (ROOT / "kernel" / "compat").iterdir()
     for file in sorted(sources):
-        if file != HEADER:
+        if file != selection.selection_file():
             digest.update(f"{file.name}\n".encode() + file.read_bytes())
     digest.update(sha256(KERNEL).encode())
     return digest.hexdigest()
 
 
-def _build(header: str, folder: Path, scheme: Scheme) -> None:
+def _build(model: str, header: str, folder: Path, scheme: Scheme) -> None:
     """Build into a temporary folder, then rename it: two comparisons may want the same model."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=".build-", dir=folder.parent))
     try:
-        weights = work / "ndm_weights.h"
+        weights = work / f"{model}.h"
         weights.write_text(header)
         done = subprocess.run(
             [str(BUILD_SCRIPT), str(work), str(KERNEL_TREE), str(weights), scheme.algorithm],

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from compare.errors import CompareError
+from export.model import ExportError
+from export.selection import algorithms, selected
 
 SEPARATOR = "@"  # ndm@runs/NAME: with another model than the one in the module; window@16: of 16 packets
 MAX_PACKETS = 1_000_000  # of a constant window: what kernel/tcp_window.c takes
@@ -90,9 +92,10 @@ def find_scheme(name: str, before: Iterable[Scheme] = ()) -> Scheme:
     base, separator, rest = name.partition(SEPARATOR)
     if not separator and name in SCHEMES:
         return SCHEMES[name]
+    if name in built_in_models():
+        return Scheme(name, f"NDM {name.removeprefix('ndm_')}", name, *_look(before), module="tcp_ndm")
     if base == "ndm" and rest:
-        colour, marker = MODEL_LOOKS[sum(bool(scheme.model) for scheme in before) % len(MODEL_LOOKS)]
-        return _model(name, rest, colour, marker)
+        return _model(name, rest, *_look(before))
     if base == "window":
         colour, marker = WINDOW_LOOKS[_windows(before) % len(WINDOW_LOOKS)]
         return _window(name, rest, colour, marker)
@@ -101,7 +104,7 @@ def find_scheme(name: str, before: Iterable[Scheme] = ()) -> Scheme:
             f"scheme {name!r} is unknown: only ndm takes a model, as ndm@runs/NAME, ndm@checkpoint.pt or "
             f"ndm@untrained, and window a number, as window@16"
         )
-    near = difflib.get_close_matches(base, [*SCHEMES, "window"], n=3, cutoff=0.5)
+    near = difflib.get_close_matches(base, [*SCHEMES, *built_in_models(), "window"], n=3, cutoff=0.5)
     near = ["window@16" if match == "window" else match for match in near]
     hint = f"did you mean {' or '.join(near)}? " if near else ""
     raise CompareError(f"scheme {name!r} is unknown: {hint}The schemes are {_choice()}.")
@@ -130,8 +133,22 @@ def untrained_seed(model: str) -> int | None:
     return seed
 
 
+def built_in_models() -> list[str]:
+    """Return the congestion controls of the further models in tcp_ndm (``make module MODELS="mixed fiber"``)."""
+    try:
+        return list(algorithms(selected()))[1:]
+    except ExportError:  # nothing was exported yet
+        return []
+
+
 def _choice() -> str:
-    return f"{', '.join(SCHEMES)}, and {', '.join(KINDS)}"
+    return f"{', '.join([*SCHEMES, *built_in_models()])}, and {', '.join(KINDS)}"
+
+
+def _look(before: Iterable[Scheme]) -> tuple[str, str]:
+    """Return the colour and marker of one more model of NDM."""
+    models = [scheme for scheme in before if scheme.module.startswith("tcp_ndm") and scheme.name not in SCHEMES]
+    return MODEL_LOOKS[len(models) % len(MODEL_LOOKS)]
 
 
 def _windows(schemes: Iterable[Scheme]) -> int:

@@ -17,7 +17,6 @@ from env.lab import LabError, VirtualLab
 # on an idle core, and a machine may be busy with much else.
 MIN_TIMEOUT_S = 120.0
 WALL_PER_VIRTUAL = 30.0
-COUNTERS = ("decisions", "model_swaps", "models_refused")  # among the parameters of tcp_ndm
 
 
 @dataclass(frozen=True)
@@ -108,7 +107,12 @@ def _make(lab: VirtualLab, task: Task) -> dict[str, Any]:
     environment = result["environment"]
     loaded = environment["modules"]
     environment["modules"] = {module.stem: loaded[module.stem] for module in task.modules}
-    environment["parameters"] = {module.stem: _parameters(lab, module.stem) for module in task.modules}
+    environment["parameters"] = {module.stem: _settings(lab, f"{module.stem}/parameters") for module in task.modules}
+    environment["models"] = {
+        name: facts
+        for name, scheme in task.schemes.items()
+        if scheme.module and (facts := _settings(lab, f"{scheme.module}/{scheme.algorithm}"))
+    }
     for module, sha256 in task.modules.items():
         if loaded[module.stem] != sha256:
             raise CompareError(
@@ -125,11 +129,10 @@ def _register_window(lab: VirtualLab, scheme: Scheme) -> None:
         raise LabError(f"the kernel does not take a window of {scheme.packets} packets: {done['stderr'].strip()}")
 
 
-def _parameters(lab: VirtualLab, module: str) -> dict[str, str]:
-    """Return the loaded module's parameters: those of ndm describe its model, those of others are settings.
+def _settings(lab: VirtualLab, folder: str) -> dict[str, str]:
+    """Return name to content of a folder's files in /sys/module: a module's parameters, or the facts about a model.
 
-    Without the counters, which go on from run to run.
+    Empty where there is no such folder: only tcp_ndm has models, and not every module has parameters.
     """
-    lines = lab.call("shell", command=f"cd /sys/module/{module}/parameters && grep . *")["stdout"].splitlines()
-    found = dict(line.split(":", 1) for line in lines)
-    return {name: value for name, value in found.items() if name not in COUNTERS}
+    lines = lab.call("shell", command=f"cd /sys/module/{folder} && grep -d skip . *")["stdout"].splitlines()
+    return dict(line.split(":", 1) for line in lines)

@@ -1,18 +1,19 @@
-"""Export a trained policy: ``python -m export [--run NAME | --checkpoint FILE] [--output DIR] [--header PATH]``."""
+"""Export a trained policy: ``python -m export [--run NAME | --checkpoint FILE] [--name NAME] [--output DIR]``."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from export import pipeline, verify
-from export.header import HEADER
 from export.model import ExportError
+from export.selection import KERNEL, algorithms, selected
 from training.checkpoint import CheckpointError
 
 
@@ -23,7 +24,8 @@ def main(argv: list[str]) -> int:
     source.add_argument("--run", help="run folder, or its name in runs/ (default: the one with the newest checkpoint)")
     source.add_argument("--checkpoint", type=Path, help="a checkpoint file")
     parser.add_argument("--output", type=Path, help="folder for the files (default: export/ beside the checkpoint)")
-    parser.add_argument("--header", type=Path, default=HEADER, help="C header to write (default: kernel/ndm_weights.h)")
+    parser.add_argument("--name", help="what the model is called from now on (default: the run's name)")
+    parser.add_argument("--kernel", type=Path, default=KERNEL, help="folder for the C headers (default: kernel/)")
     arguments = parser.parse_args(argv)
     console = Console()
     try:
@@ -31,6 +33,8 @@ def main(argv: list[str]) -> int:
         if path is None:
             path = pipeline.find_run(arguments.run) if arguments.run else pipeline.latest_run()
         exported = pipeline.measure(path)
+        if arguments.name:
+            exported = replace(exported, provenance=replace(exported.provenance, name=arguments.name))
         provenance = exported.provenance
         console.print(
             f"{provenance.name}: {exported.model.hidden} units, profile {provenance.profile}, "
@@ -41,8 +45,10 @@ def main(argv: list[str]) -> int:
         )
         console.print(_table(exported.agreement))
         output = arguments.output or exported.checkpoint.parent / "export"
-        for file in pipeline.write_artefacts(exported, output, arguments.header):
+        for file in pipeline.write_artefacts(exported, output, arguments.kernel):
             console.print(f"wrote {file}", soft_wrap=True, highlight=False, markup=False)
+        for algorithm, name in algorithms(selected(arguments.kernel)).items():
+            console.print(f"in the module: {algorithm}, model {name}", highlight=False, markup=False)
     except (ExportError, CheckpointError) as error:
         print(f"export: {error}", file=sys.stderr)
         return 1

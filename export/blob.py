@@ -25,11 +25,8 @@ _DIGEST_BYTES = 32
 def write_blob(model: IntegerModel, provenance: Provenance) -> bytes:
     """Return the file's content; ExportError when a text does not fit or is not printable, or the model unproved."""
     prove(model)
+    check_texts(provenance)
     described = provenance.envelope.encode()
-    if len(described) > ENVELOPE_MAX or not _printable(described):
-        raise ExportError(
-            f"the envelope {provenance.envelope!r} does not fit the model file: at most {ENVELOPE_MAX} ASCII letters"
-        )
     fracs = bytes(model.row_frac) + bytes(model.out_frac)
     weights = b"".join(getattr(model, name).astype("<i2").tobytes() for name in ("w", "u", "b", "v", "c"))
     head = _HEAD.pack(
@@ -42,9 +39,9 @@ def write_blob(model: IntegerModel, provenance: Provenance) -> bytes:
         OUTPUTS,
         LAYOUT,
         provenance.decisions,
-        _text("name", provenance.name),
-        _text("profile", provenance.profile),
-        _text("git revision", provenance.git_revision),
+        provenance.name.encode(),
+        provenance.profile.encode(),
+        provenance.git_revision.encode(),
         bytes.fromhex(provenance.sha256),
         len(described),
     )
@@ -99,13 +96,20 @@ def read_blob(content: bytes, origin: str) -> tuple[IntegerModel, Provenance]:
     )
 
 
-def _text(what: str, text: str) -> bytes:
-    encoded = text.encode()
-    if not 1 <= len(encoded) < _TEXT_BYTES or not _printable(encoded):
+def check_texts(provenance: Provenance) -> None:
+    """Raise ExportError for a text that the kernel has no room for, or that is not printable ASCII."""
+    texts = {"name": provenance.name, "profile": provenance.profile, "git revision": provenance.git_revision}
+    for what, text in texts.items():
+        if not 1 <= len(text.encode()) < _TEXT_BYTES or not _printable(text.encode()):
+            raise ExportError(
+                f"the {what} {text!r} does not fit the kernel: it takes 1 to {_TEXT_BYTES - 1} letters of ASCII"
+            )
+    described = provenance.envelope.encode()
+    if len(described) > ENVELOPE_MAX or not _printable(described):
         raise ExportError(
-            f"the {what} {text!r} does not fit the model file: it takes 1 to {_TEXT_BYTES - 1} letters of ASCII"
+            f"the envelope {provenance.envelope!r} does not fit the kernel: it takes at most {ENVELOPE_MAX} letters of "
+            "ASCII"
         )
-    return encoded
 
 
 def _printable(text: bytes) -> bool:

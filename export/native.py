@@ -63,7 +63,7 @@ class Native:
                 f"{ctypes.sizeof(_Model)} bytes: run `make module`"
             )
         self._library.ndm_user_shipped_model.restype = ctypes.POINTER(_Model)
-        self._library.ndm_user_shipped_sha256.restype = ctypes.c_char_p
+        self._library.ndm_user_shipped_sha256.restype = ctypes.POINTER(ctypes.c_uint8 * 32)
 
     def rollout(self, model: IntegerModel, x: Int16, h: Int16 | None = None) -> tuple[Int16, Int16]:
         """T decisions of one connection: x (T, I) -> outputs (T, O) and the last state (H); h (H) starts at zero."""
@@ -81,9 +81,9 @@ class Native:
         return outputs, state[: model.hidden]
 
     def shipped(self) -> tuple[IntegerModel, str]:
-        """The model of kernel/ndm_weights.h that the library was built with, and its SHA-256."""
+        """The default model of kernel/ndm_weights.h that the library was built with, and its SHA-256."""
         model = _unpack(self._library.ndm_user_shipped_model().contents)
-        return model, self._library.ndm_user_shipped_sha256().decode()
+        return model, bytes(self._library.ndm_user_shipped_sha256().contents).hex()
 
     def parse_blob(self, content: bytes) -> tuple[IntegerModel, Provenance]:
         """The model of a file as the kernel reads it, but for the SHA-256 at its end, which is not looked at.

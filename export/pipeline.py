@@ -3,7 +3,7 @@
 ::
 
     exported = build_model(Path("runs/mixed"))            # quantized, verified, or ExportError
-    write_header(exported.model, exported.provenance, path)
+    write_header(exported.model, exported.provenance)
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from typing import Any
 from env import schema
 from export import blob, golden, verify
 from export.envelope import describe
-from export.header import HEADER, render_header, write_header
+from export.header import render_header, write_header
 from export.model import FORMAT, ExportError, IntegerModel, Provenance
 from export.quantize import FloatPolicy, quantize
+from export.selection import KERNEL, header_of, model_name
 from training import checkpoint
 from training.policy import initial_policy
 
@@ -119,11 +120,11 @@ def build_untrained(seed: int) -> Exported:
     return exported
 
 
-def write_artefacts(exported: Exported, output: Path, header: Path = HEADER) -> list[Path]:
-    """Write policy.onnx, policy.bin, golden.json and report.json into output, then the header; return the paths.
+def write_artefacts(exported: Exported, output: Path, kernel: Path = KERNEL) -> list[Path]:
+    """Write policy.onnx, policy.bin, golden.json and report.json into output, then the headers; return the paths.
 
     Everything is made and checked before the first byte is written, and each file is written whole or not at all; the
-    header comes last. Raises ExportError, and OSError or CheckpointError when a file cannot be written.
+    headers come last. Raises ExportError, and OSError or CheckpointError when a file cannot be written.
     """
     from export.onnx_model import build_onnx  # here: loading two runtimes takes a second, and only files need them
 
@@ -139,8 +140,7 @@ def write_artefacts(exported: Exported, output: Path, header: Path = HEADER) -> 
     output.mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
         checkpoint.write_atomically(output / name, content)
-    write_header(model, provenance, header)
-    return [*(output / name for name in contents), header]
+    return [*(output / name for name in contents), *write_header(model, provenance, kernel)]
 
 
 def _quantized(file: Path, state: Mapping[str, Any], provenance: Provenance, envelope: dict[str, Any]) -> Exported:
@@ -183,7 +183,10 @@ def _report(exported: Exported, contents: Mapping[str, bytes], header: str) -> s
                 "max_error_pct": verify.MAX_LIMIT_PCT,
                 "sign_agreement_pct": verify.SIGN_LIMIT_PCT,
             },
-            "files_sha256": {**hashes, HEADER.name: hashlib.sha256(header.encode()).hexdigest()},
+            "files_sha256": {
+                **hashes,
+                header_of(model_name(exported.provenance.name)).name: hashlib.sha256(header.encode()).hexdigest(),
+            },
         },
         indent=2,
     )

@@ -1,8 +1,9 @@
 #!/bin/sh
 # kernel/build.sh OUTPUT KDIR [HEADER [NAME]]: the modules for the kernel tree KDIR, as OUTPUT/*.ko
 #
-# HEADER: another model than kernel/ndm_weights.h. NAME: only tcp_ndm, as tcp_NAME.ko with the congestion control NAME (at
-# most 15 characters), which can be loaded beside others. KBUILD_FLAGS: more arguments for make (W=1, C=2, ...).
+# HEADER: MODEL.h, the one model to compile in, in place of those that kernel/ndm_weights.h names. NAME: only tcp_ndm, as
+# tcp_NAME.ko with the congestion control NAME (at most 15 characters), which can be loaded beside others. KBUILD_FLAGS:
+# more arguments for make (W=1, C=2, ...).
 # The sources are copied to OUTPUT/src first, so that the tree stays clean and several kernels build side by side.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -11,10 +12,14 @@ here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1/src"
 out=$(cd "$1" && pwd); kdir=$(cd "$2" && pwd -P)
 cp -pu "$here"/*.c "$here"/*.h "$here"/Kbuild "$out/src/"
-for folder in compat kunit; do
+for folder in compat kunit models; do
 	mkdir -p "$out/src/$folder" && cp -pu "$here/$folder"/*.[ch] "$out/src/$folder/"
 done
-[ $# -lt 3 ] || cp -p "$3" "$out/src/ndm_weights.h"
+if [ $# -ge 3 ]; then
+	model=$(basename "$3" .h)
+	cp -p "$3" "$out/src/models/"
+	printf '#include "models/%s.h"\n#define NDM_MODELS(each) each(%s)\n' "$model" "$model" >"$out/src/ndm_weights.h"
+fi
 arch=
 [ ! -f "$kdir/.config" ] || ! grep -q '^CONFIG_UML=y' "$kdir/.config" || arch="ARCH=um SUBARCH=x86_64"
 # shellcheck disable=SC2086

@@ -61,6 +61,12 @@ struct ndm_blob_facts {
 	char envelope[NDM_BLOB_ENVELOPE_MAX + 1];
 };
 
+/* A model that says where it comes from: one of a file, or compiled in. */
+struct ndm_described_model {
+	struct ndm_model model;
+	struct ndm_blob_facts facts;
+};
+
 static inline u16 ndm_blob_u16(const u8 *at)
 {
 	return at[0] | at[1] << 8;

@@ -22,7 +22,10 @@
  *
  * Growth needs a window that was used up (RFC 7661): a flow that its
  * application or its receiver holds back must not collect a window that it
- * has never tried.
+ * has never tried. After idleness the window decays as RFC 2861 has it.
+ *
+ * An ECN mark, or a loss that a tail loss probe has mended, reaches the policy
+ * as one lost packet in the interval (RFC 3168: as a loss would).
  */
 #ifndef NDM_CONTROL_H
 #define NDM_CONTROL_H
@@ -53,8 +56,11 @@
 struct ndm_sock {
 	struct ndm_measure measure;
 	u32 cwnd_fp;	/* cwnd with NDM_CWND_FRAC fraction bits */
-	u32 flow : 24;	/* which connection: counts from 1 as they open */
-	u32 model : 8;	/* whose memory the network's is; see tcp_ndm.c */
+	u32 flow : 20;	/* which connection: counts from 1 as they open, wraps */
+	/* What follows is tcp_ndm's. */
+	u32 model : 6;	/* number of the model whose memory the network's is */
+	u32 stuck : 5;	/* the guard's bucket */
+	u32 reno : 1;	/* the guard has taken the connection from the policy */
 };
 
 /*
@@ -84,13 +90,11 @@ static inline struct ndm_reading ndm_read(const struct sock *sk)
 	};
 }
 
-/* Bytes per second: NDM_PACING_GAIN * 2^@pacing * cwnd * mss / srtt. */
-static inline void ndm_set_pacing(struct sock *sk, s16 pacing)
+/* Bytes per second: @gain * cwnd * mss / srtt. @gain: Q16, below 2^18. */
+static inline void ndm_set_pacing_gain(struct sock *sk, u32 gain)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u64 rate = (u64)tcp_snd_cwnd(tp) * tp->mss_cache;
-	/* At most 2 * 1.25 as Q16: below 2^18. */
-	u64 gain = (u64)NDM_PACING_GAIN * ndm_exp2(pacing) >> 16;
+	u64 rate = (u64)min(tcp_snd_cwnd(tp), NDM_CWND_MAX) * tp->mss_cache;
 
 	/* cwnd < 2^24, mss < 2^17, 8e6 < 2^23: srtt_us of the kernel is 1/8 us. */
 	rate = div_u64(rate * (8 * USEC_PER_SEC),
@@ -99,6 +103,12 @@ static inline void ndm_set_pacing(struct sock *sk, s16 pacing)
 	/* sch_fq reads it without a lock. */
 	WRITE_ONCE(sk->sk_pacing_rate,
 		   min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
+}
+
+/* The pacing of a decision: NDM_PACING_GAIN * 2^@pacing, at most 2.5. */
+static inline void ndm_set_pacing(struct sock *sk, s16 pacing)
+{
+	ndm_set_pacing_gain(sk, (u64)NDM_PACING_GAIN * ndm_exp2(pacing) >> 16);
 }
 
 static inline void ndm_set_cwnd(struct sock *sk, struct ndm_sock *ndm,
@@ -136,35 +146,51 @@ static inline void ndm_recover_from_timeout(struct sock *sk,
 				      << NDM_CWND_FRAC);
 }
 
+/* An ACK is measured. Returns whether it ends the interval. */
+static inline bool ndm_measure_ack(struct sock *sk,
+				   const struct rate_sample *rs)
+{
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+
+	if (rs->rtt_us >= 0)
+		ndm_measure_rtt(&ndm->measure,
+				min_t(long, rs->rtt_us, NDM_RTT_MAX_US));
+	return rs->delivered >= 0 &&
+	       ndm_interval_over(&ndm->measure, tcp_sk(sk)->tcp_mstamp,
+				 rs->prior_delivered);
+}
+
+/* The interval ends now, and the next one begins. Returns its number. */
+static inline u32 ndm_close(struct sock *sk, struct ndm_interval *interval)
+{
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+	struct ndm_reading now = ndm_read(sk);
+
+	ndm_interval_close(&ndm->measure, &now, interval);
+	return ndm->measure.decisions - 1;
+}
+
 /* The body of cong_control(): called for every ACK, decides once an interval. */
 static inline void ndm_control(struct sock *sk, const struct rate_sample *rs,
 			       ndm_decide_fn *decide)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ndm_sock *ndm = inet_csk_ca(sk);
-	struct ndm_measure *m = &ndm->measure;
 	s16 actions[NDM_OUTPUTS] = {};
 	struct ndm_interval interval;
-	struct ndm_reading now;
 	u32 decision;
 
 	/* The kernel has set the window itself: a time-out, its undo, a probe. */
 	if (ndm->cwnd_fp >> NDM_CWND_FRAC != tcp_snd_cwnd(tp))
 		ndm->cwnd_fp = tcp_snd_cwnd(tp) << NDM_CWND_FRAC;
 
-	if (rs->rtt_us >= 0)
-		ndm_measure_rtt(m, min_t(long, rs->rtt_us, NDM_RTT_MAX_US));
-
-	if (rs->delivered < 0 ||
-	    !ndm_interval_over(m, tp->tcp_mstamp, rs->prior_delivered)) {
-		if (m->timed_out && rs->acked_sacked)
+	if (!ndm_measure_ack(sk, rs)) {
+		if (ndm->measure.timed_out && rs->acked_sacked)
 			ndm_recover_from_timeout(sk, ndm, rs->acked_sacked);
 		return;
 	}
 
-	now = ndm_read(sk);
-	decision = m->decisions;
-	ndm_interval_close(m, &now, &interval);
+	decision = ndm_close(sk, &interval);
 	decide(sk, decision, &interval, actions);
 	ndm_apply_cwnd(sk, ndm, actions[NDM_OUT_CWND_LOG2]);
 	ndm_set_pacing(sk, actions[NDM_OUT_PACING]);
@@ -179,6 +205,8 @@ static inline void ndm_sock_init(struct sock *sk, atomic_t *flows)
 	ndm->cwnd_fp = tcp_snd_cwnd(tcp_sk(sk)) << NDM_CWND_FRAC;
 	ndm->flow = atomic_inc_return(flows);
 	ndm->model = 0;
+	ndm->stuck = 0;
+	ndm->reno = 0;
 	ndm_set_pacing(sk, 0);
 	/* TCP paces by itself unless an fq qdisc has said that it does. */
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
@@ -208,6 +236,30 @@ static inline void ndm_set_state(struct sock *sk, u8 state)
 
 	if (state == TCP_CA_Loss)
 		ndm_measure_timeout(&ndm->measure);
+	else if (state == TCP_CA_CWR)
+		ndm_measure_mark(&ndm->measure);
+}
+
+/*
+ * A window that was not used for longer than an RTO says little of the path by
+ * now: it is halved for each (RFC 2861, section 3; RFC 5681, section 4.1), as
+ * the kernel does for algorithms without cong_control().
+ */
+static inline void ndm_restart(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 rto = max_t(u32, inet_csk(sk)->icsk_rto, 1);
+	u32 rtos = (tcp_jiffies32 - tp->lsndtime) / rto;
+	u32 cwnd = tcp_snd_cwnd(tp);
+	u32 least = min_t(u32, cwnd, TCP_INIT_CWND);
+
+	if (!rtos ||
+	    !READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_slow_start_after_idle))
+		return;
+	tp->snd_ssthresh = tcp_current_ssthresh(sk);
+	tcp_snd_cwnd_set(tp, max(cwnd >> min_t(u32, rtos, 31), least));
+	tp->snd_cwnd_stamp = tcp_jiffies32;
+	tp->snd_cwnd_used = 0;
 }
 
 /* Called when the first packet goes out while none is in flight. */
@@ -220,27 +272,48 @@ static inline void ndm_tx_start(struct sock *sk)
 	/* Marked lost is not idle: after a time-out, packets are still out. */
 	if (tp->packets_out)
 		return;
+	ndm_restart(sk);
 	idle_us = tcp_stamp_us_delta(tp->tcp_mstamp, tp->delivered_mstamp);
 	ndm_measure_idle(&ndm->measure, tp->tcp_mstamp,
 			 min_t(u64, idle_us, U32_MAX));
 }
 
-/* Stock tools show it as the RTTs of Vegas, the form that TCP-NV uses too. */
+/* Of @a / @b, Q8, as tcp_bbr_info has its gains. */
+static inline u32 ndm_gain(u64 a, u64 b)
+{
+	return b ? min_t(u64, div64_u64(a << 8, b), U32_MAX) : 0;
+}
+
+/*
+ * Stock tools know BBR's terms, and ss prints them: the largest delivery rate of
+ * late, the filtered minimum RTT, and what pacing rate and window are of that
+ * rate and of the BDP that both make.
+ */
 static inline size_t ndm_get_info(struct sock *sk, u32 ext, int *attr,
 				  union tcp_cc_info *info)
 {
 	const struct ndm_sock *ndm = inet_csk_ca(sk);
+	const struct ndm_measure *m = &ndm->measure;
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 rate, bdp;
 
-	if (!(ext & (1 << (INET_DIAG_VEGASINFO - 1))))
+	/* Who asks through sock_diag has eight bits: BBR's go with Vegas's. */
+	if (!(ext & (1 << (INET_DIAG_BBRINFO - 1))) &&
+	    !(ext & (1 << (INET_DIAG_VEGASINFO - 1))))
 		return 0;
-	info->vegas = (struct tcpvegas_info) {
-		.tcpv_enabled = 1,
-		.tcpv_rttcnt = ndm->measure.decisions,
-		.tcpv_rtt = ndm->measure.last_rtt_us,
-		.tcpv_minrtt = ndm->measure.min_rtt_us,
+	/* 2^32 * 10^6 * 2^17 does not fit: 8 of the fraction bits stay behind. */
+	rate = ((u64)m->max_rate * USEC_PER_SEC >> 8) * tp->mss_cache >>
+	       (NDM_RATE_FRAC - 8);
+	bdp = (u64)m->max_rate * m->min_rtt_us >> (NDM_RATE_FRAC - 8);
+	info->bbr = (struct tcp_bbr_info) {
+		.bbr_bw_lo = (u32)rate,
+		.bbr_bw_hi = (u32)(rate >> 32),
+		.bbr_min_rtt = m->min_rtt_us,
+		.bbr_pacing_gain = ndm_gain(READ_ONCE(sk->sk_pacing_rate), rate),
+		.bbr_cwnd_gain = ndm_gain((u64)tcp_snd_cwnd(tp) << 8, bdp),
 	};
-	*attr = INET_DIAG_VEGASINFO;
-	return sizeof(info->vegas);
+	*attr = INET_DIAG_BBRINFO;
+	return sizeof(info->bbr);
 }
 
 #endif /* NDM_CONTROL_H */

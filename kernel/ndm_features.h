@@ -12,7 +12,7 @@
  *	slow_start	cwnd < ssthresh ? 1 : -1
  *	congestion	entropy < 0.7 and (loss or rising delay) ? 1 : -1
  *	plasticity	+0.1 on loss, +0.2 on a time-out, else * 0.995
- *	loss_rate	lost / (lost + delivered)
+ *	loss_rate	lost / (lost + delivered), a mark being one that is lost
  *	rtt_variation	mdev / srtt
  *	rtt_gradient	(mean RTT - last interval's mean RTT) / min_rtt
  *	delivery_ratio	rate / max_rate
@@ -92,7 +92,8 @@ struct ndm_measure {
 	u16 loss_ring;		/* one bit per interval with loss, newest lowest */
 	u16 plasticity;		/* Q12 */
 	u8 rate_intervals;	/* since rate_stamp_us, saturates */
-	u8 timed_out;		/* a retransmission time-out fell into this interval */
+	u8 timed_out : 1;	/* a retransmission time-out fell into this interval */
+	u8 marked : 1;		/* an ECN mark did, or a loss that a probe mended */
 };
 
 /* A connection's clock, counters and gauges at one moment. */
@@ -123,6 +124,7 @@ static inline void ndm_interval_begin(struct ndm_measure *m,
 	m->rtt_sum_us = 0;
 	m->rtt_count = 0;
 	m->timed_out = 0;
+	m->marked = 0;
 }
 
 /* A connection begins at @now. */
@@ -163,6 +165,12 @@ static inline void ndm_measure_idle(struct ndm_measure *m, u32 now_us,
 static inline void ndm_measure_timeout(struct ndm_measure *m)
 {
 	m->timed_out = 1;
+}
+
+/* The network has said that a packet was too much, without losing one. */
+static inline void ndm_measure_mark(struct ndm_measure *m)
+{
+	m->marked = 1;
 }
 
 /*
@@ -271,7 +279,7 @@ static inline void ndm_interval_close(struct ndm_measure *m,
 	u32 length_us = now->now_us - m->start_us;
 	u32 delivered = now->delivered - m->start_delivered;
 	/* Losses undone since may outnumber the new ones: then there were none. */
-	u32 lost = max_t(s32, now->lost - m->start_lost, 0);
+	u32 lost = max_t(s32, now->lost - m->start_lost, 0) + m->marked;
 	u32 srtt_us = min_t(u32, now->srtt_us, NDM_RTT_MAX_US);
 	u32 rtt_us = 0, rate;
 	s32 entropy, gradient = 0;

@@ -4,11 +4,15 @@
  * one line per decision of tcp_ndm, enough to replay the integer network bit for
  * bit (its state starts at 0 with decision 0 of each flow and with another model):
  *
- *	ndm_decision: flow=1 decision=0 x=0,819,... action=-12,340 cwnd=10 srtt_us=40012 model=0
+ *	ndm_decision: flow=1 decision=0 x=0,819,... action=-12,340 cwnd=10
+ *		srtt_us=40012 model=0 ca=ndm
  *
  * x: the ten inputs, Q12, in the order of ndm_schema.h; action: the two outputs,
  * Q14; cwnd: packets, before the decision; model: counts on with each that is
- * taken into use.
+ * taken into use, modulo 64; ca: the congestion control.
+ *
+ * Tracepoint ndm:ndm_guard: one line when the guard takes a connection from its
+ * policy; verdict: 1 pressing, 2 starving (ndm_guard.h).
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM NDM_ALGORITHM
@@ -17,17 +21,19 @@
 #define NDM_TRACE_H
 
 #include <linux/tracepoint.h>
+#include <net/tcp.h>
 
 #include "ndm_schema.h"
 
 TRACE_EVENT(ndm_decision,
 
-	TP_PROTO(u32 flow, u32 decision, const s16 *x, const s16 *action,
-		 u32 cwnd, u32 srtt_us, u8 model),
+	TP_PROTO(const char *ca, u32 flow, u32 decision, const s16 *x,
+		 const s16 *action, u32 cwnd, u32 srtt_us, u8 model),
 
-	TP_ARGS(flow, decision, x, action, cwnd, srtt_us, model),
+	TP_ARGS(ca, flow, decision, x, action, cwnd, srtt_us, model),
 
 	TP_STRUCT__entry(
+		__array(char, ca, TCP_CA_NAME_MAX)
 		__field(u32, flow)
 		__field(u32, decision)
 		__field(u32, cwnd)
@@ -38,6 +44,7 @@ TRACE_EVENT(ndm_decision,
 	),
 
 	TP_fast_assign(
+		memcpy(__entry->ca, ca, TCP_CA_NAME_MAX);
 		__entry->flow = flow;
 		__entry->decision = decision;
 		__entry->cwnd = cwnd;
@@ -47,13 +54,40 @@ TRACE_EVENT(ndm_decision,
 		memcpy(__entry->action, action, sizeof(__entry->action));
 	),
 
-	TP_printk("flow=%u decision=%u x=%d,%d,%d,%d,%d,%d,%d,%d,%d,%d action=%d,%d cwnd=%u srtt_us=%u model=%u",
+	TP_printk("flow=%u decision=%u x=%d,%d,%d,%d,%d,%d,%d,%d,%d,%d action=%d,%d cwnd=%u srtt_us=%u model=%u ca=%s",
 		  __entry->flow, __entry->decision,
 		  __entry->x[0], __entry->x[1], __entry->x[2], __entry->x[3],
 		  __entry->x[4], __entry->x[5], __entry->x[6], __entry->x[7],
 		  __entry->x[8], __entry->x[9],
 		  __entry->action[0], __entry->action[1],
-		  __entry->cwnd, __entry->srtt_us, __entry->model)
+		  __entry->cwnd, __entry->srtt_us, __entry->model, __entry->ca)
+);
+
+TRACE_EVENT(ndm_guard,
+
+	TP_PROTO(const char *ca, u32 flow, u8 verdict, u32 cwnd, u32 srtt_us),
+
+	TP_ARGS(ca, flow, verdict, cwnd, srtt_us),
+
+	TP_STRUCT__entry(
+		__array(char, ca, TCP_CA_NAME_MAX)
+		__field(u32, flow)
+		__field(u32, cwnd)
+		__field(u32, srtt_us)
+		__field(u8, verdict)
+	),
+
+	TP_fast_assign(
+		memcpy(__entry->ca, ca, TCP_CA_NAME_MAX);
+		__entry->flow = flow;
+		__entry->cwnd = cwnd;
+		__entry->srtt_us = srtt_us;
+		__entry->verdict = verdict;
+	),
+
+	TP_printk("flow=%u verdict=%u cwnd=%u srtt_us=%u ca=%s",
+		  __entry->flow, __entry->verdict, __entry->cwnd,
+		  __entry->srtt_us, __entry->ca)
 );
 
 #endif /* NDM_TRACE_H */

@@ -122,6 +122,7 @@ def render_report(comparison: Comparison) -> str:
         run_name=run_name,
         environment=comparison.environment,
         modules=_modules(comparison.environment),
+        models=_models(comparison.environment),
         environment_json=json.dumps(comparison.environment, indent=1),
         css=Markup((FOLDER / "report.css").read_text()),
         javascript=Markup((FOLDER / "report.js").read_text()),
@@ -163,6 +164,12 @@ def _modules(environment: dict[str, Any]) -> list[dict[str, str]]:
         for scheme, modules in environment.get("modules", {}).items()
         for module, digest in modules.items()
     ]
+
+
+def _models(environment: dict[str, Any]) -> list[dict[str, str]]:
+    """Return a row per model of NDM that took part."""
+    found = {name: facts for models in environment.get("models", {}).values() for name, facts in models.items()}
+    return [{"scheme": name, **facts} for name, facts in found.items()]
 
 
 def _figures(page: ScenarioPage) -> list[Figure]:

@@ -132,8 +132,8 @@ def _environment(comparison: Comparison) -> list[str]:
     ]
     for name, modules in environment.get("modules", {}).items():
         for module, digest in modules.items():
-            model = environment.get("parameters", {}).get(name, {}).get(module, {}).get("model_sha256")
-            weights = f", weights of the model `{model}`" if model else ""
+            model = environment.get("models", {}).get(name, {}).get(name)
+            weights = f", weights of the model `{model['sha256']}`" if model else ""
             lines += ["", f"{name}: {module} `{digest}`{weights}"]
     return lines
 

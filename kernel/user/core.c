@@ -6,6 +6,11 @@
 #include "../ndm_core.h"
 #include "../ndm_weights.h"
 
+#define NDM_ADDRESS(name) (&ndm_model_##name)
+static const struct ndm_described_model *const models[] = {
+	NDM_MODELS(NDM_ADDRESS)
+};
+
 unsigned int ndm_user_model_size(void)
 {
 	return sizeof(struct ndm_model);
@@ -16,15 +21,16 @@ unsigned int ndm_user_model_format(void)
 	return NDM_MODEL_FORMAT;
 }
 
-/* The model compiled in: kernel/ndm_weights.h as it was when this was built. */
+/* The default model: kernel/ndm_weights.h as it was when this was built. */
 const struct ndm_model *ndm_user_shipped_model(void)
 {
-	return &ndm_model;
+	return &models[0]->model;
 }
 
-const char *ndm_user_shipped_sha256(void)
+/* 32 bytes */
+const u8 *ndm_user_shipped_sha256(void)
 {
-	return NDM_MODEL_SHA256;
+	return models[0]->facts.sha256;
 }
 
 /* steps T: x (T, NDM_INPUTS), h (NDM_HIDDEN_MAX) in and out, out (T, NDM_OUTPUTS). */

@@ -21,7 +21,7 @@ ENVIRONMENT = {
     "git_revision": "0123456789abcdef" * 2 + "01234567+changes",
     "command": f"python compare.py 'scenario=[{','.join(SCENARIOS)}]' 'schemes=[{','.join(SCHEMES)}]' seeds=4",
     "modules": {"ndm": {"tcp_ndm": "0123456789abcdef" * 4}},
-    "parameters": {"ndm": {"tcp_ndm": {"model_name": "mixed", "model_sha256": "fedcba9876543210" * 4}}},
+    "models": {"ndm": {"ndm": {"name": "mixed", "sha256": "fedcba9876543210" * 4}}},
 }
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from compare.models import HEADER, ROOT
+from compare.models import ROOT
+from export.selection import selected, sha256_of
 
 pytestmark = pytest.mark.lab
 BASE = ["scenario=bottleneck", "duration_s=2", "schemes=[reno,cubic]", "seeds=2"]
@@ -46,9 +47,9 @@ def test_the_same_seeds_give_the_same_summary_and_the_links_are_filled(tmp_path:
 def test_the_model_in_the_record_is_the_one_in_the_loaded_module(tmp_path: Path) -> None:
     done = call("scenario=bottleneck", "duration_s=2", "schemes=[ndm]", "seeds=1", f"output_dir={tmp_path}")
     assert done.returncode == 0, done.stdout + done.stderr
-    model = json.loads((tmp_path / "environment.json").read_text())["parameters"]["ndm"]["tcp_ndm"]
-    assert f'#define NDM_MODEL_SHA256 "{model["model_sha256"]}"' in HEADER.read_text()
-    assert model["model_sha256"] in (tmp_path / "report.html").read_text()
+    model = json.loads((tmp_path / "environment.json").read_text())["models"]["ndm"]["ndm"]
+    assert model["sha256"] == sha256_of(selected()[0])
+    assert model["sha256"] in (tmp_path / "report.html").read_text()
 
 
 def test_an_experiment_of_the_tcp_nv_paper(tmp_path: Path) -> None:

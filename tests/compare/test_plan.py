@@ -19,6 +19,7 @@ from compare.report.markers import SYMBOLS, glyph
 from compare.schemes import SCHEMES, find_schemes
 from configs.help import option_lines
 from env.network import scenario as scenario_module
+from export.selection import select
 
 ROOT = Path(__file__).parents[2]
 GOOD: dict[str, Any] = {"scenario": ["stress"], "schemes": ["cubic"], "seeds": 3, "duration_s": None, "sample_ms": 50}
@@ -181,16 +182,17 @@ def test_a_missing_lab_kernel_names_its_make_target(tmp_path: Path, monkeypatch:
 
 
 def test_a_module_older_than_its_model_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    header = tmp_path / "ndm_weights.h"
-    header.write_text(f'#define NDM_MODEL_SHA256 "{"ab" * 32}"\n')
-    monkeypatch.setattr(models, "HEADER", header)
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "mine.h").write_text(f"\t/* SHA-256 of the float policy: {'ab' * 32} */\n")
+    select(["mine"], tmp_path)
+    monkeypatch.setattr(models, "KERNEL_FOLDER", tmp_path)
     monkeypatch.setattr(models, "MODULES", tmp_path)
     with pytest.raises(CompareError, match="make module"):
         models.find_modules(find_schemes(["ndm"]))
-    (tmp_path / "tcp_ndm.ko").write_bytes(b"\0" + b"cd" * 32 + b"\0")
-    with pytest.raises(CompareError, match="was not built from the model"):
+    (tmp_path / "tcp_ndm.ko").write_bytes(b"\0" + bytes.fromhex("cd" * 32) + b"\0")
+    with pytest.raises(CompareError, match="was not built with the model mine"):
         models.find_modules(find_schemes(["ndm"]))
-    (tmp_path / "tcp_ndm.ko").write_bytes(b"\0" + b"ab" * 32 + b"\0")
+    (tmp_path / "tcp_ndm.ko").write_bytes(b"\0" + bytes.fromhex("ab" * 32) + b"\0")
     assert models.find_modules(find_schemes(["ndm"])) == {"ndm": tmp_path / "tcp_ndm.ko"}
 
 

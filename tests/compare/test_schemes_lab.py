@@ -40,13 +40,12 @@ def test_several_models_and_a_window_meet_a_model_as_rival(tmp_path: Path) -> No
     algorithms = {}
     found = results(tmp_path / "rival")
     for scheme, result in found.items():
-        flows, parameters = result["flows"], result["environment"]["parameters"]
+        flows, models = result["flows"], result["environment"]["models"]
         assert [flow["scheme"] for flow in flows] == [scheme, "ndm@untrained-2"]
         assert all(flow["received_bytes"] > 50_000 for flow in flows)
         algorithms |= {flow["scheme"]: flow["algorithm"] for flow in flows}
-        models = {module: values.get("model_sha256") for module, values in parameters.items()}
-        assert len(models) == len(set(models.values())) == 2, "each flow has a model of its own, or none"
-        assert models[f"tcp_{algorithms['ndm@untrained-2']}"]
+        assert set(models) == {"ndm@untrained-2", scheme} - {"window@50"}
+        assert len({facts["sha256"] for facts in models.values()}) == len(models), "each flow has a model of its own"
     assert len(set(algorithms.values())) == len(algorithms) == 4
     assert algorithms["window@50"] == "window_50"
     assert {f"{scenario},{name}" for name in ("ndm", "ndm@untrained", "window@50")} <= {

@@ -136,5 +136,5 @@ def test_no_shorter_file_is_taken(native: Native) -> None:
 def test_texts_that_do_not_fit_are_not_written(field: str, value: str) -> None:
     model = model_of(np.random.default_rng(1), 2)
     known = {"name": "a", "profile": "b", "sha256": "0" * 64, "git_revision": "c", "decisions": 1, "envelope": "d"}
-    with pytest.raises(ExportError, match="does not fit the model file"):
+    with pytest.raises(ExportError, match="does not fit the kernel"):
         write_blob(model, Provenance(**(known | {field: value})))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ import torch
 
 from export import blob, golden, pipeline, reference, verify
 from export.__main__ import main
+from export.header import render_header
 from export.model import ExportError, IntegerModel, Provenance
 from export.onnx_model import check_onnx
 from export.quantize import FloatPolicy, quantize
+from export.selection import algorithms, select, selected, sha256_of
 from training import checkpoint
 from training.policy import Policy
 
@@ -46,22 +49,30 @@ def write_run(folder: Path, scale: float = 1.0, hidden: int = 8, **changes: Any)
 
 
 @pytest.fixture
-def header(tmp_path: Path) -> Path:
-    file = tmp_path / "ndm_weights.h"
-    file.write_text("the old header\n")
-    return file
+def kernel(tmp_path: Path) -> Path:
+    """A folder with a model in it, which is selected."""
+    folder = tmp_path / "kernel"
+    (folder / "models").mkdir(parents=True)
+    (folder / "models" / "old.h").write_text("the old header\n")
+    select(["old"], folder)
+    return folder
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 def test_export_writes_everything_and_passes_the_gate(
-    tmp_path: Path, header: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, kernel: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = write_run(tmp_path / "run")
-    assert main(["--run", str(run), "--header", str(header)]) == 0
+    assert main(["--run", str(run), "--kernel", str(kernel)]) == 0
     printed = capsys.readouterr().out
     assert "float against int16" in printed
     sha256 = checkpoint.load(run)["sha256"]
-    text = header.read_text()
-    assert f'#define NDM_MODEL_SHA256 "{sha256}"' in text.replace("\t", " ").replace("\\\n ", "")
+    assert sha256_of("run", kernel) == sha256
+    assert selected(kernel) == ["run"]
+    assert (kernel / "models" / "old.h").is_file()
     report = json.loads((run / "export" / "report.json").read_text())
     assert sum(row["decisions"] for row in report["agreement"]) >= 100_000
     assert all(row["mean_error_pct"] <= 0.1 and row["max_error_pct"] <= 0.5 for row in report["agreement"])
@@ -74,9 +85,9 @@ def test_export_writes_everything_and_passes_the_gate(
 def test_the_same_checkpoint_gives_the_same_bytes(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run")
     texts = []
-    for name in ("a.h", "b.h"):
-        assert main(["--run", str(run), "--header", str(tmp_path / name)]) == 0
-        texts.append((tmp_path / name).read_bytes())
+    for name in ("a", "b"):
+        assert main(["--run", str(run), "--kernel", str(tmp_path / name)]) == 0
+        texts.append(contents(tmp_path / name))
     assert texts[0] == texts[1]
 
 
@@ -90,30 +101,33 @@ def test_the_same_checkpoint_gives_the_same_bytes(tmp_path: Path) -> None:
         ({"rnn.weight_ih_l0": torch.full((8, 10), 40_000.0)}, "large|32767"),
     ],
 )
-def test_what_does_not_fit_is_refused_and_the_old_header_stays(
-    tmp_path: Path, header: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, Any], message: str
+def test_what_does_not_fit_is_refused_and_the_old_model_stays(
+    tmp_path: Path, kernel: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, Any], message: str
 ) -> None:
+    before = contents(kernel)
     run = write_run(tmp_path / "run", **changes)
-    assert main(["--run", str(run), "--header", str(header)]) == 1
+    assert main(["--run", str(run), "--kernel", str(kernel)]) == 1
     with pytest.raises(ExportError, match=message):
         pipeline.build_model(run)
     assert "export:" in capsys.readouterr().err
-    assert header.read_text() == "the old header\n"
+    assert contents(kernel) == before
     assert not (run / "export").exists()
 
 
-def test_a_model_past_the_gate_is_refused(tmp_path: Path, header: Path) -> None:
+def test_a_model_past_the_gate_is_refused(tmp_path: Path, kernel: Path) -> None:
+    before = contents(kernel)
     run = write_run(tmp_path / "run", scale=60.0)  # a recurrence that amplifies: chaotic rollouts
     agreement = pipeline.measure(run).agreement
     assert any(row.failures() for row in agreement)
-    assert main(["--run", str(run), "--header", str(header)]) == 1
-    assert header.read_text() == "the old header\n"
+    assert main(["--run", str(run), "--kernel", str(kernel)]) == 1
+    assert contents(kernel) == before
 
 
 @pytest.mark.parametrize("damage", ["truncate", "corrupt", "empty"])
 def test_damaged_checkpoints_are_one_paragraph(
-    tmp_path: Path, header: Path, capsys: pytest.CaptureFixture[str], damage: str
+    tmp_path: Path, kernel: Path, capsys: pytest.CaptureFixture[str], damage: str
 ) -> None:
+    before = contents(kernel)
     run = write_run(tmp_path / "run")
     file = run / "checkpoint.pt"
     data = bytearray(file.read_bytes())
@@ -125,11 +139,11 @@ def test_damaged_checkpoints_are_one_paragraph(
     else:
         data = bytearray()
     file.write_bytes(data)
-    assert main(["--run", str(run), "--header", str(header)]) == 1
+    assert main(["--run", str(run), "--kernel", str(kernel)]) == 1
     error = capsys.readouterr().err
     assert error.startswith("export: ")
     assert len(error.strip().splitlines()) == 1
-    assert header.read_text() == "the old header\n"
+    assert contents(kernel) == before
 
 
 def test_a_run_that_does_not_exist_names_the_near_ones(tmp_path: Path) -> None:
@@ -138,6 +152,51 @@ def test_a_run_that_does_not_exist_names_the_near_ones(tmp_path: Path) -> None:
         pipeline.find_run("mixde", tmp_path)
     with pytest.raises(ExportError, match="no checkpoint yet"):
         pipeline.find_run("mixed", tmp_path / "nothing")
+
+
+def test_a_model_takes_the_place_of_the_one_of_its_name(tmp_path: Path, kernel: Path) -> None:
+    assert main(["--run", str(write_run(tmp_path / "a")), "--kernel", str(kernel), "--name", "Fiber 2"]) == 0
+    assert main(["--run", str(write_run(tmp_path / "b")), "--kernel", str(kernel), "--name", "wireless"]) == 0
+    assert selected(kernel) == ["wireless"], "one that was not selected becomes the one in the module"
+    select(["fiber_2", "wireless"], kernel)
+    first = sha256_of("wireless", kernel)
+    other = write_run(tmp_path / "c", **{"readout.bias": torch.tensor([0.5, 0.5])})
+    assert main(["--run", str(other), "--kernel", str(kernel), "--name", "wireless"]) == 0
+    assert selected(kernel) == ["fiber_2", "wireless"], "one that was stays where it is"
+    assert sha256_of("wireless", kernel) != first
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ([], "no model is given; there are a_long_name_of_it, old, older"),
+        (["odl"], "did you mean old"),
+        (["wireless"], "there are a_long_name_of_it, old, older"),
+        (["old", "old"], "given twice"),
+        (["old", "a_long_name_of_it"], "longer than the 15 letters.*NAME="),
+    ],
+)
+def test_a_selection_that_cannot_be_is_refused(kernel: Path, names: list[str], message: str) -> None:
+    for name in ("older", "a_long_name_of_it"):
+        (kernel / "models" / f"{name}.h").write_text("\n")
+    before = contents(kernel)
+    with pytest.raises(ExportError, match=message):
+        select(names, kernel)
+    assert contents(kernel) == before
+    select(["a_long_name_of_it", "older"], kernel)  # the first is called ndm
+    assert algorithms(selected(kernel)) == {"ndm": "a_long_name_of_it", "ndm_older": "older"}
+
+
+@pytest.mark.parametrize("name", ["", "Ω", "x" * 64, "a\tb"])
+def test_a_name_that_the_kernel_cannot_show_is_refused(tmp_path: Path, kernel: Path, name: str) -> None:
+    exported = pipeline.build_model(write_run(tmp_path / "run"))
+    before = contents(kernel)
+    provenance = replace(exported.provenance, name=name)
+    with pytest.raises(ExportError):
+        render_header(exported.model, provenance)
+    with pytest.raises(ExportError):
+        blob.write_blob(exported.model, provenance)
+    assert contents(kernel) == before
 
 
 def test_the_command_line_fails_with_a_status() -> None:
@@ -176,7 +235,7 @@ def test_the_blob_reads_back_and_no_bit_may_change(tmp_path: Path) -> None:
 def test_onnxruntime_computes_the_policy(tmp_path: Path) -> None:
     policy, _, _ = exported_model(tmp_path)
     file = tmp_path / "run" / "export" / "policy.onnx"
-    assert main(["--run", str(tmp_path / "run"), "--header", str(tmp_path / "h")]) == 0
+    assert main(["--run", str(tmp_path / "run"), "--kernel", str(tmp_path / "kernel")]) == 0
     assert check_onnx(file.read_bytes(), policy) < 1e-4
 
 

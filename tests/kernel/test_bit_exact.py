@@ -41,6 +41,6 @@ def test_every_decision_equals_the_reference(scenario: str, duration_s: float) -
 def test_the_loaded_module_names_the_shipped_model() -> None:
     _, sha256 = Native().shipped()
     with VirtualLab(seed=1, modules=("tcp_ndm",)) as lab:
-        shown = lab.call("shell", command="cat /sys/module/tcp_ndm/parameters/model_sha256")["stdout"].strip()
+        shown = lab.call("shell", command="cat /sys/module/tcp_ndm/ndm/sha256")["stdout"].strip()
     assert shown == sha256
     assert re.fullmatch(r"[0-9a-f]{64}", shown)

@@ -24,8 +24,8 @@ from export.pipeline import build_untrained
 from tests.kernel.guest import shell
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
-PARAMETERS = "/sys/module/tcp_ndm/parameters"
-LINE = re.compile(r"flow=(\d+) decision=(\d+) x=([-\d,]+) action=([-\d,]+) cwnd=\d+ srtt_us=\d+ model=(\d+)")
+FOLDER = "/sys/module/tcp_ndm/ndm"
+LINE = re.compile(r"flow=(\d+) decision=(\d+) x=([-\d,]+) action=([-\d,]+) cwnd=\d+ srtt_us=\d+ model=(\d+) ca=ndm")
 PATH = Path(rate_mbps=20, rtt_ms=20, buffer_bdp=2)
 SWAPS = 40
 
@@ -69,11 +69,11 @@ def files() -> dict[str, bytes]:
 
 
 def fact(lab: VirtualLab, name: str) -> str:
-    return shell(lab, f"cat {PARAMETERS}/{name}")
+    return shell(lab, f"cat {FOLDER}/{name}")
 
 
 def set_model(lab: VirtualLab, name: str) -> int:
-    return int(lab.call("shell", command=f"echo {name} >{PARAMETERS}/model")["status"])
+    return int(lab.call("shell", command=f"echo {name} >{FOLDER}/model")["status"])
 
 
 @pytest.fixture
@@ -85,19 +85,19 @@ def swapped(lab: VirtualLab) -> Iterator[VirtualLab]:
 
 def test_a_file_takes_the_place_of_the_model_and_says_so(swapped: VirtualLab) -> None:
     lab = swapped
-    shipped = fact(lab, "model_sha256")
-    swaps = int(fact(lab, "model_swaps"))
+    shipped = fact(lab, "sha256")
+    swaps = int(fact(lab, "counters/model_swaps"))
     assert fact(lab, "model") == "builtin"
-    assert "rate_mbps 1..200" in fact(lab, "model_envelope")
+    assert "rate_mbps 1..200" in fact(lab, "envelope")
     assert set_model(lab, "seed-1.bin") == 0
     exported = build_untrained(1)
     assert fact(lab, "model") == "seed-1.bin"
-    assert fact(lab, "model_name") == exported.provenance.name
-    assert fact(lab, "model_sha256") == exported.provenance.sha256
-    assert fact(lab, "model_decisions") == "0"
+    assert fact(lab, "name") == exported.provenance.name
+    assert fact(lab, "sha256") == exported.provenance.sha256
+    assert fact(lab, "trained_decisions") == "0"
     assert set_model(lab, "builtin") == 0
-    assert fact(lab, "model_sha256") == shipped == Native().shipped()[1]
-    assert int(fact(lab, "model_swaps")) == swaps + 2
+    assert fact(lab, "sha256") == shipped == Native().shipped()[1]
+    assert int(fact(lab, "counters/model_swaps")) == swaps + 2
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_file_that_is_no_model_is_refused_with_the_reason_and_the_old_one_stay
 ) -> None:
     lab = swapped
     assert set_model(lab, "seed-2.bin") == 0
-    refused = int(fact(lab, "models_refused"))
+    refused = int(fact(lab, "counters/models_refused"))
     before = len(kernel_log(lab).splitlines())
     assert set_model(lab, name) != 0
     said = [line for line in kernel_log(lab).splitlines()[before:] if "tcp_ndm: model" in line]
@@ -124,19 +124,21 @@ def test_a_file_that_is_no_model_is_refused_with_the_reason_and_the_old_one_stay
     assert name in said[0]
     assert reason in said[0]
     assert fact(lab, "model") == "seed-2.bin"
-    assert int(fact(lab, "models_refused")) == refused + 1
+    assert int(fact(lab, "counters/models_refused")) == refused + 1
 
 
 @pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "''", "a" * 70])
 def test_names_that_leave_the_firmware_folder_are_not_looked_for(lab: VirtualLab, name: str) -> None:
     before = len(kernel_log(lab).splitlines())
     assert set_model(lab, name) != 0
-    assert not [line for line in kernel_log(lab).splitlines()[before:] if "tcp_ndm: model" in line]
+    said = [line for line in kernel_log(lab).splitlines()[before:] if "tcp_ndm:" in line]
+    assert len(said) == 1
+    assert "a model is refused: it" in said[0]
     assert fact(lab, "model") == "builtin"
 
 
 def test_only_root_may_set_it(lab: VirtualLab) -> None:
-    shown = shell(lab, f"stat -c '%a %u' {PARAMETERS}/model {PARAMETERS}/model_sha256")
+    shown = shell(lab, f"stat -c '%a %u' {FOLDER}/model {FOLDER}/sha256")
     assert shown.splitlines() == ["644 0", "444 0"]
 
 
@@ -144,7 +146,7 @@ def test_connections_go_on_with_the_new_model_and_decide_as_the_reference_does(s
     """Two flows for 30 s, the model exchanged again and again: every decision is one of the model that it names."""
     lab = swapped
     # the run begins a second to 33 s from now; swaps come all the time
-    swapping = f"for i in $(seq {SWAPS}); do for m in seed-1.bin builtin seed-2.bin; do echo $m >{PARAMETERS}/model; "
+    swapping = f"for i in $(seq {SWAPS}); do for m in seed-1.bin builtin seed-2.bin; do echo $m >{FOLDER}/model; "
     shell(lab, f"({swapping} sleep 0.61; done; done) >/dev/null 2>&1 & true")
     flows = [{"scheme": "ndm", "start_s": float(i), "duration_s": 30.0 - i} for i in range(2)]
     result = lab.run(PATH, flows, 30.0, trace=True)

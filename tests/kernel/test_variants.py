@@ -15,6 +15,7 @@ from env.lab.virtual import MODULES, ROOT
 from env.network.path import Path
 from export.header import render_header
 from export.pipeline import build_untrained
+from export.selection import model_name
 from tests.kernel.guest import program, shell
 
 pytestmark = pytest.mark.lab
@@ -26,7 +27,7 @@ PATH = Path(rate_mbps=20, rtt_ms=20, buffer_bdp=2)
 def build(name: str, seed: int, variant: str, folder: FilePath) -> FilePath:
     """Build the untrained model of a seed under a name."""
     exported = build_untrained(seed)
-    header = folder / f"{name}.h"
+    header = folder / f"{model_name(exported.provenance.name)}.h"
     header.write_text(render_header(exported.model, exported.provenance))
     tree = ROOT / "build" / f"{variant}-kernel" / "tree"
     command = [str(ROOT / "kernel" / "build.sh"), str(folder / name), str(tree), str(header), name]
@@ -58,7 +59,7 @@ def test_each_has_a_name_and_a_model_of_its_own(lab: VirtualLab) -> None:
     names = ["ndm", *NAMES]
     available = shell(lab, "cat /proc/sys/net/ipv4/tcp_available_congestion_control").split()
     assert set(names) <= set(available)
-    models = [shell(lab, f"cat /sys/module/tcp_{name}/parameters/model_sha256") for name in names]
+    models = [shell(lab, f"cat /sys/module/tcp_{name}/{name}/sha256") for name in names]
     assert models[1:] == [build_untrained(seed).provenance.sha256 for seed in NAMES.values()]
     assert len(set(models)) == 3
     assert "tcp_ndm" in shell(lab, "lsmod")

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * NDM: TCP congestion control by a small recurrent network.
+ *
+ * Once per control interval (a packet-timed round trip, at least 1 ms):
+ *
+ *	x    = ten scale-free measurements of the interval	ndm_features.h
+ *	h'   = tanh(W x + U h + b)				ndm_core.h
+ *	y    = clamp(V h' + c, -1, 1)
+ *	cwnd = cwnd * 2^y[0]					ndm_control.h
+ *	rate = 1.25 * 2^y[1] * cwnd / srtt
+ *
+ * h, the memory, starts at zero with each connection. All arithmetic is on
+ * integers: int16 weights, 64-bit sums, tables for tanh and 2^y. The weights are
+ * trained on this very code (tcp_ndm_gym) and come with ndm_weights.h.
+ *
+ * The module may have several models, each a congestion control of its own
+ * (ndm_weights.h): the first is "ndm", the others "ndm_NAME". Each can be
+ * exchanged while connections run; see ndm_slot.h. A policy that does harm loses
+ * the connection to Reno; see ndm_guard.h.
+ *
+ * What is loaded is told under /sys/module/tcp_ndm/ndm/; every decision can be
+ * seen, and computed again, through the tracepoint ndm:ndm_decision (of a variant:
+ * NAME:ndm_decision).
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/module.h>
+#include <linux/percpu.h>
+#include <linux/rcupdate.h>
+#include <linux/stringify.h>
+
+#include "ndm_control.h"
+#include "ndm_core.h"
+#include "ndm_guard.h"
+#include "ndm_reno.h"
+#include "ndm_slot.h"
+#include "ndm_weights.h"
+
+/*
+ * The name of the congestion control, and of the tracepoint's system: modules
+ * with other models have other names, so that they can be loaded side by side
+ * (NDM_VARIANT in Kbuild).
+ */
+#ifndef NDM_ALGORITHM
+#define NDM_ALGORITHM ndm
+#endif
+
+#define CREATE_TRACE_POINTS
+#include "ndm_trace.h"
+
+static atomic_t flows = ATOMIC_INIT(0);
+
+static char *model = NDM_BUILTIN;
+module_param(model, charp, 0);
+MODULE_PARM_DESC(model, "model to begin with: a file for the firmware loader, or builtin (default)");
+
+/* -- on a socket ----------------------------------------------------------- */
+
+struct ndm_network_sock {
+	struct ndm_sock sock;	/* first: ndm_control.h finds it there */
+	s16 h[NDM_HIDDEN_MAX];	/* (H) recurrent state, Q15 */
+};
+
+/* Another model begins anew, with an empty memory and the guard's trust. */
+static void meet(struct ndm_network_sock *ndm, u8 number)
+{
+	if (likely(ndm->sock.model == number))
+		return;
+	memset(ndm->h, 0, sizeof(ndm->h));
+	ndm->sock.model = number;
+	ndm->sock.stuck = 0;
+	ndm->sock.reno = 0;
+}
+
+/* The guard looks at a decision, and may take the connection away. */
+static void watch(struct sock *sk, struct ndm_slot *slot,
+		  const struct ndm_interval *interval, s16 *actions)
+{
+	struct ndm_network_sock *ndm = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	enum ndm_guard_verdict verdict;
+
+	verdict = ndm_guard_judge(interval->x, actions[NDM_OUT_CWND_LOG2],
+				  tcp_snd_cwnd(tp) <= NDM_CWND_MIN &&
+				  tcp_is_cwnd_limited(sk));
+	ndm->sock.stuck = ndm_guard_fill(ndm->sock.stuck, verdict);
+	if (likely(ndm->sock.stuck < NDM_GUARD_LIMIT))
+		return;
+	ndm->sock.reno = 1;
+	atomic_inc(&slot->interventions);
+	trace_ndm_guard(slot->ops.name, ndm->sock.flow, verdict, tcp_snd_cwnd(tp),
+			tp->srtt_us >> 3);
+	ndm_reno_begin(sk, verdict);
+	/* What is left of this decision is to hold what Reno begins with. */
+	ndm->sock.cwnd_fp = tcp_snd_cwnd(tp) << NDM_CWND_FRAC;
+	memset(actions, 0, NDM_OUTPUTS * sizeof(*actions));
+}
+
+static void network_decide(struct sock *sk, u32 decision,
+			   const struct ndm_interval *interval, s16 *actions)
+{
+	struct ndm_network_sock *ndm = inet_csk_ca(sk);
+	struct ndm_slot *slot = ndm_slot_of(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	const struct ndm_loaded *loaded;
+
+	rcu_read_lock();
+	loaded = rcu_dereference(slot->active);
+	meet(ndm, READ_ONCE(loaded->number));
+	ndm_core_step(&loaded->is->model, ndm->h, interval->x, actions);
+	rcu_read_unlock();
+	this_cpu_inc(*slot->decisions);
+	trace_ndm_decision(slot->ops.name, ndm->sock.flow, decision,
+			   interval->x, actions, tcp_snd_cwnd(tp),
+			   tp->srtt_us >> 3, ndm->sock.model);
+	watch(sk, slot, interval, actions);
+}
+
+/* Reno has it. Measurements go on, and another model takes it back. */
+static void reno_control(struct sock *sk, const struct rate_sample *rs)
+{
+	struct ndm_network_sock *ndm = inet_csk_ca(sk);
+	struct ndm_interval interval;
+
+	if (ndm_measure_ack(sk, rs)) {
+		ndm_close(sk, &interval);
+		rcu_read_lock();
+		meet(ndm, READ_ONCE(rcu_dereference(ndm_slot_of(sk)->active)->number));
+		rcu_read_unlock();
+	}
+	ndm_reno_control(sk, rs);
+}
+
+static void NDM_CONG_CONTROL(network_cong_control)
+{
+	struct ndm_network_sock *ndm = inet_csk_ca(sk);
+
+	if (unlikely(ndm->sock.reno))
+		reno_control(sk, rs);
+	else
+		ndm_control(sk, rs, network_decide);
+}
+
+static u32 network_ssthresh(struct sock *sk)
+{
+	struct ndm_network_sock *ndm = inet_csk_ca(sk);
+
+	return ndm->sock.reno ? tcp_reno_ssthresh(sk) : ndm_ssthresh(sk);
+}
+
+static u32 network_undo_cwnd(struct sock *sk)
+{
+	struct ndm_network_sock *ndm = inet_csk_ca(sk);
+
+	return ndm->sock.reno ? tcp_reno_undo_cwnd(sk) : ndm_undo_cwnd(sk);
+}
+
+static void network_init(struct sock *sk)
+{
+	struct ndm_network_sock *ndm = inet_csk_ca(sk);
+
+	ndm_sock_init(sk, &flows);
+	memset(ndm->h, 0, sizeof(ndm->h));
+}
+
+/* -- the congestion controls, one per model ---------------------------------- */
+
+static const struct tcp_congestion_ops network_ops = {
+	.init = network_init,
+	.ssthresh = network_ssthresh,
+	.undo_cwnd = network_undo_cwnd,
+	.cong_control = network_cong_control,
+	NDM_TX_START_OP,
+	.set_state = ndm_set_state,
+	.get_info = ndm_get_info,
+	.owner = THIS_MODULE,
+};
+
+#define NDM_ADDRESS(name) (&ndm_model_##name)
+static const struct ndm_described_model *const models[] = {
+	NDM_MODELS(NDM_ADDRESS)
+};
+
+/* The first goes by the algorithm's name alone. */
+#define NDM_SUFFIXED(name) (__stringify(NDM_ALGORITHM) "_" #name)
+static const char *const names[] = { NDM_MODELS(NDM_SUFFIXED) };
+
+static struct ndm_slot slots[ARRAY_SIZE(models)] __read_mostly;
+
+static int __init slot_add(struct ndm_slot *slot, const char *name,
+			   const struct ndm_described_model *builtin)
+{
+	int err;
+
+	slot->ops = network_ops;
+	if (strscpy(slot->ops.name, name, TCP_CA_NAME_MAX) < 0) {
+		pr_err("%s is longer than the %d letters of a congestion control\n",
+		       name, TCP_CA_NAME_MAX - 1);
+		return -ENAMETOOLONG;
+	}
+	err = ndm_slot_init(slot, builtin);
+	if (err)
+		return err;
+	if (slot == slots)	/* insmod's model= */
+		err = ndm_slot_load(slot, model);
+	if (!err)
+		err = tcp_register_congestion_control(&slot->ops);
+	if (err)
+		ndm_slot_exit(slot);
+	return err;
+}
+
+static void slots_del(int count)
+{
+	while (count--) {
+		tcp_unregister_congestion_control(&slots[count].ops);
+		ndm_slot_exit(&slots[count]);
+	}
+	ndm_slot_device_del();
+}
+
+static int __init tcp_ndm_init(void)
+{
+	int err, i;
+
+	BUILD_BUG_ON(sizeof(struct ndm_network_sock) > ICSK_CA_PRIV_SIZE);
+	BUILD_BUG_ON(offsetof(struct ndm_network_sock, sock) != 0);
+	BUILD_BUG_ON(NDM_GUARD_LIMIT >= 32);
+	err = ndm_slot_device_add();
+	if (err)
+		return err;
+	for (i = 0; i < ARRAY_SIZE(slots); i++) {
+		err = slot_add(&slots[i],
+			       i ? names[i] : __stringify(NDM_ALGORITHM),
+			       models[i]);
+		if (err) {
+			slots_del(i);
+			return err;
+		}
+	}
+	return 0;
+}
+
+static void __exit tcp_ndm_exit(void)
+{
+	slots_del(ARRAY_SIZE(slots));
+}
+
+module_init(tcp_ndm_init);
+module_exit(tcp_ndm_exit);
+
+MODULE_DESCRIPTION("NDM TCP congestion control: a small recurrent network");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Reno on a socket that the guard has taken from its policy.
+ *
+ * Growth, ssthresh and undo are the kernel's own functions. The kernel leaves
+ * the window alone in recovery when cong_control() is there, PRR included: then
+ * it is ssthresh at once, as in RFC 6675. Pacing is what the kernel has for
+ * algorithms that set none: twice cwnd/srtt in slow start, 1.2 times after it.
+ */
+#ifndef NDM_RENO_H
+#define NDM_RENO_H
+
+#include <net/tcp.h>
+
+#include "ndm_control.h"
+#include "ndm_guard.h"
+
+#define NDM_RENO_GAIN_SLOW_START (2 << 16)
+#define NDM_RENO_GAIN 78643	/* 1.2, Q16 */
+
+/* From here on. A starved connection begins anew, any other one yields. */
+static inline void ndm_reno_begin(struct sock *sk,
+				  enum ndm_guard_verdict verdict)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 used;
+
+	tp->snd_cwnd_cnt = 0;
+	if (verdict == NDM_GUARD_STARVING) {
+		tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
+		return;
+	}
+	used = min(tcp_snd_cwnd(tp), tcp_packets_in_flight(tp));
+	tp->snd_ssthresh = max_t(u32, used / 2, NDM_CWND_MIN);
+	tcp_snd_cwnd_set(tp, tp->snd_ssthresh);
+}
+
+/* For every ACK. */
+static inline void ndm_reno_control(struct sock *sk,
+				    const struct rate_sample *rs)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	switch (inet_csk(sk)->icsk_ca_state) {
+	case TCP_CA_CWR:
+	case TCP_CA_Recovery:
+		if (tcp_snd_cwnd(tp) > tp->snd_ssthresh)
+			tcp_snd_cwnd_set(tp, max_t(u32, tp->snd_ssthresh,
+						   NDM_CWND_MIN));
+		break;
+	default:
+		if (rs->acked_sacked > 0)
+			tcp_reno_cong_avoid(sk, 0, rs->acked_sacked);
+	}
+	ndm_set_pacing_gain(sk, tcp_snd_cwnd(tp) < tp->snd_ssthresh / 2 ?
+				NDM_RENO_GAIN_SLOW_START : NDM_RENO_GAIN);
+}
+
+#endif /* NDM_RENO_H */
