@@ -78,7 +78,7 @@ endif
 ifeq ($(KDIR),)
 module: build/modules/lab/built build/flow build/probe build/libndm.so ## rebuild the kernel modules for the lab (KDIR= for a stock kernel) with the exported models (MODELS="mixed fiber")
 else
-module: kernel/ndm_weights.h
+module: kernel/ndm_weights.h build/flow build/probe build/pulse
 	@kernel/build.sh build/modules/$$(make -s -C $(KDIR) kernelrelease) $(KDIR)
 endif
 

@@ -16,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from compare.errors import CompareError
-from compare.labs import LABS
+from compare.labs import LABS, REAL_TIME
 
 FOLDER = Path(__file__).resolve().parent.parent / "configs" / "compare"
 NAME = "compare"
@@ -44,7 +44,8 @@ class CompareConfig:
     output_dir: str | None = None
     # labs side by side; default: one per core
     jobs: int | None = None
-    # the kernel that runs it: virtual (the lab kernel), or vm (the distribution's under QEMU, in real time: docs/vm.md)
+    # the kernel that runs it: virtual (the lab kernel); in real time, vm (the distribution's under QEMU) or host (this
+    # machine's own, for root): docs/vm.md
     lab: str = "virtual"
     # which one, for lab=vm
     vm_kernel: str = "6.12"
@@ -103,8 +104,8 @@ def read_config(composed: DictConfig) -> CompareConfig:
         raise CompareError(f"runner is {config.runner!r}: {hint}It is one of {', '.join(RUNNERS)}")
     if config.lab not in LABS:
         raise CompareError(f"lab is {config.lab!r}; it is one of {', '.join(LABS)}")
-    if config.lab == "vm" and (config.runner != "local" or config.jobs not in (None, 1)):
-        raise CompareError("lab=vm runs in real time, one lab at a time: leave out runner and jobs")
+    if config.lab in REAL_TIME and (config.runner != "local" or config.jobs not in (None, 1)):
+        raise CompareError(f"lab={config.lab} runs in real time, one lab at a time: leave out runner and jobs")
     if config.ray_address is not None and config.runner != "ray":
         raise CompareError(f"ray_address is {config.ray_address!r}, but runner is {config.runner}: add runner=ray")
     if config.jobs is not None and config.runner == "ray":
@@ -116,6 +117,6 @@ def read_config(composed: DictConfig) -> CompareConfig:
 
 def jobs(config: CompareConfig) -> int:
     """Return how many labs run side by side; in real time one would be late beside another."""
-    if config.lab == "vm":
+    if config.lab in REAL_TIME:
         return 1
     return config.jobs or len(os.sched_getaffinity(0))

@@ -1,4 +1,4 @@
-"""Which kind of lab the runs are made in: the virtual one, or a stock kernel in a virtual machine."""
+"""Which kind of lab the runs are made in: the virtual one, a stock kernel in a VM, or this machine's own kernel."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from compare.models import check_lab
 from compare.schemes import ORACLE
 from compare.worker import virtual_lab
 from env.lab import LabError, VirtualLab
+from env.lab.host import HostLab, modules_folder
 from env.lab.stock_kernel import StockKernel
 from env.lab.virtual import KERNEL, MODULES
 from env.lab.vm import VmLab
 
-LABS = ("virtual", "vm")
+REAL_TIME = ("vm", "host")
+LABS = ("virtual", *REAL_TIME)
+RUNNING_KERNEL = Path("/proc/version")  # stands for its image, which may lie anywhere
 
 
 @dataclass(frozen=True)
@@ -36,18 +39,25 @@ def lab_kind(lab: str, vm_kernel: str, experiment: Experiment) -> LabKind:
     if lab == "virtual":
         check_lab()
         return LabKind(KERNEL, MODULES, virtual_lab)
-    for scheme in experiment.all_schemes():
-        if scheme.model:
-            raise CompareError(f"scheme {scheme.name}: lab=vm takes the model that is built in, ndm, and no other")
-        if scheme.name == ORACLE:
-            raise CompareError(
-                f"scheme {scheme.name}: its search takes hundreds of runs, which lab=vm makes in real time"
-            )
-    racks = [scenario.name for scenario in experiment.scenarios if scenario.rack is not None]
-    if racks:
-        raise CompareError(f"scenario {', '.join(racks)}: 10 Gbit/s are beyond lab=vm; take one with a path")
+    _check_real_time(lab, experiment)
     try:
+        if lab == "host":
+            HostLab()
+            return LabKind(RUNNING_KERNEL, modules_folder(), HostLab)
         stock = StockKernel(vm_kernel)
     except LabError as error:
         raise CompareError(str(error)) from error
     return LabKind(stock.image, stock.modules, lambda: VmLab(kernel=vm_kernel))
+
+
+def _check_real_time(lab: str, experiment: Experiment) -> None:
+    for scheme in experiment.all_schemes():
+        if scheme.model:
+            raise CompareError(f"scheme {scheme.name}: lab={lab} takes the models that are built in, and no other")
+        if scheme.name == ORACLE:
+            raise CompareError(
+                f"scheme {scheme.name}: its search takes hundreds of runs, which lab={lab} makes in real time"
+            )
+    racks = [scenario.name for scenario in experiment.scenarios if scenario.rack is not None]
+    if racks:
+        raise CompareError(f"scenario {', '.join(racks)}: 10 Gbit/s are beyond lab={lab}; take one with a path")

@@ -26,7 +26,8 @@ import numpy as np
 from scipy import stats
 
 from env.lab import LabError, VirtualLab
-from env.lab.vm import NotKeptUp, VmLab
+from env.lab.real_time import NotKeptUp
+from env.lab.vm import VmLab
 from env.network.scenario import load_scenario
 
 DURATION_S = 20.0

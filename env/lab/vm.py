@@ -9,38 +9,27 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from env.lab.errors import GuestFailed, LabError, LabMissing
+from env.lab.real_time import PULSE, RealTimeLab
 from env.lab.stock_kernel import StockKernel
-from env.lab.virtual import PROBE, PROGRAM, ROOT, SPAWN_OPTIONS, Observation, Reply, VirtualLab, console_actions
-from env.network.clock import REAL
-from env.network.path import Path
+from env.lab.virtual import PROBE, PROGRAM, ROOT, SPAWN_OPTIONS, Observation, Reply, console_actions
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Sequence
 
     from env.lab.core import Core
+    from env.network.path import Path
     from env.network.rack import Rack
 
 QEMU = "qemu-system-x86_64"
 INIT = FilePath(__file__).resolve().parent / "guest" / "init-vm.sh"
-PULSE = ROOT / "build" / "pulse"
 PORT_NAME = "ndm.lab"  # of the virtio-serial port; init-vm.sh looks for it
 # A guest in real time that waits for a core is late: where the user may, QEMU goes before all other work.
 FIRST = (os.SCHED_FIFO, os.sched_param(1))
 CLOCKS = {"real": [], "counted": ["-icount", "shift=0,sleep=off"]}
 
-# A run in real time counts when 99 % of the guest's timers came within the time that a bottleneck's burst makes up for,
-# all within half of a usual round trip, and its CPU had time to spare.
-LATE_P99_US = REAL.burst_us
-LATE_MAX_US = 20_000.0
-IDLE_PCT = 20.0
 
-
-class NotKeptUp(LabError):
-    """A run in real time for which the machine was too slow, or too busy; its result does not count."""
-
-
-class VmLab(VirtualLab):
+class VmLab(RealTimeLab):
     """A stock kernel in a virtual machine: KVM is not used, so that it runs where it must not or cannot be.
 
     kernel: a version that has been fetched, as 6.12 (env/lab/stock_kernel.py). modules: as of the virtual lab, built
@@ -49,9 +38,6 @@ class VmLab(VirtualLab):
     nanosecond, and jumps when there is nothing to do (QEMU's icount), so that its CPU is one of the same speed on every
     machine, and a busy machine changes nothing. burst_us: of bottlenecks, in place of the clock's
     (env/network/clock.py).
-
-    Results have `pulse` besides: how late the guest's timers came, and how idle its CPU was (env/lab/pulse). A run in
-    real time that was not kept up with is refused. Racks are not possible: their rates are beyond such a machine.
     """
 
     def __init__(
@@ -145,39 +131,15 @@ class VmLab(VirtualLab):
             os.kill(self._pid, signal.SIGSTOP)
         return frame
 
-    def _seed_of_run(self, seed: int | None) -> int | None:  # noqa: ARG002 (as the virtual lab's)
-        """A stock kernel's randomness cannot be chosen."""
-        return None
-
-    def begin_run(self, path: Path | Rack, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any) -> None:
-        """Send a `run` command, as the virtual lab does; a seed is taken and not used."""
-        if not isinstance(path, Path):
-            raise LabError("a rack cannot be run in a VM: QEMU does not carry its rates; take a scenario with a path")
-        super().begin_run(path, flows, duration_s, pulse=str(PULSE), **options)
-
     def run(
         self, path: Path | Rack, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any
     ) -> dict[str, Any]:
         """Run flows to their end, as the virtual lab does. Raises NotKeptUp when the guest was not in time."""
         for last in (False, False, True):
             try:
-                result = super().run(path, flows, duration_s, **options)
-                break
+                return super().run(path, flows, duration_s, **options)
             except GuestFailed as error:
                 # A counted clock jumps on while the host reads a file for the guest. The second time it is there.
                 if last or self.clock != "counted" or not str(error).startswith("RunLate"):
                     raise
-        check_kept_up(result["pulse"])
-        return result
-
-
-def check_kept_up(pulse: dict[str, float]) -> None:
-    """Raise NotKeptUp for a pulse (env/lab/pulse) of a guest that was not in time."""
-    late_p99_us, late_max_us, idle_pct = pulse["late_p99_us"], pulse["late_max_us"], pulse["idle_pct"]
-    if late_p99_us > LATE_P99_US or late_max_us > LATE_MAX_US or idle_pct < IDLE_PCT:
-        raise NotKeptUp(
-            f"the machine did not keep up with a run in real time: of the guest's timers 99 % came within "
-            f"{late_p99_us:.0f} us (allowed: {LATE_P99_US:.0f}), the latest after {late_max_us:.0f} us (allowed: "
-            f"{LATE_MAX_US:.0f}), and its CPU was idle for {idle_pct:.0f} % of the time (needed: {IDLE_PCT:.0f}); "
-            f"run nothing else beside it, or a scenario with a lower rate"
-        )
+        raise AssertionError("the last attempt returns or raises")

@@ -4,6 +4,7 @@
                                      lab: while the host thinks, virtual time stands still
     agent.py real DEVICE             in a kernel under QEMU, started by init-vm.sh: the device is a virtio-serial port,
     agent.py counted DEVICE          the clock is the machine's, or it counts instructions
+    agent.py host DESCRIPTOR         in namespaces of the machine's own kernel, started by init-host.sh: of a socket
 
 Plain Python with Debian's Mininet, nothing else.
 """
@@ -34,7 +35,7 @@ _package.__path__ = [str(ROOT / "env")]
 _package.__spec__ = importlib.machinery.ModuleSpec("env", None, is_package=True)
 sys.modules["env"] = _package
 
-from channel import Gate, Port  # noqa: E402  (needs the package above)
+from channel import Gate, Port, Socket  # noqa: E402  (needs the package above)
 from first_draws import draw_secrets  # noqa: E402
 from watch import Watch  # noqa: E402
 
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-KINDS = {"virtual": (Gate, VIRTUAL), "real": (Port, REAL), "counted": (Port, COUNTED)}
+KINDS = {"virtual": (Gate, VIRTUAL), "real": (Port, REAL), "counted": (Port, COUNTED), "host": (Socket, REAL)}
 TRACING = FilePath("/sys/kernel/tracing")
 LAB_SEED = FilePath("/sys/module/random/parameters/lab_seed")
 TRACE_BUFFER_KB = 65536

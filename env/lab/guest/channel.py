@@ -59,3 +59,11 @@ class Port:
                 raise EOFError("the host has gone")
             data += piece
         return data
+
+
+class Socket(Port):
+    """One end of a pair of sockets, inherited: the host lab's."""
+
+    def __init__(self, descriptor: str) -> None:
+        self.fd = int(descriptor)
+        os.set_inheritable(self.fd, False)

@@ -10,8 +10,9 @@ from pathlib import Path as FilePath
 import pytest
 
 from env.lab import GuestFailed, LabError, LabMissing, VirtualLab
+from env.lab.real_time import LATE_MAX_US, LATE_P99_US, PULSE, NotKeptUp, check_kept_up
 from env.lab.stock_kernel import StockKernel
-from env.lab.vm import LATE_MAX_US, LATE_P99_US, PULSE, QEMU, NotKeptUp, VmLab, check_kept_up
+from env.lab.vm import QEMU, VmLab
 from env.network.path import Path
 from env.network.rack import Rack
 from env.validate import measure_delay, measure_rate
