@@ -72,7 +72,8 @@ def test_a_socket_selects_it_and_it_stays_loaded_as_long(lab: VirtualLab) -> Non
             for flow in (ndm, cubic):
                 port = flow.getsockname()[1]
                 ss = ["ss", "-tinH", f"sport = :{port}"]
-                print(subprocess.run(ss, check=True, capture_output=True, text=True).stdout.split()[5])
+                words = subprocess.run(ss, check=True, capture_output=True, text=True).stdout.split()
+                print(words[5], *(word for word in words if word.startswith("bbr:")))
             print("rmmod", subprocess.run(["rmmod", "tcp_ndm"], capture_output=True).returncode)
             ndm.close()
             ndm_peer.close()
@@ -80,7 +81,10 @@ def test_a_socket_selects_it_and_it_stays_loaded_as_long(lab: VirtualLab) -> Non
         """),
     ).splitlines()
     shell(lab, f"insmod {MODULES}/tcp_ndm.ko")
-    assert shown == ["ndm", "cubic", "rmmod 1", "rmmod 0"]
+    algorithm, terms = shown[0].split()
+    assert algorithm == "ndm"
+    assert re.fullmatch(r"bbr:\(bw:[\d.]+[KMG]?bps,mrtt:[\d.]+,pacing_gain:[\d.]+,cwnd_gain:[\d.]+\)", terms)
+    assert shown[1:] == ["cubic", "rmmod 1", "rmmod 0"]
     assert shell(lab, "cat /proc/sys/net/ipv4/tcp_congestion_control") == before
     assert before not in ("ndm", "ndm_gym")
 
