@@ -14,11 +14,13 @@ import time
 from env.lab import LabError
 from env.lab.reports import find_reports, kernel_log
 from env.lab.stock_kernel import VERSIONS
+from env.lab.virtual import ROOT
 from env.lab.vm import VmLab
 from env.network.path import Path
 
 # congestion control -> its module, a file of build/modules/RELEASE
 MODULES = {"ndm": "tcp_ndm", "nv": "tcp_nv"}
+MODEL = ROOT / "datasets" / "models" / "mixed" / "policy.bin"
 PATH = Path(rate_mbps=5, rtt_ms=40, jitter_ms=2, loss_pct=0.1)
 DURATION_S = 10.0
 LEAST_MBPS = 1.0  # far below what either reaches: the question is whether data moves, not how fast
@@ -42,6 +44,20 @@ def test_scheme(lab: VmLab, scheme: str) -> list[str]:
     if held["status"]:
         problems.append(f"{module}: {held['stderr'].strip()}")
     return problems
+
+
+def test_swap(lab: VmLab) -> list[str]:
+    """Take a model file into use through the firmware loader, and the one that is built in again."""
+    command = (
+        f"printf {MODEL.parent} >/sys/module/firmware_class/parameters/path; cd /sys/module/tcp_ndm/ndm && "
+        f"echo {MODEL.name} >model && cat model sha256 && echo builtin >model && cat counters/model_swaps"
+    )
+    done = lab.call("shell", command=command)
+    if done["status"]:
+        return [f"the model file was refused: {done['stderr'].strip()}"]
+    file, sha256, swaps = done["stdout"].split()
+    print(f"  model {file}, SHA-256 {sha256[:16]}, taken into use and given up again: {swaps} swaps")
+    return [] if (file, swaps) == (MODEL.name, "2") else [f"the model in use is {file} after {swaps} swaps"]
 
 
 # In the guest: rmmod is refused while a socket has the congestion control, and succeeds when it is closed.
@@ -68,7 +84,8 @@ def test_kernel(version: str) -> list[str]:
     with VmLab(kernel=version, modules=tuple(MODULES.values()), clock="counted") as lab:
         banner = str(lab.call("shell", command="uname -srv")["stdout"]).strip()
         print(f"{banner}: booted, modules loaded in {time.monotonic() - began:.0f} s", flush=True)
-        problems = [problem for scheme in MODULES for problem in test_scheme(lab, scheme)]
+        problems = test_swap(lab)
+        problems += [problem for scheme in MODULES for problem in test_scheme(lab, scheme)]
         log = kernel_log(lab)
         tainted = int(lab.call("shell", command="cat /proc/sys/kernel/tainted")["stdout"])
     reports = find_reports(log)
