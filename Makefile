@@ -114,6 +114,11 @@ verify-model: setup module ## prove that the exported weights cannot overflow, w
 bench-env: setup module ## speed of the environment: decisions per second and virtual seconds per second
 	@$(PYTHON) -m env.bench
 
+.PHONY: bench-kernel
+bench-kernel: setup module ## what the module costs: a decision, an ACK beside BBR, a gigabyte beside Cubic, a connection's state
+	@/usr/bin/python3 setup/packages.py bench
+	@$(PYTHON) -m kernel.bench
+
 .PHONY: test
 test: setup module ## the test suite
 	@/usr/bin/python3 setup/packages.py tests

@@ -5,6 +5,7 @@ setup/packages.py          what building, training and comparing need
 setup/packages.py lint     and what `make lint` needs besides
 setup/packages.py tests    and what `make test` needs besides
 setup/packages.py vm       and what the VM lab needs besides
+setup/packages.py bench    and what `make bench-kernel` needs besides
 """
 
 from __future__ import annotations
@@ -22,13 +23,16 @@ NEEDED: dict[str, list[tuple[str, ...]]] = {
     ],
     "the lab": [("mininet",), ("bridge-utils",), ("iproute2",), ("net-tools",), ("procps",), ("python3-venv",)],
 }  # fmt: skip
-# `make lint` and the VM lab build against stock kernels too; a distribution without these packages goes without. They
-# are not for everybody: Debian's headers of 6.12 bring a kernel image with them.
+# `make lint`, `make bench-kernel` and the VM lab build against stock kernels too; a distribution without these packages
+# goes without. They are not for everybody: Debian's headers of 6.12 bring a kernel image with them.
 STOCK_HEADERS = ["linux-headers-amd64", "linux-headers-6.12-amd64"]
+# `make bench-kernel` counts instructions with callgrind, and pahole tells how a structure is laid out.
+COUNTING = ["valgrind", "pahole"]
 # `make test` looks at reports in a browser.
 BESIDES = {
     "lint": ["sparse", *STOCK_HEADERS],
-    "tests": ["chromium"],
+    "tests": ["chromium", *COUNTING],
+    "bench": [*COUNTING, *STOCK_HEADERS],
     "vm": ["qemu-system-x86", "busybox-static", *STOCK_HEADERS],
 }
 OLDEST, PREFERRED = (6, 1), (6, 12)

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the module costs: `make bench-kernel`, or `python -m kernel.bench`.
+
+Its last line is `decision_ns=... per_ack_vs_bbr=... cpu_per_gb_vs_cubic=...`; the spread of each stands above, with
+what it was measured on. Returns 1 when something that does not depend on the machine is beyond its target:
+instructions, the state's size, the tracepoint. Times are printed beside theirs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from env.lab import LabError
+from kernel.bench import acks, cpu, decision, instructions
+from kernel.bench.build import BenchError, BuildError, Kernel, build, has_bbr, lab_kernel, stock_kernels
+from kernel.bench.state import state
+
+PER_ACK_TARGET = 1.10  # of BBR's instructions
+DECISION_TARGET_NS = 500
+CPU_TARGET = 1.03  # of Cubic's CPU time
+SAMPLED_ACKS = 200  # of which the instructions are counted one by one, for their spread
+
+
+def spread(values: Sequence[float], digits: int) -> str:
+    """Return median, quartiles, range and number as text."""
+    if len(values) < 2:
+        return f"{values[0]:.{digits}f} (n = 1)"
+    low, median, high = statistics.quantiles(values, n=4, method="inclusive")
+    figures = [f"{value:.{digits}f}" for value in (median, low, high, min(values), max(values))]
+    return "median {}, quartiles {} to {}, range {} to {}, n = {}".format(*figures, len(values))
+
+
+def verdict(good: bool) -> str:
+    """Return how a figure stands to its target."""
+    return "met" if good else "MISSED"
+
+
+def show_state(kernels: Sequence[Kernel]) -> bool:
+    """Print the state of a connection; False when it does not fit somewhere."""
+    states = {kernel: state(kernel) for kernel in kernels}
+    first = states[kernels[0]]
+    print(f"State of one connection, in inet_csk_ca(sk), as laid out for {kernels[0].release}:")
+    for field in first.fields:
+        width = f"{field.bits // 8} bytes" if field.bits % 8 == 0 else f"{field.bits} bits"
+        print(f"  {field.offset:4d}  {field.type + ' ' + field.name:28} {width}")
+    fits = True
+    for kernel, one in states.items():
+        same = "the same fields at the same places" if one.fields == first.fields else "OTHER FIELDS OR PLACES"
+        good = one.size <= one.room
+        print(f"  {kernel.release}: {one.size} of {one.room} bytes, {same}: target {verdict(good)}")
+        fits &= good
+    return fits
+
+
+def show_tracepoint(kernel: Kernel, events: Path) -> bool:
+    """Print what the tracepoint costs while it is off; False when it is not turned off by a nop."""
+    places = decision.tracepoint_places(kernel)
+    nops = bool(places) and all(map(decision.is_nop, places))
+    traced, untraced = (instructions.count(kernel, scheme, events) for scheme in ("ndm", "ndm_untraced"))
+    print(f"\nThe tracepoint while it is off, {kernel.release}:")
+    print(f"  the code where it branches off: {'; '.join(places) or 'no jump label'}: {'a nop' if nops else 'NO NOP'}")
+    print(
+        f"  instructions per decision: {traced.per_decision:.1f} with it, {untraced.per_decision:.1f} compiled without "
+        f"it; per other ACK: {traced.per_ack:.1f} and {untraced.per_ack:.1f}"
+    )
+    return nops
+
+
+def show_decision(kernel: Kernel, events: Path, batches: int) -> float:
+    """Print the time of a decision; returns the median, ns."""
+    times = decision.decisions(kernel, events, batches)
+    median = statistics.median(times.decision)
+    print(f"\nA decision, {kernel.release}, ns, warm cache (a batch: all decisions of {acks.STEADY.name}):")
+    print(f"  cong_control() that decides: {spread(times.decision, 0)}")
+    print(f"    target under {DECISION_TARGET_NS} ns: {verdict(median < DECISION_TARGET_NS)}")
+    print(f"  setting the socket, not counted in it: median {statistics.median(times.setting):.0f}")
+    for hidden in decision.HIDDEN:
+        print(f"  ndm_core_step() alone, H = {hidden:2d}: {spread(decision.core(kernel, hidden, batches), 0)}")
+    return median
+
+
+def show_instructions(kernel: Kernel, recorded: dict[acks.Connection, Path], sampled: int) -> dict[str, float]:
+    """Print instructions per ACK of NDM and BBR; returns the ratio outside decisions by the name of the connection."""
+    print(f"\nInstructions of cong_control() for the same ACKs, {kernel.release}:")
+    found = {}
+    for connection, events in recorded.items():
+        ndm, bbr = (instructions.count(kernel, scheme, events) for scheme in ("ndm", "bbr"))
+        ratio = ndm.per_ack / (bbr.instructions / bbr.acks)
+        found[connection.name] = ratio
+        print(f"  {connection.name}: {ndm.acks} ACKs, {ndm.decisions} decisions")
+        print(f"    ndm {ndm.per_ack:.1f} an ACK without a decision, {ndm.per_decision:.1f} with one")
+        print(f"    bbr {bbr.per_ack_and_decisions:.1f} an ACK")
+        print(
+            f"    ndm / bbr = {ratio:.3f} outside decisions (target {PER_ACK_TARGET:.2f} at most: "
+            f"{verdict(ratio <= PER_ACK_TARGET)}); with decisions shared out among all ACKs: "
+            f"{ndm.per_ack_and_decisions:.1f} / {bbr.per_ack_and_decisions:.1f} = "
+            f"{ndm.per_ack_and_decisions / bbr.per_ack_and_decisions:.3f}"
+        )
+        if sampled:
+            every = max(1, ndm.acks // sampled)
+            waiting, deciding = instructions.steps(kernel, "ndm", events, every)
+            print(f"    spread, each {every}th ACK: ndm without a decision {spread(waiting, 0)}")
+            if deciding:
+                print(f"      ndm with one {spread(deciding, 0)}")
+            print(f"      bbr {spread(instructions.steps(kernel, 'bbr', events, every)[0], 0)}")
+    return found
+
+
+def show_cpu(bulk: cpu.Bulk, repetitions: int) -> float:
+    """Print CPU time per gigabyte of a bulk transfer; returns NDM's as a share of Cubic's."""
+    costs = cpu.measure(bulk, repetitions)
+    print(f"\nCPU time of the lab per gigabyte, {bulk.name}, s:")
+    for scheme, of_scheme in costs.items():
+        print(
+            f"  {scheme:11} {spread([cost.cpu_s for cost in of_scheme], 3)}; "
+            f"{statistics.median(cost.mbps for cost in of_scheme):.1f} Mbit/s, "
+            f"{max(cost.retransmits for cost in of_scheme)} retransmits, "
+            f"{statistics.median(cost.packet_segments for cost in of_scheme):.1f} segments a packet"
+        )
+    for scheme, to in (("ndm", "cubic"), ("bbr", "cubic"), ("cubic_paced", "cubic"), ("ndm", "cubic_paced")):
+        print(f"  {scheme} / {to}, pair by pair: {spread(cpu.ratios(costs, scheme, to), 3)}")
+    ratio = statistics.median(cpu.ratios(costs, "ndm", "cubic"))
+    print(f"    target for ndm / cubic {CPU_TARGET:.2f} at most: {verdict(ratio <= CPU_TARGET)}")
+    return ratio
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure and print; returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--batches", type=int, default=300, help="of decisions, for their time (default 300)")
+    parser.add_argument(
+        "--repetitions",
+        type=int,
+        default=15,
+        help="of the bulk transfers of the last figure (default 15), three times those of the others",
+    )
+    parser.add_argument(
+        "--sampled", type=int, default=SAMPLED_ACKS, help="ACKs stepped through, 0 for none (default 200)"
+    )
+    arguments = parser.parse_args(argv)
+    if arguments.batches < 1 or arguments.repetitions < 1 or arguments.sampled < 0:
+        parser.error("--batches and --repetitions must be 1 or more, --sampled 0 or more")
+    try:
+        stock = stock_kernels()
+        kernels = [lab_kernel(), *stock]
+        for kernel in kernels:
+            build(kernel)
+        recorded = dict(zip(acks.CONNECTIONS, acks.record(acks.CONNECTIONS), strict=True))
+        good = show_state(kernels)
+        main_kernel = kernels[-1]  # the newest stock kernel; the lab's where no headers are installed
+        for kernel in stock:
+            good &= show_tracepoint(kernel, recorded[acks.STEADY])
+        ratios = {
+            kernel: show_instructions(kernel, recorded, arguments.sampled) for kernel in kernels if has_bbr(kernel)
+        }
+        good &= all(ratio <= PER_ACK_TARGET for of_kernel in ratios.values() for ratio in of_kernel.values())
+        decision_ns = show_decision(main_kernel, recorded[acks.STEADY], arguments.batches)
+        of_cpu = show_cpu(cpu.OFFLOAD, arguments.repetitions)
+        for bulk in (cpu.OFFLOAD_SLOWER, cpu.PACKETS):  # what pacing costs, where it costs most
+            show_cpu(bulk, max(1, arguments.repetitions // 3))
+    except (BenchError, BuildError, LabError) as error:
+        print(f"bench-kernel: {error}", file=sys.stderr)
+        return 1
+    per_ack = ratios[list(ratios)[-1]][acks.STEADY.name]
+    print(f"\ndecision_ns={decision_ns:.0f} per_ack_vs_bbr={per_ack:.3f} cpu_per_gb_vs_cubic={of_cpu:.3f}")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

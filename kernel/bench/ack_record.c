@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The congestion control ack_record: a constant window, and a record of all that
+ * the kernel tells a congestion control. /proc/ack_record has the events of the
+ * connection that opened last (struct ack_event, one after the other); how many
+ * fit is set on insmod, and later ones are not kept.
+ *
+ * For `make bench-kernel`, in the lab only: the window gives way to nothing.
+ */
+#include <linux/module.h>
+#include <linux/proc_fs.h>
+#include <linux/vmalloc.h>
+#include <net/tcp.h>
+
+#include "ack_events.h"
+#include "compat/cong_control.h"
+
+static unsigned int packets = 80;
+module_param(packets, uint, 0444);
+MODULE_PARM_DESC(packets, "the window, packets");
+
+static unsigned int room = 50000;
+module_param(room, uint, 0444);
+MODULE_PARM_DESC(room, "how many events are kept at most");
+
+static struct ack_event *events;
+static unsigned int count;
+
+static void record(const struct sock *sk, enum ack_event_kind kind, u32 state,
+		   const struct rate_sample *rs)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct ack_event *event = events + count;
+
+	if (count == room)
+		return;
+	count++;
+	memset(event, 0, sizeof(*event));
+	event->kind = kind;
+	event->state = state;
+	event->min_rtt_us = tcp_min_rtt(tp);
+#define RECORD(type, name) event->tp.name = tp->name;
+	ACK_SOCKET_FIELDS(RECORD)
+#undef RECORD
+	if (!rs)
+		return;
+#define RECORD(type, name) event->rs.name = rs->name;
+	ACK_SAMPLE_FIELDS(RECORD)
+#undef RECORD
+}
+
+static u32 ca_state(const struct sock *sk)
+{
+	return inet_csk(sk)->icsk_ca_state;
+}
+
+static void record_init(struct sock *sk)
+{
+	count = 0;
+	tcp_snd_cwnd_set(tcp_sk(sk), packets);
+	record(sk, ACK_EVENT_INIT, ca_state(sk), NULL);
+}
+
+static void NDM_CONG_CONTROL(record_cong_control)
+{
+	tcp_snd_cwnd_set(tcp_sk(sk), packets);
+	record(sk, ACK_EVENT_ACK, ca_state(sk), rs);
+}
+
+static void record_set_state(struct sock *sk, u8 state)
+{
+	record(sk, ACK_EVENT_STATE, state, NULL);
+}
+
+static u32 record_ssthresh(struct sock *sk)
+{
+	record(sk, ACK_EVENT_SSTHRESH, ca_state(sk), NULL);
+	return packets;
+}
+
+static u32 record_undo_cwnd(struct sock *sk)
+{
+	record(sk, ACK_EVENT_UNDO, ca_state(sk), NULL);
+	return packets;
+}
+
+static struct tcp_congestion_ops ops __read_mostly = {
+	.init = record_init,
+	.cong_control = record_cong_control,
+	.set_state = record_set_state,
+	.ssthresh = record_ssthresh,
+	.undo_cwnd = record_undo_cwnd,
+	.owner = THIS_MODULE,
+	.name = "ack_record",
+};
+
+static ssize_t read_events(struct file *file, char __user *buffer,
+			   size_t size, loff_t *offset)
+{
+	return simple_read_from_buffer(buffer, size, offset, events,
+				       count * sizeof(*events));
+}
+
+static const struct proc_ops record_proc_ops = {
+	.proc_read = read_events,
+};
+
+static int __init ack_record_init(void)
+{
+	int err;
+
+	events = vzalloc(array_size(room, sizeof(*events)));
+	if (!events)
+		return -ENOMEM;
+	err = tcp_register_congestion_control(&ops);
+	if (err)
+		goto free;
+	if (proc_create("ack_record", 0400, NULL, &record_proc_ops))
+		return 0;
+	tcp_unregister_congestion_control(&ops);
+	err = -ENOMEM;
+free:
+	vfree(events);
+	return err;
+}
+
+static void __exit ack_record_exit(void)
+{
+	remove_proc_entry("ack_record", NULL);
+	tcp_unregister_congestion_control(&ops);
+	vfree(events);
+}
+
+module_init(ack_record_init);
+module_exit(ack_record_exit);
+
+MODULE_DESCRIPTION("Records what a TCP congestion control is told");
+MODULE_LICENSE("GPL");

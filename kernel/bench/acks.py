@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0
+"""ACKs as the kernel of the lab gives them to a congestion control, recorded to be played again."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from dataclasses import dataclass
+from pathlib import Path
+
+from env.lab import VirtualLab
+from env.network.path import Path as NetworkPath
+from kernel.bench.build import OUTPUT, BenchError, build_modules
+
+
+@dataclass(frozen=True)
+class Connection:
+    """One connection of a constant window. window: packets; as much as its path carries, and a queue."""
+
+    name: str
+    path: NetworkPath
+    window: int
+    duration_s: float
+
+
+# Longer than 20 s: BBR measures the path's RTT anew every 10 s, and that belongs to what it costs.
+STEADY = Connection("20 Mbit/s, 40 ms, no loss", NetworkPath(rate_mbps=20, rtt_ms=40, buffer_bdp=2), 80, 25.0)
+FAST = Connection("500 Mbit/s, 20 ms, no loss", NetworkPath(rate_mbps=500, rtt_ms=20, buffer_bdp=2), 1000, 4.0)
+LOSSY = Connection(
+    "20 Mbit/s, 40 ms, 1 % lost", NetworkPath(rate_mbps=20, rtt_ms=40, buffer_bdp=2, loss_pct=1), 80, 25.0
+)
+CONNECTIONS = (STEADY, FAST, LOSSY)
+ROOM = 200_000  # events that a record holds at most
+
+
+def record(connections: tuple[Connection, ...]) -> list[Path]:
+    """Run the connections in one lab and return the files of their events. Raises LabError, BenchError."""
+    module = build_modules() / "ack_record.ko"
+    files = []
+    for number, connection in enumerate(connections):
+        with VirtualLab(seed=1, memory_mb=1024) as lab:
+            shown = lab.call("shell", command=f"insmod {module} packets={connection.window} room={ROOM}")
+            if shown["status"]:
+                raise BenchError(f"ack_record.ko: {shown['stderr'].strip()}")
+            flow = {"scheme": "ack_record", "start_s": 0, "duration_s": connection.duration_s}
+            result = lab.run(connection.path, [flow], connection.duration_s)
+            mbps = result["flows"][0]["received_bytes"] * 8e-6 / connection.duration_s
+            if not connection.path.loss_pct and mbps < 0.9 * connection.path.rate_mbps:
+                raise BenchError(f"{connection.name}: {mbps:.1f} Mbit/s; the link was to be full")
+            shown = lab.call("shell", command="gzip -1 -c /proc/ack_record | base64 -w 0")
+        file = OUTPUT / f"acks-{number}"
+        file.write_bytes(gzip.decompress(base64.b64decode(shown["stdout"])))
+        files.append(file)
+    return files

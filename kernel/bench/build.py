@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Compiles tcp_ndm and the kernel's BBR as a kernel would, and links each to a program that plays ACKs to it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from env.lab.stock_kernel import HEADERS, StockKernelError, find_release
+from kernel.lab.build import BuildError, find_source
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+OUTPUT = ROOT / "build" / "bench"
+LAB = ROOT / "build" / "lab-kernel"
+STOCK_VERSIONS = ("6.1", "6.12")
+
+# what the kernel's source has, and the lab kernel's tree has no more: BBR with its filter, and Cubic
+KERNEL_SOURCES = ("net/ipv4/tcp_bbr.c", "lib/win_minmax.c", "net/ipv4/tcp_cubic.c")
+# the congestion control -> the objects of its program besides the player's own
+PROGRAMS = {"ndm": ("tcp_ndm.o",), "ndm_untraced": ("tcp_ndm_untraced.o",), "bbr": ("tcp_bbr.o", "win_minmax.o")}
+
+
+class BenchError(RuntimeError):
+    """A measurement that cannot be made; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What modules are built for. name: lab, or a stock kernel's version. tree: to build in. release: as uname -r."""
+
+    name: str
+    tree: Path
+    release: str
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Return the first two numbers of the release."""
+        major, minor = self.release.split(".")[:2]
+        return int(major), int(re.match(r"\d+", minor)[0])  # type: ignore[index]
+
+    @property
+    def folder(self) -> Path:
+        """Where its objects and programs lie."""
+        return OUTPUT / self.name
+
+
+def lab_kernel() -> Kernel:
+    """Return the lab's kernel. Raises BenchError when it is not built."""
+    manifest = LAB / "manifest.json"
+    if not manifest.is_file():
+        raise BenchError(f"{manifest} does not exist: run `make lab-kernel`")
+    return Kernel("lab", (LAB / "tree").resolve(), json.loads(manifest.read_text())["release"])
+
+
+def stock_kernels() -> list[Kernel]:
+    """Return the stock kernels whose headers are installed, the newest last. In CI one missing raises BenchError."""
+    found = []
+    for version in STOCK_VERSIONS:
+        try:
+            release = find_release(version)
+        except StockKernelError as error:
+            if os.environ.get("CI"):
+                raise BenchError(str(error)) from None
+            continue
+        found.append(Kernel(version, HEADERS / f"linux-headers-{release}", release))
+    return found
+
+
+def has_bbr(kernel: Kernel) -> bool:
+    """True when the source that the lab kernel was built from is that of this kernel's version."""
+    return kernel.version == lab_kernel().version
+
+
+def kernel_sources() -> Path:
+    """Return a folder with KERNEL_SOURCES, taken from the kernel's source once."""
+    source = find_source(os.environ.get("KERNEL_SRC", ""))
+    folder = OUTPUT / f"source-{lab_kernel().release}"
+    wanted = {Path(name).name: name for name in KERNEL_SOURCES}
+    if all((folder / name).is_file() for name in wanted):
+        return folder
+    folder.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        for name, path in wanted.items():
+            shutil.copy2(source / path, folder / name)
+        return folder
+    left = set(KERNEL_SOURCES)
+    with tarfile.open(source, "r|*") as archive:
+        for member in archive:
+            path = member.name.split("/", 1)[-1]
+            if path in left and (content := archive.extractfile(member)) is not None:
+                (folder / Path(path).name).write_bytes(content.read())
+                left.remove(path)
+                if not left:
+                    return folder
+    raise BenchError(f"{source} has no {' and no '.join(sorted(left))}: it is no source of Linux")
+
+
+def copy_sources(folder: Path) -> None:
+    """Put the module's sources and the benchmark's into a folder, what has not changed left as it is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "compat").mkdir(exist_ok=True)
+    module = HERE.parent
+    copies = {file.name: file for file in [*module.glob("*.h"), module / "tcp_ndm.c", *HERE.glob("*.[ch]")]}
+    copies |= {f"compat/{file.name}": file for file in (module / "compat").glob("*.h")}
+    copies |= {"tcp_ndm_untraced.c": module / "tcp_ndm.c", "Kbuild": HERE / "Kbuild"}
+    for name, file in copies.items():
+        copy_newer(file, folder / name)
+
+
+def copy_kernel_sources(folder: Path) -> None:
+    """Put KERNEL_SOURCES into a folder."""
+    for file in kernel_sources().iterdir():
+        copy_newer(file, folder / file.name)
+
+
+def copy_newer(file: Path, to: Path) -> None:
+    """Copy a file with its time, unless it is there."""
+    if not to.is_file() or to.stat().st_mtime_ns != file.stat().st_mtime_ns:
+        shutil.copy2(file, to)
+
+
+def kbuild(kernel: Kernel, folder: Path, *arguments: str) -> None:
+    """Have a kernel's build system make something in a folder. Raises BenchError with what it said."""
+    architecture = ("ARCH=um", "SUBARCH=x86_64") if kernel.name == "lab" else ()
+    # debug information does not change the code; from it comes the table of the state
+    run(["make", "-s", "-C", str(kernel.tree), *architecture, f"M={folder}", "KCFLAGS=-g", *arguments])
+
+
+def build(kernel: Kernel) -> Path:
+    """Build the objects and programs for a kernel; returns their folder, with replay_SCHEME for each of programs()."""
+    folder = kernel.folder
+    copy_sources(folder)
+    schemes = programs(kernel)
+    if "bbr" in schemes:
+        copy_kernel_sources(folder)
+    objects = ["socket.o", "core.o", *(name for scheme in schemes for name in PROGRAMS[scheme])]
+    kbuild(kernel, folder, *objects)
+    plain = ("cc", "-O2", "-Wall", "-Wextra", "-c")
+    run([*plain, "-o", "replay.o", "replay.c"], folder)
+    run([*plain, "-fno-builtin", "-mgeneral-regs-only", "-fcf-protection=none", "-o", "kernel.o", "kernel.c"], folder)
+    for scheme in schemes:
+        # what kernel.c does not have is at address 0, where nothing can be called or read
+        link = ["cc", "-static", "-no-pie", "-Wl,--unresolved-symbols=ignore-all", "-Wl,-z,noexecstack"]
+        own = ["replay.o", "kernel.o", "socket.o", "core.o"]
+        run([*link, "-o", f"replay_{scheme}", *own, *PROGRAMS[scheme]], folder)
+    return folder
+
+
+def programs(kernel: Kernel) -> list[str]:
+    """Return the congestion controls that can be played for a kernel."""
+    return [scheme for scheme in PROGRAMS if scheme != "bbr" or has_bbr(kernel)]
+
+
+def build_modules() -> Path:
+    """Build the lab's modules that record ACKs and pace Cubic; returns their folder."""
+    folder = OUTPUT / "modules"
+    copy_sources(folder)
+    copy_kernel_sources(folder)
+    kbuild(lab_kernel(), folder, "NDM_BENCH_MODULES=y", "modules")
+    return folder
+
+
+def run(command: Sequence[str], folder: Path | None = None) -> str:
+    """Run a command and return what it printed. Raises BenchError with what it said when it fails."""
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise BenchError(f"{command[0]} is missing: run `setup/packages.py bench`") from None
+    if done.returncode:
+        said = done.stderr.strip() or done.stdout.strip() or f"status {done.returncode}"
+        raise BenchError(f"{' '.join(command)}: {said}")
+    return done.stdout
+
+
+__all__ = ["BenchError", "BuildError", "Kernel", "build", "build_modules", "lab_kernel", "run", "stock_kernels"]

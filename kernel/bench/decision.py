@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The time of one decision, in user space with the kernel's code and flags, and what its tracepoint adds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from kernel.bench.build import Kernel, run
+from kernel.bench.instructions import program
+
+HIDDEN = (8, 16)
+# instructions that do nothing: what the kernel has where a tracepoint that is off branches away
+NOPS = ("0f 1f 44 00 00", "66 90")
+
+
+class Times(NamedTuple):
+    """ns, one for each batch. decision: of cong_control() that decides. setting: of the player, and not in it."""
+
+    decision: list[float]
+    setting: list[float]
+
+
+def decisions(kernel: Kernel, events: Path, batches: int) -> Times:
+    """Time all decisions of a record, one after the other, so many times."""
+    lines = run([*program(kernel, "ndm"), "decide", str(events), str(batches)]).splitlines()
+    pairs = [tuple(map(float, line.split())) for line in lines]
+    return Times([decision for decision, _ in pairs], [setting for _, setting in pairs])
+
+
+def core(kernel: Kernel, hidden: int, batches: int) -> list[float]:
+    """Time ndm_core_step() with so many hidden units: ns, a mean of 1000 for each batch."""
+    return [float(line) for line in run([*program(kernel, "ndm"), "core", str(hidden), str(batches)]).splitlines()]
+
+
+def tracepoint_places(kernel: Kernel) -> list[str]:
+    """Return the code bytes, in hexadecimal, of each place where the tracepoint branches off; none in the lab."""
+    return run([*program(kernel, "ndm"), "tracepoint"]).splitlines()
+
+
+def is_nop(code: str) -> bool:
+    """True for the bytes of an instruction that does nothing, with what follows a shorter one."""
+    return code.startswith(NOPS)

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Plays recorded ACKs to the congestion control that it is linked to.
+ *
+ *	replay SCHEME calls EVENTS		to be counted by callgrind: call_deciding() calls cong_control() for the
+ *						ACKs that bring a decision, call_waiting() for the others
+ *	replay SCHEME step EVENTS EVERY		a line for every so many-th ACK: its instructions, and 1 for a decision
+ *	replay SCHEME decide EVENTS BATCHES	ns a decision: a line for each batch, all decisions of the record
+ *	replay SCHEME core HIDDEN BATCHES	ns a step of the network alone
+ *	replay SCHEME tracepoint		the code where the tracepoint branches off: its bytes, a line for each place
+ *
+ * `step` has the processor itself count: with its trap flag set it stops after each instruction (SIGTRAP).
+ */
+#define _GNU_SOURCE
+#include <asm/prctl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "replay.h"
+
+#define PAGE 4096ul
+#define CORE_STEPS 1000u
+
+static const char *events;
+static size_t events_count;
+
+static void fail(const char *what)
+{
+	fprintf(stderr, "replay: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+/* -- as the kernel loads a module --------------------------------------------------------------------------------- */
+
+extern char __executable_start[], etext[], end[];
+extern uint64_t __start___mcount_loc[] __attribute__((weak)), __stop___mcount_loc[] __attribute__((weak));
+
+/* Calls that ftrace may turn on begin as an instruction that does nothing. */
+static void turn_off_ftrace(void)
+{
+	static const unsigned char nop[5] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+	char *first = (char *)((uintptr_t)__executable_start & -PAGE);
+
+	if (&__start___mcount_loc[0] == &__stop___mcount_loc[0])
+		return;
+	if (mprotect(first, end - first, PROT_READ | PROT_WRITE | PROT_EXEC))
+		fail("cannot write the program's own code");
+	for (uint64_t *site = __start___mcount_loc; site < __stop___mcount_loc; site++)
+		memcpy((void *)*site, nop, sizeof(nop));
+}
+
+/* Per-CPU variables lie at gs + their address: an area of zeros as large as the program. */
+static void give_a_cpu(void)
+{
+	size_t size = (uintptr_t)end + PAGE;
+	void *area = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (area == MAP_FAILED || syscall(SYS_arch_prctl, ARCH_SET_GS, area))
+		fail("no area for per-CPU variables");
+}
+
+static void crashed(int signal)
+{
+	static const char text[] = "replay: the module called or read something of the kernel that kernel.c does not have\n";
+	ssize_t written = write(2, text, sizeof(text) - 1);
+
+	(void)signal;
+	(void)written;
+	_exit(3);
+}
+
+/* -- one ACK ------------------------------------------------------------------------------------------------------- */
+
+/*
+ * Each calls the function of a call: plainly, or with the processor stopping after each instruction of it. Three are
+ * the same, so that callgrind can tell apart what they are called for.
+ */
+void call_plain(const struct replay_call *call);
+void call_waiting(const struct replay_call *call);
+void call_deciding(const struct replay_call *call);
+void call_stepped(const struct replay_call *call);
+asm(".text\n"
+    ".macro BEGIN name\n"
+    "	.globl \\name\n"
+    "	.type \\name, @function\n"
+    "	\\name:\n"
+    "	mov (%rdi), %rax\n"
+    "	mov 16(%rdi), %rsi\n"
+    "	mov 24(%rdi), %rdx\n"
+    "	mov 32(%rdi), %rcx\n"
+    "	mov 8(%rdi), %rdi\n"
+    ".endm\n"
+    ".macro END name\n"
+    "	ret\n"
+    "	.size \\name, . - \\name\n"
+    ".endm\n"
+    ".irp name, call_plain, call_waiting, call_deciding\n"
+    "	BEGIN \\name\n"
+    "	call *%rax\n"
+    "	END \\name\n"
+    ".endr\n"
+    "	BEGIN call_stepped\n"
+    "	pushf\n"
+    "	orl $0x100, (%rsp)\n"
+    "	popf\n"
+    "	call *%rax\n"
+    "	pushf\n"
+    "	andl $~0x100, (%rsp)\n"
+    "	popf\n"
+    "	END call_stepped\n");
+/* What stops besides the function: call; pushf, andl, popf. */
+#define STEPS_BESIDES 4u
+
+static volatile unsigned int steps;
+
+static void stepped(int signal)
+{
+	(void)signal;
+	steps++;
+}
+
+/* -- what can be asked ---------------------------------------------------------------------------------------------- */
+
+/* Which events are ACKs that bring a decision; how many there are. */
+static size_t find_decisions(unsigned char *decides)
+{
+	unsigned int before = 0;
+	size_t count = 0;
+
+	replay_begin();
+	for (size_t i = 0; i < events_count; i++) {
+		decides[i] = 0;
+		if (!replay_event(events + i * replay_event_size))
+			continue;
+		call_plain(&replay_call);
+		decides[i] = replay_decisions() != before;
+		count += decides[i];
+		before = replay_decisions();
+	}
+	return count;
+}
+
+static void play_calls(const unsigned char *decides)
+{
+	replay_begin();
+	for (size_t i = 0; i < events_count; i++) {
+		if (!replay_event(events + i * replay_event_size))
+			continue;
+		if (decides[i])
+			call_deciding(&replay_call);
+		else
+			call_waiting(&replay_call);
+	}
+}
+
+static void play_steps(const unsigned char *decides, unsigned int every)
+{
+	unsigned int acks = 0;
+
+	replay_begin();
+	for (size_t i = 0; i < events_count; i++) {
+		if (!replay_event(events + i * replay_event_size))
+			continue;
+		if (acks++ % every) {
+			call_plain(&replay_call);
+			continue;
+		}
+		steps = 0;
+		call_stepped(&replay_call);
+		printf("%u %u\n", steps - STEPS_BESIDES, decides[i]);
+	}
+}
+
+/* Of the processor, for this program: what else the machine does is not in it. */
+static double now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return now.tv_sec * 1e9 + now.tv_nsec;
+}
+
+static void nothing(const struct replay_call *call)
+{
+	(void)call;
+	asm volatile("");
+}
+
+/* ns that the events at the places take, all in one connection. */
+static double time_places(const size_t *places, size_t count, void (*call)(const struct replay_call *call))
+{
+	double began;
+
+	replay_begin();
+	replay_event(events); /* init */
+	began = now_ns();
+	for (size_t i = 0; i < count; i++) {
+		replay_event(events + places[i] * replay_event_size);
+		call(&replay_call);
+	}
+	return now_ns() - began;
+}
+
+/* Each line: ns of the calls alone, and what setting the socket took beside them. */
+static void time_decisions(const unsigned char *decides, size_t count, int batches)
+{
+	size_t *places = calloc(count + 1, sizeof(*places)), n = 0;
+
+	if (!places)
+		fail("no memory");
+	if (!count) {
+		fprintf(stderr, "replay: it decides nowhere in this record\n");
+		exit(1);
+	}
+	for (size_t i = 0; i < events_count; i++)
+		if (decides[i])
+			places[n++] = i;
+	while (batches--) {
+		double whole = time_places(places, count, call_plain);
+		double setting;
+
+		if (replay_decisions() != count) {
+			fprintf(stderr, "replay: %u decisions where %zu were expected\n", replay_decisions(), count);
+			exit(1);
+		}
+		setting = time_places(places, count, nothing);
+		printf("%.2f %.2f\n", (whole - setting) / count, setting / count);
+	}
+	free(places);
+}
+
+static void time_core(unsigned int hidden, int batches)
+{
+	while (batches--) {
+		double began = now_ns();
+
+		replay_core(hidden, CORE_STEPS);
+		printf("%.2f\n", (now_ns() - began) / CORE_STEPS);
+	}
+}
+
+/* The kernel's struct jump_entry: where code branches, where to, and the key that turns it on; all relative. */
+struct jump_entry {
+	int32_t code, target;
+	int64_t key;
+};
+
+extern struct jump_entry __start___jump_table[] __attribute__((weak)), __stop___jump_table[] __attribute__((weak));
+/* Its key is in its first bytes. */
+extern char __tracepoint_ndm_decision[] __attribute__((weak));
+#define TRACEPOINT_HEAD 64
+
+static void show_tracepoint(void)
+{
+	for (struct jump_entry *entry = __start___jump_table; entry < __stop___jump_table; entry++) {
+		char *key = (char *)&entry->key + (entry->key & ~3ll);
+		unsigned char *code = (unsigned char *)&entry->code + entry->code;
+
+		if (key < __tracepoint_ndm_decision || key >= __tracepoint_ndm_decision + TRACEPOINT_HEAD)
+			continue;
+		for (int i = 0; i < 5; i++)
+			printf("%02x%c", code[i], i < 4 ? ' ' : '\n');
+	}
+}
+
+static void read_events(const char *name)
+{
+	int fd = open(name, O_RDONLY);
+	struct stat status;
+
+	if (fd < 0 || fstat(fd, &status))
+		fail(name);
+	if (!status.st_size || status.st_size % replay_event_size) {
+		fprintf(stderr, "replay: %s has %lld bytes, no number of events of %lu bytes each\n", name,
+			(long long)status.st_size, replay_event_size);
+		exit(1);
+	}
+	events = mmap(NULL, status.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+	if (events == MAP_FAILED)
+		fail(name);
+	events_count = status.st_size / replay_event_size;
+	close(fd);
+}
+
+static int usage(void)
+{
+	fprintf(stderr, "usage: replay SCHEME calls EVENTS | step EVENTS EVERY | decide EVENTS BATCHES |\n"
+			"       core HIDDEN BATCHES | tracepoint\n");
+	return 2;
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 2 ? argv[2] : "";
+	unsigned char *decides;
+	size_t decisions;
+	int number = argc > 4 ? atoi(argv[4]) : 0;
+	int err;
+
+	signal(SIGTRAP, stepped);
+	signal(SIGSEGV, crashed);
+	if (argc == 3 && !strcmp(what, "tracepoint")) {
+		show_tracepoint();
+		return 0;
+	}
+	if (argc < 4 || (argc > 4 && number < 1))
+		return usage();
+	give_a_cpu();
+	turn_off_ftrace();
+	err = replay_open(argv[1]);
+	if (err) {
+		fprintf(stderr, "replay: the module's init gave %d for %s\n", err, argv[1]);
+		return 1;
+	}
+	if (argc == 5 && !strcmp(what, "core")) {
+		time_core(atoi(argv[3]), number);
+		return 0;
+	}
+	read_events(argv[3]);
+	decides = malloc(events_count);
+	if (!decides)
+		fail("no memory");
+	decisions = find_decisions(decides);
+	if (argc == 4 && !strcmp(what, "calls"))
+		play_calls(decides);
+	else if (argc == 5 && !strcmp(what, "step"))
+		play_steps(decides, number);
+	else if (argc == 5 && !strcmp(what, "decide"))
+		time_decisions(decides, decisions, number);
+	else
+		return usage();
+	free(decides);
+	return 0;
+}

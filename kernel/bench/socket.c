@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A struct tcp_sock without a kernel around it: recorded events are played to
+ * the congestion control of a module that is linked to this, the very object
+ * that the kernel would load.
+ *
+ * Of the kernel there is only what init and cong_control() call. What is not
+ * here has the address 0: a call of it ends the program, it is never skipped.
+ */
+#include <linux/inet_diag.h>
+#include <linux/jiffies.h>
+#include <linux/module.h>
+#include <linux/random.h>
+#include <net/tcp.h>
+
+#include "ack_events.h"
+#include "replay.h"
+
+#define OPS_MAX 64
+
+static struct tcp_congestion_ops *registered[OPS_MAX];
+static unsigned int registered_count;
+static const struct tcp_congestion_ops *ops;
+
+static struct tcp_sock socket;
+static struct net net;
+static struct rate_sample sample;
+
+const unsigned long replay_event_size = sizeof(struct ack_event);
+struct replay_call replay_call;
+
+/* -- what the modules call ------------------------------------------------- */
+
+int tcp_register_congestion_control(struct tcp_congestion_ops *type)
+{
+	if (registered_count == OPS_MAX)
+		return -ENOSPC;
+	registered[registered_count++] = type;
+	return 0;
+}
+
+void tcp_unregister_congestion_control(struct tcp_congestion_ops *type)
+{
+}
+
+/* BBR draws the phase that its cycle begins with. */
+u8 get_random_u8(void)
+{
+	return 4;
+}
+
+/* -- the connection -------------------------------------------------------- */
+
+int replay_open(const char *name)
+{
+	unsigned int i;
+	int err;
+
+	err = init_module();
+	if (err)
+		return err;
+	for (i = 0; i < registered_count; i++)
+		if (!strcmp(registered[i]->name, name))
+			ops = registered[i];
+	return ops ? 0 : -ENOENT;
+}
+
+void replay_begin(void)
+{
+	struct sock *sk = (struct sock *)&socket;
+
+	memset(&socket, 0, sizeof(socket));
+	sock_net_set(sk, &net);
+	inet_csk(sk)->icsk_ca_ops = ops;
+	inet_csk(sk)->icsk_ca_initialized = 1;
+	sk->sk_max_pacing_rate = ~0UL;
+	sk->sk_pacing_rate = ~0UL;
+	sk->sk_pacing_shift = 10;
+	sk->sk_gso_max_size = 65536;
+	socket.snd_cwnd = TCP_INIT_CWND;
+	socket.snd_cwnd_clamp = ~0;
+	socket.snd_ssthresh = TCP_INFINITE_SSTHRESH;
+}
+
+int replay_event(const void *data)
+{
+	const struct ack_event *event = data;
+	struct sock *sk = (struct sock *)&socket;
+
+#define PLAY(type, name) socket.name = event->tp.name;
+	ACK_SOCKET_FIELDS(PLAY)
+#undef PLAY
+	minmax_reset(&socket.rtt_min, 0, event->min_rtt_us);
+	jiffies = div_u64(socket.tcp_mstamp, USEC_PER_SEC / HZ);
+	switch (event->kind) {
+	case ACK_EVENT_INIT:
+		inet_csk(sk)->icsk_ca_state = event->state;
+		ops->init(sk);
+		return false;
+	case ACK_EVENT_STATE:
+		/* The kernel calls it before the state changes. */
+		if (ops->set_state)
+			ops->set_state(sk, event->state);
+		inet_csk(sk)->icsk_ca_state = event->state;
+		return false;
+	case ACK_EVENT_SSTHRESH:
+		socket.prior_cwnd = socket.snd_cwnd;
+		socket.snd_ssthresh = ops->ssthresh(sk);
+		return false;
+	case ACK_EVENT_UNDO:
+		socket.snd_cwnd = ops->undo_cwnd(sk);
+		return false;
+	}
+#define PLAY(type, name) sample.name = event->rs.name;
+	ACK_SAMPLE_FIELDS(PLAY)
+#undef PLAY
+	inet_csk(sk)->icsk_ca_state = event->state;
+	replay_call.function = ops->cong_control;
+	replay_call.arguments[0] = (unsigned long)sk;
+	/* Until 6.9 the sample was the second argument, since then the fourth. */
+	if (__builtin_types_compatible_p(typeof(ops->cong_control),
+					 void (*)(struct sock *,
+						  const struct rate_sample *))) {
+		replay_call.arguments[1] = (unsigned long)&sample;
+	} else {
+		replay_call.arguments[1] = socket.snd_una;
+		replay_call.arguments[2] = 0;
+		replay_call.arguments[3] = (unsigned long)&sample;
+	}
+	return true;
+}
+
+unsigned int replay_decisions(void)
+{
+	union tcp_cc_info info;
+	int attr = 0;
+
+	memset(&info, 0, sizeof(info));
+	if (!ops->get_info)
+		return 0;
+	ops->get_info((struct sock *)&socket, 1 << (INET_DIAG_VEGASINFO - 1),
+		      &attr, &info);
+	return attr == INET_DIAG_VEGASINFO ? info.vegas.tcpv_rttcnt : 0;
+}
+
+unsigned int replay_cwnd(void)
+{
+	return socket.snd_cwnd;
+}
