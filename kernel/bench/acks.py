@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,8 +34,8 @@ CONNECTIONS = (STEADY, FAST, LOSSY)
 ROOM = 200_000  # events that a record holds at most
 
 
-def record(connections: tuple[Connection, ...]) -> list[Path]:
-    """Run the connections in one lab and return the files of their events. Raises LabError, BenchError."""
+def record(connections: Sequence[Connection], folder: Path = OUTPUT) -> list[Path]:
+    """Run each connection in a lab and return the files of their events, in a folder. Raises LabError, BenchError."""
     module = build_modules() / "ack_record.ko"
     files = []
     for number, connection in enumerate(connections):
@@ -48,7 +49,7 @@ def record(connections: tuple[Connection, ...]) -> list[Path]:
             if not connection.path.loss_pct and mbps < 0.9 * connection.path.rate_mbps:
                 raise BenchError(f"{connection.name}: {mbps:.1f} Mbit/s; the link was to be full")
             shown = lab.call("shell", command="gzip -1 -c /proc/ack_record | base64 -w 0")
-        file = OUTPUT / f"acks-{number}"
+        file = folder / f"acks-{number}"
         file.write_bytes(gzip.decompress(base64.b64decode(shown["stdout"])))
         files.append(file)
     return files

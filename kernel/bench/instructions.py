@@ -46,7 +46,7 @@ def program(kernel: Kernel, scheme: str) -> list[str]:
 
 def count(kernel: Kernel, scheme: str, events: Path) -> Count:
     """Count every instruction of a record. Raises BenchError."""
-    out = kernel.folder / f"callgrind-{scheme}-{events.name}"
+    out = events.with_name(f"callgrind-{events.name}-{kernel.name}-{scheme}")
     # no part of a line or of a jump table matters: functions do
     tool = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={out}", "--dump-line=no"]
     toggles = [f"--toggle-collect={name}" for name in (WAITING, DECIDING)]

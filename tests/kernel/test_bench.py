@@ -1,0 +1,126 @@
+"""`make bench-kernel`: what does not depend on the machine is held to its targets, times are only taken."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kernel.bench import __main__ as bench
+from kernel.bench import acks, cpu, decision, instructions
+from kernel.bench.build import Kernel, build, has_bbr, lab_kernel, stock_kernels
+from kernel.bench.state import state
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.skipif(
+        not (shutil.which("valgrind") and shutil.which("pahole")) and not os.environ.get("CI"),
+        reason="valgrind or pahole is missing: setup/packages.py bench",
+    ),
+]
+STATE_BYTES = 104
+# The nop, and what the compiler keeps in other registers because of what is behind it.
+TRACEPOINT_INSTRUCTIONS = 5
+
+
+@pytest.fixture(scope="module")
+def kernels() -> list[Kernel]:
+    found = [lab_kernel(), *stock_kernels()]
+    for kernel in found:
+        build(kernel)
+    return found
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[acks.Connection, Path]:
+    connections = (acks.STEADY, acks.LOSSY)
+    folder = tmp_path_factory.mktemp("acks")
+    return dict(zip(connections, acks.record(connections, folder), strict=True))
+
+
+def test_an_ack_without_a_decision_takes_no_more_instructions_than_bbrs(
+    kernels: list[Kernel], recorded: dict[acks.Connection, Path]
+) -> None:
+    played = [kernel for kernel in kernels if has_bbr(kernel)]
+    assert played[0].name == "lab"
+    for kernel in played:
+        for events in recorded.values():
+            ndm, bbr = (instructions.count(kernel, scheme, events) for scheme in ("ndm", "bbr"))
+            assert ndm.acks == bbr.acks > 10_000
+            # a round trip is 48 ms with the queue of this window, or 40 ms
+            assert 400 < ndm.decisions < 650
+            assert bbr.decisions == 0
+            assert bbr.per_ack > 100, "BBR measures a rate for every ACK"
+            assert ndm.per_decision > 1000, "a decision is at least 416 products"
+            assert ndm.per_ack / bbr.per_ack <= bench.PER_ACK_TARGET, (kernel.name, ndm, bbr)
+
+
+@pytest.mark.parametrize("scheme", ["ndm", "bbr"])
+def test_the_processor_counts_what_callgrind_counts(kernels: list[Kernel], scheme: str, tmp_path: Path) -> None:
+    kernel = kernels[-1] if has_bbr(kernels[-1]) else kernels[0]
+    # some 300 ACKs: the processor stops after each instruction, which is slow
+    (events,) = acks.record([dataclasses.replace(acks.LOSSY, duration_s=0.5)], tmp_path)
+    counted = instructions.count(kernel, scheme, events)
+    waiting, deciding = instructions.steps(kernel, scheme, events, 1)
+    assert len(waiting) + len(deciding) == counted.acks > 200
+    assert len(deciding) == counted.decisions
+    assert sum(waiting) == counted.instructions - counted.decision_instructions
+    assert sum(deciding) == counted.decision_instructions
+
+
+def test_the_state_of_a_connection_fits_on_every_kernel(kernels: list[Kernel]) -> None:
+    states = [state(kernel) for kernel in kernels]
+    for one in states:
+        assert one.room == STATE_BYTES
+        assert one.size <= one.room
+        names = [field.name for field in one.fields]
+        assert len(names) == len(set(names)) > 10
+        assert {"delay_ring", "cwnd_fp", "h"} <= set(names)
+        assert sum(field.bits for field in one.fields) <= 8 * one.size
+        assert max(field.offset + field.bits // 8 for field in one.fields) <= one.size
+    assert all(one.fields == states[0].fields for one in states)
+
+
+def test_a_tracepoint_that_is_off_is_a_nop(kernels: list[Kernel], recorded: dict[acks.Connection, Path]) -> None:
+    if not kernels[1:]:
+        pytest.skip("user-mode Linux has no jump labels, and no headers of a stock kernel are installed")
+    for kernel in kernels[1:]:
+        places = decision.tracepoint_places(kernel)
+        assert places
+        assert all(map(decision.is_nop, places)), places
+        traced, untraced = (
+            instructions.count(kernel, scheme, recorded[acks.STEADY]) for scheme in ("ndm", "ndm_untraced")
+        )
+        assert traced.decisions == untraced.decisions
+        assert 0 < traced.per_decision - untraced.per_decision <= TRACEPOINT_INSTRUCTIONS
+        assert traced.per_ack == untraced.per_ack
+
+
+def test_a_jump_is_no_nop() -> None:
+    assert decision.is_nop("0f 1f 44 00 00")
+    assert decision.is_nop("66 90 48 89 e5")
+    assert not decision.is_nop("e9 10 00 00 00")
+    assert not decision.is_nop("eb 10 48 89 e5")
+
+
+def test_callees_of_a_callgrind_file_are_summed_by_caller() -> None:
+    first = "fn=(1) a\n0 5\ncfn=(2) b\ncalls=3 0\n0 70\ncfn=(3) c\ncalls=1 0\n0 9\n"
+    text = first + "\nfn=(2)\n0 60\ncfn=(3)\ncalls=2 0\n0 4\n"
+    assert instructions.callees(text) == {"a": (4, 79), "b": (2, 4)}
+
+
+def test_times_are_taken(
+    kernels: list[Kernel], recorded: dict[acks.Connection, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert bench.show_decision(kernels[-1], recorded[acks.STEADY], 3) > 0
+    assert bench.show_cpu(dataclasses.replace(cpu.OFFLOAD, long_s=12.0), 1) > 0
+    shown = capsys.readouterr().out
+    assert re.search(r"H = 16: median [\d.]+, quartiles [\d.]+ to [\d.]+, range [\d.]+ to [\d.]+, n = 3", shown)
+    assert re.search(r"cubic +[\d.]+ \(n = 1\); 9\d\d\.\d Mbit/s, 0 retransmits, 4\d\.\d segments a packet", shown)
