@@ -22,6 +22,7 @@ from kernel.bench.state import state
 PER_ACK_TARGET = 1.10  # of BBR's instructions
 DECISION_TARGET_NS = 500
 CPU_TARGET = 1.03  # of Cubic's CPU time
+COLD_CALLS = 500
 SAMPLED_ACKS = 200  # of which the instructions are counted one by one, for their spread
 
 
@@ -45,8 +46,8 @@ def show_state(kernels: Sequence[Kernel]) -> bool:
     first = states[kernels[0]]
     print(f"State of one connection, in inet_csk_ca(sk), as laid out for {kernels[0].release}:")
     for field in first.fields:
-        width = f"{field.bits // 8} bytes" if field.bits % 8 == 0 else f"{field.bits} bits"
-        print(f"  {field.offset:4d}  {field.type + ' ' + field.name:28} {width}")
+        size, unit = (field.bits // 8, "byte") if field.bits % 8 == 0 else (field.bits, "bit")
+        print(f"  {field.offset:4d}  {field.type + ' ' + field.name:28} {size} {unit}{'s' * (size > 1)}")
     fits = True
     for kernel, one in states.items():
         same = "the same fields at the same places" if one.fields == first.fields else "OTHER FIELDS OR PLACES"
@@ -65,7 +66,8 @@ def show_tracepoint(kernel: Kernel, events: Path) -> bool:
     print(f"  the code where it branches off: {'; '.join(places) or 'no jump label'}: {'a nop' if nops else 'NO NOP'}")
     print(
         f"  instructions per decision: {traced.per_decision:.1f} with it, {untraced.per_decision:.1f} compiled without "
-        f"it; per other ACK: {traced.per_ack:.1f} and {untraced.per_ack:.1f}"
+        f"it; per other ACK: {traced.per_ack:.1f} and {untraced.per_ack:.1f} (the nop is one of them; what is more, "
+        f"the compiler arranges otherwise)"
     )
     return nops
 
@@ -77,7 +79,10 @@ def show_decision(kernel: Kernel, events: Path, batches: int) -> float:
     print(f"\nA decision, {kernel.release}, ns, warm cache (a batch: all decisions of {acks.STEADY.name}):")
     print(f"  cong_control() that decides: {spread(times.decision, 0)}")
     print(f"    target under {DECISION_TARGET_NS} ns: {verdict(median < DECISION_TARGET_NS)}")
-    print(f"  setting the socket, not counted in it: median {statistics.median(times.setting):.0f}")
+    print(f"    setting the socket, taken off: {times.besides:.0f}")
+    cold = decision.cold_decisions(kernel, events, COLD_CALLS)
+    print(f"  with caches full of something else, one by one: {spread(cold.decision, 0)}")
+    print(f"    the clock, taken off: {cold.besides:.0f}")
     for hidden in decision.HIDDEN:
         print(f"  ndm_core_step() alone, H = {hidden:2d}: {spread(decision.core(kernel, hidden, batches), 0)}")
     return median
@@ -103,7 +108,7 @@ def show_instructions(kernel: Kernel, recorded: dict[acks.Connection, Path], sam
         if sampled:
             every = max(1, ndm.acks // sampled)
             waiting, deciding = instructions.steps(kernel, "ndm", events, every)
-            print(f"    spread, each {every}th ACK: ndm without a decision {spread(waiting, 0)}")
+            print(f"    spread, of one ACK in {every}: ndm without a decision {spread(waiting, 0)}")
             if deciding:
                 print(f"      ndm with one {spread(deciding, 0)}")
             print(f"      bbr {spread(instructions.steps(kernel, 'bbr', events, every)[0], 0)}")
@@ -139,7 +144,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--repetitions",
         type=int,
         default=15,
-        help="of the bulk transfers of the last figure (default 15), three times those of the others",
+        help="of the bulk transfers of the last figure (default 15); a third of them for the others",
     )
     parser.add_argument(
         "--sampled", type=int, default=SAMPLED_ACKS, help="ACKs stepped through, 0 for none (default 200)"

@@ -12,8 +12,8 @@
 #include <linux/vmalloc.h>
 #include <net/tcp.h>
 
+#include "../compat/cong_control.h"
 #include "ack_events.h"
-#include "compat/cong_control.h"
 
 static unsigned int packets = 80;
 module_param(packets, uint, 0444);

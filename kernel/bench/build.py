@@ -24,8 +24,12 @@ STOCK_VERSIONS = ("6.1", "6.12")
 
 # what the kernel's source has, and the lab kernel's tree has no more: BBR with its filter, and Cubic
 KERNEL_SOURCES = ("net/ipv4/tcp_bbr.c", "lib/win_minmax.c", "net/ipv4/tcp_cubic.c")
-# the congestion control -> the objects of its program besides the player's own
-PROGRAMS = {"ndm": ("tcp_ndm.o",), "ndm_untraced": ("tcp_ndm_untraced.o",), "bbr": ("tcp_bbr.o", "win_minmax.o")}
+# the congestion control -> the objects of its program besides the player's own, seen from the folder `bench`
+PROGRAMS = {
+    "ndm": ("../tcp_ndm.o",),
+    "ndm_untraced": ("../../{}-untraced/tcp_ndm.o",),
+    "bbr": ("tcp_bbr.o", "win_minmax.o"),
+}
 
 
 class BenchError(RuntimeError):
@@ -48,7 +52,7 @@ class Kernel:
 
     @property
     def folder(self) -> Path:
-        """Where its objects and programs lie."""
+        """Where tcp_ndm.o lies, and in the folder `bench` all else."""
         return OUTPUT / self.name
 
 
@@ -104,15 +108,10 @@ def kernel_sources() -> Path:
 
 
 def copy_sources(folder: Path) -> None:
-    """Put the module's sources and the benchmark's into a folder, what has not changed left as it is."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "compat").mkdir(exist_ok=True)
+    """Put the module's sources into a folder as they lie in kernel/, the benchmark's with them."""
     module = HERE.parent
-    copies = {file.name: file for file in [*module.glob("*.h"), module / "tcp_ndm.c", *HERE.glob("*.[ch]")]}
-    copies |= {f"compat/{file.name}": file for file in (module / "compat").glob("*.h")}
-    copies |= {"tcp_ndm_untraced.c": module / "tcp_ndm.c", "Kbuild": HERE / "Kbuild"}
-    for name, file in copies.items():
-        copy_newer(file, folder / name)
+    for file in (module / "Kbuild", HERE / "Kbuild", *module.glob("*.[ch]"), *module.glob("*/*.[ch]")):
+        copy_newer(file, folder / file.relative_to(module))
 
 
 def copy_kernel_sources(folder: Path) -> None:
@@ -124,24 +123,28 @@ def copy_kernel_sources(folder: Path) -> None:
 def copy_newer(file: Path, to: Path) -> None:
     """Copy a file with its time, unless it is there."""
     if not to.is_file() or to.stat().st_mtime_ns != file.stat().st_mtime_ns:
+        to.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(file, to)
 
 
-def kbuild(kernel: Kernel, folder: Path, *arguments: str) -> None:
+def kbuild(kernel: Kernel, folder: Path, *arguments: str, flags: str = "") -> None:
     """Have a kernel's build system make something in a folder. Raises BenchError with what it said."""
     architecture = ("ARCH=um", "SUBARCH=x86_64") if kernel.name == "lab" else ()
     # debug information does not change the code; from it comes the table of the state
-    run(["make", "-s", "-C", str(kernel.tree), *architecture, f"M={folder}", "KCFLAGS=-g", *arguments])
+    run(["make", "-s", "-C", str(kernel.tree), *architecture, f"M={folder}", f"KCFLAGS=-g {flags}", *arguments])
 
 
 def build(kernel: Kernel) -> Path:
-    """Build the objects and programs for a kernel; returns their folder, with replay_SCHEME for each of programs()."""
-    folder = kernel.folder
-    copy_sources(folder)
-    schemes = programs(kernel)
+    """Build the module's object and the programs for a kernel; returns the programs' folder, replay_SCHEME for each."""
+    untraced = kernel.folder.with_name(f"{kernel.name}-untraced")
+    for folder, flags in ((kernel.folder, ""), (untraced, "-DNOTRACE")):  # NOTRACE: linux/tracepoint.h
+        copy_sources(folder)
+        kbuild(kernel, folder, "tcp_ndm.o", flags=flags)
+    folder, schemes = kernel.folder / "bench", programs(kernel)
+    objects = ["socket.o", "core.o"]
     if "bbr" in schemes:
         copy_kernel_sources(folder)
-    objects = ["socket.o", "core.o", *(name for scheme in schemes for name in PROGRAMS[scheme])]
+        objects += PROGRAMS["bbr"]
     kbuild(kernel, folder, *objects)
     plain = ("cc", "-O2", "-Wall", "-Wextra", "-c")
     run([*plain, "-o", "replay.o", "replay.c"], folder)
@@ -150,7 +153,8 @@ def build(kernel: Kernel) -> Path:
         # what kernel.c does not have is at address 0, where nothing can be called or read
         link = ["cc", "-static", "-no-pie", "-Wl,--unresolved-symbols=ignore-all", "-Wl,-z,noexecstack"]
         own = ["replay.o", "kernel.o", "socket.o", "core.o"]
-        run([*link, "-o", f"replay_{scheme}", *own, *PROGRAMS[scheme]], folder)
+        played = [name.format(kernel.name) for name in PROGRAMS[scheme]]
+        run([*link, "-o", f"replay_{scheme}", *own, *played], folder)
     return folder
 
 
@@ -163,9 +167,9 @@ def build_modules() -> Path:
     """Build the lab's modules that record ACKs and pace Cubic; returns their folder."""
     folder = OUTPUT / "modules"
     copy_sources(folder)
-    copy_kernel_sources(folder)
-    kbuild(lab_kernel(), folder, "NDM_BENCH_MODULES=y", "modules")
-    return folder
+    copy_kernel_sources(folder / "bench")
+    kbuild(lab_kernel(), folder / "bench", "NDM_BENCH_MODULES=y", "modules")
+    return folder / "bench"
 
 
 def run(command: Sequence[str], folder: Path | None = None) -> str:

@@ -1,23 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The network alone, with the kernel's flags. */
-#include "ndm_core.h"
-#include "ndm_weights.h"
+#include "../ndm_core.h"
 #include "replay.h"
 
+#define ROW_FRAC 14	/* usual of trained models */
+
+static u32 drawn = 1;
+
+static s16 draw(void)
+{
+	drawn = drawn * 1664525 + 1013904223;
+	return (s32)drawn >> 19;	/* 13 bits: below 1 in Q12, 0.25 in Q14 */
+}
+
+/* Any weights take the same time, as long as tanh has something to look up. */
 void replay_core(unsigned int hidden, unsigned int steps)
 {
 	static struct ndm_model model;
 	static s16 h[NDM_HIDDEN_MAX];
 	s16 x[NDM_INPUTS], out[NDM_OUTPUTS];
-	u32 random = 1;
-	int i;
+	int r, i;
 
-	model = ndm_model;
 	model.hidden = hidden;
-	for (i = 0; i < NDM_INPUTS; i++) {
-		random = random * 1664525 + 1013904223;
-		x[i] = (s32)random >> 19;	/* -1 to 1, Q12 */
+	for (r = 0; r < NDM_HIDDEN_MAX; r++) {
+		model.row_frac[r] = ROW_FRAC;
+		model.b[r] = draw();
+		for (i = 0; i < NDM_INPUTS; i++)
+			model.w[r][i] = draw();
+		for (i = 0; i < NDM_HIDDEN_MAX; i++)
+			model.u[r][i] = draw();
+		for (i = 0; i < NDM_OUTPUTS; i++)
+			model.v[i][r] = draw();
 	}
+	for (i = 0; i < NDM_OUTPUTS; i++)
+		model.out_frac[i] = ROW_FRAC;
+	for (i = 0; i < NDM_INPUTS; i++)
+		x[i] = draw();
 	while (steps--) {
 		ndm_core_step(&model, h, x, out);
 		x[steps % NDM_INPUTS] ^= out[0] & 255;	/* no two alike */

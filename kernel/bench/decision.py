@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import statistics
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,17 +16,28 @@ NOPS = ("0f 1f 44 00 00", "66 90")
 
 
 class Times(NamedTuple):
-    """ns, one for each batch. decision: of cong_control() that decides. setting: of the player, and not in it."""
+    """ns. decision: of cong_control() that decides. besides: what the measurement itself takes, taken off, a median."""
 
     decision: list[float]
-    setting: list[float]
+    besides: float
 
 
 def decisions(kernel: Kernel, events: Path, batches: int) -> Times:
-    """Time all decisions of a record, one after the other, so many times."""
+    """Time all decisions of a record, one after the other, so many times: a mean for each batch."""
     lines = run([*program(kernel, "ndm"), "decide", str(events), str(batches)]).splitlines()
     pairs = [tuple(map(float, line.split())) for line in lines]
-    return Times([decision for decision, _ in pairs], [setting for _, setting in pairs])
+    setting = statistics.median(setting for _, setting in pairs)
+    return Times([whole - setting for whole, _ in pairs], setting)
+
+
+def cold_decisions(kernel: Kernel, events: Path, calls: int) -> Times:
+    """Time so many decisions, one by one, each with nothing of it in the caches near the processor."""
+    calls_and_clock, clock = (
+        [float(line) for line in run([*program(kernel, "ndm"), what, str(events), str(calls)]).splitlines()]
+        for what in ("cold", "clock")
+    )
+    besides = statistics.median(clock)
+    return Times([whole - besides for whole in calls_and_clock], besides)
 
 
 def core(kernel: Kernel, hidden: int, batches: int) -> list[float]:

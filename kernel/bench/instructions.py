@@ -41,7 +41,7 @@ class Count(NamedTuple):
 
 def program(kernel: Kernel, scheme: str) -> list[str]:
     """Return the first words of the command that plays to a scheme, which has to be built."""
-    return [str(kernel.folder / f"replay_{scheme}"), scheme.removesuffix("_untraced")]
+    return [str(kernel.folder / "bench" / f"replay_{scheme}"), scheme.removesuffix("_untraced")]
 
 
 def count(kernel: Kernel, scheme: str, events: Path) -> Count:

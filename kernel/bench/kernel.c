@@ -14,36 +14,95 @@ unsigned int nr_cpu_ids = 1;
 
 /* -- called once, by init -------------------------------------------------- */
 
-void *__root_device_register(const char *name, void *owner)
-{
-	static char device[4096];
+#define UNUSED __attribute__((unused))
 
-	(void)name;
-	(void)owner;
-	return device;
+/* Where a device or a sysfs folder would be: something that is no error. */
+static char thing[4096];
+
+void *__root_device_register(const char *name UNUSED, void *owner UNUSED)
+{
+	return thing;
 }
 
-int register_btf_kfunc_id_set(int type, const void *set)
+int kobject_init_and_add(void *folder UNUSED, const void *type UNUSED,
+			 void *parent UNUSED, const char *format UNUSED, ...)
 {
-	(void)type;
-	(void)set;
 	return 0;
 }
 
-int _printk(const char *format, ...)
+int register_btf_kfunc_id_set(int type UNUSED, const void *set UNUSED)
 {
-	(void)format;
 	return 0;
 }
 
-void mutex_lock(void *lock)
+int _printk(const char *format UNUSED, ...)
 {
-	(void)lock;
+	return 0;
 }
 
-void mutex_unlock(void *lock)
+void mutex_lock(void *lock UNUSED)
 {
-	(void)lock;
+}
+
+void mutex_unlock(void *lock UNUSED)
+{
+}
+
+void __init_swait_queue_head(void *queue UNUSED, const char *name UNUSED,
+			     void *key UNUSED)
+{
+}
+
+/* Per-CPU memory: an address of the image, which replay.c maps for %gs too. */
+static void *percpu(size_t size, size_t align)
+{
+	static char memory[65536] __attribute__((aligned(4096)));
+	static size_t used;
+	size_t at = (used + align - 1) / align * align;
+
+	if (at + size > sizeof(memory))
+		return NULL;
+	used = at + size;
+	return memory + at;
+}
+
+/* Since 6.10. */
+void *pcpu_alloc_noprof(size_t size, size_t align, unsigned char reserved UNUSED,
+			unsigned int gfp UNUSED)
+{
+	return percpu(size, align);
+}
+
+/* Until 6.9. */
+void *__alloc_percpu(size_t size, size_t align)
+{
+	return percpu(size, align);
+}
+
+static long copy_text(char *to, const char *from, size_t size)
+{
+	size_t i;
+
+	for (i = 0; i < size; i++) {
+		to[i] = from[i];
+		if (!from[i])
+			return i;
+	}
+	if (size)
+		to[size - 1] = 0;
+	return -7;	/* -E2BIG */
+}
+
+/* Since 6.9. */
+long sized_strscpy(char *to, const char *from, size_t size)
+{
+	return copy_text(to, from, size);
+}
+
+/* Until 6.8. */
+long strscpy(char *to, const char *from, size_t size)
+{
+	return copy_text(to, from, size);
 }
 
 /* -- called by cong_control() ---------------------------------------------- */

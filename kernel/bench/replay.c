@@ -5,7 +5,11 @@
  *	replay SCHEME calls EVENTS		to be counted by callgrind: call_deciding() calls cong_control() for the
  *						ACKs that bring a decision, call_waiting() for the others
  *	replay SCHEME step EVENTS EVERY		a line for every so many-th ACK: its instructions, and 1 for a decision
- *	replay SCHEME decide EVENTS BATCHES	ns a decision: a line for each batch, all decisions of the record
+ *	replay SCHEME decide EVENTS BATCHES	a line for each batch, all decisions of the record: ns a decision, and ns of
+ *						it that set the socket
+ *	replay SCHEME cold EVENTS CALLS		a line for each of so many decisions whose code and data no cache near the
+ *						processor has: ns, with the clock's own
+ *	replay SCHEME clock EVENTS CALLS	the same with nothing called: ns that the clock takes
  *	replay SCHEME core HIDDEN BATCHES	ns a step of the network alone
  *	replay SCHEME tracepoint		the code where the tracepoint branches off: its bytes, a line for each place
  *
@@ -30,6 +34,7 @@
 
 #define PAGE 4096ul
 #define CORE_STEPS 1000u
+#define CACHES (16ul << 20) /* more than a core's own */
 
 static const char *events;
 static size_t events_count;
@@ -211,8 +216,15 @@ static double time_places(const size_t *places, size_t count, void (*call)(const
 	return now_ns() - began;
 }
 
-/* Each line: ns of the calls alone, and what setting the socket took beside them. */
-static void time_decisions(const unsigned char *decides, size_t count, int batches)
+static void expect_decisions(size_t count)
+{
+	if (replay_decisions() == count)
+		return;
+	fprintf(stderr, "replay: %u decisions where %zu were expected\n", replay_decisions(), count);
+	exit(1);
+}
+
+static size_t *list_places(const unsigned char *decides, size_t count)
 {
 	size_t *places = calloc(count + 1, sizeof(*places)), n = 0;
 
@@ -225,18 +237,44 @@ static void time_decisions(const unsigned char *decides, size_t count, int batch
 	for (size_t i = 0; i < events_count; i++)
 		if (decides[i])
 			places[n++] = i;
+	return places;
+}
+
+static void time_decisions(const size_t *places, size_t count, int batches)
+{
 	while (batches--) {
 		double whole = time_places(places, count, call_plain);
-		double setting;
 
-		if (replay_decisions() != count) {
-			fprintf(stderr, "replay: %u decisions where %zu were expected\n", replay_decisions(), count);
-			exit(1);
-		}
-		setting = time_places(places, count, nothing);
-		printf("%.2f %.2f\n", (whole - setting) / count, setting / count);
+		expect_decisions(count);
+		printf("%.2f %.2f\n", whole / count, time_places(places, count, nothing) / count);
 	}
-	free(places);
+}
+
+/* Put something else into the caches near the processor. */
+static void fill_caches(void)
+{
+	static volatile char other[CACHES];
+
+	for (size_t i = 0; i < CACHES; i += 64)
+		other[i]++;
+}
+
+static void time_cold(const size_t *places, size_t count, int calls, void (*call)(const struct replay_call *call))
+{
+	for (int i = 0; i < calls; i++) {
+		struct timespec begun, ended;
+
+		if (i % count == 0) {
+			replay_begin();
+			replay_event(events); /* init */
+		}
+		fill_caches();
+		replay_event(events + places[i % count] * replay_event_size); /* the kernel has looked at the socket */
+		clock_gettime(CLOCK_MONOTONIC, &begun);
+		call(&replay_call);
+		clock_gettime(CLOCK_MONOTONIC, &ended);
+		printf("%.0f\n", (ended.tv_sec - begun.tv_sec) * 1e9 + ended.tv_nsec - begun.tv_nsec);
+	}
 }
 
 static void time_core(unsigned int hidden, int batches)
@@ -295,7 +333,7 @@ static void read_events(const char *name)
 static int usage(void)
 {
 	fprintf(stderr, "usage: replay SCHEME calls EVENTS | step EVENTS EVERY | decide EVENTS BATCHES |\n"
-			"       core HIDDEN BATCHES | tracepoint\n");
+			"       cold EVENTS CALLS | clock EVENTS CALLS | core HIDDEN BATCHES | tracepoint\n");
 	return 2;
 }
 
@@ -336,9 +374,12 @@ int main(int argc, char **argv)
 	else if (argc == 5 && !strcmp(what, "step"))
 		play_steps(decides, number);
 	else if (argc == 5 && !strcmp(what, "decide"))
-		time_decisions(decides, decisions, number);
+		time_decisions(list_places(decides, decisions), decisions, number);
+	else if (argc == 5 && !strcmp(what, "cold"))
+		time_cold(list_places(decides, decisions), decisions, number, call_plain);
+	else if (argc == 5 && !strcmp(what, "clock"))
+		time_cold(list_places(decides, decisions), decisions, number, nothing);
 	else
 		return usage();
-	free(decides);
 	return 0;
 }

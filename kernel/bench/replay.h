@@ -21,10 +21,8 @@ void replay_begin(void);
 /* The socket as it was at the event. True for an ACK: replay_call follows. */
 int replay_event(const void *event);
 extern struct replay_call replay_call;
-/* What NDM says of itself: decisions of this connection. 0 for others. */
+/* Of this connection by NDM; 0 for another congestion control. */
 unsigned int replay_decisions(void);
-/* The cwnd that it has set. */
-unsigned int replay_cwnd(void);
 
 /* -- core.c -- */
 /* steps decisions of the network alone with the first @hidden units. */

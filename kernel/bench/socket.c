@@ -7,12 +7,13 @@
  * Of the kernel there is only what init and cong_control() call. What is not
  * here has the address 0: a call of it ends the program, it is never skipped.
  */
-#include <linux/inet_diag.h>
 #include <linux/jiffies.h>
 #include <linux/module.h>
 #include <linux/random.h>
+#include <linux/string.h>
 #include <net/tcp.h>
 
+#include "../ndm_control.h"
 #include "ack_events.h"
 #include "replay.h"
 
@@ -132,18 +133,7 @@ int replay_event(const void *data)
 
 unsigned int replay_decisions(void)
 {
-	union tcp_cc_info info;
-	int attr = 0;
+	struct ndm_sock *ndm = inet_csk_ca((struct sock *)&socket);
 
-	memset(&info, 0, sizeof(info));
-	if (!ops->get_info)
-		return 0;
-	ops->get_info((struct sock *)&socket, 1 << (INET_DIAG_VEGASINFO - 1),
-		      &attr, &info);
-	return attr == INET_DIAG_VEGASINFO ? info.vegas.tcpv_rttcnt : 0;
-}
-
-unsigned int replay_cwnd(void)
-{
-	return socket.snd_cwnd;
+	return strstarts(ops->name, "ndm") ? ndm->measure.decisions : 0;
 }

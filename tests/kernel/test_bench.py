@@ -26,8 +26,8 @@ pytestmark = [
     ),
 ]
 STATE_BYTES = 104
-# The nop, and what the compiler keeps in other registers because of what is behind it.
-TRACEPOINT_INSTRUCTIONS = 5
+# Of a decision: the nop, and what the compiler arranges otherwise in a function that has it.
+TRACEPOINT_SHARE = 0.02
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def test_an_ack_without_a_decision_takes_no_more_instructions_than_bbrs(
             assert 400 < ndm.decisions < 650
             assert bbr.decisions == 0
             assert bbr.per_ack > 100, "BBR measures a rate for every ACK"
-            assert ndm.per_decision > 1000, "a decision is at least 416 products"
+            assert ndm.per_decision > 3 * 416, "a decision loads, multiplies and adds for each weight"
             assert ndm.per_ack / bbr.per_ack <= bench.PER_ACK_TARGET, (kernel.name, ndm, bbr)
 
 
@@ -99,8 +99,8 @@ def test_a_tracepoint_that_is_off_is_a_nop(kernels: list[Kernel], recorded: dict
             instructions.count(kernel, scheme, recorded[acks.STEADY]) for scheme in ("ndm", "ndm_untraced")
         )
         assert traced.decisions == untraced.decisions
-        assert 0 < traced.per_decision - untraced.per_decision <= TRACEPOINT_INSTRUCTIONS
-        assert traced.per_ack == untraced.per_ack
+        assert 0 < traced.per_decision - untraced.per_decision < TRACEPOINT_SHARE * untraced.per_decision
+        assert abs(traced.per_ack - untraced.per_ack) <= 2
 
 
 def test_a_jump_is_no_nop() -> None:
@@ -121,6 +121,7 @@ def test_times_are_taken(
 ) -> None:
     assert bench.show_decision(kernels[-1], recorded[acks.STEADY], 3) > 0
     assert bench.show_cpu(dataclasses.replace(cpu.OFFLOAD, long_s=12.0), 1) > 0
+    assert all(ns > 0 for ns in decision.cold_decisions(kernels[-1], recorded[acks.STEADY], 20).decision)
     shown = capsys.readouterr().out
     assert re.search(r"H = 16: median [\d.]+, quartiles [\d.]+ to [\d.]+, range [\d.]+ to [\d.]+, n = 3", shown)
     assert re.search(r"cubic +[\d.]+ \(n = 1\); 9\d\d\.\d Mbit/s, 0 retransmits, 4\d\.\d segments a packet", shown)
