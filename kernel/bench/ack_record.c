@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The congestion control ack_record: a constant window, and a record of all that
- * the kernel tells a congestion control. /proc/ack_record has the events of the
- * connection that opened last (struct ack_event, one after the other); how many
- * fit is set on insmod, and later ones are not kept.
+ * The congestion control ack_record: a constant window, and a record of all
+ * that the kernel tells a congestion control. /proc/ack_record has the events
+ * of the connection that opened last (struct ack_event, one after the other);
+ * how many fit is set on insmod, and later ones are not kept.
  *
  * For `make bench-kernel`, in the lab only: the window gives way to nothing.
  */

@@ -10,7 +10,7 @@ static u32 drawn = 1;
 static s16 draw(void)
 {
 	drawn = drawn * 1664525 + 1013904223;
-	return (s32)drawn >> 19;	/* 13 bits: below 1 in Q12, 0.25 in Q14 */
+	return (s32)drawn >> 19;	/* below 1 in Q12, 0.25 in Q14 */
 }
 
 /* Any weights take the same time, as long as tanh has something to look up. */

@@ -5,13 +5,13 @@
  *	replay SCHEME calls EVENTS		to be counted by callgrind: call_deciding() calls cong_control() for the
  *						ACKs that bring a decision, call_waiting() for the others
  *	replay SCHEME step EVENTS EVERY		a line for every so many-th ACK: its instructions, and 1 for a decision
- *	replay SCHEME decide EVENTS BATCHES	a line for each batch, all decisions of the record: ns a decision, and ns of
- *						it that set the socket
- *	replay SCHEME cold EVENTS CALLS		a line for each of so many decisions whose code and data no cache near the
- *						processor has: ns, with the clock's own
+ *	replay SCHEME decide EVENTS BATCHES	a line for each batch, all decisions of the record: ns a decision, and
+ *						ns of it that set the socket
+ *	replay SCHEME cold EVENTS CALLS		a line for each of so many decisions whose code and data no cache near
+ *						the processor has: ns, with the clock's own
  *	replay SCHEME clock EVENTS CALLS	the same with nothing called: ns that the clock takes
  *	replay SCHEME core HIDDEN BATCHES	ns a step of the network alone
- *	replay SCHEME tracepoint		the code where the tracepoint branches off: its bytes, a line for each place
+ *	replay SCHEME tracepoint		the bytes of the code where the tracepoint branches off, a line each
  *
  * `step` has the processor itself count: with its trap flag set it stops after each instruction (SIGTRAP).
  */
@@ -76,7 +76,7 @@ static void give_a_cpu(void)
 
 static void crashed(int signal)
 {
-	static const char text[] = "replay: the module called or read something of the kernel that kernel.c does not have\n";
+	static const char text[] = "replay: the module used something of the kernel that kernel.c does not have\n";
 	ssize_t written = write(2, text, sizeof(text) - 1);
 
 	(void)signal;
@@ -134,7 +134,7 @@ static void stepped(int signal)
 	steps++;
 }
 
-/* -- what can be asked ---------------------------------------------------------------------------------------------- */
+/* -- what can be asked --------------------------------------------------------------------------------------------- */
 
 /* Which events are ACKs that bring a decision; how many there are. */
 static size_t find_decisions(unsigned char *decides)

@@ -23,6 +23,9 @@ static struct tcp_congestion_ops *registered[OPS_MAX];
 static unsigned int registered_count;
 static const struct tcp_congestion_ops *ops;
 
+/* cong_control() without the ACK and its flags. */
+typedef void until_6_9_fn(struct sock *sk, const struct rate_sample *rs);
+
 static struct tcp_sock socket;
 static struct net net;
 static struct rate_sample sample;
@@ -118,10 +121,9 @@ int replay_event(const void *data)
 	inet_csk(sk)->icsk_ca_state = event->state;
 	replay_call.function = ops->cong_control;
 	replay_call.arguments[0] = (unsigned long)sk;
-	/* Until 6.9 the sample was the second argument, since then the fourth. */
+	/* Until 6.9 the sample was the second argument, now the fourth. */
 	if (__builtin_types_compatible_p(typeof(ops->cong_control),
-					 void (*)(struct sock *,
-						  const struct rate_sample *))) {
+					 until_6_9_fn *)) {
 		replay_call.arguments[1] = (unsigned long)&sample;
 	} else {
 		replay_call.arguments[1] = socket.snd_una;
