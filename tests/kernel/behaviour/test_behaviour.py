@@ -1,0 +1,104 @@
+"""What the congestion control does on the wire, segment by segment: the scripts, each in a network of its own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from env.lab import VirtualLab
+from env.lab.reports import find_reports, kernel_log
+from env.lab.virtual import MODULES
+from tests.kernel.bad_models import put_models
+from tests.kernel.behaviour.models import MODELS
+from tests.kernel.behaviour.script import parse_script
+from tests.kernel.behaviour.stage import play
+from tests.kernel.behaviour.verdict import find_difference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.lab
+SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*.script"))
+
+
+@pytest.fixture(scope="module", params=["lab", "sanitizer"])
+def lab(request: pytest.FixtureRequest) -> Iterator[VirtualLab]:
+    variant = request.param
+    # in CI a missing sanitizer kernel is a failure
+    if not (MODULES.with_name(variant) / "built").is_file() and not os.environ.get("CI"):
+        pytest.skip("the sanitizer kernel is not built: make sanitizer")
+    with VirtualLab(seed=1, variant=variant, modules=("tcp_ndm",), memory_mb=512, timeout_s=200) as running:
+        put_models(running, MODELS)
+        yield running
+        assert find_reports(kernel_log(running)) == []
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda file: file.stem)
+def test_script(lab: VirtualLab, script: Path) -> None:
+    text = script.read_text()
+    difference = find_difference(parse_script(text), play(lab, text))
+    assert not difference, f"{script.name}, {difference}"
+
+
+def changed(name: str, old: str, new: str) -> str:
+    """Return a script's text with one change."""
+    text = (SCRIPTS[0].parent / f"{name}.script").read_text()
+    assert text.count(old) == 1
+    return text.replace(old, new)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "message"),
+    [
+        (
+            "start",
+            "+0       > . 50681:52129(1448) ack 1\n",
+            "+0       > . 52129:53577(1448) ack 1\n",
+            [
+                "expected at 0.082000 s: > . 52129:53577(1448) ack 1   (differs in: sequence numbers)",
+                "  -> 0.082001 s  > . 50681:52129(1448) ack 1",
+            ],
+        ),
+        (
+            "start",
+            "31857:50681(18824)",
+            "31857:49233(17376)",
+            ["expected at 0.082", "  -> 0.076289 s  > . 49233:50681"],
+        ),
+        ("start", "31857:50681(18824)", "31857:52129(20272)", ["expected at 0.077", "differs in: "]),
+        ("loss", "> . 1449:2897(1448) ack 1\n", "> . 2897:4345(1448) ack 1\n", ["-> 0.042801 s  > . 1449:2897(1448)"]),
+        ("loss", "+.0008   > . 1449", "+.0009   > . 1449", ["expected at 0.042900 s", "(differs in: time)"]),
+        ("loss", "info cwnd=10 ssthresh=10 ca_state=Open", "info cwnd=7 ca_state=CWR", ["seen: cwnd=10 ca_state=Open"]),
+        ("loss", "number=1 loss_rate=0.1", "number=1 loss_rate=0.2", ["seen: loss_rate=0.099"]),
+        ("zero_window", "+0       > . 28961:30409(1448) ack 1\n", "", ["expected: nothing more", "> . 28961:30409"]),
+        (
+            "ecn",
+            "+0       > [ect0] W. 14481:15929(1448) ack 1\n",
+            "+0       > [ect0] . 14481:15929(1448) ack 1\n",
+            ["(differs in: flags)", "> [ect0] W. 14481:15929(1448)"],
+        ),
+    ],
+    ids=["sequence", "one less", "one more", "retransmission", "time", "window", "input", "not expected", "flags"],
+)
+def test_a_script_that_is_not_kept_says_what_was_seen_and_when(
+    lab: VirtualLab, name: str, old: str, new: str, message: list[str]
+) -> None:
+    text = changed(name, old, new)
+    difference = find_difference(parse_script(text), play(lab, text))
+    for part in message:
+        assert part in difference, difference
+
+
+def test_a_segment_that_never_came_is_missed(lab: VirtualLab) -> None:
+    text = (SCRIPTS[0].parent / "undo_dsack.script").read_text() + "+.001    > . 28961:30409(1448) ack 1\n"
+    difference = find_difference(parse_script(text), play(lab, text))
+    assert ": > . 28961:30409(1448) ack 1" in difference
+    assert "-> (nothing more)" in difference
+
+
+def test_a_script_plays_alike_every_time(lab: VirtualLab) -> None:
+    text = (SCRIPTS[0].parent / "timeout.script").read_text()
+    assert play(lab, text)["seen"] == play(lab, text)["seen"]
