@@ -16,9 +16,9 @@
  * The policy alone reduces the window in fast recovery: ssthresh() gives the
  * window as it is, and there is no PRR (the kernel leaves cwnd alone when
  * cong_control is there). A time-out is the kernel's: it sets the window to
- * what is in flight plus 1. From there, until the next decision, it slow-starts
- * to half of the old window; a time-out that turns out spurious gives all of it
- * back.
+ * what is in flight plus 1. From there it slow-starts to half of the old window
+ * while the kernel repairs what was lost (TCP_CA_Loss), besides what the policy
+ * decides; a time-out that turns out spurious gives all of it back.
  *
  * Growth needs a window that was used up (RFC 7661): a flow that its
  * application or its receiver holds back must not collect a window that it
@@ -136,12 +136,12 @@ static inline void ndm_apply_cwnd(struct sock *sk, struct ndm_sock *ndm,
 
 /* Slow start after a time-out, up to half of the window before it. */
 static inline void ndm_recover_from_timeout(struct sock *sk,
-					    struct ndm_sock *ndm, u32 acked)
+					    struct ndm_sock *ndm, int acked)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 half = tp->prior_cwnd / 2;
 
-	if (tcp_snd_cwnd(tp) < half)
+	if (acked > 0 && tcp_snd_cwnd(tp) < half)
 		ndm_set_cwnd(sk, ndm, min(tcp_snd_cwnd(tp) + acked, half)
 				      << NDM_CWND_FRAC);
 }
@@ -184,11 +184,11 @@ static inline void ndm_control(struct sock *sk, const struct rate_sample *rs,
 	if (ndm->cwnd_fp >> NDM_CWND_FRAC != tcp_snd_cwnd(tp))
 		ndm->cwnd_fp = tcp_snd_cwnd(tp) << NDM_CWND_FRAC;
 
-	if (!ndm_measure_ack(sk, rs)) {
-		if (ndm->measure.timed_out && rs->acked_sacked)
-			ndm_recover_from_timeout(sk, ndm, rs->acked_sacked);
+	/* The first ACK after a time-out ends an interval: decisions go on. */
+	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
+		ndm_recover_from_timeout(sk, ndm, rs->acked_sacked);
+	if (!ndm_measure_ack(sk, rs))
 		return;
-	}
 
 	decision = ndm_close(sk, &interval);
 	decide(sk, decision, &interval, actions);
