@@ -13,7 +13,7 @@ KERNEL_SRC ?=
 NDM_CACHE ?= $(HOME)/.cache/ndm-tcp
 export NDM_CACHE KERNEL_SRC
 
-KERNEL_SOURCES := $(wildcard kernel/*.c kernel/*.h kernel/Kbuild kernel/compat/* kernel/models/*.h kernel/build.sh)
+KERNEL_SOURCES := $(wildcard kernel/*.c kernel/*.h kernel/Kbuild kernel/VERSION kernel/compat/* kernel/models/*.h kernel/build.sh)
 PATCHES := $(wildcard kernel/lab/patches/*.patch)
 FLOW_SOURCES := $(wildcard env/network/flow/*.c env/network/flow/*.h)
 KUNIT_SOURCES := $(wildcard kernel/kunit/*.c)
@@ -79,8 +79,16 @@ ifeq ($(KDIR),)
 module: build/modules/lab/built build/flow build/probe build/libndm.so ## rebuild the kernel modules for the lab (KDIR= for a stock kernel) with the exported models (MODELS="mixed fiber")
 else
 module: kernel/ndm_weights.h build/flow build/probe build/pulse
-	@kernel/build.sh build/modules/$$(make -s -C $(KDIR) kernelrelease) $(KDIR)
+	@release=$$(kernel/release.sh $(KDIR)); kernel/build.sh build/modules/$$release $(KDIR)
 endif
+
+.PHONY: install
+install: ## tcp_ndm for the running kernel and all that follow, through DKMS (KDIR= for another; root): docs/install.md
+	@kernel/install.sh install $(KDIR)
+
+.PHONY: uninstall
+uninstall: ## remove what make install has put there (root)
+	@kernel/install.sh uninstall
 
 build/modules/lab/built: $(KERNEL_SOURCES) build/lab-kernel/manifest.json
 	@kernel/build.sh build/modules/lab build/lab-kernel/tree

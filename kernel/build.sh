@@ -11,7 +11,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 [ -f "$2/Makefile" ] || { echo "kernel/build.sh: $2 is no kernel build tree: it has no Makefile" >&2; exit 1; }
 mkdir -p "$1/src"
 out=$(cd "$1" && pwd); kdir=$(cd "$2" && pwd -P)
-cp -pu "$here"/*.c "$here"/*.h "$here"/Kbuild "$out/src/"
+cp -pu "$here"/*.c "$here"/*.h "$here"/Kbuild "$here"/VERSION "$out/src/"
 for folder in compat kunit models; do
 	mkdir -p "$out/src/$folder" && cp -pu "$here/$folder"/*.[ch] "$out/src/$folder/"
 done

@@ -251,4 +251,5 @@ module_init(tcp_ndm_init);
 module_exit(tcp_ndm_exit);
 
 MODULE_DESCRIPTION("NDM TCP congestion control: a small recurrent network");
+MODULE_VERSION(__stringify(NDM_VERSION));
 MODULE_LICENSE("GPL");

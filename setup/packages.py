@@ -28,10 +28,10 @@ NEEDED: dict[str, list[tuple[str, ...]]] = {
 STOCK_HEADERS = ["linux-headers-amd64", "linux-headers-6.12-amd64"]
 # `make bench-kernel` counts instructions with callgrind, and pahole tells how a structure is laid out.
 COUNTING = ["valgrind", "pahole"]
-# `make test` looks at reports in a browser.
+# `make test` looks at reports in a browser and at what `make install` does.
 BESIDES = {
     "lint": ["sparse", *STOCK_HEADERS],
-    "tests": ["chromium", *COUNTING],
+    "tests": ["chromium", "dkms", *COUNTING],
     "bench": [*COUNTING, *STOCK_HEADERS],
     "vm": ["qemu-system-x86", "busybox-static", *STOCK_HEADERS],
 }
