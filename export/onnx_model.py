@@ -71,7 +71,7 @@ def build_onnx(policy: FloatPolicy, model: IntegerModel, provenance: Provenance,
     made = helper.make_model(
         graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION, producer_name="ndm-tcp"
     )
-    helper.set_model_props(made, _metadata(model, provenance, envelope))
+    helper.set_model_props(made, metadata(model, provenance, envelope))
     onnx.checker.check_model(made, full_check=True)
     content: bytes = made.SerializeToString()
     check_onnx(content, policy)
@@ -112,7 +112,9 @@ def check_onnx(content: bytes, policy: FloatPolicy, seed: int = 1) -> float:
     return worst
 
 
-def _metadata(model: IntegerModel, provenance: Provenance, envelope: dict[str, Any]) -> dict[str, str]:
+def metadata(model: IntegerModel, provenance: Provenance, envelope: dict[str, Any]) -> dict[str, str]:
+    """Return what an ONNX file says of itself: provenance, inputs and outputs with ranges, scales, the envelope."""
+
     def fields(of: tuple[schema.Field, ...]) -> list[dict[str, Any]]:
         return [{"name": f.name, "unit": "1", "low": f.low, "high": f.high, "meaning": f.meaning} for f in of]
 

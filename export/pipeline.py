@@ -121,18 +121,21 @@ def build_untrained(seed: int) -> Exported:
 
 
 def write_artefacts(exported: Exported, output: Path, kernel: Path = KERNEL) -> list[Path]:
-    """Write policy.onnx, policy.bin, golden.json and report.json into output, then the headers; return the paths.
+    """Write policy.onnx, policy_int16.onnx, policy.bin, golden.json, report.json and the headers; return the paths.
 
     Everything is made and checked before the first byte is written, and each file is written whole or not at all; the
     headers come last. Raises ExportError, and OSError or CheckpointError when a file cannot be written.
     """
-    from export.onnx_model import build_onnx  # here: loading two runtimes takes a second, and only files need them
+    # here: loading two runtimes takes a second, and only files need them
+    from export.integer_onnx import build_integer_onnx
+    from export.onnx_model import build_onnx
 
     exported.require_gate()
     model, provenance = exported.model, exported.provenance
     text = render_header(model, provenance)  # refuses a model that could overflow
     contents = {
         "policy.onnx": build_onnx(exported.policy, model, provenance, exported.envelope),
+        "policy_int16.onnx": build_integer_onnx(model, provenance, exported.envelope),
         "policy.bin": blob.write_blob(model, provenance),
         "golden.json": golden.render(golden.model_vectors(model)).encode(),
     }

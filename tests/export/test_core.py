@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from env import schema
 from export import golden, reference, tables
-from export.model import FRAC_MAX, INPUTS, OUTPUTS, ExportError, IntegerModel
+from export.model import INPUTS, ExportError, IntegerModel
 from export.native import Native
+from tests.export.any_model import models
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -56,33 +57,6 @@ def test_generated_files_are_fresh(module: str) -> None:
         [sys.executable, "-m", module, "--check"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-
-
-int16 = st.integers(-32768, 32767)
-
-
-@st.composite
-def models(draw: st.DrawFn) -> IntegerModel:
-    hidden = draw(st.integers(1, schema.HIDDEN_MAX))
-    # whole arrays from a seed: hypothesis chooses the kind, numpy the numbers
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    ends = draw(st.booleans())
-
-    def numbers(*shape: int) -> np.ndarray:
-        if ends:
-            return rng.choice(np.array([-32768, -32767, 0, 1, 32767], np.int16), shape)
-        return rng.integers(-32768, 32768, shape).astype(np.int16)
-
-    frac = st.integers(0, FRAC_MAX)
-    return IntegerModel(
-        row_frac=tuple(draw(st.lists(frac, min_size=hidden, max_size=hidden))),
-        out_frac=tuple(draw(st.lists(frac, min_size=OUTPUTS, max_size=OUTPUTS))),
-        w=numbers(hidden, INPUTS),
-        u=numbers(hidden, hidden),
-        b=numbers(hidden),
-        v=numbers(OUTPUTS, hidden),
-        c=numbers(OUTPUTS),
-    )
 
 
 @given(model=models(), seed=st.integers(0, 2**32 - 1))

@@ -17,6 +17,7 @@ import torch
 from export import blob, golden, pipeline, reference, verify
 from export.__main__ import main
 from export.header import render_header
+from export.integer_onnx import IntegerSession
 from export.model import ExportError, IntegerModel, Provenance
 from export.onnx_model import check_onnx
 from export.quantize import FloatPolicy, quantize
@@ -237,6 +238,16 @@ def test_onnxruntime_computes_the_policy(tmp_path: Path) -> None:
     file = tmp_path / "run" / "export" / "policy.onnx"
     assert main(["--run", str(tmp_path / "run"), "--kernel", str(tmp_path / "kernel")]) == 0
     assert check_onnx(file.read_bytes(), policy) < 1e-4
+
+
+def test_the_integer_graph_that_is_written_computes_the_golden_vectors_that_are(tmp_path: Path) -> None:
+    exported_model(tmp_path)
+    folder = tmp_path / "run" / "export"
+    assert main(["--run", str(tmp_path / "run"), "--kernel", str(tmp_path / "kernel")]) == 0
+    session = IntegerSession((folder / "policy_int16.onnx").read_bytes())
+    vectors = golden.parse((folder / "golden.json").read_text(), "golden.json")
+    assert golden.mismatches(vectors, lambda _, x, h: session.rollout(x, h)) == []
+    assert "policy_int16.onnx" in json.loads((folder / "report.json").read_text())["files_sha256"]
 
 
 @pytest.mark.parametrize("hidden", [1, 8, 16])
