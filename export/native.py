@@ -121,6 +121,11 @@ class Native:
         return y
 
 
+def model_bytes(model: IntegerModel) -> bytes:
+    """Return struct ndm_model of kernel/ndm_core.h as it lies in the memory of a little-endian machine."""
+    return bytes(_pack(model))
+
+
 def _unpack(raw: _Model) -> IntegerModel:
     hidden = int(raw.hidden)
     return IntegerModel(

@@ -28,10 +28,12 @@ NEEDED: dict[str, list[tuple[str, ...]]] = {
 STOCK_HEADERS = ["linux-headers-amd64", "linux-headers-6.12-amd64"]
 # `make bench-kernel` counts instructions with callgrind, and pahole tells how a structure is laid out.
 COUNTING = ["valgrind", "pahole"]
-# `make test` looks at reports in a browser and at what `make install` does.
+# The C core and the modules for arm64.
+ARM64 = ["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"]
+# `make test` looks at reports in a browser and at what `make install` does, and runs the integer network for arm64.
 BESIDES = {
     "lint": ["sparse", *STOCK_HEADERS],
-    "tests": ["chromium", "dkms", *COUNTING],
+    "tests": ["chromium", "dkms", "qemu-user", *ARM64, *COUNTING],
     "bench": [*COUNTING, *STOCK_HEADERS],
     "vm": ["qemu-system-x86", "busybox-static", *STOCK_HEADERS],
 }
