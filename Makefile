@@ -177,6 +177,11 @@ lint: setup module ## ruff, mypy, generated files, sparse, checkpatch, warnings 
 	@$(PYTHON) -m env.network.scenario_table --check
 	@kernel/lint.sh
 
+.PHONY: ports
+ports: setup ## the modules without a warning for arm64 and for the newest kernel, whose headers are downloaded (Debian only)
+	@/usr/bin/python3 setup/packages.py ports
+	@$(PYTHON) -m kernel.ports.build
+
 .PHONY: format
 format: .venv/installed ## format the Python sources
 	@.venv/bin/ruff format

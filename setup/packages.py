@@ -4,6 +4,7 @@
 setup/packages.py          what building, training and comparing need
 setup/packages.py lint     and what `make lint` needs besides
 setup/packages.py tests    and what `make test` needs besides
+setup/packages.py ports    and what `make ports` needs besides
 setup/packages.py vm       and what the VM lab needs besides
 setup/packages.py bench    and what `make bench-kernel` needs besides
 """
@@ -28,13 +29,14 @@ NEEDED: dict[str, list[tuple[str, ...]]] = {
 STOCK_HEADERS = ["linux-headers-amd64", "linux-headers-6.12-amd64"]
 # `make bench-kernel` counts instructions with callgrind, and pahole tells how a structure is laid out.
 COUNTING = ["valgrind", "pahole"]
-# The C core and the modules for arm64.
+# the C core and the modules for arm64.
 ARM64 = ["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"]
 # `make test` looks at reports in a browser and at what `make install` does, and runs the integer network for arm64.
 BESIDES = {
     "lint": ["sparse", *STOCK_HEADERS],
     "tests": ["chromium", "dkms", "qemu-user", *ARM64, *COUNTING],
     "bench": [*COUNTING, *STOCK_HEADERS],
+    "ports": ["patchelf", "sparse", *ARM64, *STOCK_HEADERS],
     "vm": ["qemu-system-x86", "busybox-static", *STOCK_HEADERS],
 }
 OLDEST, PREFERRED = (6, 1), (6, 12)

@@ -32,7 +32,7 @@ class Arm64:
         self.program = program
 
     def rollouts(self, requests: Sequence[tuple[IntegerModel, Int16, Int16]]) -> list[tuple[Int16, Int16]]:
-        """(model, x (T, I), h (H)) -> outputs (T, O) and the last state (H), each in a process of all of them."""
+        """(model, x (T, I), h (H)) -> outputs (T, O) and the last state (H), each in one process for all of them."""
         asked = b""
         for model, x, h in requests:
             state = np.zeros(schema.HIDDEN_MAX, "<i2")

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The modules for kernels and architectures that this machine does not run, without a warning at W=1.
+
+    make ports        # arm64: 6.1, 6.12 (with sparse) and the newest 7.x; amd64: the newest 7.x
+
+`make lint` builds for amd64 with 6.1 and 6.12. What is built is thrown away.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from env.lab.stock_kernel import StockKernelError
+from kernel.ports.trees import PortsError, Tree, find_trees
+
+BUILD_SCRIPT = Path(__file__).resolve().parents[1] / "build.sh"
+COMPLAINT = re.compile(r"warning:|error:", re.IGNORECASE)
+# about the types for debuggers, which are left out
+HARMLESS = "warning: pahole version differs from the one used to build the kernel"
+
+
+def build(tree: Tree) -> list[str]:
+    """Build for one tree. Returns what is wrong: every line of make's if there is one, none if all is well."""
+    flags = "W=1 C=2" if tree.sparse else "W=1"
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [str(BUILD_SCRIPT), folder, str(tree.kdir)],
+            env=os.environ | {"KBUILD_FLAGS": flags, "LC_ALL": "C"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        lines = [line for line in done.stdout.splitlines() if line != HARMLESS]
+        if done.returncode or any(map(COMPLAINT.search, lines)):
+            return lines or [f"make ended with status {done.returncode}"]
+        modules = sorted(Path(folder).glob("*.ko"))
+        magic = {_vermagic(module).split()[0] for module in modules}
+        if magic != {tree.release}:
+            return [f"the {len(modules)} modules are for {', '.join(magic) or 'no kernel'}, not {tree.release}"]
+    print(f"{tree.release}: {len(modules)} modules, {flags}, no warning, {time.monotonic() - began:.0f} s", flush=True)
+    return []
+
+
+def _vermagic(module: Path) -> str:
+    return subprocess.run(
+        ["/sbin/modinfo", "-F", "vermagic", str(module)], capture_output=True, text=True, check=True
+    ).stdout
+
+
+def main() -> int:
+    """Build for all trees; returns the exit status."""
+    try:
+        trees = find_trees()
+    except (PortsError, StockKernelError) as error:
+        print(f"make ports: {error}", file=sys.stderr)
+        return 1
+    status = 0
+    for tree in trees:
+        if wrong := build(tree):
+            print(f"{tree.release} ({tree.kdir}):", *wrong, sep="\n  ", file=sys.stderr)
+            status = 1
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Kernel trees to build the modules for that this machine could not run: another architecture, a newer Linux.
+
+They are Debian's header packages, downloaded and unpacked, nothing of them installed: for arm64 the same kernels whose
+amd64 headers are in /usr/src, and for both architectures the newest kernel of the next release's backports. Each lies
+in $NDM_CACHE/ports/HASH (default ~/.cache/ndm-tcp), the hash being over the packages' versions and this recipe.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from env.lab.stock_kernel import HEADERS, VERSIONS, find_release
+
+SOURCES = Path("/etc/apt/sources.list.d")
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+PREFIX = {"amd64": "x86_64-linux-gnu-", "arm64": "aarch64-linux-gnu-"}  # of each architecture's compiler
+NEXT, BACKPORTS = "trixie", "trixie-backports"  # after bookworm; what is in NEXT runs what is in BACKPORTS
+# what the programs of the newer kernel's build are linked with
+LIBRARIES = ("libc6", "libelf1t64", "libssl3t64", "libzstd1", "zlib1g")
+INTERPRETER = "ld-linux-x86-64.so.2"
+
+
+class PortsError(RuntimeError):
+    """A tree that cannot be had; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Headers to build for. release: as uname -r would say it. sparse: whether this machine's one can read them."""
+
+    release: str
+    kdir: Path
+    sparse: bool
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package in one version."""
+
+    name: str
+    version: str
+    architecture: str = "amd64"
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.architecture}={self.version}"
+
+
+def find_trees() -> list[Tree]:
+    """Return the trees, fetched unless they are in the cache. Raises PortsError."""
+    for tool, package in (("apt-get", "apt"), ("patchelf", "patchelf")):
+        if shutil.which(tool) is None:
+            raise PortsError(f"{tool} is missing: install the package {package}")
+    cache = Path(os.environ.get("NDM_CACHE") or "~/.cache/ndm-tcp").expanduser() / "ports"
+    apt = Apt(cache / "apt")
+    trees = []
+    for version in VERSIONS:
+        headers = _for_arm64(version)
+        entry = _fetch(cache, apt, [headers], [])
+        trees.append(Tree(headers.name.removeprefix("linux-headers-"), entry / f"usr/src/{headers.name}", sparse=True))
+    newest = apt.newest_release()
+    common, kbuild = f"linux-headers-{newest}-common", f"linux-kbuild-{newest}"
+    versions = apt.versions([common, kbuild, *LIBRARIES])
+    packages = [Package(name, versions[name]) for name in (common, kbuild)]
+    packages += [
+        Package(f"linux-headers-{newest}-{architecture}", versions[common], architecture) for architecture in PREFIX
+    ]
+    entry = _fetch(cache, apt, packages, [Package(name, versions[name]) for name in LIBRARIES])
+    for architecture in PREFIX:
+        release = f"{newest}-{architecture}"
+        # the sparse of this release does not know __typeof_unqual__
+        trees.append(Tree(release, entry / f"usr/src/linux-headers-{release}", sparse=False))
+    return trees
+
+
+class Apt:
+    """apt with lists of its own, of the suites and architectures wanted here: the machine's stay as they are."""
+
+    def __init__(self, folder: Path) -> None:
+        for name in ("lists/partial", "archives/partial", "sources"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        site, options = self._site(), f"[signed-by={KEYRING}]"
+        newer = "".join(f"deb {options} {site} {suite} main\n" for suite in (NEXT, BACKPORTS))
+        (folder / "sources" / "newer.list").write_text(newer)
+        for file in [*SOURCES.glob("*.list"), *SOURCES.glob("*.sources")]:
+            link = folder / "sources" / file.name
+            link.unlink(missing_ok=True)
+            link.symlink_to(file)
+        (folder / "status").touch()  # as if nothing were installed: what is here is no candidate
+        (folder / "apt.conf").write_text(
+            f'Dir::State::lists "{folder}/lists";\nDir::State::status "{folder}/status";\nDir::Cache "{folder}";\n'
+            f'Dir::Etc::sourceparts "{folder}/sources";\nAPT::Architectures {{"amd64"; "arm64";}};\n'
+            f'APT::Sandbox::User "root";\nAcquire::Languages "none";\n'
+        )
+        self._environment = os.environ | {"APT_CONFIG": str(folder / "apt.conf"), "LC_ALL": "C"}
+        self._run(["apt-get", "update", "-q"])
+
+    def newest_release(self) -> str:
+        """Return the release of the newest kernel in the backports, without its architecture: 7.3.4+deb13."""
+        shown = self._run(["apt-cache", "show", "linux-headers-amd64"])
+        found: dict[tuple[int, ...], str] = {}
+        for release in re.findall(r"linux-headers-(\d[^ ]*)-amd64 \(=", shown):
+            found[tuple(int(number) for number in re.findall(r"\d+", release))] = release
+        if not found:
+            raise PortsError(f"the suite {BACKPORTS} has no linux-headers-amd64")
+        return found[max(found)]
+
+    def versions(self, packages: Sequence[str]) -> dict[str, str]:
+        """Return the newest version of each package."""
+        shown = self._run(["apt-cache", "show", "--no-all-versions", *packages])
+        found = {}
+        for paragraph in shown.split("\n\n"):
+            facts: dict[str, str] = dict(re.findall(r"^(Package|Version): (\S+)$", paragraph, re.MULTILINE))
+            if facts:
+                found[facts["Package"]] = facts["Version"]
+        if missing := set(packages) - found.keys():
+            raise PortsError(f"the suites {NEXT} and {BACKPORTS} have no {' and '.join(sorted(missing))}")
+        return found
+
+    def download(self, packages: Sequence[Package], folder: Path) -> list[Path]:
+        """Download packages into an empty folder."""
+        self._run(["apt-get", "download", "-q", *map(str, packages)], folder)
+        return sorted(folder.glob("*.deb"))
+
+    def _run(self, command: list[str], cwd: Path | None = None) -> str:
+        return _run(command, cwd, self._environment)
+
+    @staticmethod
+    def _site() -> str:
+        """The archive that this machine uses, which has the other suites too."""
+        shown = _run(["apt-get", "indextargets", "--format", "$(LABEL) $(REPO_URI)", "Created-By: Packages"])
+        match = re.search(r"^Debian (\S+)$", shown, re.MULTILINE)
+        if match is None or not KEYRING.is_file():
+            raise PortsError("these trees come from Debian's archive, and this machine's apt knows none")
+        return match[1]
+
+
+def _for_arm64(version: str) -> Package:
+    """The arm64 package of the newest amd64 headers of a version in /usr/src."""
+    release = find_release(version)
+    built = _run(["dpkg-query", "-W", "-f=${Version}", f"linux-headers-{release}"])
+    return Package(f"linux-headers-{release.removesuffix('-amd64')}-arm64", built, "arm64")
+
+
+def _fetch(cache: Path, apt: Apt, packages: Sequence[Package], libraries: Sequence[Package]) -> Path:
+    """Return a folder with the packages' usr/src, ready to build for.
+
+    libraries: what the programs of a kbuild package among them are linked with.
+    """
+    recipe = "\n".join([Path(__file__).read_text(), *map(str, [*packages, *libraries])])
+    entry = cache / hashlib.sha256(recipe.encode()).hexdigest()[:16]
+    if (entry / "usr").is_dir():
+        return entry
+    work = Path(tempfile.mkdtemp(prefix=".fetch-", dir=cache))
+    try:
+        (work / "debs").mkdir()
+        for archive in apt.download([*packages, *libraries], work / "debs"):
+            _run(["dpkg-deb", "--extract", str(archive), str(work / "tree")])
+        for folder in (work / "tree/usr/src").glob("linux-headers-*-a*64"):
+            _adapt(folder, entry)
+        for program in (work / "tree/usr/lib").glob("linux-kbuild-*/**/*"):
+            _link(program, entry / "usr/lib/x86_64-linux-gnu")
+        work.chmod(0o755)
+        (work / "tree").rename(entry)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return entry
+
+
+def _adapt(folder: Path, entry: Path) -> None:
+    """Have headers refer to where they will lie, and to this machine's compiler."""
+    release = re.sub(r"^linux-headers-|-a\w+64$", "", folder.name)
+    makefile = folder / "Makefile"
+    if (folder.parent / f"linux-headers-{release}-common").is_dir():
+        makefile.write_text(makefile.read_text().replace("/usr/src/", f"{entry}/usr/src/"))
+    else:
+        # the machine has the parts that are the same for every architecture
+        for name in ("scripts", "tools"):
+            link = folder / name
+            target = os.path.normpath(HEADERS / "any" / os.readlink(link))
+            link.unlink()
+            link.symlink_to(target)
+    variables = folder / ".kernelvariables"
+    prefix = PREFIX[folder.name.rpartition("-")[2]]
+    text = re.sub(r"\(CROSS_COMPILE\)gcc-\d+", "(CROSS_COMPILE)gcc", variables.read_text())
+    variables.write_text(f"{text}override CROSS_COMPILE = {prefix}\n")
+    # types for debuggers, which need the pahole of the kernel's builder
+    (folder / "vmlinux").unlink(missing_ok=True)
+    # Kconfig would ask the compiler; gcc has the option since 14
+    knows = ["gcc", "-fmin-function-alignment=8", "-fsyntax-only", "-x", "c", "/dev/null"]
+    if subprocess.run(knows, capture_output=True, check=False).returncode:
+        configuration = folder / "include/config/auto.conf"
+        configuration.write_text(configuration.read_text().replace("CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT=y\n", ""))
+
+
+def _link(program: Path, libraries: Path) -> None:
+    """Have a program of a newer distribution run here, with that distribution's libraries."""
+    if program.is_symlink() or not program.is_file() or program.open("rb").read(4) != b"\x7fELF":
+        return
+    _run(["patchelf", "--set-interpreter", str(libraries / INTERPRETER), "--set-rpath", str(libraries), str(program)])
+
+
+def _run(command: list[str], cwd: Path | None = None, environment: dict[str, str] | None = None) -> str:
+    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise PortsError(f"{' '.join(command)}: {done.stderr.strip() or done.returncode}")
+    return done.stdout
