@@ -110,7 +110,8 @@ def kernel_sources() -> Path:
 def copy_sources(folder: Path) -> None:
     """Put the module's sources into a folder as they lie in kernel/, the benchmark's with them."""
     module = HERE.parent
-    for file in (module / "Kbuild", HERE / "Kbuild", *module.glob("*.[ch]"), *module.glob("*/*.[ch]")):
+    whole = [module / "Kbuild", module / "VERSION", HERE / "Kbuild"]
+    for file in (*whole, *module.glob("*.[ch]"), *module.glob("*/*.[ch]")):
         copy_newer(file, folder / file.relative_to(module))
 
 
