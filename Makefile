@@ -151,19 +151,48 @@ vm-test: vm-kernel ## the modules in stock kernels under QEMU: load, move data u
 	@$(PYTHON) -m pytest tests/env/lab/test_vm.py
 
 SECONDS ?= 60
-.PHONY: fuzz
-fuzz: build/fuzz/nv_fuzz build/fuzz/blob_fuzz ## fuzz TCP-NV's rules and the model file's parser with ASan and UBSan (SECONDS=60 each; needs clang)
-	@for target in nv blob; do \
-		mkdir -p build/fuzz/corpus/$$target; \
-		build/fuzz/$${target}_fuzz -max_total_time=$(SECONDS) -max_len=4096 -artifact_prefix=build/fuzz/$$target- \
-			build/fuzz/corpus/$$target $$(ls -d kernel/fuzz/corpus/$$target 2>/dev/null); \
-	done
+RUNS ?=
+FUZZ_ARGS ?=
+FUZZERS := blob core features nv
+# Bytes of an input: of a model file with decisions behind it, of a few decisions, of some forty events.
+FUZZ_BYTES_blob := 1900
+FUZZ_BYTES_core := 256
+FUZZ_BYTES_features := 384
+FUZZ_BYTES_nv := 512
+CLANG_FUZZ := clang -O2 -g -fsanitize=address,undefined -fno-sanitize-recover=all -Wall -Wextra -Wno-sign-compare \
+	-Ikernel/user/include -Ikernel
+# The network keeps 16 bits of what it has clamped: anything lost there is a fault. Clocks and rings lose bits by design.
+FUZZ_FLAGS_blob := -fsanitize=implicit-integer-truncation
+FUZZ_FLAGS_core := -fsanitize=implicit-integer-truncation
 
+.PHONY: packages-fuzz
+packages-fuzz:
+	@/usr/bin/python3 setup/packages.py fuzz
+
+.PHONY: fuzz
+fuzz: packages-fuzz ## fuzz model files, inference, the inputs and TCP-NV with ASan and UBSan (SECONDS=60 or RUNS= each)
+	@$(MAKE) --no-print-directory $(FUZZERS:%=fuzz-%)
+
+# One target. What is new is kept under build/fuzz/corpus, an input that fails beside the program.
+fuzz-%: build/fuzz/%_fuzz
+	@mkdir -p build/fuzz/corpus/$*
+	ASAN_OPTIONS=quarantine_size_mb=16 $< $(if $(RUNS),-runs=$(RUNS),-max_total_time=$(SECONDS)) \
+		-max_len=$(FUZZ_BYTES_$*) -len_control=0 -artifact_prefix=build/fuzz/$*- -print_final_stats=1 $(FUZZ_ARGS) \
+		build/fuzz/corpus/$* kernel/fuzz/corpus/$*
+
+.PRECIOUS: build/fuzz/%_fuzz
 build/fuzz/%_fuzz: kernel/fuzz/%_fuzz.c $(wildcard kernel/fuzz/*.h kernel/*.h kernel/user/include/*/*.h)
-	@command -v clang >/dev/null || { echo "make fuzz: clang is missing: install the packages clang and libclang-rt-dev" >&2; exit 1; }
 	@mkdir -p build/fuzz
-	clang -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -Wall -Wextra -Wno-sign-compare \
-		-Ikernel/user/include -Ikernel -o $@ $<
+	$(CLANG_FUZZ) -fsanitize=fuzzer $(FUZZ_FLAGS_$*) -o $@ $< -lm
+
+.PHONY: fuzz-corpus
+fuzz-corpus: packages-fuzz ## keep what `make fuzz` has found: the fewest inputs that reach as much, in kernel/fuzz/corpus
+	@$(MAKE) --no-print-directory $(FUZZERS:%=build/fuzz/%_fuzz)
+	@for target in $(FUZZERS); do \
+		mkdir -p build/fuzz/corpus/$$target kernel/fuzz/corpus/$$target && rm -rf build/fuzz/merged && mkdir build/fuzz/merged; \
+		build/fuzz/$${target}_fuzz -merge=1 -use_counters=0 build/fuzz/merged kernel/fuzz/corpus/$$target build/fuzz/corpus/$$target; \
+		rm -r kernel/fuzz/corpus/$$target && mv build/fuzz/merged kernel/fuzz/corpus/$$target; \
+	done
 
 .PHONY: lint
 lint: setup module ## ruff, mypy, generated files, sparse, checkpatch, warnings on stock kernels

@@ -2,6 +2,7 @@
 """Install the distribution's packages that are missing. Asks for root only when there is something to install.
 
 setup/packages.py          what building, training and comparing need
+setup/packages.py fuzz     and what `make fuzz` needs besides
 setup/packages.py lint     and what `make lint` needs besides
 setup/packages.py tests    and what `make test` needs besides
 setup/packages.py ports    and what `make ports` needs besides
@@ -31,10 +32,14 @@ STOCK_HEADERS = ["linux-headers-amd64", "linux-headers-6.12-amd64"]
 COUNTING = ["valgrind", "pahole"]
 # the C core and the modules for arm64.
 ARM64 = ["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"]
-# `make test` looks at reports in a browser and at what `make install` does, and runs the integer network for arm64.
+# the fuzz targets; llvm tells what of the sources they reach.
+FUZZ = ["clang", "libclang-rt-dev", "llvm"]
+# `make test` looks at reports in a browser, at what `make install` does, runs the integer network for arm64 and the fuzz
+# targets.
 BESIDES = {
+    "fuzz": FUZZ,
     "lint": ["sparse", *STOCK_HEADERS],
-    "tests": ["chromium", "dkms", "qemu-user", *ARM64, *COUNTING],
+    "tests": ["chromium", "dkms", "qemu-user", *ARM64, *COUNTING, *FUZZ],
     "bench": [*COUNTING, *STOCK_HEADERS],
     "ports": ["patchelf", "sparse", *ARM64, *STOCK_HEADERS],
     "vm": ["qemu-system-x86", "busybox-static", *STOCK_HEADERS],

@@ -8,10 +8,8 @@
  * it. After each event what must always hold is checked, and products and
  * quotients are compared with the same in 128 bits, which cannot overflow.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "../nv.h"
+#include "input.h"
 #include "require.h"
 
 enum event_kind { ACK, ROUND_END, WINDOW_TAKEN, WINDOW_CHANGED, EVENT_KINDS };
@@ -20,21 +18,6 @@ struct event {
 	u8 kind;
 	u32 a, b, c;
 } __attribute__((packed));
-
-struct input {
-	const u8 *data;
-	size_t left;
-};
-
-static int take(struct input *in, void *to, size_t size)
-{
-	if (in->left < size)
-		return 0;
-	memcpy(to, in->data, size);
-	in->data += size;
-	in->left -= size;
-	return 1;
-}
 
 static int take_params(struct input *in, struct nv_params *p)
 {

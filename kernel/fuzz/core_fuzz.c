@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * libFuzzer on the inference, with ASan and UBSan: `make fuzz`.
+ *
+ * The input is a head (sizes and scales that ndm_blob.h takes) and numbers:
+ * weights, state and inputs of as many decisions as the head says. Where they
+ * run out they begin again, so that few bytes make a large model, and two bytes
+ * the worst sums of all; or they are drawn, with the bytes as the seed. Each
+ * decision is compared with the same in 128 bits, and made a second time by a
+ * model and a state that differ where nothing may look.
+ */
+#include <string.h>
+
+#include "../ndm_blob.h"
+#include "exact_network.h"
+#include "input.h"
+
+#define STEPS_MAX 4
+
+struct head {
+	u8 hidden;
+	u8 steps;
+	u8 numbers;	/* enum kind, modulo KINDS */
+	u8 scales[NDM_HIDDEN_MAX + NDM_OUTPUTS];
+};
+
+enum kind {
+	AS_THEY_ARE,
+	ENDS,		/* of s16 alone */
+	DRAWN,
+	KINDS
+};
+
+struct numbers {
+	const u8 *data;
+	size_t size, at;
+	enum kind kind;
+	u32 random;
+};
+
+/* Marsaglia's xorshift, which stirs in one more number of the input. */
+static u32 draw(u32 random, u16 value)
+{
+	random ^= value ? value : 0x9e3779b9;
+	random ^= random << 13;
+	random ^= random >> 17;
+	return random ^ random << 5;
+}
+
+static s16 next_number(struct numbers *n)
+{
+	static const s16 ends[] = { -32768, -32767, -1, 0, 1, 32767, 32766, 2 };
+	u16 value;
+
+	value = n->data[n->at] | n->data[(n->at + 1) % n->size] << 8;
+	n->at = (n->at + 2) % n->size;
+	switch (n->kind) {
+	case ENDS:
+		return ends[value % 8];
+	case DRAWN:
+		n->random = draw(n->random, value);
+		return (s16)(n->random >> 16);
+	default:
+		return (s16)value;
+	}
+}
+
+static void fill(struct numbers *n, s16 *to, int rows, int columns, int stride)
+{
+	int row, column;
+
+	for (row = 0; row < rows; row++)
+		for (column = 0; column < columns; column++)
+			to[row * stride + column] = next_number(n);
+}
+
+/* What the model has no units for holds @rest. */
+static struct ndm_model model_of(const struct head *head, struct numbers *n,
+				 u8 rest)
+{
+	struct ndm_model m;
+	int i;
+
+	memset(&m, rest, sizeof(m));
+	m.hidden = 1 + head->hidden % NDM_HIDDEN_MAX;
+	for (i = 0; i < m.hidden; i++)
+		m.row_frac[i] = head->scales[i] % (NDM_BLOB_FRAC_MAX + 1);
+	for (i = 0; i < NDM_OUTPUTS; i++)
+		m.out_frac[i] = head->scales[NDM_HIDDEN_MAX + i] %
+				(NDM_BLOB_FRAC_MAX + 1);
+	fill(n, m.w[0], m.hidden, NDM_INPUTS, NDM_INPUTS);
+	fill(n, m.u[0], m.hidden, m.hidden, NDM_HIDDEN_MAX);
+	fill(n, m.b, 1, m.hidden, NDM_HIDDEN_MAX);
+	fill(n, m.v[0], NDM_OUTPUTS, m.hidden, NDM_HIDDEN_MAX);
+	fill(n, m.c, 1, NDM_OUTPUTS, NDM_OUTPUTS);
+	return m;
+}
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	s16 h[NDM_HIDDEN_MAX] = {}, again_h[NDM_HIDDEN_MAX];
+	s16 x[NDM_INPUTS], out[NDM_OUTPUTS], again_out[NDM_OUTPUTS];
+	struct input in = { data, size };
+	struct numbers n, again;
+	struct ndm_model m, other;
+	struct head head;
+	int steps;
+
+	if (!take(&in, &head, sizeof(head)) || !in.left)
+		return 0;
+	n = (struct numbers) {
+		.data = in.data,
+		.size = in.left,
+		.kind = head.numbers % KINDS,
+	};
+	again = n;
+	m = model_of(&head, &n, 0);
+	other = model_of(&head, &again, 0xa5);
+
+	fill(&n, h, 1, m.hidden, m.hidden);
+	memset(again_h, 0x5a, sizeof(again_h));
+	memcpy(again_h, h, m.hidden * sizeof(*h));
+	for (steps = 1 + head.steps % STEPS_MAX; steps; steps--) {
+		fill(&n, x, 1, NDM_INPUTS, NDM_INPUTS);
+		checked_step(&m, h, x, out);
+		ndm_core_step(&other, again_h, x, again_out);
+		REQUIRE(!memcmp(h, again_h, m.hidden * sizeof(*h)));
+		REQUIRE(!memcmp(out, again_out, sizeof(out)));
+	}
+	return 0;
+}

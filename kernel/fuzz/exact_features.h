@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the ten inputs of ndm_features.h must come to: from the history of the
+ * connection instead of its running state, in 128 bits and, where the header
+ * has tables, in floating point.
+ */
+#ifndef NDM_FUZZ_EXACT_FEATURES_H
+#define NDM_FUZZ_EXACT_FEATURES_H
+
+#include <math.h>
+#include <string.h>
+
+#include "../ndm_features.h"
+#include "require.h"
+
+/* More than any RTT: there was none. Of rates, 0 says the same. */
+#define EXACT_NO_RTT ((u64)1 << 32)
+
+/* The best of a span of time and of the one before it. */
+struct exact_window {
+	u64 current, previous;
+	u32 stamp_us;
+	u32 intervals;
+};
+
+struct exact_connection {
+	struct ndm_reading begin;	/* of the interval */
+	struct exact_window min_rtt, max_rate;
+	u64 rtt_sum_us, rtt_count;	/* halved together when large */
+	u32 last_rtt_us;
+	u32 plasticity;
+	u32 decisions;
+	bool loss[16];			/* newest first */
+	u8 delay[16];			/* quarter octaves, newest first */
+	bool timed_out;
+};
+
+static inline void exact_begin(struct exact_connection *c,
+			       const struct ndm_reading *now)
+{
+	c->begin = *now;
+	c->rtt_sum_us = 0;
+	c->rtt_count = 0;
+	c->timed_out = false;
+}
+
+static inline void exact_init(struct exact_connection *c,
+			      const struct ndm_reading *now)
+{
+	*c = (struct exact_connection) {
+		.min_rtt = { EXACT_NO_RTT, EXACT_NO_RTT, now->now_us, 0 },
+		.max_rate = { 0, 0, now->now_us, 0 },
+		.plasticity = 1229,
+	};
+	exact_begin(c, now);
+}
+
+static inline void exact_rtt(struct exact_connection *c, u32 rtt_us)
+{
+	if (c->rtt_sum_us > 2147483648 || c->rtt_count == 65535) {
+		c->rtt_sum_us /= 2;
+		c->rtt_count /= 2;
+	}
+	c->rtt_sum_us += rtt_us < 1073741824 ? rtt_us : 1073741824;
+	c->rtt_count++;
+}
+
+static inline void exact_undo(struct exact_connection *c, u32 lost)
+{
+	c->begin.lost = lost;
+	c->loss[0] = false;
+	c->timed_out = false;
+}
+
+static inline void exact_idle(struct exact_connection *c, u32 now_us,
+			      u32 idle_us)
+{
+	u32 passed_us = now_us - c->begin.now_us;
+
+	c->begin.now_us += idle_us < passed_us ? idle_us : passed_us;
+}
+
+static inline void exact_renew(struct exact_window *w, u32 now_us, u64 none)
+{
+	w->previous = w->current;
+	w->current = none;
+	w->stamp_us = now_us;
+	w->intervals = 0;
+}
+
+/* The filtered minimum RTT, 0 for none, after one more smoothed RTT. */
+static inline u32 exact_min_rtt(struct exact_window *w, u32 now_us, u32 srtt_us)
+{
+	u64 least;
+
+	if (srtt_us && srtt_us < w->current)
+		w->current = srtt_us;
+	if (srtt_us && now_us - w->stamp_us > 30000000)
+		exact_renew(w, now_us, EXACT_NO_RTT);
+	least = w->current < w->previous ? w->current : w->previous;
+	return least < EXACT_NO_RTT ? least : 0;
+}
+
+/* The maximum rate after one more. */
+static inline u32 exact_max_rate(struct exact_window *w, u32 now_us, u32 rate)
+{
+	if (rate > w->current)
+		w->current = rate;
+	w->intervals++;
+	if (w->intervals >= 10 && now_us - w->stamp_us > 200000)
+		exact_renew(w, now_us, 0);
+	return w->current > w->previous ? w->current : w->previous;
+}
+
+/* a / b with 12 fraction bits, at most @limit. */
+static inline s64 exact_ratio(unsigned __int128 a, unsigned __int128 b,
+			      u32 limit)
+{
+	unsigned __int128 ratio;
+
+	if (!b)
+		return a ? limit : 0;
+	ratio = a * 4096 / b;
+	return ratio < limit ? (s64)ratio : limit;
+}
+
+/* -p log2 p of p = k / 16. */
+static inline double exact_plogp(unsigned int k)
+{
+	static double known[17];
+
+	if (k && k < 16 && !known[k])
+		known[k] = -log2(k / 16.0) * k / 16;
+	return known[k];
+}
+
+static inline double exact_entropy(const struct exact_connection *c)
+{
+	unsigned int count[16] = {}, losses = 0, i;
+	double delay = 0;
+
+	for (i = 0; i < 16; i++) {
+		losses += c->loss[i];
+		count[c->delay[i]]++;
+	}
+	for (i = 0; i < 16; i++)
+		delay += exact_plogp(count[i]);
+	return 0.6 * (exact_plogp(losses) + exact_plogp(16 - losses)) +
+	       0.4 * delay / 4;
+}
+
+/*
+ * The quarter octave of @rtt_us above @min_rtt_us must be @bin; at its very
+ * ends the thresholds of ndm_quarter_octave() are off by 5e-10.
+ */
+static inline void check_bin(u32 rtt_us, u32 min_rtt_us, u8 bin)
+{
+	double quarters = 4 * log2((double)rtt_us / (min_rtt_us ?: 1));
+
+	REQUIRE(bin <= 15);
+	REQUIRE(bin == 0 || quarters > bin - 1e-8);
+	REQUIRE(bin == 15 || quarters < bin + 1 + 1e-8);
+}
+
+/* The histories take in a mean RTT, and the gradient is returned. */
+static inline s64 exact_delay(struct exact_connection *c, u32 rtt_us,
+			      u32 min_rtt_us, u8 bin)
+{
+	s64 gradient = 0;
+
+	check_bin(rtt_us, min_rtt_us, bin);
+	if (c->last_rtt_us) {
+		memmove(c->delay + 1, c->delay, 15);
+		c->delay[0] = bin;
+		if (rtt_us < c->last_rtt_us)
+			gradient = -exact_ratio(c->last_rtt_us - rtt_us,
+						min_rtt_us, 32767);
+		else
+			gradient = exact_ratio(rtt_us - c->last_rtt_us,
+					       min_rtt_us, 32767);
+	} else {
+		memset(c->delay, bin, 16);
+	}
+	c->last_rtt_us = rtt_us;
+	return gradient;
+}
+
+static inline void exact_plasticity(struct exact_connection *c, bool lost)
+{
+	if (lost || c->timed_out)
+		c->plasticity += 410 * lost + 819 * c->timed_out;
+	else
+		c->plasticity = (u64)c->plasticity * 65208 / 65536;
+	if (c->plasticity > 4096)
+		c->plasticity = 4096;
+}
+
+/* The interval that @got says of has ended at @now. */
+static inline void check_close(struct exact_connection *c,
+			       const struct ndm_reading *now,
+			       const struct ndm_interval *got)
+{
+	u32 length_us = now->now_us - c->begin.now_us;
+	u32 delivered = now->delivered - c->begin.delivered;
+	u32 lost = now->lost - c->begin.lost;
+	u32 srtt_us = now->srtt_us < 1073741824 ? now->srtt_us : 1073741824;
+	unsigned __int128 rate = delivered, bdp;
+	u32 rtt_us = 0, min_rtt_us, max_rate;
+	const s16 *x = got->x;
+	s64 gradient = 0;
+
+	if (lost > 2147483647)
+		lost = 0;
+	rate = (rate << 24) / (length_us ?: 1);
+	if (rate > 4294967295)
+		rate = 4294967295;
+	if (c->rtt_count)
+		rtt_us = (c->rtt_sum_us / c->rtt_count) ?: 1;
+	min_rtt_us = exact_min_rtt(&c->min_rtt, now->now_us, srtt_us);
+	max_rate = exact_max_rate(&c->max_rate, now->now_us, rate);
+	exact_plasticity(c, lost);
+	memmove(c->loss + 1, c->loss, 15 * sizeof(*c->loss));
+	c->loss[0] = lost;
+
+	REQUIRE(got->length_us == length_us);
+	REQUIRE(got->rtt_us == rtt_us);
+	if (rtt_us) {
+		int bin = ndm_quarter_octave(rtt_us, min_rtt_us);
+
+		bin = bin < 0 ? 0 : bin > 15 ? 15 : bin;
+		gradient = exact_delay(c, rtt_us, min_rtt_us, bin);
+	}
+
+	REQUIRE(x[NDM_IN_RTT_RATIO] ==
+		exact_ratio(srtt_us - (srtt_us < min_rtt_us ? srtt_us :
+							      min_rtt_us),
+			    min_rtt_us, 32767));
+	/* Rounded: 18 entries of the tables, both weights, two quotients. */
+	REQUIRE(fabs(x[NDM_IN_ENTROPY] - 4096 * exact_entropy(c)) < 4);
+	REQUIRE(x[NDM_IN_ENTROPY] >= 0 && x[NDM_IN_ENTROPY] <= 4096);
+	REQUIRE(x[NDM_IN_SLOW_START] == (now->slow_start ? 4096 : -4096));
+	REQUIRE(x[NDM_IN_CONGESTION] ==
+		(x[NDM_IN_ENTROPY] < 2867 &&
+				 (lost || (gradient > 82 &&
+					   x[NDM_IN_RTT_RATIO] > 410)) ?
+			 4096 : -4096));
+	REQUIRE(x[NDM_IN_PLASTICITY] == c->plasticity);
+	REQUIRE(x[NDM_IN_LOSS_RATE] ==
+		exact_ratio(lost, (u64)lost + delivered, 4096));
+	REQUIRE(x[NDM_IN_RTT_VARIATION] ==
+		exact_ratio(now->mdev_us, srtt_us, 32767));
+	REQUIRE(x[NDM_IN_RTT_GRADIENT] == gradient);
+	REQUIRE(x[NDM_IN_DELIVERY_RATIO] == exact_ratio(rate, max_rate, 4096));
+	bdp = max_rate;
+	bdp = (bdp * min_rtt_us) >> 12;
+	REQUIRE(x[NDM_IN_INFLIGHT_RATIO] ==
+		exact_ratio((u64)now->inflight << 12, bdp ?: 1, 32767));
+	c->decisions++;
+	exact_begin(c, now);
+}
+
+#endif /* NDM_FUZZ_EXACT_FEATURES_H */

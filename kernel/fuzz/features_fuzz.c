@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * libFuzzer on the ten inputs, with ASan and UBSan: `make fuzz`.
+ *
+ * The input is where a connection's clock and counters begin, then its events:
+ * RTT samples, time-outs, undone recoveries, idle times and ends of intervals,
+ * with any readings or with likely ones. What each interval comes to is compared
+ * with exact_features.h, and with the same events on a state in other memory.
+ */
+#include <string.h>
+
+#include "exact_features.h"
+#include "input.h"
+
+enum event_kind {
+	RTT, RTTS, TIMEOUT, UNDO, IDLE, CLOSE_LIKELY, CLOSE_ANY, OVER,
+	EVENT_KINDS
+};
+
+/* Packed as the fuzzer's bytes are; taken only as far as an event needs. */
+struct likely {
+	u16 length_100us, delivered, srtt_100us, mdev_100us;
+	u8 lost, inflight, slow_start;
+} __attribute__((packed));
+
+struct any {
+	u32 now_us, delivered, lost, inflight, srtt_us, mdev_us;
+	u8 slow_start;
+} __attribute__((packed));
+
+struct connection {
+	struct ndm_measure *m, *again;
+	struct exact_connection exact;
+	struct ndm_reading now;
+};
+
+static void end_interval(struct connection *c)
+{
+	struct ndm_interval interval, again;
+
+	/* What is between the fields is nobody's. */
+	memset(&interval, 0x11, sizeof(interval));
+	memset(&again, 0x11, sizeof(again));
+	ndm_interval_close(c->m, &c->now, &interval);
+	ndm_interval_close(c->again, &c->now, &again);
+	REQUIRE(!memcmp(&interval, &again, sizeof(interval)));
+	check_close(&c->exact, &c->now, &interval);
+	REQUIRE(c->m->decisions == c->exact.decisions);
+}
+
+static bool close_likely(struct connection *c, struct input *in)
+{
+	struct likely l;
+
+	if (!take(in, &l, sizeof(l)))
+		return false;
+	c->now.now_us += 100 * l.length_100us;
+	c->now.delivered += l.delivered;
+	c->now.lost += (s8)l.lost;
+	c->now.inflight = l.inflight;
+	c->now.srtt_us = 100 * l.srtt_100us;
+	c->now.mdev_us = 100 * l.mdev_100us;
+	c->now.slow_start = l.slow_start & 1;
+	end_interval(c);
+	return true;
+}
+
+static bool close_any(struct connection *c, struct input *in)
+{
+	struct any any;
+
+	if (!take(in, &any, sizeof(any)))
+		return false;
+	c->now = (struct ndm_reading) {
+		.now_us = any.now_us,
+		.delivered = any.delivered,
+		.lost = any.lost,
+		.inflight = any.inflight,
+		.srtt_us = any.srtt_us,
+		.mdev_us = any.mdev_us,
+		.slow_start = any.slow_start & 1,
+	};
+	end_interval(c);
+	return true;
+}
+
+static void sample_rtt(struct connection *c, u32 rtt_us, u32 count)
+{
+	while (count--) {
+		ndm_measure_rtt(c->m, rtt_us);
+		ndm_measure_rtt(c->again, rtt_us);
+		exact_rtt(&c->exact, rtt_us);
+	}
+}
+
+static void undo(struct connection *c, u32 lost)
+{
+	ndm_measure_undo(c->m, lost);
+	ndm_measure_undo(c->again, lost);
+	exact_undo(&c->exact, lost);
+}
+
+static void idle(struct connection *c, u32 passed_us, u32 idle_us)
+{
+	c->now.now_us += passed_us;
+	ndm_measure_idle(c->m, c->now.now_us, idle_us);
+	ndm_measure_idle(c->again, c->now.now_us, idle_us);
+	exact_idle(&c->exact, c->now.now_us, idle_us);
+}
+
+static void check_over(const struct connection *c, u32 now_us, u32 prior)
+{
+	u32 length_us = now_us - c->exact.begin.now_us;
+	u32 since = prior - c->exact.begin.delivered;
+
+	REQUIRE(ndm_interval_over(c->m, now_us, prior) ==
+		(since < 2147483648 && length_us >= 1000));
+}
+
+/* One event; false when the input has no more. */
+static bool happen(struct connection *c, struct input *in)
+{
+	u32 a = 0, b = 0;
+	u8 kind;
+
+	if (!take(in, &kind, sizeof(kind)))
+		return false;
+	switch (kind % EVENT_KINDS) {
+	case RTT:
+		if (!take(in, &a, sizeof(a)))
+			return false;
+		sample_rtt(c, a, 1);
+		return true;
+	case RTTS:
+		/* To fill the counter takes too long here: features_kunit.c. */
+		if (!take(in, &a, sizeof(a)) || !take(in, &b, 1))
+			return false;
+		sample_rtt(c, a, b);
+		return true;
+	case TIMEOUT:
+		ndm_measure_timeout(c->m);
+		ndm_measure_timeout(c->again);
+		c->exact.timed_out = true;
+		return true;
+	case UNDO:
+		if (!take(in, &a, 1))
+			return false;
+		c->now.lost -= a;
+		undo(c, c->now.lost);
+		return true;
+	case IDLE:
+		if (!take(in, &a, sizeof(a)) || !take(in, &b, sizeof(b)))
+			return false;
+		idle(c, a, b);
+		return true;
+	case CLOSE_LIKELY:
+		return close_likely(c, in);
+	case CLOSE_ANY:
+		return close_any(c, in);
+	case OVER:
+		if (!take(in, &a, sizeof(a)) || !take(in, &b, sizeof(b)))
+			return false;
+		check_over(c, a, b);
+		check_over(c, c->exact.begin.now_us + a % 2048,
+			   c->exact.begin.delivered + (s8)b);
+		return true;
+	}
+	return false;
+}
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	struct input in = { data, size };
+	struct ndm_measure m, again;
+	struct connection c = { .m = &m, .again = &again };
+	u32 begin[3];
+
+	if (!take(&in, begin, sizeof(begin)))
+		return 0;
+	memset(&m, 0x5a, sizeof(m));
+	memset(&again, 0xa5, sizeof(again));
+	c.now.now_us = begin[0];
+	c.now.delivered = begin[1];
+	c.now.lost = begin[2];
+	ndm_measure_init(&m, &c.now);
+	ndm_measure_init(&again, &c.now);
+	exact_init(&c.exact, &c.now);
+	while (happen(&c, &in))
+		;
+	return 0;
+}

@@ -1,0 +1,116 @@
+"""The fuzz targets: in the sources as they are they find nothing, and a fault put into a header they find."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TARGETS = ("blob", "core", "features", "nv")
+RUNS = 30_000
+
+# in CI a missing clang is a failure
+needs_clang = pytest.mark.skipif(
+    shutil.which("clang") is None and not os.environ.get("CI"), reason="clang is missing: setup/packages.py fuzz"
+)
+pytestmark = [needs_clang, pytest.mark.slow]
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """Make a folder with the sources alone: what is built and found there leaves the repository as it is."""
+    shutil.copytree(ROOT / "kernel", tmp_path / "kernel")
+    return tmp_path
+
+
+def fuzz(target: str, folder: Path, runs: int) -> subprocess.CompletedProcess[str]:
+    """Build a target from a copy, run it over the whole corpus and new inputs, each time the same ones."""
+    make = ["make", "--no-print-directory", "-f", str(ROOT / "Makefile")]
+    built = subprocess.run(
+        [*make, f"build/fuzz/{target}_fuzz"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert built.returncode == 0, built.stderr
+    assert "warning:" not in built.stderr
+    return subprocess.run(
+        [*make, f"fuzz-{target}", f"RUNS={runs}", "FUZZ_ARGS=-seed=1 -timeout=20"],
+        cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_nothing_is_found(copy: Path, target: str) -> None:
+    done = fuzz(target, copy, RUNS)
+    assert done.returncode == 0, done.stderr
+    assert f"stat::number_of_executed_units: {RUNS}" in done.stderr
+    assert not list((copy / "build" / "fuzz").glob(f"{target}-*")), "no input was kept"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A line of a header that is right, and the same gone wrong. sign: what must be reported."""
+
+    name: str
+    target: str
+    header: str
+    right: str
+    wrong: str
+    sign: str
+
+
+FAULTS = (
+    Fault("an output is not clamped", "core", "ndm_core.h",
+          "clamp_t(s64, acc, -(1 << NDM_ACTION_FRAC),\n\t\t\t\t 1 << NDM_ACTION_FRAC)", "acc", "truncation|implicit"),
+    Fault("32-bit sums", "core", "ndm_core.h", "\ts64 acc;", "\ts32 acc;", "signed integer overflow"),
+    Fault("a scale of 0 shifts by -1", "core", "ndm_core.h", "\t\tif (shift)\n", "", "shift exponent -1"),
+    Fault("rounds down", "core", "ndm_core.h", "acc = (acc + (1LL << (shift - 1))) >> shift;\n\t\tout",
+          "acc = acc >> shift;\n\t\tout", "does not hold"),
+    Fault("one unit too few", "core", "ndm_core.h", "for (j = 0; j < m->hidden; j++)\n\t\t\tacc += (s32)m->v",
+          "for (j = 1; j < m->hidden; j++)\n\t\t\tacc += (s32)m->v", "does not hold"),
+    Fault("units that are not there", "core", "ndm_core.h", "for (j = 0; j < m->hidden; j++)\n\t\t\tacc += (s32)m->u",
+          "for (j = 0; j < NDM_HIDDEN_MAX; j++)\n\t\t\tacc += (s32)m->u", "does not hold"),
+    Fault("behind the table of tanh", "core", "ndm_math.h", "\tif (fraction)\n", "", "out of bounds|buffer-overflow"),
+    Fault("a scale too many", "blob", "ndm_blob.h", "at[i] > NDM_BLOB_FRAC_MAX", "at[i] > NDM_BLOB_FRAC_MAX + 1",
+          "does not hold"),
+    Fault("a unit too many", "blob", "ndm_blob.h", "hidden > NDM_HIDDEN_MAX", "hidden > NDM_HIDDEN_MAX + 1",
+          "out of bounds|overflow|does not hold"),
+    Fault("a short file", "blob", "ndm_blob.h", "size < NDM_BLOB_HEAD + NDM_BLOB_DIGEST", "size < 8",
+          "heap-buffer-overflow"),
+    Fault("a text without an end", "blob", "ndm_blob.h", "length == NDM_BLOB_TEXT ||", "", "does not hold"),
+    Fault("the envelope's size is believed", "blob", "ndm_blob.h",
+          "if (size != ndm_blob_size(hidden, envelope))", "if (0)", "heap-buffer-overflow|does not hold"),
+    Fault("an RTT of any size", "features", "ndm_features.h", "min_t(u32, rtt_us, NDM_RTT_MAX_US)", "rtt_us",
+          "does not hold"),
+    Fault("plasticity without end", "features", "ndm_features.h", "min_t(u32, plasticity, NDM_ONE)", "plasticity",
+          "does not hold"),
+    Fault("an interval 1 us late", "features", "ndm_features.h", ">= NDM_INTERVAL_MIN_US", "> NDM_INTERVAL_MIN_US",
+          "does not hold"),
+    Fault("more idle time than time", "features", "ndm_features.h", "min_t(u32, idle_us, now_us - m->start_us)",
+          "idle_us + 0 * now_us", "does not hold"),
+    Fault("a rate divided by no time", "features", "ndm_features.h", "max_t(u32, length_us, 1)", "length_us",
+          "division by zero"),
+    Fault("a ratio without a limit", "features", "ndm_features.h",
+          "return min_t(u64, div64_u64(a << NDM_FEATURE_FRAC, b), limit);",
+          "return div64_u64(a << NDM_FEATURE_FRAC, b);", "does not hold"),
+    Fault("undone losses outnumber", "features", "ndm_features.h", "max_t(s32, now->lost - m->start_lost, 0)",
+          "now->lost - m->start_lost", "does not hold"),
+    Fault("the minimum RTT is never renewed", "features", "ndm_features.h",
+          "\t\tm->min_rtt_us = m->next_min_rtt_us;\n", "", "does not hold"),
+    Fault("ssthresh under its floor", "nv", "nv.h", "NV_SSTHRESH_MIN)", "NV_SSTHRESH_MIN - 1)", "does not hold"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=[f"{fault.target}: {fault.name}" for fault in FAULTS])
+def test_a_fault_is_found(copy: Path, fault: Fault) -> None:
+    header = copy / "kernel" / fault.header
+    text = header.read_text()
+    assert text.count(fault.right) == 1, f"{fault.header} has changed: this fault must be put in anew"
+    header.write_text(text.replace(fault.right, fault.wrong))
+    done = fuzz(fault.target, copy, 10 * RUNS)
+    assert done.returncode != 0, "nothing was found"
+    assert any(sign in done.stderr for sign in fault.sign.split("|")), done.stderr
+    assert list((copy / "build" / "fuzz").glob(f"{fault.target}-*")), "the input is kept"
