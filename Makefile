@@ -154,10 +154,10 @@ SECONDS ?= 60
 RUNS ?=
 FUZZ_ARGS ?=
 FUZZERS := blob core features nv
-# Bytes of an input: of a model file with decisions behind it, of a few decisions, of some forty events.
+# Bytes of an input: of a model file with decisions behind it, of a few decisions, of some twenty events.
 FUZZ_BYTES_blob := 1900
 FUZZ_BYTES_core := 256
-FUZZ_BYTES_features := 384
+FUZZ_BYTES_features := 256
 FUZZ_BYTES_nv := 512
 CLANG_FUZZ := clang -O2 -g -fsanitize=address,undefined -fno-sanitize-recover=all -Wall -Wextra -Wno-sign-compare \
 	-Ikernel/user/include -Ikernel

@@ -144,9 +144,12 @@ static inline void ndm_measure_rtt(struct ndm_measure *m, u32 rtt_us)
 {
 	/*
 	 * The sum stays below 2^32: it is at most 2^31 here, and a sample at
-	 * most 2^30. Half of sum and count has the same mean.
+	 * most 2^30. Half of sum and count has the same mean, once one of an
+	 * odd count, as large as the mean, is taken off.
 	 */
 	if (m->rtt_sum_us > 1U << 31 || m->rtt_count == U16_MAX) {
+		if (m->rtt_count & 1)
+			m->rtt_sum_us -= m->rtt_sum_us / m->rtt_count;
 		m->rtt_sum_us >>= 1;
 		m->rtt_count >>= 1;
 	}

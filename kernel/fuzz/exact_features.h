@@ -26,7 +26,8 @@ struct exact_window {
 struct exact_connection {
 	struct ndm_reading begin;	/* of the interval */
 	struct exact_window min_rtt, max_rate;
-	u64 rtt_sum_us, rtt_count;	/* halved together when large */
+	u64 rtt_sum_us, rtt_count;	/* of all samples of the interval */
+	u32 least_rtt_us, most_rtt_us;	/* of them */
 	u32 last_rtt_us;
 	u32 plasticity;
 	u32 decisions;
@@ -57,12 +58,32 @@ static inline void exact_init(struct exact_connection *c,
 
 static inline void exact_rtt(struct exact_connection *c, u32 rtt_us)
 {
-	if (c->rtt_sum_us > 2147483648 || c->rtt_count == 65535) {
-		c->rtt_sum_us /= 2;
-		c->rtt_count /= 2;
-	}
-	c->rtt_sum_us += rtt_us < 1073741824 ? rtt_us : 1073741824;
+	rtt_us = rtt_us < 1073741824 ? rtt_us : 1073741824;
+	if (!c->rtt_count || rtt_us < c->least_rtt_us)
+		c->least_rtt_us = rtt_us;
+	if (!c->rtt_count || rtt_us > c->most_rtt_us)
+		c->most_rtt_us = rtt_us;
+	c->rtt_sum_us += rtt_us;
 	c->rtt_count++;
+}
+
+/*
+ * The mean of the samples, where 32 bits hold their sum. Of more the older ones
+ * count less: it is a mean of them all the same.
+ */
+static inline void check_rtt(const struct exact_connection *c, u32 rtt_us)
+{
+	u64 mean_us;
+
+	if (!c->rtt_count) {
+		REQUIRE(!rtt_us);
+		return;
+	}
+	REQUIRE(rtt_us >= 1 && rtt_us + 1 >= c->least_rtt_us);
+	REQUIRE(rtt_us == 1 || rtt_us <= c->most_rtt_us);
+	mean_us = c->rtt_sum_us / c->rtt_count;
+	REQUIRE(c->rtt_sum_us > 2147483648 || c->rtt_count > 65535 ||
+		rtt_us == (mean_us ? mean_us : 1));
 }
 
 static inline void exact_undo(struct exact_connection *c, u32 lost)
@@ -205,7 +226,7 @@ static inline void check_close(struct exact_connection *c,
 	u32 lost = now->lost - c->begin.lost;
 	u32 srtt_us = now->srtt_us < 1073741824 ? now->srtt_us : 1073741824;
 	unsigned __int128 rate = delivered, bdp;
-	u32 rtt_us = 0, min_rtt_us, max_rate;
+	u32 rtt_us = got->rtt_us, min_rtt_us, max_rate;
 	const s16 *x = got->x;
 	s64 gradient = 0;
 
@@ -214,8 +235,6 @@ static inline void check_close(struct exact_connection *c,
 	rate = (rate << 24) / (length_us ?: 1);
 	if (rate > 4294967295)
 		rate = 4294967295;
-	if (c->rtt_count)
-		rtt_us = (c->rtt_sum_us / c->rtt_count) ?: 1;
 	min_rtt_us = exact_min_rtt(&c->min_rtt, now->now_us, srtt_us);
 	max_rate = exact_max_rate(&c->max_rate, now->now_us, rate);
 	exact_plasticity(c, lost);
@@ -223,7 +242,7 @@ static inline void check_close(struct exact_connection *c,
 	c->loss[0] = lost;
 
 	REQUIRE(got->length_us == length_us);
-	REQUIRE(got->rtt_us == rtt_us);
+	check_rtt(c, rtt_us);
 	if (rtt_us) {
 		int bin = ndm_quarter_octave(rtt_us, min_rtt_us);
 

@@ -85,6 +85,8 @@ FAULTS = (
           "if (size != ndm_blob_size(hidden, envelope))", "if (0)", "heap-buffer-overflow|does not hold"),
     Fault("an RTT of any size", "features", "ndm_features.h", "min_t(u32, rtt_us, NDM_RTT_MAX_US)", "rtt_us",
           "does not hold"),
+    Fault("half of an odd count is too few", "features", "ndm_features.h",
+          "\t\tif (m->rtt_count & 1)\n\t\t\tm->rtt_sum_us -= m->rtt_sum_us / m->rtt_count;\n", "", "does not hold"),
     Fault("plasticity without end", "features", "ndm_features.h", "min_t(u32, plasticity, NDM_ONE)", "plasticity",
           "does not hold"),
     Fault("an interval 1 us late", "features", "ndm_features.h", ">= NDM_INTERVAL_MIN_US", "> NDM_INTERVAL_MIN_US",
