@@ -161,8 +161,9 @@ static bool happen(struct connection *c, struct input *in)
 		if (!take(in, &a, sizeof(a)) || !take(in, &b, sizeof(b)))
 			return false;
 		check_over(c, a, b);
-		check_over(c, c->exact.begin.now_us + a % 2048,
-			   c->exact.begin.delivered + (s8)b);
+		/* And at both edges, which few inputs meet. */
+		check_over(c, c->exact.begin.now_us + 999 + a % 2,
+			   c->exact.begin.delivered - b % 2);
 		return true;
 	}
 	return false;
