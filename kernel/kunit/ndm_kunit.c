@@ -5,6 +5,7 @@
  * to refuse one, and every length.
  */
 #include <kunit/test.h>
+#include <linux/math64.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 
@@ -12,6 +13,12 @@
 #include "../ndm_math.h"
 
 /* -- functions ------------------------------------------------------------- */
+
+/*
+ * The worst errors that ndm_math.h states are measured here against 62 and more
+ * bits, at every argument there is. tests/export measures them against floating
+ * point, and holds the entries of all tables to their formulas there.
+ */
 
 struct point {
 	s32 x, y;
@@ -48,6 +55,32 @@ static void tanh_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ndm_tanh(S32_MAX), S16_MAX);
 }
 
+/*
+ * tanh(x) = (1 - e^-2x) / (1 + e^-2x); e^-2x is Q62, multiplied from step to step
+ * by e^(-2/2^15) in Q63, which loses less than 2^-43 in all.
+ */
+static void tanh_error_test(struct kunit *test)
+{
+	const u64 step = 9222809104080874160ULL;
+	const s64 unit = 1 << 15;	/* of the result, in Q30 */
+	u64 exponential = 1ULL << 62;
+	s64 worst = 0;
+	s32 x;
+
+	for (x = 0; x <= NDM_TANH_LIMIT << 15; x++) {
+		s64 exact = div64_u64((1ULL << 62) - exponential,
+				      ((1ULL << 62) + exponential) >> 30);
+		/* The result cannot be 1. */
+		s64 error = abs(ndm_tanh(x) * unit - min(exact, S16_MAX * unit));
+
+		worst = max(worst, error);
+		exponential = mul_u64_u64_shr(exponential, step, 63);
+	}
+	/* 1.54 units; and no less, or the statement is out of date */
+	KUNIT_EXPECT_LE(test, worst, 154 * unit / 100);
+	KUNIT_EXPECT_GT(test, worst, 153 * unit / 100);
+}
+
 /* The nearest numbers to 2^(x / 2^14) * 2^16. */
 static const struct point exp2_points[] = {
 	{ -16384, 32768 }, { -16383, 32769 }, { -12000, 39446 },
@@ -75,6 +108,33 @@ static void exp2_test(struct kunit *test)
 	}
 }
 
+/*
+ * 2^x is Q62, from 2^-1 on multiplied from step to step by 2^(2^-14), which loses
+ * less than 2^-45 of it in all.
+ */
+static void exp2_error_test(struct kunit *test)
+{
+	const u64 step = 4611881126141011236ULL;
+	const s64 unit = 1LL << 46;	/* of the result, in Q62 */
+	u64 exact = 1ULL << 61;
+	s64 worst = 0, relative = 0;
+	s32 x;
+
+	for (x = -(1 << 14); x <= 1 << 14; x++) {
+		s64 error = abs((s64)(ndm_exp2(x) * unit - exact));
+
+		worst = max(worst, error);
+		/* Of 2^-30. */
+		relative = max_t(s64, relative, div64_u64(error, exact >> 30));
+		exact = mul_u64_u64_shr(exact, step, 62);
+	}
+	/* 1.34 units and 3.1e-5; and no less */
+	KUNIT_EXPECT_LE(test, worst, 134 * (unit / 100));
+	KUNIT_EXPECT_GT(test, worst, 133 * (unit / 100));
+	KUNIT_EXPECT_LE(test, relative, 33286);
+	KUNIT_EXPECT_GT(test, relative, 32212);
+}
+
 struct octave_case {
 	u32 a, b;
 	s32 quarters;
@@ -97,6 +157,45 @@ static void quarter_octave_test(struct kunit *test)
 
 		KUNIT_EXPECT_EQ(test, ndm_quarter_octave(c->a, c->b),
 				c->quarters);
+	}
+}
+
+/* Whether a / b is at least 2^(@quarters / 4); a, b and quarters as below. */
+static bool at_least(u64 a, u64 b, s32 quarters)
+{
+	u64 a4 = a * a * a * a, b4 = b * b * b * b;
+
+	if (quarters > 63 || quarters < -63)
+		return quarters < 0;
+	if (quarters >= 0)
+		return a4 >> quarters >= b4;
+	return a4 >= ((b4 - 1) >> -quarters) + 1;
+}
+
+/*
+ * The logarithm, exactly: every ratio that 16 bits have to one of these, both
+ * ways. Fourth powers fit 64 bits, so there is no rounding to allow for.
+ */
+static void quarter_octave_exact_test(struct kunit *test)
+{
+	static const u32 others[] = { 1, 3, 1000, 19683, 40000, 65535 };
+	s32 last, up, down;
+	u32 a, b;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(others); i++) {
+		b = others[i];
+		last = -128;
+		for (a = 1; a <= U16_MAX; a++) {
+			up = ndm_quarter_octave(a, b);
+			down = ndm_quarter_octave(b, a);
+			if (up < last || !at_least(a, b, up) ||
+			    at_least(a, b, up + 1) || !at_least(b, a, down) ||
+			    at_least(b, a, down + 1))
+				KUNIT_FAIL(test, "%u / %u is %d, %d inverted",
+					   a, b, up, down);
+			last = up;
+		}
 	}
 }
 
@@ -294,8 +393,11 @@ static void cut_test(struct kunit *test)
 
 static struct kunit_case ndm_cases[] = {
 	KUNIT_CASE(tanh_test),
+	KUNIT_CASE(tanh_error_test),
 	KUNIT_CASE(exp2_test),
+	KUNIT_CASE(exp2_error_test),
 	KUNIT_CASE(quarter_octave_test),
+	KUNIT_CASE(quarter_octave_exact_test),
 	KUNIT_CASE(entropy_test),
 	KUNIT_CASE(worst_weights_test),
 	KUNIT_CASE(blob_test),

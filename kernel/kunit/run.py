@@ -19,6 +19,7 @@ MEMORY_MB = 1024
 
 _STAMP = re.compile(r"^\[ *\d+\.\d+\] ?")
 _TOTALS = re.compile(r"^# Totals: pass:(\d+) fail:(\d+) skip:(\d+) total:(\d+)$")
+_PLAN = re.compile(r"^1\.\.(\d+)$")
 _SUITE = re.compile(r"^(not )?ok \d+ (\S+)$")
 _FAILED = re.compile(r"^\s*not ok ")
 
@@ -33,14 +34,16 @@ class Outcome:
 
 
 def read_ktap(lines: list[str]) -> Outcome:
-    """Judge a module's KTAP: it must reach the result of its suite, with at least one test, all passed."""
+    """Judge a module's KTAP: it must reach the results of all its suites, with at least one test, all passed."""
     problems = [line.strip() for line in lines if _FAILED.match(line)]
     passed = total = 0
     for line in lines:
         if totals := _TOTALS.match(line):
             passed, total = passed + int(totals[1]), total + int(totals[4])
-    if not any(_SUITE.match(line) for line in lines):
-        problems.append("the suite did not reach its end")
+    planned = sum(int(plan[1]) for line in lines if (plan := _PLAN.match(line)))
+    ended = sum(bool(_SUITE.match(line)) for line in lines)
+    if not ended or ended != planned:
+        problems.append(f"{ended} of {planned} suites reached their end")
     if not total:
         problems.append("no test was run")
     elif passed != total and not problems:

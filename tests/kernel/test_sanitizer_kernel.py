@@ -81,13 +81,14 @@ def test_a_suite_that_passed() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("\n".join(PASSED[:-3]), "the suite did not reach its end"),
+        ("\n".join(PASSED[:-3]), "0 of 1 suites reached their end"),
+        ("\n".join(PASSED).replace("1..1", "1..2", 1), "1 of 2 suites reached their end"),
         ("kunit: disabled", "no test was run"),
         ("\n".join(PASSED).replace("        ok 2 rounds", "        not ok 2 rounds"), "not ok 2 rounds down"),
         ("\n".join(PASSED).replace("pass:3 fail:0 skip:0", "pass:2 fail:0 skip:1"), "1 of 3 tests did not pass"),
         ("\n".join(PASSED).replace("\nok 1 nv", "\nnot ok 1 nv"), "not ok 1 nv"),
     ],
-    ids=["cut off", "disabled", "a row failed", "a test was skipped", "the suite failed"],
+    ids=["cut off", "one suite is missing", "disabled", "a row failed", "a test was skipped", "the suite failed"],
 )
 def test_a_suite_that_did_not_pass(text: str, problem: str) -> None:
     assert problem in read_ktap(text.splitlines()).problems
