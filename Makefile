@@ -186,6 +186,18 @@ build/fuzz/%_fuzz: kernel/fuzz/%_fuzz.c $(wildcard kernel/fuzz/*.h kernel/*.h ke
 	@mkdir -p build/fuzz
 	$(CLANG_FUZZ) -fsanitize=fuzzer -fno-sanitize-coverage=trace-cmp $(FUZZ_FLAGS_$*) -o $@ $< -lm
 
+.PHONY: fuzz-coverage
+fuzz-coverage: packages-fuzz ## lines and branches of the fuzzed headers that the corpus reaches
+	@mkdir -p build/fuzz
+	@for target in $(FUZZERS); do \
+		$(CLANG_FUZZ) -fsanitize=fuzzer -fprofile-instr-generate -fcoverage-mapping \
+			-o build/fuzz/$${target}_coverage kernel/fuzz/$${target}_fuzz.c -lm; \
+		LLVM_PROFILE_FILE=build/fuzz/$$target.profraw build/fuzz/$${target}_coverage -runs=0 kernel/fuzz/corpus/$$target 2>/dev/null; \
+		llvm-profdata merge -o build/fuzz/$$target.profdata build/fuzz/$$target.profraw; \
+		echo "$$target"; llvm-cov report build/fuzz/$${target}_coverage -instr-profile=build/fuzz/$$target.profdata \
+			kernel/ndm_blob.h kernel/ndm_core.h kernel/ndm_features.h kernel/ndm_math.h kernel/nv.h; \
+	done
+
 .PHONY: fuzz-corpus
 fuzz-corpus: packages-fuzz ## keep what `make fuzz` has found: the fewest inputs that reach as much, in kernel/fuzz/corpus
 	@$(MAKE) --no-print-directory $(FUZZERS:%=build/fuzz/%_fuzz)
