@@ -33,7 +33,7 @@ struct exact_connection {
 	u32 decisions;
 	bool loss[16];			/* newest first */
 	u8 delay[16];			/* quarter octaves, newest first */
-	bool timed_out;
+	bool timed_out, marked;
 };
 
 static inline void exact_begin(struct exact_connection *c,
@@ -43,6 +43,7 @@ static inline void exact_begin(struct exact_connection *c,
 	c->rtt_sum_us = 0;
 	c->rtt_count = 0;
 	c->timed_out = false;
+	c->marked = false;
 }
 
 static inline void exact_init(struct exact_connection *c,
@@ -232,6 +233,7 @@ static inline void check_close(struct exact_connection *c,
 
 	if (lost > 2147483647)
 		lost = 0;
+	lost += c->marked;
 	rate = (rate << 24) / (length_us ?: 1);
 	if (rate > 4294967295)
 		rate = 4294967295;

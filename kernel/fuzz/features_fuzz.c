@@ -3,8 +3,8 @@
  * libFuzzer on the ten inputs, with ASan and UBSan: `make fuzz`.
  *
  * The input is where a connection's clock and counters begin, then its events:
- * RTT samples, time-outs, undone recoveries, idle times and ends of intervals,
- * with any readings or with likely ones. What each interval comes to is compared
+ * RTT samples, time-outs, marks, undone recoveries, idle times and ends of
+ * intervals, with any readings or with likely ones. What each interval comes to is compared
  * with exact_features.h, and with the same events on a state in other memory.
  */
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "input.h"
 
 enum event_kind {
-	RTT, RTTS, TIMEOUT, UNDO, IDLE, CLOSE_LIKELY, CLOSE_ANY, OVER,
+	RTT, RTTS, TIMEOUT, UNDO, IDLE, CLOSE_LIKELY, CLOSE_ANY, OVER, MARK,
 	EVENT_KINDS
 };
 
@@ -141,6 +141,11 @@ static bool happen(struct connection *c, struct input *in)
 		ndm_measure_timeout(c->m);
 		ndm_measure_timeout(c->again);
 		c->exact.timed_out = true;
+		return true;
+	case MARK:
+		ndm_measure_mark(c->m);
+		ndm_measure_mark(c->again);
+		c->exact.marked = true;
 		return true;
 	case UNDO:
 		if (!take(in, &a, 1))

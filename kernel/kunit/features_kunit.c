@@ -17,7 +17,9 @@
 #define LIMIT 32767
 #define SECOND_US 1000000U
 
-enum happening { NOTHING, TIMEOUT, TWO_TIMEOUTS, UNDO, TIMEOUT_UNDONE, LATE };
+enum happening {
+	NOTHING, TIMEOUT, TWO_TIMEOUTS, UNDO, TIMEOUT_UNDONE, MARK, MARK_UNDO
+};
 
 /* What happens in one interval, and an input at its end. */
 struct step {
@@ -65,8 +67,11 @@ static struct ndm_interval pass(struct connection *c, const struct step *s)
 		ndm_measure_timeout(&c->m);
 		ndm_measure_timeout(&c->m);
 	}
+	if (s->happening == MARK || s->happening == MARK_UNDO)
+		ndm_measure_mark(&c->m);
 	c->now.lost += s->lost;
-	if (s->happening == UNDO || s->happening == TIMEOUT_UNDONE)
+	if (s->happening == UNDO || s->happening == TIMEOUT_UNDONE ||
+	    s->happening == MARK_UNDO)
 		ndm_measure_undo(&c->m, c->now.lost);
 	c->now.now_us += s->length_us;
 	c->now.delivered += s->delivered;
@@ -189,6 +194,8 @@ static const struct story entropy_stories[] = {
 		{ CALM, .lost = 1, .times = 8, .x = 0 },
 		{ CALM, .times = 8, .x = 2458 },
 		{ CALM, .times = 7, .x = 829 }, { CALM, .x = 0 } } },
+	{ "a mark is a loss", .steps = {
+		{ CALM, .happening = MARK, .x = 829 } } },
 	{ "an undone loss is none, of this interval", .steps = {
 		{ CALM, .lost = 1, .happening = UNDO, .x = 0 } } },
 	{ "nor of the one before", .steps = {
@@ -277,6 +284,8 @@ static const struct story congestion_stories[] = {
 	{ "calm", .steps = { { CALM, .x = -ONE }, { CALM, .x = -ONE } } },
 	{ "a loss, and then none", .steps = {
 		{ CALM, .lost = 1, .x = ONE }, { CALM, .x = -ONE } } },
+	{ "a mark, and then none", .steps = {
+		{ CALM, .happening = MARK, .x = ONE }, { CALM, .x = -ONE } } },
 	{ "a loss undone", .steps = {
 		{ CALM, .lost = 1, .happening = UNDO, .x = -ONE } } },
 	{ "more undone than lost", .steps = {
@@ -332,6 +341,9 @@ static const struct story plasticity_stories[] = {
 		{ CALM, .happening = TWO_TIMEOUTS, .x = 2048 } } },
 	{ "both", .steps = {
 		{ CALM, .lost = 1, .happening = TIMEOUT, .x = 2458 } } },
+	{ "a mark is a loss", .steps = {
+		{ CALM, .happening = MARK, .x = 1639 },
+		{ CALM, .lost = 1, .happening = MARK, .x = 2049 } } },
 	{ "undone: neither", .steps = {
 		{ CALM, .lost = 7, .happening = TIMEOUT_UNDONE, .x = 1222 } } },
 	{ "at most 1", .steps = {
@@ -373,6 +385,19 @@ static const struct story loss_rate_stories[] = {
 		{ .length_us = 40000, .lost = 25, .delivered = 75,
 		  .happening = UNDO, .x = 0 },
 		LOSSES(25, 75, 1024) } },
+	{ "a mark counts as one, in its interval", .steps = {
+		{ .length_us = 40000, .delivered = 3, .happening = MARK,
+		  .x = 1024 },
+		LOSSES(0, 3, 0) } },
+	{ "a mark and losses", .steps = {
+		{ .length_us = 40000, .lost = 24, .delivered = 75,
+		  .happening = MARK, .x = 1024 } } },
+	{ "a mark after the most that can be", .steps = {
+		{ .length_us = 40000, .lost = S32_MAX, .happening = MARK,
+		  .x = ONE } } },
+	{ "losses are undone, a mark is not", .steps = {
+		{ .length_us = 40000, .lost = 25, .delivered = 3,
+		  .happening = MARK_UNDO, .x = 1024 } } },
 	{ "undone across the wrap", 0, 0, U32_MAX - 5, .steps = {
 		{ .length_us = 40000, .lost = 25, .delivered = 75,
 		  .happening = UNDO, .x = 0 } } },
