@@ -282,7 +282,7 @@ static inline void ndm_interval_close(struct ndm_measure *m,
 	u32 length_us = now->now_us - m->start_us;
 	u32 delivered = now->delivered - m->start_delivered;
 	/* Losses undone since may outnumber the new ones: then there were none. */
-	u32 lost = max_t(s32, now->lost - m->start_lost, 0) + m->marked;
+	u32 lost = (u32)max_t(s32, now->lost - m->start_lost, 0) + m->marked;
 	u32 srtt_us = min_t(u32, now->srtt_us, NDM_RTT_MAX_US);
 	u32 rtt_us = 0, rate;
 	s32 entropy, gradient = 0;
