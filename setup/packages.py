@@ -34,8 +34,8 @@ COUNTING = ["valgrind", "pahole"]
 ARM64 = ["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"]
 # the fuzz targets; llvm tells what of the sources they reach.
 FUZZ = ["clang", "libclang-rt-dev", "llvm"]
-# `make test` looks at reports in a browser, at what `make install` does, runs the integer network for arm64 and the fuzz
-# targets.
+# `make test` looks at reports in a browser and at what `make install` does, and runs the fuzz targets, and the integer
+# network for arm64.
 BESIDES = {
     "fuzz": FUZZ,
     "lint": ["sparse", *STOCK_HEADERS],
