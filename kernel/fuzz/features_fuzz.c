@@ -12,6 +12,7 @@
 #include "exact_features.h"
 #include "input.h"
 
+/* A kind more gives the inputs of the corpus another meaning: merge it anew. */
 enum event_kind {
 	RTT, RTTS, TIMEOUT, UNDO, IDLE, CLOSE_LIKELY, CLOSE_ANY, OVER, MARK,
 	EVENT_KINDS
