@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -11,11 +10,11 @@ import pytest
 
 from env.lab import VirtualLab
 from env.lab.reports import find_reports, kernel_log
-from env.lab.virtual import MODULES
 from env.network.path import Path
 from env.network.scenario import load_scenario
 from tests.kernel.bad_models import BAD_MODELS, put_models
 from tests.kernel.guest import shell
+from tests.kernel.variants import BOTH
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 FOLDER = "/sys/module/tcp_ndm/ndm"
@@ -26,12 +25,9 @@ GUARD_LINE = re.compile(r"ndm_guard: flow=\d+ verdict=(\d) cwnd=(\d+) srtt_us=(\
 CAUGHT = {"highest": 1, "grow": 1, "creep": 1, "shrink": 2}
 
 
-@pytest.fixture(scope="module", params=["lab", "sanitizer"])
+@pytest.fixture(scope="module", params=BOTH)
 def lab(request: pytest.FixtureRequest) -> Iterator[VirtualLab]:
     variant = request.param
-    # in CI a missing sanitizer kernel is a failure
-    if not (MODULES.with_name(variant) / "built").is_file() and not os.environ.get("CI"):
-        pytest.skip("the sanitizer kernel is not built: make sanitizer")
     with VirtualLab(seed=5, variant=variant, modules=("tcp_ndm",), memory_mb=1024, timeout_s=400) as running:
         put_models(running, BAD_MODELS)
         yield running

@@ -7,7 +7,6 @@ be left: no connection in any namespace, no reference to the module, no memory.
 from __future__ import annotations
 
 import json
-import os
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -15,23 +14,16 @@ import pytest
 
 from env.lab import VirtualLab
 from env.lab.reports import LeakWatch, find_reports, kernel_log
-from env.lab.virtual import MODULES, ROOT
+from env.lab.virtual import ROOT
 from tests.kernel.bad_models import BAD_MODELS, put_models
 from tests.kernel.guest import shell
 from tests.kernel.hostile_guest import CHOSEN
+from tests.kernel.variants import needs_sanitizer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SANITIZER_MODULES = MODULES.with_name("sanitizer")
-# in CI a missing sanitizer kernel is a failure
-pytestmark = [
-    pytest.mark.lab,
-    pytest.mark.skipif(
-        not (SANITIZER_MODULES / "built").is_file() and not os.environ.get("CI"),
-        reason="the sanitizer kernel is not built: make sanitizer",
-    ),
-]
+pytestmark = [pytest.mark.lab, needs_sanitizer]
 FOLDER = "/sys/module/tcp_ndm/ndm"
 TRACING = "/sys/kernel/tracing"
 TRACE_BUFFER_KB = 65536

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -12,8 +11,8 @@ import pytest
 
 from env.lab import VirtualLab
 from env.lab.reports import find_reports, kernel_log
-from env.lab.virtual import MODULES
 from tests.kernel.guest import shell
+from tests.kernel.variants import BOTH
 
 pytestmark = pytest.mark.lab
 
@@ -71,11 +70,8 @@ class Outcome(NamedTuple):
     departures: list[tuple[int, int]]
 
 
-@pytest.fixture(scope="module", params=["lab", "sanitizer"])
+@pytest.fixture(scope="module", params=BOTH)
 def lab(request: pytest.FixtureRequest) -> Iterator[VirtualLab]:
-    # in CI a missing sanitizer kernel is a failure
-    if not (MODULES.with_name(request.param) / "built").is_file() and not os.environ.get("CI"):
-        pytest.skip("the sanitizer kernel is not built: make sanitizer")
     with VirtualLab(seed=1, timeout_s=200, variant=request.param, memory_mb=1024) as running:
         shell(running, "ip link add va type veth peer name vb && ip link set va up && ip link set vb up promisc on")
         yield running

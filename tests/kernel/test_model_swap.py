@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import itertools
-import os
 import re
 from collections.abc import Iterator
 
@@ -22,6 +21,7 @@ from export.model import IntegerModel
 from export.native import Native
 from export.pipeline import build_untrained
 from tests.kernel.guest import shell
+from tests.kernel.variants import BOTH
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 FOLDER = "/sys/module/tcp_ndm/ndm"
@@ -30,12 +30,9 @@ PATH = Path(rate_mbps=20, rtt_ms=20, buffer_bdp=2)
 SWAPS = 40
 
 
-@pytest.fixture(scope="module", params=["lab", "sanitizer"])
+@pytest.fixture(scope="module", params=BOTH)
 def lab(request: pytest.FixtureRequest) -> Iterator[VirtualLab]:
     variant = request.param
-    # in CI a missing sanitizer kernel is a failure
-    if not (MODULES.with_name(variant) / "built").is_file() and not os.environ.get("CI"):
-        pytest.skip("the sanitizer kernel is not built: make sanitizer")
     with VirtualLab(seed=3, variant=variant, modules=("tcp_ndm",), memory_mb=1024, timeout_s=400) as running:
         put_files(running)
         yield running

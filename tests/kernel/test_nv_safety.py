@@ -7,29 +7,20 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from env.lab import VirtualLab
 from env.lab.reports import LeakWatch, find_reports, kernel_log
-from env.lab.virtual import MODULES
 from tests.kernel.guest import program, shell
 from tests.kernel.test_nv import build, parameters
+from tests.kernel.variants import needs_sanitizer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SANITIZER_MODULES = MODULES.with_name("sanitizer")
-# in CI a missing sanitizer kernel is a failure
-pytestmark = [
-    pytest.mark.lab,
-    pytest.mark.skipif(
-        not (SANITIZER_MODULES / "built").is_file() and not os.environ.get("CI"),
-        reason="the sanitizer kernel is not built: make sanitizer",
-    ),
-]
+pytestmark = [pytest.mark.lab, needs_sanitizer]
 SETTINGS = "/sys/module/tcp_nv/parameters"
 MIN_CWND = 10
 

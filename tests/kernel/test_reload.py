@@ -19,19 +19,12 @@ from env.lab import VirtualLab
 from env.lab.reports import LeakWatch, find_reports, kernel_log
 from env.lab.virtual import MODULES, ROOT
 from tests.kernel.guest import program, shell
+from tests.kernel.variants import SANITIZER_MODULES, needs_sanitizer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SANITIZER_MODULES = MODULES.with_name("sanitizer")
-# in CI a missing sanitizer kernel is a failure
-pytestmark = [
-    pytest.mark.lab,
-    pytest.mark.skipif(
-        not (SANITIZER_MODULES / "built").is_file() and not os.environ.get("CI"),
-        reason="the sanitizer kernel is not built: make sanitizer",
-    ),
-]
+pytestmark = [pytest.mark.lab, needs_sanitizer]
 LOADS = 100
 
 

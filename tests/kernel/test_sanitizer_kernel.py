@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from env.lab import VirtualLab
 from env.lab.reports import LeakWatch, find_reports, kernel_log
-from env.lab.virtual import MODULES
 from kernel.kunit.run import read_ktap
 from tests.kernel.guest import shell
+from tests.kernel.variants import SANITIZER_MODULES, needs_sanitizer
 
-SANITIZER_MODULES = MODULES.with_name("sanitizer")
 FAULTS = SANITIZER_MODULES / "sanitizer_faults.ko"
-
-# in CI a missing sanitizer kernel is a failure
-needs_kernel = pytest.mark.skipif(
-    not FAULTS.is_file() and not os.environ.get("CI"), reason="the sanitizer kernel is not built: make sanitizer"
-)
 
 
 @pytest.mark.lab
-@needs_kernel
+@needs_sanitizer
 @pytest.mark.parametrize(
     ("fault", "report"),
     [
@@ -42,7 +34,7 @@ def test_each_fault_is_reported(fault: str, report: str) -> None:
 
 
 @pytest.mark.lab
-@needs_kernel
+@needs_sanitizer
 def test_lost_memory_is_reported() -> None:
     with VirtualLab(seed=1, variant="sanitizer", memory_mb=1024) as lab:
         watch = LeakWatch(lab)

@@ -11,12 +11,13 @@ import pytest
 
 from env.lab import VirtualLab
 from env.lab.reports import find_reports, kernel_log
-from env.lab.virtual import MODULES, ROOT
+from env.lab.virtual import ROOT
 from env.network.path import Path
 from export.header import render_header
 from export.pipeline import build_untrained
 from export.selection import model_name
 from tests.kernel.guest import program, shell
+from tests.kernel.variants import BOTH
 
 pytestmark = pytest.mark.lab
 # 15 characters are the most that a name can have
@@ -38,12 +39,9 @@ def build(name: str, seed: int, variant: str, folder: FilePath) -> FilePath:
     return folder / name / f"tcp_{name}.ko"
 
 
-@pytest.fixture(scope="module", params=["lab", "sanitizer"])
+@pytest.fixture(scope="module", params=BOTH)
 def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[VirtualLab]:
     variant = request.param
-    # in CI a missing sanitizer kernel is a failure
-    if not (MODULES.with_name(variant) / "built").is_file() and not os.environ.get("CI"):
-        pytest.skip("the sanitizer kernel is not built: make sanitizer")
     folder = tmp_path_factory.mktemp(variant)
     modules = [build(name, seed, variant, folder) for name, seed in NAMES.items()]
     with VirtualLab(seed=2, variant=variant, modules=("tcp_ndm", *modules), memory_mb=1024, timeout_s=200) as running:

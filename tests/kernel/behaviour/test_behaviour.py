@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,12 +9,12 @@ import pytest
 
 from env.lab import VirtualLab
 from env.lab.reports import find_reports, kernel_log
-from env.lab.virtual import MODULES
 from tests.kernel.bad_models import put_models
 from tests.kernel.behaviour.models import MODELS
 from tests.kernel.behaviour.script import parse_script
 from tests.kernel.behaviour.stage import play
 from tests.kernel.behaviour.verdict import find_difference
+from tests.kernel.variants import BOTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,12 +23,9 @@ pytestmark = pytest.mark.lab
 SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*.script"))
 
 
-@pytest.fixture(scope="module", params=["lab", "sanitizer"])
+@pytest.fixture(scope="module", params=BOTH)
 def lab(request: pytest.FixtureRequest) -> Iterator[VirtualLab]:
     variant = request.param
-    # in CI a missing sanitizer kernel is a failure
-    if not (MODULES.with_name(variant) / "built").is_file() and not os.environ.get("CI"):
-        pytest.skip("the sanitizer kernel is not built: make sanitizer")
     with VirtualLab(seed=1, variant=variant, modules=("tcp_ndm",), memory_mb=512, timeout_s=200) as running:
         put_models(running, MODELS)
         yield running
