@@ -188,36 +188,44 @@ static const char *const names[] = { NDM_MODELS(NDM_SUFFIXED) };
 
 static struct ndm_slot slots[ARRAY_SIZE(models)] __read_mostly;
 
-static int __init slot_add(struct ndm_slot *slot, const char *name,
-			   const struct ndm_described_model *builtin)
+static int __init slot_init(struct ndm_slot *slot, const char *name,
+			    const struct ndm_described_model *builtin)
 {
-	int err;
-
 	slot->ops = network_ops;
 	if (strscpy(slot->ops.name, name, TCP_CA_NAME_MAX) < 0) {
 		pr_err("%s is longer than the %d letters of a congestion control\n",
 		       name, TCP_CA_NAME_MAX - 1);
 		return -ENAMETOOLONG;
 	}
-	err = ndm_slot_init(slot, builtin);
-	if (err)
-		return err;
-	if (slot == slots)	/* insmod's model= */
-		err = ndm_slot_load(slot, model);
-	if (!err)
-		err = tcp_register_congestion_control(&slot->ops);
-	if (err)
-		ndm_slot_exit(slot);
-	return err;
+	return ndm_slot_init(slot, builtin);
 }
 
-static void slots_del(int count)
+static void slots_exit(int count)
 {
-	while (count--) {
-		tcp_unregister_congestion_control(&slots[count].ops);
+	while (count--)
 		ndm_slot_exit(&slots[count]);
-	}
 	ndm_slot_device_del();
+}
+
+static void slots_unregister(int count)
+{
+	while (count--)
+		tcp_unregister_congestion_control(&slots[count].ops);
+}
+
+/* A socket may have one as soon as it is registered: that comes last. */
+static int __init slots_register(void)
+{
+	int err, i;
+
+	for (i = 0; i < ARRAY_SIZE(slots); i++) {
+		err = tcp_register_congestion_control(&slots[i].ops);
+		if (err) {
+			slots_unregister(i);
+			return err;
+		}
+	}
+	return 0;
 }
 
 static int __init tcp_ndm_init(void)
@@ -231,20 +239,25 @@ static int __init tcp_ndm_init(void)
 	if (err)
 		return err;
 	for (i = 0; i < ARRAY_SIZE(slots); i++) {
-		err = slot_add(&slots[i],
-			       i ? names[i] : __stringify(NDM_ALGORITHM),
-			       models[i]);
-		if (err) {
-			slots_del(i);
-			return err;
-		}
+		err = slot_init(&slots[i],
+				i ? names[i] : __stringify(NDM_ALGORITHM),
+				models[i]);
+		if (err)
+			goto exit;
 	}
-	return 0;
+	err = ndm_slot_load(&slots[0], model);
+	if (!err)
+		err = slots_register();
+exit:
+	if (err)
+		slots_exit(i);
+	return err;
 }
 
 static void __exit tcp_ndm_exit(void)
 {
-	slots_del(ARRAY_SIZE(slots));
+	slots_unregister(ARRAY_SIZE(slots));
+	slots_exit(ARRAY_SIZE(slots));
 }
 
 module_init(tcp_ndm_init);
