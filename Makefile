@@ -123,7 +123,7 @@ bench-env: setup module ## speed of the environment: decisions per second and vi
 	@$(PYTHON) -m env.bench
 
 .PHONY: bench-kernel
-bench-kernel: setup module ## what the module costs: a decision, an ACK beside BBR, a gigabyte beside Cubic, a connection's state
+bench-kernel: vm-kernel ## what the module costs: a decision, an ACK beside BBR, a gigabyte beside Cubic, a connection's state
 	@/usr/bin/python3 setup/packages.py bench
 	@$(PYTHON) -m kernel.bench
 
@@ -200,11 +200,12 @@ fuzz-coverage: packages-fuzz ## lines and branches of the fuzzed headers that th
 	done
 
 .PHONY: fuzz-corpus
-fuzz-corpus: packages-fuzz ## keep what `make fuzz` has found: the fewest inputs that reach as much, in kernel/fuzz/corpus
+fuzz-corpus: packages-fuzz ## keep what `make fuzz` has found: the fewest inputs that reach as much, and those with a name
 	@$(MAKE) --no-print-directory $(FUZZERS:%=build/fuzz/%_fuzz)
 	@for target in $(FUZZERS); do \
 		mkdir -p build/fuzz/corpus/$$target kernel/fuzz/corpus/$$target && rm -rf build/fuzz/merged && mkdir build/fuzz/merged; \
 		build/fuzz/$${target}_fuzz -merge=1 -use_counters=0 build/fuzz/merged kernel/fuzz/corpus/$$target build/fuzz/corpus/$$target; \
+		find kernel/fuzz/corpus/$$target -name '*-*' -exec cp -t build/fuzz/merged {} +; \
 		rm -r kernel/fuzz/corpus/$$target && mv build/fuzz/merged kernel/fuzz/corpus/$$target; \
 	done
 

@@ -319,7 +319,10 @@ def test_the_environment_says_what_was_measured(opened: Opened) -> None:
     assert ENVIRONMENT["command"] in shown
     modules = page.get_by_role("table", name="Modules").locator("tbody tr")
     assert modules.count() == 1
-    assert "fedcba9876543210" * 4 in modules.inner_text()
+    assert "0123456789abcdef" * 4 in modules.inner_text()
+    models = page.get_by_role("table", name="Models").locator("tbody tr")
+    assert models.count() == 1
+    assert "fedcba9876543210" * 4 in models.inner_text()
 
 
 def test_failed_and_missing_runs_are_seen_at_once(opened: Opened) -> None:
