@@ -57,6 +57,8 @@ def reno(lab: VirtualLab) -> tuple[int, int]:
     return alone["flows"][0]["received_bytes"], beside["flows"][0]["received_bytes"]
 
 
+# under the sanitizers a window that doubles in every round costs minutes: there the next tests are enough
+@pytest.mark.parametrize("lab", ["lab"], indirect=True)
 @pytest.mark.parametrize("name", BAD_MODELS)
 def test_a_bad_model_gets_no_more_than_reno_would_and_leaves_cubic_its_share(
     lab: VirtualLab, reno: tuple[int, int], name: str
@@ -104,6 +106,7 @@ def test_the_next_model_has_the_connection_back(lab: VirtualLab) -> None:
     assert counter(lab, "decisions") - decisions > 300
 
 
+@pytest.mark.parametrize("lab", ["lab"], indirect=True)
 @pytest.mark.parametrize("name", ["stress", "delay_extreme", "bottleneck", "fiber", "loss/2pct", "compete/cubic_1v1"])
 def test_the_shipped_model_keeps_its_connections(lab: VirtualLab, name: str) -> None:
     use(lab, "builtin")
