@@ -144,7 +144,7 @@ def test_a_failed_run_is_counted_does_not_end_the_matrix_and_is_made_again(tmp_p
         (["lab=real"], "lab is 'real'; it is one of virtual, vm"),
         (["lab=vm", "jobs=2"], "lab=vm runs in real time, one lab at a time"),
         (["lab=vm", "schemes=[oracle]"], "its search takes hundreds of runs"),
-        (["lab=vm", "schemes=[ndm@untrained]"], "takes the model that is built in"),
+        (["lab=vm", "schemes=[ndm@untrained]"], "takes the models that are built in"),
         (["lab=vm", "scenario=nv/1s1c1fs"], "10 Gbit/s are beyond lab=vm"),
         (["lab=vm", "vm_kernel=5.10"], "make vm-kernel"),
     ],
