@@ -107,12 +107,11 @@ def _make(lab: VirtualLab, task: Task) -> dict[str, Any]:
     environment = result["environment"]
     loaded = environment["modules"]
     environment["modules"] = {module.stem: loaded[module.stem] for module in task.modules}
-    environment["parameters"] = {module.stem: _settings(lab, f"{module.stem}/parameters") for module in task.modules}
-    environment["models"] = {
-        name: facts
-        for name, scheme in task.schemes.items()
-        if scheme.module and (facts := _settings(lab, f"{scheme.module}/{scheme.algorithm}"))
-    }
+    parameters = {module.stem: f"{module.stem}/parameters" for module in task.modules}
+    models = {name: f"{scheme.module}/{scheme.algorithm}" for name, scheme in task.schemes.items() if scheme.module}
+    settings = _settings(lab, [*parameters.values(), *models.values()])
+    environment["parameters"] = {module: settings[folder] for module, folder in parameters.items()}
+    environment["models"] = {name: settings[folder] for name, folder in models.items() if settings[folder]}
     for module, sha256 in task.modules.items():
         if loaded[module.stem] != sha256:
             raise CompareError(
@@ -129,10 +128,19 @@ def _register_window(lab: VirtualLab, scheme: Scheme) -> None:
         raise LabError(f"the kernel does not take a window of {scheme.packets} packets: {done['stderr'].strip()}")
 
 
-def _settings(lab: VirtualLab, folder: str) -> dict[str, str]:
-    """Return name to content of a folder's files in /sys/module: a module's parameters, or the facts about a model.
+def _settings(lab: VirtualLab, folders: list[str]) -> dict[str, dict[str, str]]:
+    """Return name to content of the files in folders of /sys/module: modules' parameters, or the facts about models.
 
-    Empty where there is no such folder: only tcp_ndm has models, and not every module has parameters.
+    Empty for a folder that is not there: only tcp_ndm has models, and not every module has parameters.
     """
-    lines = lab.call("shell", command=f"cd /sys/module/{folder} && grep -d skip . *")["stdout"].splitlines()
-    return dict(line.split(":", 1) for line in lines)
+    found: dict[str, dict[str, str]] = {folder: {} for folder in folders}
+    if not folders:
+        return found
+    files = " ".join(f"{folder}/*" for folder in found)
+    for line in lab.call("shell", command=f"cd /sys/module && grep -s -d skip . {files} /dev/null")[
+        "stdout"
+    ].splitlines():
+        file, value = line.split(":", 1)
+        folder, name = file.rsplit("/", 1)
+        found[folder][name] = value
+    return found
