@@ -120,7 +120,7 @@ def test_times_are_taken(
     kernels: list[Kernel], recorded: dict[acks.Connection, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert bench.show_decision(kernels[-1], recorded[acks.STEADY], 3) > 0
-    assert bench.show_cpu(dataclasses.replace(cpu.OFFLOAD, long_s=12.0), 1) > 0
+    bench.show_cpu(dataclasses.replace(cpu.OFFLOAD, long_s=12.0), 1)
     assert all(ns > 0 for ns in decision.cold_decisions(kernels[-1], recorded[acks.STEADY], 20).decision)
     shown = capsys.readouterr().out
     assert re.search(r"H = 16: median [\d.]+, quartiles [\d.]+ to [\d.]+, range [\d.]+ to [\d.]+, n = 3", shown)
