@@ -16,6 +16,7 @@ of its `paths` with a chance proportional to `weight`, and each number of it is 
 from __future__ import annotations
 
 import difflib
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -28,6 +29,7 @@ from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from yaml import YAMLError
 
+from env.held_out import in_band, is_held_out, outside_bands, within_band
 from env.network.path import Path, PathError
 from env.network.scenario import UNDER_TEST, ScenarioError, load_scenario
 from env.reward import RewardWeights
@@ -141,7 +143,7 @@ class Course(NamedTuple):
 
 
 class PathSampler:
-    """Draws courses from a checked profile."""
+    """Draws courses from a checked profile; no number of them lies in a held-out band."""
 
     def __init__(self, profile: Profile) -> None:
         check_profile(profile)
@@ -156,9 +158,9 @@ class PathSampler:
         mix = self._mixes[int(rng.choice(len(self._mixes), p=self._chances))]
         if mix.scenario is not None:
             return self._courses[mix.scenario]
-        numbers = {name: getattr(mix, name).draw(rng) for name in DRAWN_FIELDS}
+        numbers = {name: outside_bands(name, functools.partial(getattr(mix, name).draw, rng)) for name in DRAWN_FIELDS}
         ratio = mix.jitter_ratio.draw(rng) or 0.0
-        known = {name: value for name, value in numbers.items() if value is not None}
+        known: dict[str, Any] = {name: value for name, value in numbers.items() if value is not None}
         rivals: tuple[str, ...] = ()
         if mix.rivals and rng.random() < mix.rival_chance:
             rivals = (mix.rivals[int(rng.integers(len(mix.rivals)))],)
@@ -257,14 +259,17 @@ def _check_mix(what: str, mix: PathMix) -> None:
     draws = {name: getattr(mix, name) for name in (*DRAWN_FIELDS, "jitter_ratio")}
     for name, draw in draws.items():
         _check_draw(f"{what}.{name}", draw)
+        _check_outside(f"{what}.{name}", name, draw)
     if mix.scenario is not None:
         given = [name for name, draw in draws.items() if draw.bounds()]
         if given or mix.rivals:
             raise ProfileError(f"{what}: scenario {mix.scenario} already says {', '.join(given or ['rivals'])}")
         try:
-            scenario_course(mix.scenario)
+            course = scenario_course(mix.scenario)
         except ScenarioError as error:
             raise ProfileError(f"{what}: {error}") from error
+        if is_held_out(course.path):
+            raise ProfileError(f"{what}: scenario {mix.scenario} is held out from training: env/held_out.py")
         return
     for end in (0, 1):  # all smallest, then all largest values
         numbers = {name: bounds[end] for name in DRAWN_FIELDS if (bounds := draws[name].bounds())}
@@ -286,6 +291,16 @@ def _check_draw(what: str, draw: Draw) -> None:
             raise ProfileError(f"{what}.{name} is {ends}; it must be [low, high]")
     if draw.log_uniform is not None and not draw.log_uniform[0] > 0:
         raise ProfileError(f"{what}.log_uniform is {draw.log_uniform}; a logarithm needs a low above 0")
+
+
+def _check_outside(what: str, name: str, draw: Draw) -> None:
+    values = draw.choice or ([] if draw.fixed is None else [draw.fixed])
+    held = [f"{value:g}" for value in values if in_band(name, value)]
+    bounds = draw.bounds()
+    if not values and bounds and within_band(name, *bounds):
+        held = [f"from {bounds[0]:g} to {bounds[1]:g}"]
+    if held:
+        raise ProfileError(f"{what} is {', '.join(held)}: held out from training by configs/held_out.yaml")
 
 
 def _keys(kind: type[Any]) -> list[str]:

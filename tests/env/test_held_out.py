@@ -1,0 +1,133 @@
+"""No profile draws what is held out, and the bands are what they say."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from env.held_out import (
+    BANDED,
+    HeldOutError,
+    draw_in_band,
+    held_out_bands,
+    in_band,
+    is_held_out,
+    outside_bands,
+    read_bands,
+    within_band,
+)
+from env.network.path import Path
+from env.network.scenario import load_scenario
+from env.profile import PathSampler, ProfileError, load_profile, profile_from_config, profile_names
+
+WIDE = {"log_uniform": [0.1, 1000]}
+
+
+def test_the_bands_lie_within_and_beyond_what_mixed_was_trained_on() -> None:
+    ranges = {"rate_mbps": (1, 200), "rtt_ms": (10, 300), "buffer_bdp": (0.25, 8)}
+    for name, (low, high) in ranges.items():
+        bands = held_out_bands()[name]
+        assert bands[0][1] < low
+        assert bands[-1][0] > high
+        assert all(low < begin and end < high for begin, end in bands[1:-1])
+
+
+@pytest.mark.parametrize("name", profile_names())
+def test_no_profile_draws_a_held_out_path_nor_a_number_of_a_band(name: str) -> None:
+    profile = load_profile(name)
+    sampler, rng = PathSampler(profile), np.random.default_rng(1)
+    given = {mix.scenario for mix in profile.paths.values()} - {None}
+    of_scenarios = [load_scenario(scenario).network_path() for scenario in given if scenario]
+    for _ in range(3000):
+        path = sampler.draw(rng).path
+        assert not is_held_out(path)
+        if path not in of_scenarios:
+            assert not [field for field in BANDED if in_band(field, getattr(path, field))], path
+
+
+def test_a_profile_that_covers_every_band_draws_from_none() -> None:
+    everything = {"name": "wide", "paths": {"all": dict.fromkeys(BANDED, WIDE)}}
+    sampler, rng = PathSampler(profile_from_config(everything)), np.random.default_rng(1)
+    paths = [sampler.draw(rng).path for _ in range(1000)]
+    for field in BANDED:
+        values = [getattr(path, field) for path in paths]
+        assert not any(in_band(field, value) for value in values)
+        # on both sides of every band
+        for (_, end), (begin, _) in itertools.pairwise(held_out_bands()[field]):
+            assert any(end < value < begin for value in values)
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ({"rate_mbps": {"fixed": 7}}, "paths.p.rate_mbps is 7: held out"),
+        ({"rtt_ms": {"choice": [20, 15, 70]}}, "paths.p.rtt_ms is 15, 70: held out"),
+        ({"buffer_bdp": {"log_uniform": [0.65, 0.7]}}, "paths.p.buffer_bdp is from 0.65 to 0.7: held out"),
+        ({"scenario": "access/lte"}, "scenario access/lte is held out"),
+    ],
+)
+def test_a_profile_of_what_is_held_out_is_refused(part: dict[str, Any], message: str) -> None:
+    with pytest.raises(ProfileError, match=message):
+        profile_from_config({"name": "bad", "paths": {"p": part}})
+
+
+def test_the_profiles_of_before_are_taken() -> None:
+    for part in ({"rate_mbps": {"choice": [10, 20]}}, {"rate_mbps": {"uniform": [5, 7]}}, {"loss_pct": {"fixed": 0.7}}):
+        profile_from_config({"name": "good", "paths": {"p": part}})
+
+
+def test_a_path_is_held_out_when_all_three_are() -> None:
+    inside = {"rate_mbps": 7.0, "rtt_ms": 70.0, "buffer_bdp": 0.7}
+    assert is_held_out(Path(**inside))
+    for name in BANDED:
+        assert not is_held_out(Path(**(inside | {name: 1.0 if name != "rtt_ms" else 100.0})))
+    assert is_held_out(Path(trace="held_out/wifi"))
+    assert not is_held_out(Path(trace="train/wifi"))
+    assert not is_held_out(load_scenario("stress").network_path())
+
+
+def test_the_ends_of_a_band_belong_to_it_and_a_range_across_its_end_does_not() -> None:
+    low, high = held_out_bands()["rate_mbps"][1]
+    assert in_band("rate_mbps", low)
+    assert in_band("rate_mbps", high)
+    assert not in_band("rate_mbps", high * 1.001)
+    assert within_band("rate_mbps", low, high)
+    assert not within_band("rate_mbps", low * 0.99, high)
+    assert not in_band("loss_pct", 7.0)
+
+
+def test_values_are_drawn_again_until_they_lie_outside() -> None:
+    values = iter([7.0, 7.5, 12.0])
+    assert outside_bands("rate_mbps", lambda: next(values)) == 12.0
+    assert outside_bands("rate_mbps", lambda: None) is None
+
+
+def test_draws_reach_every_band_and_nothing_else() -> None:
+    rng = np.random.default_rng(1)
+    for name in BANDED:
+        values = [draw_in_band(name, rng) for _ in range(500)]
+        assert all(in_band(name, value) for value in values)
+        for low, high in held_out_bands()[name]:
+            assert any(low <= value <= high for value in values)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rate_mbps": [[2, 1]]}, "0 < low < high"),
+        ({"rate_mbps": []}, "there is one"),
+        ({"rate_mbps": [[0, 1]]}, "0 < low < high"),
+        ({"rate_mbps": [[1, 2], [2, 3]]}, "must rise and not touch"),
+        ({"rate_mbps": [1, 2]}, r"a list of \[low, high\]"),
+        ({"rate": [[1, 2]]}, "its keys must be rate_mbps"),
+    ],
+)
+def test_bands_that_are_none_are_refused(change: dict[str, Any], message: str) -> None:
+    good = {key: [[1, 2], [3, 4]] for key in BANDED}
+    assert read_bands(yaml.safe_dump(good))["rtt_ms"] == ((1, 2), (3, 4))
+    with pytest.raises(HeldOutError, match=message):
+        read_bands(yaml.safe_dump(good | change))
