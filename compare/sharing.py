@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from compare.capacity import Capacity, network_capacity
+from env.network.capacity import Capacity, network_capacity
 from compare.metrics import BITS_PER_MBIT, Floats, Metric, column
 from env.network.path import Path
 from env.network.scenario import UNDER_TEST, Scenario

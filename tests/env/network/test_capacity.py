@@ -5,7 +5,7 @@ from pathlib import Path as FilePath
 import numpy as np
 import pytest
 
-from compare.capacity import PAYLOAD_SHARE, base_rtt_ms, link_capacity, network_capacity
+from env.network.capacity import PAYLOAD_SHARE, base_rtt_ms, link_capacity, network_capacity
 from env.network.path import Path
 from env.network.rack import Rack
 from env.network.step import Step

@@ -12,14 +12,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from compare.metrics import BITS_PER_MBIT, Floats
+
 from datasets.traces.format import load_trace
 from env.network.path import PACKET_BYTES, Path
 from env.network.rack import SEGMENT_BYTES, Rack
 
+Floats = NDArray[np.float64]
+
+BITS_PER_MBIT = 1e6
 PAYLOAD_SHARE = SEGMENT_BYTES / PACKET_BYTES  # of a full frame
 BEYOND_S = 60.0  # a queue may take so long to drain after the run's end
 
