@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from env.network.capacity import base_rtt_ms, link_capacity, network_capacity
 from compare.errors import CompareError
 from compare.metrics import BITS_PER_MBIT, Floats, Metric, column
+from env.network.capacity import base_rtt_ms, link_capacity, network_capacity
 from env.network.path import Path
 from env.network.rack import Rack
 

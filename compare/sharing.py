@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from env.network.capacity import Capacity, network_capacity
 from compare.metrics import BITS_PER_MBIT, Floats, Metric, column
+from env.network.capacity import Capacity, network_capacity
 from env.network.path import Path
 from env.network.scenario import UNDER_TEST, Scenario
 

@@ -15,7 +15,7 @@ from env import schema
 from env.lab import LabError, Observation, VirtualLab
 from env.network.path import Path
 from env.profile import Course, PathSampler, Profile, load_profile, scenario_course
-from env.reward import Outcome, Reference, judge
+from env.reward import Outcome, Reference, between, judge
 
 SCHEME = "ndm_gym"  # the congestion control that asks the host
 # Virtual. The host ends an episode; only a flow that has been stalled for so long beyond it ends by itself.
@@ -26,6 +26,7 @@ INFO = (
     "reward/goodput",
     "reward/delay",
     "reward/loss",
+    "reward/fairness",
     "goodput_mbps",
     "goodput_share",
     "rtt_ms",
@@ -46,6 +47,14 @@ def boot_lab(seed: int) -> VirtualLab:
     return lab
 
 
+def rival_flows(course: Course, end_s: float) -> list[dict[str, Any]]:
+    """Return the flows, for a `run` command, that have congestion controls of their own; all last until end_s."""
+    return [
+        {"scheme": scheme, "start_s": start_s, "duration_s": end_s - start_s, "client": client}
+        for scheme, start_s, client in course.rivals
+    ]
+
+
 class Interval(NamedTuple):
     """What became of one decision. features: Q12, [10]; over: the episode ended with it."""
 
@@ -58,11 +67,11 @@ class Interval(NamedTuple):
     @property
     def reward(self) -> float:
         """The sum of the components."""
-        return self.outcome.goodput + self.outcome.delay + self.outcome.loss
+        return float(self.outcome.reward)
 
     def numbers(self) -> tuple[float, ...]:
         """Return the values of INFO, in its order."""
-        return (*self.outcome, self.after.cwnd, self.after.now_us, self.interval_us)
+        return (*map(float, self.outcome), self.after.cwnd, self.after.now_us, self.interval_us)
 
 
 class Episode:
@@ -120,8 +129,9 @@ class Episode:
         self.course = course
         self.path_features = course.features()
         self._reference = Reference.of(course.path, len(course.rivals))
+        self._weights = course.reward or self.profile.reward
         duration_s = self.duration_s + GRACE_S
-        flows = [{"scheme": scheme, "start_s": 0.0, "duration_s": duration_s} for scheme in (SCHEME, *course.rivals)]
+        flows = [{"scheme": SCHEME, "start_s": 0.0, "duration_s": duration_s}, *rival_flows(course, duration_s)]
         self._pristine = False
         self._last = None
         self._decided = 0
@@ -221,5 +231,5 @@ class Episode:
         else:
             over = self._decided >= self.decisions or after.now_us - self._start_us >= self.duration_s * 1e6
         self._last = after
-        outcome = judge(before, after, self._reference, self.profile.reward)
+        outcome = judge(between(before, after), self._reference, self._weights)
         return Interval(after.features, outcome, after, after.now_us - before.now_us, over)

@@ -64,13 +64,15 @@ class NdmEnv(gymnasium.Env[FloatArray, FloatArray]):
     | 9 | inflight_ratio | packets in flight over the estimated bandwidth-delay product | 0 | 7.99976 |
 
     ## Reward
-    The sum of three weighted components (env/reward.py has the formulas, the profile the weights): goodput relative to
-    what the path allows, at most 1; minus the queueing delay; minus retransmissions beyond the path's random loss.
+    The sum of four weighted components (env/reward.py has the formulas, the profile the weights): goodput relative to
+    the flow's fair share of what the path allows, at most 1; minus the queueing delay; minus retransmissions beyond the
+    path's random loss; minus what others on the path are short of. Other learners of the profile are not there.
 
     ## Info
-    `reward/goodput`, `reward/delay`, `reward/loss` (components), `goodput_mbps`, `goodput_share` (of the reference),
-    `rtt_ms` (mean of the interval), `queueing_delay_ms`, `loss_rate` (retransmitted share, 0 to 1), `cwnd` (packets),
-    `now_us`, `interval_us`, and `path`: env.profile.PATH_FEATURES, [8]. After reset() only `path`, `cwnd` and `now_us`.
+    `reward/goodput`, `reward/delay`, `reward/loss`, `reward/fairness` (components), `goodput_mbps`, `goodput_share` (of
+    the reference), `rtt_ms` (mean of the interval), `queueing_delay_ms`, `loss_rate` (retransmitted share, 0 to 1),
+    `cwnd` (packets), `now_us`, `interval_us`, and `path`: env.profile.PATH_FEATURES, [8]. After reset() only `path`,
+    `cwnd` and `now_us`.
 
     ## Start
     A new connection over a path of the profile, or of `options`: `{"scenario": "stress"}` or

@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import difflib
 import functools
+import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
@@ -29,12 +30,15 @@ from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from yaml import YAMLError
 
-from env.held_out import in_band, is_held_out, outside_bands, within_band
+from env.held_out import TRACES, in_band, is_held_out, outside_bands, within_band
 from env.network.path import Path, PathError
 from env.network.scenario import UNDER_TEST, ScenarioError, load_scenario
+from env.network.step import Step
 from env.reward import RewardWeights
 
 FOLDER = FilePath(__file__).resolve().parents[1] / "configs" / "profile"
+MOST_FLOWS = 32  # of one kind in an episode
+LEARNER = "learner"  # the scheme of a flow that has the policy
 DRAWN_FIELDS = ("rate_mbps", "rtt_ms", "buffer_bdp", "loss_pct", "duplicate_pct", "reorder_pct")
 PATH_FEATURES = (
     "log_rate",  # -1 at 1 Mbit/s, 1 at 1 Gbit/s
@@ -44,7 +48,7 @@ PATH_FEATURES = (
     "jitter",  # jitter over one-way delay, 1 at twice the delay
     "reference_rtt",  # log2 of the mean RTT without a queue over the base RTT
     "loopback",  # 1 for the published loopback tests: packets of 64 KB
-    "rivals",  # other flows on the path, 1 at four
+    "others",  # other flows on the path, 1 at four
 )
 
 
@@ -88,8 +92,11 @@ class Draw:
 class PathMix:
     """One part of a mixture: the paths of a kind, or the one path of a scenario.
 
-    jitter_ratio: the standard deviation of netem's delay over the one-way base delay. rivals: a flow of one of these
-    schemes joins with the chance rival_chance; it is there from the start.
+    jitter_ratio: the standard deviation of netem's delay over the one-way base delay. learners: how many flows have the
+    policy. rivals: with the chance rival_chance, rival_count flows of one of these schemes are there too. All flows but
+    the first begin within start_spread_s. extra_rtt_ratio: every second flow has a base RTT longer by so many times it.
+    rate_step: at some time of the episode the rate becomes so many times what it was. traces: the link follows one of
+    these in place of a rate. reward: the weights on these paths, in place of the profile's.
     """
 
     weight: float = 1.0
@@ -102,8 +109,15 @@ class PathMix:
     reorder_pct: Draw = field(default_factory=Draw)
     jitter_ratio: Draw = field(default_factory=Draw)
     qdisc: str = "pfifo"
+    learners: Draw = field(default_factory=Draw)
     rivals: list[str] = field(default_factory=list)
     rival_chance: float = 1.0
+    rival_count: Draw = field(default_factory=Draw)
+    start_spread_s: float = 0.0
+    extra_rtt_ratio: Draw = field(default_factory=Draw)
+    rate_step: Draw = field(default_factory=Draw)
+    traces: list[str] = field(default_factory=list)
+    reward: RewardWeights | None = None
 
 
 @dataclass
@@ -117,11 +131,30 @@ class Profile:
     episode_s: float = 60.0  # virtual
 
 
+class Other(NamedTuple):
+    """A flow beside the first learner. scheme: LEARNER, or a congestion control. client: counted from 1."""
+
+    scheme: str
+    start_s: float = 0.0
+    client: int = 1
+
+
 class Course(NamedTuple):
-    """What an episode runs on: the path, and the schemes of the other flows on it."""
+    """What an episode runs on: the path, the flows beside the first learner, and what counts there."""
 
     path: Path
-    rivals: tuple[str, ...] = ()
+    others: tuple[Other, ...] = ()
+    reward: RewardWeights | None = None  # None: the profile's
+
+    @property
+    def rivals(self) -> tuple[Other, ...]:
+        """The others that are no learners."""
+        return tuple(other for other in self.others if other.scheme != LEARNER)
+
+    @property
+    def learners(self) -> tuple[Other, ...]:
+        """All learners, the first one too."""
+        return (Other(LEARNER), *(other for other in self.others if other.scheme == LEARNER))
 
     def features(self) -> npt.NDArray[np.float32]:
         """Return [len(PATH_FEATURES)] numbers of about -1 to 1, for a critic that may know the path."""
@@ -136,7 +169,7 @@ class Course(NamedTuple):
                 path.jitter_ms / one_way_ms / 2,
                 math.log2(path.reference_rtt_ms / path.rtt_ms) if path.reference_rtt_ms and path.rtt_ms else 0.0,
                 float(path.topology == "loopback"),
-                len(self.rivals) / 4,
+                len(self.others) / 4,
             ],
             np.float32,
         )
@@ -161,10 +194,35 @@ class PathSampler:
         numbers = {name: outside_bands(name, functools.partial(getattr(mix, name).draw, rng)) for name in DRAWN_FIELDS}
         ratio = mix.jitter_ratio.draw(rng) or 0.0
         known: dict[str, Any] = {name: value for name, value in numbers.items() if value is not None}
-        rivals: tuple[str, ...] = ()
+        if mix.traces:
+            known["trace"] = mix.traces[int(rng.integers(len(mix.traces)))]
+        path = with_jitter(Path(qdisc=mix.qdisc, **known), ratio)
+        return self._with_step(self._with_others(Course(path, reward=mix.reward), mix, rng), mix, rng)
+
+    def _with_others(self, course: Course, mix: PathMix, rng: np.random.Generator) -> Course:
+        schemes = [LEARNER] * (round(mix.learners.draw(rng) or 1) - 1)
         if mix.rivals and rng.random() < mix.rival_chance:
-            rivals = (mix.rivals[int(rng.integers(len(mix.rivals)))],)
-        return Course(with_jitter(Path(qdisc=mix.qdisc, **known), ratio), rivals)
+            rival = mix.rivals[int(rng.integers(len(mix.rivals)))]
+            schemes += [rival] * round(mix.rival_count.draw(rng) or 1)
+        path, clients = course.path, 1
+        ratio = mix.extra_rtt_ratio.draw(rng) or 0.0
+        if ratio and schemes:
+            path, clients = replace(path, client_extra_rtt_ms=(0.0, ratio * path.rtt_ms)), 2
+        starts = [float(rng.uniform(0, mix.start_spread_s)) if mix.start_spread_s else 0.0 for _ in schemes]
+        others = tuple(
+            Other(scheme, start_s, (i + 1) % clients + 1)
+            for i, (scheme, start_s) in enumerate(zip(schemes, starts, strict=True))
+        )
+        return course._replace(path=path, others=others)
+
+    def _with_step(self, course: Course, mix: PathMix, rng: np.random.Generator) -> Course:
+        factor = mix.rate_step.draw(rng)
+        if factor is None:
+            return course
+        # an episode ends after its decisions or its seconds; round trips are not much longer than the path's
+        end_s = min(self.profile.episode_s, self.profile.episode_decisions * course.path.rtt_ms / 1e3)
+        step = Step(float(rng.uniform(0.2, 0.8)) * end_s, rate_mbps=course.path.rate_mbps * factor)
+        return course._replace(path=replace(course.path, steps=(step,)))
 
 
 def with_jitter(path: Path, ratio: float) -> Path:
@@ -187,11 +245,17 @@ def mean_positive_normal(mean: float, deviation: float) -> float:
 
 
 def scenario_course(name: str) -> Course:
-    """Return the path of a scenario and the schemes of its other flows. Raises ScenarioError."""
+    """Return the path of a scenario and its flows, which must be bulk. Raises ScenarioError."""
     scenario = load_scenario(name)
-    if sum(flow.scheme == UNDER_TEST for flow in scenario.flows) > 1:
-        raise ScenarioError(f"scenario {name} has several flows {UNDER_TEST}; a learner is one flow")
-    return Course(scenario.network_path(), tuple(f.scheme for f in scenario.flows if f.scheme != UNDER_TEST))
+    flows = [flow for flow in scenario.flows for _ in range(flow.count)]
+    if any(flow.kind != "bulk" for flow in flows):
+        raise ScenarioError(f"scenario {name} has a flow that is not bulk; a learner and those beside it are")
+    first = next(i for i, flow in enumerate(flows) if flow.scheme == UNDER_TEST)
+    others = tuple(
+        Other(LEARNER if flow.scheme == UNDER_TEST else flow.scheme, flow.start_s, flow.client)
+        for flow in (*flows[:first], *flows[first + 1 :])
+    )
+    return Course(scenario.network_path(), others)
 
 
 def profile_names() -> list[str]:
@@ -241,14 +305,18 @@ def check_profile(profile: Profile) -> None:
             f"{what}: episode_decisions is {profile.episode_decisions} and episode_s {profile.episode_s:g}; "
             "they must be at least 1 and above 0"
         )
-    for entry in fields(profile.reward):
-        value = getattr(profile.reward, entry.name)
-        if not 0 <= value < math.inf:
-            raise ProfileError(f"{what}: reward.{entry.name} is {value:g}; it must not be negative")
+    _check_reward(f"{what}: reward", profile.reward)
     for name, mix in profile.paths.items():
         _check_mix(f"{what}: paths.{name}", mix)
     if not sum(mix.weight for mix in profile.paths.values()) > 0:
         raise ProfileError(f"{what}: no path has a weight above 0")
+
+
+def _check_reward(what: str, reward: RewardWeights) -> None:
+    for entry in fields(reward):
+        value = getattr(reward, entry.name)
+        if not 0 <= value < math.inf:
+            raise ProfileError(f"{what}.{entry.name} is {value:g}; it must not be negative")
 
 
 def _check_mix(what: str, mix: PathMix) -> None:
@@ -256,14 +324,17 @@ def _check_mix(what: str, mix: PathMix) -> None:
         raise ProfileError(f"{what}.weight is {mix.weight:g}; it must not be negative")
     if not 0 <= mix.rival_chance <= 1:
         raise ProfileError(f"{what}.rival_chance is {mix.rival_chance:g}; it must lie between 0 and 1")
-    draws = {name: getattr(mix, name) for name in (*DRAWN_FIELDS, "jitter_ratio")}
+    if mix.reward is not None:
+        _check_reward(f"{what}.reward", mix.reward)
+    draws = {entry.name: draw for entry in fields(mix) if isinstance(draw := getattr(mix, entry.name), Draw)}
     for name, draw in draws.items():
         _check_draw(f"{what}.{name}", draw)
         _check_outside(f"{what}.{name}", name, draw)
     if mix.scenario is not None:
         given = [name for name, draw in draws.items() if draw.bounds()]
-        if given or mix.rivals:
-            raise ProfileError(f"{what}: scenario {mix.scenario} already says {', '.join(given or ['rivals'])}")
+        given += [name for name in ("rivals", "traces", "start_spread_s") if getattr(mix, name)]
+        if given:
+            raise ProfileError(f"{what}: scenario {mix.scenario} already says {', '.join(given)}")
         try:
             course = scenario_course(mix.scenario)
         except ScenarioError as error:
@@ -271,12 +342,32 @@ def _check_mix(what: str, mix: PathMix) -> None:
         if is_held_out(course.path):
             raise ProfileError(f"{what}: scenario {mix.scenario} is held out from training: env/held_out.py")
         return
-    for end in (0, 1):  # all smallest, then all largest values
-        numbers = {name: bounds[end] for name in DRAWN_FIELDS if (bounds := draws[name].bounds())}
+    _check_others(what, mix)
+    for trace in mix.traces:
+        if trace.startswith(TRACES):
+            raise ProfileError(f"{what}: trace {trace} is held out from training: env/held_out.py")
+    for end, trace in itertools.product((0, 1), mix.traces or [""]):  # all smallest, then all largest values
+        numbers: dict[str, Any] = {name: bounds[end] for name in DRAWN_FIELDS if (bounds := draws[name].bounds())}
         try:
-            with_jitter(Path(qdisc=mix.qdisc, **numbers), (mix.jitter_ratio.bounds() or (0.0, 0.0))[end])
+            path = with_jitter(
+                Path(qdisc=mix.qdisc, trace=trace, **numbers), (mix.jitter_ratio.bounds() or (0.0, 0.0))[end]
+            )
+            if bounds := mix.rate_step.bounds():
+                replace(path, steps=(Step(1.0, rate_mbps=path.rate_mbps * bounds[end]),))
         except PathError as error:
             raise ProfileError(f"{what}: {error}") from error
+
+
+def _check_others(what: str, mix: PathMix) -> None:
+    for name in ("learners", "rival_count"):
+        low, high = getattr(mix, name).bounds() or (1, 1)
+        if not 1 <= low <= high <= MOST_FLOWS:
+            raise ProfileError(f"{what}.{name} goes from {low:g} to {high:g}; there are 1 to {MOST_FLOWS}")
+    if not mix.start_spread_s >= 0:
+        raise ProfileError(f"{what}.start_spread_s is {mix.start_spread_s:g}; it must not be negative")
+    low, _ = mix.extra_rtt_ratio.bounds() or (0.0, 0.0)
+    if low < 0:
+        raise ProfileError(f"{what}.extra_rtt_ratio is {low:g}; it must not be negative")
 
 
 def _check_draw(what: str, draw: Draw) -> None:

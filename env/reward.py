@@ -6,7 +6,10 @@ With x the goodput over the path's reference goodput, q the queueing delay, r th
     goodput =  weights.goodput * utility
     delay   = -weights.delay * ln(1 + q / (r + 10 ms))
     loss    = -weights.loss * (share of retransmitted packets - the path's own random loss)
-    reward  =  goodput + delay + loss
+    fairness = -weights.fairness * log2(x) where x > 1 and others are on the path, else 0
+    reward  =  goodput + delay + loss + fairness
+
+The reference goodput of one of n flows is an n-th of what the path carries: its fair share.
 
 The logarithm makes a step from 1 % to 10 % of the link worth as much as one from 10 % to all of it, so that a slow
 start is not free; the linear half keeps a price on the last per cents, which the logarithm alone would give away for
@@ -26,15 +29,21 @@ policy is not charged for luck.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from env.network.path import PACKET_BYTES, Path
 
 LOWEST_SHARE = 0.01  # of the reference goodput; at and below it the logarithmic half is worth nothing
 UNNOTICED_MS = 10.0  # queueing delay that does not matter to anyone, added to the scale
+LEAST_MBPS = 1e-3  # a link that carries nothing for a while is one of so much
 UNAVOIDABLE_PACKETS = 2  # serialised before a delayed ACK (RFC 1122, 4.2.3.2) leaves the receiver: no queue yet
+
+
+Numbers = float | npt.NDArray[Any]
 
 
 class Counters(Protocol):
@@ -56,73 +65,106 @@ class Counters(Protocol):
 
 @dataclass
 class RewardWeights:
-    """Weights of the three components; pure numbers, not negative."""
+    """Weights of the four components; pure numbers, not negative."""
 
     goodput: float = 1.0
     delay: float = 0.3
     loss: float = 1.0
+    fairness: float = 0.3
 
 
-@dataclass(frozen=True)
-class Reference:
-    """What a path allows at best.
+class Reference(NamedTuple):
+    """What a path allows at best; each a number, or one for each interval.
 
     goodput_mbps: the flow's share of what there is. rtt_ms: mean RTT without a queue. loss_share: random loss, 0 to 1.
+    shared: whether others are on the path.
     """
 
-    goodput_mbps: float
-    rtt_ms: float
-    loss_share: float
+    goodput_mbps: Numbers
+    rtt_ms: Numbers
+    loss_share: Numbers
+    shared: Numbers
 
     @classmethod
-    def of(cls, path: Path, rivals: int = 0) -> Reference:
-        """Return the reference for one of `rivals` + 1 flows that share the path."""
-        rtt_ms = path.reference_rtt_ms
-        if path.topology == "router":
-            rtt_ms += UNAVOIDABLE_PACKETS * PACKET_BYTES * 8 / (path.rate_mbps * 1e3)
-        return cls(path.reference_mbps / (1 + rivals), rtt_ms, path.loss_pct / 100)
+    def of(cls, path: Path, others: int = 0) -> Reference:
+        """Return the reference for one of `others` + 1 flows that share the path all the time."""
+        rtt_ms = path.reference_rtt_ms + unavoidable_ms(path)
+        return cls(path.reference_mbps / (1 + others), rtt_ms, path.loss_pct / 100, others > 0)
+
+
+def unavoidable_ms(path: Path) -> float:
+    """Return what the packets of a delayed acknowledgement take on the bottleneck's link, ms."""
+    return UNAVOIDABLE_PACKETS * PACKET_BYTES * 8 / (path.rate_mbps * 1e3) if path.topology == "router" else 0.0
+
+
+class Measured(NamedTuple):
+    """What was measured from one observation to the next; each a number, or one for each interval.
+
+    length_us: at least 1. rtt_us: the mean, or the smoothed RTT where there was no sample.
+    """
+
+    length_us: Numbers
+    delivered_bytes: Numbers
+    delivered: Numbers
+    retransmitted: Numbers
+    rtt_us: Numbers
 
 
 class Outcome(NamedTuple):
-    """One interval: the weighted components, whose sum is the reward, and what they were made of."""
+    """The weighted components, whose sum is the reward, and what they were made of; shapes of the interval."""
 
-    goodput: float
-    delay: float
-    loss: float
-    goodput_mbps: float
-    goodput_share: float  # of the reference goodput
-    rtt_ms: float
-    queueing_delay_ms: float
-    loss_rate: float
+    goodput: Numbers
+    delay: Numbers
+    loss: Numbers
+    fairness: Numbers
+    goodput_mbps: Numbers
+    goodput_share: Numbers  # of the reference goodput
+    rtt_ms: Numbers
+    queueing_delay_ms: Numbers
+    loss_rate: Numbers
+
+    @property
+    def reward(self) -> Numbers:
+        """The sum of the components."""
+        return self.goodput + self.delay + self.loss + self.fairness
 
 
-def judge(before: Counters, after: Counters, reference: Reference, weights: RewardWeights) -> Outcome:
-    """Return what the interval between two observations of a connection was worth.
-
-    An interval without an RTT sample (all of it retransmitted) counts with the smoothed RTT. Two observations at the
-    same instant count as one microsecond apart.
-    """
-    interval_us = max(after.now_us - before.now_us, 1)
+def between(before: Counters, after: Counters) -> Measured:
+    """Return what two observations of a connection measured. Two at the same instant count as 1 us apart."""
     delivered = after.delivered - before.delivered
-    goodput_mbps = delivered * after.mss * 8 / interval_us
-    rtt_ms = (after.rtt_us or after.srtt_us) / 1e3
-    queueing_delay_ms = max(0.0, rtt_ms - reference.rtt_ms)
-    retransmitted = after.retransmitted - before.retransmitted
-    sent = delivered + retransmitted
-    loss_rate = retransmitted / sent if sent > 0 else 0.0
+    return Measured(
+        max(after.now_us - before.now_us, 1),
+        delivered * after.mss,
+        delivered,
+        after.retransmitted - before.retransmitted,
+        after.rtt_us or after.srtt_us,
+    )
+
+
+def judge(interval: Measured, reference: Reference, weights: RewardWeights) -> Outcome:
+    """Return what an interval, or each of several, was worth."""
+    goodput_mbps = interval.delivered_bytes * 8 / interval.length_us
+    share = goodput_mbps / np.maximum(reference.goodput_mbps, LEAST_MBPS)
+    rtt_ms = interval.rtt_us / 1e3
+    queueing_delay_ms = np.maximum(0.0, rtt_ms - reference.rtt_ms)
+    sent = interval.delivered + interval.retransmitted
+    loss_rate = interval.retransmitted / np.maximum(sent, 1)
+    excess = np.log2(np.maximum(share, 1.0)) * reference.shared
     return Outcome(
-        weights.goodput * utility(goodput_mbps / reference.goodput_mbps),
-        -weights.delay * math.log1p(queueing_delay_ms / (reference.rtt_ms + UNNOTICED_MS)),
+        weights.goodput * utility(share),
+        -weights.delay * np.log1p(queueing_delay_ms / (reference.rtt_ms + UNNOTICED_MS)),
         -weights.loss * (loss_rate - reference.loss_share),
+        -weights.fairness * excess,
         goodput_mbps,
-        goodput_mbps / reference.goodput_mbps,
+        share,
         rtt_ms,
         queueing_delay_ms,
         loss_rate,
     )
 
 
-def utility(share: float) -> float:
+def utility(share: Numbers) -> Numbers:
     """Return the worth of a share of the reference goodput: 0 at nothing, 1 at all of it and above."""
-    share = min(share, 1.0)
-    return 0.5 * share + 0.5 * (1.0 + math.log10(share) / 2 if share > LOWEST_SHARE else 0.0)
+    share = np.minimum(share, 1.0)
+    logarithm = np.log10(np.maximum(share, LOWEST_SHARE))
+    return 0.5 * share + 0.5 * (1.0 + logarithm / 2)

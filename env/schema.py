@@ -59,6 +59,8 @@ FRAME_COMMAND = 1  # host to agent, JSON
 FRAME_REPLY = 2  # agent to host, JSON
 FRAME_OBSERVATION = 3  # tcp_ndm_gym to host, ndm_wire_observation
 FRAME_ACTION = 4  # host to tcp_ndm_gym, ndm_wire_action
+FRAME_PLAY = 5  # host to the lab's player, ndm_wire_play, a model file and noise: what the next COMMAND's learners do
+FRAME_RECORD = 6  # the lab's player to host, any number of ndm_wire_step: what they did
 FRAME_MAX = 1 << 26  # a longer payload is a broken frame
 
 # (C type, struct code, name, comment); ordered by size so that C adds no padding.
@@ -86,8 +88,23 @@ _ACTION = (
     ("__s16", f"{len(ACTIONS)}h", f"actions[{len(ACTIONS)}]", f"policy outputs, {ACTION_FRAC} fraction bits"),
     ("__u32", "I", "stop", "1: end the episode, the agent stops all traffic"),
 )
+_PLAY = (
+    ("__u64", "Q", "duration_us", "from the first observation to the end of the run"),
+    ("__u32", "I", "steps", "recorded at most, of all flows; then the run ends"),
+    ("__u32", "I", "flows", "that have noise: by the order in which they open"),
+    ("__u32", "I", "decisions", "of each flow that have noise"),
+    ("__u32", "I", "model_bytes", "of the model file that follows; behind it the noise"),
+)
+# The noise: s16 [flows][decisions][outputs], ACTION_FRAC fraction bits.
 OBSERVATION = struct.Struct("<" + "".join(code for _, code, _, _ in _OBSERVATION))
 ACTION = struct.Struct("<" + "".join(code for _, code, _, _ in _ACTION))
+PLAY = struct.Struct("<" + "".join(code for _, code, _, _ in _PLAY))
+_NUMPY = {"Q": "<u8", "I": "<u4", "H": "<u2", "h": "<i2"}
+# ndm_wire_step for numpy.dtype(): name, type and, of an array, its length
+STEP_DTYPE = [
+    (name.split("[")[0], _NUMPY[code[-1]], *([int(code[:-1])] if len(code) > 1 else []))
+    for _, code, name, _ in (*_OBSERVATION, *_ACTION)
+]
 OBSERVATION_FIELDS = tuple(name for _, _, name, _ in _OBSERVATION if "[" not in name and name != "zero")
 
 
@@ -115,6 +132,8 @@ def render_header() -> str:
         "NDM_FRAME_REPLY": FRAME_REPLY,
         "NDM_FRAME_OBSERVATION": FRAME_OBSERVATION,
         "NDM_FRAME_ACTION": FRAME_ACTION,
+        "NDM_FRAME_PLAY": FRAME_PLAY,
+        "NDM_FRAME_RECORD": FRAME_RECORD,
         "NDM_FRAME_MAX": FRAME_MAX,
     }
     return "\n".join(
@@ -139,6 +158,14 @@ def render_header() -> str:
             _c_struct("ndm_wire_observation", _OBSERVATION, OBSERVATION.size),
             "",
             _c_struct("ndm_wire_action", _ACTION, ACTION.size),
+            "",
+            "/* One decision of a player: what it saw, and mean + noise before the cut to [-1, 1]. */",
+            "struct ndm_wire_step {",
+            "\tstruct ndm_wire_observation observation;",
+            "\tstruct ndm_wire_action action;",
+            "};",
+            "",
+            _c_struct("ndm_wire_play", _PLAY, PLAY.size),
             "",
             "#endif /* NDM_SCHEMA_H */",
             "",

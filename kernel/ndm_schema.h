@@ -14,6 +14,8 @@
 #define NDM_FRAME_REPLY 2
 #define NDM_FRAME_OBSERVATION 3
 #define NDM_FRAME_ACTION 4
+#define NDM_FRAME_PLAY 5
+#define NDM_FRAME_RECORD 6
 #define NDM_FRAME_MAX 67108864
 
 enum {
@@ -71,5 +73,21 @@ struct ndm_wire_action {
 };
 
 #define NDM_WIRE_ACTION_SIZE 8
+
+/* One decision of a player: what it saw, and mean + noise before the cut to [-1, 1]. */
+struct ndm_wire_step {
+	struct ndm_wire_observation observation;
+	struct ndm_wire_action action;
+};
+
+struct ndm_wire_play {
+	__u64 duration_us;	/* from the first observation to the end of the run */
+	__u32 steps;	/* recorded at most, of all flows; then the run ends */
+	__u32 flows;	/* that have noise: by the order in which they open */
+	__u32 decisions;	/* of each flow that have noise */
+	__u32 model_bytes;	/* of the model file that follows; behind it the noise */
+};
+
+#define NDM_WIRE_PLAY_SIZE 24
 
 #endif /* NDM_SCHEMA_H */

@@ -15,6 +15,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from env import schema
 from env.lab.core import Core
@@ -51,6 +52,7 @@ SPAWN_OPTIONS: dict[str, Any] = {
 
 _ACTION_SCALE = 1 << schema.ACTION_FRAC
 _ACTION_HEADER = schema.FRAME_HEADER.pack(schema.ACTION.size, schema.FRAME_ACTION, 0)
+STEP = np.dtype(schema.STEP_DTYPE)
 _N_OBSERVATION_HEAD = len(schema.OBSERVATION_FIELDS) - 1  # all fields in front of the features
 
 
@@ -80,6 +82,32 @@ class Reply(NamedTuple):
     """What the agent answered to a command."""
 
     result: Any
+
+
+class Record(NamedTuple):
+    """What the learning flows of a run did: one row of schema.STEP_DTYPE for each decision, in order of time."""
+
+    steps: npt.NDArray[np.void]
+
+
+class Play(NamedTuple):
+    """What the learning flows of a run do, without asking: `begin_run(play=...)`.
+
+    model: a model file (export.blob). noise: int16 [flow, decision, action], ACTION_FRAC fraction bits, added to what
+    the model says; silence beyond its end. The run ends `duration_s` after the first observation, or with so many steps
+    (observations of all flows together).
+    """
+
+    model: bytes
+    noise: npt.NDArray[np.int16]
+    steps: int
+    duration_s: float
+
+    def payload(self) -> bytes:
+        """Return the payload of a PLAY frame."""
+        flows, decisions, _ = self.noise.shape
+        head = schema.PLAY.pack(round(self.duration_s * 1e6), self.steps, flows, decisions, len(self.model))
+        return head + self.model + self.noise.astype("<i2").tobytes()
 
 
 def console_actions(console: int) -> list[tuple[Any, ...]]:
@@ -276,11 +304,8 @@ class VirtualLab:
 
     def begin(self, command: str, /, **args: Any) -> None:
         """Send a command; receive() gives the observations of learning flows and at last the Reply."""
-        unloaded, self._unloaded = self._unloaded, []
-        for module in unloaded:
-            self._load(module)
-        payload = json.dumps({"call": command, "args": args}).encode()
-        self._send(schema.FRAME_HEADER.pack(len(payload), schema.FRAME_COMMAND, 0) + payload)
+        self._load_modules()
+        self._send_frame(schema.FRAME_COMMAND, json.dumps({"call": command, "args": args}).encode())
 
     def load(self, module: str | FilePath) -> None:
         """Load a kernel module, unless it has been loaded; as in the constructor's modules.
@@ -295,6 +320,11 @@ class VirtualLab:
         elif there != file:
             raise LabError(f"{file} cannot be loaded: {there} has been, and the kernel takes each name once")
 
+    def _load_modules(self) -> None:
+        unloaded, self._unloaded = self._unloaded, []
+        for module in unloaded:
+            self._load(module)
+
     def _load(self, module: FilePath) -> None:
         self.call("load", name=module.stem, data=base64.b64encode(module.read_bytes()).decode())
 
@@ -305,12 +335,17 @@ class VirtualLab:
         duration_s: float,
         *,
         seed: int | None = None,
+        play: Play | None = None,
         **options: Any,
     ) -> None:
         """Send a `run` command; options: sample_ms, trace, describe.
 
-        seed: this run is the first one of a lab with this seed, whatever the lab did before.
+        seed: this run is the first one of a lab with this seed, whatever the lab did before. play: the learning flows
+        do this; receive() gives a Record of it, then the Reply.
         """
+        if play is not None:
+            self._load_modules()  # each a command, and the play belongs to the next one
+            self._send_frame(schema.FRAME_PLAY, play.payload())
         self.begin(
             "run",
             program=str(PROGRAM),
@@ -357,7 +392,7 @@ class VirtualLab:
         b = round(min(max(pacing, -1.0), 1.0) * _ACTION_SCALE)
         self._send(_ACTION_HEADER + schema.ACTION.pack(a, b, stop))
 
-    def receive(self) -> Observation | Reply:
+    def receive(self) -> Observation | Record | Reply:
         """Wait for the next frame. Raises GuestFailed, GuestDied, GuestHung."""
         while True:
             frame = self._next_frame()
@@ -378,6 +413,9 @@ class VirtualLab:
         if self._channel is None:
             raise LabError("the lab is not running: call start() or use it as a context manager")
         return self._channel
+
+    def _send_frame(self, kind: int, payload: bytes) -> None:
+        self._send(schema.FRAME_HEADER.pack(len(payload), kind, 0) + payload)
 
     def _send(self, frame: bytes) -> None:
         try:
@@ -405,7 +443,7 @@ class VirtualLab:
             self._buffer += data
             return
 
-    def _next_frame(self) -> Observation | Reply | None:
+    def _next_frame(self) -> Observation | Record | Reply | None:
         buffer = self._buffer
         head = schema.FRAME_HEADER.size
         if len(buffer) < head:
@@ -421,6 +459,10 @@ class VirtualLab:
             n = _N_OBSERVATION_HEAD
             features = fields[n : n + len(schema.FEATURES)]
             return Observation._make((*fields[:n], features, fields[n + len(schema.FEATURES)]))
+        if kind == schema.FRAME_RECORD and length % STEP.itemsize == 0:
+            steps = np.frombuffer(bytes(buffer[head : head + length]), STEP)
+            del buffer[: head + length]
+            return Record(steps)
         if kind != schema.FRAME_REPLY:
             raise self._failed(LabError, f"broken frame from the guest: kind {kind}, {length} bytes")
         reply = json.loads(bytes(buffer[head : head + length]))

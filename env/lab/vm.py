@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from env.lab.errors import GuestFailed, LabError, LabMissing
 from env.lab.real_time import PULSE, RealTimeLab
 from env.lab.stock_kernel import StockKernel
-from env.lab.virtual import PROBE, PROGRAM, ROOT, SPAWN_OPTIONS, Observation, Reply, console_actions
+from env.lab.virtual import PROBE, PROGRAM, ROOT, SPAWN_OPTIONS, Observation, Record, Reply, console_actions
 
 if TYPE_CHECKING:
     import socket
@@ -123,7 +123,7 @@ class VmLab(RealTimeLab):
             os.kill(self._pid, signal.SIGCONT)
         super()._send(frame)
 
-    def receive(self) -> Observation | Reply:
+    def receive(self) -> Observation | Record | Reply:
         """Wait for the next frame, as the virtual lab does."""
         frame = super().receive()
         if self.clock == "counted" and isinstance(frame, Reply):

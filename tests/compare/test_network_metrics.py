@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from env.network.capacity import PAYLOAD_SHARE
 from compare.network_metrics import network_metrics
+from env.network.capacity import PAYLOAD_SHARE
 from env.network.path import Path
 from env.network.rack import Rack
 from env.network.step import Step

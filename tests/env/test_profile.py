@@ -101,7 +101,7 @@ def test_jitter_raises_the_reference_rtt() -> None:
 def test_rivals_join_with_their_chance() -> None:
     config = {"name": "x", "paths": {"a": {"rivals": ["cubic", "bbr"], "rival_chance": 0.5}}}
     sampler, rng = PathSampler(profile_from_config(config)), np.random.default_rng(0)
-    counts = Counter(sampler.draw(rng).rivals for _ in range(1000))
+    counts = Counter(tuple(rival.scheme for rival in sampler.draw(rng).rivals) for _ in range(1000))
     assert set(counts) == {(), ("cubic",), ("bbr",)}
     assert 400 < counts[()] < 600
 

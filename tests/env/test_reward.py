@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from env.network.path import Path
-from env.reward import Reference, RewardWeights, judge, utility
+from env.reward import Measured, Outcome, Reference, RewardWeights, between, judge, utility
 
 WEIGHTS = RewardWeights(goodput=1.0, delay=0.3, loss=1.0)
 BOTTLENECK = Path(rate_mbps=20, rtt_ms=40)
@@ -25,9 +26,12 @@ class Counted:
     mss: int = 1448
 
 
-def reward(after: Counted, path: Path = BOTTLENECK, rivals: int = 0) -> float:
-    outcome = judge(Counted(), after, Reference.of(path, rivals), WEIGHTS)
-    return outcome.goodput + outcome.delay + outcome.loss
+def outcome_of(after: Counted, path: Path = BOTTLENECK, others: int = 0) -> Outcome:
+    return judge(between(Counted(), after), Reference.of(path, others), WEIGHTS)
+
+
+def reward(after: Counted, path: Path = BOTTLENECK, others: int = 0) -> float:
+    return float(outcome_of(after, path, others).reward)
 
 
 def second_of(mbps: float, rtt_ms: float = 40, retransmitted: int = 0) -> Counted:
@@ -52,7 +56,7 @@ def test_utility_is_concave(a: float, b: float) -> None:
 
 
 def test_parts_are_told_apart() -> None:
-    outcome = judge(Counted(), second_of(10, rtt_ms=90, retransmitted=86), Reference.of(BOTTLENECK), WEIGHTS)
+    outcome = outcome_of(second_of(10, rtt_ms=90, retransmitted=86))
     assert outcome.goodput_mbps == pytest.approx(10, rel=1e-3)
     assert outcome.rtt_ms == 90
     # two packets of 1514 bytes at 20 Mbit/s take 1.2 ms
@@ -85,14 +89,28 @@ def test_random_loss_is_no_fault() -> None:
     )
 
 
-def test_a_fair_share_is_all_there_is() -> None:
-    assert reward(second_of(10), rivals=1) == pytest.approx(reward(second_of(19), rivals=1), abs=1e-3)
+def test_more_than_a_fair_share_costs_by_octaves() -> None:
+    fair, alone = reward(second_of(10), others=1), reward(second_of(20))
+    assert reward(second_of(20), others=1) == pytest.approx(fair - WEIGHTS.fairness, abs=1e-3)
+    assert fair == pytest.approx(alone, abs=1e-3)
+    assert reward(second_of(9), others=1) < fair
+    # alone, what comes in a burst is nobody's loss
+    assert reward(second_of(30)) == pytest.approx(alone, abs=1e-3)
+
+
+def test_many_intervals_are_judged_as_one_is() -> None:
+    seconds = [second_of(mbps, rtt_ms, lost) for mbps, rtt_ms, lost in ((3, 41, 0), (12, 90, 70), (19, 200, 0))]
+    measured = [between(Counted(), second) for second in seconds]
+    columns = Measured(*(np.array(column) for column in zip(*measured, strict=True)))
+    together = judge(columns, Reference.of(BOTTLENECK, 1), WEIGHTS)
+    for i, second in enumerate(seconds):
+        assert [float(column[i]) for column in together] == list(map(float, outcome_of(second, others=1)))
 
 
 def test_an_interval_without_samples_counts_with_the_smoothed_rtt() -> None:
     after = second_of(10)
     after.rtt_us, after.srtt_us = 0, 90_000
-    assert judge(Counted(), after, Reference.of(BOTTLENECK), WEIGHTS).rtt_ms == 90
+    assert outcome_of(after).rtt_ms == 90
 
 
 def test_a_stall_is_worth_nothing() -> None:

@@ -19,6 +19,9 @@
  *				next COMMAND has arrived.
  *	tcp_ndm_gym	exchange(): one OBSERVATION out, one ACTION in. Only
  *			between a COMMAND and its stop; else cwnd is held.
+ *			After a PLAY in front of the COMMAND nothing is asked:
+ *			the player (lab_player.h) decides, says when to stop,
+ *			and one RECORD goes out in front of the REPLY.
  *
  * A host that has gone, or that breaks the framing, ends the lab: it powers
  * off, because nobody is left to tell.
@@ -40,6 +43,7 @@
 
 #include <os.h>
 
+#include "lab_player.h"
 #include "ndm_gym.h"
 
 static int fd = 3;
@@ -112,6 +116,14 @@ static int channel_read(void *buffer, size_t size)
 	return 0;
 }
 
+/* Caller holds channel_lock. */
+static void stop_run(void)
+{
+	asking = false;
+	WRITE_ONCE(stopped, true);
+	wake_up_interruptible_poll(&stop_wait, EPOLLPRI);
+}
+
 static bool exchange(const struct ndm_wire_observation *observation,
 		     struct ndm_wire_action *action)
 {
@@ -139,6 +151,12 @@ static bool exchange(const struct ndm_wire_observation *observation,
 	spin_lock_bh(&channel_lock);
 	if (!asking || host_gone)
 		goto out;
+	if (lab_player_plays()) {
+		if (!lab_player_decide(observation, action))
+			stop_run();
+		decided = true;
+		goto out;
+	}
 	if (channel_write(&question, sizeof(question)) ||
 	    channel_read(&answer, sizeof(answer)))
 		goto out;
@@ -148,9 +166,7 @@ static bool exchange(const struct ndm_wire_observation *observation,
 		goto out;
 	}
 	if (answer.payload.stop) {
-		asking = false;
-		WRITE_ONCE(stopped, true);
-		wake_up_interruptible_poll(&stop_wait, EPOLLPRI);
+		stop_run();
 		goto out;
 	}
 	*action = answer.payload;
@@ -173,6 +189,25 @@ static void set_asking(bool value)
 	spin_unlock_bh(&channel_lock);
 }
 
+static int receive_play(size_t size)
+{
+	const char *problem;
+	u8 *frame;
+	int error;
+
+	frame = kvzalloc(max_t(size_t, size, 1), GFP_KERNEL);
+	if (!frame)
+		return end_of_host("no memory for what is to be played");
+	error = channel_read(frame, size);
+	if (!error) {
+		problem = lab_player_begin(frame, size);
+		if (problem)
+			error = end_of_host(problem);
+	}
+	kvfree(frame);
+	return error;
+}
+
 static int receive_command(void)
 {
 	struct ndm_frame_header header = {};
@@ -182,6 +217,12 @@ static int receive_command(void)
 	/* Nobody may take the rest of this frame for an ACTION. */
 	set_asking(false);
 	error = channel_read(&header, sizeof(header));
+	if (!error && header.kind == NDM_FRAME_PLAY &&
+	    header.length <= NDM_FRAME_MAX) {
+		error = receive_play(header.length);
+		if (!error)
+			error = channel_read(&header, sizeof(header));
+	}
 	if (error)
 		return error;
 	if (header.kind != NDM_FRAME_COMMAND || header.length > NDM_FRAME_MAX)
@@ -234,6 +275,25 @@ out:
 	return n;
 }
 
+/* What the player has recorded goes in front of the REPLY. */
+static int send_record(void)
+{
+	struct ndm_frame_header header = { .kind = NDM_FRAME_RECORD };
+	const void *record;
+	size_t size;
+	int error;
+
+	if (!lab_player_plays())
+		return 0;
+	asking = false;
+	record = lab_player_record(&size);
+	header.length = size;
+	error = channel_write(&header, sizeof(header));
+	if (!error)
+		error = channel_write(record, size);
+	return error;
+}
+
 static ssize_t gate_write(struct file *file, const char __user *from,
 			  size_t size, loff_t *offset)
 {
@@ -254,8 +314,11 @@ static ssize_t gate_write(struct file *file, const char __user *from,
 		return -EFAULT;
 	}
 	spin_lock_bh(&channel_lock);
-	error = channel_write(frame, sizeof(*frame) + size);
+	error = send_record();
+	if (!error)
+		error = channel_write(frame, sizeof(*frame) + size);
 	spin_unlock_bh(&channel_lock);
+	lab_player_end();
 	kvfree(frame);
 	if (READ_ONCE(host_gone))
 		flush_work(&power_off_work);
@@ -307,6 +370,7 @@ static void __exit lab_gate_exit(void)
 	ndm_gym_set_host(NULL);
 	misc_deregister(&gate_device);
 	kvfree(command);
+	lab_player_end();
 }
 
 module_init(lab_gate_init);

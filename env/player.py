@@ -1,0 +1,120 @@
+"""Plays whole episodes with the policy in the lab's kernel: what a training learns from, at the lab's full speed.
+
+An episode is a pure function: the same model, noise, course and seed give the same trajectories, to the byte, whichever
+lab plays it, after whatever else, and beside which others. Who was interrupted plays it again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from env.episode import GRACE_S, SCHEME, BootLab, rival_flows
+from env.lab import GuestDied, GuestHung, LabError, Play, Record, VirtualLab
+from env.profile import LEARNER, Course
+from env.reward import RewardWeights
+from env.trajectory import Trajectory, trajectories
+
+TRIES = 3  # a lab that dies is booted anew, and its episode played again
+
+
+class Task(NamedTuple):
+    """An episode to be played. seed: of the network's randomness.
+
+    noise: int16 [learner, decision, action], schema.ACTION_FRAC fraction bits. It ends after so many decisions of all
+    learners together, or duration_s, virtual.
+    """
+
+    course: Course
+    seed: int
+    noise: npt.NDArray[np.int16]
+    decisions: int
+    duration_s: float
+
+
+class Player:
+    """Labs that play episodes side by side, one thread each; a lab boots when its first episode comes.
+
+    workers: how many. boot: makes a lab from a seed. weights: of the reward, where a course has none of its own.
+    """
+
+    def __init__(self, workers: int, boot: BootLab, weights: RewardWeights) -> None:
+        if workers < 1:
+            raise ValueError(f"workers is {workers}; it must be at least 1")
+        self._boot = boot
+        self._weights = weights
+        self._own = threading.local()
+        self._labs: list[VirtualLab] = []
+        self._executor = ThreadPoolExecutor(workers, thread_name_prefix="lab")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def submit(self, model: bytes, tasks: Sequence[Task]) -> list[Future[list[Trajectory]]]:
+        """Have the episodes played; the longest begin first. Returns one future for each, in the order of the tasks.
+
+        A future raises env.lab.LabError when the lab fails again and again.
+        """
+        futures: dict[int, Future[list[Trajectory]]] = {}
+        for i in sorted(range(len(tasks)), key=lambda i: -expected_packets(tasks[i])):
+            futures[i] = self._executor.submit(self._play, model, tasks[i])
+        return [futures[i] for i in range(len(tasks))]
+
+    def close(self) -> None:
+        """End the labs; episodes that have not begun are dropped. Safe to call twice."""
+        self._executor.shutdown(wait=False, cancel_futures=True)
+        for lab in self._labs:
+            lab.close()
+        self._executor.shutdown(wait=True)
+
+    def _play(self, model: bytes, task: Task) -> list[Trajectory]:
+        for left in reversed(range(TRIES)):
+            try:
+                return trajectories(play(self._lab(), model, task), task.course, self._weights)
+            except (GuestDied, GuestHung):
+                self._own.lab = None
+                if not left:
+                    raise
+        raise AssertionError  # the last try returns or raises
+
+    def _lab(self) -> VirtualLab:
+        lab: VirtualLab | None = getattr(self._own, "lab", None)
+        if lab is None:
+            lab = self._own.lab = self._boot(1)  # each run brings its own seed
+            self._labs.append(lab)
+        return lab
+
+
+def play(lab: VirtualLab, model: bytes, task: Task) -> npt.NDArray[np.void]:
+    """Play one episode and return its record, rows of schema.STEP_DTYPE. Raises env.lab.LabError."""
+    course = task.course
+    # the player ends the run; only flows that stall end by themselves
+    end_s = task.duration_s + GRACE_S + max((other.start_s for other in course.others), default=0.0)
+    learners = [
+        {"scheme": SCHEME, "start_s": start_s, "duration_s": end_s - start_s, "client": client}
+        for _, start_s, client in course.learners
+    ]
+    # one observation more than decisions: the last one follows the last decision
+    asked = Play(model, task.noise, task.decisions + len(learners), task.duration_s)
+    lab.begin_run(course.path, [*learners, *rival_flows(course, end_s)], end_s, seed=task.seed, play=asked)
+    record, reply = lab.receive(), lab.receive()
+    if not isinstance(record, Record):
+        raise LabError(f"a lab that was to play answered with {reply!r}")
+    return record.steps
+
+
+def expected_packets(task: Task) -> float:
+    """Return about how many packets an episode takes, to begin the longest first."""
+    path = task.course.path
+    flows = 1 + len(task.course.others)
+    learners = 1 + sum(other.scheme == LEARNER for other in task.course.others)
+    seconds = min(task.duration_s, task.decisions / learners * max(path.rtt_ms, 1.0) / 1e3)
+    return seconds * path.rate_mbps + 0.01 * flows

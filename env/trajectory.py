@@ -1,0 +1,100 @@
+"""What a policy did on its connections, judged: from a lab's record to what a training learns from.
+
+Letters of shapes: K decisions of a connection, D observation (10), A action (2), P description of the path.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from env import schema
+from env.episode import FEATURE_SCALE, INFO
+from env.network.capacity import base_rtt_ms, network_capacity
+from env.network.clock import VIRTUAL
+from env.profile import Course, Other
+from env.reward import Measured, Outcome, Reference, RewardWeights, judge, unavoidable_ms
+
+Floats = npt.NDArray[np.float64]
+Steps = npt.NDArray[np.void]
+
+GRID_US = VIRTUAL.grid_ns // 1000
+ACTION_SCALE = np.float32(2.0**-schema.ACTION_FRAC)
+
+
+class Trajectory(NamedTuple):
+    """One connection from its first decision on.
+
+    observations: the last one follows the last decision. actions: mean and noise, before they were cut to [-1, 1].
+    infos: env.episode.INFO by name; now_us counts from the beginning of the run.
+    """
+
+    observations: npt.NDArray[np.float32]  # [K + 1, D]
+    actions: npt.NDArray[np.float32]  # [K, A]
+    rewards: npt.NDArray[np.float32]  # [K]
+    path: npt.NDArray[np.float32]  # [P]
+    infos: dict[str, Floats]  # [K] each
+
+
+def trajectories(steps: Steps, course: Course, weights: RewardWeights) -> list[Trajectory]:
+    """Return one trajectory for each learner of a record that made two decisions or more, in the order of opening."""
+    if not steps.size:
+        return []
+    flows = np.unique(steps["flow"])
+    origin_us = int(steps["now_us"][0]) // GRID_US * GRID_US
+    # flows are numbered as their connections open: a round trip after their starts
+    learners = sorted(course.learners, key=lambda learner: learner.start_s + _first_rtt_s(course, learner))
+    judged = []
+    for flow in flows.tolist():
+        own = steps[steps["flow"] == flow]
+        if own.size > 1:
+            learner = learners[min(flow - int(flows[0]), len(learners) - 1)]
+            judged.append(_trajectory(own, course, learner, origin_us, course.reward or weights))
+    return judged
+
+
+def _first_rtt_s(course: Course, learner: Other) -> float:
+    return float(base_rtt_ms(course.path, np.array([learner.start_s]), learner.client)[0]) / 1e3
+
+
+def _trajectory(own: Steps, course: Course, learner: Other, origin_us: int, weights: RewardWeights) -> Trajectory:
+    now_us = own["now_us"].astype(np.int64)
+    measured = _measured(own, now_us)
+    outcome = judge(measured, _reference(course, learner, (now_us - origin_us) / 1e6), weights)
+    return Trajectory(
+        own["features"].astype(np.float32) * FEATURE_SCALE,
+        own["actions"][:-1].astype(np.float32) * ACTION_SCALE,
+        np.asarray(outcome.reward, np.float32),
+        course.features(),
+        _infos(outcome, own, now_us - origin_us, measured),
+    )
+
+
+def _measured(own: Steps, now_us: npt.NDArray[np.int64]) -> Measured:
+    delivered = np.diff(own["delivered"].astype(np.int64))
+    rtt_us = np.where(own["rtt_us"] > 0, own["rtt_us"], own["srtt_us"])[1:].astype(np.float64)
+    return Measured(
+        np.maximum(np.diff(now_us), 1),
+        delivered * own["mss"][1:].astype(np.int64),
+        delivered,
+        np.diff(own["retransmitted"].astype(np.int64)),
+        rtt_us,
+    )
+
+
+def _reference(course: Course, learner: Other, t_s: Floats) -> Reference:
+    """Return the fair share of what the path carried in each interval. t_s: [K + 1], since the run began."""
+    path = course.path
+    begin_s, end_s = t_s[:-1], np.maximum(t_s[1:], t_s[:-1] + 1e-6)
+    carried = network_capacity(path, float(t_s[-1])).between(begin_s, end_s) / (end_s - begin_s)
+    starts_s = np.array([0.0, *(other.start_s for other in course.others)])
+    flows = np.maximum(np.count_nonzero(starts_s[:, None] <= end_s, axis=0), 1)
+    rtt_ms = base_rtt_ms(path, end_s, learner.client) + unavoidable_ms(path)
+    return Reference(carried / flows, rtt_ms, path.loss_pct / 100, flows > 1)
+
+
+def _infos(outcome: Outcome, own: Steps, since_us: npt.NDArray[np.int64], measured: Measured) -> dict[str, Floats]:
+    columns: list[Any] = [*outcome, own["cwnd"][1:], since_us[1:], measured.length_us]
+    return {name: np.asarray(column, np.float64) for name, column in zip(INFO, columns, strict=True)}

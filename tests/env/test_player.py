@@ -1,0 +1,155 @@
+"""Episodes played in the lab's kernel: the network that ships, repeatable to the byte whoever plays them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from env import schema
+from env.episode import boot_lab
+from env.lab import GuestDied, Play, Record, Reply, VirtualLab
+from env.network.path import Path
+from env.player import Player, Task, play
+from env.profile import LEARNER, Course, Other
+from env.reward import RewardWeights
+from env.trajectory import Trajectory, trajectories
+from export.blob import write_blob
+from export.model import Provenance
+from export.quantize import FloatPolicy, quantize
+from export.reference import rollout
+from training.checkpoint import policy_sha256
+from training.policy import initial_policy
+
+pytestmark = pytest.mark.lab
+
+DECISIONS = 60
+BOTTLENECK = Course(Path(rate_mbps=20, rtt_ms=40))
+ROUGH = Course(Path(rate_mbps=10, rtt_ms=30, loss_pct=1, jitter_ms=5))
+SHARED = Course(Path(rate_mbps=20, rtt_ms=40), (Other(LEARNER, 0.5), Other(LEARNER, 1.0), Other("cubic", 0.2)))
+
+
+def wild_policy() -> FloatPolicy:
+    """Weights of an untrained network whose read-out is large enough to move the window."""
+    state = initial_policy(16, 3).state_dict()
+    state["readout.weight"] = state["readout.weight"] * 60
+    return FloatPolicy.from_state_dict(state)
+
+
+def blob(policy: FloatPolicy) -> bytes:
+    sha256 = policy_sha256(initial_policy(16, 3).state_dict())
+    return write_blob(quantize(policy), Provenance("test", "bottleneck", sha256, "none", 0))
+
+
+def noise(seed: int = 0, learners: int = 1) -> npt.NDArray[np.int16]:
+    drawn = np.random.default_rng(seed).integers(-3000, 6000, (learners, DECISIONS, 2)).astype(np.int16)
+    drawn[:, 0] = 20_000  # with the mean above 1: to be cut
+    return drawn
+
+
+def task(course: Course, seed: int = 1, learners: int = 1) -> Task:
+    return Task(course, seed, noise(seed, learners), DECISIONS * learners, 30.0)
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[VirtualLab]:
+    with boot_lab(1) as lab:
+        yield lab
+
+
+def test_the_network_that_ships_plays(lab: VirtualLab) -> None:
+    policy = quantize(wild_policy())
+    steps = play(lab, blob(wild_policy()), task(SHARED, learners=3))
+    flows = np.unique(steps["flow"])
+    assert flows.size == 3
+    assert steps.size == 3 * DECISIONS + 3
+    every_noise = noise(1, 3)
+    for i, flow in enumerate(flows.tolist()):
+        own = steps[steps["flow"] == flow]
+        assert own["decision"].tolist() == list(range(own.size))
+        means = rollout(policy, own["features"])[0].astype(int)
+        means[:DECISIONS] += every_noise[i, : own.size]
+        assert own["actions"].tolist() == means.tolist()
+    assert np.abs(steps["actions"]).max() > 1 << schema.ACTION_FRAC, "actions are recorded before the cut"
+
+
+def test_actions_move_the_window(lab: VirtualLab) -> None:
+    steps = play(lab, blob(wild_policy()), task(BOTTLENECK))
+    growing = np.flatnonzero((steps["actions"][:-1, 0] > 4000) & (steps["ca_state"][1:] == 0))[:10]
+    assert growing.size
+    assert (steps["cwnd"][growing + 1] > steps["cwnd"][growing]).mean() > 0.8
+
+
+def test_an_episode_is_a_function_of_its_task(lab: VirtualLab) -> None:
+    model, tasks = (
+        blob(wild_policy()),
+        [task(course, seed) for course in (BOTTLENECK, ROUGH, SHARED) for seed in (1, 2)],
+    )
+    alone = [play(lab, model, one) for one in tasks]
+    with Player(2, boot_lab, RewardWeights()) as player:
+        futures = player.submit(model, [*reversed(tasks), *tasks])
+        together = [future.result() for future in futures]
+    for i, steps in enumerate(alone):
+        expected = trajectories(steps, tasks[i].course, RewardWeights())
+        for found in (together[len(tasks) - 1 - i], together[len(tasks) + i]):
+            assert len(found) == len(expected) == len(tasks[i].course.learners)
+            for one, other in zip(found, expected, strict=True):
+                assert same(one, other)
+    assert not same(together[8][0], together[9][0]), "another seed is another episode"
+
+
+def same(one: Trajectory, other: Trajectory) -> bool:
+    arrays = [(getattr(one, name), getattr(other, name)) for name in ("observations", "actions", "rewards", "path")]
+    arrays += [(one.infos[name], other.infos[name]) for name in one.infos]
+    return all(np.array_equal(a, b) for a, b in arrays)
+
+
+def test_it_ends_after_its_seconds(lab: VirtualLab) -> None:
+    steps = play(lab, blob(wild_policy()), task(BOTTLENECK)._replace(duration_s=1.0))
+    assert 5 < steps.size < DECISIONS
+    assert 1e6 <= steps["now_us"][-1] - steps["now_us"][0] < 1.3e6
+
+
+def test_a_path_that_carries_nothing_gives_what_there_was(lab: VirtualLab) -> None:
+    course = Course(Path(rate_mbps=20, rtt_ms=40, steps=()))
+    dead = course._replace(path=Path(rate_mbps=20, rtt_ms=40, loss_pct=100))
+    assert play(lab, blob(wild_policy()), task(dead)._replace(duration_s=2.0)).size == 0
+    assert play(lab, blob(wild_policy()), task(BOTTLENECK)).size == DECISIONS + 1, "the lab is none the worse"
+
+
+def test_without_a_play_the_host_is_asked(lab: VirtualLab) -> None:
+    play(lab, blob(wild_policy()), task(BOTTLENECK))
+    lab.begin_run(BOTTLENECK.path, [{"scheme": "ndm_gym", "start_s": 0.0, "duration_s": 5.0}], 5.0)
+    frame = lab.receive()
+    assert not isinstance(frame, Record | Reply)
+    lab.act(0.0, 0.0, stop=True)
+    assert isinstance(lab.receive(), Reply)
+
+
+@pytest.mark.parametrize("model", [b"", b"x" * 600])
+def test_what_is_no_model_ends_the_lab(model: bytes) -> None:
+    flow = {"scheme": "ndm_gym", "start_s": 0.0, "duration_s": 5.0}
+    with boot_lab(1) as lab:
+        lab.begin_run(BOTTLENECK.path, [flow], 5.0, play=Play(model, noise(), 10, 5.0))
+        with pytest.raises(GuestDied, match="the host is gone"):
+            lab.receive()
+
+
+def test_a_lab_that_dies_is_booted_again() -> None:
+    model, tasks = blob(wild_policy()), [task(BOTTLENECK, seed) for seed in range(6)]
+    labs = []
+
+    def boot(seed: int) -> VirtualLab:
+        labs.append(boot_lab(seed))
+        return labs[-1]
+
+    with Player(1, boot, RewardWeights()) as player:
+        futures = player.submit(model, tasks)
+        futures[0].result()
+        os.killpg(labs[0].pid, signal.SIGKILL)
+        assert all(len(future.result()) == 1 for future in futures)
+    assert len(labs) == 2
