@@ -17,7 +17,7 @@ from training import checkpoint
 from training.checkpoint import CheckpointError
 from training.config import ConfigError, LabOptions, TrainConfig, check_command_line, read_config, resumed_config
 from training.ppo import PpoOptions
-from training.run import RunError, make_env, new_run_folder, train
+from training.run import RunError, make_player, new_run_folder, train
 
 HELP = """Train NDM by reinforcement learning in the lab.
 
@@ -45,6 +45,8 @@ def plan(composed: DictConfig) -> tuple[TrainConfig, Path, dict[str, Any] | None
         return config, new_run_folder(config), None
     run = Path(composed.resume)
     saved = checkpoint.load(run)
+    if saved["format"] != checkpoint.FORMAT:
+        raise CheckpointError(f"{run} was trained by an older version: it can be exported, but not taken up again")
     config = read_config(resumed_config(saved["config"], composed, HydraConfig.get().overrides.task))
     return config, run.parent if run.is_file() else run, saved
 
@@ -52,11 +54,11 @@ def plan(composed: DictConfig) -> tuple[TrainConfig, Path, dict[str, Any] | None
 def play(config: TrainConfig, folder: Path, saved: dict[str, Any] | None) -> bool:
     """Train; False when stopped by Ctrl-C."""
     try:
-        env = make_env(config)
+        player = make_player(config)
         try:
-            return train(config, env, folder, saved)
+            return train(config, player, folder, saved)
         finally:
-            env.close()
+            player.close()
     except KeyboardInterrupt:  # while the labs boot, or the second one
         return False
     except OSError as error:

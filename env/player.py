@@ -7,6 +7,7 @@ lab plays it, after whatever else, and beside which others. Who was interrupted 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple, Self
@@ -48,6 +49,8 @@ class Player:
             raise ValueError(f"workers is {workers}; it must be at least 1")
         self._boot = boot
         self._weights = weights
+        self.busy_s = 0.0  # wall seconds of playing, summed over the workers
+        self._busy = threading.Lock()  # of busy_s
         self._own = threading.local()
         self._labs: list[VirtualLab] = []
         self._executor = ThreadPoolExecutor(workers, thread_name_prefix="lab")
@@ -76,6 +79,14 @@ class Player:
         self._executor.shutdown(wait=True)
 
     def _play(self, model: bytes, task: Task) -> list[Trajectory]:
+        began = time.perf_counter()
+        try:
+            return self._try(model, task)
+        finally:
+            with self._busy:
+                self.busy_s += time.perf_counter() - began
+
+    def _try(self, model: bytes, task: Task) -> list[Trajectory]:
         for left in reversed(range(TRIES)):
             try:
                 return trajectories(play(self._lab(), model, task), task.course, self._weights)

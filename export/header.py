@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +43,26 @@ def _bytes(field: str, content: bytes) -> list[str]:
     return [f"\t\t.{field} = {{", *(f"\t\t\t{part}," for part in parts), "\t\t},"]
 
 
+def _training(provenance: Provenance) -> list[str]:
+    """Return a comment with the essentials of the run's card; nothing for a model without one."""
+    if not provenance.training:
+        return []
+    card = json.loads(provenance.training)
+    lab = card["lab"]
+    said = [
+        *card["commands"],
+        f"seed {card['seed']}, {card['decisions']} decisions in {card['wall_s']} s, {card['virtual_s']} s of virtual "
+        f"time; {card['status']}, resumed {card['resumed']} times",
+        *([f"lab kernel {lab['release']}, manifest {lab['manifest_sha256']}"] if lab else []),
+        *(f"{name}.ko {sha256}" for name, sha256 in lab.get("modules", {}).items()),
+    ]
+    lines = ["/*", " * How it was trained:"]
+    for text in said:
+        harmless = text.encode("ascii", "backslashreplace").decode().replace("*/", "*\\/").replace("/*", "/\\*")
+        lines += [f" *   {line}" for line in textwrap.wrap(harmless, 92, break_on_hyphens=False)]
+    return [*lines, " */", ""]
+
+
 def render_header(model: IntegerModel, provenance: Provenance) -> str:
     """Return the text of the header of ``struct ndm_described_model ndm_model_NAME``.
 
@@ -66,6 +88,7 @@ def render_header(model: IntegerModel, provenance: Provenance) -> str:
             "/* No |accumulator| passes it, whatever the inputs and the state: `make verify-model`. */",
             f'_Static_assert({bound}LL < 1LL << 62, "model {name} could overflow");',
             "",
+            *_training(provenance),
             f"static const struct ndm_described_model ndm_model_{name} = {{",
             "\t.facts = {",
             f"\t\t.name = {_string(provenance.name)},",

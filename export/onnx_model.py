@@ -138,4 +138,5 @@ def metadata(model: IntegerModel, provenance: Provenance, envelope: dict[str, An
         ),
         "ndm.profile": provenance.profile,
         "ndm.envelope": json.dumps(envelope, sort_keys=True),
+        "ndm.training": provenance.training,
     }

@@ -24,6 +24,7 @@ from export.model import FORMAT, ExportError, IntegerModel, Provenance
 from export.quantize import FloatPolicy, quantize
 from export.selection import KERNEL, header_of, model_name
 from training import checkpoint
+from training.card import essentials
 from training.policy import initial_policy
 
 UNTRAINED_UNITS = 16  # recurrent units of the default training (configs/train.yaml)
@@ -102,6 +103,7 @@ def measure(path: Path) -> Exported:
         git_revision=content["git_revision"],
         decisions=int(content["decisions"]),
         envelope=describe(envelope),
+        training=json.dumps(facts) if (facts := essentials(content)) else "",
     )
     return _quantized(file, content["policy"], provenance, envelope)
 

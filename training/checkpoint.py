@@ -6,6 +6,7 @@ The content is the contract of docs/architecture.md; `load` checks it before any
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import io
 import os
@@ -19,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-FORMAT = 1
+FORMAT = 2
 FILE_NAME = "checkpoint.pt"
 KEYS = (
     "format",
@@ -28,12 +29,15 @@ KEYS = (
     "critic",
     "optimizer",
     "random_states",
+    "batches",
+    "card",
     "config",
     "git_revision",
     "versions",
     "decisions",
     "sha256",
 )
+SINCE_2 = ("batches", "card")  # the rest of the keys is in format 1 too, which can be exported, not resumed
 POLICY_TENSORS = (  # the fixed order of the hash
     "rnn.weight_ih_l0",
     "rnn.weight_hh_l0",
@@ -137,10 +141,10 @@ def load(run: Path) -> dict[str, Any]:
         content = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds for bytes that are no checkpoint
         raise CheckpointError(f"{path} is corrupt, truncated or no checkpoint ({type(error).__name__})") from error
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
+    if not isinstance(content, dict) or content.get("format") not in (1, FORMAT):
         found = content.get("format") if isinstance(content, dict) else type(content).__name__
-        raise CheckpointError(f"{path} has checkpoint format {found!r}; this version reads format {FORMAT}")
-    missing = sorted(set(KEYS) - set(content))
+        raise CheckpointError(f"{path} has checkpoint format {found!r}; this version reads formats 1 and {FORMAT}")
+    missing = sorted(set(KEYS) - set(content) - set(SINCE_2 if content["format"] == 1 else ()))
     if missing:
         raise CheckpointError(f"{path} lacks {', '.join(missing)}: it is damaged")
     if policy_sha256(content["policy"]) != content["sha256"]:
@@ -148,8 +152,12 @@ def load(run: Path) -> dict[str, Any]:
     return content
 
 
+@functools.cache
 def git_revision() -> str:
-    """The commit of the source tree, with ``+`` when files differ from it; "unknown" outside a checkout."""
+    """The commit of the source tree, with ``+`` when files differ from it; "unknown" outside a checkout.
+
+    It is that of the first call: what changes on the disk later is not what runs.
+    """
     root = Path(__file__).resolve().parent.parent
     try:
         described = subprocess.run(

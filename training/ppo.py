@@ -1,45 +1,40 @@
 """Recurrent PPO with back-propagation through time, for a task that never ends.
 
 Proximal policy optimisation (Schulman et al., 2017) with generalised advantage estimation (Schulman et al., 2016), in
-the manner of CleanRL: the whole algorithm is here, top to bottom. `Ppo.collect` plays, `Ppo.advantages` judges,
-`Ppo.update` learns; training/run.py calls them in turn.
+the manner of CleanRL: the whole algorithm is here, top to bottom. A player (training/player.py) hands in episodes and
+the policy that has played them; `Ppo.advantages` judges, `Ppo.update` learns; training/run.py calls them in turn.
 
-An episode of this task ends because its time is up, never because anything died: the value of what would have come
-next is the critic's estimate at the final observation. That falls out of how a rollout is cut: into *stretches*, runs
-of decisions of one environment within one episode. Each stretch ends with one more observation (the episode's last, or
-the one the rollout stopped at), which is only looked at by the critic. Only a true termination makes its value zero.
+An episode is a connection from its first decision on: nothing is carried from one to the next. It ends because its time
+is up, never because anything died: what would have come next is worth what the critic says of the final observation,
+which nobody decides on.
 
-The letters of shapes are in training/policy.py; L is the length of the longest stretch.
+The letters of shapes are in training/policy.py; L is the length of the longest episode, E the number of them.
 """
 
 from __future__ import annotations
 
+import copy
 import random
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from gymnasium.vector import AutoresetMode, VectorEnv
-from torch import nn
+from torch import Tensor, nn
+from torch.func import functional_call
 
 from env.schema import ACTIONS
+from env.trajectory import Trajectory
 from training.policy import (
-    ACTION_SIZE,
-    OBSERVATION_SIZE,
     Critic,
-    FloatArray,
     Policy,
-    PolicyRunner,
     gaussian_entropy,
     gaussian_log_probability,
 )
 
-IntArray = npt.NDArray[np.int64]
-Infos = dict[str, Any]
-
+AT_BOUND = 0.99  # a mean action that is as good as at its bound, 1
 
 POSITIVE = (  # options that must be above 0
     "rollout_decisions",
@@ -67,7 +62,8 @@ class PpoOptions:
     """
 
     total_decisions: int = 400_000  # length of the training, over all environments; 0 saves the untrained network
-    rollout_decisions: int = 4096  # decisions between two updates, over all environments
+    rollout_decisions: int = 4096  # decisions between two updates, as many whole episodes as come closest to it
+    overlap: bool = True  # play the next batch while learning from this one, with the policy of one update ago
     sequence_length: int = 64  # decisions the gradient flows back through
     epochs: int = 4  # passes over a rollout
     minibatches: int = 4  # gradient steps in a pass
@@ -102,57 +98,28 @@ class PpoOptions:
             raise ValueError(f"algo.minimum_std is {self.minimum_std}; it must not be above initial_std or final_std")
 
 
-@dataclass
-class Rollout:
-    """What the environments went through between two updates. Row t * N + n of an array is decision t of environment n.
+class Behaviour(NamedTuple):
+    """What decides: a policy's weights (its state dict) and the exploration around its mean actions."""
 
-    ``infos`` holds what the environment measured: name to one number a decision [T * N], NaN where it said nothing.
-    """
-
-    observations: FloatArray  # [T * N, D]
-    paths: FloatArray  # [T * N, P]
-    actions: FloatArray  # [T * N, A], before the environment clips them
-    rewards: FloatArray  # [T * N]
-    states: FloatArray  # [T * N, H], the policy's state before the observation
-    infos: dict[str, npt.NDArray[np.float64]]
-    stretches: list[IntArray] = field(default_factory=list)  # rows of each stretch, in order
-    tails: list[FloatArray] = field(default_factory=list)  # [D], the observation after each stretch
-    terminated: list[bool] = field(default_factory=list)  # whether nothing comes after the stretch
-    ended: list[bool] = field(default_factory=list)  # whether the episode ended with the stretch
-    environments: list[int] = field(default_factory=list)  # of each stretch
+    policy: dict[str, Tensor]
+    log_std: Tensor  # [A]
 
 
 class Ppo:
-    """The learner: networks, optimizer and the environments' current state.
+    """The learner: networks, optimizer and how far it has come.
 
-    Arguments: ``env`` with `AutoresetMode.SAME_STEP`; ``options``; ``seed`` of weights, exploration and environments;
-    ``should_stop``, asked between decisions, abandons the rollout.
-
-    Raises ValueError when the environment's spaces or autoreset mode do not fit.
+    Arguments: ``options``; ``seed`` of weights and minibatches; ``path_size``, P.
     """
 
-    def __init__(
-        self, env: VectorEnv, options: PpoOptions, seed: int, should_stop: Callable[[], bool] = lambda: False
-    ) -> None:
-        if env.metadata.get("autoreset_mode") != AutoresetMode.SAME_STEP:
-            raise ValueError(f"the environment's autoreset mode is {env.metadata.get('autoreset_mode')}, not SAME_STEP")
-        for space, size in ((env.single_observation_space, OBSERVATION_SIZE), (env.single_action_space, ACTION_SIZE)):
-            if space.shape != (size,):
-                raise ValueError(f"the environment has a space of shape {space.shape} where {(size,)} is needed")
+    def __init__(self, options: PpoOptions, seed: int, path_size: int) -> None:
         torch.manual_seed(seed)
         random.seed(seed)
-        self.env = env
         self.options = options
-        self.should_stop = should_stop
         self.rng = np.random.default_rng(seed)
         self.decisions = 0
-        self.steps = max(1, options.rollout_decisions // env.num_envs)  # T
-        observations, infos = env.reset(seed=seed)
-        self._begin(observations, infos)
-
         self.policy = Policy(options.hidden)
         self.log_std = nn.Parameter(torch.full((len(ACTIONS),), float(np.log(options.initial_std))))
-        self.critic = Critic(self.paths.shape[1], options.critic_units)
+        self.critic = Critic(path_size, options.critic_units)
         self.optimizer = torch.optim.Adam(
             [
                 {"params": [*self.policy.parameters(), self.log_std], "lr": options.learning_rate},
@@ -160,161 +127,86 @@ class Ppo:
             ],
             eps=1e-5,
         )
-        self.memory = np.zeros((env.num_envs, options.critic_units), np.float32)  # [N, G], the critic's
 
-    def _begin(self, observations: FloatArray, infos: Infos) -> None:
-        """Start from the first observations of new episodes."""
-        self.observations = observations  # [N, D]
-        self.paths = _paths(infos, observations.shape[0])  # [N, P]
-        self.states = np.zeros((observations.shape[0], self.options.hidden), np.float32)  # [N, H]
-
-    # ---- play ----
-
-    def collect(self) -> Rollout | None:
-        """Play T decisions in every environment; None when `should_stop` said so on the way."""
-        steps, count = self.steps, self.env.num_envs
-        runner = PolicyRunner(self.policy.state_dict())
-        noise = np.exp(self.log_std.detach().numpy()) * self.rng.standard_normal(
-            (steps, count, ACTION_SIZE), dtype=np.float32
-        )  # [T, N, A]
-        observations = np.empty((steps, count, OBSERVATION_SIZE), np.float32)
-        paths = np.empty((steps, count, self.paths.shape[1]), np.float32)
-        actions = np.empty((steps, count, ACTION_SIZE), np.float32)
-        rewards = np.empty((steps, count), np.float32)
-        states = np.empty((steps, count, runner.hidden), np.float32)
-        measured: dict[str, npt.NDArray[np.float64]] = {}
-        rollout = Rollout(observations, paths, actions, rewards, states, measured)
-        begun = np.zeros(count, np.int64)  # step at which the current stretch of each environment began
-
-        def end_stretch(n: int, stop: int, tail: FloatArray, terminated: bool, ended: bool) -> None:
-            rollout.stretches.append(np.arange(begun[n], stop) * count + n)
-            rollout.tails.append(np.array(tail, np.float32))
-            rollout.terminated.append(terminated)
-            rollout.ended.append(ended)
-            rollout.environments.append(n)
-            begun[n] = stop
-
-        for t in range(steps):
-            if self.should_stop():
-                return None
-            observations[t], paths[t], states[t] = self.observations, self.paths, self.states
-            means, self.states = runner(self.observations, self.states)
-            actions[t] = means + noise[t]
-            self.observations, rewards[t], terminated, truncated, infos = self.env.step(actions[t])
-            ended = np.logical_or(terminated, truncated)  # [N]
-            _measure(measured, infos, ended, t, steps)
-            if ended.any():
-                for n in np.flatnonzero(ended).tolist():
-                    end_stretch(n, t + 1, infos["final_obs"][n], bool(terminated[n]), True)
-                self.states[ended] = 0
-                self.paths = _paths(infos, count, self.paths)
-        for n in range(count):
-            if begun[n] < steps:
-                end_stretch(n, steps, self.observations[n], False, False)
-        rows = steps * count
-        rollout.observations = observations.reshape(rows, -1)
-        rollout.paths = paths.reshape(rows, -1)
-        rollout.actions = actions.reshape(rows, -1)
-        rollout.rewards = rewards.reshape(rows)
-        rollout.states = states.reshape(rows, -1)
-        rollout.infos = {name: values.reshape(rows) for name, values in measured.items()}
-        return rollout
+    def behaviour(self) -> Behaviour:
+        """Return a copy of what decides now."""
+        weights = {name: tensor.detach().clone() for name, tensor in self.policy.state_dict().items()}
+        return Behaviour(weights, self.log_std.detach().clone())
 
     # ---- judge ----
 
-    @torch.inference_mode()
-    def advantages(self, rollout: Rollout) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Run the critic over every stretch; return advantages [T * N], returns [T * N] and its memory [T * N, G].
+    @torch.no_grad()
+    def advantages(self, episodes: Sequence[Trajectory]) -> tuple[Tensor, Tensor, Tensor]:
+        """Ask the critic about every observation.
 
-        The memory is the one before each observation. The memory after the last one is kept for the next rollout
-        where the episode goes on.
+        Returns advantages and returns [L, E], zero behind the end of an episode, and the critic's inputs [L + 1, E, I].
         """
-        lengths = np.array([rows.size for rows in rollout.stretches])
-        longest, count = int(lengths.max()), lengths.size  # L, S
-        rows = _pad(rollout.stretches)  # [L, S]
-        last = np.arange(count)
-        observations = np.zeros((longest + 1, count, OBSERVATION_SIZE), np.float32)
-        observations[:-1] = rollout.observations[rows]
-        observations[lengths, last] = rollout.tails
-        paths = np.zeros((longest + 1, count, rollout.paths.shape[1]), np.float32)
-        paths[:-1] = rollout.paths[rows]
-        paths[lengths, last] = paths[lengths - 1, last]
-        first_memory = np.zeros((count, self.memory.shape[1]), np.float32)  # [S, G]
-        for s, (n, stretch) in enumerate(zip(rollout.environments, rollout.stretches, strict=True)):
-            if stretch[0] < self.env.num_envs:  # goes on from the last rollout; zero at the start of an episode
-                first_memory[s] = self.memory[n]
-
-        normalised, after = self.critic(
-            torch.from_numpy(observations), torch.from_numpy(paths), torch.from_numpy(first_memory)
-        )
-        values = (normalised * self.critic.scale + self.critic.shift).numpy()  # [L + 1, S]
-        values[lengths, last] *= ~np.array(rollout.terminated)
-        memories = np.concatenate((first_memory[None], after.numpy()))  # [L + 2, S, G]: before each observation
-        for s, n in enumerate(rollout.environments):
-            if rollout.ended[s]:
-                self.memory[n] = 0
-            else:
-                self.memory[n] = memories[lengths[s], s]
-
-        rewards = np.zeros((longest, count), np.float32)
-        rewards[:] = rollout.rewards[rows]
-        advantages = np.zeros((longest + 1, count), np.float32)
         options = self.options
+        lengths = torch.tensor([len(episode.rewards) for episode in episodes])  # [E]
+        longest = int(lengths.max())
+        inputs = self.critic.inputs(
+            _padded([episode.observations for episode in episodes]),
+            torch.from_numpy(np.stack([episode.path for episode in episodes])),
+        )
+        values = self.critic(inputs) * self.critic.scale + self.critic.shift  # [L + 1, E]
+        rewards = _padded([episode.rewards for episode in episodes])  # [L, E]
+        deltas = rewards + options.gamma * values[1:] - values[:-1]
+        deltas[torch.arange(longest)[:, None] >= lengths] = 0  # padding
+        advantages = torch.zeros(longest, len(episodes))
+        following = torch.zeros(len(episodes))
         for t in reversed(range(longest)):
-            delta = rewards[t] + options.gamma * values[t + 1] - values[t]  # [S]
-            advantages[t] = delta + options.gamma * options.gae_lambda * advantages[t + 1]
-            advantages[t] *= t < lengths  # padding
-        flat_advantages = np.empty_like(rollout.rewards)
-        flat_values = np.empty_like(rollout.rewards)
-        flat_memory = np.empty((rollout.rewards.size, self.memory.shape[1]), np.float32)
-        for s, stretch in enumerate(rollout.stretches):
-            flat_advantages[stretch] = advantages[: stretch.size, s]
-            flat_values[stretch] = values[: stretch.size, s]
-            flat_memory[stretch] = memories[: stretch.size, s]
-        return flat_advantages, flat_advantages + flat_values, flat_memory
+            following = deltas[t] + options.gamma * options.gae_lambda * following
+            advantages[t] = following
+        returns = advantages + values[:-1]
+        returns[torch.arange(longest)[:, None] >= lengths] = 0
+        return advantages, returns, inputs
 
     # ---- learn ----
 
-    def update(self, rollout: Rollout) -> dict[str, float]:
-        """One PPO update from a rollout; returns the metrics ``losses/...``."""
+    def update(self, episodes: Sequence[Trajectory], behaviour: Behaviour) -> dict[str, float]:
+        """One PPO update from episodes that ``behaviour`` has played; returns the metrics ``losses/...``."""
         options = self.options
-        self._anneal()
-        measured_advantages, measured_returns, memories = self.advantages(rollout)
-        returns = torch.from_numpy(measured_returns)
-        unexplained = float(np.var(measured_advantages) / max(float(np.var(measured_returns)), 1e-12))
-        self.critic.follow(returns, options.value_rate)
-        targets = (returns - self.critic.shift) / self.critic.scale  # [T * N]
-        advantages = torch.from_numpy(measured_advantages)
-        advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
-        observations, paths = torch.from_numpy(rollout.observations), torch.from_numpy(rollout.paths)
-        actions, states = torch.from_numpy(rollout.actions), torch.from_numpy(rollout.states)
-        critic_memory = torch.from_numpy(memories)
+        self._anneal_rates()
+        advantages, returns, inputs = self.advantages(episodes)
+        observations = _padded([episode.observations[:-1] for episode in episodes])  # [L, E, D]
+        actions = _padded([episode.actions for episode in episodes])  # [L, E, A]
+        played = _padded([np.ones(len(episode.rewards), np.bool_) for episode in episodes])  # [L, E]
+        decisions = int(played.sum())
+        unexplained = float(advantages[played].var() / returns[played].var().clamp(min=1e-12))
+        self.critic.follow(returns[played], options.value_rate)
+        targets = (returns - self.critic.shift) / self.critic.scale
+        advantages = (advantages - advantages[played].mean()) / (advantages[played].std() + 1e-8)
+        with torch.no_grad():
+            beginning = torch.zeros(len(episodes), self.policy.hidden)  # [E, H]
+            old_means = functional_call(self.policy, behaviour.policy, (observations, beginning))  # [L, E, A]
+            old = gaussian_log_probability(actions, old_means, behaviour.log_std)  # [L, E]
+            states, _ = self.policy.rnn(observations)  # [L, E, H], after each observation
+        at_bound = (old_means[played].abs() >= AT_BOUND).float().mean(0)  # [A]
 
         length = options.sequence_length
-        sequences = [rows[i : i + length] for rows in rollout.stretches for i in range(0, rows.size, length)]
-        index = torch.from_numpy(_pad(sequences))  # [K, S]; padding repeats row 0 of the rollout
-        played = torch.from_numpy(_pad([np.ones(rows.size, np.int64) for rows in sequences])).bool()  # [K, S]
-        with torch.inference_mode():
-            old_log_std = self.log_std.detach().clone()
-            old_means = self.policy(observations[index], states[index[0]])
-            old = gaussian_log_probability(actions[index], old_means, old_log_std)  # [K, S]
+        starts = [(e, t) for e, episode in enumerate(episodes) for t in range(0, len(episode.rewards), length)]
+        of = torch.tensor([e for e, _ in starts])  # [S], episode of each sequence
+        first = torch.tensor([t for _, t in starts])  # [S], its first decision
+        rows = (first + torch.arange(min(length, len(played)))[:, None]).clamp(max=len(played) - 1)  # [K, S]
+        observations, actions, old = observations[rows, of], actions[rows, of], old[rows, of]
+        advantages, targets, inputs = advantages[rows, of], targets[rows, of], inputs[rows, of]
+        within = first + torch.arange(len(rows))[:, None] < played.sum(0)[of]  # [K, S]
+        states = torch.where((first > 0)[:, None], states[first - 1, of], 0.0)  # [S, H], before the first observation
 
         metrics: dict[str, list[float]] = {}
         moved = 0.0
         for _ in range(options.epochs):
-            order = torch.from_numpy(self.rng.permutation(len(sequences)))
-            for batch in order.chunk(min(options.minibatches, len(sequences))):
-                rows, mask = index[:, batch], played[:, batch]  # [K, S]
-                means = self.policy(observations[rows], states[rows[0]])  # [K, S, A]
-                log_ratio = gaussian_log_probability(actions[rows], means, self.log_std) - old[:, batch]
-                log_ratio = log_ratio[mask]
+            order = torch.from_numpy(self.rng.permutation(len(starts)))
+            for batch in order.chunk(min(options.minibatches, len(starts))):
+                mask = within[:, batch]  # [K, S]
+                means = self.policy(observations[:, batch], states[batch])[mask]  # [decisions, A]
+                log_ratio = gaussian_log_probability(actions[:, batch][mask], means, self.log_std) - old[:, batch][mask]
                 ratio = log_ratio.exp()
-                advantage = advantages[rows][mask]
+                advantage = advantages[:, batch][mask]
                 gain = torch.min(ratio * advantage, ratio.clamp(1 - options.clip, 1 + options.clip) * advantage).mean()
-                outside = (means[mask].abs() - 1).clamp(min=0).square().mean()
+                outside = (means.abs() - 1).clamp(min=0).square().mean()
                 entropy = gaussian_entropy(self.log_std)
-                values, _ = self.critic(observations[rows], paths[rows], critic_memory[rows[0]])  # [K, S]
-                value_loss = 0.5 * (values - targets[rows])[mask].square().mean()
+                value_loss = 0.5 * (self.critic(inputs[:, batch][mask]) - targets[:, batch][mask]).square().mean()
                 loss = -gain + options.bound * outside - options.entropy * entropy + value_loss
 
                 self.optimizer.zero_grad()
@@ -337,7 +229,8 @@ class Ppo:
                 metrics.setdefault("approx_kl", []).append(moved)
             if moved > 1.5 * options.target_kl:
                 break
-        self.decisions += rollout.rewards.size
+        self.decisions += decisions
+        self._anneal_exploration()
         std = self.log_std.detach().exp()
         return {
             **{f"losses/{name}": float(np.mean(values)) for name, values in metrics.items()},
@@ -345,16 +238,23 @@ class Ppo:
             "losses/learning_rate": float(self.optimizer.param_groups[0]["lr"]),
             "losses/gradient_steps": float(len(metrics["policy"])),
             **{f"losses/std_{action.name}": float(std[a]) for a, action in enumerate(ACTIONS)},
+            **{f"losses/at_bound_{action.name}": float(at_bound[a]) for a, action in enumerate(ACTIONS)},
         }
 
-    def _anneal(self) -> None:
-        """Set learning rates and the limits of exploration by how much of the training is over."""
-        options = self.options
-        done = min(1.0, self.decisions / max(1, options.total_decisions))
-        rates = (options.learning_rate, options.critic_learning_rate)
+    @property
+    def _done(self) -> float:
+        """How much of the training is over, 0 to 1."""
+        return min(1.0, self.decisions / max(1, self.options.total_decisions))
+
+    def _anneal_rates(self) -> None:
+        rates = (self.options.learning_rate, self.options.critic_learning_rate)
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
-            group["lr"] = rate * (1 - done)
-        most = options.initial_std ** (1 - done) * options.final_std**done
+            group["lr"] = rate * (1 - self._done)
+
+    def _anneal_exploration(self) -> None:
+        """Keep the exploration within its limits, of which the upper one falls."""
+        options = self.options
+        most = options.initial_std ** (1 - self._done) * options.final_std**self._done
         with torch.no_grad():
             self.log_std.clamp_(float(np.log(options.minimum_std)), float(np.log(max(most, options.minimum_std))))
 
@@ -362,25 +262,22 @@ class Ppo:
 
     def state(self) -> dict[str, Any]:
         """Everything that `restore` needs to go on, as a checkpoint holds it (training/checkpoint.py)."""
+        policy, log_std = self.behaviour()
         return {
-            "policy": {name: tensor.detach().clone() for name, tensor in self.policy.state_dict().items()},
-            "log_std": self.log_std.detach().clone(),
+            "policy": policy,
+            "log_std": log_std,
             "critic": {name: tensor.detach().clone() for name, tensor in self.critic.state_dict().items()},
-            "optimizer": self.optimizer.state_dict(),
+            "optimizer": copy.deepcopy(self.optimizer.state_dict()),
             "random_states": {
                 "python": random.getstate(),
                 "numpy": self.rng.bit_generator.state,
                 "torch": torch.get_rng_state(),
-                "env": self.env.np_random.bit_generator.state,
             },
             "decisions": self.decisions,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from `state`; every environment starts a new episode, as none can be entered half-way.
-
-        Raises ValueError when the networks have other sizes than ``options`` say.
-        """
+        """Go on from `state`. Raises ValueError when the networks have other sizes than ``options`` say."""
         try:
             self.policy.load_state_dict(state["policy"])
             self.critic.load_state_dict(state["critic"])
@@ -394,45 +291,12 @@ class Ppo:
         random.setstate(states["python"])
         self.rng.bit_generator.state = states["numpy"]
         torch.set_rng_state(states["torch"])
-        self.env.np_random.bit_generator.state = states["env"]
-        self._begin(*self.env.reset())
-        self.memory[:] = 0
 
 
-def _pad(pieces: list[IntArray]) -> IntArray:
-    """Pieces of different lengths side by side, [longest, number of pieces], padded with zeros."""
-    padded = np.zeros((max(piece.size for piece in pieces), len(pieces)), np.int64)
+def _padded(pieces: Sequence[npt.NDArray[Any]]) -> Tensor:
+    """Arrays [length, ...] of different lengths side by side, [longest, number of them, ...], filled up with zeros."""
+    longest = max(len(piece) for piece in pieces)
+    padded = np.zeros((longest, len(pieces), *pieces[0].shape[1:]), pieces[0].dtype)
     for column, piece in enumerate(pieces):
-        padded[: piece.size, column] = piece
-    return padded
-
-
-def _paths(infos: Infos, count: int, known: FloatArray | None = None) -> FloatArray:
-    """Description of the paths, [N, P]: from ``infos["path"]`` where it is given, else as known; P = 0 without any."""
-    if "path" not in infos:
-        return np.zeros((count, 0), np.float32) if known is None else known
-    paths = np.asarray(infos["path"], np.float32)
-    if known is None:
-        return paths
-    return np.where(np.asarray(infos["_path"])[:, None], paths, known)
-
-
-def _measure(
-    measured: dict[str, npt.NDArray[np.float64]], infos: Infos, ended: npt.NDArray[np.bool_], t: int, steps: int
-) -> None:
-    """File the numbers of one step [N] under ``measured[name][t]``.
-
-    Where an episode ended, the step's own numbers are in ``final_info``: the rest already describes the next episode.
-    """
-    final = infos.get("final_info", {})
-    for name, values in (infos | final).items():
-        if name.startswith("_") or not isinstance(values, np.ndarray) or values.shape != ended.shape:
-            continue
-        if values.dtype == object:
-            continue
-        rows = measured.setdefault(name, np.full((steps, ended.size), np.nan))
-        if name in infos:
-            told = infos.get(f"_{name}", True) & ~ended
-            rows[t] = np.where(told, infos[name], np.nan)
-        if name in final:
-            rows[t][ended] = np.asarray(final[name], np.float64)[ended]
+        padded[: len(piece), column] = piece
+    return torch.from_numpy(padded)

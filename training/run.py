@@ -7,39 +7,29 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import os
 import signal
+import sys
 import time
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import gymnasium
 import numpy as np
 import torch
-from gymnasium.vector import VectorEnv
-from omegaconf import OmegaConf
-from torch.utils.tensorboard import SummaryWriter
 from tqdm import tqdm
 
-from env import ENV_ID
 from env.lab import VirtualLab
-from training import checkpoint
+from env.trajectory import Trajectory
+from training.alarms import Alarms
 from training.config import TrainConfig
-from training.ppo import Ppo, Rollout
+from training.player import LabPlayer, Player
+from training.ppo import Behaviour, Ppo
+from training.recorder import Recorder
 
-# name in the environment's info -> name of the chart; all are means weighted by the length of the interval
-MEASURED = {
-    "goodput_mbps": "goodput_mbps",
-    "goodput_share": "goodput_share",
-    "rtt_ms": "rtt_ms",
-    "queueing_delay_ms": "queueing_delay_ms",
-    "loss_rate": "loss_rate",
-    "cwnd": "cwnd",
-}
-REWARD_PARTS = ("reward/goodput", "reward/delay", "reward/loss")
+# of the environment's info, the means weighted by the length of the interval
+MEASURED = ("goodput_mbps", "goodput_share", "rtt_ms", "queueing_delay_ms", "loss_rate", "cwnd")
 
 
 class RunError(Exception):
@@ -95,7 +85,7 @@ def locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def make_env(config: TrainConfig) -> VectorEnv[Any, Any, Any]:
+def make_player(config: TrainConfig) -> Player:
     """Boot the labs of a configuration; raises env.lab's LabError."""
 
     def boot(seed: int) -> VirtualLab:
@@ -103,99 +93,148 @@ def make_env(config: TrainConfig) -> VectorEnv[Any, Any, Any]:
         lab.start()
         return lab
 
-    return gymnasium.make_vec(ENV_ID, num_envs=config.lab.workers, profile=config.profile, boot=boot)
+    return LabPlayer(config.profile, config.lab.workers, config.seed, config.algo.rollout_decisions, boot)
 
 
-def train(config: TrainConfig, env: VectorEnv[Any, Any, Any], folder: Path, saved: dict[str, Any] | None) -> bool:
+class Batches:
+    """The batches of a training in their order, each with the policy that plays it.
+
+    With ``overlap`` the next batch is played while one is learned from, by the policy of one update ago: always that
+    one, however long either takes, so that a seed has one course.
+    """
+
+    def __init__(self, player: Player, overlap: bool) -> None:
+        self._player = player
+        self._ahead = int(overlap)
+        self._next = 0  # number of the next batch
+        self._begun: deque[tuple[int, Behaviour]] = deque()  # submitted and not yet learned from
+
+    def submit(self, behaviour: Behaviour) -> None:
+        """Have one batch under way, or two with overlap; ``behaviour`` plays those that are not yet."""
+        while len(self._begun) <= self._ahead:
+            self._begun.append((self._next, behaviour))
+            self._player.submit(*behaviour, self._next)
+            self._next += 1
+
+    def take(self, should_stop: Callable[[], bool]) -> tuple[list[Trajectory], Behaviour] | None:
+        """Wait for the oldest batch; None when `should_stop` said so on the way."""
+        episodes = self._player.take(should_stop)
+        if episodes is None:
+            return None
+        _, behaviour = self._begun.popleft()
+        return episodes, behaviour
+
+    def state(self) -> dict[str, Any]:
+        """Return what `restore` needs: a batch that is under way is played again, which gives the same episodes."""
+        begun = [{"batch": batch, **behaviour._asdict()} for batch, behaviour in self._begun]
+        return {"next": self._next, "begun": begun}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from `state`."""
+        self._next = state["next"]
+        for entry in state["begun"]:
+            behaviour = Behaviour(entry["policy"], entry["log_std"])
+            self._begun.append((entry["batch"], behaviour))
+            self._player.submit(*behaviour, entry["batch"])
+
+
+class Clock:
+    """Where the wall time between the ends of two updates went."""
+
+    def __init__(self, player: Player) -> None:
+        self._player = player
+        self._begin()
+
+    def _begin(self) -> None:
+        self._began = self._taken = time.perf_counter()
+        self._before = dict(self._player.seconds)
+
+    def taken(self) -> None:
+        """A batch has come; the learner begins."""
+        self._taken = time.perf_counter()
+
+    def learned(self, episodes: Sequence[Trajectory]) -> dict[str, float]:
+        """The learner is done with these episodes; returns the metrics of the time."""
+        now = time.perf_counter()
+        wall_s = now - self._began
+        metrics = {
+            "charts/decisions_per_s": sum(len(episode.rewards) for episode in episodes) / wall_s,
+            "charts/learner_share": (now - self._taken) / wall_s,
+        }
+        for name, seconds in self._player.seconds.items():
+            metrics[f"charts/{name}_share"] = (seconds - self._before[name]) / wall_s
+        if virtual := virtual_s(episodes):
+            metrics["charts/virtual_speedup"] = virtual / wall_s / self._player.workers
+        self._begin()
+        return metrics
+
+
+def train(config: TrainConfig, player: Player, folder: Path, saved: dict[str, Any] | None) -> bool:
     """Train in ``folder``, from its checkpoint ``saved`` if given; True when it came to its end, False when stopped.
 
-    The learning rate and the exploration follow ``algo.total_decisions``, so a resumed run takes up where they were.
+    A resumed run is the one that was not interrupted, to the bit: what was being played or learned is repeated. The
+    learning rate and the exploration follow ``algo.total_decisions``, so they take up where they were.
 
     Raises RunError (the folder is in use), CheckpointError (a full disk; the last checkpoint is unharmed), ValueError
     (networks that do not fit the checkpoint) and env.lab's LabError.
     """
     torch.set_num_threads(1)  # the networks are too small to gain from more, and the labs need the cores
     stop = StopRequest()
-    ppo = Ppo(env, config.algo, config.seed, stop)
     if saved is None:
         folder.mkdir(parents=True)
-    else:
-        ppo.restore(saved)
-    plain = asdict(config)
-    with locked(folder), stop.listen(), _writer(folder, ppo.decisions) as writer:
-        checkpoint.write_atomically(folder / "config.yaml", OmegaConf.to_yaml(OmegaConf.create(plain)).encode())
-        state = ppo.state()
-        checkpoint.save(folder, {**state, "config": plain})
-        episode_returns = EpisodeReturns(env.num_envs)
+    with locked(folder), stop.listen():
+        ppo = Ppo(config.algo, config.seed, player.path_size)
+        batches = Batches(player, config.algo.overlap)
+        if saved is not None:
+            ppo.restore(saved)
+            batches.restore(saved["batches"])
         total = config.algo.total_decisions
-        bar = tqdm(total=total, initial=min(ppo.decisions, total), unit=" decisions", dynamic_ncols=True)
-        updates = 0
-        try:
-            with bar:
+        alarms = Alarms(config.algo.minimum_std)
+        with Recorder(config, folder, None if saved is None else saved["card"]) as recorder:
+            recorder.begin({**ppo.state(), "batches": batches.state()})
+            clock = Clock(player)
+            with tqdm(total=total, initial=min(ppo.decisions, total), unit=" decisions", dynamic_ncols=True) as bar:
                 while ppo.decisions < total:
-                    began = time.perf_counter()
-                    rollout = ppo.collect()
-                    if rollout is None:
-                        break
-                    played = time.perf_counter()
-                    losses = ppo.update(rollout)
-                    learned = time.perf_counter()
-                    state = ppo.state()
-                    charts = {
-                        **describe(rollout, env.num_envs, learned - began),
-                        "charts/learner_share": (learned - played) / (learned - began),
-                        **episode_returns.follow(rollout),
-                    }
-                    for name, value in {**charts, **losses}.items():
-                        writer.add_scalar(name, value, ppo.decisions)
-                    updates += 1
-                    if updates % config.checkpoint_every == 0:
-                        checkpoint.save(folder, {**state, "config": plain})
+                    batches.submit(ppo.behaviour())
+                    taken = batches.take(stop)
+                    if taken is None:
+                        return False
+                    clock.taken()
+                    metrics = describe(taken[0]) | ppo.update(*taken)
+                    metrics |= clock.learned(taken[0]) | alarms.follow(metrics)
+                    recorder.follow({**ppo.state(), "batches": batches.state()}, metrics, virtual_s(taken[0]))
                     bar.update(min(ppo.decisions, total) - bar.n)
-                    bar.set_postfix_str(_summary(charts), refresh=False)
-        finally:
-            # Also after an error: a lab that died must not cost the updates since the last checkpoint.
-            checkpoint.save(folder, {**state, "config": plain})
-    return ppo.decisions >= total
+                    bar.set_postfix_str(_summary(metrics), refresh=False)
+                    for warning in alarms.warnings:
+                        tqdm.write(f"train.py: {warning}", file=sys.stderr)
+            recorder.finished()
+    return True
 
 
-def describe(rollout: Rollout, environments: int, wall_s: float) -> dict[str, float]:
-    """The metrics ``charts/...`` of a rollout that took ``wall_s`` with its update."""
-    infos = rollout.infos
+def describe(episodes: Sequence[Trajectory]) -> dict[str, float]:
+    """The metrics ``charts/...`` of the episodes of a batch, as the environment measured them."""
+    rewards = np.concatenate([episode.rewards for episode in episodes])
     charts = {
-        "charts/reward": float(rollout.rewards.mean()),
-        "charts/decisions_per_s": rollout.rewards.size / wall_s,
+        "charts/reward": float(rewards.mean()),
+        "charts/episode_return": float(np.mean([episode.rewards.sum() for episode in episodes])),
     }
-    for name in REWARD_PARTS:
-        if name in infos:
-            charts[f"charts/{name.replace('/', '_')}"] = float(np.nanmean(infos[name]))
-    interval_us = infos.get("interval_us")
-    if interval_us is None:
-        return charts
-    charts["charts/virtual_speedup"] = float(np.nansum(interval_us)) / 1e6 / wall_s / environments
-    for name, chart in MEASURED.items():
-        if name in infos:
-            known = np.isfinite(infos[name]) & np.isfinite(interval_us)
-            if known.any():
-                charts[f"charts/{chart}"] = float(np.average(infos[name][known], weights=interval_us[known]))
+    names = set.intersection(*(set(episode.infos) for episode in episodes))
+    infos = {name: np.concatenate([episode.infos[name] for episode in episodes]) for name in sorted(names)}
+    for name in infos:
+        if name.startswith("reward/"):
+            charts[f"charts/{name.replace('/', '_')}"] = float(infos[name].mean())
+    if "interval_us" in infos:
+        for name in MEASURED:
+            if name in infos:
+                charts[f"charts/{name}"] = float(np.average(infos[name], weights=infos["interval_us"]))
     return charts
 
 
-class EpisodeReturns:
-    """Sums of rewards of whole episodes, which may span several rollouts."""
-
-    def __init__(self, environments: int) -> None:
-        self._sums = np.zeros(environments)
-
-    def follow(self, rollout: Rollout) -> dict[str, float]:
-        """Add a rollout; returns ``charts/episode_return``, the mean over the episodes that ended in it, if any did."""
-        done = []
-        for rows, n, ended in zip(rollout.stretches, rollout.environments, rollout.ended, strict=True):
-            self._sums[n] += float(rollout.rewards[rows].sum())
-            if ended:
-                done.append(self._sums[n])
-                self._sums[n] = 0.0
-        return {"charts/episode_return": float(np.mean(done))} if done else {}
+def virtual_s(episodes: Sequence[Trajectory]) -> float:
+    """Seconds of virtual time in episodes; 0 where the environment says nothing of time."""
+    return (
+        sum(float(episode.infos["interval_us"].sum()) for episode in episodes if "interval_us" in episode.infos) / 1e6
+    )
 
 
 def _summary(charts: dict[str, float]) -> str:
@@ -208,17 +247,3 @@ def _summary(charts: dict[str, float]) -> str:
         ("queueing_delay_ms", "queueing delay {:.1f} ms"),
     )
     return ", ".join(text.format(charts[f"charts/{name}"]) for name, text in parts if f"charts/{name}" in charts)
-
-
-@contextlib.contextmanager
-def _writer(folder: Path, decisions: int) -> Iterator[SummaryWriter]:
-    """TensorBoard events; those of a resumed run beyond its checkpoint are dropped."""
-    # from its step on, TensorBoard drops what it has read before: the checkpoint's own point stays
-    writer = SummaryWriter(str(folder), purge_step=decisions + 1 if decisions else None)
-    try:
-        yield writer
-    finally:
-        try:
-            writer.close()
-        except OSError as error:  # the weights are safe in the checkpoint
-            print(f"the last metrics could not be written to {folder}: {os.strerror(error.errno or 0)}")

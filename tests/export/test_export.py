@@ -28,6 +28,15 @@ from training.policy import Policy
 ROOT = Path(__file__).resolve().parents[2]
 
 
+CARD = {
+    "commands": ["python train.py profile=bottleneck", "python train.py resume=runs/x 'a=*/ \u00b5'"],
+    "status": "finished",
+    "wall_s": 61.25,
+    "virtual_s": 3600.0,
+    "lab": {"release": "6.12.117", "manifest_sha256": "ab" * 32, "modules": {"tcp_ndm_gym": "cd" * 32}},
+}
+
+
 def write_run(folder: Path, scale: float = 1.0, hidden: int = 8, **changes: Any) -> Path:
     """Write a checkpoint of a policy with a read-out that says something, and return the run folder."""
     torch.manual_seed(3)
@@ -42,8 +51,9 @@ def write_run(folder: Path, scale: float = 1.0, hidden: int = 8, **changes: Any)
     known = set(checkpoint.KEYS) - {"format", "git_revision", "versions", "sha256", "policy", "config", "decisions"}
     content = {key: {} for key in known} | {
         "policy": state,
-        "config": {"profile": {"name": "bottleneck"}},
+        "config": {"profile": {"name": "bottleneck"}, "seed": 5},
         "decisions": 7,
+        "card": CARD,
     }
     checkpoint.save(folder, content)
     return folder
@@ -79,6 +89,14 @@ def test_export_writes_everything_and_passes_the_gate(
     assert all(row["mean_error_pct"] <= 0.1 and row["max_error_pct"] <= 0.5 for row in report["agreement"])
     metadata = {p.key: p.value for p in onnx.load(run / "export" / "policy.onnx").metadata_props}
     assert sha256 in metadata.values()
+    training = json.loads(metadata["ndm.training"])
+    assert training["commands"] == CARD["commands"]
+    assert (training["seed"], training["resumed"], training["lab"]) == (5, 1, CARD["lab"])
+    header = (kernel / "models" / "run.h").read_text()
+    for said in ("python train.py profile=bottleneck", "seed 5, 7 decisions in 61.2 s", "ab" * 32, "cd" * 32):
+        assert said in header
+    assert header.isascii()
+    assert header.count("/*") == header.count("*/"), "a command ends no comment"
     vectors = golden.parse((run / "export" / "golden.json").read_text(), "golden.json")
     assert golden.mismatches(vectors, reference.rollout) == []
 
@@ -219,7 +237,7 @@ def test_the_blob_reads_back_and_no_bit_may_change(tmp_path: Path) -> None:
     content = blob.write_blob(model, provenance)
     again, whence = blob.read_blob(content, "policy.bin")
     assert model.equals(again)
-    assert whence == provenance
+    assert whence == replace(provenance, training="")  # the run's card has no place in it
     rng = np.random.default_rng(1)
     for bit in rng.choice(len(content) * 8, 300, replace=False):
         damaged = bytearray(content)

@@ -25,6 +25,8 @@ def content(seed: int = 0) -> dict[str, Any]:
         "critic": {},
         "optimizer": torch.optim.Adam(policy.parameters()).state_dict(),
         "random_states": {"numpy": {"state": 2**127}},
+        "batches": {"next": 1, "begun": [{"batch": 0, "policy": policy.state_dict(), "log_std": torch.zeros(2)}]},
+        "card": {"commands": ["python train.py"], "wall_s": 1.5},
         "config": {"seed": seed, "profile": {"name": "bottleneck"}},
         "decisions": 1000,
     }
@@ -94,6 +96,14 @@ def test_other_format(tmp_path: Path) -> None:
     torch.save(whole, path)
     with pytest.raises(CheckpointError, match="lacks critic"):
         checkpoint.load(tmp_path)
+
+
+def test_format_1_is_read(tmp_path: Path) -> None:
+    """Older runs can still be exported."""
+    path = checkpoint.save(tmp_path, content())
+    whole = torch.load(path, weights_only=True)
+    torch.save({name: value for name, value in whole.items() if name not in ("batches", "card")} | {"format": 1}, path)
+    assert checkpoint.load(tmp_path)["sha256"] == whole["sha256"]
 
 
 @contextmanager

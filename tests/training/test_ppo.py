@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
-from toys import Endless, FluidQueue, RememberCue, ToyVector
+from toys import Endless, FluidQueue, RememberCue, ToyPlayer, ToyVector
 
-from training.policy import Critic, Policy, PolicyRunner
-from training.ppo import Ppo, PpoOptions, Rollout
+from env.trajectory import Trajectory
+from training.policy import FADING, Critic, Policy, PolicyRunner, gaussian_log_probability
+from training.ppo import Behaviour, Ppo, PpoOptions
+from training.run import Batches
 
 
-def learn(env: ToyVector, options: PpoOptions, seed: int = 1) -> tuple[Ppo, Rollout]:
+def learn(env: ToyVector, options: PpoOptions, seed: int = 1) -> tuple[Ppo, list[Trajectory]]:
     torch.set_num_threads(1)
-    ppo = Ppo(env, options, seed)
-    rollout = None
-    while ppo.decisions < options.total_decisions:
-        rollout = ppo.collect()
-        assert rollout is not None
-        ppo.update(rollout)
-    assert rollout is not None
-    return ppo, rollout
+    player = ToyPlayer(env, options.rollout_decisions)
+    ppo = Ppo(options, seed, player.path_size)
+    batches = Batches(player, options.overlap)
+    while True:
+        batches.submit(ppo.behaviour())
+        taken = batches.take(lambda: False)
+        assert taken is not None
+        if ppo.decisions >= options.total_decisions:
+            return ppo, taken[0]
+        ppo.update(*taken)
+
+
+def untrained(env: ToyVector, options: PpoOptions, seed: int = 1) -> tuple[Ppo, list[Trajectory]]:
+    return learn(env, dataclasses.replace(options, total_decisions=0), seed)
 
 
 def play_mean(ppo: Ppo, env: ToyVector) -> tuple[float, dict[str, float]]:
@@ -50,10 +60,10 @@ def test_learns_to_remember() -> None:
 def test_learns_to_fill_a_queue_just_enough() -> None:
     """From ten packets to an unknown BDP of 20 to 200, told of each change a round trip late."""
     env = FluidQueue()
-    untrained, before = play_mean(Ppo(env, PpoOptions(), seed=1), env)
+    worst, before = play_mean(untrained(env, PpoOptions())[0], env)
     ppo, _ = learn(env, PpoOptions(total_decisions=160_000))
     reward, after = play_mean(ppo, env)
-    assert untrained < 0.3
+    assert worst < 0.3
     assert before["share"] < 0.3
     assert reward > 0.75
     assert after["share"] > 0.9
@@ -63,10 +73,9 @@ def test_learns_to_fill_a_queue_just_enough() -> None:
 def test_truncation_is_no_death() -> None:
     """A reward of 1 for ever is worth 1 / (1 - gamma) = 10; with deaths every 5 steps it would be worth 1 to 4.1."""
     env = Endless()
-    ppo, _ = learn(env, PpoOptions(total_decisions=40_000, rollout_decisions=512, gamma=0.9, gae_lambda=0.9))
-    rollout = ppo.collect()
-    assert rollout is not None
-    _, returns, _ = ppo.advantages(rollout)
+    options = PpoOptions(total_decisions=40_000, rollout_decisions=512, gamma=0.9, gae_lambda=0.9)
+    ppo, episodes = learn(env, options)
+    _, returns, _ = ppo.advantages(episodes)
     assert returns.min() > 9
     assert returns.max() < 11
 
@@ -80,53 +89,99 @@ def constant_critic(ppo: Ppo, value: float) -> None:
         last.bias.fill_(value)
 
 
+def episode(decisions: int, rng: np.random.Generator, path_size: int = 0) -> Trajectory:
+    """One with random observations and actions, and a reward of 1 for each decision."""
+    return Trajectory(
+        rng.standard_normal((decisions + 1, 10), np.float32),
+        0.3 * rng.standard_normal((decisions, 2), np.float32),
+        np.ones(decisions, np.float32),
+        rng.standard_normal(path_size, np.float32),
+        {},
+    )
+
+
 def test_advantages_by_hand() -> None:
-    """Stretches of 3, 5, 2 steps, values 7: delta = 1 + 0.5 * 7 - 7 = -2.5, then GAE with 0.5 * 0.5 back to the end."""
-    env = Endless(num_envs=1, horizon=5)
-    ppo = Ppo(env, PpoOptions(rollout_decisions=10, gamma=0.5, gae_lambda=0.5), seed=0)
-    env.age[:] = 2
+    """Episodes of 3 and 5 steps, values 7: delta = 1 + 0.5 * 7 - 7 = -2.5, then GAE with 0.5 * 0.5 back to the end."""
+    ppo = Ppo(PpoOptions(gamma=0.5, gae_lambda=0.5), seed=0, path_size=0)
     constant_critic(ppo, 7.0)
-    rollout = ppo.collect()
-    assert rollout is not None
-    assert [rows.tolist() for rows in rollout.stretches] == [[0, 1, 2], [3, 4, 5, 6, 7], [8, 9]]
-    assert rollout.ended == [True, True, False]
-    advantages, returns, _ = ppo.advantages(rollout)
+    rng = np.random.default_rng(0)
+    advantages, returns, inputs = ppo.advantages([episode(3, rng), episode(5, rng)])
     end, before_end, first = -2.5, -2.5 * 1.25, -2.5 * 1.3125
-    np.testing.assert_allclose(advantages[:3], [first, before_end, end], rtol=1e-6)
-    np.testing.assert_allclose(advantages[8:], [before_end, end], rtol=1e-6)
-    np.testing.assert_allclose(returns, advantages + 7, rtol=1e-6)
-    rollout.terminated[0] = True  # nothing comes after: delta = 1 - 7
-    advantages, _, _ = ppo.advantages(rollout)
-    np.testing.assert_allclose(advantages[2], -6.0, rtol=1e-6)
-    np.testing.assert_allclose(advantages[7], end, rtol=1e-6)
+    np.testing.assert_allclose(advantages[:, 0], [first, before_end, end, 0, 0], rtol=1e-6)
+    np.testing.assert_allclose(advantages[2:, 1], [first, before_end, end], rtol=1e-6)
+    np.testing.assert_allclose(returns[:3, 0], advantages[:3, 0] + 7, rtol=1e-6)
+    assert inputs.shape == (6, 2, 10 * (1 + len(FADING)))
 
 
-def test_rollouts_continue_episodes() -> None:
-    """Cutting the same play into rollouts elsewhere changes neither the states nor the critic's memory."""
-    whole = Ppo(FluidQueue(num_envs=2, horizon=8), PpoOptions(rollout_decisions=24), seed=3)
-    parts = Ppo(FluidQueue(num_envs=2, horizon=8), PpoOptions(rollout_decisions=8), seed=3)
-    one = whole.collect()
-    assert one is not None
-    _, _, memory = whole.advantages(one)
-    states, memories = [], []
-    for _ in range(3):
-        part = parts.collect()
-        assert part is not None
-        states.append(part.states)
-        memories.append(parts.advantages(part)[2])
-    np.testing.assert_allclose(np.concatenate(states), one.states, atol=1e-6)
-    np.testing.assert_allclose(np.concatenate(memories), memory, atol=1e-6)
-    assert not one.states.reshape(12, 2, -1)[[0, 8]].any(), "an episode begins without memory"
-    assert one.states.reshape(12, 2, -1)[[1, 9]].any()
+def test_company_changes_no_advantage() -> None:
+    """An episode is judged alone as it is beside longer ones."""
+    ppo = Ppo(PpoOptions(), seed=0, path_size=3)
+    rng = np.random.default_rng(0)
+    short, long = episode(30, rng, 3), episode(90, rng, 3)
+    alone, _, _ = ppo.advantages([short])
+    beside, _, _ = ppo.advantages([long, short])
+    torch.testing.assert_close(beside[:30, 1], alone[:, 0])
+    assert not beside[30:, 1].any()
 
 
-def test_infos_at_the_end_of_an_episode_are_its_own() -> None:
-    env = FluidQueue(num_envs=1, horizon=4)
-    ppo = Ppo(env, PpoOptions(rollout_decisions=8), seed=5)
-    rollout = ppo.collect()
-    assert rollout is not None
-    np.testing.assert_allclose(rollout.rewards, rollout.infos["share"] - rollout.infos["queue"], rtol=1e-5)
-    assert rollout.paths[3] == rollout.paths[0] != rollout.paths[4]
+ONE_STEP = PpoOptions(epochs=1, minibatches=1, sequence_length=16, hidden=16)
+
+
+def test_before_the_first_step_nothing_has_moved() -> None:
+    """Each sequence begins with the memory that its policy had there, so the ratio to the policy that played is 1."""
+    ppo = Ppo(ONE_STEP, seed=3, path_size=0)
+    rng = np.random.default_rng(0)
+    with torch.no_grad():
+        ppo.policy.readout.weight.normal_()
+    episodes = [episode(decisions, rng) for decisions in (50, 16, 33, 1)]
+    metrics = ppo.update(episodes, ppo.behaviour())
+    assert metrics["losses/approx_kl"] == pytest.approx(0, abs=1e-6)
+    assert metrics["losses/policy"] == pytest.approx(0, abs=1e-6)
+    assert ppo.decisions == 100
+
+
+def test_ratio_is_to_the_policy_that_played() -> None:
+    """Another one did, with another exploration: the divergence is what the densities say, decision by decision."""
+    ppo = Ppo(ONE_STEP, seed=3, path_size=0)
+    rng = np.random.default_rng(0)
+    episodes = [episode(decisions, rng) for decisions in (50, 16, 33)]
+    torch.manual_seed(9)
+    other = Behaviour(Policy(16).state_dict(), torch.tensor([-1.0, -1.5]))
+    differences = []
+    for played in episodes:
+        observations, actions = torch.from_numpy(played.observations[:-1, None]), torch.from_numpy(played.actions)
+        densities = []
+        for behaviour in (ppo.behaviour(), other):
+            policy = Policy(16)
+            policy.load_state_dict(behaviour.policy)
+            with torch.no_grad():
+                means = policy(observations, torch.zeros(1, 16))[:, 0]
+            densities.append(gaussian_log_probability(actions, means, behaviour.log_std))
+        differences.append(densities[0] - densities[1])
+    log_ratio = torch.cat(differences)
+    expected = float((log_ratio.exp() - 1 - log_ratio).mean())
+    assert expected > 0.01
+    assert ppo.update(episodes, other)["losses/approx_kl"] == pytest.approx(expected, rel=1e-4)
+
+
+def test_mean_actions_at_a_bound_are_counted() -> None:
+    ppo = Ppo(ONE_STEP, seed=3, path_size=0)
+    with torch.no_grad():
+        ppo.policy.readout.bias.copy_(torch.tensor([1.5, 0.0]))
+    metrics = ppo.update([episode(50, np.random.default_rng(0))], ppo.behaviour())
+    assert metrics["losses/at_bound_cwnd_log2"] == 1
+    assert metrics["losses/at_bound_pacing"] == 0
+
+
+def test_the_same_episodes_give_the_same_weights() -> None:
+    def weights() -> torch.Tensor:
+        ppo = Ppo(PpoOptions(), seed=3, path_size=2)
+        rng = np.random.default_rng(0)
+        for _ in range(3):
+            ppo.update([episode(decisions, rng, 2) for decisions in (200, 256, 100)], ppo.behaviour())
+        return torch.cat([weight.detach().flatten() for weight in ppo.policy.parameters()])
+
+    assert torch.equal(weights(), weights())
 
 
 def test_runner_equals_the_network() -> None:
@@ -155,11 +210,11 @@ def test_new_policy_holds() -> None:
 def test_normalisation_keeps_the_critics_opinion() -> None:
     torch.manual_seed(0)
     critic = Critic(path_size=2)
-    arguments = torch.randn(6, 4, 10), torch.randn(6, 4, 2), torch.zeros(4, 64)
+    inputs = critic.inputs(torch.randn(6, 4, 10), torch.randn(4, 2))
     with torch.no_grad():
-        before = critic(*arguments)[0] * critic.scale + critic.shift
+        before = critic(inputs) * critic.scale + critic.shift
         critic.follow(torch.randn(1000) * 30 + 50, rate=0.5)
-        after = critic(*arguments)[0] * critic.scale + critic.shift
+        after = critic(inputs) * critic.scale + critic.shift
     torch.testing.assert_close(after, before, atol=1e-4, rtol=1e-4)
     assert float(critic.scale) == pytest.approx(30, rel=0.1)
     assert float(critic.shift) == pytest.approx(50, rel=0.1)
@@ -176,4 +231,4 @@ def test_weights_stay_within_int16_range() -> None:
 )
 def test_options_out_of_range_are_named(name: str, value: float) -> None:
     with pytest.raises(ValueError, match=name):
-        Ppo(Endless(), PpoOptions(**{name: value}), seed=0)
+        Ppo(PpoOptions(**{name: value}), seed=0, path_size=0)

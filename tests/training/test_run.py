@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from toys import Array, FluidQueue
+from toys import Array, FluidQueue, ToyPlayer, ToyVector
 
 from env.profile import load_profile
+from env.trajectory import Trajectory
 from training import checkpoint, curves
+from training.card import describe_lab
 from training.checkpoint import CheckpointError
 from training.config import LabOptions, TrainConfig
-from training.ppo import PpoOptions
-from training.run import RunError, locked, new_run_folder, train
+from training.ppo import Behaviour, PpoOptions
+from training.run import Batches, RunError, locked, new_run_folder, train
 
 
-class SameQueues(FluidQueue):
-    """The same paths in every episode, so that a resumed run can meet what a continuous one met."""
-
-    def begin(self, mask: Any) -> None:
-        self.bdp[:] = np.linspace(30, 100, self.num_envs)
-        self.cwnd[mask] = self.previous[mask] = self.best[mask] = 10.0
+class Queues(FluidQueue):
+    """Told in the words of the real environment."""
 
     def describe(self) -> dict[str, Any]:
         told = super().describe()
@@ -37,6 +38,25 @@ class SameQueues(FluidQueue):
         }
 
 
+class Disturbed(Queues):
+    """Something happens with one of its steps: `disturb` is called."""
+
+    def __init__(self, at_step: int, disturb: Callable[[], None]) -> None:
+        super().__init__()
+        self.left = at_step
+        self.disturb = disturb
+
+    def step(self, actions: Array) -> Any:
+        if not self.left:
+            self.disturb()
+        self.left -= 1
+        return super().step(actions)
+
+
+def player(world: ToyVector | None = None) -> ToyPlayer:
+    return ToyPlayer(Queues() if world is None else world, 640, seed=7)
+
+
 def config(folder: Path, **algo: Any) -> TrainConfig:
     options = {"total_decisions": 2560, "rollout_decisions": 640, **algo}
     return TrainConfig(
@@ -44,52 +64,87 @@ def config(folder: Path, **algo: Any) -> TrainConfig:
     )
 
 
-def test_resume_equals_continuous(tmp_path: Path) -> None:
-    """Stopped after two of four updates and taken up by a new process: the same weights in the end, bit for bit.
+def interrupt() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
 
-    Rollouts are whole episodes here; otherwise the resumed one would begin new episodes where the other went on.
-    """
-    assert train(config(tmp_path), SameQueues(), tmp_path / "whole", None)
 
-    class Interrupted(SameQueues):
-        steps = 0
+def fail() -> None:
+    raise RuntimeError("the guest died")
 
-        def step(self, actions: Array) -> Any:
-            self.steps += 1
-            if self.steps == 2 * 40 + 15:  # in the middle of the third rollout
-                os.kill(os.getpid(), signal.SIGINT)
-            return super().step(actions)
 
-    assert not train(config(tmp_path), Interrupted(), tmp_path / "parts", None)
-    saved = checkpoint.load(tmp_path / "parts")
-    assert saved["decisions"] == 1280
-    assert train(config(tmp_path), SameQueues(), tmp_path / "parts", saved)
-    one, two = checkpoint.load(tmp_path / "whole"), checkpoint.load(tmp_path / "parts")
-    assert one["decisions"] == two["decisions"] == 2560
-    assert one["sha256"] == two["sha256"]
-    for name, tensor in one["critic"].items():
-        assert torch.equal(tensor, two["critic"][name])
-    assert one["random_states"]["numpy"] == two["random_states"]["numpy"]
+@pytest.mark.parametrize("overlap", [True, False])
+def test_interrupted_run_is_the_uninterrupted_one(tmp_path: Path, overlap: bool) -> None:
+    """Four rollouts of 40 steps; interrupted or failed at a step drawn anew each time: the same weights to the bit."""
+    chosen = config(tmp_path, overlap=overlap)
+    assert train(chosen, player(), tmp_path / "whole", None)
+    for number in range(2):
+        parts = tmp_path / f"parts-{number}"
+        at_step = int(np.random.default_rng().integers(160))
+        if number:
+            with pytest.raises(RuntimeError, match="the guest died"):
+                train(chosen, player(Disturbed(at_step, fail)), parts, None)
+        else:
+            assert not train(chosen, player(Disturbed(at_step, interrupt)), parts, None) or at_step == 159
+        saved = checkpoint.load(parts)
+        assert saved["decisions"] == at_step // 40 * 640 or at_step == 159, at_step
+        assert train(chosen, player(), parts, saved)
+        one, two = checkpoint.load(tmp_path / "whole"), checkpoint.load(parts)
+        assert one["decisions"] == two["decisions"] == 2560
+        assert one["sha256"] == two["sha256"], f"interrupted at step {at_step}"
+        for name, tensor in one["critic"].items():
+            assert torch.equal(tensor, two["critic"][name])
+        assert one["random_states"]["numpy"] == two["random_states"]["numpy"]
+
+
+class Noting:
+    """A player that notes what it is asked."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.taken = 0
+
+    def submit(self, _: Mapping[str, torch.Tensor], log_std: torch.Tensor, batch: int) -> None:
+        self.notes.append(f"{batch} played by {int(log_std)}")
+
+    def take(self, _: Callable[[], bool]) -> list[Trajectory] | None:
+        self.notes.append(f"take {self.taken}")
+        self.taken += 1
+        return []
+
+
+@pytest.mark.parametrize(
+    ("overlap", "notes"),
+    [
+        (True, ["0 played by 0", "1 played by 0", "take 0", "2 played by 1", "take 1", "3 played by 2", "take 2"]),
+        (False, ["0 played by 0", "take 0", "1 played by 1", "take 1", "2 played by 2", "take 2"]),
+    ],
+)
+def test_policy_is_one_update_behind_with_overlap(overlap: bool, notes: list[str]) -> None:
+    noting: Any = Noting()
+    batches = Batches(noting, overlap)
+    for update in range(3):
+        batches.submit(Behaviour({}, torch.tensor(update)))
+        assert batches.take(lambda: False) is not None
+    assert noting.notes == notes
+    resumed: Any = Noting()
+    again = Batches(resumed, overlap)
+    again.restore(batches.state())
+    again.submit(Behaviour({}, torch.tensor(3)))
+    batches.submit(Behaviour({}, torch.tensor(3)))
+    under_way = ["3 played by 2", "4 played by 3"] if overlap else ["3 played by 3"]
+    assert resumed.notes == under_way
+    assert noting.notes[-len(under_way) :][-1] == under_way[-1]
 
 
 def test_signal_handlers_are_given_back(tmp_path: Path) -> None:
     before = signal.getsignal(signal.SIGINT)
-    train(config(tmp_path), SameQueues(), tmp_path / "run", None)
+    train(config(tmp_path), player(), tmp_path / "run", None)
     assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_lab_failure_loses_no_update(tmp_path: Path) -> None:
-    class Failing(SameQueues):
-        steps = 0
-
-        def step(self, actions: Array) -> Any:
-            self.steps += 1
-            if self.steps == 3 * 40 + 1:
-                raise RuntimeError("the guest died")
-            return super().step(actions)
-
     with pytest.raises(RuntimeError, match="the guest died"):
-        train(config(tmp_path), Failing(), tmp_path / "run", None)
+        train(config(tmp_path), player(Disturbed(3 * 40 + 1, fail)), tmp_path / "run", None)
     assert checkpoint.load(tmp_path / "run")["decisions"] == 1920
 
 
@@ -100,13 +155,13 @@ def test_full_disk_keeps_the_last_checkpoint(tmp_path: Path, monkeypatch: pytest
     def fsync(descriptor: int) -> None:
         nonlocal calls
         calls += 1
-        if calls > 4:  # config.yaml and the first checkpoint: file and folder each
+        if calls > 8:  # config.yaml, the first checkpoint and the card's two files: file and folder each
             raise OSError(28, os.strerror(28))
         real(descriptor)
 
     monkeypatch.setattr(os, "fsync", fsync)
     with pytest.raises(CheckpointError, match="No space left on device; the previous one is unharmed"):
-        train(config(tmp_path), SameQueues(), tmp_path / "run", None)
+        train(config(tmp_path), player(), tmp_path / "run", None)
     assert checkpoint.load(tmp_path / "run")["decisions"] == 0
 
 
@@ -115,23 +170,23 @@ def test_second_run_in_a_folder_is_refused(tmp_path: Path) -> None:
     chosen.name = "mine"
     folder = new_run_folder(chosen)
     assert folder == tmp_path / "mine"
-    train(chosen, SameQueues(), folder, None)
+    train(chosen, player(), folder, None)
     before = (folder / "checkpoint.pt").read_bytes()
     with pytest.raises(RunError, match=r"already there.*resume="):
         new_run_folder(chosen)
     with locked(folder), pytest.raises(RunError, match="another process is training"):
-        train(chosen, SameQueues(), folder, checkpoint.load(folder))
+        train(chosen, player(), folder, checkpoint.load(folder))
     assert (folder / "checkpoint.pt").read_bytes() == before
 
 
 def test_zero_decisions_saves_the_untrained_network(tmp_path: Path) -> None:
-    assert train(config(tmp_path, total_decisions=0), SameQueues(), tmp_path / "run", None)
+    assert train(config(tmp_path, total_decisions=0), player(), tmp_path / "run", None)
     assert checkpoint.load(tmp_path / "run")["decisions"] == 0
 
 
 def test_metrics_and_curves(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    train(config(tmp_path), SameQueues(), run, None)
+    train(config(tmp_path), player(), run, None)
     decisions, shares = curves.read_metric(run, "charts/goodput_share")
     assert decisions.tolist() == [640, 1280, 1920, 2560]
     assert ((shares > 0) & (shares <= 1)).all()
@@ -144,7 +199,7 @@ def test_metrics_and_curves(tmp_path: Path) -> None:
 
 def test_every_metric_is_explained(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    train(config(tmp_path), SameQueues(), run, None)
+    train(config(tmp_path), player(), run, None)
     text = (Path(__file__).parents[2] / "docs" / "training.md").read_text()
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -159,3 +214,52 @@ def test_curves_name_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixtu
     (tmp_path / "empty").mkdir()
     assert curves.main([str(tmp_path / "empty"), "--output", str(tmp_path / "curve.png")]) == 1
     assert "has no metric charts/goodput_share" in capsys.readouterr().err
+
+
+def test_card_says_what_the_run_was(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    chosen = config(tmp_path)
+    assert not train(chosen, player(Disturbed(2 * 40 + 7, interrupt)), run, None)
+    card = json.loads((run / "card.json").read_text())
+    assert (card["status"], card["resumed"], card["decisions"]) == ("interrupted", 0, 1280)
+    assert train(chosen, player(), run, checkpoint.load(run))
+    again = json.loads((run / "card.json").read_text())
+    assert (again["status"], again["resumed"], again["decisions"]) == ("finished", 1, 2560)
+    assert again["config"] == asdict(chosen)
+    assert again["git_revision"] == checkpoint.git_revision()
+    assert again["lab"] == describe_lab()
+    assert again["wall_s"] > card["wall_s"] > 0
+    assert again["virtual_s"] == pytest.approx(2560 * 0.04)
+    _, rewards = curves.read_metric(run, "charts/reward")
+    assert again["metrics"]["charts/reward"] == pytest.approx(rewards[-1])
+    text = (run / "card.md").read_text()
+    for said in (*again["commands"], "| status | finished |", "| seed | 7 |", "| resumed | 1 times |", "(curve.png)"):
+        assert said in text
+    assert (run / "curve.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(RuntimeError):
+        train(chosen, player(Disturbed(0, fail)), tmp_path / "failed", None)
+    assert json.loads((tmp_path / "failed" / "card.json").read_text())["status"] == "failed: the guest died"
+
+
+def test_table_has_every_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = []
+    for seed in (1, 2, 3):
+        runs.append(tmp_path / f"seed-{seed}")
+        chosen = config(tmp_path, total_decisions=1280)
+        chosen.seed = seed
+        train(chosen, player(), runs[-1], None)
+    with pytest.raises(RuntimeError):
+        train(config(tmp_path), player(Disturbed(0, fail)), tmp_path / "failed", None)
+    capsys.readouterr()
+    assert curves.main([*map(str, runs), str(tmp_path / "failed"), "--table"]) == 0
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in capsys.readouterr().out.splitlines()]
+    assert [row[0] for row in rows[2:]] == [
+        *("seed-1", "seed-2", "seed-3", "failed"),
+        *("**median**", "**lowest**", "**highest**"),
+    ]
+    assert [row[1] for row in rows[2:6]] == ["1", "2", "3", "7"]
+    assert rows[5][2] == "failed: the guest died"
+    assert rows[6][2] == "of 3"
+    column = rows[0].index("reward")
+    rewards = [float(row[column]) for row in rows[2:5]]
+    assert [float(row[column]) for row in rows[6:9]] == [np.median(rewards), min(rewards), max(rewards)]

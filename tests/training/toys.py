@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,6 +11,10 @@ import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
+from torch import Tensor
+
+from env.trajectory import Trajectory
+from training.policy import PolicyRunner
 
 Array = npt.NDArray[np.float32]
 
@@ -81,6 +87,68 @@ class ToyVector(VectorEnv[Array, Array, Array]):
         for name, value in self.describe().items():
             infos[name], infos[f"_{name}"] = np.array(value), mask.copy()
         return infos
+
+
+class ToyPlayer:
+    """Plays whole episodes of a world in lock-step; batch k is the same whenever it is played."""
+
+    def __init__(self, world: ToyVector, decisions: int, seed: int = 0) -> None:
+        self.world = world
+        self.seed = seed
+        self.rounds = max(1, round(decisions / (world.num_envs * world.horizon)))
+        self.workers = world.num_envs
+        self.seconds = {"lab": 0.0, "policy": 0.0}
+        self.begun: deque[tuple[PolicyRunner, Any, int]] = deque()
+        _, infos = world.reset(seed=0)
+        self.path_size = infos["path"].shape[1] if "path" in infos else 0
+
+    def submit(self, weights: Mapping[str, Tensor], log_std: Tensor, batch: int) -> None:
+        self.begun.append((PolicyRunner(weights), np.exp(log_std.numpy()), batch))
+
+    def take(self, should_stop: Callable[[], bool]) -> list[Trajectory] | None:
+        runner, std, batch = self.begun.popleft()
+        rng = np.random.default_rng((self.seed, batch))
+        episodes: list[Trajectory] = []
+        for _ in range(self.rounds):
+            played = self.play(runner, std, rng, should_stop)
+            if played is None:
+                return None
+            episodes += played
+        return episodes
+
+    def play(
+        self, runner: PolicyRunner, std: Array, rng: np.random.Generator, should_stop: Callable[[], bool]
+    ) -> list[Trajectory] | None:
+        world = self.world
+        look, infos = world.reset(seed=int(rng.integers(2**31)))
+        noise = std * rng.standard_normal((world.horizon, world.num_envs, 2), np.float32)
+        state = runner.initial_state(world.num_envs)
+        path = infos.get("path", np.zeros((world.num_envs, 0), np.float32))
+        observations, actions, rewards, measured = [look], [], [], []
+        for t in range(world.horizon):
+            if should_stop():
+                return None
+            means, state = runner(look, state)
+            actions.append(means + noise[t])
+            look, reward, _, ended, infos = world.step(actions[-1])
+            last = ended.all()
+            observations.append(np.array(infos["final_obs"].tolist(), np.float32) if last else look)
+            told = infos["final_info"] if last else infos
+            rewards.append(reward)
+            measured.append({name: told[name] for name in told if name[0] != "_" and told[name].shape == reward.shape})
+        return [
+            Trajectory(
+                np.array([o[n] for o in observations]),
+                np.array([a[n] for a in actions]),
+                np.array([r[n] for r in rewards]),
+                path[n],
+                {name: np.array([float(m[name][n]) for m in measured]) for name in measured[0]},
+            )
+            for n in range(world.num_envs)
+        ]
+
+    def close(self) -> None:
+        pass
 
 
 class RememberCue(ToyVector):
