@@ -53,6 +53,7 @@ class Player:
         self._busy = threading.Lock()  # of busy_s
         self._own = threading.local()
         self._labs: list[VirtualLab] = []
+        self._closed = False
         self._executor = ThreadPoolExecutor(workers, thread_name_prefix="lab")
 
     def __enter__(self) -> Self:
@@ -72,7 +73,8 @@ class Player:
         return [futures[i] for i in range(len(tasks))]
 
     def close(self) -> None:
-        """End the labs; episodes that have not begun are dropped. Safe to call twice."""
+        """End the labs; episodes that have not ended are dropped. Safe to call twice."""
+        self._closed = True  # what a lab's end does to its episode is no reason to boot another
         self._executor.shutdown(wait=False, cancel_futures=True)
         for lab in self._labs:
             lab.close()
@@ -92,7 +94,7 @@ class Player:
                 return trajectories(play(self._lab(), model, task), task.course, self._weights)
             except (GuestDied, GuestHung):
                 self._own.lab = None
-                if not left:
+                if self._closed or not left:
                     raise
         raise AssertionError  # the last try returns or raises
 
