@@ -49,8 +49,9 @@ class Player:
             raise ValueError(f"workers is {workers}; it must be at least 1")
         self._boot = boot
         self._weights = weights
-        self.busy_s = 0.0  # wall seconds of playing, summed over the workers
-        self._busy = threading.Lock()  # of busy_s
+        self._busy = threading.Lock()  # of the next two
+        self._played_s = 0.0
+        self._begun: dict[int, float] = {}  # thread to when it began the episode that it plays
         self._own = threading.local()
         self._labs: list[VirtualLab] = []
         self._closed = False
@@ -72,6 +73,13 @@ class Player:
             futures[i] = self._executor.submit(self._play, model, tasks[i])
         return [futures[i] for i in range(len(tasks))]
 
+    @property
+    def busy_s(self) -> float:
+        """Wall seconds of playing so far, boots included, summed over the workers."""
+        now = time.perf_counter()
+        with self._busy:
+            return self._played_s + sum(now - began for began in self._begun.values())
+
     def close(self) -> None:
         """End the labs; episodes that have not ended are dropped. Safe to call twice."""
         self._closed = True  # what a lab's end does to its episode is no reason to boot another
@@ -81,12 +89,14 @@ class Player:
         self._executor.shutdown(wait=True)
 
     def _play(self, model: bytes, task: Task) -> list[Trajectory]:
-        began = time.perf_counter()
+        thread = threading.get_ident()
+        with self._busy:
+            self._begun[thread] = time.perf_counter()
         try:
             return self._try(model, task)
         finally:
             with self._busy:
-                self.busy_s += time.perf_counter() - began
+                self._played_s += time.perf_counter() - self._begun.pop(thread)
 
     def _try(self, model: bytes, task: Task) -> list[Trajectory]:
         for left in reversed(range(TRIES)):

@@ -20,7 +20,7 @@ from env.trajectory import Trajectory
 from training import checkpoint, curves
 from training.card import describe_lab
 from training.checkpoint import CheckpointError
-from training.config import LabOptions, TrainConfig
+from training.config import TrainConfig
 from training.ppo import Behaviour, PpoOptions
 from training.run import Batches, RunError, locked, new_run_folder, train
 
@@ -58,9 +58,12 @@ def player(world: ToyVector | None = None) -> ToyPlayer:
 
 
 def config(folder: Path, **algo: Any) -> TrainConfig:
-    options = {"total_decisions": 2560, "rollout_decisions": 640, **algo}
     return TrainConfig(
-        profile=load_profile("bottleneck"), algo=PpoOptions(**options), lab=LabOptions(), seed=7, runs=str(folder)
+        profile=load_profile("bottleneck"),
+        algo=PpoOptions(**{"total_decisions": 2560, "rollout_decisions": 640, **algo}),
+        seed=7,
+        runs=str(folder),
+        checkpoint_every=10,
     )
 
 
@@ -239,6 +242,16 @@ def test_card_says_what_the_run_was(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         train(chosen, player(Disturbed(0, fail)), tmp_path / "failed", None)
     assert json.loads((tmp_path / "failed" / "card.json").read_text())["status"] == "failed: the guest died"
+
+
+def test_alarm_is_told_on_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chosen = config(tmp_path, total_decisions=640 * 11, initial_std=0.3, final_std=0.3, minimum_std=0.3)
+    train(chosen, player(), tmp_path / "run", None)
+    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("train.py: ")]
+    assert len(told) == 2
+    assert told[0].startswith("train.py: losses/std_cwnd_log2 has been 0.3, its floor algo.minimum_std, for 10 updates")
+    _, rows = curves.read_metric(tmp_path / "run", "alarms/floor_pacing")
+    assert rows.tolist() == list(range(1, 12))
 
 
 def test_table_has_every_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
