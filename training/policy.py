@@ -178,3 +178,10 @@ def gaussian_log_probability(actions: Tensor, means: Tensor, log_std: Tensor) ->
 def gaussian_entropy(log_std: Tensor) -> Tensor:
     """Differential entropy in nats, a scalar, of a diagonal Gaussian with log_std [A]."""
     return (log_std + 0.5 * math.log(2 * math.pi * math.e)).sum()
+
+
+def gaussian_divergence(means: Tensor, log_std: Tensor, other_means: Tensor, other_log_std: Tensor) -> Tensor:
+    """Mean Kullback-Leibler divergence in nats, a scalar, of diagonal Gaussians from others; means [..., A]."""
+    square = (2 * log_std).exp() + (means - other_means) ** 2
+    divergence: Tensor = (other_log_std - log_std + 0.5 * square * (-2 * other_log_std).exp() - 0.5).sum(-1).mean()
+    return divergence

@@ -4,6 +4,10 @@ Proximal policy optimisation (Schulman et al., 2017) with generalised advantage 
 the manner of CleanRL: the whole algorithm is here, top to bottom. A player (training/player.py) hands in episodes and
 the policy that has played them; `Ppo.advantages` judges, `Ppo.update` learns; training/run.py calls them in turn.
 
+The policy that has played may be one update behind. The objective is then the decoupled one of Hilton et al. ("Batch
+size-invariance for policy optimization", 2022): decisions are weighted by how much likelier the policy of now is to
+take them, and the clip is around the policy of now. Where both are the same, it is PPO's own.
+
 An episode is a connection from its first decision on: nothing is carried from one to the next. It ends because its time
 is up, never because anything died: what would have come next is worth what the critic says of the final observation,
 which nobody decides on.
@@ -30,11 +34,13 @@ from env.trajectory import Trajectory
 from training.policy import (
     Critic,
     Policy,
+    gaussian_divergence,
     gaussian_entropy,
     gaussian_log_probability,
 )
 
 AT_BOUND = 0.99  # a mean action that is as good as at its bound, 1
+MOST_WEIGHT = 2.0  # of a decision that the policy of now would more likely take than the one that played
 
 POSITIVE = (  # options that must be above 0
     "rollout_decisions",
@@ -182,6 +188,10 @@ class Ppo:
             old_means = functional_call(self.policy, behaviour.policy, (observations, beginning))  # [L, E, A]
             old = gaussian_log_probability(actions, old_means, behaviour.log_std)  # [L, E]
             states, _ = self.policy.rnn(observations)  # [L, E, H], after each observation
+            first_means, first_log_std = self.policy.readout(states), self.log_std.detach().clone()
+            before = gaussian_log_probability(actions, first_means, first_log_std)  # [L, E]
+            weights = (before - old).exp().clamp(max=MOST_WEIGHT)  # [L, E], 1 where the policy is the one that played
+            lag = (before - old)[played]
         at_bound = (old_means[played].abs() >= AT_BOUND).float().mean(0)  # [A]
 
         length = options.sequence_length
@@ -189,7 +199,8 @@ class Ppo:
         of = torch.tensor([e for e, _ in starts])  # [S], episode of each sequence
         first = torch.tensor([t for _, t in starts])  # [S], its first decision
         rows = (first + torch.arange(min(length, len(played)))[:, None]).clamp(max=len(played) - 1)  # [K, S]
-        observations, actions, old = observations[rows, of], actions[rows, of], old[rows, of]
+        observations, actions, first_means = observations[rows, of], actions[rows, of], first_means[rows, of]
+        before, weights = before[rows, of], weights[rows, of]
         advantages, targets, inputs = advantages[rows, of], targets[rows, of], inputs[rows, of]
         within = first + torch.arange(len(rows))[:, None] < played.sum(0)[of]  # [K, S]
         states = torch.where((first > 0)[:, None], states[first - 1, of], 0.0)  # [S, H], before the first observation
@@ -201,15 +212,17 @@ class Ppo:
             for batch in order.chunk(min(options.minibatches, len(starts))):
                 mask = within[:, batch]  # [K, S]
                 means = self.policy(observations[:, batch], states[batch])[mask]  # [decisions, A]
-                log_ratio = gaussian_log_probability(actions[:, batch][mask], means, self.log_std) - old[:, batch][mask]
-                ratio = log_ratio.exp()
-                advantage = advantages[:, batch][mask]
+                now = gaussian_log_probability(actions[:, batch][mask], means, self.log_std)
+                ratio = (now - before[:, batch][mask]).exp()
+                advantage = (weights * advantages)[:, batch][mask]
                 gain = torch.min(ratio * advantage, ratio.clamp(1 - options.clip, 1 + options.clip) * advantage).mean()
                 outside = (means.abs() - 1).clamp(min=0).square().mean()
                 entropy = gaussian_entropy(self.log_std)
                 value_loss = 0.5 * (self.critic(inputs[:, batch][mask]) - targets[:, batch][mask]).square().mean()
                 loss = -gain + options.bound * outside - options.entropy * entropy + value_loss
 
+                with torch.no_grad():
+                    moved = float(gaussian_divergence(first_means[:, batch][mask], first_log_std, means, self.log_std))
                 self.optimizer.zero_grad()
                 loss.backward()
                 for group in self.optimizer.param_groups:
@@ -218,7 +231,6 @@ class Ppo:
                 with torch.no_grad():
                     for weight in self.policy.parameters():
                         weight.clamp_(-options.weight_limit, options.weight_limit)
-                    moved = float((ratio - 1 - log_ratio).mean())  # http://joschu.net/blog/kl-approx.html
                     for name, value in {
                         "policy": -gain,
                         "value": value_loss,
@@ -227,7 +239,7 @@ class Ppo:
                         "clip_fraction": ((ratio - 1).abs() > options.clip).float().mean(),
                     }.items():
                         metrics.setdefault(name, []).append(float(value))
-                metrics.setdefault("approx_kl", []).append(moved)
+                metrics.setdefault("kl", []).append(moved)
             if moved > 1.5 * options.target_kl:
                 break
         self.decisions += decisions
@@ -235,6 +247,7 @@ class Ppo:
         std = self.log_std.detach().exp()
         return {
             **{f"losses/{name}": float(np.mean(values)) for name, values in metrics.items()},
+            "losses/lag_kl": float((lag.exp() - 1 - lag).mean()),  # http://joschu.net/blog/kl-approx.html
             "losses/explained_variance": 1 - unexplained,
             "losses/learning_rate": float(self.optimizer.param_groups[0]["lr"]),
             "losses/gradient_steps": float(len(metrics["policy"])),

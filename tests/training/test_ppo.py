@@ -10,8 +10,8 @@ import torch
 from toys import Endless, FluidQueue, RememberCue, ToyPlayer, ToyVector
 
 from env.trajectory import Trajectory
-from training.policy import FADING, Critic, Policy, PolicyRunner, gaussian_log_probability
-from training.ppo import Behaviour, Ppo, PpoOptions
+from training.policy import FADING, Critic, Policy, PolicyRunner, gaussian_divergence, gaussian_log_probability
+from training.ppo import MOST_WEIGHT, Behaviour, Ppo, PpoOptions
 from training.run import Batches
 
 
@@ -135,13 +135,14 @@ def test_before_the_first_step_nothing_has_moved() -> None:
         ppo.policy.readout.weight.normal_()
     episodes = [episode(decisions, rng) for decisions in (50, 16, 33, 1)]
     metrics = ppo.update(episodes, ppo.behaviour())
-    assert metrics["losses/approx_kl"] == pytest.approx(0, abs=1e-6)
+    assert metrics["losses/kl"] == pytest.approx(0, abs=1e-6)
+    assert metrics["losses/lag_kl"] == pytest.approx(0, abs=1e-6)
     assert metrics["losses/policy"] == pytest.approx(0, abs=1e-6)
     assert ppo.decisions == 100
 
 
-def test_ratio_is_to_the_policy_that_played() -> None:
-    """Another one did, with another exploration: the divergence is what the densities say, decision by decision."""
+def test_decisions_of_another_policy_are_weighted() -> None:
+    """Another one played, with another exploration: weights are what the densities say, decision by decision."""
     ppo = Ppo(ONE_STEP, seed=3, path_size=0)
     rng = np.random.default_rng(0)
     episodes = [episode(decisions, rng) for decisions in (50, 16, 33)]
@@ -158,10 +159,28 @@ def test_ratio_is_to_the_policy_that_played() -> None:
                 means = policy(observations, torch.zeros(1, 16))[:, 0]
             densities.append(gaussian_log_probability(actions, means, behaviour.log_std))
         differences.append(densities[0] - densities[1])
-    log_ratio = torch.cat(differences)
-    expected = float((log_ratio.exp() - 1 - log_ratio).mean())
-    assert expected > 0.01
-    assert ppo.update(episodes, other)["losses/approx_kl"] == pytest.approx(expected, rel=1e-4)
+    lag = torch.cat(differences)
+    assert float(lag.abs().mean()) > 0.1
+    advantages, _, _ = ppo.advantages(episodes)
+    advantage = torch.cat([advantages[: len(played.rewards), e] for e, played in enumerate(episodes)])
+    advantage = (advantage - advantage.mean()) / advantage.std()
+    metrics = ppo.update(episodes, other)
+    assert metrics["losses/lag_kl"] == pytest.approx(float((lag.exp() - 1 - lag).mean()), rel=1e-4)
+    expected = -float((lag.exp().clamp(max=MOST_WEIGHT) * advantage).mean())
+    assert metrics["losses/policy"] == pytest.approx(expected, rel=1e-3)
+    assert metrics["losses/kl"] == pytest.approx(0, abs=1e-6), "the policy itself has not moved"
+
+
+def test_divergence_is_that_of_the_densities() -> None:
+    torch.manual_seed(0)
+    means, other_means = torch.zeros(1, 2), torch.tensor([[0.2, -0.1]])
+    log_std, other_log_std = torch.tensor([-1.0, -1.5]), torch.tensor([-1.2, -1.4])
+    drawn = means + log_std.exp() * torch.randn(400_000, 2)
+    sampled = gaussian_log_probability(drawn, means, log_std) - gaussian_log_probability(
+        drawn, other_means, other_log_std
+    )
+    exact = gaussian_divergence(means, log_std, other_means, other_log_std)
+    assert float(exact) == pytest.approx(float(sampled.mean()), rel=0.02)
 
 
 def test_mean_actions_at_a_bound_are_counted() -> None:
