@@ -6,6 +6,7 @@ lab plays it, after whatever else, and beside which others. Who was interrupted 
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Sequence
@@ -17,10 +18,13 @@ import numpy.typing as npt
 
 from env.episode import GRACE_S, SCHEME, BootLab, rival_flows
 from env.lab import GuestDied, GuestHung, LabError, Play, Record, VirtualLab
+from env.network.path import PACKET_BYTES, Path
 from env.profile import LEARNER, Course
 from env.reward import RewardWeights
 from env.trajectory import Trajectory, trajectories
 
+LOST_WINDOWS = 3  # times what path and buffer hold
+SMALL_WINDOW = 200  # packets: nothing is slow up to here
 TRIES = 3  # a lab that dies is booted anew, and its episode played again
 
 
@@ -126,12 +130,25 @@ def play(lab: VirtualLab, model: bytes, task: Task) -> npt.NDArray[np.void]:
         for _, start_s, client in course.learners
     ]
     # one observation more than decisions: the last one follows the last decision
-    asked = Play(model, task.noise, task.decisions + len(learners), task.duration_s)
+    asked = Play(model, task.noise, task.decisions + len(learners), task.duration_s, most_cwnd(course.path))
     lab.begin_run(course.path, [*learners, *rival_flows(course, end_s)], end_s, seed=task.seed, play=asked)
     record, reply = lab.receive(), lab.receive()
     if not isinstance(record, Record):
         raise LabError(f"a lab that was to play answered with {reply!r}")
     return record.steps
+
+
+def most_cwnd(path: Path) -> int:
+    """Return the window, packets, beyond which an episode goes no further.
+
+    Several times what path and buffer hold: nearly all of it is lost, there is nothing more to learn, and the kernel
+    takes minutes for such a recovery, which looks at every packet that is out for each one that is acknowledged.
+    """
+    if path.topology == "loopback":
+        return (1 << 32) - 1
+    rates = [path.rate_mbps, *(step.rate_mbps for step in path.steps if step.rate_mbps)]
+    bdp = max(rates) * 1e3 / 8 * max(path.rtt_ms + max(path.client_extra_rtt_ms, default=0.0), path.reference_rtt_ms)
+    return LOST_WINDOWS * (math.ceil(bdp / PACKET_BYTES) + path.buffer_packets) + SMALL_WINDOW
 
 
 def expected_packets(task: Task) -> float:

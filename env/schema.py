@@ -94,6 +94,8 @@ _PLAY = (
     ("__u32", "I", "flows", "that have noise: by the order in which they open"),
     ("__u32", "I", "decisions", "of each flow that have noise"),
     ("__u32", "I", "model_bytes", "of the model file that follows; behind it the noise"),
+    ("__u32", "I", "most_cwnd", "packets: a window beyond it ends the run"),
+    ("__u32", "I", "zero", ""),
 )
 # The noise: s16 [flows][decisions][outputs], ACTION_FRAC fraction bits.
 OBSERVATION = struct.Struct("<" + "".join(code for _, code, _, _ in _OBSERVATION))

@@ -151,5 +151,6 @@ bool lab_player_decide(const struct ndm_wire_observation *observation,
 					     1 << NDM_ACTION_FRAC);
 	newest_flow = max(newest_flow, observation->flow);
 	return player->recorded < player->plan.steps &&
-	       observation->now_us < player->end_us;
+	       observation->now_us < player->end_us &&
+	       observation->cwnd <= player->plan.most_cwnd;
 }

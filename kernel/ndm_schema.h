@@ -86,8 +86,10 @@ struct ndm_wire_play {
 	__u32 flows;	/* that have noise: by the order in which they open */
 	__u32 decisions;	/* of each flow that have noise */
 	__u32 model_bytes;	/* of the model file that follows; behind it the noise */
+	__u32 most_cwnd;	/* packets: a window beyond it ends the run */
+	__u32 zero;
 };
 
-#define NDM_WIRE_PLAY_SIZE 24
+#define NDM_WIRE_PLAY_SIZE 32
 
 #endif /* NDM_SCHEMA_H */

@@ -31,7 +31,7 @@ class LabOptions:
 
     workers: int = 2  # labs side by side; one per core is best
     memory_mb: int = 512  # of each lab, taken as it is touched
-    timeout_s: float = 60.0  # wall seconds without an answer after which a lab counts as hung
+    timeout_s: float = 600.0  # wall seconds for an episode, after which a lab counts as hung and another plays it
 
     def __post_init__(self) -> None:
         for name in ("workers", "memory_mb", "timeout_s"):

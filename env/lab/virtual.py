@@ -95,18 +95,20 @@ class Play(NamedTuple):
 
     model: a model file (export.blob). noise: int16 [flow, decision, action], ACTION_FRAC fraction bits, added to what
     the model says; silence beyond its end. The run ends `duration_s` after the first observation, or with so many steps
-    (observations of all flows together).
+    (observations of all flows together), or with a window beyond `most_cwnd` packets.
     """
 
     model: bytes
     noise: npt.NDArray[np.int16]
     steps: int
     duration_s: float
+    most_cwnd: int = (1 << 32) - 1
 
     def payload(self) -> bytes:
         """Return the payload of a PLAY frame."""
         flows, decisions, _ = self.noise.shape
-        head = schema.PLAY.pack(round(self.duration_s * 1e6), self.steps, flows, decisions, len(self.model))
+        duration_us = round(self.duration_s * 1e6)
+        head = schema.PLAY.pack(duration_us, self.steps, flows, decisions, len(self.model), self.most_cwnd, 0)
         return head + self.model + self.noise.astype("<i2").tobytes()
 
 
