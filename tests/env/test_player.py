@@ -14,7 +14,7 @@ from env import schema
 from env.episode import boot_lab
 from env.lab import GuestDied, Play, Record, Reply, VirtualLab
 from env.network.path import Path
-from env.player import Player, Task, play
+from env.player import Player, Task, most_cwnd, play
 from env.profile import LEARNER, Course, Other
 from env.reward import RewardWeights
 from env.trajectory import Trajectory, trajectories
@@ -112,6 +112,15 @@ def test_it_ends_after_its_seconds(lab: VirtualLab) -> None:
     steps = play(lab, blob(wild_policy()), task(BOTTLENECK)._replace(duration_s=1.0))
     assert 5 < steps.size < DECISIONS
     assert 1e6 <= steps["now_us"][-1] - steps["now_us"][0] < 1.3e6
+
+
+def test_it_ends_with_a_window_of_which_all_is_lost(lab: VirtualLab) -> None:
+    course = Course(Path(rate_mbps=2, rtt_ms=20, buffer_bdp=0.5))
+    doubling = task(course)._replace(noise=np.full((1, DECISIONS, 2), 16_384, np.int16))
+    steps = play(lab, blob(wild_policy()), doubling)
+    assert steps.size < DECISIONS
+    assert (steps["cwnd"][:-1] <= most_cwnd(course.path)).all()
+    assert steps["cwnd"][-1] > most_cwnd(course.path)
 
 
 def test_a_path_that_carries_nothing_gives_what_there_was(lab: VirtualLab) -> None:
