@@ -28,6 +28,7 @@ FOLDERS = {
     "delay": "Round trips of 10 to 500 ms",
     "loss": "Loss of 0.1 to 5 %, in bursts, by a policer",
     "rate": "1 Mbit/s to 1 Gbit/s",
+    "buffers": "Buffers of 0.5 to 8 BDP, 1 to 200 Mbit/s, 10 to 300 ms",
     "queue": "Buffers and queueing disciplines",
     "disorder": "Jitter, reordering, duplication",
     "access": "Kinds of access networks",
