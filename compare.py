@@ -11,10 +11,13 @@ from types import FrameType
 import hydra
 from omegaconf import DictConfig
 
-from compare.command import Interrupted, draw, measure
+from compare.command import draw, measure
 from compare.config import FOLDER, NAME, CompareConfig, check_command_line, read_config
 from compare.errors import CompareError
+from compare.measurement import Interrupted
 from compare.schemes import KINDS, SCHEMES
+from compare.targets.catalogue import ALL, TARGETS
+from compare.targets.command import draw_targets, holds_targets, measure_targets
 from configs.help import option_lines
 from env.lab import LabError
 from env.network.scenario import scenario_names
@@ -24,6 +27,7 @@ HELP = """Compare congestion controls in the lab: schemes x scenarios x seeds; t
   python compare.py scenario=stress
   python compare.py scenario=[stress,fiber] schemes=[ndm,ndm@runs/NAME,cubic] seeds=10 output_dir=results/mine
   python compare.py scenario=compete/cubic_1v1 rival=bbr
+  python compare.py targets=all schemes=[ndm,bbr,cubic] output_dir=results/targets
   python compare.py report=results/mine          draw again from the stored files, run nothing
 
 KEY=VALUE (files, metrics and columns: docs/comparison.md):
@@ -34,6 +38,7 @@ def help_text() -> str:
     """Return what --help prints."""
     names = [
         *textwrap.wrap(f"Schemes: {', '.join([*SCHEMES, *KINDS])}", 100, subsequent_indent="  "),
+        *textwrap.wrap(f"Targets: {', '.join([ALL, *TARGETS])}", 100, subsequent_indent="  "),
         *textwrap.wrap(f"Scenarios: {', '.join(scenario_names())}", 100, subsequent_indent="  "),
     ]
     return "\n".join([HELP, *option_lines(CompareConfig), "", *names])
@@ -44,7 +49,7 @@ def run(composed: DictConfig) -> None:
     """One comparison; status 1 with one paragraph on an error, 1 when a run failed, 130 when interrupted."""
     try:
         config = read_config(composed)
-        failed = draw(Path(config.report)) if config.report else measure(config)
+        failed = _draw(Path(config.report)) if config.report else _measure(config)
     except (CompareError, LabError) as error:
         sys.exit(f"compare.py: {error}")
     except Interrupted as error:
@@ -52,6 +57,14 @@ def run(composed: DictConfig) -> None:
         sys.exit(130)
     if failed:
         sys.exit(1)
+
+
+def _measure(config: CompareConfig) -> int:
+    return measure_targets(config) if config.targets is not None else measure(config)
+
+
+def _draw(folder: Path) -> int:
+    return draw_targets(folder) if holds_targets(folder) else draw(folder)
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:

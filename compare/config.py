@@ -30,6 +30,8 @@ class CompareConfig:
 
     # a scenario of configs/scenario, or a list of them
     scenario: Any = "bottleneck"
+    # in place of scenarios: all, or some of the targets of the shipped model, judged for every scheme; docs/targets.md
+    targets: Any = None
     # a scheme of compare/schemes.py, ndm@RUN, ndm@untrained, window@PACKETS, or a list; default: the scenarios' own
     schemes: Any = None
     # a scheme for the flows that are not under test, in place of the scenarios' own
@@ -75,6 +77,9 @@ def check_command_line(overrides: Sequence[str]) -> None:
             near = difflib.get_close_matches(key, known, n=2, cutoff=0.5)
             hint = f"did you mean {' or '.join(near)}? " if near else ""
             raise CompareError(f"{override!r} is no option: {hint}The options are KEY=VALUE with {', '.join(known)}")
+    given = {override.split("=", 1)[0] for override in overrides}
+    if "targets" in given and (beside := sorted(given & {"scenario", "rival"})):
+        raise CompareError(f"{' and '.join(beside)} beside targets: a target says its scenarios itself; leave it out")
     try:
         with initialize_config_dir(str(FOLDER), version_base="1.3"):
             compose(NAME, list(overrides))
@@ -90,9 +95,9 @@ def read_config(composed: DictConfig) -> CompareConfig:
     except OmegaConfBaseException as error:
         raise CompareError(str(error).splitlines()[0]) from error
     assert isinstance(config, CompareConfig)
-    for name in ("scenario", "schemes"):
+    for name in ("scenario", "targets", "schemes"):
         value = getattr(config, name)
-        if value is None and name == "schemes":
+        if value is None and name != "scenario":
             continue
         names = [value] if isinstance(value, str) else value
         if not isinstance(names, list) or not all(isinstance(entry, str) for entry in names):

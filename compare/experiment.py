@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -161,17 +161,32 @@ def plan(
         raise CompareError(str(error)) from error
     if len(set(names)) != len(names):
         raise CompareError(f"scenario {', '.join(names)}: one is given twice")
-    if not 1 <= seeds <= MAX_SEEDS:
-        raise CompareError(f"seeds is {seeds}; it is the number of runs per scheme, from 1 to {MAX_SEEDS} (default 10)")
-    if not 1 <= sample_ms <= 1000:
-        raise CompareError(f"sample_ms is {sample_ms}; it must lie between 1 and 1000")
     try:
-        scenarios = tuple(_with_duration(load_scenario(str(name)), duration_s) for name in names)
+        scenarios = tuple(load_scenario(str(name)) for name in names)
     except ScenarioError as error:
         raise CompareError(str(error)) from error
     if rival is not None:
         _check_rival(rival)
         scenarios = tuple(with_rival(found, rival) for found in scenarios)
+    return plan_of(scenarios, schemes, seeds, duration_s, sample_ms)
+
+
+def plan_of(
+    scenarios: Sequence[Scenario],
+    schemes: str | list[str] | None,
+    seeds: int,
+    duration_s: float | None,
+    sample_ms: int,
+) -> Experiment:
+    """Return the experiment of these scenarios, which need no files; all else as in plan()."""
+    if not 1 <= seeds <= MAX_SEEDS:
+        raise CompareError(f"seeds is {seeds}; it is the number of runs per scheme, from 1 to {MAX_SEEDS} (default 10)")
+    if not 1 <= sample_ms <= 1000:
+        raise CompareError(f"sample_ms is {sample_ms}; it must lie between 1 and 1000")
+    try:
+        scenarios = tuple(_with_duration(scenario, duration_s) for scenario in scenarios)
+    except ScenarioError as error:
+        raise CompareError(str(error)) from error
     for checked in scenarios:
         _check_fixed(checked)
     if schemes is None:

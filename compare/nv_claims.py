@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from compare.group_metrics import Flow
-from compare.metrics import Floats, column
 from compare.numbers import number
 from compare.published_tables import SCENARIO_FOLDER
-from compare.series import flow_series
+from compare.series import flow_series, rate_between
 from compare.summary import Cell
 
 NV = "nv"
@@ -250,14 +249,6 @@ def drift(evidence: Evidence) -> Claim:
         300 / 1.5 < medians[-1] < 450 * 1.5,
     ]
     return Claim("4.8", text, scenario, measured, _verdict(held))
-
-
-def rate_between(flow: Flow, from_s: float, to_s: float) -> float:
-    """Return what the receiver got between two instants of the run, Mbit/s."""
-    t_s = np.append(float(flow["start_s"]), column(flow["receiver"], "t_s"))
-    received_bytes: Floats = np.append(0.0, column(flow["receiver"], "bytes"))
-    begin, end = np.interp([from_s, to_s], t_s, received_bytes)
-    return float((end - begin) * 8 / 1e6 / (to_s - from_s))
 
 
 def min_rtt_us(flow: Flow, at_s: float) -> float:

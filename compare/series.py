@@ -57,6 +57,14 @@ def flow_series(flow: dict[str, Any]) -> dict[str, Floats]:
     }
 
 
+def rate_between(flow: dict[str, Any], from_s: float, to_s: float) -> float:
+    """Return what the receiver got between two instants of the run, Mbit/s."""
+    t_s = np.append(float(flow["start_s"]), column(flow["receiver"], "t_s"))
+    received_bytes: Floats = np.append(0.0, column(flow["receiver"], "bytes"))
+    begin, end = np.interp([from_s, to_s], t_s, received_bytes)
+    return float((end - begin) * 8 / 1e6 / (to_s - from_s))
+
+
 def binned(t_s: Floats, values: Floats, bins: int, end_s: float) -> tuple[Floats, Floats]:
     """Return (middle of the bin in s, mean of the values in it), both of shape (B,): a line that can be read.
 

@@ -24,6 +24,7 @@ from compare.schemes import Scheme
 from compare.series import flow_series
 from compare.statistics import Estimate
 from compare.summary import Beside, Cell
+from compare.targets.tables import TargetTable
 from compare.winning import WinningRate, winning_rates
 from env.network.scenario import Scenario
 
@@ -39,7 +40,8 @@ class Comparison:
     """All that a report shows. environment: the content of environment.json, empty when it is not there yet.
 
     comparisons: of every pair of schemes. beside: published single runs with ours; tables: rows of published tables,
-    whose scenarios may be others. run_name: a run's folder, as seen from the report.
+    whose scenarios may be others. run_name: a run's folder, as seen from the report. target: what the runs were made
+    for, judged.
     """
 
     experiment: Experiment
@@ -49,6 +51,7 @@ class Comparison:
     tables: list[PublishedRow]
     environment: dict[str, Any]
     run_name: Callable[[Run], str]
+    target: TargetTable | None = None
 
 
 @dataclass(frozen=True)

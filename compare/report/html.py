@@ -105,6 +105,7 @@ def render_report(comparison: Comparison) -> str:
         pages=pages,
         folders=folders,
         claims={page.name: page.scenario.claim for page in pages},
+        target=comparison.target,
         headlines=headlines(cells, marks),
         rates=rate_tables(cells),
         few_scenarios=FEW_SCENARIOS,

@@ -22,6 +22,7 @@ from compare.report.content import (
 )
 from compare.statistics import CONFIDENCE, MIN_VALUES
 from compare.summary import Beside, Cell
+from compare.targets.tables import markdown as target_markdown
 
 
 def render_markdown(comparison: Comparison) -> str:
@@ -37,6 +38,8 @@ def render_markdown(comparison: Comparison) -> str:
         f"**{missing} missing**. Mean over the seeds and, in brackets, the bootstrap {100 * CONFIDENCE:.0f} % interval "
         f"of the mean, which needs {MIN_VALUES} runs. {MARKED}",
     ]
+    if comparison.target:
+        lines += ["", target_markdown(comparison.target).rstrip()]
     marks = Marks(comparison.comparisons)
     for headline in headlines(cells, marks):
         lines += ["", f"## {headline.title}", *_headline(headline, comparison)]

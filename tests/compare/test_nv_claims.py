@@ -10,9 +10,10 @@ from compare import nv_claims
 from compare.errors import CompareError
 from compare.experiment import Run, plan
 from compare.group_metrics import find_groups, group_metrics
-from compare.nv_claims import Evidence, Ratio, judge_claims, min_rtt_us, rate_between
+from compare.nv_claims import Evidence, Ratio, judge_claims, min_rtt_us
 from compare.published_tables import load_tables
 from compare.schemes import SCHEMES
+from compare.series import rate_between
 from compare.store import Store
 from compare.summary import Cell
 from compare.tcp_nv import causes_table, render_document, table

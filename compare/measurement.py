@@ -1,0 +1,138 @@
+"""Makes the runs of an experiment: finds or builds what they need, makes what is not there yet, reads all of it."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.console import Console
+
+from compare import environment
+from compare.config import CompareConfig, jobs
+from compare.errors import CompareError
+from compare.experiment import Experiment
+from compare.labs import LabKind, lab_kind
+from compare.local import LocalRunner
+from compare.matrix import Progress, Runner, run_matrix
+from compare.models import binaries, find_modules, module_key
+from compare.oracle import find_windows, first_cost
+from compare.store import Store
+from compare.summary import Cell, read_cells
+from compare.terminal import shown_progress
+from env.lab.virtual import KERNEL, PROGRAM
+
+RESULTS = Path(__file__).resolve().parent.parent / "results"
+
+
+class Interrupted(Exception):
+    """The user stopped the comparison; the message says what is kept and how to go on."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """The runs of an experiment, those of before too. wall_s: what this call took for its own."""
+
+    experiment: Experiment
+    store: Store
+    cells: list[Cell]
+    progress: Progress
+    wall_s: float
+
+    def print_cost(self, console: Console) -> None:
+        """Print the first errors, and what the runs took."""
+        for error in self.progress.errors[:3]:
+            console.print(f"failed: {error}", style="red", markup=False)
+        if len(self.progress.errors) > 3:
+            console.print(f"and {len(self.progress.errors) - 3} more; see the report", style="red")
+        if self.progress.seconds_run:
+            virtual_s, speed = self.progress.seconds_run, self.progress.seconds_run / self.wall_s
+            console.print(
+                f"{virtual_s:.0f} virtual seconds in {self.wall_s:.0f} s of wall time ({speed:.0f} times real time)",
+                highlight=False,
+            )
+
+
+class Measurement:
+    """An experiment with all that its runs need. experiment: with its binaries.
+
+    Raises CompareError when something is wrong, before anything runs.
+    """
+
+    def __init__(self, config: CompareConfig, planned: Experiment) -> None:
+        kind = lab_kind(config.lab, config.vm_kernel, planned)
+        self._modules = find_modules(planned.all_schemes(), kind.modules)
+        found = binaries(self._modules, planned.scenarios, kind.kernel, kind.modules)
+        self.experiment = replace(planned, binaries=found)
+        self._runner = _runner(config, kind, self._modules, self.experiment)
+
+    @contextlib.contextmanager
+    def made(self, folder: Path, console: Console) -> Iterator[Made]:
+        """Make the runs that the folder has not got, and hold it while reports are written.
+
+        Raises CompareError, Interrupted on Ctrl-C.
+        """
+        store, experiment = Store(folder), self.experiment
+        with store.claim(experiment):
+            console.print(f"{len(experiment.runs())} runs into {short(store.folder)}", highlight=False)
+            began = time.monotonic()
+            try:
+                if experiment.has_oracle:
+                    experiment = _with_oracle(experiment, store, self._modules, self._runner, console)
+                    began = time.monotonic()
+                with shown_progress(console) as report:
+                    progress = run_matrix(experiment, store, self._modules, self._runner, report)
+            except KeyboardInterrupt:
+                kept = sum(store.is_done(run) for run in experiment.runs())
+                raise Interrupted(
+                    f"interrupted: {kept} of {len(experiment.runs())} runs are kept in {short(store.folder)}; the same "
+                    f"command goes on with the others"
+                ) from None
+            wall_s = time.monotonic() - began
+            cells = read_cells(experiment, store)
+            described = environment.describe(experiment, cells, environment.command_line(), wall_s)
+            # a call that had nothing to run leaves the record of the one that had
+            if progress.seconds_run or not (store.folder / "environment.json").is_file():
+                store.write("environment.json", environment.render(described).encode())
+            yield Made(experiment, store, cells, progress, wall_s)
+
+
+def _runner(config: CompareConfig, kind: LabKind, modules: Mapping[str, Path], experiment: Experiment) -> Runner:
+    """Return what makes the runs; raises CompareError when Ray is wanted and not installed."""
+    if config.runner == "local":
+        return LocalRunner(jobs(config), kind.boot)
+    try:
+        from compare.ray_cluster import RayRunner  # here: an extra dependency
+    except ImportError as error:
+        raise CompareError(f"runner=ray needs Ray ({error}): run `make ray`") from error
+    files = {KERNEL: experiment.binaries["lab kernel"], PROGRAM: experiment.binaries["traffic program"]}
+    files |= {module: experiment.binaries[module_key(scheme)] for scheme, module in modules.items()}
+    return RayRunner(config.ray_address, files)
+
+
+def _with_oracle(
+    experiment: Experiment, store: Store, modules: Mapping[str, Path], runner: Runner, console: Console
+) -> Experiment:
+    """Return the experiment with the oracle's windows, which are searched where the store has not got them."""
+    runs, virtual_s = first_cost(experiment)
+    console.print(
+        f"oracle: searching the best window of {len(experiment.scenarios)} scenarios; to begin with {runs} runs, "
+        f"{virtual_s:.0f} virtual seconds",
+        highlight=False,
+    )
+    with shown_progress(console) as report:
+        found = find_windows(experiment, store, modules, runner, report)
+    for error in found.failed[:3]:
+        console.print(f"failed: {error}", style="red", markup=False)
+    windows = ", ".join(f"{packets} packets in {name}" for name, packets in found.windows.items())
+    cost = f"{found.tried} windows tried, {found.virtual_s:.0f} virtual seconds in {found.wall_s:.0f} s"
+    console.print(f"oracle: {windows}; {cost}", highlight=False)
+    return replace(experiment, windows=found.windows)
+
+
+def short(folder: Path) -> Path:
+    """Return the folder as seen from here, where it lies below."""
+    here = Path.cwd()
+    return folder.relative_to(here) if folder.is_relative_to(here) else folder

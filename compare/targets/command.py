@@ -1,0 +1,118 @@
+"""What compare.py does with targets: each is an experiment in a folder of its own, then all are judged together::
+
+DIR/published/, DIR/buffers/, ...    the comparisons of the targets
+DIR/targets.md, DIR/targets.csv      what became of the targets that are there
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from compare.command import write_reports
+from compare.config import CompareConfig
+from compare.errors import CompareError
+from compare.experiment import Experiment, plan_of
+from compare.measurement import RESULTS, Interrupted, Measurement
+from compare.published import load_published
+from compare.published_tables import load_tables
+from compare.schemes import ORACLE, find_schemes
+from compare.store import EXPERIMENT, Store
+from compare.summary import Cell, read_cells, summary_csv
+from compare.targets.catalogue import TARGETS, Target, find_targets
+from compare.targets.evidence import Evidence, competes
+from compare.targets.tables import TargetTable, csv_text, last_lines, markdown
+from compare.terminal import terminal
+
+DEFAULT_SCHEMES = ("ndm", "reno", "cubic", "bbr", "nv", "cdg", "vegas", "westwood", "illinois", "ndm_v1")
+MARKDOWN, CSV = "targets.md", "targets.csv"
+
+
+def measure_targets(config: CompareConfig) -> int:
+    """Make every target's runs that are not there yet, judge, write all outputs. Returns the number of failed runs.
+
+    Raises CompareError before anything runs when something is wrong, Interrupted on Ctrl-C.
+    """
+    targets = find_targets(config.targets)
+    schemes = list(config.schemes or DEFAULT_SCHEMES)
+    find_schemes(schemes)
+    measurements = {target.name: Measurement(config, _planned(target, config, schemes)) for target in targets}
+    folder = Path(config.output_dir) if config.output_dir else RESULTS / _default_name(measurements)
+    console = terminal()
+    tables: dict[str, TargetTable] = {}
+    failed = 0
+    for target in targets:
+        console.print(f"\n{target.name}: {target.title}", style="bold", highlight=False)
+        try:
+            with measurements[target.name].made(folder / target.name, console) as made:
+                tables[target.name] = _written(target, made.store, made.experiment, made.cells)
+        except Interrupted as error:
+            raise Interrupted(f"{error} (target {target.name} of {', '.join(one.name for one in targets)})") from None
+        made.print_cost(console)
+        failed += made.progress.failed
+    _judge(folder, tables, console, [name for name in schemes if competes(find_schemes([name])[0])])
+    return failed
+
+
+def holds_targets(folder: Path) -> bool:
+    """Whether a folder is one of targets."""
+    return not (folder / EXPERIMENT).exists() and any((folder / name / EXPERIMENT).exists() for name in TARGETS)
+
+
+def draw_targets(folder: Path) -> int:
+    """Judge a folder's targets again from the stored runs, write all outputs. Returns the number of failed runs."""
+    tables, failed, schemes = {}, 0, dict[str, None]()
+    for target in TARGETS.values():
+        store = Store(folder / target.name)
+        if (store.folder / EXPERIMENT).exists():
+            experiment = store.experiment()
+            cells = read_cells(experiment, store)
+            tables[target.name] = _written(target, store, experiment, cells)
+            failed += sum(len(cell.failed) for cell in cells)
+            schemes |= dict.fromkeys(scheme.name for scheme in tables[target.name].schemes)
+    _judge(folder, tables, terminal(), list(schemes))
+    return failed
+
+
+def _planned(target: Target, config: CompareConfig, schemes: Sequence[str]) -> Experiment:
+    seeds = config.seeds if target.most_seeds is None else min(config.seeds, target.most_seeds)
+    # where no threshold comes from it the oracle's search is left out: it would be most of the work
+    asked = [name for name in schemes if name != ORACLE]
+    measured = list(dict.fromkeys([*asked, *target.references]))
+    sample_ms = min(config.sample_ms, target.sample_ms)
+    return plan_of(target.make(), measured, seeds, config.duration_s, sample_ms)
+
+
+def _default_name(measurements: Mapping[str, Measurement]) -> str:
+    identity = {name: measurement.experiment.identity() for name, measurement in measurements.items()}
+    return f"targets-{hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:8]}"
+
+
+def _written(target: Target, store: Store, experiment: Experiment, cells: list[Cell]) -> TargetTable:
+    """Write what a comparison has; returns the target, judged."""
+    table = TargetTable(target, Evidence(cells))
+    if target.reported:
+        write_reports(store, experiment, cells, load_published(), load_tables(), table)
+    else:
+        store.write("summary.csv", summary_csv(cells).encode())
+    return table
+
+
+def _judge(folder: Path, tables: Mapping[str, TargetTable], console: Console, schemes: Sequence[str]) -> None:
+    """Write and print what became of the targets."""
+    if not tables:
+        raise CompareError(f"{folder} holds no target's runs")
+    texts = [markdown(tables[name]) for name in TARGETS if name in tables]
+    last = last_lines([tables[name] for name in TARGETS if name in tables], schemes)
+    top = Store(folder)
+    top.write(MARKDOWN, "\n".join(["# Targets\n", *texts, *(f"{line}\n" for line in last)]).encode())
+    top.write(CSV, csv_text([tables[name] for name in TARGETS if name in tables]).encode())
+    for text in texts:
+        console.print(f"\n{text}", markup=False, highlight=False, soft_wrap=True, end="")
+    console.print(f"\nfigures: {folder / CSV}; tables: {folder / MARKDOWN}", highlight=False, soft_wrap=True)
+    for line in last:
+        console.print(line, highlight=False, soft_wrap=True)

@@ -1,0 +1,80 @@
+"""The scenarios of the winning rates: drawn from what training never sees (env/held_out.py), the same every time.
+
+Rate, RTT and buffer come each from its held-out bands. Of the flows that are alone some have random loss, some jitter,
+and some follow a held-out trace in place of the rate; of those beside another flow half are beside Cubic.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from datasets.traces.format import trace_names
+from env.held_out import BANDED, TRACES, draw_in_band
+from env.network.path import Path
+from env.network.scenario import Flow, Scenario, check_scenario
+from env.profile import with_jitter
+
+SEED = 20260622  # of the draw; another one is another set of scenarios
+ALONE = 200
+BESIDE = 100
+KINDS = {"clean": 0.6, "lossy": 0.2, "jittery": 0.1, "traced": 0.1}  # of those alone: their chances
+LOSS_PCT = (0.05, 2.0)  # log-uniform
+JITTER_RATIO = (0.05, 0.5)  # standard deviation over one-way delay, log-uniform
+RIVALS = {"cubic": 0.5, "reno": 0.25, "bbr": 0.25}
+# A flow that is alone has found its rate after so many round trips; two that share need more.
+ROUND_TRIPS_ALONE, ROUND_TRIPS_BESIDE = 100, 200
+ALONE_S, BESIDE_S = (12.0, 30.0), (20.0, 60.0)
+
+
+def held_out_scenarios(alone: int = ALONE, beside: int = BESIDE) -> tuple[Scenario, ...]:
+    """Return so many scenarios of one flow, and of one beside another scheme's; fewer are the first ones of more."""
+    singles, pairs = (np.random.default_rng([SEED, part]) for part in (0, 1))
+    found = [_alone(f"held_out/alone_{number:03d}", singles) for number in range(1, alone + 1)]
+    found += [_beside(f"held_out/beside_{number:03d}", pairs) for number in range(1, beside + 1)]
+    for scenario in found:
+        check_scenario(scenario)
+    return tuple(found)
+
+
+def _alone(name: str, rng: np.random.Generator) -> Scenario:
+    kind = _choice(KINDS, rng)
+    path = _drawn_path(rng)
+    if kind == "traced":
+        traces = [trace for trace in trace_names() if trace.startswith(TRACES)]
+        path = {"trace": traces[int(rng.integers(len(traces)))]} | {k: v for k, v in path.items() if k != "rate_mbps"}
+    elif kind == "lossy":
+        path["loss_pct"] = float(f"{_log_uniform(LOSS_PCT, rng):.3g}")
+    elif kind == "jittery":
+        made = with_jitter(Path(**path), _log_uniform(JITTER_RATIO, rng))
+        path |= {"jitter_ms": made.jitter_ms, "reference_rtt_ms": made.reference_rtt_ms}
+    duration_s = _duration_s(path["rtt_ms"], ROUND_TRIPS_ALONE, ALONE_S)
+    return Scenario(name, f"A {kind} path that no training saw", duration_s, path=path, stagger_ms=200.0)
+
+
+def _beside(name: str, rng: np.random.Generator) -> Scenario:
+    rival = _choice(RIVALS, rng)
+    path = _drawn_path(rng)
+    duration_s = _duration_s(path["rtt_ms"], ROUND_TRIPS_BESIDE, BESIDE_S)
+    claim = f"Beside {rival} on a path that no training saw each flow has half of the link"
+    return Scenario(name, claim, duration_s, path=path, stagger_ms=500.0, flows=[Flow(), Flow(scheme=rival)])
+
+
+def _drawn_path(rng: np.random.Generator) -> dict[str, Any]:
+    # three digits, as the ends of the bands have them: rounding leaves none
+    return {name: float(f"{draw_in_band(name, rng):.3g}") for name in BANDED}
+
+
+def _duration_s(rtt_ms: float, round_trips: int, limits: Sequence[float]) -> float:
+    return float(math.ceil(min(max(round_trips * rtt_ms / 1e3, limits[0]), limits[1])))
+
+
+def _choice(chances: dict[str, float], rng: np.random.Generator) -> str:
+    return str(rng.choice(list(chances), p=list(chances.values())))
+
+
+def _log_uniform(limits: Sequence[float], rng: np.random.Generator) -> float:
+    return math.exp(rng.uniform(math.log(limits[0]), math.log(limits[1])))
