@@ -1,0 +1,55 @@
+"""compare.py targets=... as it is called, on the real lab."""
+
+from __future__ import annotations
+
+import csv
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from compare.models import ROOT
+
+pytestmark = pytest.mark.lab
+OPTIONS = ["targets=[fairness,changes]", "schemes=[ndm]", "seeds=1", "duration_s=8"]
+
+
+def call(*options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "compare.py", *options], cwd=ROOT, capture_output=True, text=True, timeout=200
+    )
+
+
+def test_two_targets_are_measured_judged_gone_on_with_and_drawn_again(tmp_path: Path) -> None:
+    done = call(*OPTIONS, f"output_dir={tmp_path}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("targets met by ndm: ")
+    assert " of 8: " in last
+    rows = list(csv.DictReader((tmp_path / "targets.csv").open()))
+    assert {row["target"] for row in rows} == {"fairness", "changes"}
+    # bbr is measured where a threshold comes from it
+    assert {row["scheme"] for row in rows if row["target"] == "changes"} == {"ndm", "bbr"}
+    assert {row["scheme"] for row in rows if row["target"] == "fairness"} == {"ndm"}
+    for row in rows:
+        assert (row["n"], row["failed"]) == ("1", "0"), row
+        assert math.isfinite(float(row["figure"]))
+        assert row["met"] in ("yes", "no")
+    up = [float(row["figure"]) for row in rows if row["requirement"] == "up"]
+    assert all(0 <= value < 100 for value in up)
+    shares = {row["requirement"]: float(row["figure"]) for row in rows if row["scenario"] == "compete/cubic_1v1"}
+    # together they cannot have more than there is
+    assert 0.5 < shares["beside_cubic"] + shares["left_to_cubic"] <= 2.1
+    report = (tmp_path / "changes" / "report.html").read_text()
+    assert "Target changes: every scheme" in report
+    text = (tmp_path / "targets.md").read_text()
+
+    again = call(*OPTIONS, f"output_dir={tmp_path}")
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert "virtual seconds in" not in again.stdout
+    assert again.stdout.splitlines()[-1] == last
+    drawn = call(f"report={tmp_path}")
+    assert drawn.returncode == 0, drawn.stdout + drawn.stderr
+    assert (tmp_path / "targets.md").read_text().split("targets met")[0] == text.split("targets met")[0]
