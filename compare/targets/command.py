@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -63,17 +63,22 @@ def holds_targets(folder: Path) -> bool:
     return not (folder / EXPERIMENT).exists() and any((folder / name / EXPERIMENT).exists() for name in TARGETS)
 
 
-def draw_targets(folder: Path) -> int:
-    """Judge a folder's targets again from the stored runs, write all outputs. Returns the number of failed runs."""
-    tables, failed, schemes = {}, 0, dict[str, None]()
+def stored_targets(folder: Path) -> Iterator[tuple[Target, Store, Experiment, list[Cell]]]:
+    """Yield the targets of a folder with their stored runs, in the order of TARGETS; raises CompareError."""
     for target in TARGETS.values():
         store = Store(folder / target.name)
         if (store.folder / EXPERIMENT).exists():
             experiment = store.experiment()
-            cells = read_cells(experiment, store)
-            tables[target.name] = _written(target, store, experiment, cells)
-            failed += sum(len(cell.failed) for cell in cells)
-            schemes |= dict.fromkeys(scheme.name for scheme in tables[target.name].schemes)
+            yield target, store, experiment, read_cells(experiment, store)
+
+
+def draw_targets(folder: Path) -> int:
+    """Judge a folder's targets again from the stored runs, write all outputs. Returns the number of failed runs."""
+    tables, failed, schemes = {}, 0, dict[str, None]()
+    for target, store, experiment, cells in stored_targets(folder):
+        tables[target.name] = _written(target, store, experiment, cells)
+        failed += sum(len(cell.failed) for cell in cells)
+        schemes |= dict.fromkeys(scheme.name for scheme in tables[target.name].schemes)
     _judge(folder, tables, terminal(), list(schemes))
     return failed
 

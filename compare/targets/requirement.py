@@ -105,7 +105,7 @@ class Judgement:
         elif math.isinf(self.margin):
             text = f"missed by {number(abs(self.figure.mean))}{f' {self.unit}' if self.unit else ''}"
         else:
-            text = f"missed by {_percent(-self.margin)}"
+            text = f"missed by {_percent(abs(self.margin))}"
         return text + (", open" if self.open else "") + (f"; {self.failed} failed" if self.failed else "")
 
     @property

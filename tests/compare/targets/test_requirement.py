@@ -85,6 +85,7 @@ def test_how_a_bound_is_written(bound: Bound, text: str) -> None:
         (judged([9.99] * 3, Bound(low=10)), False, "missed by 0.1 %"),
         (judged([9, 10, 12], Bound(low=10)), True, "met, open"),
         (judged([9, 9.5, 10.5], Bound(low=10)), False, "missed by 3.33 %, open"),
+        (judged([4, 4, 4], Bound(high=4, strict=True)), False, "missed by 0 %"),
         (judged([3, 3], Bound(high=0)), False, "missed by 3 Mbit/s"),
         (judged([10], None), None, "not measured"),
         (judged([], Bound(low=1)), None, "not measured"),

@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from compare.errors import CompareError
 from compare.models import ROOT
+from compare.targets.command import draw_targets
+from compare.targets.document import render_document
 
 pytestmark = pytest.mark.lab
 OPTIONS = ["targets=[fairness,changes]", "schemes=[ndm]", "seeds=1", "duration_s=8"]
@@ -50,6 +53,17 @@ def test_two_targets_are_measured_judged_gone_on_with_and_drawn_again(tmp_path: 
     assert again.returncode == 0, again.stdout + again.stderr
     assert "virtual seconds in" not in again.stdout
     assert again.stdout.splitlines()[-1] == last
-    drawn = call(f"report={tmp_path}")
-    assert drawn.returncode == 0, drawn.stdout + drawn.stderr
+    assert draw_targets(tmp_path) == 0
     assert (tmp_path / "targets.md").read_text().split("targets met")[0] == text.split("targets met")[0]
+
+    page = (
+        "<!-- target changes -->\n<!-- end -->\n<!-- runs -->\nstale\n<!-- end -->\n<!-- result -->\n<!-- end -->\nkept"
+    )
+    written = render_document(page, tmp_path)
+    assert "### changes: " in written
+    assert "| fairness | 5 | 0 | 40 |" in written
+    assert "    targets met by ndm: " in written
+    assert "stale" not in written
+    assert written.endswith("<!-- end -->\nkept")
+    with pytest.raises(CompareError, match="no runs of the target loss; it has fairness, changes"):
+        render_document("<!-- target loss -->\n<!-- end -->", tmp_path)
