@@ -12,6 +12,9 @@ from compare.published import load_published
 from compare.report import Comparison
 from compare.store import Store
 from compare.summary import beside_published, read_cells
+from compare.targets.catalogue import TARGETS
+from compare.targets.evidence import Evidence
+from compare.targets.tables import TargetTable
 from tests.compare.recorded import recorded
 
 SCENARIOS = ["stress", "bottleneck", "delay/rtt_50ms", "compete/cubic_1v1", "compete/requests"]
@@ -26,12 +29,13 @@ ENVIRONMENT = {
 
 
 def comparison(store: Store) -> Comparison:
-    """What compare.py report=DIR draws, without the tables of the TCP-NV paper."""
+    """What compare.py report=DIR draws, without the tables of the TCP-NV paper; and a target, in part not measured."""
     experiment = store.experiment()
     cells = read_cells(experiment, store)
     beside = beside_published(cells, load_published())
     comparisons = compare_pairs(cells)
-    return Comparison(experiment, cells, comparisons, beside, [], store.environment(), store.run_name)
+    target = TargetTable(TARGETS["published"], Evidence(cells))
+    return Comparison(experiment, cells, comparisons, beside, [], store.environment(), store.run_name, target)
 
 
 def made_store(folder: Path) -> Store:

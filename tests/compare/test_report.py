@@ -15,6 +15,7 @@ import pytest
 from matplotlib.patches import Polygon
 
 from compare.experiment import plan
+from compare.numbers import number
 from compare.paired import compare_pairs
 from compare.report import Comparison, render_markdown, render_report
 from compare.report.markers import SYMBOLS, glyph
@@ -22,6 +23,9 @@ from compare.report.plane import confidence_ellipse
 from compare.schemes import SCHEMES, find_schemes
 from compare.store import Store
 from compare.summary import read_cells
+from compare.targets.catalogue import TARGETS
+from compare.targets.evidence import Evidence
+from compare.targets.tables import TargetTable
 from tests.compare.made_report import comparison
 from tests.compare.recorded import recorded
 
@@ -234,3 +238,20 @@ def test_a_large_report_is_small_and_quick(tmp_path: Path) -> None:
     text = render_report(Comparison(whole, cells, compare_pairs(cells), [], [], {}, store.run_name))
     assert time.process_time() - began < 90
     assert len(text) < 20e6
+
+
+def test_a_target_stands_first_with_every_scheme_and_the_model_in_every_scenario(store: Store) -> None:
+    shown = comparison(store)
+    shown = replace(shown, target=TargetTable(TARGETS["published"], Evidence(shown.cells)))
+    html, text = render_report(shown), render_markdown(shown)
+    assert html.index("Target published: every scheme") < html.index('id="headline-1"')
+    assert "Target published: NDM" in html
+    assert "Target published: Cubic" not in html
+    assert text.index("## published: The four published tests") < text.index("## One flow")
+    cubic = next(cell for cell in shown.cells if (cell.scenario.name, cell.scheme.name) == ("stress", "cubic"))
+    threshold = f"≥ {number(cubic.estimates()['goodput'].mean)} (cubic)"
+    for page in (html, text):
+        assert threshold in page
+        # of the four tests only stress is there
+        assert "not measured" in page
+    assert 'id="target"' not in render_report(replace(shown, target=None))
