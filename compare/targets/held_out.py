@@ -14,7 +14,7 @@ import numpy as np
 
 from datasets.traces.format import trace_names
 from env.held_out import BANDED, TRACES, draw_in_band
-from env.network.path import Path
+from env.network.path import PACKET_BYTES, Path
 from env.network.scenario import Flow, Scenario, check_scenario
 from env.profile import with_jitter
 
@@ -25,6 +25,9 @@ KINDS = {"clean": 0.6, "lossy": 0.2, "jittery": 0.1, "traced": 0.1}  # of those 
 LOSS_PCT = (0.05, 2.0)  # log-uniform
 JITTER_RATIO = (0.05, 0.5)  # standard deviation over one-way delay, log-uniform
 RIVALS = {"cubic": 0.5, "reno": 0.25, "bbr": 0.25}
+# What path and buffer hold at most: the kernel looks through all packets on the way for each SACK, and with some ten
+# thousand of them a run of a minute takes many.
+MOST_PACKETS = 15_000
 # A flow that is alone has found its rate after so many round trips; two that share need more.
 ROUND_TRIPS_ALONE, ROUND_TRIPS_BESIDE = 100, 200
 ALONE_S, BESIDE_S = (12.0, 30.0), (20.0, 60.0)
@@ -33,39 +36,57 @@ ALONE_S, BESIDE_S = (12.0, 30.0), (20.0, 60.0)
 def held_out_scenarios(alone: int = ALONE, beside: int = BESIDE) -> tuple[Scenario, ...]:
     """Return so many scenarios of one flow, and of one beside another scheme's; fewer are the first ones of more."""
     singles, pairs = (np.random.default_rng([SEED, part]) for part in (0, 1))
-    found = [_alone(f"held_out/alone_{number:03d}", singles) for number in range(1, alone + 1)]
-    found += [_beside(f"held_out/beside_{number:03d}", pairs) for number in range(1, beside + 1)]
+    found = [_alone(number, singles) for number in range(1, alone + 1)]
+    found += [_beside(number, pairs) for number in range(1, beside + 1)]
     for scenario in found:
         check_scenario(scenario)
     return tuple(found)
 
 
-def _alone(name: str, rng: np.random.Generator) -> Scenario:
+def _alone(number: int, rng: np.random.Generator) -> Scenario:
     kind = _choice(KINDS, rng)
     path = _drawn_path(rng)
     if kind == "traced":
         traces = [trace for trace in trace_names() if trace.startswith(TRACES)]
         path = {"trace": traces[int(rng.integers(len(traces)))]} | {k: v for k, v in path.items() if k != "rate_mbps"}
-    elif kind == "lossy":
+    path = _held(path, [SEED, 0, number])
+    if kind == "lossy":
         path["loss_pct"] = float(f"{_log_uniform(LOSS_PCT, rng):.3g}")
     elif kind == "jittery":
         made = with_jitter(Path(**path), _log_uniform(JITTER_RATIO, rng))
         path |= {"jitter_ms": made.jitter_ms, "reference_rtt_ms": made.reference_rtt_ms}
     duration_s = _duration_s(path["rtt_ms"], ROUND_TRIPS_ALONE, ALONE_S)
+    name = f"held_out/alone_{number:03d}"
     return Scenario(name, f"A {kind} path that no training saw", duration_s, path=path, stagger_ms=200.0)
 
 
-def _beside(name: str, rng: np.random.Generator) -> Scenario:
+def _beside(number: int, rng: np.random.Generator) -> Scenario:
     rival = _choice(RIVALS, rng)
-    path = _drawn_path(rng)
+    path = _held(_drawn_path(rng), [SEED, 1, number])
     duration_s = _duration_s(path["rtt_ms"], ROUND_TRIPS_BESIDE, BESIDE_S)
     claim = f"Beside {rival} on a path that no training saw each flow has half of the link"
+    name = f"held_out/beside_{number:03d}"
     return Scenario(name, claim, duration_s, path=path, stagger_ms=500.0, flows=[Flow(), Flow(scheme=rival)])
 
 
 def _drawn_path(rng: np.random.Generator) -> dict[str, Any]:
     # three digits, as the ends of the bands have them: rounding leaves none
     return {name: float(f"{draw_in_band(name, rng):.3g}") for name in BANDED}
+
+
+def _held(path: dict[str, Any], seed: Sequence[int]) -> dict[str, Any]:
+    """Return the path, drawn again while it holds too much: from numbers of its own, so that no other path changes."""
+    attempt = 0
+    while _packets(Path(**path)) > MOST_PACKETS:
+        attempt += 1
+        again = _drawn_path(np.random.default_rng([*seed, attempt]))
+        path = path | {name: value for name, value in again.items() if name in path}
+    return path
+
+
+def _packets(path: Path) -> float:
+    """Return how many packets path and buffer hold."""
+    return path.bdp_bytes / PACKET_BYTES + path.buffer_packets
 
 
 def _duration_s(rtt_ms: float, round_trips: int, limits: Sequence[float]) -> float:

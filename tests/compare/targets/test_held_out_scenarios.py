@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compare.targets.held_out import ALONE, BESIDE, RIVALS, held_out_scenarios
+from compare.targets.held_out import ALONE, BESIDE, MOST_PACKETS, RIVALS, held_out_scenarios
 from compare.winning import is_of_friendliness, is_single_flow
 from env.held_out import held_out_bands, in_band, is_held_out
 from env.network.path import Path
@@ -55,5 +55,6 @@ def test_all_kinds_are_there() -> None:
 
 def test_a_run_of_all_of_them_is_affordable() -> None:
     """Megabits that are sent at most, which is what the lab takes its time for: about 2,500 of them a second a core."""
+    assert max(path.bdp_bytes / 1514 + path.buffer_packets for path in PATHS) <= MOST_PACKETS
     megabits = sum(path.rate_mbps * scenario.duration_s for path, scenario in zip(PATHS, SCENARIOS, strict=True))
     assert megabits / 2500 < 180
