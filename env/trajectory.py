@@ -62,7 +62,7 @@ def _first_rtt_s(course: Course, learner: Other) -> float:
 def _trajectory(own: Steps, course: Course, learner: Other, origin_us: int, weights: RewardWeights) -> Trajectory:
     now_us = own["now_us"].astype(np.int64)
     measured = _measured(own, now_us)
-    outcome = judge(measured, _reference(course, learner, (now_us - origin_us) / 1e6), weights)
+    outcome = judge(measured, reference(course, learner, (now_us - origin_us) / 1e6), weights)
     return Trajectory(
         own["features"].astype(np.float32) * FEATURE_SCALE,
         own["actions"][:-1].astype(np.float32) * ACTION_SCALE,
@@ -84,7 +84,7 @@ def _measured(own: Steps, now_us: npt.NDArray[np.int64]) -> Measured:
     )
 
 
-def _reference(course: Course, learner: Other, t_s: Floats) -> Reference:
+def reference(course: Course, learner: Other, t_s: Floats) -> Reference:
     """Return the fair share of what the path carried in each interval. t_s: [K + 1], since the run began."""
     path = course.path
     begin_s, end_s = t_s[:-1], np.maximum(t_s[1:], t_s[:-1] + 1e-6)

@@ -340,7 +340,7 @@ class VirtualLab:
         play: Play | None = None,
         **options: Any,
     ) -> None:
-        """Send a `run` command; options: sample_ms, trace, describe.
+        """Send a `run` command; options: sample_ms, trace, describe, until (a file in the guest: ends when it changes).
 
         seed: this run is the first one of a lab with this seed, whatever the lab did before. play: the learning flows
         do this; receive() gives a Record of it, then the Reply.

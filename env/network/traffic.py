@@ -43,6 +43,7 @@ RECEIVER_COLUMNS = COLUMNS["receiver"]
 TABLE_HEADER = struct.Struct("=8sQ")
 
 READY = b"ready\n"
+WATCH_MS = 50  # of the guest's time: how often a run that may end early is looked at
 # In real time the two ends look at a flow one after the other: some 10 ms apart, in which it may be ten times as fast
 # as it is on average.
 LOOKS_APART_S = 0.1
@@ -62,6 +63,7 @@ def run(
     stop_fd: int,
     origin_ns: int,
     same_instant: bool = True,
+    ended: Callable[[], bool] | None = None,
 ) -> dict[str, Any]:
     """Send all flows and return what both ends saw.
 
@@ -69,7 +71,7 @@ def run(
     size_bytes, pause_s, client and server; stagger_s: the flow starts so much later at most. sample_ms 0: only the last
     sample of each flow. stop_fd: polled for POLLPRI; when stopped() is true the run ends early. origin_ns: of
     CLOCK_MONOTONIC, when the run begins; all sides count from it. same_instant: both ends of a flow look at it at the
-    same instant, as they do in virtual time.
+    same instant, as they do in virtual time. ended: asked every WATCH_MS; when it says so the run ends early.
 
     Raises TrafficError when a program fails, with what it printed, and when bytes are unaccounted for.
     """
@@ -92,7 +94,7 @@ def run(
         late_ns = time.monotonic_ns() - origin_ns
         if late_ns > 0:
             raise RunLate(f"the run was ready {late_ns / 1e6:.3f} ms after it should have begun")
-        early = _collect([process for _, process in sides], output, stopped, stop_fd)
+        early = _collect([process for _, process in sides], output, stopped, stop_fd, ended)
     finally:
         for _, process in sides:
             if process.poll() is None:
@@ -224,7 +226,11 @@ def _latency(index: int, tables: dict[str, bytes]) -> dict[str, Any]:
 
 
 def _collect(
-    sides: list[subprocess.Popen[bytes]], output: dict[int, bytearray], stopped: Callable[[], bool], stop_fd: int
+    sides: list[subprocess.Popen[bytes]],
+    output: dict[int, bytearray],
+    stopped: Callable[[], bool],
+    stop_fd: int,
+    ended: Callable[[], bool] | None,
 ) -> bool:
     """Read all sides until they have closed; on a stop, or when one side ends, ask the others to finish.
 
@@ -237,7 +243,10 @@ def _collect(
     is_open = set(output)
     early = False
     while is_open:
-        for fd, _ in poller.poll():
+        if ended is not None and not early and ended():
+            early = True
+            _finish(sides)
+        for fd, _ in poller.poll(None if ended is None or early else WATCH_MS):
             if fd == stop_fd:
                 if stopped():
                     early = True

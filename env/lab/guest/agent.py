@@ -100,11 +100,13 @@ class Agent:
         describe: bool = False,
         seed: int | None = None,
         pulse: str | None = None,
+        until: str | None = None,
     ) -> dict[str, Any]:
         """Apply a path or a rack, send the flows over it and return what both sides saw.
 
         seed: all randomness from here on begins anew with it; a kernel that is not the lab's has no such seed.
         pulse: the program that tells whether the guest kept up; what it says is `pulse` of the result.
+        until: a file in the guest; the run ends early when its content changes.
         """
         wanted = (Rack if path["topology"].startswith("rack") else Path).from_dict(path)
         self.build(wanted.topology if isinstance(wanted, Rack) else wanted.network)
@@ -134,6 +136,7 @@ class Agent:
                 self.channel_fd,
                 origin_ns,
                 same_instant=self.clock.virtual,
+                ended=None if until is None else _changes(FilePath(until)),
             )
         if isinstance(watch, Watch):
             result["pulse"] = watch.pulse
@@ -181,6 +184,12 @@ class Agent:
         # each model that is loaded has a system of its own
         for enable in sorted(TRACING.glob("events/ndm*/ndm_decision/enable")):
             enable.write_text("1" if on else "0")
+
+
+def _changes(file: FilePath) -> Callable[[], bool]:
+    """Return what tells whether a file has another content than now."""
+    before = file.read_bytes()
+    return lambda: file.read_bytes() != before
 
 
 def begin_randomness(seed: int) -> None:
