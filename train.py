@@ -13,16 +13,26 @@ from omegaconf import DictConfig
 
 from configs.help import group_lines, option_lines
 from env.lab import LabError
-from training import checkpoint
+from training import checkpoint, evolution_run
 from training.checkpoint import CheckpointError
-from training.config import ConfigError, LabOptions, TrainConfig, check_command_line, read_config, resumed_config
-from training.ppo import PpoOptions
+from training.config import (
+    LEARNERS,
+    ConfigError,
+    LabOptions,
+    TrainConfig,
+    check_command_line,
+    learner_of,
+    read_config,
+    resumed_config,
+)
+from training.evolution import CmaOptions
 from training.run import RunError, make_player, new_run_folder, train
 
-HELP = """Train NDM by reinforcement learning in the lab.
+HELP = """Train NDM in the lab: by reinforcement learning (PPO), or by an evolution strategy (CMA-ES).
 
   python train.py profile=mixed                            train; Ctrl-C saves and stops
   python train.py resume=runs/NAME                         go on where it stopped
+  python train.py algo=cma profile=mixed                   by evolution, with the int16 model in the kernel
   python train.py -m profile=bottleneck algo=ppo seed=1,2  a sweep, one run after the other
   python train.py --cfg job                                the whole configuration, profile included
 
@@ -33,7 +43,9 @@ KEY=VALUE, a group's file first, then single keys (default: profile=mixed algo=p
 def help_text() -> str:
     """Return what --help prints."""
     groups = [line for group in ("profile", "algo", "lab", "debug") for line in group_lines(group)]
-    keys = [*option_lines(TrainConfig), *option_lines(LabOptions, "lab."), *option_lines(PpoOptions, "algo.")]
+    keys = [*option_lines(TrainConfig), *option_lines(LabOptions, "lab.")]
+    for kind, options in LEARNERS.items():
+        keys += ["", f"Of the learner {kind}:", *option_lines(options, "algo.")]
     profile = "Keys of a profile, profile.*: env/profile.py and env/reward.py. Metrics: docs/training.md."
     return "\n".join([HELP, *groups, "", *keys, "", profile])
 
@@ -54,6 +66,8 @@ def plan(composed: DictConfig) -> tuple[TrainConfig, Path, dict[str, Any] | None
 def play(config: TrainConfig, folder: Path, saved: dict[str, Any] | None) -> bool:
     """Train; False when stopped by Ctrl-C."""
     try:
+        if isinstance(config.algo, CmaOptions):
+            return evolution_run.train(config, folder, saved)
         player = make_player(config)
         try:
             return train(config, player, folder, saved)
@@ -83,12 +97,25 @@ def run(composed: DictConfig) -> None:
         sys.exit(130)
 
 
+def with_learner(arguments: list[str]) -> list[str]:
+    """Return the arguments with the learner of the run that they resume, whose keys beside it then are known."""
+    run = next((word.removeprefix("resume=") for word in arguments if word.startswith("resume=")), None)
+    if run is None or any(word.startswith("algo=") for word in arguments):
+        return arguments
+    try:
+        kind = learner_of(checkpoint.load(Path(run))["config"])
+    except CheckpointError:  # plan() says it
+        return arguments
+    return [*arguments, f"algo={kind}"]
+
+
 def main() -> None:
     """The command line."""
     if {"-h", "--help"} & set(sys.argv[1:]):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # train.py --help | head
         print(help_text())
         return
+    sys.argv[1:] = with_learner(sys.argv[1:])
     try:
         check_command_line(sys.argv[1:])
     except ConfigError as error:

@@ -22,14 +22,9 @@ from torch import Tensor
 
 FORMAT = 2
 FILE_NAME = "checkpoint.pt"
-KEYS = (
+KEYS = (  # of every checkpoint
     "format",
     "policy",
-    "log_std",
-    "critic",
-    "optimizer",
-    "random_states",
-    "batches",
     "card",
     "config",
     "git_revision",
@@ -37,6 +32,10 @@ KEYS = (
     "decisions",
     "sha256",
 )
+LEARNER_KEYS = {  # what a learner needs besides to go on, by its kind
+    "ppo": ("log_std", "critic", "optimizer", "random_states", "batches"),
+    "cma": ("strategy",),
+}
 SINCE_2 = ("batches", "card")  # the rest of the keys is in format 1 too, which can be exported, not resumed
 POLICY_TENSORS = (  # the fixed order of the hash
     "rnn.weight_ih_l0",
@@ -103,7 +102,8 @@ def write_atomically(path: Path, data: bytes) -> None:
 def save(run: Path, content: Mapping[str, Any]) -> Path:
     """Write ``run/checkpoint.pt`` and return its path.
 
-    ``content`` has the `KEYS` except ``format``, ``git_revision``, ``versions`` and ``sha256``, which are added here.
+    ``content`` has the `KEYS` and those of its learner (`LEARNER_KEYS`) except ``format``, ``git_revision``,
+    ``versions`` and ``sha256``, which are added here.
 
     Raises CheckpointError when the file cannot be written; the previous checkpoint is then unharmed.
     """
@@ -114,8 +114,9 @@ def save(run: Path, content: Mapping[str, Any]) -> Path:
         "versions": {"python": sys.version.split()[0], "torch": str(torch.__version__), "numpy": np.__version__},
         "sha256": policy_sha256(content["policy"]),
     }
-    if set(whole) != set(KEYS):
-        raise ValueError(f"a checkpoint has the keys {sorted(KEYS)}, not {sorted(whole)}")
+    keys = _keys(whole["config"])
+    if set(whole) != keys:
+        raise ValueError(f"a checkpoint has the keys {sorted(keys)}, not {sorted(whole)}")
     buffer = io.BytesIO()  # torch writing to the file itself would turn a full disk into an unclear error
     torch.save(whole, buffer)
     path = run / FILE_NAME
@@ -124,7 +125,9 @@ def save(run: Path, content: Mapping[str, Any]) -> Path:
 
 
 def load(run: Path) -> dict[str, Any]:
-    """Read and check the checkpoint of a run folder, or the file itself; see `KEYS` for the content.
+    """Read and check the checkpoint of a run folder, or the file itself.
+
+    See `KEYS` and `LEARNER_KEYS` for the content.
 
     Raises CheckpointError when it is missing, corrupt or truncated, or of another format.
     """
@@ -144,12 +147,19 @@ def load(run: Path) -> dict[str, Any]:
     if not isinstance(content, dict) or content.get("format") not in (1, FORMAT):
         found = content.get("format") if isinstance(content, dict) else type(content).__name__
         raise CheckpointError(f"{path} has checkpoint format {found!r}; this version reads formats 1 and {FORMAT}")
-    missing = sorted(set(KEYS) - set(content) - set(SINCE_2 if content["format"] == 1 else ()))
+    missing = sorted(_keys(content.get("config")) - set(content) - set(SINCE_2 if content["format"] == 1 else ()))
     if missing:
         raise CheckpointError(f"{path} lacks {', '.join(missing)}: it is damaged")
     if policy_sha256(content["policy"]) != content["sha256"]:
         raise CheckpointError(f"{path} is damaged: its weights do not have the SHA-256 it states")
     return content
+
+
+def _keys(config: Any) -> set[str]:
+    """Return the keys of a checkpoint with this configuration; one that names no learner is of PPO."""
+    algo = config.get("algo") if isinstance(config, Mapping) else None
+    kind = algo.get("kind", "ppo") if isinstance(algo, Mapping) else "ppo"
+    return {*KEYS, *LEARNER_KEYS.get(kind, ())}
 
 
 @functools.cache

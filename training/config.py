@@ -16,8 +16,11 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from env.profile import Profile, ProfileError, profile_from_config
+from training.evolution import CmaOptions
+from training.learner import LearnerOptions
 from training.ppo import PpoOptions
 
+LEARNERS: dict[str, type[LearnerOptions]] = {"ppo": PpoOptions, "cma": CmaOptions}
 FOLDER = Path(__file__).resolve().parent.parent / "configs"
 
 
@@ -44,7 +47,7 @@ class TrainConfig:
     """What ``python train.py key=value ...`` takes; the groups ``profile algo lab debug`` are folders of configs/."""
 
     profile: Profile = field(default_factory=Profile)
-    algo: PpoOptions = field(default_factory=PpoOptions)
+    algo: LearnerOptions = field(default_factory=LearnerOptions)
     lab: LabOptions = field(default_factory=LabOptions)
     seed: int = 1  # of weights, exploration, paths and labs
     name: str | None = None  # of the run's folder; default PROFILE-DATE-TIME-sSEED
@@ -62,6 +65,8 @@ class TrainConfig:
 
 
 ConfigStore.instance().store(name="train_schema", node=TrainConfig)
+for _kind, _options in LEARNERS.items():
+    ConfigStore.instance().store(group="learner", name=_kind, node=_options)
 
 
 def check_command_line(overrides: Sequence[str]) -> None:
@@ -87,24 +92,33 @@ def read_config(composed: DictConfig) -> TrainConfig:
     except (OmegaConfBaseException, ValueError) as error:
         raise ConfigError(str(error) if isinstance(error, ProfileError) else _explain(error)) from error
     assert isinstance(config, TrainConfig)
+    if LEARNERS.get(config.algo.kind) is not type(config.algo):
+        raise ConfigError(f"algo.kind is {config.algo.kind}, but the options are another learner's; choose it by algo=")
     config.profile = profile
     return config
+
+
+def learner_of(saved: dict[str, Any]) -> str:
+    """Return the kind of learner of a checkpoint's configuration; one that does not say is of PPO."""
+    return str(saved["algo"].get("kind", "ppo"))
 
 
 def resumed_config(saved: dict[str, Any], composed: DictConfig, overrides: Sequence[str]) -> DictConfig:
     """Return a checkpoint's configuration, changed by the overrides given beside ``resume=``.
 
     Raises ConfigError when an override is not of a single value of algo, lab or profile: a resumed run keeps its
-    groups, name and seed.
+    groups, name and seed. ``algo=`` with the learner that the run has anyway is no change.
     """
     try:
-        config = OmegaConf.merge(OmegaConf.structured(TrainConfig), saved)
+        schema = OmegaConf.structured(TrainConfig)
+        schema.algo = OmegaConf.structured(LEARNERS[learner_of(saved)])
+        config = OmegaConf.merge(schema, saved)
     except OmegaConfBaseException as error:
         raise ConfigError(f"the checkpoint's configuration does not fit this version: {_explain(error)}") from error
     assert isinstance(config, DictConfig)
     for override in overrides:
         key = override.split("=", 1)[0].lstrip("+")
-        if key == "resume":
+        if key == "resume" or override == f"algo={learner_of(saved)}":
             continue
         if key.split(".")[0] not in ("algo", "lab", "profile", "checkpoint_every") or key in ("algo", "lab", "profile"):
             raise ConfigError(

@@ -31,6 +31,7 @@ from torch.func import functional_call
 
 from env.schema import ACTIONS
 from env.trajectory import Trajectory
+from training.learner import LearnerOptions
 from training.policy import (
     Critic,
     Policy,
@@ -61,12 +62,13 @@ POSITIVE = (  # options that must be above 0
 
 
 @dataclass
-class PpoOptions:
+class PpoOptions(LearnerOptions):
     """Options of the algorithm: ``algo.<name>=`` on the command line of train.py.
 
     Raises ValueError for a value outside its range.
     """
 
+    kind: str = "ppo"
     total_decisions: int = 400_000  # length of the training, over all environments; 0 saves the untrained network
     rollout_decisions: int = 4096  # decisions between two updates, as many whole episodes as come closest to it
     overlap: bool = True  # play the next batch while learning from this one, with the policy of one update ago

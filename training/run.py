@@ -25,7 +25,7 @@ from env.trajectory import Trajectory
 from training.alarms import Alarms
 from training.config import TrainConfig
 from training.player import LabPlayer, Player
-from training.ppo import Behaviour, Ppo
+from training.ppo import Behaviour, Ppo, PpoOptions
 from training.recorder import Recorder
 
 # of the environment's info, the means weighted by the length of the interval
@@ -87,6 +87,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 def make_player(config: TrainConfig) -> Player:
     """Boot the labs of a configuration; raises env.lab's LabError."""
+    assert isinstance(config.algo, PpoOptions)
 
     def boot(seed: int) -> VirtualLab:
         lab = VirtualLab(seed=seed, memory_mb=config.lab.memory_mb, timeout_s=config.lab.timeout_s)
@@ -178,6 +179,7 @@ def train(config: TrainConfig, player: Player, folder: Path, saved: dict[str, An
     Raises RunError (the folder is in use), CheckpointError (a full disk; the last checkpoint is unharmed), ValueError
     (networks that do not fit the checkpoint) and env.lab's LabError.
     """
+    assert isinstance(config.algo, PpoOptions)
     torch.set_num_threads(1)  # the networks are too small to gain from more, and the labs need the cores
     stop = StopRequest()
     if saved is None:

@@ -36,7 +36,7 @@ def test_round_trip(tmp_path: Path) -> None:
     saved = content()
     assert checkpoint.save(tmp_path, saved) == tmp_path / "checkpoint.pt"
     loaded = checkpoint.load(tmp_path)
-    assert set(loaded) == set(checkpoint.KEYS)
+    assert set(loaded) == {*checkpoint.KEYS, *checkpoint.LEARNER_KEYS["ppo"]}
     assert loaded["config"] == saved["config"]
     assert loaded["random_states"] == saved["random_states"]
     for name, tensor in saved["policy"].items():

@@ -20,6 +20,7 @@ from training.config import (
     read_config,
     resumed_config,
 )
+from training.evolution import CmaOptions
 from training.ppo import PpoOptions
 
 ROOT = Path(__file__).parents[2]
@@ -114,5 +115,50 @@ def test_help_explains_every_key_and_lists_every_file_of_a_group() -> None:
     for key in ("seed=1", "lab.workers=2", "algo.gamma=0.98", "algo.hidden=8", "profile=mixed", "algo=ppo_long"):
         line = next(line for line in text.splitlines() if line.startswith(f"  {key} "))
         assert len(line.removeprefix(f"  {key} ").strip()) > 10, line
-    keys = [entry.name for options in (LabOptions, PpoOptions) for entry in fields(options)]
-    assert all(f".{key}=" in text for key in keys)
+    keys = [entry.name for options in (LabOptions, PpoOptions, CmaOptions) for entry in fields(options)]
+    assert [key for key in keys if key != "kind" and f".{key}=" not in text] == []
+    assert "algo.sigma=" in text.partition("Of the learner cma:")[2]
+
+
+@pytest.mark.parametrize("debug", sorted(file.stem for file in (FOLDER / "debug").glob("*.yaml")))
+def test_debug_knows_every_learner(debug: str) -> None:
+    """Without such a file the run would silently be one of full length."""
+    for algo in (file.stem for file in (FOLDER / "algo").glob("*.yaml")):
+        assert (FOLDER / "debug" / "learner" / f"{debug}_{algo}.yaml").is_file()
+        full, small = composed(f"algo={algo}"), composed(f"algo={algo}", f"debug={debug}")
+        assert small.algo.kind == full.algo.kind
+        assert small.algo != full.algo
+        length = {"ppo": "total_decisions", "cma": "generations"}[small.algo.kind]
+        assert getattr(small.algo, length) < getattr(full.algo, length)
+
+
+def test_each_learner_has_its_own_options() -> None:
+    assert isinstance(composed().algo, PpoOptions)
+    assert isinstance(composed("algo=cma").algo, CmaOptions)
+    with pytest.raises(ConfigError, match=r"algo\.gamma is unknown.*algo are .*population.*covariance"):
+        check_command_line(["algo=cma", "algo.gamma=0.9"])
+    with pytest.raises(ConfigError, match=r"algo\.population is unknown.*algo are .*gae_lambda"):
+        check_command_line(["algo.population=3"])
+    with pytest.raises(ConfigError, match=r"algo\.kind is cma, .* choose it by algo="):
+        composed("algo=ppo", "algo.kind=cma")
+    with pytest.raises(ConfigError, match=r"algo\.population is 1"):
+        composed("algo=cma", "algo.population=1")
+
+
+def test_a_resumed_run_keeps_its_learner() -> None:
+    """Also of a checkpoint that does not say which: it is of PPO."""
+    from omegaconf import OmegaConf
+
+    for algo, kind in (("cma", CmaOptions), ("ppo", PpoOptions)):
+        with initialize_config_dir(str(FOLDER), version_base="1.3"):
+            saved = OmegaConf.to_container(compose("train", [f"algo={algo}", "algo.hidden=5"]))
+            again = compose("train", [f"algo={algo}", "resume=runs/x"])
+        assert isinstance(saved, dict)
+        if algo == "ppo":
+            del saved["algo"]["kind"]
+        config = read_config(resumed_config(saved, again, [f"algo={algo}", "resume=runs/x"]))
+        assert isinstance(config.algo, kind)
+        assert config.algo.hidden == 5
+        other = {"cma": "ppo", "ppo": "cma"}[algo]
+        with pytest.raises(ConfigError, match="cannot be changed in a resumed run"):
+            resumed_config(saved, again, [f"algo={other}"])
