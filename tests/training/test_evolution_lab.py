@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -93,6 +94,22 @@ def test_it_learns_from_an_untrained_network(whole: Path) -> None:
     assert len(fitness) == GENERATIONS
     assert fitness[-1] > fitness[0] + 0.2
     assert goodput[-1] > 3 * goodput[0]
+
+
+def test_every_metric_is_explained(whole: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(whole))
+    events.Reload()
+    text = (ROOT / "docs" / "training.md").read_text()
+    assert [tag for tag in events.Tags()["scalars"] if f"`{tag}`" not in text] == []
+
+
+def test_it_leaves_a_card(whole: Path) -> None:
+    card = json.loads((whole / "card.json").read_text())
+    assert card["status"] == "finished"
+    assert card["config"]["algo"]["kind"] == "cma"
+    assert card["virtual_s"] == GENERATIONS * 9 * 2.0
 
 
 def test_its_policy_can_be_exported(whole: Path) -> None:
