@@ -57,7 +57,7 @@ def toy_fitness(candidates: list[Floats], target: Floats) -> Floats:
 
 @pytest.mark.parametrize("covariance", ["diagonal", "full"])
 def test_it_finds_the_weights_that_score_best(covariance: str) -> None:
-    options = CmaOptions(hidden=1, population=12, covariance=covariance)
+    options = CmaOptions(hidden=1, population=12, covariance=covariance, sigma=0.1)
     evolution = Evolution(options, seed=5)
     begun, target = evolution.mean, evolution.mean + np.linspace(-1, 1, 16)
     for _ in range(60):
