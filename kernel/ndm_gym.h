@@ -24,4 +24,15 @@ struct ndm_gym_host {
  */
 int ndm_gym_set_host(const struct ndm_gym_host *host);
 
+/**
+ * ndm_gym_ask - have the host decide
+ * @observation: what of
+ * @action: filled with what it decided
+ *
+ * Context: any but hard interrupts; does not sleep.
+ * Return: false when nobody decides: hold cwnd.
+ */
+bool ndm_gym_ask(const struct ndm_wire_observation *observation,
+		 struct ndm_wire_action *action);
+
 #endif /* NDM_GYM_H */

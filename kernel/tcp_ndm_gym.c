@@ -11,10 +11,10 @@
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
-#include <linux/timekeeping.h>
 
 #include "ndm_control.h"
 #include "ndm_gym.h"
+#include "ndm_observe.h"
 
 static const struct ndm_gym_host __rcu *gym_host;
 static DEFINE_MUTEX(host_mutex);
@@ -36,53 +36,33 @@ int ndm_gym_set_host(const struct ndm_gym_host *host)
 }
 EXPORT_SYMBOL_GPL(ndm_gym_set_host);
 
-static void gym_observe(const struct sock *sk, u32 decision,
-			const struct ndm_interval *interval,
-			struct ndm_wire_observation *o)
+bool ndm_gym_ask(const struct ndm_wire_observation *observation,
+		 struct ndm_wire_action *action)
 {
-	const struct ndm_sock *ndm = inet_csk_ca(sk);
-	const struct tcp_sock *tp = tcp_sk(sk);
+	const struct ndm_gym_host *host;
+	bool answered = false;
 
-	*o = (struct ndm_wire_observation) {
-		.now_us = ktime_get_ns() / NSEC_PER_USEC,
-		.bytes_acked = tp->bytes_acked,
-		.pacing_rate = READ_ONCE(sk->sk_pacing_rate),
-		.flow = ndm->flow,
-		.decision = decision,
-		.interval_us = interval->length_us,
-		.rtt_us = interval->rtt_us,
-		.srtt_us = tp->srtt_us >> 3,
-		.min_rtt_us = ndm->measure.min_rtt_us,
-		.cwnd = tcp_snd_cwnd(tp),
-		.inflight = tcp_packets_in_flight(tp),
-		.delivered = tp->delivered,
-		.lost = tp->lost,
-		.retransmitted = tp->total_retrans,
-		.mss = tp->mss_cache,
-		.ca_state = inet_csk(sk)->icsk_ca_state,
-	};
-	BUILD_BUG_ON(sizeof(o->features) != sizeof(interval->x));
-	memcpy(o->features, interval->x, sizeof(o->features));
+	rcu_read_lock();
+	host = rcu_dereference(gym_host);
+	if (host)
+		answered = host->decide(observation, action);
+	rcu_read_unlock();
+	return answered;
 }
+EXPORT_SYMBOL_GPL(ndm_gym_ask);
 
 static void gym_decide(struct sock *sk, u32 decision,
 		       const struct ndm_interval *interval, s16 *actions)
 {
+	const struct ndm_sock *ndm = inet_csk_ca(sk);
 	struct ndm_wire_observation observation;
-	const struct ndm_gym_host *host;
 	struct ndm_wire_action action;
 
-	rcu_read_lock();
-	host = rcu_dereference(gym_host);
-	if (host) {
-		gym_observe(sk, decision, interval, &observation);
-		if (host->decide(&observation, &action)) {
-			BUILD_BUG_ON(sizeof(action.actions) !=
-				     NDM_OUTPUTS * sizeof(*actions));
-			memcpy(actions, action.actions, sizeof(action.actions));
-		}
-	}
-	rcu_read_unlock();
+	ndm_observe(sk, ndm->flow, &ndm->measure, interval, &observation);
+	if (!ndm_gym_ask(&observation, &action))
+		return;
+	BUILD_BUG_ON(sizeof(action.actions) != NDM_OUTPUTS * sizeof(*actions));
+	memcpy(actions, action.actions, sizeof(action.actions));
 }
 
 static void NDM_CONG_CONTROL(gym_cong_control)
