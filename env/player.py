@@ -32,7 +32,7 @@ class Task(NamedTuple):
     """An episode to be played. seed: of the network's randomness.
 
     noise: int16 [learner, decision, action], schema.ACTION_FRAC fraction bits. It ends after so many decisions of all
-    learners together, or duration_s, virtual.
+    learners together, or duration_s, virtual. scheme: of the learners, one that asks the host.
     """
 
     course: Course
@@ -40,6 +40,7 @@ class Task(NamedTuple):
     noise: npt.NDArray[np.int16]
     decisions: int
     duration_s: float
+    scheme: str = SCHEME
 
 
 class Player:
@@ -126,7 +127,7 @@ def play(lab: VirtualLab, model: bytes, task: Task) -> npt.NDArray[np.void]:
     # the player ends the run; only flows that stall end by themselves
     end_s = task.duration_s + GRACE_S + max((other.start_s for other in course.others), default=0.0)
     learners = [
-        {"scheme": SCHEME, "start_s": start_s, "duration_s": end_s - start_s, "client": client}
+        {"scheme": task.scheme, "start_s": start_s, "duration_s": end_s - start_s, "client": client}
         for _, start_s, client in course.learners
     ]
     # one observation more than decisions: the last one follows the last decision

@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from configs.help import option_lines
 from datasets.teachers.options import RecordOptions, read_options
-from datasets.teachers.recorder import find_teachers, record
+from datasets.teachers.recorder import described, draw, find_teachers, record
 from datasets.teachers.recording import Recording, RecordingError, read, write
 from datasets.teachers.summary import table
 from env.lab import LabError
@@ -56,18 +56,20 @@ def make(options: RecordOptions) -> None:
     if options.decisions is not None:
         profile = replace(profile, episode_decisions=options.decisions)
     teachers = find_teachers(options.teachers)
+    courses = draw(profile, options.episodes, options.seed)
     began = time.monotonic()
-    with tqdm(total=options.episodes * len(teachers), unit=" connections", dynamic_ncols=True) as bar:
-        recording = record(profile, teachers, options.episodes, options.seed, options.workers, bar.update)
+    with tqdm(total=len(courses) * len(teachers), unit=" connections", dynamic_ncols=True) as bar:
+        lessons = record(profile, teachers, courses, options.workers, bar.update)
+    recording = Recording(courses, lessons, described(profile, teachers, courses, options.seed))
     write(options.file, recording)
     show(recording)
     print(f"{options.file}: {options.file.stat().st_size / 1e6:.1f} MB, {time.monotonic() - began:.0f} s")
 
 
 def show(recording: Recording) -> None:
-    """Print what a recording holds."""
+    """Print what a recording holds, with the rewards of its profile."""
     print(f"{recording.made['command']}\nprofile {recording.made['profile']}, seed {recording.made['seed']}\n")
-    print(table(recording))
+    print(table(recording, load_profile(recording.made["profile"]).reward))
 
 
 if __name__ == "__main__":

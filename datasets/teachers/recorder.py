@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import shlex
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from compare.errors import CompareError
-from compare.schemes import Scheme, find_schemes
+from compare.schemes import SCHEMES, Scheme, find_schemes
 from datasets.teachers.equivalent import cut, equivalent_actions
-from datasets.teachers.recording import Course, Demonstration, Recording, RecordingError
+from datasets.teachers.recording import Drawn, Lesson, RecordingError, connections
 from env import schema
-from env.episode import INFO, Episode, Interval
-from env.lab import LabError, Observation, VirtualLab
+from env.lab import LabError, VirtualLab
 from env.lab.virtual import KERNEL, MODULES, PROGRAM
-from env.profile import Profile
-from training.checkpoint import git_revision
+from env.player import Task, play
+from env.profile import PathSampler, Profile
+from env.trajectory import GRID_US, Steps
+from export.blob import write_blob
+from export.model import Provenance
+from export.quantize import FloatPolicy, quantize
+from training.checkpoint import git_revision, policy_sha256
+from training.policy import initial_policy
 
-BLOCK = 8  # courses that one lab runs, one after the other
-PARAMETERS = Path("/sys/module/tcp_teach/parameters")  # in the guest
-REWARD = "reward/"  # how the components of the reward begin in env.episode.INFO
+PARAMETER = "/sys/module/tcp_teach/parameters/scheme"  # in the guest
 
 
 @dataclass(frozen=True)
@@ -40,23 +43,24 @@ class Teacher:
     packets: int
 
     @property
+    def watched(self) -> str:
+        """What it is called with NDM's inputs measured beside it."""
+        return f"teach_{self.algorithm}"
+
+    @property
     def sets_rate(self) -> bool:
         """False for a constant window, whose pacing rate nobody sets."""
         return not self.packets
 
-    def boot(self, seed: int) -> VirtualLab:
-        """Return a lab where this teacher is registered, watched. Raises LabError."""
-        lab = VirtualLab(seed=seed, modules=("tcp_teach", self.module) if self.module else ("tcp_teach",))
-        lab.start()
-        commands = [f"echo {self.algorithm} >{PARAMETERS}/scheme"]
+    def register(self, lab: VirtualLab) -> None:
+        """Have it watched in a lab that has its module. Raises LabError."""
+        commands = [f"echo {self.algorithm} >{PARAMETER}"]
         if self.packets:
             commands.insert(0, f"echo {self.packets} >/sys/module/{self.module}/parameters/packets")
         done = lab.call("shell", command=" && ".join(commands))
         if done["status"]:
-            raise LabError(
-                f"{self.name} cannot teach: {lab.call('shell', command='dmesg | tail -n 1')['stdout'].strip()}"
-            )
-        return lab
+            why = lab.call("shell", command="dmesg | tail -n 1")["stdout"].strip()
+            raise LabError(f"{self.name} cannot teach: {why}")
 
 
 def find_teachers(names: Sequence[str]) -> list[Teacher]:
@@ -76,98 +80,109 @@ def _teacher(scheme: Scheme) -> Teacher:
     return Teacher(scheme.name, scheme.algorithm, scheme.module, scheme.packets)
 
 
+def draw(profile: Profile, count: int, seed: int) -> tuple[Drawn, ...]:
+    """Return the first courses of a profile that are drawn from a seed."""
+    rng, sampler = np.random.default_rng(seed), PathSampler(profile)
+    return tuple(Drawn(sampler.draw(rng), int(rng.integers(2**63))) for _ in range(count))
+
+
 def record(
     profile: Profile,
     teachers: Sequence[Teacher],
-    courses: int,
-    seed: int,
+    courses: Sequence[Drawn],
     workers: int,
     progress: Callable[[int], object] = lambda _: None,
-) -> Recording:
-    """Record all teachers on the first `courses` courses of a profile, drawn from a seed.
+) -> tuple[Lesson, ...]:
+    """Record all teachers on all courses; the lessons are the same with any number of workers, the labs side by side.
 
-    The result does not depend on `workers`, the labs side by side. progress: called with how many connections more are
-    done. Raises LabError.
+    progress: called with how many lessons more there are. Raises LabError.
     """
-    blocks = [range(first, min(first + BLOCK, courses)) for first in range(0, courses, BLOCK)]
-    done: dict[tuple[int, int], list[Demonstration]] = {}
-    with ThreadPoolExecutor(workers) as executor:
+    modules = _modules(teachers, courses)
+    model = _unused_model()
+    own = threading.local()
+    labs: list[VirtualLab] = []
+
+    def lab() -> VirtualLab:
+        """The thread's own."""
+        if not hasattr(own, "lab"):
+            own.lab = VirtualLab(seed=1, modules=modules)  # each run brings its own seed
+            labs.append(own.lab)
+            own.lab.start()
+            for teacher in teachers:
+                teacher.register(own.lab)
+        booted: VirtualLab = own.lab
+        return booted
+
+    def teach(teacher: Teacher, number: int) -> Lesson:
+        drawn = courses[number]
+        learners = len(drawn.course.learners)
+        silence = np.zeros((0, 0, len(schema.ACTIONS)), np.int16)
+        decisions = profile.episode_decisions * learners
+        task = Task(drawn.course, drawn.seed, silence, decisions, profile.episode_s, teacher.watched)
+        return Lesson(teacher.name, number, _with_actions(play(lab(), model, task), teacher))
+
+    lessons: dict[tuple[int, int], Lesson] = {}
+    executor = ThreadPoolExecutor(workers)
+    try:
         tasks = {
-            executor.submit(_record_block, profile, teacher, seed, block): (b, t)
-            for b, block in enumerate(blocks)
+            executor.submit(teach, teacher, number): (number, t)
+            for number in range(len(courses))
             for t, teacher in enumerate(teachers)
         }
-        try:
-            for task in as_completed(tasks):
-                done[tasks[task]] = task.result()
-                progress(len(done[tasks[task]]))
-        except BaseException:
-            executor.shutdown(wait=False, cancel_futures=True)
-            raise
-    demonstrations = [demonstration for key in sorted(done) for demonstration in done[key]]
-    return Recording(tuple(demonstrations), described(profile, teachers, courses, seed))
-
-
-def _record_block(profile: Profile, teacher: Teacher, seed: int, numbers: range) -> list[Demonstration]:
-    """Record one teacher on the courses of one lab; all draw the same for every teacher."""
-    rng = np.random.default_rng((seed, numbers.start))
-    lab_seed = int(rng.integers(2**31))
-    episode = Episode(profile, boot=teacher.boot, scheme=f"teach_{teacher.algorithm}")
-    demonstrations = []
-    try:
-        for run, number in enumerate(numbers, 1):
-            episode.begin(rng, lab_seed if run == 1 else None)
-            course = Course(
-                number,
-                json.loads(json.dumps(episode.course.path.as_dict())),  # as a file gives it back
-                tuple(episode.course.rivals),
-                lab_seed,
-                run,
-                tuple(map(float, episode.path_features)),
-            )
-            demonstrations.append(_watch(episode, teacher, course))
+        for task in as_completed(tasks):
+            lessons[tasks[task]] = task.result()
+            progress(1)
     finally:
-        episode.close()
-    return demonstrations
+        executor.shutdown(wait=False, cancel_futures=True)
+        for booted in labs:
+            booted.close()
+        executor.shutdown()
+    return tuple(lessons[key] for key in sorted(lessons))
 
 
-def _watch(episode: Episode, teacher: Teacher, course: Course) -> Demonstration:
-    """Follow one connection to the end of its episode."""
-    seen: list[Observation] = [episode.receive_first()]
-    intervals: list[Interval] = []
-    while not intervals or not intervals[-1].over:
-        episode.act(0.0, 0.0)  # the lab goes on; what is answered changes nothing
-        intervals.append(episode.receive())
-        seen.append(intervals[-1].after)
-    episode.stop()
-    observed = {name: np.array([getattr(o, name) for o in seen], np.uint64) for name in schema.OBSERVATION_FIELDS}
-    plain = {name: values.astype(np.float64) for name, values in observed.items()}
-    actions = equivalent_actions(plain["cwnd"], plain["pacing_rate"], plain["srtt_us"], plain["mss"], teacher.sets_rate)
-    numbers = np.array([interval.numbers() for interval in intervals], np.float32)  # [K, M]
-    return Demonstration(
-        teacher.name,
-        course,
-        {name: np.minimum(values, np.iinfo(np.int64).max).astype(np.int64) for name, values in observed.items()},
-        np.array([o.features for o in seen], np.int16),
-        cut(actions),
-        {name.removeprefix(REWARD): numbers[:, i] for i, name in enumerate(INFO) if name.startswith(REWARD)},
-    )
+def _modules(teachers: Sequence[Teacher], courses: Sequence[Drawn]) -> tuple[str, ...]:
+    """Return the modules of who teaches and of the flows beside them."""
+    rivals = {rival.scheme for drawn in courses for rival in drawn.course.rivals}
+    of_rivals = [SCHEMES[rival].module for rival in sorted(rivals) if rival in SCHEMES]
+    wanted = ["tcp_teach", *(teacher.module for teacher in teachers), *of_rivals]
+    return tuple(dict.fromkeys(module for module in wanted if module))
 
 
-def described(profile: Profile, teachers: Sequence[Teacher], courses: int, seed: int) -> dict[str, Any]:
-    """Return what a recording was made of and with."""
-    modules = {"tcp_teach", "tcp_ndm_gym", "lab_gate", *(teacher.module for teacher in teachers if teacher.module)}
-    files = {
-        "lab kernel": KERNEL,
-        "traffic program": PROGRAM,
-        **{name: MODULES / f"{name}.ko" for name in sorted(modules)},
-    }
+def _unused_model() -> bytes:
+    """Return a model file: the lab's player asks one for every step, and a teacher does not listen."""
+    state = initial_policy(1, 0).state_dict()
+    provenance = Provenance("none", "none", policy_sha256(state), "none", 0)
+    return write_blob(quantize(FloatPolicy.from_state_dict(state)), provenance)
+
+
+def _with_actions(steps: Steps, teacher: Teacher) -> Steps:
+    """Return the steps of each connection in turn, with the equivalent actions; the last one of each has none.
+
+    Flows and time are counted from the run's beginning, as nothing but the run decides then.
+    """
+    parts = []
+    for number, recorded in enumerate(connections(steps), 1):
+        own = recorded.copy()
+        cwnd, pacing_rate, srtt_us, mss = (
+            own[name].astype(np.float64) for name in ("cwnd", "pacing_rate", "srtt_us", "mss")
+        )
+        actions = cut(equivalent_actions(cwnd, pacing_rate, srtt_us, mss, teacher.sets_rate))
+        own["actions"] = 0
+        own["actions"][:-1] = np.rint(actions * 2**schema.ACTION_FRAC)
+        own["flow"] = number
+        own["now_us"] -= steps["now_us"][0] // GRID_US * GRID_US
+        parts.append(own)
+    return np.concatenate([steps[:0], *parts])
+
+
+def described(profile: Profile, teachers: Sequence[Teacher], courses: Sequence[Drawn], seed: int) -> dict[str, Any]:
+    """Return what a recording is made of and with."""
+    files: dict[str, Path] = {"lab kernel": KERNEL, "traffic program": PROGRAM}
+    for module in ("lab_gate", "tcp_ndm_gym", *_modules(teachers, courses)):
+        files[module] = MODULES / f"{module}.ko"
     return {
         "command": shlex.join(sys.orig_argv),
         "profile": profile.name,
-        "reward": asdict(profile.reward),
-        "schemes": [teacher.name for teacher in teachers],
-        "courses": courses,
         "seed": seed,
         "git_revision": git_revision(),
         "sha256": {name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in files.items()},

@@ -1,8 +1,8 @@
 """A recording as a file: Parquet, one row for each control interval of each teacher's connection.
 
-The columns are those of `columns()`, with their units in the fields' metadata. A connection's last row has no action
-and no reward: nothing came after it that was recorded. The file's metadata says what it was made with (`made`) and what
-each course was: path, other flows, seeds, and the description of the path that a critic is given.
+The columns are `FIELDS`: who taught on which course, then what a lab's player records of a step (schema.STEP_DTYPE),
+the action being the equivalent one; units stand in the fields' metadata. The last row of a connection has no action:
+nothing came after it that was recorded. Of the file, the metadata says what it was made with, and what each course was.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from env import schema
-from env.profile import PATH_FEATURES
+from env.network.path import Path as NetworkPath
+from env.network.path import PathError
+from env.profile import Course, Other
+from env.reward import RewardWeights
+from env.trajectory import Steps, Trajectory, trajectories
 
 FORMAT = 1
+KEY = b"ndm_teachers"  # of the metadata, JSON
+STEP = np.dtype(schema.STEP_DTYPE)
 FEATURE_UNIT = f"1/{2**schema.FEATURE_FRAC}"
-UNITS = {  # of the other columns; none: a pure number
+ACTION_UNIT = f"1/{2**schema.ACTION_FRAC}"
+UNITS = {  # of what is observed; none: a count or a code
     "now_us": "us",
     "bytes_acked": "bytes",
     "pacing_rate": "bytes/s",
@@ -38,7 +46,6 @@ UNITS = {  # of the other columns; none: a pure number
     "lost": "packets",
     "retransmitted": "packets",
     "mss": "bytes",
-    **{action.name: action.meaning for action in schema.ACTIONS},
 }
 
 
@@ -47,87 +54,69 @@ class RecordingError(Exception):
 
 
 @dataclass(frozen=True)
-class Course:
-    """What a connection ran on. Connections of the same number ran on the same path with the same random numbers.
+class Drawn:
+    """A course and the seed of the network's randomness on it: the same for all who taught there."""
 
-    path: env.network.path.Path as a dictionary. rivals: the other flows, as the profile has them. lab_seed, run: the
-    run-th run of a lab with this seed. path_features: [P], env.profile.PATH_FEATURES.
-    """
-
-    number: int
-    path: dict[str, Any]
-    rivals: tuple[Any, ...]
-    lab_seed: int
-    run: int
-    path_features: tuple[float, ...]
+    course: Course
+    seed: int
 
 
 @dataclass(frozen=True)
-class Demonstration:
-    """One connection of a teacher, K intervals after its first observation.
+class Lesson:
+    """What one teacher did on one course: rows of schema.STEP_DTYPE, of each connection one after the other.
 
-    observed: the fields of schema.OBSERVATION_FIELDS by name, [K + 1] each. features: [K + 1, D], FEATURE_FRAC fraction
-    bits. actions: [K, A], cut. rewards: the weighted components by name, [K] each; their sum is the reward.
+    course: its number in the recording.
     """
 
     scheme: str
-    course: Course
-    observed: Mapping[str, npt.NDArray[np.int64]]
-    features: npt.NDArray[np.int16]
-    actions: npt.NDArray[np.float32]
-    rewards: Mapping[str, npt.NDArray[np.float32]]
-
-    @property
-    def reward(self) -> npt.NDArray[np.float32]:
-        """The reward of each interval, [K]."""
-        total: npt.NDArray[np.float32] = np.sum(list(self.rewards.values()), axis=0, dtype=np.float32)
-        return total
+    course: int
+    steps: Steps
 
 
 @dataclass(frozen=True)
 class Recording:
-    """All of a file. made: command, profile, reward weights, kernel, modules, revision."""
+    """All of a file. made: command, profile, seed, revision, SHA-256 of kernel, traffic program and modules."""
 
-    demonstrations: tuple[Demonstration, ...]
+    courses: tuple[Drawn, ...]
+    lessons: tuple[Lesson, ...]
     made: Mapping[str, Any]
 
-    def by_course(self) -> Iterator[list[Demonstration]]:
-        """Yield the demonstrations of each course."""
-        groups: dict[int, list[Demonstration]] = {}
-        for demonstration in self.demonstrations:
-            groups.setdefault(demonstration.course.number, []).append(demonstration)
-        yield from groups.values()
+    def judged(self, lesson: Lesson, weights: RewardWeights) -> list[Trajectory]:
+        """Return a trajectory for each connection of a lesson, rewarded as a training rewards its own."""
+        return trajectories(lesson.steps, self.courses[lesson.course].course, weights)
+
+    def by_course(self) -> Iterator[list[Lesson]]:
+        """Yield the lessons of each course."""
+        for _, lessons in groupby(sorted(self.lessons, key=lambda lesson: lesson.course), lambda lesson: lesson.course):
+            yield list(lessons)
 
 
-def columns(reward_parts: Sequence[str]) -> list[pa.Field]:
-    """Return the fields of the table: place of the row, what was observed, the inputs, actions, rewards."""
-
+def _fields() -> list[pa.Field]:
     def field(name: str, kind: pa.DataType, unit: str = "") -> pa.Field:
         return pa.field(name, kind, metadata={"unit": unit} if unit else None)
 
     return [
         field("scheme", pa.dictionary(pa.int8(), pa.string())),
         field("course", pa.int32()),
-        *(field(name, pa.int64(), UNITS.get(name, "")) for name in schema.OBSERVATION_FIELDS),
+        *(field(name, pa.from_numpy_dtype(STEP[name]), UNITS.get(name, "")) for name in schema.OBSERVATION_FIELDS),
         *(field(feature.name, pa.int16(), FEATURE_UNIT) for feature in schema.FEATURES),
-        *(field(action.name, pa.float32(), UNITS[action.name]) for action in schema.ACTIONS),
-        *(field(f"reward_{name}", pa.float32()) for name in reward_parts),
+        *(field(action.name, pa.int16(), ACTION_UNIT) for action in schema.ACTIONS),
     ]
+
+
+FIELDS = _fields()
 
 
 def write(file: Path, recording: Recording) -> None:
     """Write a recording under a temporary name, then rename it. Raises RecordingError."""
-    parts = list(recording.demonstrations[0].rewards) if recording.demonstrations else []
-    courses = {demonstration.course.number: demonstration.course for demonstration in recording.demonstrations}
     metadata = {
         "format": FORMAT,
         "schema_version": schema.SCHEMA_VERSION,
         "made": recording.made,
-        "path_features": PATH_FEATURES,
-        "courses": [vars(course) for _, course in sorted(courses.items())],
+        "courses": [_course_as_dict(drawn) for drawn in recording.courses],
     }
-    fields = pa.schema(columns(parts), metadata={"ndm_teachers": json.dumps(metadata)})
-    table = pa.concat_tables([_table(demonstration, fields) for demonstration in recording.demonstrations])
+    fields = pa.schema(FIELDS, metadata={KEY: json.dumps(metadata)})
+    table = pa.concat_tables([_table(lesson, fields) for lesson in recording.lessons])
     temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -139,20 +128,31 @@ def write(file: Path, recording: Recording) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def _table(demonstration: Demonstration, fields: pa.Schema) -> pa.Table:
-    rows = len(demonstration.features)
+def _course_as_dict(drawn: Drawn) -> dict[str, Any]:
+    course = drawn.course
+    return {
+        "path": course.path.as_dict(),
+        "others": course.others,
+        "reward": None if course.reward is None else asdict(course.reward),
+        "seed": drawn.seed,
+    }
 
-    def open_ended(values: npt.NDArray[np.float32]) -> pa.Array:
-        """The values and a last one that is not there."""
-        return pa.array(np.append(values, np.float32(0)), mask=np.arange(rows) == rows - 1)
 
+def _course_of_dict(entry: Mapping[str, Any]) -> Drawn:
+    reward = None if entry["reward"] is None else RewardWeights(**entry["reward"])
+    others = tuple(Other(*other) for other in entry["others"])
+    return Drawn(Course(NetworkPath.from_dict(entry["path"]), others, reward), entry["seed"])
+
+
+def _table(lesson: Lesson, fields: pa.Schema) -> pa.Table:
+    steps = lesson.steps
+    last = np.append(np.diff(steps["flow"]) != 0, True)[: steps.size]  # [rows]
     arrays = [
-        pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int8)), [demonstration.scheme]),
-        pa.array(np.full(rows, demonstration.course.number, np.int32)),
-        *(pa.array(demonstration.observed[name]) for name in schema.OBSERVATION_FIELDS),
-        *(pa.array(demonstration.features[:, i]) for i in range(len(schema.FEATURES))),
-        *(open_ended(demonstration.actions[:, i]) for i in range(len(schema.ACTIONS))),
-        *(open_ended(values) for values in demonstration.rewards.values()),
+        pa.DictionaryArray.from_arrays(pa.array(np.zeros(steps.size, np.int8)), [lesson.scheme]),
+        pa.array(np.full(steps.size, lesson.course, np.int32)),
+        *(pa.array(np.ascontiguousarray(steps[name])) for name in schema.OBSERVATION_FIELDS),
+        *(pa.array(np.ascontiguousarray(steps["features"][:, i])) for i in range(len(schema.FEATURES))),
+        *(pa.array(np.ascontiguousarray(steps["actions"][:, i]), mask=last) for i in range(len(schema.ACTIONS))),
     ]
     return pa.Table.from_arrays(arrays, schema=fields)
 
@@ -163,44 +163,42 @@ def read(file: Path) -> Recording:
         raise RecordingError(f"there is no recording {file}; make it with: python -m datasets.teachers record")
     try:
         table = pq.read_table(file)
-        metadata = json.loads(table.schema.metadata[b"ndm_teachers"])
+        metadata = json.loads(table.schema.metadata[KEY])
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
         raise RecordingError(f"{file} is damaged or no recording of teachers ({type(error).__name__})") from error
-    here = {"format": FORMAT, "schema_version": schema.SCHEMA_VERSION, "path_features": list(PATH_FEATURES)}
-    differing = [
-        f"{key} {metadata.get(key)!r}, not {value!r}" for key, value in here.items() if metadata.get(key) != value
-    ]
+    here = {"format": FORMAT, "schema_version": schema.SCHEMA_VERSION}
+    there = {key: metadata.get(key) for key in here}
+    differing = [f"{key} {there[key]!r}, not {here[key]!r}" for key in here if there[key] != here[key]]
+    if not differing and table.schema.names != [field.name for field in FIELDS]:
+        differing = [f"the columns {', '.join(table.schema.names)}"]
     if differing:
         raise RecordingError(f"{file} was recorded by another version: it has {'; '.join(differing)}: record it again")
-    names = [name.removeprefix("reward_") for name in table.column_names if name.startswith("reward_")]
-    if [entry.name for entry in columns(names)] != table.column_names:
-        raise RecordingError(f"{file} has the columns {', '.join(table.column_names)}, which are not this version's")
-    courses = {
-        entry["number"]: Course(
-            **{**entry, "rivals": tuple(entry["rivals"]), "path_features": tuple(entry["path_features"])}
-        )
-        for entry in metadata["courses"]
-    }
-    return Recording(tuple(_demonstrations(table, courses, names)), metadata["made"])
+    try:
+        courses = tuple(_course_of_dict(entry) for entry in metadata["courses"])
+    except (PathError, KeyError, TypeError) as error:
+        raise RecordingError(
+            f"{file} has a course that this version does not know ({error}): record it again"
+        ) from error
+    return Recording(courses, tuple(_lessons(table)), metadata["made"])
 
 
-def _demonstrations(table: pa.Table, courses: Mapping[int, Course], parts: Sequence[str]) -> Iterator[Demonstration]:
+def _lessons(table: pa.Table) -> Iterator[Lesson]:
     def column(name: str) -> npt.NDArray[Any]:
-        values: npt.NDArray[Any] = table[name].to_numpy()
+        values: npt.NDArray[Any] = table[name].fill_null(0).to_numpy()
         return values
 
+    steps = np.zeros(table.num_rows, STEP)
+    for name in schema.OBSERVATION_FIELDS:
+        steps[name] = column(name)
+    for group, members in (("features", schema.FEATURES), ("actions", schema.ACTIONS)):
+        steps[group] = np.stack([column(member.name) for member in members], axis=1)
     course, scheme = column("course"), np.asarray(table["scheme"].to_pylist())
-    observed = {name: column(name) for name in schema.OBSERVATION_FIELDS}
-    features = np.stack([column(feature.name) for feature in schema.FEATURES], axis=1)
-    actions = np.stack([column(action.name) for action in schema.ACTIONS], axis=1)
-    rewards = {name: column(f"reward_{name}") for name in parts}
-    lasts = np.flatnonzero(np.isnan(actions[:, 0]))  # of each connection
-    for first, last in zip(np.concatenate(([0], lasts[:-1] + 1)), lasts, strict=True):
-        yield Demonstration(
-            str(scheme[first]),
-            courses[int(course[first])],
-            {name: values[first : last + 1] for name, values in observed.items()},
-            features[first : last + 1],
-            actions[first:last].astype(np.float32),
-            {name: values[first:last].astype(np.float32) for name, values in rewards.items()},
-        )
+    begins = np.flatnonzero((np.diff(course) != 0) | (scheme[1:] != scheme[:-1])) + 1
+    for rows in np.split(np.arange(table.num_rows), begins):
+        if rows.size:
+            yield Lesson(str(scheme[rows[0]]), int(course[rows[0]]), steps[rows])
+
+
+def connections(steps: Steps) -> Sequence[Steps]:
+    """Return the steps of each connection, in the order in which they opened."""
+    return [steps[steps["flow"] == flow] for flow in np.unique(steps["flow"])]

@@ -7,33 +7,44 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from datasets.teachers.recording import Course, Demonstration, Recording
+from datasets.teachers.recording import STEP, Drawn, Lesson, Recording
 from env import schema
 from env.network.path import Path
-from env.profile import PATH_FEATURES
+from env.profile import Course, Other
+from env.reward import RewardWeights
 
-MADE = {"command": "made up", "profile": "made", "seed": 1, "reward": {"goodput": 1.0}, "sha256": {"kernel": "0" * 64}}
+MADE = {"command": "made up", "profile": "bottleneck", "seed": 1, "sha256": {"kernel": "0" * 64}}
 Act = Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]]
 
 
-def course(number: int) -> Course:
-    features = tuple(float(np.float32(number + i / 10)) for i in range(len(PATH_FEATURES)))
-    path = Path(rate_mbps=10 + number).as_dict() | {"steps": [], "client_extra_rtt_ms": [], "tc": []}
-    return Course(number, path, ("cubic",), 7, number + 1, features)
+def drawn(number: int) -> Drawn:
+    others = (Other("cubic", 0.5),) * (number % 2)
+    reward = RewardWeights(delay=0.1) if number % 3 == 2 else None
+    return Drawn(Course(Path(rate_mbps=20, rtt_ms=40, buffer_bdp=1 + number), others, reward), 2**62 + number)
 
 
-def demonstration(
-    scheme: str, number: int, intervals: int, act: Act | None = None, reward: float = 0.5
-) -> Demonstration:
-    """Random inputs; actions that follow from them by `act`, [K, D] to [K, A], or random ones; a constant reward."""
-    rng = np.random.default_rng((number, len(scheme)))
-    features = rng.integers(-4096, 4096, (intervals + 1, len(schema.FEATURES)), np.int16)
-    observed = {name: np.arange(intervals + 1) + i for i, name in enumerate(schema.OBSERVATION_FIELDS)}
-    seen = features[:-1].astype(np.float32) / 2**schema.FEATURE_FRAC
-    actions = rng.uniform(-1, 1, (intervals, len(schema.ACTIONS))).astype(np.float32) if act is None else act(seen)
-    rewards = {"goodput": np.full(intervals, reward + 0.25, np.float32), "delay": np.full(intervals, -0.25, np.float32)}
-    return Demonstration(scheme, course(number), observed, features, actions, rewards)
+def lesson(
+    scheme: str, course: int, intervals: int, act: Act | None = None, share: float = 0.5, flows: int = 1
+) -> Lesson:
+    """Connections that get a share of 20 Mbit/s, with random inputs.
+
+    act: the actions that follow from the inputs, [K, D] to [K, A]; random ones by default.
+    """
+    rng = np.random.default_rng((course, intervals, len(scheme)))
+    parts = []
+    for flow in range(1, flows + 1):
+        steps = np.zeros(intervals + 1, STEP)
+        steps["flow"], steps["decision"] = flow, np.arange(intervals + 1)
+        steps["now_us"] = 32_768_000 + 1_000_000 + 40_000 * np.arange(intervals + 1)
+        steps["mss"], steps["rtt_us"], steps["srtt_us"], steps["cwnd"] = 1448, 40_000, 40_000, 70
+        steps["delivered"] = np.rint(share * 20e6 * 0.04 / 8 / 1448 * np.arange(intervals + 1))
+        steps["features"] = rng.integers(-4096, 4096, (intervals + 1, len(schema.FEATURES)))
+        seen = steps["features"][:-1].astype(np.float32) / 2**schema.FEATURE_FRAC
+        actions = rng.uniform(-1, 1, (intervals, len(schema.ACTIONS))) if act is None else act(seen)
+        steps["actions"][:-1] = np.rint(np.clip(actions, -1, 1) * 2**schema.ACTION_FRAC)
+        parts.append(steps)
+    return Lesson(scheme, course, np.concatenate(parts))
 
 
-def recording(*demonstrations: Demonstration) -> Recording:
-    return Recording(demonstrations, MADE)
+def recording(*lessons: Lesson) -> Recording:
+    return Recording(tuple(drawn(number) for number in range(4)), lessons, MADE)

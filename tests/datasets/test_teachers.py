@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,30 +14,22 @@ import pytest
 from datasets.teachers import recording as recordings
 from datasets.teachers.equivalent import cut, equivalent_actions
 from datasets.teachers.options import read_options
-from datasets.teachers.recorder import find_teachers, record
-from datasets.teachers.recording import Recording, RecordingError, read, write
+from datasets.teachers.recorder import described, draw, find_teachers, record
+from datasets.teachers.recording import Drawn, Lesson, RecordingError, connections, read, write
 from datasets.teachers.summary import best_of, table
 from env import schema
-from env.lab import LabError, Reply, VirtualLab
+from env.lab import LabError, Observation, Reply, VirtualLab
 from env.network.path import Path as NetworkPath
-from env.profile import load_profile
-from tests.datasets.made_recording import MADE, demonstration, recording
+from env.profile import LEARNER, Course, Other, load_profile
+from env.reward import RewardWeights
+from tests.datasets.made_recording import lesson, recording
 
 TRACED = re.compile(r"decision=(\d+) x=[-\d,]+ action=(-?\d+),(-?\d+)")
 
 
-def same(a: Recording, b: Recording) -> bool:
-    if a.made != b.made or len(a.demonstrations) != len(b.demonstrations):
-        return False
-    for x, y in zip(a.demonstrations, b.demonstrations, strict=True):
-        arrays = [(x.features, y.features), (x.actions, y.actions)]
-        arrays += [(x.observed[name], y.observed[name]) for name in schema.OBSERVATION_FIELDS]
-        arrays += [(x.rewards[name], y.rewards[name]) for name in x.rewards]
-        if (x.scheme, x.course) != (y.scheme, y.course) or list(x.rewards) != list(y.rewards):
-            return False
-        if not all(np.array_equal(left, right) for left, right in arrays):
-            return False
-    return True
+def same(one: Sequence[Lesson], other: Sequence[Lesson]) -> bool:
+    named = [[(lesson.scheme, lesson.course) for lesson in lessons] for lessons in (one, other)]
+    return named[0] == named[1] and all(np.array_equal(a.steps, b.steps) for a, b in zip(one, other, strict=True))
 
 
 # -- the equivalent action ---------------------------------------------------------------------------------------------
@@ -68,9 +61,10 @@ def test_the_equivalent_action_of_ndm_is_what_it_did() -> None:
         lab.call("shell", command="echo ndm >/sys/module/tcp_teach/parameters/scheme")
         lab.begin_run(path, [{"scheme": "teach_ndm", "start_s": 0.0, "duration_s": 15.0}], 15.0, trace=True)
         seen = []
-        while not isinstance(frame := lab.receive(), Reply):
+        while isinstance(frame := lab.receive(), Observation):
             seen.append(frame)
             lab.act(0.0, 0.0)
+    assert isinstance(frame, Reply)
     matches = [TRACED.search(line) for line in frame.result["trace"]]
     did = np.array([[int(match[2]), int(match[3])] for match in matches if match])[:-1] / 2**schema.ACTION_FRAC
     cwnd, rate, srtt_us, mss = (
@@ -93,20 +87,25 @@ def test_the_equivalent_action_of_ndm_is_what_it_did() -> None:
 
 
 def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
-    whole = recording(demonstration("bbr", 0, 5), demonstration("cubic", 0, 1), demonstration("bbr", 3, 9))
+    whole = recording(lesson("bbr", 0, 5, flows=2), lesson("cubic", 0, 1), lesson("cubic", 3, 4), lesson("bbr", 3, 9))
     write(tmp_path / "new" / "teachers.parquet", whole)
-    assert same(read(tmp_path / "new" / "teachers.parquet"), whole)
-    assert [len(group) for group in whole.by_course()] == [2, 1]
+    found = read(tmp_path / "new" / "teachers.parquet")
+    assert same(found.lessons, whole.lessons)
+    assert (found.courses, found.made) == (whole.courses, whole.made)
+    assert [len(lessons) for lessons in found.by_course()] == [2, 2]
+    for one, other in zip(found.lessons, whole.lessons, strict=True):
+        for a, b in zip(found.judged(one, RewardWeights()), whole.judged(other, RewardWeights()), strict=True):
+            np.testing.assert_array_equal(a.rewards, b.rewards)
 
 
 def test_columns_carry_their_units_and_the_last_row_has_no_action(tmp_path: Path) -> None:
     file = tmp_path / "teachers.parquet"
-    write(file, recording(demonstration("bbr", 0, 2), demonstration("bbr", 1, 1)))
+    write(file, recording(lesson("bbr", 0, 2, flows=2), lesson("bbr", 1, 1)))
     table = pq.read_table(file)
     assert table.schema.field("srtt_us").metadata == {b"unit": b"us"}
     assert table.schema.field("rtt_ratio").metadata == {b"unit": b"1/4096"}
-    assert [value is None for value in table["cwnd_log2"].to_pylist()] == [False, False, True, False, True]
-    assert [value is None for value in table["reward_delay"].to_pylist()] == [False, False, True, False, True]
+    assert table.schema.field("pacing").metadata == {b"unit": b"1/16384"}
+    assert [value is None for value in table["cwnd_log2"].to_pylist()] == [0, 0, 1, 0, 0, 1, 0, 1]
 
 
 def test_a_file_that_is_none_is_refused_with_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,19 +116,33 @@ def test_a_file_that_is_none_is_refused_with_the_way_out(tmp_path: Path, monkeyp
     with pytest.raises(RecordingError, match="is damaged or no recording"):
         read(file)
     monkeypatch.setattr(recordings, "FORMAT", 0)
-    write(file, recording(demonstration("bbr", 0, 2)))
+    write(file, recording(lesson("bbr", 0, 2)))
     monkeypatch.undo()
     with pytest.raises(RecordingError, match="recorded by another version: it has format 0, not 1: record it again"):
         read(file)
 
 
+def test_a_course_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "teachers.parquet"
+    monkeypatch.setattr(NetworkPath, "as_dict", lambda _: {"rate_gbps": 1})
+    write(file, recording(lesson("bbr", 0, 2)))
+    with pytest.raises(
+        RecordingError, match=r"a course that this version does not know \(.*rate_gbps.*record it again"
+    ):
+        read(file)
+
+
 def test_the_best_teacher_is_told_for_each_course() -> None:
-    good, bad = demonstration("bbr", 0, 5, reward=0.9), demonstration("cubic", 0, 50, reward=0.1)
-    alone = demonstration("cubic", 1, 3)
-    assert best_of([bad, good]) is good
-    lines = table(recording(good, bad, alone)).splitlines()
-    assert lines[2].startswith("| bbr | 1 | 5 | 0.900 | 1 |")
-    assert lines[3].startswith("| cubic | 2 | 53 | 0.300 | 1 |")
+    weights = RewardWeights()
+    good, bad, alone = lesson("bbr", 0, 5, share=0.9), lesson("cubic", 0, 50, share=0.1), lesson("cubic", 1, 3)
+    whole = recording(good, bad, alone)
+    assert best_of(whole, [bad, good], weights) is good
+    lines = table(whole, weights).splitlines()
+    assert lines[2].startswith("| bbr | 1 | 5 | 0.9")
+    assert [cell.strip() for cell in lines[2].split("|")][5] == "1"
+    assert lines[3].startswith("| cubic | 2 | 53 | ")
+    nothing = Lesson("vegas", 0, good.steps[:1])
+    assert best_of(recording(good, nothing), [nothing, good], weights) is good
 
 
 # -- the command line --------------------------------------------------------------------------------------------------
@@ -169,29 +182,38 @@ def test_who_cannot_teach_is_refused_by_name() -> None:
 
 
 @pytest.mark.lab
-def test_a_recording_is_the_same_with_any_number_of_labs() -> None:
+def test_lessons_are_the_same_with_any_number_of_labs() -> None:
     profile = load_profile("mixed")
     profile.episode_decisions = 30
     teachers = find_teachers(["bbr", "cubic", "window@16"])
+    shared = Drawn(Course(NetworkPath(rate_mbps=20, rtt_ms=40), (Other(LEARNER, 0.5), Other("nv", 0.2))), 3)
+    courses = (*draw(profile, 2, 5), shared)
+    assert draw(profile, 3, 5)[:2] == courses[:2]
     done: list[int] = []
-    one, two = (record(profile, teachers, 2, 5, workers, done.append) for workers in (1, 2))
-    assert same(Recording(one.demonstrations, MADE), Recording(two.demonstrations, MADE))
-    assert sum(done) == 2 * 6
-    for group in one.by_course():
-        assert [taught.scheme for taught in group] == ["bbr", "cubic", "window@16"]
-        assert len({str(taught.course) for taught in group}) == 1, "all teachers had the same course"
-        for taught in group:
-            assert taught.observed["decision"].tolist() == list(range(len(taught.features)))
-            assert 0 < len(taught.actions) <= 30
-    window = [taught for taught in one.demonstrations if taught.scheme == "window@16"]
-    assert all((taught.observed["cwnd"] == 16).all() and (taught.actions == 0).all() for taught in window)
-    assert {str(d.course.path) for d in one.demonstrations if d.course.number == 0} != {
-        str(d.course.path) for d in one.demonstrations if d.course.number == 1
-    }
-    assert set(one.made["sha256"]) >= {"lab kernel", "tcp_teach", "tcp_window"}
+    one, two = (record(profile, teachers, courses, workers, done.append) for workers in (1, 2))
+    assert same(one, two)
+    assert sum(done) == 2 * 9
+    assert [(taught.course, taught.scheme) for taught in one] == [
+        (number, scheme) for number in range(3) for scheme in ("bbr", "cubic", "window@16")
+    ]
+    for taught in one:
+        own = connections(taught.steps)
+        assert len(own) == len(courses[taught.course].course.learners)
+        for steps in own:
+            assert steps["decision"].tolist() == list(range(steps.size))
+            assert steps["actions"][-1].tolist() == [0, 0]
+        assert sum(steps.size - 1 for steps in own) == 30 * len(own)
+        if taught.scheme == "window@16":
+            assert (taught.steps["cwnd"] == 16).all()
+            assert (taught.steps["actions"] == 0).all()
+        else:
+            assert (taught.steps["actions"] != 0).any()
+    made = described(profile, teachers, courses, 5)
+    assert set(made["sha256"]) >= {"lab kernel", "tcp_teach", "tcp_window", "tcp_nv"}
 
 
 @pytest.mark.lab
 def test_what_the_kernel_cannot_watch_is_told() -> None:
+    profile = load_profile("bottleneck")
     with pytest.raises(LabError, match=r"dctcp cannot teach: .*it needs ECN"):
-        record(load_profile("bottleneck"), find_teachers(["dctcp"]), 1, 1, 1)
+        record(profile, find_teachers(["dctcp"]), draw(profile, 1, 1), 1)
