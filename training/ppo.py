@@ -58,6 +58,7 @@ POSITIVE = (  # options that must be above 0
     "final_std",
     "minimum_std",
     "weight_limit",
+    "imitate_epochs",
 )
 
 
@@ -91,6 +92,9 @@ class PpoOptions(LearnerOptions):
     bound: float = 0.1  # weight of the penalty on mean actions outside [-1, 1], where they would be clamped
     weight_limit: float = 8.0  # largest magnitude of a policy weight, so that int16 keeps 12 fraction bits
     value_rate: float = 0.05  # how fast the critic's normalisation follows the returns, per rollout
+    imitate: str | None = None  # a recording of teachers (python -m datasets.teachers) to begin with
+    imitate_best: bool = True  # of several teachers on a course, only the one with the highest reward
+    imitate_epochs: int = 100  # passes over the recording, at most
 
     def __post_init__(self) -> None:
         for name in POSITIVE:

@@ -24,6 +24,7 @@ from env.lab import VirtualLab
 from env.trajectory import Trajectory
 from training.alarms import Alarms
 from training.config import TrainConfig
+from training.imitation import warm_start
 from training.player import LabPlayer, Player
 from training.ppo import Behaviour, Ppo, PpoOptions
 from training.recorder import Recorder
@@ -182,10 +183,12 @@ def train(config: TrainConfig, player: Player, folder: Path, saved: dict[str, An
     assert isinstance(config.algo, PpoOptions)
     torch.set_num_threads(1)  # the networks are too small to gain from more, and the labs need the cores
     stop = StopRequest()
+    ppo = Ppo(config.algo, config.seed, player.path_size)
     if saved is None:
+        if config.algo.imitate:
+            warm_start(ppo.policy, config.algo, config.profile.reward, config.seed)
         folder.mkdir(parents=True)
     with locked(folder), stop.listen():
-        ppo = Ppo(config.algo, config.seed, player.path_size)
         batches = Batches(player, config.algo.overlap)
         if saved is not None:
             ppo.restore(saved)

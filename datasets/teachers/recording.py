@@ -49,7 +49,7 @@ UNITS = {  # of what is observed; none: a count or a code
 }
 
 
-class RecordingError(Exception):
+class RecordingError(ValueError):
     """A recording that cannot be made, read or used; the text says which file, why, and what to do."""
 
 
