@@ -32,8 +32,9 @@ from training.ppo import PpoOptions
 HELD_OUT = 0.1  # of the courses, at least one
 LEARNING_RATE = 3e-3  # Adam
 SEQUENCE = 64  # decisions that the gradient flows back through
-BATCH = 64  # sequences in a gradient step
-PATIENCE = 15  # epochs without progress on what was held out
+BATCH = 64  # sequences in a gradient step, at most
+ROUND = 16  # gradient steps from one look at what was held out to the next
+PATIENCE = 20  # rounds without progress there
 GRADIENT_LIMIT = 0.5
 
 
@@ -48,7 +49,7 @@ class Lessons:
 
 @dataclass(frozen=True)
 class Progress:
-    """Mean squared errors of an action, by epoch; entry 0 is before the first one. best: the epoch that stays."""
+    """Mean squared errors of an action, by round; entry 0 is before the first one. best: the round that stays."""
 
     learned: list[float]
     held_out: list[float]
@@ -79,15 +80,15 @@ def _choose(recording: Recording, lessons: list[Lesson], weights: RewardWeights,
 def imitate(
     policy: Policy,
     lessons: Lessons,
-    epochs: int,
+    steps: int,
     weight_limit: float,
     seed: int,
     follow: Callable[[int, float, float], object] = lambda *_: None,
 ) -> Progress:
     """Clone the teachers into the policy; returns how that went.
 
-    epochs: at most. weight_limit: largest magnitude of a weight, so that int16 can hold it. follow: called with the
-    number of each epoch and its errors, on what is learned and on what is held out.
+    steps: of gradient descent, at most. weight_limit: largest magnitude of a weight, so that int16 can hold it. follow:
+    called after each round with the steps so far and its errors, on what is learned and on what is held out.
     """
     learned, judged = _Batch.of(lessons.learned), _Batch.of(lessons.held_out)
     rng = np.random.default_rng(seed)
@@ -95,13 +96,12 @@ def imitate(
     error, states = learned.play(policy)
     errors = [error], [judged.play(policy)[0]]
     best, kept = 0, _weights(policy)
-    for epoch in range(1, epochs + 1):
+    for first in range(0, steps, ROUND):
         sequences = learned.sequences(states)
-        order = rng.permutation(sequences.size)
-        for part in np.array_split(order, -(-order.size // BATCH)):
-            batch = sequences.take(torch.from_numpy(part))
+        for _ in range(first, min(first + ROUND, steps)):
+            part = rng.permutation(sequences.size)[:BATCH]
             optimizer.zero_grad()
-            torch.autograd.backward(batch.loss(policy))
+            torch.autograd.backward(sequences.take(torch.from_numpy(part)).loss(policy))
             nn.utils.clip_grad_norm_(policy.parameters(), GRADIENT_LIMIT)
             optimizer.step()
             with torch.no_grad():
@@ -110,10 +110,11 @@ def imitate(
         error, states = learned.play(policy)
         errors[0].append(error)
         errors[1].append(judged.play(policy)[0])
-        follow(epoch, errors[0][-1], errors[1][-1])
+        follow(min(first + ROUND, steps), errors[0][-1], errors[1][-1])
+        rounds = len(errors[1]) - 1
         if errors[1][-1] < errors[1][best]:
-            best, kept = epoch, _weights(policy)
-        elif epoch - best >= PATIENCE:
+            best, kept = rounds, _weights(policy)
+        elif rounds - best >= PATIENCE:
             break
     policy.load_state_dict(kept)
     return Progress(*errors, best)
@@ -190,17 +191,17 @@ def warm_start(policy: Policy, options: PpoOptions, weights: RewardWeights, seed
     lessons = read_lessons(Path(options.imitate or ""), weights, options.imitate_best, seed)
     if not lessons.learned or not lessons.held_out:
         raise RecordingError(f"{options.imitate} has less than two courses that teach anything: record more episodes=")
-    with tqdm(total=options.imitate_epochs, unit=" epochs", desc="imitation", dynamic_ncols=True) as bar:
+    with tqdm(total=options.imitate_steps, unit=" steps", desc="imitation", dynamic_ncols=True) as bar:
 
-        def follow(epoch: int, learned: float, held_out: float) -> None:
+        def follow(steps: int, learned: float, held_out: float) -> None:
             bar.set_postfix_str(f"error {learned:.4f}, held out {held_out:.4f}", refresh=False)
-            bar.update(epoch - bar.n)
+            bar.update(steps - bar.n)
 
-        progress = imitate(policy, lessons, options.imitate_epochs, options.weight_limit, seed, follow)
+        progress = imitate(policy, lessons, options.imitate_steps, options.weight_limit, seed, follow)
     teachers = ", ".join(f"{name} on {count}" for name, count in lessons.teachers.items())
     print(
         f"imitation: {teachers} courses; squared error on held-out courses {progress.held_out[0]:.4f} before, "
-        f"{progress.held_out[progress.best]:.4f} after {progress.best} epochs",
+        f"{progress.held_out[progress.best]:.4f} after {ROUND * progress.best} steps",
         file=sys.stderr,
     )
     return progress

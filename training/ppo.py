@@ -58,7 +58,7 @@ POSITIVE = (  # options that must be above 0
     "final_std",
     "minimum_std",
     "weight_limit",
-    "imitate_epochs",
+    "imitate_steps",
 )
 
 
@@ -94,7 +94,7 @@ class PpoOptions(LearnerOptions):
     value_rate: float = 0.05  # how fast the critic's normalisation follows the returns, per rollout
     imitate: str | None = None  # a recording of teachers (python -m datasets.teachers) to begin with
     imitate_best: bool = True  # of several teachers on a course, only the one with the highest reward
-    imitate_epochs: int = 100  # passes over the recording, at most
+    imitate_steps: int = 3000  # gradient steps on the recording, at most; it ends earlier where they gain no more
 
     def __post_init__(self) -> None:
         for name in POSITIVE:

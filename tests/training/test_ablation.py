@@ -85,16 +85,8 @@ def test_variants_are_trained_once_and_a_warm_start_shows(tmp_path: Path, capfd:
     write(file, Recording(courses, record(profile, teachers, courses, 2), made))
     words = [str(tmp_path / "runs"), "--seeds", "1", "--common", "profile=bottleneck", "debug=smoke"]
     # next to no exploration: what is played is the policy
-    words += [
-        "algo.initial_std=0.05",
-        "algo.final_std=0.05",
-        "algo.total_decisions=500",
-        "--variant",
-        "plain",
-        "--variant",
-        "warm",
-        f"algo.imitate={file}",
-    ]
+    words += ["algo.initial_std=0.05", "algo.final_std=0.05", "algo.hidden=16", "algo.total_decisions=500"]
+    words += ["--variant", "plain", "--variant", "warm", f"algo.imitate={file}", "algo.imitate_steps=800"]
     assert main(words) == 0
     first = capfd.readouterr()
     assert "imitation: bbr on 2 courses" in first.err

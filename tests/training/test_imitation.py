@@ -53,7 +53,7 @@ def made(act: object, courses: int, intervals: int) -> list[Trajectory]:
 def test_a_teacher_with_a_memory_is_cloned() -> None:
     lessons = Lessons(made(delayed, 12, 90), made(delayed, 15, 130)[12:], {"bbr": 12})
     policy = initial_policy(8, 1)
-    progress = imitate(policy, lessons, 120, weight_limit=8.0, seed=1)
+    progress = imitate(policy, lessons, 600, weight_limit=8.0, seed=1)
     actions = np.concatenate([trajectory.actions for trajectory in lessons.held_out])
     assert progress.held_out[0] == pytest.approx(np.square(actions).mean(), rel=0.2)
     assert min(progress.held_out) == progress.held_out[progress.best] < 0.1 * progress.held_out[0]
@@ -62,14 +62,14 @@ def test_a_teacher_with_a_memory_is_cloned() -> None:
 def test_weights_stay_within_their_limit_and_the_best_ones_are_kept() -> None:
     lessons = Lessons(made(delayed, 6, 40), made(None, 8, 40)[6:], {"bbr": 6})  # held-out courses are noise
     policy = initial_policy(8, 1)
-    progress = imitate(policy, lessons, 60, weight_limit=0.3, seed=1)
+    progress = imitate(policy, lessons, 400, weight_limit=0.3, seed=1)
     assert (
         max(float(weight.detach().abs().max()) for weight in policy.parameters()) <= np.float32(0.3)
         or not progress.best
     )
     kept = imitation._Batch.of(lessons.held_out).play(policy)[0]
     assert kept == pytest.approx(min(progress.held_out))
-    assert len(progress.held_out) - 1 == min(60, progress.best + imitation.PATIENCE)
+    assert len(progress.held_out) - 1 == min(400 // imitation.ROUND, progress.best + imitation.PATIENCE)
 
 
 def test_the_same_seed_gives_the_same_weights() -> None:
@@ -78,7 +78,7 @@ def test_the_same_seed_gives_the_same_weights() -> None:
     for _ in range(2):
         policy = initial_policy(8, 1)
         torch.rand(3)  # of the generator that nothing here may ask
-        imitate(policy, lessons, 5, weight_limit=8.0, seed=1)
+        imitate(policy, lessons, 20, weight_limit=8.0, seed=1)
         found.append(policy_sha256(policy.state_dict()))
     assert found[0] == found[1] != policy_sha256(initial_policy(8, 1).state_dict())
 
@@ -133,7 +133,7 @@ def test_a_clone_plays_better_than_what_was_never_trained(tmp_path: Path, capsys
     file = tmp_path / "teachers.parquet"
     write(file, Recording(courses, record(profile, teachers, courses, 2), made_of))
     cloned = initial_policy(8, 1)
-    progress = warm_start(cloned, PpoOptions(imitate=str(file)), profile.reward, 1)
+    progress = warm_start(cloned, PpoOptions(imitate=str(file), imitate_steps=800), profile.reward, 1)
     assert progress.held_out[progress.best] < 0.2 * progress.held_out[0]
     assert "imitation: bbr on 4 courses; squared error on held-out courses" in capsys.readouterr().err
     task = Task(courses[0].course, 9, np.zeros((0, 0, 2), np.int16), 120, 60.0)
