@@ -87,9 +87,10 @@ def test_interrupted_run_is_the_uninterrupted_one(tmp_path: Path, overlap: bool)
             with pytest.raises(RuntimeError, match="the guest died"):
                 train(chosen, player(Disturbed(at_step, fail)), parts, None)
         else:
-            assert not train(chosen, player(Disturbed(at_step, interrupt)), parts, None) or at_step == 159
+            assert train(chosen, player(Disturbed(at_step, interrupt)), parts, None) == (at_step == 159)
         saved = checkpoint.load(parts)
-        assert saved["decisions"] == at_step // 40 * 640 or at_step == 159, at_step
+        # with the last step of a rollout Ctrl-C comes too late to lose it
+        assert saved["decisions"] == (at_step + (not number)) // 40 * 640, at_step
         assert train(chosen, player(), parts, saved)
         one, two = checkpoint.load(tmp_path / "whole"), checkpoint.load(parts)
         assert one["decisions"] == two["decisions"] == 2560

@@ -49,10 +49,10 @@ def labs_of(process: subprocess.Popen[str]) -> list[int]:
 
 def wait_for(process: subprocess.Popen[str], run: Path, decisions: int) -> list[int]:
     """Wait for a checkpoint of so many decisions; return the process's labs."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 200
     while not (run / "checkpoint.pt").exists() or checkpoint.load(run)["decisions"] < decisions:
         assert process.poll() is None, process.communicate()[1]
-        assert time.monotonic() < deadline, f"no checkpoint of {decisions} decisions within 120 s"
+        assert time.monotonic() < deadline, f"no checkpoint of {decisions} decisions within 200 s"
         time.sleep(0.05)
     return labs_of(process)
 
@@ -79,7 +79,7 @@ def test_killed_and_interrupted_run_is_the_uninterrupted_one(tmp_path: Path) -> 
     second = start(f"resume={run}")
     labs = wait_for(second, run, checkpoint.load(run)["decisions"] + 1)
     second.send_signal(signal.SIGINT)
-    _, errors = second.communicate(timeout=30)
+    _, errors = second.communicate(timeout=120)
     assert second.returncode == 130, errors
     assert f"go on with: python train.py resume={run}" in errors
     assert_gone(labs)
