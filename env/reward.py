@@ -92,9 +92,9 @@ class Reference(NamedTuple):
         return cls(path.reference_mbps / (1 + others), rtt_ms, path.loss_pct / 100, others > 0)
 
 
-def unavoidable_ms(path: Path) -> float:
-    """Return what the packets of a delayed acknowledgement take on the bottleneck's link, ms."""
-    return UNAVOIDABLE_PACKETS * PACKET_BYTES * 8 / (path.rate_mbps * 1e3) if path.topology == "router" else 0.0
+def unavoidable_ms(path: Path, packets: int = UNAVOIDABLE_PACKETS) -> float:
+    """Return what the packets of a delayed acknowledgement, or fewer of them, take on the bottleneck's link, ms."""
+    return packets * PACKET_BYTES * 8 / (path.rate_mbps * 1e3) if path.topology == "router" else 0.0
 
 
 class Measured(NamedTuple):

@@ -15,7 +15,7 @@ from env.episode import FEATURE_SCALE, INFO
 from env.network.capacity import base_rtt_ms, network_capacity
 from env.network.clock import VIRTUAL
 from env.profile import Course, Other
-from env.reward import Measured, Outcome, Reference, RewardWeights, judge, unavoidable_ms
+from env.reward import UNAVOIDABLE_PACKETS, Measured, Outcome, Reference, RewardWeights, judge, unavoidable_ms
 
 Floats = npt.NDArray[np.float64]
 Steps = npt.NDArray[np.void]
@@ -91,7 +91,8 @@ def reference(course: Course, learner: Other, t_s: Floats) -> Reference:
     carried = network_capacity(path, float(t_s[-1])).between(begin_s, end_s) / (end_s - begin_s)
     starts_s = np.array([0.0, *(other.start_s for other in course.others)])
     flows = np.maximum(np.count_nonzero(starts_s[:, None] <= end_s, axis=0), 1)
-    rtt_ms = base_rtt_ms(path, end_s, learner.client) + unavoidable_ms(path)
+    # one packet's time on the link is in the base RTT
+    rtt_ms = base_rtt_ms(path, end_s, learner.client) + unavoidable_ms(path, UNAVOIDABLE_PACKETS - 1)
     return Reference(carried / flows, rtt_ms, path.loss_pct / 100, flows > 1)
 
 

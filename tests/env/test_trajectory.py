@@ -81,8 +81,8 @@ def test_the_longer_way_is_no_queue() -> None:
     near, far = trajectories(
         together(record(1, 0.1, 3, 500, srtt_us=110_000), record(2, 0.2, 3, 500, srtt_us=110_000)), course, WEIGHTS
     )
-    assert near.infos["queueing_delay_ms"] == pytest.approx(70 - 3 * 1514 * 8 / 20e3, abs=0.01)
-    assert far.infos["queueing_delay_ms"] == pytest.approx(10 - 3 * 1514 * 8 / 20e3, abs=0.01)
+    assert near.infos["queueing_delay_ms"] == pytest.approx(70 - 2 * 1514 * 8 / 20e3, abs=0.01)
+    assert far.infos["queueing_delay_ms"] == pytest.approx(10 - 2 * 1514 * 8 / 20e3, abs=0.01)
 
 
 def test_a_course_has_weights_of_its_own() -> None:
