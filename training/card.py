@@ -22,7 +22,11 @@ from training import checkpoint
 JSON_NAME = "card.json"
 TEXT_NAME = "card.md"
 CURVE_NAME = "curve.png"
-LAB_MODULES = ("tcp_ndm_gym", "lab_gate", "sch_linktrace")  # what an episode runs through
+# What an episode runs through, by the learner's kind.
+LAB_MODULES = {
+    "ppo": ("tcp_ndm_gym", "lab_gate", "sch_linktrace"),
+    "cma": ("tcp_ndm", "lab_gate", "sch_linktrace"),
+}
 
 
 @dataclass
@@ -45,7 +49,7 @@ class Card:
     def of(cls, name: str, config: dict[str, Any], saved: Mapping[str, Any] | None) -> Card:
         """Return the card of a run that begins now, or of one that goes on from the card ``saved`` (`kept`)."""
         command = shlex.join([Path(sys.executable).name, *sys.argv])
-        card = cls(name, config, [command], checkpoint.git_revision(), describe_lab())
+        card = cls(name, config, [command], checkpoint.git_revision(), describe_lab(config["algo"]["kind"]))
         if saved is not None:
             card.commands = [*saved["commands"], command]
             card.lab_changed = saved["lab_changed"] or saved["lab"] != card.lab
@@ -126,8 +130,8 @@ def essentials(content: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def describe_lab() -> dict[str, Any]:
-    """Return what the labs of this checkout run on: release, SHA-256 of the kernel's manifest and of the modules.
+def describe_lab(learner: str) -> dict[str, Any]:
+    """Return what the labs of a learner run on: release, SHA-256 of the kernel's manifest and of the modules.
 
     Empty where no lab kernel is built.
     """
@@ -135,7 +139,7 @@ def describe_lab() -> dict[str, Any]:
     if not manifest.is_file():
         return {}
     content = manifest.read_bytes()
-    modules = {name: MODULES / f"{name}.ko" for name in LAB_MODULES}
+    modules = {name: MODULES / f"{name}.ko" for name in LAB_MODULES[learner]}
     return {
         "release": json.loads(content)["release"],
         "manifest_sha256": hashlib.sha256(content).hexdigest(),

@@ -231,7 +231,7 @@ def test_card_says_what_the_run_was(tmp_path: Path) -> None:
     assert (again["status"], again["resumed"], again["decisions"]) == ("finished", 1, 2560)
     assert again["config"] == asdict(chosen)
     assert again["git_revision"] == checkpoint.git_revision()
-    assert again["lab"] == describe_lab()
+    assert again["lab"] == describe_lab("ppo")
     assert again["wall_s"] > card["wall_s"] > 0
     assert again["virtual_s"] == pytest.approx(2560 * 0.04)
     _, rewards = curves.read_metric(run, "charts/reward")
