@@ -39,6 +39,7 @@ from training.policy import (
     gaussian_entropy,
     gaussian_log_probability,
 )
+from training.rounding import as_exported
 
 AT_BOUND = 0.99  # a mean action that is as good as at its bound, 1
 MOST_WEIGHT = 2.0  # of a decision that the policy of now would more likely take than the one that played
@@ -91,6 +92,7 @@ class PpoOptions(LearnerOptions):
     minimum_std: float = 0.02  # least exploration at any time
     bound: float = 0.1  # weight of the penalty on mean actions outside [-1, 1], where they would be clamped
     weight_limit: float = 8.0  # largest magnitude of a policy weight, so that int16 keeps 12 fraction bits
+    quantization_aware: bool = False  # learn through the rounding of the export, not only through play
     value_rate: float = 0.05  # how fast the critic's normalisation follows the returns, per rollout
     imitate: str | None = None  # a recording of teachers (python -m datasets.teachers) to begin with
     imitate_best: bool = True  # of several teachers on a course, only the one with the highest reward
@@ -190,8 +192,8 @@ class Ppo:
         targets = (returns - self.critic.shift) / self.critic.scale
         advantages = (advantages - advantages[played].mean()) / (advantages[played].std() + 1e-8)
         with torch.no_grad():
-            beginning = torch.zeros(len(episodes), self.policy.hidden)  # [E, H]
-            old_means = functional_call(self.policy, behaviour.policy, (observations, beginning))  # [L, E, A]
+            begun = (observations, torch.zeros(len(episodes), self.policy.hidden))  # with state [E, H]
+            old_means = functional_call(self.policy, self._weights(behaviour.policy), begun)  # [L, E, A]
             old = gaussian_log_probability(actions, old_means, behaviour.log_std)  # [L, E]
             states, _ = self.policy.rnn(observations)  # [L, E, H], after each observation
             first_means, first_log_std = self.policy.readout(states), self.log_std.detach().clone()
@@ -211,13 +213,15 @@ class Ppo:
         within = first + torch.arange(len(rows))[:, None] < played.sum(0)[of]  # [K, S]
         states = torch.where((first > 0)[:, None], states[first - 1, of], 0.0)  # [S, H], before the first observation
 
+        parameters: dict[str, Tensor] = dict(self.policy.named_parameters())
         metrics: dict[str, list[float]] = {}
         moved = 0.0
         for _ in range(options.epochs):
             order = torch.from_numpy(self.rng.permutation(len(starts)))
             for batch in order.chunk(min(options.minibatches, len(starts))):
                 mask = within[:, batch]  # [K, S]
-                means = self.policy(observations[:, batch], states[batch])[mask]  # [decisions, A]
+                inside = (observations[:, batch], states[batch])
+                means = functional_call(self.policy, self._weights(parameters), inside)[mask]  # [decisions, A]
                 now = gaussian_log_probability(actions[:, batch][mask], means, self.log_std)
                 ratio = (now - before[:, batch][mask]).exp()
                 advantage = (weights * advantages)[:, batch][mask]
@@ -265,6 +269,10 @@ class Ppo:
     def _done(self) -> float:
         """How much of the training is over, 0 to 1."""
         return min(1.0, self.decisions / max(1, self.options.total_decisions))
+
+    def _weights(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Return the weights that decide: as they are, or rounded as the export does."""
+        return as_exported(weights) if self.options.quantization_aware else weights
 
     def _anneal_rates(self) -> None:
         rates = (self.options.learning_rate, self.options.critic_learning_rate)

@@ -49,10 +49,11 @@ def play_mean(ppo: Ppo, env: ToyVector) -> tuple[float, dict[str, float]]:
     return float(np.mean(rewards)), {name: np.mean([f[name] for f in figures[-10:]]) for name in figures[0]}
 
 
-def test_learns_to_remember() -> None:
+@pytest.mark.parametrize("quantization_aware", [False, True])
+def test_learns_to_remember(quantization_aware: bool) -> None:
     """Without memory no policy scores above -0.225 (right at the first of ten steps, blind afterwards)."""
     env = RememberCue()
-    ppo, _ = learn(env, PpoOptions(total_decisions=120_000, gamma=0.9))
+    ppo, _ = learn(env, PpoOptions(total_decisions=120_000, gamma=0.9, quantization_aware=quantization_aware))
     reward, _ = play_mean(ppo, env)
     assert reward > -0.01
 

@@ -1,0 +1,55 @@
+"""The policy's weights as the export rounds them, with a gradient: for quantization-aware training.
+
+Rounding has no slope; the gradient passes as if it were not there (the straight-through estimator: Bengio et al.,
+"Estimating or propagating gradients through stochastic neurons", 2013; Jacob et al., "Quantization and training of
+neural networks for efficient integer-arithmetic-only inference", 2018). The rule is export/quantize.py's: a power of
+two for each row, the largest with which the row's weights and its bias fit int16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from export.model import FRAC_MAX
+
+INT16_MAX = 32767
+
+
+def as_exported(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return a policy's weights (its state dict) with the values that their int16 numbers stand for, float32.
+
+    The kernel adds the two biases of the recurrent layer before it rounds: here the first takes what that changes.
+    """
+    rounded = dict(weights)
+    layer = [weights[f"rnn.{name}"] for name in ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0")]
+    inputs, recurrent, bias = layer
+    both = bias + weights["rnn.bias_hh_l0"]
+    scale = _scale(inputs, recurrent, both[:, None])
+    rounded["rnn.weight_ih_l0"] = inputs + _change(inputs, scale[:, None])
+    rounded["rnn.weight_hh_l0"] = recurrent + _change(recurrent, scale[:, None])
+    rounded["rnn.bias_ih_l0"] = bias + _change(both, scale)
+    readout, offset = weights["readout.weight"], weights["readout.bias"]
+    scale = _scale(readout, offset[:, None])
+    rounded["readout.weight"] = readout + _change(readout, scale[:, None])
+    rounded["readout.bias"] = offset + _change(offset, scale)
+    return rounded
+
+
+@torch.no_grad()
+def _scale(*parts: Tensor) -> Tensor:
+    """Return 2**fraction bits of each row [R] of parts [R, any]."""
+    largest = torch.cat(parts, dim=1).double().abs().amax(dim=1)  # [R]
+    candidates = torch.exp2(torch.arange(FRAC_MAX + 1, dtype=torch.float64))  # [F]
+    fits = torch.floor(largest[:, None] * candidates + 0.5) <= INT16_MAX  # [R, F]
+    return candidates[fits.sum(dim=1) - 1]
+
+
+@torch.no_grad()
+def _change(values: Tensor, scale: Tensor) -> Tensor:
+    """Return what rounding adds to values, halves away from zero."""
+    exact = values.double()
+    rounded = torch.copysign(torch.floor(exact.abs() * scale + 0.5), exact) / scale
+    return (rounded - exact).to(values.dtype)
