@@ -26,6 +26,8 @@ def _path(name: str, path: Mapping[str, Any]) -> str:
     said = [f"{key} {drawn}" for key, value in path.items() if key not in _UNSAID and (drawn := _draw(value))]
     if path.get("qdisc", "pfifo") != "pfifo":
         said.append(str(path["qdisc"]))
+    if path.get("traces"):
+        said.append(f"traces {'|'.join(path['traces'])}")
     if path.get("rivals"):
         said.append(f"beside {'|'.join(path['rivals'])}")
     return f"{name}: {', '.join(said)}"
