@@ -52,6 +52,7 @@ class Player:
     def __init__(self, workers: int, boot: BootLab, weights: RewardWeights) -> None:
         if workers < 1:
             raise ValueError(f"workers is {workers}; it must be at least 1")
+        self.workers = workers
         self._boot = boot
         self._weights = weights
         self._busy = threading.Lock()  # of the next two

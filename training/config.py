@@ -21,6 +21,9 @@ from training.learner import LearnerOptions
 from training.ppo import PpoOptions
 
 LEARNERS: dict[str, type[LearnerOptions]] = {"ppo": PpoOptions, "cma": CmaOptions}
+RUNNERS = ("local", "ray")
+# What a resumed run may change: single values of the groups, and what does not change its course.
+CHANGEABLE = ("algo", "lab", "profile", "checkpoint_every", "runner", "ray_address")
 FOLDER = Path(__file__).resolve().parent.parent / "configs"
 
 
@@ -49,6 +52,8 @@ class TrainConfig:
     profile: Profile = field(default_factory=Profile)
     algo: LearnerOptions = field(default_factory=LearnerOptions)
     lab: LabOptions = field(default_factory=LabOptions)
+    runner: str = "local"  # where episodes are played: local, or ray for a Ray cluster (`make ray`)
+    ray_address: str | None = None  # of the cluster: HOST:PORT or auto; default: one on this machine for the run
     seed: int = 1  # of weights, exploration, paths and labs
     name: str | None = None  # of the run's folder; default PROFILE-DATE-TIME-sSEED
     runs: str = "runs"  # folder of the run's folder
@@ -56,6 +61,12 @@ class TrainConfig:
     checkpoint_every: int = 1  # updates between two checkpoints; one takes a hundredth of a second
 
     def __post_init__(self) -> None:
+        if self.runner not in RUNNERS:
+            near = difflib.get_close_matches(self.runner, RUNNERS, n=1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            raise ValueError(f"runner is {self.runner!r}: {hint}It is one of {', '.join(RUNNERS)}")
+        if self.ray_address is not None and self.runner != "ray":
+            raise ValueError(f"ray_address is {self.ray_address!r}, but runner is {self.runner}: add runner=ray")
         if self.seed < 0:
             raise ValueError(f"seed is {self.seed}; it must not be negative")
         if self.checkpoint_every < 1:
@@ -94,6 +105,8 @@ def read_config(composed: DictConfig) -> TrainConfig:
     assert isinstance(config, TrainConfig)
     if LEARNERS.get(config.algo.kind) is not type(config.algo):
         raise ConfigError(f"algo.kind is {config.algo.kind}, but the options are another learner's; choose it by algo=")
+    if config.runner == "ray" and config.algo.kind != "ppo":
+        raise ConfigError(f"runner is ray, but algo={config.algo.kind} tries its candidates on this machine only")
     config.profile = profile
     return config
 
@@ -120,7 +133,7 @@ def resumed_config(saved: dict[str, Any], composed: DictConfig, overrides: Seque
         key = override.split("=", 1)[0].lstrip("+")
         if key == "resume" or override == f"algo={learner_of(saved)}":
             continue
-        if key.split(".")[0] not in ("algo", "lab", "profile", "checkpoint_every") or key in ("algo", "lab", "profile"):
+        if key.split(".")[0] not in CHANGEABLE or key in ("algo", "lab", "profile"):
             raise ConfigError(
                 f"{override} cannot be changed in a resumed run: it keeps its {key}; "
                 "single values such as algo.total_decisions=, lab.workers= or profile.reward.delay= can be"

@@ -1,4 +1,4 @@
-"""Who plays the episodes that a learner learns from: the protocol, and the labs of this machine.
+"""Who plays the episodes that a learner learns from: the protocol, and labs, of this machine or of a cluster.
 
 A player knows nothing of the algorithm: weights in, episodes out. Batch k of a seed is the same whoever plays it, when
 and with how many workers: its courses, its exploration and the seeds of its runs are drawn from (seed, k).
@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from typing import Protocol
 
 import numpy as np
 from torch import Tensor
 
-from env import player as lab_player
 from env import schema
-from env.episode import BootLab
 from env.lab import LabError
 from env.player import Task
 from env.profile import PATH_FEATURES, PathSampler, Profile
@@ -63,23 +61,45 @@ class Player(Protocol):
         ...
 
 
+class Labs(Protocol):
+    """Where episodes are played: env.player.Player, env.ray_player.RayPlayer."""
+
+    @property
+    def workers(self) -> int:
+        """How many are played side by side."""
+        ...
+
+    @property
+    def busy_s(self) -> float:
+        """Wall seconds of playing so far, summed over the workers."""
+        ...
+
+    def submit(self, model: bytes, tasks: Sequence[Task]) -> list[Future[list[Trajectory]]]:
+        """Have the episodes played; returns one future for each, in the order of the tasks."""
+        ...
+
+    def close(self) -> None:
+        """End the labs."""
+        ...
+
+
 class LabPlayer:
-    """Labs of this machine, in which the int16 network that the weights make decides in the kernel.
+    """Labs in which the int16 network that the weights make decides in the kernel.
 
     ``seed``: of everything. ``decisions``: in a batch at least; it is made of whole episodes, of as many decisions for
-    each learner as the profile says. ``boot``: makes a lab from a seed.
+    each learner as the profile says.
     """
 
     path_size = len(PATH_FEATURES)
 
-    def __init__(self, profile: Profile, workers: int, seed: int, decisions: int, boot: BootLab) -> None:
-        self.workers = workers
+    def __init__(self, profile: Profile, labs: Labs, seed: int, decisions: int) -> None:
+        self.workers = labs.workers
         self._profile = profile
         self._sampler = PathSampler(profile)
         self._seed = seed
         self._decisions = decisions
         self._policy_s = 0.0
-        self._labs = lab_player.Player(workers, boot, profile.reward)
+        self._labs = labs
         self._batches: deque[list[Future[list[Trajectory]]]] = deque()
 
     @property

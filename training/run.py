@@ -20,12 +20,13 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
+from env import player as lab_player
 from env.lab import VirtualLab
 from env.trajectory import Trajectory
 from training.alarms import Alarms
 from training.config import TrainConfig
 from training.imitation import warm_start
-from training.player import LabPlayer, Player
+from training.player import LabPlayer, Labs, Player
 from training.ppo import Behaviour, Ppo, PpoOptions
 from training.recorder import Recorder
 
@@ -90,12 +91,25 @@ def make_player(config: TrainConfig) -> Player:
     """Boot the labs of a configuration; raises env.lab's LabError."""
     assert isinstance(config.algo, PpoOptions)
 
+    return LabPlayer(config.profile, make_labs(config), config.seed, config.algo.rollout_decisions)
+
+
+def make_labs(config: TrainConfig) -> Labs:
+    """Return where the episodes of a configuration are played. Raises RunError without Ray, env.lab's LabError."""
+    options: dict[str, Any] = {"memory_mb": config.lab.memory_mb, "timeout_s": config.lab.timeout_s}
+    if config.runner == "ray":
+        try:
+            from env.ray_player import RayPlayer  # takes a second, and only a cluster needs it
+        except ImportError as error:
+            raise RunError(f"runner=ray needs Ray ({error}): run `make ray`") from error
+        return RayPlayer(config.ray_address, config.profile.reward, options)
+
     def boot(seed: int) -> VirtualLab:
-        lab = VirtualLab(seed=seed, memory_mb=config.lab.memory_mb, timeout_s=config.lab.timeout_s)
+        lab = VirtualLab(seed=seed, **options)
         lab.start()
         return lab
 
-    return LabPlayer(config.profile, config.lab.workers, config.seed, config.algo.rollout_decisions, boot)
+    return lab_player.Player(config.lab.workers, boot, config.profile.reward)
 
 
 class Batches:

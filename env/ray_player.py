@@ -1,0 +1,97 @@
+"""Plays episodes in the labs of a Ray cluster: env.player.Player, one lab on each core of each node.
+
+An episode is a pure function of its task, so it does not matter where it is played, nor how often: one whose node or
+worker has gone is played again elsewhere, and the trajectories are those of this machine's labs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import ray
+
+from env.lab import GuestDied, GuestHung, VirtualLab
+from env.lab.virtual import KERNEL, MODULES, PROGRAM
+from env.player import TRIES, Task, expected_packets, play
+from env.ray_cluster import FOREVER, check_files, connect, cores
+from env.reward import RewardWeights
+from env.trajectory import Trajectory, trajectories
+
+LAB_FILES = (KERNEL, *(MODULES / f"{name}.ko" for name in ("tcp_ndm_gym", "lab_gate", "sch_linktrace")), PROGRAM)
+
+
+class RayPlayer:
+    """Labs of a cluster. address: as for env.ray_cluster.connect.
+
+    weights: of the reward, where a course has none of its own. lab_options: of each VirtualLab, besides its seed.
+    Raises env.ray_cluster.ClusterError.
+    """
+
+    def __init__(self, address: str | None, weights: RewardWeights, lab_options: Mapping[str, Any]) -> None:
+        connect(address)
+        files = {file: hashlib.sha256(file.read_bytes()).hexdigest() for file in LAB_FILES if file.is_file()}
+        self._common = ray.put((weights, dict(lab_options), files))
+        self._remote = ray.remote(num_cpus=1, max_retries=FOREVER)(_play)
+        self.workers = cores()
+        self.busy_s = 0.0  # wall seconds of playing, of what has been handed back, summed over the workers
+
+    def submit(self, model: bytes, tasks: Sequence[Task]) -> list[Future[list[Trajectory]]]:
+        """Have the episodes played; the longest begin first. Returns one future for each, in the order of the tasks.
+
+        A future raises env.lab.LabError when the lab fails again and again.
+        """
+        shared = ray.put(model)
+        futures: dict[int, Future[list[Trajectory]]] = {}
+        for i in sorted(range(len(tasks)), key=lambda i: -expected_packets(tasks[i])):
+            futures[i] = self._handed_over(self._remote.remote(shared, tasks[i], self._common).future())
+        return [futures[i] for i in range(len(tasks))]
+
+    def _handed_over(self, playing: Future[tuple[list[Trajectory], float]]) -> Future[list[Trajectory]]:
+        played: Future[list[Trajectory]] = Future()
+
+        def hand_over(ended: Future[tuple[list[Trajectory], float]]) -> None:
+            error = ended.exception()
+            if error is not None:
+                played.set_exception(error)
+                return
+            episodes, busy_s = ended.result()
+            self.busy_s += busy_s
+            played.set_result(episodes)
+
+        playing.add_done_callback(hand_over)
+        return played
+
+    def close(self) -> None:
+        """Leave the cluster; episodes that have not ended are dropped. Safe to call twice."""
+        ray.shutdown()
+
+
+_lab: VirtualLab | None = None  # of this process of the cluster: Ray gives it one task at a time
+
+
+def _play(
+    model: bytes, task: Task, common: tuple[RewardWeights, dict[str, Any], dict[Path, str]]
+) -> tuple[list[Trajectory], float]:
+    """Play an episode on a node; returns its trajectories and the wall seconds that it took."""
+    global _lab
+    weights, lab_options, files = common
+    began = time.perf_counter()
+    for left in reversed(range(TRIES)):
+        if _lab is None:
+            check_files(files)
+            _lab = VirtualLab(seed=1, **lab_options)
+            _lab.start()
+        try:
+            steps = play(_lab, model, task)
+        except (GuestDied, GuestHung):
+            _lab = None
+            if not left:
+                raise
+            continue
+        return trajectories(steps, task.course, weights), time.perf_counter() - began
+    raise AssertionError  # the last try returns or raises
