@@ -1,0 +1,40 @@
+"""Stable-Baselines3's PPO on our environment, unmodified: it learns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from stable_baselines3 import PPO
+
+from env.ndm_env import NdmEnv
+
+pytestmark = pytest.mark.lab
+
+DECISIONS = 6144
+
+
+def mean_reward(model: PPO, env: NdmEnv) -> float:
+    """Of one episode of the mean actions, without its beginning."""
+    observation, _ = env.reset(seed=7)
+    rewards, over = [], False
+    while not over:
+        action, _ = model.predict(observation, deterministic=True)
+        observation, reward, _, over, _ = env.step(action)
+        rewards.append(reward)
+    return float(np.mean(rewards[40:]))
+
+
+def test_its_ppo_learns_the_bottleneck() -> None:
+    torch.set_num_threads(1)
+    env = NdmEnv("bottleneck", episode_decisions=128)
+    try:
+        model = PPO("MlpPolicy", env, n_steps=512, batch_size=128, learning_rate=1e-3, gamma=0.98, seed=1, device="cpu")
+        before = mean_reward(model, env)
+        model.learn(DECISIONS)
+        after = mean_reward(model, env)
+    finally:
+        env.close()
+    assert model.num_timesteps == DECISIONS
+    assert after > before + 0.1, (before, after)
+    assert after > 0.8, after
