@@ -136,6 +136,8 @@ class Episode:
         self._last = None
         self._decided = 0
         self._running = self._waiting = True
+        for module in course.modules:
+            self.lab.load(module)
         self.lab.begin_run(course.path, flows, duration_s)
 
     def prepare(self, seed: int) -> None:

@@ -131,6 +131,8 @@ def play(lab: VirtualLab, model: bytes, task: Task) -> npt.NDArray[np.void]:
         {"scheme": task.scheme, "start_s": start_s, "duration_s": end_s - start_s, "client": client}
         for _, start_s, client in course.learners
     ]
+    for module in course.modules:
+        lab.load(module)
     # one observation more than decisions: the last one follows the last decision
     asked = Play(model, task.noise, task.decisions + len(learners), task.duration_s, most_cwnd(course.path))
     lab.begin_run(course.path, [*learners, *rival_flows(course, end_s)], end_s, seed=task.seed, play=asked)

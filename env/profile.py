@@ -38,6 +38,12 @@ from env.reward import RewardWeights
 
 FOLDER = FilePath(__file__).resolve().parents[1] / "configs" / "profile"
 MOST_FLOWS = 32  # of one kind in an episode
+# Schemes that may be rivals, with the module that a lab loads for them; the others are in its kernel.
+RIVALS = dict.fromkeys(("reno", "cubic", "bbr", "cdg", "vegas", "westwood", "illinois", "dctcp"), "") | {
+    "nv": "tcp_nv",
+    "ndm_v1": "tcp_ndm_v1",
+    "ndm": "tcp_ndm",  # the model that was exported last
+}
 LEARNER = "learner"  # the scheme of a flow that has the policy
 DRAWN_FIELDS = ("rate_mbps", "rtt_ms", "buffer_bdp", "loss_pct", "duplicate_pct", "reorder_pct")
 PATH_FEATURES = (
@@ -150,6 +156,11 @@ class Course(NamedTuple):
     def rivals(self) -> tuple[Other, ...]:
         """The others that are no learners."""
         return tuple(other for other in self.others if other.scheme != LEARNER)
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Kernel modules that the rivals need."""
+        return tuple(sorted({RIVALS.get(rival.scheme, "") for rival in self.rivals} - {""}))
 
     @property
     def learners(self) -> tuple[Other, ...]:
@@ -359,6 +370,11 @@ def _check_mix(what: str, mix: PathMix) -> None:
 
 
 def _check_others(what: str, mix: PathMix) -> None:
+    for scheme in mix.rivals:
+        if scheme not in RIVALS:
+            near = difflib.get_close_matches(scheme, RIVALS, n=1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            raise ProfileError(f"{what}.rivals: {scheme!r} is unknown: {hint}They are {', '.join(RIVALS)}.")
     for name in ("learners", "rival_count"):
         low, high = getattr(mix, name).bounds() or (1, 1)
         if not 1 <= low <= high <= MOST_FLOWS:

@@ -18,11 +18,13 @@ import ray
 from env.lab import GuestDied, GuestHung, VirtualLab
 from env.lab.virtual import KERNEL, MODULES, PROGRAM
 from env.player import TRIES, Task, expected_packets, play
+from env.profile import RIVALS
 from env.ray_cluster import FOREVER, check_files, connect, cores
 from env.reward import RewardWeights
 from env.trajectory import Trajectory, trajectories
 
-LAB_FILES = (KERNEL, *(MODULES / f"{name}.ko" for name in ("tcp_ndm_gym", "lab_gate", "sch_linktrace")), PROGRAM)
+LAB_MODULES = ("tcp_ndm_gym", "lab_gate", "sch_linktrace", *filter(None, RIVALS.values()))
+LAB_FILES = (KERNEL, *(MODULES / f"{name}.ko" for name in LAB_MODULES), PROGRAM)
 
 
 class RayPlayer:

@@ -77,6 +77,14 @@ def test_the_network_that_ships_plays(lab: VirtualLab) -> None:
     assert np.abs(steps["actions"]).max() > 1 << schema.ACTION_FRAC, "actions are recorded before the cut"
 
 
+def test_rivals_of_modules_are_there(lab: VirtualLab) -> None:
+    course = Course(Path(rate_mbps=20, rtt_ms=40), (Other("nv"), Other("ndm", 0.5)))
+    steps = play(lab, blob(wild_policy()), task(course))
+    assert steps.size == DECISIONS + 1
+    available = lab.call("shell", command="cat /proc/modules")["stdout"]
+    assert {"tcp_nv", "tcp_ndm"} <= {line.split()[0] for line in available.splitlines()}
+
+
 def test_actions_move_the_window(lab: VirtualLab) -> None:
     steps = play(lab, blob(wild_policy()), task(BOTTLENECK))
     growing = np.flatnonzero((steps["actions"][:-1, 0] > 4000) & (steps["ca_state"][1:] == 0))[:10]

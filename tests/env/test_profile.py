@@ -159,6 +159,7 @@ def one(**mix: object) -> dict[str, object]:
         (one(weight=-1), ["weight is -1", "negative"]),
         (one(learners={"fixed": 0}), ["learners goes from 0 to 0", "1 to 32"]),
         (one(rival_count={"choice": [1, 40]}), ["rival_count goes from 1 to 40"]),
+        (one(rivals=["cubik"]), ["cubik", "did you mean cubic"]),
         (one(start_spread_s=-1), ["start_spread_s is -1"]),
         (one(extra_rtt_ratio={"uniform": [-1, 1]}), ["extra_rtt_ratio is -1"]),
         (one(rate_step={"fixed": 0}), ["rate_mbps of the step", "is 0"]),
