@@ -34,6 +34,7 @@ HELP = """Train NDM in the lab: by reinforcement learning (PPO), or by an evolut
   python train.py resume=runs/NAME                         go on where it stopped
   python train.py algo=cma profile=mixed                   by evolution, with the int16 model in the kernel
   python train.py -m profile=bottleneck algo=ppo seed=1,2  a sweep, one run after the other
+  python train.py -m hydra/launcher=joblib lab.workers=1 seed=1,2   side by side, a process each
   python train.py --cfg job                                the whole configuration, profile included
 
 KEY=VALUE, a group's file first, then single keys (default: profile=mixed algo=ppo_long lab=virtual):
