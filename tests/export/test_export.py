@@ -48,8 +48,7 @@ def write_run(folder: Path, scale: float = 1.0, hidden: int = 8, **changes: Any)
     for name, value in changes.items():
         state[name] = value
     folder.mkdir(parents=True, exist_ok=True)
-    known = set(checkpoint.KEYS) - {"format", "git_revision", "versions", "sha256", "policy", "config", "decisions"}
-    content = {key: {} for key in known} | {
+    content: dict[str, Any] = {key: {} for key in checkpoint.LEARNER_KEYS["ppo"]} | {
         "policy": state,
         "config": {"profile": {"name": "bottleneck"}, "seed": 5},
         "decisions": 7,
