@@ -14,7 +14,7 @@ import numpy.typing as npt
 from env import schema
 from env.lab import LabError, Observation, VirtualLab
 from env.network.path import Path
-from env.profile import Course, PathSampler, Profile, load_profile, scenario_course
+from env.profile import Course, Other, PathSampler, Profile, load_profile, scenario_course
 from env.reward import Outcome, Reference, between, judge
 
 SCHEME = "ndm_gym"  # the congestion control that asks the host
@@ -47,12 +47,18 @@ def boot_lab(seed: int) -> VirtualLab:
     return lab
 
 
+def learner_flows(course: Course, scheme: str, end_s: float) -> list[dict[str, Any]]:
+    """Return the flows that have the policy, for a `run` command, under a congestion control; all last until end_s."""
+    return [_flow(scheme, learner, end_s) for learner in course.learners]
+
+
 def rival_flows(course: Course, end_s: float) -> list[dict[str, Any]]:
-    """Return the flows, for a `run` command, that have congestion controls of their own; all last until end_s."""
-    return [
-        {"scheme": scheme, "start_s": start_s, "duration_s": end_s - start_s, "client": client}
-        for scheme, start_s, client in course.rivals
-    ]
+    """Return the flows that have congestion controls of their own; all last until end_s."""
+    return [_flow(rival.scheme, rival, end_s) for rival in course.rivals]
+
+
+def _flow(scheme: str, other: Other, end_s: float) -> dict[str, Any]:
+    return {"scheme": scheme, "start_s": other.start_s, "duration_s": end_s - other.start_s, "client": other.client}
 
 
 class Interval(NamedTuple):
@@ -131,7 +137,8 @@ class Episode:
         self._reference = Reference.of(course.path, len(course.rivals))
         self._weights = course.reward or self.profile.reward
         duration_s = self.duration_s + GRACE_S
-        flows = [{"scheme": SCHEME, "start_s": 0.0, "duration_s": duration_s}, *rival_flows(course, duration_s)]
+        # other learners of the profile are not there: one agent decides
+        flows = [*learner_flows(course, SCHEME, duration_s)[:1], *rival_flows(course, duration_s)]
         self._pristine = False
         self._last = None
         self._decided = 0

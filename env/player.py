@@ -16,10 +16,10 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from env.episode import GRACE_S, SCHEME, BootLab, rival_flows
+from env.episode import GRACE_S, SCHEME, BootLab, learner_flows, rival_flows
 from env.lab import GuestDied, GuestHung, LabError, Play, Record, VirtualLab
 from env.network.path import PACKET_BYTES, Path
-from env.profile import LEARNER, Course
+from env.profile import Course
 from env.reward import RewardWeights
 from env.trajectory import Trajectory, trajectories
 
@@ -75,7 +75,7 @@ class Player:
         A future raises env.lab.LabError when the lab fails again and again.
         """
         futures: dict[int, Future[list[Trajectory]]] = {}
-        for i in sorted(range(len(tasks)), key=lambda i: -expected_packets(tasks[i])):
+        for i in longest_first(tasks):
             futures[i] = self._executor.submit(self._play, model, tasks[i])
         return [futures[i] for i in range(len(tasks))]
 
@@ -88,7 +88,7 @@ class Player:
 
     def close(self) -> None:
         """End the labs; episodes that have not ended are dropped. Safe to call twice."""
-        self._closed = True  # what a lab's end does to its episode is no reason to boot another
+        self._closed = True
         self._executor.shutdown(wait=False, cancel_futures=True)
         for lab in self._labs:
             lab.close()
@@ -99,27 +99,47 @@ class Player:
         with self._busy:
             self._begun[thread] = time.perf_counter()
         try:
-            return self._try(model, task)
+            return self._worker().play(model, task)
         finally:
             with self._busy:
                 self._played_s += time.perf_counter() - self._begun.pop(thread)
 
-    def _try(self, model: bytes, task: Task) -> list[Trajectory]:
+    def _worker(self) -> Worker:
+        worker: Worker | None = getattr(self._own, "worker", None)
+        if worker is None:
+            worker = self._own.worker = Worker(self._boot_one, self._weights)
+        return worker
+
+    def _boot_one(self, seed: int) -> VirtualLab:
+        if self._closed:  # what a lab's end does to its episode is no reason to boot another
+            raise LabError("the player was closed")
+        lab = self._boot(seed)
+        self._labs.append(lab)
+        return lab
+
+
+class Worker:
+    """Plays one episode after the other in a lab of its own, which is booted anew when it fails.
+
+    boot: makes a lab from a seed. weights: of the reward, where a course has none of its own.
+    """
+
+    def __init__(self, boot: BootLab, weights: RewardWeights) -> None:
+        self._boot = boot
+        self._weights = weights
+        self._lab: VirtualLab | None = None
+
+    def play(self, model: bytes, task: Task) -> list[Trajectory]:
+        """Play an episode. Raises env.lab.LabError when the lab fails again and again."""
         for left in reversed(range(TRIES)):
+            self._lab = self._lab or self._boot(1)  # each run brings its own seed
             try:
-                return trajectories(play(self._lab(), model, task), task.course, self._weights)
+                return trajectories(play(self._lab, model, task), task.course, self._weights)
             except (GuestDied, GuestHung):
-                self._own.lab = None
-                if self._closed or not left:
+                self._lab = None
+                if not left:
                     raise
         raise AssertionError  # the last try returns or raises
-
-    def _lab(self) -> VirtualLab:
-        lab: VirtualLab | None = getattr(self._own, "lab", None)
-        if lab is None:
-            lab = self._own.lab = self._boot(1)  # each run brings its own seed
-            self._labs.append(lab)
-        return lab
 
 
 def play(lab: VirtualLab, model: bytes, task: Task) -> npt.NDArray[np.void]:
@@ -127,10 +147,7 @@ def play(lab: VirtualLab, model: bytes, task: Task) -> npt.NDArray[np.void]:
     course = task.course
     # the player ends the run; only flows that stall end by themselves
     end_s = task.duration_s + GRACE_S + max((other.start_s for other in course.others), default=0.0)
-    learners = [
-        {"scheme": task.scheme, "start_s": start_s, "duration_s": end_s - start_s, "client": client}
-        for _, start_s, client in course.learners
-    ]
+    learners = learner_flows(course, task.scheme, end_s)
     for module in course.modules:
         lab.load(module)
     # one observation more than decisions: the last one follows the last decision
@@ -155,10 +172,12 @@ def most_cwnd(path: Path) -> int:
     return LOST_WINDOWS * (math.ceil(bdp / PACKET_BYTES) + path.buffer_packets) + SMALL_WINDOW
 
 
-def expected_packets(task: Task) -> float:
-    """Return about how many packets an episode takes, to begin the longest first."""
-    path = task.course.path
-    flows = 1 + len(task.course.others)
-    learners = 1 + sum(other.scheme == LEARNER for other in task.course.others)
-    seconds = min(task.duration_s, task.decisions / learners * max(path.rtt_ms, 1.0) / 1e3)
-    return seconds * path.rate_mbps + 0.01 * flows
+def longest_first(tasks: Sequence[Task]) -> list[int]:
+    """Return the numbers of the tasks, those first that take the most packets, about."""
+
+    def packets(i: int) -> float:
+        task, path = tasks[i], tasks[i].course.path
+        seconds = min(task.duration_s, task.decisions / len(task.course.learners) * max(path.rtt_ms, 1.0) / 1e3)
+        return seconds * path.rate_mbps
+
+    return sorted(range(len(tasks)), key=packets, reverse=True)

@@ -15,13 +15,13 @@ from typing import Any
 
 import ray
 
-from env.lab import GuestDied, GuestHung, VirtualLab
+from env.lab import VirtualLab
 from env.lab.virtual import KERNEL, MODULES, PROGRAM
-from env.player import TRIES, Task, expected_packets, play
+from env.player import Task, Worker, longest_first
 from env.profile import RIVALS
 from env.ray_cluster import FOREVER, check_files, connect, cores
 from env.reward import RewardWeights
-from env.trajectory import Trajectory, trajectories
+from env.trajectory import Trajectory
 
 LAB_MODULES = ("tcp_ndm_gym", "lab_gate", "sch_linktrace", *filter(None, RIVALS.values()))
 LAB_FILES = (KERNEL, *(MODULES / f"{name}.ko" for name in LAB_MODULES), PROGRAM)
@@ -49,7 +49,7 @@ class RayPlayer:
         """
         shared = ray.put(model)
         futures: dict[int, Future[list[Trajectory]]] = {}
-        for i in sorted(range(len(tasks)), key=lambda i: -expected_packets(tasks[i])):
+        for i in longest_first(tasks):
             futures[i] = self._handed_over(self._remote.remote(shared, tasks[i], self._common).future())
         return [futures[i] for i in range(len(tasks))]
 
@@ -73,27 +73,23 @@ class RayPlayer:
         ray.shutdown()
 
 
-_lab: VirtualLab | None = None  # of this process of the cluster: Ray gives it one task at a time
+_worker: Worker | None = None  # of this process of the cluster: Ray gives it one task at a time
 
 
 def _play(
     model: bytes, task: Task, common: tuple[RewardWeights, dict[str, Any], dict[Path, str]]
 ) -> tuple[list[Trajectory], float]:
     """Play an episode on a node; returns its trajectories and the wall seconds that it took."""
-    global _lab
+    global _worker
     weights, lab_options, files = common
     began = time.perf_counter()
-    for left in reversed(range(TRIES)):
-        if _lab is None:
+    if _worker is None:
+
+        def boot(seed: int) -> VirtualLab:
             check_files(files)
-            _lab = VirtualLab(seed=1, **lab_options)
-            _lab.start()
-        try:
-            steps = play(_lab, model, task)
-        except (GuestDied, GuestHung):
-            _lab = None
-            if not left:
-                raise
-            continue
-        return trajectories(steps, task.course, weights), time.perf_counter() - began
-    raise AssertionError  # the last try returns or raises
+            lab = VirtualLab(seed=seed, **lab_options)
+            lab.start()
+            return lab
+
+        _worker = Worker(boot, weights)
+    return _worker.play(model, task), time.perf_counter() - began

@@ -5,6 +5,7 @@ Letters of shapes: K decisions of a connection, D observation (10), A action (2)
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,7 +89,9 @@ def reference(course: Course, learner: Other, t_s: Floats) -> Reference:
     """Return the fair share of what the path carried in each interval. t_s: [K + 1], since the run began."""
     path = course.path
     begin_s, end_s = t_s[:-1], np.maximum(t_s[1:], t_s[:-1] + 1e-6)
-    carried = network_capacity(path, float(t_s[-1])).between(begin_s, end_s) / (end_s - begin_s)
+    # whole minutes: a trace's capacity is kept for whoever asks for as much of it
+    capacity = network_capacity(path, math.ceil(t_s[-1] / 60) * 60.0)
+    carried = capacity.between(begin_s, end_s) / (end_s - begin_s)
     starts_s = np.array([0.0, *(other.start_s for other in course.others)])
     flows = np.maximum(np.count_nonzero(starts_s[:, None] <= end_s, axis=0), 1)
     # one packet's time on the link is in the base RTT

@@ -23,9 +23,10 @@ from training import checkpoint
 from training.config import TrainConfig
 from training.evolution import CmaOptions, Evolution, Floats, to_policy
 from training.fitness import run_fitness, scores
+from training.model_file import model_file
 from training.recorder import Recorder
 from training.run import StopRequest, locked
-from training.trials import MODULE, Evaluation, Trial, TrialLabs, draw_trials, model_file
+from training.trials import MODULE, Evaluation, Trial, TrialLabs, draw_trials
 
 # component or measurement of env.reward.Outcome -> name of the chart, of the strategy's mean
 MEASURED = {

@@ -20,10 +20,7 @@ from env.lab import LabError
 from env.player import Task
 from env.profile import PATH_FEATURES, PathSampler, Profile
 from env.trajectory import Trajectory
-from export.blob import write_blob
-from export.model import Provenance
-from export.quantize import FloatPolicy, quantize
-from training.checkpoint import policy_sha256
+from training.model_file import model_file
 from training.policy import ACTION_SIZE
 
 STOP_S = 0.2  # how often a wait for the labs looks whether to stop
@@ -110,8 +107,7 @@ class LabPlayer:
     def submit(self, weights: Mapping[str, Tensor], log_std: Tensor, batch: int) -> None:
         """See `Player`."""
         began = time.perf_counter()
-        provenance = Provenance(f"batch-{batch}", self._profile.name, policy_sha256(weights), "none", 0)
-        model = write_blob(quantize(FloatPolicy.from_state_dict(weights)), provenance)
+        model, _ = model_file(weights, f"batch-{batch}", self._profile.name)
         std = np.exp(log_std.numpy()) * (1 << schema.ACTION_FRAC)  # [A], of the wire's numbers
         self._batches.append(self._labs.submit(model, self._tasks(std, np.random.default_rng((self._seed, batch)))))
         self._policy_s += time.perf_counter() - began

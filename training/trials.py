@@ -9,22 +9,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from torch import Tensor
 
-from env.episode import rival_flows
+from env.episode import learner_flows, rival_flows
 from env.lab import GuestHung, LabError, VirtualLab
 from env.profile import Course, PathSampler
 from env.reward import Outcome, RewardWeights
-from export.blob import write_blob
-from export.model import Provenance
-from export.quantize import FloatPolicy, quantize
-from training.checkpoint import policy_sha256
 from training.fitness import judge_flow
 
 SCHEME = "ndm"  # the congestion control of tcp_ndm
@@ -91,21 +86,8 @@ def draw_trials(
 
 def flows_of(trial: Trial) -> list[dict[str, Any]]:
     """Return the flows of a run: those under test in the order of the course's learners, then its rivals."""
-    learners = [
-        {"scheme": SCHEME, "start_s": start_s, "duration_s": trial.duration_s - start_s, "client": client}
-        for _, start_s, client in trial.course.learners
-    ]
-    return [*learners, *rival_flows(trial.course, trial.duration_s)]
-
-
-def model_file(policy: Mapping[str, Tensor], name: str, profile: str) -> tuple[bytes, str]:
-    """Return a policy as `make export-weights` would write it (policy.bin), and the SHA-256 of its weights.
-
-    Raises export.model.ExportError for weights that do not fit the integer network.
-    """
-    sha256 = policy_sha256(policy)
-    provenance = Provenance(name, profile, sha256, git_revision="none", decisions=0)
-    return write_blob(quantize(FloatPolicy.from_state_dict(policy)), provenance), sha256
+    course, end_s = trial.course, trial.duration_s
+    return [*learner_flows(course, SCHEME, end_s), *rival_flows(course, end_s)]
 
 
 class ModelLab:

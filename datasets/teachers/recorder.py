@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from compare.errors import CompareError
-from compare.schemes import SCHEMES, Scheme, find_schemes
+from compare.schemes import Scheme, find_schemes
 from datasets.teachers.equivalent import cut, equivalent_actions
 from datasets.teachers.recording import Drawn, Lesson, RecordingError, connections
 from env import schema
@@ -24,10 +24,8 @@ from env.lab.virtual import KERNEL, MODULES, PROGRAM
 from env.player import Task, play
 from env.profile import PathSampler, Profile
 from env.trajectory import GRID_US, Steps
-from export.blob import write_blob
-from export.model import Provenance
-from export.quantize import FloatPolicy, quantize
-from training.checkpoint import git_revision, policy_sha256
+from training.checkpoint import git_revision
+from training.model_file import model_file
 from training.policy import initial_policy
 
 PARAMETER = "/sys/module/tcp_teach/parameters/scheme"  # in the guest
@@ -98,7 +96,8 @@ def record(
     progress: called with how many lessons more there are. Raises LabError.
     """
     modules = _modules(teachers, courses)
-    model = _unused_model()
+    # the lab's player asks one for every step, and a teacher does not listen
+    unused, _ = model_file(initial_policy(1, 0).state_dict(), "none", "none")
     own = threading.local()
     labs: list[VirtualLab] = []
 
@@ -119,7 +118,7 @@ def record(
         silence = np.zeros((0, 0, len(schema.ACTIONS)), np.int16)
         decisions = profile.episode_decisions * learners
         task = Task(drawn.course, drawn.seed, silence, decisions, profile.episode_s, teacher.watched)
-        return Lesson(teacher.name, number, _with_actions(play(lab(), model, task), teacher))
+        return Lesson(teacher.name, number, _with_actions(play(lab(), unused, task), teacher))
 
     lessons: dict[tuple[int, int], Lesson] = {}
     executor = ThreadPoolExecutor(workers)
@@ -142,17 +141,9 @@ def record(
 
 def _modules(teachers: Sequence[Teacher], courses: Sequence[Drawn]) -> tuple[str, ...]:
     """Return the modules of who teaches and of the flows beside them."""
-    rivals = {rival.scheme for drawn in courses for rival in drawn.course.rivals}
-    of_rivals = [SCHEMES[rival].module for rival in sorted(rivals) if rival in SCHEMES]
+    of_rivals = sorted({module for drawn in courses for module in drawn.course.modules})
     wanted = ["tcp_teach", *(teacher.module for teacher in teachers), *of_rivals]
     return tuple(dict.fromkeys(module for module in wanted if module))
-
-
-def _unused_model() -> bytes:
-    """Return a model file: the lab's player asks one for every step, and a teacher does not listen."""
-    state = initial_policy(1, 0).state_dict()
-    provenance = Provenance("none", "none", policy_sha256(state), "none", 0)
-    return write_blob(quantize(FloatPolicy.from_state_dict(state)), provenance)
 
 
 def _with_actions(steps: Steps, teacher: Teacher) -> Steps:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +14,6 @@ from tests.compare.test_repeatable import ROOT, hashes
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 OPTIONS = ["scenario=[stress,bottleneck]", "schemes=[cubic,ndm]", "seeds=6", "duration_s=20"]
-
-
-@pytest.fixture
-def cluster() -> Iterator[Any]:
-    pytest.importorskip("ray", reason="run `make ray`")
-    from ray.cluster_utils import Cluster
-
-    found = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    try:
-        yield found
-    finally:
-        found.shutdown()
 
 
 def start(folder: Path, *options: str) -> subprocess.Popen[str]:

@@ -24,8 +24,9 @@ from training import checkpoint, curves
 from training.config import LabOptions, TrainConfig
 from training.evolution import CmaOptions, to_policy, to_vector
 from training.evolution_run import train
+from training.model_file import model_file
 from training.policy import initial_policy
-from training.trials import MODULE, ModelLab, Trial, TrialLabs, model_file
+from training.trials import MODULE, ModelLab, Trial, TrialLabs
 
 ROOT = Path(__file__).parents[2]
 GENERATIONS = 4

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +15,6 @@ from tests.training.test_train_lab import SMALL, start, wait_for
 from training import checkpoint
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
-
-
-@pytest.fixture
-def cluster() -> Iterator[Any]:
-    pytest.importorskip("ray", reason="run `make ray`")
-    from ray.cluster_utils import Cluster
-
-    found = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    try:
-        yield found
-    finally:
-        found.shutdown()
 
 
 def finished(process: subprocess.Popen[str]) -> str:
