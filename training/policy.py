@@ -12,16 +12,11 @@ Letters of shapes, here and in training/ppo.py::
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from env.schema import ACTIONS, FEATURES, HIDDEN_MAX
-
-FloatArray = npt.NDArray[np.float32]
 
 OBSERVATION_SIZE = len(FEATURES)
 ACTION_SIZE = len(ACTIONS)
@@ -73,33 +68,6 @@ def initial_policy(hidden: int, seed: int) -> Policy:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         return Policy(hidden)
-
-
-class PolicyRunner:
-    """One decision at a time, in NumPy: a few microseconds, where a torch call costs more than the lab's step.
-
-    Holds a copy of the weights: make a new one after each update.
-    """
-
-    def __init__(self, weights: Mapping[str, Tensor]) -> None:
-        def array(name: str) -> FloatArray:
-            return weights[name].detach().cpu().numpy().astype(np.float32)
-
-        self._w = array("rnn.weight_ih_l0").T.copy()  # [D, H]
-        self._u = array("rnn.weight_hh_l0").T.copy()  # [H, H]
-        self._b = array("rnn.bias_ih_l0") + array("rnn.bias_hh_l0")  # [H]
-        self._v = array("readout.weight").T.copy()  # [H, A]
-        self._c = array("readout.bias")  # [A]
-        self.hidden = int(self._b.size)
-
-    def initial_state(self, environments: int) -> FloatArray:
-        """State of new connections, [N, H]."""
-        return np.zeros((environments, self.hidden), np.float32)
-
-    def __call__(self, observations: FloatArray, state: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Observations [N, D] and state [N, H] to unclamped mean actions [N, A] and the next state [N, H]."""
-        state = np.tanh(observations @ self._w + state @ self._u + self._b)
-        return state @ self._v + self._c, state
 
 
 class Critic(nn.Module):

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from toys import PolicyRunner
 
 from training.evolution import CmaOptions, Evolution, Floats, to_policy, to_size, to_vector
 from training.fitness import scores
-from training.policy import Policy, PolicyRunner, initial_policy
+from training.policy import Policy, initial_policy
 
 
 @pytest.mark.parametrize(("hidden", "size"), [(1, 16), (8, 170), (16, 466)])

@@ -7,10 +7,10 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from toys import Endless, FluidQueue, RememberCue, ToyPlayer, ToyVector
+from toys import Endless, FluidQueue, PolicyRunner, RememberCue, ToyPlayer, ToyVector
 
 from env.trajectory import Trajectory
-from training.policy import FADING, Critic, Policy, PolicyRunner, gaussian_divergence, gaussian_log_probability
+from training.policy import FADING, Critic, Policy, gaussian_divergence, gaussian_log_probability
 from training.ppo import MOST_WEIGHT, Behaviour, Ppo, PpoOptions
 from training.run import Batches
 

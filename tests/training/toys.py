@@ -14,7 +14,6 @@ from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from env.trajectory import Trajectory
-from training.policy import PolicyRunner
 
 Array = npt.NDArray[np.float32]
 
@@ -87,6 +86,30 @@ class ToyVector(VectorEnv[Array, Array, Array]):
         for name, value in self.describe().items():
             infos[name], infos[f"_{name}"] = np.array(value), mask.copy()
         return infos
+
+
+class PolicyRunner:
+    """One decision of several connections at a time, in NumPy. Holds a copy of the weights."""
+
+    def __init__(self, weights: Mapping[str, Tensor]) -> None:
+        def array(name: str) -> Array:
+            return weights[name].detach().cpu().numpy().astype(np.float32)
+
+        self._w = array("rnn.weight_ih_l0").T.copy()  # [D, H]
+        self._u = array("rnn.weight_hh_l0").T.copy()  # [H, H]
+        self._b = array("rnn.bias_ih_l0") + array("rnn.bias_hh_l0")  # [H]
+        self._v = array("readout.weight").T.copy()  # [H, A]
+        self._c = array("readout.bias")  # [A]
+        self.hidden = int(self._b.size)
+
+    def initial_state(self, environments: int) -> Array:
+        """State of new connections, [N, H]."""
+        return np.zeros((environments, self.hidden), np.float32)
+
+    def __call__(self, observations: Array, state: Array) -> tuple[Array, Array]:
+        """Observations [N, D] and state [N, H] to unclamped mean actions [N, A] and the next state [N, H]."""
+        state = np.tanh(observations @ self._w + state @ self._u + self._b)
+        return state @ self._v + self._c, state
 
 
 class ToyPlayer:
