@@ -1,6 +1,8 @@
 """How fast the environment is: `make bench-env`, or `python -m env.bench`.
 
-On the bottleneck of 20 Mbit/s and 40 ms, with the link kept full by a fixed rule in place of a policy. The last line is
+On the bottleneck of 20 Mbit/s and 40 ms. First what an episode costs, played in the lab's kernel as in a training, with
+the exported policy `mixed`: CPU time of the lab for the run and for each decision. Then the gymnasium environment, with
+the link kept full by a fixed rule in place of a policy. The last line is
 `workers=2 decisions_per_s=... virtual_speedup=...`: medians over the repetitions; the speed-up is virtual seconds per
 wall second and worker.
 """
@@ -11,13 +13,23 @@ import argparse
 import statistics
 import sys
 import time
+from pathlib import Path
 from typing import NamedTuple
 
 import gymnasium
 import numpy as np
 
 from env import ENV_ID
+from env.cost import cpu_seconds
+from env.lab import VirtualLab
+from env.player import Task, play
+from env.profile import load_profile
+from env.sampler import PathSampler
 from env.vector_env import NdmVectorEnv
+
+POLICY = Path(__file__).resolve().parents[1] / "datasets" / "models" / "mixed" / "policy.bin"
+PROFILE = "bottleneck"
+SHORT_EPISODES, EPISODES = 200, 20  # CPU time is counted in steps of 10 ms
 
 # The rule: 67 packets fill the wire, one waits at the bottleneck.
 CWND = 68
@@ -34,7 +46,7 @@ class Speed(NamedTuple):
 
 def measure(workers: int, repetitions: int, decisions: int) -> list[Speed]:
     """Return the speed of each repetition, `decisions` per worker. Raises LabError."""
-    env = gymnasium.make_vec(ENV_ID, num_envs=workers, profile="bottleneck", episode_decisions=2**31, episode_s=1e6)
+    env = gymnasium.make_vec(ENV_ID, num_envs=workers, profile=PROFILE, episode_decisions=2**31, episode_s=1e6)
     assert isinstance(env, NdmVectorEnv)
     try:
         _, infos = env.reset(seed=1)
@@ -55,6 +67,35 @@ def measure(workers: int, repetitions: int, decisions: int) -> list[Speed]:
         env.close()
 
 
+class EpisodeCost(NamedTuple):
+    """Of one repetition. run_ms: CPU of an episode of one decision. decision_us: CPU of each further one."""
+
+    run_ms: float
+    decision_us: float
+
+
+def measure_episodes(repetitions: int) -> list[EpisodeCost]:
+    """Return what episodes of the profile cost in one lab, for each repetition. Raises LabError."""
+    profile, model = load_profile(PROFILE), POLICY.read_bytes()
+    decisions = profile.episode_decisions
+    course = PathSampler(profile).draw(np.random.default_rng(1))
+    costs = []
+    with VirtualLab(seed=1) as lab:
+
+        def cpu_s(length: int, episodes: int) -> float:
+            noise = np.zeros((1, length, 2), np.int16)
+            begun = cpu_seconds(lab)
+            for seed in range(episodes):
+                play(lab, model, Task(course, seed, noise, length, profile.episode_s))
+            return (cpu_seconds(lab) - begun) / episodes
+
+        cpu_s(1, 1)  # boots
+        for _ in range(repetitions):
+            run_s, episode_s = cpu_s(1, SHORT_EPISODES), cpu_s(decisions, EPISODES)
+            costs.append(EpisodeCost(run_s * 1e3, (episode_s - run_s) / (decisions - 1) * 1e6))
+    return costs
+
+
 def main(argv: list[str] | None = None) -> int:
     """Print the figures; return 1 when the link was not full."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -62,6 +103,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--decisions", type=int, default=2000, help="per worker and repetition")
     arguments = parser.parse_args(argv)
     status = 0
+    run_ms, decision_us = (
+        statistics.median(column) for column in zip(*measure_episodes(arguments.repetitions), strict=True)
+    )
+    print(f"an episode: {run_ms:.1f} ms of CPU for its run, and {decision_us:.0f} us for each decision")
     for workers in (1, 2):
         speeds = measure(workers, arguments.repetitions, arguments.decisions)
         rate, speedup, goodput = (statistics.median(column) for column in zip(*speeds, strict=True))

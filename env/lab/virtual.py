@@ -94,8 +94,9 @@ class Play(NamedTuple):
     """What the learning flows of a run do, without asking: `begin_run(play=...)`.
 
     model: a model file (export.blob). noise: int16 [flow, decision, action], ACTION_FRAC fraction bits, added to what
-    the model says; silence beyond its end. The run ends `duration_s` after the first observation, or with so many steps
-    (observations of all flows together), or with a window beyond `most_cwnd` packets.
+    the model says; silence beyond its end. snapshot: a model file for the flows of ndm_snapshot, which have no noise
+    and are not recorded; without it they hold their windows. The run ends `duration_s` after the first observation, or
+    with so many steps (observations of all flows together), or with a window beyond `most_cwnd` packets.
     """
 
     model: bytes
@@ -103,13 +104,15 @@ class Play(NamedTuple):
     steps: int
     duration_s: float
     most_cwnd: int = (1 << 32) - 1
+    snapshot: bytes = b""
 
     def payload(self) -> bytes:
         """Return the payload of a PLAY frame."""
         flows, decisions, _ = self.noise.shape
         duration_us = round(self.duration_s * 1e6)
-        head = schema.PLAY.pack(duration_us, self.steps, flows, decisions, len(self.model), self.most_cwnd, 0)
-        return head + self.model + self.noise.astype("<i2").tobytes()
+        sizes = (len(self.model), self.most_cwnd, len(self.snapshot))
+        head = schema.PLAY.pack(duration_us, self.steps, flows, decisions, *sizes)
+        return head + self.model + self.snapshot + self.noise.astype("<i2").tobytes()
 
 
 def console_actions(console: int) -> list[tuple[Any, ...]]:

@@ -1,32 +1,19 @@
-"""The ends of flows as the traffic program takes them on its command line (env/network/flow/main.c).
+"""The ends of flows as the traffic program takes them (env/network/flow/main.c).
 
 Standard library only: the guest agent imports this module.
 """
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 KINDS = ("bulk", "stream", "request", "web")
 MAX_FLOWS = 256  # the traffic program's
-OWN_NAMESPACE = "-"
 
 # On 1500-byte packets a receiver's wake-ups would cost more than the packets: it wakes for half a second's worth.
 # On loopback a packet has 64 KB, and the published tests' receivers took each as it came.
 WAKE_S = 0.5
 LOW_WATER_RANGE_BYTES = (1 << 16, 1 << 20)
-
-
-@dataclass(frozen=True)
-class Side:
-    """One process of the traffic program: what errors call it, how it is started, the endpoints that it carries."""
-
-    name: str
-    popen: Callable[..., subprocess.Popen[bytes]]
-    endpoints: list[str]
 
 
 def flow_with_defaults(flow: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,8 @@ node itself, and a command that fails is an error.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import subprocess
 from typing import TYPE_CHECKING
@@ -25,6 +27,8 @@ INDEPENDENT_RUNS = {"net.ipv4.tcp_no_metrics_save": "1"}
 
 NETEM_LIMIT = 1_000_000  # packets: the delay line never drops
 
+_FAILED = "Command failed -:"  # what tc says of a line of its standard input; the line's number follows
+_NO_COMMAND = "done"
 _GIVEN_HANDLE = re.compile(r"\b[89a-f][0-9a-f]{3}:")  # 8000: and above
 
 
@@ -41,9 +45,47 @@ def in_node(node: Node, argv: list[str], stdin: str = "") -> str:
     return output
 
 
-def tc(node: Node, commands: list[str]) -> None:
-    """Run tc commands (without the word tc) in one process; the first that fails is a LinkError."""
-    in_node(node, ["tc", "-batch", "-"], "\n".join(commands) + "\n")
+def namespace(node: Node) -> str:
+    """Return the node's network namespace, as the traffic program finds it."""
+    return f"/proc/{node.pid}/ns/net"
+
+
+class Tc:
+    """A tc that stays in a node: starting one costs the lab as much as hundreds of its commands.
+
+    Behind the commands it is given a word that is none: when it complains of that, with the number of the line, all
+    lines before have been carried out.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._start()
+
+    def _start(self) -> None:
+        # -force: it goes on after a line that has failed, as that word does
+        argv = ["tc", "-force", "-batch", "-"]
+        self._process = self._node.popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self._lines = 0
+
+    def __call__(self, commands: list[str]) -> None:
+        """Have tc commands (without the word tc) carried out; raises LinkError when any of them fails."""
+        self._lines += len(commands) + 1
+        end = f"{_FAILED}{self._lines}\n".encode()
+        output = bytearray()
+        with contextlib.suppress(BrokenPipeError):  # it has ended, and why is read below
+            self._process.stdin.write("".join(f"{line}\n" for line in [*commands, _NO_COMMAND]).encode())
+            self._process.stdin.flush()
+        while not output.endswith(end) and (data := os.read(self._process.stdout.fileno(), 1 << 16)):
+            output += data
+        said = output.decode(errors="replace").splitlines()
+        if output.endswith(end):
+            del said[-2:]  # what it said of that word
+            if not any(line.startswith(_FAILED) for line in said):
+                return
+        else:  # some mistakes end it
+            self._process.communicate()
+            self._start()
+        raise LinkError("\n".join([f"{self._node.name}: tc failed:", *commands, *said]))
 
 
 def qdiscs(node: Node, device: str = "") -> str:

@@ -176,6 +176,8 @@ class Path:
                 raise PathError(
                     f"{command!r} is no tc command; in YAML, put quotes around one with a colon and a space"
                 )
+            if not command.isprintable() or "\\" in command:
+                raise PathError(f"{command!r} is no tc command of one line")
             words = command.split()
             if words[:2] not in (["tc", "qdisc"], ["tc", "class"]) or "lo" not in words:
                 raise PathError(f"{command!r} is no tc command for lo: it begins with `tc qdisc` or `tc class`")

@@ -17,7 +17,6 @@ client's NIC and nothing behind it.
 from __future__ import annotations
 
 import re
-import subprocess
 from typing import Any
 
 from mininet.link import Link
@@ -25,8 +24,18 @@ from mininet.net import Mininet
 from mininet.node import Node
 from mininet.nodelib import LinuxBridge
 
-from env.network.endpoints import Side, low_water_bytes, receive_argument, send_argument
-from env.network.links import INDEPENDENT_RUNS, host_commands, in_node, port_commands, qdiscs, sysctl, tc, wire_options
+from env.network.endpoints import low_water_bytes, receive_argument, send_argument
+from env.network.links import (
+    INDEPENDENT_RUNS,
+    Tc,
+    host_commands,
+    in_node,
+    namespace,
+    port_commands,
+    qdiscs,
+    sysctl,
+    wire_options,
+)
 from env.network.path import PathError
 from env.network.rack import Rack
 
@@ -78,6 +87,7 @@ class RackTopology:
         in_node(self.switch, bridge)
         places = [f"fdb replace {self._mac(host)} dev {_port(host)} master static" for host in hosts]
         in_node(self.switch, ["bridge", "-batch", "-"], "\n".join(places) + "\n")
+        self._tc = {node.name: Tc(node) for node in (*hosts, self.switch)}
         self._rack: Rack | None = None
 
     def _host(self, name: str) -> Node:
@@ -110,32 +120,29 @@ class RackTopology:
                 ports += [f"qdisc add dev {port} ingress", f"filter add dev {port} {catch}"]
             else:
                 commands += [f"qdisc add dev {nic} root {wire_options(rack)}"]
-            tc(host, commands)
+            self._tc[host.name](commands)
             in_node(host, ["ip", "link", "set", nic, "gso_max_size", str(rack.gso_max_bytes)])
             sysctl(host, {"net.ipv4.tcp_limit_output_bytes": f"{rack.host_queue_kb * 1024:.0f}"})
             ports += [f"qdisc del dev {port} root"] if again else []
             ports += port_commands(rack, port)
-        tc(self.switch, ports)
+        self._tc[self.switch.name](ports)
         self._rack = rack
 
-    def sides(self, flows: list[dict[str, Any]], duration_s: float) -> list[Side]:  # noqa: ARG002 (as Topology's)
-        """Return the traffic program of a run: one process carries both ends of all flows, in their hosts' namespaces.
-
-        Flows end by their own clocks, and the program when all have delivered what they sent.
-        """
+    def endpoints(self, flows: list[dict[str, Any]], duration_s: float) -> list[str]:  # noqa: ARG002 (as Topology's)
+        """Return both ends of all flows for the traffic program. Flows end by their own clocks."""
         assert self._rack is not None
         low_water = low_water_bytes(self.kind, self._rack.rate_mbps)
         receives, sends = [], []
         for i, flow in enumerate(flows):
             client, server = self.clients[flow["client"] - 1], self.servers[flow["server"] - 1]
             end_s = flow["start_s"] + flow["duration_s"]
-            receives.append(receive_argument(i, flow, _namespace(server), low_water, end_s))
-            sends.append(send_argument(i, flow, _namespace(client), self._address(server)))
-        return [Side("traffic program", subprocess.Popen, receives + sends)]
+            receives.append(receive_argument(i, flow, namespace(server), low_water, end_s))
+            sends.append(send_argument(i, flow, namespace(client), self._address(server)))
+        return receives + sends
 
     def queue(self) -> tuple[str, list[str]]:
         """Return where packets wait: the switch's namespace and its ports to the servers."""
-        return _namespace(self.switch), [_port(server) for server in self.servers]
+        return namespace(self.switch), [_port(server) for server in self.servers]
 
     def describe(self) -> dict[str, Any]:
         """Return the qdiscs with their counters and the sysctls that a run depends on."""
@@ -160,7 +167,3 @@ def _wire(host: Node) -> str:
 
 def _port(host: Node) -> str:
     return f"{SWITCH}-{host.name}"
-
-
-def _namespace(node: Node) -> str:
-    return f"/proc/{node.pid}/ns/net"

@@ -8,8 +8,10 @@ loopback:  h0 alone, traffic on its `lo`, as the published tests ran: 64 KB pack
 
 from __future__ import annotations
 
+import contextlib
 import re
 import subprocess
+from pathlib import Path as FilePath
 from typing import Any
 
 from mininet.link import Link
@@ -19,8 +21,18 @@ from mininet.node import Node
 from datasets.traces.format import load_trace
 from env.network.bottleneck import step_commands, toward_receiver_commands, toward_sender_commands
 from env.network.clock import VIRTUAL
-from env.network.endpoints import OWN_NAMESPACE, Side, low_water_bytes, receive_argument, send_argument
-from env.network.links import INDEPENDENT_RUNS, STOCK_BUFFERS, WIDE_BUFFERS, in_node, qdiscs, sysctl, tc
+from env.network.endpoints import low_water_bytes, receive_argument, send_argument
+from env.network.links import (
+    INDEPENDENT_RUNS,
+    STOCK_BUFFERS,
+    WIDE_BUFFERS,
+    LinkError,
+    Tc,
+    in_node,
+    namespace,
+    qdiscs,
+    sysctl,
+)
 from env.network.path import MAX_CLIENTS, TOPOLOGIES, Path
 
 RECEIVER_DEVICE = "r-h2"
@@ -55,6 +67,7 @@ class Topology:
             self._build_router(clients)
         else:
             self._build_loopback()
+        self._tc = Tc(self._router if kind == "router" else self.receiver)
 
     def _host(self, name: str, ip: str | None = None) -> Node:
         return self.net.addHost(name, cls=Node, ip=ip, inNamespace=True)
@@ -123,7 +136,11 @@ class Topology:
         removals += [f"qdisc del dev {RECEIVER_DEVICE} clsact"] if self._policed else []
         if path.trace:
             self._hand_over_trace(path, origin_ns)
-        tc(node, removals + commands)
+        try:
+            self._tc(removals + commands)
+        except LinkError:
+            self._clear(devices)
+            raise
         self._shaped = [(node, device) for device in devices]
         self._policed = bool(path.police_mbps)
         self._path = path
@@ -132,39 +149,49 @@ class Topology:
                 sysctl(host, {"net.ipv4.tcp_ecn": ECN_ON if path.ecn else ECN_DEFAULT})
             self._ecn = path.ecn
 
+    def _clear(self, devices: list[str]) -> None:
+        """Take away whatever the devices have, so that the next path finds nothing."""
+        for device in devices:
+            for place in ("root", "clsact"):
+                with contextlib.suppress(LinkError):
+                    self._tc([f"qdisc del dev {device} {place}"])
+        self._shaped, self._policed = [], False
+
     def _hand_over_trace(self, path: Path, origin_ns: int) -> None:
         """Give the next linktrace of the router its trace: kernel/sch_linktrace.c."""
         options = f"limit {path.buffer_packets} start {origin_ns}\n"
-        # when a write fails, the file tells why
-        write = "cat >/proc/net/linktrace || { cat /proc/net/linktrace; exit 1; }"
-        in_node(self._router, ["sh", "-c", write], options + load_trace(path.trace).text())
+        # as the router sees it, and without a process: starting one costs the lab more than a short run
+        there = FilePath(f"/proc/{self._router.pid}/net/linktrace")
+        try:
+            with there.open("w") as upload:
+                upload.write(options + load_trace(path.trace).text())
+        except OSError as error:  # the file tells why
+            raise LinkError(there.read_text().strip() or str(error)) from error
 
     def step(self, before: Path, after: Path) -> None:
         """Make one path of the other while traffic runs over it. Raises LinkError."""
         commands = step_commands(before, after, RECEIVER_DEVICE, self._sender_devices, self._burst_us)
-        tc(self._router, commands)
+        self._tc(commands)
 
-    def sides(self, flows: list[dict[str, Any]], duration_s: float) -> list[Side]:
-        """Return the traffic programs of a run: one receives all flows until the run ends, one sends them."""
+    def endpoints(self, flows: list[dict[str, Any]], duration_s: float) -> list[str]:
+        """Return both ends of all flows for the traffic program; they are received until the run ends."""
         assert self._path is not None
         if self._path.ecn:
             self._echo_as_the_senders_expect(flows)
         low_water = low_water_bytes(self.kind, self._path.rate_mbps)
-        receives = [receive_argument(i, flow, OWN_NAMESPACE, low_water, duration_s) for i, flow in enumerate(flows)]
+        there = namespace(self.receiver)
+        receives = [receive_argument(i, flow, there, low_water, duration_s) for i, flow in enumerate(flows)]
         sends = [
-            send_argument(i, flow, self._namespace(flow["client"]), self.receiver_address)
+            send_argument(i, flow, namespace(self.senders[flow["client"] - 1]), self.receiver_address)
             for i, flow in enumerate(flows)
         ]
-        return [Side("receiver", self.receiver.popen, receives), Side("sender", self.senders[0].popen, sends)]
+        return receives + sends
 
     def queue(self) -> tuple[str, list[str]]:
         """Return where the bottleneck's queue is: a network namespace and the devices of its ports."""
         if self.kind == "router":
-            return f"/proc/{self._router.pid}/ns/net", [RECEIVER_DEVICE]
-        return OWN_NAMESPACE, ["lo"]
-
-    def _namespace(self, client: int) -> str:
-        return OWN_NAMESPACE if len(self.senders) == 1 else f"/proc/{self.senders[client - 1].pid}/ns/net"
+            return namespace(self._router), [RECEIVER_DEVICE]
+        return namespace(self.receiver), ["lo"]
 
     def _echo_as_the_senders_expect(self, flows: list[dict[str, Any]]) -> None:
         """Have the receiver tell each mark, as DCTCP needs it, when a flow is DCTCP's: its sockets are DCTCP's too.

@@ -1,16 +1,12 @@
-"""Traffic of a run: starts build/flow, collects its record, accounts for every byte. Runs in the guest."""
+"""Traffic of a run: has the traffic program make it, reads its record, accounts for every byte. Runs in the guest."""
 
 from __future__ import annotations
 
 import base64
-import os
 import random
-import select
-import signal
 import struct
-import subprocess
 import time
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from env.network.accounting import TrafficError, check_accounts
 from env.network.endpoints import flow_with_defaults, queue_argument
@@ -19,6 +15,7 @@ from env.network.latency import PERCENTILES, percentile
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from env.network.program import Program
     from env.network.rack_topology import RackTopology
     from env.network.topology import Topology
 
@@ -42,8 +39,6 @@ SENDER_COLUMNS = COLUMNS["sender"]
 RECEIVER_COLUMNS = COLUMNS["receiver"]
 TABLE_HEADER = struct.Struct("=8sQ")
 
-READY = b"ready\n"
-WATCH_MS = 50  # of the guest's time: how often a run that may end early is looked at
 # In real time the two ends look at a flow one after the other: some 10 ms apart, in which it may be ten times as fast
 # as it is on average.
 LOOKS_APART_S = 0.1
@@ -55,7 +50,7 @@ class RunLate(TrafficError):
 
 def run(
     topology: Topology | RackTopology,
-    program: str,
+    program: Program,
     flows: list[dict[str, Any]],
     duration_s: float,
     sample_ms: int,
@@ -70,43 +65,28 @@ def run(
     flows: dicts with scheme, start_s, duration_s and, where they are not bulk between the only two hosts, kind,
     size_bytes, pause_s, client and server; stagger_s: the flow starts so much later at most. sample_ms 0: only the last
     sample of each flow. stop_fd: polled for POLLPRI; when stopped() is true the run ends early. origin_ns: of
-    CLOCK_MONOTONIC, when the run begins; all sides count from it. same_instant: both ends of a flow look at it at the
-    same instant, as they do in virtual time. ended: asked every WATCH_MS; when it says so the run ends early.
+    CLOCK_MONOTONIC, when the run begins; all flows count from it. same_instant: both ends of a flow look at it at the
+    same instant, as they do in virtual time. ended: asked from time to time; when it says so the run ends early.
 
-    Raises TrafficError when a program fails, with what it printed, and when bytes are unaccounted for.
+    Raises TrafficError for a run without flows, when the program fails, with what it printed, and when bytes are
+    unaccounted for.
     """
+    if not flows:
+        raise TrafficError("a run has no flows; it needs at least one")
     complete = [_staggered(flow_with_defaults(flow)) for flow in flows]
-    tables: dict[str, bytes] = dict.fromkeys(COLUMNS, b"")
-    common = [program, str(origin_ns), str(sample_ms), topology.ending]
-    sides: list[tuple[str, subprocess.Popen[bytes]]] = []
-    output: dict[int, bytearray] = {}
+    endpoints = topology.endpoints(complete, duration_s)
+    if sample_ms:
+        endpoints.append(queue_argument(*topology.queue()))
+    program.begin([str(origin_ns), str(sample_ms), topology.ending, *endpoints])
     try:
-        planned = topology.sides(complete, duration_s)
-        if sample_ms:
-            # the first side is there as long as the run
-            planned[0].endpoints.append(queue_argument(*topology.queue()))
-        for side in planned:
-            process = side.popen([*common, *side.endpoints], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-            sides.append((side.name, process))
-            output[_pipe(process.stdout).fileno()] = bytearray()
-            if _pipe(process.stdout).read(len(READY)) != READY:
-                raise TrafficError(f"the {side.name} did not start: {_pipe(process.stderr).read().decode()}")
         late_ns = time.monotonic_ns() - origin_ns
         if late_ns > 0:
             raise RunLate(f"the run was ready {late_ns / 1e6:.3f} ms after it should have begun")
-        early = _collect([process for _, process in sides], output, stopped, stop_fd, ended)
-    finally:
-        for _, process in sides:
-            if process.poll() is None:
-                process.kill()
-            process.wait()
-    for name, process in sides:
-        if process.returncode:
-            raise TrafficError(f"the {name} failed ({process.returncode}): {_pipe(process.stderr).read().decode()}")
-        for table, data in read_tables(name, bytes(output[_pipe(process.stdout).fileno()])).items():
-            tables[table] += data
-        _pipe(process.stdout).close()
-        _pipe(process.stderr).close()
+        record, early = program.end(stopped, stop_fd, ended)
+    except BaseException:
+        program.give_up()
+        raise
+    tables = dict.fromkeys(COLUMNS, b"") | read_tables(record)
     delivered = topology.ending == "deliver" and not early
     result: dict[str, Any] = {
         "duration_s": duration_s,
@@ -138,24 +118,19 @@ def _ports(tables: dict[str, bytes], devices: list[str]) -> list[dict[str, Any]]
     return [{"device": device} | of_port for device, of_port in zip(devices, counts, strict=True)]
 
 
-def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
-    assert stream is not None  # every stream here was asked for as a pipe
-    return stream
-
-
-def read_tables(name: str, data: bytes) -> dict[str, bytes]:
-    """Return the tables of a process's record. Raises TrafficError for one that was cut off."""
+def read_tables(record: bytes) -> dict[str, bytes]:
+    """Return the tables of a record. Raises TrafficError for one that was cut off."""
     tables = {}
     at = 0
-    while at < len(data):
-        if at + TABLE_HEADER.size > len(data):
-            raise TrafficError(f"the record of the {name} was cut off: {len(data) - at} bytes are no table")
-        padded, length = TABLE_HEADER.unpack_from(data, at)
+    while at < len(record):
+        if at + TABLE_HEADER.size > len(record):
+            raise TrafficError(f"the record was cut off: {len(record) - at} bytes are no table")
+        padded, length = TABLE_HEADER.unpack_from(record, at)
         at += TABLE_HEADER.size
         table = padded.rstrip(b"\0").decode()
-        rows = data[at : at + length]
+        rows = record[at : at + length]
         if len(rows) != length or length % (8 * len(COLUMNS[table])):
-            raise TrafficError(f"the record of the {name} was cut off: {len(rows)} of {length} bytes of {table}")
+            raise TrafficError(f"the record was cut off: {len(rows)} of {length} bytes of {table}")
         tables[table] = rows
         at += length
     return tables
@@ -223,46 +198,3 @@ def _latency(index: int, tables: dict[str, bytes]) -> dict[str, Any]:
         "max_us": largest if count else float("nan"),
         "histogram": [list(bucket) for bucket in buckets],
     }
-
-
-def _collect(
-    sides: list[subprocess.Popen[bytes]],
-    output: dict[int, bytearray],
-    stopped: Callable[[], bool],
-    stop_fd: int,
-    ended: Callable[[], bool] | None,
-) -> bool:
-    """Read all sides until they have closed; on a stop, or when one side ends, ask the others to finish.
-
-    Returns whether the run was stopped.
-    """
-    poller = select.poll()
-    poller.register(stop_fd, select.POLLPRI)
-    for fd in output:
-        poller.register(fd, select.POLLIN)
-    is_open = set(output)
-    early = False
-    while is_open:
-        if ended is not None and not early and ended():
-            early = True
-            _finish(sides)
-        for fd, _ in poller.poll(None if ended is None or early else WATCH_MS):
-            if fd == stop_fd:
-                if stopped():
-                    early = True
-                    poller.unregister(stop_fd)
-                    _finish(sides)
-                continue
-            data = os.read(fd, 1 << 20)
-            output[fd] += data
-            if not data:
-                poller.unregister(fd)
-                is_open.discard(fd)
-                _finish(sides)
-    return early
-
-
-def _finish(sides: list[subprocess.Popen[bytes]]) -> None:
-    for process in sides:
-        if process.poll() is None:
-            process.send_signal(signal.SIGTERM)

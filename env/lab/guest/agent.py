@@ -43,6 +43,7 @@ from env.network import packets, traffic  # noqa: E402
 from env.network.clock import COUNTED, REAL, VIRTUAL, Clock  # noqa: E402
 from env.network.links import LinkError, in_node  # noqa: E402
 from env.network.path import Path  # noqa: E402
+from env.network.program import Program  # noqa: E402
 from env.network.rack import Rack  # noqa: E402
 from env.network.rack_topology import RackTopology  # noqa: E402
 from env.network.timeline import Timeline  # noqa: E402
@@ -67,6 +68,7 @@ class Agent:
         self.topology: Topology | RackTopology | None = None
         self.topologies: dict[str, Topology | RackTopology] = {}
         self.modules: dict[str, str] = {}
+        self._program: Program | None = None
         self._stop = select.poll()
         self._stop.register(channel_fd, select.POLLPRI)
 
@@ -111,6 +113,8 @@ class Agent:
         wanted = (Rack if path["topology"].startswith("rack") else Path).from_dict(path)
         self.build(wanted.topology if isinstance(wanted, Rack) else wanted.network)
         assert self.topology is not None
+        if self._program is None:
+            self._program = Program(program)
         origin_ns = self.clock.next_origin_ns()
         if seed is not None:
             begin_randomness(seed)
@@ -128,7 +132,7 @@ class Agent:
         with steps, watch:
             result = traffic.run(
                 self.topology,
-                program,
+                self._program,
                 flows,
                 duration_s,
                 sample_ms,

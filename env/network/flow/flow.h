@@ -20,7 +20,7 @@ enum kind {
 	WEB,		/* requests of random sizes, with pauses between them (web.h); latency: until the reply */
 };
 
-/* --- main.c: the command line -------------------------------------------------------------------------------- */
+/* --- main.c: what runs are asked for ------------------------------------------------------------------------- */
 
 /* End the program with what failed and errno's text. */
 void die(const char *what) __attribute__((noreturn));
@@ -49,10 +49,11 @@ void wake(void);
 /* A timer that timer_set() sets, once or again and again. */
 int timer_add(struct watcher *watcher);
 void timer_set(int timer, int64_t at_ns);
-/* A timer that expires every so often; its watcher has to read() it, or it does not expire again. */
-int watch_every(int64_t interval_ns, struct watcher *watcher);
-/* Handle events, and call step() when the clock asks for it, until step() returns 0. */
+/* A timer that expires so long after every so often; its watcher has to read() it, or it does not expire again. */
+int watch_every(int64_t interval_ns, int64_t after_ns, struct watcher *watcher);
+/* Handle events, and call step() when the clock asks for it, until step() returns 0, or loop_end() was called. */
 void loop_run(int (*step)(void));
+void loop_end(void);
 
 /* --- place.c: network namespaces ------------------------------------------------------------------------------- */
 
@@ -67,12 +68,16 @@ enum table { SENDER, RECEIVER, SENT, RECEIVED, LATENCY, BUCKETS, QUEUE, PORTS, T
 
 /* Keep a row of doubles. The columns stand where the rows are made and in traffic.py. */
 void record(enum table table, const double *row, size_t columns);
-/* Print every table that has rows: its name in 8 bytes, u64 length, so many bytes of doubles, in native order. */
+/*
+ * Print u64 length, and in so many bytes every table that has rows: its name in 8 bytes, u64 length, so many bytes of
+ * doubles. All in native order.
+ */
 void record_print(void);
+void record_forget(void);
 
 /* --- sender.c, receiver.c: the endpoints ----------------------------------------------------------------------- */
 
-/* Take an endpoint from the command line; its format is in main.c. */
+/* Take an endpoint; its format is in main.c. */
 void sender_add(const char *text);
 void receiver_add(const char *text);
 /* Open and end what the clock asks for; 1 while any endpoint of the side goes on. */
@@ -84,14 +89,18 @@ void senders_sample(int64_t now);
 void receivers_sample(int64_t now);
 /* Record the latencies. */
 void senders_report(void);
+/* The run is over: what it has opened is closed elsewhere. */
+void senders_forget(void);
+void receivers_forget(void);
 
 /* --- queue.c: the queues of ports ------------------------------------------------------------------------------- */
 
-/* Take the ports from the command line; their format is in main.c. */
+/* Take the ports; their format is in main.c. */
 void queues_add(const char *text);
 /* Record a row for each port. */
 void queues_sample(int64_t now);
 /* Record what each port has dropped and marked. */
 void queues_report(void);
+void queues_forget(void);
 
 #endif

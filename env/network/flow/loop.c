@@ -11,11 +11,12 @@
 
 static int poller;
 static int64_t origin;
-static int due;
+static int due, ended;
 
 void loop_start(int64_t origin_ns)
 {
 	origin = origin_ns;
+	due = ended = 0;
 	poller = epoll_create1(0);
 	if (poller < 0)
 		die("epoll_create1");
@@ -83,12 +84,17 @@ void wake(void)
 	due = 1;
 }
 
-int watch_every(int64_t interval_ns, struct watcher *watcher)
+int watch_every(int64_t interval_ns, int64_t after_ns, struct watcher *watcher)
 {
 	int timer = timer_add(watcher);
 
-	set(timer, interval_ns, interval_ns);
+	set(timer, interval_ns + after_ns, interval_ns);
 	return timer;
+}
+
+void loop_end(void)
+{
+	ended = 1;
 }
 
 void loop_run(int (*step)(void))
@@ -104,6 +110,8 @@ void loop_run(int (*step)(void))
 			struct watcher *watcher = events[e].data.ptr;
 
 			watcher->ready(watcher, events[e].events);
+			if (ended)
+				return;
 		}
 		if (due) {
 			due = 0;

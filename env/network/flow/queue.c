@@ -400,3 +400,9 @@ void queues_add(const char *text)
 		find_leaves(&ports[i]);
 	}
 }
+
+void queues_forget(void)
+{
+	port_count = leaf_count = waiting = 0;
+	netlink = -1;
+}

@@ -193,6 +193,7 @@ void receiver_add(const char *text)
 
 	if (count > MAX_FLOWS)
 		bad(text);
+	*r = (struct receiver){};
 	fields = sscanf(text, "receive,%d,%63[^,],%15[^,],%zu,%d,%lld,%" SCNu64, &r->flow, namespace, kind, &r->size,
 			&low_water, &end_us, &r->sizes);
 	if (fields < 6)
@@ -217,4 +218,9 @@ void receiver_add(const char *text)
 	wake_at(r->end_ns);
 	if (!ends_with_reset)
 		wake_at(r->end_ns + DELIVERY_NS);
+}
+
+void receivers_forget(void)
+{
+	count = 0;
 }

@@ -42,6 +42,12 @@ static void print(const void *data, size_t length)
 
 void record_print(void)
 {
+	uint64_t total = 0;
+
+	for (int t = 0; t < TABLES; t++)
+		if (tables[t].count)
+			total += sizeof(names[t]) + sizeof(total) + tables[t].count * sizeof(double);
+	print(&total, sizeof(total));
 	for (int t = 0; t < TABLES; t++) {
 		uint64_t length = tables[t].count * sizeof(double);
 
@@ -51,4 +57,10 @@ void record_print(void)
 		print(&length, sizeof(length));
 		print(tables[t].values, length);
 	}
+}
+
+void record_forget(void)
+{
+	for (int t = 0; t < TABLES; t++)
+		tables[t].count = 0;
 }

@@ -342,6 +342,7 @@ void sender_add(const char *text)
 
 	if (count > MAX_FLOWS)
 		bad(text);
+	*s = (struct sender){};
 	fields = sscanf(text, "send,%d,%63[^,],%15[^,],%15[^,],%15[^,],%zu,%lld,%lld,%" SCNu64 ",%lld", &s->flow,
 			s->namespace, address, s->scheme, kind, &s->size, &start_us, &end_us, &s->sizes, &pause_us);
 	if (fields < 8 || !inet_aton(address, &s->address))
@@ -367,4 +368,10 @@ void sender_add(const char *text)
 	}
 	wake_at(s->start_ns);
 	wake_at(s->end_ns);
+}
+
+void senders_forget(void)
+{
+	while (count)
+		free(senders[--count].latency);
 }

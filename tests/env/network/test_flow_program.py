@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from env.network.accounting import TrafficError
 from env.network.endpoints import flow_with_defaults, receive_argument, send_argument
-from env.network.traffic import READY, flow_result, read_tables
+from env.network.program import LENGTH, READY, Program
+from env.network.traffic import COLUMNS, flow_result, read_tables
 
 FLOW = Path(__file__).resolve().parents[3] / "env" / "network" / "flow"
 SECONDS = 0.5
@@ -32,14 +36,26 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-def run(program: Path, ending: str, endpoints: list[str]) -> dict[str, bytes]:
-    origin_ns = time.monotonic_ns() + 500_000_000
-    command = [str(program), str(origin_ns), "50", ending, *endpoints]
-    done = subprocess.run(command, capture_output=True, timeout=60)
+def words(ending: str, endpoints: list[str], wait_s: float = 0.5) -> list[str]:
+    """Return a run that begins so much later."""
+    return [str(time.monotonic_ns() + round(wait_s * 1e9)), "50", ending, *endpoints]
+
+
+def run(program: Path, *runs: list[str]) -> list[dict[str, bytes]]:
+    """Have one process make the runs; returns the tables of each."""
+    asked = "".join(" ".join(run) + "\n" for run in runs).encode()
+    done = subprocess.run([str(program)], input=asked, capture_output=True, timeout=60)
     assert done.returncode == 0, done.stderr.decode()
     assert not done.stderr
-    assert done.stdout.startswith(READY)
-    return read_tables("traffic program", done.stdout[len(READY) :])
+    records, answer = [], done.stdout
+    while answer:
+        assert answer.startswith(READY)
+        answer = answer[len(READY) :]
+        (length,) = LENGTH.unpack_from(answer)
+        answer = answer[LENGTH.size :]
+        records.append(read_tables(answer[:length]))
+        answer = answer[length:]
+    return records
 
 
 def endpoints(receive_until_s: float | None = None) -> list[str]:
@@ -49,7 +65,7 @@ def endpoints(receive_until_s: float | None = None) -> list[str]:
 
 
 def test_every_kind_of_traffic_is_delivered_and_accounted_for(program: Path) -> None:
-    tables = run(program, "deliver", endpoints())
+    (tables,) = run(program, words("deliver", endpoints()))
     for i, flow in enumerate(FLOWS):
         result: dict[str, Any] = flow_result(i, flow, tables, delivered=True)
         assert result["received_bytes"] > 0
@@ -62,34 +78,91 @@ def test_every_kind_of_traffic_is_delivered_and_accounted_for(program: Path) -> 
             assert latency["p50_us"] <= latency["p95_us"] <= latency["p99_us"] <= latency["max_us"]
 
 
-def test_flows_that_end_with_a_reset(program: Path) -> None:
-    tables = run(program, "reset", endpoints(receive_until_s=1.2))
+def test_runs_that_end_with_a_reset_one_after_the_other(program: Path) -> None:
+    # the ports of the first are free for the second, and none of its flows is in the second's record
+    fewer = [end for end in endpoints(receive_until_s=1.2) if end.split(",")[1] == "1"]
+    first, second = run(program, words("reset", endpoints(receive_until_s=1.2)), words("reset", fewer, wait_s=2.5))
     for i, flow in enumerate(FLOWS):
-        assert flow_result(i, flow, tables, delivered=False)["received_bytes"] > 0
+        assert flow_result(i, flow, first, delivered=False)["received_bytes"] > 0
+    assert flow_result(1, FLOWS[1], second, delivered=False)["received_bytes"] > 0
+    for table in ("sender", "receiver"):
+        rows = np.frombuffer(second[table]).reshape(-1, len(COLUMNS[table]))
+        assert set(rows[:, 0]) == {1}
+        assert rows[0, 1] < 0.2
+
+
+@pytest.fixture
+def traffic(program: Path) -> Iterator[Program]:
+    running = Program(str(program))
+    yield running
+    running._process.communicate()
+
+
+def bulk(traffic: Program, end_s: float, ended: Callable[[], bool]) -> tuple[dict[str, Any], bool]:
+    """Have one bulk flow sent; returns its result, and whether it was stopped."""
+    flow = FLOWS[0] | {"duration_s": end_s}
+    ends = [receive_argument(0, flow, "-", 1 << 16, end_s), send_argument(0, flow, "-", "127.0.0.1")]
+    traffic.begin(words("reset", ends, wait_s=0.1))
+    nothing, other = os.pipe()
+    try:
+        record, early = traffic.end(lambda: False, nothing, ended)
+    finally:
+        os.close(nothing)
+        os.close(other)
+    return flow_result(0, flow, dict.fromkeys(COLUMNS, b"") | read_tables(record), delivered=False), early
+
+
+def test_a_run_that_is_stopped_leaves_nothing_to_the_next(traffic: Program) -> None:
+    unborn, early = bulk(traffic, 60.0, lambda: True)
+    assert early
+    assert unborn["received_bytes"] == 0
+    stopped, early = bulk(traffic, 60.0, after(0.5))
+    assert early
+    assert stopped["received_bytes"] > 0
+    whole, early = bulk(traffic, 0.5, lambda: False)
+    assert not early
+    assert whole["received_bytes"] > 0
+
+
+def test_a_program_that_fails_says_why_and_is_replaced(traffic: Program) -> None:
+    with pytest.raises(TrafficError, match=r"the traffic program failed \(2\): flow: bad argument nonsense"):
+        traffic.begin(words("reset", ["nonsense"]))
+    assert bulk(traffic, 0.3, lambda: False)[0]["received_bytes"] > 0
+    traffic.begin(words("reset", endpoints()))
+    traffic.give_up()
+    assert bulk(traffic, 0.3, lambda: False)[0]["received_bytes"] > 0
+
+
+def after(seconds: float) -> Callable[[], bool]:
+    """Return what says so once so much time has passed."""
+    due = time.monotonic() + seconds
+    return lambda: time.monotonic() > due
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("line", "message"),
     [
-        ([], "usage: flow ORIGIN_NS SAMPLE_MS reset|deliver ENDPOINT..."),
-        (["0", "0", "sometimes"], "usage: flow ORIGIN_NS"),
-        (["0", "0", "reset", "listen,0"], "flow: bad argument listen,0"),
-        (["0", "0", "reset", "send,0,-,127.0.0.1,reno,rpc,1,0,1"], "flow: bad argument rpc"),
-        (["0", "0", "reset", "send,0,-,127.0.0.1,reno,request,0,0,1"], "bad argument send,0,-,127.0.0.1,reno,request"),
-        (["0", "0", "reset", "send,0,-,nowhere,reno,bulk,0,0,1"], "bad argument send,0,-,nowhere"),
-        (["0", "0", "reset", "receive,0,/no/such/namespace,bulk,0,0,1"], "/no/such/namespace: No such file"),
-        (["0", "0", "reset", "send,0,-,127.0.0.1,nosuch,bulk,0,0,1"], "nosuch: No such file"),
+        ("\n", "usage: echo 'ORIGIN_NS SAMPLE_MS reset|deliver ENDPOINT...' | flow"),
+        ("0 0 sometimes\n", "usage: echo 'ORIGIN_NS"),
+        ("0 0 reset listen,0\n", "flow: bad argument listen,0"),
+        ("0 0 reset send,0,-,127.0.0.1,reno,rpc,1,0,1\n", "flow: bad argument rpc"),
+        ("0 0 reset send,0,-,127.0.0.1,reno,request,0,0,1\n", "bad argument send,0,-,127.0.0.1,reno,request"),
+        ("0 0 reset send,0,-,nowhere,reno,bulk,0,0,1\n", "bad argument send,0,-,nowhere"),
+        ("0 0 reset receive,0,/no/such/namespace,bulk,0,0,1\n", "/no/such/namespace: No such file"),
+        ("0 0 reset send,0,-,127.0.0.1,nosuch,bulk,0,0,1\n", "nosuch: No such file"),
+        ("0 0 reset " + "send,0,-,127.0.0.1,reno,bulk,0,0,1 " * 257 + "\n", "bad argument send,0,-"),
+        ("0 0 reset " + "queue,-,lo " * 600 + "\n", "bad argument queue,-,lo"),
     ],
 )
-def test_a_bad_command_says_what_is_bad(program: Path, arguments: list[str], message: str) -> None:
-    done = subprocess.run([str(program), *arguments], capture_output=True, text=True, timeout=30)
+def test_a_bad_run_says_what_is_bad(program: Path, line: str, message: str) -> None:
+    done = subprocess.run([str(program)], input=line, capture_output=True, text=True, timeout=30)
     assert done.returncode != 0
     assert message in done.stderr
     assert "Sanitizer" not in done.stderr
 
 
 def test_a_record_that_was_cut_off_is_refused() -> None:
-    with pytest.raises(TrafficError, match="record of the traffic program was cut off: 3 bytes are no table"):
-        read_tables("traffic program", b"sen")
+    with pytest.raises(TrafficError, match="the record was cut off: 3 bytes are no table"):
+        read_tables(b"sen")
     with pytest.raises(TrafficError, match="was cut off: 8 of 24 bytes of receiver"):
-        read_tables("traffic program", b"receiver" + (24).to_bytes(8, "little") + bytes(8))
+        read_tables(b"receiver" + (24).to_bytes(8, "little") + bytes(8))

@@ -58,6 +58,8 @@ def test_a_path_that_cannot_be_built_is_refused(field: str, value: object, messa
         (("ip link set lo down",), "no tc command for lo"),
         (("tc qdisc add dev eth0 root netem",), "no tc command for lo"),
         (("tc qdisc add dev lo root netem delay -5ms",), "delay -5ms .* is negative"),
+        (("tc qdisc add dev lo root netem\ntc qdisc del dev lo root",), "is no tc command of one line"),
+        (("tc qdisc add dev lo root netem \\",), "is no tc command of one line"),
     ],
 )
 def test_loopback_commands_are_checked(tc: tuple[str, ...], message: str) -> None:

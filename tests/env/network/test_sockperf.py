@@ -20,7 +20,8 @@ import pytest
 
 from env.lab.virtual import PROGRAM
 from env.network.endpoints import flow_with_defaults, receive_argument, send_argument
-from env.network.traffic import READY, flow_result, read_tables
+from env.network.program import LENGTH, READY
+from env.network.traffic import flow_result, read_tables
 
 
 def real_time() -> list[str]:
@@ -87,16 +88,21 @@ def ours(size_bytes: int) -> tuple[float, float]:
         {"scheme": "reno", "start_s": 0.0, "duration_s": SECONDS, "kind": "request", "size_bytes": size_bytes}
     )
     origin_ns = time.monotonic_ns() + 300_000_000
-    tables: dict[str, bytes] = {}
     sides: list[subprocess.Popen[bytes]] = []
     try:
         for endpoint in (receive_argument(0, flow, "-", 0, SECONDS), send_argument(0, flow, "-", "127.0.0.1")):
-            command = [*real_time(), str(PROGRAM), str(origin_ns), "0", "deliver", endpoint]
-            sides.append(subprocess.Popen(command, stdout=subprocess.PIPE))
-            assert sides[-1].stdout is not None
-            assert sides[-1].stdout.read(len(READY)) == READY
+            piped = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+            sides.append(subprocess.Popen([*real_time(), str(PROGRAM)], **piped))
+            pipes = sides[-1].stdin, sides[-1].stdout
+            assert pipes[0] is not None
+            assert pipes[1] is not None
+            pipes[0].write(f"{origin_ns} 0 deliver {endpoint}\n".encode())
+            pipes[0].flush()
+            assert pipes[1].read(len(READY)) == READY
+        tables: dict[str, bytes] = {}
         for side in sides:
-            tables |= read_tables("traffic program", side.communicate(timeout=60)[0])
+            record = side.communicate(timeout=60)[0]
+            tables |= read_tables(record[LENGTH.size :])
             assert side.returncode == 0
     finally:
         for side in sides:

@@ -1,0 +1,82 @@
+"""tc and the traffic program stay from run to run: what is refused is told, and the next run knows nothing of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from env.lab import GuestFailed, VirtualLab
+from env.network.path import Path
+from tests.kernel.guest import shell
+
+pytestmark = pytest.mark.lab
+NETEM = "tc qdisc add dev lo root netem delay 5ms 1ms loss 1%"
+FLOW = {"scheme": "cubic", "start_s": 0, "duration_s": 1}
+
+
+def loopback(*commands: str) -> Path:
+    return Path(topology="loopback", reference_mbps=100, tc=commands)
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[VirtualLab]:
+    with VirtualLab(seed=1) as running:
+        yield running
+
+
+def received(lab: VirtualLab, path: Path) -> int:
+    """Make the run of seed 7; returns its bytes, which depend on every loss."""
+    lab.begin_run(path, [FLOW], 1.0, seed=7)
+    bytes_: int = lab.receive().result["flows"][0]["received_bytes"]
+    return bytes_
+
+
+def kill(lab: VirtualLab, program: str) -> None:
+    """Kill the processes of a program in the guest."""
+    shell(lab, f'for p in /proc/[0-9]*; do [ "$(cat $p/comm)" != {program} ] || kill -9 ${{p#/proc/}}; done')
+
+
+@pytest.fixture(scope="module")
+def expected(lab: VirtualLab) -> int:
+    return received(lab, loopback(NETEM))
+
+
+@pytest.mark.parametrize(
+    ("commands", "message"),
+    [
+        (("tc qdisc add dev lo root netem delay soon",), 'delay soon\nIllegal "latency"'),
+        ((NETEM, NETEM), "Exclusivity flag on, cannot modify"),
+        (("tc qdisc add dev lo root nosuch",), "Specified qdisc kind is unknown"),
+        (("tc qdisc add dev lo root tbf rate 1mbit",), 'the "burst" parameter is mandatory'),
+        (("tc qdisc bring lo", NETEM), 'Command "bring" is unknown'),
+    ],
+)
+def test_a_command_that_tc_refuses(lab: VirtualLab, expected: int, commands: tuple[str, ...], message: str) -> None:
+    with pytest.raises(GuestFailed) as caught:
+        lab.run(loopback(*commands), [FLOW], 1.0)
+    assert "LinkError: h0: tc failed:\n" in str(caught.value)
+    assert message in str(caught.value)
+    assert received(lab, loopback(NETEM)) == expected
+
+
+def test_another_tc_takes_the_place_of_one_that_has_ended(lab: VirtualLab, expected: int) -> None:
+    kill(lab, "tc")
+    with pytest.raises(GuestFailed, match="LinkError: h0: tc failed"):
+        lab.run(loopback(NETEM), [FLOW], 1.0)
+    assert received(lab, loopback(NETEM)) == expected
+
+
+def test_another_traffic_program_takes_the_place_of_one_that_has_ended(lab: VirtualLab, expected: int) -> None:
+    kill(lab, "flow")
+    with pytest.raises(GuestFailed, match=r"TrafficError: the traffic program failed \(-9\)"):
+        lab.run(loopback(NETEM), [FLOW], 1.0)
+    assert received(lab, loopback(NETEM)) == expected
+    with pytest.raises(GuestFailed, match="nosuch: No such file"):
+        lab.run(loopback(NETEM), [FLOW | {"scheme": "nosuch"}], 1.0)
+    assert received(lab, loopback(NETEM)) == expected
+
+
+def test_a_run_without_flows_is_refused(lab: VirtualLab) -> None:
+    with pytest.raises(GuestFailed, match="TrafficError: a run has no flows"):
+        lab.run(Path(), [], 1.0)
