@@ -44,7 +44,7 @@ class NdmEnv(gymnasium.Env[FloatArray, FloatArray]):
 
     | index | name | meaning | min | max |
     |---|---|---|---|---|
-    | 0 | cwnd_log2 | log2 of the factor on cwnd for the next interval | -1 | 1 |
+    | 0 | cwnd_log2 | log2 of the factor on cwnd, to which a packet and a quarter of its root are added | -1 | 1 |
     | 1 | pacing | log2 of the factor on the neutral pacing gain (1.25 cwnd / srtt) | -1 | 1 |
 
     ## Observation
@@ -61,7 +61,7 @@ class NdmEnv(gymnasium.Env[FloatArray, FloatArray]):
     | 6 | rtt_variation | RTT mean deviation over smoothed RTT | 0 | 7.99976 |
     | 7 | rtt_gradient | change of mean RTT since the last interval, over min RTT | -7.99976 | 7.99976 |
     | 8 | delivery_ratio | delivery rate over its windowed maximum | 0 | 1 |
-    | 9 | inflight_ratio | packets in flight over the estimated bandwidth-delay product | 0 | 7.99976 |
+    | 9 | inflight_ratio | packets in flight over the BDP with the standing queue | 0 | 7.99976 |
 
     ## Reward
     The sum of four weighted components (env/reward.py has the formulas, the profile the weights): goodput relative to

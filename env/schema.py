@@ -15,7 +15,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 HEADER = Path(__file__).resolve().parent.parent / "kernel" / "ndm_schema.h"
 
 # Fixed-point formats: a value v is carried as the integer round(v * 2**FRAC).
@@ -46,10 +46,10 @@ FEATURES = (
     Field("rtt_variation", 0.0, FEATURE_LIMIT, "RTT mean deviation over smoothed RTT"),
     Field("rtt_gradient", -FEATURE_LIMIT, FEATURE_LIMIT, "change of mean RTT since the last interval, over min RTT"),
     Field("delivery_ratio", 0.0, 1.0, "delivery rate over its windowed maximum"),
-    Field("inflight_ratio", 0.0, FEATURE_LIMIT, "packets in flight over the estimated bandwidth-delay product"),
+    Field("inflight_ratio", 0.0, FEATURE_LIMIT, "packets in flight over the BDP with the standing queue"),
 )
 ACTIONS = (
-    Field("cwnd_log2", -1.0, 1.0, "log2 of the factor on cwnd for the next interval"),
+    Field("cwnd_log2", -1.0, 1.0, "log2 of the factor on cwnd, to which a packet and a quarter of its root are added"),
     Field("pacing", -1.0, 1.0, "log2 of the factor on the neutral pacing gain (1.25 cwnd / srtt)"),
 )
 
@@ -59,7 +59,7 @@ FRAME_COMMAND = 1  # host to agent, JSON
 FRAME_REPLY = 2  # agent to host, JSON
 FRAME_OBSERVATION = 3  # tcp_ndm_gym to host, ndm_wire_observation
 FRAME_ACTION = 4  # host to tcp_ndm_gym, ndm_wire_action
-FRAME_PLAY = 5  # host to the lab's player, ndm_wire_play, a model file and noise: what the next COMMAND's learners do
+FRAME_PLAY = 5  # host to the lab's player, ndm_wire_play, model files and noise: what the next COMMAND's flows do
 FRAME_RECORD = 6  # the lab's player to host, any number of ndm_wire_step: what they did
 FRAME_MAX = 1 << 26  # a longer payload is a broken frame
 
@@ -93,9 +93,9 @@ _PLAY = (
     ("__u32", "I", "steps", "recorded at most, of all flows; then the run ends"),
     ("__u32", "I", "flows", "that have noise: by the order in which they open"),
     ("__u32", "I", "decisions", "of each flow that have noise"),
-    ("__u32", "I", "model_bytes", "of the model file that follows; behind it the noise"),
+    ("__u32", "I", "model_bytes", "of the model file that follows"),
     ("__u32", "I", "most_cwnd", "packets: a window beyond it ends the run"),
-    ("__u32", "I", "zero", ""),
+    ("__u32", "I", "snapshot_bytes", "of the snapshot's model file behind it, 0: none; then the noise"),
 )
 # The noise: s16 [flows][decisions][outputs], ACTION_FRAC fraction bits.
 OBSERVATION = struct.Struct("<" + "".join(code for _, code, _, _ in _OBSERVATION))

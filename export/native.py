@@ -114,6 +114,14 @@ class Native:
         self._library.ndm_user_exp2(_pointer(x), _pointer(y), ctypes.c_uint(x.size))
         return y
 
+    def next_cwnd(self, cwnd_fp: NDArray[np.uint32], cwnd_log2: Int16) -> NDArray[np.uint64]:
+        """ndm_next_cwnd of each window and action; of one shape."""
+        y = np.empty(cwnd_fp.shape, np.uint64)
+        self._library.ndm_user_next_cwnd(
+            _pointer(cwnd_fp), _pointer(cwnd_log2), _pointer(y), ctypes.c_uint(cwnd_fp.size)
+        )
+        return y
+
     def quarter_octave(self, a: NDArray[np.uint32], b: NDArray[np.uint32]) -> NDArray[np.int32]:
         """ndm_quarter_octave of each pair; a and b of one shape."""
         y = np.empty(a.shape, np.int32)

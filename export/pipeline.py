@@ -158,8 +158,8 @@ def _quantized(file: Path, state: Mapping[str, Any], provenance: Provenance, env
 
 
 def _runs(runs: Path) -> list[Path]:
-    """The runs that have a checkpoint, newest first."""
-    files = sorted(runs.glob(f"*/{checkpoint.FILE_NAME}"), key=lambda file: file.stat().st_mtime, reverse=True)
+    """The runs that have a checkpoint, newest first, those of populations too."""
+    files = sorted(runs.rglob(checkpoint.FILE_NAME), key=lambda file: file.stat().st_mtime, reverse=True)
     return [file.parent for file in files]
 
 

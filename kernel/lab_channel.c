@@ -19,6 +19,7 @@
  *				next COMMAND has arrived.
  *	tcp_ndm_gym	exchange(): one OBSERVATION out, one ACTION in. Only
  *			between a COMMAND and its stop; else cwnd is held.
+ *			A snapshot's decision is not asked for: it holds cwnd.
  *			After a PLAY in front of the COMMAND nothing is asked:
  *			the player (lab_player.h) decides, says when to stop,
  *			and one RECORD goes out in front of the REPLY.
@@ -124,7 +125,8 @@ static void stop_run(void)
 	wake_up_interruptible_poll(&stop_wait, EPOLLPRI);
 }
 
-static bool exchange(const struct ndm_wire_observation *observation,
+static bool exchange(enum ndm_gym_model model,
+		     const struct ndm_wire_observation *observation,
 		     struct ndm_wire_action *action)
 {
 	struct {
@@ -152,11 +154,13 @@ static bool exchange(const struct ndm_wire_observation *observation,
 	if (!asking || host_gone)
 		goto out;
 	if (lab_player_plays()) {
-		if (!lab_player_decide(observation, action))
+		if (!lab_player_decide(model, observation, action))
 			stop_run();
 		decided = true;
 		goto out;
 	}
+	if (model != NDM_GYM_POLICY)
+		goto out;
 	if (channel_write(&question, sizeof(question)) ||
 	    channel_read(&answer, sizeof(answer)))
 		goto out;

@@ -8,12 +8,18 @@
 #include "lab_player.h"
 #include "ndm_blob.h"
 
-struct player {
+/* A model and its flows, which count up. */
+struct played {
 	struct ndm_described_model is;
-	struct ndm_wire_play plan;
+	bool there;
 	s16 h[LAB_PLAYER_FLOWS][NDM_HIDDEN_MAX];	/* Q15 */
-	u32 first_flow;			/* flows count up; 0: none seen yet */
-	u64 end_us;
+	u32 first_flow;			/* 0: none seen yet */
+};
+
+struct player {
+	struct ndm_wire_play plan;
+	struct played models[NDM_GYM_MODELS];
+	u64 end_us;			/* 0: nothing recorded yet */
 	s16 *noise;			/* [flows][decisions][NDM_OUTPUTS], Q14 */
 	struct ndm_wire_step *steps;
 	u32 recorded;
@@ -22,7 +28,7 @@ struct player {
 static struct player *player;
 
 /* Flows count on from run to run: those up to the former are of earlier runs. */
-static u32 earlier_flows, newest_flow;
+static u32 earlier_flows[NDM_GYM_MODELS], newest_flow[NDM_GYM_MODELS];
 
 void lab_player_end(void)
 {
@@ -51,22 +57,34 @@ static size_t noise_size(const struct ndm_wire_play *plan)
 			   NDM_OUTPUTS * sizeof(s16));
 }
 
+static const char *take_model(struct played *played, const u8 *file, u32 size)
+{
+	played->there = true;
+	return ndm_blob_parse(file, size, &played->is.model,
+			      &played->is.facts);
+}
+
 static const char *take(struct player *next, const void *frame, size_t size)
 {
 	const struct ndm_wire_play *plan = &next->plan;
 	const u8 *model = frame + sizeof(*plan);
 	const char *problem;
-	size_t steps;
+	size_t steps, files;
+	const u8 *snapshot;
 
 	memcpy(&next->plan, frame, sizeof(*plan));
 	steps = size_mul(plan->steps, sizeof(*next->steps));
 	if (!plan->steps || steps > NDM_FRAME_MAX)
 		return "it is to record too much or nothing";
-	if (size != size_add(size_add(sizeof(*plan), plan->model_bytes),
-			     noise_size(plan)))
+	files = size_add(plan->model_bytes, plan->snapshot_bytes);
+	if (size != size_add(size_add(sizeof(*plan), files), noise_size(plan)))
 		return "it has not the size that it says";
-	problem = ndm_blob_parse(model, plan->model_bytes, &next->is.model,
-				 &next->is.facts);
+	snapshot = model + plan->model_bytes;
+	problem = take_model(&next->models[NDM_GYM_POLICY], model,
+			     plan->model_bytes);
+	if (!problem && plan->snapshot_bytes)
+		problem = take_model(&next->models[NDM_GYM_SNAPSHOT], snapshot,
+				     plan->snapshot_bytes);
 	if (problem)
 		return problem;
 	/* Touched before the host reads or writes it. */
@@ -74,7 +92,7 @@ static const char *take(struct player *next, const void *frame, size_t size)
 	next->steps = kvzalloc(steps, GFP_KERNEL);
 	if (!next->noise || !next->steps)
 		return "there is no memory for it";
-	memcpy(next->noise, model + plan->model_bytes, noise_size(plan));
+	memcpy(next->noise, snapshot + plan->snapshot_bytes, noise_size(plan));
 	return NULL;
 }
 
@@ -91,16 +109,16 @@ const char *lab_player_begin(const void *frame, size_t size)
 	problem = take(player, frame, size);
 	if (problem)
 		lab_player_end();
-	earlier_flows = newest_flow;
+	memcpy(earlier_flows, newest_flow, sizeof(earlier_flows));
 	return problem;
 }
 
 /* Which of the run's flows this is, from 0. */
-static u32 index_of(u32 flow)
+static u32 index_of(struct played *played, u32 flow)
 {
-	if (!player->first_flow)
-		player->first_flow = flow;
-	return flow - player->first_flow;
+	if (!played->first_flow)
+		played->first_flow = flow;
+	return flow - played->first_flow;
 }
 
 static const s16 *noise_of(u32 flow, u32 decision)
@@ -114,43 +132,62 @@ static const s16 *noise_of(u32 flow, u32 decision)
 	       ((size_t)flow * plan->decisions + decision) * NDM_OUTPUTS;
 }
 
-static void play(u32 flow, struct ndm_wire_step *step)
+/* What the policy does, with noise, to be recorded. */
+static void play(struct played *policy, u32 flow, struct ndm_wire_step *step)
 {
 	const struct ndm_wire_observation *seen = &step->observation;
 	const s16 *noise = noise_of(flow, seen->decision);
 	s16 mean[NDM_OUTPUTS];
 	int k;
 
-	ndm_core_step(&player->is.model, player->h[flow], seen->features, mean);
+	ndm_core_step(&policy->is.model, policy->h[flow], seen->features, mean);
 	for (k = 0; k < NDM_OUTPUTS; k++)
 		step->action.actions[k] = clamp_t(s32, mean[k] + noise[k],
 						  S16_MIN, S16_MAX);
 }
 
-bool lab_player_decide(const struct ndm_wire_observation *observation,
-		       struct ndm_wire_action *action)
+static void record(struct played *policy, u32 flow,
+		   const struct ndm_wire_observation *observation,
+		   struct ndm_wire_action *action)
 {
-	struct ndm_wire_step *step;
-	u32 flow;
+	struct ndm_wire_step *step = &player->steps[player->recorded++];
 	int k;
 
-	*action = (struct ndm_wire_action) {};
-	if (observation->flow <= earlier_flows)
-		return true;
-	flow = index_of(observation->flow);
-	if (flow >= LAB_PLAYER_FLOWS)
-		return true;
 	if (!player->end_us)
 		player->end_us = observation->now_us + player->plan.duration_us;
-	step = &player->steps[player->recorded++];
 	step->observation = *observation;
-	play(flow, step);
+	play(policy, flow, step);
 	for (k = 0; k < NDM_OUTPUTS; k++)
 		action->actions[k] = clamp_t(s16, step->action.actions[k],
 					     -(1 << NDM_ACTION_FRAC),
 					     1 << NDM_ACTION_FRAC);
-	newest_flow = max(newest_flow, observation->flow);
+}
+
+static bool goes_on(const struct ndm_wire_observation *observation)
+{
 	return player->recorded < player->plan.steps &&
-	       observation->now_us < player->end_us &&
+	       (!player->end_us || observation->now_us < player->end_us) &&
 	       observation->cwnd <= player->plan.most_cwnd;
+}
+
+bool lab_player_decide(enum ndm_gym_model model,
+		       const struct ndm_wire_observation *observation,
+		       struct ndm_wire_action *action)
+{
+	struct played *played = &player->models[model];
+	u32 flow;
+
+	*action = (struct ndm_wire_action) {};
+	if (observation->flow <= earlier_flows[model] || !played->there)
+		return true;
+	flow = index_of(played, observation->flow);
+	if (flow >= LAB_PLAYER_FLOWS)
+		return true;
+	newest_flow[model] = max(newest_flow[model], observation->flow);
+	if (model == NDM_GYM_POLICY)
+		record(played, flow, observation, action);
+	else
+		ndm_core_step(&played->is.model, played->h[flow],
+			      observation->features, action->actions);
+	return goes_on(observation);
 }

@@ -7,11 +7,10 @@
  * 1 ms. In between, per ACK, only counters move. A decision is two actions in
  * [-1, 1]:
  *
- *	cwnd   *= 2^cwnd_log2			within [2, 2^23] packets
+ *	cwnd    = cwnd * 2^cwnd_log2 + 1 + sqrt(cwnd) / 4	(ndm_window.h)
  *	pacing  = 1.25 * 2^pacing * cwnd / srtt
  *
- * cwnd keeps 8 fraction bits from decision to decision: where a window is 4
- * packets, a step of 10 % would else be none at all.
+ * and now and then half of that window or less, for two intervals (ndm_drain.h).
  *
  * The policy alone reduces the window in fast recovery: ssthresh() gives the
  * window as it is, and there is no PRR (the kernel leaves cwnd alone when
@@ -36,12 +35,11 @@
 
 #include "compat/cong_control.h"
 #include "compat/tx_start.h"
+#include "ndm_drain.h"
 #include "ndm_features.h"
 #include "ndm_math.h"
-
-#define NDM_CWND_FRAC 8
-#define NDM_CWND_MIN 2
-#define NDM_CWND_MAX (1U << 23)		/* with its fraction bits, below 2^32 */
+#include "ndm_start.h"
+#include "ndm_window.h"
 
 /* The neutral pacing gain 1.25, Q16: enough above cwnd/srtt not to bind. */
 #define NDM_PACING_GAIN 81920
@@ -64,10 +62,10 @@ struct ndm_sock {
 };
 
 /*
- * Fills @actions (NDM_OUTPUTS, Q14) for the interval that just ended. The
- * actions are 0 before the call: hold. @decision: counts from 0.
+ * Fills @actions (NDM_OUTPUTS, Q14) for the interval that just ended. @decision:
+ * counts from 0. Returns whether to follow them: else window and pacing stay.
  */
-typedef void ndm_decide_fn(struct sock *sk, u32 decision,
+typedef bool ndm_decide_fn(struct sock *sk, u32 decision,
 			   const struct ndm_interval *interval, s16 *actions);
 
 static inline struct ndm_reading ndm_read(const struct sock *sk)
@@ -111,6 +109,26 @@ static inline void ndm_set_pacing(struct sock *sk, s16 pacing)
 	ndm_set_pacing_gain(sk, (u64)NDM_PACING_GAIN * ndm_exp2(pacing) >> 16);
 }
 
+/*
+ * The highest pacing there is, where nothing is in flight and no decision comes
+ * before a round trip has passed: who has a window's worth to send, or less, has
+ * not to wait for nearly another round trip until it is out.
+ */
+static inline void ndm_set_start_pacing(struct sock *sk)
+{
+	ndm_set_pacing_gain(sk, 2 * NDM_PACING_GAIN);
+}
+
+/* The window that the kernel is to have: a part of it in a drain. */
+static inline u32 ndm_window(const struct ndm_sock *ndm)
+{
+	u32 cwnd = ndm->cwnd_fp >> NDM_CWND_FRAC;
+
+	if (ndm->measure.drain)
+		cwnd = max_t(u32, cwnd >> ndm->measure.drain_depth, NDM_CWND_MIN);
+	return cwnd;
+}
+
 static inline void ndm_set_cwnd(struct sock *sk, struct ndm_sock *ndm,
 				u32 cwnd_fp)
 {
@@ -119,19 +137,53 @@ static inline void ndm_set_cwnd(struct sock *sk, struct ndm_sock *ndm,
 
 	cwnd_fp = max_t(u32, cwnd_fp, NDM_CWND_MIN << NDM_CWND_FRAC);
 	ndm->cwnd_fp = min(cwnd_fp, most << NDM_CWND_FRAC);
-	tcp_snd_cwnd_set(tp, ndm->cwnd_fp >> NDM_CWND_FRAC);
+	tcp_snd_cwnd_set(tp, ndm_window(ndm));
 }
 
 /* The window of a decision: @cwnd_log2 is Q14 in [-1, 1]. */
 static inline void ndm_apply_cwnd(struct sock *sk, struct ndm_sock *ndm,
 				  s16 cwnd_log2)
 {
-	/* At most 2^31 * 2^17. */
-	u64 next = (u64)ndm->cwnd_fp * ndm_exp2(cwnd_log2) >> 16;
+	u64 next = ndm_next_cwnd(ndm->cwnd_fp, cwnd_log2);
 
 	if (next > ndm->cwnd_fp && !tcp_is_cwnd_limited(sk))
 		next = ndm->cwnd_fp;
 	ndm_set_cwnd(sk, ndm, min_t(u64, next, U32_MAX));
+}
+
+/*
+ * The policy's window, or a drain, in which the policy is asked and not heard.
+ * A drain begins with what a decision makes of the window, and gives it back.
+ */
+static inline void ndm_drain_or_apply(struct sock *sk, struct ndm_sock *ndm,
+				      u32 decision, const s16 *x, const s16 *actions)
+{
+	if (ndm->measure.drain) {
+		ndm->measure.drain--;
+		ndm_set_cwnd(sk, ndm, ndm->cwnd_fp);
+		return;
+	}
+	if (ndm_drain_due(decision, ndm->cwnd_fp, x, ndm->measure.standing) &&
+	    inet_csk(sk)->icsk_ca_state == TCP_CA_Open &&
+	    tcp_is_cwnd_limited(sk)) {
+		ndm->measure.drain = NDM_DRAIN_INTERVALS;
+		ndm->measure.drain_depth =
+			ndm_drain_depth(x, ndm->measure.standing);
+	}
+	ndm_apply_cwnd(sk, ndm, actions[NDM_OUT_CWND_LOG2]);
+}
+
+/* Whether the window doubles, whatever the policy says; ends the start. */
+static inline bool ndm_starting(struct sock *sk, const s16 *x)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (!tcp_in_initial_slowstart(tp))
+		return false;
+	if (!ndm_start_over(x))
+		return true;
+	tp->snd_ssthresh = max_t(u32, tcp_snd_cwnd(tp), NDM_CWND_MIN);
+	return false;
 }
 
 /* Slow start after a time-out, up to half of the window before it. */
@@ -181,8 +233,10 @@ static inline void ndm_control(struct sock *sk, const struct rate_sample *rs,
 	u32 decision;
 
 	/* The kernel has set the window itself: a time-out, its undo, a probe. */
-	if (ndm->cwnd_fp >> NDM_CWND_FRAC != tcp_snd_cwnd(tp))
+	if (ndm_window(ndm) != tcp_snd_cwnd(tp)) {
 		ndm->cwnd_fp = tcp_snd_cwnd(tp) << NDM_CWND_FRAC;
+		ndm->measure.drain = 0;
+	}
 
 	/* The first ACK after a time-out ends an interval: decisions go on. */
 	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
@@ -191,8 +245,14 @@ static inline void ndm_control(struct sock *sk, const struct rate_sample *rs,
 		return;
 
 	decision = ndm_close(sk, &interval);
-	decide(sk, decision, &interval, actions);
-	ndm_apply_cwnd(sk, ndm, actions[NDM_OUT_CWND_LOG2]);
+	if (!decide(sk, decision, &interval, actions))
+		return;
+	if (ndm_starting(sk, interval.x)) {
+		ndm_apply_cwnd(sk, ndm, NDM_START_GROWTH);
+		ndm_set_start_pacing(sk);
+		return;
+	}
+	ndm_drain_or_apply(sk, ndm, decision, interval.x, actions);
 	ndm_set_pacing(sk, actions[NDM_OUT_PACING]);
 }
 
@@ -207,7 +267,7 @@ static inline void ndm_sock_init(struct sock *sk, atomic_t *flows)
 	ndm->model = 0;
 	ndm->stuck = 0;
 	ndm->reno = 0;
-	ndm_set_pacing(sk, 0);
+	ndm_set_start_pacing(sk);
 	/* TCP paces by itself unless an fq qdisc has said that it does. */
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 }
@@ -273,6 +333,7 @@ static inline void ndm_tx_start(struct sock *sk)
 	if (tp->packets_out)
 		return;
 	ndm_restart(sk);
+	ndm_set_start_pacing(sk);
 	idle_us = tcp_stamp_us_delta(tp->tcp_mstamp, tp->delivered_mstamp);
 	ndm_measure_idle(&ndm->measure, tp->tcp_mstamp,
 			 min_t(u64, idle_us, U32_MAX));

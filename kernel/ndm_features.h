@@ -16,13 +16,16 @@
  *	rtt_variation	mdev / srtt
  *	rtt_gradient	(mean RTT - last interval's mean RTT) / min_rtt
  *	delivery_ratio	rate / max_rate
- *	inflight_ratio	in flight / (max_rate * min_rtt)
+ *	inflight_ratio	in flight / (max_rate * (min_rtt + standing queue))
  *
  * min_rtt is not the smallest RTT seen. With jitter beyond the base delay that
  * one is an accident; a minimum that is rare is noise (TCP-NV, section 2). It is
  * the smallest *smoothed* RTT at the ends of the intervals of the last 30 to
  * 60 s, renewed as TCP-NV does it: a future minimum is collected beside the
- * current one, then takes its place. max_rate is renewed the same way.
+ * current one, then takes its place. max_rate is renewed the same way. The
+ * standing queue is what stayed of it in the last drain (ndm_drain.h): a queue
+ * of its own shows in rtt_ratio and in inflight_ratio, one of others in the
+ * former alone.
  *
  * H2 is the binary entropy of the loss bits of the last 16 intervals, H that of
  * the histogram of their mean RTTs over 16 quarter octaves above min_rtt. Low
@@ -41,6 +44,7 @@
 #include <linux/math64.h>
 #include <linux/types.h>
 
+#include "ndm_drain.h"
 #include "ndm_math.h"
 #include "ndm_schema.h"
 
@@ -53,7 +57,7 @@
 #define NDM_MIN_RTT_BUCKET_US (30 * 1000 * 1000)
 
 /* A maximum rate is believed for one to two of these: both must have passed. */
-#define NDM_RATE_BUCKET_INTERVALS 10
+#define NDM_RATE_BUCKET_INTERVALS 10	/* fits 4 bits */
 #define NDM_RATE_BUCKET_US (200 * 1000)
 
 /* Packets per microsecond have this many fraction bits, as in BBR. */
@@ -90,8 +94,11 @@ struct ndm_measure {
 	u32 decisions;		/* intervals closed so far */
 	u16 rtt_count;
 	u16 loss_ring;		/* one bit per interval with loss, newest lowest */
-	u16 plasticity;		/* Q12 */
-	u8 rate_intervals;	/* since rate_stamp_us, saturates */
+	u16 plasticity : 13;	/* Q12, at most 1 */
+	u16 drain_depth : 3;	/* how often the window is halved in a drain */
+	u8 standing;		/* queue, min_rtt / 2^NDM_STANDING_FRAC */
+	u8 rate_intervals : 4;	/* since rate_stamp_us, saturates */
+	u8 drain : 2;		/* intervals that are left of a drain */
 	u8 timed_out : 1;	/* a retransmission time-out fell into this interval */
 	u8 marked : 1;		/* an ECN mark did, or a loss that a probe mended */
 };
@@ -245,7 +252,7 @@ static inline void ndm_max_rate_update(struct ndm_measure *m, u32 now_us,
 {
 	m->next_max_rate = max_t(u32, m->next_max_rate, rate);
 	m->max_rate = max_t(u32, m->max_rate, rate);
-	if (m->rate_intervals < U8_MAX)
+	if (m->rate_intervals < NDM_RATE_BUCKET_INTERVALS)
 		m->rate_intervals++;
 	if (m->rate_intervals >= NDM_RATE_BUCKET_INTERVALS &&
 	    now_us - m->rate_stamp_us > NDM_RATE_BUCKET_US) {
@@ -269,6 +276,43 @@ static inline void ndm_plasticity_update(struct ndm_measure *m, bool loss)
 	m->plasticity = min_t(u32, plasticity, NDM_ONE);
 }
 
+/* The mean RTT of the interval; 0 without a sample. */
+static inline u32 ndm_mean_rtt(const struct ndm_measure *m)
+{
+	return m->rtt_count ? max_t(u32, m->rtt_sum_us / m->rtt_count, 1) : 0;
+}
+
+/*
+ * An interval has ended at @now that had this mean RTT. A connection's first
+ * samples may be accidents; where the RTT deviates by more than itself, nothing
+ * is known of its minimum yet.
+ */
+static inline void ndm_rtt_update(struct ndm_measure *m,
+				  const struct ndm_reading *now, u32 srtt_us,
+				  u32 rtt_us)
+{
+	bool drained = m->drain == 1 && rtt_us;
+
+	if (m->decisions < NDM_DRAIN_FIRST && now->mdev_us > srtt_us) {
+		m->min_rtt_us = 0;
+		m->next_min_rtt_us = 0;
+	}
+	/* In few packets the smoothed RTT does not come down as far. */
+	ndm_min_rtt_update(m, now->now_us,
+			   drained ? min_t(u32, srtt_us, rtt_us) : srtt_us);
+	if (drained)
+		m->standing = ndm_standing_queue(rtt_us, m->min_rtt_us);
+}
+
+/* The BDP of a path with its standing queue, packets with 12 fraction bits. */
+static inline u64 ndm_standing_bdp(const struct ndm_measure *m)
+{
+	/* Below 2^32 * 2^30 >> 12, and at most nine times that. */
+	u64 bdp = (u64)m->max_rate * m->min_rtt_us >> (NDM_RATE_FRAC - 12);
+
+	return bdp + (bdp * m->standing >> NDM_STANDING_FRAC);
+}
+
 /**
  * ndm_interval_close - the interval ends at @now, and the next one begins
  * @m: the connection's measurements
@@ -284,20 +328,18 @@ static inline void ndm_interval_close(struct ndm_measure *m,
 	/* Losses undone since may outnumber the new ones: then there were none. */
 	u32 lost = (u32)max_t(s32, now->lost - m->start_lost, 0) + m->marked;
 	u32 srtt_us = min_t(u32, now->srtt_us, NDM_RTT_MAX_US);
-	u32 rtt_us = 0, rate;
+	u32 rtt_us = ndm_mean_rtt(m), rate;
 	s32 entropy, gradient = 0;
 	s16 *x = interval->x;
 
 	/* delivered << 24 < 2^56; more than 2^32 - 1 would be 256 packets/us. */
 	rate = min_t(u64, div_u64((u64)delivered << NDM_RATE_FRAC,
 				  max_t(u32, length_us, 1)), U32_MAX);
-	ndm_min_rtt_update(m, now->now_us, srtt_us);
+	ndm_rtt_update(m, now, srtt_us, rtt_us);
 	ndm_max_rate_update(m, now->now_us, rate);
 	ndm_plasticity_update(m, lost);
 
 	m->loss_ring = m->loss_ring << 1 | (lost ? 1 : 0);
-	if (m->rtt_count)
-		rtt_us = max_t(u32, m->rtt_sum_us / m->rtt_count, 1);
 	if (rtt_us) {
 		u64 bin = clamp_t(s32, ndm_quarter_octave(rtt_us, m->min_rtt_us),
 				  0, 15);
@@ -335,14 +377,10 @@ static inline void ndm_interval_close(struct ndm_measure *m,
 	x[NDM_IN_RTT_VARIATION] = ndm_ratio(now->mdev_us, srtt_us, S16_MAX);
 	x[NDM_IN_RTT_GRADIENT] = gradient;
 	x[NDM_IN_DELIVERY_RATIO] = ndm_ratio(rate, m->max_rate, NDM_ONE);
-	/*
-	 * The product is below 2^32 * 2^30 and the BDP keeps 12 of its fraction
-	 * bits, which matter when it is a few packets; in flight has as many.
-	 */
+	/* The fraction bits matter where the BDP is a few packets. */
 	x[NDM_IN_INFLIGHT_RATIO] =
 		min_t(u64, div64_u64((u64)now->inflight << (12 + NDM_FEATURE_FRAC),
-				     max_t(u64, (u64)m->max_rate * m->min_rtt_us >>
-						(NDM_RATE_FRAC - 12), 1)),
+				     max_t(u64, ndm_standing_bdp(m), 1)),
 		      S16_MAX);
 
 	interval->length_us = length_us;

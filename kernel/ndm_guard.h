@@ -8,14 +8,17 @@
  * smallest window. After each decision the guard says whether it was such a one:
  *
  *	pressing	an eighth of the interval's packets was lost, and the
- *			window is not to shrink by 8 %; or the smoothed RTT is
- *			three times the filtered minimum, and the window is to
- *			grow. Only where the RTT is steady, its deviation within
+ *			window is not to shrink by a sixteenth; or the smoothed
+ *			RTT is three times the filtered minimum, and the window
+ *			is to grow by more than the packet that it would under
+ *			Reno. Only where the RTT is steady, its deviation within
  *			a quarter of it: where it is not, delay is no queue, and
- *			what looks lost has been overtaken.
+ *			what looks lost has been overtaken. And not at a window
+ *			of four packets or less, from which there is no way down
+ *			that others would feel.
  *	starving	the window is at its minimum and all in use, and is not to
- *			grow, although nothing was lost and the smoothed RTT is
- *			within a quarter of the minimum
+ *			grow by a packet, although nothing was lost and the
+ *			smoothed RTT is within a quarter of the minimum
  *
  * A bad decision fills a bucket by one, any other one drains it by two. A policy
  * that weighs loss and delay goes up and down around where it wants to be and
@@ -31,6 +34,7 @@
 #include <linux/types.h>
 
 #include "ndm_schema.h"
+#include "ndm_window.h"
 
 #define NDM_GUARD_LIMIT 16	/* fits 5 bits */
 
@@ -40,8 +44,9 @@
 #define NDM_GUARD_NO_QUEUE (1 << (NDM_FEATURE_FRAC - 2))	/* a quarter */
 #define NDM_GUARD_STEADY (1 << (NDM_FEATURE_FRAC - 2))	/* a quarter */
 
-/* Q14, as the output: 2^-0.125 is a window smaller by 8 %. */
-#define NDM_GUARD_YIELD (-(1 << (NDM_ACTION_FRAC - 3)))
+/* Windows with NDM_CWND_FRAC fraction bits. */
+#define NDM_GUARD_SMALL (4 << NDM_CWND_FRAC)
+#define NDM_GUARD_YIELD 4	/* by cwnd >> 4, a sixteenth */
 
 enum ndm_guard_verdict {
 	NDM_GUARD_GOOD,
@@ -49,22 +54,32 @@ enum ndm_guard_verdict {
 	NDM_GUARD_STARVING,
 };
 
+/* Whether the window does not yield to what says that it should. */
+static inline bool ndm_guard_presses(const s16 *x, u32 cwnd_fp, u64 next_fp)
+{
+	if (x[NDM_IN_RTT_VARIATION] > NDM_GUARD_STEADY ||
+	    next_fp <= NDM_GUARD_SMALL)
+		return false;
+	return (x[NDM_IN_LOSS_RATE] >= NDM_GUARD_LOSS &&
+		next_fp > cwnd_fp - (cwnd_fp >> NDM_GUARD_YIELD)) ||
+	       (x[NDM_IN_RTT_RATIO] >= NDM_GUARD_QUEUE &&
+		next_fp > (u64)cwnd_fp + NDM_CWND_ONE);
+}
+
 /**
  * ndm_guard_judge - whether a decision was a bad one
  * @x: (NDM_INPUTS) what the policy saw, Q12
- * @cwnd_log2: its first output, Q14
+ * @cwnd_fp: the window until now, NDM_CWND_FRAC fraction bits
+ * @next_fp: the window that the decision makes of it
  * @at_minimum: the window is the smallest there is and is all in use
  */
 static inline enum ndm_guard_verdict
-ndm_guard_judge(const s16 *x, s16 cwnd_log2, bool at_minimum)
+ndm_guard_judge(const s16 *x, u32 cwnd_fp, u64 next_fp, bool at_minimum)
 {
-	if (x[NDM_IN_RTT_VARIATION] <= NDM_GUARD_STEADY &&
-	    ((x[NDM_IN_LOSS_RATE] >= NDM_GUARD_LOSS &&
-	      cwnd_log2 > NDM_GUARD_YIELD) ||
-	     (x[NDM_IN_RTT_RATIO] >= NDM_GUARD_QUEUE && cwnd_log2 > 0)))
+	if (ndm_guard_presses(x, cwnd_fp, next_fp))
 		return NDM_GUARD_PRESSING;
-	if (cwnd_log2 <= 0 && at_minimum && !x[NDM_IN_LOSS_RATE] &&
-	    x[NDM_IN_RTT_RATIO] <= NDM_GUARD_NO_QUEUE)
+	if (at_minimum && next_fp < (NDM_CWND_MIN + 1) << NDM_CWND_FRAC &&
+	    !x[NDM_IN_LOSS_RATE] && x[NDM_IN_RTT_RATIO] <= NDM_GUARD_NO_QUEUE)
 		return NDM_GUARD_STARVING;
 	return NDM_GUARD_GOOD;
 }

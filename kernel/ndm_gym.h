@@ -5,12 +5,20 @@
 
 #include "ndm_schema.h"
 
+/* Whose decision it is: each has a congestion control and counts its flows. */
+enum ndm_gym_model {
+	NDM_GYM_POLICY,		/* of the policy that learns: ndm_gym */
+	NDM_GYM_SNAPSHOT,	/* of a former one, a rival of it: ndm_snapshot */
+	NDM_GYM_MODELS,
+};
+
 struct ndm_gym_host {
 	/*
 	 * Fills @action for @observation, or returns false: hold cwnd. Runs in
 	 * softirq or with a socket locked, so it must not sleep.
 	 */
-	bool (*decide)(const struct ndm_wire_observation *observation,
+	bool (*decide)(enum ndm_gym_model model,
+		       const struct ndm_wire_observation *observation,
 		       struct ndm_wire_action *action);
 };
 
@@ -26,13 +34,25 @@ int ndm_gym_set_host(const struct ndm_gym_host *host);
 
 /**
  * ndm_gym_ask - have the host decide
+ * @model: by which model
  * @observation: what of
  * @action: filled with what it decided
  *
  * Context: any but hard interrupts; does not sleep.
  * Return: false when nobody decides: hold cwnd.
  */
-bool ndm_gym_ask(const struct ndm_wire_observation *observation,
+bool ndm_gym_ask(enum ndm_gym_model model,
+		 const struct ndm_wire_observation *observation,
 		 struct ndm_wire_action *action);
+
+/**
+ * ndm_gym_new_flow - the number of a connection that shows itself to the host
+ *
+ * One count for all that do so as the policy, so that the host can tell a
+ * connection of now from one of an earlier run.
+ *
+ * Return: counts from 1 as they open.
+ */
+u32 ndm_gym_new_flow(void);
 
 #endif /* NDM_GYM_H */

@@ -7,7 +7,7 @@
  *	x    = ten scale-free measurements of the interval	ndm_features.h
  *	h'   = tanh(W x + U h + b)				ndm_core.h
  *	y    = clamp(V h' + c, -1, 1)
- *	cwnd = cwnd * 2^y[0]					ndm_control.h
+ *	cwnd = cwnd * 2^y[0] + 1 + sqrt(cwnd) / 4		ndm_window.h
  *	rate = 1.25 * 2^y[1] * cwnd / srtt
  *
  * h, the memory, starts at zero with each connection. All arithmetic is on
@@ -73,31 +73,34 @@ static void meet(struct ndm_network_sock *ndm, u8 number)
 	ndm->sock.reno = 0;
 }
 
-/* The guard looks at a decision, and may take the connection away. */
-static void watch(struct sock *sk, struct ndm_slot *slot,
-		  const struct ndm_interval *interval, s16 *actions)
+/*
+ * The guard looks at a decision, and may take the connection away. Returns
+ * whether the policy still has it.
+ */
+static bool watch(struct sock *sk, struct ndm_slot *slot,
+		  const struct ndm_interval *interval, const s16 *actions)
 {
 	struct ndm_network_sock *ndm = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	enum ndm_guard_verdict verdict;
+	u64 next_fp;
 
-	verdict = ndm_guard_judge(interval->x, actions[NDM_OUT_CWND_LOG2],
+	next_fp = ndm_next_cwnd(ndm->sock.cwnd_fp, actions[NDM_OUT_CWND_LOG2]);
+	verdict = ndm_guard_judge(interval->x, ndm->sock.cwnd_fp, next_fp,
 				  tcp_snd_cwnd(tp) <= NDM_CWND_MIN &&
 				  tcp_is_cwnd_limited(sk));
 	ndm->sock.stuck = ndm_guard_fill(ndm->sock.stuck, verdict);
 	if (likely(ndm->sock.stuck < NDM_GUARD_LIMIT))
-		return;
+		return true;
 	ndm->sock.reno = 1;
 	atomic_inc(&slot->interventions);
 	trace_ndm_guard(slot->ops.name, ndm->sock.flow, verdict, tcp_snd_cwnd(tp),
 			tp->srtt_us >> 3);
 	ndm_reno_begin(sk, verdict);
-	/* What is left of this decision is to hold what Reno begins with. */
-	ndm->sock.cwnd_fp = tcp_snd_cwnd(tp) << NDM_CWND_FRAC;
-	memset(actions, 0, NDM_OUTPUTS * sizeof(*actions));
+	return false;
 }
 
-static void network_decide(struct sock *sk, u32 decision,
+static bool network_decide(struct sock *sk, u32 decision,
 			   const struct ndm_interval *interval, s16 *actions)
 {
 	struct ndm_network_sock *ndm = inet_csk_ca(sk);
@@ -114,7 +117,7 @@ static void network_decide(struct sock *sk, u32 decision,
 	trace_ndm_decision(slot->ops.name, ndm->sock.flow, decision,
 			   interval->x, actions, tcp_snd_cwnd(tp),
 			   tp->srtt_us >> 3, ndm->sock.model);
-	watch(sk, slot, interval, actions);
+	return watch(sk, slot, interval, actions);
 }
 
 /* Reno has it. Measurements go on, and another model takes it back. */

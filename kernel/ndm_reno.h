@@ -33,6 +33,8 @@ static inline void ndm_reno_begin(struct sock *sk,
 	used = min(tcp_snd_cwnd(tp), tcp_packets_in_flight(tp));
 	tp->snd_ssthresh = max_t(u32, used / 2, NDM_CWND_MIN);
 	tcp_snd_cwnd_set(tp, tp->snd_ssthresh);
+	/* The window before a recovery that goes on was the policy's: no way back. */
+	tp->undo_marker = 0;
 }
 
 /* For every ACK. */

@@ -5,7 +5,7 @@
 
 #include <linux/types.h>
 
-#define NDM_SCHEMA_VERSION 1
+#define NDM_SCHEMA_VERSION 2
 #define NDM_FEATURE_FRAC 12
 #define NDM_ACTION_FRAC 14
 #define NDM_HIDDEN_FRAC 15
@@ -28,12 +28,12 @@ enum {
 	NDM_IN_RTT_VARIATION,	/* RTT mean deviation over smoothed RTT */
 	NDM_IN_RTT_GRADIENT,	/* change of mean RTT since the last interval, over min RTT */
 	NDM_IN_DELIVERY_RATIO,	/* delivery rate over its windowed maximum */
-	NDM_IN_INFLIGHT_RATIO,	/* packets in flight over the estimated bandwidth-delay product */
+	NDM_IN_INFLIGHT_RATIO,	/* packets in flight over the BDP with the standing queue */
 	NDM_INPUTS,
 };
 
 enum {
-	NDM_OUT_CWND_LOG2,	/* log2 of the factor on cwnd for the next interval */
+	NDM_OUT_CWND_LOG2,	/* log2 of the factor on cwnd, to which a packet and a quarter of its root are added */
 	NDM_OUT_PACING,	/* log2 of the factor on the neutral pacing gain (1.25 cwnd / srtt) */
 	NDM_OUTPUTS,
 };
@@ -85,9 +85,9 @@ struct ndm_wire_play {
 	__u32 steps;	/* recorded at most, of all flows; then the run ends */
 	__u32 flows;	/* that have noise: by the order in which they open */
 	__u32 decisions;	/* of each flow that have noise */
-	__u32 model_bytes;	/* of the model file that follows; behind it the noise */
+	__u32 model_bytes;	/* of the model file that follows */
 	__u32 most_cwnd;	/* packets: a window beyond it ends the run */
-	__u32 zero;
+	__u32 snapshot_bytes;	/* of the snapshot's model file behind it, 0: none; then the noise */
 };
 
 #define NDM_WIRE_PLAY_SIZE 32

@@ -7,6 +7,10 @@
  * ndm_control.h); only the network is somewhere else. Whoever registers with
  * ndm_gym_set_host() is asked once per control interval. Where nobody has
  * registered, as on any stock kernel, every decision is to hold the window.
+ *
+ * There are two congestion controls: ndm_gym, by which the policy learns, and
+ * ndm_snapshot, by which a former policy is there as a rival. They differ in who
+ * is asked, and in nothing else.
  */
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -18,7 +22,7 @@
 
 static const struct ndm_gym_host __rcu *gym_host;
 static DEFINE_MUTEX(host_mutex);
-static atomic_t flows = ATOMIC_INIT(0);
+static atomic_t flows[NDM_GYM_MODELS];
 
 int ndm_gym_set_host(const struct ndm_gym_host *host)
 {
@@ -36,7 +40,14 @@ int ndm_gym_set_host(const struct ndm_gym_host *host)
 }
 EXPORT_SYMBOL_GPL(ndm_gym_set_host);
 
-bool ndm_gym_ask(const struct ndm_wire_observation *observation,
+u32 ndm_gym_new_flow(void)
+{
+	return atomic_inc_return(&flows[NDM_GYM_POLICY]);
+}
+EXPORT_SYMBOL_GPL(ndm_gym_new_flow);
+
+bool ndm_gym_ask(enum ndm_gym_model model,
+		 const struct ndm_wire_observation *observation,
 		 struct ndm_wire_action *action)
 {
 	const struct ndm_gym_host *host;
@@ -45,24 +56,37 @@ bool ndm_gym_ask(const struct ndm_wire_observation *observation,
 	rcu_read_lock();
 	host = rcu_dereference(gym_host);
 	if (host)
-		answered = host->decide(observation, action);
+		answered = host->decide(model, observation, action);
 	rcu_read_unlock();
 	return answered;
 }
 EXPORT_SYMBOL_GPL(ndm_gym_ask);
 
-static void gym_decide(struct sock *sk, u32 decision,
-		       const struct ndm_interval *interval, s16 *actions)
+static bool decide_by(enum ndm_gym_model model, struct sock *sk,
+		      const struct ndm_interval *interval, s16 *actions)
 {
 	const struct ndm_sock *ndm = inet_csk_ca(sk);
 	struct ndm_wire_observation observation;
 	struct ndm_wire_action action;
 
 	ndm_observe(sk, ndm->flow, &ndm->measure, interval, &observation);
-	if (!ndm_gym_ask(&observation, &action))
-		return;
+	if (!ndm_gym_ask(model, &observation, &action))
+		return false;
 	BUILD_BUG_ON(sizeof(action.actions) != NDM_OUTPUTS * sizeof(*actions));
 	memcpy(actions, action.actions, sizeof(action.actions));
+	return true;
+}
+
+static bool gym_decide(struct sock *sk, u32 decision,
+		       const struct ndm_interval *interval, s16 *actions)
+{
+	return decide_by(NDM_GYM_POLICY, sk, interval, actions);
+}
+
+static bool snapshot_decide(struct sock *sk, u32 decision,
+			    const struct ndm_interval *interval, s16 *actions)
+{
+	return decide_by(NDM_GYM_SNAPSHOT, sk, interval, actions);
 }
 
 static void NDM_CONG_CONTROL(gym_cong_control)
@@ -70,9 +94,19 @@ static void NDM_CONG_CONTROL(gym_cong_control)
 	ndm_control(sk, rs, gym_decide);
 }
 
+static void NDM_CONG_CONTROL(snapshot_cong_control)
+{
+	ndm_control(sk, rs, snapshot_decide);
+}
+
 static void gym_init(struct sock *sk)
 {
-	ndm_sock_init(sk, &flows);
+	ndm_sock_init(sk, &flows[NDM_GYM_POLICY]);
+}
+
+static void snapshot_init(struct sock *sk)
+{
+	ndm_sock_init(sk, &flows[NDM_GYM_SNAPSHOT]);
 }
 
 static struct tcp_congestion_ops ndm_gym __read_mostly = {
@@ -87,16 +121,37 @@ static struct tcp_congestion_ops ndm_gym __read_mostly = {
 	.name = "ndm_gym",
 };
 
+static struct tcp_congestion_ops ndm_snapshot __read_mostly = {
+	.init = snapshot_init,
+	.ssthresh = ndm_ssthresh,
+	.undo_cwnd = ndm_undo_cwnd,
+	.cong_control = snapshot_cong_control,
+	NDM_TX_START_OP,
+	.set_state = ndm_set_state,
+	.get_info = ndm_get_info,
+	.owner = THIS_MODULE,
+	.name = "ndm_snapshot",
+};
+
 static int __init tcp_ndm_gym_init(void)
 {
+	int error;
+
 	BUILD_BUG_ON(sizeof(struct ndm_sock) > ICSK_CA_PRIV_SIZE);
 	BUILD_BUG_ON(sizeof(struct ndm_wire_observation) !=
 		     NDM_WIRE_OBSERVATION_SIZE);
-	return tcp_register_congestion_control(&ndm_gym);
+	error = tcp_register_congestion_control(&ndm_gym);
+	if (error)
+		return error;
+	error = tcp_register_congestion_control(&ndm_snapshot);
+	if (error)
+		tcp_unregister_congestion_control(&ndm_gym);
+	return error;
 }
 
 static void __exit tcp_ndm_gym_exit(void)
 {
+	tcp_unregister_congestion_control(&ndm_snapshot);
 	tcp_unregister_congestion_control(&ndm_gym);
 }
 

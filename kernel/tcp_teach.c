@@ -78,7 +78,6 @@ struct teach_flow {
 
 static DEFINE_HASHTABLE(teach_flows, TEACH_HASH_BITS);
 static DEFINE_SPINLOCK(teach_flows_lock);	/* of who adds and removes */
-static atomic_t teach_numbers = ATOMIC_INIT(0);
 
 /* All of this under the module's parameter lock. */
 static LIST_HEAD(teachers);
@@ -148,10 +147,13 @@ static void teach_measure(struct sock *sk, struct teach_flow *flow)
 	now.now_us = ack->now_us;
 	now.slow_start = ack->cwnd < flow->ssthresh;
 	ndm_interval_close(m, &now, &interval);
+	if (flow->ssthresh >= TCP_INFINITE_SSTHRESH &&
+	    ndm_start_over(interval.x))
+		flow->ssthresh = max_t(u32, ack->cwnd, NDM_CWND_MIN);
 	ndm_observe(sk, flow->number, m, &interval, &observation);
 	observation.cwnd = ack->cwnd;
 	observation.pacing_rate = ack->pacing_rate;
-	ndm_gym_ask(&observation, &unused);
+	ndm_gym_ask(NDM_GYM_POLICY, &observation, &unused);
 }
 
 static void NDM_CONG_CONTROL(teach_cong_control)
@@ -335,7 +337,7 @@ static void teach_init(struct sock *sk)
 
 	if (flow) {
 		flow->sk = sk;
-		flow->number = atomic_inc_return(&teach_numbers);
+		flow->number = ndm_gym_new_flow();
 		flow->ssthresh = tcp_sk(sk)->snd_ssthresh;
 		flow->prior_ssthresh = flow->ssthresh;
 		ndm_measure_init(&flow->measure, &now);

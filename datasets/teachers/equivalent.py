@@ -1,10 +1,12 @@
 """The actions by which NDM would have done what a teacher did, from what was observed of the teacher.
 
-NDM multiplies the window once an interval, then holds it; a teacher moves it with every ACK. Equivalent is what leads
+NDM changes the window once an interval, then holds it; a teacher moves it with every ACK. Equivalent is what leads
 to the same window when the interval ends, and to the pacing rate that is in force by then::
 
-    cwnd_log2[k] = log2(cwnd[k + 1] / cwnd[k])
+    cwnd_log2[k] = log2((cwnd[k + 1] - 1 - sqrt(cwnd[k]) / 4) / cwnd[k])
     pacing[k]    = log2(pacing_rate[k + 1] / (1.25 cwnd[k + 1] mss / srtt[k]))          both cut to [-1, 1]
+
+The former undoes kernel/ndm_window.h.
 
 The divisor of the latter is what a neutral decision would have paced with: kernel/ndm_control.h sets the rate from the
 new window and the smoothed RTT of that moment.
@@ -25,7 +27,14 @@ from env.schema import ACTIONS
 NEUTRAL_GAIN = 1.25  # NDM_PACING_GAIN of kernel/ndm_control.h
 RTT_UNKNOWN_US = 1000  # NDM_RTT_UNKNOWN_US: what paces before the first RTT sample
 
+LEAST_CWND = 2.0**-8  # packets: as far as the window is told apart
+
 Numbers = npt.NDArray[np.float64]
+
+
+def added(cwnd: Numbers) -> Numbers:
+    """Return what is added to a window of so many packets in each interval, packets (kernel/ndm_window.h)."""
+    return 1 + np.sqrt(cwnd) / 4
 
 
 def equivalent_actions(
@@ -37,7 +46,8 @@ def equivalent_actions(
     sets_rate: False for a scheme whose pacing rate nobody sets; its pacing is neutral.
     """
     actions = np.zeros((cwnd.size - 1, len(ACTIONS)))
-    actions[:, 0] = np.log2(np.maximum(cwnd[1:], 1) / np.maximum(cwnd[:-1], 1))
+    before = np.maximum(cwnd[:-1], 1)
+    actions[:, 0] = np.log2(np.maximum(cwnd[1:] - added(before), LEAST_CWND) / before)
     if sets_rate:
         srtt_s = np.where(srtt_us[:-1] > 0, srtt_us[:-1], RTT_UNKNOWN_US) / 1e6
         neutral = NEUTRAL_GAIN * np.maximum(cwnd[1:], 1) * mss[1:] / srtt_s

@@ -8,7 +8,6 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,46 +18,16 @@ from compare.schemes import Scheme, find_schemes
 from datasets.teachers.equivalent import cut, equivalent_actions
 from datasets.teachers.recording import Drawn, Lesson, RecordingError, connections
 from env import schema
-from env.lab import LabError, VirtualLab
+from env.lab import VirtualLab
 from env.lab.virtual import KERNEL, MODULES, PROGRAM
 from env.player import Task, play
-from env.profile import PathSampler, Profile
+from env.profile import Profile
+from env.sampler import PathSampler
+from env.teacher import Teacher
 from env.trajectory import GRID_US, Steps
 from training.checkpoint import git_revision
 from training.model_file import model_file
 from training.policy import initial_policy
-
-PARAMETER = "/sys/module/tcp_teach/parameters/scheme"  # in the guest
-
-
-@dataclass(frozen=True)
-class Teacher:
-    """A congestion control of the lab's kernel: what it is called there, its module ("" for none), its window."""
-
-    name: str
-    algorithm: str
-    module: str
-    packets: int
-
-    @property
-    def watched(self) -> str:
-        """What it is called with NDM's inputs measured beside it."""
-        return f"teach_{self.algorithm}"
-
-    @property
-    def sets_rate(self) -> bool:
-        """False for a constant window, whose pacing rate nobody sets."""
-        return not self.packets
-
-    def register(self, lab: VirtualLab) -> None:
-        """Have it watched in a lab that has its module. Raises LabError."""
-        commands = [f"echo {self.algorithm} >{PARAMETER}"]
-        if self.packets:
-            commands.insert(0, f"echo {self.packets} >/sys/module/{self.module}/parameters/packets")
-        done = lab.call("shell", command=" && ".join(commands))
-        if done["status"]:
-            why = lab.call("shell", command="dmesg | tail -n 1")["stdout"].strip()
-            raise LabError(f"{self.name} cannot teach: {why}")
 
 
 def find_teachers(names: Sequence[str]) -> list[Teacher]:
@@ -95,7 +64,6 @@ def record(
 
     progress: called with how many lessons more there are. Raises LabError.
     """
-    modules = _modules(teachers, courses)
     # the lab's player asks one for every step, and a teacher does not listen
     unused, _ = model_file(initial_policy(1, 0).state_dict(), "none", "none")
     own = threading.local()
@@ -104,11 +72,9 @@ def record(
     def lab() -> VirtualLab:
         """The thread's own."""
         if not hasattr(own, "lab"):
-            own.lab = VirtualLab(seed=1, modules=modules)  # each run brings its own seed
+            own.lab = VirtualLab(seed=1)  # each run brings its own seed
             labs.append(own.lab)
             own.lab.start()
-            for teacher in teachers:
-                teacher.register(own.lab)
         booted: VirtualLab = own.lab
         return booted
 
@@ -117,7 +83,7 @@ def record(
         learners = len(drawn.course.learners)
         silence = np.zeros((0, 0, len(schema.ACTIONS)), np.int16)
         decisions = profile.episode_decisions * learners
-        task = Task(drawn.course, drawn.seed, silence, decisions, profile.episode_s, teacher.watched)
+        task = Task(drawn.course, drawn.seed, silence, decisions, profile.episode_s, teacher)
         return Lesson(teacher.name, number, _with_actions(play(lab(), unused, task), teacher))
 
     lessons: dict[tuple[int, int], Lesson] = {}
@@ -142,8 +108,8 @@ def record(
 def _modules(teachers: Sequence[Teacher], courses: Sequence[Drawn]) -> tuple[str, ...]:
     """Return the modules of who teaches and of the flows beside them."""
     of_rivals = sorted({module for drawn in courses for module in drawn.course.modules})
-    wanted = ["tcp_teach", *(teacher.module for teacher in teachers), *of_rivals]
-    return tuple(dict.fromkeys(module for module in wanted if module))
+    of_teachers = (module for teacher in teachers for module in teacher.modules)
+    return tuple(dict.fromkeys([*of_teachers, *of_rivals]))
 
 
 def _with_actions(steps: Steps, teacher: Teacher) -> Steps:

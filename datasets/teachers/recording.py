@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from env import schema
-from env.network.path import Path as NetworkPath
 from env.network.path import PathError
-from env.profile import Course, Other
+from env.profile import Course
 from env.reward import RewardWeights
 from env.trajectory import Steps, Trajectory, trajectories
 
@@ -113,7 +112,7 @@ def write(file: Path, recording: Recording) -> None:
         "format": FORMAT,
         "schema_version": schema.SCHEMA_VERSION,
         "made": recording.made,
-        "courses": [_course_as_dict(drawn) for drawn in recording.courses],
+        "courses": [{**drawn.course.as_dict(), "seed": drawn.seed} for drawn in recording.courses],
     }
     fields = pa.schema(FIELDS, metadata={KEY: json.dumps(metadata)})
     table = pa.concat_tables([_table(lesson, fields) for lesson in recording.lessons])
@@ -126,22 +125,6 @@ def write(file: Path, recording: Recording) -> None:
         raise RecordingError(f"cannot write {file}: {error.strerror or error}") from error
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _course_as_dict(drawn: Drawn) -> dict[str, Any]:
-    course = drawn.course
-    return {
-        "path": course.path.as_dict(),
-        "others": course.others,
-        "reward": None if course.reward is None else asdict(course.reward),
-        "seed": drawn.seed,
-    }
-
-
-def _course_of_dict(entry: Mapping[str, Any]) -> Drawn:
-    reward = None if entry["reward"] is None else RewardWeights(**entry["reward"])
-    others = tuple(Other(*other) for other in entry["others"])
-    return Drawn(Course(NetworkPath.from_dict(entry["path"]), others, reward), entry["seed"])
 
 
 def _table(lesson: Lesson, fields: pa.Schema) -> pa.Table:
@@ -174,7 +157,7 @@ def read(file: Path) -> Recording:
     if differing:
         raise RecordingError(f"{file} was recorded by another version: it has {'; '.join(differing)}: record it again")
     try:
-        courses = tuple(_course_of_dict(entry) for entry in metadata["courses"])
+        courses = tuple(Drawn(Course.from_dict(entry), entry["seed"]) for entry in metadata["courses"])
     except (PathError, KeyError, TypeError) as error:
         raise RecordingError(
             f"{file} has a course that this version does not know ({error}): record it again"

@@ -120,6 +120,23 @@ void __rcu_read_unlock(void)
 	*(volatile int *)&rcu_nesting = rcu_nesting - 1;
 }
 
+/* Of a decision. Two bits of @x make one of the root, from the highest on. */
+unsigned long int_sqrt(unsigned long x)
+{
+	unsigned long root = 0, bit;
+
+	if (!x)
+		return 0;
+	for (bit = 1UL << ((63 - __builtin_clzl(x)) & ~1); bit; bit >>= 2) {
+		if (x >= root + bit) {
+			x -= root + bit;
+			root += 2 * bit;
+		}
+		root >>= 1;
+	}
+	return root;
+}
+
 /* User-mode Linux masks signals around what must not be interrupted. */
 int um_set_signals(int enable)
 {

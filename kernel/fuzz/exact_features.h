@@ -31,8 +31,10 @@ struct exact_connection {
 	u32 last_rtt_us;
 	u32 plasticity;
 	u32 decisions;
+	u32 standing;			/* 32nds of the minimum RTT */
 	bool loss[16];			/* newest first */
 	u8 delay[16];			/* quarter octaves, newest first */
+	u8 drain;			/* intervals that are left of one */
 	bool timed_out, marked;
 };
 
@@ -121,6 +123,28 @@ static inline u32 exact_min_rtt(struct exact_window *w, u32 now_us, u32 srtt_us)
 		exact_renew(w, now_us, EXACT_NO_RTT);
 	least = w->current < w->previous ? w->current : w->previous;
 	return least < EXACT_NO_RTT ? least : 0;
+}
+
+/* The minimum RTT and the standing queue after an interval of this mean RTT. */
+static inline u32 exact_rtt_update(struct exact_connection *c,
+				   const struct ndm_reading *now, u32 srtt_us,
+				   u32 rtt_us)
+{
+	bool drained = c->drain == 1 && rtt_us;
+	u32 least_us = drained && rtt_us < srtt_us ? rtt_us : srtt_us, min_rtt_us;
+	u64 standing;
+
+	if (c->decisions < 16 && now->mdev_us > srtt_us) {
+		c->min_rtt.current = EXACT_NO_RTT;
+		c->min_rtt.previous = EXACT_NO_RTT;
+	}
+	min_rtt_us = exact_min_rtt(&c->min_rtt, now->now_us, least_us);
+	if (drained) {
+		standing = rtt_us > min_rtt_us ? rtt_us - min_rtt_us : 0;
+		standing = standing * 32 / (min_rtt_us ?: 1);
+		c->standing = standing < 255 ? standing : 255;
+	}
+	return min_rtt_us;
 }
 
 /* The maximum rate after one more. */
@@ -237,7 +261,7 @@ static inline void check_close(struct exact_connection *c,
 	rate = (rate << 24) / (length_us ?: 1);
 	if (rate > 4294967295)
 		rate = 4294967295;
-	min_rtt_us = exact_min_rtt(&c->min_rtt, now->now_us, srtt_us);
+	min_rtt_us = exact_rtt_update(c, now, srtt_us, rtt_us);
 	max_rate = exact_max_rate(&c->max_rate, now->now_us, rate);
 	exact_plasticity(c, lost);
 	memmove(c->loss + 1, c->loss, 15 * sizeof(*c->loss));
@@ -274,6 +298,7 @@ static inline void check_close(struct exact_connection *c,
 	REQUIRE(x[NDM_IN_DELIVERY_RATIO] == exact_ratio(rate, max_rate, 4096));
 	bdp = max_rate;
 	bdp = (bdp * min_rtt_us) >> 12;
+	bdp += bdp * c->standing / 32;
 	REQUIRE(x[NDM_IN_INFLIGHT_RATIO] ==
 		exact_ratio((u64)now->inflight << 12, bdp ?: 1, 32767));
 	c->decisions++;

@@ -4,8 +4,9 @@
  *
  * The input is where a connection's clock and counters begin, then its events:
  * RTT samples, time-outs, marks, undone recoveries, idle times and ends of
- * intervals, with any readings or with likely ones. What each interval comes to is compared
- * with exact_features.h, and with the same events on a state in other memory.
+ * intervals, in a drain or not, with any readings or with likely ones. What each
+ * interval comes to is compared with exact_features.h, and with the same events
+ * on a state in other memory.
  */
 #include <string.h>
 
@@ -18,15 +19,19 @@ enum event_kind {
 	EVENT_KINDS
 };
 
+/* Of the flags: in slow start, and how many intervals are left of a drain. */
+#define SLOW_START 1
+#define DRAIN(flags) ((flags) >> 1 & 3)
+
 /* Packed as the fuzzer's bytes are; taken only as far as an event needs. */
 struct likely {
 	u16 length_100us, delivered, srtt_100us, mdev_100us;
-	u8 lost, inflight, slow_start;
+	u8 lost, inflight, flags;
 } __attribute__((packed));
 
 struct any {
 	u32 now_us, delivered, lost, inflight, srtt_us, mdev_us;
-	u8 slow_start;
+	u8 flags;
 } __attribute__((packed));
 
 struct connection {
@@ -35,9 +40,11 @@ struct connection {
 	struct ndm_reading now;
 };
 
-static void end_interval(struct connection *c)
+static void end_interval(struct connection *c, u8 drain)
 {
 	struct ndm_interval interval, again;
+
+	c->m->drain = c->again->drain = c->exact.drain = drain;
 
 	/* What is between the fields is nobody's. */
 	memset(&interval, 0x11, sizeof(interval));
@@ -61,8 +68,8 @@ static bool close_likely(struct connection *c, struct input *in)
 	c->now.inflight = l.inflight;
 	c->now.srtt_us = 100 * l.srtt_100us;
 	c->now.mdev_us = 100 * l.mdev_100us;
-	c->now.slow_start = l.slow_start & 1;
-	end_interval(c);
+	c->now.slow_start = l.flags & SLOW_START;
+	end_interval(c, DRAIN(l.flags));
 	return true;
 }
 
@@ -79,9 +86,9 @@ static bool close_any(struct connection *c, struct input *in)
 		.inflight = any.inflight,
 		.srtt_us = any.srtt_us,
 		.mdev_us = any.mdev_us,
-		.slow_start = any.slow_start & 1,
+		.slow_start = any.flags & SLOW_START,
 	};
-	end_interval(c);
+	end_interval(c, DRAIN(any.flags));
 	return true;
 }
 

@@ -15,11 +15,15 @@
 #define MSS 1448
 #define RTT_US 40000
 
+/* Bytes per second of so many percent of cwnd / srtt. */
+#define AT(cwnd, srtt_us, gain_pct) \
+	((u64)(cwnd) * MSS * 10000 * (gain_pct) / (srtt_us))
+
 /* -- a socket -------------------------------------------------------------- */
 
 static atomic_t flows = ATOMIC_INIT(0);
 
-/* Established, 10 packets of window all in use, an RTT of RTT_US. */
+/* Established, past its start, 10 packets of window all in use, an RTT of RTT_US. */
 static struct sock *socket_of(struct kunit *test)
 {
 	struct tcp_sock *tp = kunit_kzalloc(test, sizeof(*tp), GFP_KERNEL);
@@ -31,7 +35,7 @@ static struct sock *socket_of(struct kunit *test)
 	inet_csk(sk)->icsk_rto = HZ;
 	tp->mss_cache = MSS;
 	tp->snd_cwnd_clamp = ~0U;
-	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
+	tp->snd_ssthresh = NDM_CWND_MIN;
 	tp->srtt_us = RTT_US << 3;
 	tp->mdev_us = RTT_US / 8 << 2;
 	tp->is_cwnd_limited = 1;
@@ -61,12 +65,20 @@ static int calls;
 static struct ndm_interval seen;
 static s16 wanted[NDM_OUTPUTS];
 
-static void decide(struct sock *sk, u32 decision,
+static bool decide(struct sock *sk, u32 decision,
 		   const struct ndm_interval *interval, s16 *actions)
 {
 	calls++;
 	seen = *interval;
 	memcpy(actions, wanted, sizeof(wanted));
+	return true;
+}
+
+static bool nobody_decides(struct sock *sk, u32 decision,
+			   const struct ndm_interval *interval, s16 *actions)
+{
+	calls++;
+	return false;
 }
 
 /* One interval with an answer to it. */
@@ -117,19 +129,20 @@ struct window_case {
 };
 
 static const struct window_case window_cases[] = {
-	{ "hold", 10, 0, true, ~0U, 10 },
-	{ "double", 10, 16384, true, ~0U, 20 },
-	{ "halve", 10, -16384, true, ~0U, 5 },
-	{ "half an octave", 100, 8192, true, ~0U, 141 },
+	{ "a packet and a quarter of the root", 10, 0, true, ~0U, 11 },
+	{ "and more of a larger one", 10000, 0, true, ~0U, 10026 },
+	{ "double", 10, 16384, true, ~0U, 21 },
+	{ "halve", 10, -16384, true, ~0U, 6 },
+	{ "half an octave", 100, 8192, true, ~0U, 144 },
 	{ "no growth that is not used", 10, 16384, false, ~0U, 10 },
-	{ "less all the same", 10, -16384, false, ~0U, 5 },
+	{ "less all the same", 10, -16384, false, ~0U, 6 },
 	{ "the smallest", 2, -16384, true, ~0U, 2 },
 	{ "never below it", 3, -16384, true, ~0U, 2 },
 	{ "the largest", NDM_CWND_MAX, 16384, true, ~0U, NDM_CWND_MAX },
 	{ "into the largest", NDM_CWND_MAX - 1, 16384, true, ~0U, NDM_CWND_MAX },
 	{ "the clamp of the socket", 100, 16384, true, 150, 150 },
-	{ "what no policy says", 10, S16_MAX, true, ~0U, 20 },
-	{ "nor that", 10, S16_MIN, true, ~0U, 5 },
+	{ "what no policy says", 10, S16_MAX, true, ~0U, 21 },
+	{ "nor that", 10, S16_MIN, true, ~0U, 6 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(window, window_cases, name);
@@ -154,12 +167,305 @@ static void small_steps_add_up_test(struct kunit *test)
 	int i;
 
 	tcp_snd_cwnd_set(tcp_sk(sk), 4);
-	/* 2^(1/16) a round: 4.18, 4.36, 4.56, 4.76, 4.97, 5.19 */
-	for (i = 0; i < 5; i++)
-		round_trip(sk, 1024, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 4);
-	round_trip(sk, 1024, 0);
+	/* by 2^-0.375, and 1.5 more: 4.58, 5.07, 5.47, 5.80, 6.07 */
+	for (i = 0; i < 4; i++)
+		round_trip(sk, -6144, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 5);
+	round_trip(sk, -6144, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 6);
+}
+
+static void windows_end_alike_test(struct kunit *test)
+{
+	static const u32 from[] = { 2, 10, 5000 };
+	u32 ends[ARRAY_SIZE(from)];
+	int i, n;
+
+	/* By 2^-0.125 and a packet and a quarter of the root more. */
+	for (n = 0; n < ARRAY_SIZE(from); n++) {
+		struct sock *sk = socket_of(test);
+
+		tcp_snd_cwnd_set(tcp_sk(sk), from[n]);
+		for (i = 0; i < 400; i++)
+			round_trip(sk, -2048, 0);
+		ends[n] = tcp_snd_cwnd(tcp_sk(sk));
+	}
+	KUNIT_EXPECT_EQ(test, ends[1], ends[0]);
+	KUNIT_EXPECT_EQ(test, ends[2], ends[0]);
+}
+
+static void nobody_test(struct kunit *test)
+{
+	struct sock *sk = socket_of(test);
+	struct rate_sample rs = ack_of(sk, 10);
+	unsigned long rate = READ_ONCE(sk->sk_pacing_rate);
+	int before = calls;
+
+	tcp_snd_cwnd_set(tcp_sk(sk), 30);
+	ndm_control(sk, &rs, nobody_decides);
+	KUNIT_EXPECT_EQ(test, calls, before + 1);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 30);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(sk->sk_pacing_rate), rate);
+}
+
+/* -- the start ------------------------------------------------------------- */
+
+struct sign_case {
+	const char *name;
+	int loss, rtt_ratio, rtt_gradient;	/* Q12 */
+	bool expected;
+};
+
+static const struct sign_case sign_cases[] = {
+	{ "none", 0, 0, 0, false },
+	{ "less than an eighth", 0, NDM_ONE / 8 - 1, NDM_ONE / 8 - 1, false },
+	{ "an RTT that falls", 0, 0, S16_MIN, false },
+	{ "an eighth over the minimum", 0, NDM_ONE / 8, 0, true },
+	{ "an eighth more than before", 0, 0, NDM_ONE / 8, true },
+	{ "a loss", 1, 0, 0, true },
+};
+
+KUNIT_ARRAY_PARAM_DESC(sign, sign_cases, name);
+
+static void sign_test(struct kunit *test)
+{
+	const struct sign_case *c = test->param_value;
+	s16 x[NDM_INPUTS] = {
+		[NDM_IN_LOSS_RATE] = c->loss,
+		[NDM_IN_RTT_RATIO] = c->rtt_ratio,
+		[NDM_IN_RTT_GRADIENT] = c->rtt_gradient,
+	};
+
+	KUNIT_EXPECT_EQ(test, ndm_start_over(x), c->expected);
+}
+
+/* Before the first decision of a connection. */
+static struct sock *beginning(struct kunit *test)
+{
+	struct sock *sk = socket_of(test);
+
+	tcp_sk(sk)->snd_ssthresh = TCP_INFINITE_SSTHRESH;
+	tcp_sk(sk)->is_cwnd_limited = 0;
+	tcp_sk(sk)->max_packets_out = 10;
+	return sk;
+}
+
+static void start_test(struct kunit *test)
+{
+	struct sock *sk = beginning(test);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	/* 20 + 1 + 3 / 4, whatever the policy says, at the highest pacing */
+	round_trip(sk, -16384, -16384);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 21);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(sk->sk_pacing_rate) / 1000,
+			AT(21, RTT_US, 250) / 1000);
+	/* No growth that is not used. */
+	round_trip(sk, 16384, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 21);
+	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, TCP_INFINITE_SSTHRESH);
+	/* The first sign, and the policy is heard, for good. */
+	tcp_sk(sk)->srtt_us += RTT_US;
+	round_trip(sk, -16384, 0);
+	KUNIT_EXPECT_EQ(test, seen.x[NDM_IN_SLOW_START], NDM_ONE);
+	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 21);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 13);
+	tcp_sk(sk)->srtt_us -= RTT_US;
+	round_trip(sk, -16384, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 8);
+}
+
+static void start_ends_with_a_loss_test(struct kunit *test)
+{
+	struct sock *sk = beginning(test);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	/* As tcp_enter_recovery() does it. */
+	tp->snd_ssthresh = ndm_ssthresh(sk);
+	round_trip(sk, -16384, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 6);
+}
+
+/* -- drains ---------------------------------------------------------------- */
+
+struct due_case {
+	const char *name;
+	u32 decision, cwnd;
+	int rtt_variation, rtt_ratio;	/* Q12 */
+	u8 standing;
+	bool expected;
+};
+
+static const struct due_case due_cases[] = {
+	{ "not at once", 0, 100, 0, 0, 0, false },
+	{ "not before the first", 8, 100, 0, S16_MAX, 0, false },
+	{ "the first", 16, 100, 0, 0, 0, true },
+	{ "the second", 32, 100, 0, 0, 0, true },
+	{ "not between", 48, 100, 0, NDM_ONE - 1, 0, false },
+	{ "then not for nothing", 64, 100, 0, NDM_ONE / 8 - 1, 0, false },
+	{ "now and then for a queue", 64, 100, 0, NDM_ONE / 8, 0, true },
+	{ "and again", 128, 100, 0, NDM_ONE / 8, 0, true },
+	{ "not for one that stands", 64, 100, 0, NDM_ONE / 8 + NDM_ONE - 1, 32, false },
+	{ "for more than stands", 64, 100, 0, NDM_ONE / 8 + NDM_ONE, 32, true },
+	{ "seldom without one", 256, 100, 0, 0, 0, true },
+	{ "not between these", 512 + 64, 100, 0, 0, 0, false },
+	{ "for ever", 1 << 31, 100, 0, 0, 0, true },
+	{ "the smallest window", 256, 4, 0, 0, 0, true },
+	{ "a smaller one", 256, 3, 0, 0, 0, false },
+	{ "an RTT just steady", 256, 100, NDM_ONE / 8, 0, 0, true },
+	{ "one that jumps", 256, 100, NDM_ONE / 8 + 1, 0, 0, false },
+	{ "early, for twice the RTT", 48, 100, NDM_ONE / 4, NDM_ONE, 0, true },
+	{ "at every eighth", 56, 100, 0, NDM_ONE, 0, true },
+	{ "at no other", 55, 100, 0, S16_MAX, 0, false },
+	{ "not where it jumps more", 48, 100, NDM_ONE / 4 + 1, NDM_ONE, 0, false },
+	{ "nor for a queue that stands", 48, 100, 0, 3 * NDM_ONE - 1, 32, false },
+	{ "but for as much again", 48, 100, 0, 3 * NDM_ONE, 32, true },
+	{ "not for more than there can be", 48, 100, 0, S16_MAX, 255, false },
+};
+
+KUNIT_ARRAY_PARAM_DESC(due, due_cases, name);
+
+static void due_test(struct kunit *test)
+{
+	const struct due_case *c = test->param_value;
+	s16 x[NDM_INPUTS] = {
+		[NDM_IN_RTT_VARIATION] = c->rtt_variation,
+		[NDM_IN_RTT_RATIO] = c->rtt_ratio,
+	};
+
+	KUNIT_EXPECT_EQ(test, ndm_drain_due(c->decision, c->cwnd << NDM_CWND_FRAC,
+					    x, c->standing), c->expected);
+}
+
+struct depth_case {
+	const char *name;
+	int rtt_ratio;	/* Q12 */
+	u8 standing;
+	u8 expected;
+};
+
+static const struct depth_case depth_cases[] = {
+	{ "no queue", 0, 0, 1 },
+	{ "half of min_rtt", NDM_ONE / 2, 0, 1 },
+	{ "more", NDM_ONE / 2 + 1, 0, 2 },
+	{ "twice", 2 * NDM_ONE, 0, 2 },
+	{ "more again", 2 * NDM_ONE + 1, 0, 3 },
+	{ "as much as is told apart", S16_MAX, 0, 4 },
+	{ "all of it stands", 2 * NDM_ONE, 64, 1 },
+	{ "half of it does", 2 * NDM_ONE + 1, 32, 2 },
+	{ "less than stood", 0, 255, 1 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(depth, depth_cases, name);
+
+static void depth_test(struct kunit *test)
+{
+	const struct depth_case *c = test->param_value;
+	s16 x[NDM_INPUTS] = { [NDM_IN_RTT_RATIO] = c->rtt_ratio };
+
+	KUNIT_EXPECT_EQ(test, ndm_drain_depth(x, c->standing), c->expected);
+}
+
+static void standing_queue_test(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, ndm_standing_queue(40000, 40000), 0);
+	KUNIT_EXPECT_EQ(test, ndm_standing_queue(39000, 40000), 0);
+	KUNIT_EXPECT_EQ(test, ndm_standing_queue(60000, 40000), 16);
+	KUNIT_EXPECT_EQ(test, ndm_standing_queue(10000000, 40000), U8_MAX);
+	KUNIT_EXPECT_EQ(test, ndm_standing_queue(NDM_RTT_MAX_US, 0), U8_MAX);
+}
+
+/* A socket with a window of 100 packets, a decision away from its first drain. */
+static struct sock *before_a_drain(struct kunit *test)
+{
+	struct sock *sk = socket_of(test);
+	int i;
+
+	for (i = 0; i < NDM_DRAIN_FIRST; i++)
+		round_trip(sk, 0, 0);
+	tcp_snd_cwnd_set(tcp_sk(sk), 100);
+	return sk;
+}
+
+static void drain_test(struct kunit *test)
+{
+	struct sock *sk = before_a_drain(test);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	/* 100 + 1 + 10 / 4 */
+	round_trip(sk, 0, 0);
+	KUNIT_EXPECT_EQ(test, ndm->cwnd_fp >> NDM_CWND_FRAC, 103);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 51);
+	/* Asked and not heard. */
+	round_trip(sk, 16384, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 51);
+	round_trip(sk, -16384, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 103);
+	round_trip(sk, -16384, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 55);
+}
+
+/* An interval whose packets have taken @rtt_us, as the smoothed RTT has not. */
+static void round_trip_of(struct sock *sk, u32 rtt_us)
+{
+	struct rate_sample rs = ack_of(sk, 10);
+
+	rs.rtt_us = rtt_us;
+	memset(wanted, 0, sizeof(wanted));
+	ndm_control(sk, &rs, decide);
+}
+
+static void drain_measures_test(struct kunit *test)
+{
+	struct sock *sk = before_a_drain(test);
+	struct ndm_measure *m = &((struct ndm_sock *)inet_csk_ca(sk))->measure;
+
+	/* The first interval says nothing, the second one what stays. */
+	round_trip(sk, 0, 0);
+	round_trip_of(sk, 3 * RTT_US);
+	KUNIT_EXPECT_EQ(test, m->standing, 0);
+	round_trip_of(sk, 2 * RTT_US);
+	KUNIT_EXPECT_EQ(test, m->min_rtt_us, RTT_US);
+	KUNIT_EXPECT_EQ(test, m->standing, 32);
+	round_trip_of(sk, 5 * RTT_US);
+	KUNIT_EXPECT_EQ(test, m->standing, 32);
+	/* A path that is shorter than was known: no queue stands there. */
+	sk = before_a_drain(test);
+	m = &((struct ndm_sock *)inet_csk_ca(sk))->measure;
+	round_trip(sk, 0, 0);
+	round_trip(sk, 0, 0);
+	round_trip_of(sk, RTT_US / 2);
+	KUNIT_EXPECT_EQ(test, m->min_rtt_us, RTT_US / 2);
+	KUNIT_EXPECT_EQ(test, m->standing, 0);
+}
+
+static void no_drain_test(struct kunit *test)
+{
+	struct sock *sk = before_a_drain(test);
+
+	inet_csk(sk)->icsk_ca_state = TCP_CA_Recovery;
+	round_trip(sk, 0, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 103);
+	sk = before_a_drain(test);
+	tcp_sk(sk)->is_cwnd_limited = 0;
+	tcp_sk(sk)->snd_ssthresh = 1;
+	round_trip(sk, 0, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 100);
+}
+
+static void drain_ends_with_the_kernel_test(struct kunit *test)
+{
+	struct sock *sk = before_a_drain(test);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+
+	round_trip(sk, 0, 0);
+	KUNIT_EXPECT_EQ(test, (int)ndm->measure.drain, NDM_DRAIN_INTERVALS);
+	/* A time-out, say: its window counts, whole. */
+	tcp_snd_cwnd_set(tcp_sk(sk), 1);
+	round_trip(sk, 0, 0);
+	KUNIT_EXPECT_EQ(test, (int)ndm->measure.drain, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 2);
 }
 
 struct pacing_case {
@@ -168,9 +474,6 @@ struct pacing_case {
 	s16 action;
 	u64 max, expected;
 };
-
-#define AT(cwnd, srtt_us, gain_pct) \
-	((u64)(cwnd) * MSS * 10000 * (gain_pct) / (srtt_us))
 
 static const struct pacing_case pacing_cases[] = {
 	{ "neutral: 1.25 cwnd/srtt", 10, 40000, 0, ~0ULL, AT(10, 40000, 125) },
@@ -195,6 +498,7 @@ static void pacing_test(struct kunit *test)
 	u64 rate;
 
 	tcp_snd_cwnd_set(tcp_sk(sk), c->cwnd);
+	tcp_sk(sk)->snd_cwnd_clamp = c->cwnd;	/* and no more */
 	tcp_sk(sk)->srtt_us = c->srtt_us << 3;
 	sk->sk_max_pacing_rate = min_t(u64, c->max, ~0UL);
 	round_trip(sk, 0, c->action);
@@ -310,6 +614,7 @@ static void info_test(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, ndm_get_info(sk, 0, &attr, &info), 0);
 	KUNIT_EXPECT_EQ(test, attr, 0);
+	tcp_sk(sk)->snd_cwnd_clamp = 10;
 	round_trip(sk, 0, 0);
 	KUNIT_EXPECT_EQ(test, ndm_get_info(sk, 1 << (INET_DIAG_VEGASINFO - 1),
 					   &attr, &info), sizeof(info.bbr));
@@ -326,6 +631,18 @@ static struct kunit_case control_cases[] = {
 	KUNIT_CASE(once_an_interval_test),
 	KUNIT_CASE_PARAM(window_test, window_gen_params),
 	KUNIT_CASE(small_steps_add_up_test),
+	KUNIT_CASE(windows_end_alike_test),
+	KUNIT_CASE(nobody_test),
+	KUNIT_CASE_PARAM(sign_test, sign_gen_params),
+	KUNIT_CASE(start_test),
+	KUNIT_CASE(start_ends_with_a_loss_test),
+	KUNIT_CASE_PARAM(due_test, due_gen_params),
+	KUNIT_CASE_PARAM(depth_test, depth_gen_params),
+	KUNIT_CASE(standing_queue_test),
+	KUNIT_CASE(drain_test),
+	KUNIT_CASE(drain_measures_test),
+	KUNIT_CASE(no_drain_test),
+	KUNIT_CASE(drain_ends_with_the_kernel_test),
 	KUNIT_CASE_PARAM(pacing_test, pacing_gen_params),
 	KUNIT_CASE(mark_test),
 	KUNIT_CASE(timeout_test),
@@ -345,35 +662,47 @@ static struct kunit_suite control_suite = {
 struct judge_case {
 	const char *name;
 	int loss, rtt_ratio, rtt_variation;	/* Q12 */
-	int action;				/* Q14 */
+	u32 cwnd_fp, next_fp;			/* NDM_CWND_FRAC fraction bits */
 	bool at_minimum;
 	enum ndm_guard_verdict expected;
 };
 
 #define EIGHTH (NDM_ONE / 8)
+#define FP(packets) ((packets) << NDM_CWND_FRAC)
 
 static const struct judge_case judge_cases[] = {
-	{ "all is well", 0, 0, 0, 16384, false, NDM_GUARD_GOOD },
-	{ "grows into loss", EIGHTH, 0, 0, 1, false, NDM_GUARD_PRESSING },
-	{ "holds in loss", EIGHTH, 0, 0, 0, false, NDM_GUARD_PRESSING },
-	{ "cuts too little in loss", EIGHTH, 0, 0, -2047, false,
+	{ "all is well", 0, 0, 0, FP(64), FP(128), false, NDM_GUARD_GOOD },
+	{ "grows into loss", EIGHTH, 0, 0, FP(64), FP(64) + 1, false,
 	  NDM_GUARD_PRESSING },
-	{ "cuts enough", NDM_ONE, 0, 0, -2048, false, NDM_GUARD_GOOD },
-	{ "a little loss is its own to judge", EIGHTH - 1, 0, 0, 16384, false,
-	  NDM_GUARD_GOOD },
+	{ "stays in loss", EIGHTH, 0, 0, FP(64), FP(64), false,
+	  NDM_GUARD_PRESSING },
+	{ "cuts too little in loss", EIGHTH, 0, 0, FP(64), FP(60) + 1, false,
+	  NDM_GUARD_PRESSING },
+	{ "cuts enough", NDM_ONE, 0, 0, FP(64), FP(60), false, NDM_GUARD_GOOD },
+	{ "a little loss is its own to judge", EIGHTH - 1, 0, 0, FP(64), FP(128),
+	  false, NDM_GUARD_GOOD },
 	{ "an RTT that jumps proves no loss", NDM_ONE, S16_MAX, NDM_ONE / 4 + 1,
-	  16384, false, NDM_GUARD_GOOD },
-	{ "one just steady does", NDM_ONE, 0, NDM_ONE / 4, 16384, false,
+	  FP(64), FP(128), false, NDM_GUARD_GOOD },
+	{ "one just steady does", NDM_ONE, 0, NDM_ONE / 4, FP(64), FP(128), false,
 	  NDM_GUARD_PRESSING },
-	{ "grows into a queue", 0, 2 * NDM_ONE, 0, 1, false, NDM_GUARD_PRESSING },
-	{ "holds in a queue", 0, S16_MAX, 0, 0, false, NDM_GUARD_GOOD },
-	{ "a shorter queue", 0, 2 * NDM_ONE - 1, 0, 16384, false, NDM_GUARD_GOOD },
-	{ "stays at the bottom", 0, NDM_ONE / 4, 0, 0, true, NDM_GUARD_STARVING },
-	{ "sinks at the bottom", 0, 0, NDM_ONE, -16384, true, NDM_GUARD_STARVING },
-	{ "rises from it", 0, 0, 0, 1, true, NDM_GUARD_GOOD },
-	{ "for a queue", 0, NDM_ONE / 4 + 1, 0, -1, true, NDM_GUARD_GOOD },
-	{ "for a loss", 1, 0, 0, -1, true, NDM_GUARD_GOOD },
-	{ "low, but not at the bottom", 0, 0, 0, -1, false, NDM_GUARD_GOOD },
+	{ "grows into a queue", 0, 2 * NDM_ONE, 0, FP(64), FP(65) + 1, false,
+	  NDM_GUARD_PRESSING },
+	{ "as Reno would", 0, S16_MAX, 0, FP(64), FP(65), false, NDM_GUARD_GOOD },
+	{ "a shorter queue", 0, 2 * NDM_ONE - 1, 0, FP(64), FP(128), false,
+	  NDM_GUARD_GOOD },
+	{ "a window that nobody feels", NDM_ONE, S16_MAX, 0, FP(2), FP(4), false,
+	  NDM_GUARD_GOOD },
+	{ "and one that they do", NDM_ONE, 0, 0, FP(4), FP(4) + 1, false,
+	  NDM_GUARD_PRESSING },
+	{ "stays at the bottom", 0, NDM_ONE / 4, 0, FP(2), FP(3) - 1, true,
+	  NDM_GUARD_STARVING },
+	{ "sinks at the bottom", 0, 0, NDM_ONE, FP(3), FP(2), true,
+	  NDM_GUARD_STARVING },
+	{ "rises from it", 0, 0, 0, FP(2), FP(3), true, NDM_GUARD_GOOD },
+	{ "for a queue", 0, NDM_ONE / 4 + 1, 0, FP(2), FP(2), true, NDM_GUARD_GOOD },
+	{ "for a loss", 1, 0, 0, FP(2), FP(2), true, NDM_GUARD_GOOD },
+	{ "low, but not at the bottom", 0, 0, 0, FP(3), FP(2), false,
+	  NDM_GUARD_GOOD },
 };
 
 KUNIT_ARRAY_PARAM_DESC(judge, judge_cases, name);
@@ -387,8 +716,8 @@ static void judge_test(struct kunit *test)
 		[NDM_IN_RTT_VARIATION] = c->rtt_variation,
 	};
 
-	KUNIT_EXPECT_EQ(test, ndm_guard_judge(x, c->action, c->at_minimum),
-			c->expected);
+	KUNIT_EXPECT_EQ(test, ndm_guard_judge(x, c->cwnd_fp, c->next_fp,
+					      c->at_minimum), c->expected);
 }
 
 static void bucket_test(struct kunit *test)
@@ -420,7 +749,9 @@ static void reno_begins_test(struct kunit *test)
 
 	tcp_snd_cwnd_set(tp, 1000);
 	tp->packets_out = 60;
+	tp->undo_marker = 1;
 	ndm_reno_begin(sk, NDM_GUARD_PRESSING);
+	KUNIT_EXPECT_EQ(test, tp->undo_marker, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 30);
 	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 30);
 
@@ -441,6 +772,7 @@ static void reno_test(struct kunit *test)
 	int i;
 
 	/* Slow start: as many more as were acknowledged. */
+	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 	tp->max_packets_out = 100;
 	ndm_reno_control(sk, &rs);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 20);

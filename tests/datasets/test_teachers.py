@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from itertools import pairwise
@@ -22,6 +23,7 @@ from env.lab import LabError, Observation, Reply, VirtualLab
 from env.network.path import Path as NetworkPath
 from env.profile import LEARNER, Course, Other, load_profile
 from env.reward import RewardWeights
+from export.native import Native
 from tests.datasets.made_recording import lesson, recording
 
 TRACED = re.compile(r"decision=(\d+) x=[-\d,]+ action=(-?\d+),(-?\d+)")
@@ -36,16 +38,28 @@ def same(one: Sequence[Lesson], other: Sequence[Lesson]) -> bool:
 
 
 def test_window_and_rate_that_are_reached_are_the_action() -> None:
-    cwnd = np.array([10.0, 20.0, 10.0, 10.0])
+    cwnd = np.array([16.0, 34.0, 17 + 1 + np.sqrt(34) / 4, 0])
+    cwnd[3] = cwnd[2] + 1 + np.sqrt(cwnd[2]) / 4
     srtt_us, mss = np.full(4, 40_000.0), np.full(4, 1448.0)
     neutral = 1.25 * cwnd * 1448 / 0.04
     actions = equivalent_actions(cwnd, neutral * [1, 1, 2, 0.5], srtt_us, mss)
     np.testing.assert_allclose(actions, [[1, 0], [-1, 1], [0, -1]], atol=1e-12)
 
 
+def test_the_equivalent_action_undoes_what_the_module_computes() -> None:
+    native, rng = Native(), np.random.default_rng(1)
+    cwnd_fp = rng.integers(4 << 8, 1 << 24, 2000).astype(np.uint32)
+    did = rng.integers(-(1 << 14), 1 << 14, cwnd_fp.size).astype(np.int16)
+    after = native.next_cwnd(cwnd_fp, did) / 256
+    for before, action, reached in zip(cwnd_fp / 256, did / 2**schema.ACTION_FRAC, after, strict=True):
+        window = np.array([before, reached])
+        found = equivalent_actions(window, window, np.full(2, 1e3), np.full(2, 1448.0), sets_rate=False)[0, 0]
+        assert found == pytest.approx(action, abs=4e-3)  # the root is cut to a whole number, windows to 1/256 packet
+
+
 def test_an_unknown_rtt_is_the_kernels_and_no_rate_is_neutral() -> None:
-    cwnd, rate = np.array([10.0, 10.0]), np.full(2, 2.0**64)
-    known = equivalent_actions(cwnd, np.full(2, 1.25 * 10 * 1448 / 1e-3), np.zeros(2), np.full(2, 1448.0))
+    cwnd, rate = np.array([16.0, 18.0]), np.full(2, 2.0**64)
+    known = equivalent_actions(cwnd, np.full(2, 1.25 * 18 * 1448 / 1e-3), np.zeros(2), np.full(2, 1448.0))
     np.testing.assert_allclose(known, [[0, 0]], atol=1e-12)
     assert equivalent_actions(cwnd, rate, np.full(2, 1e3), np.full(2, 1448.0), sets_rate=False).tolist() == [[0, 0]]
 
@@ -77,7 +91,8 @@ def test_the_equivalent_action_of_ndm_is_what_it_did() -> None:
     rounding = np.log2(1 + 1 / np.minimum(cwnd[:-1], cwnd[1:]))
     held_back = (found[:, 0] < did[:, 0] - rounding) & (did[:, 0] > 0)  # growth needs a window that is used up
     close = np.abs(found[:, 0] - did[:, 0]) <= rounding + 1e-3
-    assert (close | held_back)[usual].all()
+    drained = np.isin(np.arange(len(found)) % 64, [0, 1, 2, 16, 17, 18, 32, 33, 34])  # its window was half, for a while
+    assert (close | held_back)[usual & ~drained].all()
     assert close[usual].mean() > 0.9
     assert np.abs(found[:, 1] - did[:, 1])[usual].max() < 0.01
     assert np.ptp(did[:, 0]) > 0.3, "a policy that always says the same shows nothing"
@@ -205,7 +220,8 @@ def test_lessons_are_the_same_with_any_number_of_labs() -> None:
         assert sum(steps.size - 1 for steps in own) == 30 * len(own)
         if taught.scheme == "window@16":
             assert (taught.steps["cwnd"] == 16).all()
-            assert (taught.steps["actions"] == 0).all()
+            stays = round(math.log2((16 - 1 - 4 / 4) / 16) * 2**schema.ACTION_FRAC)  # less what the law adds
+            assert all((steps["actions"][:-1] == (stays, 0)).all() for steps in own)
         else:
             assert (taught.steps["actions"] != 0).any()
     made = described(profile, teachers, courses, 5)

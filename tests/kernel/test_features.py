@@ -121,6 +121,19 @@ def test_loss_rate_and_undone_losses() -> None:
     assert connection.interval(40_000, 50, lost=-25, rtts=(40_000,))["loss_rate"] == 0
 
 
+def test_a_first_rtt_that_was_an_accident_is_no_minimum() -> None:
+    connection = Connection()
+    connection.interval(1000, 10, rtts=(1,), srtt_us=1)
+    # netem sends a packet with a negative delay at once; the next ones took 27 ms and deviate by more than that
+    assert connection.interval(30_000, 10, srtt_us=27_000, mdev_us=54_000)["rtt_ratio"] == 0
+    assert connection.interval(30_000, 10, srtt_us=80_000, mdev_us=88_000)["rtt_ratio"] == 0
+    assert connection.interval(30_000, 10, srtt_us=120_000, mdev_us=60_000)["rtt_ratio"] == pytest.approx(0.5, abs=1e-3)
+    for _ in range(20):
+        connection.interval(30_000, 10, srtt_us=80_000, mdev_us=40_000)
+    # later on a minimum is known, whatever a single RTT does to the deviation
+    assert connection.interval(30_000, 10, srtt_us=160_000, mdev_us=240_000)["rtt_ratio"] == pytest.approx(1, abs=1e-3)
+
+
 def test_the_minimum_is_of_smoothed_rtts_and_is_renewed() -> None:
     connection = Connection()
     connection.interval(40_000, 50, rtts=(40_000, 1), srtt_us=40_000)

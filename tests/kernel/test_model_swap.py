@@ -85,7 +85,7 @@ def test_a_file_takes_the_place_of_the_model_and_says_so(swapped: VirtualLab) ->
     shipped = fact(lab, "sha256")
     swaps = int(fact(lab, "counters/model_swaps"))
     assert fact(lab, "model") == "builtin"
-    assert "rate_mbps 1..200" in fact(lab, "envelope")
+    assert "clean: rate_mbps 1..100" in fact(lab, "envelope")
     assert set_model(lab, "seed-1.bin") == 0
     exported = build_untrained(1)
     assert fact(lab, "model") == "seed-1.bin"

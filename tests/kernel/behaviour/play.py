@@ -103,6 +103,22 @@ class Link:
         return seconds * 10**9 + ns, packet
 
 
+def remember_ssthresh() -> None:
+    """Have the kernel remember an ssthresh of 2 for the peer (tcp_metrics): from a connection to its address, here."""
+    Path("/proc/sys/net/ipv4/tcp_no_ssthresh_metrics_save").write_text("0")
+    ip("link set lo up")
+    ip(f"address add {PEER[0]}/32 dev lo")
+    ip(f"route replace local {PEER[0]} dev lo table local ssthresh lock 2")
+    with socket.create_server(PEER) as server:
+        client = socket.create_connection(PEER, source_address=(TESTED[0], 0))
+        accepted, _ = server.accept()
+        # who closes first waits in TIME_WAIT, on the way to which it is remembered
+        client.close()
+        accepted.close()
+    ip(f"address del {PEER[0]}/32 dev lo")
+    ip(f"route del local {PEER[0]} dev lo table local")
+
+
 class Play:
     """One script as it runs. Times are ns since its beginning."""
 
@@ -186,6 +202,8 @@ class Play:
             MODEL.write_text(words[0] if words[0] == "builtin" else f"{words[0]}.bin")
         elif name == "sysctl":
             Path(f"/proc/sys/net/ipv4/{words[0]}").write_text(words[1])
+        elif name == "started":
+            remember_ssthresh()
         elif name == "connect":
             self._connect()
         elif name == "write":

@@ -51,20 +51,20 @@ def changed(name: str, old: str, new: str) -> str:
     [
         (
             "start",
-            "+0       > . 50681:52129(1448) ack 1\n",
-            "+0       > . 52129:53577(1448) ack 1\n",
+            "+0       > . 59369:60817(1448) ack 1\n",
+            "+0       > . 60817:62265(1448) ack 1\n",
             [
-                "expected at 0.082000 s: > . 52129:53577(1448) ack 1   (differs in: sequence numbers)",
-                "  -> 0.082001 s  > . 50681:52129(1448) ack 1",
+                "expected at 0.082000 s: > . 60817:62265(1448) ack 1   (differs in: sequence numbers)",
+                "  -> 0.082001 s  > . 59369:60817(1448) ack 1",
             ],
         ),
         (
             "start",
-            "31857:50681(18824)",
-            "31857:49233(17376)",
-            ["expected at 0.082", "  -> 0.076289 s  > . 49233:50681"],
+            "34753:59369(24616)",
+            "34753:57921(23168)",
+            ["expected at 0.082", "  -> 0.076670 s  > . 57921:59369"],
         ),
-        ("start", "31857:50681(18824)", "31857:52129(20272)", ["expected at 0.077", "differs in: "]),
+        ("start", "34753:59369(24616)", "34753:60817(26064)", ["expected at 0.077", "differs in: "]),
         ("loss", "> . 1449:2897(1448) ack 1\n", "> . 2897:4345(1448) ack 1\n", ["-> 0.042801 s  > . 1449:2897(1448)"]),
         ("loss", "+.0008   > . 1449", "+.0009   > . 1449", ["expected at 0.042900 s", "(differs in: time)"]),
         ("loss", "info cwnd=10 ssthresh=10 ca_state=Open", "info cwnd=7 ca_state=CWR", ["seen: cwnd=10 ca_state=Open"]),

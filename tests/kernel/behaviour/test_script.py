@@ -70,7 +70,7 @@ def test_one_line_stands_for_many_segments() -> None:
     ("line", "problem"),
     [
         ("connect", "does not begin with a time"),
-        ("+0 connectt", "'connectt' is unknown; an event is < or > or one of model, sysctl, connect"),
+        ("+0 connectt", "'connectt' is unknown; an event is < or > or one of model, sysctl, started, connect"),
         ("+0 write", "write takes 1 arguments, not 0"),
         ("+0 info cwnd", "info NAME=VALUE"),
         ("+0 > . 1:1449(1000)", "from 1 to 1449 are 1448 bytes, not 1000"),

@@ -19,4 +19,15 @@
 #define clamp_t(type, value, low, high)		\
 	min_t(type, max_t(type, value, low), high)
 
+/* The largest y with y * y <= x, as lib/math/int_sqrt.c has it. */
+static inline unsigned long int_sqrt(unsigned long x)
+{
+	unsigned long y = 0, bit;
+
+	for (bit = 1UL << 31; bit; bit >>= 1)
+		if ((y | bit) * (y | bit) <= x)
+			y |= bit;
+	return y;
+}
+
 #endif /* NDM_USER_LINUX_KERNEL_H */

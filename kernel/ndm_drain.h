@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Drains: from time to time a flow takes its window down for two round trips, to
+ * see what of the queue stays.
+ *
+ * What joins a queue that others keep takes its RTT for the path's: it sees less
+ * queue than they do, and takes more than they have, for as long as nobody lets
+ * the queue run empty (the latecomer's advantage of Vegas; BBR has PROBE_RTT for
+ * it). And a queue looks the same to who has filled it and to who has not. A
+ * smaller window tells: in the first round trip the queue runs down, in the
+ * second one the RTT is what is left of it:
+ *
+ *	- a new minimum RTT, where it is less than was known
+ *	- the standing queue, that of others: what is in flight is then compared
+ *	  with the bandwidth-delay product of a path that has this queue
+ *
+ * The window is halved as often as it takes to leave no more than the standing
+ * queue that is known, were all else its own; once at least. Half a window costs
+ * about one round trip's packets, less what the queue had of them, so drains are
+ * as frequent as there is something to be learned: every NDM_DRAIN_EVERY
+ * decisions where there is a queue that the last one has not explained, else
+ * every NDM_DRAIN_SELDOM, and early where the RTT is twice what is explained: the
+ * link has become slower, or others have come.
+ *
+ * Pure: plain numbers in, plain numbers out.
+ */
+#ifndef NDM_DRAIN_H
+#define NDM_DRAIN_H
+
+#include <linux/kernel.h>
+#include <linux/limits.h>
+#include <linux/math64.h>
+#include <linux/types.h>
+
+#include "ndm_schema.h"
+#include "ndm_window.h"
+
+/*
+ * Before these two decisions of a connection, and then every so many: the first
+ * number is for a queue of NDM_DRAIN_QUEUE of min_rtt or more that is not explained.
+ */
+#define NDM_DRAIN_FIRST 16
+#define NDM_DRAIN_SECOND 32
+#define NDM_DRAIN_EVERY 64
+#define NDM_DRAIN_SELDOM 256
+#define NDM_DRAIN_QUEUE (1 << (NDM_FEATURE_FRAC - 3))	/* Q12 */
+
+/* An early one may come before every so many. */
+#define NDM_DRAIN_EARLY 8
+
+/* Intervals that a drain lasts: the queue runs down, then the RTT is measured. */
+#define NDM_DRAIN_INTERVALS 2
+
+/* Half of a smaller window is less than NDM_CWND_MIN. */
+#define NDM_DRAIN_CWND_MIN (2 * NDM_CWND_MIN)
+
+/* The window is halved up to four times: the RTT is at most nine times min_rtt. */
+#define NDM_DRAIN_DEEPEST 4
+
+/*
+ * An RTT that deviates by more than an eighth of itself would not tell; one that
+ * is rising because of a new queue deviates somewhat more. Q12.
+ */
+#define NDM_DRAIN_STEADY (1 << (NDM_FEATURE_FRAC - 3))
+#define NDM_DRAIN_STEADY_EARLY (1 << (NDM_FEATURE_FRAC - 2))
+
+/* The standing queue is kept in u8, as so many fraction bits of min_rtt. */
+#define NDM_STANDING_FRAC 5
+
+/* RTT and what the last drain explains of it, over min_rtt, Q12. */
+static inline u32 ndm_rtt_over_min(const s16 *x)
+{
+	return (1 << NDM_FEATURE_FRAC) + x[NDM_IN_RTT_RATIO];
+}
+
+static inline u32 ndm_standing_over_min(u8 standing)
+{
+	return (1 << NDM_FEATURE_FRAC) +
+	       (standing << (NDM_FEATURE_FRAC - NDM_STANDING_FRAC));
+}
+
+/* Whether it is time for one, with a queue that is not explained or without. */
+static inline bool ndm_drain_regular(u32 decision, bool queue)
+{
+	return decision == NDM_DRAIN_FIRST || decision == NDM_DRAIN_SECOND ||
+	       decision % (queue ? NDM_DRAIN_EVERY : NDM_DRAIN_SELDOM) == 0;
+}
+
+/**
+ * ndm_drain_due - whether the window is to go down for the next intervals
+ * @decision: counts from 0
+ * @cwnd_fp: NDM_CWND_FRAC fraction bits
+ * @x: (NDM_INPUTS) the inputs of this decision, Q12
+ * @standing: the standing queue, NDM_STANDING_FRAC fraction bits of min_rtt
+ */
+static inline bool ndm_drain_due(u32 decision, u32 cwnd_fp, const s16 *x,
+				 u8 standing)
+{
+	u32 rtt = ndm_rtt_over_min(x);
+	u32 explained = ndm_standing_over_min(standing);
+
+	if (cwnd_fp < NDM_DRAIN_CWND_MIN << NDM_CWND_FRAC ||
+	    decision < NDM_DRAIN_FIRST || decision % NDM_DRAIN_EARLY)
+		return false;
+	if (x[NDM_IN_RTT_VARIATION] <= NDM_DRAIN_STEADY &&
+	    ndm_drain_regular(decision, rtt >= explained + NDM_DRAIN_QUEUE))
+		return true;
+	return x[NDM_IN_RTT_VARIATION] <= NDM_DRAIN_STEADY_EARLY &&
+	       rtt >= 2 * explained;
+}
+
+/*
+ * How often the window is halved: 2^depth is at least 4/3 of the RTT over what is
+ * explained of it, so that a quarter of the path stays empty. @x: as above
+ */
+static inline u8 ndm_drain_depth(const s16 *x, u8 standing)
+{
+	u32 explained = 3 * ndm_standing_over_min(standing);
+	u8 depth = 1;
+
+	while (depth < NDM_DRAIN_DEEPEST &&
+	       explained << depth < 4 * ndm_rtt_over_min(x))
+		depth++;
+	return depth;
+}
+
+/* What stays of the queue, as it is kept: at most 8 times @min_rtt_us. */
+static inline u8 ndm_standing_queue(u32 rtt_us, u32 min_rtt_us)
+{
+	u64 queue_us = rtt_us - min_t(u32, rtt_us, min_rtt_us);
+
+	/* Below 2^35. */
+	return min_t(u64, div_u64(queue_us << NDM_STANDING_FRAC,
+				  max_t(u32, min_rtt_us, 1)), U8_MAX);
+}
+
+#endif /* NDM_DRAIN_H */
