@@ -32,7 +32,7 @@ quickstart: ## the main job from nothing: set up, train a small model, export it
 setup: packages .venv/installed ## install what is missing: the distribution's packages (asks for root only then), .venv
 
 .PHONY: ray
-ray: .venv/ray ## install Ray, for runner=ray
+ray: .venv/ray ## install Ray, for runner=ray and hydra/launcher=ray
 
 .venv/ray: requirements-ray.txt .venv/installed
 	@.venv/bin/pip install --disable-pip-version-check --requirement requirements-ray.txt
@@ -113,6 +113,24 @@ build/libndm.so: $(USER_SOURCES)
 .PHONY: export-weights
 export-weights: .venv/installed ## write the int16 header, ONNX, blob and golden vectors of a run (RUN=runs/NAME, default the latest; NAME= of the model)
 	@$(PYTHON) -m export $(if $(RUN),--run $(RUN)) $(if $(NAME),--name $(NAME))
+
+PROFILE ?= mixed
+TRAIN_ARGS ?=
+COMPARE_ARGS ?=
+ABLATIONS = ablations-$(PROFILE)
+VARIANTS := full blind memoryless untrained
+empty :=
+comma := ,
+VARIANT_SCHEMES = $(foreach variant,$(VARIANTS),$(foreach seed,1 2 3,ndm@runs/$(ABLATIONS)/$(variant)/$(variant)-$(seed)))
+
+.PHONY: ablations
+ablations: setup module ## what training, inputs 7 and 8, memory and float buy: 3 seeds each (PROFILE=mixed TRAIN_ARGS= COMPARE_ARGS=)
+	@$(PYTHON) -m training.ablation runs/$(ABLATIONS) --seeds 1 2 3 --common profile=$(PROFILE) $(TRAIN_ARGS) \
+		--variant full --variant blind "algo.blind=[rtt_variation,rtt_gradient]" \
+		--variant memoryless algo.recurrent=false --variant untrained algo.total_decisions=0
+	@for seed in 1 2 3; do $(PYTHON) -m training.precision runs/$(ABLATIONS)/full/full-$$seed; done
+	@$(PYTHON) compare.py "targets=[published,loss,changes]" output_dir=results/$(ABLATIONS) $(COMPARE_ARGS) \
+		"schemes=[$(subst $(empty) ,$(comma),$(strip $(VARIANT_SCHEMES) window@8 window@64 bbr cubic))]"
 
 .PHONY: verify-model
 verify-model: setup module ## prove that the exported weights cannot overflow, whatever the inputs and the state

@@ -9,11 +9,12 @@ from typing import Any
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from configs.help import group_lines, option_lines
 from env.lab import LabError
-from training import checkpoint, evolution_run
+from training import checkpoint, evolution_run, sweep
 from training.checkpoint import CheckpointError
 from training.config import (
     LEARNERS,
@@ -25,26 +26,33 @@ from training.config import (
     read_config,
     resumed_config,
 )
+from training.curriculum import CurriculumOptions
 from training.evolution import CmaOptions
-from training.run import RunError, make_player, new_run_folder, train
+from training.run import RunError, make_labs, make_player, new_run_folder, train
 
 HELP = """Train NDM in the lab: by reinforcement learning (PPO), or by an evolution strategy (CMA-ES).
 
   python train.py profile=mixed                            train; Ctrl-C saves and stops
   python train.py resume=runs/NAME                         go on where it stopped
+  python train.py profile=mixed curriculum=genet           with hard paths, where a kernel algorithm beats the policy
   python train.py algo=cma profile=mixed                   by evolution, with the int16 model in the kernel
-  python train.py -m profile=bottleneck algo=ppo seed=1,2  a sweep, one run after the other
-  python train.py -m hydra/launcher=joblib lab.workers=1 seed=1,2   side by side, a process each
+  python train.py -m profile=mixed                         seeds 1, 2, 3, and a report of all; again: goes on
+  python train.py -m hydra/launcher=joblib lab.workers=1   side by side, a process each
+  python train.py -m hydra/launcher=ray lab.workers=1      on a Ray cluster, hydra.launcher.address=HOST:PORT
   python train.py --cfg job                                the whole configuration, profile included
 
-KEY=VALUE, a group's file first, then single keys (default: profile=mixed algo=ppo_long lab=virtual):
+KEY=VALUE, a group's file first, then single keys (default: profile=mixed curriculum=whole algo=ppo_long lab=virtual):
 """
+
+
+ERRORS = (ConfigError, RunError, CheckpointError, LabError, ValueError, OSError)  # of one paragraph each
 
 
 def help_text() -> str:
     """Return what --help prints."""
-    groups = [line for group in ("profile", "algo", "lab", "debug") for line in group_lines(group)]
+    groups = [line for group in ("profile", "curriculum", "algo", "lab", "debug") for line in group_lines(group)]
     keys = [*option_lines(TrainConfig), *option_lines(LabOptions, "lab.")]
+    keys += option_lines(CurriculumOptions, "curriculum.")
     for kind, options in LEARNERS.items():
         keys += ["", f"Of the learner {kind}:", *option_lines(options, "algo.")]
     profile = "Keys of a profile, profile.*: env/profile.py and env/reward.py. Metrics: docs/training.md."
@@ -69,11 +77,11 @@ def play(config: TrainConfig, folder: Path, saved: dict[str, Any] | None) -> boo
     try:
         if isinstance(config.algo, CmaOptions):
             return evolution_run.train(config, folder, saved)
-        player = make_player(config)
+        labs = make_labs(config)
         try:
-            return train(config, player, folder, saved)
+            return train(config, make_player(config, labs), folder, saved, labs)
         finally:
-            player.close()
+            labs.close()
     except KeyboardInterrupt:  # while the labs boot, or the second one
         return False
     except OSError as error:
@@ -82,11 +90,17 @@ def play(config: TrainConfig, folder: Path, saved: dict[str, Any] | None) -> boo
 
 @hydra.main(version_base="1.3", config_path="configs", config_name="train")
 def run(composed: DictConfig) -> None:
-    """One run; ends the process with status 1 and one paragraph on an error, 130 when stopped."""
+    """One run; ends the process with status 1 and one paragraph on an error, 130 when stopped.
+
+    In a sweep it raises instead, RunError or KeyboardInterrupt, and goes on with a run that is there.
+    """
+    if HydraConfig.get().mode == RunMode.MULTIRUN:
+        run_of_population(composed)
+        return
     try:
         config, folder, saved = plan(composed)
         finished = play(config, folder, saved)
-    except (ConfigError, RunError, CheckpointError, LabError, ValueError, OSError) as error:
+    except ERRORS as error:
         sys.exit(f"train.py: {error}")
     if finished:
         print(f"{folder} is trained; export it with: make export-weights RUN={folder}")
@@ -96,6 +110,22 @@ def run(composed: DictConfig) -> None:
     else:
         print("\nstopped before the training began", file=sys.stderr)
         sys.exit(130)
+
+
+def run_of_population(composed: DictConfig) -> None:
+    """One run of a sweep: a new one, one that goes on, or one that is done. Raises RunError, KeyboardInterrupt."""
+    try:
+        config = read_config(composed)
+        folder, saved = sweep.run_folder(config), sweep.take_up(config)
+        if saved is not None and sweep.is_done(saved):
+            print(f"{folder} is trained already")
+            return
+        finished = play(config, folder, saved)
+    except ERRORS as error:
+        raise RunError(str(error)) from None  # what crosses a process is no more than this
+    if not finished:
+        raise KeyboardInterrupt
+    print(f"{folder} is trained")
 
 
 def with_learner(arguments: list[str]) -> list[str]:

@@ -25,7 +25,7 @@ def option_lines(options: type[Any], prefix: str = "") -> list[str]:
         field.name: None if field.default is MISSING else field.default
         for field in fields(options)
         if field.default_factory is MISSING
-    }
+    } | {field.name: "[]" for field in fields(options) if field.default_factory is list}
     lines, above = [], list[str]()
     for line in inspect.getsource(options).splitlines():
         comment = re.fullmatch(r"    # (.*)", line)

@@ -14,10 +14,12 @@ import numpy.typing as npt
 from env import schema
 from env.lab import LabError, Observation, VirtualLab
 from env.network.path import Path
-from env.profile import Course, Other, PathSampler, Profile, load_profile, scenario_course
+from env.profile import SNAPSHOT, Course, Other, Profile, load_profile, scenario_course
 from env.reward import Outcome, Reference, between, judge
+from env.sampler import PathSampler
 
 SCHEME = "ndm_gym"  # the congestion control that asks the host
+SNAPSHOT_SCHEME = "ndm_snapshot"  # the one that has the lab's player ask its second model
 # Virtual. The host ends an episode; only a flow that has been stalled for so long beyond it ends by itself.
 GRACE_S = 5.0
 FEATURE_SCALE = np.float32(2.0**-schema.FEATURE_FRAC)
@@ -54,7 +56,9 @@ def learner_flows(course: Course, scheme: str, end_s: float) -> list[dict[str, A
 
 def rival_flows(course: Course, end_s: float) -> list[dict[str, Any]]:
     """Return the flows that have congestion controls of their own; all last until end_s."""
-    return [_flow(rival.scheme, rival, end_s) for rival in course.rivals]
+    return [
+        _flow(SNAPSHOT_SCHEME if rival.scheme == SNAPSHOT else rival.scheme, rival, end_s) for rival in course.rivals
+    ]
 
 
 def _flow(scheme: str, other: Other, end_s: float) -> dict[str, Any]:

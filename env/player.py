@@ -1,7 +1,7 @@
 """Plays whole episodes with the policy in the lab's kernel: what a training learns from, at the lab's full speed.
 
-An episode is a pure function: the same model, noise, course and seed give the same trajectories, to the byte, whichever
-lab plays it, after whatever else, and beside which others. Who was interrupted plays it again.
+An episode is a pure function: the same model, snapshot, noise, course and seed give the same trajectories, to the byte,
+whichever lab plays it, after whatever else, and beside which others. Who was interrupted plays it again.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from env.lab import GuestDied, GuestHung, LabError, Play, Record, VirtualLab
 from env.network.path import PACKET_BYTES, Path
 from env.profile import Course
 from env.reward import RewardWeights
+from env.teacher import Teacher
 from env.trajectory import Trajectory, trajectories
 
 LOST_WINDOWS = 3  # times what path and buffer hold
@@ -32,7 +33,8 @@ class Task(NamedTuple):
     """An episode to be played. seed: of the network's randomness.
 
     noise: int16 [learner, decision, action], schema.ACTION_FRAC fraction bits. It ends after so many decisions of all
-    learners together, or duration_s, virtual. scheme: of the learners, one that asks the host.
+    learners together, or duration_s, virtual. teacher: has the learners' places, and they are measured as the policy
+    would be. snapshot: the model file of the rivals that are one, needed where the course has any.
     """
 
     course: Course
@@ -40,7 +42,15 @@ class Task(NamedTuple):
     noise: npt.NDArray[np.int16]
     decisions: int
     duration_s: float
-    scheme: str = SCHEME
+    teacher: Teacher | None = None
+    snapshot: bytes = b""
+
+
+class Played(NamedTuple):
+    """What came of an episode, and the wall seconds that a lab took for it, its boot included."""
+
+    episodes: list[Trajectory]
+    busy_s: float
 
 
 class Player:
@@ -69,12 +79,12 @@ class Player:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def submit(self, model: bytes, tasks: Sequence[Task]) -> list[Future[list[Trajectory]]]:
+    def submit(self, model: bytes, tasks: Sequence[Task]) -> list[Future[Played]]:
         """Have the episodes played; the longest begin first. Returns one future for each, in the order of the tasks.
 
         A future raises env.lab.LabError when the lab fails again and again.
         """
-        futures: dict[int, Future[list[Trajectory]]] = {}
+        futures: dict[int, Future[Played]] = {}
         for i in longest_first(tasks):
             futures[i] = self._executor.submit(self._play, model, tasks[i])
         return [futures[i] for i in range(len(tasks))]
@@ -94,15 +104,19 @@ class Player:
             lab.close()
         self._executor.shutdown(wait=True)
 
-    def _play(self, model: bytes, task: Task) -> list[Trajectory]:
+    def _play(self, model: bytes, task: Task) -> Played:
         thread = threading.get_ident()
+        began = time.perf_counter()
         with self._busy:
-            self._begun[thread] = time.perf_counter()
+            self._begun[thread] = began
         try:
-            return self._worker().play(model, task)
+            episodes = self._worker().play(model, task)
         finally:
+            busy_s = time.perf_counter() - began
             with self._busy:
-                self._played_s += time.perf_counter() - self._begun.pop(thread)
+                self._played_s += busy_s
+                del self._begun[thread]
+        return Played(episodes, busy_s)
 
     def _worker(self) -> Worker:
         worker: Worker | None = getattr(self._own, "worker", None)
@@ -143,15 +157,23 @@ class Worker:
 
 
 def play(lab: VirtualLab, model: bytes, task: Task) -> npt.NDArray[np.void]:
-    """Play one episode and return its record, rows of schema.STEP_DTYPE. Raises env.lab.LabError."""
+    """Play one episode and return its record, rows of schema.STEP_DTYPE. Raises env.lab.LabError.
+
+    model: of the policy; where there is a teacher it is not listened to.
+    """
     course = task.course
+    if course.has_snapshot and not task.snapshot:
+        raise ValueError("the course has a snapshot among its rivals, but the task brings no model for it")
     # the player ends the run; only flows that stall end by themselves
     end_s = task.duration_s + GRACE_S + max((other.start_s for other in course.others), default=0.0)
-    learners = learner_flows(course, task.scheme, end_s)
+    learners = learner_flows(course, task.teacher.watched if task.teacher else SCHEME, end_s)
     for module in course.modules:
         lab.load(module)
+    if task.teacher:
+        task.teacher.register(lab)
     # one observation more than decisions: the last one follows the last decision
-    asked = Play(model, task.noise, task.decisions + len(learners), task.duration_s, most_cwnd(course.path))
+    steps = task.decisions + len(learners)
+    asked = Play(model, task.noise, steps, task.duration_s, most_cwnd(course.path), task.snapshot)
     lab.begin_run(course.path, [*learners, *rival_flows(course, end_s)], end_s, seed=task.seed, play=asked)
     record, reply = lab.receive(), lab.receive()
     if not isinstance(record, Record):

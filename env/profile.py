@@ -16,11 +16,10 @@ of its `paths` with a chance proportional to `weight`, and each number of it is 
 from __future__ import annotations
 
 import difflib
-import functools
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
@@ -30,7 +29,7 @@ from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from yaml import YAMLError
 
-from env.held_out import TRACES, in_band, is_held_out, outside_bands, within_band
+from env.held_out import TRACES, in_band, is_held_out, within_band
 from env.network.path import Path, PathError
 from env.network.scenario import UNDER_TEST, ScenarioError, load_scenario
 from env.network.step import Step
@@ -38,12 +37,14 @@ from env.reward import RewardWeights
 
 FOLDER = FilePath(__file__).resolve().parents[1] / "configs" / "profile"
 MOST_FLOWS = 32  # of one kind in an episode
+SNAPSHOT = "snapshot"  # a rival that is an older version of the learner, played in the kernel beside it
 # Schemes that may be rivals, with the module that a lab loads for them; the others are in its kernel.
-RIVALS = dict.fromkeys(("reno", "cubic", "bbr", "cdg", "vegas", "westwood", "illinois", "dctcp"), "") | {
+RIVALS = dict.fromkeys(("reno", "cubic", "bbr", "cdg", "vegas", "westwood", "illinois", "dctcp", SNAPSHOT), "") | {
     "nv": "tcp_nv",
     "ndm_v1": "tcp_ndm_v1",
     "ndm": "tcp_ndm",  # the model that was exported last
 }
+STAND_IN = "ndm"  # for a snapshot where there is none
 LEARNER = "learner"  # the scheme of a flow that has the policy
 DRAWN_FIELDS = ("rate_mbps", "rtt_ms", "buffer_bdp", "loss_pct", "duplicate_pct", "reorder_pct")
 PATH_FEATURES = (
@@ -146,11 +147,15 @@ class Other(NamedTuple):
 
 
 class Course(NamedTuple):
-    """What an episode runs on: the path, the flows beside the first learner, and what counts there."""
+    """What an episode runs on: the path, the flows beside the first learner, and what counts there.
+
+    part: of the mixture, that it was drawn from.
+    """
 
     path: Path
     others: tuple[Other, ...] = ()
     reward: RewardWeights | None = None  # None: the profile's
+    part: str = ""
 
     @property
     def rivals(self) -> tuple[Other, ...]:
@@ -163,9 +168,30 @@ class Course(NamedTuple):
         return tuple(sorted({RIVALS.get(rival.scheme, "") for rival in self.rivals} - {""}))
 
     @property
+    def has_snapshot(self) -> bool:
+        """Whether an older version of the learner is among the rivals."""
+        return any(rival.scheme == SNAPSHOT for rival in self.rivals)
+
+    @property
     def learners(self) -> tuple[Other, ...]:
         """All learners, the first one too."""
         return (Other(LEARNER), *(other for other in self.others if other.scheme == LEARNER))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data for a file; from_dict reads it."""
+        return {
+            "path": self.path.as_dict(),
+            "others": [list(other) for other in self.others],
+            "reward": None if self.reward is None else asdict(self.reward),
+            "part": self.part,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Course:
+        """Return the course of as_dict(). Raises PathError, KeyError, TypeError for what is none."""
+        reward = None if data["reward"] is None else RewardWeights(**data["reward"])
+        others = tuple(Other(*other) for other in data["others"])
+        return cls(Path.from_dict(dict(data["path"])), others, reward, data.get("part", ""))
 
     def features(self) -> npt.NDArray[np.float32]:
         """Return [len(PATH_FEATURES)] numbers of about -1 to 1, for a critic that may know the path."""
@@ -184,56 +210,6 @@ class Course(NamedTuple):
             ],
             np.float32,
         )
-
-
-class PathSampler:
-    """Draws courses from a checked profile; no number of them lies in a held-out band."""
-
-    def __init__(self, profile: Profile) -> None:
-        check_profile(profile)
-        self.profile = profile
-        self._mixes = list(profile.paths.values())
-        weights = np.array([mix.weight for mix in self._mixes])  # [number of parts]
-        self._chances = weights / weights.sum()
-        self._courses = {mix.scenario: scenario_course(mix.scenario) for mix in self._mixes if mix.scenario is not None}
-
-    def draw(self, rng: np.random.Generator) -> Course:
-        """Return the next course; all randomness comes from `rng`."""
-        mix = self._mixes[int(rng.choice(len(self._mixes), p=self._chances))]
-        if mix.scenario is not None:
-            return self._courses[mix.scenario]
-        numbers = {name: outside_bands(name, functools.partial(getattr(mix, name).draw, rng)) for name in DRAWN_FIELDS}
-        ratio = mix.jitter_ratio.draw(rng) or 0.0
-        known: dict[str, Any] = {name: value for name, value in numbers.items() if value is not None}
-        if mix.traces:
-            known["trace"] = mix.traces[int(rng.integers(len(mix.traces)))]
-        path = with_jitter(Path(qdisc=mix.qdisc, **known), ratio)
-        return self._with_step(self._with_others(Course(path, reward=mix.reward), mix, rng), mix, rng)
-
-    def _with_others(self, course: Course, mix: PathMix, rng: np.random.Generator) -> Course:
-        schemes = [LEARNER] * (round(mix.learners.draw(rng) or 1) - 1)
-        if mix.rivals and rng.random() < mix.rival_chance:
-            rival = mix.rivals[int(rng.integers(len(mix.rivals)))]
-            schemes += [rival] * round(mix.rival_count.draw(rng) or 1)
-        path, clients = course.path, 1
-        ratio = mix.extra_rtt_ratio.draw(rng) or 0.0
-        if ratio and schemes:
-            path, clients = replace(path, client_extra_rtt_ms=(0.0, ratio * path.rtt_ms)), 2
-        starts = [float(rng.uniform(0, mix.start_spread_s)) if mix.start_spread_s else 0.0 for _ in schemes]
-        others = tuple(
-            Other(scheme, start_s, (i + 1) % clients + 1)
-            for i, (scheme, start_s) in enumerate(zip(schemes, starts, strict=True))
-        )
-        return course._replace(path=path, others=others)
-
-    def _with_step(self, course: Course, mix: PathMix, rng: np.random.Generator) -> Course:
-        factor = mix.rate_step.draw(rng)
-        if factor is None:
-            return course
-        # an episode ends after its decisions or its seconds; round trips are not much longer than the path's
-        end_s = min(self.profile.episode_s, self.profile.episode_decisions * course.path.rtt_ms / 1e3)
-        step = Step(float(rng.uniform(0.2, 0.8)) * end_s, rate_mbps=course.path.rate_mbps * factor)
-        return course._replace(path=replace(course.path, steps=(step,)))
 
 
 def with_jitter(path: Path, ratio: float) -> Path:

@@ -15,15 +15,15 @@ from typing import Any
 
 import ray
 
+from env import teacher
 from env.lab import VirtualLab
 from env.lab.virtual import KERNEL, MODULES, PROGRAM
-from env.player import Task, Worker, longest_first
+from env.player import Played, Task, Worker, longest_first
 from env.profile import RIVALS
 from env.ray_cluster import FOREVER, check_files, connect, cores
 from env.reward import RewardWeights
-from env.trajectory import Trajectory
 
-LAB_MODULES = ("tcp_ndm_gym", "lab_gate", "sch_linktrace", *filter(None, RIVALS.values()))
+LAB_MODULES = ("tcp_ndm_gym", "lab_gate", "sch_linktrace", teacher.MODULE, *filter(None, RIVALS.values()))
 LAB_FILES = (KERNEL, *(MODULES / f"{name}.ko" for name in LAB_MODULES), PROGRAM)
 
 
@@ -42,28 +42,27 @@ class RayPlayer:
         self.workers = cores()
         self.busy_s = 0.0  # wall seconds of playing, of what has been handed back, summed over the workers
 
-    def submit(self, model: bytes, tasks: Sequence[Task]) -> list[Future[list[Trajectory]]]:
+    def submit(self, model: bytes, tasks: Sequence[Task]) -> list[Future[Played]]:
         """Have the episodes played; the longest begin first. Returns one future for each, in the order of the tasks.
 
         A future raises env.lab.LabError when the lab fails again and again.
         """
         shared = ray.put(model)
-        futures: dict[int, Future[list[Trajectory]]] = {}
+        futures: dict[int, Future[Played]] = {}
         for i in longest_first(tasks):
             futures[i] = self._handed_over(self._remote.remote(shared, tasks[i], self._common).future())
         return [futures[i] for i in range(len(tasks))]
 
-    def _handed_over(self, playing: Future[tuple[list[Trajectory], float]]) -> Future[list[Trajectory]]:
-        played: Future[list[Trajectory]] = Future()
+    def _handed_over(self, playing: Future[Played]) -> Future[Played]:
+        played: Future[Played] = Future()
 
-        def hand_over(ended: Future[tuple[list[Trajectory], float]]) -> None:
+        def hand_over(ended: Future[Played]) -> None:
             error = ended.exception()
             if error is not None:
                 played.set_exception(error)
                 return
-            episodes, busy_s = ended.result()
-            self.busy_s += busy_s
-            played.set_result(episodes)
+            self.busy_s += ended.result().busy_s
+            played.set_result(ended.result())
 
         playing.add_done_callback(hand_over)
         return played
@@ -76,10 +75,8 @@ class RayPlayer:
 _worker: Worker | None = None  # of this process of the cluster: Ray gives it one task at a time
 
 
-def _play(
-    model: bytes, task: Task, common: tuple[RewardWeights, dict[str, Any], dict[Path, str]]
-) -> tuple[list[Trajectory], float]:
-    """Play an episode on a node; returns its trajectories and the wall seconds that it took."""
+def _play(model: bytes, task: Task, common: tuple[RewardWeights, dict[str, Any], dict[Path, str]]) -> Played:
+    """Play an episode on a node."""
     global _worker
     weights, lab_options, files = common
     began = time.perf_counter()
@@ -92,4 +89,4 @@ def _play(
             return lab
 
         _worker = Worker(boot, weights)
-    return _worker.play(model, task), time.perf_counter() - began
+    return Played(_worker.play(model, task), time.perf_counter() - began)

@@ -17,7 +17,10 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from env.lab.virtual import KERNEL, MODULES
+from env.teacher import MODULE as TEACH_MODULE
 from training import checkpoint
+from training.cases import FILE_NAME as CASES_NAME
+from training.cases import describe_case
 
 JSON_NAME = "card.json"
 TEXT_NAME = "card.md"
@@ -43,18 +46,21 @@ class Card:
     wall_s: float = 0.0
     virtual_s: float = 0.0  # of all connections
     metrics: dict[str, float] = field(default_factory=dict)  # of the newest update
+    hard_cases: list[dict[str, Any]] = field(default_factory=list)  # of the curriculum: training.cases.Case.told
     lab_changed: bool = False  # some command had another lab than the one before
 
     @classmethod
     def of(cls, name: str, config: dict[str, Any], saved: Mapping[str, Any] | None) -> Card:
         """Return the card of a run that begins now, or of one that goes on from the card ``saved`` (`kept`)."""
         command = shlex.join([Path(sys.executable).name, *sys.argv])
-        card = cls(name, config, [command], checkpoint.git_revision(), describe_lab(config["algo"]["kind"]))
+        contests = bool(config["curriculum"]["hard_share"])
+        card = cls(name, config, [command], checkpoint.git_revision(), describe_lab(config["algo"]["kind"], contests))
         if saved is not None:
             card.commands = [*saved["commands"], command]
             card.lab_changed = saved["lab_changed"] or saved["lab"] != card.lab
             for entry in ("decisions", "wall_s", "virtual_s", "metrics"):
                 setattr(card, entry, saved[entry])
+            card.hard_cases = saved.get("hard_cases", [])  # a card of before there were any
         return card
 
     @property
@@ -105,12 +111,29 @@ class Card:
                 "",
                 *_table(("metric", "value"), {f"`{name}`": f"{value:.5g}" for name, value in self.metrics.items()}),
                 "",
+                *self._hard_cases(),
                 "The whole configuration:",
                 "",
                 *(f"    {line}" for line in OmegaConf.to_yaml(OmegaConf.create(self.config)).splitlines()),
                 "",
             ]
         )
+
+    def _hard_cases(self) -> list[str]:
+        if not self.hard_cases:
+            return []
+        return [
+            "Courses on which an algorithm of the kernel has more reward than the policy, the worst first; all that "
+            f"were ever chosen are in {CASES_NAME}:",
+            "",
+            "| gap | algorithm | course | first played after update |",
+            "|---|---|---|---|",
+            *(
+                f"| {case['gap']:.3f} | {case['scheme']} | {describe_case(case)} | {case['update']} |"
+                for case in self.hard_cases
+            ),
+            "",
+        ]
 
 
 def essentials(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,16 +153,16 @@ def essentials(content: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def describe_lab(learner: str) -> dict[str, Any]:
+def describe_lab(learner: str, contests: bool = False) -> dict[str, Any]:
     """Return what the labs of a learner run on: release, SHA-256 of the kernel's manifest and of the modules.
 
-    Empty where no lab kernel is built.
+    contests: whether a curriculum's are played there. Empty where no lab kernel is built.
     """
     manifest = KERNEL.with_name("manifest.json")
     if not manifest.is_file():
         return {}
     content = manifest.read_bytes()
-    modules = {name: MODULES / f"{name}.ko" for name in LAB_MODULES[learner]}
+    modules = {name: MODULES / f"{name}.ko" for name in (*LAB_MODULES[learner], *([TEACH_MODULE] if contests else []))}
     return {
         "release": json.loads(content)["release"],
         "manifest_sha256": hashlib.sha256(content).hexdigest(),

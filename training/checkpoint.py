@@ -182,5 +182,5 @@ def git_revision() -> str:
 
 
 def _runs_beside(run: Path) -> str:
-    runs = sorted(path.parent.name for path in run.parent.glob(f"*/{FILE_NAME}"))
+    runs = sorted(str(path.parent.relative_to(run.parent)) for path in run.parent.rglob(FILE_NAME))
     return f"the runs in {run.parent} are: {', '.join(runs)}" if runs else f"{run.parent} has no runs"

@@ -16,6 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from env.profile import Profile, ProfileError, profile_from_config
+from training.curriculum import CurriculumOptions
 from training.evolution import CmaOptions
 from training.learner import LearnerOptions
 from training.ppo import PpoOptions
@@ -23,7 +24,8 @@ from training.ppo import PpoOptions
 LEARNERS: dict[str, type[LearnerOptions]] = {"ppo": PpoOptions, "cma": CmaOptions}
 RUNNERS = ("local", "ray")
 # What a resumed run may change: single values of the groups, and what does not change its course.
-CHANGEABLE = ("algo", "lab", "profile", "checkpoint_every", "runner", "ray_address")
+GROUPS = ("algo", "curriculum", "lab", "profile")
+CHANGEABLE = (*GROUPS, "checkpoint_every", "runner", "ray_address")
 FOLDER = Path(__file__).resolve().parent.parent / "configs"
 
 
@@ -47,15 +49,16 @@ class LabOptions:
 
 @dataclass
 class TrainConfig:
-    """What ``python train.py key=value ...`` takes; the groups ``profile algo lab debug`` are folders of configs/."""
+    """What ``python train.py key=value ...`` takes; ``profile curriculum algo lab debug`` are folders of configs/."""
 
     profile: Profile = field(default_factory=Profile)
+    curriculum: CurriculumOptions = field(default_factory=CurriculumOptions)
     algo: LearnerOptions = field(default_factory=LearnerOptions)
     lab: LabOptions = field(default_factory=LabOptions)
     runner: str = "local"  # where episodes are played: local, or ray for a Ray cluster (`make ray`)
     ray_address: str | None = None  # of the cluster: HOST:PORT or auto; default: one on this machine for the run
-    seed: int = 1  # of weights, exploration, paths and labs
-    name: str | None = None  # of the run's folder; default PROFILE-DATE-TIME-sSEED
+    seed: int = 1  # of weights, exploration, paths and labs; with -m 1,2,3
+    name: str | None = None  # of the run's folder, default PROFILE-DATE-TIME-sSEED; with -m of the population's
     runs: str = "runs"  # folder of the run's folder
     resume: str | None = None  # run folder to go on with, with its own configuration
     checkpoint_every: int = 1  # updates between two checkpoints; one takes a hundredth of a second
@@ -107,6 +110,8 @@ def read_config(composed: DictConfig) -> TrainConfig:
         raise ConfigError(f"algo.kind is {config.algo.kind}, but the options are another learner's; choose it by algo=")
     if config.runner == "ray" and config.algo.kind != "ppo":
         raise ConfigError(f"runner is ray, but algo={config.algo.kind} tries its candidates on this machine only")
+    if config.curriculum.changes_anything and config.algo.kind != "ppo":
+        raise ConfigError(f"algo={config.algo.kind} has no curriculum: leave curriculum= out, or choose algo=ppo_long")
     config.profile = profile
     return config
 
@@ -119,7 +124,7 @@ def learner_of(saved: dict[str, Any]) -> str:
 def resumed_config(saved: dict[str, Any], composed: DictConfig, overrides: Sequence[str]) -> DictConfig:
     """Return a checkpoint's configuration, changed by the overrides given beside ``resume=``.
 
-    Raises ConfigError when an override is not of a single value of algo, lab or profile: a resumed run keeps its
+    Raises ConfigError when an override is not of a single value of one of `GROUPS`: a resumed run keeps its
     groups, name and seed. ``algo=`` with the learner that the run has anyway is no change.
     """
     try:
@@ -133,7 +138,7 @@ def resumed_config(saved: dict[str, Any], composed: DictConfig, overrides: Seque
         key = override.split("=", 1)[0].lstrip("+")
         if key == "resume" or override == f"algo={learner_of(saved)}":
             continue
-        if key.split(".")[0] not in CHANGEABLE or key in ("algo", "lab", "profile"):
+        if key.split(".")[0] not in CHANGEABLE or key in GROUPS:
             raise ConfigError(
                 f"{override} cannot be changed in a resumed run: it keeps its {key}; "
                 "single values such as algo.total_decisions=, lab.workers= or profile.reward.delay= can be"

@@ -1,14 +1,9 @@
-"""Learning curves of several runs, one line a run, and a table of how each of them ended::
-
-python -m training.curves runs/a runs/b runs/c --output docs/learning.png
-python -m training.curves runs/a runs/b runs/c --table
-"""
+"""Learning curves: the metrics of runs as TensorBoard keeps them, and a picture of all seeds of what is compared."""
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,26 +14,16 @@ from tensorboard.backend.event_processing.event_accumulator import (  # type: ig
     EventAccumulator,
 )
 
-from training.card import JSON_NAME
-
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
 
 PANELS = (  # tag, label of the axis, factor from the metric to the axis
     ("charts/goodput_share", "goodput (% of the link)", 100.0),
     ("charts/queueing_delay_ms", "queueing delay (ms)", 1.0),
     ("charts/reward", "reward per decision", 1.0),
 )
-
-COLUMNS = (  # tag, head of the table's column, format
-    ("charts/goodput_share", "goodput share", "{:.3f}"),
-    ("charts/queueing_delay_ms", "queueing delay, ms", "{:.1f}"),
-    ("charts/loss_rate", "loss rate", "{:.5f}"),
-    ("charts/reward", "reward", "{:.3f}"),
-    ("losses/explained_variance", "explained variance", "{:.2f}"),
-    ("charts/decisions_per_s", "decisions/s", "{:.0f}"),
-)
-FINAL = 0.1  # the last tenth of a run's updates, at least one, is how it ended
+GRID = 200  # points at which a median of curves is taken
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -47,29 +32,83 @@ class CurvesError(Exception):
     """A run without the metrics to draw; the text says which."""
 
 
-def read_metric(run: Path, tag: str) -> tuple[FloatArray, FloatArray]:
-    """Return decisions [updates] and values [updates] of one metric of a run, over all its resumptions.
+@dataclass(frozen=True)
+class Curve:
+    """A metric of a run, update by update. decisions, values: [updates], at least one."""
 
-    Raises CurvesError when there is no such run or metric.
+    decisions: FloatArray
+    values: FloatArray
+
+    def part(self, begin: float, end: float) -> float:
+        """Return the mean between two shares of the training; of the nearest update where none lies between."""
+        total = self.decisions[-1]
+        inside = (self.decisions > begin * total) & (self.decisions <= end * total)
+        if not inside.any():
+            inside = np.arange(self.decisions.size) == np.searchsorted(self.decisions, end * total)
+        return float(self.values[inside].mean())
+
+    def scaled(self, decisions: float, values: float) -> Curve:
+        """Return the curve with both multiplied."""
+        return Curve(self.decisions * decisions, self.values * values)
+
+    def reached(self, value: float) -> float:
+        """Return the decisions after which the metric was first that high; infinite when it never was."""
+        high = np.flatnonzero(self.values >= value)
+        return float(self.decisions[high[0]]) if high.size else np.inf
+
+
+def read_metrics(run: Path) -> dict[str, Curve]:
+    """Return the metrics of a run by tag, over all its resumptions; none for a run that made no update.
+
+    Raises CurvesError when there is no such run.
     """
     if not run.is_dir():
         raise CurvesError(f"there is no run {run}")
     events = EventAccumulator(str(run), size_guidance={"scalars": 0})
     events.Reload()
-    tags = events.Tags()["scalars"]
-    if tag not in tags:
-        raise CurvesError(f"{run} has no metric {tag}; it has {', '.join(sorted(tags)) or 'none'}")
-    scalars = events.Scalars(tag)
-    return np.array([s.step for s in scalars], np.float64), np.array([s.value for s in scalars], np.float64)
+    found = {}
+    for tag in events.Tags()["scalars"]:
+        scalars = events.Scalars(tag)
+        steps, values = [scalar.step for scalar in scalars], [scalar.value for scalar in scalars]
+        found[tag] = Curve(np.array(steps, np.float64), np.array(values, np.float64))
+    return found
 
 
-def draw(runs: list[Path], output: Path) -> None:
-    """Write a picture with a panel for each of `PANELS` and a line for each run. Raises CurvesError."""
+def read_metric(run: Path, tag: str) -> tuple[FloatArray, FloatArray]:
+    """Return decisions [updates] and values [updates] of one metric of a run, over all its resumptions.
+
+    Raises CurvesError when there is no such run or metric.
+    """
+    metrics = read_metrics(run)
+    if tag not in metrics:
+        raise CurvesError(f"{run} has no metric {tag}; it has {', '.join(sorted(metrics)) or 'none'}")
+    return metrics[tag].decisions, metrics[tag].values
+
+
+def median_and_band(curves: Sequence[Curve]) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return decisions [GRID], and median, lowest and highest of the curves there, as far as all of them have come."""
+    begin = max(curve.decisions[0] for curve in curves)
+    end = max(begin, min(curve.decisions[-1] for curve in curves))
+    grid = np.linspace(begin, end, GRID)
+    values = np.array([np.interp(grid, curve.decisions, curve.values) for curve in curves])  # [curves, GRID]
+    return grid, np.median(values, axis=0), values.min(axis=0), values.max(axis=0)
+
+
+def draw(groups: Mapping[str, Sequence[Path]], output: Path) -> None:
+    """Write a picture with a panel for each of `PANELS`, a thin line for each run of each group.
+
+    A group of several runs also has its median, thick, and a band from the lowest to the highest of them. Runs that
+    measured nothing are left out. Raises CurvesError when all are, and for a run that is not there.
+    """
+    metrics = {name: [(run.name, read_metrics(run)) for run in runs] for name, runs in groups.items()}
+    if not any(tag in found for runs in metrics.values() for _, found in runs for tag, _, _ in PANELS):
+        names = ", ".join(run for runs in metrics.values() for run, _ in runs)
+        raise CurvesError(f"no metric {', '.join(tag for tag, _, _ in PANELS)} in {names}")
     figure, panels = plt.subplots(1, len(PANELS), figsize=(4.5 * len(PANELS), 3.6), layout="constrained")
     for panel, (tag, label, factor) in zip(panels, PANELS, strict=True):
-        for run in runs:
-            decisions, values = read_metric(run, tag)
-            panel.plot(decisions / 1e3, values * factor, linewidth=1.2, label=run.name)
+        for colour, (name, runs) in enumerate(metrics.items()):
+            found = {run: metric[tag].scaled(1e-3, factor) for run, metric in runs if tag in metric}
+            _draw_group(panel, found, *((name, f"C{colour}") if len(metrics) > 1 else ("", "")))
         panel.set_xlabel("decisions (thousands)")
         panel.set_ylabel(label)
         panel.grid(alpha=0.3)
@@ -80,73 +119,14 @@ def draw(runs: list[Path], output: Path) -> None:
     plt.close(figure)
 
 
-def final_values(run: Path) -> dict[str, float]:
-    """Return the means of the `COLUMNS` that a run has, by tag, over the last tenth of its updates."""
-    found = {}
-    for tag, _, _ in COLUMNS:
-        try:
-            _, values = read_metric(run, tag)
-        except CurvesError:
-            continue
-        found[tag] = float(values[-max(1, round(FINAL * len(values))) :].mean())
-    return found
-
-
-def table(runs: list[Path]) -> str:
-    """Return a Markdown table: a row for every run, those that failed too, then median and range of all.
-
-    Raises CurvesError when there is no such run.
-    """
-    for run in runs:
-        if not run.is_dir():
-            raise CurvesError(f"there is no run {run}")
-    ended = [final_values(run) for run in runs]
-    rows = []
-    for run, values in zip(runs, ended, strict=True):
-        card = _card(run)
-        facts = [run.name, str(card["config"]["seed"]), card["status"], f"{card['decisions']:,}"] if card else None
-        rows.append(
-            (facts or [run.name, "", "no card", ""])
-            + [form.format(values[tag]) if tag in values else "" for tag, _, form in COLUMNS]
-        )
-    known = {tag: [values[tag] for values in ended if tag in values] for tag, _, _ in COLUMNS}
-    for name, pick in (("median", np.median), ("lowest", np.min), ("highest", np.max)):
-        rows.append(
-            [f"**{name}**", "", f"of {sum(map(bool, ended))}", ""]
-            + [form.format(pick(known[tag])) if known[tag] else "" for tag, _, form in COLUMNS]
-        )
-    head = ["run", "seed", "status", "decisions", *(label for _, label, _ in COLUMNS)]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *rows))
-
-
-def _card(run: Path) -> dict[str, Any] | None:
-    try:
-        card: dict[str, Any] = json.loads((run / JSON_NAME).read_text())
-    except FileNotFoundError:
-        return None
-    return card
-
-
-def main(argv: list[str]) -> int:
-    """The command line; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m training.curves", description="Compare trainings.")
-    parser.add_argument("runs", nargs="+", type=Path, help="run folders")
-    parser.add_argument("--output", type=Path, help="picture of the curves to write: .png, .svg or .pdf")
-    parser.add_argument("--table", action="store_true", help="print how each run ended, median and range")
-    arguments = parser.parse_args(argv)
-    if not (arguments.output or arguments.table):
-        parser.error("say what to make of the runs: --output PICTURE, --table or both")
-    try:
-        if arguments.table:
-            print(table(arguments.runs))
-        if arguments.output:
-            draw(arguments.runs, arguments.output)
-            print(arguments.output)
-    except (CurvesError, OSError, ValueError) as error:
-        print(f"curves: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def _draw_group(panel: Axes, curves: Mapping[str, Curve], name: str, colour: str) -> None:
+    """Draw a curve for each run. With a name and a colour, those of a group among others; else each run has its own."""
+    many = len(curves) > 1
+    for run, curve in curves.items():
+        label = name if name and not many else "" if name else run
+        thin: dict[str, Any] = {"color": colour or None, "alpha": 0.4 if name and many else 1.0}
+        panel.plot(curve.decisions, curve.values, linewidth=0.8 if many else 1.2, label=label or None, **thin)
+    if many:
+        decisions, middle, low, high = median_and_band(list(curves.values()))
+        panel.plot(decisions, middle, linewidth=2.0, color=colour or "black", label=name or "median")
+        panel.fill_between(decisions, low, high, alpha=0.15, linewidth=0, color=colour or "black")

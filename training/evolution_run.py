@@ -16,7 +16,7 @@ import torch
 from tqdm import tqdm
 
 from env.lab import VirtualLab
-from env.profile import PathSampler
+from env.sampler import PathSampler
 from export.quantize import FloatPolicy, quantize
 from export.verify import verify
 from training import checkpoint

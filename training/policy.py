@@ -11,7 +11,9 @@ Letters of shapes, here and in training/ppo.py::
 
 from __future__ import annotations
 
+import difflib
 import math
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +22,8 @@ from env.schema import ACTIONS, FEATURES, HIDDEN_MAX
 
 OBSERVATION_SIZE = len(FEATURES)
 ACTION_SIZE = len(ACTIONS)
+# The action by which a window of ten packets, with which a connection begins (RFC 6928), stays: kernel/ndm_window.h.
+START = (math.log2((10 - 1 - math.sqrt(10) / 4) / 10), 0.0)
 FADING = (1 / 4, 1 / 16, 1 / 64)  # per decision, of the critic's averages
 
 
@@ -27,13 +31,18 @@ class Policy(nn.Module):
     """The network that is exported: ``h' = tanh(W x + U h + b)``, then a linear read-out of the two actions.
 
     The mean action is the read-out clamped to [-1, 1]. The recurrent state starts at zero for each connection.
-    A new policy's read-out is close to zero: it holds cwnd and paces neutrally.
+    A new policy says `START` whatever it sees, nearly: cwnd stays at about ten packets, paced neutrally.
 
-    Raises ValueError when ``hidden`` is not between 1 and ``schema.HIDDEN_MAX``.
+    blind: names of inputs (env.schema.FEATURES) that it does not see. recurrent: whether it remembers. The weights of
+    what it lacks are zero and get no gradient, so that they stay zero under any optimizer, and in int16: what ships is
+    the same network. All others begin as they would without.
+
+    Raises ValueError when ``hidden`` is not between 1 and ``schema.HIDDEN_MAX``, and for an unknown input.
     """
 
-    def __init__(self, hidden: int = 8) -> None:
+    def __init__(self, hidden: int = 8, blind: Sequence[str] = (), recurrent: bool = True) -> None:
         super().__init__()
+        check_inputs(blind)
         if not 1 <= hidden <= HIDDEN_MAX:
             raise ValueError(f"hidden is {hidden}; the kernel's network takes 1 to {HIDDEN_MAX} recurrent units")
         self.rnn = nn.RNN(OBSERVATION_SIZE, hidden, nonlinearity="tanh")
@@ -46,7 +55,21 @@ class Policy(nn.Module):
                 else:
                     nn.init.orthogonal_(weight, gain=0.7 if name == "weight_hh_l0" else 1.0)
             nn.init.orthogonal_(self.readout.weight, gain=0.01)
-            nn.init.zeros_(self.readout.bias)
+            self.readout.bias.copy_(torch.tensor(START))
+        seen = torch.tensor([float(feature.name not in blind) for feature in FEATURES])  # [D]
+        if blind:
+            _keep_zero(self.rnn.get_parameter("weight_ih_l0"), seen.expand(hidden, -1))
+        if not recurrent:
+            _keep_zero(self.rnn.get_parameter("weight_hh_l0"), torch.zeros(hidden, hidden))
+        self._kept = {"rnn.weight_ih_l0": seen, "rnn.weight_hh_l0": torch.tensor(float(recurrent))}
+
+    def check_kept(self, weights: Mapping[str, Tensor]) -> None:
+        """Raise ValueError for weights (a state dict) that are not zero where this policy's must be."""
+        for name, kept in self._kept.items():
+            if (weights[name] * (1 - kept)).any():
+                raise ValueError(
+                    f"{name} has weights of what algo.blind or algo.recurrent=false takes away: both are of a new run"
+                )
 
     @property
     def hidden(self) -> int:
@@ -58,6 +81,23 @@ class Policy(nn.Module):
         states, _ = self.rnn(observations, state.unsqueeze(0))  # [K, S, H]
         means: Tensor = self.readout(states)
         return means
+
+
+def _keep_zero(weight: nn.Parameter, kept: Tensor) -> None:
+    """Make a weight zero where ``kept`` is, and its gradient from now on. Both of the same shape."""
+    with torch.no_grad():
+        weight.mul_(kept)
+    weight.register_hook(lambda gradient: gradient * kept)  # type: ignore[no-untyped-call]
+
+
+def check_inputs(names: Sequence[str]) -> None:
+    """Raise ValueError for a name that is no input of the network."""
+    known = [feature.name for feature in FEATURES]
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            raise ValueError(f"algo.blind names {name!r}: {hint}The inputs are {', '.join(known)}")
 
 
 def initial_policy(hidden: int, seed: int) -> Policy:

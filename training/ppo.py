@@ -20,7 +20,7 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +35,7 @@ from training.learner import LearnerOptions
 from training.policy import (
     Critic,
     Policy,
+    check_inputs,
     gaussian_divergence,
     gaussian_entropy,
     gaussian_log_probability,
@@ -59,6 +60,8 @@ POSITIVE = (  # options that must be above 0
     "final_std",
     "minimum_std",
     "weight_limit",
+    "snapshot_every",
+    "snapshots",
     "imitate_steps",
 )
 
@@ -78,6 +81,8 @@ class PpoOptions(LearnerOptions):
     epochs: int = 4  # passes over a rollout
     minibatches: int = 4  # gradient steps in a pass
     hidden: int = 8  # recurrent units of the policy, 1 to 16
+    blind: list[str] = field(default_factory=list)  # inputs that the policy does not see, such as [rtt_gradient]
+    recurrent: bool = True  # whether the policy remembers; without, it decides by the newest inputs alone
     critic_units: int = 64  # units of each layer of the critic, which only training sees
     learning_rate: float = 3e-3  # Adam, policy; falls linearly to zero at the end of training
     critic_learning_rate: float = 1e-3  # Adam, critic; falls in the same way
@@ -94,6 +99,8 @@ class PpoOptions(LearnerOptions):
     weight_limit: float = 8.0  # largest magnitude of a policy weight, so that int16 keeps 12 fraction bits
     quantization_aware: bool = False  # learn through the rounding of the export, not only through play
     value_rate: float = 0.05  # how fast the critic's normalisation follows the returns, per rollout
+    snapshot_every: int = 10  # updates between two snapshots of the policy, for profiles that have it as a rival
+    snapshots: int = 5  # that are kept: the newest
     imitate: str | None = None  # a recording of teachers (python -m datasets.teachers) to begin with
     imitate_best: bool = True  # of several teachers on a course, only the one with the highest reward
     imitate_steps: int = 3000  # gradient steps on the recording, at most; it ends earlier where they gain no more
@@ -108,6 +115,7 @@ class PpoOptions(LearnerOptions):
         for name in ("gamma", "gae_lambda", "value_rate"):
             if not 0 < getattr(self, name) <= 1:
                 raise ValueError(f"algo.{name} is {getattr(self, name)}; it must be above 0 and at most 1")
+        check_inputs(self.blind)
         if self.minimum_std > min(self.initial_std, self.final_std):
             raise ValueError(f"algo.minimum_std is {self.minimum_std}; it must not be above initial_std or final_std")
 
@@ -131,7 +139,7 @@ class Ppo:
         self.options = options
         self.rng = np.random.default_rng(seed)
         self.decisions = 0
-        self.policy = Policy(options.hidden)
+        self.policy = Policy(options.hidden, options.blind, options.recurrent)
         self.log_std = nn.Parameter(torch.full((len(ACTIONS),), float(np.log(options.initial_std))))
         self.critic = Critic(path_size, options.critic_units)
         self.optimizer = torch.optim.Adam(
@@ -266,7 +274,7 @@ class Ppo:
         }
 
     @property
-    def _done(self) -> float:
+    def done(self) -> float:
         """How much of the training is over, 0 to 1."""
         return min(1.0, self.decisions / max(1, self.options.total_decisions))
 
@@ -277,12 +285,12 @@ class Ppo:
     def _anneal_rates(self) -> None:
         rates = (self.options.learning_rate, self.options.critic_learning_rate)
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
-            group["lr"] = rate * (1 - self._done)
+            group["lr"] = rate * (1 - self.done)
 
     def _anneal_exploration(self) -> None:
         """Keep the exploration within its limits, of which the upper one falls."""
         options = self.options
-        most = options.initial_std ** (1 - self._done) * options.final_std**self._done
+        most = options.initial_std ** (1 - self.done) * options.final_std**self.done
         with torch.no_grad():
             self.log_std.clamp_(float(np.log(options.minimum_std)), float(np.log(max(most, options.minimum_std))))
 
@@ -305,8 +313,9 @@ class Ppo:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from `state`. Raises ValueError when the networks have other sizes than ``options`` say."""
+        """Go on from `state`. Raises ValueError when the networks are not such as ``options`` say."""
         try:
+            self.policy.check_kept(state["policy"])
             self.policy.load_state_dict(state["policy"])
             self.critic.load_state_dict(state["critic"])
         except RuntimeError as error:

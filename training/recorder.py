@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -55,13 +55,23 @@ class Recorder:
             )
         self._save()
 
-    def follow(self, state: dict[str, Any], metrics: dict[str, float], virtual_s: float) -> None:
-        """Take note of an update: the learner's state after it, its metrics, the virtual time of its episodes."""
+    def follow(
+        self,
+        state: dict[str, Any],
+        metrics: dict[str, float],
+        virtual_s: float,
+        hard_cases: Sequence[dict[str, Any]] = (),
+    ) -> None:
+        """Take note of an update: the learner's state after it, its metrics, the virtual time of its episodes.
+
+        ``hard_cases``: those of the curriculum now, as the card tells them.
+        """
         assert self._writer is not None
         for name, value in metrics.items():
             self._writer.add_scalar(name, value, state["decisions"])
         self._state = state
         self._card.metrics = metrics
+        self._card.hard_cases = list(hard_cases)
         self._card.virtual_s += virtual_s
         self._updates += 1
         if self._updates % self._every == 0:
@@ -102,7 +112,7 @@ class Recorder:
         assert self._writer is not None
         try:
             self._writer.flush()
-            curves.draw([self._folder], self._folder / CURVE_NAME)
+            curves.draw({self._folder.name: [self._folder]}, self._folder / CURVE_NAME)
         except curves.CurvesError:
             pass  # a world of the tests that measures nothing of the kind
         except OSError as error:  # it can be drawn again

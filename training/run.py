@@ -23,12 +23,15 @@ from tqdm import tqdm
 from env import player as lab_player
 from env.lab import VirtualLab
 from env.trajectory import Trajectory
+from training import cases
 from training.alarms import Alarms
 from training.config import TrainConfig
+from training.curriculum import Curriculum
 from training.imitation import warm_start
-from training.player import LabPlayer, Labs, Player
+from training.player import Basis, LabPlayer, Labs, Player
 from training.ppo import Behaviour, Ppo, PpoOptions
 from training.recorder import Recorder
+from training.snapshots import Snapshots
 
 # of the environment's info, the means weighted by the length of the interval
 MEASURED = ("goodput_mbps", "goodput_share", "rtt_ms", "queueing_delay_ms", "loss_rate", "cwnd")
@@ -87,11 +90,17 @@ def locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def make_player(config: TrainConfig) -> Player:
-    """Boot the labs of a configuration; raises env.lab's LabError."""
+def make_player(config: TrainConfig, labs: Labs) -> Player:
+    """Return who plays the batches of a configuration in these labs."""
     assert isinstance(config.algo, PpoOptions)
+    return LabPlayer(config.profile, labs, config.seed, config.algo.rollout_decisions)
 
-    return LabPlayer(config.profile, make_labs(config), config.seed, config.algo.rollout_decisions)
+
+def make_curriculum(config: TrainConfig, labs: Labs | None) -> Curriculum:
+    """Return the curriculum of a configuration. labs: for its contests; without any there are none."""
+    assert isinstance(config.algo, PpoOptions)
+    contests = labs if config.curriculum.hard_share else None
+    return Curriculum(config.curriculum, config.profile, config.seed, config.algo.rollout_decisions, contests)
 
 
 def make_labs(config: TrainConfig) -> Labs:
@@ -113,7 +122,7 @@ def make_labs(config: TrainConfig) -> Labs:
 
 
 class Batches:
-    """The batches of a training in their order, each with the policy that plays it.
+    """The batches of a training in their order, each with the policy that plays it and what it is drawn from.
 
     With ``overlap`` the next batch is played while one is learned from, by the policy of one update ago: always that
     one, however long either takes, so that a seed has one course.
@@ -123,13 +132,18 @@ class Batches:
         self._player = player
         self._ahead = int(overlap)
         self._next = 0  # number of the next batch
-        self._begun: deque[tuple[int, Behaviour]] = deque()  # submitted and not yet learned from
+        self._begun: deque[tuple[int, Behaviour, Basis]] = deque()  # submitted and not yet learned from
 
-    def submit(self, behaviour: Behaviour) -> None:
+    @property
+    def taken(self) -> int:
+        """How many have been taken."""
+        return self._next - len(self._begun)
+
+    def submit(self, behaviour: Behaviour, basis: Basis) -> None:
         """Have one batch under way, or two with overlap; ``behaviour`` plays those that are not yet."""
         while len(self._begun) <= self._ahead:
-            self._begun.append((self._next, behaviour))
-            self._player.submit(*behaviour, self._next)
+            self._begun.append((self._next, behaviour, basis))
+            self._player.submit(*behaviour, self._next, basis)
             self._next += 1
 
     def take(self, should_stop: Callable[[], bool]) -> tuple[list[Trajectory], Behaviour] | None:
@@ -137,12 +151,14 @@ class Batches:
         episodes = self._player.take(should_stop)
         if episodes is None:
             return None
-        _, behaviour = self._begun.popleft()
+        _, behaviour, _ = self._begun.popleft()
         return episodes, behaviour
 
     def state(self) -> dict[str, Any]:
         """Return what `restore` needs: a batch that is under way is played again, which gives the same episodes."""
-        begun = [{"batch": batch, **behaviour._asdict()} for batch, behaviour in self._begun]
+        begun = [
+            {"batch": batch, **behaviour._asdict(), "basis": basis.as_dict()} for batch, behaviour, basis in self._begun
+        ]
         return {"next": self._next, "begun": begun}
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -150,8 +166,10 @@ class Batches:
         self._next = state["next"]
         for entry in state["begun"]:
             behaviour = Behaviour(entry["policy"], entry["log_std"])
-            self._begun.append((entry["batch"], behaviour))
-            self._player.submit(*behaviour, entry["batch"])
+            # a run of before there were curricula has none
+            basis = Basis.from_dict(entry["basis"]) if "basis" in entry else Basis()
+            self._begun.append((entry["batch"], behaviour, basis))
+            self._player.submit(*behaviour, entry["batch"], basis)
 
 
 class Clock:
@@ -185,8 +203,12 @@ class Clock:
         return metrics
 
 
-def train(config: TrainConfig, player: Player, folder: Path, saved: dict[str, Any] | None) -> bool:
+def train(
+    config: TrainConfig, player: Player, folder: Path, saved: dict[str, Any] | None, labs: Labs | None = None
+) -> bool:
     """Train in ``folder``, from its checkpoint ``saved`` if given; True when it came to its end, False when stopped.
+
+    ``labs``: where the contests of a curriculum are played; without any there are none.
 
     A resumed run is the one that was not interrupted, to the bit: what was being played or learned is repeated. The
     learning rate and the exploration follow ``algo.total_decisions``, so they take up where they were.
@@ -204,24 +226,42 @@ def train(config: TrainConfig, player: Player, folder: Path, saved: dict[str, An
         folder.mkdir(parents=True)
     with locked(folder), stop.listen():
         batches = Batches(player, config.algo.overlap)
+        snapshots = Snapshots(config.profile, config.algo.snapshot_every, config.algo.snapshots)
+        curriculum = make_curriculum(config, labs)
         if saved is not None:
             ppo.restore(saved)
             batches.restore(saved["batches"])
+            snapshots.restore(saved["batches"].get("snapshots", []))
+            if "curriculum" in saved["batches"]:
+                curriculum.restore(saved["batches"]["curriculum"])
+        cases.keep_until(folder, batches.taken)
+
+        def state() -> dict[str, Any]:
+            drawn_from = {"snapshots": snapshots.state(), "curriculum": curriculum.state()}
+            return {**ppo.state(), "batches": {**batches.state(), **drawn_from}}
+
         total = config.algo.total_decisions
         alarms = Alarms(config.algo.minimum_std)
         with Recorder(config, folder, None if saved is None else saved["card"]) as recorder:
-            recorder.begin({**ppo.state(), "batches": batches.state()})
+            recorder.begin(state())
             clock = Clock(player)
             with tqdm(total=total, initial=min(ppo.decisions, total), unit=" decisions", dynamic_ncols=True) as bar:
                 while ppo.decisions < total:
-                    batches.submit(ppo.behaviour())
+                    batches.submit(ppo.behaviour(), curriculum.basis(ppo.done, snapshots.files))
                     taken = batches.take(stop)
                     if taken is None:
                         return False
                     clock.taken()
                     metrics = describe(taken[0]) | ppo.update(*taken)
                     metrics |= clock.learned(taken[0]) | alarms.follow(metrics)
-                    recorder.follow({**ppo.state(), "batches": batches.state()}, metrics, virtual_s(taken[0]))
+                    policy = ppo.behaviour().policy
+                    snapshots.follow(batches.taken, policy)
+                    chosen = curriculum.follow(batches.taken, policy, snapshots.files, stop)
+                    if chosen is None:
+                        return False
+                    cases.append(folder, batches.taken, curriculum.promoted)
+                    hard = [case.told() for case in curriculum.hard]
+                    recorder.follow(state(), metrics | chosen, virtual_s(taken[0]), hard)
                     bar.update(min(ppo.decisions, total) - bar.n)
                     bar.set_postfix_str(_summary(metrics), refresh=False)
                     for warning in alarms.warnings:

@@ -18,8 +18,9 @@ import numpy as np
 
 from env.episode import learner_flows, rival_flows
 from env.lab import GuestHung, LabError, VirtualLab
-from env.profile import Course, PathSampler
+from env.profile import Course
 from env.reward import Outcome, RewardWeights
+from env.sampler import PathSampler
 from training.fitness import judge_flow
 
 SCHEME = "ndm"  # the congestion control of tcp_ndm
@@ -144,6 +145,8 @@ class ModelLab:
             self._told = _counters(lab, sha256, swap)
             self._model = sha256
         course, duration_s = trial.course, trial.duration_s
+        for module in course.modules:
+            lab.load(module)
         run = lab.run(
             course.path,
             flows_of(trial),

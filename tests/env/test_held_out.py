@@ -22,7 +22,8 @@ from env.held_out import (
 )
 from env.network.path import Path
 from env.network.scenario import load_scenario
-from env.profile import PathSampler, ProfileError, load_profile, profile_from_config, profile_names
+from env.profile import ProfileError, load_profile, profile_from_config, profile_names
+from env.sampler import PathSampler
 
 WIDE = {"log_uniform": [0.1, 1000]}
 

@@ -15,9 +15,10 @@ from env.episode import boot_lab
 from env.lab import GuestDied, Play, Record, Reply, VirtualLab
 from env.network.path import Path
 from env.player import Player, Task, most_cwnd, play
-from env.profile import LEARNER, Course, Other
+from env.profile import LEARNER, SNAPSHOT, Course, Other
 from env.reward import RewardWeights
-from env.trajectory import Trajectory, trajectories
+from env.teacher import Teacher
+from env.trajectory import GRID_US, Trajectory, trajectories
 from export.blob import write_blob
 from export.model import Provenance
 from export.quantize import FloatPolicy, quantize
@@ -30,6 +31,7 @@ pytestmark = pytest.mark.lab
 DECISIONS = 60
 BOTTLENECK = Course(Path(rate_mbps=20, rtt_ms=40))
 ROUGH = Course(Path(rate_mbps=10, rtt_ms=30, loss_pct=1, jitter_ms=5))
+BESIDE = Course(Path(rate_mbps=20, rtt_ms=40), (Other(SNAPSHOT), Other(LEARNER, 0.3), Other(SNAPSHOT, 0.6)))
 SHARED = Course(Path(rate_mbps=20, rtt_ms=40), (Other(LEARNER, 0.5), Other(LEARNER, 1.0), Other("cubic", 0.2)))
 
 
@@ -37,6 +39,14 @@ def wild_policy() -> FloatPolicy:
     """Weights of an untrained network whose read-out is large enough to move the window."""
     state = initial_policy(16, 3).state_dict()
     state["readout.weight"] = state["readout.weight"] * 60
+    return FloatPolicy.from_state_dict(state)
+
+
+def other_policy() -> FloatPolicy:
+    """Another one, which sends less."""
+    state = initial_policy(16, 4).state_dict()
+    state["readout.weight"] = state["readout.weight"] * 20
+    state["readout.bias"] = state["readout.bias"] - 0.05
     return FloatPolicy.from_state_dict(state)
 
 
@@ -85,6 +95,78 @@ def test_rivals_of_modules_are_there(lab: VirtualLab) -> None:
     assert {"tcp_nv", "tcp_ndm"} <= {line.split()[0] for line in available.splitlines()}
 
 
+def test_a_snapshot_is_a_rival_that_the_kernel_plays(lab: VirtualLab) -> None:
+    """It decides by its own model, without noise, unrecorded; the policy by the policy's, as if it were alone."""
+    policy = quantize(wild_policy())
+    steps = play(lab, blob(wild_policy()), task(BESIDE, learners=2)._replace(snapshot=blob(other_policy())))
+    assert steps.size == 2 * DECISIONS + 2
+    for number, flow in enumerate(np.unique(steps["flow"]).tolist()):
+        own = steps[steps["flow"] == flow]
+        means = rollout(policy, own["features"])[0].astype(int)
+        means[:DECISIONS] += noise(1, 2)[number, : own.size]
+        assert own["actions"].tolist() == means.tolist()
+
+
+def test_what_a_snapshot_does_follows_from_its_model(lab: VirtualLab) -> None:
+    """The policy for its own snapshot is another policy's rival; nothing of the last run's model is left."""
+    course = Course(Path(rate_mbps=20, rtt_ms=40), (Other(SNAPSHOT),))
+    wild, other = blob(wild_policy()), blob(other_policy())
+    asked = task(course)._replace(noise=np.zeros((0, 0, 2), np.int16))
+    told = [asked._replace(snapshot=snapshot) for snapshot in (wild, other, wild, other)]
+    first, second, third, fourth = (play(lab, wild, one) for one in told)
+    assert same_steps(first, third)
+    assert same_steps(second, fourth)
+    assert not same_steps(first, second)
+    with boot_lab(1) as fresh:
+        assert same_steps(play(fresh, wild, told[1]), second)
+
+
+def test_a_snapshot_shares_the_link_as_the_policy_does(lab: VirtualLab) -> None:
+    """A rival with the policy's own model has the share that a second learner has: the same control loop decides."""
+    wild = blob(wild_policy())
+    silent = task(BOTTLENECK)._replace(noise=np.zeros((0, 0, 2), np.int16))
+    beside = {
+        scheme: play(lab, wild, silent._replace(course=BOTTLENECK._replace(others=(Other(scheme),)), snapshot=wild))
+        for scheme in (SNAPSHOT, LEARNER)
+    }
+    learner = beside[LEARNER]
+    first = learner[learner["flow"] == learner["flow"][0]]
+    alone = beside[SNAPSHOT][: first.size]
+    assert first.size > DECISIONS / 3
+    for name in ("cwnd", "delivered", "srtt_us", "features", "actions"):
+        assert np.array_equal(first[name], alone[name]), name
+
+
+def test_a_snapshot_needs_a_model(lab: VirtualLab) -> None:
+    with pytest.raises(ValueError, match="the task brings no model"):
+        play(lab, blob(wild_policy()), task(BESIDE, learners=2))
+
+
+def test_a_teacher_in_the_policys_place_leaves_nothing_behind(lab: VirtualLab) -> None:
+    """The lab may go on with the policy: each flow is told from those of earlier runs, whoever measured it."""
+    model = blob(wild_policy())
+    with boot_lab(1) as fresh:
+        taught = play(fresh, model, task(SHARED, learners=3)._replace(teacher=Teacher("nv", "nv", "tcp_nv")))
+    assert np.unique(taught["flow"]).size == 3
+    for _ in range(2):
+        before = play(lab, model, task(ROUGH))
+        again = play(lab, model, task(SHARED, learners=3)._replace(teacher=Teacher("nv", "nv", "tcp_nv")))
+        assert same_steps(again, taught)
+        assert same_steps(play(lab, model, task(ROUGH)), before)
+
+
+def same_steps(one: npt.NDArray[np.void], other: npt.NDArray[np.void]) -> bool:
+    """Whether two records say the same, but for when the runs began and how many flows there had been."""
+    if one.size != other.size:
+        return False
+    origins = [steps["now_us"][0] // GRID_US * GRID_US for steps in (one, other)]
+    clocks = [steps["now_us"] - origin for steps, origin in zip((one, other), origins, strict=True)]
+    flows = [steps["flow"] - steps["flow"][0] for steps in (one, other)]
+    rest = [name for name in one.dtype.names or () if name not in ("now_us", "flow")]
+    pairs = [clocks, flows, *([one[name], other[name]] for name in rest)]
+    return all(np.array_equal(a, b) for a, b in pairs)
+
+
 def test_actions_move_the_window(lab: VirtualLab) -> None:
     steps = play(lab, blob(wild_policy()), task(BOTTLENECK))
     growing = np.flatnonzero((steps["actions"][:-1, 0] > 4000) & (steps["ca_state"][1:] == 0))[:10]
@@ -100,7 +182,7 @@ def test_an_episode_is_a_function_of_its_task(lab: VirtualLab) -> None:
     alone = [play(lab, model, one) for one in tasks]
     with Player(2, boot_lab, RewardWeights()) as player:
         futures = player.submit(model, [*reversed(tasks), *tasks])
-        together = [future.result() for future in futures]
+        together = [future.result().episodes for future in futures]
     for i, steps in enumerate(alone):
         expected = trajectories(steps, tasks[i].course, RewardWeights())
         for found in (together[len(tasks) - 1 - i], together[len(tasks) + i]):
@@ -147,11 +229,11 @@ def test_without_a_play_the_host_is_asked(lab: VirtualLab) -> None:
     assert isinstance(lab.receive(), Reply)
 
 
-@pytest.mark.parametrize("model", [b"", b"x" * 600])
-def test_what_is_no_model_ends_the_lab(model: bytes) -> None:
+@pytest.mark.parametrize(("model", "snapshot"), [(b"", b""), (b"x" * 600, b""), (blob(wild_policy()), b"x" * 600)])
+def test_what_is_no_model_ends_the_lab(model: bytes, snapshot: bytes) -> None:
     flow = {"scheme": "ndm_gym", "start_s": 0.0, "duration_s": 5.0}
     with boot_lab(1) as lab:
-        lab.begin_run(BOTTLENECK.path, [flow], 5.0, play=Play(model, noise(), 10, 5.0))
+        lab.begin_run(BOTTLENECK.path, [flow], 5.0, play=Play(model, noise(), 10, 5.0, snapshot=snapshot))
         with pytest.raises(GuestDied, match="the host is gone"):
             lab.receive()
 
@@ -168,5 +250,5 @@ def test_a_lab_that_dies_is_booted_again() -> None:
         futures = player.submit(model, tasks)
         futures[0].result()
         os.killpg(labs[0].pid, signal.SIGKILL)
-        assert all(len(future.result()) == 1 for future in futures)
+        assert all(len(future.result().episodes) == 1 for future in futures)
     assert len(labs) == 2

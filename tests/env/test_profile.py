@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 
@@ -16,7 +17,6 @@ from env.profile import (
     FOLDER,
     PATH_FEATURES,
     Course,
-    PathSampler,
     ProfileError,
     load_profile,
     mean_positive_normal,
@@ -24,6 +24,7 @@ from env.profile import (
     profile_names,
     scenario_course,
 )
+from env.sampler import PathSampler
 
 PUBLISHED = ("stress", "fiber", "delay_extreme", "delay_moderate")
 
@@ -54,8 +55,18 @@ def test_mixed_covers_what_it_promises() -> None:
     assert max(ratios) > 1.5
     assert sum(ratio == 0 for ratio in ratios) > len(ratios) / 2
     steps = [path.steps[0].rate_mbps / path.rate_mbps for path in paths if path.steps]
-    assert 0.2 <= min(steps) < 0.3
-    assert 4 < max(steps) <= 5
+    assert 0.1 <= min(steps) < 0.15
+    assert 7 < max(steps) <= 10
+
+
+def test_a_part_has_its_own_weights_of_the_reward() -> None:
+    courses = draws("mixed", 1000)
+    stress = [course for course in courses if course.path == scenario_course("stress").path]
+    assert {course.reward.delay for course in stress if course.reward} == {0.01}
+    beside = [course for course in courses if course.rivals]
+    assert {course.reward.fairness for course in beside if course.reward} == {1.0}
+    assert all(course.reward for course in (*stress, *beside))
+    assert not any(course.reward for course in courses if course.path == scenario_course("fiber").path)
 
 
 def test_mixed_has_company() -> None:
@@ -64,12 +75,38 @@ def test_mixed_has_company() -> None:
     assert set(learners) == {1, 2, 3, 4}
     assert 0.1 < 1 - learners[1] / len(courses) < 0.3
     rivals = Counter(rival.scheme for course in courses for rival in course.rivals)
-    assert set(rivals) == {"cubic", "bbr", "reno"}
+    assert set(rivals) == {"cubic", "bbr", "reno", "ndm"}
     assert 0.1 < rivals.total() / len(courses) < 0.2
     longer = [course.path.client_extra_rtt_ms[1] / course.path.rtt_ms for course in courses if course.path.clients > 1]
     assert 0.5 <= min(longer) < 0.7
     assert 3 < max(longer) <= 4
     assert {other.client for course in courses for other in course.others if course.path.clients > 1} == {2}
+
+
+@pytest.mark.parametrize("name", ["mixed", "fair"])
+def test_a_snapshot_is_a_rival_where_there_are_any(name: str) -> None:
+    """Else the model exported last stands in for it; nothing else is drawn otherwise."""
+    profile = load_profile(name)
+    one, other = (PathSampler(profile, snapshots) for snapshots in (True, False))
+    rngs = [np.random.default_rng(2), np.random.default_rng(2)]
+    pairs = [(one.draw(rngs[0]), other.draw(rngs[1])) for _ in range(500)]
+    beside = [a for a, b in pairs if a != b]
+    assert all(course.has_snapshot for course in beside)
+    share = sum(course.has_snapshot for course, _ in pairs) / len(pairs)
+    assert share == len(beside) / len(pairs)
+    assert 0.01 < share < 0.1
+    assert {course.modules for course in beside} == {()}
+    for with_snapshot, without in pairs:
+        stood_in = [
+            rival._replace(scheme="ndm" if rival.scheme == "snapshot" else rival.scheme)
+            for rival in with_snapshot.others
+        ]
+        assert without.others == tuple(stood_in)
+
+
+def test_a_course_is_read_as_it_was_written() -> None:
+    for course in draws("fair", 30) + draws("mixed", 60):
+        assert Course.from_dict(json.loads(json.dumps(course.as_dict()))) == course
 
 
 def test_others_come_when_the_profile_says() -> None:

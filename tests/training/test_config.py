@@ -20,10 +20,12 @@ from training.config import (
     read_config,
     resumed_config,
 )
+from training.curriculum import CurriculumOptions
 from training.evolution import CmaOptions
 from training.ppo import PpoOptions
 
 ROOT = Path(__file__).parents[2]
+GROUPS = ("algo", "curriculum", "debug", "lab", "profile")
 
 
 def composed(*overrides: str) -> TrainConfig:
@@ -54,6 +56,8 @@ def test_wrong_word(override: str, words: list[str]) -> None:
     ("override", "text"),
     [
         ("algo.gamma=2", "algo.gamma is 2"),
+        ("algo.snapshots=0", "algo.snapshots is 0"),
+        ("curriculum.schemes=[cubik]", "curriculum.schemes has 'cubik': did you mean cubic"),
         ("lab.workers=0", "lab.workers is 0"),
         ("name=a/b", "name is 'a/b'"),
         ("seed=-1", "seed is -1"),
@@ -70,7 +74,7 @@ def test_launch_command_of_every_file(file: Path) -> None:
     """The first comment of a configuration file is the command that uses it; those of train.py compose."""
     first = next(line for line in file.read_text().splitlines() if not line.startswith("# @package"))
     if not first.startswith("# python train.py "):
-        assert file.parent.name not in ("algo", "debug", "lab", "profile"), f"{file} does not begin with its command"
+        assert file.parent.name not in GROUPS, f"{file} does not begin with its command"
         return
     overrides = first.removeprefix("# python train.py ").split()
     assert f"{file.parent.name}={file.stem}" in overrides
@@ -96,7 +100,7 @@ def test_resumed_run_keeps_its_configuration() -> None:
     config = read_config(resumed_config(plain, again, overrides))
     assert (config.profile.name, config.seed, config.algo.hidden) == ("bottleneck", 5, 12)
     assert (config.algo.total_decisions, config.lab.workers) == (900, 1)
-    for refused in ("seed=6", "profile=mixed", "name=other", "algo=ppo_long"):
+    for refused in ("seed=6", "profile=mixed", "name=other", "algo=ppo_long", "curriculum=genet"):
         with pytest.raises(ConfigError, match="cannot be changed in a resumed run"):
             resumed_config(plain, again, [*overrides, refused])
 
@@ -115,7 +119,9 @@ def test_help_explains_every_key_and_lists_every_file_of_a_group() -> None:
     for key in ("seed=1", "lab.workers=2", "algo.gamma=0.98", "algo.hidden=8", "profile=mixed", "algo=ppo_long"):
         line = next(line for line in text.splitlines() if line.startswith(f"  {key} "))
         assert len(line.removeprefix(f"  {key} ").strip()) > 10, line
-    keys = [entry.name for options in (LabOptions, PpoOptions, CmaOptions) for entry in fields(options)]
+    keys = [
+        entry.name for options in (LabOptions, CurriculumOptions, PpoOptions, CmaOptions) for entry in fields(options)
+    ]
     assert [key for key in keys if key != "kind" and f".{key}=" not in text] == []
     assert "algo.sigma=" in text.partition("Of the learner cma:")[2]
 
@@ -141,6 +147,8 @@ def test_each_learner_has_its_own_options() -> None:
         check_command_line(["algo.population=3"])
     with pytest.raises(ConfigError, match=r"algo\.kind is cma, .* choose it by algo="):
         composed("algo=ppo", "algo.kind=cma")
+    with pytest.raises(ConfigError, match=r"algo=cma has no curriculum: leave curriculum= out"):
+        composed("algo=cma", "curriculum=widen")
     with pytest.raises(ConfigError, match=r"algo\.population is 1"):
         composed("algo=cma", "algo.population=1")
 

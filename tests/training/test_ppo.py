@@ -10,7 +10,9 @@ import torch
 from toys import Endless, FluidQueue, PolicyRunner, RememberCue, ToyPlayer, ToyVector
 
 from env.trajectory import Trajectory
-from training.policy import FADING, Critic, Policy, gaussian_divergence, gaussian_log_probability
+from export.native import Native
+from training.player import Basis
+from training.policy import FADING, START, Critic, Policy, gaussian_divergence, gaussian_log_probability
 from training.ppo import MOST_WEIGHT, Behaviour, Ppo, PpoOptions
 from training.run import Batches
 
@@ -21,7 +23,7 @@ def learn(env: ToyVector, options: PpoOptions, seed: int = 1) -> tuple[Ppo, list
     ppo = Ppo(options, seed, player.path_size)
     batches = Batches(player, options.overlap)
     while True:
-        batches.submit(ppo.behaviour())
+        batches.submit(ppo.behaviour(), Basis())
         taken = batches.take(lambda: False)
         assert taken is not None
         if ppo.decisions >= options.total_decisions:
@@ -221,10 +223,14 @@ def test_runner_equals_the_network() -> None:
         np.testing.assert_allclose(means, expected[t], atol=1e-5)
 
 
-def test_new_policy_holds() -> None:
+def test_a_new_policy_stays_where_it_starts() -> None:
     runner = PolicyRunner(Policy().state_dict())
     means, _ = runner(np.full((1, 10), 8, np.float32), runner.initial_state(1))
-    assert np.abs(means).max() < 0.05
+    assert np.abs(means - START).max() < 0.05
+    cwnd_fp = np.full(1, 10 << 8, np.uint32)
+    for _ in range(300):
+        cwnd_fp = Native().next_cwnd(cwnd_fp, np.full(1, round(START[0] * 2**14), np.int16)).astype(np.uint32)
+    assert 9.5 < cwnd_fp[0] / 256 < 10.5, "packets"
 
 
 def test_normalisation_keeps_the_critics_opinion() -> None:

@@ -21,6 +21,7 @@ from training import checkpoint, curves
 from training.card import describe_lab
 from training.checkpoint import CheckpointError
 from training.config import TrainConfig
+from training.player import Basis
 from training.ppo import Behaviour, PpoOptions
 from training.run import Batches, RunError, locked, new_run_folder, train
 
@@ -107,7 +108,8 @@ class Noting:
         self.notes: list[str] = []
         self.taken = 0
 
-    def submit(self, _: Mapping[str, torch.Tensor], log_std: torch.Tensor, batch: int) -> None:
+    def submit(self, _: Mapping[str, torch.Tensor], log_std: torch.Tensor, batch: int, basis: Basis) -> None:
+        assert basis.vary == 1 + int(log_std)
         self.notes.append(f"{batch} played by {int(log_std)}")
 
     def take(self, _: Callable[[], bool]) -> list[Trajectory] | None:
@@ -127,14 +129,15 @@ def test_policy_is_one_update_behind_with_overlap(overlap: bool, notes: list[str
     noting: Any = Noting()
     batches = Batches(noting, overlap)
     for update in range(3):
-        batches.submit(Behaviour({}, torch.tensor(update)))
+        batches.submit(Behaviour({}, torch.tensor(update)), Basis(vary=1 + update))
+        assert batches.taken == update
         assert batches.take(lambda: False) is not None
     assert noting.notes == notes
     resumed: Any = Noting()
     again = Batches(resumed, overlap)
     again.restore(batches.state())
-    again.submit(Behaviour({}, torch.tensor(3)))
-    batches.submit(Behaviour({}, torch.tensor(3)))
+    again.submit(Behaviour({}, torch.tensor(3)), Basis(vary=4))
+    batches.submit(Behaviour({}, torch.tensor(3)), Basis(vary=4))
     under_way = ["3 played by 2", "4 played by 3"] if overlap else ["3 played by 3"]
     assert resumed.notes == under_way
     assert noting.notes[-len(under_way) :][-1] == under_way[-1]
@@ -197,7 +200,7 @@ def test_metrics_and_curves(tmp_path: Path) -> None:
     _, returns = curves.read_metric(run, "charts/episode_return")
     _, rewards = curves.read_metric(run, "charts/reward")
     np.testing.assert_allclose(returns, rewards * 40, rtol=1e-4)  # a rollout is one episode of 40 steps
-    assert curves.main([str(run), "--output", str(tmp_path / "curve.png")]) == 0
+    curves.draw({"run": [run]}, tmp_path / "curve.png")
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -210,14 +213,6 @@ def test_every_metric_is_explained(tmp_path: Path) -> None:
     events = EventAccumulator(str(run))
     events.Reload()
     assert [tag for tag in events.Tags()["scalars"] if f"`{tag}`" not in text] == []
-
-
-def test_curves_name_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert curves.main([str(tmp_path / "nix"), "--output", str(tmp_path / "curve.png")]) == 1
-    assert f"there is no run {tmp_path / 'nix'}" in capsys.readouterr().err
-    (tmp_path / "empty").mkdir()
-    assert curves.main([str(tmp_path / "empty"), "--output", str(tmp_path / "curve.png")]) == 1
-    assert "has no metric charts/goodput_share" in capsys.readouterr().err
 
 
 def test_card_says_what_the_run_was(tmp_path: Path) -> None:
@@ -253,27 +248,3 @@ def test_alarm_is_told_on_the_terminal(tmp_path: Path, capsys: pytest.CaptureFix
     assert told[0].startswith("train.py: losses/std_cwnd_log2 has been 0.3, its floor algo.minimum_std, for 10 updates")
     _, rows = curves.read_metric(tmp_path / "run", "alarms/floor_pacing")
     assert rows.tolist() == list(range(1, 12))
-
-
-def test_table_has_every_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    runs = []
-    for seed in (1, 2, 3):
-        runs.append(tmp_path / f"seed-{seed}")
-        chosen = config(tmp_path, total_decisions=1280)
-        chosen.seed = seed
-        train(chosen, player(), runs[-1], None)
-    with pytest.raises(RuntimeError):
-        train(config(tmp_path), player(Disturbed(0, fail)), tmp_path / "failed", None)
-    capsys.readouterr()
-    assert curves.main([*map(str, runs), str(tmp_path / "failed"), "--table"]) == 0
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in capsys.readouterr().out.splitlines()]
-    assert [row[0] for row in rows[2:]] == [
-        *("seed-1", "seed-2", "seed-3", "failed"),
-        *("**median**", "**lowest**", "**highest**"),
-    ]
-    assert [row[1] for row in rows[2:6]] == ["1", "2", "3", "7"]
-    assert rows[5][2] == "failed: the guest died"
-    assert rows[6][2] == "of 3"
-    column = rows[0].index("reward")
-    rewards = [float(row[column]) for row in rows[2:5]]
-    assert [float(row[column]) for row in rows[6:9]] == [np.median(rewards), min(rewards), max(rewards)]

@@ -12,12 +12,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from training import checkpoint, curves
+from training import cases, checkpoint, curves
 
 ROOT = Path(__file__).parents[2]
 SMALL = [
     *("profile=mixed", "debug=smoke", "checkpoint_every=1", "profile.episode_decisions=50", "profile.episode_s=5"),
     *("algo.total_decisions=1500", "algo.rollout_decisions=300", "algo.hidden=16"),
+]
+# All that a batch may be drawn from besides: a contest and a snapshot with each update, rivals that are snapshots.
+DRAWN_FROM = [
+    *("profile=fair", "curriculum=genet", "curriculum.every=1", "curriculum.schemes=[bbr,nv]"),
+    *("algo.snapshot_every=1", "algo.snapshots=2", "profile.paths.beside.rivals=[snapshot,cubic]"),
 ]
 
 pytestmark = pytest.mark.lab
@@ -65,11 +70,12 @@ def assert_gone(labs: list[int]) -> None:
         time.sleep(0.1)
 
 
-def test_killed_and_interrupted_run_is_the_uninterrupted_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [[], DRAWN_FROM], ids=["plain", "curriculum and snapshots"])
+def test_killed_and_interrupted_run_is_the_uninterrupted_one(tmp_path: Path, options: list[str]) -> None:
     """Killed after one update, Ctrl-C after another, at whatever decision that is, then resumed with two workers."""
-    whole = start(*SMALL, f"runs={tmp_path}", "name=whole")
+    whole = start(*SMALL, *options, f"runs={tmp_path}", "name=whole")
     run = tmp_path / "parts"
-    first = start(*SMALL, f"runs={tmp_path}", "name=parts")
+    first = start(*SMALL, *options, f"runs={tmp_path}", "name=parts")
     labs = wait_for(first, run, 1)
     time.sleep(np.random.default_rng().uniform(0, 0.3))
     first.kill()
@@ -97,7 +103,18 @@ def test_killed_and_interrupted_run_is_the_uninterrupted_one(tmp_path: Path) -> 
 
     card = json.loads((run / "card.json").read_text())
     assert (card["status"], card["resumed"]) == ("finished", 2)
-    assert card["lab"]["modules"].keys() == {"tcp_ndm_gym", "lab_gate", "sch_linktrace"}
+    contests = {"tcp_teach"} if options else set()
+    assert card["lab"]["modules"].keys() == {"tcp_ndm_gym", "lab_gate", "sch_linktrace", *contests}
     decisions, goodput = curves.read_metric(run, "charts/goodput_mbps")
     assert sorted(set(decisions)) == decisions.tolist(), "what came after a checkpoint that was lost is not drawn"
     assert (goodput > 0.1).all()
+
+    assert one["batches"]["snapshots"] == two["batches"]["snapshots"]
+    assert one["batches"]["curriculum"]["hard"] == two["batches"]["curriculum"]["hard"]
+    if options:
+        assert len(one["batches"]["snapshots"]) == 2
+        chosen = [(tmp_path / name / cases.FILE_NAME).read_text() for name in ("whole", "parts")]
+        assert chosen[0] == chosen[1] != ""
+        assert [case["gap"] for case in card["hard_cases"]] == [
+            round(case["theirs"] - case["ours"], 4) for case in two["batches"]["curriculum"]["hard"]
+        ]

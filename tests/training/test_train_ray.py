@@ -1,4 +1,7 @@
-"""runner=ray on a cluster of two nodes of this machine: a worker and a node die, and the weights are the same."""
+"""runner=ray on a cluster of two nodes of this machine: a worker and a node die, and the weights are the same.
+
+With a curriculum and snapshots: contests are played by the cluster, too.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.training.test_train_lab import SMALL, start, wait_for
+from tests.training.test_train_lab import DRAWN_FROM, SMALL, start, wait_for
 from training import checkpoint
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
@@ -39,7 +42,7 @@ def player() -> int:
 def test_a_worker_and_a_node_die_and_the_weights_are_the_same(tmp_path: Path, cluster: Any) -> None:
     second = cluster.add_node(num_cpus=1)
     cluster.wait_for_nodes()
-    options = [*SMALL, f"runs={tmp_path}", "algo.total_decisions=3000"]
+    options = [*SMALL, *DRAWN_FROM, f"runs={tmp_path}", "algo.total_decisions=3000"]
     process = start(*options, "name=cluster", "runner=ray", f"ray_address={cluster.address}")
     run = tmp_path / "cluster"
     wait_for(process, run, 300)
@@ -52,6 +55,7 @@ def test_a_worker_and_a_node_die_and_the_weights_are_the_same(tmp_path: Path, cl
     one, two = checkpoint.load(run), checkpoint.load(tmp_path / "local")
     assert one["decisions"] == two["decisions"] >= 3000
     assert one["sha256"] == two["sha256"]
+    assert one["batches"]["curriculum"]["hard"] == two["batches"]["curriculum"]["hard"] != []
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from env.trajectory import Trajectory
+from training.player import Basis
 
 Array = npt.NDArray[np.float32]
 
@@ -125,7 +126,7 @@ class ToyPlayer:
         _, infos = world.reset(seed=0)
         self.path_size = infos["path"].shape[1] if "path" in infos else 0
 
-    def submit(self, weights: Mapping[str, Tensor], log_std: Tensor, batch: int) -> None:
+    def submit(self, weights: Mapping[str, Tensor], log_std: Tensor, batch: int, _: Basis) -> None:
         self.begun.append((PolicyRunner(weights), np.exp(log_std.numpy()), batch))
 
     def take(self, should_stop: Callable[[], bool]) -> list[Trajectory] | None:

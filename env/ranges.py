@@ -1,0 +1,90 @@
+"""Narrower ranges for a part of a profile: the easy middle of each, or around the numbers of a course.
+
+Both give a part of a profile again, so that what is drawn from it lies within the profile's own ranges and outside of
+the held-out bands as everything does. Only ranges (uniform, log_uniform) become narrower; a log-uniform one is measured
+in the logarithm.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields, replace
+from typing import Any
+
+from env.held_out import within_band
+from env.profile import DRAWN_FIELDS, Course, Draw, PathMix
+
+# Of these the least is the easiest: a path without loss or jitter, flows with the same RTT. Of all others, the middle.
+LEAST_IS_EASY = ("loss_pct", "duplicate_pct", "reorder_pct", "jitter_ratio", "extra_rtt_ratio")
+
+
+def middle(mix: PathMix, width: float) -> PathMix:
+    """Return the part with a share `width`, above 0 and at most 1, of each of its ranges.
+
+    [low, high] becomes c -+ width (high - low) / 2 with c = (low + high) / 2, and for LEAST_IS_EASY
+    [low, low + width (high - low)]. A range of which only what is held out would be left stays whole.
+    """
+    if width >= 1:
+        return mix
+    narrowed: dict[str, Any] = {name: _narrowed(name, draw, width) for name, draw in _draws(mix).items()}
+    return replace(mix, **narrowed)
+
+
+def _narrowed(name: str, draw: Draw, width: float) -> Draw:
+    if draw.uniform is not None:
+        low, high = _share(name, draw.uniform[0], draw.uniform[1], width)
+        narrowed = Draw(uniform=[low, high])
+    elif draw.log_uniform is not None:
+        least, most = draw.log_uniform
+        low, high = (math.exp(end) for end in _share(name, math.log(least), math.log(most), width))
+        narrowed = Draw(log_uniform=[max(low, least), min(high, most)])  # exp(log(x)) may miss x by a rounding error
+    else:
+        return draw
+    return draw if within_band(name, low, high) else narrowed
+
+
+def _share(name: str, low: float, high: float, width: float) -> tuple[float, float]:
+    if name in LEAST_IS_EASY:
+        return low, low + width * (high - low)
+    centre, reach = (low + high) / 2, width * (high - low) / 2
+    return centre - reach, centre + reach
+
+
+def around(mix: PathMix, course: Course, factor: float) -> PathMix:
+    """Return the part, which the course was drawn from, with each range cut to the course's number by a factor, up
+    and down. factor: above 1. What is chosen or drawn as a count stays what it was: learners, rivals, trace.
+    """
+    path, rivals = course.path, course.rivals
+    numbers = {name: getattr(path, name) for name in DRAWN_FIELDS}
+    numbers["learners"] = float(len(course.learners))
+    if rivals:
+        numbers["rival_count"] = float(len(rivals))
+    if path.rtt_ms:
+        numbers["jitter_ratio"] = path.jitter_ms / (path.rtt_ms / 2)
+    if path.clients > 1:
+        numbers["extra_rtt_ratio"] = path.client_extra_rtt_ms[1] / path.rtt_ms
+    if path.steps and path.steps[0].rate_mbps is not None:
+        numbers["rate_step"] = path.steps[0].rate_mbps / path.rate_mbps
+    draws = _draws(mix)
+    near: dict[str, Any] = {name: _near(draws[name], number, factor) for name, number in numbers.items()}
+    return replace(
+        mix,
+        **near,
+        rivals=sorted({rival.scheme for rival in rivals}),
+        rival_chance=1.0,
+        traces=[path.trace] if path.trace else [],
+    )
+
+
+def _near(draw: Draw, number: float, factor: float) -> Draw:
+    if draw.bounds() is None:
+        return draw
+    ends = draw.uniform or draw.log_uniform
+    if ends is None or number <= 0:
+        return Draw(fixed=number)
+    return Draw(log_uniform=[max(ends[0], number / factor), min(ends[1], number * factor)])
+
+
+def _draws(mix: PathMix) -> dict[str, Draw]:
+    """Return the part's distributions by name."""
+    return {entry.name: draw for entry in fields(mix) if isinstance(draw := getattr(mix, entry.name), Draw)}

@@ -1,0 +1,127 @@
+"""Narrower ranges: an easy middle that grows to the whole profile, and the neighbourhood of a course."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from env.held_out import BANDED, in_band
+from env.network.path import Path
+from env.profile import DRAWN_FIELDS, LEARNER, SNAPSHOT, Course, Draw, Other, PathMix, load_profile, profile_names
+from env.ranges import LEAST_IS_EASY, around, middle
+from env.sampler import PathSampler
+
+WIDE = PathMix(
+    rate_mbps=Draw(log_uniform=[1, 100]),
+    rtt_ms=Draw(uniform=[20, 40]),
+    loss_pct=Draw(uniform=[0, 2]),
+    jitter_ratio=Draw(log_uniform=[0.05, 2]),
+    buffer_bdp=Draw(choice=[0.5, 4]),
+    rate_step=Draw(log_uniform=[0.2, 5]),
+)
+
+
+def numbers(course: Course) -> dict[str, float]:
+    path = course.path
+    told = {name: float(getattr(path, name)) for name in DRAWN_FIELDS}
+    told["jitter_ratio"] = path.jitter_ms / (path.rtt_ms / 2)
+    if path.clients > 1:
+        told["extra_rtt_ratio"] = path.client_extra_rtt_ms[1] / path.rtt_ms
+    if path.steps:
+        rate_mbps = path.steps[0].rate_mbps
+        assert rate_mbps is not None
+        told["rate_step"] = rate_mbps / path.rate_mbps
+    return told
+
+
+def test_the_middle_grows_to_the_whole() -> None:
+    half = middle(WIDE, 0.5)
+    assert half.rate_mbps.log_uniform == pytest.approx([math.sqrt(10), 10 * math.sqrt(10)])
+    assert half.rtt_ms.uniform == [25, 35]
+    assert half.rate_step.log_uniform == pytest.approx([1 / math.sqrt(5), math.sqrt(5)]), "around no change"
+    assert half.buffer_bdp == WIDE.buffer_bdp, "what is chosen is chosen"
+    assert middle(WIDE, 1.0) == WIDE
+
+
+def test_of_impairments_the_least_is_easy() -> None:
+    tenth = middle(WIDE, 0.1)
+    assert tenth.loss_pct.uniform == [0, 0.2]
+    assert tenth.jitter_ratio.log_uniform == pytest.approx([0.05, 0.05 * 40**0.1])
+    assert set(LEAST_IS_EASY) <= set(vars(WIDE))
+
+
+def test_a_middle_that_is_held_out_stays_whole() -> None:
+    mix = PathMix(rate_mbps=Draw(log_uniform=[100, 140]))  # 118, held out as is all from 110 to 145
+    assert middle(mix, 0.1) == mix
+    assert middle(mix, 0.9) != mix
+
+
+@pytest.mark.parametrize("name", profile_names())
+@pytest.mark.parametrize("width", [0.05, 0.3, 0.8])
+def test_a_narrow_profile_draws_nothing_but_what_the_whole_one_does(name: str, width: float) -> None:
+    sampler, rng = PathSampler(load_profile(name)), np.random.default_rng(0)
+    for _ in range(200):
+        course = sampler.draw(rng, width)
+        if course.path.topology == "router":
+            assert_within(course, sampler.profile.paths[course.part])
+
+
+def assert_within(course: Course, mix: PathMix) -> None:
+    for name, value in numbers(course).items():
+        bounds = getattr(mix, name).bounds()
+        if bounds:
+            assert bounds[0] * (1 - 1e-9) <= value <= bounds[1] * (1 + 1e-9), name
+            assert name not in BANDED or not in_band(name, value), name
+
+
+def test_a_width_of_one_is_the_profile() -> None:
+    sampler = PathSampler(load_profile("mixed"))
+    one, other = np.random.default_rng(1), np.random.default_rng(1)
+    assert [sampler.draw(one) for _ in range(50)] == [sampler.draw(other, 1.0) for _ in range(50)]
+
+
+@pytest.mark.parametrize("name", profile_names())
+def test_near_a_course_are_courses_like_it(name: str) -> None:
+    """Of the same part and company, each number within the factor and the profile's range, none held out."""
+    sampler, rng = PathSampler(load_profile(name), snapshots=True), np.random.default_rng(0)
+    differing = 0
+    for _ in range(100):
+        course = sampler.draw(rng)
+        near = sampler.draw_near(course, 1.3, rng)
+        assert near.part == course.part
+        assert near.reward == course.reward
+        assert [other.scheme for other in near.others] == [other.scheme for other in course.others]
+        if near.path.topology == "loopback":
+            assert near == course
+            continue
+        assert near.path.trace == course.path.trace
+        assert_within(near, sampler.profile.paths[course.part])
+        differing += near != course
+        found = numbers(near)
+        for what, value in numbers(course).items():
+            assert value / 1.3 * (1 - 1e-9) <= found[what] <= value * 1.3 * (1 + 1e-9), what
+    assert name == "bottleneck" or differing > 30
+
+
+@settings(max_examples=50)
+@given(seed=st.integers(0, 10_000), factor=st.floats(1.01, 3))
+def test_a_neighbour_of_a_neighbour_is_drawn_as_well(seed: int, factor: float) -> None:
+    """The held-out bands lie in between, and no range may end up within one."""
+    sampler, rng = PathSampler(load_profile("mixed")), np.random.default_rng(seed)
+    course = sampler.draw(rng)
+    for _ in range(5):
+        course = sampler.draw_near(course, factor, rng)
+        if course.path.topology == "router":
+            assert_within(course, sampler.profile.paths[course.part])
+
+
+def test_no_loss_stays_no_loss() -> None:
+    course = Course(Path(rate_mbps=10, rtt_ms=30), (Other(LEARNER), Other(SNAPSHOT)), part="x")
+    mix = around(WIDE, course, 1.5)
+    assert mix.loss_pct.fixed == 0
+    assert mix.learners == Draw(), "how many there are follows from the part, where it does not draw them"
+    assert mix.rivals == [SNAPSHOT]

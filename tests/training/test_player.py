@@ -1,0 +1,100 @@
+"""What a batch is drawn from: its seed and number, and its basis."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import Future
+
+import numpy as np
+import pytest
+import torch
+
+from env.player import Played, Task
+from env.profile import load_profile, profile_from_config
+from env.sampler import PathSampler
+from training.player import Basis, LabPlayer
+from training.policy import initial_policy
+
+WEIGHTS = initial_policy(8, 1).state_dict()
+
+
+class Asked:
+    """Labs that only note what they are asked for."""
+
+    workers = 1
+    busy_s = 0.0
+
+    def __init__(self) -> None:
+        self.models: list[bytes] = []
+        self.tasks: list[list[Task]] = []
+
+    def submit(self, model: bytes, tasks: Sequence[Task]) -> list[Future[Played]]:
+        self.models.append(model)
+        self.tasks.append(list(tasks))
+        return []
+
+    def close(self) -> None:
+        pass
+
+
+def asked(name: str, *bases: Basis, batch: int = 3, decisions: int = 60_000) -> Asked:
+    labs = Asked()
+    player = LabPlayer(load_profile(name), labs, 7, decisions)
+    for basis in bases:
+        player.submit(WEIGHTS, torch.zeros(2), batch, basis)
+    return labs
+
+
+def same(one: Sequence[Task], other: Sequence[Task]) -> bool:
+    return len(one) == len(other) and all(
+        a._replace(noise=b.noise) == b and np.array_equal(a.noise, b.noise) for a, b in zip(one, other, strict=True)
+    )
+
+
+def test_a_batch_follows_from_its_number_and_basis() -> None:
+    hard = tuple(PathSampler(load_profile("fair")).draw(np.random.default_rng(n)) for n in range(3))
+    bases = [Basis(), Basis(0.4), Basis(1.0, hard, 0.3, 1.3), Basis(snapshots=(b"old", b"older"))]
+    one, other = asked("fair", *bases), asked("fair", *bases)
+    for a, b in zip(one.tasks, other.tasks, strict=True):
+        assert same(a, b)
+    for i, tasks in enumerate(one.tasks):
+        assert not any(same(tasks, others) for others in one.tasks[:i])
+    assert not same(asked("fair", Basis(), batch=4).tasks[0], one.tasks[0])
+
+
+def test_a_share_is_drawn_around_the_hard_courses() -> None:
+    profile = profile_from_config(
+        {"name": "x", "paths": {"a": {"rate_mbps": {"log_uniform": [1, 100]}, "rtt_ms": {"log_uniform": [20, 200]}}}}
+    )
+    sampler, rng = PathSampler(profile), np.random.default_rng(0)
+    hard = (sampler.draw(rng), sampler.draw(rng))
+    labs = Asked()
+    LabPlayer(profile, labs, 1, 256 * 1000).submit(WEIGHTS, torch.zeros(2), 0, Basis(1.0, hard, 0.3, 1.02))
+    near = Counter(
+        number
+        for task in labs.tasks[0]
+        for number, course in enumerate(hard)
+        if abs(np.log(task.course.path.rate_mbps / course.path.rate_mbps)) < np.log(1.021)
+        and abs(np.log(task.course.path.rtt_ms / course.path.rtt_ms)) < np.log(1.021)
+    )
+    assert 0.24 < near.total() / 1000 < 0.36
+    assert min(near[0], near[1]) > 100
+    assert len({task.seed for task in labs.tasks[0]}) == 1000
+
+
+def test_each_episode_with_such_a_rival_has_one_of_the_snapshots() -> None:
+    labs = asked("fair", Basis(), Basis(snapshots=(b"one", b"two")), decisions=200_000)
+    for tasks, files in zip(labs.tasks, ({labs.models[0]}, {b"one", b"two"}), strict=True):
+        assert {task.snapshot for task in tasks if task.course.has_snapshot} == files
+        assert {task.snapshot for task in tasks if not task.course.has_snapshot} == {b""}
+
+
+@pytest.mark.parametrize("name", ["mixed", "fair"])
+def test_a_basis_is_read_as_it_was_written(name: str) -> None:
+    sampler, rng = PathSampler(load_profile(name), snapshots=True), np.random.default_rng(0)
+    basis = Basis(0.5, tuple(sampler.draw(rng) for _ in range(20)), 0.3, 1.3, (b"a", b"b"))
+    told = basis.as_dict()
+    assert Basis.from_dict(told) == basis
+    json.dumps(told | {"snapshots": []})
