@@ -10,7 +10,8 @@
  *	cwnd    = cwnd * 2^cwnd_log2 + 1 + sqrt(cwnd) / 4	(ndm_window.h)
  *	pacing  = 1.25 * 2^pacing * cwnd / srtt
  *
- * and now and then half of that window or less, for two intervals (ndm_drain.h).
+ * at first twice the window instead (ndm_start.h), and now and then half of it or
+ * less, for two intervals (ndm_drain.h).
  *
  * The policy alone reduces the window in fast recovery: ssthresh() gives the
  * window as it is, and there is no PRR (the kernel leaves cwnd alone when
