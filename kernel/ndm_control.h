@@ -20,7 +20,7 @@
  * while the kernel repairs what was lost (TCP_CA_Loss), besides what the policy
  * decides; a time-out that turns out spurious gives all of it back.
  *
- * Growth needs a window that was used up (RFC 7661): a flow that its
+ * Growth needs a window that was used (RFC 7661): a flow that its
  * application or its receiver holds back must not collect a window that it
  * has never tried. After idleness the window decays as RFC 2861 has it.
  *
@@ -141,13 +141,25 @@ static inline void ndm_set_cwnd(struct sock *sk, struct ndm_sock *ndm,
 	tcp_snd_cwnd_set(tp, ndm_window(ndm));
 }
 
+/*
+ * Whether the window was used: half of it is enough (RFC 7661, section 4.1), which
+ * the kernel asks of slow start alone. Who paces seldom has all of it in flight.
+ */
+static inline bool ndm_window_used(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return tcp_is_cwnd_limited(sk) ||
+	       tcp_snd_cwnd(tp) < 2 * tp->max_packets_out;
+}
+
 /* The window of a decision: @cwnd_log2 is Q14 in [-1, 1]. */
 static inline void ndm_apply_cwnd(struct sock *sk, struct ndm_sock *ndm,
 				  s16 cwnd_log2)
 {
 	u64 next = ndm_next_cwnd(ndm->cwnd_fp, cwnd_log2);
 
-	if (next > ndm->cwnd_fp && !tcp_is_cwnd_limited(sk))
+	if (next > ndm->cwnd_fp && !ndm_window_used(sk))
 		next = ndm->cwnd_fp;
 	ndm_set_cwnd(sk, ndm, min_t(u64, next, U32_MAX));
 }
@@ -166,7 +178,7 @@ static inline void ndm_drain_or_apply(struct sock *sk, struct ndm_sock *ndm,
 	}
 	if (ndm_drain_due(decision, ndm->cwnd_fp, x, ndm->measure.standing) &&
 	    inet_csk(sk)->icsk_ca_state == TCP_CA_Open &&
-	    tcp_is_cwnd_limited(sk)) {
+	    ndm_window_used(sk)) {
 		ndm->measure.drain = NDM_DRAIN_INTERVALS;
 		ndm->measure.drain_depth =
 			ndm_drain_depth(x, ndm->measure.standing);

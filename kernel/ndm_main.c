@@ -88,7 +88,7 @@ static bool watch(struct sock *sk, struct ndm_slot *slot,
 	next_fp = ndm_next_cwnd(ndm->sock.cwnd_fp, actions[NDM_OUT_CWND_LOG2]);
 	verdict = ndm_guard_judge(interval->x, ndm->sock.cwnd_fp, next_fp,
 				  tcp_snd_cwnd(tp) <= NDM_CWND_MIN &&
-				  tcp_is_cwnd_limited(sk));
+				  ndm_window_used(sk));
 	ndm->sock.stuck = ndm_guard_fill(ndm->sock.stuck, verdict);
 	if (likely(ndm->sock.stuck < NDM_GUARD_LIMIT))
 		return true;
