@@ -186,16 +186,19 @@ static inline void ndm_drain_or_apply(struct sock *sk, struct ndm_sock *ndm,
 	ndm_apply_cwnd(sk, ndm, actions[NDM_OUT_CWND_LOG2]);
 }
 
+static inline u32 ndm_ssthresh(struct sock *sk)
+{
+	return max_t(u32, tcp_snd_cwnd(tcp_sk(sk)), NDM_CWND_MIN);
+}
+
 /* Whether the window doubles, whatever the policy says; ends the start. */
 static inline bool ndm_starting(struct sock *sk, const s16 *x)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
-
-	if (!tcp_in_initial_slowstart(tp))
+	if (!tcp_in_initial_slowstart(tcp_sk(sk)))
 		return false;
 	if (!ndm_start_over(x))
 		return true;
-	tp->snd_ssthresh = max_t(u32, tcp_snd_cwnd(tp), NDM_CWND_MIN);
+	tcp_sk(sk)->snd_ssthresh = ndm_ssthresh(sk);
 	return false;
 }
 
@@ -283,11 +286,6 @@ static inline void ndm_sock_init(struct sock *sk, atomic_t *flows)
 	ndm_set_start_pacing(sk);
 	/* TCP paces by itself unless an fq qdisc has said that it does. */
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
-}
-
-static inline u32 ndm_ssthresh(struct sock *sk)
-{
-	return max_t(u32, tcp_snd_cwnd(tcp_sk(sk)), NDM_CWND_MIN);
 }
 
 /* Only a time-out took the window away; in fast recovery it was the policy's. */
