@@ -34,7 +34,8 @@ class Task(NamedTuple):
 
     noise: int16 [learner, decision, action], schema.ACTION_FRAC fraction bits. It ends after so many decisions of all
     learners together, or duration_s, virtual. teacher: has the learners' places, and they are measured as the policy
-    would be. snapshot: the model file of the rivals that are one, needed where the course has any.
+    would be. snapshot: the model file of the rivals that are one, needed where the course has any. started: learners,
+    from 0 as they open, that have their start behind them with the first decision.
     """
 
     course: Course
@@ -44,6 +45,7 @@ class Task(NamedTuple):
     duration_s: float
     teacher: Teacher | None = None
     snapshot: bytes = b""
+    started: tuple[int, ...] = ()
 
 
 class Played(NamedTuple):
@@ -173,7 +175,8 @@ def play(lab: VirtualLab, model: bytes, task: Task) -> npt.NDArray[np.void]:
         task.teacher.register(lab)
     # one observation more than decisions: the last one follows the last decision
     steps = task.decisions + len(learners)
-    asked = Play(model, task.noise, steps, task.duration_s, most_cwnd(course.path), task.snapshot)
+    most = most_cwnd(course.path)
+    asked = Play(model, task.noise, steps, task.duration_s, most, task.snapshot, task.started)
     lab.begin_run(course.path, [*learners, *rival_flows(course, end_s)], end_s, seed=task.seed, play=asked)
     record, reply = lab.receive(), lab.receive()
     if not isinstance(record, Record):

@@ -136,6 +136,7 @@ class Profile:
     reward: RewardWeights = field(default_factory=RewardWeights)
     episode_decisions: int = 256
     episode_s: float = 60.0  # virtual
+    started_chance: float = 0.0  # of each learner to have its start behind it at once, as after an early loss
 
 
 class Other(NamedTuple):
@@ -292,6 +293,8 @@ def check_profile(profile: Profile) -> None:
             f"{what}: episode_decisions is {profile.episode_decisions} and episode_s {profile.episode_s:g}; "
             "they must be at least 1 and above 0"
         )
+    if not 0 <= profile.started_chance <= 1:
+        raise ProfileError(f"{what}: started_chance is {profile.started_chance:g}; it must lie between 0 and 1")
     _check_reward(f"{what}: reward", profile.reward)
     for name, mix in profile.paths.items():
         _check_mix(f"{what}: paths.{name}", mix)

@@ -191,15 +191,18 @@ static inline u32 ndm_ssthresh(struct sock *sk)
 	return max_t(u32, tcp_snd_cwnd(tcp_sk(sk)), NDM_CWND_MIN);
 }
 
+static inline void ndm_end_start(struct sock *sk)
+{
+	if (tcp_in_initial_slowstart(tcp_sk(sk)))
+		tcp_sk(sk)->snd_ssthresh = ndm_ssthresh(sk);
+}
+
 /* Whether the window doubles, whatever the policy says; ends the start. */
 static inline bool ndm_starting(struct sock *sk, const s16 *x)
 {
-	if (!tcp_in_initial_slowstart(tcp_sk(sk)))
-		return false;
-	if (!ndm_start_over(x))
-		return true;
-	tcp_sk(sk)->snd_ssthresh = ndm_ssthresh(sk);
-	return false;
+	if (ndm_start_over(x))
+		ndm_end_start(sk);
+	return tcp_in_initial_slowstart(tcp_sk(sk));
 }
 
 /* Slow start after a time-out, up to half of the window before it. */

@@ -69,7 +69,8 @@ struct ndm_wire_observation {
 
 struct ndm_wire_action {
 	__s16 actions[2];	/* policy outputs, 14 fraction bits */
-	__u32 stop;	/* 1: end the episode, the agent stops all traffic */
+	__u16 stop;	/* 1: end the episode, the agent stops all traffic */
+	__u16 started;	/* 1: the start of the connection is over (ndm_start.h), whatever the path shows */
 };
 
 #define NDM_WIRE_ACTION_SIZE 8
@@ -82,6 +83,7 @@ struct ndm_wire_step {
 
 struct ndm_wire_play {
 	__u64 duration_us;	/* from the first observation to the end of the run */
+	__u64 started;	/* bit n: the n-th flow to open has its start behind it with its first decision */
 	__u32 steps;	/* recorded at most, of all flows; then the run ends */
 	__u32 flows;	/* that have noise: by the order in which they open */
 	__u32 decisions;	/* of each flow that have noise */
@@ -90,6 +92,6 @@ struct ndm_wire_play {
 	__u32 snapshot_bytes;	/* of the snapshot's model file behind it, 0: none; then the noise */
 };
 
-#define NDM_WIRE_PLAY_SIZE 32
+#define NDM_WIRE_PLAY_SIZE 40
 
 #endif /* NDM_SCHEMA_H */

@@ -74,6 +74,8 @@ static bool decide_by(enum ndm_gym_model model, struct sock *sk,
 		return false;
 	BUILD_BUG_ON(sizeof(action.actions) != NDM_OUTPUTS * sizeof(*actions));
 	memcpy(actions, action.actions, sizeof(action.actions));
+	if (action.started)
+		ndm_end_start(sk);
 	return true;
 }
 

@@ -149,7 +149,9 @@ class LabPlayer:
             drawn = std * rng.standard_normal((learners, each, ACTION_SIZE))
             noise = np.clip(np.rint(drawn), INT16.min, INT16.max).astype(np.int16)
             snapshot = draw_snapshot(course, basis.snapshots or (model,), rng)
-            tasks.append(Task(course, seed, noise, each * learners, self._profile.episode_s, snapshot=snapshot))
+            started = tuple(np.flatnonzero(rng.random(learners) < self._profile.started_chance).tolist())
+            seconds = self._profile.episode_s
+            tasks.append(Task(course, seed, noise, each * learners, seconds, snapshot=snapshot, started=started))
         return tasks
 
     def _course(self, basis: Basis, rng: np.random.Generator) -> Course:

@@ -96,7 +96,8 @@ class Play(NamedTuple):
     model: a model file (export.blob). noise: int16 [flow, decision, action], ACTION_FRAC fraction bits, added to what
     the model says; silence beyond its end. snapshot: a model file for the flows of ndm_snapshot, which have no noise
     and are not recorded; without it they hold their windows. The run ends `duration_s` after the first observation, or
-    with so many steps (observations of all flows together), or with a window beyond `most_cwnd` packets.
+    with so many steps (observations of all flows together), or with a window beyond `most_cwnd` packets. started: the
+    flows, counted from 0 as they open, that have their start (kernel/ndm_start.h) behind them with the first decision.
     """
 
     model: bytes
@@ -105,13 +106,15 @@ class Play(NamedTuple):
     duration_s: float
     most_cwnd: int = (1 << 32) - 1
     snapshot: bytes = b""
+    started: tuple[int, ...] = ()
 
     def payload(self) -> bytes:
         """Return the payload of a PLAY frame."""
         flows, decisions, _ = self.noise.shape
         duration_us = round(self.duration_s * 1e6)
         sizes = (len(self.model), self.most_cwnd, len(self.snapshot))
-        head = schema.PLAY.pack(duration_us, self.steps, flows, decisions, *sizes)
+        started = sum(1 << flow for flow in self.started)
+        head = schema.PLAY.pack(duration_us, started, self.steps, flows, decisions, *sizes)
         return head + self.model + self.snapshot + self.noise.astype("<i2").tobytes()
 
 
@@ -395,7 +398,7 @@ class VirtualLab:
         """Answer the last observation. Actions in [-1, 1]; values outside are clipped."""
         a = round(min(max(cwnd_log2, -1.0), 1.0) * _ACTION_SCALE)
         b = round(min(max(pacing, -1.0), 1.0) * _ACTION_SCALE)
-        self._send(_ACTION_HEADER + schema.ACTION.pack(a, b, stop))
+        self._send(_ACTION_HEADER + schema.ACTION.pack(a, b, stop, False))
 
     def receive(self) -> Observation | Record | Reply:
         """Wait for the next frame. Raises GuestFailed, GuestDied, GuestHung."""

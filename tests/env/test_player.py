@@ -87,6 +87,21 @@ def test_the_network_that_ships_plays(lab: VirtualLab) -> None:
     assert np.abs(steps["actions"]).max() > 1 << schema.ACTION_FRAC, "actions are recorded before the cut"
 
 
+def test_a_flow_that_has_started_moves_its_window_as_the_policy_says(lab: VirtualLab) -> None:
+    """Of two that hold their windows one has its start behind it: it holds them from the first decision on."""
+    still = np.zeros((2, DECISIONS, 2), np.int16)
+    course = Course(Path(rate_mbps=20, rtt_ms=40), (Other(LEARNER, 0.5),))
+    held = initial_policy(16, 3).state_dict()
+    held = {name: weight * 0 for name, weight in held.items()}
+    asked = Task(course, 1, still, DECISIONS * 2, 30.0, started=(0,))
+    steps = play(lab, blob(FloatPolicy.from_state_dict(held)), asked)
+    first, second = (steps[steps["flow"] == flow] for flow in np.unique(steps["flow"]))
+    assert first["cwnd"][:3].tolist() == [10, 11, 13], "the packet and the quarter of a root of each round trip"
+    assert second["cwnd"][1] >= 20
+    slow_start = [feature.name for feature in schema.FEATURES].index("slow_start")
+    assert (first["features"][1:, slow_start] < 0).all()
+
+
 def test_rivals_of_modules_are_there(lab: VirtualLab) -> None:
     course = Course(Path(rate_mbps=20, rtt_ms=40), (Other("nv"), Other("ndm", 0.5)))
     steps = play(lab, blob(wild_policy()), task(course))

@@ -39,7 +39,7 @@ class Asked:
         pass
 
 
-def asked(name: str, *bases: Basis, batch: int = 3, decisions: int = 60_000) -> Asked:
+def asked(name: str, *bases: Basis, batch: int = 2, decisions: int = 60_000) -> Asked:
     labs = Asked()
     player = LabPlayer(load_profile(name), labs, 7, decisions)
     for basis in bases:
