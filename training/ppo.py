@@ -101,6 +101,7 @@ class PpoOptions(LearnerOptions):
     value_rate: float = 0.05  # how fast the critic's normalisation follows the returns, per rollout
     snapshot_every: int = 10  # updates between two snapshots of the policy, for profiles that have it as a rival
     snapshots: int = 5  # that are kept: the newest
+    start: str | None = None  # run folder of PPO whose policy and critic it starts with; else new networks
     imitate: str | None = None  # a recording of teachers (python -m datasets.teachers) to begin with
     imitate_best: bool = True  # of several teachers on a course, only the one with the highest reward
     imitate_steps: int = 3000  # gradient steps on the recording, at most; it ends earlier where they gain no more
@@ -116,6 +117,8 @@ class PpoOptions(LearnerOptions):
             if not 0 < getattr(self, name) <= 1:
                 raise ValueError(f"algo.{name} is {getattr(self, name)}; it must be above 0 and at most 1")
         check_inputs(self.blind)
+        if self.start is not None and self.imitate is not None:
+            raise ValueError(f"algo.start is {self.start} and algo.imitate {self.imitate}; it begins with one of them")
         if self.minimum_std > min(self.initial_std, self.final_std):
             raise ValueError(f"algo.minimum_std is {self.minimum_std}; it must not be above initial_std or final_std")
 
@@ -312,14 +315,23 @@ class Ppo:
             "decisions": self.decisions,
         }
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on from `state`. Raises ValueError when the networks are not such as ``options`` say."""
+    def begin_with(self, state: dict[str, Any]) -> None:
+        """Take the networks of another training's `state`, and nothing else: rates and exploration begin anew.
+
+        Raises ValueError when they are not such as ``options`` say.
+        """
+        if "critic" not in state:
+            raise ValueError("it has no critic: algo.start takes a run of PPO")
         try:
             self.policy.check_kept(state["policy"])
             self.policy.load_state_dict(state["policy"])
             self.critic.load_state_dict(state["critic"])
         except RuntimeError as error:
             raise ValueError(f"the checkpoint's networks do not fit this configuration: {error}") from error
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from `state`. Raises ValueError when the networks are not such as ``options`` say."""
+        self.begin_with(state)
         with torch.no_grad():
             self.log_std.copy_(state["log_std"])
         self.optimizer.load_state_dict(state["optimizer"])

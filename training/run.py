@@ -23,7 +23,7 @@ from tqdm import tqdm
 from env import player as lab_player
 from env.lab import VirtualLab
 from env.trajectory import Trajectory
-from training import cases
+from training import cases, checkpoint
 from training.alarms import Alarms
 from training.config import TrainConfig
 from training.curriculum import Curriculum
@@ -223,6 +223,8 @@ def train(
     if saved is None:
         if config.algo.imitate:
             warm_start(ppo.policy, config.algo, config.profile.reward, config.seed)
+        if config.algo.start:
+            ppo.begin_with(checkpoint.load(Path(config.algo.start)))
         folder.mkdir(parents=True)
     with locked(folder), stop.listen():
         batches = Batches(player, config.algo.overlap)
