@@ -321,7 +321,7 @@ class Ppo:
         Raises ValueError when they are not such as ``options`` say.
         """
         if "critic" not in state:
-            raise ValueError("it has no critic: algo.start takes a run of PPO")
+            raise ValueError("a run without a critic is none of PPO, with which alone algo.start can begin")
         try:
             self.policy.check_kept(state["policy"])
             self.policy.load_state_dict(state["policy"])

@@ -206,6 +206,24 @@ def test_the_same_episodes_give_the_same_weights() -> None:
     assert torch.equal(weights(), weights())
 
 
+def test_another_trainings_networks_are_a_beginning() -> None:
+    """Its policy and its critic, and neither its exploration nor how far it had come."""
+    env = FluidQueue()
+    old, _ = learn(env, PpoOptions(total_decisions=20_000))
+    new = Ppo(PpoOptions(initial_std=0.2), 5, ToyPlayer(env, 100).path_size)
+    new.begin_with(old.state())
+    assert all(torch.equal(weight, old.policy.state_dict()[name]) for name, weight in new.policy.state_dict().items())
+    assert all(torch.equal(weight, old.critic.state_dict()[name]) for name, weight in new.critic.state_dict().items())
+    assert new.log_std.exp().tolist() == pytest.approx([0.2, 0.2])
+    assert new.decisions == 0
+    with pytest.raises(ValueError, match="a run without a critic is none of PPO"):
+        new.begin_with({"policy": old.policy.state_dict()})
+    with pytest.raises(ValueError, match="do not fit this configuration"):
+        Ppo(PpoOptions(hidden=4), 5, 0).begin_with(old.state())
+    with pytest.raises(ValueError, match="it begins with one of them"):
+        PpoOptions(start="runs/a", imitate="b.parquet")
+
+
 def test_runner_equals_the_network() -> None:
     """NumPy for playing, torch for learning: the same numbers, step by step."""
     torch.manual_seed(0)
