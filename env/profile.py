@@ -30,13 +30,14 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from yaml import YAMLError
 
 from env.held_out import TRACES, in_band, is_held_out, within_band
-from env.network.path import Path, PathError
+from env.network.path import PACKET_BYTES, Path, PathError
 from env.network.scenario import UNDER_TEST, ScenarioError, load_scenario
 from env.network.step import Step
 from env.reward import RewardWeights
 
 FOLDER = FilePath(__file__).resolve().parents[1] / "configs" / "profile"
 MOST_FLOWS = 32  # of one kind in an episode
+FEWEST_DECISIONS = 64  # of an episode that its packets make shorter
 SNAPSHOT = "snapshot"  # a rival that is an older version of the learner, played in the kernel beside it
 # Schemes that may be rivals, with the module that a lab loads for them; the others are in its kernel.
 RIVALS = dict.fromkeys(("reno", "cubic", "bbr", "cdg", "vegas", "westwood", "illinois", "dctcp", SNAPSHOT), "") | {
@@ -136,7 +137,15 @@ class Profile:
     reward: RewardWeights = field(default_factory=RewardWeights)
     episode_decisions: int = 256
     episode_s: float = 60.0  # virtual
+    episode_packets: float | None = None  # that a full link carries in an episode; on long ones it has fewer decisions
     started_chance: float = 0.0  # of each learner to have its start behind it at once, as after an early loss
+
+    def decisions_on(self, path: Path) -> int:
+        """Return the decisions of each learner in an episode: a long fast path costs as much time as its packets."""
+        if self.episode_packets is None or path.topology == "loopback":  # packets of 64 KB
+            return self.episode_decisions
+        fitting = min(self.episode_packets * PACKET_BYTES / path.bdp_bytes, self.episode_decisions)
+        return max(round(fitting), min(FEWEST_DECISIONS, self.episode_decisions))
 
 
 class Other(NamedTuple):
@@ -293,6 +302,8 @@ def check_profile(profile: Profile) -> None:
             f"{what}: episode_decisions is {profile.episode_decisions} and episode_s {profile.episode_s:g}; "
             "they must be at least 1 and above 0"
         )
+    if profile.episode_packets is not None and not profile.episode_packets > 0:
+        raise ProfileError(f"{what}: episode_packets is {profile.episode_packets:g}; it must be above 0")
     if not 0 <= profile.started_chance <= 1:
         raise ProfileError(f"{what}: started_chance is {profile.started_chance:g}; it must lie between 0 and 1")
     _check_reward(f"{what}: reward", profile.reward)

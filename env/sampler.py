@@ -96,6 +96,6 @@ class PathSampler:
         if factor is None:
             return course
         # an episode ends after its decisions or its seconds; round trips are not much longer than the path's
-        end_s = min(self.profile.episode_s, self.profile.episode_decisions * course.path.rtt_ms / 1e3)
+        end_s = min(self.profile.episode_s, self.profile.decisions_on(course.path) * course.path.rtt_ms / 1e3)
         step = Step(float(rng.uniform(0.2, 0.8)) * end_s, rate_mbps=course.path.rate_mbps * factor)
         return course._replace(path=replace(course.path, steps=(step,)))

@@ -190,7 +190,7 @@ class Curriculum:
         self._contest = Contest(update, policy, new, self._labs.submit(model, tasks))
 
     def _decisions(self, course: Course) -> int:
-        return self._profile.episode_decisions * len(course.learners)
+        return self._profile.decisions_on(course.path) * len(course.learners)
 
     def _task(self, case: Case, teacher: Teacher | None) -> Task:
         silence = np.zeros((0, 0, len(schema.ACTIONS)), np.int16)

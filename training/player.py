@@ -142,10 +142,9 @@ class LabPlayer:
     def _tasks(self, model: bytes, std: np.ndarray, basis: Basis, rng: np.random.Generator) -> list[Task]:
         """Draw episodes until there are enough decisions."""
         tasks: list[Task] = []
-        each = self._profile.episode_decisions
         while sum(task.decisions for task in tasks) < self._decisions:
             course, seed = self._course(basis, rng), int(rng.integers(2**63))
-            learners = len(course.learners)
+            learners, each = len(course.learners), self._profile.decisions_on(course.path)
             drawn = std * rng.standard_normal((learners, each, ACTION_SIZE))
             noise = np.clip(np.rint(drawn), INT16.min, INT16.max).astype(np.int16)
             snapshot = draw_snapshot(course, basis.snapshots or (model,), rng)

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from env.network.path import Path
+from env.network.scenario import load_scenario
 from env.profile import (
     DRAWN_FIELDS,
     FOLDER,
@@ -214,6 +215,8 @@ def one(**mix: object) -> dict[str, object]:
         (one() | {"reward": {"goodput": -1}}, ["reward.goodput is -1", "negative"]),
         (one() | {"reward": {"speed": 1}}, ["reward.speed", "goodput, delay, loss"]),
         (one() | {"episode_decisions": 0}, ["episode_decisions is 0", "at least 1"]),
+        (one() | {"episode_packets": 0}, ["episode_packets is 0", "above 0"]),
+        (one() | {"started_chance": 2}, ["started_chance is 2", "between 0 and 1"]),
     ],
 )
 def test_errors_name_the_bad_value_and_the_right_ones(config: dict[str, object], words: list[str]) -> None:
@@ -221,6 +224,16 @@ def test_errors_name_the_bad_value_and_the_right_ones(config: dict[str, object],
         profile_from_config(config)
     for word in words:
         assert word in str(error.value)
+
+
+def test_episodes_are_shorter_where_a_round_trip_has_many_packets() -> None:
+    short, long, longest = (Path(rate_mbps=rate, rtt_ms=100) for rate in (10, 20, 200))  # 83, 165 and 1651 packets
+    profile = profile_from_config(one() | {"episode_decisions": 200, "episode_packets": 20_000})
+    assert [profile.decisions_on(path) for path in (short, long, longest)] == [200, 121, 64]
+    assert profile.decisions_on(load_scenario("fiber").network_path()) == 200, "of its packets of 64 KB there are 45"
+    assert profile_from_config(one() | {"episode_decisions": 200}).decisions_on(longest) == 200
+    few = profile_from_config(one() | {"episode_decisions": 20, "episode_packets": 20_000})
+    assert [few.decisions_on(path) for path in (short, longest)] == [20, 20]
 
 
 def test_unknown_profile_lists_the_known() -> None:
