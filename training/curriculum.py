@@ -1,8 +1,12 @@
-"""A curriculum: ranges that widen, and hard courses that are chosen where an algorithm of the kernel beats the policy.
+"""A curriculum: ranges that widen, hard courses that are chosen where an algorithm of the kernel beats the policy, and
+connections without a start.
 
-The second is after Genet (Xia et al., "Genet: automatic curriculum generation for learning adaptation in networking",
-SIGCOMM 2022): what a policy can still learn shows where a rule-based baseline has more reward than it. In a *contest*
-every so many updates
+Where a profile has connections without a start (profile.started_chance), there are no others in the first part of a
+training: a policy that is given its window learns late to win one (docs/attempts.md).
+
+Hard courses are after Genet (Xia et al., "Genet: automatic curriculum generation for learning adaptation in
+networking", SIGCOMM 2022): what a policy can still learn shows where a rule-based baseline has more reward than it. In
+a *contest* every so many updates
 
 1. courses are drawn from the whole profile, and on each of them the policy plays, without noise, and so does every
    scheme, with the same random numbers, measured and judged interval by interval as the policy is (env/teacher.py);
@@ -39,6 +43,7 @@ from training.player import Basis, Labs, all_played, draw_snapshot
 
 USUAL = ("bbr", "cubic", "illinois")
 NO_TEACHERS = (SNAPSHOT, "dctcp")  # dctcp needs ECN
+SHARES = ("start_width", "whole_after", "no_start_until", "hard_share", "cost")  # options from 0 to 1
 CONTEST = 1  # what a contest's random numbers begin with, besides seed and update: a batch's do without
 
 
@@ -51,6 +56,7 @@ class CurriculumOptions:
 
     start_width: float = 1.0  # share of each range that is drawn from at first, around its easy middle; 1: all of it
     whole_after: float = 0.5  # share of the training after which it has widened, linearly, to the whole range
+    no_start_until: float = 0.65  # share of the training in which no connection has a start, if some never have
     hard_share: float = 0.0  # of the episodes that are drawn around hard courses; 0: there are no contests
     schemes: list[str] | None = None  # [a,b,...] of a contest, besides the policy; default: [bbr,cubic,illinois]
     every: int = 10  # updates from one contest to the next
@@ -59,11 +65,11 @@ class CurriculumOptions:
     vary: float = 1.3  # a hard course's numbers are drawn within this factor, up and down
 
     def __post_init__(self) -> None:
-        for name, low, high in (("start_width", 0, 1), ("whole_after", 0, 1), ("hard_share", 0, 1), ("cost", 0, 1)):
+        for name in SHARES:
             value = getattr(self, name)
-            if not low <= value <= high or (name == "start_width" and not value):
-                least = "above 0" if name == "start_width" else f"at least {low}"
-                raise ValueError(f"curriculum.{name} is {value}; it must be {least} and at most {high}")
+            if not 0 <= value <= 1 or (name == "start_width" and not value):
+                least = "above 0" if name == "start_width" else "at least 0"
+                raise ValueError(f"curriculum.{name} is {value}; it must be {least} and at most 1")
         for name in ("every", "most_hard"):
             if getattr(self, name) < 1:
                 raise ValueError(f"curriculum.{name} is {getattr(self, name)}; it must be at least 1")
@@ -138,7 +144,10 @@ class Curriculum:
         options = self._options
         hard = tuple(case.course for case in self.hard)
         self._width = options.width(done)
-        return Basis(self._width, hard, options.hard_share, options.vary, snapshots)
+        started = self._profile.started_chance
+        if started and done < options.no_start_until:
+            started = 1.0
+        return Basis(self._width, hard, options.hard_share, options.vary, snapshots, started)
 
     def follow(
         self,

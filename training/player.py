@@ -33,7 +33,8 @@ class Basis(NamedTuple):
 
     width: of each range, as for env.ranges.middle. hard: courses around which, within a factor `vary` of their numbers,
     a share `hard_share` of the episodes is drawn. snapshots: model files, one of which the rivals that are a snapshot
-    have in an episode; without any they have the policy that plays.
+    have in an episode; without any they have the policy that plays. started_chance: of each learner to begin past its
+    start; None: the profile's.
     """
 
     width: float = 1.0
@@ -41,6 +42,7 @@ class Basis(NamedTuple):
     hard_share: float = 0.0
     vary: float = 1.0
     snapshots: tuple[bytes, ...] = ()
+    started_chance: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for a checkpoint; from_dict reads it."""
@@ -142,13 +144,14 @@ class LabPlayer:
     def _tasks(self, model: bytes, std: np.ndarray, basis: Basis, rng: np.random.Generator) -> list[Task]:
         """Draw episodes until there are enough decisions."""
         tasks: list[Task] = []
+        chance = self._profile.started_chance if basis.started_chance is None else basis.started_chance
         while sum(task.decisions for task in tasks) < self._decisions:
             course, seed = self._course(basis, rng), int(rng.integers(2**63))
             learners, each = len(course.learners), self._profile.decisions_on(course.path)
             drawn = std * rng.standard_normal((learners, each, ACTION_SIZE))
             noise = np.clip(np.rint(drawn), INT16.min, INT16.max).astype(np.int16)
             snapshot = draw_snapshot(course, basis.snapshots or (model,), rng)
-            started = tuple(np.flatnonzero(rng.random(learners) < self._profile.started_chance).tolist())
+            started = tuple(np.flatnonzero(rng.random(learners) < chance).tolist())
             seconds = self._profile.episode_s
             tasks.append(Task(course, seed, noise, each * learners, seconds, snapshot=snapshot, started=started))
         return tasks

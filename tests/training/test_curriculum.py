@@ -51,9 +51,18 @@ def test_the_width_grows_to_the_whole() -> None:
     assert not CurriculumOptions().changes_anything
 
 
+def test_at_first_no_connection_has_a_start_where_some_never_have() -> None:
+    some = profile_from_config({"name": "x", "paths": {"a": {}}, "started_chance": 0.5})
+    every = profile_from_config({"name": "x", "paths": {"a": {}}})
+    for profile, chances in ((some, [1.0, 1.0, 0.5, 0.5]), (every, [0.0] * 4)):
+        curriculum = Curriculum(CurriculumOptions(no_start_until=0.5), profile, 1, 100, None)
+        assert [curriculum.basis(done, ()).started_chance for done in (0, 0.49, 0.5, 1)] == chances
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"no_start_until": 2}, "curriculum.no_start_until is 2; it must be at least 0 and at most 1"),
         ({"start_width": 0}, "curriculum.start_width is 0; it must be above 0 and at most 1"),
         ({"hard_share": 1.5}, "curriculum.hard_share is 1.5; it must be at least 0 and at most 1"),
         ({"every": 0}, "curriculum.every is 0; it must be at least 1"),

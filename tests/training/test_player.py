@@ -53,6 +53,15 @@ def same(one: Sequence[Task], other: Sequence[Task]) -> bool:
     )
 
 
+def test_learners_begin_past_their_start_as_the_basis_says_or_else_the_profile() -> None:
+    bases = [Basis(started_chance=chance) for chance in (0.0, 0.25, 1.0, None)]
+    for name, expected in (("mixed", [0, 0.25, 1, 0.5]), ("fair", [0, 0.25, 1, 0])):
+        for tasks, chance in zip(asked(name, *bases, decisions=200_000).tasks, expected, strict=True):
+            learners = sum(len(task.course.learners) for task in tasks)
+            assert all(set(task.started) <= set(range(len(task.course.learners))) for task in tasks)
+            assert sum(len(task.started) for task in tasks) == pytest.approx(chance * learners, abs=0.07 * learners)
+
+
 def test_a_batch_follows_from_its_number_and_basis() -> None:
     hard = tuple(PathSampler(load_profile("fair")).draw(np.random.default_rng(n)) for n in range(3))
     bases = [Basis(), Basis(0.4), Basis(1.0, hard, 0.3, 1.3), Basis(snapshots=(b"old", b"older"))]
