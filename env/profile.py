@@ -144,7 +144,8 @@ class Profile:
         """Return the decisions of each learner in an episode: a long fast path costs as much time as its packets."""
         if self.episode_packets is None or path.topology == "loopback":  # packets of 64 KB
             return self.episode_decisions
-        fitting = min(self.episode_packets * PACKET_BYTES / path.bdp_bytes, self.episode_decisions)
+        packets = max(path.bdp_bytes / PACKET_BYTES, 1.0)  # of a round trip, which may take no time
+        fitting = min(self.episode_packets / packets, self.episode_decisions)
         return max(round(fitting), min(FEWEST_DECISIONS, self.episode_decisions))
 
 

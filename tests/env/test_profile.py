@@ -232,6 +232,7 @@ def test_episodes_are_shorter_where_a_round_trip_has_many_packets() -> None:
     assert [profile.decisions_on(path) for path in (short, long, longest)] == [200, 121, 64]
     assert profile.decisions_on(load_scenario("fiber").network_path()) == 200, "of its packets of 64 KB there are 45"
     assert profile_from_config(one() | {"episode_decisions": 200}).decisions_on(longest) == 200
+    assert profile.decisions_on(Path(rate_mbps=10, rtt_ms=0)) == 200
     few = profile_from_config(one() | {"episode_decisions": 20, "episode_packets": 20_000})
     assert [few.decisions_on(path) for path in (short, longest)] == [20, 20]
 
