@@ -37,6 +37,7 @@ from env.reward import RewardWeights
 
 FOLDER = FilePath(__file__).resolve().parents[1] / "configs" / "profile"
 MOST_FLOWS = 32  # of one kind in an episode
+MOST_STEPS = 32  # of the rate, in an episode
 FEWEST_DECISIONS = 64  # of an episode that its packets make shorter
 SNAPSHOT = "snapshot"  # a rival that is an older version of the learner, played in the kernel beside it
 # Schemes that may be rivals, with the module that a lab loads for them; the others are in its kernel.
@@ -103,8 +104,9 @@ class PathMix:
     jitter_ratio: the standard deviation of netem's delay over the one-way base delay. learners: how many flows have the
     policy. rivals: with the chance rival_chance, rival_count flows of one of these schemes are there too. All flows but
     the first begin within start_spread_s. extra_rtt_ratio: every second flow has a base RTT longer by so many times it.
-    rate_step: at some time of the episode the rate becomes so many times what it was. traces: the link follows one of
-    these in place of a rate. reward: the weights on these paths, in place of the profile's.
+    rate_step: at some time of the episode the rate becomes so many times what it was; rate_steps: this happens so many
+    times, once in each of as many equal parts, to so many times the first rate. traces: the link follows one of these
+    in place of a rate. reward: the weights on these paths, in place of the profile's.
     """
 
     weight: float = 1.0
@@ -124,6 +126,7 @@ class PathMix:
     start_spread_s: float = 0.0
     extra_rtt_ratio: Draw = field(default_factory=Draw)
     rate_step: Draw = field(default_factory=Draw)
+    rate_steps: Draw = field(default_factory=Draw)
     traces: list[str] = field(default_factory=list)
     reward: RewardWeights | None = None
 
@@ -345,6 +348,7 @@ def _check_mix(what: str, mix: PathMix) -> None:
             raise ProfileError(f"{what}: scenario {mix.scenario} is held out from training: env/held_out.py")
         return
     _check_others(what, mix)
+    _check_steps(what, mix)
     for trace in mix.traces:
         if trace.startswith(TRACES):
             raise ProfileError(f"{what}: trace {trace} is held out from training: env/held_out.py")
@@ -375,6 +379,15 @@ def _check_others(what: str, mix: PathMix) -> None:
     low, _ = mix.extra_rtt_ratio.bounds() or (0.0, 0.0)
     if low < 0:
         raise ProfileError(f"{what}.extra_rtt_ratio is {low:g}; it must not be negative")
+
+
+def _check_steps(what: str, mix: PathMix) -> None:
+    bounds = mix.rate_steps.bounds()
+    if bounds and not mix.rate_step.bounds():
+        raise ProfileError(f"{what}.rate_steps is given without rate_step: how many times the rate is after a step")
+    low, high = bounds or (1, 1)
+    if not 1 <= low <= high <= MOST_STEPS:
+        raise ProfileError(f"{what}.rate_steps goes from {low:g} to {high:g}; there are 1 to {MOST_STEPS}")
 
 
 def _check_draw(what: str, draw: Draw) -> None:

@@ -63,7 +63,9 @@ def around(mix: PathMix, course: Course, factor: float) -> PathMix:
         numbers["jitter_ratio"] = path.jitter_ms / (path.rtt_ms / 2)
     if path.clients > 1:
         numbers["extra_rtt_ratio"] = path.client_extra_rtt_ms[1] / path.rtt_ms
-    if path.steps and path.steps[0].rate_mbps is not None:
+    if path.steps:
+        numbers["rate_steps"] = float(len(path.steps))
+    if len(path.steps) == 1 and path.steps[0].rate_mbps is not None:  # of several, each is drawn again
         numbers["rate_step"] = path.steps[0].rate_mbps / path.rate_mbps
     draws = _draws(mix)
     near: dict[str, Any] = {name: _near(draws[name], number, factor) for name, number in numbers.items()}

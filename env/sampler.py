@@ -71,7 +71,7 @@ class PathSampler:
         if mix.traces:
             known["trace"] = mix.traces[int(rng.integers(len(mix.traces)))]
         course = Course(with_jitter(Path(qdisc=mix.qdisc, **known), ratio), reward=mix.reward, part=part)
-        return self._with_step(self._with_others(course, mix, rng), mix, rng)
+        return self._with_steps(self._with_others(course, mix, rng), mix, rng)
 
     def _with_others(self, course: Course, mix: PathMix, rng: np.random.Generator) -> Course:
         schemes = [LEARNER] * (round(mix.learners.draw(rng) or 1) - 1)
@@ -91,11 +91,16 @@ class PathSampler:
         )
         return course._replace(path=path, others=others)
 
-    def _with_step(self, course: Course, mix: PathMix, rng: np.random.Generator) -> Course:
-        factor = mix.rate_step.draw(rng)
-        if factor is None:
+    def _with_steps(self, course: Course, mix: PathMix, rng: np.random.Generator) -> Course:
+        if not mix.rate_step.bounds():
             return course
         # an episode ends after its decisions or its seconds; round trips are not much longer than the path's
         end_s = min(self.profile.episode_s, self.profile.decisions_on(course.path) * course.path.rtt_ms / 1e3)
-        step = Step(float(rng.uniform(0.2, 0.8)) * end_s, rate_mbps=course.path.rate_mbps * factor)
-        return course._replace(path=replace(course.path, steps=(step,)))
+        count = round(mix.rate_steps.draw(rng) or 1)
+        steps = []
+        for i in range(count):
+            factor = mix.rate_step.draw(rng)
+            assert factor is not None, "bounds() are those of what can be drawn"
+            at_s = (i + float(rng.uniform(0.2, 0.8))) / count * end_s
+            steps.append(Step(at_s, rate_mbps=course.path.rate_mbps * factor))
+        return course._replace(path=replace(course.path, steps=tuple(steps)))

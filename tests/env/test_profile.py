@@ -55,9 +55,27 @@ def test_mixed_covers_what_it_promises() -> None:
     ratios = [path.jitter_ms / (path.rtt_ms / 2) for path in paths]
     assert max(ratios) > 1.5
     assert sum(ratio == 0 for ratio in ratios) > len(ratios) / 2
-    steps = [path.steps[0].rate_mbps / path.rate_mbps for path in paths if path.steps]
+    steps = [step.rate_mbps / path.rate_mbps for path in paths for step in path.steps if step.rate_mbps]
     assert 0.1 <= min(steps) < 0.15
     assert 7 < max(steps) <= 10
+
+
+def test_steps_of_the_rate_are_spread_over_the_episode() -> None:
+    config = one(
+        rate_mbps={"fixed": 5}, rtt_ms={"fixed": 100}, rate_step={"uniform": [0.5, 2]}, rate_steps={"choice": [1, 4]}
+    )
+    sampler, rng = PathSampler(profile_from_config(config | {"episode_decisions": 200})), np.random.default_rng(0)
+    counts = Counter()
+    for _ in range(200):
+        steps = sampler.draw(rng).path.steps
+        counts[len(steps)] += 1
+        part_s = 20 / len(steps)
+        for i, step in enumerate(steps):
+            assert (i + 0.2) * part_s <= step.at_s <= (i + 0.8) * part_s
+            assert step.rate_mbps
+            assert 2.5 <= step.rate_mbps <= 10, "of the first rate, not of the one before"
+        assert len({step.rate_mbps for step in steps}) == len(steps)
+    assert set(counts) == {1, 4}
 
 
 def test_a_part_has_its_own_weights_of_the_reward() -> None:
@@ -201,6 +219,8 @@ def one(**mix: object) -> dict[str, object]:
         (one(start_spread_s=-1), ["start_spread_s is -1"]),
         (one(extra_rtt_ratio={"uniform": [-1, 1]}), ["extra_rtt_ratio is -1"]),
         (one(rate_step={"fixed": 0}), ["rate_mbps of the step", "is 0"]),
+        (one(rate_step={"fixed": 2}, rate_steps={"fixed": 40}), ["rate_steps goes from 40 to 40", "1 to 32"]),
+        (one(rate_steps={"fixed": 2}), ["rate_steps is given without rate_step"]),
         (one(traces=["held_out/lte-driving"]), ["held out"]),
         (one(traces=["train/lte"]), ["train/lte", "unknown"]),
         (one(traces=["train/wifi"], rate_mbps={"fixed": 10}), ["leave one of them out"]),

@@ -32,6 +32,8 @@ def numbers(course: Course) -> dict[str, float]:
     if path.clients > 1:
         told["extra_rtt_ratio"] = path.client_extra_rtt_ms[1] / path.rtt_ms
     if path.steps:
+        told["rate_steps"] = float(len(path.steps))
+    if len(path.steps) == 1:  # of several, only the range is kept
         rate_mbps = path.steps[0].rate_mbps
         assert rate_mbps is not None
         told["rate_step"] = rate_mbps / path.rate_mbps
