@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from env.episode import GRACE_S, SCHEME, BootLab, learner_flows, rival_flows
-from env.lab import GuestDied, GuestHung, LabError, Play, Record, VirtualLab
+from env.lab import GuestDied, GuestFailed, GuestHung, LabError, Play, Record, VirtualLab
 from env.network.path import PACKET_BYTES, Path
 from env.profile import Course
 from env.reward import RewardWeights
@@ -151,7 +151,9 @@ class Worker:
             self._lab = self._lab or self._boot(1)  # each run brings its own seed
             try:
                 return trajectories(play(self._lab, model, task), task.course, self._weights)
-            except (GuestDied, GuestHung):
+            except (GuestDied, GuestFailed, GuestHung):  # failed: a lab that has run for hours may have lost a program
+                if self._lab is not None:
+                    self._lab.close()
                 self._lab = None
                 if not left:
                     raise

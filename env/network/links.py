@@ -84,6 +84,7 @@ class Tc:
                 return
         else:  # some mistakes end it
             self._process.communicate()
+            said.append(f"tc ended with {self._process.returncode}")  # -9: the lab has no memory left
             self._start()
         raise LinkError("\n".join([f"{self._node.name}: tc failed:", *commands, *said]))
 
