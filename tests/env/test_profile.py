@@ -85,7 +85,7 @@ def test_a_part_has_its_own_weights_of_the_reward() -> None:
     beside = [course for course in courses if course.rivals]
     assert {course.reward.fairness for course in beside if course.reward} == {1.0}
     assert all(course.reward for course in (*stress, *beside))
-    assert not any(course.reward for course in courses if course.path == scenario_course("fiber").path)
+    assert not any(course.reward for course in courses if course.part == "clean")
 
 
 def test_mixed_has_company() -> None:
@@ -95,7 +95,7 @@ def test_mixed_has_company() -> None:
     assert 0.1 < 1 - learners[1] / len(courses) < 0.3
     rivals = Counter(rival.scheme for course in courses for rival in course.rivals)
     assert set(rivals) == {"cubic", "bbr", "reno", "ndm"}
-    assert 0.1 < rivals.total() / len(courses) < 0.2
+    assert 0.2 < rivals.total() / len(courses) < 0.3
     longer = [course.path.client_extra_rtt_ms[1] / course.path.rtt_ms for course in courses if course.path.clients > 1]
     assert 0.5 <= min(longer) < 0.7
     assert 3 < max(longer) <= 4
