@@ -1,19 +1,19 @@
 """What a policy did on its connections, judged: from a lab's record to what a training learns from.
 
-Letters of shapes: K decisions of a connection, D observation (10), A action (2), P description of the path.
+Letters of shapes: K decisions of a connection, D observation (10), A action (2), P circumstances.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from env import schema
+from env.circumstances import circumstances
 from env.episode import FEATURE_SCALE, INFO
-from env.network.capacity import base_rtt_ms, network_capacity
+from env.network.capacity import base_rtt_ms, capacity_until
 from env.network.clock import VIRTUAL
 from env.profile import Course, Other
 from env.reward import UNAVOIDABLE_PACKETS, Measured, Outcome, Reference, RewardWeights, judge, unavoidable_ms
@@ -29,14 +29,16 @@ class Trajectory(NamedTuple):
     """One connection from its first decision on.
 
     observations: the last one follows the last decision. actions: mean and noise, before they were cut to [-1, 1].
-    infos: env.episode.INFO by name; now_us counts from the beginning of the run.
+    circumstances: what only a critic may know at each observation (env/circumstances.py). infos: env.episode.INFO by
+    name; now_us counts from the beginning of the run. part: of the profile, that its course was drawn from.
     """
 
     observations: npt.NDArray[np.float32]  # [K + 1, D]
     actions: npt.NDArray[np.float32]  # [K, A]
     rewards: npt.NDArray[np.float32]  # [K]
-    path: npt.NDArray[np.float32]  # [P]
+    circumstances: npt.NDArray[np.float32]  # [K + 1, P]
     infos: dict[str, Floats]  # [K] each
+    part: str = ""
 
 
 def trajectories(steps: Steps, course: Course, weights: RewardWeights) -> list[Trajectory]:
@@ -63,13 +65,15 @@ def _first_rtt_s(course: Course, learner: Other) -> float:
 def _trajectory(own: Steps, course: Course, learner: Other, origin_us: int, weights: RewardWeights) -> Trajectory:
     now_us = own["now_us"].astype(np.int64)
     measured = _measured(own, now_us)
-    outcome = judge(measured, reference(course, learner, (now_us - origin_us) / 1e6), weights)
+    t_s = (now_us - origin_us) / 1e6
+    outcome = judge(measured, reference(course, learner, t_s), weights)
     return Trajectory(
         own["features"].astype(np.float32) * FEATURE_SCALE,
         own["actions"][:-1].astype(np.float32) * ACTION_SCALE,
         np.asarray(outcome.reward, np.float32),
-        course.features(),
+        circumstances(course, learner, weights, t_s),
         _infos(outcome, own, now_us - origin_us, measured),
+        course.part,
     )
 
 
@@ -89,9 +93,7 @@ def reference(course: Course, learner: Other, t_s: Floats) -> Reference:
     """Return the fair share of what the path carried in each interval. t_s: [K + 1], since the run began."""
     path = course.path
     begin_s, end_s = t_s[:-1], np.maximum(t_s[1:], t_s[:-1] + 1e-6)
-    # whole minutes: a trace's capacity is kept for whoever asks for as much of it
-    capacity = network_capacity(path, math.ceil(t_s[-1] / 60) * 60.0)
-    carried = capacity.between(begin_s, end_s) / (end_s - begin_s)
+    carried = capacity_until(path, t_s[-1]).between(begin_s, end_s) / (end_s - begin_s)
     starts_s = np.array([0.0, *(other.start_s for other in course.others)])
     flows = np.maximum(np.count_nonzero(starts_s[:, None] <= end_s, axis=0), 1)
     # one packet's time on the link is in the base RTT

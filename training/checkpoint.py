@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-FORMAT = 2
+FORMAT = 3
 FILE_NAME = "checkpoint.pt"
 KEYS = (  # of every checkpoint
     "format",
@@ -33,10 +33,14 @@ KEYS = (  # of every checkpoint
     "sha256",
 )
 LEARNER_KEYS = {  # what a learner needs besides to go on, by its kind
-    "ppo": ("log_std", "critic", "optimizer", "random_states", "batches"),
+    "ppo": ("log_std", "critic", "optimizer", "random_states", "batches", "spreads"),
     "cma": ("strategy",),
 }
-SINCE_2 = ("batches", "card")  # the rest of the keys is in format 1 too, which can be exported, not resumed
+LACKING = {  # keys that came later than a format, which can be exported, not resumed
+    1: ("batches", "card", "spreads"),
+    2: ("spreads",),
+    FORMAT: (),
+}
 POLICY_TENSORS = (  # the fixed order of the hash
     "rnn.weight_ih_l0",
     "rnn.weight_hh_l0",
@@ -144,10 +148,10 @@ def load(run: Path) -> dict[str, Any]:
         content = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds for bytes that are no checkpoint
         raise CheckpointError(f"{path} is corrupt, truncated or no checkpoint ({type(error).__name__})") from error
-    if not isinstance(content, dict) or content.get("format") not in (1, FORMAT):
+    if not isinstance(content, dict) or content.get("format") not in LACKING:
         found = content.get("format") if isinstance(content, dict) else type(content).__name__
-        raise CheckpointError(f"{path} has checkpoint format {found!r}; this version reads formats 1 and {FORMAT}")
-    missing = sorted(_keys(content.get("config")) - set(content) - set(SINCE_2 if content["format"] == 1 else ()))
+        raise CheckpointError(f"{path} has checkpoint format {found!r}; this version reads formats 1 to {FORMAT}")
+    missing = sorted(_keys(content.get("config")) - set(content) - set(LACKING[content["format"]]))
     if missing:
         raise CheckpointError(f"{path} lacks {', '.join(missing)}: it is damaged")
     if policy_sha256(content["policy"]) != content["sha256"]:

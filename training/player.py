@@ -16,9 +16,10 @@ import numpy as np
 from torch import Tensor
 
 from env import schema
+from env.circumstances import CIRCUMSTANCES
 from env.lab import LabError
 from env.player import Played, Task
-from env.profile import PATH_FEATURES, Course, Profile
+from env.profile import Course, Profile
 from env.sampler import PathSampler
 from env.trajectory import Trajectory
 from training.model_file import model_file
@@ -59,8 +60,8 @@ class Player(Protocol):
     """Plays batches of episodes, in the order in which they are submitted."""
 
     @property
-    def path_size(self) -> int:
-        """P, numbers that describe a path."""
+    def circumstances(self) -> int:
+        """P, numbers that only a critic knows."""
         ...
 
     @property
@@ -115,7 +116,7 @@ class LabPlayer:
     each learner as the profile says.
     """
 
-    path_size = len(PATH_FEATURES)
+    circumstances = len(CIRCUMSTANCES)
 
     def __init__(self, profile: Profile, labs: Labs, seed: int, decisions: int) -> None:
         self.workers = labs.workers

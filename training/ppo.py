@@ -18,9 +18,10 @@ The letters of shapes are in training/policy.py; L is the length of the longest 
 from __future__ import annotations
 
 import copy
+import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,21 +131,37 @@ class Behaviour(NamedTuple):
     log_std: Tensor  # [A]
 
 
+@dataclass
+class Spread:
+    """The root of the mean square of numbers, over batches that fade."""
+
+    square: float = 0.0
+    weight: float = 0.0
+
+    def follow(self, numbers: Tensor, rate: float) -> float:
+        """Take in a batch of any shape; returns the root."""
+        self.weight += rate * (1 - self.weight)
+        self.square += rate * (float(numbers.square().mean()) - self.square)
+        return math.sqrt(max(self.square / self.weight, 1e-12))
+
+
 class Ppo:
     """The learner: networks, optimizer and how far it has come.
 
-    Arguments: ``options``; ``seed`` of weights and minibatches; ``path_size``, P.
+    Arguments: ``options``; ``seed`` of weights and minibatches; ``circumstances``, P, of
+    which only the critic knows.
     """
 
-    def __init__(self, options: PpoOptions, seed: int, path_size: int) -> None:
+    def __init__(self, options: PpoOptions, seed: int, circumstances: int) -> None:
         torch.manual_seed(seed)
         random.seed(seed)
         self.options = options
         self.rng = np.random.default_rng(seed)
         self.decisions = 0
+        self.spreads: dict[str, Spread] = {}
         self.policy = Policy(options.hidden, options.blind, options.recurrent)
         self.log_std = nn.Parameter(torch.full((len(ACTIONS),), float(np.log(options.initial_std))))
-        self.critic = Critic(path_size, options.critic_units)
+        self.critic = Critic(circumstances, options.critic_units)
         self.optimizer = torch.optim.Adam(
             [
                 {"params": [*self.policy.parameters(), self.log_std], "lr": options.learning_rate},
@@ -172,7 +189,7 @@ class Ppo:
         longest = int(lengths.max())
         inputs = self.critic.inputs(
             _padded([episode.observations for episode in episodes]),
-            torch.from_numpy(np.stack([episode.path for episode in episodes])),
+            _padded([episode.circumstances for episode in episodes]),
         )
         values = self.critic(inputs) * self.critic.scale + self.critic.shift  # [L + 1, E]
         rewards = _padded([episode.rewards for episode in episodes])  # [L, E]
@@ -186,6 +203,18 @@ class Ppo:
         returns = advantages + values[:-1]
         returns[torch.arange(longest)[:, None] >= lengths] = 0
         return advantages, returns, inputs
+
+    def _level(self, advantages: Tensor, played: Tensor, episodes: Sequence[Trajectory]) -> None:
+        """Divide the advantages [L, E] of each part of the profile by their usual size there, in place.
+
+        Luck is several ten times as large beside a rival as on an empty link, and so much smaller would the share of
+        the latter in a gradient be: parts count by their weights in the profile (as tasks do in "Multi-task Deep
+        Reinforcement Learning with PopArt", Hessel et al., 2019). played: [L, E], whether there is a decision.
+        """
+        for part in sorted({episode.part for episode in episodes}):
+            column = torch.tensor([episode.part == part for episode in episodes])  # [E]
+            spread = self.spreads.setdefault(part, Spread())
+            advantages[:, column] /= spread.follow(advantages[played & column], self.options.value_rate)
 
     # ---- learn ----
 
@@ -201,6 +230,7 @@ class Ppo:
         unexplained = float(advantages[played].var() / returns[played].var().clamp(min=1e-12))
         self.critic.follow(returns[played], options.value_rate)
         targets = (returns - self.critic.shift) / self.critic.scale
+        self._level(advantages, played, episodes)
         advantages = (advantages - advantages[played].mean()) / (advantages[played].std() + 1e-8)
         with torch.no_grad():
             begun = (observations, torch.zeros(len(episodes), self.policy.hidden))  # with state [E, H]
@@ -313,6 +343,7 @@ class Ppo:
                 "torch": torch.get_rng_state(),
             },
             "decisions": self.decisions,
+            "spreads": {part: astuple(spread) for part, spread in self.spreads.items()},
         }
 
     def begin_with(self, state: dict[str, Any]) -> None:
@@ -336,6 +367,7 @@ class Ppo:
             self.log_std.copy_(state["log_std"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.decisions = state["decisions"]
+        self.spreads = {part: Spread(*spread) for part, spread in state["spreads"].items()}
         states = state["random_states"]
         random.setstate(states["python"])
         self.rng.bit_generator.state = states["numpy"]

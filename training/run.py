@@ -35,6 +35,7 @@ from training.snapshots import Snapshots
 
 # of the environment's info, the means weighted by the length of the interval
 MEASURED = ("goodput_mbps", "goodput_share", "rtt_ms", "queueing_delay_ms", "loss_rate", "cwnd")
+OF_PARTS = ("goodput_share", "queueing_delay_ms")  # those that are told of each part of the profile, too
 
 
 class RunError(Exception):
@@ -219,7 +220,7 @@ def train(
     assert isinstance(config.algo, PpoOptions)
     torch.set_num_threads(1)  # the networks are too small to gain from more, and the labs need the cores
     stop = StopRequest()
-    ppo = Ppo(config.algo, config.seed, player.path_size)
+    ppo = Ppo(config.algo, config.seed, player.circumstances)
     if saved is None:
         if config.algo.imitate:
             warm_start(ppo.policy, config.algo, config.profile.reward, config.seed)
@@ -288,6 +289,17 @@ def describe(episodes: Sequence[Trajectory]) -> dict[str, float]:
         for name in MEASURED:
             if name in infos:
                 charts[f"charts/{name}"] = float(np.average(infos[name], weights=infos["interval_us"]))
+    for part in sorted({episode.part for episode in episodes} - {""}):
+        charts |= _describe_part(part, [episode for episode in episodes if episode.part == part])
+    return charts
+
+
+def _describe_part(part: str, episodes: Sequence[Trajectory]) -> dict[str, float]:
+    charts = {f"parts/{part}/reward": float(np.concatenate([episode.rewards for episode in episodes]).mean())}
+    interval_us = np.concatenate([episode.infos["interval_us"] for episode in episodes])
+    for name in OF_PARTS:
+        numbers = np.concatenate([episode.infos[name] for episode in episodes])
+        charts[f"parts/{part}/{name}"] = float(np.average(numbers, weights=interval_us))
     return charts
 
 

@@ -80,6 +80,12 @@ def network_capacity(network: Path | Rack, duration_s: float, pairs: Iterable[tu
     return Capacity(traced.t_s, np.concatenate([[0.0], np.cumsum(least)]))
 
 
+def capacity_until(network: Path | Rack, end_s: float) -> Capacity:
+    """Return what a network carries until then, and for a minute more at least."""
+    # whole minutes: a trace's capacity is kept for whoever asks for as much of it
+    return network_capacity(network, math.ceil(end_s / 60) * 60.0)
+
+
 def base_rtt_ms(path: Path, t_s: Floats, client: int) -> Floats:
     """Return the RTT without a queue of a full packet that is sent at t_s by a client (from 1), ms; shape of t_s.
 

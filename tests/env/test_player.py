@@ -23,6 +23,7 @@ from export.blob import write_blob
 from export.model import Provenance
 from export.quantize import FloatPolicy, quantize
 from export.reference import rollout
+from tests.kernel.guest import shell
 from training.checkpoint import policy_sha256
 from training.policy import initial_policy
 
@@ -208,7 +209,9 @@ def test_an_episode_is_a_function_of_its_task(lab: VirtualLab) -> None:
 
 
 def same(one: Trajectory, other: Trajectory) -> bool:
-    arrays = [(getattr(one, name), getattr(other, name)) for name in ("observations", "actions", "rewards", "path")]
+    arrays = [
+        (getattr(one, name), getattr(other, name)) for name in ("observations", "actions", "rewards", "circumstances")
+    ]
     arrays += [(one.infos[name], other.infos[name]) for name in one.infos]
     return all(np.array_equal(a, b) for a, b in arrays)
 
@@ -266,4 +269,21 @@ def test_a_lab_that_dies_is_booted_again() -> None:
         futures[0].result()
         os.killpg(labs[0].pid, signal.SIGKILL)
         assert all(len(future.result().episodes) == 1 for future in futures)
+    assert len(labs) == 2
+
+
+def test_a_lab_that_has_lost_a_program_is_booted_again() -> None:
+    """As when its memory is at an end: the episode is the same in another one."""
+    labs = []
+
+    def boot(seed: int) -> VirtualLab:
+        labs.append(boot_lab(seed))
+        return labs[-1]
+
+    model = blob(wild_policy())
+    with Player(1, boot, RewardWeights()) as player:
+        (before,) = (future.result().episodes[0] for future in player.submit(model, [task(BOTTLENECK)]))
+        shell(labs[0], 'for p in /proc/[0-9]*; do [ "$(cat $p/comm)" != tc ] || kill -9 ${p#/proc/}; done')
+        (after,) = (future.result().episodes[0] for future in player.submit(model, [task(BOTTLENECK)]))
+    assert same(before, after)
     assert len(labs) == 2

@@ -25,6 +25,7 @@ def content(seed: int = 0) -> dict[str, Any]:
         "critic": {},
         "optimizer": torch.optim.Adam(policy.parameters()).state_dict(),
         "random_states": {"numpy": {"state": 2**127}},
+        "spreads": {},
         "batches": {"next": 1, "begun": [{"batch": 0, "policy": policy.state_dict(), "log_std": torch.zeros(2)}]},
         "card": {"commands": ["python train.py"], "wall_s": 1.5},
         "config": {"seed": seed, "profile": {"name": "bottleneck"}},
@@ -98,11 +99,12 @@ def test_other_format(tmp_path: Path) -> None:
         checkpoint.load(tmp_path)
 
 
-def test_format_1_is_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("older", "lacking"), [(1, ("batches", "card", "spreads")), (2, ("spreads",))])
+def test_older_formats_are_read(tmp_path: Path, older: int, lacking: tuple[str, ...]) -> None:
     """Older runs can still be exported."""
     path = checkpoint.save(tmp_path, content())
     whole = torch.load(path, weights_only=True)
-    torch.save({name: value for name, value in whole.items() if name not in ("batches", "card")} | {"format": 1}, path)
+    torch.save({name: value for name, value in whole.items() if name not in lacking} | {"format": older}, path)
     assert checkpoint.load(tmp_path)["sha256"] == whole["sha256"]
 
 

@@ -23,7 +23,7 @@ from training.checkpoint import CheckpointError
 from training.config import TrainConfig
 from training.player import Basis
 from training.ppo import Behaviour, PpoOptions
-from training.run import Batches, RunError, locked, new_run_folder, train
+from training.run import Batches, RunError, describe, locked, new_run_folder, train
 
 
 class Queues(FluidQueue):
@@ -202,6 +202,27 @@ def test_metrics_and_curves(tmp_path: Path) -> None:
     np.testing.assert_allclose(returns, rewards * 40, rtol=1e-4)  # a rollout is one episode of 40 steps
     curves.draw({"run": [run]}, tmp_path / "curve.png")
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_parts_of_the_profile_are_told_each() -> None:
+    def episode(part: str, reward: float, interval_us: float, share: float) -> Trajectory:
+        nothing = np.zeros((5, 0), np.float32)
+        infos = {"interval_us": np.full(4, interval_us), "goodput_share": np.full(4, share)}
+        infos["queueing_delay_ms"] = np.full(4, 7.0)
+        return Trajectory(nothing, nothing[:4], np.full(4, reward, np.float32), nothing, infos, part)
+
+    charts = describe([episode("a", 1, 1000, 0.2), episode("b", 3, 1000, 0.6), episode("b", 5, 3000, 1.0)])
+    told = {name: value for name, value in charts.items() if name.startswith("parts/")}
+    assert told == pytest.approx(
+        {
+            "parts/a/reward": 1,
+            "parts/a/goodput_share": 0.2,
+            "parts/a/queueing_delay_ms": 7,
+            "parts/b/reward": 4,
+            "parts/b/goodput_share": 0.9,
+            "parts/b/queueing_delay_ms": 7,
+        }
+    )
 
 
 def test_every_metric_is_explained(tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ class ToyPlayer:
         self.seconds = {"lab": 0.0, "policy": 0.0}
         self.begun: deque[tuple[PolicyRunner, Any, int]] = deque()
         _, infos = world.reset(seed=0)
-        self.path_size = infos["path"].shape[1] if "path" in infos else 0
+        self.circumstances = infos["path"].shape[1] if "path" in infos else 0
 
     def submit(self, weights: Mapping[str, Tensor], log_std: Tensor, batch: int, _: Basis) -> None:
         self.begun.append((PolicyRunner(weights), np.exp(log_std.numpy()), batch))
@@ -165,7 +165,7 @@ class ToyPlayer:
                 np.array([o[n] for o in observations]),
                 np.array([a[n] for a in actions]),
                 np.array([r[n] for r in rewards]),
-                path[n],
+                np.repeat(path[n][None], len(observations), axis=0),
                 {name: np.array([float(m[name][n]) for m in measured]) for name in measured[0]},
             )
             for n in range(world.num_envs)
