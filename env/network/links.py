@@ -25,6 +25,8 @@ WIDE_BUFFERS = {"net.ipv4.tcp_rmem": "4096 4194304 268435456", "net.ipv4.tcp_wme
 # Runs do not learn from each other's connections.
 INDEPENDENT_RUNS = {"net.ipv4.tcp_no_metrics_save": "1"}
 
+MOST_LINES = 4096  # for one tc, which keeps 4 KB of each (iproute2 6.1): a training's lab runs 100,000 of them
+
 NETEM_LIMIT = 1_000_000  # packets: the delay line never drops
 
 _FAILED = "Command failed -:"  # what tc says of a line of its standard input; the line's number follows
@@ -66,6 +68,12 @@ class Tc:
         argv = ["tc", "-force", "-batch", "-"]
         self._process = self._node.popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self._lines = 0
+
+    def renew(self) -> None:
+        """Go on in a new process when this one has grown. Between runs and before one is seeded: it draws randomness."""
+        if self._lines > MOST_LINES:
+            self._process.communicate()  # the end of its input ends it
+            self._start()
 
     def __call__(self, commands: list[str]) -> None:
         """Have tc commands (without the word tc) carried out; raises LinkError when any of them fails."""

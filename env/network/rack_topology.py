@@ -102,6 +102,11 @@ class RackTopology:
         side = 1 if host in self.clients else 2
         return f"02:00:00:{port:02x}:{side:02x}:{int(host.name[1:]):02x}"
 
+    def renew(self) -> None:
+        """Let programs that stay begin anew where they have grown: env.network.links.Tc.renew()."""
+        for tc in self._tc.values():
+            tc.renew()
+
     def apply(self, rack: Rack) -> None:
         """Give the links the rack's rate, delay and buffers in place of the last ones. Raises LinkError."""
         if rack.topology != self.name:

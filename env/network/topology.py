@@ -116,6 +116,10 @@ class Topology:
     def _sender_devices(self) -> list[str]:
         return [f"{self._router.name}-{sender.name}" for sender in self.senders]
 
+    def renew(self) -> None:
+        """Let programs that stay begin anew where they have grown: env.network.links.Tc.renew()."""
+        self._tc.renew()
+
     def apply(self, path: Path, origin_ns: int) -> None:
         """Give the network the path's impairments in place of the last ones.
 

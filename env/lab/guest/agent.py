@@ -115,6 +115,7 @@ class Agent:
         assert self.topology is not None
         if self._program is None:
             self._program = Program(program)
+        self.topology.renew()
         origin_ns = self.clock.next_origin_ns()
         if seed is not None:
             begin_randomness(seed)
@@ -160,6 +161,7 @@ class Agent:
         wanted = Path.from_dict(path)
         self.build(wanted.network)
         assert isinstance(self.topology, Topology)
+        self.topology.renew()
         origin_ns = self.clock.next_origin_ns()
         if seed is not None:
             begin_randomness(seed)

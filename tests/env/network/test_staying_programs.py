@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from env.lab import GuestFailed, VirtualLab
+from env.network.links import MOST_LINES
 from env.network.path import Path
 from tests.kernel.guest import shell
 
@@ -65,6 +66,23 @@ def test_another_tc_takes_the_place_of_one_that_has_ended(lab: VirtualLab, expec
     with pytest.raises(GuestFailed, match=r"(?s)LinkError: h0: tc failed.*tc ended with -9"):
         lab.run(loopback(NETEM), [FLOW], 1.0)
     assert received(lab, loopback(NETEM)) == expected
+
+
+def test_a_tc_that_has_grown_is_replaced_between_runs(lab: VirtualLab, expected: int) -> None:
+    """It keeps four kilobytes of each command: after hours of training a lab had no memory left."""
+
+    def pid() -> str:
+        return shell(lab, 'for p in /proc/[0-9]*; do [ "$(cat $p/comm)" != tc ] || echo ${p#/proc/}; done')
+
+    first = pid()
+    nothing = ["tc qdisc add dev lo root pfifo limit 5", "tc qdisc del dev lo root"]
+    assert received(lab, loopback(*nothing * (MOST_LINES // 2), NETEM)) == expected
+    assert pid() == first, "not while its commands are carried out"
+    assert received(lab, loopback(NETEM)) == expected
+    second = pid()
+    assert second != first
+    assert received(lab, loopback(NETEM)) == expected
+    assert pid() == second
 
 
 def test_another_traffic_program_takes_the_place_of_one_that_has_ended(lab: VirtualLab, expected: int) -> None:
