@@ -138,10 +138,14 @@ class Spread:
     square: float = 0.0
     weight: float = 0.0
 
-    def follow(self, numbers: Tensor, rate: float) -> float:
-        """Take in a batch of any shape; returns the root."""
+    def follow(self, numbers: Tensor, rate: float) -> None:
+        """Take in a batch of any shape."""
         self.weight += rate * (1 - self.weight)
         self.square += rate * (float(numbers.square().mean()) - self.square)
+
+    @property
+    def root(self) -> float:
+        """Of the mean square; above 0."""
         return math.sqrt(max(self.square / self.weight, 1e-12))
 
 
@@ -214,7 +218,8 @@ class Ppo:
         for part in sorted({episode.part for episode in episodes}):
             column = torch.tensor([episode.part == part for episode in episodes])  # [E]
             spread = self.spreads.setdefault(part, Spread())
-            advantages[:, column] /= spread.follow(advantages[played & column], self.options.value_rate)
+            spread.follow(advantages[played & column], self.options.value_rate)
+            advantages[:, column] /= spread.root
 
     # ---- learn ----
 
@@ -300,6 +305,7 @@ class Ppo:
             **{f"losses/{name}": float(np.mean(values)) for name, values in metrics.items()},
             "losses/lag_kl": float((lag.exp() - 1 - lag).mean()),  # http://joschu.net/blog/kl-approx.html
             "losses/explained_variance": 1 - unexplained,
+            **{f"parts/{part}/luck": spread.root for part, spread in self.spreads.items() if part},
             "losses/learning_rate": float(self.optimizer.param_groups[0]["lr"]),
             "losses/gradient_steps": float(len(metrics["policy"])),
             **{f"losses/std_{action.name}": float(std[a]) for a, action in enumerate(ACTIONS)},

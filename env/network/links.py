@@ -70,7 +70,7 @@ class Tc:
         self._lines = 0
 
     def renew(self) -> None:
-        """Go on in a new process when this one has grown. Between runs and before one is seeded: it draws randomness."""
+        """Go on in a new process when this one has grown. Between runs, before one is seeded: it draws randomness."""
         if self._lines > MOST_LINES:
             self._process.communicate()  # the end of its input ends it
             self._start()
