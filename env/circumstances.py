@@ -44,7 +44,7 @@ def circumstances(course: Course, learner: Other, weights: RewardWeights, t_s: F
     told += astuple(weights)
     for rtts in AHEAD_RTTS:
         ahead_s = np.maximum(rtts * rtt_ms, 1.0) / 1e3
-        flows = sum(_begun(course, scheme, t_s + ahead_s / 2) for scheme in (LEARNER, *RIVALS))
+        flows = _count([0.0, *(other.start_s for other in course.others)], t_s + ahead_s / 2)
         share = capacity.between(t_s, t_s + ahead_s) / ahead_s / np.maximum(flows, 1)
         told.append(np.log2(np.maximum(share / path.rate_mbps, LEAST_SHARE)) / 4)
     columns = [np.broadcast_to(np.asarray(column, np.float32), t_s.shape) for column in told]
@@ -53,6 +53,9 @@ def circumstances(course: Course, learner: Other, weights: RewardWeights, t_s: F
 
 def _begun(course: Course, scheme: str, t_s: Floats) -> Floats:
     """Return how many flows of a scheme have begun by then; the first learner has at 0."""
-    starts_s = np.array([other.start_s for other in (Other(LEARNER), *course.others) if other.scheme == scheme])
-    begun: Floats = np.count_nonzero(starts_s[:, None] <= t_s, axis=0).astype(np.float64)
+    return _count([other.start_s for other in (Other(LEARNER), *course.others) if other.scheme == scheme], t_s)
+
+
+def _count(starts_s: list[float], t_s: Floats) -> Floats:
+    begun: Floats = np.count_nonzero(np.array(starts_s)[:, None] <= t_s, axis=0).astype(np.float64)
     return begun

@@ -148,12 +148,11 @@ class Worker:
     def play(self, model: bytes, task: Task) -> list[Trajectory]:
         """Play an episode. Raises env.lab.LabError when the lab fails again and again."""
         for left in reversed(range(TRIES)):
-            self._lab = self._lab or self._boot(1)  # each run brings its own seed
+            lab = self._lab = self._lab or self._boot(1)  # each run brings its own seed
             try:
-                return trajectories(play(self._lab, model, task), task.course, self._weights)
+                return trajectories(play(lab, model, task), task.course, self._weights)
             except (GuestDied, GuestFailed, GuestHung):  # failed: a lab that has run for hours may have lost a program
-                if self._lab is not None:
-                    self._lab.close()
+                lab.close()
                 self._lab = None
                 if not left:
                     raise

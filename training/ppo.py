@@ -152,8 +152,8 @@ class Spread:
 class Ppo:
     """The learner: networks, optimizer and how far it has come.
 
-    Arguments: ``options``; ``seed`` of weights and minibatches; ``circumstances``, P, of
-    which only the critic knows.
+    Arguments: ``options``; ``seed`` of weights and minibatches; ``circumstances``, P,
+    how many numbers only the critic knows.
     """
 
     def __init__(self, options: PpoOptions, seed: int, circumstances: int) -> None:
@@ -211,8 +211,8 @@ class Ppo:
     def _level(self, advantages: Tensor, played: Tensor, episodes: Sequence[Trajectory]) -> None:
         """Divide the advantages [L, E] of each part of the profile by their usual size there, in place.
 
-        Luck is several ten times as large beside a rival as on an empty link, and so much smaller would the share of
-        the latter in a gradient be: parts count by their weights in the profile (as tasks do in "Multi-task Deep
+        Luck is several times as large beside a rival as on an empty link, and so much smaller would the share of the
+        latter in a gradient be: parts count by their weights in the profile (as tasks do in "Multi-task Deep
         Reinforcement Learning with PopArt", Hessel et al., 2019). played: [L, E], whether there is a decision.
         """
         for part in sorted({episode.part for episode in episodes}):

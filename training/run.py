@@ -280,27 +280,29 @@ def describe(episodes: Sequence[Trajectory]) -> dict[str, float]:
         "charts/reward": float(rewards.mean()),
         "charts/episode_return": float(np.mean([episode.rewards.sum() for episode in episodes])),
     }
-    names = set.intersection(*(set(episode.infos) for episode in episodes))
-    infos = {name: np.concatenate([episode.infos[name] for episode in episodes]) for name in sorted(names)}
+    infos = _joined(episodes)
     for name in infos:
         if name.startswith("reward/"):
             charts[f"charts/{name.replace('/', '_')}"] = float(infos[name].mean())
-    if "interval_us" in infos:
-        for name in MEASURED:
-            if name in infos:
-                charts[f"charts/{name}"] = float(np.average(infos[name], weights=infos["interval_us"]))
+    charts |= {f"charts/{name}": mean for name, mean in _means(infos, MEASURED).items()}
     for part in sorted({episode.part for episode in episodes} - {""}):
-        charts |= _describe_part(part, [episode for episode in episodes if episode.part == part])
+        own = [episode for episode in episodes if episode.part == part]
+        charts[f"parts/{part}/reward"] = float(np.concatenate([episode.rewards for episode in own]).mean())
+        charts |= {f"parts/{part}/{name}": mean for name, mean in _means(_joined(own), OF_PARTS).items()}
     return charts
 
 
-def _describe_part(part: str, episodes: Sequence[Trajectory]) -> dict[str, float]:
-    charts = {f"parts/{part}/reward": float(np.concatenate([episode.rewards for episode in episodes]).mean())}
-    interval_us = np.concatenate([episode.infos["interval_us"] for episode in episodes])
-    for name in OF_PARTS:
-        numbers = np.concatenate([episode.infos[name] for episode in episodes])
-        charts[f"parts/{part}/{name}"] = float(np.average(numbers, weights=interval_us))
-    return charts
+def _joined(episodes: Sequence[Trajectory]) -> dict[str, np.ndarray]:
+    """What was measured in all of the episodes, by name, one behind the other."""
+    names = set.intersection(*(set(episode.infos) for episode in episodes))
+    return {name: np.concatenate([episode.infos[name] for episode in episodes]) for name in sorted(names)}
+
+
+def _means(infos: dict[str, np.ndarray], names: Sequence[str]) -> dict[str, float]:
+    """Means weighted by the length of the interval, of those that are there."""
+    if "interval_us" not in infos:
+        return {}
+    return {name: float(np.average(infos[name], weights=infos["interval_us"])) for name in names if name in infos}
 
 
 def virtual_s(episodes: Sequence[Trajectory]) -> float:

@@ -23,7 +23,7 @@ from export.blob import write_blob
 from export.model import Provenance
 from export.quantize import FloatPolicy, quantize
 from export.reference import rollout
-from tests.kernel.guest import shell
+from tests.kernel.guest import kill
 from training.checkpoint import policy_sha256
 from training.policy import initial_policy
 
@@ -283,7 +283,7 @@ def test_a_lab_that_has_lost_a_program_is_booted_again() -> None:
     model = blob(wild_policy())
     with Player(1, boot, RewardWeights()) as player:
         (before,) = (future.result().episodes[0] for future in player.submit(model, [task(BOTTLENECK)]))
-        shell(labs[0], 'for p in /proc/[0-9]*; do [ "$(cat $p/comm)" != tc ] || kill -9 ${p#/proc/}; done')
+        kill(labs[0], "tc")
         (after,) = (future.result().episodes[0] for future in player.submit(model, [task(BOTTLENECK)]))
     assert same(before, after)
     assert len(labs) == 2

@@ -45,3 +45,15 @@ def shell(lab: VirtualLab, command: str) -> str:
     done = lab.call("shell", command=command)
     assert done["status"] == 0, done
     return str(done["stdout"]).strip()
+
+
+def pids(lab: VirtualLab, program: str) -> list[str]:
+    """Return the processes of a program in the guest."""
+    return shell(
+        lab, f'for p in /proc/[0-9]*; do [ "$(cat $p/comm)" != {program} ] || echo ${{p#/proc/}}; done'
+    ).split()
+
+
+def kill(lab: VirtualLab, program: str) -> None:
+    """Kill the processes of a program in the guest."""
+    shell(lab, f"kill -9 {' '.join(pids(lab, program))}")

@@ -9,7 +9,7 @@ import pytest
 from env.lab import GuestFailed, VirtualLab
 from env.network.links import MOST_LINES
 from env.network.path import Path
-from tests.kernel.guest import shell
+from tests.kernel.guest import kill, pids
 
 pytestmark = pytest.mark.lab
 NETEM = "tc qdisc add dev lo root netem delay 5ms 1ms loss 1%"
@@ -31,11 +31,6 @@ def received(lab: VirtualLab, path: Path) -> int:
     lab.begin_run(path, [FLOW], 1.0, seed=7)
     bytes_: int = lab.receive().result["flows"][0]["received_bytes"]
     return bytes_
-
-
-def kill(lab: VirtualLab, program: str) -> None:
-    """Kill the processes of a program in the guest."""
-    shell(lab, f'for p in /proc/[0-9]*; do [ "$(cat $p/comm)" != {program} ] || kill -9 ${{p#/proc/}}; done')
 
 
 @pytest.fixture(scope="module")
@@ -70,19 +65,15 @@ def test_another_tc_takes_the_place_of_one_that_has_ended(lab: VirtualLab, expec
 
 def test_a_tc_that_has_grown_is_replaced_between_runs(lab: VirtualLab, expected: int) -> None:
     """It keeps four kilobytes of each command: after hours of training a lab had no memory left."""
-
-    def pid() -> str:
-        return shell(lab, 'for p in /proc/[0-9]*; do [ "$(cat $p/comm)" != tc ] || echo ${p#/proc/}; done')
-
-    first = pid()
+    first = pids(lab, "tc")
     nothing = ["tc qdisc add dev lo root pfifo limit 5", "tc qdisc del dev lo root"]
     assert received(lab, loopback(*nothing * (MOST_LINES // 2), NETEM)) == expected
-    assert pid() == first, "not while its commands are carried out"
+    assert pids(lab, "tc") == first, "not while its commands are carried out"
     assert received(lab, loopback(NETEM)) == expected
-    second = pid()
+    second = pids(lab, "tc")
     assert second != first
     assert received(lab, loopback(NETEM)) == expected
-    assert pid() == second
+    assert pids(lab, "tc") == second
 
 
 def test_another_traffic_program_takes_the_place_of_one_that_has_ended(lab: VirtualLab, expected: int) -> None:
