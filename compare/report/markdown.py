@@ -27,30 +27,46 @@ from compare.targets.tables import markdown as target_markdown
 
 def render_markdown(comparison: Comparison) -> str:
     """Return the text of report.md."""
+    marks = Marks(comparison.comparisons)
+    lines = [f"# {title_of(comparison)}", "", _counts(comparison)]
+    if comparison.target:
+        lines += ["", target_markdown(comparison.target).rstrip()]
+    lines += _front(comparison, marks, "##")
+    if comparison.beside:
+        lines += ["", "## Published against measured", "", *_beside(comparison.beside)]
+    for name, part in by_scenario(comparison.cells).items():
+        lines += ["", *_scenario(scenario_page(comparison, name, part, marks, drawn=False))]
+    lines += ["", "## Environment", "", *_environment(comparison)]
+    return "\n".join(lines) + "\n"
+
+
+def render_tables(comparison: Comparison) -> str:
+    """Return what stands in front of report.md, for a document of which it is a part, with all that failed."""
+    lines = [_counts(comparison), *_front(comparison, Marks(comparison.comparisons), "###")]
+    for cell in comparison.cells:
+        lines += _failures(cell, f"{cell.scenario.name}, {cell.scheme.label}")
+    return "\n".join(lines) + "\n"
+
+
+def _counts(comparison: Comparison) -> str:
     cells = comparison.cells
     failed = sum(len(cell.failed) for cell in cells)
     missing = sum(len(cell.missing) for cell in cells)
     done = sum(len(cell.seeds) for cell in cells)
-    lines = [
-        f"# {title_of(comparison)}",
-        "",
+    return (
         f"{counted(comparison.experiment.seeds, 'seed')}: {counted(done, 'finished run')}, **{failed} failed**, "
         f"**{missing} missing**. Mean over the seeds and, in brackets, the bootstrap {100 * CONFIDENCE:.0f} % interval "
-        f"of the mean, which needs {MIN_VALUES} runs. {MARKED}",
-    ]
-    if comparison.target:
-        lines += ["", target_markdown(comparison.target).rstrip()]
-    marks = Marks(comparison.comparisons)
-    for headline in headlines(cells, marks):
-        lines += ["", f"## {headline.title}", *_headline(headline, comparison)]
-    for rates in rate_tables(cells):
-        lines += ["", f"## Winning rate, {rates.kind}", "", *_rates(rates)]
-    if comparison.beside:
-        lines += ["", "## Published against measured", "", *_beside(comparison.beside)]
-    for name, part in by_scenario(cells).items():
-        lines += ["", *_scenario(scenario_page(comparison, name, part, marks, drawn=False))]
-    lines += ["", "## Environment", "", *_environment(comparison)]
-    return "\n".join(lines) + "\n"
+        f"of the mean, which needs {MIN_VALUES} runs. {MARKED}"
+    )
+
+
+def _front(comparison: Comparison, marks: Marks, level: str) -> list[str]:
+    lines = []
+    for headline in headlines(comparison.cells, marks):
+        lines += ["", f"{level} {headline.title}", *_headline(headline, comparison)]
+    for rates in rate_tables(comparison.cells):
+        lines += ["", f"{level} Winning rate, {rates.kind}", "", *_rates(rates)]
+    return lines
 
 
 def _headline(headline: Headline, comparison: Comparison) -> list[str]:
@@ -77,10 +93,16 @@ def _scenario(page: ScenarioPage) -> list[str]:
     else:
         lines += _scheme_table(page.table)
     for cell in page.cells:
-        for seed, error in cell.failed.items():
-            lines += ["", f"Failed: {cell.scheme.label}, seed {seed}: {_plain(error)}"]
-        if cell.missing:
-            lines += ["", f"Missing: {cell.scheme.label}, seed {', '.join(map(str, cell.missing))}"]
+        lines += _failures(cell, cell.scheme.label)
+    return lines
+
+
+def _failures(cell: Cell, name: str) -> list[str]:
+    lines = []
+    for seed, error in cell.failed.items():
+        lines += ["", f"Failed: {name}, seed {seed}: {_plain(error)}"]
+    if cell.missing:
+        lines += ["", f"Missing: {name}, seed {', '.join(map(str, cell.missing))}"]
     return lines
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from compare.document import render_documents
 from compare.errors import CompareError
 from compare.models import ROOT
 from compare.targets.command import draw_targets
-from compare.targets.document import render_document
 
 pytestmark = pytest.mark.lab
 OPTIONS = ["targets=[fairness,changes]", "schemes=[ndm]", "seeds=1", "duration_s=8"]
@@ -56,14 +56,17 @@ def test_two_targets_are_measured_judged_gone_on_with_and_drawn_again(tmp_path: 
     assert draw_targets(tmp_path) == 0
     assert (tmp_path / "targets.md").read_text().split("targets met")[0] == text.split("targets met")[0]
 
-    page = (
-        "<!-- target changes -->\n<!-- end -->\n<!-- runs -->\nstale\n<!-- end -->\n<!-- result -->\n<!-- end -->\nkept"
+    page = tmp_path / "page.md"
+    page.write_text(
+        f"<!-- target changes of {tmp_path} -->\n<!-- end -->\n<!-- runs of {tmp_path} -->\nstale\n<!-- end -->\n"
+        f"<!-- result of {tmp_path} -->\n<!-- end -->\nkept"
     )
-    written = render_document(page, tmp_path)
+    [written] = render_documents([page])
     assert "### changes: " in written
     assert "| fairness | 5 | 0 | 40 |" in written
     assert "    targets met by ndm: " in written
     assert "stale" not in written
     assert written.endswith("<!-- end -->\nkept")
+    page.write_text(f"<!-- target loss of {tmp_path} -->\n<!-- end -->")
     with pytest.raises(CompareError, match="no runs of the target loss; it has fairness, changes"):
-        render_document("<!-- target loss -->\n<!-- end -->", tmp_path)
+        render_documents([page])
