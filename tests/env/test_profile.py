@@ -83,7 +83,7 @@ def test_a_part_has_its_own_weights_of_the_reward() -> None:
     stress = [course for course in courses if course.path == scenario_course("stress").path]
     assert {course.reward.delay for course in stress if course.reward} == {0.01}
     beside = [course for course in courses if course.rivals]
-    assert {course.reward.fairness for course in beside if course.reward} == {0.4}
+    assert {course.reward.fairness for course in beside if course.reward} == {1.0}
     assert all(course.reward for course in (*stress, *beside))
     assert not any(course.reward for course in courses if course.part == "clean")
 
