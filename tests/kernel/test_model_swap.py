@@ -15,7 +15,7 @@ from env.lab import VirtualLab
 from env.lab.reports import find_reports, kernel_log
 from env.lab.virtual import MODULES
 from env.network.path import Path
-from export import reference
+from export import reference, selection
 from export.blob import write_blob
 from export.model import IntegerModel
 from export.native import Native
@@ -85,7 +85,8 @@ def test_a_file_takes_the_place_of_the_model_and_says_so(swapped: VirtualLab) ->
     shipped = fact(lab, "sha256")
     swaps = int(fact(lab, "counters/model_swaps"))
     assert fact(lab, "model") == "builtin"
-    assert "clean: rate_mbps 1..100" in fact(lab, "envelope")
+    header = selection.header_of(fact(lab, "name")).read_text()
+    assert f'.envelope = "{fact(lab, "envelope")}"' in header
     assert set_model(lab, "seed-1.bin") == 0
     exported = build_untrained(1)
     assert fact(lab, "model") == "seed-1.bin"
