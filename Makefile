@@ -132,13 +132,11 @@ ablations: setup module ## what training, inputs 7 and 8, memory and float buy: 
 	@$(PYTHON) compare.py "targets=[published,loss,changes]" output_dir=results/$(ABLATIONS) $(COMPARE_ARGS) \
 		"schemes=[$(subst $(empty) ,$(comma),$(strip $(VARIANT_SCHEMES) window@8 window@64 bbr cubic))]"
 
-PEERS = ndm,ndm_v1,reno,cubic,bbr,nv,cdg,vegas,westwood,illinois
-
 .PHONY: results
 results: setup module ## measure what docs/results.md and docs/targets.md say of the shipped model, and write their tables and pictures
 	@$(PYTHON) compare.py targets=all output_dir=results/targets
 	@$(PYTHON) compare.py output_dir=results/mixed "scenario=[stress,delay_extreme,delay_moderate,fiber,bottleneck]" \
-		"schemes=[$(PEERS),oracle]"
+		"schemes=[ndm,ndm_v1,reno,cubic,bbr,nv,cdg,vegas,westwood,illinois,oracle]"
 	@$(PYTHON) -m compare.document docs/results.md docs/targets.md
 
 .PHONY: verify-model

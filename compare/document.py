@@ -10,7 +10,7 @@ makes anew what stands between ``<!-- end -->`` and a line before it that says w
     <!-- runs of results/targets -->           how many runs each target took, and their time
     <!-- result of results/targets -->         a line for each scheme: the targets that it meets
 
-Nothing is written when one of them cannot be made.
+No document is written when one of them cannot be made.
 """
 
 from __future__ import annotations
