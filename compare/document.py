@@ -99,17 +99,20 @@ def render_documents(documents: Sequence[Path]) -> list[str]:
     def block(found: re.Match[str], document: Path) -> str:
         what, folder = found["what"], found["folder"]
         results = stored.setdefault(folder, _Results(Path(folder)))
-        kind, _, name = what.partition(" ")
         blocks: dict[str, Callable[[], str]] = {
             "tables": results.tables,
             "picture": lambda: results.picture(document),
-            "target": lambda: results.target(name),
             "runs": results.runs,
             "result": results.result,
         }
-        if kind not in blocks:
-            raise CompareError(f"{document}: there is no block '{what}'; there are {', '.join(blocks)}")
-        return f"<!-- {what} of {folder} -->\n{blocks[kind]()}<!-- end -->"
+        kind, _, name = what.partition(" ")
+        if kind == "target" and name:
+            made = results.target(name)
+        elif what in blocks:
+            made = blocks[what]()
+        else:
+            raise CompareError(f"{document}: there is no block '{what}'; there are {', '.join(blocks)}, target NAME")
+        return f"<!-- {what} of {folder} -->\n{made}<!-- end -->"
 
     return [_BLOCK.sub(partial(block, document=document), document.read_text()) for document in documents]
 

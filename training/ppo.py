@@ -253,11 +253,13 @@ class Ppo:
         of = torch.tensor([e for e, _ in starts])  # [S], episode of each sequence
         first = torch.tensor([t for _, t in starts])  # [S], its first decision
         rows = (first + torch.arange(min(length, len(played)))[:, None]).clamp(max=len(played) - 1)  # [K, S]
-        observations, actions, first_means = observations[rows, of], actions[rows, of], first_means[rows, of]
-        before, weights = before[rows, of], weights[rows, of]
-        advantages, targets, inputs = advantages[rows, of], targets[rows, of], inputs[rows, of]
         within = first + torch.arange(len(rows))[:, None] < played.sum(0)[of]  # [K, S]
         states = torch.where((first > 0)[:, None], states[first - 1, of], 0.0)  # [S, H], before the first observation
+        observations = observations[rows, of]  # [K, S, D]
+        rows, of = rows[within], of.expand_as(within)[within]  # [decisions], as what follows
+        actions, first_means, before = actions[rows, of], first_means[rows, of], before[rows, of]
+        advantages, targets, inputs = (weights * advantages)[rows, of], targets[rows, of], inputs[rows, of]
+        number = torch.zeros_like(within, dtype=torch.long).masked_scatter(within, torch.arange(len(rows)))  # [K, S]
 
         parameters: dict[str, Tensor] = dict(self.policy.named_parameters())
         metrics: dict[str, list[float]] = {}
@@ -266,19 +268,20 @@ class Ppo:
             order = torch.from_numpy(self.rng.permutation(len(starts)))
             for batch in order.chunk(min(options.minibatches, len(starts))):
                 mask = within[:, batch]  # [K, S]
+                chosen = number[:, batch][mask]  # [decisions]
                 inside = (observations[:, batch], states[batch])
                 means = functional_call(self.policy, self._weights(parameters), inside)[mask]  # [decisions, A]
-                now = gaussian_log_probability(actions[:, batch][mask], means, self.log_std)
-                ratio = (now - before[:, batch][mask]).exp()
-                advantage = (weights * advantages)[:, batch][mask]
+                now = gaussian_log_probability(actions[chosen], means, self.log_std)
+                ratio = (now - before[chosen]).exp()
+                advantage = advantages[chosen]
                 gain = torch.min(ratio * advantage, ratio.clamp(1 - options.clip, 1 + options.clip) * advantage).mean()
                 outside = (means.abs() - 1).clamp(min=0).square().mean()
                 entropy = gaussian_entropy(self.log_std)
-                value_loss = 0.5 * (self.critic(inputs[:, batch][mask]) - targets[:, batch][mask]).square().mean()
+                value_loss = 0.5 * (self.critic(inputs[chosen]) - targets[chosen]).square().mean()
                 loss = -gain + options.bound * outside - options.entropy * entropy + value_loss
 
                 with torch.no_grad():
-                    moved = float(gaussian_divergence(first_means[:, batch][mask], first_log_std, means, self.log_std))
+                    moved = float(gaussian_divergence(first_means[chosen], first_log_std, means, self.log_std))
                 self.optimizer.zero_grad()
                 loss.backward()
                 for group in self.optimizer.param_groups:

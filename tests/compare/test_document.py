@@ -56,7 +56,9 @@ def test_a_picture_lies_beside_the_document_and_has_a_panel_for_each_scenario(st
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("<!-- table of {folder} -->", "no block 'table'; there are tables, picture, target, runs, result"),
+        ("<!-- table of {folder} -->", "no block 'table'; there are tables, picture, runs, result, target NAME"),
+        ("<!-- tables loss of {folder} -->", "no block 'tables loss'"),
+        ("<!-- target of {folder} -->", "no block 'target'"),
         ("<!-- tables of {folder}/none -->", "is not the folder of a comparison"),
         ("<!-- target loss of {folder} -->", "holds no target's runs"),
     ],
