@@ -118,16 +118,19 @@ PROFILE ?= mixed
 TRAIN_ARGS ?=
 COMPARE_ARGS ?=
 ABLATIONS = ablations-$(PROFILE)
-VARIANTS := full blind memoryless untrained
+VARIANTS := full blind memoryless aware warm untrained
+TEACHERS = build/teachers/$(PROFILE).parquet
 empty :=
 comma := ,
 VARIANT_SCHEMES = $(foreach variant,$(VARIANTS),$(foreach seed,1 2 3,ndm@runs/$(ABLATIONS)/$(variant)/$(variant)-$(seed)))
 
 .PHONY: ablations
-ablations: setup module ## what training, inputs 7 and 8, memory and float buy: 3 seeds each (PROFILE=mixed TRAIN_ARGS= COMPARE_ARGS=)
+ablations: setup module ## what training, inputs 7 and 8, memory, teachers and float buy: 3 seeds each (PROFILE=mixed TRAIN_ARGS= COMPARE_ARGS=)
+	@test -f $(TEACHERS) || $(PYTHON) -m datasets.teachers record profile=$(PROFILE) output=$(TEACHERS)
 	@$(PYTHON) -m training.ablation runs/$(ABLATIONS) --seeds 1 2 3 --common profile=$(PROFILE) $(TRAIN_ARGS) \
 		--variant full --variant blind "algo.blind=[rtt_variation,rtt_gradient]" \
-		--variant memoryless algo.recurrent=false --variant untrained algo.total_decisions=0
+		--variant memoryless algo.recurrent=false --variant aware algo.quantization_aware=true \
+		--variant warm algo.imitate=$(TEACHERS) --variant untrained algo.total_decisions=0
 	@for seed in 1 2 3; do $(PYTHON) -m training.precision runs/$(ABLATIONS)/full/full-$$seed; done
 	@$(PYTHON) compare.py "targets=[published,loss,changes]" output_dir=results/$(ABLATIONS) $(COMPARE_ARGS) \
 		"schemes=[$(subst $(empty) ,$(comma),$(strip $(VARIANT_SCHEMES) window@8 window@64 bbr cubic))]"
@@ -137,6 +140,9 @@ results: setup module ## measure what docs/results.md and docs/targets.md say of
 	@$(PYTHON) compare.py targets=all output_dir=results/targets
 	@$(PYTHON) compare.py output_dir=results/mixed "scenario=[stress,delay_extreme,delay_moderate,fiber,bottleneck]" \
 		"schemes=[ndm,ndm_v1,reno,cubic,bbr,nv,cdg,vegas,westwood,illinois,oracle]"
+	@$(PYTHON) compare.py output_dir=results/variants \
+		"scenario=[fiber,buffers/200mbit_10ms_0_5bdp,access/lte,access/5g,access/wifi,access/starlink,loss/1pct,stress]" \
+		"schemes=[ndm,ndm@datasets/models/fiber,ndm@datasets/models/wireless,cubic,bbr]"
 	@$(PYTHON) -m compare.document docs/results.md docs/targets.md
 
 .PHONY: verify-model
@@ -155,7 +161,7 @@ bench-kernel: vm-kernel ## what the module costs: a decision, an ACK beside BBR,
 .PHONY: test
 test: setup module ## the test suite
 	@/usr/bin/python3 setup/packages.py tests
-	@$(PYTHON) -m pytest
+	@$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: kunit
 kunit: setup sanitizer module ## unit tests of the modules inside the sanitizer kernel
