@@ -38,7 +38,7 @@ def connect(address: str | None) -> None:
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
     try:
         ray.init(
-            address=address,
+            address=address or "local",  # by None Ray joins the one that it finds here
             include_dashboard=False if address is None else None,
             log_to_driver=False,
             logging_level=logging.ERROR,
