@@ -114,6 +114,28 @@ build/libndm.so: $(USER_SOURCES)
 export-weights: .venv/installed ## write the int16 header, ONNX, blob and golden vectors of a run (RUN=runs/NAME, default the latest; NAME= of the model)
 	@$(PYTHON) -m export $(if $(RUN),--run $(RUN)) $(if $(NAME),--name $(NAME))
 
+# the shipped model goes on, on the paths of a variant alone
+LAST_STAGE := algo.start=datasets/models/mixed curriculum.no_start_until=0 algo.learning_rate=1e-3 \
+	algo.initial_std=0.12 algo.final_std=0.06 algo.rollout_decisions=8192
+
+# seed 1 ships, whichever is the best
+define ship
+	@$(PYTHON) -m export --run runs/$(1)/$(1)-1 --name $(1)
+	@mkdir -p datasets/models/$(1)
+	@cd runs/$(1)/$(1)-1 && cp card.json card.md checkpoint.pt config.yaml curve.png \
+		$(addprefix export/,golden.json policy.bin policy.onnx report.json) $(CURDIR)/datasets/models/$(1)
+endef
+
+.PHONY: models
+models: setup module ## train the shipped models from nothing, mixed, then fiber and wireless from it, 3 seeds each (hours; goes on), and export seed 1
+	@$(PYTHON) train.py -m profile=mixed name=mixed
+	$(call ship,mixed)
+	@$(PYTHON) train.py -m profile=fiber name=fiber algo.total_decisions=200000 $(LAST_STAGE)
+	$(call ship,fiber)
+	@$(PYTHON) train.py -m profile=wireless name=wireless algo.total_decisions=500000 $(LAST_STAGE)
+	$(call ship,wireless)
+	@$(PYTHON) -m export.selection mixed
+
 PROFILE ?= mixed
 TRAIN_ARGS ?=
 COMPARE_ARGS ?=
