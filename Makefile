@@ -144,7 +144,8 @@ VARIANTS := full blind memoryless aware warm untrained
 TEACHERS = build/teachers/$(PROFILE).parquet
 empty :=
 comma := ,
-VARIANT_SCHEMES = $(foreach variant,$(VARIANTS),$(foreach seed,1 2 3,ndm@runs/$(ABLATIONS)/$(variant)/$(variant)-$(seed)))
+# a network that began as the kernel's algorithms may be one that the export refuses
+VARIANT_SCHEMES = $(foreach variant,$(filter-out warm,$(VARIANTS)),$(foreach seed,1 2 3,ndm@runs/$(ABLATIONS)/$(variant)/$(variant)-$(seed)))
 
 .PHONY: ablations
 ablations: setup module ## what training, inputs 7 and 8, memory, teachers and float buy: 3 seeds each (PROFILE=mixed TRAIN_ARGS= COMPARE_ARGS=)
