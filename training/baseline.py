@@ -27,7 +27,7 @@ from env.network.scenario import ScenarioError
 from env.profile import ProfileError, profile_from_config
 from training import checkpoint
 from training.checkpoint import CheckpointError
-from training.precision import DECISIONS, SEEDS, Decide, Played, alone, float_policy, play_through_gymnasium
+from training.precision import Decide, Played, alone, float_policy, parse, play_through_gymnasium
 
 SCENARIOS = ("bottleneck", "stress", "loss/1pct", "buffers/50mbit_100ms_1bdp")
 FILE_NAME = "sb3.zip"
@@ -119,20 +119,12 @@ def main(argv: Sequence[str]) -> int:
         prog="python -m training.baseline", description="Stable-Baselines3's PPO beside runs of ours."
     )
     parser.add_argument("runs", type=Path, nargs="+", help="folders of runs")
-    parser.add_argument("--scenarios", nargs="+", default=SCENARIOS, help=f"default: {' '.join(SCENARIOS)}")
-    parser.add_argument("--seeds", type=int, default=SEEDS, help="how many: 1, 2, ...; default %(default)s")
-    parser.add_argument("--decisions", type=int, default=DECISIONS, help="of a run; default %(default)s")
-    arguments = parser.parse_args(argv)
-    if arguments.seeds < 1 or arguments.decisions < 2:
-        parser.error(f"seeds is {arguments.seeds} and decisions {arguments.decisions}; at least 1 and 2 are needed")
+    arguments = parse(parser, argv, SCENARIOS)
     torch.set_num_threads(1)
     try:
         seeds = range(1, arguments.seeds + 1)
-        print(
-            table(
-                [row for run in arguments.runs for row in compare(run, arguments.scenarios, seeds, arguments.decisions)]
-            )
-        )
+        measured = [compare(run, arguments.scenarios, seeds, arguments.decisions) for run in arguments.runs]
+        print(table([row for rows in measured for row in rows]))
     except (CheckpointError, LabError, ProfileError, ScenarioError) as error:
         print(f"baseline: {error}", file=sys.stderr)
         return 1

@@ -185,6 +185,17 @@ def _line(name: str, numbers: Floats) -> str:
     return f"| {' | '.join([name, *cells])} |"
 
 
+def parse(parser: argparse.ArgumentParser, argv: Sequence[str], scenarios: Sequence[str]) -> argparse.Namespace:
+    """Add what is played, by default on these scenarios, and parse; ends the program where there is nothing to play."""
+    parser.add_argument("--scenarios", nargs="+", default=scenarios, help=f"default: {' '.join(scenarios)}")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="how many: 1, 2, ...; default %(default)s")
+    parser.add_argument("--decisions", type=int, default=DECISIONS, help="of a run; default %(default)s")
+    arguments = parser.parse_args(argv)
+    if arguments.seeds < 1 or arguments.decisions < 2:
+        parser.error(f"seeds is {arguments.seeds} and decisions {arguments.decisions}; at least 1 and 2 are needed")
+    return arguments
+
+
 def main(argv: Sequence[str]) -> int:
     """The command line; returns the exit status."""
     parser = argparse.ArgumentParser(
@@ -192,12 +203,7 @@ def main(argv: Sequence[str]) -> int:
         description="The same weights in float on the host, in int16 in the kernel.",
     )
     parser.add_argument("run", type=Path, help="folder of a run, or its checkpoint")
-    parser.add_argument("--scenarios", nargs="+", default=SCENARIOS, help=f"default: {' '.join(SCENARIOS)}")
-    parser.add_argument("--seeds", type=int, default=SEEDS, help="how many: 1, 2, ...; default %(default)s")
-    parser.add_argument("--decisions", type=int, default=DECISIONS, help="of a run; default %(default)s")
-    arguments = parser.parse_args(argv)
-    if arguments.seeds < 1 or arguments.decisions < 2:
-        parser.error(f"seeds is {arguments.seeds} and decisions {arguments.decisions}; at least 1 and 2 are needed")
+    arguments = parse(parser, argv, SCENARIOS)
     try:
         seeds = range(1, arguments.seeds + 1)
         print(table(compare(arguments.run, arguments.scenarios, seeds, arguments.decisions)))

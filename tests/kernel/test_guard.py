@@ -14,7 +14,7 @@ from env.network.path import Path
 from env.network.scenario import load_scenario
 from tests.kernel.bad_models import BAD_MODELS, put_models
 from tests.kernel.guest import shell
-from tests.kernel.variants import BOTH, needs_sanitizer
+from tests.kernel.variants import BOTH
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 FOLDER = "/sys/module/tcp_ndm/ndm"
@@ -81,15 +81,7 @@ def test_a_bad_model_gets_no_more_than_reno_would_and_leaves_cubic_its_share(
     assert beside["flows"][0]["received_bytes"] > 0.65 * reno[1]
 
 
-# under the sanitizers one model of each verdict: the others take the same way through the code
-@pytest.mark.parametrize(
-    ("lab", "name", "verdict"),
-    [
-        *(("lab", *one) for one in CAUGHT.items()),
-        *(pytest.param("sanitizer", name, CAUGHT[name], marks=needs_sanitizer) for name in ("creep", "shrink")),
-    ],
-    indirect=["lab"],
-)
+@pytest.mark.parametrize(("name", "verdict"), CAUGHT.items())
 def test_reno_has_the_connection_and_the_policy_is_not_asked_again(lab: VirtualLab, name: str, verdict: int) -> None:
     use(lab, f"{name}.bin")
     decisions = counter(lab, "decisions")

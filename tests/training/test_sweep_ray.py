@@ -22,7 +22,7 @@ RAY = ["-m", "hydra/launcher=ray", *SMALL, "name=p", "seed=1,2"]
 def test_stopped_on_a_cluster_of_its_own_all_runs_save_themselves_and_go_on(tmp_path: Path, cluster: Any) -> None:
     """Another that runs here is left alone: its end does not matter."""
     folder = tmp_path / "p"
-    process = start(*RAY, f"runs={tmp_path}", "algo.total_decisions=20000")
+    process = start(*RAY, f"runs={tmp_path}", "algo.total_decisions=40000")
     wait_for(process, [folder / "p-1", folder / "p-2"])
     cluster.shutdown()
     os.killpg(process.pid, signal.SIGINT)
@@ -31,7 +31,7 @@ def test_stopped_on_a_cluster_of_its_own_all_runs_save_themselves_and_go_on(tmp_
     assert "Traceback" not in errors
     assert statuses(folder) == {"p-1": "interrupted", "p-2": "interrupted"}
     before = {run: checkpoint.load(folder / run)["decisions"] for run in ("p-1", "p-2")}
-    output, errors = ended(start(*RAY, f"runs={tmp_path}", "algo.total_decisions=20000"))
+    output, errors = ended(start(*RAY, f"runs={tmp_path}", "algo.total_decisions=40000"))
     assert statuses(folder) == {"p-1": "finished", "p-2": "finished"}
     assert all(checkpoint.load(folder / run)["decisions"] > decisions for run, decisions in before.items())
     assert "seed=2" in errors, "each run that ends is told"

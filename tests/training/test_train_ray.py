@@ -42,18 +42,18 @@ def player() -> int:
 def test_a_worker_and_a_node_die_and_the_weights_are_the_same(tmp_path: Path, cluster: Any) -> None:
     second = cluster.add_node(num_cpus=1)
     cluster.wait_for_nodes()
-    options = [*SMALL, *DRAWN_FROM, f"runs={tmp_path}", "algo.total_decisions=2000"]
+    options = [*SMALL, *DRAWN_FROM, f"runs={tmp_path}", "algo.total_decisions=3000"]
     process = start(*options, "name=cluster", "runner=ray", f"ray_address={cluster.address}")
     run = tmp_path / "cluster"
     wait_for(process, run, 300)
     os.kill(player(), signal.SIGKILL)
     wait_for(process, run, checkpoint.load(run)["decisions"] + 1)
     cluster.remove_node(second, allow_graceful=False)
-    assert checkpoint.load(run)["decisions"] < 2000, "it was over before a node could die"
+    assert checkpoint.load(run)["decisions"] < 3000, "it was over before a node could die"
     finished(process)
     finished(start(*options, "name=local"))
     one, two = checkpoint.load(run), checkpoint.load(tmp_path / "local")
-    assert one["decisions"] == two["decisions"] >= 2000
+    assert one["decisions"] == two["decisions"] >= 3000
     assert one["sha256"] == two["sha256"]
     assert one["batches"]["curriculum"]["hard"] == two["batches"]["curriculum"]["hard"] != []
 
