@@ -9,6 +9,8 @@ makes anew what stands between ``<!-- end -->`` and a line before it that says w
     <!-- target loss of results/targets -->    the tables of a target
     <!-- runs of results/targets -->           how many runs each target took, and their time
     <!-- result of results/targets -->         a line for each scheme: the targets that it meets
+    <!-- goodput of results/targets -->        a row per scenario, a column per scheme or population of trained models
+    <!-- file of runs/NAME/ablation.md -->     what another command has written
 
 No document is written when one of them cannot be made.
 """
@@ -22,12 +24,14 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from compare.errors import CompareError
+from compare.goodput_table import goodput_table
 from compare.paired import compare_pairs
 from compare.report import Comparison, render_tables
 from compare.report.content import by_scenario, schemes_of
 from compare.report.overview import draw_overview
 from compare.store import Store
 from compare.summary import Cell, read_cells
+from compare.targets.catalogue import Target
 from compare.targets.command import stored_targets
 from compare.targets.evidence import Evidence
 from compare.targets.tables import TargetTable, last_lines, markdown
@@ -53,15 +57,17 @@ class _Results:
         return cells
 
     @cached_property
-    def _targets(self) -> dict[str, tuple[TargetTable, str]]:
-        """Each target, judged, and its line of the table of runs."""
-        found = {
-            target.name: (TargetTable(target, Evidence(cells)), _cost(target.name, store, cells))
-            for target, store, _, cells in stored_targets(self._folder)
-        }
+    def _measured(self) -> list[tuple[Target, Store, list[Cell]]]:
+        """Each target with its runs."""
+        found = [(target, store, cells) for target, store, _, cells in stored_targets(self._folder)]
         if not found:
             raise CompareError(f"{self._folder} holds no target's runs")
         return found
+
+    @cached_property
+    def _targets(self) -> dict[str, TargetTable]:
+        """Each target, judged."""
+        return {target.name: TargetTable(target, Evidence(cells)) for target, _, cells in self._measured}
 
     def tables(self) -> str:
         experiment, environment = self._store.experiment(), self._store.environment()
@@ -80,16 +86,19 @@ class _Results:
     def target(self, name: str) -> str:
         if name not in self._targets:
             raise CompareError(f"{self._folder} holds no runs of the target {name}; it has {', '.join(self._targets)}")
-        return markdown(self._targets[name][0], level=3)
+        return markdown(self._targets[name], level=3)
 
     def runs(self) -> str:
         lines = ["| target | runs | failed | virtual s | wall s |", "|---|---:|---:|---:|---:|"]
-        return "\n".join(lines + [line for _, line in self._targets.values()]) + "\n"
+        return "\n".join(lines + [_cost(target.name, store, cells) for target, store, cells in self._measured]) + "\n"
 
     def result(self) -> str:
-        tables = [table for table, _ in self._targets.values()]
+        tables = list(self._targets.values())
         schemes = dict.fromkeys(scheme.name for table in tables for scheme in table.schemes)
         return "".join(f"    {line}\n" for line in last_lines(tables, list(schemes)))
+
+    def goodput(self) -> str:
+        return goodput_table([cell for _, _, cells in self._measured for cell in cells])
 
 
 def render_documents(documents: Sequence[Path]) -> list[str]:
@@ -104,6 +113,8 @@ def render_documents(documents: Sequence[Path]) -> list[str]:
             "picture": lambda: results.picture(document),
             "runs": results.runs,
             "result": results.result,
+            "goodput": results.goodput,
+            "file": Path(folder).read_text,
         }
         kind, _, name = what.partition(" ")
         if kind == "target" and name:

@@ -4,8 +4,8 @@
         --variant plain --variant warm algo.imitate=build/teachers/bottleneck.parquet
 
 trains the populations runs/imitation/plain and runs/imitation/warm, one after the other, each by `train.py -m`, and
-prints a table of all their seeds. What is trained stays: the same command goes on after an interruption, and one with
-more seeds adds to what there is.
+prints a table of all their seeds, and then the variants side by side. What is trained stays: the same command goes on
+after an interruption, and one with more seeds adds to what there is.
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from training.checkpoint import CheckpointError
+from export.model import ExportError
+from training.checkpoint import CheckpointError, write_atomically
 from training.curves import CurvesError
 from training.population import PopulationError, find_populations, table, write_report
+from training.side_by_side import side_by_side
 
 TRAIN = Path(__file__).resolve().parents[1] / "train.py"
 TABLE_NAME = "ablation.md"
+SIDE_BY_SIDE_NAME = "side_by_side.md"
 PICTURE_NAME = "ablation.png"
 
 
@@ -87,13 +90,16 @@ def main(argv: Sequence[str]) -> int:
         populations = find_populations([folder / variant.name for variant in variants])
         text = table(populations)
         files = write_report(populations, folder / TABLE_NAME, folder / PICTURE_NAME)
-    except (AblationError, CheckpointError, CurvesError, PopulationError, OSError) as error:
+        beside = side_by_side(populations)
+        files.append(folder / SIDE_BY_SIDE_NAME)
+        write_atomically(files[-1], beside.encode())
+    except (AblationError, CheckpointError, CurvesError, ExportError, PopulationError, OSError) as error:
         print(f"ablation: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("ablation: interrupted; the same command goes on", file=sys.stderr)
         return 130
-    print(f"{text}\n\n{', '.join(map(str, files))}")
+    print(f"{text}\n\n{beside}\n{', '.join(map(str, files))}")
     return 0 if all(trained) else 1
 
 

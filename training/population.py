@@ -68,12 +68,14 @@ def _runs(folder: Path) -> tuple[Path, ...]:
     """Return the runs in a folder, by seed; none where it is a run itself."""
     if (folder / JSON_NAME).is_file() or checkpoint.checkpoint_path(folder).is_file():
         return ()
-    return tuple(sorted((card.parent for card in folder.glob(f"*/{JSON_NAME}")), key=_seed))
+    runs = (card.parent for card in folder.glob(f"*/{JSON_NAME}"))
+    return tuple(sorted(runs, key=lambda run: (seed_of(run), run.name)))
 
 
-def _seed(run: Path) -> tuple[int, str]:
+def seed_of(run: Path) -> int:
+    """Return the seed that a run's card tells, 0 where it has no card."""
     card = _card(run)
-    return (int(card["config"]["seed"]) if card else 0, run.name)
+    return int(card["config"]["seed"]) if card else 0
 
 
 def _card(run: Path) -> dict[str, Any] | None:

@@ -53,14 +53,27 @@ def test_a_picture_lies_beside_the_document_and_has_a_panel_for_each_scenario(st
         assert tuple(bytes.fromhex(cell.scheme.colour.removeprefix("#"))) in colours
 
 
+def test_a_file_that_another_command_wrote_is_taken_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "table.md").write_text("| a |\n|---|\n")
+    page = written(tmp_path, f"<!-- file of {tmp_path}/table.md -->\nstale\n<!-- end -->\n")
+    assert render_documents([page]) == [f"<!-- file of {tmp_path}/table.md -->\n| a |\n|---|\n<!-- end -->\n"]
+    page.write_text(f"<!-- file of {tmp_path}/none.md -->\n<!-- end -->\n")
+    with pytest.raises(SystemExit, match=r"none\.md"):
+        main([str(page)])
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("<!-- table of {folder} -->", "no block 'table'; there are tables, picture, runs, result, target NAME"),
+        (
+            "<!-- table of {folder} -->",
+            "no block 'table'; there are tables, picture, runs, result, goodput, file, target NAME",
+        ),
         ("<!-- tables loss of {folder} -->", "no block 'tables loss'"),
         ("<!-- target of {folder} -->", "no block 'target'"),
         ("<!-- tables of {folder}/none -->", "is not the folder of a comparison"),
         ("<!-- target loss of {folder} -->", "holds no target's runs"),
+        ("<!-- goodput of {folder} -->", "holds no target's runs"),
     ],
 )
 def test_what_cannot_be_made_is_told_and_no_document_is_written(

@@ -63,6 +63,9 @@ def test_variants_are_trained_once_and_a_warm_start_shows(tmp_path: Path, capfd:
     head, _, *rows = [line.split(" | ") for line in first.out.splitlines() if line.startswith("| ")]
     plain, warm = (float(row[head.index("reward, first third")]) for row in rows[:2])
     assert warm > plain + 0.1, "the first decisions of a warm training are those of its teacher"
+    beside = (tmp_path / "runs" / "side_by_side.md").read_text()
+    assert beside in first.out
+    assert [row.split(" | ")[0] for row in beside.splitlines()[2:]] == ["| plain", "| warm"]
     assert (tmp_path / "runs" / "ablation.png").stat().st_size > 10_000
     assert checkpoint.load(tmp_path / "runs" / "warm" / "warm-1")["config"]["algo"]["imitate"] == str(file)
     assert main(words) == 0

@@ -59,12 +59,16 @@ def test_two_targets_are_measured_judged_gone_on_with_and_drawn_again(tmp_path: 
     page = tmp_path / "page.md"
     page.write_text(
         f"<!-- target changes of {tmp_path} -->\n<!-- end -->\n<!-- runs of {tmp_path} -->\nstale\n<!-- end -->\n"
-        f"<!-- result of {tmp_path} -->\n<!-- end -->\nkept"
+        f"<!-- result of {tmp_path} -->\n<!-- end -->\n<!-- goodput of {tmp_path} -->\n<!-- end -->\nkept"
     )
     [written] = render_documents([page])
     assert "### changes: " in written
     assert "| fairness | 5 | 0 | 40 |" in written
     assert "    targets met by ndm: " in written
+    # bbr was not measured in the scenarios of fairness
+    assert "| goodput, Mbit/s | NDM |\n" in written
+    assert "\n| compete/cubic_1v1 | " in written
+    assert "\n| change/rate_up | " in written
     assert "stale" not in written
     assert written.endswith("<!-- end -->\nkept")
     page.write_text(f"<!-- target loss of {tmp_path} -->\n<!-- end -->")
