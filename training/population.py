@@ -28,6 +28,7 @@ from training.curves import Curve, CurvesError, draw, read_metrics
 TABLE_NAME = "population.md"
 PICTURE_NAME = "population.png"
 REWARD = "charts/reward"
+FIRST_THIRD = (0.0, 1 / 3)
 LAST = (0.9, 1.0)  # of a run's decisions: how it ended
 COLUMNS = (  # head of the table's column, tag, from and to which share of the run's decisions it is the mean, format
     ("goodput share", "charts/goodput_share", LAST, "{:.3f}"),
@@ -35,7 +36,7 @@ COLUMNS = (  # head of the table's column, tag, from and to which share of the r
     ("loss rate", "charts/loss_rate", LAST, "{:.5f}"),
     ("explained variance", "losses/explained_variance", LAST, "{:.2f}"),
     ("reward, first tenth", REWARD, (0.0, 0.1), "{:.3f}"),
-    ("reward, first third", REWARD, (0.0, 1 / 3), "{:.3f}"),
+    ("reward, first third", REWARD, FIRST_THIRD, "{:.3f}"),
     ("reward, last tenth", REWARD, LAST, "{:.3f}"),
 )
 REACHED = 0.95  # of the reward with which the first population ends, in the median

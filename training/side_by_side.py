@@ -11,10 +11,9 @@ from pathlib import Path
 
 from export.pipeline import measure
 from training.checkpoint import checkpoint_path
-from training.curves import read_metrics
-from training.population import LAST, REWARD, Population, seed_of
+from training.curves import Curve, read_metrics
+from training.population import FIRST_THIRD, LAST, REWARD, Population, seed_of
 
-FIRST_THIRD = (0.0, 1 / 3)
 NOTHING = "–"  # of a run without an update or a checkpoint, and of a seed that the first population has not
 
 
@@ -27,13 +26,14 @@ def side_by_side(populations: Sequence[Population]) -> str:
     first = populations[0]
     head = ["variant", "seeds", "reward, first third", "reward, last tenth", f"last tenth less {first.name}'s"]
     head += ["float against int16: largest error, % of the output's range"]
-    compared = {seed_of(run): _reward(run, LAST) for run in first.runs}
+    rewards = {run: read_metrics(run).get(REWARD) for population in populations for run in population.runs}
+    compared = {seed_of(run): _mean(rewards[run], LAST) for run in first.runs}
     rows = []
     for population in populations:
         early, late, less, errors = [], [], [], []
         for run in population.runs:
-            end, other = _reward(run, LAST), compared.get(seed_of(run))
-            early.append(_written(_reward(run, FIRST_THIRD), "{:.3f}"))
+            end, other = _mean(rewards[run], LAST), compared.get(seed_of(run))
+            early.append(_written(_mean(rewards[run], FIRST_THIRD), "{:.3f}"))
             late.append(_written(end, "{:.3f}"))
             less.append(_written(None if end is None or other is None else end - other, "{:+.3f}"))
             errors.append(_largest_error(run))
@@ -43,9 +43,8 @@ def side_by_side(populations: Sequence[Population]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows)) + "\n"
 
 
-def _reward(run: Path, part: tuple[float, float]) -> float | None:
-    found = read_metrics(run).get(REWARD)
-    return None if found is None else found.part(*part)
+def _mean(reward: Curve | None, part: tuple[float, float]) -> float | None:
+    return None if reward is None else reward.part(*part)
 
 
 def _written(value: float | None, form: str) -> str:
