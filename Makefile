@@ -149,12 +149,12 @@ VARIANT_SCHEMES = $(foreach variant,$(filter-out warm,$(VARIANTS)),$(foreach see
 
 .PHONY: ablations
 ablations: setup module ## what training, inputs 7 and 8, memory, teachers and float buy: 3 seeds each (PROFILE=mixed TRAIN_ARGS= COMPARE_ARGS=)
-	@test -f $(TEACHERS) || $(PYTHON) -m datasets.teachers record profile=$(PROFILE) output=$(TEACHERS)
-	@$(PYTHON) -m training.ablation runs/$(ABLATIONS) --seeds 1 2 3 --common profile=$(PROFILE) $(TRAIN_ARGS) \
+	@test -f $(TEACHERS) || $(PYTHON) -m training.experts record profile=$(PROFILE) output=$(TEACHERS)
+	@$(PYTHON) -m compare.studies.ablation runs/$(ABLATIONS) --seeds 1 2 3 --common profile=$(PROFILE) $(TRAIN_ARGS) \
 		--variant full --variant blind "algo.blind=[rtt_variation,rtt_gradient]" \
 		--variant memoryless algo.recurrent=false --variant aware algo.quantization_aware=true \
 		--variant warm algo.imitate=$(TEACHERS) --variant untrained algo.total_decisions=0
-	@for seed in 1 2 3; do $(PYTHON) -m training.precision runs/$(ABLATIONS)/full/full-$$seed; done
+	@for seed in 1 2 3; do $(PYTHON) -m compare.studies.precision runs/$(ABLATIONS)/full/full-$$seed; done
 	@$(PYTHON) compare.py "targets=[published,loss,changes]" output_dir=results/$(ABLATIONS) $(COMPARE_ARGS) \
 		"schemes=[$(subst $(empty) ,$(comma),$(strip $(VARIANT_SCHEMES) window@8 window@64 bbr cubic))]"
 
@@ -166,7 +166,7 @@ results: setup module ## measure what docs/results.md and docs/targets.md say of
 	@$(PYTHON) compare.py output_dir=results/variants \
 		"scenario=[fiber,buffers/200mbit_10ms_0_5bdp,access/lte,access/5g,access/wifi,access/starlink,loss/1pct,stress]" \
 		"schemes=[ndm,ndm@datasets/models/fiber,ndm@datasets/models/wireless,cubic,bbr]"
-	@$(PYTHON) -m compare.document docs/results.md docs/targets.md
+	@$(PYTHON) -m compare.report.document docs/results.md docs/targets.md
 
 .PHONY: verify-model
 verify-model: setup module ## prove that the exported weights cannot overflow, whatever the inputs and the state
@@ -174,7 +174,7 @@ verify-model: setup module ## prove that the exported weights cannot overflow, w
 
 .PHONY: bench-env
 bench-env: setup module ## speed of the environment: decisions per second and virtual seconds per second
-	@$(PYTHON) -m env.bench
+	@$(PYTHON) -m compare.studies.environment_speed
 
 .PHONY: bench-kernel
 bench-kernel: vm-kernel ## what the module costs: a decision, an ACK beside BBR, a gigabyte beside Cubic, a connection's state
@@ -271,8 +271,8 @@ lint: setup module ## ruff, mypy, generated files, sparse, checkpatch, warnings 
 	@$(PYTHON) -m mypy
 	@$(PYTHON) -m env.schema --check
 	@$(PYTHON) -m export.tables --check
-	@$(PYTHON) -m datasets.traces catalogue --check
-	@$(PYTHON) -m env.network.scenario_table --check
+	@$(PYTHON) -m env.network.traces catalogue --check
+	@$(PYTHON) -m compare.report.scenario_table --check
 	@kernel/lint.sh
 
 .PHONY: ports

@@ -1,4 +1,4 @@
-"""Compare congestion controls in the lab: ``python compare.py scenario=stress``; options in compare/config.py."""
+"""Compare congestion controls in the lab: ``python compare.py scenario=stress``; ``--help`` lists the options."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import hydra
 from omegaconf import DictConfig
 
 from compare.command import draw, measure
-from compare.config import FOLDER, NAME, CompareConfig, check_command_line, read_config
 from compare.errors import CompareError
+from compare.experiment.config import FOLDER, NAME, CompareConfig, check_command_line, read_config
+from compare.experiment.schemes import KINDS, SCHEMES
 from compare.measurement import Interrupted
-from compare.schemes import KINDS, SCHEMES
 from compare.targets.catalogue import ALL, TARGETS
 from compare.targets.command import draw_targets, holds_targets, measure_targets
-from configs.help import option_lines
 from env.lab import LabError
 from env.network.scenario import scenario_names
+from env.option_help import option_lines
 
 HELP = """Compare congestion controls in the lab: schemes x scenarios x seeds; tables, plots, HTML.
 

@@ -12,10 +12,12 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from configs.help import group_lines, option_lines
 from env.lab import LabError
-from training import checkpoint, evolution_run, sweep
-from training.checkpoint import CheckpointError
+from env.option_help import group_lines, option_lines
+from export import checkpoint
+from export.checkpoint import CheckpointError
+from training import cma_run
+from training.cma import CmaOptions
 from training.config import (
     LEARNERS,
     ConfigError,
@@ -26,9 +28,9 @@ from training.config import (
     read_config,
     resumed_config,
 )
-from training.curriculum import CurriculumOptions
-from training.evolution import CmaOptions
-from training.run import RunError, make_labs, make_player, new_run_folder, train
+from training.curriculum.curriculum import CurriculumOptions
+from training.loop import RunError, make_labs, make_player, new_run_folder, train
+from training.sweeps import sweep
 
 HELP = """Train NDM in the lab: by reinforcement learning (PPO), or by an evolution strategy (CMA-ES).
 
@@ -76,7 +78,7 @@ def play(config: TrainConfig, folder: Path, saved: dict[str, Any] | None) -> boo
     """Train; False when stopped by Ctrl-C."""
     try:
         if isinstance(config.algo, CmaOptions):
-            return evolution_run.train(config, folder, saved)
+            return cma_run.train(config, folder, saved)
         labs = make_labs(config)
         try:
             return train(config, make_player(config, labs), folder, saved, labs)

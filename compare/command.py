@@ -6,18 +6,19 @@ from pathlib import Path
 
 from rich.console import Console
 
-from compare.config import CompareConfig
 from compare.errors import CompareError
-from compare.experiment import Experiment, plan
-from compare.measurement import RESULTS, Made, Measurement
-from compare.paired import PairedComparison, compare_pairs, comparisons_csv
-from compare.published import PublishedRun, load_published
-from compare.published_tables import PublishedRow, load_tables
+from compare.experiment.config import CompareConfig
+from compare.experiment.experiment import Experiment, plan
+from compare.experiment.store import Store
+from compare.measurement import Made, Measurement
+from compare.metrics.published import PublishedRun, load_published
+from compare.metrics.summary import Cell, beside_published, read_cells, summary_csv
 from compare.report import Comparison, render_markdown, render_report
-from compare.store import Store
-from compare.summary import Cell, beside_published, read_cells, summary_csv
+from compare.report.published_tables import PublishedRow, load_tables
+from compare.report.terminal import print_tables, terminal
+from compare.statistics.paired import PairedComparison, compare_pairs, comparisons_csv
 from compare.targets.tables import TargetTable
-from compare.terminal import print_tables, terminal
+from env.checkout import RESULTS
 
 
 def measure(config: CompareConfig) -> int:

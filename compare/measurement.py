@@ -10,21 +10,19 @@ from pathlib import Path
 
 from rich.console import Console
 
-from compare import environment
-from compare.config import CompareConfig, jobs
 from compare.errors import CompareError
-from compare.experiment import Experiment
-from compare.labs import LabKind, lab_kind
-from compare.local import LocalRunner
-from compare.matrix import Progress, Runner, run_matrix
-from compare.models import binaries, find_modules, module_key
-from compare.oracle import find_windows, first_cost
-from compare.store import Store
-from compare.summary import Cell, read_cells
-from compare.terminal import shown_progress
+from compare.experiment import environment
+from compare.experiment.config import CompareConfig, jobs
+from compare.experiment.experiment import Experiment
+from compare.experiment.labs import LabKind, lab_kind
+from compare.experiment.local_runner import LocalRunner
+from compare.experiment.matrix import Progress, Runner, run_matrix
+from compare.experiment.models import binaries, find_modules, module_key
+from compare.experiment.oracle import find_windows, first_cost
+from compare.experiment.store import Store
+from compare.metrics.summary import Cell, read_cells
+from compare.report.terminal import shown_progress
 from env.lab.virtual import KERNEL, PROGRAM
-
-RESULTS = Path(__file__).resolve().parent.parent / "results"
 
 
 class Interrupted(Exception):
@@ -104,7 +102,7 @@ def _runner(config: CompareConfig, kind: LabKind, modules: Mapping[str, Path], e
     if config.runner == "local":
         return LocalRunner(jobs(config), kind.boot)
     try:
-        from compare.ray_cluster import RayRunner  # here: an extra dependency
+        from compare.experiment.ray_runner import RayRunner  # here: an extra dependency
     except ImportError as error:
         raise CompareError(f"runner=ray needs Ray ({error}): run `make ray`") from error
     files = {KERNEL: experiment.binaries["lab kernel"], PROGRAM: experiment.binaries["traffic program"]}

@@ -11,14 +11,14 @@ import functools
 import math
 from collections.abc import Callable, Mapping
 from itertools import pairwise
-from pathlib import Path as FilePath
 
 import numpy as np
 import yaml
 
+from env.checkout import CONFIGS
 from env.network.path import Path
 
-FILE = FilePath(__file__).resolve().parents[1] / "configs" / "held_out.yaml"
+FILE = CONFIGS / "held_out.yaml"
 TRACES = "held_out/"  # how the names of held-out traces begin
 BANDED = ("rate_mbps", "rtt_ms", "buffer_bdp")
 

@@ -20,7 +20,6 @@ import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
-from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,13 +28,14 @@ from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from yaml import YAMLError
 
+from env.checkout import CONFIGS
 from env.held_out import TRACES, in_band, is_held_out, within_band
 from env.network.path import PACKET_BYTES, Path, PathError
 from env.network.scenario import UNDER_TEST, ScenarioError, load_scenario
 from env.network.step import Step
 from env.reward import RewardWeights
 
-FOLDER = FilePath(__file__).resolve().parents[1] / "configs" / "profile"
+FOLDER = CONFIGS / "profile"
 MOST_FLOWS = 32  # of one kind in an episode
 MOST_STEPS = 32  # of the rate, in an episode
 FEWEST_DECISIONS = 64  # of an episode that its packets make shorter

@@ -13,10 +13,11 @@ from __future__ import annotations
 import struct
 import sys
 from dataclasses import dataclass
-from pathlib import Path
+
+from env.checkout import KERNEL
 
 SCHEMA_VERSION = 2
-HEADER = Path(__file__).resolve().parent.parent / "kernel" / "ndm_schema.h"
+HEADER = KERNEL / "ndm_schema.h"
 
 # Fixed-point formats: a value v is carried as the integer round(v * 2**FRAC).
 FEATURE_FRAC = 12  # inputs, int16: -8 to 8 in steps of 0.00024

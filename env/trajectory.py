@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from env import schema
-from env.circumstances import circumstances
 from env.episode import FEATURE_SCALE, INFO
 from env.network.capacity import base_rtt_ms, capacity_until
 from env.network.clock import VIRTUAL
+from env.privileged import circumstances
 from env.profile import Course, Other
 from env.reward import UNAVOIDABLE_PACKETS, Measured, Outcome, Reference, RewardWeights, judge, unavoidable_ms
 
@@ -29,7 +29,7 @@ class Trajectory(NamedTuple):
     """One connection from its first decision on.
 
     observations: the last one follows the last decision. actions: mean and noise, before they were cut to [-1, 1].
-    circumstances: what only a critic may know at each observation (env/circumstances.py). infos: env.episode.INFO by
+    circumstances: what only a critic may know at each observation (env/privileged.py). infos: env.episode.INFO by
     name; now_us counts from the beginning of the run. part: of the profile, that its course was drawn from.
     """
 

@@ -11,10 +11,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from env.checkout import KERNEL
 from export import pipeline, verify
+from export.checkpoint import CheckpointError
 from export.model import ExportError
-from export.selection import KERNEL, algorithms, selected
-from training.checkpoint import CheckpointError
+from export.selection import algorithms, selected
 
 
 def main(argv: list[str]) -> int:

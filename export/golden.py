@@ -17,18 +17,18 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from env import schema
+from env.checkout import DATASETS
 from export import reference
 from export.model import FORMAT, FRAC_MAX, INPUTS, OUTPUTS, ExportError, Int16, IntegerModel
 
 MAGIC = "ndm-golden"
 VERSION = 1
-FILE = Path(__file__).resolve().parent.parent / "datasets" / "golden" / "core.json"
+FILE = DATASETS / "golden" / "core.json"
 REGENERATE = "python -m export.golden"
 
 Rollout = Callable[[IntegerModel, Int16, Int16], tuple[Int16, Int16]]

@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from env import schema
+from env.checkout import KERNEL
 from export.blob import check_texts
+from export.checkpoint import write_atomically
 from export.model import FORMAT, ExportError, Int16, IntegerModel, Provenance
 from export.proof import prove
-from export.selection import KERNEL, header_of, model_name, select, selected, selection_file
-from training.checkpoint import write_atomically
+from export.selection import header_of, model_name, select, selected, selection_file
 
 
 def _string(text: str) -> str:

@@ -36,7 +36,7 @@ class Provenance:
     git_revision: str
     decisions: int  # seen in training
     envelope: str = ""  # the paths that it was trained on, in words: export/envelope.py
-    training: str = ""  # the essentials of the run's card, JSON: training/card.py; too long for the kernel's memory
+    training: str = ""  # the essentials of the run's card (training/run_folder/card.py), JSON; not in the blob
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from env import schema
+from env.checkout import BUILD
 from export.blob import ENVELOPE_MAX
 from export.model import FORMAT, INPUTS, OUTPUTS, ExportError, Int16, IntegerModel, Provenance
 
-LIBRARY = Path(__file__).resolve().parent.parent / "build" / "libndm.so"
+LIBRARY = BUILD / "libndm.so"
 
 
 class _Model(ctypes.Structure):

@@ -17,18 +17,17 @@ from pathlib import Path
 from typing import Any
 
 from env import schema
-from export import blob, golden, verify
+from env.checkout import KERNEL, RUNS
+from export import blob, checkpoint, golden, verify
 from export.envelope import describe
 from export.header import render_header, write_header
 from export.model import FORMAT, ExportError, IntegerModel, Provenance
 from export.quantize import FloatPolicy, quantize
-from export.selection import KERNEL, header_of, model_name
-from training import checkpoint
-from training.card import essentials
+from export.selection import header_of, model_name
 from training.policy import initial_policy
+from training.run_folder.card import essentials
 
 UNTRAINED_UNITS = 16  # recurrent units of the default training (configs/train.yaml)
-RUNS = Path(__file__).resolve().parent.parent / "runs"
 
 
 @dataclass(frozen=True)

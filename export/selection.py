@@ -15,9 +15,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from env.checkout import KERNEL
 from export.model import ExportError
 
-KERNEL = Path(__file__).resolve().parent.parent / "kernel"
 ALGORITHM = "ndm"
 ALGORITHM_MAX = 15  # letters: TCP_CA_NAME_MAX of the kernel, less the zero at the end
 _INCLUDE = re.compile(r'^#include "models/(\w+)\.h"$', re.MULTILINE)

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import math
 import sys
-from pathlib import Path
 
-HEADER = Path(__file__).resolve().parent.parent / "kernel" / "ndm_tables.h"
+from env.checkout import KERNEL
+
+HEADER = KERNEL / "ndm_tables.h"
 
 TANH_STEPS_LOG2 = 6  # 64 steps per unit
 TANH_LIMIT = 8  # tanh(8) differs from 1 by 2.3e-7, far below one unit of 2**-15

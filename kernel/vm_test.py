@@ -11,16 +11,16 @@ import argparse
 import sys
 import time
 
+from env.checkout import DATASETS
 from env.lab import LabError
 from env.lab.reports import find_reports, kernel_log
 from env.lab.stock_kernel import VERSIONS
-from env.lab.virtual import ROOT
 from env.lab.vm import VmLab
 from env.network.path import Path
 
 # congestion control -> its module, a file of build/modules/RELEASE
 MODULES = {"ndm": "tcp_ndm", "nv": "tcp_nv"}
-MODEL = ROOT / "datasets" / "models" / "mixed" / "policy.bin"
+MODEL = DATASETS / "models" / "mixed" / "policy.bin"
 PATH = Path(rate_mbps=5, rtt_ms=40, jitter_ms=2, loss_pct=0.1)
 DURATION_S = 10.0
 LEAST_MBPS = 1.0  # far below what either reaches: the question is whether data moves, not how fast

@@ -6,7 +6,6 @@ import difflib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from pathlib import Path
 from typing import Any
 
 from hydra import compose, initialize_config_dir
@@ -15,9 +14,10 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from env.checkout import CONFIGS
 from env.profile import Profile, ProfileError, profile_from_config
-from training.curriculum import CurriculumOptions
-from training.evolution import CmaOptions
+from training.cma import CmaOptions
+from training.curriculum.curriculum import CurriculumOptions
 from training.learner import LearnerOptions
 from training.ppo import PpoOptions
 
@@ -26,7 +26,6 @@ RUNNERS = ("local", "ray")
 # What a resumed run may change: single values of the groups, and what does not change its course.
 GROUPS = ("algo", "curriculum", "lab", "profile")
 CHANGEABLE = (*GROUPS, "checkpoint_every", "runner", "ray_address")
-FOLDER = Path(__file__).resolve().parent.parent / "configs"
 
 
 class ConfigError(Exception):
@@ -92,7 +91,7 @@ def check_command_line(overrides: Sequence[str]) -> None:
     if any(override.startswith("-") for override in overrides):
         return
     try:
-        with initialize_config_dir(str(FOLDER), version_base="1.3"):
+        with initialize_config_dir(str(CONFIGS), version_base="1.3"):
             compose("train", list(overrides))
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(_explain(error)) from error

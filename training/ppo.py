@@ -1,8 +1,8 @@
 """Recurrent PPO with back-propagation through time, for a task that never ends.
 
 Proximal policy optimisation (Schulman et al., 2017) with generalised advantage estimation (Schulman et al., 2016), in
-the manner of CleanRL: the whole algorithm is here, top to bottom. A player (training/player.py) hands in episodes and
-the policy that has played them; `Ppo.advantages` judges, `Ppo.update` learns; training/run.py calls them in turn.
+the manner of CleanRL: the whole algorithm is here, top to bottom. A player (training/rollouts.py) hands in episodes and
+the policy that has played them; `Ppo.advantages` judges, `Ppo.update` learns; training/loop.py calls them in turn.
 
 The policy that has played may be one update behind. The objective is then the decoupled one of Hilton et al. ("Batch
 size-invariance for policy optimization", 2022): decisions are weighted by how much likelier the policy of now is to
@@ -103,7 +103,7 @@ class PpoOptions(LearnerOptions):
     snapshot_every: int = 10  # updates between two snapshots of the policy, for profiles that have it as a rival
     snapshots: int = 5  # that are kept: the newest
     start: str | None = None  # run folder of PPO whose policy and critic it starts with; else new networks
-    imitate: str | None = None  # a recording of teachers (python -m datasets.teachers) to begin with
+    imitate: str | None = None  # a recording of teachers (python -m training.experts) to begin with
     imitate_best: bool = True  # of several teachers on a course, only the one with the highest reward
     imitate_steps: int = 3000  # gradient steps on the recording, at most; it ends earlier where they gain no more
 
@@ -339,7 +339,7 @@ class Ppo:
     # ---- remember ----
 
     def state(self) -> dict[str, Any]:
-        """Everything that `restore` needs to go on, as a checkpoint holds it (training/checkpoint.py)."""
+        """Everything that `restore` needs to go on, as a checkpoint holds it (export/checkpoint.py)."""
         policy, log_std = self.behaviour()
         return {
             "policy": policy,

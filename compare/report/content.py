@@ -6,26 +6,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from compare import chief
-from compare.experiment import Experiment, Run
-from compare.group_table import GroupRow, group_rows, shown_columns
-from compare.marks import RATED, Marks
-from compare.metrics import Metric
-from compare.numbers import US_PER_MS, counted, readable, scaled
-from compare.paired import PairedComparison
-from compare.published_tables import PublishedRow
-from compare.report.dots import Dots, metric_dots
-from compare.report.fairness import shares
-from compare.report.figure import Figure
-from compare.report.plane import throughput_against_delay
-from compare.report.spread import cumulative_figure
-from compare.report.timelines import flow_lines, flow_panels, queue_series, timelines
-from compare.schemes import Scheme
-from compare.series import flow_series
-from compare.statistics import Estimate
-from compare.summary import Beside, Cell
+from compare.experiment.experiment import Experiment, Run
+from compare.experiment.schemes import Scheme
+from compare.metrics.metrics import Metric
+from compare.metrics.series import flow_series
+from compare.metrics.summary import Beside, Cell
+from compare.report import metric_layout as chief
+from compare.report.group_table import GroupRow, group_rows, shown_columns
+from compare.report.plots.fairness import shares
+from compare.report.plots.figure import Figure
+from compare.report.plots.interval_plot import Dots, metric_dots
+from compare.report.plots.spread import cumulative_figure
+from compare.report.plots.throughput_delay_plot import throughput_against_delay
+from compare.report.plots.timelines import flow_lines, flow_panels, queue_series, timelines
+from compare.report.published_tables import PublishedRow
+from compare.statistics.numbers import US_PER_MS, counted, readable, scaled
+from compare.statistics.paired import PairedComparison
+from compare.statistics.statistics import Estimate
+from compare.statistics.winners import RATED, Marks
+from compare.statistics.winning import WinningRate, winning_rates
 from compare.targets.tables import TargetTable
-from compare.winning import WinningRate, winning_rates
 from env.network.scenario import Scenario
 
 LATENCIES = ("mean_latency", "p99_latency")

@@ -12,9 +12,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from compare.experiment import Run
-from compare.marks import MARKED, Marks
-from compare.numbers import DIMENSIONLESS, counted, interval, name_and_unit, number
+from compare.experiment.experiment import Run
+from compare.metrics.summary import Cell
 from compare.report.content import (
     FEW_SCENARIOS,
     Comparison,
@@ -26,10 +25,11 @@ from compare.report.content import (
     schemes_of,
     title_of,
 )
-from compare.report.figure import Figure
-from compare.report.markers import glyph
-from compare.statistics import CONFIDENCE, MIN_VALUES, RESAMPLES
-from compare.summary import Cell
+from compare.report.plots.figure import Figure
+from compare.report.plots.markers import glyph
+from compare.statistics.numbers import DIMENSIONLESS, counted, interval, name_and_unit, number
+from compare.statistics.statistics import CONFIDENCE, MIN_VALUES, RESAMPLES
+from compare.statistics.winners import MARKED, Marks
 from env.network.scenario import Scenario
 
 FOLDER = Path(__file__).resolve().parent

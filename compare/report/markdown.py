@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compare.marks import MARKED, Marks
-from compare.numbers import counted, interval, name_and_unit, number
+from compare.metrics.summary import Beside, Cell
 from compare.report.content import (
     Comparison,
     Headline,
@@ -20,8 +19,9 @@ from compare.report.content import (
     schemes_of,
     title_of,
 )
-from compare.statistics import CONFIDENCE, MIN_VALUES
-from compare.summary import Beside, Cell
+from compare.statistics.numbers import counted, interval, name_and_unit, number
+from compare.statistics.statistics import CONFIDENCE, MIN_VALUES
+from compare.statistics.winners import MARKED, Marks
 from compare.targets.tables import markdown as target_markdown
 
 

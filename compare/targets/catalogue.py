@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from compare.errors import CompareError
-from compare.schemes import ORACLE
+from compare.experiment.schemes import ORACLE
 from compare.targets.figures import metric, of_runs, share_of_rival, used_of_what_is_left
 from compare.targets.held_out import held_out_scenarios
 from compare.targets.requirement import InEachScenario, Requirement, at_least, at_most, best_peer, between, of_reference

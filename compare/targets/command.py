@@ -14,19 +14,20 @@ from pathlib import Path
 from rich.console import Console
 
 from compare.command import write_reports
-from compare.config import CompareConfig
 from compare.errors import CompareError
-from compare.experiment import Experiment, plan_of
-from compare.measurement import RESULTS, Interrupted, Measurement
-from compare.published import load_published
-from compare.published_tables import load_tables
-from compare.schemes import ORACLE, find_schemes
-from compare.store import EXPERIMENT, Store
-from compare.summary import Cell, read_cells, summary_csv
+from compare.experiment.config import CompareConfig
+from compare.experiment.experiment import Experiment, plan_of
+from compare.experiment.schemes import ORACLE, find_schemes
+from compare.experiment.store import EXPERIMENT, Store
+from compare.measurement import Interrupted, Measurement
+from compare.metrics.published import load_published
+from compare.metrics.summary import Cell, read_cells, summary_csv
+from compare.report.published_tables import load_tables
+from compare.report.terminal import terminal
 from compare.targets.catalogue import TARGETS, Target, find_targets
 from compare.targets.evidence import Evidence, competes
 from compare.targets.tables import TargetTable, csv_text, last_lines, markdown
-from compare.terminal import terminal
+from env.checkout import RESULTS
 
 DEFAULT_SCHEMES = ("ndm", "reno", "cubic", "bbr", "nv", "cdg", "vegas", "westwood", "illinois", "ndm_v1")
 MARKDOWN, CSV = "targets.md", "targets.csv"

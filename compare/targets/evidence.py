@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from compare.schemes import Scheme
-from compare.statistics import Estimate, estimate
-from compare.summary import Cell
+from compare.experiment.schemes import Scheme
+from compare.metrics.summary import Cell
+from compare.statistics.statistics import Estimate, estimate
 
 Figure = Callable[[Cell], Sequence[float]]  # one value per good seed, NaN where a run has none
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from datasets.traces.format import trace_names
 from env.held_out import BANDED, TRACES, draw_in_band
 from env.network.path import PACKET_BYTES, Path
 from env.network.scenario import Flow, Scenario, check_scenario
+from env.network.traces.format import trace_names
 from env.profile import with_jitter
 
 SEED = 20260622  # of the draw; another one is another set of scenarios

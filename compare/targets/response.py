@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from compare.group_metrics import Flow, jain_index
-from compare.metrics import BITS_PER_MBIT, Floats, column
-from compare.series import rate_between
+from compare.metrics.group_metrics import Flow, jain_index
+from compare.metrics.metrics import BITS_PER_MBIT, Floats, column
+from compare.metrics.series import rate_between
 from env.network.capacity import PAYLOAD_SHARE, base_rtt_ms, link_capacity
 from env.network.path import Path
 from env.network.scenario import UNDER_TEST, Scenario

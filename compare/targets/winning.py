@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from compare.numbers import scaled
+from compare.statistics.numbers import scaled
+from compare.statistics.winning import WinningRate, WinningRates, winning_rates
 from compare.targets.evidence import Evidence
 from compare.targets.requirement import Bound, Judgement
-from compare.winning import WinningRate, WinningRates, winning_rates
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ import time
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
+from env.checkout import BUILD, ROOT
 from env.lab.errors import LabError, LabMissing
 from env.lab.real_time import PULSE, RealTimeLab
-from env.lab.virtual import CHANNEL_FD, PROBE, PROGRAM, ROOT, SPAWN_OPTIONS, console_actions
+from env.lab.virtual import CHANNEL_FD, PROBE, PROGRAM, SPAWN_OPTIONS, console_actions
 
 if TYPE_CHECKING:
     import socket
@@ -25,7 +26,7 @@ UNLOAD_PATIENCE_S = 30.0
 
 def modules_folder() -> FilePath:
     """Return where the modules for the running kernel are."""
-    return ROOT / "build" / "modules" / os.uname().release
+    return BUILD / "modules" / os.uname().release
 
 
 class HostLab(RealTimeLab):

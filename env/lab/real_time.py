@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from env.checkout import BUILD
 from env.lab.errors import LabError
-from env.lab.virtual import ROOT, VirtualLab
+from env.lab.virtual import VirtualLab
 from env.network.clock import REAL
 from env.network.path import Path
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from env.network.rack import Rack
 
-PULSE = ROOT / "build" / "pulse"
+PULSE = BUILD / "pulse"
 
 # A run in real time counts when 99 % of the guest's timers came within the time that a bottleneck's burst makes up for,
 # all within half of a usual round trip, and its CPU had time to spare.

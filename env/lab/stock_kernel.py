@@ -26,10 +26,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from env.checkout import BUILD, KERNEL
 from env.lab.errors import LabMissing
 
-ROOT = Path(__file__).resolve().parents[2]
-LINKS = ROOT / "build" / "stock-kernel"
+LINKS = BUILD / "stock-kernel"
 HEADERS = Path("/usr/src")
 BUSYBOX = Path("/usr/bin/busybox")
 VERSIONS = ("6.1", "6.12")
@@ -61,7 +61,7 @@ class StockKernel:
         self.root = folder.resolve() / "root"
         self.image = self.root / "boot" / f"vmlinuz-{self.release}"
         self.initramfs = folder.resolve() / "initramfs"
-        self.modules = ROOT / "build" / "modules" / self.release
+        self.modules = BUILD / "modules" / self.release
 
 
 def find_release(version: str) -> str:
@@ -141,8 +141,8 @@ def _make_initramfs(root: Path, release: str, file: Path) -> None:
 
 def build_modules(release: str) -> Path:
     """Build the project's modules for a release whose headers are installed; returns their folder."""
-    folder = ROOT / "build" / "modules" / release
-    _run([str(ROOT / "kernel" / "build.sh"), str(folder), str(HEADERS / f"linux-headers-{release}")])
+    folder = BUILD / "modules" / release
+    _run([str(KERNEL / "build.sh"), str(folder), str(HEADERS / f"linux-headers-{release}")])
     return folder
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from env import schema
+from env.checkout import BUILD
 from env.lab.core import Core
 from env.lab.errors import GuestDied, GuestFailed, GuestHung, LabError, LabMissing
 
@@ -28,12 +29,11 @@ if TYPE_CHECKING:
     from env.network.path import Path
     from env.network.rack import Rack
 
-ROOT = FilePath(__file__).resolve().parents[2]
 GUEST = FilePath(__file__).resolve().parent / "guest"
-KERNEL = ROOT / "build" / "lab-kernel" / "linux"
-MODULES = ROOT / "build" / "modules" / "lab"
-PROGRAM = ROOT / "build" / "flow"
-PROBE = ROOT / "build" / "probe"
+KERNEL = BUILD / "lab-kernel" / "linux"
+MODULES = BUILD / "modules" / "lab"
+PROGRAM = BUILD / "flow"
+PROBE = BUILD / "probe"
 # What makes a variant's kernel and its modules.
 VARIANTS = {"lab": ("lab-kernel", "module"), "sanitizer": ("sanitizer", "sanitizer")}
 
@@ -365,7 +365,7 @@ class VirtualLab:
         )
 
     def probe(self, path: Path, **pattern: int) -> dict[str, Any]:
-        """Send packets without TCP over the path; the pattern and what is returned: env/network/packets.py."""
+        """Send packets without TCP over the path; the pattern and what is returned: env/network/topology/packets.py."""
         result: dict[str, Any] = self.call(
             "probe", program=str(PROBE), path=path.as_dict(), seed=self._seed_of_run(None), **pattern
         )

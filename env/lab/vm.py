@@ -8,10 +8,11 @@ import signal
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
+from env.checkout import ROOT
 from env.lab.errors import GuestFailed, LabError, LabMissing
 from env.lab.real_time import PULSE, RealTimeLab
 from env.lab.stock_kernel import StockKernel
-from env.lab.virtual import PROBE, PROGRAM, ROOT, SPAWN_OPTIONS, Observation, Record, Reply, console_actions
+from env.lab.virtual import PROBE, PROGRAM, SPAWN_OPTIONS, Observation, Record, Reply, console_actions
 
 if TYPE_CHECKING:
     import socket

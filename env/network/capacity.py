@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from datasets.traces.format import load_trace
 from env.network.path import PACKET_BYTES, Path
 from env.network.rack import SEGMENT_BYTES, Rack
+from env.network.traces.format import load_trace
 
 Floats = NDArray[np.float64]
 

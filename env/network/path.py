@@ -11,9 +11,9 @@ from itertools import pairwise
 from pathlib import Path as FilePath
 from typing import Any
 
-from datasets.traces.format import SUFFIXES, TraceError, load_trace
 from env.network.checks import PathError, check_bool, check_fields, check_number
 from env.network.step import Step, check_steps
+from env.network.traces.format import SUFFIXES, TraceError, load_trace
 
 __all__ = ["MIN_BUFFER_PACKETS", "PACKET_BYTES", "QDISCS", "TOPOLOGIES", "Path", "PathError"]
 

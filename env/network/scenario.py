@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, field, replace
-from pathlib import Path as FilePath
 from typing import Any
 
 from omegaconf import MISSING, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
+from env.checkout import CONFIGS
 from env.network.endpoints import KINDS, MAX_FLOWS
 from env.network.path import Path, PathError
 from env.network.rack import Rack
 
-FOLDER = FilePath(__file__).resolve().parents[2] / "configs" / "scenario"
+FOLDER = CONFIGS / "scenario"
 UNDER_TEST = "under_test"  # stands for the scheme that a comparison puts into the flow
 MAX_SIZE_BYTES = 64 << 20  # of a write or request: what one system call of the traffic program takes
 MAX_WEB_BYTES = MAX_SIZE_BYTES >> 8  # on average: the largest is up to 228 times that

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from env.cost import cpu_seconds
+from compare.studies.lab_cost import cpu_seconds
 from env.lab import VirtualLab
 from env.network.path import Path
 from env.network.rack import Rack

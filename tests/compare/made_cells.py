@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from compare.metrics import Metric
-from compare.schemes import find_schemes
-from compare.summary import Cell
+from compare.experiment.schemes import find_schemes
+from compare.metrics.metrics import Metric
+from compare.metrics.summary import Cell
 from env.network.scenario import Flow, Scenario
 
 GOODPUT = Metric("goodput", "Mbit/s", "Goodput", 1, "")

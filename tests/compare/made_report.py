@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from compare.experiment import plan
-from compare.paired import compare_pairs
-from compare.published import load_published
+from compare.experiment.experiment import plan
+from compare.experiment.store import Store
+from compare.metrics.published import load_published
+from compare.metrics.summary import beside_published, read_cells
 from compare.report import Comparison
-from compare.store import Store
-from compare.summary import beside_published, read_cells
+from compare.statistics.paired import compare_pairs
 from compare.targets.catalogue import TARGETS
 from compare.targets.evidence import Evidence
 from compare.targets.tables import TargetTable

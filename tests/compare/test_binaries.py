@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from compare import models
-from compare.models import binaries
-from datasets.traces.format import find_trace
+from compare.experiment import models
+from compare.experiment.models import binaries
 from env.network.scenario import Scenario, load_scenario
+from env.network.traces.format import find_trace
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from compare.models import ROOT
+from compare.experiment.models import ROOT
 from export.selection import selected, sha256_of
 
 pytestmark = pytest.mark.lab

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from compare.distribution import BINS, BINS_PER_OCTAVE, Distribution
+from compare.metrics.distribution import BINS, BINS_PER_OCTAVE, Distribution
 
 
 def test_percentiles_read_off_are_those_of_the_values_within_a_bin() -> None:

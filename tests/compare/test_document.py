@@ -1,4 +1,4 @@
-"""Documents with tables and pictures of stored comparisons: compare/document.py."""
+"""Documents with tables and pictures of stored comparisons: compare/report/document.py."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from compare.document import main, render_documents
 from compare.errors import CompareError
+from compare.experiment.store import Store
 from compare.report import render_markdown
-from compare.store import Store
+from compare.report.document import main, render_documents
 from tests.compare.made_report import comparison, made_store
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compare.goodput_table import goodput_table
+from compare.report.goodput_table import goodput_table
 from tests.compare.made_cells import made_cells, made_scenario
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compare.errors import CompareError
-from compare.group_metrics import (
+from compare.metrics.group_metrics import (
     find_groups,
     group_metrics,
     has_groups,

@@ -12,14 +12,14 @@ import pytest
 from rich.console import Console
 
 from compare.errors import CompareError
-from compare.experiment import Experiment, plan
-from compare.group_table import group_rows, shown_columns
-from compare.paired import compare_pairs
-from compare.published_tables import load_tables
+from compare.experiment.experiment import Experiment, plan
+from compare.experiment.store import Store
+from compare.metrics.summary import Cell, read_cells, summary_csv
 from compare.report import Comparison, render_report
-from compare.store import Store
-from compare.summary import Cell, read_cells, summary_csv
-from compare.terminal import print_tables
+from compare.report.group_table import group_rows, shown_columns
+from compare.report.published_tables import load_tables
+from compare.report.terminal import print_tables
+from compare.statistics.paired import compare_pairs
 from env.network import scenario as scenario_module
 from tests.compare.recorded import made_request_flow
 from tests.compare.test_report import Checked

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from compare.errors import CompareError
-from compare.metrics import METRICS, flow_metrics, received_per_second
+from compare.metrics.metrics import METRICS, flow_metrics, received_per_second
 from tests.compare.recorded import made_flow, recorded
 
 EVEN: dict[str, Any] = {

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from compare.network_metrics import network_metrics
+from compare.metrics.network_metrics import network_metrics
 from env.network.capacity import PAYLOAD_SHARE
 from env.network.path import Path
 from env.network.rack import Rack

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from compare.network_metrics import network_metrics
-from compare.sharing import sharing_metrics
+from compare.metrics.network_metrics import network_metrics
+from compare.metrics.sharing import sharing_metrics
 from env.lab import VirtualLab
 from env.network.path import PACKET_BYTES
 from env.network.scenario import Flow, Scenario

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from compare import nv_claims
 from compare.errors import CompareError
-from compare.experiment import Run, plan
-from compare.group_metrics import find_groups, group_metrics
-from compare.nv_claims import Evidence, Ratio, judge_claims, min_rtt_us
-from compare.published_tables import load_tables
-from compare.schemes import SCHEMES
-from compare.series import rate_between
-from compare.store import Store
-from compare.summary import Cell
-from compare.tcp_nv import causes_table, render_document, table
+from compare.experiment.experiment import Run, plan
+from compare.experiment.schemes import SCHEMES
+from compare.experiment.store import Store
+from compare.metrics.group_metrics import find_groups, group_metrics
+from compare.metrics.series import rate_between
+from compare.metrics.summary import Cell
+from compare.report.published_tables import load_tables
+from compare.studies import nv_claims
+from compare.studies.nv_claims import Evidence, Ratio, judge_claims, min_rtt_us
+from compare.studies.tcp_nv import causes_table, render_document, table
 from env.network.scenario import Flow, Scenario
 from tests.compare.recorded import made_flow, made_request_flow
 

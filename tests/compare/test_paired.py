@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from compare.metrics import Metric
-from compare.paired import PairedComparison, compare_pairs, comparisons_csv, holm, winners
-from compare.statistics import CONFIDENCE
+from compare.metrics.metrics import Metric
+from compare.statistics.paired import PairedComparison, compare_pairs, comparisons_csv, holm, winners
+from compare.statistics.statistics import CONFIDENCE
 from tests.compare.made_cells import GOODPUT, made_cells, made_scenario
 
 SCENARIO = made_scenario("bottleneck")

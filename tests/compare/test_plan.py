@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from compare import models
-from compare.config import CompareConfig, check_command_line
 from compare.errors import CompareError
-from compare.experiment import DEFAULT_SCHEMES, from_identity, plan
-from compare.report.markers import SYMBOLS, glyph
-from compare.schemes import SCHEMES, find_schemes
-from configs.help import option_lines
+from compare.experiment import models
+from compare.experiment.config import CompareConfig, check_command_line
+from compare.experiment.experiment import DEFAULT_SCHEMES, from_identity, plan
+from compare.experiment.schemes import SCHEMES, find_schemes
+from compare.report.plots.markers import SYMBOLS, glyph
 from env.network import scenario as scenario_module
+from env.option_help import option_lines
 from export.selection import select
 
 ROOT = Path(__file__).parents[2]

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from compare.experiment import plan
-from compare.matrix import make_task
-from compare.models import binaries, find_modules
-from compare.run_files import pack
-from compare.worker import Worker
+from compare.experiment.experiment import plan
+from compare.experiment.matrix import make_task
+from compare.experiment.models import binaries, find_modules
+from compare.experiment.run_files import pack
+from compare.experiment.worker import Worker
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,15 +14,15 @@ import plotly.graph_objects as go
 import pytest
 from matplotlib.patches import Polygon
 
-from compare.experiment import plan
-from compare.numbers import number
-from compare.paired import compare_pairs
+from compare.experiment.experiment import plan
+from compare.experiment.schemes import SCHEMES, find_schemes
+from compare.experiment.store import Store
+from compare.metrics.summary import read_cells
 from compare.report import Comparison, render_markdown, render_report
-from compare.report.markers import SYMBOLS, glyph
-from compare.report.plane import confidence_ellipse
-from compare.schemes import SCHEMES, find_schemes
-from compare.store import Store
-from compare.summary import read_cells
+from compare.report.plots.markers import SYMBOLS, glyph
+from compare.report.plots.throughput_delay_plot import confidence_ellipse
+from compare.statistics.numbers import number
+from compare.statistics.paired import compare_pairs
 from compare.targets.catalogue import TARGETS
 from compare.targets.evidence import Evidence
 from compare.targets.tables import TargetTable

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from compare.models import ROOT
-from compare.store import Store
-from compare.window_search import SCOUTS, SEEDS
+from compare.experiment.models import ROOT
+from compare.experiment.store import Store
+from compare.experiment.window_search import SCOUTS, SEEDS
 
 pytestmark = pytest.mark.lab
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compare.sharing import convergences, fair_shares_mbps, phases, sharing_metrics
+from compare.metrics.sharing import convergences, fair_shares_mbps, phases, sharing_metrics
 from env.network.capacity import PAYLOAD_SHARE, network_capacity
 from env.network.path import Path
 from env.network.scenario import Flow, Scenario

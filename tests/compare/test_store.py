@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from compare.errors import CompareError
-from compare.experiment import Experiment, plan
-from compare.run_files import pack
-from compare.store import DamagedRun, Store
-from compare.summary import read_cells, summary_csv
+from compare.experiment.experiment import Experiment, plan
+from compare.experiment.run_files import pack
+from compare.experiment.store import DamagedRun, Store
+from compare.metrics.summary import read_cells, summary_csv
 from tests.compare.recorded import recorded
 
 

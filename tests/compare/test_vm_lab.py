@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from env.checkout import ROOT
 from env.lab.errors import LabMissing
 from env.lab.real_time import PULSE
 from env.lab.stock_kernel import StockKernel
-from env.lab.virtual import ROOT
 from env.lab.vm import QEMU
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]

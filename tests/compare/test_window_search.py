@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from compare.window_search import RESOLUTION, SEEDS, WindowSearch, largest_window
+from compare.experiment.window_search import RESOLUTION, SEEDS, WindowSearch, largest_window
 from env.network.path import Path
 from env.network.rack import Rack
 from env.network.scenario import load_scenario
@@ -80,6 +80,6 @@ def test_what_is_tried_is_bounded_by_the_path() -> None:
 
 
 def test_the_seeds_of_the_search_are_no_seeds_of_a_comparison() -> None:
-    from compare.experiment import MAX_SEEDS
+    from compare.experiment.experiment import MAX_SEEDS
 
     assert min(SEEDS) > MAX_SEEDS

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from compare.summary import Cell
-from compare.winning import MARGIN, winning_rates, winning_schemes
+from compare.metrics.summary import Cell
+from compare.statistics.winning import MARGIN, winning_rates, winning_schemes
 from env.network.scenario import Flow
 from tests.compare.made_cells import made_cells, made_scenario
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from datasets.teachers.recording import STEP, Drawn, Lesson, Recording
 from env import schema
 from env.network.path import Path
 from env.profile import Course, Other
 from env.reward import RewardWeights
+from training.experts.recording import STEP, Drawn, Lesson, Recording
 
 MADE = {"command": "made up", "profile": "bottleneck", "seed": 1, "sha256": {"kernel": "0" * 64}}
 Act = Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]]

@@ -12,12 +12,6 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from datasets.teachers import recording as recordings
-from datasets.teachers.equivalent import cut, equivalent_actions
-from datasets.teachers.options import read_options
-from datasets.teachers.recorder import described, draw, find_teachers, record
-from datasets.teachers.recording import Drawn, Lesson, RecordingError, connections, read, write
-from datasets.teachers.summary import best_of, table
 from env import schema
 from env.lab import LabError, Observation, Reply, VirtualLab
 from env.network.path import Path as NetworkPath
@@ -25,6 +19,12 @@ from env.profile import LEARNER, Course, Other, load_profile
 from env.reward import RewardWeights
 from export.native import Native
 from tests.datasets.made_recording import lesson, recording
+from training.experts import recording as recordings
+from training.experts.equivalent import cut, equivalent_actions
+from training.experts.options import read_options
+from training.experts.recorder import described, draw, find_teachers, record
+from training.experts.recording import Drawn, Lesson, RecordingError, connections, read, write
+from training.experts.summary import best_of, table
 
 TRACED = re.compile(r"decision=(\d+) x=[-\d,]+ action=(-?\d+),(-?\d+)")
 
@@ -130,7 +130,7 @@ def test_columns_carry_their_units_and_the_last_row_has_no_action(tmp_path: Path
 
 def test_a_file_that_is_none_is_refused_with_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "teachers.parquet"
-    with pytest.raises(RecordingError, match=r"there is no recording .*python -m datasets.teachers record"):
+    with pytest.raises(RecordingError, match=r"there is no recording .*python -m training.experts record"):
         read(file)
     file.write_bytes(b"PAR1 and nothing of it")
     with pytest.raises(RecordingError, match="is damaged or no recording"):

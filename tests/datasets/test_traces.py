@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from datasets.traces import manifest
-from datasets.traces.format import LONGEST_MS, TraceError, load_trace, parse_trace, trace_names
-from datasets.traces.generate import differences, generate, stated_outages
-from datasets.traces.models import CATALOGUE, KINDS, Model, ModelError
-from datasets.traces.statistics import correlation_time_s, statistics, window_rates_mbps
+from env.network.traces import manifest
+from env.network.traces.format import LONGEST_MS, TraceError, load_trace, parse_trace, trace_names
+from env.network.traces.generate import differences, generate, stated_outages
+from env.network.traces.models import CATALOGUE, KINDS, Model, ModelError
+from env.network.traces.statistics import correlation_time_s, statistics, window_rates_mbps
 from env.profile import load_profile, profile_names
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -206,7 +206,7 @@ def test_no_profile_trains_on_a_held_out_trace() -> None:
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "datasets.traces", *arguments]
+    argv = [sys.executable, "-m", "env.network.traces", *arguments]
     return subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
 
 

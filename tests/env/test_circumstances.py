@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from env.circumstances import AHEAD_RTTS, CIRCUMSTANCES, circumstances
 from env.network.path import Path
 from env.network.step import Step
+from env.privileged import AHEAD_RTTS, CIRCUMSTANCES, circumstances
 from env.profile import LEARNER, Course, Other, load_profile
 from env.reward import RewardWeights
 from env.sampler import PathSampler

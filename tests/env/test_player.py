@@ -12,19 +12,19 @@ import pytest
 
 from env import schema
 from env.episode import boot_lab
+from env.expert import Teacher
 from env.lab import GuestDied, Play, Record, Reply, VirtualLab
 from env.network.path import Path
-from env.player import Player, Task, most_cwnd, play
 from env.profile import LEARNER, SNAPSHOT, Course, Other
 from env.reward import RewardWeights
-from env.teacher import Teacher
+from env.rollout import Player, Task, most_cwnd, play
 from env.trajectory import GRID_US, Trajectory, trajectories
 from export.blob import write_blob
+from export.checkpoint import policy_sha256
 from export.model import Provenance
 from export.quantize import FloatPolicy, quantize
 from export.reference import rollout
 from tests.kernel.guest import kill
-from training.checkpoint import policy_sha256
 from training.policy import initial_policy
 
 pytestmark = pytest.mark.lab

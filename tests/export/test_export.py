@@ -14,7 +14,7 @@ import onnx
 import pytest
 import torch
 
-from export import blob, golden, pipeline, reference, verify
+from export import blob, checkpoint, golden, pipeline, reference, verify
 from export.__main__ import main
 from export.header import render_header
 from export.integer_onnx import IntegerSession
@@ -22,7 +22,6 @@ from export.model import ExportError, IntegerModel, Provenance
 from export.onnx_model import check_onnx
 from export.quantize import FloatPolicy, quantize
 from export.selection import algorithms, select, selected, sha256_of
-from training import checkpoint
 from training.policy import Policy
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -5,16 +5,17 @@ from __future__ import annotations
 import torch
 from hydra import compose, initialize_config_dir
 
+from env.checkout import CONFIGS
+from export.checkpoint import policy_sha256
 from export.header import render_header
 from export.pipeline import UNTRAINED_UNITS, build_untrained
-from training.checkpoint import policy_sha256
-from training.config import FOLDER, read_config
+from training.config import read_config
 from training.policy import initial_policy
 from training.ppo import Ppo
 
 
 def test_it_has_the_weights_of_a_learner_before_its_first_update() -> None:
-    with initialize_config_dir(str(FOLDER), version_base="1.3"):
+    with initialize_config_dir(str(CONFIGS), version_base="1.3"):
         options = read_config(compose("train")).algo
     learner = Ppo(options, seed=5, circumstances=8)
     exported = build_untrained(5)

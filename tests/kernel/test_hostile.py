@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from env.checkout import ROOT
 from env.lab import VirtualLab
 from env.lab.reports import LeakWatch, find_reports, kernel_log
-from env.lab.virtual import ROOT
 from tests.kernel.bad_models import BAD_MODELS, put_models
 from tests.kernel.guest import shell
 from tests.kernel.hostile_guest import CHOSEN

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from env.checkout import ROOT
 from env.lab import VirtualLab
 from env.lab.stock_kernel import HEADERS, VERSIONS, StockKernelError, find_release
-from env.lab.virtual import ROOT
 from tests.kernel.guest import program, shell
 
 INSTALL = ROOT / "kernel" / "install.sh"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from env.checkout import ROOT
 from env.lab.stock_kernel import HEADERS, StockKernelError, find_release
-from env.lab.virtual import ROOT
 from kernel.ports import build
 from kernel.ports.trees import Tree
 

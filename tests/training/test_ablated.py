@@ -10,10 +10,10 @@ import torch
 from torch import nn
 
 from env.schema import FEATURES
+from export import checkpoint
 from export.pipeline import build_model
 from tests.training.test_sweep import ended
 from tests.training.test_train_lab import start
-from training import checkpoint
 from training.policy import Policy
 from training.ppo import Ppo, PpoOptions
 from training.rounding import as_exported

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from datasets.teachers.recorder import described, draw, find_teachers, record
-from datasets.teachers.recording import Recording, write
+from compare.studies.ablation import AblationError, Variant, main, parse
 from env.profile import load_profile
-from training import checkpoint
-from training.ablation import AblationError, Variant, main, parse
+from export import checkpoint
+from training.experts.recorder import described, draw, find_teachers, record
+from training.experts.recording import Recording, write
 
 
 def test_the_command_line_is_read() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from training.alarms import AFTER, Alarms
+from training.run_folder.alarms import AFTER, Alarms
 
 HEALTHY = {
     "losses/std_cwnd_log2": 0.1,

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from stable_baselines3 import PPO
 
-from training import checkpoint
-from training.baseline import FILE_NAME, Row, main, table
-from training.precision import Played
+from compare.studies.precision import Played
+from compare.studies.stable_baselines import FILE_NAME, Row, main, table
+from export import checkpoint
 
 ROOT = Path(__file__).parents[2]
 

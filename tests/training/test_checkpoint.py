@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import torch
 
-from training import checkpoint
-from training.checkpoint import CheckpointError
+from export import checkpoint
+from export.checkpoint import CheckpointError
 from training.policy import Policy
 
 

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from hydra import compose, initialize_config_dir
 
+from env.checkout import CONFIGS
 from train import help_text
+from training.cma import CmaOptions
 from training.config import (
-    FOLDER,
     ConfigError,
     LabOptions,
     TrainConfig,
@@ -20,8 +21,7 @@ from training.config import (
     read_config,
     resumed_config,
 )
-from training.curriculum import CurriculumOptions
-from training.evolution import CmaOptions
+from training.curriculum.curriculum import CurriculumOptions
 from training.ppo import PpoOptions
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +29,7 @@ GROUPS = ("algo", "curriculum", "debug", "lab", "profile")
 
 
 def composed(*overrides: str) -> TrainConfig:
-    with initialize_config_dir(str(FOLDER), version_base="1.3"):
+    with initialize_config_dir(str(CONFIGS), version_base="1.3"):
         return read_config(compose("train", list(overrides)))
 
 
@@ -69,7 +69,7 @@ def test_value_out_of_range(override: str, text: str) -> None:
         composed("profile=bottleneck", override)
 
 
-@pytest.mark.parametrize("file", sorted((FOLDER).glob("*/*.yaml")), ids=lambda file: f"{file.parent.name}/{file.stem}")
+@pytest.mark.parametrize("file", sorted((CONFIGS).glob("*/*.yaml")), ids=lambda file: f"{file.parent.name}/{file.stem}")
 def test_launch_command_of_every_file(file: Path) -> None:
     """The first comment of a configuration file is the command that uses it; those of train.py compose."""
     first = next(line for line in file.read_text().splitlines() if not line.startswith("# @package"))
@@ -89,7 +89,7 @@ def test_debug_is_small() -> None:
 
 
 def test_resumed_run_keeps_its_configuration() -> None:
-    with initialize_config_dir(str(FOLDER), version_base="1.3"):
+    with initialize_config_dir(str(CONFIGS), version_base="1.3"):
         saved = compose("train", ["profile=bottleneck", "seed=5", "algo.hidden=12"])
         overrides = ["resume=runs/x", "algo.total_decisions=900", "lab.workers=1"]
         again = compose("train", overrides)
@@ -126,11 +126,11 @@ def test_help_explains_every_key_and_lists_every_file_of_a_group() -> None:
     assert "algo.sigma=" in text.partition("Of the learner cma:")[2]
 
 
-@pytest.mark.parametrize("debug", sorted(file.stem for file in (FOLDER / "debug").glob("*.yaml")))
+@pytest.mark.parametrize("debug", sorted(file.stem for file in (CONFIGS / "debug").glob("*.yaml")))
 def test_debug_knows_every_learner(debug: str) -> None:
     """Without such a file the run would silently be one of full length."""
-    for algo in (file.stem for file in (FOLDER / "algo").glob("*.yaml")):
-        assert (FOLDER / "debug" / "learner" / f"{debug}_{algo}.yaml").is_file()
+    for algo in (file.stem for file in (CONFIGS / "algo").glob("*.yaml")):
+        assert (CONFIGS / "debug" / "learner" / f"{debug}_{algo}.yaml").is_file()
         full, small = composed(f"algo={algo}"), composed(f"algo={algo}", f"debug={debug}")
         assert small.algo.kind == full.algo.kind
         assert small.algo != full.algo
@@ -158,7 +158,7 @@ def test_a_resumed_run_keeps_its_learner() -> None:
     from omegaconf import OmegaConf
 
     for algo, kind in (("cma", CmaOptions), ("ppo", PpoOptions)):
-        with initialize_config_dir(str(FOLDER), version_base="1.3"):
+        with initialize_config_dir(str(CONFIGS), version_base="1.3"):
             saved = OmegaConf.to_container(compose("train", [f"algo={algo}", "algo.hidden=5"]))
             again = compose("train", [f"algo={algo}", "resume=runs/x"])
         assert isinstance(saved, dict)

@@ -14,16 +14,16 @@ import pytest
 import torch
 
 from env.episode import boot_lab
+from env.expert import Teacher
 from env.network.path import Path as NetworkPath
 from env.network.step import Step
-from env.player import Played, Player, Task
 from env.profile import Course, Other, Profile, profile_from_config
 from env.reward import RewardWeights
-from env.teacher import Teacher
-from training import cases
-from training.cases import Case, hardest
-from training.curriculum import Curriculum, CurriculumOptions, mean_reward
-from training.model_file import model_file
+from env.rollout import Played, Player, Task
+from export.model_file import model_file
+from training.curriculum import cases
+from training.curriculum.cases import Case, hardest
+from training.curriculum.curriculum import Curriculum, CurriculumOptions, mean_reward
 from training.policy import initial_policy
 from training.ppo import PpoOptions
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from toys import PolicyRunner
 
-from training.evolution import CmaOptions, Evolution, Floats, to_policy, to_size, to_vector
+from training.cma import CmaOptions, Evolution, Floats, to_policy, to_size, to_vector
 from training.fitness import scores
 from training.policy import Policy, initial_policy
 

@@ -19,14 +19,15 @@ from env.lab import LabError, VirtualLab
 from env.network.path import Path as NetworkPath
 from env.profile import Course, Other, load_profile
 from env.reward import RewardWeights
+from export import checkpoint
+from export.model_file import model_file
 from export.pipeline import build_model
-from training import checkpoint, curves
+from training.cma import CmaOptions, to_policy, to_vector
+from training.cma_run import train
 from training.config import LabOptions, TrainConfig
-from training.evolution import CmaOptions, to_policy, to_vector
-from training.evolution_run import train
-from training.model_file import model_file
+from training.evaluation import MODULE, ModelLab, Trial, TrialLabs
 from training.policy import START, initial_policy
-from training.trials import MODULE, ModelLab, Trial, TrialLabs
+from training.run_folder import curves
 
 ROOT = Path(__file__).parents[2]
 GENERATIONS = 4
@@ -208,7 +209,7 @@ def test_a_trial_that_hangs_is_given_up_and_worth_less_than_any(monkeypatch: pyt
         lab.timeout_s = 1.0
         os.killpg(lab.pid, signal.SIGSTOP)
 
-    monkeypatch.setattr("training.trials.HANGS", 1)
+    monkeypatch.setattr("training.evaluation.HANGS", 1)
     lab = ModelLab(watched(1, stop), RewardWeights())
     try:
         model = model_file(to_policy(to_vector(initial_policy(2, 1).state_dict())), "x", "none")

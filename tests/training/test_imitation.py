@@ -10,20 +10,20 @@ import numpy.typing as npt
 import pytest
 import torch
 
-from datasets.teachers.recorder import described, draw, find_teachers, record
-from datasets.teachers.recording import Recording, RecordingError, write
 from env.episode import boot_lab
-from env.player import Player, Task
 from env.profile import load_profile
 from env.reward import RewardWeights
+from env.rollout import Player, Task
 from env.trajectory import Trajectory
 from export.blob import write_blob
+from export.checkpoint import policy_sha256
 from export.model import Provenance
 from export.quantize import FloatPolicy, quantize
 from tests.datasets.made_recording import lesson, recording
-from training import imitation
-from training.checkpoint import policy_sha256
-from training.imitation import Lessons, imitate, read_lessons, warm_start
+from training.experts import imitation
+from training.experts.imitation import Lessons, imitate, read_lessons, warm_start
+from training.experts.recorder import described, draw, find_teachers, record
+from training.experts.recording import Recording, RecordingError, write
 from training.policy import START, Policy, initial_policy
 from training.ppo import PpoOptions
 
@@ -32,7 +32,7 @@ WEIGHTS = RewardWeights()
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
-    """As training/run.py has it: the networks are too small to gain from more."""
+    """As training/loop.py has it: the networks are too small to gain from more."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

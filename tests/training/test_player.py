@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 import torch
 
-from env.player import Played, Task
 from env.profile import load_profile, profile_from_config
+from env.rollout import Played, Task
 from env.sampler import PathSampler
-from training.player import Basis, LabPlayer
 from training.policy import initial_policy
+from training.rollouts import Basis, LabPlayer
 
 WEIGHTS = initial_policy(8, 1).state_dict()
 

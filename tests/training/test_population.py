@@ -10,10 +10,11 @@ import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from torch.utils.tensorboard import SummaryWriter
 
-from hydra_plugins.ndm.population_sweeper import PopulationSweeper, named
-from training import curves, population
-from training.curves import Curve
-from training.population import Population
+from training.run_folder import curves
+from training.run_folder.curves import Curve
+from training.sweeps import population
+from training.sweeps.population import Population
+from training.sweeps.population_sweeper import PopulationSweeper, named
 
 
 def curve(*values: float) -> Curve:

@@ -12,10 +12,10 @@ from toys import Endless, FluidQueue, PolicyRunner, RememberCue, ToyPlayer, ToyV
 
 from env.trajectory import Trajectory
 from export.native import Native
-from training.player import Basis
+from training.loop import Batches
 from training.policy import FADING, START, Critic, Policy, gaussian_divergence, gaussian_log_probability
 from training.ppo import MOST_WEIGHT, Behaviour, Ppo, PpoOptions
-from training.run import Batches
+from training.rollouts import Basis
 
 
 def learn(env: ToyVector, options: PpoOptions, seed: int = 1) -> tuple[Ppo, list[Trajectory]]:

@@ -8,14 +8,23 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from compare.studies.precision import (
+    Decide,
+    Played,
+    Row,
+    float_policy,
+    main,
+    play_in_kernel,
+    play_through_gymnasium,
+    table,
+)
 from env.episode import boot_lab
 from env.ndm_env import NdmEnv
 from env.profile import load_profile
 from export import reference
+from export.model_file import model_file
 from export.quantize import FloatPolicy, quantize
-from training.model_file import model_file
 from training.policy import initial_policy
-from training.precision import Decide, Played, Row, float_policy, main, play_in_kernel, play_through_gymnasium, table
 
 
 def test_the_table_has_means_and_the_largest_difference_of_any_seed() -> None:

@@ -17,13 +17,14 @@ from toys import Array, FluidQueue, ToyPlayer, ToyVector
 
 from env.profile import load_profile
 from env.trajectory import Trajectory
-from training import checkpoint, curves
-from training.card import describe_lab
-from training.checkpoint import CheckpointError
+from export import checkpoint
+from export.checkpoint import CheckpointError
 from training.config import TrainConfig
-from training.player import Basis
+from training.loop import Batches, RunError, describe, locked, new_run_folder, train
 from training.ppo import Behaviour, PpoOptions
-from training.run import Batches, RunError, describe, locked, new_run_folder, train
+from training.rollouts import Basis
+from training.run_folder import curves
+from training.run_folder.card import describe_lab
 
 
 class Queues(FluidQueue):

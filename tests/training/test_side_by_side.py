@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from compare.studies.side_by_side import side_by_side
 from export.pipeline import measure
 from tests.export.test_export import write_run
 from tests.training.test_population import made_up, rows
-from training.population import Population
-from training.side_by_side import side_by_side
+from training.sweeps.population import Population
 
 
 def test_runs_are_compared_seed_by_seed_and_those_that_the_export_refuses_are_marked(tmp_path: Path) -> None:

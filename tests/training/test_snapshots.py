@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from env.profile import load_profile, profile_from_config
 from export.blob import read_blob
+from training.curriculum.snapshots import Snapshots
 from training.policy import initial_policy
-from training.snapshots import Snapshots
 
 WITH = profile_from_config({"name": "x", "paths": {"a": {"rivals": ["cubic", "snapshot"]}}})
 

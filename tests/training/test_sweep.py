@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from export import checkpoint
 from tests.training.test_train_lab import assert_gone, labs_of, start
-from training import checkpoint
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 SMALL = ["profile=bottleneck", "debug=smoke", "lab.workers=1", "algo.total_decisions=1000"]

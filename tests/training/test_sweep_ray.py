@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from export import checkpoint
 from tests.training.test_sweep import SMALL, ended, statuses, wait_for
 from tests.training.test_train_lab import ROOT, start
-from training import checkpoint
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 RAY = ["-m", "hydra/launcher=ray", *SMALL, "name=p", "seed=1,2"]

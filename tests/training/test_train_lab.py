@@ -12,7 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from training import cases, checkpoint, curves
+from export import checkpoint
+from training.curriculum import cases
+from training.run_folder import curves
 
 ROOT = Path(__file__).parents[2]
 SMALL = [

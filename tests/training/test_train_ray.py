@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from export import checkpoint
 from tests.training.test_train_lab import DRAWN_FROM, SMALL, start, wait_for
-from training import checkpoint
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 

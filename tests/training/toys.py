@@ -14,7 +14,7 @@ from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from env.trajectory import Trajectory
-from training.player import Basis
+from training.rollouts import Basis
 
 Array = npt.NDArray[np.float32]
 

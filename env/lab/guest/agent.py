@@ -39,15 +39,16 @@ from channel import Gate, Port, Socket  # noqa: E402  (needs the package above)
 from first_draws import draw_secrets  # noqa: E402
 from watch import Watch  # noqa: E402
 
-from env.network import packets, traffic  # noqa: E402
 from env.network.clock import COUNTED, REAL, VIRTUAL, Clock  # noqa: E402
-from env.network.links import LinkError, in_node  # noqa: E402
 from env.network.path import Path  # noqa: E402
-from env.network.program import Program  # noqa: E402
 from env.network.rack import Rack  # noqa: E402
-from env.network.rack_topology import RackTopology  # noqa: E402
-from env.network.timeline import Timeline  # noqa: E402
-from env.network.topology import Topology  # noqa: E402
+from env.network.topology import packets  # noqa: E402
+from env.network.topology.links import LinkError, in_node  # noqa: E402
+from env.network.topology.path_topology import Topology  # noqa: E402
+from env.network.topology.rack_topology import RackTopology  # noqa: E402
+from env.network.topology.timeline import Timeline  # noqa: E402
+from env.network.traffic import run as traffic  # noqa: E402
+from env.network.traffic.program import Program  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -157,7 +158,7 @@ class Agent:
         return result
 
     def probe(self, program: str, path: dict[str, Any], seed: int | None = None, **pattern: int) -> dict[str, Any]:
-        """Apply a path, send packets without TCP over it and return what was captured; see env/network/packets.py."""
+        """Apply a path, send packets without TCP over it, and return the capture; see env.network.topology.packets."""
         wanted = Path.from_dict(path)
         self.build(wanted.network)
         assert isinstance(self.topology, Topology)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from compare.document import render_documents
 from compare.errors import CompareError
-from compare.models import ROOT
+from compare.experiment.models import ROOT
+from compare.report.document import render_documents
 from compare.targets.command import draw_targets
 
 pytestmark = pytest.mark.lab

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from env.checkout import ROOT
 from env.lab import LabError
 from env.lab.host import HostLab
-from env.lab.virtual import ROOT
 from env.lab.vm import VmLab
 from tests.env.lab.test_vm import KERNEL, needs_vm
 

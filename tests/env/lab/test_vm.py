@@ -9,13 +9,13 @@ from pathlib import Path as FilePath
 
 import pytest
 
+from compare.studies.network_accuracy import measure_delay, measure_rate
 from env.lab import GuestFailed, LabError, LabMissing, VirtualLab
 from env.lab.real_time import LATE_MAX_US, LATE_P99_US, PULSE, NotKeptUp, check_kept_up
 from env.lab.stock_kernel import StockKernel
 from env.lab.vm import QEMU, VmLab
 from env.network.path import Path
 from env.network.rack import Rack
-from env.validate import measure_delay, measure_rate
 
 KERNEL = "6.12"
 IN_TIME = {"late_p50_us": 200.0, "late_p99_us": 900.0, "late_max_us": 5000.0, "idle_pct": 60.0}

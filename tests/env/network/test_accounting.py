@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from env.network.accounting import TrafficError, check_accounts
-from env.network.traffic import COLUMNS, flow_result
+from env.network.traffic.accounting import TrafficError, check_accounts
+from env.network.traffic.run import COLUMNS, flow_result
 
 FLOW = {
     "scheme": "reno",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from env.network.bottleneck import (
+from env.network.path import Path
+from env.network.topology.bottleneck import (
     gilbert_pct,
     netem_options,
     queue_options,
@@ -12,7 +13,6 @@ from env.network.bottleneck import (
     toward_receiver_commands,
     toward_sender_commands,
 )
-from env.network.path import Path
 
 
 def test_the_bottleneck_has_one_queue_with_an_explicit_limit() -> None:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from env.network.accounting import TrafficError
 from env.network.endpoints import flow_with_defaults, receive_argument, send_argument
-from env.network.program import LENGTH, READY, Program
-from env.network.traffic import COLUMNS, flow_result, read_tables
+from env.network.traffic.accounting import TrafficError
+from env.network.traffic.program import LENGTH, READY, Program
+from env.network.traffic.run import COLUMNS, flow_result, read_tables
 
 FLOW = Path(__file__).resolve().parents[3] / "env" / "network" / "flow"
 SECONDS = 0.5

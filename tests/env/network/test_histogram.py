@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from env.network.latency import RELATIVE_ERROR, Bucket, percentile
+from env.network.traffic.latency import RELATIVE_ERROR, Bucket, percentile
 
 FLOW = Path(__file__).resolve().parents[3] / "env" / "network" / "flow"
 NS = st.integers(0, 2**64 - 1) | st.integers(0, 63).flatmap(lambda bit: st.integers(0, 2**bit))

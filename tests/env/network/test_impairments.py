@@ -7,9 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from env.lab import VirtualLab
-from env.network.path import Path
-from env.validate import (
+from compare.studies.network_accuracy import (
     CLOCK_NS,
     LINKS,
     Row,
@@ -22,6 +20,8 @@ from env.validate import (
     probe,
     transmission_ns,
 )
+from env.lab import VirtualLab
+from env.network.path import Path
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 TOPOLOGIES = pytest.mark.parametrize("topology", ["router", "loopback"])

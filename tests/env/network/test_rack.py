@@ -7,10 +7,10 @@ from pathlib import Path as FilePath
 import pytest
 
 from env.network import scenario as scenarios
-from env.network.links import host_commands, port_commands, wire_options
 from env.network.path import Path, PathError
 from env.network.rack import Rack
 from env.network.scenario import ScenarioError, load_scenario
+from env.network.topology.links import host_commands, port_commands, wire_options
 
 # name -> clients, servers, flows per pair of client and server by size of the request or write, bytes
 PAPER = {

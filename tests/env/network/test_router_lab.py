@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from datasets.traces.format import load_trace
 from env.lab import GuestFailed, VirtualLab
 from env.network.path import Path
+from env.network.traces.format import load_trace
 from tests.kernel.guest import shell
 
 pytestmark = pytest.mark.lab

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from datasets.traces.format import load_trace
+from compare.report import scenario_table
 from env.lab import VirtualLab
-from env.network import scenario_table
 from env.network.path import Path
 from env.network.scenario import load_scenario, scenario_names
+from env.network.traces.format import load_trace
 
 # As many packets either way: a rack's links have 10 Gbit/s.
 PATH_S, RACK_S = 2.0, 0.05

@@ -20,8 +20,8 @@ import pytest
 
 from env.lab.virtual import PROGRAM
 from env.network.endpoints import flow_with_defaults, receive_argument, send_argument
-from env.network.program import LENGTH, READY
-from env.network.traffic import flow_result, read_tables
+from env.network.traffic.program import LENGTH, READY
+from env.network.traffic.run import flow_result, read_tables
 
 
 def real_time() -> list[str]:

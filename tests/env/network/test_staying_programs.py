@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from env.lab import GuestFailed, VirtualLab
-from env.network.links import MOST_LINES
 from env.network.path import Path
+from env.network.topology.links import MOST_LINES
 from tests.kernel.guest import kill, pids
 
 pytestmark = pytest.mark.lab

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from env.network.path import Path
-from env.network.timeline import Timeline
+from env.network.topology.timeline import Timeline
 
 STEPS = [{"at_s": 0.02, "rate_mbps": 5}, {"at_s": 0.04, "rtt_ms": 80}, {"at_s": 60, "loss_pct": 1}]
 

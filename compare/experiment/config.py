@@ -1,0 +1,127 @@
+"""The options of compare.py: keys, types, meaning; and errors that name the right ones."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from hydra import compose, initialize_config_dir
+from hydra.core.config_store import ConfigStore
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from compare.errors import CompareError
+from compare.experiment.labs import LABS, REAL_TIME
+from env.checkout import CONFIGS
+
+FOLDER = CONFIGS / "compare"
+NAME = "compare"
+MAX_JOBS = 1024
+RUNNERS = ("local", "ray")
+
+
+@dataclass
+class CompareConfig:
+    """What configs/compare/compare.yaml and the command line may hold."""
+
+    # a scenario of configs/scenario, or a list of them
+    scenario: Any = "bottleneck"
+    # in place of scenarios: all, or some of the targets of the shipped model, judged for every scheme; docs/targets.md
+    targets: Any = None
+    # cubic, ndm, ... (--help lists them), ndm@RUN, ndm@untrained, window@PACKETS, or a list; default: the scenario's
+    schemes: Any = None
+    # a scheme for the flows that are not under test, in place of the scenarios' own
+    rival: str | None = None
+    # runs per scenario and scheme; their seeds are 1, 2, ...
+    seeds: int = 10
+    # virtual seconds of each run; default: the scenario's own. For a quick look
+    duration_s: float | None = None
+    # virtual milliseconds between two samples of both sides
+    sample_ms: int = 50
+    # where everything is written; default: results/ and a name made from the experiment
+    output_dir: str | None = None
+    # labs side by side; default: one per core
+    jobs: int | None = None
+    # the kernel that runs it: virtual (the lab kernel); in real time, vm (the distribution's under QEMU) or host (this
+    # machine's own, for root): docs/vm.md
+    lab: str = "virtual"
+    # which one, for lab=vm
+    vm_kernel: str = "6.12"
+    # where runs are made: local (this machine) or ray (a Ray cluster; needs `make ray`)
+    runner: str = "local"
+    # of the cluster, HOST:PORT or auto; default: one started on this machine for the time of the runs
+    ray_address: str | None = None
+    # folder of a comparison: draw it again from its files, run nothing
+    report: str | None = None
+
+
+ConfigStore.instance().store(name="compare_schema", node=CompareConfig)
+
+
+def check_command_line(overrides: Sequence[str]) -> None:
+    """Compose the configuration as Hydra is about to, for a clearer error than Hydra's own.
+
+    Raises CompareError: an unknown key (with near matches and all keys), a value of the wrong type. Leaves sweeps
+    (``-m``) and Hydra's own flags to Hydra.
+    """
+    if any(override.startswith("-") for override in overrides):
+        return
+    known = [field.name for field in fields(CompareConfig)]
+    for override in overrides:
+        key = override.split("=", 1)[0].lstrip("+~")
+        if "=" not in override or key.split(".")[0] not in [*known, "hydra"]:
+            near = difflib.get_close_matches(key, known, n=2, cutoff=0.5)
+            hint = f"did you mean {' or '.join(near)}? " if near else ""
+            raise CompareError(f"{override!r} is no option: {hint}The options are KEY=VALUE with {', '.join(known)}")
+    given = {override.split("=", 1)[0] for override in overrides}
+    if "targets" in given and (beside := sorted(given & {"scenario", "rival"})):
+        raise CompareError(f"{' and '.join(beside)} beside targets: a target says its scenarios itself; leave it out")
+    try:
+        with initialize_config_dir(str(FOLDER), version_base="1.3"):
+            compose(NAME, list(overrides))
+    except (HydraException, OmegaConfBaseException) as error:
+        cause = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
+        raise CompareError(f"{str(cause).splitlines()[0]} (in {' '.join(overrides)})") from error
+
+
+def read_config(composed: DictConfig) -> CompareConfig:
+    """Return the checked options; raises CompareError."""
+    try:
+        config = OmegaConf.to_object(composed)
+    except OmegaConfBaseException as error:
+        raise CompareError(str(error).splitlines()[0]) from error
+    assert isinstance(config, CompareConfig)
+    for name in ("scenario", "targets", "schemes"):
+        value = getattr(config, name)
+        if value is None and name != "scenario":
+            continue
+        names = [value] if isinstance(value, str) else value
+        if not isinstance(names, list) or not all(isinstance(entry, str) for entry in names):
+            raise CompareError(f"{name} is {value!r}; it must be a name or a list of names such as {name}=[a,b]")
+        setattr(config, name, names)
+    if config.runner not in RUNNERS:
+        near = difflib.get_close_matches(config.runner, RUNNERS, n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise CompareError(f"runner is {config.runner!r}: {hint}It is one of {', '.join(RUNNERS)}")
+    if config.lab not in LABS:
+        raise CompareError(f"lab is {config.lab!r}; it is one of {', '.join(LABS)}")
+    if config.lab in REAL_TIME and (config.runner != "local" or config.jobs not in (None, 1)):
+        raise CompareError(f"lab={config.lab} runs in real time, one lab at a time: leave out runner and jobs")
+    if config.ray_address is not None and config.runner != "ray":
+        raise CompareError(f"ray_address is {config.ray_address!r}, but runner is {config.runner}: add runner=ray")
+    if config.jobs is not None and config.runner == "ray":
+        raise CompareError("jobs is for runner=local; a Ray cluster has a lab on each of its cores")
+    if config.jobs is not None and not 1 <= config.jobs <= MAX_JOBS:
+        raise CompareError(f"jobs is {config.jobs}; it is the number of labs side by side, from 1 to {MAX_JOBS}")
+    return config
+
+
+def jobs(config: CompareConfig) -> int:
+    """Return how many labs run side by side; in real time one would be late beside another."""
+    if config.lab in REAL_TIME:
+        return 1
+    return config.jobs or len(os.sched_getaffinity(0))

@@ -1,0 +1,84 @@
+"""The environment of a comparison: enough to say what was measured, and to measure it again."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from compare.experiment.experiment import Experiment
+from compare.metrics.summary import Cell
+from env.checkout import ROOT
+
+PACKAGES = ("numpy", "scipy", "plotly", "hydra-core", "torch")
+
+
+def git_revision() -> str:
+    """Return the commit, with "+changes" when files differ from it; "unknown" outside a checkout."""
+    try:
+        commit = _git("rev-parse", "HEAD")
+        return commit + ("+changes" if _git("status", "--porcelain", "--untracked-files=no") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(["git", "-C", str(ROOT), *arguments], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def describe(experiment: Experiment, cells: list[Cell], command: list[str], wall_s: float) -> dict[str, Any]:
+    """Return the content of environment.json. wall_s: wall time of the runs that this call made."""
+    kernels = {cell.environment["kernel"] for cell in cells if "kernel" in cell.environment}
+    first: dict[str, dict[str, Any]] = {}
+    for cell in cells:
+        if cell.environment:
+            first.setdefault(cell.scenario.name, cell.environment)
+    return {
+        "kernel": sorted(kernels),
+        "binaries": experiment.binaries,
+        "modules": {cell.scheme.name: cell.environment["modules"] for cell in cells if cell.environment.get("modules")},
+        "parameters": {
+            cell.scheme.name: cell.environment["parameters"] for cell in cells if cell.environment.get("parameters")
+        },
+        "models": {cell.scheme.name: cell.environment["models"] for cell in cells if cell.environment.get("models")},
+        "scenarios": {
+            name: {"qdiscs": found.get("qdiscs"), "sysctls": found.get("sysctls")} for name, found in first.items()
+        },
+        "oracle_packets": dict(experiment.windows),
+        "seeds": list(range(1, experiment.seeds + 1)),
+        "failed": [
+            {"scenario": cell.scenario.name, "scheme": cell.scheme.name, "seed": seed, "error": error}
+            for cell in cells
+            for seed, error in cell.failed.items()
+        ],
+        "sample_ms": experiment.sample_ms,
+        "versions": {"python": platform.python_version()} | {name: _version(name) for name in PACKAGES},
+        "host": {"kernel": platform.release(), "machine": platform.machine(), "cores": len(os.sched_getaffinity(0))},
+        "git_revision": git_revision(),
+        "command": shlex.join(command),
+        "wall_s": round(wall_s, 1),
+    }
+
+
+def command_line() -> list[str]:
+    """Return the command as it was called, the program by its name only."""
+    return ["python", Path(sys.argv[0]).name, *sys.argv[1:]]
+
+
+def render(environment: dict[str, Any]) -> str:
+    """Return the text of environment.json."""
+    return json.dumps(environment, indent=1) + "\n"

@@ -1,0 +1,241 @@
+"""What a comparison compares: scenarios x schemes x seeds, checked before anything runs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from compare.errors import CompareError
+from compare.experiment.schemes import ORACLE, Scheme, find_scheme, find_schemes
+from compare.experiment.window_search import settings
+from env.network.scenario import (
+    UNDER_TEST,
+    Scenario,
+    ScenarioError,
+    check_scenario,
+    load_scenario,
+    scenario_names,
+    scenarios_named,
+)
+
+FORMAT = 1
+MAX_SEEDS = 10_000
+DEFAULT_SCHEMES = ("ndm", "reno", "cubic", "bbr", "cdg", "vegas")  # of a scenario that names none
+MIN_DURATION_S = 1.0  # less is over before the first round trips of a slow path
+
+
+@dataclass(frozen=True)
+class Run:
+    """One cell of the matrix."""
+
+    scenario: Scenario
+    scheme: Scheme
+    seed: int
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A matrix of runs. seeds: how many, they are 1 to seeds. sample_ms: how often both sides are sampled.
+
+    binaries: name to hash of the files that the runs depend on: everything compiled, link traces. windows: scenario
+    name to the oracle's window there, packets; found by a search, which all the rest decides.
+    """
+
+    scenarios: tuple[Scenario, ...]
+    schemes: tuple[Scheme, ...]
+    seeds: int
+    sample_ms: int
+    binaries: dict[str, str]
+    windows: Mapping[str, int] = field(default_factory=dict, compare=False)
+
+    @property
+    def has_oracle(self) -> bool:
+        """True when the best constant window of each scenario is to be found first."""
+        return any(scheme.is_oracle for scheme in self.schemes)
+
+    def all_schemes(self) -> list[Scheme]:
+        """Return the schemes under test, and those that the scenarios give to other flows."""
+        found = {scheme.name: scheme for scheme in self.schemes}
+        for scenario in self.scenarios:
+            found |= {name: find_scheme(name) for name in fixed_schemes(scenario) if name not in found}
+        return list(found.values())
+
+    def schemes_of(self, run: Run) -> dict[str, Scheme]:
+        """Return the schemes of a run's flows by name, the oracle with its window; raises CompareError without one."""
+        found = {run.scheme.name: run.scheme}
+        found |= {name: find_scheme(name) for name in fixed_schemes(run.scenario) if name not in found}
+        if run.scheme.is_oracle:
+            packets = self.windows.get(run.scenario.name)
+            if packets is None:
+                raise CompareError(f"scenario {run.scenario.name}: the oracle's window has not been found")
+            found[run.scheme.name] = run.scheme.with_packets(packets)
+        return found
+
+    def runs(self) -> list[Run]:
+        """Return all runs, seed by seed: after an interruption every scheme has about as many of them."""
+        return [
+            Run(scenario, scheme, seed)
+            for seed in range(1, self.seeds + 1)
+            for scenario in self.scenarios
+            for scheme in self.schemes
+        ]
+
+    def identity(self) -> dict[str, Any]:
+        """Return, as plain data, everything that decides the results."""
+        return {
+            "format": FORMAT,
+            "scenarios": {scenario.name: asdict(scenario) for scenario in self.scenarios},
+            "schemes": [scheme.name for scheme in self.schemes],
+            "seeds": self.seeds,
+            "sample_ms": self.sample_ms,
+            "binaries": self.binaries,
+        } | ({"oracle": settings()} if self.has_oracle else {})
+
+    def default_name(self) -> str:
+        """Return a folder name that is the same for the same experiment and no other."""
+        digest = hashlib.sha256(json.dumps(self.identity(), sort_keys=True).encode()).hexdigest()
+        names = "+".join(re.sub(r"[^A-Za-z0-9_.-]", "-", scenario.name) for scenario in self.scenarios)
+        return f"{names[:60]}-{digest[:8]}"
+
+
+def flows_under_test(scenario: Scenario) -> list[bool]:
+    """Return for each flow of a run whether it has the scheme under test."""
+    return [flow["scheme"] == UNDER_TEST for flow in scenario.flows_with(UNDER_TEST)]
+
+
+def fixed_schemes(scenario: Scenario) -> list[str]:
+    """Return the names of the schemes that a scenario itself gives to flows, each once."""
+    return list(dict.fromkeys(flow.scheme for flow in scenario.flows if flow.scheme != UNDER_TEST))
+
+
+def with_rival(scenario: Scenario, rival: str) -> Scenario:
+    """Return the scenario with another scheme in all flows that are not under test; it has a name of its own.
+
+    Raises CompareError when there is no such flow.
+    """
+    replaced = fixed_schemes(scenario)
+    if not replaced:
+        raise CompareError(
+            f"rival is {rival!r}, but scenario {scenario.name} has no rival: all its flows are under test. Leave it "
+            f"out, or rival= for the others"
+        )
+    flows = [flow if flow.scheme == UNDER_TEST else replace(flow, scheme=rival) for flow in scenario.flows]
+    # it names folders too
+    plain = re.sub(r"[^A-Za-z0-9_.@-]", "-", rival)
+    return replace(
+        scenario,
+        name=f"{scenario.name}+{plain}",
+        claim=f"{scenario.claim} (with {rival} in place of {' and '.join(replaced)})",
+        flows=flows,
+    )
+
+
+def plan(
+    scenario: str | list[str],
+    schemes: str | list[str] | None,
+    seeds: int,
+    duration_s: float | None,
+    sample_ms: int,
+    rival: str | None = None,
+) -> Experiment:
+    """Return the experiment, without its binaries.
+
+    schemes: None stands for those that the scenarios name, all of them for each scenario. duration_s: in place of the
+    scenarios' own, for a quick look. rival: in place of the schemes of flows that are not under test.
+
+    Raises CompareError: unknown scheme or scenario (with near matches), nothing to do, values out of range, a scenario
+    that cannot run, a rival where there is none.
+    """
+    names = [scenario] if isinstance(scenario, str) else list(scenario)
+    if not names:
+        raise CompareError(f"scenario is empty; choose from {', '.join(scenario_names())}")
+    try:
+        names = [scenario for name in names for scenario in scenarios_named(str(name))]
+    except ScenarioError as error:
+        raise CompareError(str(error)) from error
+    if len(set(names)) != len(names):
+        raise CompareError(f"scenario {', '.join(names)}: one is given twice")
+    try:
+        scenarios = tuple(load_scenario(str(name)) for name in names)
+    except ScenarioError as error:
+        raise CompareError(str(error)) from error
+    if rival is not None:
+        _check_rival(rival)
+        scenarios = tuple(with_rival(found, rival) for found in scenarios)
+    return plan_of(scenarios, schemes, seeds, duration_s, sample_ms)
+
+
+def plan_of(
+    scenarios: Sequence[Scenario],
+    schemes: str | list[str] | None,
+    seeds: int,
+    duration_s: float | None,
+    sample_ms: int,
+) -> Experiment:
+    """Return the experiment of these scenarios, which need no files; all else as in plan()."""
+    if not 1 <= seeds <= MAX_SEEDS:
+        raise CompareError(f"seeds is {seeds}; it is the number of runs per scheme, from 1 to {MAX_SEEDS} (default 10)")
+    if not 1 <= sample_ms <= 1000:
+        raise CompareError(f"sample_ms is {sample_ms}; it must lie between 1 and 1000")
+    try:
+        scenarios = tuple(_with_duration(scenario, duration_s) for scenario in scenarios)
+    except ScenarioError as error:
+        raise CompareError(str(error)) from error
+    for checked in scenarios:
+        _check_fixed(checked)
+    if schemes is None:
+        schemes = list(dict.fromkeys(name for found in scenarios for name in found.schemes or DEFAULT_SCHEMES))
+    found = find_schemes([schemes] if isinstance(schemes, str) else list(schemes))
+    return Experiment(scenarios, tuple(found), seeds, sample_ms, {})
+
+
+def _check_rival(name: str) -> None:
+    if _find_scheme_of("rival", name).is_oracle:
+        raise CompareError(f"rival is {ORACLE!r}, which is searched for flows under test; window@16 can be a rival")
+
+
+def _check_fixed(scenario: Scenario) -> None:
+    """Raise CompareError when a scenario gives a flow a scheme that there is not."""
+    for name in fixed_schemes(scenario):
+        if _find_scheme_of(f"scenario {scenario.name}", name).is_oracle:
+            raise CompareError(f"scenario {scenario.name}: {ORACLE} can only be under test; window@16 is a scheme too")
+
+
+def _find_scheme_of(where: str, name: str) -> Scheme:
+    """Return a scheme that is named somewhere; raises CompareError that says where."""
+    try:
+        return find_scheme(name)
+    except CompareError as error:
+        raise CompareError(f"{where}: {error}") from error
+
+
+def _with_duration(scenario: Scenario, duration_s: float | None) -> Scenario:
+    if duration_s is None:
+        return scenario
+    if not MIN_DURATION_S <= duration_s <= 86_400:
+        raise CompareError(f"duration_s is {duration_s:g}; it must lie between {MIN_DURATION_S:g} and 86400")
+    other = scenario.lasting(float(duration_s))
+    check_scenario(other)
+    return other
+
+
+def from_identity(identity: dict[str, Any]) -> Experiment:
+    """Return the experiment that identity() described; raises CompareError for another format."""
+    if identity.get("format") != FORMAT:
+        raise CompareError(f"experiment.json has format {identity.get('format')!r}; this version reads {FORMAT}")
+    schema = OmegaConf.structured(Scenario)
+    scenarios = []
+    for content in identity["scenarios"].values():
+        scenario = OmegaConf.to_object(OmegaConf.merge(schema, OmegaConf.create(content)))
+        assert isinstance(scenario, Scenario)
+        scenarios.append(scenario)
+    schemes = find_schemes(list(identity["schemes"]))
+    return Experiment(
+        tuple(scenarios), tuple(schemes), int(identity["seeds"]), int(identity["sample_ms"]), identity["binaries"]
+    )

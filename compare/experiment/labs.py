@@ -1,0 +1,63 @@
+"""Which kind of lab the runs are made in: the virtual one, a stock kernel in a VM, or this machine's own kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from compare.errors import CompareError
+from compare.experiment.experiment import Experiment
+from compare.experiment.models import check_lab
+from compare.experiment.schemes import ORACLE
+from compare.experiment.worker import virtual_lab
+from env.lab import LabError, VirtualLab
+from env.lab.host import HostLab, modules_folder
+from env.lab.stock_kernel import StockKernel
+from env.lab.virtual import KERNEL, MODULES
+from env.lab.vm import VmLab
+
+REAL_TIME = ("vm", "host")
+LABS = ("virtual", *REAL_TIME)
+RUNNING_KERNEL = Path("/proc/version")  # stands for its image, which may lie anywhere
+
+
+@dataclass(frozen=True)
+class LabKind:
+    """A kind of lab. kernel: its image. modules: the folder of our modules for it. boot: makes a lab, not yet begun."""
+
+    kernel: Path
+    modules: Path
+    boot: Callable[[], VirtualLab]
+
+
+def lab_kind(lab: str, vm_kernel: str, experiment: Experiment) -> LabKind:
+    """Return the kind of lab.
+
+    Raises CompareError when it has not been built, and for what a stock kernel in real time cannot do.
+    """
+    if lab == "virtual":
+        check_lab()
+        return LabKind(KERNEL, MODULES, virtual_lab)
+    _check_real_time(lab, experiment)
+    try:
+        if lab == "host":
+            HostLab()
+            return LabKind(RUNNING_KERNEL, modules_folder(), HostLab)
+        stock = StockKernel(vm_kernel)
+    except LabError as error:
+        raise CompareError(str(error)) from error
+    return LabKind(stock.image, stock.modules, lambda: VmLab(kernel=vm_kernel))
+
+
+def _check_real_time(lab: str, experiment: Experiment) -> None:
+    for scheme in experiment.all_schemes():
+        if scheme.model:
+            raise CompareError(f"scheme {scheme.name}: lab={lab} takes the models that are built in, and no other")
+        if scheme.name == ORACLE:
+            raise CompareError(
+                f"scheme {scheme.name}: its search takes hundreds of runs, which lab={lab} makes in real time"
+            )
+    racks = [scenario.name for scenario in experiment.scenarios if scenario.rack is not None]
+    if racks:
+        raise CompareError(f"scenario {', '.join(racks)}: 10 Gbit/s are beyond lab={lab}; take one with a path")

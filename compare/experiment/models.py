@@ -1,0 +1,168 @@
+"""The files that a comparison depends on: lab kernel, traffic program, modules with their models, link traces."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from compare.errors import CompareError
+from compare.experiment.schemes import Scheme, untrained_seed
+from env.checkout import BUILD, ROOT
+from env.checkout import KERNEL as KERNEL_SOURCES
+from env.lab.virtual import KERNEL, MODULES, PROGRAM
+from env.network.path import Path as NetworkPath
+from env.network.scenario import Scenario
+from env.network.traces.format import find_trace
+from export import selection
+from export.model import ExportError
+from export.selection import model_name
+
+BUILD_SCRIPT = ROOT / "kernel" / "build.sh"
+KERNEL_TREE = BUILD / "lab-kernel" / "tree"
+KERNEL_FOLDER = KERNEL_SOURCES
+MODEL_MODULE = "tcp_ndm"  # has the models compiled in that kernel/ndm_weights.h names
+
+
+def cache_folder() -> Path:
+    """Return where built models are kept: $NDM_CACHE/models, by default in ~/.cache/ndm-tcp."""
+    return Path(os.environ.get("NDM_CACHE") or Path.home() / ".cache" / "ndm-tcp") / "models"
+
+
+def sha256(file: Path) -> str:
+    """Return the SHA-256 of a file's bytes."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def check_lab() -> None:
+    """Raise CompareError when the lab kernel or the traffic program is missing or cannot be executed."""
+    for file, target in ((KERNEL, "lab-kernel"), (PROGRAM, "module")):
+        if not file.is_file():
+            raise CompareError(f"{file} does not exist: run `make {target}`")
+        if not os.access(file, os.X_OK):
+            raise CompareError(f"{file} cannot be executed: run `chmod +x {file}`")
+    for module in ("lab_gate", "tcp_ndm_gym", "sch_linktrace"):
+        if not (MODULES / f"{module}.ko").is_file():
+            raise CompareError(f"kernel module {MODULES / module}.ko does not exist: run `make module`")
+
+
+def find_modules(schemes: Sequence[Scheme], folder: Path | None = None) -> dict[str, Path]:
+    """Return scheme name to the .ko that has it, for schemes that need a module; other models are built when needed.
+
+    folder: of the modules, by default those for the lab kernel.
+
+    Raises CompareError: module missing or older than its model, a model that cannot be exported or built.
+    """
+    found: dict[str, Path] = {}
+    for scheme in schemes:
+        if scheme.model:
+            found[scheme.name] = _built_model(scheme)
+        elif scheme.module:
+            found[scheme.name] = _own_module(scheme, folder or MODULES)
+    return found
+
+
+def module_key(scheme: str) -> str:
+    """Return how the module of a scheme is called among the binaries."""
+    return f"module of {scheme}"
+
+
+def binaries(
+    modules: dict[str, Path], scenarios: Sequence[Scenario], kernel: Path | None = None, folder: Path | None = None
+) -> dict[str, str]:
+    """Return name to SHA-256 of every file that results depend on and that no name or number stands for.
+
+    kernel, folder: the kernel's image and where its modules are, by default the lab kernel's.
+    """
+    hashes = {"lab kernel": sha256(kernel or KERNEL), "traffic program": sha256(PROGRAM)}
+    networks = [scenario.network() for scenario in scenarios]
+    traces = sorted({network.trace for network in networks if isinstance(network, NetworkPath) and network.trace})
+    if traces:
+        hashes["link of a trace"] = sha256((folder or MODULES) / "sch_linktrace.ko")
+    hashes |= {f"trace {trace}": sha256(find_trace(trace)) for trace in traces}
+    return hashes | {module_key(scheme): sha256(module) for scheme, module in modules.items()}
+
+
+def _own_module(scheme: Scheme, folder: Path) -> Path:
+    module = folder / f"{scheme.module}.ko"
+    if not module.is_file():
+        raise CompareError(f"kernel module {module} does not exist: run `make module`")
+    if scheme.module != MODEL_MODULE:  # the others carry no model
+        return module
+    content = module.read_bytes()
+    try:
+        models = {name: selection.sha256_of(name, KERNEL_FOLDER) for name in selection.selected(KERNEL_FOLDER)}
+    except ExportError as error:
+        raise CompareError(str(error)) from error
+    for name, digest in models.items():
+        if bytes.fromhex(digest) not in content:
+            raise CompareError(f"{module} was not built with the model {name} as it is now: run `make module`")
+    return module
+
+
+def _built_model(scheme: Scheme) -> Path:
+    """Export the scheme's model and build its module, once per name, model, module source and lab kernel."""
+    from export.header import render_header  # here: torch takes seconds to load, and only other models need it
+    from export.pipeline import build_model, build_untrained, find_run
+
+    try:
+        seed = untrained_seed(scheme.model)
+        if seed is None:
+            given = Path(scheme.model)
+            exported = build_model(given if given.is_file() else find_run(scheme.model))
+        else:
+            exported = build_untrained(seed)
+    except ExportError as error:
+        near = difflib.get_close_matches(scheme.model, ["untrained"])
+        hint = "; did you mean ndm@untrained?" if near else ""
+        raise CompareError(f"scheme {scheme.name}: {error}{hint}") from error
+    header = render_header(exported.model, exported.provenance)
+    key = hashlib.sha256(f"{scheme.algorithm} {_build_hash(header)}".encode()).hexdigest()
+    folder = cache_folder() / f"{exported.provenance.sha256[:16]}-{key[:16]}"
+    module = folder / f"{scheme.module}.ko"
+    if not module.is_file():
+        _build(model_name(exported.provenance.name), header, folder, scheme)
+    return module
+
+
+def _build_hash(header: str) -> str:
+    digest = hashlib.sha256(header.encode())
+    sources = [file for file in BUILD_SCRIPT.parent.iterdir() if file.suffix in (".c", ".h", ".sh", "")]
+    sources = [file for file in sources if file.is_file()]
+    sources += (ROOT / "kernel" / "compat").iterdir()
+    for file in sorted(sources):
+        if file != selection.selection_file():
+            digest.update(f"{file.name}\n".encode() + file.read_bytes())
+    digest.update(sha256(KERNEL).encode())
+    return digest.hexdigest()
+
+
+def _build(model: str, header: str, folder: Path, scheme: Scheme) -> None:
+    """Build into a temporary folder, then rename it: two comparisons may want the same model."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=".build-", dir=folder.parent))
+    try:
+        weights = work / f"{model}.h"
+        weights.write_text(header)
+        done = subprocess.run(
+            [str(BUILD_SCRIPT), str(work), str(KERNEL_TREE), str(weights), scheme.algorithm],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            last = "\n".join((done.stdout + done.stderr).splitlines()[-15:])
+            raise CompareError(f"scheme {scheme.name}: the module could not be built:\n{last}")
+        shutil.rmtree(work / "src")
+        try:
+            work.rename(folder)
+        except OSError:
+            if not (folder / f"{scheme.module}.ko").is_file():
+                raise
+    finally:
+        shutil.rmtree(work, ignore_errors=True)

@@ -1,0 +1,163 @@
+"""The oracle's windows: the best constant window of each scenario, found in the lab before the matrix is run.
+
+compare/experiment/window_search.py says what best means. Every figure is kept in ``oracle.json``: an interrupted search
+resumes where it stopped and ends with the same result.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from compare.errors import CompareError
+from compare.experiment.experiment import Experiment, Run, flows_under_test
+from compare.experiment.matrix import Progress, Runner, make_task
+from compare.experiment.run_files import unpack
+from compare.experiment.schemes import ORACLE, SCHEMES
+from compare.experiment.store import Store
+from compare.experiment.window_search import WindowSearch, largest_window, settings
+from compare.experiment.worker import Task
+from compare.metrics.metrics import BITS_PER_MBIT
+
+FILE = "oracle.json"
+FORMAT = 1
+
+Figures = dict[str, dict[int, dict[int, float]]]  # scenario -> packets -> seed -> goodput, Mbit/s
+
+
+@dataclass
+class Found:
+    """What a search found, and its cost. windows: scenario to packets; failed: what runs said that gave nothing."""
+
+    windows: dict[str, int]
+    tried: int = 0
+    virtual_s: float = 0.0
+    wall_s: float = 0.0
+    failed: list[str] = field(default_factory=list)
+
+
+def find_windows(
+    experiment: Experiment,
+    store: Store,
+    modules: Mapping[str, Path],
+    runner: Runner,
+    report: Callable[[Progress], None],
+) -> Found:
+    """Search the best window of every scenario, all scenarios side by side; what is in the store is not run again.
+
+    Raises CompareError when a scenario has no window without a failed run, or oracle.json is damaged.
+    """
+    began = time.monotonic()
+    figures = _read(store)
+    searches = {s.name: WindowSearch(largest_window(s.network())) for s in experiment.scenarios}
+    found = Found({})
+    progress = Progress(total=0)
+    try:
+        while wanted := [(name, *run) for name, search in searches.items() for run in search.next_runs()]:
+            missing = [(name, n, seed) for name, n, seed in wanted if seed not in figures.get(name, {}).get(n, {})]
+            progress.total += len(wanted)
+            progress.done += len(wanted) - len(missing)
+            report(progress)
+            _run([_task(*one, experiment, modules) for one in missing], runner, figures, found, progress, report)
+            for name, packets, seed in wanted:
+                mbps = figures.get(name, {}).get(packets, {}).get(seed)
+                searches[name].tried.setdefault(packets, {})[seed] = mbps
+            store.write(FILE, _text(searches, figures))
+    except BaseException:
+        store.write(FILE, _text(searches, figures))
+        raise
+    for name, search in searches.items():
+        best = search.best()
+        if best is None:
+            raise CompareError(
+                f"scenario {name}: the oracle's window could not be found, because every window had a run that failed; "
+                f"the first one said: {found.failed[0]}"
+            )
+        found.windows[name] = best
+    found.tried = sum(len(search.tried) for search in searches.values())
+    found.wall_s = time.monotonic() - began
+    return found
+
+
+def first_cost(experiment: Experiment) -> tuple[int, float]:
+    """Return how many runs the first round of the search takes, and how many virtual seconds."""
+    rounds = [(len(WindowSearch(largest_window(s.network())).next_runs()), s.duration_s) for s in experiment.scenarios]
+    return sum(runs for runs, _ in rounds), sum(runs * duration_s for runs, duration_s in rounds)
+
+
+def _task(name: str, packets: int, seed: int, experiment: Experiment, modules: Mapping[str, Path]) -> Task:
+    """Return the run of the oracle with this window, for its goodput alone: without samples."""
+    scenario = next(scenario for scenario in experiment.scenarios if scenario.name == name)
+    trial = replace(experiment, windows={name: packets}, sample_ms=0)
+    return make_task(Run(scenario, SCHEMES[ORACLE], seed), trial, modules)
+
+
+def _run(
+    tasks: list[Task],
+    runner: Runner,
+    figures: Figures,
+    found: Found,
+    progress: Progress,
+    report: Callable[[Progress], None],
+) -> None:
+    outcomes = runner.results(tasks)
+    try:
+        for task, outcome in outcomes:
+            run, packets = task.run, task.schemes[ORACLE].packets
+            progress.done += 1
+            if isinstance(outcome, str):
+                progress.failed += 1
+                found.failed.append(f"{run.scenario.name}, window of {packets}, seed {run.seed}: {outcome}")
+            else:
+                of_window = figures.setdefault(run.scenario.name, {}).setdefault(packets, {})
+                of_window[run.seed] = _goodput_mbps(run, unpack(outcome))
+                found.virtual_s += run.scenario.duration_s
+            report(progress)
+    finally:
+        outcomes.close()
+
+
+def _goodput_mbps(run: Run, result: dict[str, Any]) -> float:
+    """Return what the flows under test received together, over the whole run, Mbit/s."""
+    under_test = flows_under_test(run.scenario)
+    received = sum(flow["received_bytes"] for flow, mine in zip(result["flows"], under_test, strict=True) if mine)
+    return float(received) * 8 / BITS_PER_MBIT / run.scenario.duration_s
+
+
+def _text(searches: Mapping[str, WindowSearch], figures: Figures) -> bytes:
+    scenarios = {
+        name: {
+            "packets": search.best(),
+            "largest_tried": search.most,
+            "goodput_mbps": {
+                str(packets): {str(seed): mbps for seed, mbps in sorted(of_window.items())}
+                for packets, of_window in sorted(figures.get(name, {}).items())
+            },
+        }
+        for name, search in searches.items()
+    }
+    return json.dumps({"format": FORMAT, **settings(), "scenarios": scenarios}, indent=1).encode() + b"\n"
+
+
+def _read(store: Store) -> Figures:
+    """Return the figures of a search that was begun; empty when there is none. Raises CompareError."""
+    file = store.folder / FILE
+    if not file.is_file():
+        return {}
+    try:
+        content = json.loads(file.read_text())
+        if content["format"] != FORMAT:
+            raise CompareError(f"{file} has format {content['format']!r}; this version reads {FORMAT}")
+        return {
+            name: {
+                int(packets): {int(seed): float(mbps) for seed, mbps in of_window.items()}
+                for packets, of_window in entry["goodput_mbps"].items()
+            }
+            for name, entry in content["scenarios"].items()
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CompareError(f"{file} is damaged ({error}); delete it, and the same command searches again") from error

@@ -1,0 +1,204 @@
+"""The files of a comparison::
+
+    DIR/experiment.json                            what is compared; a folder holds one experiment
+    DIR/runs/SCENARIO/SCHEME/seed-001/             a finished run: compare/experiment/run_files.py
+    DIR/runs/SCENARIO/SCHEME/seed-001.error.txt    in its place when the run failed
+    DIR/summary.csv, environment.json, report.html
+
+Files and the folders of runs are written under another name and renamed, so that whatever is there is whole; a run that
+was damaged later is found out by the hashes in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from compare.errors import CompareError
+from compare.experiment.experiment import Experiment, Run, from_identity
+from compare.experiment.run_files import check, pack, unpack
+
+EXPERIMENT = "experiment.json"
+
+
+class DamagedRun(CompareError):
+    """A run whose files are not those that were written; the command that made it makes it again."""
+
+
+class Store:
+    """The folder of one comparison."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @contextlib.contextmanager
+    def claim(self, experiment: Experiment) -> Iterator[None]:
+        """Hold the folder for this experiment while its runs are made.
+
+        Raises CompareError when the folder holds another experiment, something else, or another process works in it.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            lock = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            raise CompareError(f"output_dir {self.folder} cannot be used: {error.strerror}") from error
+        try:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise CompareError(
+                    f"another compare.py is at work in {self.folder}; wait for it, or give another output_dir"
+                ) from None
+            self._check_same(experiment)
+            self.write(EXPERIMENT, json.dumps(experiment.identity(), indent=1).encode() + b"\n")
+            yield
+        finally:
+            os.close(lock)
+
+    def _check_same(self, experiment: Experiment) -> None:
+        file = self.folder / EXPERIMENT
+        if not file.exists():
+            others = sorted(path.name for path in self.folder.iterdir())
+            if others:
+                raise CompareError(
+                    f"output_dir {self.folder} holds {', '.join(others[:5])} and no {EXPERIMENT}: it is not the folder "
+                    f"of a comparison; give an empty or a new one"
+                )
+            return
+        there, here = self._identity(), json.loads(json.dumps(experiment.identity()))
+        differing = [key for key in here if there.get(key) != here[key]]
+        if differing:
+            details = "; ".join(f"{key}: {_difference(there.get(key), here[key])}" for key in differing)
+            raise CompareError(
+                f"output_dir {self.folder} holds another experiment ({details}). Nothing was changed: give another "
+                f"output_dir, or the same settings to go on with that one"
+            )
+
+    def _identity(self) -> dict[str, Any]:
+        file = self.folder / EXPERIMENT
+        try:
+            identity = json.loads(file.read_text())
+        except OSError as error:
+            raise CompareError(f"{self.folder} is not the folder of a comparison: {file}: {error.strerror}") from error
+        except ValueError as error:
+            raise CompareError(
+                f"{file} is damaged ({error}); it says what the runs are of: delete the folder and compare again"
+            ) from error
+        if not isinstance(identity, dict):
+            raise CompareError(f"{file} is damaged: it holds no experiment")
+        return identity
+
+    def experiment(self) -> Experiment:
+        """Return the stored experiment; raises CompareError."""
+        return from_identity(self._identity())
+
+    def environment(self) -> dict[str, Any]:
+        """Return what environment.json holds; empty when the matrix was interrupted before it was written."""
+        file = self.folder / "environment.json"
+        if not file.is_file():
+            return {}
+        try:
+            found = json.loads(file.read_text())
+        except (OSError, ValueError) as error:
+            raise CompareError(f"{file} is damaged: {error}; delete it and call the same command again") from error
+        return found if isinstance(found, dict) else {}
+
+    def write(self, name: str, data: bytes) -> Path:
+        """Write DIR/name atomically; raises CompareError (full disk, no permission), the old file then stays."""
+        path = self.folder / name
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with temporary.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except OSError as error:
+            raise CompareError(f"cannot write {path}: {error.strerror}; everything written before is kept") from error
+        finally:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+        return path
+
+    # -- runs ----------------------------------------------------------------------------------------------------
+
+    def run_name(self, run: Run) -> str:
+        """Return the run's path within the folder, without its ending."""
+        return f"runs/{run.scenario.name}/{_folder_name(run.scheme.name)}/seed-{run.seed:03d}"
+
+    def is_done(self, run: Run) -> bool:
+        """True when the run's result is there, whole."""
+        try:
+            files = self._read(run)
+            if files is not None:
+                check(files)
+        except (OSError, CompareError):
+            return False
+        return files is not None
+
+    def save(self, run: Run, result: dict[str, Any]) -> None:
+        """Keep a run's result; raises CompareError."""
+        self.save_files(run, pack(result))
+
+    def save_files(self, run: Run, files: Mapping[str, bytes]) -> None:
+        """Keep a run's result as run_files.pack() gives it, in place of a damaged one; raises CompareError."""
+        folder = self.folder / self.run_name(run)
+        temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+        try:
+            temporary.mkdir(parents=True)
+            for name, content in files.items():
+                (temporary / name).write_bytes(content)
+            shutil.rmtree(folder, ignore_errors=True)
+            temporary.rename(folder)
+        except OSError as error:
+            raise CompareError(f"cannot write {folder}: {error.strerror}; everything written before is kept") from error
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+        folder.with_name(f"{folder.name}.error.txt").unlink(missing_ok=True)
+
+    def save_error(self, run: Run, error: str) -> None:
+        """Keep what a failed run said; raises CompareError."""
+        self.write(f"{self.run_name(run)}.error.txt", error.encode())
+
+    def load(self, run: Run) -> dict[str, Any] | None:
+        """Return a run's result, None when it is not there; raises DamagedRun."""
+        try:
+            files = self._read(run)
+            return None if files is None else unpack(files)
+        except (OSError, CompareError) as error:
+            raise DamagedRun(f"{self.folder / self.run_name(run)}: {error}") from error
+
+    def _read(self, run: Run) -> dict[str, bytes] | None:
+        """Return the files of a run by name, None when it is not there; raises OSError."""
+        folder = self.folder / self.run_name(run)
+        return {file.name: file.read_bytes() for file in folder.iterdir()} if folder.is_dir() else None
+
+    def load_error(self, run: Run) -> str | None:
+        """Return what a failed run said, None when it did not fail."""
+        path = self.folder / f"{self.run_name(run)}.error.txt"
+        return path.read_text(errors="replace") if path.is_file() else None
+
+
+def _folder_name(scheme: str) -> str:
+    """Return a scheme's name as one folder name; those that cannot be kept as they are get a hash."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]", "-", scheme)
+    return plain if plain == scheme else f"{plain[-60:]}-{hashlib.sha256(scheme.encode()).hexdigest()[:6]}"
+
+
+def _difference(there: Any, here: Any) -> str:
+    """Say shortly how two parts of an identity differ."""
+    if isinstance(there, dict) and isinstance(here, dict):
+        names = sorted(name for name in {*there, *here} if there.get(name) != here.get(name))
+        return f"{', '.join(names)} not the same"
+    if isinstance(there, list) and isinstance(here, list):
+        return f"{', '.join(map(str, there))} there, {', '.join(map(str, here))} here"
+    return f"{there} there, {here} here"

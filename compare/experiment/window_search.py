@@ -1,0 +1,130 @@
+"""The search for a path's best constant window. Pure: the lab makes the runs (compare/experiment/oracle.py).
+
+The best window is the smallest of those whose goodput (of the flows under test together, all of them with this window;
+mean over the seeds of the search) is within 1 % of the highest one found. First the powers of two up to what the path
+can hold are tried, then windows between neighbours on that scale, at their geometric mean: on both sides of the highest
+goodput, unless it is flat there, and below the window chosen, until neighbours are 10 % apart. All that with three
+seeds; where these differ, every window that one of them puts within 1 % of the highest mean is run with ten, and the
+search goes on around what is then the best.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+from compare.experiment.schemes import MAX_PACKETS
+from env.network.path import IP_BYTES, PACKET_BYTES, Path
+from env.network.rack import Rack
+from env.network.topology.links import STOCK_BUFFERS, WIDE_BUFFERS
+
+WITHIN = 0.01  # of the highest goodput
+RESOLUTION = 1.1  # neighbours closer than this have nothing between them
+# Apart from the seeds of the runs that are compared, which are 1 to 10,000: what was chosen is not judged by the luck
+# that chose it.
+SEEDS = tuple(range(20_001, 20_011))
+SCOUTS = 3  # of the seeds, with which every window is tried
+MARGIN = 2  # above what a path holds on average: its rate and delay vary
+JITTER_WIDTHS = 4  # netem's normal distribution ends there
+LOOPBACK_SEGMENT_BYTES = 65_483  # MSS on lo
+
+
+def settings() -> dict[str, Any]:
+    """Return, as plain data, what decides the result of a search besides the runs."""
+    return {
+        "seeds": list(SEEDS),
+        "scouts": SCOUTS,
+        "within": WITHIN,
+        "resolution": RESOLUTION,
+        "margin": MARGIN,
+    }
+
+
+def largest_window(network: Path | Rack) -> int:
+    """Return the largest window worth trying, packets: twice what path and queues hold, or what the receiver takes."""
+    if isinstance(network, Rack):
+        held_bytes = network.rate_mbps * network.rtt_us / 8 + (network.buffer_kb + network.host_queue_kb * 1.024) * 1e3
+        return _limited(MARGIN * held_bytes / IP_BYTES)
+    if network.topology == "loopback":
+        return _limited(_receive_bytes(STOCK_BUFFERS) / LOOPBACK_SEGMENT_BYTES)
+    paths = [network]
+    for step in network.steps:
+        paths.append(step.apply(paths[-1]))
+    rate_mbps = max(path.rate_mbps for path in paths)
+    rtt_ms = max(path.rtt_ms for path in paths) + max(network.client_extra_rtt_ms, default=0.0)
+    delay_ms = rtt_ms + JITTER_WIDTHS * network.jitter_ms
+    held = rate_mbps * 1e3 / 8 * delay_ms / PACKET_BYTES + network.buffer_packets
+    return _limited(min(MARGIN * held, _receive_bytes(WIDE_BUFFERS) / IP_BYTES))
+
+
+def _receive_bytes(sysctls: dict[str, str]) -> int:
+    return int(sysctls["net.ipv4.tcp_rmem"].split()[2])
+
+
+def _limited(packets: float) -> int:
+    return min(max(math.ceil(packets), 2), MAX_PACKETS)
+
+
+class WindowSearch:
+    """The windows tried for one scenario, by what they gave alone: the same goodputs lead to the same windows.
+
+    tried: window in packets to the goodput of each seed in Mbit/s, None where the run failed: such a window is not
+    chosen.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.tried: dict[int, dict[int, float | None]] = {}
+
+    def next_runs(self) -> list[tuple[int, int]]:
+        """Return window and seed of the runs to make next, all before the next question; none when it is over."""
+        if not self.tried:
+            windows = [*(1 << power for power in range((self.most - 1).bit_length())), self.most]
+        else:
+            windows = self._between()
+        if windows:
+            return [(packets, seed) for packets in windows for seed in SEEDS[:SCOUTS]]
+        return [(packets, seed) for packets in self._uncertain() for seed in SEEDS[SCOUTS:]]
+
+    def means(self) -> dict[int, float]:
+        """Return the mean goodput of each window without a failed run, Mbit/s, by rising window."""
+        found = {}
+        for packets in sorted(self.tried):
+            values = [mbps for mbps in self.tried[packets].values() if mbps is not None]
+            if len(values) == len(self.tried[packets]):
+                found[packets] = math.fsum(values) / len(values)
+        return found
+
+    def best(self) -> int | None:
+        """Return the best window so far, packets; None when every one had a failed run."""
+        found = self.means()
+        if not found:
+            return None
+        enough = (1 - WITHIN) * max(found.values())
+        return min(packets for packets, mbps in found.items() if mbps >= enough)
+
+    def _between(self) -> list[int]:
+        """Return the windows of the next refinement."""
+        means, chosen = self.means(), self.best()
+        if chosen is None:
+            return []
+        highest = max(means, key=lambda packets: means[packets])
+        enough = (1 - WITHIN) * means[highest]
+        windows = []
+        for low, high in pairwise(sorted(self.tried)):
+            at_top = highest in (low, high) and min(means.get(low, 0.0), means.get(high, 0.0)) < enough
+            if (at_top or high == chosen) and high > low + 1 and high > low * RESOLUTION:
+                windows.append(min(max(round(math.sqrt(low * high)), low + 1), high - 1))
+        return windows
+
+    def _uncertain(self) -> list[int]:
+        """Return the windows of which three seeds do not say enough: they differ, and one is near the highest mean."""
+        means = self.means()
+        enough = (1 - WITHIN) * max(means.values(), default=0.0)
+        found = []
+        for packets in means:
+            values = [mbps for mbps in self.tried[packets].values() if mbps is not None]
+            if len(values) == SCOUTS and max(values) >= enough and min(values) < (1 - WITHIN) * max(values):
+                found.append(packets)
+        return found

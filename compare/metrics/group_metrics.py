@@ -1,0 +1,211 @@
+"""Metrics of several flows of one run, in the columns of the TCP-NV paper's tables. Pure functions.
+
+A run's flows fall into groups: all of them, those with requests of one size, those of one client, those of one scheme.
+A group is a set of units, and every value is a mean over its units: the whole experiment is one unit of all flows; of
+the clients each is a unit of its flows; of the flows of one size each is a unit of its own. Those are the paper's rows
+".0" (summary) and ".1", ".10", ".12" (averages).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from compare.errors import CompareError
+from compare.metrics.metrics import BITS_PER_MBIT, Metric, column
+
+Flow = dict[str, Any]  # one of result["flows"]: docs/architecture.md
+
+GROUP_METRICS = (
+    Metric("cwnd", "packets", "cwnd", 0, "mean congestion window of a flow, mean over the flows"),
+    Metric("rtt", "us", "RTT", -1, "mean of a flow's smoothed RTT, mean over the flows"),
+    Metric(
+        "rate", "Mbit/s", "Rate", 1, "goodput of the flows together, from the first one's start to the last one's end"
+    ),
+    Metric("rate_min", "Mbit/s", "Lowest rate", 1, "goodput of the slowest flow, over its own duration"),
+    Metric("rate_max", "Mbit/s", "Highest rate", 0, "goodput of the fastest flow, over its own duration"),
+    Metric("retrans_pct", "%", "Retransmitted", -1, "segments sent again, of all segments sent"),
+    Metric("mean_latency", "us", "Mean latency", -1, "mean latency of the requests, or of a stream's writes"),
+    Metric("p99_latency", "us", "p99 latency", -1, "99th percentile of the latencies"),
+    Metric("retrans_total", "count", "Retransmits", -1, "segments sent again"),
+)
+JAIN = Metric("jain", "1", "Jain index", 1, "fairness of the goodputs of the flows under test: 1 when all are equal")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Flows that belong together, by their indices in the run.
+
+    label: ends the metrics' names (rate_10K), empty for the whole run. title: what a table calls the group.
+    """
+
+    label: str
+    title: str
+    units: tuple[tuple[int, ...], ...]
+
+    def metric(self, metric: Metric) -> Metric:
+        """Return the metric as it is called for this group."""
+        if not self.label:
+            return metric
+        return Metric(f"{metric.name}_{self.label}", metric.unit, metric.title, metric.better, metric.meaning)
+
+
+def has_groups(flows: Sequence[Flow]) -> bool:
+    """True when there is more to say about a run than the metrics of its first flow: several flows, or latencies."""
+    return len(flows) > 1 or any(_size(flow) for flow in flows)
+
+
+def find_groups(flows: Sequence[Flow], under_test: Sequence[bool]) -> list[Group]:
+    """Return the groups of a run, the whole run first; none where has_groups() is false.
+
+    under_test: for each flow, whether it has the scheme under test. Flows of several sizes are grouped by size, flows
+    of one size by client where a client has several; flows under test and others by scheme.
+    """
+    if not has_groups(flows):
+        return []
+    everything = tuple(range(len(flows)))
+    found = [Group("", "all", (everything,))]
+    sizes = sorted({_size(flow) for flow in flows} - {0}, reverse=True)
+    clients = sorted({_client(flow) for flow in flows})
+    if len(sizes) > 1:
+        found += [_each_flow(size_label(size), (i for i in everything if _size(flows[i]) == size)) for size in sizes]
+    elif 1 < len(clients) < len(flows):
+        units = (tuple(i for i in everything if _client(flows[i]) == client) for client in clients)
+        found.append(Group("client", "per client", tuple(units)))
+    if not all(under_test):
+        found.append(_each_flow("under_test", (i for i in everything if under_test[i])))
+        for scheme in sorted({flow["scheme"] for flow, mine in zip(flows, under_test, strict=True) if not mine}):
+            others = (i for i in everything if not under_test[i] and flows[i]["scheme"] == scheme)
+            found.append(_each_flow(scheme, others))
+    return found
+
+
+def _each_flow(label: str, indices: Iterable[int]) -> Group:
+    units = tuple((index,) for index in indices)
+    return Group(label, f"{label.replace('_', ' ')}, per flow" if len(units) > 1 else label.replace("_", " "), units)
+
+
+def size_label(size_bytes: int) -> str:
+    """Return 10K for 10,000 and for 10,240 bytes, 1M for 1,000,000 and for 1,048,576."""
+    kilo = 1024 if size_bytes % 1024 == 0 else 1000
+    for power, letter in ((2, "M"), (1, "K")):
+        if size_bytes >= kilo**power:
+            return f"{size_bytes / kilo**power:.4g}{letter}"
+    return f"{size_bytes}B"
+
+
+def group_metrics(flows: Sequence[Flow], under_test: Sequence[bool]) -> dict[Metric, float]:
+    """Return every metric of every group of a run, units there; NaN where there is nothing to compute it from.
+
+    Raises CompareError for a flow without samples or duration.
+    """
+    found: dict[Metric, float] = {}
+    measured: dict[tuple[int, ...], dict[str, float]] = {}
+    for group in find_groups(flows, under_test):
+        for unit in group.units:
+            if unit not in measured:
+                measured[unit] = _unit_metrics([flows[i] for i in unit])
+        members = [i for unit in group.units for i in unit]
+        mean_us, p99_us = _latencies([flows[i] for i in members])
+        for metric in GROUP_METRICS:
+            found[group.metric(metric)] = _mean(measured[unit][metric.name] for unit in group.units)
+        found[group.metric(_METRIC["mean_latency"])] = mean_us
+        found[group.metric(_METRIC["p99_latency"])] = p99_us
+    tested = [flow for flow, mine in zip(flows, under_test, strict=True) if mine]
+    if len(tested) > 1:
+        found[JAIN] = jain_index([goodput_mbps(flow) for flow in tested])
+    return found
+
+
+_METRIC = {metric.name: metric for metric in GROUP_METRICS}
+
+
+def _unit_metrics(flows: Sequence[Flow]) -> dict[str, float]:
+    """Return the metrics of GROUP_METRICS for flows together, but for the latencies."""
+    rates = [goodput_mbps(flow) for flow in flows]
+    begin_s = min(float(flow["start_s"]) for flow in flows)
+    end_s = max(float(flow["start_s"]) + float(flow["duration_s"]) for flow in flows)
+    retransmits = sum(float(flow["retransmits"]) for flow in flows)
+    segments = sum(float(flow.get("segments_sent", 0)) for flow in flows)
+    return {
+        "cwnd": _mean(_mean(column(flow["sender"], "cwnd")) for flow in flows),
+        "rtt": _mean(_mean(v for v in column(flow["sender"], "srtt_us") if v > 0) for flow in flows),
+        "rate": sum(float(flow["received_bytes"]) for flow in flows) * 8 / BITS_PER_MBIT / (end_s - begin_s),
+        "rate_min": min(rates),
+        "rate_max": max(rates),
+        "retrans_pct": 100 * retransmits / segments if segments else math.nan,
+        "mean_latency": math.nan,
+        "p99_latency": math.nan,
+        "retrans_total": retransmits,
+    }
+
+
+def goodput_mbps(flow: Flow) -> float:
+    """Return what the flow's receiver got over the flow's duration, Mbit/s; raises CompareError without duration."""
+    duration_s = float(flow["duration_s"])
+    if duration_s <= 0:
+        raise CompareError(f"the flow's duration_s is {duration_s:g}; it must be positive")
+    return float(flow["received_bytes"]) * 8 / BITS_PER_MBIT / duration_s
+
+
+def jain_index(values: Sequence[float]) -> float:
+    """Return (sum x)^2 / (n sum x^2): 1 when all are equal, 1/n when one has everything (Jain, Chiu, Hawe 1984).
+
+    NaN when all are 0.
+    """
+    squares = sum(value * value for value in values)
+    return sum(values) ** 2 / (len(values) * squares) if squares else math.nan
+
+
+def _latencies(flows: Sequence[Flow]) -> tuple[float, float]:
+    """Return mean and 99th percentile of the latencies of flows, us; NaN when none has any.
+
+    Flows of one size are one population: their histograms are added. Over several sizes a percentile of all requests
+    would be one of the small ones, which are many more: there it is the mean over the flows, as in the paper's rows .0.
+    """
+    with_latency = [flow for flow in flows if flow.get("latency", {}).get("count")]
+    if len({_size(flow) for flow in with_latency}) <= 1:
+        return mean_latency_us(with_latency), latency_percentile_us(with_latency, 99)
+    return (
+        _mean(mean_latency_us([flow]) for flow in with_latency),
+        _mean(latency_percentile_us([flow], 99) for flow in with_latency),
+    )
+
+
+def mean_latency_us(flows: Sequence[Flow]) -> float:
+    """Return the mean of all latencies of flows, us; NaN when there is none."""
+    count = sum(flow["latency"]["count"] for flow in flows)
+    return sum(flow["latency"]["mean_us"] * flow["latency"]["count"] for flow in flows) / count if count else math.nan
+
+
+def latency_percentile_us(flows: Sequence[Flow], percent: float) -> float:
+    """Return a percentile of all latencies of flows, us, from their histograms added; NaN when there is none.
+
+    It is the middle of the bucket in which the latency of rank ceil(percent/100 n) lies, so its error is at most half
+    a bucket: half a per cent (env/network).
+    """
+    buckets = sorted(bucket for flow in flows for bucket in flow["latency"]["histogram"])  # of [low_us, high_us, count]
+    rank = math.ceil(percent * sum(count for _, _, count in buckets) / 100)
+    below = 0
+    for low_us, high_us, count in buckets:
+        below += count
+        if below >= rank:
+            return float(low_us + high_us) / 2
+    return math.nan
+
+
+def _size(flow: Flow) -> int:
+    """Return the size of a flow's requests or writes, bytes; 0 for bulk."""
+    return 0 if flow.get("kind", "bulk") == "bulk" else int(flow["size_bytes"])
+
+
+def _client(flow: Flow) -> Any:
+    return flow.get("client", 0)
+
+
+def _mean(values: Iterable[float]) -> float:
+    """Return the mean of the values that are numbers; NaN when there is none."""
+    finite = [value for value in values if math.isfinite(value)]
+    return float(sum(finite) / len(finite)) if finite else math.nan

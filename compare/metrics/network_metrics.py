@@ -1,0 +1,125 @@
+"""Metrics of a whole run: what its network carried, what waited in it and what it dropped. Pure functions.
+
+There are two views of a queue. `queueing` is what the flows under test had in their RTT above that of the empty path:
+every queue on the way, back too, and with fair queueing their own; jitter is in it, and the smoothing of Linux's RTT.
+`queue` is what waited at the bottleneck when it was sampled, as the time that the link took to send it: exact, and of
+all flows. On loopback paths netem's packets on the way cannot be told from a queue, so there is no `queue` there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from compare.errors import CompareError
+from compare.metrics.metrics import BITS_PER_MBIT, Floats, Metric, column
+from env.network.capacity import base_rtt_ms, link_capacity, network_capacity
+from env.network.path import Path
+from env.network.rack import Rack
+
+UTILISATION = Metric(
+    "utilisation", "%", "Utilisation", 1, "goodput of all flows, of the payload that the network could have carried"
+)
+QUEUEING = (
+    Metric("queueing_mean", "ms", "Mean queueing delay", -1, "mean RTT of the flows under test above the empty path's"),
+    Metric("queueing_p50", "ms", "Median queueing delay", -1, "median of RTT above the empty path's"),
+    Metric("queueing_p95", "ms", "p95 queueing delay", -1, "95th percentile of RTT above the empty path's"),
+    Metric("queueing_p99", "ms", "p99 queueing delay", -1, "99th percentile of RTT above the empty path's"),
+)
+QUEUE = (
+    Metric("queue_mean", "ms", "Mean queue", -1, "time that the link takes to send what waits at the bottleneck, mean"),
+    Metric("queue_p95", "ms", "p95 queue", -1, "95th percentile of the time to send what waits"),
+)
+DROPPED = Metric("dropped", "packets", "Dropped", -1, "packets dropped by the bottleneck's queue")
+MARKED = Metric("marked", "packets", "Marked", 0, "packets that the bottleneck's queue has marked (ECN)")
+POLICED = Metric("policed", "packets", "Policed", -1, "packets dropped by the policer")
+LOST = Metric("lost", "packets", "Lost", 0, "packets that the link has lost (netem)")
+PERCENTILES = (50, 95, 99)
+
+
+def network_metrics(
+    result: dict[str, Any], network: Path | Rack, duration_s: float, under_test: Sequence[bool]
+) -> dict[Metric, float]:
+    """Return the metrics of a run that its network has; NaN where the run has nothing to compute one from.
+
+    Raises CompareError for a flow without duration or samples.
+    """
+    flows = result["flows"]
+    found = {UTILISATION: 100 * utilisation(flows, network, duration_s)}
+    if isinstance(network, Path):
+        delays = queueing_ms([flow for flow, mine in zip(flows, under_test, strict=True) if mine], network)
+        found |= zip(QUEUEING, [_mean(delays), *(_percentile(delays, p) for p in PERCENTILES)], strict=True)
+    if isinstance(network, Rack) or network.topology == "router":
+        waits = queue_ms(result, network, duration_s)
+        found |= zip(QUEUE, [_mean(waits), _percentile(waits, 95)], strict=True)
+        found |= {DROPPED: _count(result, "dropped")}
+    if isinstance(network, Path):
+        if network.ecn:
+            found[MARKED] = _count(result, "marked")
+        if network.police_mbps:
+            found[POLICED] = _count(result, "policed")
+        if network.topology == "loopback" or network.loss_pct or any(step.loss_pct for step in network.steps):
+            found[LOST] = _count(result, "lost")
+    return found
+
+
+def utilisation(flows: Sequence[dict[str, Any]], network: Path | Rack, duration_s: float) -> float:
+    """Return the goodput of all flows over what the network carries, from the first one's start to the last one's end.
+
+    NaN where the network could carry nothing.
+    """
+    begin_s = min(float(flow["start_s"]) for flow in flows)
+    end_s = max(float(flow["start_s"]) + float(flow["duration_s"]) for flow in flows)
+    if end_s <= begin_s:
+        raise CompareError(f"the flows last from {begin_s:g} to {end_s:g} s; that is no time")
+    pairs = [(int(flow.get("client", 1)), int(flow.get("server", 1))) for flow in flows]
+    could = float(network_capacity(network, duration_s, pairs).between(begin_s, end_s))
+    received = sum(float(flow["received_bytes"]) for flow in flows) * 8 / BITS_PER_MBIT
+    return received / could if could else math.nan
+
+
+def queueing_ms(flows: Sequence[dict[str, Any]], path: Path) -> Floats:
+    """Return the RTT above that of the empty path at every sample of the flows, ms, shape (samples,).
+
+    By jitter it may be below 0.
+    """
+    delays = []
+    for flow in flows:
+        t_s, rtt_ms = column(flow["sender"], "t_s"), column(flow["sender"], "srtt_us") / 1e3
+        measured = rtt_ms > 0  # 0 stands for: no sample yet
+        delays.append((rtt_ms - base_rtt_ms(path, t_s, int(flow.get("client", 1))))[measured])
+    return np.concatenate(delays) if delays else np.empty(0)
+
+
+def queue_ms(result: dict[str, Any], network: Path | Rack, duration_s: float) -> Floats:
+    """Return how long what waits takes to be sent, ms, at every sample of the busiest port, shape (samples,).
+
+    Empty where the queue was not sampled.
+    """
+    if "queue" not in result:
+        return np.empty(0)
+    port, backlog = column(result["queue"], "port"), column(result["queue"], "backlog_bytes")
+    if not port.size:
+        return np.empty(0)
+    busiest = max(np.unique(port), key=lambda one: backlog[port == one].sum())
+    t_s, backlog = column(result["queue"], "t_s")[port == busiest], backlog[port == busiest]
+    if isinstance(network, Rack):
+        waits: Floats = backlog * 8 / BITS_PER_MBIT / network.frame_mbps * 1e3
+        return waits
+    return 1e3 * link_capacity(network, duration_s).seconds_to_carry(t_s, backlog)
+
+
+def _count(result: dict[str, Any], name: str) -> float:
+    """Return the sum over the ports; NaN where the queue was not sampled."""
+    return float(sum(port[name] for port in result["ports"])) if "ports" in result else math.nan
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean()) if values.size else math.nan
+
+
+def _percentile(values: Floats, percent: float) -> float:
+    return float(np.percentile(values, percent)) if values.size else math.nan

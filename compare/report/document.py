@@ -1,0 +1,152 @@
+"""Tables and pictures of stored comparisons in a document::
+
+    python -m compare.report.document docs/results.md docs/targets.md
+
+makes anew what stands between ``<!-- end -->`` and a line before it that says what of which folder is wanted::
+
+    <!-- tables of results/mixed -->           what stands in front of its report, the winning rates, and what failed
+    <!-- picture of results/mixed -->          throughput against delay, a panel per scenario: a PNG beside the document
+    <!-- target loss of results/targets -->    the tables of a target
+    <!-- runs of results/targets -->           how many runs each target took, and their time
+    <!-- result of results/targets -->         a line for each scheme: the targets that it meets
+    <!-- goodput of results/targets -->        a row per scenario, a column per scheme or population of trained models
+    <!-- file of runs/NAME/ablation.md -->     what another command has written
+
+No document is written when one of them cannot be made.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from pathlib import Path
+
+from compare.errors import CompareError
+from compare.experiment.store import Store
+from compare.metrics.summary import Cell, read_cells
+from compare.report import Comparison, render_tables
+from compare.report.content import by_scenario, schemes_of
+from compare.report.goodput_table import goodput_table
+from compare.report.plots.overview import draw_overview
+from compare.statistics.paired import compare_pairs
+from compare.targets.catalogue import Target
+from compare.targets.command import stored_targets
+from compare.targets.evidence import Evidence
+from compare.targets.tables import TargetTable, last_lines, markdown
+
+_BLOCK = re.compile(r"<!-- (?P<what>[\w ]+) of (?P<folder>\S+) -->\n.*?<!-- end -->", re.DOTALL)
+
+
+class _Results:
+    """The stored runs of one folder, read once; its methods are the blocks."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @cached_property
+    def _store(self) -> Store:
+        return Store(self._folder)
+
+    @cached_property
+    def _cells(self) -> list[Cell]:
+        cells = read_cells(self._store.experiment(), self._store)
+        if not any(cell.seeds for cell in cells):
+            raise CompareError(f"{self._folder} holds no finished run")
+        return cells
+
+    @cached_property
+    def _measured(self) -> list[tuple[Target, Store, list[Cell]]]:
+        """Each target with its runs."""
+        found = [(target, store, cells) for target, store, _, cells in stored_targets(self._folder)]
+        if not found:
+            raise CompareError(f"{self._folder} holds no target's runs")
+        return found
+
+    @cached_property
+    def _targets(self) -> dict[str, TargetTable]:
+        """Each target, judged."""
+        return {target.name: TargetTable(target, Evidence(cells)) for target, _, cells in self._measured}
+
+    def tables(self) -> str:
+        experiment, environment = self._store.experiment(), self._store.environment()
+        pairs = compare_pairs(self._cells)
+        return render_tables(Comparison(experiment, self._cells, pairs, [], [], environment, self._store.run_name))
+
+    def picture(self, document: Path) -> str:
+        output = document.with_name(f"{document.stem}-{self._folder.name}.png")
+        if not draw_overview(self._cells, output):
+            raise CompareError(f"no scenario of {self._folder} has throughput and delay to draw")
+        said = (
+            f"{', '.join(scheme.label for scheme in schemes_of(self._cells))} in {', '.join(by_scenario(self._cells))}"
+        )
+        return f"![Throughput against delay, up and to the right is better: {said}]({output.name})\n"
+
+    def target(self, name: str) -> str:
+        if name not in self._targets:
+            raise CompareError(f"{self._folder} holds no runs of the target {name}; it has {', '.join(self._targets)}")
+        return markdown(self._targets[name], level=3)
+
+    def runs(self) -> str:
+        lines = ["| target | runs | failed | virtual s | wall s |", "|---|---:|---:|---:|---:|"]
+        return "\n".join(lines + [_cost(target.name, store, cells) for target, store, cells in self._measured]) + "\n"
+
+    def result(self) -> str:
+        tables = list(self._targets.values())
+        schemes = dict.fromkeys(scheme.name for table in tables for scheme in table.schemes)
+        return "".join(f"    {line}\n" for line in last_lines(tables, list(schemes)))
+
+    def goodput(self) -> str:
+        return goodput_table([cell for _, _, cells in self._measured for cell in cells])
+
+
+def render_documents(documents: Sequence[Path]) -> list[str]:
+    """Return documents with every block made anew, and draw their pictures; raises CompareError for what is missing."""
+    stored: dict[str, _Results] = {}
+
+    def block(found: re.Match[str], document: Path) -> str:
+        what, folder = found["what"], found["folder"]
+        results = stored.setdefault(folder, _Results(Path(folder)))
+        blocks: dict[str, Callable[[], str]] = {
+            "tables": results.tables,
+            "picture": lambda: results.picture(document),
+            "runs": results.runs,
+            "result": results.result,
+            "goodput": results.goodput,
+            "file": Path(folder).read_text,
+        }
+        kind, _, name = what.partition(" ")
+        if kind == "target" and name:
+            made = results.target(name)
+        elif what in blocks:
+            made = blocks[what]()
+        else:
+            raise CompareError(f"{document}: there is no block '{what}'; there are {', '.join(blocks)}, target NAME")
+        return f"<!-- {what} of {folder} -->\n{made}<!-- end -->"
+
+    return [_BLOCK.sub(partial(block, document=document), document.read_text()) for document in documents]
+
+
+def _cost(name: str, store: Store, cells: Sequence[Cell]) -> str:
+    made, failed = sum(len(cell.seeds) for cell in cells), sum(len(cell.failed) for cell in cells)
+    virtual_s = sum(len(cell.seeds) * cell.scenario.duration_s for cell in cells)
+    wall_s = store.environment().get("wall_s")
+    return f"| {name} | {made} | {failed} | {virtual_s:,.0f} | {'–' if wall_s is None else f'{wall_s:,.0f}'} |"
+
+
+def main(arguments: Sequence[str]) -> None:
+    """The command line: the documents."""
+    if not arguments:
+        sys.exit("usage: python -m compare.report.document DOCUMENT...")
+    documents = [Path(argument) for argument in arguments]
+    try:
+        texts = render_documents(documents)
+    except (CompareError, OSError) as error:
+        sys.exit(f"compare.report.document: {error}")
+    for document, text in zip(documents, texts, strict=True):
+        document.write_text(text)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,78 @@
+"""One metric of all schemes: mean, interval, single seeds and what was published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from compare.experiment.schemes import Scheme
+from compare.metrics.metrics import Metric
+from compare.report.plots.figure import INK, Figure, axis, is_wide, marker, numbers
+from compare.statistics.numbers import interval, listed, name_and_unit, number, readable, scaled
+from compare.statistics.statistics import Estimate
+
+ROW_PX = 26
+
+
+@dataclass(frozen=True)
+class Dots:
+    """One row: a scheme's estimate, its single seeds, and the published values to compare it with."""
+
+    scheme: Scheme
+    found: Estimate
+    seeds: Sequence[float]
+    published: Sequence[float] = ()
+
+
+def metric_dots(metric: Metric, rows: Sequence[Dots], title: str = "") -> Figure:
+    """Draw a metric, a row per scheme. title: in place of the metric's own."""
+    metric, factor = readable(metric, (row.found.mean for row in rows))
+    rows = [_in_unit(row, factor) for row in rows]
+    data: list[dict[str, Any]] = []
+    everything: list[float] = []
+    said = []
+    for row in rows:
+        y = row.scheme.label
+        base = {"type": "scatter", "meta": row.scheme.name, "hoverinfo": "skip"}
+        lo, hi = row.found.interval or (row.found.mean, row.found.mean)
+        data += [
+            base | {"mode": "markers", "x": numbers(row.seeds), "y": [y] * len(row.seeds),
+                    "marker": {"symbol": "line-ns-open", "size": 9, "color": row.scheme.colour, "opacity": 0.55}},
+            base | {"mode": "lines", "x": numbers([lo, hi]), "y": [y, y],
+                    "line": {"color": row.scheme.colour, "width": 4}, "opacity": 0.5},
+            base | {"mode": "markers", "x": numbers([row.found.mean]), "y": [y], "marker": marker(row.scheme, 11),
+                    "text": [f"<b>{y}</b> {number(row.found.mean)}<br>{interval(row.found)}"], "hoverinfo": "text"},
+        ]  # fmt: skip
+        if row.published:
+            data.append(
+                base | {"mode": "markers", "x": numbers(row.published), "y": [y] * len(row.published),
+                        "marker": {"symbol": "diamond-open", "size": 9, "color": INK, "line": {"width": 1.5}},
+                        "text": [f"published {number(value)}" for value in row.published], "hoverinfo": "text"}
+            )  # fmt: skip
+        everything += [row.found.mean, lo, hi, *row.seeds, *row.published]
+        said.append(f"{y} {number(row.found.mean)} ({interval(row.found)})")
+    log_of = everything if is_wide(everything) else None
+    layout = {
+        "height": 64 + ROW_PX * len(rows),
+        "hovermode": "closest",
+        "xaxis": axis(name_and_unit(metric), log_of=log_of, from_zero=True, nticks=5),
+        "yaxis": {
+            "type": "category",
+            "categoryarray": [row.scheme.label for row in rows],
+            "autorange": "reversed",
+            "showgrid": False,
+            "automargin": True,
+        },
+    }
+    return Figure(
+        title=title or metric.title,
+        caption=metric.meaning,
+        alternative=listed([f"{title or name_and_unit(metric)}, mean and interval", *said]),
+        spec={"data": data, "layout": layout},
+    )
+
+
+def _in_unit(row: Dots, factor: float) -> Dots:
+    seeds = [value * factor for value in row.seeds]
+    return Dots(row.scheme, scaled(row.found, factor), seeds, [value * factor for value in row.published])

@@ -1,0 +1,101 @@
+"""A picture of a whole comparison for a document: throughput against delay, a panel per scenario.
+
+What a report draws for each scenario by itself, smaller, and as a file that needs no page around it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib as mpl
+
+from compare.metrics.metrics import Metric
+from compare.metrics.summary import Cell
+from compare.report import metric_layout as chief
+from compare.report.content import by_scenario, schemes_of
+from compare.report.plots.figure import is_wide
+from compare.statistics.numbers import name_and_unit, readable, scaled
+from compare.statistics.statistics import Estimate
+
+mpl.use("Agg")
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullFormatter
+
+PANELS_ABREAST = 3
+PANEL_INCHES = (4.2, 3.4)
+DPI = 110
+
+
+def draw_overview(cells: Sequence[Cell], output: Path) -> int:
+    """Write the picture of every scenario that has throughput and delay; returns how many panels it has.
+
+    Each scheme stands at its means over the seeds, with the 95 % intervals of both. The delay axis is inverted: up and
+    to the right is better.
+    """
+    panels = [(name, part, plane) for name, part in by_scenario(cells).items() if (plane := chief.plane_of(part))]
+    if not panels:
+        return 0
+    across = min(len(panels), PANELS_ABREAST)
+    down = math.ceil(len(panels) / across)
+    size = (across * PANEL_INCHES[0], down * PANEL_INCHES[1] + 0.5)
+    figure, grid = plt.subplots(down, across, figsize=size, layout="constrained", squeeze=False)
+    for axes, (name, part, (throughput, delay)) in zip(grid.flat, panels, strict=False):
+        _panel(axes, part, throughput, delay)
+        axes.set_title(name)
+    for axes in grid.flat[len(panels) :]:
+        axes.axis("off")
+    marks = [
+        Line2D([], [], linestyle="", marker=scheme.marker, color=scheme.colour, label=scheme.label)
+        for scheme in schemes_of(cells)
+    ]
+    figure.legend(handles=marks, loc="outside lower center", ncols=min(len(marks), 6), frameon=False)
+    figure.savefig(output, dpi=DPI)
+    plt.close(figure)
+    return len(panels)
+
+
+def _panel(axes: Axes, cells: Sequence[Cell], throughput: Metric, delay: Metric) -> None:
+    found = [
+        (cell.scheme, chief.estimate_of(cell, delay.name), chief.estimate_of(cell, throughput.name)) for cell in cells
+    ]
+    means = [(scheme, x, y) for scheme, x, y in found if x is not None and y is not None]
+    delay, factor = readable(delay, (x.mean for _, x, _ in means))
+    means = [(scheme, scaled(x, factor), y) for scheme, x, y in means]
+    for scheme, x, y in means:
+        axes.errorbar(
+            x.mean,
+            y.mean,
+            xerr=_reach(x),
+            yerr=_reach(y),
+            marker=scheme.marker,
+            color=scheme.colour,
+            markersize=8,
+            elinewidth=1,
+        )
+    if is_wide(x.mean for _, x, _ in means):
+        axes.set_xscale("log")
+        _write_out(axes.xaxis)
+    if is_wide(y.mean for _, _, y in means):
+        axes.set_yscale("log")
+        _write_out(axes.yaxis)
+    axes.invert_xaxis()
+    axes.set_xlabel(name_and_unit(delay))
+    axes.set_ylabel(name_and_unit(throughput))
+    axes.grid(alpha=0.3)
+
+
+def _reach(found: Estimate) -> list[list[float]] | None:
+    """Return how far the interval reaches below and above the mean, None without one."""
+    return None if found.interval is None else [[found.mean - found.interval[0]], [found.interval[1] - found.mean]]
+
+
+def _write_out(axis: Axis) -> None:
+    """Have the ticks of a logarithmic axis as plain numbers."""
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter("{x:,g}")
+    axis.set_minor_formatter(NullFormatter())

@@ -1,0 +1,76 @@
+"""How RTT or latency is spread over all samples of all seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from compare.metrics.distribution import Distribution
+from compare.metrics.summary import Cell
+from compare.report.plots.figure import Figure, axis, is_wide, line_markers, numbers
+from compare.statistics.numbers import US_PER_MS, listed, number
+
+POINTS = 160  # of a curve
+SAID = (50, 95, 99)  # percentiles of the alternative text and of the readout
+FROM_MS = 5  # shorter ones are in us
+
+
+def percentile_us(found: Distribution, percent: float) -> float:
+    """Return the value below which a share of all samples lies, us, within a bin's width."""
+    edges_us, share = found.cumulative()
+    return float(np.interp(percent / 100, share, edges_us))
+
+
+def cumulative_figure(
+    cells: Sequence[Cell], of: Callable[[Cell], Distribution], name: str, caption: str
+) -> Figure | None:
+    """Draw the share of samples up to each value, a line per scheme; None when nothing was sampled.
+
+    name: of what was sampled, as in "RTT".
+    """
+    sampled = [of(cell) for cell in cells if of(cell).total()]
+    longest_us = max((percentile_us(found, 99) for found in sampled), default=0.0)
+    unit, factor = ("ms", 1 / US_PER_MS) if longest_us >= FROM_MS * US_PER_MS else ("us", 1.0)
+    data: list[dict[str, Any]] = []
+    said = []
+    drawn: list[float] = []
+    for cell in cells:
+        found = of(cell)
+        edges_us, share = found.cumulative()
+        if not edges_us.size:
+            continue
+        if edges_us.size > POINTS:  # evenly over the line's length on the screen: both over value and over share
+            along = np.cumsum(np.hypot(np.gradient(np.log(edges_us)) / np.ptp(np.log(edges_us)), np.gradient(share)))
+            kept = np.unique(np.searchsorted(along, np.linspace(along[0], along[-1], POINTS)).clip(0, share.size - 1))
+            edges_us, share = edges_us[kept], share[kept]
+        drawn += [percentile_us(found, 1) * factor, percentile_us(found, 100) * factor]
+        percentiles = [f"{number(percentile_us(found, percent) * factor)}" for percent in SAID]
+        said.append(f"{cell.scheme.label} {', '.join(percentiles)}")
+        data.append(
+            {
+                "type": "scatter",
+                **line_markers(cell.scheme),
+                "x": numbers(edges_us * factor),
+                "y": numbers(100 * share),
+                "line": {"color": cell.scheme.colour, "width": 1.6},
+                "hovertemplate": f"<b>{cell.scheme.label}</b> %{{y:.3~g}} % up to %{{x:.4~g}} {unit}<extra></extra>",
+                "meta": cell.scheme.name,
+            }
+        )
+    if not data:
+        return None
+    layout = {
+        "height": 400,
+        "hovermode": "closest",
+        "xaxis": axis(f"{name}, {unit}", log_of=drawn if is_wide(drawn) else None),
+        "yaxis": axis("samples up to it, %", range=[0, 101]),
+    }
+    percents = ", ".join(f"{percent} %" for percent in SAID)
+    return Figure(
+        title=f"Distribution of {name}",
+        caption=caption,
+        alternative=listed([f"{name} in {unit} that {percents} of the samples stay below", *said]),
+        spec={"data": data, "layout": layout},
+    )

@@ -1,0 +1,279 @@
+"""One run over time: goodput, window, RTT and queue of each scheme, or of each flow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from compare.experiment.schemes import SCHEMES
+from compare.metrics.metrics import Floats, column
+from compare.metrics.series import binned
+from compare.metrics.summary import Cell
+from compare.report.plots.figure import DIGITS, SOFT, Figure, axis, is_wide, line_markers, numbers
+from compare.statistics.numbers import listed, number
+
+MAX_BINS = 300  # of a line: as many as there are pixels for
+SAMPLES_PER_BIN = 2
+FEW = 4  # flows that are drawn with a thicker line, and named in words
+FLOW_VALUES = 6000  # drawn values of a figure with a line per flow, whatever the number of flows
+FROM_GBIT, FROM_MS = 2, 5  # from where on goodput is read in Gbit/s, RTT in ms
+QUEUE, MINIMUM = "queue", "minimum"  # panels that are no column of flow_series()
+PANEL_PX = 130
+GAP = 0.035  # between two panels, of the figure's height
+
+Series = Mapping[str, Floats]
+
+
+def bins_of(samples: int, most: int) -> int:
+    """Return into how many bins a line of so many samples goes."""
+    return int(np.clip(samples // SAMPLES_PER_BIN, 8, most))
+
+
+def instants(end_s: float, bins: int) -> list[float]:
+    """Return the middle of each bin, seconds since the run began: the x of every line of a figure."""
+    return [float(f"{(index + 0.5) * end_s / bins:.{DIGITS + 1}g}") for index in range(bins)]
+
+
+def panels_layout(labels: Sequence[str], log_of: Sequence[list[float] | None], end_s: float) -> dict[str, Any]:
+    """Return the layout of panels above each other with one axis of time. log_of: values of the logarithmic ones."""
+    height = (1 + GAP) / len(labels)
+    layout: dict[str, Any] = {"height": 60 + PANEL_PX * len(labels), "hovermode": "x", "margin": {"l": 62}}
+    for index, (label, values) in enumerate(zip(labels, log_of, strict=True)):
+        top = 1 - index * height
+        layout[f"yaxis{index + 1 if index else ''}"] = axis(
+            label, log_of=values, from_zero=True, domain=[max(0.0, top - height + GAP), top], nticks=5, automargin=False
+        )
+    layout["xaxis"] = axis("virtual time, s", range=[0, end_s], anchor=f"y{len(labels) if len(labels) > 1 else ''}")
+    return layout
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One of the panels above each other. name: of flow_series(), or QUEUE; factor: to the unit of the label.
+
+    ceiling: upper end of its axis, 0 where the lines decide.
+    """
+
+    name: str
+    label: str
+    factor: float = 1.0
+    ceiling: float = 0.0
+
+
+def queue_series(table: Mapping[str, Any]) -> tuple[Floats, Floats]:
+    """Return (t_s, packets that wait), both of shape (N,), of the port at which most of them do."""
+    t_s, port, packets = (column(dict(table), name) for name in ("t_s", "port", "backlog_packets"))
+    busiest = max(np.unique(port), key=lambda one: packets[port == one].sum())
+    return t_s[port == busiest], packets[port == busiest]
+
+
+def panels_of(series: Iterable[Series], queues: Sequence[tuple[Floats, Floats]], *, minimum: bool) -> list[Panel]:
+    """Return the panels for these lines, in the units in which they are read. minimum: the smallest RTT, too.
+
+    It is the one that the congestion control goes by, where it keeps one of its own.
+    """
+    lines = list(series)
+    rate_mbps = _high([line["goodput_mbps"] for line in lines])
+    rtt_ms = _high([line["rtt_ms"] for line in lines])
+    found = [
+        Panel("goodput_mbps", "goodput, Gbit/s", 1e-3, rate_mbps / 1e3)
+        if rate_mbps >= FROM_GBIT * 1e3
+        else Panel("goodput_mbps", "goodput, Mbit/s", 1.0, rate_mbps),
+        Panel("cwnd", "cwnd, packets", 1.0, _high([line["cwnd"] for line in lines])),
+        Panel("rtt_ms", "RTT, ms", 1.0, rtt_ms) if rtt_ms >= FROM_MS else Panel("rtt_ms", "RTT, us", 1e3, 1e3 * rtt_ms),
+    ]
+    if minimum:
+        high_us = 1e3 * _high([_known_minimum(line) for line in lines])
+        found.append(Panel(MINIMUM, "min RTT, us", 1e3, high_us))
+    if queues:
+        found.append(Panel(QUEUE, "queue, packets", 1.0, _high([packets for _, packets in queues])))
+    return found
+
+
+def flow_panels(
+    all_flows: Sequence[Sequence[Series]], queues: Sequence[tuple[Floats, Floats]], *, minimum: bool
+) -> list[Panel]:
+    """Return the panels of flow_lines() for several schemes, the same for all."""
+    return panels_of((line for flows in all_flows for line in flows), queues, minimum=minimum)
+
+
+def _high(lines: Sequence[Floats]) -> float:
+    """Return the highest of all values, but for the topmost half per cent."""
+    values = np.concatenate(lines)
+    values = values[np.isfinite(values)]
+    return float(np.quantile(values, 0.995)) if values.size else 0.0
+
+
+def _known_minimum(line: Series) -> Floats:
+    kept = line["kept_min_rtt_ms"]
+    return line["min_rtt_ms"] if np.isnan(kept).all() else kept
+
+
+def _drawn(panel: Panel, line: Series | None, queue: tuple[Floats, Floats] | None) -> tuple[Floats, Floats] | None:
+    """Return (t_s, values) of a line of a panel, None where there is nothing to draw."""
+    if panel.name == QUEUE:
+        return queue
+    if line is None:
+        return None
+    values = _known_minimum(line) if panel.name == MINIMUM else line[panel.name]
+    return line["t_s"], values * panel.factor
+
+
+def timelines(
+    cells: Sequence[Cell], series: Mapping[str, Series], queues: Mapping[str, tuple[Floats, Floats]]
+) -> Figure:
+    """Draw the first flow under test of one run of each scheme.
+
+    series: scheme to flow_series() of it. queues: scheme to queue_series() of the run, where it was sampled.
+    """
+    end_s = cells[0].scenario.duration_s
+    bins = bins_of(max(len(found["t_s"]) for found in series.values()), MAX_BINS)
+    panels = panels_of(series.values(), list(queues.values()), minimum=False)
+    data: list[dict[str, Any]] = []
+    highest: dict[str, list[float]] = {panel.name: [] for panel in panels}
+    lowest: dict[str, list[float]] = {panel.name: [] for panel in panels}
+    said = []
+    for cell in cells:
+        means = []
+        for index, panel in enumerate(panels):
+            drawn = _drawn(panel, series[cell.scheme.name], queues.get(cell.scheme.name))
+            if drawn is None:
+                continue
+            line = binned(*drawn, bins, end_s)[1]
+            if np.isnan(line).all():
+                continue
+            highest[panel.name].append(float(np.nanmax(line)))
+            lowest[panel.name].append(float(np.nanmin(line)))
+            means.append(f"{number(float(np.nanmean(drawn[1])))} {panel.label.split(', ')[1]}")
+            data.append(
+                {
+                    "type": "scatter",
+                    **line_markers(cell.scheme),
+                    "y": numbers(line),
+                    "yaxis": f"y{index + 1 if index else ''}",
+                    "line": {"color": cell.scheme.colour, "width": 1.4},
+                    "hoverinfo": "none",
+                    "meta": cell.scheme.name,
+                }
+            )
+        said.append(f"{cell.scheme.label} {', '.join(means)}")
+    log_of = [
+        lowest[panel.name] + highest[panel.name]
+        if panel.name in ("cwnd", "rtt_ms") and is_wide(highest[panel.name])
+        else None
+        for panel in panels
+    ]
+    labels = [panel.label for panel in panels]
+    return Figure(
+        title="One run of each scheme",
+        caption="The first good seed. Point at an instant, or move the slider, to read all values at it; drag to "
+        "enlarge, double-click to go back.",
+        alternative=listed(
+            [f"One run over time; means of {', '.join(label.split(',')[0] for label in labels)}", *said]
+        ),
+        spec={
+            "data": data,
+            "layout": panels_layout(labels, log_of, end_s),
+            "x": instants(end_s, bins),
+            "panels": labels,
+        },
+        kind="timelines",
+    )
+
+
+def flow_lines(
+    cell: Cell, flows: Sequence[Series], queue: tuple[Floats, Floats] | None, panels: Sequence[Panel]
+) -> Figure:
+    """Draw every flow of one run of a scheme, and the queue that they share.
+
+    Flows under test are shades of the scheme's colour, from the first to the last; others are dashed, in their own.
+    """
+    end_s = cell.scenario.duration_s
+    most = int(np.clip(FLOW_VALUES // (3 * len(flows)), 40, MAX_BINS // 2))
+    bins = bins_of(max(len(found["t_s"]) for found in flows), most)
+    names = [flow["scheme"] for flow in cell.scenario.flows_with(cell.scheme.name)]
+    few = len(flows) <= FEW
+    data: list[dict[str, Any]] = []
+    said = []
+    for index, found in enumerate(flows):
+        mine = cell.under_test[index]
+        label = f"flow {index + 1}" + ("" if mine else f", {names[index]}")
+        colour = shade(cell.scheme.colour, index / len(flows)) if mine else colour_of(names[index])
+        stroke = {"color": colour, "width": 1.4 if few else 0.9, "dash": "solid" if mine else "dash"}
+        data += [_flow_line(panels, place, found, stroke, label, bins, end_s) for place in _places(panels)]
+        again = found["t_s"][np.diff(found["retransmits"], prepend=0.0) > 0]
+        if few and again.size:
+            data.append(_retransmissions(panels, again, colour, label))
+        if few and np.isfinite(found["goodput_mbps"]).any():
+            said.append(f"{label} {number(float(np.nanmean(found['goodput_mbps'])))} Mbit/s")
+    for place, panel in enumerate(panels):
+        if panel.name == QUEUE and queue is not None:
+            stroke = {"color": SOFT, "width": 1.2, "dash": "solid"}
+            data.append(_line(place, binned(*queue, bins, end_s)[1], stroke, "queue"))
+    layout = panels_layout([panel.label for panel in panels], [None] * len(panels), end_s) | {"hovermode": "closest"}
+    for place, panel in enumerate(panels):
+        layout[f"yaxis{place + 1 if place else ''}"]["range"] = [0, 1.05 * panel.ceiling or 1.0]
+    return Figure(
+        title=cell.scheme.label,
+        caption="",
+        alternative=listed(
+            [f"{len(flows)} flows over one run of {cell.scheme.label}", *(said or ["the table has their rates"])]
+        ),
+        spec={"data": data, "layout": layout, "x": instants(end_s, bins)},
+    )
+
+
+def _places(panels: Sequence[Panel]) -> list[int]:
+    """Return which panels have a line for each flow."""
+    return [place for place, panel in enumerate(panels) if panel.name != QUEUE]
+
+
+def _flow_line(
+    panels: Sequence[Panel], place: int, found: Series, stroke: dict[str, Any], label: str, bins: int, end_s: float
+) -> dict[str, Any]:
+    drawn = _drawn(panels[place], found, None)
+    assert drawn is not None
+    return _line(place, binned(*drawn, bins, end_s)[1], stroke, label)
+
+
+def _line(place: int, values: Floats, stroke: dict[str, Any], label: str) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "y": numbers(values),
+        "yaxis": f"y{place + 1 if place else ''}",
+        "line": stroke,
+        "hovertemplate": f"{label}: %{{y:.4~g}} at %{{x:.4~g}} s<extra></extra>",
+    }
+
+
+def _retransmissions(panels: Sequence[Panel], at_s: Floats, colour: str, label: str) -> dict[str, Any]:
+    """Return ticks at the foot of the window's panel, where packets were sent again."""
+    place = next(place for place, panel in enumerate(panels) if panel.name == "cwnd")
+    if at_s.size > MAX_BINS:
+        at_s = at_s[np.linspace(0, at_s.size - 1, MAX_BINS).astype(int)]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": numbers(at_s),
+        "y": [0] * at_s.size,
+        "yaxis": f"y{place + 1 if place else ''}",
+        "cliponaxis": False,
+        "marker": {"symbol": "line-ns-open", "size": 7, "color": colour},
+        "hovertemplate": f"{label}: sent again at %{{x:.4~g}} s<extra></extra>",
+    }
+
+
+def shade(colour: str, share: float) -> str:
+    """Return the colour made lighter or darker, by how far a flow is among the flows: 0 to 1."""
+    channels = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return "#" + "".join(f"{min(255, round(channel * (0.75 + 0.5 * share) + 25 * share)):02x}" for channel in channels)
+
+
+def colour_of(scheme: str) -> str:
+    """Return the colour of flows that are not under test: their scheme's, by its name in the kernel."""
+    found = [known.colour for known in SCHEMES.values() if known.algorithm == scheme]
+    return found[0] if found else "#8a8a8a"

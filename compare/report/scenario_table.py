@@ -1,0 +1,123 @@
+"""Write docs/scenarios.md, a table of all scenarios of configs/scenario: ``python -m compare.report.scenario_table``.
+
+With --check nothing is written, and the status is 1 when the file is not what would be written.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+
+from env.checkout import DOCS
+from env.network.path import Path
+from env.network.rack import Rack
+from env.network.scenario import UNDER_TEST, Flow, Scenario, load_scenario, scenario_names
+
+FILE = DOCS / "scenarios.md"
+COMMAND = "python -m compare.report.scenario_table"
+HEAD = f"""# Scenarios
+
+Each is a named claim, a file of `configs/scenario/` and a command: `python compare.py scenario=NAME`, or several with
+`scenario=[NAME,NAME]`. What the words under "network" mean is in [architecture.md](architecture.md); "+" marks the
+scheme under test. This page is written by `{COMMAND}`.
+"""
+# folders in the order in which they are read, with what they are about
+FOLDERS = {
+    "": "The tests of the NDM reports, and a plain bottleneck",
+    "delay": "Round trips of 10 to 500 ms",
+    "loss": "Loss of 0.1 to 5 %, in bursts, by a policer",
+    "rate": "1 Mbit/s to 1 Gbit/s",
+    "buffers": "Buffers of 0.5 to 8 BDP, 1 to 200 Mbit/s, 10 to 300 ms",
+    "queue": "Buffers and queueing disciplines",
+    "disorder": "Jitter, reordering, duplication",
+    "access": "Kinds of access networks",
+    "change": "Changes in the middle of a run, and long runs",
+    "compete": "Competing flows",
+    "nv": "The rack of the TCP-NV paper",
+    "nv_frames": "The same in packets of four frames",
+    "nv_causes": "The same with other packet sizes and buffers",
+}
+
+
+def table() -> str:
+    """Return the page."""
+    scenarios: dict[str, list[Scenario]] = {folder: [] for folder in FOLDERS}
+    for name in scenario_names():
+        folder = name.rpartition("/")[0]
+        scenarios.setdefault(folder, []).append(load_scenario(name))
+    lines = [HEAD]
+    for folder, entries in scenarios.items():
+        if not entries:
+            continue
+        lines += [
+            f"## {FOLDERS.get(folder, folder)}\n",
+            "| scenario | claim | network | flows | s |",
+            "|---|---|---|---|---|",
+        ]
+        lines += [_row(entry) for entry in entries]
+        lines += [""]
+    return "\n".join(lines)
+
+
+def _row(scenario: Scenario) -> str:
+    flows = ", ".join(_flow(flow, scenario) for flow in scenario.flows)
+    network = _network(scenario.network())
+    return f"| {scenario.name} | {scenario.claim} | {network} | {flows} | {scenario.duration_s:g} |"
+
+
+def _network(network: Path | Rack) -> str:
+    if isinstance(network, Rack):
+        return (
+            f"{network.clients} clients, {network.servers} servers, {network.rate_mbps:g} Mbit/s, "
+            f"{network.rtt_us:g} µs, {network.buffer_kb:g} kB"
+        )
+    if network.topology == "loopback":
+        return "; ".join(f"`{command}`" for command in network.tc)
+    rate = f"trace {network.trace}" if network.trace else f"{network.rate_mbps:g} Mbit/s"
+    return ", ".join([rate, f"{network.rtt_ms:g} ms", f"{network.buffer_bdp:g} BDP", *_rest(network)])
+
+
+def _rest(path: Path) -> Iterator[str]:
+    """Yield what else differs from a plain path, in the words of the file."""
+    said = ("topology", "rate_mbps", "trace", "rtt_ms", "buffer_bdp", "steps", "reference_mbps", "reference_rtt_ms")
+    for field in fields(Path):
+        value = getattr(path, field.name)
+        if field.name in said or value == field.default:
+            continue
+        if isinstance(value, tuple):
+            yield f"{field.name} {'/'.join(f'{one:g}' for one in value)}"
+        else:
+            yield f"{field.name} {str(value).lower() if isinstance(value, bool) else value}"
+    for step in path.steps:
+        yield f"at {step.at_s:g} s: " + " ".join(f"{name} {value:g}" for name, value in step.changes().items())
+
+
+def _flow(flow: Flow, scenario: Scenario) -> str:
+    words = [f"{flow.count} ×"] if flow.count > 1 else []
+    words += ["+" if flow.scheme == UNDER_TEST else flow.scheme]
+    if flow.kind != "bulk":
+        words += [f"{flow.kind} {flow.size_bytes} B"]
+    if flow.pause_ms:
+        words += [f"pause {flow.pause_ms:g} ms"]
+    if len({one.client for one in scenario.flows}) > 1:
+        words += [f"c{flow.client}"]
+    if flow.server != 1:
+        words += [f"s{flow.server}"]
+    if flow.start_s or flow.duration_s:
+        end_s = flow.start_s + (flow.duration_s or scenario.duration_s - flow.start_s)
+        words += [f"{flow.start_s:g} to {end_s:g} s"]
+    return " ".join(words)
+
+
+def main() -> None:
+    """The command line."""
+    text = table()
+    if "--check" not in sys.argv[1:]:
+        FILE.write_text(text)
+    elif not FILE.is_file() or FILE.read_text() != text:
+        sys.exit(f"{FILE} is not what the scenarios say: run {COMMAND}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,196 @@
+"""What a comparison shows on the terminal: progress and the tables."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from compare.experiment.matrix import Progress as Matrix
+from compare.metrics.metrics import Metric
+from compare.metrics.summary import Cell
+from compare.report import metric_layout as chief
+from compare.report.group_table import GroupRow, group_rows, shown_columns
+from compare.report.published_tables import PublishedRow
+from compare.statistics.numbers import DIMENSIONLESS, number
+from compare.statistics.paired import PairedComparison
+from compare.statistics.statistics import MIN_VALUES, Estimate
+from compare.statistics.winners import MARKED, Marks
+
+Report = Callable[[Matrix], None]  # told after every run how far the matrix is
+PIPE_WIDTH = 120  # columns of a table that goes into a file
+
+
+def terminal() -> Console:
+    """Return the console of standard output."""
+    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+
+
+@contextmanager
+def shown_progress(console: Console) -> Iterator[Report]:
+    """Show a bar with runs done and time left; where there is no terminal, a line per tenth of the runs."""
+    if not console.is_terminal:
+        shown = -1
+
+        def line(matrix: Matrix) -> None:
+            nonlocal shown
+            tenth = 10 * matrix.done // matrix.total
+            if tenth != shown:
+                shown = tenth
+                console.print(f"{matrix.done}/{matrix.total} runs, {matrix.failed} failed", highlight=False)
+
+        yield line
+        return
+    columns = (
+        TextColumn("runs"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(compact=True),
+        TextColumn("{task.fields[failed]}"),
+    )
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task("runs", total=None, failed="")
+
+        def update(matrix: Matrix) -> None:
+            failed = f"{matrix.failed} failed" if matrix.failed else ""
+            bar.update(task, total=matrix.total, completed=matrix.done, failed=failed)
+
+        yield update
+
+
+def print_tables(
+    console: Console, cells: list[Cell], comparisons: list[PairedComparison], published: list[PublishedRow]
+) -> None:
+    """Print the chief metrics of every scenario: mean and, below it, the 95 % interval; published figures too.
+
+    In the wide table of several flows it is half the interval's width. What is wider than the terminal goes on in
+    further tables, column by column in the same order, so that nothing is cut.
+    """
+    marks = Marks(comparisons)
+    for scenario in dict.fromkeys(cell.scenario.name for cell in cells):
+        mine = [cell for cell in cells if cell.scenario.name == scenario]
+        rows = group_rows(mine, published)
+        console.print()
+        console.print(f"{scenario}: {mine[0].scenario.claim}", style="italic", markup=False, highlight=False)
+        for table in _fitting(console, *(_group_columns(mine, rows, marks) if rows else _columns(mine, marks))):
+            console.print(table)
+    console.print(
+        "mean over the seeds; below it the bootstrap 95 % interval of the mean (±: half of it), which needs at least "
+        f"{MIN_VALUES} runs; all metrics are in summary.csv. {MARKED}",
+        style="dim",
+    )
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of a table, as markup. entries: one for each row."""
+
+    heading: str
+    entries: list[str]
+
+
+def _fitting(console: Console, first: _Column, columns: list[_Column]) -> list[Table]:
+    """Return the columns as tables that are no wider than the terminal, each beginning with the first column."""
+    tables: list[Table] = []
+    taken: list[_Column] = []
+    for column in columns:
+        if taken and _width(console, _build(first, [*taken, column])) > console.width:
+            tables.append(_build(first, taken))
+            taken = []
+        taken.append(column)
+    return [*tables, _build(first, taken)]
+
+
+def _width(console: Console, table: Table) -> int:
+    return console.measure(table, options=console.options.update(max_width=10_000)).maximum
+
+
+def _build(first: _Column, columns: list[_Column]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column(first.heading, no_wrap=True)
+    for column in columns:
+        table.add_column(column.heading, justify="right", no_wrap=True)
+    for row in zip(first.entries, *(column.entries for column in columns), strict=True):
+        table.add_row(*row)
+    return table
+
+
+def _columns(cells: list[Cell], marks: Marks) -> tuple[_Column, list[_Column]]:
+    """Return the columns of a scenario with one flow."""
+    metrics = chief.chosen(cells, chief.MAIN)
+    columns = []
+    for metric in metrics:
+        winners = marks.winners(cells, metric)
+        values = [
+            _value(chief.estimate_of(cell, metric.name), cell.scheme.name in winners, narrow=False) for cell in cells
+        ]
+        columns.append(_Column(_heading(metric), values))
+    names = _Column("scheme", [escape(cell.scheme.name) for cell in cells])
+    return names, [*columns, _Column("n", [_runs(cell) for cell in cells])]
+
+
+def _group_columns(cells: list[Cell], rows: list[GroupRow], marks: Marks) -> tuple[_Column, list[_Column]]:
+    """Return the columns of a scenario with several flows or latencies: a row per scheme and group."""
+    metrics = shown_columns(rows)
+    measured = [cell for cell in cells if cell.seeds]
+    names: list[str] = []
+    body: list[list[str]] = []
+    for row in rows:
+        names.append(f"{escape(row.cell.scheme.name)}\n[dim]{escape(row.group.title)}[/dim]")
+        values = [
+            _value(
+                row.measured.get(metric.name),
+                row.cell.scheme.name in marks.winners(measured, row.group.metric(metric)),
+                narrow=True,
+            )
+            for metric in metrics
+        ]
+        body.append([*values, _runs(row.cell)])
+        if row.published:
+            figures = [row.figure(metric.name) for metric in metrics]
+            names.append("[cyan]published[/cyan]")
+            body.append([*("" if value is None else f"[cyan]{number(value)}[/cyan]" for value in figures), ""])
+    for cell in cells:
+        if not cell.seeds:
+            names.append(escape(cell.scheme.name))
+            body.append([*([""] * len(metrics)), _runs(cell)])
+    headings = [*map(_heading, metrics), "n"]
+    columns = [_Column(heading, [entries[i] for entries in body]) for i, heading in enumerate(headings)]
+    return _Column("scheme\n[dim]flows[/dim]", names), columns
+
+
+def _mean(found: Estimate, wins: bool) -> str:
+    """Return the mean, a winner's with a star, so that a terminal without colours and a file tell it too."""
+    return f"[bold green]*{number(found.mean)}[/bold green]" if wins else number(found.mean)
+
+
+def _runs(cell: Cell) -> str:
+    lines = [f"{len(cell.seeds)}"]
+    lines += [f"[red]{len(cell.failed)} failed[/red]"] if cell.failed else []
+    lines += [f"[red]{len(cell.missing)} missing[/red]"] if cell.missing else []
+    return "\n".join(lines)
+
+
+def _heading(metric: Metric) -> str:
+    name = metric.name.replace("_", "\n")
+    return name if metric.unit in DIMENSIONLESS else f"{name}\n[dim]{metric.unit}[/dim]"
+
+
+def _value(found: Estimate | None, wins: bool, *, narrow: bool) -> str:
+    """Return the mean and, where seeds differ, its interval below it; narrow: half its width, where a table is wide."""
+    if found is None:
+        return "" if narrow else "no value"
+    if found.interval is None:
+        return f"{number(found.mean)}\n[dim]n={found.n}[/dim]"
+    lo, hi = found.interval
+    spread = f"±{number((hi - lo) / 2)}" if narrow else f"{number(lo)}–{number(hi)}"
+    return _mean(found, wins) + (f"\n[dim]{spread}[/dim]" if hi > lo else "")

@@ -1,0 +1,1 @@
+"""Intervals, paired differences and winners over the seeds of a comparison."""

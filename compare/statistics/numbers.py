@@ -1,0 +1,62 @@
+"""How a comparison writes its numbers: on the terminal, in Markdown and in HTML alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+
+from compare.metrics.metrics import Metric
+from compare.statistics.statistics import Estimate
+
+US_PER_MS = 1e3
+DIMENSIONLESS = ("count", "1", "")  # units that are not said
+
+
+def number(value: float) -> str:
+    """Return a value with three significant digits, and whole numbers from 100 on."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def interval(found: Estimate) -> str:
+    """Return lo to hi; in words where there are too few runs for an interval, or all gave the same."""
+    if found.interval is None:
+        return f"{counted(found.n, 'run')}: no interval"
+    lo, hi = found.interval
+    return "no spread" if lo == hi else f"{number(lo)} to {number(hi)}"
+
+
+def name_and_unit(metric: Metric) -> str:
+    """Return a metric's title with its unit."""
+    return metric.title if metric.unit in DIMENSIONLESS else f"{metric.title}, {metric.unit}"
+
+
+def readable(metric: Metric, values: Iterable[float]) -> tuple[Metric, float]:
+    """Return the metric in the unit in which these values are read, and the factor to it: ms from 1 ms on."""
+    known = [value for value in values if math.isfinite(value) and value > 0]
+    if metric.unit != "us" or not known or min(known) < US_PER_MS:
+        return metric, 1.0
+    return replace(metric, unit="ms"), 1 / US_PER_MS
+
+
+def scaled(found: Estimate, factor: float) -> Estimate:
+    """Return an estimate in another unit."""
+    lo, hi = found.interval or (None, None)
+    return Estimate(
+        found.mean * factor,
+        None if lo is None else lo * factor,
+        None if hi is None else hi * factor,
+        found.minimum * factor,
+        found.maximum * factor,
+        found.n,
+    )
+
+
+def counted(count: int, thing: str) -> str:
+    """Return "1 run", "2 runs"."""
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
+
+
+def listed(parts: Iterable[str]) -> str:
+    """Return the parts as one sentence."""
+    return "; ".join(parts) + "."

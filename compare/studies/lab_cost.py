@@ -1,0 +1,243 @@
+"""What a run costs: ``python -m compare.studies.lab_cost DIR`` measures it and writes DIR/cost.csv and DIR/cost.png.
+
+Time against the number of packets (one flow, longer and longer), of flows (1 to 64, each with its own 5 Mbit/s) and of
+runs (each with a boot of its own), and the memory of a lab with so many flows. Each point is measured several times, in
+an order that changes from repetition to repetition, and the median counts. A lab runs on one core, one process at a
+time: alone its wall time is its CPU time, beside other work it is longer. So the line, a least-squares fit, goes
+through the CPU times, and growth is called linear when no point lies further from it than a tenth of the
+largest value.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import os
+import random
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path as FilePath
+
+import matplotlib as mpl
+import numpy as np
+
+from env.lab import VirtualLab
+from env.network.path import Path
+
+mpl.use("Agg")
+from matplotlib import pyplot
+
+DURATIONS_S = (5, 10, 20, 40, 80)
+FLOWS = (1, 2, 4, 8, 16, 32, 64)
+RUNS = (1, 2, 4, 8)
+FLOW_MBPS = 5.0
+REPETITIONS = 5
+FAR = 0.1  # of the largest value: what lies further from the line is not linear
+MEMORY_LIMIT_MB = 600
+COLUMNS = ("against", "x", "repetition", "packets", "wall_s", "cpu_s", "memory_mb")
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass
+class Cost:
+    """Of one measurement. packets: data packets that TCP sent. cpu_s, memory_mb: of all processes of the labs."""
+
+    packets: int = 0
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    memory_mb: float = 0.0
+
+
+@dataclass
+class Axis:
+    """One question: time against what. costs: by x, one per repetition."""
+
+    against: str
+    measure: Callable[[int], Cost]
+    xs: Sequence[int]
+    costs: dict[int, list[Cost]] = field(default_factory=dict)
+
+    def points(self) -> tuple[list[float], list[float]]:
+        """Return x and the median CPU time in s; x is the number of packets where that is what is asked."""
+        medians = [statistics.median(cost.cpu_s for cost in self.costs[x]) for x in self.xs]
+        packets = [statistics.median(cost.packets for cost in self.costs[x]) for x in self.xs]
+        return (packets if self.against == "packets" else [float(x) for x in self.xs]), medians
+
+    def fit(self) -> tuple[float, float, float]:
+        """Return slope, intercept and the largest distance from the line, a share of the largest value."""
+        x, cpu_s = self.points()
+        slope, intercept = np.polyfit(x, cpu_s, 1)
+        distance = np.abs(np.polyval([slope, intercept], x) - cpu_s).max() / max(cpu_s)
+        return float(slope), float(intercept), float(distance)
+
+
+# -- measuring -------------------------------------------------------------------------------------------------------
+
+
+def lab_processes(lab: VirtualLab) -> Iterator[FilePath]:
+    """Yield the /proc folders of a lab's processes."""
+    for entry in FilePath("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                group = os.getpgid(int(entry.name))
+            except ProcessLookupError:
+                continue
+            if group == lab.pid:
+                yield entry
+
+
+def cpu_seconds(lab: VirtualLab) -> float:
+    """Return the CPU time of a lab's processes, those that have ended included."""
+    ticks = 0
+    for process in lab_processes(lab):
+        fields = (process / "stat").read_text().rsplit(")", 1)[1].split()
+        ticks += sum(map(int, fields[11:15]))  # utime, stime, cutime, cstime
+    return ticks / TICKS_PER_S
+
+
+def memory_mb(lab: VirtualLab) -> float:
+    """Return what a lab holds, MB: the guest's memory as far as it was touched, and its processes' own."""
+    total = 0
+    for process in lab_processes(lab):
+        for line in (process / "smaps_rollup").read_text().splitlines():
+            if line.startswith("Anonymous:"):
+                total += int(line.split()[1]) * 1024
+    for descriptor in FilePath(f"/proc/{lab.pid}/fd").iterdir():
+        status = descriptor.stat()
+        # the file without a name that is the guest's memory
+        if not status.st_nlink and status.st_size >= lab.memory_mb << 20:
+            total += status.st_blocks * 512
+    return total / 1e6
+
+
+@contextmanager
+def metered(lab: VirtualLab, cost: Cost) -> Iterator[None]:
+    """Add what the block costs."""
+    cpu_s, began = cpu_seconds(lab), time.perf_counter()
+    yield
+    cost.wall_s += time.perf_counter() - began
+    cost.cpu_s += cpu_seconds(lab) - cpu_s
+    cost.memory_mb = max(cost.memory_mb, memory_mb(lab))
+
+
+def send(lab: VirtualLab, flows: int, rate_mbps: float, duration_s: float) -> int:
+    """Send flows of Cubic over one bottleneck; returns the number of data packets."""
+    path = Path(rate_mbps=rate_mbps, rtt_ms=40)
+    traffic = [{"scheme": "cubic", "start_s": 0.01 * i, "duration_s": duration_s - 0.01 * i} for i in range(flows)]
+    return sum(flow["segments_sent"] for flow in lab.run(path, traffic, duration_s, sample_ms=50)["flows"])
+
+
+def cost_of_packets(duration_s: int) -> Cost:
+    """One flow of 20 Mbit/s for so long; without the boot."""
+    cost = Cost()
+    with VirtualLab(seed=1) as lab:
+        lab.call("build", topology="router")
+        with metered(lab, cost):
+            cost.packets = send(lab, 1, 20, duration_s)
+    return cost
+
+
+def cost_of_flows(flows: int) -> Cost:
+    """So many flows for 10 s, each with FLOW_MBPS of the bottleneck; without the boot."""
+    cost = Cost()
+    with VirtualLab(seed=1) as lab:
+        lab.call("build", topology="router")
+        with metered(lab, cost):
+            cost.packets = send(lab, flows, FLOW_MBPS * flows, 10)
+    return cost
+
+
+def cost_of_runs(runs: int) -> Cost:
+    """So many runs of one flow of 20 Mbit/s and 5 s, each with a boot, one after the other."""
+    cost = Cost()
+    for seed in range(1, runs + 1):
+        began = time.perf_counter()
+        with VirtualLab(seed=seed) as lab:
+            cost.packets += send(lab, 1, 20, 5)
+            cost.cpu_s += cpu_seconds(lab)
+            cost.memory_mb = max(cost.memory_mb, memory_mb(lab))
+        cost.wall_s += time.perf_counter() - began
+    return cost
+
+
+# -- telling ---------------------------------------------------------------------------------------------------------
+
+
+def table(axes: Sequence[Axis]) -> str:
+    """Return the text of cost.csv."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for axis in axes:
+        for x in axis.xs:
+            for repetition, cost in enumerate(axis.costs[x], 1):
+                figures = [f"{value:.4g}" for value in (cost.wall_s, cost.cpu_s, cost.memory_mb)]
+                writer.writerow([axis.against, x, repetition, cost.packets, *figures])
+    return text.getvalue()
+
+
+def draw(axes: Sequence[Axis], file: FilePath) -> None:
+    """Draw every wall time, the medians of the CPU times and their lines."""
+    figure, places = pyplot.subplots(1, len(axes), figsize=(12, 3.6), layout="constrained")
+    for axis, place in zip(axes, places, strict=True):
+        x, medians = axis.points()
+        slope, intercept, _ = axis.fit()
+        for at, costs in zip(x, axis.costs.values(), strict=True):
+            wall_s = [cost.wall_s for cost in costs]
+            place.plot(
+                [at] * len(costs), wall_s, ".", color="#9aa5b1", markersize=4, label="wall" if at == x[0] else None
+            )
+        place.plot(x, medians, "o", color="#1f5fa8", label="CPU, median")
+        ends = np.array([0.0, max(x)])
+        place.plot(ends, intercept + slope * ends, "-", color="#c0392b", linewidth=1, label="fit")
+        place.set(xlabel=f"number of {axis.against}", ylabel="time [s]", xlim=(0, None), ylim=(0, None))
+        place.grid(alpha=0.3)
+        place.legend(frameon=False)
+    figure.savefig(file, dpi=110)
+    pyplot.close(figure)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure, write, say; return 1 when growth is not linear or a lab takes too much memory."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("folder", type=FilePath, help="where cost.csv and cost.png are written")
+    parser.add_argument("--repetitions", type=int, default=REPETITIONS)
+    arguments = parser.parse_args(argv)
+    if arguments.repetitions < 1:
+        parser.error(f"--repetitions is {arguments.repetitions}; it must be 1 or more")
+    axes = (
+        Axis("packets", cost_of_packets, DURATIONS_S),
+        Axis("flows", cost_of_flows, FLOWS),
+        Axis("runs", cost_of_runs, RUNS),
+    )
+    jobs = [(axis, x) for axis in axes for x in axis.xs]
+    for axis, x in jobs:
+        axis.costs[x] = []
+    for repetition in range(arguments.repetitions):
+        # what else the machine does meanwhile must not always meet the same points
+        for axis, x in random.Random(repetition).sample(jobs, len(jobs)):
+            axis.costs[x].append(axis.measure(x))
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    (arguments.folder / "cost.csv").write_text(table(axes))
+    draw(axes, arguments.folder / "cost.png")
+    status = 0
+    for axis in axes:
+        slope, intercept, distance = axis.fit()
+        verdict = "linear" if distance <= FAR else "NOT LINEAR"
+        print(
+            f"{axis.against}: CPU {1e3 * slope:.4g} ms each and {intercept:.2f} s besides; the furthest point is "
+            f"{100 * distance:.1f} % of the largest value from the line: {verdict}"
+        )
+        status |= distance > FAR
+    largest_mb = max(cost.memory_mb for cost in axes[1].costs[FLOWS[-1]])
+    print(f"memory of a lab with {FLOWS[-1]} flows: {largest_mb:.0f} MB of at most {MEMORY_LIMIT_MB} MB")
+    return status | (largest_mb > MEMORY_LIMIT_MB)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

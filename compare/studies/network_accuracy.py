@@ -1,0 +1,282 @@
+"""Measure by packet capture, without TCP, whether the lab's network is what was configured.
+
+    python -m compare.studies.network_accuracy
+
+Numbered UDP packets go over a path and every arrival is stamped by the kernel (env/network/probe). The first table is
+netem: what was asked, what came, and how far the two are apart. A share of packets (loss, duplication, reordering) is a
+sample of as many packets as it takes to tell 1 % of it apart from chance, 8.9 million for a share of 1 %; beside its
+error stand three standard deviations of the binomial distribution, which is what so many packets can tell. The second
+table is the bottleneck: how exactly packets leave, and how many the buffer holds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from env.lab import VirtualLab
+from env.network.path import PACKET_BYTES, Path
+from env.network.topology.bottleneck import netem_options
+
+IP_BYTES = 1500  # of a full packet; PACKET_BYTES with its Ethernet header
+PACKETS = 1_000_000  # of a row that is no share of packets, and of one probe: more do not fit into the lab's memory
+# a bottleneck's rates in Mbit/s with the RTTs in ms, and its buffers
+LINKS = ((1, 100), (20, 40), (1000, 4), (10_000, 0.4))
+BUFFERS_BDP = (0.2, 1, 8)
+CLOCK_NS = 258  # a program's look at the clock takes 256 ns; a timer that is due meanwhile is late by as much
+MOST = 10_000_000  # packets of a row
+WITHIN = 0.01  # netem is right when it is within 1 % of what was asked
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """What came of `sent` packets: number, time sent and time captured (ns) of each, in the order of arrival."""
+
+    sent: int
+    number: Integers
+    sent_ns: Integers
+    captured_ns: Integers
+
+    @property
+    def delay_ns(self) -> Integers:
+        """One-way delay of each arrival, ns."""
+        return self.captured_ns - self.sent_ns
+
+    def lost(self) -> float:
+        """Share of the packets that never came."""
+        return 1 - np.unique(self.number).size / self.sent
+
+    def duplicated(self) -> float:
+        """Share of the packets that came twice or more."""
+        return float((np.bincount(self.number, minlength=self.sent) > 1).mean())
+
+    def overtaking(self, delay_ns: float) -> float:
+        """Share of the arrivals that skipped the delay: netem's reordering."""
+        return float((self.delay_ns < delay_ns / 2).mean())
+
+
+def probe(
+    lab: VirtualLab,
+    path: Path,
+    count: int,
+    *,
+    size_bytes: int = IP_BYTES,
+    burst: int = 1,
+    interval_ns: int = 100_000,
+    wait_s: float = 2.0,
+) -> Arrivals:
+    """Send `count` packets over the path, `burst` at a time every interval_ns, and wait for wait_s after the last."""
+    reply = lab.probe(
+        path,
+        size_bytes=size_bytes,
+        count=count,
+        burst=burst,
+        interval_ns=interval_ns,
+        wait_ns=round(wait_s * 1e9),
+    )
+    rows = np.frombuffer(base64.b64decode(reply["arrivals"]), np.int64).reshape(-1, 3)
+    return Arrivals(count, rows[:, 0], rows[:, 1] - reply["start_ns"], rows[:, 2] - reply["start_ns"])
+
+
+# -- netem -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Row:
+    """One thing asked for. sampling: relative error that chance alone explains (3 standard deviations)."""
+
+    topology: str
+    what: str
+    unit: str
+    asked: float
+    measured: float
+    sampling: float
+
+    @property
+    def error(self) -> float:
+        """Relative error."""
+        return self.measured / self.asked - 1
+
+    @property
+    def right(self) -> bool:
+        """Within 1 % of what was asked, beside what chance explains."""
+        return abs(self.error) <= WITHIN + self.sampling
+
+
+def impaired(topology: str, *, delay_ms: float = 20.0, **impairments: float) -> Path:
+    """Return a path with netem's impairments and a rate that does not matter; keywords are those of Path."""
+    path = Path.from_dict({"rate_mbps": 10_000.0, "rtt_ms": 2 * delay_ms, "buffer_bdp": 10.0} | impairments)
+    if topology == "router":
+        return path
+    netem = f"tc qdisc add dev lo root netem {netem_options(path, delay_ms)}"
+    return Path(topology="loopback", tc=(netem,))
+
+
+def packets_to_tell(pct: float) -> int:
+    """Return of how many packets 1 % of a share is three standard deviations."""
+    share = pct / 100
+    return math.ceil(9 * (1 - share) / share / WITHIN**2)
+
+
+def measure_share(lab: VirtualLab, topology: str, kind: str, pct: float, packets: int) -> Row:
+    """Measure a share of packets, a million at a time; kind: loss, duplicate or reorder."""
+    delay_ms = 20.0
+    path = impaired(topology, delay_ms=delay_ms, **{f"{kind}_pct": pct})
+    counted = 0.0
+    for first in range(0, packets, PACKETS):
+        count = min(PACKETS, packets - first)
+        # small packets, some at a time: netem draws for each
+        arrivals = probe(lab, path, count, size_bytes=64, burst=50, interval_ns=1_000_000)
+        shares = {"loss": arrivals.lost, "duplicate": arrivals.duplicated}
+        counted += count * (arrivals.overtaking(delay_ms * 1e6) if kind == "reorder" else shares[kind]())
+    share = pct / 100
+    sampling = 3 * math.sqrt((1 - share) / (share * packets))
+    return Row(topology, f"{kind} {pct:g} %", "%", pct, 100 * counted / packets, sampling)
+
+
+def measure_delay(lab: VirtualLab, topology: str, delay_ms: float, jitter_ms: float, packets: int) -> list[Row]:
+    """Measure the mean delay and, with jitter, its standard deviation."""
+    path = impaired(topology, delay_ms=delay_ms, jitter_ms=jitter_ms)
+    burst = 10 if jitter_ms else 1  # each has its own delay; without jitter they would wait for each other
+    delay_ns = probe(lab, path, packets, size_bytes=64, burst=burst, interval_ns=500_000).delay_ns
+    what = f"delay {delay_ms:g} ms" + (f" jitter {jitter_ms:g} ms" if jitter_ms else "")
+    of_mean = 3 * jitter_ms / delay_ms / math.sqrt(packets)
+    rows = [Row(topology, what, "ms", delay_ms, float(delay_ns.mean()) / 1e6, of_mean)]
+    if jitter_ms:
+        of_deviation = 3 / math.sqrt(2 * packets)
+        rows.append(Row(topology, f"{what}: deviation", "ms", jitter_ms, float(delay_ns.std()) / 1e6, of_deviation))
+    return rows
+
+
+def measure_rate(lab: VirtualLab, topology: str, rate_mbps: float, packets: int) -> Row:
+    """Measure the rate at which packets leave when more come than can."""
+    path = Path(rate_mbps=rate_mbps, rtt_ms=10, buffer_bdp=1)
+    if topology == "loopback":
+        # netem's own rate
+        netem = f"tc qdisc add dev lo root netem limit 20000 delay 5ms rate {rate_mbps * 1e6:.0f}bit"
+        path = Path(topology="loopback", tc=(netem,))
+    arrivals = overload(lab, path, rate_mbps, packets)
+    span_ns = float(arrivals.captured_ns[-1] - arrivals.captured_ns[0])
+    measured = (arrivals.number.size - 1) * PACKET_BYTES * 8 / span_ns * 1e3
+    return Row(topology, f"rate {rate_mbps:g} Mbit/s", "Mbit/s", rate_mbps, measured, 0.0)
+
+
+# -- bottleneck ------------------------------------------------------------------------------------------------------
+
+
+def overload(lab: VirtualLab, path: Path, rate_mbps: float, packets: int) -> Arrivals:
+    """Send twice as many packets as the link can carry, one at a time."""
+    return probe(lab, path, packets, interval_ns=round(transmission_ns(rate_mbps) / 2), wait_s=20)
+
+
+def transmission_ns(rate_mbps: float) -> float:
+    """Return how long a full packet takes on the wire, ns."""
+    return PACKET_BYTES * 8 / rate_mbps * 1e3
+
+
+@dataclass(frozen=True)
+class Bottleneck:
+    """A bottleneck as it was found.
+
+    held_packets: the most that waited at a time. spacing_ns: the largest difference between the time from a packet to
+    the next and the time that it takes on the wire. lost, dropped: packets that never came, and those that the buffer
+    says it dropped.
+    """
+
+    rate_mbps: float
+    buffer_packets: int
+    held_packets: int
+    spacing_ns: float
+    lost: int
+    dropped: int
+
+    @property
+    def right(self) -> bool:
+        """It holds what was asked, nothing else drops, and packets leave as on a wire."""
+        exact = self.spacing_ns <= CLOCK_NS
+        return self.held_packets == self.buffer_packets and self.lost == self.dropped and exact
+
+
+def measure_bottleneck(lab: VirtualLab, rate_mbps: float, rtt_ms: float, buffer_bdp: float) -> Bottleneck:
+    """Fill a bottleneck's buffer and keep it full."""
+    path = Path(rate_mbps=rate_mbps, rtt_ms=rtt_ms, buffer_bdp=buffer_bdp)
+    packets = 2 * path.buffer_packets + 5_000
+    arrivals = overload(lab, path, rate_mbps, packets)
+    left_ns = arrivals.captured_ns
+    # the first packet finds an empty link: what it takes is the delay without a queue
+    entered_ns = arrivals.sent_ns + arrivals.delay_ns.min()
+    waiting = np.arange(1, left_ns.size + 1) - np.searchsorted(left_ns, entered_ns, side="right")
+    # the second packet leaves up to a microsecond early, with the tokens of the link's idle time
+    spacing_ns = float(np.abs(np.diff(left_ns)[1:] - transmission_ns(rate_mbps)).max())
+    lost, dropped = packets - left_ns.size, queue_drops(lab)
+    return Bottleneck(rate_mbps, path.buffer_packets, int(waiting.max()), spacing_ns, lost, dropped)
+
+
+def queue_drops(lab: VirtualLab) -> int:
+    """Return how many packets the router's bottleneck has dropped since the path was applied."""
+    shown = json.loads(lab.call("execute", node="r", argv=["tc", "-s", "-j", "qdisc", "show", "dev", "r-h2"]))
+    return sum(qdisc["drops"] for qdisc in shown if qdisc["kind"] == "pfifo")
+
+
+# -- command ---------------------------------------------------------------------------------------------------------
+
+
+def measure_netem(lab: VirtualLab, most: int) -> list[Row]:
+    """Return the first table; most: packets of a row."""
+    rows = []
+    packets = min(most, PACKETS)
+    for topology in ("router", "loopback"):
+        rows += measure_delay(lab, topology, 20, 0, min(packets, 10_000))
+        rows += measure_delay(lab, topology, 20, 4, packets)
+        for kind in ("loss", "duplicate", "reorder"):
+            rows += [measure_share(lab, topology, kind, pct, min(most, packets_to_tell(pct))) for pct in (1, 10, 50)]
+        rows += [measure_rate(lab, topology, rate_mbps, min(packets, 20_000)) for rate_mbps in (1, 20, 1000, 10_000)]
+    return rows
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print both tables as Markdown; return 1 when something is not what was asked."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument(
+        "--packets", type=int, default=MOST, help="of a row at most, for a quick look (default: what 1 %% takes)"
+    )
+    arguments = parser.parse_args(argv)
+    if not 10_000 <= arguments.packets <= MOST:
+        parser.error(f"--packets is {arguments.packets}; it must lie between 10000 and {MOST}")
+    with VirtualLab(seed=1, memory_mb=1024, timeout_s=600) as lab:
+        rows = measure_netem(lab, arguments.packets)
+        print("| topology | asked | measured | error | chance (3 sigma) |")
+        print("|---|---|---|---|---|")
+        for row in rows:
+            print(
+                f"| {row.topology} | {row.what} | {row.measured:.6g} {row.unit} | {100 * row.error:+.3f} % | "
+                f"{100 * row.sampling:.3f} % |"
+            )
+        print()
+        found = [measure_bottleneck(lab, rate, rtt, bdp) for rate, rtt in LINKS for bdp in BUFFERS_BDP]
+        print("| bottleneck | buffer asked | held | packets lost | dropped by the buffer | spacing off by at most |")
+        print("|---|---|---|---|---|---|")
+        for one in found:
+            print(
+                f"| {one.rate_mbps:g} Mbit/s | {one.buffer_packets} | {one.held_packets} | {one.lost} | "
+                f"{one.dropped} | {one.spacing_ns:.1f} ns of {transmission_ns(one.rate_mbps):.0f} ns |"
+            )
+    wrong = [row.what for row in rows if not row.right]
+    wrong += [f"{one.rate_mbps:g} Mbit/s, buffer of {one.buffer_packets}" for one in found if not one.right]
+    if wrong:
+        print(f"error: not as asked: {', '.join(wrong)}", file=sys.stderr)
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

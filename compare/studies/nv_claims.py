@@ -1,0 +1,274 @@
+"""The claims of the TCP-NV paper's text, each with the figures of our runs that decide it. Pure functions.
+
+Section numbers are the paper's. "Others" are Reno, Cubic and CDG, as in the paper.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from compare.metrics.group_metrics import Flow
+from compare.metrics.series import flow_series, rate_between
+from compare.metrics.summary import Cell
+from compare.report.published_tables import SCENARIO_FOLDER
+from compare.statistics.numbers import number
+
+NV = "nv"
+OTHERS = ("reno", "cubic", "cdg")
+LONG_S = 120.0  # what is said about 5 minutes is not decided by less than this
+MOMENTS = (0.02, 1 / 6, 0.5, 1.0)  # of the run: 6 s, 50 s, half and all of 5 minutes
+LABELS = {"reno": "Reno", "cubic": "Cubic", "cdg": "CDG", "nv": "NV"}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim and what became of it. verdict: yes, in part or no; empty where the runs that decide it are not there."""
+
+    section: str
+    text: str
+    scenario: str
+    measured: str
+    verdict: str
+
+
+class Evidence:
+    """Means over the seeds, by scenario, scheme and metric; and the flows of one run of each.
+
+    folder: of the scenarios that count: nv, or another one with the same experiments, which go by the names of nv. Of
+    several cells of a scenario and scheme the first one counts, and for what is said about long runs the longest.
+    """
+
+    def __init__(self, cells: Sequence[Cell], folder: str = SCENARIO_FOLDER) -> None:
+        self._cells: dict[tuple[str, str], Cell] = {}
+        self._longest: dict[tuple[str, str], Cell] = {}
+        for cell in cells:
+            there, _, name = cell.scenario.name.rpartition("/")
+            if there != folder or not cell.seeds:
+                continue
+            key = (f"{SCENARIO_FOLDER}/{name}", cell.scheme.name)
+            self._cells.setdefault(key, cell)
+            if cell.scenario.duration_s > self._longest.setdefault(key, cell).scenario.duration_s:
+                self._longest[key] = cell
+
+    def has(self, scenario: str, schemes: Sequence[str]) -> bool:
+        """True when the scenario was measured with all of these schemes."""
+        return all((scenario, scheme) in self._cells for scheme in schemes)
+
+    def mean(self, scenario: str, scheme: str, metric: str) -> float:
+        """Return a metric's mean; NaN where it has no value."""
+        found = self._cells[scenario, scheme].estimates().get(metric)
+        return math.nan if found is None else found.mean
+
+    def flows(self, scenario: str, scheme: str) -> list[Flow]:
+        """Return the flows of the first good seed."""
+        return self._cells[scenario, scheme].flows
+
+    def longest_flows(self, scenario: str, scheme: str) -> list[Flow]:
+        """Return the flows of the first good seed of the longest run."""
+        return self._longest[scenario, scheme].flows
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A claim that a metric of the others over NV's (or NV's over the others', when inverse) lies in a range.
+
+    It holds when the ratio to each of the others lies in [low, high], in part when to one of them.
+    """
+
+    section: str
+    text: str
+    scenario: str
+    metric: str
+    low: float
+    high: float = math.inf
+    inverse: bool = False
+    others: tuple[str, ...] = OTHERS
+
+    def judge(self, evidence: Evidence) -> Claim:
+        """Return the claim with its figures."""
+        if not evidence.has(self.scenario, (NV, *self.others)):
+            return Claim(self.section, self.text, self.scenario, "not measured", "")
+        ours = evidence.mean(self.scenario, NV, self.metric)
+        figures, held = [], []
+        for other in self.others:
+            theirs = evidence.mean(self.scenario, other, self.metric)
+            ratio = _over(ours, theirs) if self.inverse else _over(theirs, ours)
+            held.append(self.low <= ratio <= self.high)
+            figures.append(f"{LABELS[other]} {number(theirs)}, {_times(ratio)}")
+        measured = f"{self.metric}: NV {number(ours)}; {'; '.join(figures)}"
+        return Claim(self.section, self.text, self.scenario, measured, _verdict(held))
+
+
+def _over(a: float, b: float) -> float:
+    if b:
+        return a / b
+    return math.inf if a > 0 else math.nan
+
+
+def _times(ratio: float) -> str:
+    return "both 0" if math.isnan(ratio) else ("against 0" if math.isinf(ratio) else f"{ratio:.3g} times")
+
+
+def _verdict(held: Sequence[bool]) -> str:
+    return "yes" if all(held) else ("in part" if any(held) else "no")
+
+
+RATIOS = (
+    Ratio("4.1", "NV has 1 to 2 % less goodput than the others (RPC)", "nv/1s1c1fr", "rate", 0.97, 1.03),
+    Ratio("4.1", "NV has 1 to 2 % less goodput than the others (stream)", "nv/1s1c1fs", "rate", 0.97, 1.03),
+    Ratio("4.1", "NV's cwnd is at least 4 times smaller (RPC)", "nv/1s1c1fr", "cwnd", 4),
+    Ratio("4.1", "NV's cwnd is at least 4 times smaller (stream)", "nv/1s1c1fs", "cwnd", 4),
+    Ratio("4.1", "NV's RTT is 4 times smaller (RPC)", "nv/1s1c1fr", "rtt", 4),
+    Ratio("4.1", "NV's RTT is 4 times smaller (stream)", "nv/1s1c1fs", "rtt", 4),
+    Ratio("4.2", "with 2 clients the others have 1 to 3 % more goodput (RPC)", "nv/1s2c1fr", "rate", 0.97, 1.03),
+    Ratio("4.2", "with 2 clients the others have 1 to 3 % more goodput (stream)", "nv/1s2c1fs", "rate", 0.97, 1.03),
+    Ratio("4.2", "and 10 times NV's RTT (RPC)", "nv/1s2c1fr", "rtt", 10),
+    Ratio("4.2", "and 10 times NV's RTT (stream)", "nv/1s2c1fs", "rtt", 10),
+    Ratio("4.4", "beside 1 MB requests, NV's of 10 KB are 6 times faster", "nv/2s3c3fvr", "mean_latency_10K", 5),
+    Ratio("4.4", "their p99 latency is about 7 times lower", "nv/2s3c3fvr", "p99_latency_10K", 6),
+    Ratio("4.4", "their rate is almost 6 times higher", "nv/2s3c3fvr", "rate_10K", 5, inverse=True),
+    Ratio("4.4", "the p99 latency of NV's 1 MB requests is lower", "nv/2s3c3fvr", "p99_latency_1M", 1),
+    Ratio("4.4", "their mean latency is slightly higher", "nv/2s3c3fvr", "mean_latency_1M", 0.85, 1),
+    Ratio("4.4", "all use the links alike", "nv/2s3c3fvr", "rate", 0.97, 1.03),
+    Ratio("4.6", "32 RPC flows: NV loses 7 to 10 times less", "nv/1s4c8fr", "retrans_pct", 7),
+    Ratio("4.6", "32 RPC flows: NV's p99 latency is 4 times lower", "nv/1s4c8fr", "p99_latency", 3.5),
+    Ratio("4.6", "32 streams: NV loses 7 times less", "nv/1s4c8fs", "retrans_pct", 6, others=("reno", "cdg")),
+    Ratio("4.7", "64 RPC flows: NV loses as much", "nv/1s4c16fr", "retrans_pct", 0, 1.1, others=("reno", "cdg")),
+    Ratio("4.7", "64 RPC flows: similar p99", "nv/1s4c16fr", "p99_latency", 0.8, 1.25, others=("reno", "cdg")),
+    Ratio("4.8", "long runs: NV's 10 KB requests have a 4 times lower p99", "nv/2s3c5fr", "p99_latency_10K", 3.5),
+    Ratio("4.8", "long runs: and a 3 times lower mean latency", "nv/2s3c5fr", "mean_latency_10K", 2.7),
+    Ratio("4.8", "long runs: NV loses next to nothing, the others much", "nv/2s3c5fr", "retrans_total", 1000),
+)  # fmt: skip
+
+
+def fairness(evidence: Evidence) -> Claim:
+    """4.2: NV's two streams share less evenly than the others'."""
+    text, scenario = "with 2 clients NV is not as fair as the others", "nv/1s2c1fs"
+    if not evidence.has(scenario, (NV, *OTHERS)):
+        return Claim("4.2", text, scenario, "not measured", "")
+    jain = {scheme: evidence.mean(scenario, scheme, "jain") for scheme in (NV, *OTHERS)}
+    figures = ", ".join(f"{LABELS[scheme]} {value:.4f}" for scheme, value in jain.items())
+    return Claim("4.2", text, scenario, f"Jain index: {figures}", _verdict([jain[NV] < jain[s] for s in OTHERS]))
+
+
+def cubic_streams(evidence: Evidence) -> Claim:
+    """4.6: Cubic's losses with 32 streams."""
+    text, scenario = (
+        "32 streams: Cubic loses far more (5 %), its p99 latency is almost 10 times that of the rest",
+        "nv/1s4c8fs",
+    )
+    if not evidence.has(scenario, (NV, *OTHERS)):
+        return Claim("4.6", text, scenario, "not measured", "")
+    rest = ("reno", "nv", "cdg")
+    lost = {scheme: evidence.mean(scenario, scheme, "retrans_pct") for scheme in ("cubic", *rest)}
+    p99 = {scheme: evidence.mean(scenario, scheme, "p99_latency") for scheme in ("cubic", *rest)}
+    figures = [f"{LABELS[s]} {number(lost[s])} % and {number(p99[s])} us" for s in ("cubic", *rest)]
+    held = [all(lost["cubic"] > 3 * lost[s] for s in rest), all(p99["cubic"] > 7 * p99[s] for s in rest)]
+    return Claim("4.6", text, scenario, f"retransmitted and p99: {'; '.join(figures)}", _verdict(held))
+
+
+def adaptation(evidence: Evidence) -> Claim:
+    """4.3: an NV stream makes room for another one, without loss, and takes the rate back."""
+    text, scenario = "an NV flow makes room for one that joins, without losses, and takes the rate back", "nv/1s2c1fsp"
+    if not evidence.has(scenario, (NV,)):
+        return Claim("4.3", text, scenario, "not measured", "")
+    first, second = evidence.flows(scenario, NV)
+    joins_s, leaves_s = float(second["start_s"]), float(second["start_s"]) + float(second["duration_s"])
+    end_s = float(first["duration_s"])
+    # a fifth of each phase is left to the change
+    settle_s = (leaves_s - joins_s) / 5
+    alone, together, after = (
+        rate_between(first, from_s, to_s)
+        for from_s, to_s in ((joins_s / 5, joins_s), (joins_s + settle_s, leaves_s), (leaves_s + settle_s, end_s))
+    )
+    other = rate_between(second, joins_s + settle_s, leaves_s)
+    again = float(first["retransmits"]) + float(second["retransmits"])
+    held = [0.3 < together / alone < 0.7, after > 0.9 * alone, again == 0]
+    measured = (
+        f"first flow {number(alone)} Mbit/s alone, {number(together)} beside the second's {number(other)}, "
+        f"{number(after)} after it; {again:.0f} retransmissions"
+    )
+    return Claim("4.3", text, scenario, measured, _verdict(held))
+
+
+def unfairness_to_reno(evidence: Evidence) -> Claim:
+    """4.5: a Reno flow takes nearly everything from an NV flow, and no such thing happens among the others."""
+    return _unfairness(evidence, "Reno", "nv/1s2c1fvrp")
+
+
+def unfairness_to_cubic(evidence: Evidence) -> Claim:
+    """4.5: and so does a Cubic flow."""
+    return _unfairness(evidence, "Cubic", "nv/1s2c1fvrp_cubic")
+
+
+def _unfairness(evidence: Evidence, beside: str, scenario: str) -> Claim:
+    text = f"a {beside} flow takes the bandwidth of an NV flow; Reno, Cubic and CDG hold their share beside it"
+    if not evidence.has(scenario, (NV, *OTHERS)):
+        return Claim("4.5", text, scenario, "not measured", "")
+    shares = {scheme: _share_beside(evidence.flows(scenario, scheme)) for scheme in (NV, *OTHERS)}
+    figures = ", ".join(f"{LABELS[scheme]} {100 * share:.0f} %" for scheme, share in shares.items())
+    held = [shares[NV] < 0.3, all(0.3 <= shares[scheme] <= 0.7 for scheme in OTHERS)]
+    return Claim("4.5", text, scenario, f"share of the flow that was there before: {figures}", _verdict(held))
+
+
+def _share_beside(flows: Sequence[Flow]) -> float:
+    """Return the first flow's share of what both get while the second one runs, the first fifth left out."""
+    first, second = flows[:2]
+    from_s = float(second["start_s"]) + float(second["duration_s"]) / 5
+    to_s = float(second["start_s"]) + float(second["duration_s"])
+    mine, other = rate_between(first, from_s, to_s), rate_between(second, from_s, to_s)
+    return mine / (mine + other)
+
+
+def drift(evidence: Evidence) -> Claim:
+    """4.8: the smallest RTT that NV's flows see grows, then stays."""
+    text, scenario = "min RTT grows to 300 to 450 us within 50 s, then is stable: NV stays in control", "nv/2s3c5fr"
+    if not evidence.has(scenario, (NV,)):
+        return Claim("4.8", text, scenario, "not measured", "")
+    flows = evidence.longest_flows(scenario, NV)
+    end_s = float(flows[0]["duration_s"])
+    figures, medians = [], []
+    for share in MOMENTS:
+        at_us = [known for flow in flows if math.isfinite(known := min_rtt_us(flow, share * end_s))]
+        if not at_us:
+            continue  # no flow has begun
+        medians.append(float(np.median(at_us)))
+        figures.append(
+            f"{number(medians[-1])} us ({number(min(at_us))} to {number(max(at_us))}) at {share * end_s:.0f} s"
+        )
+    measured = f"median of the flows: {', '.join(figures)}"
+    if end_s < LONG_S or len(medians) < len(MOMENTS):
+        return Claim("4.8", text, scenario, f"{measured}: too short to tell", "")
+    held = [
+        medians[-1] > 2 * medians[0],  # grows
+        medians[-1] < 1.5 * medians[1],  # is stable after a sixth of the run
+        300 / 1.5 < medians[-1] < 450 * 1.5,
+    ]
+    return Claim("4.8", text, scenario, measured, _verdict(held))
+
+
+def min_rtt_us(flow: Flow, at_s: float) -> float:
+    """Return the smallest RTT that the congestion control keeps at an instant of the run, us; NaN before the first."""
+    series = flow_series(flow)
+    before = (series["t_s"] <= at_s + 1e-3) & np.isfinite(series["kept_min_rtt_ms"])
+    return float(series["kept_min_rtt_ms"][before][-1] * 1e3) if before.any() else math.nan
+
+
+SPECIAL: tuple[Callable[[Evidence], Claim], ...] = (
+    fairness,
+    adaptation,
+    unfairness_to_reno,
+    unfairness_to_cubic,
+    cubic_streams,
+    drift,
+)
+
+
+def judge_claims(evidence: Evidence) -> list[Claim]:
+    """Return every claim in the order of the paper's sections."""
+    claims = [ratio.judge(evidence) for ratio in RATIOS] + [judge(evidence) for judge in SPECIAL]
+    return sorted(claims, key=lambda claim: claim.section)

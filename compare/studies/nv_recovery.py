@@ -1,0 +1,53 @@
+"""What loss recovery without RACK and tail loss probes, as Linux had it in 2015, does to 32 flows::
+
+    python -m compare.studies.nv_recovery
+
+prints a Markdown row for Reno and for NV with either: nv_frames/1s4c8fr, one seed, longer than by default, so that its
+beginning weighs less. The paper's p99 latencies are those of time-outs of 200 ms.
+"""
+
+from __future__ import annotations
+
+from compare.experiment.experiment import flows_under_test
+from compare.metrics.group_metrics import group_metrics
+from compare.statistics.numbers import number
+from env.lab import VirtualLab
+from env.network.rack import Rack
+from env.network.scenario import load_scenario
+
+SCENARIO = "nv_frames/1s4c8fr"
+DURATION_S = 10.0
+SAMPLE_MS = 50
+TIMEOUT_S = 600.0
+WITHOUT = ("net.ipv4.tcp_recovery=0", "net.ipv4.tcp_early_retrans=0")
+METRICS = ("cwnd", "rtt", "rate", "retrans_pct", "mean_latency", "p99_latency")
+
+
+def measure(scheme: str, *, recent: bool) -> dict[str, float]:
+    """Return the metrics of one run. recent: with RACK and tail loss probes, as the kernel comes."""
+    scenario = load_scenario(SCENARIO).lasting(DURATION_S)
+    rack = scenario.network()
+    assert isinstance(rack, Rack)
+    modules = ("tcp_nv",) if scheme == "nv" else ()
+    with VirtualLab(seed=1, modules=modules, timeout_s=TIMEOUT_S) as lab:
+        lab.call("build", topology=rack.topology)
+        if not recent:
+            for client in range(1, rack.clients + 1):
+                lab.call("execute", node=f"c{client}", argv=["sysctl", "-qw", *WITHOUT])
+        result = lab.run(rack, scenario.flows_with(scheme), scenario.duration_s, sample_ms=SAMPLE_MS)
+    found = group_metrics(result["flows"], flows_under_test(scenario))
+    return {metric.name: value for metric, value in found.items()}
+
+
+def main() -> None:
+    """Print the table."""
+    print(f"| scheme | recovery | {' | '.join(METRICS)} |\n| --- | --- |{' ---: |' * len(METRICS)}")
+    for scheme in ("reno", "nv"):
+        for recent in (True, False):
+            found = measure(scheme, recent=recent)
+            fields = " | ".join(number(found[name]) for name in METRICS)
+            print(f"| {scheme} | {'RACK, TLP' if recent else 'as in 2015'} | {fields} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

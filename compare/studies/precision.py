@@ -1,0 +1,220 @@
+"""Float against int16: the same weights decide on the same paths, in float on the host and in int16 in the kernel.
+
+    python -m compare.studies.precision runs/NAME                # the paths of SCENARIOS, seeds 1 to 3
+    python -m compare.studies.precision runs/NAME --scenarios stress loss/1pct --seeds 5 --decisions 1000
+
+The float policy is that of the training, in torch, and decides through the gymnasium environment; the int16 model is
+what `make export-weights` would write, and decides in the lab's kernel. A seed has the same random numbers on both
+sides; both are judged by the environment's reward with the weights of the run's profile, and nothing is explored.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from env import schema
+from env.episode import boot_lab
+from env.lab import LabError, VirtualLab
+from env.ndm_env import NdmEnv
+from env.network.scenario import ScenarioError
+from env.profile import Course, Profile, ProfileError, profile_from_config, scenario_course
+from env.reward import Reference, between, judge
+from env.rollout import Task, play
+from export import checkpoint
+from export.checkpoint import CheckpointError
+from export.model import ExportError
+from export.model_file import model_file
+from training.policy import Policy
+
+SCENARIOS = (
+    "bottleneck",
+    "stress",
+    "delay_extreme",
+    "delay_moderate",
+    "fiber",
+    "loss/1pct",
+    "buffers/50mbit_100ms_1bdp",
+)
+SEEDS = 3
+DECISIONS = 1000
+
+Floats = npt.NDArray[np.float64]
+Decide = Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]]
+
+
+class Played(NamedTuple):
+    """One run: mean goodput, Mbit/s, and queueing delay, ms, over virtual time; mean reward of a decision."""
+
+    goodput_mbps: float
+    queueing_delay_ms: float
+    reward: float
+
+
+class Row(NamedTuple):
+    """A path: the same seeds in float and in int16."""
+
+    scenario: str
+    in_float: list[Played]
+    in_int16: list[Played]
+
+
+class Seen(NamedTuple):
+    """What the reward looks at, of a step of a record: env.reward.Counters."""
+
+    now_us: int
+    rtt_us: int
+    srtt_us: int
+    delivered: int
+    retransmitted: int
+    mss: int
+
+
+def float_policy(weights: dict[str, torch.Tensor]) -> Decide:
+    """Return what decides on one connection, observation [D] to mean action [A], in float as training does."""
+    policy = Policy(len(weights["rnn.bias_ih_l0"]))
+    policy.load_state_dict(weights)
+    state = torch.zeros(1, 1, policy.hidden)
+
+    @torch.no_grad()
+    def decide(observation: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        nonlocal state
+        states, state = policy.rnn(torch.from_numpy(observation)[None, None], state)
+        action: npt.NDArray[np.float32] = policy.readout(states)[0, 0].clamp(-1, 1).numpy()
+        return action
+
+    return decide
+
+
+def play_through_gymnasium(env: NdmEnv, decide: Decide, scenario: str, seed: int) -> Played:
+    """Play one episode with decisions of the host."""
+    observation, _ = env.reset(seed=seed, options={"scenario": scenario})
+    rewards, infos, over = [], [], False
+    while not over:
+        observation, reward, _, over, info = env.step(decide(observation))
+        rewards.append(float(reward))
+        infos.append((info["goodput_mbps"], info["queueing_delay_ms"], info["interval_us"]))
+    goodput, queueing, length = np.array(infos).T
+    return _played(goodput, queueing, np.array(rewards), length)
+
+
+def play_in_kernel(lab: VirtualLab, env: NdmEnv, model: bytes, scenario: str, seed: int) -> Played:
+    """Play the same episode with decisions of the kernel; the lab's own seed does not matter."""
+    course, episode = alone(scenario), env.episode
+    noise = np.zeros((1, episode.decisions, len(schema.ACTIONS)), np.int16)
+    record = play(lab, model, Task(course, seed, noise, episode.decisions, episode.duration_s))
+    if len(record) < 2:
+        raise LabError(f"the model made less than two decisions on {scenario}")
+    steps = [Seen(*row) for row in record[list(Seen._fields)].tolist()]
+    reference = Reference.of(course.path, len(course.rivals))
+    measured = [between(before, after) for before, after in pairwise(steps)]
+    outcomes = [judge(one, reference, episode.profile.reward) for one in measured]
+    return _played(
+        np.array([one.goodput_mbps for one in outcomes]),
+        np.array([one.queueing_delay_ms for one in outcomes]),
+        np.array([one.reward for one in outcomes]),
+        np.array([one.length_us for one in measured]),
+    )
+
+
+def alone(scenario: str) -> Course:
+    """Return a scenario's course with one learner, as the gymnasium environment has it. Raises ScenarioError."""
+    course = scenario_course(scenario)
+    return course._replace(others=course.rivals)
+
+
+def _played(goodput: Floats, queueing: Floats, rewards: Floats, length: Floats) -> Played:
+    mean_goodput, mean_queueing = (float(np.average(values, weights=length)) for values in (goodput, queueing))
+    return Played(mean_goodput, mean_queueing, float(rewards.mean()))
+
+
+def compare(run: Path, scenarios: Sequence[str], seeds: Sequence[int], decisions: int) -> list[Row]:
+    """Play a run's policy on each scenario with each seed, in float and in int16.
+
+    Raises CheckpointError, ExportError (weights that do not fit int16), ScenarioError and env.lab's LabError.
+    """
+    saved = checkpoint.load(run)
+    profile: Profile = profile_from_config(saved["config"]["profile"])
+    model, _ = model_file(saved["policy"], run.name, profile.name)
+    for scenario in scenarios:
+        alone(scenario)  # before anything is played
+    env, lab = NdmEnv(profile, episode_decisions=decisions), boot_lab(1)
+    rows = []
+    try:
+        for scenario in scenarios:
+            rows.append(Row(scenario, [], []))
+            for seed in seeds:
+                print(f"{scenario}, seed {seed}", file=sys.stderr, flush=True)
+                rows[-1].in_float.append(play_through_gymnasium(env, float_policy(saved["policy"]), scenario, seed))
+                rows[-1].in_int16.append(play_in_kernel(lab, env, model, scenario, seed))
+    finally:
+        env.close()
+        lab.close()
+    return rows
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Return a Markdown table: means over the seeds on each path, and the largest difference of any seed."""
+    heads = ["path"]
+    for what in ("goodput, Mbit/s", "queueing delay, ms", "reward"):
+        heads += [f"{what}: float", "int16", "largest difference"]
+    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    most = np.zeros(len(Played._fields))
+    for row in rows:
+        one, other = np.array(row.in_float), np.array(row.in_int16)  # [seeds, 3]
+        apart = np.abs(one - other).max(axis=0)
+        most = np.maximum(most, apart)
+        numbers = np.stack([one.mean(axis=0), other.mean(axis=0), apart]).T
+        lines.append(_line(row.scenario, numbers))
+    lines.append(_line("**largest**", np.stack([np.full(3, np.nan), np.full(3, np.nan), most]).T))
+    return "\n".join(lines)
+
+
+def _line(name: str, numbers: Floats) -> str:
+    """Return a row; numbers [3, 3]: goodput, queueing delay, reward; in float, in int16, difference."""
+    forms = ("{:.2f}", "{:.2f}", "{:.4f}")
+    cells = ["" if np.isnan(n) else form.format(n) for form, of in zip(forms, numbers, strict=True) for n in of]
+    return f"| {' | '.join([name, *cells])} |"
+
+
+def parse(parser: argparse.ArgumentParser, argv: Sequence[str], scenarios: Sequence[str]) -> argparse.Namespace:
+    """Add what is played, by default on these scenarios, and parse; ends the program where there is nothing to play."""
+    parser.add_argument("--scenarios", nargs="+", default=scenarios, help=f"default: {' '.join(scenarios)}")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="how many: 1, 2, ...; default %(default)s")
+    parser.add_argument("--decisions", type=int, default=DECISIONS, help="of a run; default %(default)s")
+    arguments = parser.parse_args(argv)
+    if arguments.seeds < 1 or arguments.decisions < 2:
+        parser.error(f"seeds is {arguments.seeds} and decisions {arguments.decisions}; at least 1 and 2 are needed")
+    return arguments
+
+
+def main(argv: Sequence[str]) -> int:
+    """The command line; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m compare.studies.precision",
+        description="The same weights in float on the host, in int16 in the kernel.",
+    )
+    parser.add_argument("run", type=Path, help="folder of a run, or its checkpoint")
+    arguments = parse(parser, argv, SCENARIOS)
+    try:
+        seeds = range(1, arguments.seeds + 1)
+        print(table(compare(arguments.run, arguments.scenarios, seeds, arguments.decisions)))
+    except (CheckpointError, ExportError, LabError, ProfileError, ScenarioError) as error:
+        print(f"precision: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("precision: interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

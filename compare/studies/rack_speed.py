@@ -1,0 +1,60 @@
+"""What a rack at 10 Gbit/s costs: `python -m compare.studies.rack_speed`.
+
+One stream from a client to a server, by the packet size of the hosts, and one of 1 MB requests. A line each: seconds of
+wall time per virtual second (the best of the repetitions; the figure is that of an idle core), rate and RTT.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from env.lab import VirtualLab
+from env.network.rack import Rack
+
+GSO_MAX_BYTES = (65536, 32768, 16384, 8192, 1514)
+STREAM: dict[str, Any] = {"kind": "stream", "size_bytes": 1 << 18}
+REQUEST: dict[str, Any] = {"kind": "request", "size_bytes": 1 << 20}
+
+
+def measure(lab: VirtualLab, rack: Rack, traffic: dict[str, Any], scheme: str, virtual_s: float) -> tuple[float, str]:
+    """Run one flow and return wall seconds per virtual second, and what it was, as text. Raises LabError."""
+    flow = {"scheme": scheme, "start_s": 0.0, "duration_s": virtual_s, **traffic}
+    begun = time.perf_counter()
+    result = lab.run(rack, [flow], virtual_s, sample_ms=50)
+    wall_s = time.perf_counter() - begun
+    (one,) = result["flows"]
+    rate_mbps = one["received_bytes"] * 8 / virtual_s / 1e6
+    rtt_us = np.median(one["sender"]["rows"][:, one["sender"]["columns"].index("srtt_us")])
+    return wall_s / virtual_s, f"{rate_mbps:.0f} Mbit/s, RTT {rtt_us:.0f} us"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--scheme", default="reno", help="a congestion control of the lab, tcp_SCHEME.ko if it is ours")
+    parser.add_argument("--seconds", type=float, default=2.0, help="virtual seconds of each repetition")
+    parser.add_argument("--repetitions", type=int, default=3)
+    arguments = parser.parse_args(argv)
+    cases = [
+        (f"stream in packets of {size} bytes", STREAM, replace(Rack(), gso_max_bytes=size)) for size in GSO_MAX_BYTES
+    ]
+    cases.append(("1 MB requests", REQUEST, Rack()))
+    modules = [f"tcp_{arguments.scheme}"] if arguments.scheme in ("nv", "ndm") else []
+    with VirtualLab(seed=1, modules=modules) as lab:
+        for name, traffic, rack in cases:
+            found = [
+                measure(lab, rack, traffic, arguments.scheme, arguments.seconds) for _ in range(arguments.repetitions)
+            ]
+            cost, what = min(found)
+            print(f"{name}: {cost:.2f} wall s per virtual s, {what}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

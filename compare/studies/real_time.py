@@ -1,0 +1,251 @@
+"""Run the virtual lab and a distribution's kernel side by side, to see whether they show the same.
+
+    python -m compare.studies.real_time DIR
+
+Three labs make the same runs: the virtual lab; a stock kernel under QEMU whose clock counts instructions; and the same
+in real time. The first two differ in the kernel and in a CPU that computes in no time or takes a nanosecond for each
+instruction; the last two in the clock alone. A run in real time counts only when the guest kept up (env/lab/vm.py); one
+that did not is made again.
+
+DIR keeps every run (runs.jsonl); the same command goes on where it stopped. The table has mean and standard deviation
+of each lab, and how far the stock kernel in real time is from the virtual lab, with a 95 % interval (Welch). A virtual
+run's seed is its number; a stock kernel's randomness cannot be chosen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from env.lab import LabError, VirtualLab
+from env.lab.real_time import NotKeptUp
+from env.lab.vm import VmLab
+from env.network.scenario import load_scenario
+
+DURATION_S = 20.0
+SAMPLE_MS = 50
+MODULES = ("tcp_ndm",)
+ATTEMPTS = 5  # at a run in real time
+LABS = {
+    "virtual": "virtual lab",
+    "counted": "stock kernel, clock counts instructions",
+    "real": "stock kernel, real time",
+}
+MARKS = ("<!-- begin: python -m compare.studies.real_time -->", "<!-- end: python -m compare.studies.real_time -->")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scenario of configs/scenario, shortened to DURATION_S, and the scheme under test in it."""
+
+    scenario: str
+    scheme: str
+
+
+# At most 20 Mbit/s, which QEMU carries.
+CASES = (
+    Case("bottleneck", "cubic"),
+    Case("bottleneck", "bbr"),
+    Case("bottleneck", "ndm"),
+    Case("loss/1pct", "cubic"),
+    Case("loss/1pct", "bbr"),
+    Case("disorder/jitter_in_order", "cubic"),
+    Case("disorder/reordering", "cubic"),
+    Case("queue/fq_codel", "reno"),
+    Case("compete/cubic_1v1", "reno"),
+    Case("change/rtt_up", "cubic"),
+    Case("delay_extreme", "cubic"),
+    Case("stress", "cubic"),
+)
+# name, unit, digits
+MEASURES = (
+    ("goodput", "Mbit/s", 2),
+    ("share", "%", 1),
+    ("retransmits", "", 0),
+    ("rtt", "ms", 1),
+)
+
+
+def measures(result: dict[str, Any]) -> dict[str, float]:
+    """Return a run's measures: goodput of all flows together, the first one's share of it (of several), segments sent
+    again, and the mean of the first flow's smoothed RTT.
+    """
+    flows = result["flows"]
+    received = [flow["received_bytes"] for flow in flows]
+    columns = flows[0]["sender"]["columns"]
+    rtt_us = flows[0]["sender"]["rows"][:, columns.index("srtt_us")]
+    values = {
+        "goodput": sum(received) * 8 / DURATION_S / 1e6,
+        "retransmits": float(sum(flow["retransmits"] for flow in flows)),
+        "rtt": float(rtt_us[rtt_us > 0].mean()) / 1e3,
+    }
+    if len(flows) > 1:
+        values["share"] = 100 * received[0] / sum(received)
+    return values
+
+
+def make_run(lab: VirtualLab, case: Case, number: int) -> dict[str, Any]:
+    """Make one run; a run that the machine did not keep up with is made again, and counted."""
+    scenario = load_scenario(case.scenario).lasting(DURATION_S)
+    for refused in range(ATTEMPTS):
+        try:
+            result = lab.run(
+                scenario.network(), scenario.flows_with(case.scheme), DURATION_S, sample_ms=SAMPLE_MS, seed=number
+            )
+        except NotKeptUp as error:
+            print(f"  again: {error}", file=sys.stderr, flush=True)
+            if refused == ATTEMPTS - 1:
+                raise
+            continue
+        return {"measures": measures(result), "pulse": result.get("pulse", {}), "refused": refused}
+    raise AssertionError("a loop of no attempts")
+
+
+def missing(
+    runs: list[dict[str, Any]], cases: Sequence[Case], numbers: dict[str, int]
+) -> Iterator[tuple[Case, str, int]]:
+    """Yield what has not been run yet, number by number."""
+    done = {(run["scenario"], run["scheme"], run["lab"], run["number"]) for run in runs}
+    for number in range(1, max(numbers.values()) + 1):
+        for lab, count in numbers.items():
+            for case in cases:
+                if number <= count and (case.scenario, case.scheme, lab, number) not in done:
+                    yield case, lab, number
+
+
+def make_runs(folder: FilePath, kernel: str, cases: Sequence[Case], numbers: dict[str, int]) -> list[dict[str, Any]]:
+    """Make all runs that the folder has not got, and return all that it has. A lab boots when it is first needed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "runs.jsonl"
+    runs = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    labs: dict[str, VirtualLab] = {}
+    with ExitStack() as stack:
+        for case, name, number in missing(runs, cases, numbers):
+            if name not in labs:
+                lab = VirtualLab(seed=0, modules=MODULES) if name == "virtual" else vm(kernel, name)
+                labs[name] = stack.enter_context(lab)
+            run = {"scenario": case.scenario, "scheme": case.scheme, "lab": name, "number": number, "kernel": kernel}
+            try:
+                run |= make_run(labs[name], case, number)
+            except NotKeptUp as error:
+                print(f"left out: {error}", file=sys.stderr, flush=True)
+                continue
+            runs.append(run)
+            with file.open("a") as out:
+                out.write(json.dumps(run) + "\n")
+            print(f"{case.scenario} {case.scheme} {name} {number}: {run['measures']} {run['pulse']}", flush=True)
+    return runs
+
+
+def vm(kernel: str, clock: str) -> VmLab:
+    """Return the VM lab with a clock."""
+    return VmLab(kernel=kernel, modules=MODULES, clock=clock)
+
+
+# -- table -----------------------------------------------------------------------------------------------------------
+
+
+def spread(values: Sequence[float], digits: int) -> str:
+    """Return mean and standard deviation; an em dash for nothing."""
+    if not values:
+        return "—"
+    deviation = f" ± {np.std(values, ddof=1):.{digits}f}" if len(values) > 1 else ""
+    return f"{np.mean(values):.{digits}f}{deviation}"
+
+
+def difference(virtual: Sequence[float], real: Sequence[float], digits: int) -> str:
+    """Return the difference of the means with its 95 % interval; bold where that leaves out zero."""
+    if len(virtual) < 2 or len(real) < 2:
+        return "—"
+    mean = float(np.mean(real) - np.mean(virtual))
+    if not np.ptp(virtual) and not np.ptp(real):
+        return f"{mean:+.{digits}f}"
+    interval = stats.ttest_ind(real, virtual, equal_var=False).confidence_interval(0.95)
+    text = f"{mean:+.{digits}f} ({interval.low:+.{digits}f} to {interval.high:+.{digits}f})"
+    return text if interval.low <= 0 <= interval.high else f"**{text}**"
+
+
+def table(runs: list[dict[str, Any]]) -> str:
+    """Return the Markdown table, and a line that says how well the runs in real time were kept up with."""
+    cases = list(dict.fromkeys((run["scenario"], run["scheme"]) for run in runs))
+    counts = {lab: max((run["number"] for run in runs if run["lab"] == lab), default=0) for lab in LABS}
+    heads = [f"{title} ({counts[lab]} runs)" for lab, title in LABS.items()]
+    lines = [f"| scenario, scheme | measure | {' | '.join(heads)} | real time − virtual |", "|---|---|---|---|---|---|"]
+    for scenario, scheme in cases:
+        of_case = [run for run in runs if (run["scenario"], run["scheme"]) == (scenario, scheme)]
+        for name, unit, digits in MEASURES:
+            values = {
+                lab: [run["measures"][name] for run in of_case if run["lab"] == lab and name in run["measures"]]
+                for lab in LABS
+            }
+            if any(values.values()):
+                cells = [spread(values[lab], digits) for lab in LABS]
+                measure = f"{name}, {unit}" if unit else name
+                apart = difference(values["virtual"], values["real"], digits)
+                lines.append(f"| {scenario}, {scheme} | {measure} | {' | '.join(cells)} | {apart} |")
+    return "\n".join([*lines, "", in_time(runs)])
+
+
+def in_time(runs: list[dict[str, Any]]) -> str:
+    """Say how well the runs in real time were kept up with."""
+    real = [run for run in runs if run["lab"] == "real"]
+    if not real:
+        return "No run in real time counted."
+    of = {name: [run["pulse"][name] for run in real] for name in real[0]["pulse"]}
+    return (
+        f"In real time {len(real)} runs counted; {sum(run['refused'] for run in real)} were refused and made again. Of "
+        f"those that counted, the guest's timers were {min(of['late_p50_us']):.0f} to {max(of['late_p50_us']):.0f} us "
+        f"late in the median, 99 % of them within {max(of['late_p99_us']):.0f} us, all within "
+        f"{max(of['late_max_us']) / 1e3:.0f} ms; its CPU was idle for {min(of['idle_pct']):.0f} to "
+        f"{max(of['idle_pct']):.0f} % of the time."
+    )
+
+
+def write_into(page: FilePath, text: str) -> None:
+    """Put the table between the page's marks. Raises ValueError for a page without them."""
+    begin, end = MARKS
+    content, found = re.subn(
+        f"{re.escape(begin)}.*{re.escape(end)}", lambda _: f"{begin}\n{text}\n{end}", page.read_text(), flags=re.DOTALL
+    )
+    if found != 1:
+        raise ValueError(f"{page} has no place for the table: it needs the lines {begin} and {end}")
+    page.write_text(content)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run what is missing and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("folder", metavar="DIR", type=FilePath, help="of the runs; the same one goes on")
+    parser.add_argument("--kernel", default="6.12", help="version of the stock kernel (default 6.12)")
+    parser.add_argument("--virtual", type=int, default=10, help="runs of each case in the virtual lab (default 10)")
+    parser.add_argument("--stock", type=int, default=3, help="runs of each case on the stock kernel (default 3)")
+    parser.add_argument("--write", metavar="PAGE", type=FilePath, help="put the table between the marks of this page")
+    arguments = parser.parse_args(argv)
+    for name in ("virtual", "stock"):
+        if not 0 <= getattr(arguments, name) <= 1000:
+            parser.error(f"--{name} is {getattr(arguments, name)}; it must lie between 0 and 1000")
+    numbers = {"virtual": arguments.virtual, "counted": arguments.stock, "real": arguments.stock}
+    try:
+        runs = make_runs(arguments.folder, arguments.kernel, CASES, numbers)
+        text = table(runs)
+        print(text)
+        if arguments.write:
+            write_into(arguments.write, text)
+    except (LabError, OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""Measure by packet capture, without TCP, how exact a stock kernel's network is under QEMU.
+
+    python -m compare.studies.real_time_link
+
+The delay of netem, and the rate of a bottleneck for several bursts of its htb: a timer that is late costs the link what
+the burst does not make up for (env/network/clock.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+
+from compare.studies.network_accuracy import impaired, overload, probe
+from env.lab import LabError
+from env.lab.vm import CLOCKS, VmLab
+from env.network.path import Path
+
+DELAY_MS = 20.0
+RATES_MBPS = (5.0, 20.0)
+BURSTS_US = (1.0, 100.0, 500.0, 2000.0, 5000.0)
+PACKETS = 4000
+
+
+def measure_delay(lab: VmLab) -> str:
+    """Return a row: netem's delay as the packets had it."""
+    delay_ms = (
+        probe(lab, impaired("router", delay_ms=DELAY_MS), PACKETS, size_bytes=64, interval_ns=2_000_000).delay_ns / 1e6
+    )
+    middle, most = np.percentile(delay_ms, (50, 99))
+    return f"| delay {DELAY_MS:g} ms | | {delay_ms.mean():.2f} ms, median {middle:.2f}, p99 {most:.2f} |"
+
+
+def measure_rate(lab: VmLab, rate_mbps: float) -> str:
+    """Return a row: the rate of a bottleneck that gets twice as much as it can carry."""
+    arrivals = overload(lab, Path(rate_mbps=rate_mbps, rtt_ms=10, buffer_bdp=1), rate_mbps, PACKETS)
+    span_ns = float(arrivals.captured_ns[-1] - arrivals.captured_ns[0])
+    measured_mbps = (arrivals.number.size - 1) * 1514 * 8 / span_ns * 1e3
+    return f"| rate {rate_mbps:g} Mbit/s | {lab.burst_us:g} | {measured_mbps:.3f} Mbit/s |"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print a Markdown table of one kernel and clock."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--kernel", default="6.12", help="version of the stock kernel (default 6.12)")
+    parser.add_argument("--clock", choices=list(CLOCKS), default="real")
+    arguments = parser.parse_args(argv)
+    print("| asked | burst, us | measured |\n|---|---|---|")
+    try:
+        for burst_us in BURSTS_US:
+            with VmLab(kernel=arguments.kernel, clock=arguments.clock, burst_us=burst_us) as lab:
+                if burst_us == BURSTS_US[0]:
+                    print(measure_delay(lab))
+                for rate_mbps in RATES_MBPS:
+                    print(measure_rate(lab, rate_mbps), flush=True)
+    except LabError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

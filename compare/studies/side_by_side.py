@@ -1,0 +1,59 @@
+"""Populations that differ in one thing, seed by seed: what they learned, and how exactly int16 has it.
+
+With the same seed two variants meet the same paths, so what a variant is worth is the difference of a seed, not that of
+two medians.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from export.checkpoint import checkpoint_path
+from export.pipeline import measure
+from training.run_folder.curves import Curve, read_metrics
+from training.sweeps.population import FIRST_THIRD, LAST, REWARD, Population, seed_of
+
+NOTHING = "–"  # of a run without an update or a checkpoint, and of a seed that the first population has not
+
+
+def side_by_side(populations: Sequence[Population]) -> str:
+    """Return a Markdown table with a row per population, and in each cell a value per run, in the order of the seeds.
+
+    A run that the export's gate refuses is marked so. Raises CurvesError for a run that is not there,
+    CheckpointError, export.model.ExportError for weights that do not fit the integer network.
+    """
+    first = populations[0]
+    head = ["variant", "seeds", "reward, first third", "reward, last tenth", f"last tenth less {first.name}'s"]
+    head += ["float against int16: largest error, % of the output's range"]
+    rewards = {run: read_metrics(run).get(REWARD) for population in populations for run in population.runs}
+    compared = {seed_of(run): _mean(rewards[run], LAST) for run in first.runs}
+    rows = []
+    for population in populations:
+        early, late, less, errors = [], [], [], []
+        for run in population.runs:
+            end, other = _mean(rewards[run], LAST), compared.get(seed_of(run))
+            early.append(_written(_mean(rewards[run], FIRST_THIRD), "{:.3f}"))
+            late.append(_written(end, "{:.3f}"))
+            less.append(_written(None if end is None or other is None else end - other, "{:+.3f}"))
+            errors.append(_largest_error(run))
+        seeds = [str(seed_of(run)) for run in population.runs]
+        cells = (seeds, early, late, [] if population is first else less, errors)
+        rows.append([population.name, *(", ".join(values) for values in cells)])
+    return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows)) + "\n"
+
+
+def _mean(reward: Curve | None, part: tuple[float, float]) -> float | None:
+    return None if reward is None else reward.part(*part)
+
+
+def _written(value: float | None, form: str) -> str:
+    return NOTHING if value is None else form.format(value)
+
+
+def _largest_error(run: Path) -> str:
+    if not checkpoint_path(run).is_file():
+        return NOTHING
+    agreement = measure(run).agreement
+    refused = " (refused)" if any(row.failures() for row in agreement) else ""
+    return f"{max(row.max_error_pct for row in agreement):.4f}{refused}"

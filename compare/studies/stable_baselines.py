@@ -1,0 +1,138 @@
+"""Stable-Baselines3's PPO beside a run of ours: the same profile, seed, number of decisions and paths to judge.
+
+    python -m compare.studies.stable_baselines runs/bottleneck-seed1     # on the paths of SCENARIOS
+    python -m compare.studies.stable_baselines runs/a runs/b --scenarios bottleneck loss/1pct --seeds 5 --decisions 1000
+
+Theirs is the library as it comes: its defaults, its MLP of 2 x 64 units without memory, on `NdmTcp-v0`.
+It is kept as sb3.zip in the run's folder, and trained only where it is not there or has fewer decisions. Both decide in
+float through the environment; what ours does in int16 says compare.studies.precision.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from stable_baselines3 import PPO
+from tqdm import tqdm
+
+from compare.studies.precision import Decide, Played, alone, float_policy, parse, play_through_gymnasium
+from env.lab import LabError
+from env.ndm_env import NdmEnv
+from env.network.scenario import ScenarioError
+from env.profile import ProfileError, profile_from_config
+from export import checkpoint
+from export.checkpoint import CheckpointError
+
+SCENARIOS = ("bottleneck", "stress", "loss/1pct", "buffers/50mbit_100ms_1bdp")
+FILE_NAME = "sb3.zip"
+
+
+class Row(NamedTuple):
+    """A run on a path: the means over the seeds, ours and theirs."""
+
+    run: str
+    scenario: str
+    ours: Played
+    theirs: Played
+
+
+def train(env: NdmEnv, file: Path, seed: int, decisions: int) -> PPO:
+    """Return the PPO of the file, trained until it has so many decisions; what it has is kept whatever happens.
+
+    Raises LabError and KeyboardInterrupt.
+    """
+    learner = PPO.load(file, env) if file.exists() else PPO("MlpPolicy", env, seed=seed, device="cpu")
+    left = decisions - learner.num_timesteps
+    if left > 0:
+        try:
+            with tqdm(total=decisions, initial=learner.num_timesteps, unit=" decisions") as bar:
+
+                def moved(*_: object) -> bool:
+                    bar.update()
+                    return True
+
+                learner.learn(left, moved, reset_num_timesteps=False)
+        finally:
+            learner.save(file)
+    return learner
+
+
+def theirs(learner: PPO) -> Decide:
+    """Return what decides as PPO's mean does."""
+    return lambda observation: learner.predict(observation, deterministic=True)[0]
+
+
+def mean(played: Sequence[Played]) -> Played:
+    """Return the means over runs."""
+    return Played(*np.mean(played, axis=0).tolist())
+
+
+def compare(run: Path, scenarios: Sequence[str], seeds: Sequence[int], decisions: int) -> list[Row]:
+    """Train the run's counterpart, and play both on each scenario with each seed.
+
+    Raises CheckpointError, ProfileError, ScenarioError and env.lab's LabError.
+    """
+    saved: dict[str, Any] = checkpoint.load(run)
+    profile = profile_from_config(saved["config"]["profile"])
+    for scenario in scenarios:
+        alone(scenario)  # before anything is trained
+    print(f"{run.name}: PPO of Stable-Baselines3, {saved['decisions']:,} decisions", file=sys.stderr, flush=True)
+    with NdmEnv(profile) as env:
+        learner = train(env, run / FILE_NAME, saved["config"]["seed"], saved["decisions"])
+    rows = []
+    with NdmEnv(profile, episode_decisions=decisions) as env:
+        for scenario in scenarios:
+            print(f"{run.name}: {scenario}", file=sys.stderr, flush=True)
+            ours = [play_through_gymnasium(env, float_policy(saved["policy"]), scenario, seed) for seed in seeds]
+            others = [play_through_gymnasium(env, theirs(learner), scenario, seed) for seed in seeds]
+            rows.append(Row(run.name, scenario, mean(ours), mean(others)))
+    return rows
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Return a Markdown table."""
+    heads = [
+        "run",
+        "path",
+        *(f"{what}: {who}" for what in ("goodput, Mbit/s", "queueing delay, ms", "reward") for who in ("NDM", "SB3")),
+    ]
+    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    for row in rows:
+        numbers = [
+            f"{of:{form}}"
+            for form, *both in zip((".2f", ".2f", ".3f"), row.ours, row.theirs, strict=True)
+            for of in both
+        ]
+        lines.append(f"| {' | '.join([row.run, row.scenario, *numbers])} |")
+    return "\n".join(lines)
+
+
+def main(argv: Sequence[str]) -> int:
+    """The command line; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m compare.studies.stable_baselines", description="Stable-Baselines3's PPO beside runs of ours."
+    )
+    parser.add_argument("runs", type=Path, nargs="+", help="folders of runs")
+    arguments = parse(parser, argv, SCENARIOS)
+    torch.set_num_threads(1)
+    try:
+        seeds = range(1, arguments.seeds + 1)
+        measured = [compare(run, arguments.scenarios, seeds, arguments.decisions) for run in arguments.runs]
+        print(table([row for rows in measured for row in rows]))
+    except (CheckpointError, LabError, ProfileError, ScenarioError) as error:
+        print(f"baseline: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("baseline: interrupted; what was trained is kept, and the same command goes on", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

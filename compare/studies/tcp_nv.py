@@ -1,0 +1,178 @@
+"""The tables of docs/tcp-nv.md, from stored comparisons::
+
+    python -m compare.studies.tcp_nv docs/tcp-nv.md results/nv [results/nv-long ...]
+
+replaces what stands between ``<!-- table 1 -->`` and ``<!-- end -->`` (tables 1 to 7, and ``claims``, ``causes``,
+``runs``) in the document. Of a scenario and scheme that several folders hold, the tables take the first folder's runs,
+and what is said about minutes takes the longest ones.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from compare.errors import CompareError
+from compare.experiment.store import Store
+from compare.metrics.summary import Cell, read_cells
+from compare.report.group_table import COLUMNS, GroupRow, group_rows, shown_columns
+from compare.report.published_tables import FRAMES_FOLDER, SCENARIO_FOLDER, PublishedRow, load_tables, paper_scenario
+from compare.statistics.numbers import number
+from compare.studies.nv_claims import Evidence, judge_claims
+
+CAUSES_FOLDER = "nv_causes"  # of configs/scenario: the same experiments with another buffer or packet size
+_BLOCK = re.compile(r"<!-- (table \d|claims|causes|runs) -->\n.*?<!-- end -->", re.DOTALL)
+
+
+def render_document(document: str, folders: Sequence[Path]) -> str:
+    """Return the document with every generated block made anew; raises CompareError for a block that cannot be made."""
+    stores = [Store(folder) for folder in folders]
+    cells: list[Cell] = []
+    for store in stores:
+        cells += read_cells(store.experiment(), store)
+    tables, first = load_tables(), _first(cells)
+
+    def block(found: re.Match[str]) -> str:
+        kind = found[1]
+        if kind == "claims":
+            made = claims_table(cells)
+        elif kind == "causes":
+            made = causes_table(first)
+        elif kind == "runs":
+            made = runs_table(stores)
+        else:
+            made = table(int(kind.removeprefix("table ")), first, tables)
+        return f"<!-- {kind} -->\n{made}<!-- end -->"
+
+    return _BLOCK.sub(block, document)
+
+
+def _first(cells: Sequence[Cell]) -> list[Cell]:
+    """Return the first cell of each scenario and scheme."""
+    found: dict[tuple[str, str], Cell] = {}
+    for cell in cells:
+        found.setdefault((cell.scenario.name, cell.scheme.name), cell)
+    return list(found.values())
+
+
+def table(which: int, cells: Sequence[Cell], tables: Sequence[PublishedRow]) -> str:
+    """Return one of the paper's tables as Markdown.
+
+    In each field: our mean in packets of up to 64 KB; in packets of four frames, where that was measured; the paper's.
+    """
+    published = [row for row in tables if row.table == which]
+    scenarios = list(dict.fromkeys(row.scenario for row in published))
+    rows = _rows(cells, published, scenarios)
+    missing = [scenario for scenario in scenarios if scenario not in {row.cell.scenario.name for row in rows}]
+    if missing:
+        raise CompareError(f"table {which}: no finished run of {', '.join(missing)} in these folders")
+    frames = {
+        (paper_scenario(row.cell.scenario.name), row.cell.scheme.name, row.group.label): row
+        for row in _rows(cells, published, [f"{FRAMES_FOLDER}/{_short(scenario)}" for scenario in scenarios])
+    }
+    columns = shown_columns(rows)
+    heads = ["experiment", "scheme", "flows", *(f"{c.title}{_unit(c.unit)}" for c in columns)]
+    lines = [_line(heads), _line(["---"] * 3 + ["---:"] * len(columns))]
+    for row in rows:
+        beside = frames.get((row.cell.scenario.name, row.cell.scheme.name, row.group.label))
+        fields = [_figures(row, beside, column.name) for column in columns]
+        lines.append(_line([_short(row.cell.scenario.name), row.cell.scheme.label, row.group.title, *fields]))
+    return "\n".join(lines) + "\n"
+
+
+def _rows(cells: Sequence[Cell], published: Sequence[PublishedRow], scenarios: Sequence[str]) -> list[GroupRow]:
+    return [
+        row
+        for scenario in scenarios
+        for row in group_rows([cell for cell in cells if cell.scenario.name == scenario and cell.seeds], published)
+    ]
+
+
+def _figures(row: GroupRow, frames: GroupRow | None, column: str) -> str:
+    """Return "ours / in frames / the paper's", a dash for what is not there; ours alone where nothing else is."""
+    found = [row.measured.get(column), None if frames is None else frames.measured.get(column)]
+    shown = ["–" if estimate is None else number(estimate.mean) for estimate in found]
+    paper = row.figure(column)
+    shown.append("–" if paper is None else number(paper))
+    return " / ".join(shown) if shown[1:] != ["–", "–"] else shown[0]
+
+
+def causes_table(cells: Sequence[Cell]) -> str:
+    """Return what other packet sizes and buffers do, as Markdown: each variant below the experiment that it varies."""
+    variants = sorted(cell.scenario.name for cell in cells if cell.scenario.name.startswith(f"{CAUSES_FOLDER}/"))
+    bases = list(dict.fromkeys(_short(name).partition("_")[0] for name in variants))
+    order = [
+        name
+        for base in bases
+        for name in (
+            f"{SCENARIO_FOLDER}/{base}",
+            *(n for n in dict.fromkeys(variants) if _short(n).startswith(f"{base}_")),
+            f"{FRAMES_FOLDER}/{base}",
+        )
+    ]
+    names = ("cwnd", "rtt", "rate", "retrans_pct", "mean_latency", "p99_latency", "jain")
+    columns = [column for column in COLUMNS if column.name in names]
+    heads = ["scenario", "scheme", "flows", *(f"{c.title}{_unit(c.unit)}" for c in columns)]
+    lines = [_line(heads), _line(["---"] * 3 + ["---:"] * len(columns))]
+    for row in _rows(cells, [], order):
+        if row.group.label == "client" or row.cell.scheme.name not in ("reno", "nv"):
+            continue
+        found = [row.measured.get(column.name) for column in columns]
+        fields = ["–" if estimate is None else number(estimate.mean) for estimate in found]
+        lines.append(_line([row.cell.scenario.name, row.cell.scheme.label, row.group.title, *fields]))
+    return "\n".join(lines) + "\n"
+
+
+def claims_table(cells: Sequence[Cell]) -> str:
+    """Return the paper's claims as Markdown, with whether each holds here and the figures that decide it."""
+    here, frames = (judge_claims(Evidence(cells, folder)) for folder in (SCENARIO_FOLDER, FRAMES_FOLDER))
+    lines = [_line(["section", "claim", "experiment", "here", "in packets of four frames"]), _line(["---"] * 5)]
+    for ours, other in zip(here, frames, strict=True):
+        shown = [f"**{c.verdict or 'not decided'}**: {c.measured}" for c in (ours, other)]
+        lines.append(_line([ours.section, ours.text, _short(ours.scenario), *shown]))
+    return "\n".join(lines) + "\n"
+
+
+def runs_table(stores: Sequence[Store]) -> str:
+    """Return what was run as Markdown: the command of each folder, virtual and wall time."""
+    lines = [_line(["command", "runs", "virtual time", "wall time", "lab kernel"]), _line(["---"] * 5)]
+    for store in stores:
+        found, experiment = store.environment(), store.experiment()
+        made = [run for run in experiment.runs() if store.is_done(run)]
+        virtual_s = sum(run.scenario.duration_s for run in made)
+        if not found:
+            raise CompareError(f"{store.folder} has no environment.json yet: the comparison was interrupted")
+        kernel = ", ".join(found["kernel"]).split()[0]
+        command = f"`{found['command']}`"
+        lines.append(_line([command, f"{len(made)}", f"{virtual_s:.0f} s", f"{found['wall_s']:.0f} s", kernel]))
+    return "\n".join(lines) + "\n"
+
+
+def _short(scenario: str) -> str:
+    return scenario.rpartition("/")[2]
+
+
+def _unit(unit: str) -> str:
+    return "" if unit in ("count", "1") else f", {unit}"
+
+
+def _line(fields: Sequence[str]) -> str:
+    return f"| {' | '.join(fields)} |"
+
+
+def main(arguments: Sequence[str]) -> None:
+    """The command line: the document, then the folders of comparisons."""
+    if len(arguments) < 2:
+        sys.exit("usage: python -m compare.studies.tcp_nv DOCUMENT RESULTS [RESULTS ...]")
+    document = Path(arguments[0])
+    try:
+        text = render_document(document.read_text(), [Path(folder) for folder in arguments[1:]])
+    except (CompareError, OSError) as error:
+        sys.exit(f"compare.studies.tcp_nv: {error}")
+    document.write_text(text)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

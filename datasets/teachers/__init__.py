@@ -1,1 +1,0 @@
-"""Teachers: recordings of the kernel's own congestion controls as NDM would have seen and done it."""

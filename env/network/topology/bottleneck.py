@@ -1,0 +1,140 @@
+"""The tc commands of a router path. Runs in the guest, and on the host, where tests read them.
+
+Toward the receiver a packet passes the policer, netem (half the base RTT, loss, jitter) and then waits in the
+bottleneck's queue, which is a child of htb or the link of a trace. The order is what the wire does: impairments on the
+way, then one queue with an explicit limit. Two devices would need another hop; netem as htb's leaf would count the
+delay line as buffer. Toward each sender it passes netem (the other half, and what the sender's RTT is longer) and,
+where the way back has a rate, a queue of its own.
+"""
+
+from __future__ import annotations
+
+import math
+
+from env.network.clock import VIRTUAL
+from env.network.path import PACKET_BYTES, Path
+from env.network.topology.links import NETEM_LIMIT
+
+# netem with a rate keeps the order; at this one a packet takes 0.1 us
+IN_ORDER = "rate 100gbit"
+# CoDel that never drops by delay: nothing waits for so long
+NO_TARGET = "target 100s interval 100s"
+
+
+def netem_options(path: Path, delay_ms: float) -> str:
+    """Return netem's arguments toward the receiver."""
+    options = f"limit {NETEM_LIMIT} delay {delay_ms:.3f}ms"
+    if path.jitter_ms:
+        options += f" {path.jitter_ms:.3f}ms distribution normal"
+    if path.loss_burst_packets > 1:
+        enter_pct, leave_pct = gilbert_pct(path.loss_pct, path.loss_burst_packets)
+        options += f" loss gemodel {enter_pct:.6g}% {leave_pct:.6g}%"
+    elif path.loss_pct:
+        options += f" loss {path.loss_pct:g}%"
+    if path.duplicate_pct:
+        options += f" duplicate {path.duplicate_pct:g}%"
+    if path.reorder_pct:
+        options += f" reorder {path.reorder_pct:g}%"
+        if path.reorder_correlation_pct:
+            options += f" {path.reorder_correlation_pct:g}%"
+        if path.reorder_gap > 1:
+            options += f" gap {path.reorder_gap}"
+    if not path.jitter_reorders:
+        options += f" {IN_ORDER}"
+    return options
+
+
+def gilbert_pct(loss_pct: float, burst_packets: float) -> tuple[float, float]:
+    """Return the chances per packet, in %, to enter and to leave the state in which all packets are lost.
+
+    Gilbert's model: bursts have 1 / leave packets on average, and enter / (enter + leave) of all packets are lost.
+    """
+    leave = 1 / burst_packets
+    loss = loss_pct / 100
+    return 100 * leave * loss / (1 - loss), 100 * leave
+
+
+def queue_options(path: Path) -> str:
+    """Return kind and arguments of the bottleneck's queue."""
+    packets = path.buffer_packets
+    if path.qdisc == "red":
+        limit = packets * PACKET_BYTES
+        least, most = max(limit // 12, PACKET_BYTES), max(limit // 4, 3 * PACKET_BYTES)
+        # the smallest burst that tc-red(8) recommends
+        burst = math.ceil((2 * least + most) / (3 * PACKET_BYTES))
+        return (
+            f"red limit {limit} min {least} max {most} avpkt {PACKET_BYTES} burst {burst} "
+            f"bandwidth {path.rate_mbps:g}mbit probability 0.1{' ecn' if path.ecn else ''}"
+        )
+    if path.qdisc == "step":
+        return f"codel limit {packets} {NO_TARGET} ce_threshold {path.mark_ms:g}ms ecn"
+    if path.qdisc == "cake":
+        return f"cake unlimited besteffort memlimit {packets * PACKET_BYTES}"
+    return f"{path.qdisc} limit {packets}"
+
+
+def shaper_arguments(rate_mbps: float, burst_us: float) -> str:
+    """Return htb's arguments for a rate; burst_us: how much of it may leave at once (env/network/clock.py)."""
+    # A full packet's worth would let two leave at once after a pause.
+    burst = int(rate_mbps * burst_us / 8) + 1
+    return f"htb rate {rate_mbps * 1e6:.0f}bit burst {burst} cburst {burst} quantum {PACKET_BYTES}"
+
+
+def toward_receiver_commands(path: Path, device: str, burst_us: float = VIRTUAL.burst_us) -> list[str]:
+    """Return the tc commands for the router's device toward the receiver."""
+    commands = [f"qdisc add dev {device} root handle 1: netem {netem_options(path, path.rtt_ms / 2)}"]
+    if path.trace:
+        # which trace, and how long the queue: written to the module's file just before
+        commands += [f"qdisc add dev {device} parent 1: handle 2: linktrace"]
+    else:
+        commands += [
+            f"qdisc add dev {device} parent 1: handle 2: htb default 1",
+            f"class add dev {device} parent 2: classid 2:1 {shaper_arguments(path.rate_mbps, burst_us)}",
+            f"qdisc add dev {device} parent 2:1 handle 3: {queue_options(path)}",
+        ]
+    if path.police_mbps:
+        burst = round(path.police_burst_kb * 1000)
+        police = f"police rate {path.police_mbps * 1e6:.0f}bit burst {burst} conform-exceed drop/ok"
+        commands += [
+            f"qdisc add dev {device} clsact",
+            f"filter add dev {device} egress matchall action {police}",
+        ]
+    return commands
+
+
+def toward_sender_commands(
+    path: Path, device: str, extra_rtt_ms: float, burst_us: float = VIRTUAL.burst_us
+) -> list[str]:
+    """Return the tc commands for the router's device toward a sender."""
+    commands = [f"qdisc add dev {device} root handle 1: netem {_return_options(path, extra_rtt_ms)}"]
+    if path.ack_rate_mbps:
+        commands += [
+            f"qdisc add dev {device} parent 1: handle 2: htb default 1",
+            f"class add dev {device} parent 2: classid 2:1 {shaper_arguments(path.ack_rate_mbps, burst_us)}",
+            f"qdisc add dev {device} parent 2:1 handle 3: pfifo limit {path.ack_buffer_packets}",
+        ]
+    return commands
+
+
+def step_commands(
+    before: Path, after: Path, toward_receiver: str, toward_senders: list[str], burst_us: float = VIRTUAL.burst_us
+) -> list[str]:
+    """Return the tc commands that make one path of the other while traffic runs over it."""
+    commands = []
+    if (before.rtt_ms, before.loss_pct) != (after.rtt_ms, after.loss_pct):
+        options = netem_options(after, after.rtt_ms / 2)
+        commands += [f"qdisc change dev {toward_receiver} root handle 1: netem {options}"]
+    if before.rtt_ms != after.rtt_ms:
+        extras = after.client_extra_rtt_ms or (0.0,)
+        commands += [
+            f"qdisc change dev {device} root handle 1: netem {_return_options(after, extra_ms)}"
+            for device, extra_ms in zip(toward_senders, extras, strict=True)
+        ]
+    if before.rate_mbps != after.rate_mbps:
+        arguments = shaper_arguments(after.rate_mbps, burst_us)
+        commands += [f"class change dev {toward_receiver} parent 2: classid 2:1 {arguments}"]
+    return commands
+
+
+def _return_options(path: Path, extra_rtt_ms: float) -> str:
+    return f"limit {NETEM_LIMIT} delay {path.rtt_ms / 2 + extra_rtt_ms:.3f}ms"

@@ -1,0 +1,218 @@
+"""The two topologies, in unmodified Mininet. Runs in the guest.
+
+router:    h1 (10.0.1.1) - r - (10.0.2.1) h2, the bottleneck on r towards h2, 1500-byte packets (no segmentation
+           offload), so that every queue counts packets as a wire does.
+router-4c: the same with four senders, c1 (10.1.1.1), c2 (10.1.2.1), ..., each with a link of its own to r: a dumbbell.
+loopback:  h0 alone, traffic on its `lo`, as the published tests ran: 64 KB packets.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import subprocess
+from pathlib import Path as FilePath
+from typing import Any
+
+from mininet.link import Link
+from mininet.net import Mininet
+from mininet.node import Node
+
+from env.network.clock import VIRTUAL
+from env.network.endpoints import low_water_bytes, receive_argument, send_argument
+from env.network.path import MAX_CLIENTS, TOPOLOGIES, Path
+from env.network.topology.bottleneck import step_commands, toward_receiver_commands, toward_sender_commands
+from env.network.topology.links import (
+    INDEPENDENT_RUNS,
+    STOCK_BUFFERS,
+    WIDE_BUFFERS,
+    LinkError,
+    Tc,
+    in_node,
+    namespace,
+    qdiscs,
+    sysctl,
+)
+from env.network.traces.format import load_trace
+
+RECEIVER_DEVICE = "r-h2"
+# With ecn: both ends ask for it. The kernel's own default: only who is asked does.
+ECN_ON, ECN_DEFAULT = "1", "2"
+
+
+class Topology:
+    """A running Mininet whose path can be changed between runs.
+
+    burst_us: of its bottlenecks (env/network/clock.py). ending: how its flows end (the traffic program's word).
+    """
+
+    ending = "reset"
+
+    def __init__(self, name: str, burst_us: float = VIRTUAL.burst_us) -> None:
+        """Build and start the network called Path.network. Raises ValueError for an unknown name, LinkError."""
+        kind, _, size = name.partition("-")
+        if kind not in TOPOLOGIES or (size and not re.fullmatch(r"[1-9]\d?c", size)):
+            raise ValueError(f"topology {name!r} is unknown; it is one of {', '.join(TOPOLOGIES)}, or one as router-4c")
+        clients = int(size.removesuffix("c")) if size else 1
+        if clients > MAX_CLIENTS:
+            raise ValueError(f"topology {name!r} has {clients} clients; {MAX_CLIENTS} are possible")
+        self.kind, self.name, self._burst_us = kind, name, burst_us
+        # Mininet's own initialisation only raises limits; the lab's are set where they are needed
+        Mininet.inited = True
+        self.net = Mininet(topo=None, build=False, controller=None)
+        self._shaped: list[tuple[Node, str]] = []
+        self._path: Path | None = None
+        self._policed = self._ecn = False
+        if kind == "router":
+            self._build_router(clients)
+        else:
+            self._build_loopback()
+        self._tc = Tc(self._router if kind == "router" else self.receiver)
+
+    def _host(self, name: str, ip: str | None = None) -> Node:
+        return self.net.addHost(name, cls=Node, ip=ip, inNamespace=True)
+
+    def _build_router(self, clients: int) -> None:
+        alone = clients == 1
+        self.senders = [self._host("h1" if alone else f"c{i + 1}") for i in range(clients)]
+        r, h2 = self._host("r"), self._host("h2")
+        for i, sender in enumerate(self.senders):
+            self._link(sender, r, "10.0.1" if alone else f"10.1.{i + 1}", 1 if alone else 16 + i)
+        self._link(h2, r, "10.0.2", 2)
+        sysctl(r, {"net.ipv4.ip_forward": "1"})
+        for host in (*self.senders, h2):
+            sysctl(host, WIDE_BUFFERS | INDEPENDENT_RUNS)
+        self.receiver, self.receiver_address = h2, "10.0.2.1"
+        self._router = r
+
+    def _link(self, host: Node, router: Node, subnet: str, number: int) -> None:
+        """Connect a host with the router: a subnet of its own, addresses that never change, no ARP."""
+        near, far = f"{host.name}-{router.name}", f"{router.name}-{host.name}"
+        near_mac, far_mac = f"02:00:00:00:{number:02x}:01", f"02:00:00:00:{number:02x}:fe"
+        Link(host, router, intfName1=near, intfName2=far, addr1=near_mac, addr2=far_mac)
+        # a connection's first round trip is no place for ARP
+        host_lines = [
+            f"link set {near} gso_max_segs 1 up",
+            f"addr add {subnet}.1/24 dev {near}",
+            f"neigh add {subnet}.254 lladdr {far_mac} dev {near} nud permanent",
+            f"route add default via {subnet}.254",
+        ]
+        router_lines = [
+            f"link set {far} gso_max_segs 1 up",
+            f"addr add {subnet}.254/24 dev {far}",
+            f"neigh add {subnet}.1 lladdr {near_mac} dev {far} nud permanent",
+        ]
+        for node, lines in ((host, host_lines), (router, router_lines)):
+            in_node(node, ["ip", "-batch", "-"], "\n".join(lines) + "\n")
+
+    def _build_loopback(self) -> None:
+        h0 = self._host("h0")
+        in_node(h0, ["ip", "link", "set", "lo", "up"])
+        sysctl(h0, STOCK_BUFFERS | INDEPENDENT_RUNS)
+        self.senders = [h0]
+        self.receiver, self.receiver_address = h0, "127.0.0.1"
+
+    @property
+    def _sender_devices(self) -> list[str]:
+        return [f"{self._router.name}-{sender.name}" for sender in self.senders]
+
+    def renew(self) -> None:
+        """Let programs that stay begin anew where they have grown: env.network.topology.links.Tc.renew()."""
+        self._tc.renew()
+
+    def apply(self, path: Path, origin_ns: int) -> None:
+        """Give the network the path's impairments in place of the last ones.
+
+        origin_ns: of CLOCK_MONOTONIC, when the run will begin, and its link trace. Raises LinkError.
+        """
+        if path.network != self.name:
+            raise ValueError(f"the path is of topology {path.network}, the network of {self.name}")
+        if self.kind == "router":
+            node, devices = self._router, [RECEIVER_DEVICE, *self._sender_devices]
+            commands = toward_receiver_commands(path, RECEIVER_DEVICE, self._burst_us)
+            extras = path.client_extra_rtt_ms or (0.0,)
+            for device, extra_ms in zip(self._sender_devices, extras, strict=True):
+                commands += toward_sender_commands(path, device, extra_ms, self._burst_us)
+        else:
+            node, devices = self.senders[0], ["lo"]
+            commands = [command.removeprefix("tc ") for command in path.tc]
+        removals = [f"qdisc del dev {device} root" for shaped, device in self._shaped if shaped is node]
+        removals += [f"qdisc del dev {RECEIVER_DEVICE} clsact"] if self._policed else []
+        if path.trace:
+            self._hand_over_trace(path, origin_ns)
+        try:
+            self._tc(removals + commands)
+        except LinkError:
+            self._clear(devices)
+            raise
+        self._shaped = [(node, device) for device in devices]
+        self._policed = bool(path.police_mbps)
+        self._path = path
+        if path.ecn != self._ecn:
+            for host in (*self.senders, self.receiver):
+                sysctl(host, {"net.ipv4.tcp_ecn": ECN_ON if path.ecn else ECN_DEFAULT})
+            self._ecn = path.ecn
+
+    def _clear(self, devices: list[str]) -> None:
+        """Take away whatever the devices have, so that the next path finds nothing."""
+        for device in devices:
+            for place in ("root", "clsact"):
+                with contextlib.suppress(LinkError):
+                    self._tc([f"qdisc del dev {device} {place}"])
+        self._shaped, self._policed = [], False
+
+    def _hand_over_trace(self, path: Path, origin_ns: int) -> None:
+        """Give the next linktrace of the router its trace: kernel/sch_linktrace.c."""
+        options = f"limit {path.buffer_packets} start {origin_ns}\n"
+        # as the router sees it, and without a process: starting one costs the lab more than a short run
+        there = FilePath(f"/proc/{self._router.pid}/net/linktrace")
+        try:
+            with there.open("w") as upload:
+                upload.write(options + load_trace(path.trace).text())
+        except OSError as error:  # the file tells why
+            raise LinkError(there.read_text().strip() or str(error)) from error
+
+    def step(self, before: Path, after: Path) -> None:
+        """Make one path of the other while traffic runs over it. Raises LinkError."""
+        commands = step_commands(before, after, RECEIVER_DEVICE, self._sender_devices, self._burst_us)
+        self._tc(commands)
+
+    def endpoints(self, flows: list[dict[str, Any]], duration_s: float) -> list[str]:
+        """Return both ends of all flows for the traffic program; they are received until the run ends."""
+        assert self._path is not None
+        if self._path.ecn:
+            self._echo_as_the_senders_expect(flows)
+        low_water = low_water_bytes(self.kind, self._path.rate_mbps)
+        there = namespace(self.receiver)
+        receives = [receive_argument(i, flow, there, low_water, duration_s) for i, flow in enumerate(flows)]
+        sends = [
+            send_argument(i, flow, namespace(self.senders[flow["client"] - 1]), self.receiver_address)
+            for i, flow in enumerate(flows)
+        ]
+        return receives + sends
+
+    def queue(self) -> tuple[str, list[str]]:
+        """Return where the bottleneck's queue is: a network namespace and the devices of its ports."""
+        if self.kind == "router":
+            return namespace(self._router), [RECEIVER_DEVICE]
+        return namespace(self.receiver), ["lo"]
+
+    def _echo_as_the_senders_expect(self, flows: list[dict[str, Any]]) -> None:
+        """Have the receiver tell each mark, as DCTCP needs it, when a flow is DCTCP's: its sockets are DCTCP's too.
+
+        Other senders take that for what they know: congestion, as long as marks come.
+        """
+        scheme = "dctcp" if any(flow["scheme"] == "dctcp" for flow in flows) else "cubic"
+        # a namespace may choose its default from what the guest's first one allows
+        subprocess.run(["sysctl", "-qw", "net.ipv4.tcp_allowed_congestion_control=reno cubic dctcp"], check=True)
+        sysctl(self.receiver, {"net.ipv4.tcp_congestion_control": scheme})
+
+    def describe(self) -> dict[str, Any]:
+        """Return the qdiscs with their counters and the sysctls that a run depends on."""
+        names = sorted({*STOCK_BUFFERS, *INDEPENDENT_RUNS, "net.ipv4.tcp_congestion_control", "net.ipv4.tcp_sack"})
+        names += ["net.ipv4.tcp_recovery", "net.ipv4.tcp_ecn", "net.ipv4.tcp_timestamps", "net.core.default_qdisc"]
+        values = in_node(self.senders[0], ["sysctl", "-e", *names])
+        return {
+            "qdiscs": [qdiscs(node, device) for node, device in self._shaped],
+            "sysctls": dict(line.split(" = ", 1) for line in values.splitlines() if " = " in line),
+        }

@@ -1,0 +1,86 @@
+"""Link traces on the command line: ``python -m env.network.traces --help``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from env.network.traces import manifest
+from env.network.traces.format import TraceError, load_trace, trace_names
+from env.network.traces.generate import generate
+from env.network.traces.models import CATALOGUE, KINDS, MODEL_FIELDS, ModelError
+from env.network.traces.statistics import statistics
+
+EPILOG = """
+python -m env.network.traces list
+python -m env.network.traces show held_out/lte-walking
+python -m env.network.traces generate lte --seconds 60 --seed 7 --mean-mbps 15 --output mine.trace
+python -m env.network.traces catalogue --check
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the command line."""
+    top = argparse.ArgumentParser(
+        prog="python -m env.network.traces",
+        description="Link traces in Mahimahi's format: read them, check them, generate them.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = top.add_subparsers(dest="command", required=True)
+    commands.add_parser("list", help="the traces that come with the project")
+    show = commands.add_parser("show", help="check a trace and print its statistics")
+    show.add_argument("trace", help="a name of `list`, or the path of a .trace or .trace.gz file")
+    make = commands.add_parser(
+        "generate",
+        help="generate a trace with stated statistics",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    make.add_argument("kind", choices=KINDS, help="whose numbers stand where no option does")
+    make.add_argument("--output", type=Path, required=True, help="file to write, ending in .trace")
+    make.add_argument("--seconds", type=int, default=60, help="length, s")
+    make.add_argument("--seed", type=int, default=1, help="of all randomness")
+    for name in MODEL_FIELDS:
+        option = f"--{name.replace('_', '-')}"
+        make.add_argument(option, type=float, default=argparse.SUPPRESS, help="see env/network/traces/models.py")
+    catalogue = commands.add_parser("catalogue", help="generate the project's traces and their manifest again")
+    catalogue.add_argument("--check", action="store_true", help="generate nothing: check files, sums and statistics")
+    return top
+
+
+def main() -> None:
+    """Status 1 with one paragraph on an error."""
+    options = parser().parse_args()
+    try:
+        if options.command == "list":
+            for name in trace_names():
+                what = f"  {CATALOGUE[name].what}" if name in CATALOGUE else ""
+                print(f"{name:22}{what}")
+        elif options.command == "show":
+            trace = load_trace(options.trace)
+            print(f"{trace.duration_ms / 1e3:g} s, {len(trace.times_ms)} opportunities; {statistics(trace).text()}")
+        elif options.command == "generate":
+            _generate(options)
+        elif options.check:
+            problems = manifest.check()
+            if problems:
+                sys.exit("\n".join([*problems, "run: python -m env.network.traces catalogue"]))
+        else:
+            manifest.write()
+    except (TraceError, ModelError) as error:
+        sys.exit(f"env.network.traces: {error}")
+
+
+def _generate(options: argparse.Namespace) -> None:
+    if options.output.suffix != ".trace":
+        raise TraceError(f"output is {options.output}; its name must end in .trace")
+    given = {name: getattr(options, name) for name in MODEL_FIELDS if name in options}
+    trace = generate(str(options.output), replace(KINDS[options.kind], **given), options.seconds, options.seed)
+    options.output.write_text(trace.text())
+    print(f"{options.output}: {trace.duration_ms / 1e3:g} s; {statistics(trace).text()}")
+
+
+if __name__ == "__main__":
+    main()

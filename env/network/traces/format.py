@@ -1,0 +1,141 @@
+"""Link traces in Mahimahi's format, read and checked.
+
+Text, one line for each delivery opportunity: the time at which it comes, in whole milliseconds since the beginning of
+the trace, never falling; equal lines are as many opportunities in that millisecond. The trace begins again after its
+last time. An opportunity is one packet of 1500 bytes (Mahimahi counts 1504, with the header of its tunnel device).
+kernel/sch_linktrace.c has the rules to the byte.
+
+A file whose name ends in .gz is compressed. Standard library only: the guest agent imports this module.
+"""
+
+from __future__ import annotations
+
+import difflib
+import gzip
+import re
+from array import array
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from env.checkout import DATASETS
+
+FOLDER = DATASETS / "traces"
+SUFFIXES = (".trace", ".trace.gz")
+PACKET_BITS = 1500 * 8
+# What the kernel module takes: a day, and so many different times.
+LONGEST_MS = 24 * 3600 * 1000
+MOST_TIMES = 1 << 22
+LONGEST_DIGITS = 20  # leading zeros included
+_NUMBER = re.compile(r"[0-9]+", re.ASCII)
+
+
+class TraceError(ValueError):
+    """A trace that is unknown or malformed; the message names file and line, and what is right."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A checked trace. times_ms: of all opportunities, never falling, the last above 0."""
+
+    name: str
+    times_ms: array[int]
+
+    @property
+    def duration_ms(self) -> int:
+        """After so many milliseconds the trace begins again."""
+        return self.times_ms[-1]
+
+    @property
+    def mean_mbps(self) -> float:
+        """Rate of 1500-byte packets when every opportunity is used, Mbit/s."""
+        return len(self.times_ms) * PACKET_BITS / self.duration_ms / 1e3
+
+    def text(self) -> str:
+        """Return the trace as a file has it."""
+        return "".join(f"{ms}\n" for ms in self.times_ms)
+
+
+def trace_names() -> list[str]:
+    """Return the names of the traces that come with the project (train/lte-driving), sorted."""
+    return sorted(_name(file) for suffix in SUFFIXES for file in FOLDER.rglob(f"*{suffix}"))
+
+
+def find_trace(name: str) -> Path:
+    """Return the file of a trace: one of trace_names(), or the path of a file whose name ends in .trace or .trace.gz.
+
+    Raises TraceError for a name that is neither, with near matches and all names.
+    """
+    if name.endswith(SUFFIXES):
+        file = Path(name)
+        if not file.is_file():
+            raise TraceError(
+                f"trace {name!r} does not exist: give one of {_listed()}, or the path of a file, which must not lie in "
+                "/tmp, /run or /dev: the lab has its own"
+            )
+        return file
+    for suffix in SUFFIXES:
+        file = FOLDER / f"{name}{suffix}"
+        if file.is_file():
+            return file
+    near = difflib.get_close_matches(name, trace_names(), n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}? " if near else ""
+    raise TraceError(
+        f"trace {name!r} is unknown: {hint}The traces are {_listed()}; or give the path of a file in Mahimahi's "
+        f"format whose name ends in {' or '.join(SUFFIXES)}"
+    )
+
+
+def load_trace(name: str) -> Trace:
+    """Return a trace by its name or path. Raises TraceError for one that is unknown or malformed."""
+    file = find_trace(name)
+    status = file.stat()
+    return _load(name, file, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=16)
+def _load(name: str, file: Path, _mtime_ns: int, _size: int) -> Trace:
+    return parse_trace(name, read_text(file), str(file))
+
+
+def read_text(file: Path) -> str:
+    """Return what the file says, uncompressed. Raises TraceError when it cannot be read."""
+    try:
+        data = file.read_bytes()
+        return (gzip.decompress(data) if file.name.endswith(".gz") else data).decode("ascii")
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise TraceError(f"{file} cannot be read as a trace: {error}") from error
+
+
+def parse_trace(name: str, text: str, where: str) -> Trace:
+    """Return the trace that the text says. Raises TraceError with `where` and the number of the line."""
+    times_ms = array("L")
+    before = 0
+    different = 0
+    for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
+        if not _NUMBER.fullmatch(line):
+            if not text.strip():
+                raise TraceError(f"{where}: the trace is empty; it needs a line for each delivery opportunity")
+            raise TraceError(f"{where}:{number}: {line[:40]!r} is no time; it must be a whole number of milliseconds")
+        ms = int(line) if len(line) <= LONGEST_DIGITS else LONGEST_MS + 1
+        if ms > LONGEST_MS:
+            raise TraceError(f"{where}:{number}: {line[:40]} ms is too late; a trace lasts {LONGEST_MS} ms at most")
+        if ms < before:
+            raise TraceError(f"{where}:{number}: {ms} comes after {before}; times must not fall")
+        different += ms > before or number == 1
+        if different > MOST_TIMES:
+            raise TraceError(f"{where}:{number}: the trace has more than {MOST_TIMES} different times")
+        times_ms.append(ms)
+        before = ms
+    if not before:
+        raise TraceError(f"{where}:{len(times_ms)}: the trace ends at 0; it must last a millisecond at least")
+    return Trace(name, times_ms)
+
+
+def _name(file: Path) -> str:
+    name = file.relative_to(FOLDER).as_posix()
+    return next(name.removesuffix(suffix) for suffix in reversed(SUFFIXES) if name.endswith(suffix))
+
+
+def _listed() -> str:
+    return ", ".join(trace_names())

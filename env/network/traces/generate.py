@@ -1,0 +1,156 @@
+"""Generates a trace that has the statistics which its model states, from a seed.
+
+The rate is r = exp(m + s z), 0 in outages, in steps of 10 ms, z being a first-order autoregression with the model's
+correlation time (and, with handovers, a level drawn anew at each). A short sample of such a process has another mean,
+deviation and correlation time than the process, so the trace is drawn under the condition that it has the stated ones:
+m and s are solved for mean and deviation of the trace itself, and draws whose correlation time or outages differ are
+thrown away.
+"""
+
+from __future__ import annotations
+
+from array import array
+
+import numpy as np
+import numpy.typing as npt
+
+from env.network.traces.format import PACKET_BITS, Trace
+from env.network.traces.models import Model, ModelError
+from env.network.traces.statistics import Statistics, statistics
+
+Floats = npt.NDArray[np.float64]
+
+STEP_MS = 10  # the rate is constant for so long
+FLOOR = 0.05  # of the mean: below this the gaps between packets would count as outages
+# How far the trace may be from what its model states.
+MEAN_ERROR = 0.01
+DEVIATION_ERROR = 0.02
+CORRELATION_ERROR = 0.1
+ATTEMPTS = 400
+
+
+def generate(name: str, model: Model, seconds: int, seed: int) -> Trace:
+    """Return the trace. Raises ModelError when no draw has what the model states."""
+    if not 10 <= seconds <= 3600:
+        raise ModelError(f"seconds is {seconds}; it must lie between 10 and 3600")
+    if model.handover_s and seconds % model.handover_s:
+        raise ModelError(f"seconds is {seconds}; with handovers it must be a multiple of handover_s")
+    for attempt in range(ATTEMPTS):
+        trace = _draw(name, model, seconds, np.random.default_rng([seed, attempt]))
+        if trace is not None and not differences(statistics(trace), model, seconds):
+            return trace
+    raise ModelError(
+        f"none of {ATTEMPTS} draws of {seconds} s has the statistics of {model}: a longer trace, fewer outages or a "
+        "smaller deviation_mbps may"
+    )
+
+
+def stated_outages(model: Model, seconds: int) -> int:
+    """Return how many outages a trace has."""
+    return round(seconds / model.handover_s if model.handover_s else model.outages_per_min * seconds / 60)
+
+
+def differences(found: Statistics, model: Model, seconds: int) -> list[str]:
+    """Return in what a trace is not as its model states; empty when it is."""
+    result = []
+    for what, value, stated, error in (
+        ("mean_mbps", found.mean_mbps, model.mean_mbps, MEAN_ERROR),
+        ("deviation_mbps", found.deviation_mbps, model.deviation_mbps, DEVIATION_ERROR),
+        ("correlation_s", found.correlation_s, model.correlation_s, CORRELATION_ERROR),
+    ):
+        if not abs(value - stated) <= error * stated:
+            result.append(f"{what} is {value:g}; stated is {stated:g}, within {100 * error:g} %")
+    if found.outages != stated_outages(model, seconds):
+        result.append(f"it has {found.outages} outages; stated are {stated_outages(model, seconds)}")
+    return result
+
+
+def _draw(name: str, model: Model, seconds: int, rng: np.random.Generator) -> Trace | None:
+    """Return one draw; None when there is none with this mean and deviation."""
+    wave = _wave(model, seconds, rng)  # [steps]
+    usable = _usable(model, seconds, rng)  # [ms] bool
+    deliveries = rng.exponential(size=_room(model, seconds))  # gaps of a Poisson process of rate 1
+    accesses_ms = _accesses_ms(model, seconds, rng)
+    level, spread = 0.0, max(model.deviation_mbps / model.mean_mbps, 0.05)
+    trace = None
+    # fixed point: the same random numbers each time, level and spread corrected by what came out
+    for _ in range(30):
+        rate = np.maximum(np.exp(level + spread * wave), FLOOR) * model.mean_mbps  # [steps] Mbit/s
+        expected = np.repeat(rate, STEP_MS) * usable * (1e3 / PACKET_BITS)  # [ms] packets
+        trace = _trace(name, np.cumsum(expected), deliveries, accesses_ms, seconds * 1000)
+        if trace is None:
+            return None
+        found = statistics(trace)
+        near = abs(found.deviation_mbps / model.deviation_mbps - 1) < DEVIATION_ERROR / 2
+        if abs(found.mean_mbps / model.mean_mbps - 1) < MEAN_ERROR / 2 and near:
+            return trace
+        level += np.log(model.mean_mbps / found.mean_mbps)
+        spread *= (model.deviation_mbps / found.deviation_mbps) ** 0.7
+        if not 1e-3 < spread < 5:
+            return None
+    return None
+
+
+def _wave(model: Model, seconds: int, rng: np.random.Generator) -> Floats:
+    """Return z, mean 0 and deviation 1, [steps]."""
+    steps = seconds * 1000 // STEP_MS
+    keep = np.exp(-STEP_MS / 1e3 / model.correlation_s)
+    noise = rng.normal(size=steps)
+    wave = np.empty(steps)
+    value = rng.normal()
+    for i in range(steps):
+        value = keep * value + np.sqrt(1 - keep * keep) * noise[i]
+        wave[i] = value
+    if model.level_share:
+        wave = (wave - wave.mean()) / wave.std()
+        levels = rng.normal(size=round(seconds / model.handover_s))
+        levels = np.repeat((levels - levels.mean()) / levels.std(), steps // len(levels))
+        wave = np.sqrt(model.level_share) * levels + np.sqrt(1 - model.level_share) * wave
+    return np.asarray((wave - wave.mean()) / wave.std(), dtype=np.float64)
+
+
+def _usable(model: Model, seconds: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+    """Return where there is no outage, [ms]."""
+    usable = np.ones(seconds * 1000, bool)
+    count = stated_outages(model, seconds)
+    if model.handover_s:
+        begins = np.arange(count) * model.handover_s
+    else:
+        begins = rng.uniform(0.5, seconds - 1, size=count)
+    for begin_s in begins:
+        length_s = 0.1 + (rng.exponential(model.outage_s - 0.1) if model.outage_s > 0.1 else 0.0)
+        usable[int(begin_s * 1000) : int((begin_s + length_s) * 1000)] = False
+    return usable
+
+
+def _accesses_ms(model: Model, seconds: int, rng: np.random.Generator) -> npt.NDArray[np.int64] | None:
+    """Return when the channel is had; None when at once."""
+    if not model.burst_ms:
+        return None
+    gaps = rng.exponential(model.burst_ms, size=int(2 * seconds * 1000 / model.burst_ms) + 100)
+    times = np.unique(np.ceil(np.cumsum(gaps)).astype(np.int64))
+    return np.append(times[times < seconds * 1000], seconds * 1000)
+
+
+def _room(model: Model, seconds: int) -> int:
+    """Return more than as many packets as there will be."""
+    return int(2 * model.mean_mbps * seconds * 1e6 / PACKET_BITS) + 1000
+
+
+def _trace(
+    name: str,
+    due: Floats,
+    deliveries: Floats,
+    accesses_ms: npt.NDArray[np.int64] | None,
+    duration_ms: int,
+) -> Trace | None:
+    """Return the trace of a Poisson process of which `due` packets [ms] are expected since the beginning."""
+    arrivals = np.cumsum(deliveries)
+    arrivals = arrivals[arrivals < due[-1]]
+    if arrivals.size in (0, deliveries.size):
+        return None
+    times_ms = np.searchsorted(due, arrivals, side="right") + 1  # in the millisecond that ends there
+    if accesses_ms is not None:
+        times_ms = accesses_ms[np.searchsorted(accesses_ms, times_ms)]
+    times_ms[-1] = duration_ms  # a trace lasts until its last delivery
+    return Trace(name, array("L", times_ms.astype(np.uint64).tolist()))

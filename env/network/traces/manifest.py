@@ -1,0 +1,75 @@
+"""The traces that come with the project: written, and checked against datasets/traces/manifest.json."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from env.network.traces.format import FOLDER, load_trace, read_text
+from env.network.traces.generate import differences, generate
+from env.network.traces.models import CATALOGUE, Entry
+from env.network.traces.statistics import statistics
+
+MANIFEST = FOLDER / "manifest.json"
+
+
+def trace_file(name: str) -> Path:
+    """Return where a trace of the catalogue lies."""
+    return FOLDER / f"{name}.trace.gz"
+
+
+def digest(text: str) -> str:
+    """Return the SHA-256 of a trace's text. Compressed bytes differ between versions of zlib."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def write() -> None:
+    """Generate every trace of the catalogue, and the manifest."""
+    manifest = {}
+    for name, entry in CATALOGUE.items():
+        trace = generate(name, entry.model, entry.seconds, entry.seed)
+        file = trace_file(name)
+        file.parent.mkdir(exist_ok=True)
+        # no time in it: the same trace is the same file
+        file.write_bytes(gzip.compress(trace.text().encode(), mtime=0))
+        manifest[name] = _record(entry) | {"sha256": digest(trace.text()), "statistics": asdict(statistics(trace))}
+    MANIFEST.write_text(json.dumps(manifest, indent=2) + "\n")
+
+
+def _are_close(found: dict[str, float], recorded: dict[str, float]) -> bool:
+    """Whether statistics are the same but for their last digits, which the processor's vector units decide."""
+    return found.keys() == recorded.keys() and all(
+        math.isclose(found[name], recorded[name], rel_tol=1e-9) for name in found
+    )
+
+
+def check() -> list[str]:
+    """Return what is wrong with the traces or the manifest; empty when nothing is."""
+    manifest: dict[str, Any] = json.loads(MANIFEST.read_text())
+    problems = []
+    for name in sorted(set(manifest) ^ set(CATALOGUE)):
+        problems.append(f"{name} is in the {'manifest' if name in manifest else 'catalogue'} only")
+    for name, entry in CATALOGUE.items():
+        if name not in manifest:
+            continue
+        if not trace_file(name).is_file():
+            problems.append(f"{trace_file(name)} is missing")
+            continue
+        if digest(read_text(trace_file(name))) != manifest[name]["sha256"]:
+            problems.append(f"{trace_file(name)} is not the file of the manifest: its SHA-256 differs")
+            continue
+        recorded, found = dict(manifest[name]), statistics(load_trace(name))
+        same = _are_close(asdict(found), recorded.pop("statistics"))
+        if not same or _record(entry) | {"sha256": recorded["sha256"]} != recorded:
+            problems.append(f"{name}: the manifest says something else than the catalogue and the trace")
+        problems += [f"{name}: {difference}" for difference in differences(found, entry.model, entry.seconds)]
+    return problems
+
+
+def _record(entry: Entry) -> dict[str, Any]:
+    return asdict(entry)

@@ -1,0 +1,73 @@
+"""What is said of a trace: rate, its deviation and correlation time, outages."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from env.network.traces.format import PACKET_BITS, Trace
+
+WINDOW_MS = 100  # rates are of windows of this length
+OUTAGE_MS = 100  # a time without delivery of at least this length is an outage
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """mean_mbps, deviation_mbps: of the rate in windows of WINDOW_MS, 1500-byte packets.
+
+    correlation_s: where the rate's autocorrelation falls below 1/e, interpolated between windows. outages: times of at
+    least OUTAGE_MS without delivery. longest_gap_ms: the longest time without delivery.
+    """
+
+    mean_mbps: float
+    deviation_mbps: float
+    correlation_s: float
+    outages: int
+    longest_gap_ms: int
+
+    def text(self) -> str:
+        """Return one line."""
+        return (
+            f"mean {self.mean_mbps:.2f} Mbit/s, deviation {self.deviation_mbps:.2f} Mbit/s, correlation time "
+            f"{self.correlation_s:.2f} s, {self.outages} outages, longest gap {self.longest_gap_ms} ms"
+        )
+
+
+def statistics(trace: Trace) -> Statistics:
+    """Return the statistics of a trace; a rest shorter than a window at its end counts for the mean only."""
+    times_ms = np.frombuffer(trace.times_ms, dtype=np.uint64).astype(np.int64)  # [opportunities]
+    rates = window_rates_mbps(times_ms, trace.duration_ms)
+    # the first and the last gap meet where the trace begins again
+    gaps_ms = np.diff(times_ms, prepend=times_ms[-1] - trace.duration_ms)
+    return Statistics(
+        mean_mbps=trace.mean_mbps,
+        deviation_mbps=float(rates.std()) if rates.size else 0.0,
+        correlation_s=correlation_time_s(rates),
+        outages=int(np.count_nonzero(gaps_ms >= OUTAGE_MS)),
+        longest_gap_ms=int(gaps_ms.max()),
+    )
+
+
+def window_rates_mbps(times_ms: npt.NDArray[np.int64], duration_ms: int) -> npt.NDArray[np.float64]:
+    """Return the rate in each whole window, [duration_ms // WINDOW_MS]. Window i ends with i WINDOW_MS included."""
+    windows = duration_ms // WINDOW_MS
+    counts = np.bincount(np.maximum(times_ms - 1, 0) // WINDOW_MS, minlength=windows)[:windows]
+    return np.asarray(counts * (PACKET_BITS / WINDOW_MS / 1e3), dtype=np.float64)
+
+
+def correlation_time_s(rates: npt.NDArray[np.float64]) -> float:
+    """Return the lag at which the autocorrelation of the rates falls below 1/e, s; NaN when it never does."""
+    deviations = rates - rates.mean() if rates.size else rates  # [windows]
+    power = float(deviations @ deviations)
+    if not power:
+        return math.nan
+    before = 1.0
+    for lag in range(1, rates.size):
+        now = float(deviations[:-lag] @ deviations[lag:]) / power
+        if now < 1 / math.e:
+            return (lag - 1 + (before - 1 / math.e) / (before - now)) * WINDOW_MS / 1e3
+        before = now
+    return math.nan

@@ -1,0 +1,106 @@
+"""The traffic program (build/flow): one process that makes run after run. Runs in the guest."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import struct
+import subprocess
+from typing import IO, TYPE_CHECKING
+
+from env.network.traffic.accounting import TrafficError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+READY = b"ready\n"
+STOP = b"stop\n"
+LENGTH = struct.Struct("=Q")  # of a record, in front of it
+WATCH_MS = 50  # of the guest's time: how often a run that may end early is looked at
+
+
+class Program:
+    """A traffic program that waits for runs; env/network/flow/main.c says what it is told and what it answers.
+
+    It stays because starting one costs the lab more than a short run. One that failed is replaced by another.
+    """
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._busy = False
+        self._start()
+
+    def _start(self) -> None:
+        self._process = subprocess.Popen(
+            [self._file], bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+
+    def begin(self, words: list[str]) -> None:
+        """Have it prepare a run: all who receive listen when this returns. Raises TrafficError when it failed."""
+        self._busy = True
+        try:
+            _pipe(self._process.stdin).write(" ".join(words).encode() + b"\n")
+        except BrokenPipeError:
+            raise self._failed() from None
+        self._read(len(READY))
+
+    def end(self, stopped: Callable[[], bool], stop_fd: int, ended: Callable[[], bool] | None) -> tuple[bytes, bool]:
+        """Wait for the end of the run; returns its record, and whether it was stopped early.
+
+        stop_fd: polled for POLLPRI; when stopped() is true the run ends. ended: asked every WATCH_MS; when it says so
+        the run ends. Raises TrafficError when the program failed.
+        """
+        answer = _pipe(self._process.stdout).fileno()
+        poller = select.poll()
+        poller.register(stop_fd, select.POLLPRI)
+        poller.register(answer, select.POLLIN)
+        early = False
+        while True:
+            for fd, _ in poller.poll(None if ended is None or early else WATCH_MS):
+                if fd == answer:
+                    record = self._read(*LENGTH.unpack(self._read(LENGTH.size)))
+                    self._busy = False
+                    return record, early
+                if stopped():
+                    early = True
+                    poller.unregister(stop_fd)
+                    self._stop()
+            if ended is not None and not early and ended():
+                early = True
+                self._stop()
+
+    def give_up(self) -> None:
+        """End the run that is under way, if there is one, and forget it."""
+        if self._busy:
+            self._process.kill()
+            self._failed()
+
+    def _stop(self) -> None:
+        # it may have failed meanwhile: that is found when its answer is read
+        with contextlib.suppress(BrokenPipeError):
+            _pipe(self._process.stdin).write(STOP)
+
+    def _read(self, length: int) -> bytes:
+        data = bytearray()
+        while len(data) < length:
+            piece = os.read(_pipe(self._process.stdout).fileno(), length - len(data))
+            if not piece:
+                raise self._failed()
+            data += piece
+        return bytes(data)
+
+    def _failed(self) -> TrafficError:
+        """Put another in its place and return what it said."""
+        _, error = self._process.communicate()
+        self._busy = False
+        failed = TrafficError(
+            f"the traffic program failed ({self._process.returncode}): {error.decode(errors='replace')}"
+        )
+        self._start()
+        return failed
+
+
+def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
+    assert stream is not None  # every stream here was asked for as a pipe
+    return stream

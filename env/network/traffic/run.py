@@ -1,0 +1,200 @@
+"""Traffic of a run: has the traffic program make it, reads its record, accounts for every byte. Runs in the guest."""
+
+from __future__ import annotations
+
+import base64
+import random
+import struct
+import time
+from typing import TYPE_CHECKING, Any
+
+from env.network.endpoints import flow_with_defaults, queue_argument
+from env.network.traffic.accounting import TrafficError, check_accounts
+from env.network.traffic.latency import PERCENTILES, percentile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from env.network.topology.path_topology import Topology
+    from env.network.topology.rack_topology import RackTopology
+    from env.network.traffic.program import Program
+
+# The tables of the program's record, as its sources fill them.
+COLUMNS = {
+    "sender": [
+        *("flow", "t_s", "cwnd", "srtt_us", "rttvar_us", "min_rtt_us", "retransmits", "bytes_acked", "unacked", "lost"),
+        *("ssthresh", "pacing_rate", "delivery_rate", "spurious", "sent_bytes", "segments_sent", "kept_min_rtt_us"),
+    ],
+    "receiver": ["flow", "t_s", "bytes"],
+    "sent": ["flow", "sent_bytes", "acked_bytes"],
+    "received": ["flow", "bytes"],
+    "latency": ["flow", "count", "mean_us", "max_us"],
+    "buckets": ["flow", "low_us", "high_us", "count"],
+    "queue": [
+        *("t_s", "port", "backlog_bytes", "backlog_packets", "sent_bytes", "sent_packets", "dropped", "marked"),
+    ],
+    "ports": ["port", "dropped", "marked", "lost", "policed"],
+}
+SENDER_COLUMNS = COLUMNS["sender"]
+RECEIVER_COLUMNS = COLUMNS["receiver"]
+TABLE_HEADER = struct.Struct("=8sQ")
+
+# In real time the two ends look at a flow one after the other: some 10 ms apart, in which it may be ten times as fast
+# as it is on average.
+LOOKS_APART_S = 0.1
+
+
+class RunLate(TrafficError):
+    """A run whose preparation took longer than the clock allows for it."""
+
+
+def run(
+    topology: Topology | RackTopology,
+    program: Program,
+    flows: list[dict[str, Any]],
+    duration_s: float,
+    sample_ms: int,
+    stopped: Callable[[], bool],
+    stop_fd: int,
+    origin_ns: int,
+    same_instant: bool = True,
+    ended: Callable[[], bool] | None = None,
+) -> dict[str, Any]:
+    """Send all flows and return what both ends saw.
+
+    flows: dicts with scheme, start_s, duration_s and, where they are not bulk between the only two hosts, kind,
+    size_bytes, pause_s, client and server; stagger_s: the flow starts so much later at most. sample_ms 0: only the last
+    sample of each flow. stop_fd: polled for POLLPRI; when stopped() is true the run ends early. origin_ns: of
+    CLOCK_MONOTONIC, when the run begins; all flows count from it. same_instant: both ends of a flow look at it at the
+    same instant, as they do in virtual time. ended: asked from time to time; when it says so the run ends early.
+
+    Raises TrafficError for a run without flows, when the program fails, with what it printed, and when bytes are
+    unaccounted for.
+    """
+    if not flows:
+        raise TrafficError("a run has no flows; it needs at least one")
+    complete = [_staggered(flow_with_defaults(flow)) for flow in flows]
+    endpoints = topology.endpoints(complete, duration_s)
+    if sample_ms:
+        endpoints.append(queue_argument(*topology.queue()))
+    program.begin([str(origin_ns), str(sample_ms), topology.ending, *endpoints])
+    try:
+        late_ns = time.monotonic_ns() - origin_ns
+        if late_ns > 0:
+            raise RunLate(f"the run was ready {late_ns / 1e6:.3f} ms after it should have begun")
+        record, early = program.end(stopped, stop_fd, ended)
+    except BaseException:
+        program.give_up()
+        raise
+    tables = dict.fromkeys(COLUMNS, b"") | read_tables(record)
+    delivered = topology.ending == "deliver" and not early
+    result: dict[str, Any] = {
+        "duration_s": duration_s,
+        "flows": [flow_result(i, flow, tables, delivered, same_instant) for i, flow in enumerate(complete)],
+    }
+    if sample_ms:
+        for sampled in ("sender", "receiver", "queue"):
+            packed = base64.b64encode(tables[sampled]).decode()
+            result[sampled] = {"columns": COLUMNS[sampled], "data": packed}
+        result["ports"] = _ports(tables, topology.queue()[1])
+    return result
+
+
+def _staggered(flow: dict[str, Any]) -> dict[str, Any]:
+    """Return the flow with the start, and the sizes and pauses, that the lab's seed gives it; its end is as it was."""
+    stagger_s = flow.pop("stagger_s", 0.0)
+    if stagger_s:
+        later_s = random.SystemRandom().randrange(round(stagger_s * 1e6)) / 1e6
+        flow |= {"start_s": flow["start_s"] + later_s, "duration_s": flow["duration_s"] - later_s}
+    if flow["kind"] == "web":
+        flow |= {"seed": random.SystemRandom().randrange(1 << 53)}
+    return flow
+
+
+def _ports(tables: dict[str, bytes], devices: list[str]) -> list[dict[str, Any]]:
+    """Return what each port has dropped and marked, packets."""
+    row = struct.Struct(f"={len(COLUMNS['ports'])}d")
+    counts = [dict(zip(COLUMNS["ports"], map(int, values), strict=True)) for values in row.iter_unpack(tables["ports"])]
+    return [{"device": device} | of_port for device, of_port in zip(devices, counts, strict=True)]
+
+
+def read_tables(record: bytes) -> dict[str, bytes]:
+    """Return the tables of a record. Raises TrafficError for one that was cut off."""
+    tables = {}
+    at = 0
+    while at < len(record):
+        if at + TABLE_HEADER.size > len(record):
+            raise TrafficError(f"the record was cut off: {len(record) - at} bytes are no table")
+        padded, length = TABLE_HEADER.unpack_from(record, at)
+        at += TABLE_HEADER.size
+        table = padded.rstrip(b"\0").decode()
+        rows = record[at : at + length]
+        if len(rows) != length or length % (8 * len(COLUMNS[table])):
+            raise TrafficError(f"the record was cut off: {len(rows)} of {length} bytes of {table}")
+        tables[table] = rows
+        at += length
+    return tables
+
+
+def _rows(tables: dict[str, bytes], table: str, flow: int) -> list[tuple[float, ...]]:
+    """Return the rows of a flow, without its index."""
+    row = struct.Struct(f"={len(COLUMNS[table])}d")
+    return [values[1:] for values in row.iter_unpack(tables[table]) if values[0] == flow]
+
+
+def _last(tables: dict[str, bytes], table: str, flow: int) -> dict[str, float]:
+    """Return the last row of a flow by column name; empty when it has none."""
+    columns = COLUMNS[table]
+    row = struct.Struct(f"={len(columns)}d")
+    data = tables[table]
+    for offset in range(len(data) - row.size, -1, -row.size):
+        values = row.unpack_from(data, offset)
+        if values[0] == flow:
+            return dict(zip(columns, values, strict=True))
+    return {}
+
+
+def flow_result(
+    index: int, flow: dict[str, Any], tables: dict[str, bytes], delivered: bool, same_instant: bool = True
+) -> dict[str, Any]:
+    """Return what a flow did until it ended, its bytes accounted for.
+
+    delivered: it then went on until all that it had written had arrived.
+    """
+    sender, receiver = _last(tables, "sender", index), _last(tables, "receiver", index)
+    sent_bytes, received_bytes = int(sender.get("sent_bytes", 0)), int(receiver.get("bytes", 0))
+    # the kernel counts the SYN as an acknowledged byte
+    acked_bytes = max(int(sender.get("bytes_acked", 0)) - 1, 0)
+    name = f"flow {index} ({flow['scheme']}, {flow['kind']}, client {flow['client']} to server {flow['server']})"
+    if delivered:
+        later_sent, later_received = _last(tables, "sent", index), _last(tables, "received", index)
+        if not sender or not later_sent or not later_received:
+            raise TrafficError(f"{name}: the connection broke before everything that was sent had arrived")
+        inflight_bytes = (int(later_received["bytes"]) - received_bytes) - (int(later_sent["sent_bytes"]) - sent_bytes)
+    else:
+        inflight_bytes = sent_bytes - received_bytes
+    slack_bytes = 0 if same_instant else round(LOOKS_APART_S * sent_bytes / flow["duration_s"])
+    check_accounts(name, sent_bytes, received_bytes, inflight_bytes, acked_bytes, slack_bytes)
+    result = flow | {
+        "received_bytes": received_bytes,
+        "sent_bytes": sent_bytes,
+        "inflight_bytes": inflight_bytes,
+        "segments_sent": int(sender.get("segments_sent", 0)),
+        "retransmits": int(sender.get("retransmits", 0)),
+    }
+    if flow["kind"] != "bulk":
+        result["latency"] = _latency(index, tables)
+    return result
+
+
+def _latency(index: int, tables: dict[str, bytes]) -> dict[str, Any]:
+    whole = _last(tables, "latency", index)
+    buckets = [(low, high, int(count)) for low, high, count in _rows(tables, "buckets", index)]
+    count, largest = int(whole.get("count", 0)), whole.get("max_us", 0.0)
+    return {
+        "count": count,
+        "mean_us": whole["mean_us"] if count else float("nan"),
+        **{f"p{percent}_us": percentile(buckets, percent, largest) for percent in PERCENTILES},
+        "max_us": largest if count else float("nan"),
+        "histogram": [list(bucket) for bucket in buckets],
+    }

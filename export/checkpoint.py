@@ -1,0 +1,191 @@
+"""Checkpoints: one file, written whole or not at all, and the hash that names a policy everywhere.
+
+The content is the contract of docs/architecture.md; `load` checks it before anything uses it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from env.checkout import ROOT
+
+FORMAT = 3
+FILE_NAME = "checkpoint.pt"
+KEYS = (  # of every checkpoint
+    "format",
+    "policy",
+    "card",
+    "config",
+    "git_revision",
+    "versions",
+    "decisions",
+    "sha256",
+)
+LEARNER_KEYS = {  # what a learner needs besides to go on, by its kind
+    "ppo": ("log_std", "critic", "optimizer", "random_states", "batches", "spreads"),
+    "cma": ("strategy",),
+}
+LACKING = {  # keys that came later than a format, which can be exported, not resumed
+    1: ("batches", "card", "spreads"),
+    2: ("spreads",),
+    FORMAT: (),
+}
+POLICY_TENSORS = (  # the fixed order of the hash
+    "rnn.weight_ih_l0",
+    "rnn.weight_hh_l0",
+    "rnn.bias_ih_l0",
+    "rnn.bias_hh_l0",
+    "readout.weight",
+    "readout.bias",
+)
+
+
+class CheckpointError(Exception):
+    """A checkpoint that cannot be read or written; the text says which file, why, and what to do."""
+
+
+def policy_sha256(policy: Mapping[str, Tensor]) -> str:
+    """Return the SHA-256, 64 hexadecimal digits, that names these policy weights.
+
+    For each tensor in the order of `POLICY_TENSORS`: the line ``"<name> <dim>x<dim>\\n"`` in ASCII, then the values
+    as little-endian float32, the last dimension fastest.
+
+    Raises CheckpointError when a tensor is missing or one is there that does not belong.
+    """
+    if set(policy) != set(POLICY_TENSORS):
+        raise CheckpointError(f"the policy has the tensors {sorted(policy)}; it must have {sorted(POLICY_TENSORS)}")
+    digest = hashlib.sha256()
+    for name in POLICY_TENSORS:
+        array = np.ascontiguousarray(policy[name].detach().cpu().numpy(), dtype="<f4")
+        digest.update(f"{name} {'x'.join(map(str, array.shape))}\n".encode("ascii"))
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def checkpoint_path(run: Path) -> Path:
+    """The checkpoint of a run: ``run`` is a run folder, or the file itself."""
+    return run if run.is_file() else run / FILE_NAME
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write ``data`` under a temporary name, flush it to the disk, rename; on any error the old file stays.
+
+    Raises CheckpointError when the bytes cannot be written (full disk, no permission).
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)  # the rename itself
+        finally:
+            os.close(folder)
+    except OSError as error:
+        kept = "the previous one is unharmed" if path.exists() else "there was none before"
+        raise CheckpointError(f"cannot write {path}: {error.strerror}; {kept}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def save(run: Path, content: Mapping[str, Any]) -> Path:
+    """Write ``run/checkpoint.pt`` and return its path.
+
+    ``content`` has the `KEYS` and those of its learner (`LEARNER_KEYS`) except ``format``, ``git_revision``,
+    ``versions`` and ``sha256``, which are added here.
+
+    Raises CheckpointError when the file cannot be written; the previous checkpoint is then unharmed.
+    """
+    whole = {
+        "format": FORMAT,
+        **content,
+        "git_revision": git_revision(),
+        "versions": {"python": sys.version.split()[0], "torch": str(torch.__version__), "numpy": np.__version__},
+        "sha256": policy_sha256(content["policy"]),
+    }
+    keys = _keys(whole["config"])
+    if set(whole) != keys:
+        raise ValueError(f"a checkpoint has the keys {sorted(keys)}, not {sorted(whole)}")
+    buffer = io.BytesIO()  # torch writing to the file itself would turn a full disk into an unclear error
+    torch.save(whole, buffer)
+    path = run / FILE_NAME
+    write_atomically(path, buffer.getvalue())
+    return path
+
+
+def load(run: Path) -> dict[str, Any]:
+    """Read and check the checkpoint of a run folder, or the file itself.
+
+    See `KEYS` and `LEARNER_KEYS` for the content.
+
+    Raises CheckpointError when it is missing, corrupt or truncated, or of another format.
+    """
+    path = checkpoint_path(run)
+    if not run.exists():
+        raise CheckpointError(f"there is no run {run}; {_runs_beside(run)}")
+    if not path.exists():
+        raise CheckpointError(f"{run} has no {FILE_NAME}: the run ended before its first checkpoint, or is no run")
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"cannot read {path}: {error.strerror}") from error
+    try:
+        content = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+    except Exception as error:  # torch raises many kinds for bytes that are no checkpoint
+        raise CheckpointError(f"{path} is corrupt, truncated or no checkpoint ({type(error).__name__})") from error
+    if not isinstance(content, dict) or content.get("format") not in LACKING:
+        found = content.get("format") if isinstance(content, dict) else type(content).__name__
+        raise CheckpointError(f"{path} has checkpoint format {found!r}; this version reads formats 1 to {FORMAT}")
+    missing = sorted(_keys(content.get("config")) - set(content) - set(LACKING[content["format"]]))
+    if missing:
+        raise CheckpointError(f"{path} lacks {', '.join(missing)}: it is damaged")
+    if policy_sha256(content["policy"]) != content["sha256"]:
+        raise CheckpointError(f"{path} is damaged: its weights do not have the SHA-256 it states")
+    return content
+
+
+def _keys(config: Any) -> set[str]:
+    """Return the keys of a checkpoint with this configuration; one that names no learner is of PPO."""
+    algo = config.get("algo") if isinstance(config, Mapping) else None
+    kind = algo.get("kind", "ppo") if isinstance(algo, Mapping) else "ppo"
+    return {*KEYS, *LEARNER_KEYS.get(kind, ())}
+
+
+@functools.cache
+def git_revision() -> str:
+    """The commit of the source tree, with ``+`` when files differ from it; "unknown" outside a checkout.
+
+    It is that of the first call: what changes on the disk later is not what runs.
+    """
+    try:
+        described = subprocess.run(
+            ["git", "-C", str(ROOT), "describe", "--always", "--abbrev=40", "--dirty=+", "--exclude=*"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return described.stdout.strip()
+
+
+def _runs_beside(run: Path) -> str:
+    runs = sorted(str(path.parent.relative_to(run.parent)) for path in run.parent.rglob(FILE_NAME))
+    return f"the runs in {run.parent} are: {', '.join(runs)}" if runs else f"{run.parent} has no runs"

@@ -1,0 +1,22 @@
+"""A policy in training as the file that a running kernel takes: what plays, and what is tried."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torch import Tensor
+
+from export.blob import write_blob
+from export.checkpoint import policy_sha256
+from export.model import Provenance
+from export.quantize import FloatPolicy, quantize
+
+
+def model_file(policy: Mapping[str, Tensor], name: str, profile: str) -> tuple[bytes, str]:
+    """Return a policy as `make export-weights` would write it (policy.bin), and the SHA-256 of its weights.
+
+    Raises export.model.ExportError for weights that do not fit the integer network.
+    """
+    sha256 = policy_sha256(policy)
+    provenance = Provenance(name, profile, sha256, git_revision="none", decisions=0)
+    return write_blob(quantize(FloatPolicy.from_state_dict(policy)), provenance), sha256

@@ -1,0 +1,1 @@
+"""Which episodes are drawn: widening ranges, hard cases, snapshots of earlier policies."""

@@ -1,0 +1,38 @@
+"""Snapshots: older policies of the learner, its rivals where a profile says `rivals: [snapshot]`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from torch import Tensor
+
+from env.profile import SNAPSHOT, Profile
+from export.model_file import model_file
+
+
+class Snapshots:
+    """The newest of what the learner has been, as model files, the oldest first; none where the profile needs none.
+
+    every: updates between two. most: kept at a time, the oldest goes.
+    """
+
+    def __init__(self, profile: Profile, every: int, most: int) -> None:
+        self.files: tuple[bytes, ...] = ()
+        self._profile = profile
+        self._every = every
+        self._most = most
+
+    def follow(self, update: int, policy: Mapping[str, Tensor]) -> None:
+        """Take note of the policy, a state dict, after so many updates."""
+        wanted = any(SNAPSHOT in mix.rivals for mix in self._profile.paths.values())
+        if wanted and update % self._every == 0:
+            file, _ = model_file(policy, f"update-{update}", self._profile.name)
+            self.files = (*self.files, file)[-self._most :]
+
+    def state(self) -> list[bytes]:
+        """Return what `restore` needs."""
+        return list(self.files)
+
+    def restore(self, state: Sequence[bytes]) -> None:
+        """Go on from `state`."""
+        self.files = tuple(state)

@@ -1,0 +1,76 @@
+"""Recordings of teachers on the command line: ``python -m training.experts --help``."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from tqdm import tqdm
+
+from env.lab import LabError
+from env.option_help import option_lines
+from env.profile import ProfileError, load_profile
+from training.experts.options import RecordOptions, read_options
+from training.experts.recorder import described, draw, find_teachers, record
+from training.experts.recording import Recording, RecordingError, read, write
+from training.experts.summary import table
+
+HELP = """Record what the kernel's own congestion controls see and do, to begin a training with.
+
+  python -m training.experts record profile=mixed schemes=[bbr,cubic,illinois] episodes=64
+  python -m training.experts record schemes=[bbr,window@16,ndm] output=build/teachers/mine.parquet
+  python -m training.experts show build/teachers/mixed.parquet
+  python train.py profile=mixed algo.imitate=build/teachers/mixed.parquet
+
+KEY=VALUE of record; schemes are those of compare.py:
+"""
+
+
+def main() -> None:
+    """Status 1 with one paragraph on an error, 130 when interrupted."""
+    arguments = sys.argv[1:]
+    if not arguments or {"-h", "--help"} & set(arguments):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        print("\n".join([HELP, *option_lines(RecordOptions)]))
+        return
+    try:
+        if arguments[0] == "record":
+            make(read_options(arguments[1:]))
+        elif arguments[0] == "show" and len(arguments) == 2:
+            show(read(Path(arguments[1])))
+        else:
+            raise RecordingError(f"{' '.join(arguments)!r} is no command: it is record KEY=VALUE..., or show FILE")
+    except (RecordingError, ProfileError, LabError) as error:
+        sys.exit(f"training.experts: {error}")
+    except KeyboardInterrupt:
+        print("\ninterrupted: nothing was written", file=sys.stderr)
+        sys.exit(130)
+
+
+def make(options: RecordOptions) -> None:
+    """Record, write, and print what was recorded."""
+    profile = load_profile(options.profile)
+    if options.decisions is not None:
+        profile = replace(profile, episode_decisions=options.decisions)
+    teachers = find_teachers(options.teachers)
+    courses = draw(profile, options.episodes, options.seed)
+    began = time.monotonic()
+    with tqdm(total=len(courses) * len(teachers), unit=" connections", dynamic_ncols=True) as bar:
+        lessons = record(profile, teachers, courses, options.workers, bar.update)
+    recording = Recording(courses, lessons, described(profile, teachers, courses, options.seed))
+    write(options.file, recording)
+    show(recording)
+    print(f"{options.file}: {options.file.stat().st_size / 1e6:.1f} MB, {time.monotonic() - began:.0f} s")
+
+
+def show(recording: Recording) -> None:
+    """Print what a recording holds, with the rewards of its profile."""
+    print(f"{recording.made['command']}\nprofile {recording.made['profile']}, seed {recording.made['seed']}\n")
+    print(table(recording, load_profile(recording.made["profile"]).reward))
+
+
+if __name__ == "__main__":
+    main()

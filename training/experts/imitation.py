@@ -1,0 +1,207 @@
+"""A warm start: the policy learns by heart what teachers did, before it learns by trying.
+
+Behaviour cloning through time (Pomerleau, "ALVINN", 1989): on what a teacher's connection looked like to NDM, from its
+first interval to its last, the recurrent policy is to say what NDM would have had to do to be that teacher
+(training/experts/equivalent.py). The loss is the squared error of the mean actions: a Gaussian's likelihood, its
+deviation given. The gradient flows back through sequences, each with the state that it begins with. Some courses are
+held out: learning ends when those have not got better for a while, and the weights that were best on them stay.
+
+Letters of shapes as in training/policy.py; L is the longest connection, E the number of connections.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from env.reward import RewardWeights
+from env.trajectory import Trajectory
+from training.experts.recording import Lesson, Recording, RecordingError, read
+from training.experts.summary import best_of
+from training.policy import Policy
+from training.ppo import PpoOptions
+
+HELD_OUT = 0.1  # of the courses, at least one
+LEARNING_RATE = 3e-3  # Adam
+SEQUENCE = 64  # decisions that the gradient flows back through
+BATCH = 64  # sequences in a gradient step, at most
+ROUND = 16  # gradient steps from one look at what was held out to the next
+PATIENCE = 20  # rounds without progress there
+GRADIENT_LIMIT = 0.5
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """What is learned from, and what only judges. teachers: how many courses each teaches."""
+
+    learned: Sequence[Trajectory]
+    held_out: Sequence[Trajectory]
+    teachers: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Mean squared errors of an action, by round; entry 0 is before the first one. best: the round that stays."""
+
+    learned: list[float]
+    held_out: list[float]
+    best: int
+
+
+def read_lessons(file: Path, weights: RewardWeights, best: bool, seed: int) -> Lessons:
+    """Read a recording, and hold out some of its courses.
+
+    best: of several teachers on a course only the one with the highest reward. Raises RecordingError.
+    """
+    recording = read(file)
+    chosen = [_choose(recording, lessons, weights, best) for lessons in recording.by_course()]
+    courses = [[t for lesson in lessons for t in recording.judged(lesson, weights)] for lessons in chosen]
+    order = np.random.default_rng(seed).permutation(len(courses)).tolist()
+    apart = min(max(1, round(HELD_OUT * len(courses))), len(courses) - 1)
+    return Lessons(
+        [trajectory for n in order[apart:] for trajectory in courses[n]],
+        [trajectory for n in order[:apart] for trajectory in courses[n]],
+        dict(Counter(lesson.scheme for lessons in chosen for lesson in lessons)),
+    )
+
+
+def _choose(recording: Recording, lessons: list[Lesson], weights: RewardWeights, best: bool) -> list[Lesson]:
+    return [best_of(recording, lessons, weights)] if best else lessons
+
+
+def imitate(
+    policy: Policy,
+    lessons: Lessons,
+    steps: int,
+    weight_limit: float,
+    seed: int,
+    follow: Callable[[int, float, float], object] = lambda *_: None,
+) -> Progress:
+    """Clone the teachers into the policy; returns how that went.
+
+    steps: of gradient descent, at most. weight_limit: largest magnitude of a weight, so that int16 can hold it. follow:
+    called after each round with the steps so far and its errors, on what is learned and on what is held out.
+    """
+    learned, judged = _Batch.of(lessons.learned), _Batch.of(lessons.held_out)
+    rng = np.random.default_rng(seed)
+    optimizer = torch.optim.Adam(policy.parameters(), LEARNING_RATE, eps=1e-5)
+    error, states = learned.play(policy)
+    errors = [error], [judged.play(policy)[0]]
+    best, kept = 0, _weights(policy)
+    for first in range(0, steps, ROUND):
+        sequences = learned.sequences(states)
+        for _ in range(first, min(first + ROUND, steps)):
+            part = rng.permutation(sequences.size)[:BATCH]
+            optimizer.zero_grad()
+            torch.autograd.backward(sequences.take(torch.from_numpy(part)).loss(policy))
+            nn.utils.clip_grad_norm_(policy.parameters(), GRADIENT_LIMIT)
+            optimizer.step()
+            with torch.no_grad():
+                for weight in policy.parameters():
+                    weight.clamp_(-weight_limit, weight_limit)
+        error, states = learned.play(policy)
+        errors[0].append(error)
+        errors[1].append(judged.play(policy)[0])
+        follow(min(first + ROUND, steps), errors[0][-1], errors[1][-1])
+        rounds = len(errors[1]) - 1
+        if errors[1][-1] < errors[1][best]:
+            best, kept = rounds, _weights(policy)
+        elif rounds - best >= PATIENCE:
+            break
+    policy.load_state_dict(kept)
+    return Progress(*errors, best)
+
+
+def _weights(policy: Policy) -> dict[str, Tensor]:
+    return {name: tensor.detach().clone() for name, tensor in policy.state_dict().items()}
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Connections, or sequences of them, side by side and padded at their ends."""
+
+    observations: Tensor  # [L, E, D]
+    actions: Tensor  # [L, E, A]
+    there: Tensor  # [L, E], False behind the end
+    begin: Tensor | None = None  # [E, H], state before the first observation; None: zero, a connection's
+
+    @classmethod
+    def of(cls, trajectories: Sequence[Trajectory]) -> _Batch:
+        """Return whole connections."""
+        pad = nn.utils.rnn.pad_sequence
+        return cls(
+            pad([torch.from_numpy(t.observations[:-1]) for t in trajectories]),
+            pad([torch.from_numpy(t.actions) for t in trajectories]),
+            pad([torch.ones(len(t.actions), dtype=torch.bool) for t in trajectories]),
+        )
+
+    @property
+    def size(self) -> int:
+        """E."""
+        return self.there.shape[1]
+
+    @torch.no_grad()
+    def play(self, policy: Policy) -> tuple[float, Tensor]:
+        """Return the mean squared error of an action, and the states [L, E, H] after each observation."""
+        states, _ = policy.rnn(self.observations)
+        return float((policy.readout(states) - self.actions)[self.there].square().mean()), states
+
+    def sequences(self, states: Tensor) -> _Batch:
+        """Return the connections cut into sequences of SEQUENCE; states [L, E, H] as play() gave them."""
+        before = torch.cat((torch.zeros_like(states[:1]), states[:-1]))
+        firsts = range(0, len(self.there), SEQUENCE)
+
+        def side_by_side(whole: Tensor) -> Tensor:
+            parts = [whole[first : first + SEQUENCE] for first in firsts]
+            parts[-1] = nn.functional.pad(parts[-1], (0, 0) * (whole.dim() - 1) + (0, SEQUENCE - len(parts[-1])))
+            return torch.cat(parts, 1)
+
+        there = side_by_side(self.there)
+        some = there.any(0)  # a short connection has no later sequences
+        begin = torch.cat([before[first] for first in firsts])
+        observations, actions = side_by_side(self.observations), side_by_side(self.actions)
+        return _Batch(observations[:, some], actions[:, some], there[:, some], begin[some])
+
+    def take(self, part: Tensor) -> _Batch:
+        """Return some of them."""
+        begin = None if self.begin is None else self.begin[part]
+        return _Batch(self.observations[:, part], self.actions[:, part], self.there[:, part], begin)
+
+    def loss(self, policy: Policy) -> Tensor:
+        """Return the mean squared error of an action."""
+        begin = torch.zeros(self.size, policy.hidden) if self.begin is None else self.begin
+        squared: Tensor = (policy(self.observations, begin) - self.actions)[self.there].square()
+        return squared.mean()
+
+
+def warm_start(policy: Policy, options: PpoOptions, weights: RewardWeights, seed: int) -> Progress:
+    """Begin a training with what the teachers of ``algo.imitate`` did; says what came of it.
+
+    weights: of the reward, by which the best teacher of a course is told. Raises RecordingError, also for a recording
+    with less than two courses to learn from.
+    """
+    lessons = read_lessons(Path(options.imitate or ""), weights, options.imitate_best, seed)
+    if not lessons.learned or not lessons.held_out:
+        raise RecordingError(f"{options.imitate} has less than two courses that teach anything: record more episodes=")
+    with tqdm(total=options.imitate_steps, unit=" steps", desc="imitation", dynamic_ncols=True) as bar:
+
+        def follow(steps: int, learned: float, held_out: float) -> None:
+            bar.set_postfix_str(f"error {learned:.4f}, held out {held_out:.4f}", refresh=False)
+            bar.update(steps - bar.n)
+
+        progress = imitate(policy, lessons, options.imitate_steps, options.weight_limit, seed, follow)
+    teachers = ", ".join(f"{name} on {count}" for name, count in lessons.teachers.items())
+    print(
+        f"imitation: {teachers} courses; squared error on held-out courses {progress.held_out[0]:.4f} before, "
+        f"{progress.held_out[progress.best]:.4f} after {ROUND * progress.best} steps",
+        file=sys.stderr,
+    )
+    return progress

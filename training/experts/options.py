@@ -1,0 +1,69 @@
+"""The options of ``python -m training.experts record``: KEY=VALUE, as train.py and compare.py take them."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
+
+from training.experts.recording import RecordingError
+
+USUAL = ("bbr", "cubic", "illinois")
+
+
+@dataclass
+class RecordOptions:
+    """What the command line may hold."""
+
+    profile: str = "mixed"  # whose paths, traffic and reward: configs/profile
+    schemes: list[str] | None = None  # [a,b,...] who teaches; default: [bbr,cubic,illinois]
+    episodes: int = 64  # courses drawn from the profile; every scheme runs on each of them
+    decisions: int | None = None  # control intervals of an episode; default: the profile's
+    seed: int = 1  # of courses and labs
+    output: str | None = None  # file to write; default: build/teachers/PROFILE.parquet
+    jobs: int | None = None  # labs side by side; default: one per core
+
+    @property
+    def teachers(self) -> list[str]:
+        """Names of who teaches."""
+        return list(USUAL) if self.schemes is None else self.schemes
+
+    @property
+    def file(self) -> Path:
+        """Where the recording is written."""
+        return Path(self.output or f"build/teachers/{self.profile}.parquet")
+
+    @property
+    def workers(self) -> int:
+        """Labs side by side."""
+        return self.jobs or len(os.sched_getaffinity(0))
+
+
+def read_options(arguments: Sequence[str]) -> RecordOptions:
+    """Return the checked options. Raises RecordingError that names what is wrong, and the right keys."""
+    known = [entry.name for entry in fields(RecordOptions)]
+    for argument in arguments:
+        key, equals, _ = argument.partition("=")
+        if not equals or key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            raise RecordingError(f"{argument!r} is no option: {hint}The options are KEY=VALUE with {', '.join(known)}")
+    try:
+        given = OmegaConf.from_dotlist(list(arguments))
+        options = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(RecordOptions), given))
+    except (OmegaConfBaseException, YAMLError) as error:
+        raise RecordingError(f"{str(error).splitlines()[0]} (in {' '.join(arguments)})") from error
+    assert isinstance(options, RecordOptions)
+    for name in ("episodes", "decisions", "jobs"):
+        value = getattr(options, name)
+        if value is not None and value < 1:
+            raise RecordingError(f"{name} is {value}; it must be at least 1")
+    if options.seed < 0:
+        raise RecordingError(f"seed is {options.seed}; it must not be negative")
+    return options

@@ -1,0 +1,187 @@
+"""A recording as a file: Parquet, one row for each control interval of each teacher's connection.
+
+The columns are `FIELDS`: who taught on which course, then what a lab's player records of a step (schema.STEP_DTYPE),
+the action being the equivalent one; units stand in the fields' metadata. The last row of a connection has no action:
+nothing came after it that was recorded. Of the file, the metadata says what it was made with, and what each course was.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from env import schema
+from env.network.path import PathError
+from env.profile import Course
+from env.reward import RewardWeights
+from env.trajectory import Steps, Trajectory, trajectories
+
+FORMAT = 1
+KEY = b"ndm_teachers"  # of the metadata, JSON
+STEP = np.dtype(schema.STEP_DTYPE)
+FEATURE_UNIT = f"1/{2**schema.FEATURE_FRAC}"
+ACTION_UNIT = f"1/{2**schema.ACTION_FRAC}"
+UNITS = {  # of what is observed; none: a count or a code
+    "now_us": "us",
+    "bytes_acked": "bytes",
+    "pacing_rate": "bytes/s",
+    "interval_us": "us",
+    "rtt_us": "us",
+    "srtt_us": "us",
+    "min_rtt_us": "us",
+    "cwnd": "packets",
+    "inflight": "packets",
+    "delivered": "packets",
+    "lost": "packets",
+    "retransmitted": "packets",
+    "mss": "bytes",
+}
+
+
+class RecordingError(ValueError):
+    """A recording that cannot be made, read or used; the text says which file, why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A course and the seed of the network's randomness on it: the same for all who taught there."""
+
+    course: Course
+    seed: int
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What one teacher did on one course: rows of schema.STEP_DTYPE, of each connection one after the other.
+
+    course: its number in the recording.
+    """
+
+    scheme: str
+    course: int
+    steps: Steps
+
+
+@dataclass(frozen=True)
+class Recording:
+    """All of a file. made: command, profile, seed, revision, SHA-256 of kernel, traffic program and modules."""
+
+    courses: tuple[Drawn, ...]
+    lessons: tuple[Lesson, ...]
+    made: Mapping[str, Any]
+
+    def judged(self, lesson: Lesson, weights: RewardWeights) -> list[Trajectory]:
+        """Return a trajectory for each connection of a lesson, rewarded as a training rewards its own."""
+        return trajectories(lesson.steps, self.courses[lesson.course].course, weights)
+
+    def by_course(self) -> Iterator[list[Lesson]]:
+        """Yield the lessons of each course."""
+        for _, lessons in groupby(sorted(self.lessons, key=lambda lesson: lesson.course), lambda lesson: lesson.course):
+            yield list(lessons)
+
+
+def _fields() -> list[pa.Field]:
+    def field(name: str, kind: pa.DataType, unit: str = "") -> pa.Field:
+        return pa.field(name, kind, metadata={"unit": unit} if unit else None)
+
+    return [
+        field("scheme", pa.dictionary(pa.int8(), pa.string())),
+        field("course", pa.int32()),
+        *(field(name, pa.from_numpy_dtype(STEP[name]), UNITS.get(name, "")) for name in schema.OBSERVATION_FIELDS),
+        *(field(feature.name, pa.int16(), FEATURE_UNIT) for feature in schema.FEATURES),
+        *(field(action.name, pa.int16(), ACTION_UNIT) for action in schema.ACTIONS),
+    ]
+
+
+FIELDS = _fields()
+
+
+def write(file: Path, recording: Recording) -> None:
+    """Write a recording under a temporary name, then rename it. Raises RecordingError."""
+    metadata = {
+        "format": FORMAT,
+        "schema_version": schema.SCHEMA_VERSION,
+        "made": recording.made,
+        "courses": [{**drawn.course.as_dict(), "seed": drawn.seed} for drawn in recording.courses],
+    }
+    fields = pa.schema(FIELDS, metadata={KEY: json.dumps(metadata)})
+    table = pa.concat_tables([_table(lesson, fields) for lesson in recording.lessons])
+    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(table, temporary, compression="zstd")
+        temporary.replace(file)
+    except OSError as error:
+        raise RecordingError(f"cannot write {file}: {error.strerror or error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _table(lesson: Lesson, fields: pa.Schema) -> pa.Table:
+    steps = lesson.steps
+    last = np.append(np.diff(steps["flow"]) != 0, True)[: steps.size]  # [rows]
+    arrays = [
+        pa.DictionaryArray.from_arrays(pa.array(np.zeros(steps.size, np.int8)), [lesson.scheme]),
+        pa.array(np.full(steps.size, lesson.course, np.int32)),
+        *(pa.array(np.ascontiguousarray(steps[name])) for name in schema.OBSERVATION_FIELDS),
+        *(pa.array(np.ascontiguousarray(steps["features"][:, i])) for i in range(len(schema.FEATURES))),
+        *(pa.array(np.ascontiguousarray(steps["actions"][:, i]), mask=last) for i in range(len(schema.ACTIONS))),
+    ]
+    return pa.Table.from_arrays(arrays, schema=fields)
+
+
+def read(file: Path) -> Recording:
+    """Read and check a recording. Raises RecordingError when it is missing, damaged, or of another format."""
+    if not file.is_file():
+        raise RecordingError(f"there is no recording {file}; make it with: python -m training.experts record")
+    try:
+        table = pq.read_table(file)
+        metadata = json.loads(table.schema.metadata[KEY])
+    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
+        raise RecordingError(f"{file} is damaged or no recording of teachers ({type(error).__name__})") from error
+    here = {"format": FORMAT, "schema_version": schema.SCHEMA_VERSION}
+    there = {key: metadata.get(key) for key in here}
+    differing = [f"{key} {there[key]!r}, not {here[key]!r}" for key in here if there[key] != here[key]]
+    if not differing and table.schema.names != [field.name for field in FIELDS]:
+        differing = [f"the columns {', '.join(table.schema.names)}"]
+    if differing:
+        raise RecordingError(f"{file} was recorded by another version: it has {'; '.join(differing)}: record it again")
+    try:
+        courses = tuple(Drawn(Course.from_dict(entry), entry["seed"]) for entry in metadata["courses"])
+    except (PathError, KeyError, TypeError) as error:
+        raise RecordingError(
+            f"{file} has a course that this version does not know ({error}): record it again"
+        ) from error
+    return Recording(courses, tuple(_lessons(table)), metadata["made"])
+
+
+def _lessons(table: pa.Table) -> Iterator[Lesson]:
+    def column(name: str) -> npt.NDArray[Any]:
+        values: npt.NDArray[Any] = table[name].fill_null(0).to_numpy()
+        return values
+
+    steps = np.zeros(table.num_rows, STEP)
+    for name in schema.OBSERVATION_FIELDS:
+        steps[name] = column(name)
+    for group, members in (("features", schema.FEATURES), ("actions", schema.ACTIONS)):
+        steps[group] = np.stack([column(member.name) for member in members], axis=1)
+    course, scheme = column("course"), np.asarray(table["scheme"].to_pylist())
+    begins = np.flatnonzero((np.diff(course) != 0) | (scheme[1:] != scheme[:-1])) + 1
+    for rows in np.split(np.arange(table.num_rows), begins):
+        if rows.size:
+            yield Lesson(str(scheme[rows[0]]), int(course[rows[0]]), steps[rows])
+
+
+def connections(steps: Steps) -> Sequence[Steps]:
+    """Return the steps of each connection, in the order in which they opened."""
+    return [steps[steps["flow"] == flow] for flow in np.unique(steps["flow"])]

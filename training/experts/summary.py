@@ -1,0 +1,40 @@
+"""What a recording says of its teachers, as a table; and who taught best where."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from env.reward import RewardWeights
+from env.schema import ACTION_FRAC, ACTIONS
+from training.experts.recording import Lesson, Recording
+
+
+def reward_of(recording: Recording, lesson: Lesson, weights: RewardWeights) -> float:
+    """Return the mean reward of an interval, which a training maximises; -inf where there is none."""
+    rewards = [trajectory.rewards for trajectory in recording.judged(lesson, weights)]
+    return float(np.concatenate(rewards).mean()) if rewards else -np.inf
+
+
+def best_of(recording: Recording, lessons: Sequence[Lesson], weights: RewardWeights) -> Lesson:
+    """Return the lesson with the highest reward, the first of equal ones."""
+    return max(lessons, key=lambda lesson: reward_of(recording, lesson, weights))
+
+
+def table(recording: Recording, weights: RewardWeights) -> str:
+    """Return a Markdown table, one row for each teacher."""
+    best = Counter(best_of(recording, lessons, weights).scheme for lessons in recording.by_course())
+    heads = ["teacher", "courses", "decisions", "reward", "best on", *(f"{a.name} at a bound" for a in ACTIONS)]
+    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    for scheme in dict.fromkeys(lesson.scheme for lesson in recording.lessons):
+        lessons = [lesson for lesson in recording.lessons if lesson.scheme == scheme]
+        judged = [trajectory for lesson in lessons for trajectory in recording.judged(lesson, weights)]
+        cells = [scheme, str(len(lessons)), str(sum(len(trajectory.rewards) for trajectory in judged))]
+        if judged:
+            actions = np.concatenate([trajectory.actions for trajectory in judged])  # [decisions, A]
+            cells += [f"{np.mean([trajectory.rewards.mean() for trajectory in judged]):.3f}", str(best[scheme])]
+            cells += [f"{share:.1%}" for share in (np.abs(actions) >= 1 - 2.0**-ACTION_FRAC).mean(0)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""What a run writes into its folder: checkpoint, metrics, card, learning curve, alarms."""

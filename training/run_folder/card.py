@@ -1,0 +1,176 @@
+"""The card of a run: what it was, made by which command, from what, and how it went.
+
+card.json is for machines, card.md for people; both are rewritten at every checkpoint, which holds the same facts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from env.expert import MODULE as TEACH_MODULE
+from env.lab.virtual import KERNEL, MODULES
+from export import checkpoint
+from training.curriculum.cases import FILE_NAME as CASES_NAME
+from training.curriculum.cases import describe_case
+
+JSON_NAME = "card.json"
+TEXT_NAME = "card.md"
+CURVE_NAME = "curve.png"
+# What an episode runs through, by the learner's kind.
+LAB_MODULES = {
+    "ppo": ("tcp_ndm_gym", "lab_gate", "sch_linktrace"),
+    "cma": ("tcp_ndm", "lab_gate", "sch_linktrace"),
+}
+
+
+@dataclass
+class Card:
+    """What a card says. Times are sums over all resumptions; ``config`` is resolved, as plain data."""
+
+    name: str
+    config: dict[str, Any]
+    commands: list[str]  # that began it and took it up again
+    git_revision: str  # of the newest command
+    lab: dict[str, Any]  # of the newest command: describe_lab()
+    status: str = "running"  # interrupted, finished, "failed: ..."; running also when it was killed
+    decisions: int = 0
+    wall_s: float = 0.0
+    virtual_s: float = 0.0  # of all connections
+    metrics: dict[str, float] = field(default_factory=dict)  # of the newest update
+    hard_cases: list[dict[str, Any]] = field(default_factory=list)  # of the curriculum: Case.told()
+    lab_changed: bool = False  # some command had another lab than the one before
+
+    @classmethod
+    def of(cls, name: str, config: dict[str, Any], saved: Mapping[str, Any] | None) -> Card:
+        """Return the card of a run that begins now, or of one that goes on from the card ``saved`` (`kept`)."""
+        command = shlex.join([Path(sys.executable).name, *sys.argv])
+        contests = bool(config["curriculum"]["hard_share"])
+        card = cls(name, config, [command], checkpoint.git_revision(), describe_lab(config["algo"]["kind"], contests))
+        if saved is not None:
+            card.commands = [*saved["commands"], command]
+            card.lab_changed = saved["lab_changed"] or saved["lab"] != card.lab
+            for entry in ("decisions", "wall_s", "virtual_s", "metrics"):
+                setattr(card, entry, saved[entry])
+            card.hard_cases = saved.get("hard_cases", [])  # a card of before there were any
+        return card
+
+    @property
+    def resumed(self) -> int:
+        """How often it was taken up again."""
+        return len(self.commands) - 1
+
+    def kept(self) -> dict[str, Any]:
+        """Return what a checkpoint keeps: all but what it has itself."""
+        return {name: value for name, value in asdict(self).items() if name not in ("config", "git_revision")}
+
+    def write(self, folder: Path) -> None:
+        """Write card.json and card.md. Raises CheckpointError."""
+        facts = {**asdict(self), "resumed": self.resumed, "decisions_per_s": self.decisions_per_s}
+        checkpoint.write_atomically(folder / JSON_NAME, (json.dumps(facts, indent=2) + "\n").encode())
+        checkpoint.write_atomically(folder / TEXT_NAME, self.text((folder / CURVE_NAME).is_file()).encode())
+
+    @property
+    def decisions_per_s(self) -> float:
+        """Per wall second, boots and interruptions' lost work included."""
+        return self.decisions / self.wall_s if self.wall_s else 0.0
+
+    def text(self, curve: bool) -> str:
+        """Return card.md; ``curve``: whether there is a picture beside it."""
+        rows = {
+            "status": self.status,
+            "profile": self.config["profile"]["name"],
+            "seed": self.config["seed"],
+            "decisions": f"{self.decisions:,}",
+            "wall time": f"{self.wall_s / 60:.1f} min",
+            "virtual time": f"{self.virtual_s / 3600:.1f} h, of all connections",
+            "decisions per wall second": f"{self.decisions_per_s:.0f}",
+            "resumed": f"{self.resumed} times",
+            "sources": self.git_revision,
+            "lab kernel": f"{self.lab['release']}, manifest {self.lab['manifest_sha256']}" if self.lab else "none",
+            **{f"module {name}": sha256 for name, sha256 in self.lab.get("modules", {}).items()},
+        }
+        return "\n".join(
+            [
+                f"# {self.name}",
+                "",
+                *(f"    {command}" for command in self.commands),
+                "",
+                *_table(("", ""), rows),
+                "",
+                *([f"![Learning curve]({CURVE_NAME})", ""] if curve else []),
+                "In the newest update:",
+                "",
+                *_table(("metric", "value"), {f"`{name}`": f"{value:.5g}" for name, value in self.metrics.items()}),
+                "",
+                *self._hard_cases(),
+                "The whole configuration:",
+                "",
+                *(f"    {line}" for line in OmegaConf.to_yaml(OmegaConf.create(self.config)).splitlines()),
+                "",
+            ]
+        )
+
+    def _hard_cases(self) -> list[str]:
+        if not self.hard_cases:
+            return []
+        return [
+            "Courses on which an algorithm of the kernel has more reward than the policy, the worst first; all that "
+            f"were ever chosen are in {CASES_NAME}:",
+            "",
+            "| gap | algorithm | course | first played after update |",
+            "|---|---|---|---|",
+            *(
+                f"| {case['gap']:.3f} | {case['scheme']} | {describe_case(case)} | {case['update']} |"
+                for case in self.hard_cases
+            ),
+            "",
+        ]
+
+
+def essentials(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an exported model says of its training, from a checkpoint; empty for one without a card."""
+    card = content.get("card")
+    if not card:
+        return {}
+    return {
+        "commands": card["commands"],
+        "seed": content["config"]["seed"],
+        "status": card["status"],
+        "resumed": len(card["commands"]) - 1,
+        "decisions": content["decisions"],
+        "wall_s": round(card["wall_s"], 1),
+        "virtual_s": round(card["virtual_s"], 1),
+        "lab": card["lab"],
+    }
+
+
+def describe_lab(learner: str, contests: bool = False) -> dict[str, Any]:
+    """Return what the labs of a learner run on: release, SHA-256 of the kernel's manifest and of the modules.
+
+    contests: whether a curriculum's are played there. Empty where no lab kernel is built.
+    """
+    manifest = KERNEL.with_name("manifest.json")
+    if not manifest.is_file():
+        return {}
+    content = manifest.read_bytes()
+    modules = {name: MODULES / f"{name}.ko" for name in (*LAB_MODULES[learner], *([TEACH_MODULE] if contests else []))}
+    return {
+        "release": json.loads(content)["release"],
+        "manifest_sha256": hashlib.sha256(content).hexdigest(),
+        "modules": {
+            name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in modules.items() if file.is_file()
+        },
+    }
+
+
+def _table(head: tuple[str, str], rows: Mapping[str, Any]) -> list[str]:
+    return [f"| {head[0]} | {head[1]} |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())]

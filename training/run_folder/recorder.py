@@ -1,0 +1,130 @@
+"""What a training leaves in its folder: TensorBoard events, checkpoints, the card and the learning curve."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from omegaconf import OmegaConf
+from torch.utils.tensorboard import SummaryWriter
+
+from export import checkpoint
+from training.config import TrainConfig
+from training.run_folder.card import CURVE_NAME, Card
+
+PICTURE_S = 60.0  # wall time between two drawings of the curve, which take a while
+
+
+class Recorder:
+    """Keeps a run's folder; when the `with` block ends, however it does, the newest state is saved.
+
+    ``card``: of the checkpoint that the run goes on from. Raises CheckpointError, the last checkpoint being unharmed.
+    """
+
+    def __init__(self, config: TrainConfig, folder: Path, card: Mapping[str, Any] | None) -> None:
+        self._folder = folder
+        self._every = config.checkpoint_every
+        self._config = asdict(config)
+        self._card = Card.of(folder.name, self._config, card)
+        self._wall_s = self._card.wall_s - time.monotonic()
+        self._state: dict[str, Any] | None = None
+        self._writer: SummaryWriter | None = None
+        self._updates = 0
+        self._drawn = time.monotonic()
+
+    def begin(self, state: dict[str, Any]) -> None:
+        """Save a learner's state before its first update."""
+        checkpoint.write_atomically(
+            self._folder / "config.yaml", OmegaConf.to_yaml(OmegaConf.create(self._config)).encode()
+        )
+        # from its step on, TensorBoard drops what it has read before: the checkpoint's own point stays
+        decisions = state["decisions"]
+        self._writer = SummaryWriter(str(self._folder), purge_step=decisions + 1 if decisions else None)
+        self._state = state
+        if self._card.lab_changed:
+            print(
+                "train.py: the lab's kernel or modules are not those with which the run was begun: from here on its "
+                "course is another one",
+                file=sys.stderr,
+            )
+        self._save()
+
+    def follow(
+        self,
+        state: dict[str, Any],
+        metrics: dict[str, float],
+        virtual_s: float,
+        hard_cases: Sequence[dict[str, Any]] = (),
+    ) -> None:
+        """Take note of an update: the learner's state after it, its metrics, the virtual time of its episodes.
+
+        ``hard_cases``: those of the curriculum now, as the card tells them.
+        """
+        assert self._writer is not None
+        for name, value in metrics.items():
+            self._writer.add_scalar(name, value, state["decisions"])
+        self._state = state
+        self._card.metrics = metrics
+        self._card.hard_cases = list(hard_cases)
+        self._card.virtual_s += virtual_s
+        self._updates += 1
+        if self._updates % self._every == 0:
+            if time.monotonic() - self._drawn > PICTURE_S:
+                self._draw()
+            self._save()
+
+    def finished(self) -> None:
+        """The training has come to its end."""
+        self._card.status = "finished"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if self._state is None:
+            return
+        if self._card.status != "finished":
+            failed = error is not None and not isinstance(error, KeyboardInterrupt)
+            self._card.status = f"failed: {str(error).splitlines()[0]}" if failed else "interrupted"
+        if self._updates:
+            self._draw()
+        try:
+            self._save()  # also after an error: a lab that died must not cost the updates since the last checkpoint
+        finally:
+            self._close()
+
+    def _save(self) -> None:
+        assert self._state is not None
+        self._card.decisions = self._state["decisions"]
+        self._card.wall_s = self._wall_s + time.monotonic()
+        checkpoint.save(self._folder, {**self._state, "config": self._config, "card": self._card.kept()})
+        self._card.write(self._folder)
+
+    def _draw(self) -> None:
+        from training.run_folder import curves  # here: it loads matplotlib, which takes a second
+
+        assert self._writer is not None
+        try:
+            self._writer.flush()
+            curves.draw({self._folder.name: [self._folder]}, self._folder / CURVE_NAME)
+        except curves.CurvesError:
+            pass  # a world of the tests that measures nothing of the kind
+        except OSError as error:  # it can be drawn again
+            print(f"{self._folder / CURVE_NAME} could not be written: {os.strerror(error.errno or 0)}", file=sys.stderr)
+        self._drawn = time.monotonic()
+
+    def _close(self) -> None:
+        assert self._writer is not None
+        try:
+            self._writer.close()
+        except OSError as error:  # the weights are safe in the checkpoint
+            print(
+                f"the last metrics could not be written to {self._folder}: {os.strerror(error.errno or 0)}",
+                file=sys.stderr,
+            )

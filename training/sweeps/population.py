@@ -1,0 +1,183 @@
+"""A population: runs that differ in their seed alone; what all of them came to, not the best.
+
+    python train.py -m profile=mixed                     # trains runs/mixed/mixed-1, -2, -3, and ends with the report
+    python -m training.sweeps.population runs/mixed             # the report, also of one that is still in training
+    python -m training.sweeps.population runs/mixed runs/fair   # populations side by side
+    python -m training.sweeps.population runs/a runs/b runs/c   # single runs, taken as one population
+
+A population's folder NAME holds its runs NAME-SEED, and the report: population.md, a table with every seed, median and
+range, and population.png, with the curve of every seed, their median and a band from the lowest to the highest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from export import checkpoint
+from training.run_folder.card import JSON_NAME
+from training.run_folder.curves import Curve, CurvesError, draw, read_metrics
+
+TABLE_NAME = "population.md"
+PICTURE_NAME = "population.png"
+REWARD = "charts/reward"
+FIRST_THIRD = (0.0, 1 / 3)
+LAST = (0.9, 1.0)  # of a run's decisions: how it ended
+COLUMNS = (  # head of the table's column, tag, from and to which share of the run's decisions it is the mean, format
+    ("goodput share", "charts/goodput_share", LAST, "{:.3f}"),
+    ("queueing delay, ms", "charts/queueing_delay_ms", LAST, "{:.1f}"),
+    ("loss rate", "charts/loss_rate", LAST, "{:.5f}"),
+    ("explained variance", "losses/explained_variance", LAST, "{:.2f}"),
+    ("reward, first tenth", REWARD, (0.0, 0.1), "{:.3f}"),
+    ("reward, first third", REWARD, FIRST_THIRD, "{:.3f}"),
+    ("reward, last tenth", REWARD, LAST, "{:.3f}"),
+)
+REACHED = 0.95  # of the reward with which the first population ends, in the median
+
+
+class PopulationError(Exception):
+    """A folder that holds no runs; the text says what it holds."""
+
+
+@dataclass(frozen=True)
+class Population:
+    """Runs that are compared as one."""
+
+    name: str
+    runs: tuple[Path, ...]
+
+
+def find_populations(folders: Sequence[Path]) -> list[Population]:
+    """Return the population of each folder; folders that are runs make one, the first. Raises PopulationError."""
+    for folder in folders:
+        if not folder.is_dir():
+            raise PopulationError(f"there is no run or population {folder}")
+    alone = tuple(folder for folder in folders if not _runs(folder))
+    if alone and len(alone) < len(folders):
+        raise PopulationError(f"{', '.join(map(str, alone))}: no population, as {len(folders) - len(alone)} others are")
+    return [Population("runs", alone)] if alone else [Population(folder.name, _runs(folder)) for folder in folders]
+
+
+def _runs(folder: Path) -> tuple[Path, ...]:
+    """Return the runs in a folder, by seed; none where it is a run itself."""
+    if (folder / JSON_NAME).is_file() or checkpoint.checkpoint_path(folder).is_file():
+        return ()
+    runs = (card.parent for card in folder.glob(f"*/{JSON_NAME}"))
+    return tuple(sorted(runs, key=lambda run: (seed_of(run), run.name)))
+
+
+def seed_of(run: Path) -> int:
+    """Return the seed that a run's card tells, 0 where it has no card."""
+    card = _card(run)
+    return int(card["config"]["seed"]) if card else 0
+
+
+def _card(run: Path) -> dict[str, Any] | None:
+    try:
+        card: dict[str, Any] = json.loads((run / JSON_NAME).read_text())
+    except FileNotFoundError:
+        return None
+    return card
+
+
+def table(populations: Sequence[Population]) -> str:
+    """Return a Markdown table: a row for every run, those that failed too, then median and range of each population.
+
+    Raises CurvesError when a run is not there.
+    """
+    metrics = {run: read_metrics(run) for population in populations for run in population.runs}
+    goal = _goal([metrics[run] for run in populations[0].runs])
+    head = ["run", "seed", "status", "decisions", "wall time, min", *(label for label, *_ in COLUMNS)]
+    head += [f"decisions to a reward of {goal:.3f}"] if goal is not None else []
+    rows, summaries = [], []
+    for population in populations:
+        numbers = [_numbers(metrics[run], goal) for run in population.runs]
+        rows += [[*_facts(run), *_cells(values, goal)] for run, values in zip(population.runs, numbers, strict=True)]
+        whole = f"{population.name}: " if len(populations) > 1 else ""
+        measured = [values for values in numbers if any(value is not None for value in values)]
+        for name, pick in (("median", np.median), ("lowest", np.min), ("highest", np.max)):
+            columns = ([value for value in column if value is not None] for column in zip(*numbers, strict=True))
+            picked = [float(pick(column)) if column else None for column in columns]
+            summaries.append([f"**{whole}{name}**", "", f"of {len(measured)}", "", "", *_cells(picked, goal)])
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *rows, *summaries))
+
+
+def _goal(metrics: Sequence[dict[str, Curve]]) -> float | None:
+    """Return the reward that all are timed to; None where nothing was measured."""
+    ends = [found[REWARD].part(*LAST) for found in metrics if REWARD in found]
+    return REACHED * float(np.median(ends)) if ends else None
+
+
+def _numbers(found: dict[str, Curve], goal: float | None) -> list[float | None]:
+    numbers = [found[tag].part(*part) if tag in found else None for _, tag, part, _ in COLUMNS]
+    return numbers if goal is None else [*numbers, found[REWARD].reached(goal) if REWARD in found else None]
+
+
+def _cells(numbers: Sequence[float | None], goal: float | None) -> list[str]:
+    forms = [form for *_, form in COLUMNS] + ([] if goal is None else ["{:,.0f}"])
+    cells = []
+    for number, form in zip(numbers, forms, strict=True):
+        cells.append("" if number is None else form.format(number) if np.isfinite(number) else "never")
+    return cells
+
+
+def _facts(run: Path) -> list[str]:
+    card = _card(run)
+    if card is None:
+        return [run.name, "", "no card", "", ""]
+    return [
+        run.name,
+        str(card["config"]["seed"]),
+        card["status"],
+        f"{card['decisions']:,}",
+        f"{card['wall_s'] / 60:.1f}",
+    ]
+
+
+def write_report(populations: Sequence[Population], written: Path, picture: Path) -> list[Path]:
+    """Write the table, and the picture where something was measured; returns the files.
+
+    Raises CurvesError for a run that is not there, checkpoint.CheckpointError.
+    """
+    checkpoint.write_atomically(written, f"{table(populations)}\n".encode())
+    if not any(read_metrics(run) for population in populations for run in population.runs):
+        return [written]  # untrained networks
+    draw({population.name: population.runs for population in populations}, picture)
+    return [written, picture]
+
+
+def main(argv: Sequence[str]) -> int:
+    """The command line; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m training.sweeps.population", description="What all seeds of a training came to."
+    )
+    parser.add_argument("folders", nargs="+", type=Path, help="of populations, or of runs to take as one")
+    parser.add_argument("--picture", type=Path, help="to write: .png, .svg or .pdf; a population has its own besides")
+    arguments = parser.parse_args(argv)
+    try:
+        populations = find_populations(arguments.folders)
+        print(table(populations))
+        files: list[Path] = []
+        if populations[0].runs != tuple(arguments.folders):
+            for folder, population in zip(arguments.folders, populations, strict=True):
+                files += write_report([population], folder / TABLE_NAME, folder / PICTURE_NAME)
+        if arguments.picture:
+            draw({population.name: population.runs for population in populations}, arguments.picture)
+            files.append(arguments.picture)
+        if files:
+            print(f"\n{', '.join(map(str, files))}")
+    except (CurvesError, PopulationError, checkpoint.CheckpointError, OSError, ValueError) as error:
+        print(f"population: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

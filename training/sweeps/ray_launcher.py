@@ -1,0 +1,136 @@
+"""``train.py -m hydra/launcher=ray``: the runs of a sweep side by side on a Ray cluster, each where cores are free.
+
+hydra-ray-launcher of PyPI starts the same tasks, but ends them where they are on Ctrl-C, and brings the packages of its
+AWS launcher, forty of them, with it.
+"""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.singleton import Singleton
+from hydra.core.utils import JobReturn, JobStatus, run_job, setup_globals
+from hydra.plugins.launcher import Launcher
+from hydra.types import HydraContext, TaskFunction
+from omegaconf import DictConfig, open_dict
+from tqdm import tqdm
+
+RETRIES = 3  # of a run whose node or worker has gone; it goes on from its checkpoint
+SAVING_S = 60.0  # wall seconds in which runs may save themselves on Ctrl-C
+
+
+@dataclass
+class RayLauncherConf:
+    """``hydra.launcher.<name>=`` beside ``hydra/launcher=ray``."""
+
+    _target_: str = "hydra_plugins.ndm.RayLauncher"
+    address: str | None = None  # of a running cluster, HOST:PORT or auto; default: one on this machine for the sweep
+    cores: Any = "${lab.workers}"  # that a run takes
+
+
+ConfigStore.instance().store(group="hydra/launcher", name="ray", node=RayLauncherConf, provider="ndm")
+
+
+class RayLauncher(Launcher):
+    """Runs each job of a sweep as a Ray task. address, cores: as in RayLauncherConf."""
+
+    def __init__(self, address: str | None, cores: int) -> None:
+        self._address = address
+        self._cores = cores
+        self._context: HydraContext
+        self._function: TaskFunction
+        self._config: DictConfig
+
+    def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
+        """Take note of what is to be run."""
+        self._context, self._function, self._config = hydra_context, task_function, config
+
+    def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> list[JobReturn]:
+        """Run the jobs; returns what became of each, in their order. On Ctrl-C they save themselves first.
+
+        Ends the process with one paragraph where there is no Ray, no cluster, or no node with so many cores.
+        """
+        setup_globals()
+        try:
+            import ray
+
+            from env.pool.cluster import ClusterError, connect
+        except ImportError as error:
+            sys.exit(f"train.py: hydra/launcher=ray needs Ray ({error}): run `make ray`")
+        try:
+            connect(self._address)
+        except ClusterError as error:
+            sys.exit(f"train.py: {error}")
+        try:
+            self._check_cores(ray.nodes())  # type: ignore[no-untyped-call]
+            task = ray.remote(num_cpus=self._cores, max_retries=RETRIES)(_run)
+            tasks = {}
+            for number, overrides in enumerate(job_overrides, initial_job_idx):
+                config = self._context.config_loader.load_sweep_config(self._config, list(overrides))
+                with open_dict(config):
+                    config.hydra.job.id = f"{config.hydra.job.name}_{number}"
+                    config.hydra.job.num = number
+                state = Singleton.get_state()
+                tasks[task.remote(os.getcwd(), self._context, config, self._function, state)] = list(overrides)
+            return _gathered(tasks)
+        finally:
+            ray.shutdown()
+
+    def _check_cores(self, nodes: Sequence[Mapping[str, Any]]) -> None:
+        """End the process when no node could ever run a job: Ray itself would wait for one."""
+        most = max((int(node["Resources"].get("CPU", 0)) for node in nodes if node["Alive"]), default=0)
+        if self._cores > most:
+            sys.exit(
+                f"train.py: a run takes lab.workers={self._cores} cores, but the largest node of the cluster has "
+                f"{most}: give lab.workers={most} or less"
+            )
+
+
+def _run(
+    folder: str, context: HydraContext, config: DictConfig, function: TaskFunction, state: dict[Any, Any]
+) -> JobReturn:
+    """Run one job in a worker of the cluster, from the folder of the command: relative paths are the same there."""
+    os.chdir(folder)
+    setup_globals()
+    Singleton.set_state(state)
+    HydraConfig.instance().set_config(config)
+    return run_job(
+        hydra_context=context,
+        task_function=function,
+        config=config,
+        job_dir_key="hydra.sweep.dir",
+        job_subdir_key="hydra.sweep.subdir",
+    )
+
+
+def _gathered(tasks: Mapping[Any, list[str]]) -> list[JobReturn]:
+    """Wait for the tasks, whose jobs' overrides are given; returns what became of each."""
+    import ray
+    from ray.exceptions import RayError
+
+    returns: dict[Any, JobReturn] = {}
+    waiting = list(tasks)
+    try:
+        with tqdm(total=len(tasks), unit=" runs", dynamic_ncols=True) as bar:
+            while waiting:
+                done, waiting = ray.wait(waiting, num_returns=1)
+                for one in done:
+                    try:
+                        returns[one] = ray.get(one)
+                    except RayError as error:  # the worker has gone, again and again
+                        returns[one] = JobReturn(tasks[one], status=JobStatus.FAILED)
+                        returns[one].return_value = error
+                    failed = returns[one].status is JobStatus.FAILED
+                    what = f"failed: {returns[one]._return_value}" if failed else "done"
+                    tqdm.write(f"{' '.join(tasks[one])}: {what}", file=sys.stderr)
+                    bar.update()
+    except KeyboardInterrupt:
+        for one in waiting:
+            ray.cancel(one)  # a SIGINT in its worker
+        ray.wait(waiting, num_returns=len(waiting), timeout=SAVING_S)
+        raise
+    return [returns[one] for one in tasks]
