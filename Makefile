@@ -115,7 +115,7 @@ export-weights: .venv/installed ## write the int16 header, ONNX, blob and golden
 	@$(PYTHON) -m export $(if $(RUN),--run $(RUN)) $(if $(NAME),--name $(NAME))
 
 # the shipped model goes on, on the paths of a variant alone
-LAST_STAGE := algo.start=datasets/models/mixed curriculum.no_start_until=0 algo.learning_rate=1e-3 \
+LAST_STAGE := algo.start=datasets/models/mixed curriculum.skip_slow_start_until=0 algo.learning_rate=1e-3 \
 	algo.initial_std=0.12 algo.final_std=0.06 algo.rollout_decisions=8192
 
 # seed 1 ships, whichever is the best
@@ -141,19 +141,19 @@ TRAIN_ARGS ?=
 COMPARE_ARGS ?=
 ABLATIONS = ablations-$(PROFILE)
 VARIANTS := full blind memoryless aware warm untrained
-TEACHERS = build/teachers/$(PROFILE).parquet
+EXPERTS = build/experts/$(PROFILE).parquet
 empty :=
 comma := ,
 # a network that began as the kernel's algorithms may be one that the export refuses
 VARIANT_SCHEMES = $(foreach variant,$(filter-out warm,$(VARIANTS)),$(foreach seed,1 2 3,ndm@runs/$(ABLATIONS)/$(variant)/$(variant)-$(seed)))
 
 .PHONY: ablations
-ablations: setup module ## what training, inputs 7 and 8, memory, teachers and float buy: 3 seeds each (PROFILE=mixed TRAIN_ARGS= COMPARE_ARGS=)
-	@test -f $(TEACHERS) || $(PYTHON) -m training.experts record profile=$(PROFILE) output=$(TEACHERS)
+ablations: setup module ## what training, inputs 7 and 8, memory, experts and float buy: 3 seeds each (PROFILE=mixed TRAIN_ARGS= COMPARE_ARGS=)
+	@test -f $(EXPERTS) || $(PYTHON) -m training.experts record profile=$(PROFILE) output=$(EXPERTS)
 	@$(PYTHON) -m compare.studies.ablation runs/$(ABLATIONS) --seeds 1 2 3 --common profile=$(PROFILE) $(TRAIN_ARGS) \
 		--variant full --variant blind "algo.blind=[rtt_variation,rtt_gradient]" \
 		--variant memoryless algo.recurrent=false --variant aware algo.quantization_aware=true \
-		--variant warm algo.imitate=$(TEACHERS) --variant untrained algo.total_decisions=0
+		--variant warm algo.imitate=$(EXPERTS) --variant untrained algo.total_decisions=0
 	@for seed in 1 2 3; do $(PYTHON) -m compare.studies.precision runs/$(ABLATIONS)/full/full-$$seed; done
 	@$(PYTHON) compare.py "targets=[published,loss,changes]" output_dir=results/$(ABLATIONS) $(COMPARE_ARGS) \
 		"schemes=[$(subst $(empty) ,$(comma),$(strip $(VARIANT_SCHEMES) window@8 window@64 bbr cubic))]"

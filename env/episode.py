@@ -14,8 +14,8 @@ import numpy.typing as npt
 from env import schema
 from env.lab import LabError, Observation, VirtualLab
 from env.network.path import Path
-from env.profile import SNAPSHOT, Course, Other, Profile, load_profile, scenario_course
-from env.reward import Outcome, Reference, between, judge
+from env.profile import SNAPSHOT, EpisodeConfig, EpisodeFlow, Profile, load_profile, scenario_episode_config
+from env.reward import Outcome, Reference, between, compute_reward
 from env.sampler import PathSampler
 
 SCHEME = "ndm_gym"  # the congestion control that asks the host
@@ -49,19 +49,20 @@ def boot_lab(seed: int) -> VirtualLab:
     return lab
 
 
-def learner_flows(course: Course, scheme: str, end_s: float) -> list[dict[str, Any]]:
+def learner_flows(episode_config: EpisodeConfig, scheme: str, end_s: float) -> list[dict[str, Any]]:
     """Return the flows that have the policy, for a `run` command, under a congestion control; all last until end_s."""
-    return [_flow(scheme, learner, end_s) for learner in course.learners]
+    return [_flow(scheme, learner, end_s) for learner in episode_config.learners]
 
 
-def rival_flows(course: Course, end_s: float) -> list[dict[str, Any]]:
+def rival_flows(episode_config: EpisodeConfig, end_s: float) -> list[dict[str, Any]]:
     """Return the flows that have congestion controls of their own; all last until end_s."""
     return [
-        _flow(SNAPSHOT_SCHEME if rival.scheme == SNAPSHOT else rival.scheme, rival, end_s) for rival in course.rivals
+        _flow(SNAPSHOT_SCHEME if rival.scheme == SNAPSHOT else rival.scheme, rival, end_s)
+        for rival in episode_config.rivals
     ]
 
 
-def _flow(scheme: str, other: Other, end_s: float) -> dict[str, Any]:
+def _flow(scheme: str, other: EpisodeFlow, end_s: float) -> dict[str, Any]:
     return {"scheme": scheme, "start_s": other.start_s, "duration_s": end_s - other.start_s, "client": other.client}
 
 
@@ -107,10 +108,10 @@ class Episode:
         if not self.duration_s > 0:
             raise ValueError(f"episode_s is {self.duration_s:g}; it must be above 0 seconds")
         self.lab: VirtualLab | None = None
-        self.course = Course(Path())
-        self.path_features: npt.NDArray[np.float32] = self.course.features()  # [PATH_FEATURES]
+        self.episode_config = EpisodeConfig(Path())
+        self.path_features: npt.NDArray[np.float32] = self.episode_config.features()  # [PATH_FEATURES]
         self._boot = boot
-        self._reference = Reference.of(self.course.path)
+        self._reference = Reference.of(self.episode_config.path)
         self._pristine = False  # booted with a seed, and nothing has run yet
         self._running = False  # a run has begun and its Reply has not come
         self._waiting = False  # the next frame is the lab's
@@ -130,26 +131,26 @@ class Episode:
         options: {"scenario": name} or {"path": {...}} instead of a path of the profile. Raises ValueError for others,
         env.network.scenario.ScenarioError, env.network.path.PathError, env.lab.LabError.
         """
-        course = self._choose(rng, options)
+        episode_config = self._choose(rng, options)
         if seed is not None and not (self._pristine and self.lab is not None and self.lab.seed == seed):
             self.close()
         if self.lab is None:
             self.lab = self._boot(int(rng.integers(2**31)) if seed is None else seed)
         self.stop()
-        self.course = course
-        self.path_features = course.features()
-        self._reference = Reference.of(course.path, len(course.rivals))
-        self._weights = course.reward or self.profile.reward
+        self.episode_config = episode_config
+        self.path_features = episode_config.features()
+        self._reference = Reference.of(episode_config.path, len(episode_config.rivals))
+        self._weights = episode_config.reward or self.profile.reward
         duration_s = self.duration_s + GRACE_S
         # other learners of the profile are not there: one agent decides
-        flows = [*learner_flows(course, SCHEME, duration_s)[:1], *rival_flows(course, duration_s)]
+        flows = [*learner_flows(episode_config, SCHEME, duration_s)[:1], *rival_flows(episode_config, duration_s)]
         self._pristine = False
         self._last = None
         self._decided = 0
         self._running = self._waiting = True
-        for module in course.modules:
+        for module in episode_config.modules:
             self.lab.load(module)
-        self.lab.begin_run(course.path, flows, duration_s)
+        self.lab.begin_run(episode_config.path, flows, duration_s)
 
     def prepare(self, seed: int) -> None:
         """Boot for a begin() with this seed: several labs come up side by side."""
@@ -157,15 +158,15 @@ class Episode:
         self.lab = self._boot(seed)
         self._pristine = True
 
-    def _choose(self, rng: np.random.Generator, options: Mapping[str, Any] | None) -> Course:
+    def _choose(self, rng: np.random.Generator, options: Mapping[str, Any] | None) -> EpisodeConfig:
         unknown = [key for key in options or () if key not in OPTIONS]
         if unknown or (options and len(options) > 1):
             raise ValueError(f"reset options are {dict(options or {})}; it takes one of {', '.join(OPTIONS)}")
         if options and "scenario" in options:
-            return scenario_course(options["scenario"])
+            return scenario_episode_config(options["scenario"])
         if options:
             path = options["path"]
-            return Course(path if isinstance(path, Path) else Path.from_dict(dict(path)))
+            return EpisodeConfig(path if isinstance(path, Path) else Path.from_dict(dict(path)))
         return self.sampler.draw(rng)
 
     def stop(self) -> None:
@@ -215,7 +216,7 @@ class Episode:
         """Wait for the first observation of the run. Raises LabError."""
         first = self._take()
         if first is None:
-            raise LabError(f"the flow ended before its first decision, on {self.course.path}")
+            raise LabError(f"the flow ended before its first decision, on {self.episode_config.path}")
         self._last = first
         self._start_us = first.now_us
         return first
@@ -244,5 +245,5 @@ class Episode:
         else:
             over = self._decided >= self.decisions or after.now_us - self._start_us >= self.duration_s * 1e6
         self._last = after
-        outcome = judge(between(before, after), self._reference, self._weights)
+        outcome = compute_reward(between(before, after), self._reference, self._weights)
         return Interval(after.features, outcome, after, after.now_us - before.now_us, over)

@@ -11,7 +11,7 @@ PARAMETER = f"/sys/module/{MODULE}/parameters/scheme"  # in the guest
 
 
 @dataclass(frozen=True)
-class Teacher:
+class Expert:
     """A congestion control: what people call it, its name in the kernel, its module ("" for none), its constant window.
 
     packets: 0 where the window is not constant.

@@ -141,7 +141,7 @@ class Profile:
     episode_decisions: int = 256
     episode_s: float = 60.0  # virtual
     episode_packets: float | None = None  # that a full link carries in an episode; on long ones it has fewer decisions
-    started_chance: float = 0.0  # of each learner to have its start behind it at once, as after an early loss
+    skip_slow_start_prob: float = 0.0  # of each learner to have its start behind it at once, as after an early loss
 
     def decisions_on(self, path: Path) -> int:
         """Return the decisions of each learner in an episode: a long fast path costs as much time as its packets."""
@@ -152,7 +152,7 @@ class Profile:
         return max(round(fitting), min(FEWEST_DECISIONS, self.episode_decisions))
 
 
-class Other(NamedTuple):
+class EpisodeFlow(NamedTuple):
     """A flow beside the first learner. scheme: LEARNER, or a congestion control. client: counted from 1."""
 
     scheme: str
@@ -160,19 +160,19 @@ class Other(NamedTuple):
     client: int = 1
 
 
-class Course(NamedTuple):
+class EpisodeConfig(NamedTuple):
     """What an episode runs on: the path, the flows beside the first learner, and what counts there.
 
     part: of the mixture, that it was drawn from.
     """
 
     path: Path
-    others: tuple[Other, ...] = ()
+    others: tuple[EpisodeFlow, ...] = ()
     reward: RewardWeights | None = None  # None: the profile's
     part: str = ""
 
     @property
-    def rivals(self) -> tuple[Other, ...]:
+    def rivals(self) -> tuple[EpisodeFlow, ...]:
         """The others that are no learners."""
         return tuple(other for other in self.others if other.scheme != LEARNER)
 
@@ -187,9 +187,9 @@ class Course(NamedTuple):
         return any(rival.scheme == SNAPSHOT for rival in self.rivals)
 
     @property
-    def learners(self) -> tuple[Other, ...]:
+    def learners(self) -> tuple[EpisodeFlow, ...]:
         """All learners, the first one too."""
-        return (Other(LEARNER), *(other for other in self.others if other.scheme == LEARNER))
+        return (EpisodeFlow(LEARNER), *(other for other in self.others if other.scheme == LEARNER))
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for a file; from_dict reads it."""
@@ -201,10 +201,10 @@ class Course(NamedTuple):
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Course:
-        """Return the course of as_dict(). Raises PathError, KeyError, TypeError for what is none."""
+    def from_dict(cls, data: Mapping[str, Any]) -> EpisodeConfig:
+        """Return the episode of as_dict(). Raises PathError, KeyError, TypeError for what is none."""
         reward = None if data["reward"] is None else RewardWeights(**data["reward"])
-        others = tuple(Other(*other) for other in data["others"])
+        others = tuple(EpisodeFlow(*other) for other in data["others"])
         return cls(Path.from_dict(dict(data["path"])), others, reward, data.get("part", ""))
 
     def features(self) -> npt.NDArray[np.float32]:
@@ -245,7 +245,7 @@ def mean_positive_normal(mean: float, deviation: float) -> float:
     return mean * 0.5 * (1 + math.erf(z / math.sqrt(2))) + deviation * density
 
 
-def scenario_course(name: str) -> Course:
+def scenario_episode_config(name: str) -> EpisodeConfig:
     """Return the path of a scenario and its flows, which must be bulk. Raises ScenarioError."""
     scenario = load_scenario(name)
     flows = [flow for flow in scenario.flows for _ in range(flow.count)]
@@ -253,10 +253,10 @@ def scenario_course(name: str) -> Course:
         raise ScenarioError(f"scenario {name} has a flow that is not bulk; a learner and those beside it are")
     first = next(i for i, flow in enumerate(flows) if flow.scheme == UNDER_TEST)
     others = tuple(
-        Other(LEARNER if flow.scheme == UNDER_TEST else flow.scheme, flow.start_s, flow.client)
+        EpisodeFlow(LEARNER if flow.scheme == UNDER_TEST else flow.scheme, flow.start_s, flow.client)
         for flow in (*flows[:first], *flows[first + 1 :])
     )
-    return Course(scenario.network_path(), others)
+    return EpisodeConfig(scenario.network_path(), others)
 
 
 def profile_names() -> list[str]:
@@ -308,8 +308,10 @@ def check_profile(profile: Profile) -> None:
         )
     if profile.episode_packets is not None and not profile.episode_packets > 0:
         raise ProfileError(f"{what}: episode_packets is {profile.episode_packets:g}; it must be above 0")
-    if not 0 <= profile.started_chance <= 1:
-        raise ProfileError(f"{what}: started_chance is {profile.started_chance:g}; it must lie between 0 and 1")
+    if not 0 <= profile.skip_slow_start_prob <= 1:
+        raise ProfileError(
+            f"{what}: skip_slow_start_prob is {profile.skip_slow_start_prob:g}; it must lie between 0 and 1"
+        )
     _check_reward(f"{what}: reward", profile.reward)
     for name, mix in profile.paths.items():
         _check_mix(f"{what}: paths.{name}", mix)
@@ -341,10 +343,10 @@ def _check_mix(what: str, mix: PathMix) -> None:
         if given:
             raise ProfileError(f"{what}: scenario {mix.scenario} already says {', '.join(given)}")
         try:
-            course = scenario_course(mix.scenario)
+            episode_config = scenario_episode_config(mix.scenario)
         except ScenarioError as error:
             raise ProfileError(f"{what}: {error}") from error
-        if is_held_out(course.path):
+        if is_held_out(episode_config.path):
             raise ProfileError(f"{what}: scenario {mix.scenario} is held out from training: env/held_out.py")
         return
     _check_others(what, mix)

@@ -1,4 +1,4 @@
-"""Narrower ranges for a part of a profile: the easy middle of each, or around the numbers of a course.
+"""Narrower ranges for a part of a profile: the easy middle of each, or around the numbers of an episode.
 
 Both give a part of a profile again, so that what is drawn from it lies within the profile's own ranges and outside of
 the held-out bands as everything does. Only ranges (uniform, log_uniform) become narrower; a log-uniform one is measured
@@ -12,7 +12,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from env.held_out import within_band
-from env.profile import DRAWN_FIELDS, Course, Draw, PathMix
+from env.profile import DRAWN_FIELDS, Draw, EpisodeConfig, PathMix
 
 # Of these the least is the easiest: a path without loss or jitter, flows with the same RTT. Of all others, the middle.
 LEAST_IS_EASY = ("loss_pct", "duplicate_pct", "reorder_pct", "jitter_ratio", "extra_rtt_ratio")
@@ -50,13 +50,13 @@ def _share(name: str, low: float, high: float, width: float) -> tuple[float, flo
     return centre - reach, centre + reach
 
 
-def around(mix: PathMix, course: Course, factor: float) -> PathMix:
-    """Return the part, which the course was drawn from, with each range cut to the course's number by a factor, up
+def around(mix: PathMix, episode_config: EpisodeConfig, factor: float) -> PathMix:
+    """Return the part, which the episode was drawn from, with each range cut to the episode's number by a factor, up
     and down. factor: above 1. What is chosen or drawn as a count stays what it was: learners, rivals, trace.
     """
-    path, rivals = course.path, course.rivals
+    path, rivals = episode_config.path, episode_config.rivals
     numbers = {name: getattr(path, name) for name in DRAWN_FIELDS}
-    numbers["learners"] = float(len(course.learners))
+    numbers["learners"] = float(len(episode_config.learners))
     if rivals:
         numbers["rival_count"] = float(len(rivals))
     if path.rtt_ms:

@@ -141,7 +141,7 @@ def between(before: Counters, after: Counters) -> Measured:
     )
 
 
-def judge(interval: Measured, reference: Reference, weights: RewardWeights) -> Outcome:
+def compute_reward(interval: Measured, reference: Reference, weights: RewardWeights) -> Outcome:
     """Return what an interval, or each of several, was worth."""
     goodput_mbps = interval.delivered_bytes * 8 / interval.length_us
     share = goodput_mbps / np.maximum(reference.goodput_mbps, LEAST_MBPS)

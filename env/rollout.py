@@ -1,7 +1,7 @@
 """Plays whole episodes with the policy in the lab's kernel: what a training learns from, at the lab's full speed.
 
-An episode is a pure function: the same model, snapshot, noise, course and seed give the same trajectories, to the byte,
-whichever lab plays it, after whatever else, and beside which others. Who was interrupted plays it again.
+An episode is a pure function: the same model, snapshot, noise, configuration and seed give the same trajectories, to
+the byte, in whichever lab it runs. An interrupted episode is replayed with the same result.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from env.episode import GRACE_S, SCHEME, BootLab, learner_flows, rival_flows
-from env.expert import Teacher
+from env.expert import Expert
 from env.lab import GuestDied, GuestFailed, GuestHung, LabError, Play, Record, VirtualLab
 from env.network.path import PACKET_BYTES, Path
-from env.profile import Course
+from env.profile import EpisodeConfig
 from env.reward import RewardWeights
 from env.trajectory import Trajectory, trajectories
 
@@ -33,17 +33,17 @@ class Task(NamedTuple):
     """An episode to be played. seed: of the network's randomness.
 
     noise: int16 [learner, decision, action], schema.ACTION_FRAC fraction bits. It ends after so many decisions of all
-    learners together, or duration_s, virtual. teacher: has the learners' places, and they are measured as the policy
-    would be. snapshot: the model file of the rivals that are one, needed where the course has any. started: learners,
+    learners together, or duration_s, virtual. expert: has the learners' places, and they are measured as the policy
+    would be. snapshot: the model file of the rivals that are one, needed where the episode has any. started: learners,
     from 0 as they open, that have their start behind them with the first decision.
     """
 
-    course: Course
+    episode_config: EpisodeConfig
     seed: int
     noise: npt.NDArray[np.int16]
     decisions: int
     duration_s: float
-    teacher: Teacher | None = None
+    expert: Expert | None = None
     snapshot: bytes = b""
     started: tuple[int, ...] = ()
 
@@ -58,7 +58,7 @@ class Played(NamedTuple):
 class Player:
     """Labs that play episodes side by side, one thread each; a lab boots when its first episode comes.
 
-    workers: how many. boot: makes a lab from a seed. weights: of the reward, where a course has none of its own.
+    workers: how many. boot: makes a lab from a seed. weights: of the reward, where an episode has none of its own.
     """
 
     def __init__(self, workers: int, boot: BootLab, weights: RewardWeights) -> None:
@@ -137,7 +137,7 @@ class Player:
 class Worker:
     """Plays one episode after the other in a lab of its own, which is booted anew when it fails.
 
-    boot: makes a lab from a seed. weights: of the reward, where a course has none of its own.
+    boot: makes a lab from a seed. weights: of the reward, where an episode has none of its own.
     """
 
     def __init__(self, boot: BootLab, weights: RewardWeights) -> None:
@@ -150,7 +150,7 @@ class Worker:
         for left in reversed(range(TRIES)):
             lab = self._lab = self._lab or self._boot(1)  # each run brings its own seed
             try:
-                return trajectories(play(lab, model, task), task.course, self._weights)
+                return trajectories(play(lab, model, task), task.episode_config, self._weights)
             except (GuestDied, GuestFailed, GuestHung):  # failed: a lab that has run for hours may have lost a program
                 lab.close()
                 self._lab = None
@@ -162,23 +162,25 @@ class Worker:
 def play(lab: VirtualLab, model: bytes, task: Task) -> npt.NDArray[np.void]:
     """Play one episode and return its record, rows of schema.STEP_DTYPE. Raises env.lab.LabError.
 
-    model: of the policy; where there is a teacher it is not listened to.
+    model: of the policy; where there is a expert it is not listened to.
     """
-    course = task.course
-    if course.has_snapshot and not task.snapshot:
-        raise ValueError("the course has a snapshot among its rivals, but the task brings no model for it")
+    episode_config = task.episode_config
+    if episode_config.has_snapshot and not task.snapshot:
+        raise ValueError("the episode_config has a snapshot among its rivals, but the task brings no model for it")
     # the player ends the run; only flows that stall end by themselves
-    end_s = task.duration_s + GRACE_S + max((other.start_s for other in course.others), default=0.0)
-    learners = learner_flows(course, task.teacher.watched if task.teacher else SCHEME, end_s)
-    for module in course.modules:
+    end_s = task.duration_s + GRACE_S + max((other.start_s for other in episode_config.others), default=0.0)
+    learners = learner_flows(episode_config, task.expert.watched if task.expert else SCHEME, end_s)
+    for module in episode_config.modules:
         lab.load(module)
-    if task.teacher:
-        task.teacher.register(lab)
+    if task.expert:
+        task.expert.register(lab)
     # one observation more than decisions: the last one follows the last decision
     steps = task.decisions + len(learners)
-    most = most_cwnd(course.path)
+    most = most_cwnd(episode_config.path)
     asked = Play(model, task.noise, steps, task.duration_s, most, task.snapshot, task.started)
-    lab.begin_run(course.path, [*learners, *rival_flows(course, end_s)], end_s, seed=task.seed, play=asked)
+    lab.begin_run(
+        episode_config.path, [*learners, *rival_flows(episode_config, end_s)], end_s, seed=task.seed, play=asked
+    )
     record, reply = lab.receive(), lab.receive()
     if not isinstance(record, Record):
         raise LabError(f"a lab that was to play answered with {reply!r}")
@@ -202,8 +204,8 @@ def longest_first(tasks: Sequence[Task]) -> list[int]:
     """Return the numbers of the tasks, those first that take the most packets, about."""
 
     def packets(i: int) -> float:
-        task, path = tasks[i], tasks[i].course.path
-        seconds = min(task.duration_s, task.decisions / len(task.course.learners) * max(path.rtt_ms, 1.0) / 1e3)
+        task, path = tasks[i], tasks[i].episode_config.path
+        seconds = min(task.duration_s, task.decisions / len(task.episode_config.learners) * max(path.rtt_ms, 1.0) / 1e3)
         return seconds * path.rate_mbps
 
     return sorted(range(len(tasks)), key=packets, reverse=True)

@@ -1,6 +1,6 @@
 """What a policy did on its connections, judged: from a lab's record to what a training learns from.
 
-Letters of shapes: K decisions of a connection, D observation (10), A action (2), P circumstances.
+Letters of shapes: K decisions of a connection, D observation (10), A action (2), P privileged.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from env import schema
 from env.episode import FEATURE_SCALE, INFO
 from env.network.capacity import base_rtt_ms, capacity_until
 from env.network.clock import VIRTUAL
-from env.privileged import circumstances
-from env.profile import Course, Other
-from env.reward import UNAVOIDABLE_PACKETS, Measured, Outcome, Reference, RewardWeights, judge, unavoidable_ms
+from env.privileged import privileged_observation
+from env.profile import EpisodeConfig, EpisodeFlow
+from env.reward import UNAVOIDABLE_PACKETS, Measured, Outcome, Reference, RewardWeights, compute_reward, unavoidable_ms
 
 Floats = npt.NDArray[np.float64]
 Steps = npt.NDArray[np.void]
@@ -29,51 +29,55 @@ class Trajectory(NamedTuple):
     """One connection from its first decision on.
 
     observations: the last one follows the last decision. actions: mean and noise, before they were cut to [-1, 1].
-    circumstances: what only a critic may know at each observation (env/privileged.py). infos: env.episode.INFO by
-    name; now_us counts from the beginning of the run. part: of the profile, that its course was drawn from.
+    privileged: what only a critic may know at each observation (env/privileged.py). infos: env.episode.INFO by
+    name; now_us counts from the beginning of the run. part: of the profile, that its episode was drawn from.
     """
 
     observations: npt.NDArray[np.float32]  # [K + 1, D]
     actions: npt.NDArray[np.float32]  # [K, A]
     rewards: npt.NDArray[np.float32]  # [K]
-    circumstances: npt.NDArray[np.float32]  # [K + 1, P]
+    privileged: npt.NDArray[np.float32]  # [K + 1, P]
     infos: dict[str, Floats]  # [K] each
     part: str = ""
 
 
-def trajectories(steps: Steps, course: Course, weights: RewardWeights) -> list[Trajectory]:
+def trajectories(steps: Steps, episode_config: EpisodeConfig, weights: RewardWeights) -> list[Trajectory]:
     """Return one trajectory for each learner of a record that made two decisions or more, in the order of opening."""
     if not steps.size:
         return []
     flows = np.unique(steps["flow"])
     origin_us = int(steps["now_us"][0]) // GRID_US * GRID_US
     # flows are numbered as their connections open: a round trip after their starts
-    learners = sorted(course.learners, key=lambda learner: learner.start_s + _first_rtt_s(course, learner))
+    learners = sorted(
+        episode_config.learners, key=lambda learner: learner.start_s + _first_rtt_s(episode_config, learner)
+    )
     judged = []
     for flow in flows.tolist():
         own = steps[steps["flow"] == flow]
         if own.size > 1:
             learner = learners[min(flow - int(flows[0]), len(learners) - 1)]
-            judged.append(_trajectory(own, course, learner, origin_us, course.reward or weights))
+            judged.append(_trajectory(own, episode_config, learner, origin_us, episode_config.reward or weights))
     return judged
 
 
-def _first_rtt_s(course: Course, learner: Other) -> float:
-    return float(base_rtt_ms(course.path, np.array([learner.start_s]), learner.client)[0]) / 1e3
+def _first_rtt_s(episode_config: EpisodeConfig, learner: EpisodeFlow) -> float:
+    return float(base_rtt_ms(episode_config.path, np.array([learner.start_s]), learner.client)[0]) / 1e3
 
 
-def _trajectory(own: Steps, course: Course, learner: Other, origin_us: int, weights: RewardWeights) -> Trajectory:
+def _trajectory(
+    own: Steps, episode_config: EpisodeConfig, learner: EpisodeFlow, origin_us: int, weights: RewardWeights
+) -> Trajectory:
     now_us = own["now_us"].astype(np.int64)
     measured = _measured(own, now_us)
     t_s = (now_us - origin_us) / 1e6
-    outcome = judge(measured, reference(course, learner, t_s), weights)
+    outcome = compute_reward(measured, reference(episode_config, learner, t_s), weights)
     return Trajectory(
         own["features"].astype(np.float32) * FEATURE_SCALE,
         own["actions"][:-1].astype(np.float32) * ACTION_SCALE,
         np.asarray(outcome.reward, np.float32),
-        circumstances(course, learner, weights, t_s),
+        privileged_observation(episode_config, learner, weights, t_s),
         _infos(outcome, own, now_us - origin_us, measured),
-        course.part,
+        episode_config.part,
     )
 
 
@@ -89,12 +93,12 @@ def _measured(own: Steps, now_us: npt.NDArray[np.int64]) -> Measured:
     )
 
 
-def reference(course: Course, learner: Other, t_s: Floats) -> Reference:
+def reference(episode_config: EpisodeConfig, learner: EpisodeFlow, t_s: Floats) -> Reference:
     """Return the fair share of what the path carried in each interval. t_s: [K + 1], since the run began."""
-    path = course.path
+    path = episode_config.path
     begin_s, end_s = t_s[:-1], np.maximum(t_s[1:], t_s[:-1] + 1e-6)
     carried = capacity_until(path, t_s[-1]).between(begin_s, end_s) / (end_s - begin_s)
-    starts_s = np.array([0.0, *(other.start_s for other in course.others)])
+    starts_s = np.array([0.0, *(other.start_s for other in episode_config.others)])
     flows = np.maximum(np.count_nonzero(starts_s[:, None] <= end_s, axis=0), 1)
     # one packet's time on the link is in the base RTT
     rtt_ms = base_rtt_ms(path, end_s, learner.client) + unavoidable_ms(path, UNAVOIDABLE_PACKETS - 1)

@@ -23,7 +23,7 @@ from training.ppo import PpoOptions
 
 LEARNERS: dict[str, type[LearnerOptions]] = {"ppo": PpoOptions, "cma": CmaOptions}
 RUNNERS = ("local", "ray")
-# What a resumed run may change: single values of the groups, and what does not change its course.
+# What a resumed run may change: single values of the groups, and what does not change its result.
 GROUPS = ("algo", "curriculum", "lab", "profile")
 CHANGEABLE = (*GROUPS, "checkpoint_every", "runner", "ray_address")
 

@@ -18,10 +18,10 @@ import numpy as np
 
 from env.episode import learner_flows, rival_flows
 from env.lab import GuestHung, LabError, VirtualLab
-from env.profile import Course
+from env.profile import EpisodeConfig
 from env.reward import Outcome, RewardWeights
 from env.sampler import PathSampler
-from training.fitness import judge_flow
+from training.fitness import flow_reward
 
 SCHEME = "ndm"  # the congestion control of tcp_ndm
 MODULE = "tcp_ndm"
@@ -41,9 +41,9 @@ _TOLD = ("sha256", _GUARD, "counters/decisions")
 
 @dataclass(frozen=True)
 class Trial:
-    """One run: a course, the seed of the run's randomness, how long it is. The same for all candidates."""
+    """One run: an episode, the seed of the run's randomness, how long it is. The same for all candidates."""
 
-    course: Course
+    episode_config: EpisodeConfig
     seed: int
     duration_s: float  # virtual
 
@@ -52,7 +52,7 @@ class Trial:
 class TrialResult:
     """What came of one run: of each flow under test, and how many of them the guard has taken from the policy."""
 
-    outcomes: tuple[Outcome, ...]  # as judge_flow gives them
+    outcomes: tuple[Outcome, ...]  # as flow_reward gives them
     guarded: int
     decisions: int  # in the kernel
     hung: bool = False  # it was given up
@@ -77,18 +77,20 @@ def draw_trials(
     rng = np.random.default_rng([seed, generation])
     trials = []
     for _ in range(count):
-        course = sampler.draw(rng)
-        lasting_s = max(least_s, least_rtts * course.path.reference_rtt_ms / 1e3)
-        events_s = [step.at_s for step in course.path.steps] + [other.start_s for other in course.others]
+        episode_config = sampler.draw(rng)
+        lasting_s = max(least_s, least_rtts * episode_config.path.reference_rtt_ms / 1e3)
+        events_s = [step.at_s for step in episode_config.path.steps] + [
+            other.start_s for other in episode_config.others
+        ]
         wanted_s = max(lasting_s, max(events_s, default=0.0) + lasting_s / 2)
-        trials.append(Trial(course, int(rng.integers(2**31)), min(wanted_s, sampler.profile.episode_s)))
+        trials.append(Trial(episode_config, int(rng.integers(2**31)), min(wanted_s, sampler.profile.episode_s)))
     return trials
 
 
 def flows_of(trial: Trial) -> list[dict[str, Any]]:
-    """Return the flows of a run: those under test in the order of the course's learners, then its rivals."""
-    course, end_s = trial.course, trial.duration_s
-    return [*learner_flows(course, SCHEME, end_s), *rival_flows(course, end_s)]
+    """Return the flows of a run: those under test in the order of the episode's learners, then its rivals."""
+    episode_config, end_s = trial.episode_config, trial.duration_s
+    return [*learner_flows(episode_config, SCHEME, end_s), *rival_flows(episode_config, end_s)]
 
 
 class ModelLab:
@@ -144,11 +146,11 @@ class ModelLab:
             swap = f"printf '{octal}' >{_FOLDER}/candidate && echo candidate >{_SYSFS}/model"
             self._told = _counters(lab, sha256, swap)
             self._model = sha256
-        course, duration_s = trial.course, trial.duration_s
-        for module in course.modules:
+        episode_config, duration_s = trial.episode_config, trial.duration_s
+        for module in episode_config.modules:
             lab.load(module)
         run = lab.run(
-            course.path,
+            episode_config.path,
             flows_of(trial),
             duration_s,
             sample_ms=SAMPLE_MS,
@@ -156,8 +158,8 @@ class ModelLab:
             until=f"{_SYSFS}/{_GUARD}",
         )
         outcomes = tuple(
-            judge_flow(flow, course, learner, duration_s, self._weights)
-            for flow, learner in zip(run["flows"], course.learners, strict=False)
+            flow_reward(flow, episode_config, learner, duration_s, self._weights)
+            for flow, learner in zip(run["flows"], episode_config.learners, strict=False)
         )
         before, self._told = self._told, _counters(lab, sha256)
         return TrialResult(outcomes, self._told[0] - before[0], self._told[1] - before[1])
@@ -168,9 +170,9 @@ class ModelLab:
             "sender": {"columns": ["t_s", "srtt_us", "retransmits", "segments_sent"], "rows": rows},
             "receiver": {"columns": ["t_s", "bytes"], "rows": [[trial.duration_s, 0.0]]},
         }
-        learners = trial.course.learners
+        learners = trial.episode_config.learners
         outcomes = tuple(
-            judge_flow(flow, trial.course, learner, trial.duration_s, self._weights) for learner in learners
+            flow_reward(flow, trial.episode_config, learner, trial.duration_s, self._weights) for learner in learners
         )
         return TrialResult(outcomes, len(learners), 0, hung=True)
 

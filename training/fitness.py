@@ -25,8 +25,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import rankdata
 
-from env.profile import Course, Other
-from env.reward import Measured, Outcome, Reference, RewardWeights, judge
+from env.profile import EpisodeConfig, EpisodeFlow
+from env.reward import Measured, Outcome, Reference, RewardWeights, compute_reward
 from env.trajectory import reference
 
 Floats = npt.NDArray[np.float64]
@@ -35,12 +35,16 @@ STRETCH_S = 1.0
 PARTS = 10  # of a stretch, in which what the path carries is looked at
 
 
-def judge_flow(
-    flow: Mapping[str, Any], course: Course, learner: Other, duration_s: float, weights: RewardWeights
+def flow_reward(
+    flow: Mapping[str, Any],
+    episode_config: EpisodeConfig,
+    learner: EpisodeFlow,
+    duration_s: float,
+    weights: RewardWeights,
 ) -> Outcome:
     """Return what a flow was worth, one number [W] of each kind for a stretch.
 
-    flow: of the result of the lab's `run` with samples (docs/architecture.md). learner: of the course, whose flow it
+    flow: of the result of the lab's `run` with samples (docs/architecture.md). learner: of the episode, whose flow it
     is. duration_s: of the run. A stretch without an RTT sample has the RTT of the one before it.
 
     Raises ValueError for a flow without samples.
@@ -51,7 +55,7 @@ def judge_flow(
     edges_s = learner.start_s + np.linspace(0.0, length_s, max(1, round(length_s / STRETCH_S)) + 1)  # [W + 1]
     retransmitted = _gained(sender["t_s"], sender["retransmits"], edges_s)
     sent = _gained(sender["t_s"], sender["segments_sent"], edges_s)
-    references = _mean_reference(course, learner, edges_s)
+    references = _mean_reference(episode_config, learner, edges_s)
     measured = Measured(
         np.diff(edges_s) * 1e6,
         _gained(receiver["t_s"], receiver["bytes"], edges_s),
@@ -59,7 +63,7 @@ def judge_flow(
         retransmitted,
         _mean_rtt_us(sender["t_s"], sender["srtt_us"], edges_s, float(np.ravel(references.rtt_ms)[0]) * 1e3),
     )
-    return judge(measured, references, course.reward or weights)
+    return compute_reward(measured, references, episode_config.reward or weights)
 
 
 def run_fitness(outcomes: Sequence[Outcome], guarded: int, guard_penalty: float) -> float:
@@ -79,14 +83,14 @@ def scores(fitness: Floats) -> Floats:
     return np.asarray(centred.mean(axis=1))
 
 
-def _mean_reference(course: Course, learner: Other, edges_s: Floats) -> Reference:
+def _mean_reference(episode_config: EpisodeConfig, learner: EpisodeFlow, edges_s: Floats) -> Reference:
     """Return the mean of what the flow could have in each stretch, [W]; edges_s: [W + 1].
 
     Others that begin within a stretch are there for the rest of it.
     """
     count = edges_s.size - 1
     fine_s = np.interp(np.arange(count * PARTS + 1) / PARTS, np.arange(count + 1), edges_s)
-    fine = reference(course, learner, fine_s)
+    fine = reference(episode_config, learner, fine_s)
     return Reference(*(np.broadcast_to(part, count * PARTS).reshape(count, PARTS).mean(axis=1) for part in fine))
 
 

@@ -30,7 +30,7 @@ from training.curriculum.curriculum import Curriculum
 from training.curriculum.snapshots import Snapshots
 from training.experts.imitation import warm_start
 from training.ppo import Behaviour, Ppo, PpoOptions
-from training.rollouts import Basis, LabPlayer, Labs, Player
+from training.rollouts import LabPlayer, Labs, Player, SamplingState
 from training.run_folder.alarms import Alarms
 from training.run_folder.recorder import Recorder
 
@@ -127,25 +127,25 @@ class Batches:
     """The batches of a training in their order, each with the policy that plays it and what it is drawn from.
 
     With ``overlap`` the next batch is played while one is learned from, by the policy of one update ago: always that
-    one, however long either takes, so that a seed has one course.
+    one, however long either takes, so that a seed has one episode.
     """
 
     def __init__(self, player: Player, overlap: bool) -> None:
         self._player = player
         self._ahead = int(overlap)
         self._next = 0  # number of the next batch
-        self._begun: deque[tuple[int, Behaviour, Basis]] = deque()  # submitted and not yet learned from
+        self._begun: deque[tuple[int, Behaviour, SamplingState]] = deque()  # submitted and not yet learned from
 
     @property
     def taken(self) -> int:
         """How many have been taken."""
         return self._next - len(self._begun)
 
-    def submit(self, behaviour: Behaviour, basis: Basis) -> None:
+    def submit(self, behaviour: Behaviour, sampling_state: SamplingState) -> None:
         """Have one batch under way, or two with overlap; ``behaviour`` plays those that are not yet."""
         while len(self._begun) <= self._ahead:
-            self._begun.append((self._next, behaviour, basis))
-            self._player.submit(*behaviour, self._next, basis)
+            self._begun.append((self._next, behaviour, sampling_state))
+            self._player.submit(*behaviour, self._next, sampling_state)
             self._next += 1
 
     def take(self, should_stop: Callable[[], bool]) -> tuple[list[Trajectory], Behaviour] | None:
@@ -159,7 +159,8 @@ class Batches:
     def state(self) -> dict[str, Any]:
         """Return what `restore` needs: a batch that is under way is played again, which gives the same episodes."""
         begun = [
-            {"batch": batch, **behaviour._asdict(), "basis": basis.as_dict()} for batch, behaviour, basis in self._begun
+            {"batch": batch, **behaviour._asdict(), "sampling_state": sampling_state.as_dict()}
+            for batch, behaviour, sampling_state in self._begun
         ]
         return {"next": self._next, "begun": begun}
 
@@ -169,9 +170,11 @@ class Batches:
         for entry in state["begun"]:
             behaviour = Behaviour(entry["policy"], entry["log_std"])
             # a run of before there were curricula has none
-            basis = Basis.from_dict(entry["basis"]) if "basis" in entry else Basis()
-            self._begun.append((entry["batch"], behaviour, basis))
-            self._player.submit(*behaviour, entry["batch"], basis)
+            sampling_state = (
+                SamplingState.from_dict(entry["sampling_state"]) if "sampling_state" in entry else SamplingState()
+            )
+            self._begun.append((entry["batch"], behaviour, sampling_state))
+            self._player.submit(*behaviour, entry["batch"], sampling_state)
 
 
 class Clock:
@@ -221,7 +224,7 @@ def train(
     assert isinstance(config.algo, PpoOptions)
     torch.set_num_threads(1)  # the networks are too small to gain from more, and the labs need the cores
     stop = StopRequest()
-    ppo = Ppo(config.algo, config.seed, player.circumstances)
+    ppo = Ppo(config.algo, config.seed, player.privileged)
     if saved is None:
         if config.algo.imitate:
             warm_start(ppo.policy, config.algo, config.profile.reward, config.seed)
@@ -251,7 +254,7 @@ def train(
             clock = Clock(player)
             with tqdm(total=total, initial=min(ppo.decisions, total), unit=" decisions", dynamic_ncols=True) as bar:
                 while ppo.decisions < total:
-                    batches.submit(ppo.behaviour(), curriculum.basis(ppo.done, snapshots.files))
+                    batches.submit(ppo.behaviour(), curriculum.sampling_state(ppo.done, snapshots.files))
                     taken = batches.take(stop)
                     if taken is None:
                         return False

@@ -111,7 +111,7 @@ def initial_policy(hidden: int, seed: int) -> Policy:
 
 
 class Critic(nn.Module):
-    """Value of the state, seen with more than the policy has: averages of the past, and the circumstances.
+    """Value of the state, seen with more than the policy has: averages of the past, and the privileged.
 
     An asymmetric critic (Pinto et al., "Asymmetric Actor Critic for Image-Based Robot Learning", 2017): only the
     policy must get by with what a sender can measure. What has been is told by averages that fade at `FADING` rates,
@@ -124,10 +124,10 @@ class Critic(nn.Module):
     scale: Tensor
     weight: Tensor
 
-    def __init__(self, circumstances: int, units: int = 64) -> None:
+    def __init__(self, privileged: int, units: int = 64) -> None:
         super().__init__()
         self.body = nn.Sequential(
-            nn.Linear(OBSERVATION_SIZE * (1 + len(FADING)) + circumstances, units),
+            nn.Linear(OBSERVATION_SIZE * (1 + len(FADING)) + privileged, units),
             nn.Tanh(),
             nn.Linear(units, units),
             nn.Tanh(),
@@ -143,8 +143,8 @@ class Critic(nn.Module):
         return values
 
     @staticmethod
-    def inputs(observations: Tensor, circumstances: Tensor) -> Tensor:
-        """Observations [K, S, D] of connections from their begin and circumstances [K, S, P] to inputs [K, S, I].
+    def inputs(observations: Tensor, privileged: Tensor) -> Tensor:
+        """Observations [K, S, D] of connections from their begin and privileged [K, S, P] to inputs [K, S, I].
 
         An average begins with zero, so that the first inputs also tell how young the connection is.
         """
@@ -154,7 +154,7 @@ class Critic(nn.Module):
         for t, observation in enumerate(observations):
             average = torch.lerp(average, observation[:, None], rates)
             averages[t] = average
-        return torch.cat((observations, averages.flatten(2), circumstances), dim=-1)
+        return torch.cat((observations, averages.flatten(2), privileged), dim=-1)
 
     def follow(self, returns: Tensor, rate: float) -> None:
         """Move the normalisation towards these returns [any shape] and keep what the network says unchanged.

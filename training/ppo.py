@@ -44,7 +44,7 @@ from training.policy import (
 from training.rounding import as_exported
 
 AT_BOUND = 0.99  # a mean action that is as good as at its bound, 1
-MOST_WEIGHT = 2.0  # of a decision that the policy of now would more likely take than the one that played
+MAX_IMPORTANCE_WEIGHT = 2.0  # of a decision that the policy of now would more likely take than the one that played
 
 POSITIVE = (  # options that must be above 0
     "rollout_decisions",
@@ -103,8 +103,8 @@ class PpoOptions(LearnerOptions):
     snapshot_every: int = 10  # updates between two snapshots of the policy, for profiles that have it as a rival
     snapshots: int = 5  # that are kept: the newest
     start: str | None = None  # run folder of PPO whose policy and critic it starts with; else new networks
-    imitate: str | None = None  # a recording of teachers (python -m training.experts) to begin with
-    imitate_best: bool = True  # of several teachers on a course, only the one with the highest reward
+    imitate: str | None = None  # a recording of experts (python -m training.experts) to begin with
+    imitate_best: bool = True  # of several experts on an episode, only the one with the highest reward
     imitate_steps: int = 3000  # gradient steps on the recording, at most; it ends earlier where they gain no more
 
     def __post_init__(self) -> None:
@@ -152,11 +152,11 @@ class Spread:
 class Ppo:
     """The learner: networks, optimizer and how far it has come.
 
-    Arguments: ``options``; ``seed`` of weights and minibatches; ``circumstances``, P,
+    Arguments: ``options``; ``seed`` of weights and minibatches; ``privileged``, P,
     how many numbers only the critic knows.
     """
 
-    def __init__(self, options: PpoOptions, seed: int, circumstances: int) -> None:
+    def __init__(self, options: PpoOptions, seed: int, privileged: int) -> None:
         torch.manual_seed(seed)
         random.seed(seed)
         self.options = options
@@ -165,7 +165,7 @@ class Ppo:
         self.spreads: dict[str, Spread] = {}
         self.policy = Policy(options.hidden, options.blind, options.recurrent)
         self.log_std = nn.Parameter(torch.full((len(ACTIONS),), float(np.log(options.initial_std))))
-        self.critic = Critic(circumstances, options.critic_units)
+        self.critic = Critic(privileged, options.critic_units)
         self.optimizer = torch.optim.Adam(
             [
                 {"params": [*self.policy.parameters(), self.log_std], "lr": options.learning_rate},
@@ -193,7 +193,7 @@ class Ppo:
         longest = int(lengths.max())
         inputs = self.critic.inputs(
             _padded([episode.observations for episode in episodes]),
-            _padded([episode.circumstances for episode in episodes]),
+            _padded([episode.privileged for episode in episodes]),
         )
         values = self.critic(inputs) * self.critic.scale + self.critic.shift  # [L + 1, E]
         rewards = _padded([episode.rewards for episode in episodes])  # [L, E]
@@ -244,7 +244,9 @@ class Ppo:
             states, _ = self.policy.rnn(observations)  # [L, E, H], after each observation
             first_means, first_log_std = self.policy.readout(states), self.log_std.detach().clone()
             before = gaussian_log_probability(actions, first_means, first_log_std)  # [L, E]
-            weights = (before - old).exp().clamp(max=MOST_WEIGHT)  # [L, E], 1 where the policy is the one that played
+            weights = (
+                (before - old).exp().clamp(max=MAX_IMPORTANCE_WEIGHT)
+            )  # [L, E], 1 where the policy is the one that played
             lag = (before - old)[played]
         at_bound = (old_means[played].abs() >= AT_BOUND).float().mean(0)  # [A]
 

@@ -1,7 +1,7 @@
 """Train variants over several seeds and put them side by side: what does a part of the training buy?
 
     python -m compare.studies.ablation runs/imitation --seeds 1 2 3 --common profile=bottleneck algo=ppo \\
-        --variant plain --variant warm algo.imitate=build/teachers/bottleneck.parquet
+        --variant plain --variant warm algo.imitate=build/experts/bottleneck.parquet
 
 trains the populations runs/imitation/plain and runs/imitation/warm, one after the other, each by `train.py -m`, and
 prints a table of all their seeds, and then the variants side by side. What is trained stays: the same command goes on

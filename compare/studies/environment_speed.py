@@ -78,7 +78,7 @@ def measure_episodes(repetitions: int) -> list[EpisodeCost]:
     """Return what episodes of the profile cost in one lab, for each repetition. Raises LabError."""
     profile, model = load_profile(PROFILE), POLICY.read_bytes()
     decisions = profile.episode_decisions
-    course = PathSampler(profile).draw(np.random.default_rng(1))
+    episode_config = PathSampler(profile).draw(np.random.default_rng(1))
     costs = []
     with VirtualLab(seed=1) as lab:
 
@@ -86,7 +86,7 @@ def measure_episodes(repetitions: int) -> list[EpisodeCost]:
             noise = np.zeros((1, length, 2), np.int16)
             begun = cpu_seconds(lab)
             for seed in range(episodes):
-                play(lab, model, Task(course, seed, noise, length, profile.episode_s))
+                play(lab, model, Task(episode_config, seed, noise, length, profile.episode_s))
             return (cpu_seconds(lab) - begun) / episodes
 
         cpu_s(1, 1)  # boots

@@ -26,8 +26,8 @@ from env.episode import boot_lab
 from env.lab import LabError, VirtualLab
 from env.ndm_env import NdmEnv
 from env.network.scenario import ScenarioError
-from env.profile import Course, Profile, ProfileError, profile_from_config, scenario_course
-from env.reward import Reference, between, judge
+from env.profile import EpisodeConfig, Profile, ProfileError, profile_from_config, scenario_episode_config
+from env.reward import Reference, between, compute_reward
 from env.rollout import Task, play
 from export import checkpoint
 from export.checkpoint import CheckpointError
@@ -108,15 +108,15 @@ def play_through_gymnasium(env: NdmEnv, decide: Decide, scenario: str, seed: int
 
 def play_in_kernel(lab: VirtualLab, env: NdmEnv, model: bytes, scenario: str, seed: int) -> Played:
     """Play the same episode with decisions of the kernel; the lab's own seed does not matter."""
-    course, episode = alone(scenario), env.episode
+    episode_config, episode = alone(scenario), env.episode
     noise = np.zeros((1, episode.decisions, len(schema.ACTIONS)), np.int16)
-    record = play(lab, model, Task(course, seed, noise, episode.decisions, episode.duration_s))
+    record = play(lab, model, Task(episode_config, seed, noise, episode.decisions, episode.duration_s))
     if len(record) < 2:
         raise LabError(f"the model made less than two decisions on {scenario}")
     steps = [Seen(*row) for row in record[list(Seen._fields)].tolist()]
-    reference = Reference.of(course.path, len(course.rivals))
+    reference = Reference.of(episode_config.path, len(episode_config.rivals))
     measured = [between(before, after) for before, after in pairwise(steps)]
-    outcomes = [judge(one, reference, episode.profile.reward) for one in measured]
+    outcomes = [compute_reward(one, reference, episode.profile.reward) for one in measured]
     return _played(
         np.array([one.goodput_mbps for one in outcomes]),
         np.array([one.queueing_delay_ms for one in outcomes]),
@@ -125,10 +125,10 @@ def play_in_kernel(lab: VirtualLab, env: NdmEnv, model: bytes, scenario: str, se
     )
 
 
-def alone(scenario: str) -> Course:
-    """Return a scenario's course with one learner, as the gymnasium environment has it. Raises ScenarioError."""
-    course = scenario_course(scenario)
-    return course._replace(others=course.rivals)
+def alone(scenario: str) -> EpisodeConfig:
+    """Return a scenario's episode with one learner, as the gymnasium environment has it. Raises ScenarioError."""
+    episode_config = scenario_episode_config(scenario)
+    return episode_config._replace(others=episode_config.rivals)
 
 
 def _played(goodput: Floats, queueing: Floats, rewards: Floats, length: Floats) -> Played:

@@ -15,7 +15,7 @@ from typing import Any
 
 import ray
 
-from env import expert as teacher
+from env import expert as expert
 from env.lab import VirtualLab
 from env.lab.virtual import KERNEL, MODULES, PROGRAM
 from env.pool.cluster import FOREVER, check_files, connect, cores
@@ -23,14 +23,14 @@ from env.profile import RIVALS
 from env.reward import RewardWeights
 from env.rollout import Played, Task, Worker, longest_first
 
-LAB_MODULES = ("tcp_ndm_gym", "lab_gate", "sch_linktrace", teacher.MODULE, *filter(None, RIVALS.values()))
+LAB_MODULES = ("tcp_ndm_gym", "lab_gate", "sch_linktrace", expert.MODULE, *filter(None, RIVALS.values()))
 LAB_FILES = (KERNEL, *(MODULES / f"{name}.ko" for name in LAB_MODULES), PROGRAM)
 
 
 class RayPlayer:
     """Labs of a cluster. address: as for env.pool.cluster.connect.
 
-    weights: of the reward, where a course has none of its own. lab_options: of each VirtualLab, besides its seed.
+    weights: of the reward, where an episode has none of its own. lab_options: of each VirtualLab, besides its seed.
     Raises env.pool.cluster.ClusterError.
     """
 

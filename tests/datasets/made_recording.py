@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from env import schema
 from env.network.path import Path
-from env.profile import Course, Other
+from env.profile import EpisodeConfig, EpisodeFlow
 from env.reward import RewardWeights
 from training.experts.recording import STEP, Drawn, Lesson, Recording
 
@@ -18,19 +18,19 @@ Act = Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]]
 
 
 def drawn(number: int) -> Drawn:
-    others = (Other("cubic", 0.5),) * (number % 2)
+    others = (EpisodeFlow("cubic", 0.5),) * (number % 2)
     reward = RewardWeights(delay=0.1) if number % 3 == 2 else None
-    return Drawn(Course(Path(rate_mbps=20, rtt_ms=40, buffer_bdp=1 + number), others, reward), 2**62 + number)
+    return Drawn(EpisodeConfig(Path(rate_mbps=20, rtt_ms=40, buffer_bdp=1 + number), others, reward), 2**62 + number)
 
 
 def lesson(
-    scheme: str, course: int, intervals: int, act: Act | None = None, share: float = 0.5, flows: int = 1
+    scheme: str, episode_config: int, intervals: int, act: Act | None = None, share: float = 0.5, flows: int = 1
 ) -> Lesson:
     """Connections that get a share of 20 Mbit/s, with random inputs.
 
     act: the actions that follow from the inputs, [K, D] to [K, A]; random ones by default.
     """
-    rng = np.random.default_rng((course, intervals, len(scheme)))
+    rng = np.random.default_rng((episode_config, intervals, len(scheme)))
     parts = []
     for flow in range(1, flows + 1):
         steps = np.zeros(intervals + 1, STEP)
@@ -43,7 +43,7 @@ def lesson(
         actions = rng.uniform(-1, 1, (intervals, len(schema.ACTIONS))) if act is None else act(seen)
         steps["actions"][:-1] = np.rint(np.clip(actions, -1, 1) * 2**schema.ACTION_FRAC)
         parts.append(steps)
-    return Lesson(scheme, course, np.concatenate(parts))
+    return Lesson(scheme, episode_config, np.concatenate(parts))
 
 
 def recording(*lessons: Lesson) -> Recording:

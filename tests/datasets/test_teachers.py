@@ -1,4 +1,4 @@
-"""Recordings of teachers: the equivalent action, the file, the command line, and the lab that they are made in."""
+"""Recordings of experts: the equivalent action, the file, the command line, and the lab that they are made in."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ import pytest
 from env import schema
 from env.lab import LabError, Observation, Reply, VirtualLab
 from env.network.path import Path as NetworkPath
-from env.profile import LEARNER, Course, Other, load_profile
+from env.profile import LEARNER, EpisodeConfig, EpisodeFlow, load_profile
 from env.reward import RewardWeights
 from export.native import Native
 from tests.datasets.made_recording import lesson, recording
 from training.experts import recording as recordings
 from training.experts.equivalent import cut, equivalent_actions
 from training.experts.options import read_options
-from training.experts.recorder import described, draw, find_teachers, record
+from training.experts.recorder import described, draw, find_experts, record
 from training.experts.recording import Drawn, Lesson, RecordingError, connections, read, write
 from training.experts.summary import best_of, table
 
@@ -30,7 +30,7 @@ TRACED = re.compile(r"decision=(\d+) x=[-\d,]+ action=(-?\d+),(-?\d+)")
 
 
 def same(one: Sequence[Lesson], other: Sequence[Lesson]) -> bool:
-    named = [[(lesson.scheme, lesson.course) for lesson in lessons] for lessons in (one, other)]
+    named = [[(lesson.scheme, lesson.episode_config) for lesson in lessons] for lessons in (one, other)]
     return named[0] == named[1] and all(np.array_equal(a.steps, b.steps) for a, b in zip(one, other, strict=True))
 
 
@@ -108,10 +108,10 @@ def test_the_equivalent_action_of_ndm_is_what_it_did() -> None:
 
 def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
     whole = recording(lesson("bbr", 0, 5, flows=2), lesson("cubic", 0, 1), lesson("cubic", 3, 4), lesson("bbr", 3, 9))
-    write(tmp_path / "new" / "teachers.parquet", whole)
-    found = read(tmp_path / "new" / "teachers.parquet")
+    write(tmp_path / "new" / "experts.parquet", whole)
+    found = read(tmp_path / "new" / "experts.parquet")
     assert same(found.lessons, whole.lessons)
-    assert (found.courses, found.made) == (whole.courses, whole.made)
+    assert (found.episode_configs, found.made) == (whole.episode_configs, whole.made)
     assert [len(lessons) for lessons in found.by_course()] == [2, 2]
     for one, other in zip(found.lessons, whole.lessons, strict=True):
         for a, b in zip(found.judged(one, RewardWeights()), whole.judged(other, RewardWeights()), strict=True):
@@ -119,7 +119,7 @@ def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
 
 
 def test_columns_carry_their_units_and_the_last_row_has_no_action(tmp_path: Path) -> None:
-    file = tmp_path / "teachers.parquet"
+    file = tmp_path / "experts.parquet"
     write(file, recording(lesson("bbr", 0, 2, flows=2), lesson("bbr", 1, 1)))
     table = pq.read_table(file)
     assert table.schema.field("srtt_us").metadata == {b"unit": b"us"}
@@ -129,7 +129,7 @@ def test_columns_carry_their_units_and_the_last_row_has_no_action(tmp_path: Path
 
 
 def test_a_file_that_is_none_is_refused_with_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "teachers.parquet"
+    file = tmp_path / "experts.parquet"
     with pytest.raises(RecordingError, match=r"there is no recording .*python -m training.experts record"):
         read(file)
     file.write_bytes(b"PAR1 and nothing of it")
@@ -143,11 +143,11 @@ def test_a_file_that_is_none_is_refused_with_the_way_out(tmp_path: Path, monkeyp
 
 
 def test_a_course_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "teachers.parquet"
+    file = tmp_path / "experts.parquet"
     monkeypatch.setattr(NetworkPath, "as_dict", lambda _: {"rate_gbps": 1})
     write(file, recording(lesson("bbr", 0, 2)))
     with pytest.raises(
-        RecordingError, match=r"a course that this version does not know \(.*rate_gbps.*record it again"
+        RecordingError, match=r"a episode_config that this version does not know \(.*rate_gbps.*record it again"
     ):
         read(file)
 
@@ -186,16 +186,16 @@ def test_a_wrong_option_is_named_with_the_right_ones(arguments: list[str], why: 
 
 def test_options_have_their_defaults() -> None:
     options = read_options(["schemes=[bbr,window@16]", "profile=bottleneck"])
-    assert options.teachers == ["bbr", "window@16"]
-    assert str(options.file) == "build/teachers/bottleneck.parquet"
-    assert read_options([]).teachers == ["bbr", "cubic", "illinois"]
+    assert options.experts == ["bbr", "window@16"]
+    assert str(options.file) == "build/experts/bottleneck.parquet"
+    assert read_options([]).experts == ["bbr", "cubic", "illinois"]
 
 
 def test_who_cannot_teach_is_refused_by_name() -> None:
     with pytest.raises(RecordingError, match="scheme 'bbx' is unknown: did you mean bbr"):
-        find_teachers(["bbx"])
+        find_experts(["bbx"])
     with pytest.raises(RecordingError, match="scheme 'oracle' cannot teach"):
-        find_teachers(["bbr", "oracle"])
+        find_experts(["bbr", "oracle"])
 
 
 # -- the lab -----------------------------------------------------------------------------------------------------------
@@ -205,20 +205,22 @@ def test_who_cannot_teach_is_refused_by_name() -> None:
 def test_lessons_are_the_same_with_any_number_of_labs() -> None:
     profile = load_profile("mixed")
     profile.episode_decisions = 30
-    teachers = find_teachers(["bbr", "cubic", "window@16"])
-    shared = Drawn(Course(NetworkPath(rate_mbps=20, rtt_ms=40), (Other(LEARNER, 0.5), Other("nv", 0.2))), 3)
-    courses = (*draw(profile, 2, 5), shared)
-    assert draw(profile, 3, 5)[:2] == courses[:2]
+    experts = find_experts(["bbr", "cubic", "window@16"])
+    shared = Drawn(
+        EpisodeConfig(NetworkPath(rate_mbps=20, rtt_ms=40), (EpisodeFlow(LEARNER, 0.5), EpisodeFlow("nv", 0.2))), 3
+    )
+    episode_configs = (*draw(profile, 2, 5), shared)
+    assert draw(profile, 3, 5)[:2] == episode_configs[:2]
     done: list[int] = []
-    one, two = (record(profile, teachers, courses, workers, done.append) for workers in (1, 2))
+    one, two = (record(profile, experts, episode_configs, workers, done.append) for workers in (1, 2))
     assert same(one, two)
     assert sum(done) == 2 * 9
-    assert [(taught.course, taught.scheme) for taught in one] == [
+    assert [(taught.episode_config, taught.scheme) for taught in one] == [
         (number, scheme) for number in range(3) for scheme in ("bbr", "cubic", "window@16")
     ]
     for taught in one:
         own = connections(taught.steps)
-        assert len(own) == len(courses[taught.course].course.learners)
+        assert len(own) == len(episode_configs[taught.episode_config].episode_config.learners)
         for steps in own:
             assert steps["decision"].tolist() == list(range(steps.size))
             assert steps["actions"][-1].tolist() == [0, 0]
@@ -229,7 +231,7 @@ def test_lessons_are_the_same_with_any_number_of_labs() -> None:
             assert all((steps["actions"][:-1] == (stays, 0)).all() for steps in own)
         else:
             assert (taught.steps["actions"] != 0).any()
-    made = described(profile, teachers, courses, 5)
+    made = described(profile, experts, episode_configs, 5)
     assert set(made["sha256"]) >= {"lab kernel", "tcp_teach", "tcp_window", "tcp_nv"}
 
 
@@ -237,4 +239,4 @@ def test_lessons_are_the_same_with_any_number_of_labs() -> None:
 def test_what_the_kernel_cannot_watch_is_told() -> None:
     profile = load_profile("bottleneck")
     with pytest.raises(LabError, match=r"dctcp cannot teach: .*it needs ECN"):
-        record(profile, find_teachers(["dctcp"]), draw(profile, 1, 1), 1)
+        record(profile, find_experts(["dctcp"]), draw(profile, 1, 1), 1)

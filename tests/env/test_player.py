@@ -12,10 +12,10 @@ import pytest
 
 from env import schema
 from env.episode import boot_lab
-from env.expert import Teacher
+from env.expert import Expert
 from env.lab import GuestDied, Play, Record, Reply, VirtualLab
 from env.network.path import Path
-from env.profile import LEARNER, SNAPSHOT, Course, Other
+from env.profile import LEARNER, SNAPSHOT, EpisodeConfig, EpisodeFlow
 from env.reward import RewardWeights
 from env.rollout import Player, Task, most_cwnd, play
 from env.trajectory import GRID_US, Trajectory, trajectories
@@ -30,10 +30,14 @@ from training.policy import initial_policy
 pytestmark = pytest.mark.lab
 
 DECISIONS = 60
-BOTTLENECK = Course(Path(rate_mbps=20, rtt_ms=40))
-ROUGH = Course(Path(rate_mbps=10, rtt_ms=30, loss_pct=1, jitter_ms=5))
-BESIDE = Course(Path(rate_mbps=20, rtt_ms=40), (Other(SNAPSHOT), Other(LEARNER, 0.3), Other(SNAPSHOT, 0.6)))
-SHARED = Course(Path(rate_mbps=20, rtt_ms=40), (Other(LEARNER, 0.5), Other(LEARNER, 1.0), Other("cubic", 0.2)))
+BOTTLENECK = EpisodeConfig(Path(rate_mbps=20, rtt_ms=40))
+ROUGH = EpisodeConfig(Path(rate_mbps=10, rtt_ms=30, loss_pct=1, jitter_ms=5))
+BESIDE = EpisodeConfig(
+    Path(rate_mbps=20, rtt_ms=40), (EpisodeFlow(SNAPSHOT), EpisodeFlow(LEARNER, 0.3), EpisodeFlow(SNAPSHOT, 0.6))
+)
+SHARED = EpisodeConfig(
+    Path(rate_mbps=20, rtt_ms=40), (EpisodeFlow(LEARNER, 0.5), EpisodeFlow(LEARNER, 1.0), EpisodeFlow("cubic", 0.2))
+)
 
 
 def wild_policy() -> FloatPolicy:
@@ -62,8 +66,8 @@ def noise(seed: int = 0, learners: int = 1) -> npt.NDArray[np.int16]:
     return drawn
 
 
-def task(course: Course, seed: int = 1, learners: int = 1) -> Task:
-    return Task(course, seed, noise(seed, learners), DECISIONS * learners, 30.0)
+def task(episode_config: EpisodeConfig, seed: int = 1, learners: int = 1) -> Task:
+    return Task(episode_config, seed, noise(seed, learners), DECISIONS * learners, 30.0)
 
 
 @pytest.fixture(scope="module")
@@ -91,10 +95,10 @@ def test_the_network_that_ships_plays(lab: VirtualLab) -> None:
 def test_a_flow_that_has_started_moves_its_window_as_the_policy_says(lab: VirtualLab) -> None:
     """Of two that hold their windows one has its start behind it: it holds them from the first decision on."""
     still = np.zeros((2, DECISIONS, 2), np.int16)
-    course = Course(Path(rate_mbps=20, rtt_ms=40), (Other(LEARNER, 0.5),))
+    episode_config = EpisodeConfig(Path(rate_mbps=20, rtt_ms=40), (EpisodeFlow(LEARNER, 0.5),))
     held = initial_policy(16, 3).state_dict()
     held = {name: weight * 0 for name, weight in held.items()}
-    asked = Task(course, 1, still, DECISIONS * 2, 30.0, started=(0,))
+    asked = Task(episode_config, 1, still, DECISIONS * 2, 30.0, started=(0,))
     steps = play(lab, blob(FloatPolicy.from_state_dict(held)), asked)
     first, second = (steps[steps["flow"] == flow] for flow in np.unique(steps["flow"]))
     assert first["cwnd"][:3].tolist() == [10, 11, 13], "the packet and the quarter of a root of each round trip"
@@ -104,8 +108,8 @@ def test_a_flow_that_has_started_moves_its_window_as_the_policy_says(lab: Virtua
 
 
 def test_rivals_of_modules_are_there(lab: VirtualLab) -> None:
-    course = Course(Path(rate_mbps=20, rtt_ms=40), (Other("nv"), Other("ndm", 0.5)))
-    steps = play(lab, blob(wild_policy()), task(course))
+    episode_config = EpisodeConfig(Path(rate_mbps=20, rtt_ms=40), (EpisodeFlow("nv"), EpisodeFlow("ndm", 0.5)))
+    steps = play(lab, blob(wild_policy()), task(episode_config))
     assert steps.size == DECISIONS + 1
     available = lab.call("shell", command="cat /proc/modules")["stdout"]
     assert {"tcp_nv", "tcp_ndm"} <= {line.split()[0] for line in available.splitlines()}
@@ -125,9 +129,9 @@ def test_a_snapshot_is_a_rival_that_the_kernel_plays(lab: VirtualLab) -> None:
 
 def test_what_a_snapshot_does_follows_from_its_model(lab: VirtualLab) -> None:
     """The policy for its own snapshot is another policy's rival; nothing of the last run's model is left."""
-    course = Course(Path(rate_mbps=20, rtt_ms=40), (Other(SNAPSHOT),))
+    episode_config = EpisodeConfig(Path(rate_mbps=20, rtt_ms=40), (EpisodeFlow(SNAPSHOT),))
     wild, other = blob(wild_policy()), blob(other_policy())
-    asked = task(course)._replace(noise=np.zeros((0, 0, 2), np.int16))
+    asked = task(episode_config)._replace(noise=np.zeros((0, 0, 2), np.int16))
     told = [asked._replace(snapshot=snapshot) for snapshot in (wild, other, wild, other)]
     first, second, third, fourth = (play(lab, wild, one) for one in told)
     assert same_steps(first, third)
@@ -142,7 +146,9 @@ def test_a_snapshot_shares_the_link_as_the_policy_does(lab: VirtualLab) -> None:
     wild = blob(wild_policy())
     silent = task(BOTTLENECK)._replace(noise=np.zeros((0, 0, 2), np.int16))
     beside = {
-        scheme: play(lab, wild, silent._replace(course=BOTTLENECK._replace(others=(Other(scheme),)), snapshot=wild))
+        scheme: play(
+            lab, wild, silent._replace(episode_config=BOTTLENECK._replace(others=(EpisodeFlow(scheme),)), snapshot=wild)
+        )
         for scheme in (SNAPSHOT, LEARNER)
     }
     learner = beside[LEARNER]
@@ -162,11 +168,11 @@ def test_a_teacher_in_the_policys_place_leaves_nothing_behind(lab: VirtualLab) -
     """The lab may go on with the policy: each flow is told from those of earlier runs, whoever measured it."""
     model = blob(wild_policy())
     with boot_lab(1) as fresh:
-        taught = play(fresh, model, task(SHARED, learners=3)._replace(teacher=Teacher("nv", "nv", "tcp_nv")))
+        taught = play(fresh, model, task(SHARED, learners=3)._replace(expert=Expert("nv", "nv", "tcp_nv")))
     assert np.unique(taught["flow"]).size == 3
     for _ in range(2):
         before = play(lab, model, task(ROUGH))
-        again = play(lab, model, task(SHARED, learners=3)._replace(teacher=Teacher("nv", "nv", "tcp_nv")))
+        again = play(lab, model, task(SHARED, learners=3)._replace(expert=Expert("nv", "nv", "tcp_nv")))
         assert same_steps(again, taught)
         assert same_steps(play(lab, model, task(ROUGH)), before)
 
@@ -193,16 +199,16 @@ def test_actions_move_the_window(lab: VirtualLab) -> None:
 def test_an_episode_is_a_function_of_its_task(lab: VirtualLab) -> None:
     model, tasks = (
         blob(wild_policy()),
-        [task(course, seed) for course in (BOTTLENECK, ROUGH, SHARED) for seed in (1, 2)],
+        [task(episode_config, seed) for episode_config in (BOTTLENECK, ROUGH, SHARED) for seed in (1, 2)],
     )
     alone = [play(lab, model, one) for one in tasks]
     with Player(2, boot_lab, RewardWeights()) as player:
         futures = player.submit(model, [*reversed(tasks), *tasks])
         together = [future.result().episodes for future in futures]
     for i, steps in enumerate(alone):
-        expected = trajectories(steps, tasks[i].course, RewardWeights())
+        expected = trajectories(steps, tasks[i].episode_config, RewardWeights())
         for found in (together[len(tasks) - 1 - i], together[len(tasks) + i]):
-            assert len(found) == len(expected) == len(tasks[i].course.learners)
+            assert len(found) == len(expected) == len(tasks[i].episode_config.learners)
             for one, other in zip(found, expected, strict=True):
                 assert same(one, other)
     assert not same(together[8][0], together[9][0]), "another seed is another episode"
@@ -210,7 +216,7 @@ def test_an_episode_is_a_function_of_its_task(lab: VirtualLab) -> None:
 
 def same(one: Trajectory, other: Trajectory) -> bool:
     arrays = [
-        (getattr(one, name), getattr(other, name)) for name in ("observations", "actions", "rewards", "circumstances")
+        (getattr(one, name), getattr(other, name)) for name in ("observations", "actions", "rewards", "privileged")
     ]
     arrays += [(one.infos[name], other.infos[name]) for name in one.infos]
     return all(np.array_equal(a, b) for a, b in arrays)
@@ -223,17 +229,17 @@ def test_it_ends_after_its_seconds(lab: VirtualLab) -> None:
 
 
 def test_it_ends_with_a_window_of_which_all_is_lost(lab: VirtualLab) -> None:
-    course = Course(Path(rate_mbps=2, rtt_ms=20, buffer_bdp=0.5))
-    doubling = task(course)._replace(noise=np.full((1, DECISIONS, 2), 16_384, np.int16))
+    episode_config = EpisodeConfig(Path(rate_mbps=2, rtt_ms=20, buffer_bdp=0.5))
+    doubling = task(episode_config)._replace(noise=np.full((1, DECISIONS, 2), 16_384, np.int16))
     steps = play(lab, blob(wild_policy()), doubling)
     assert steps.size < DECISIONS
-    assert (steps["cwnd"][:-1] <= most_cwnd(course.path)).all()
-    assert steps["cwnd"][-1] > most_cwnd(course.path)
+    assert (steps["cwnd"][:-1] <= most_cwnd(episode_config.path)).all()
+    assert steps["cwnd"][-1] > most_cwnd(episode_config.path)
 
 
 def test_a_path_that_carries_nothing_gives_what_there_was(lab: VirtualLab) -> None:
-    course = Course(Path(rate_mbps=20, rtt_ms=40, steps=()))
-    dead = course._replace(path=Path(rate_mbps=20, rtt_ms=40, loss_pct=100))
+    episode_config = EpisodeConfig(Path(rate_mbps=20, rtt_ms=40, steps=()))
+    dead = episode_config._replace(path=Path(rate_mbps=20, rtt_ms=40, loss_pct=100))
     assert play(lab, blob(wild_policy()), task(dead)._replace(duration_s=2.0)).size == 0
     assert play(lab, blob(wild_policy()), task(BOTTLENECK)).size == DECISIONS + 1, "the lab is none the worse"
 

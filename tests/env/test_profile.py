@@ -17,31 +17,33 @@ from env.profile import (
     DRAWN_FIELDS,
     FOLDER,
     PATH_FEATURES,
-    Course,
+    EpisodeConfig,
     ProfileError,
     load_profile,
     mean_positive_normal,
     profile_from_config,
     profile_names,
-    scenario_course,
+    scenario_episode_config,
 )
 from env.sampler import PathSampler
 
 PUBLISHED = ("stress", "fiber", "delay_extreme", "delay_moderate")
 
 
-def draws(name: str, count: int, seed: int = 0) -> list[Course]:
+def draws(name: str, count: int, seed: int = 0) -> list[EpisodeConfig]:
     sampler, rng = PathSampler(load_profile(name)), np.random.default_rng(seed)
     return [sampler.draw(rng) for _ in range(count)]
 
 
 def test_mixed_covers_what_it_promises() -> None:
-    courses = draws("mixed", 4000)
-    published = Counter(course.path for course in courses if course.path.topology == "loopback")
-    assert set(published) == {scenario_course(name).path for name in PUBLISHED}
-    assert 0.15 < sum(published.values()) / len(courses) < 0.25
+    episode_configs = draws("mixed", 4000)
+    published = Counter(
+        episode_config.path for episode_config in episode_configs if episode_config.path.topology == "loopback"
+    )
+    assert set(published) == {scenario_episode_config(name).path for name in PUBLISHED}
+    assert 0.15 < sum(published.values()) / len(episode_configs) < 0.25
 
-    paths = [course.path for course in courses if course.path.topology == "router"]
+    paths = [episode_config.path for episode_config in episode_configs if episode_config.path.topology == "router"]
     for field, low, high in (("rate_mbps", 1, 200), ("rtt_ms", 10, 300), ("buffer_bdp", 0.25, 8)):
         values = [getattr(path, field) for path in paths]
         assert low <= min(values) < 1.05 * low, field
@@ -79,27 +81,40 @@ def test_steps_of_the_rate_are_spread_over_the_episode() -> None:
 
 
 def test_a_part_has_its_own_weights_of_the_reward() -> None:
-    courses = draws("mixed", 1000)
-    stress = [course for course in courses if course.path == scenario_course("stress").path]
-    assert {course.reward.delay for course in stress if course.reward} == {0.01}
-    beside = [course for course in courses if course.rivals]
-    assert {course.reward.fairness for course in beside if course.reward} == {1.0}
-    assert all(course.reward for course in (*stress, *beside))
-    assert not any(course.reward for course in courses if course.part == "clean")
+    episode_configs = draws("mixed", 1000)
+    stress = [
+        episode_config
+        for episode_config in episode_configs
+        if episode_config.path == scenario_episode_config("stress").path
+    ]
+    assert {episode_config.reward.delay for episode_config in stress if episode_config.reward} == {0.01}
+    beside = [episode_config for episode_config in episode_configs if episode_config.rivals]
+    assert {episode_config.reward.fairness for episode_config in beside if episode_config.reward} == {1.0}
+    assert all(episode_config.reward for episode_config in (*stress, *beside))
+    assert not any(episode_config.reward for episode_config in episode_configs if episode_config.part == "clean")
 
 
 def test_mixed_has_company() -> None:
-    courses = draws("mixed", 4000)
-    learners = Counter(len(course.learners) for course in courses)
+    episode_configs = draws("mixed", 4000)
+    learners = Counter(len(episode_config.learners) for episode_config in episode_configs)
     assert set(learners) == {1, 2, 3, 4}
-    assert 0.1 < 1 - learners[1] / len(courses) < 0.3
-    rivals = Counter(rival.scheme for course in courses for rival in course.rivals)
+    assert 0.1 < 1 - learners[1] / len(episode_configs) < 0.3
+    rivals = Counter(rival.scheme for episode_config in episode_configs for rival in episode_config.rivals)
     assert set(rivals) == {"cubic", "bbr", "reno", "ndm"}
-    assert 0.2 < rivals.total() / len(courses) < 0.3
-    longer = [course.path.client_extra_rtt_ms[1] / course.path.rtt_ms for course in courses if course.path.clients > 1]
+    assert 0.2 < rivals.total() / len(episode_configs) < 0.3
+    longer = [
+        episode_config.path.client_extra_rtt_ms[1] / episode_config.path.rtt_ms
+        for episode_config in episode_configs
+        if episode_config.path.clients > 1
+    ]
     assert 0.5 <= min(longer) < 0.7
     assert 3 < max(longer) <= 4
-    assert {other.client for course in courses for other in course.others if course.path.clients > 1} == {2}
+    assert {
+        other.client
+        for episode_config in episode_configs
+        for other in episode_config.others
+        if episode_config.path.clients > 1
+    } == {2}
 
 
 @pytest.mark.parametrize("name", ["mixed", "fair"])
@@ -110,11 +125,11 @@ def test_a_snapshot_is_a_rival_where_there_are_any(name: str) -> None:
     rngs = [np.random.default_rng(2), np.random.default_rng(2)]
     pairs = [(one.draw(rngs[0]), other.draw(rngs[1])) for _ in range(500)]
     beside = [a for a, b in pairs if a != b]
-    assert all(course.has_snapshot for course in beside)
-    share = sum(course.has_snapshot for course, _ in pairs) / len(pairs)
+    assert all(episode_config.has_snapshot for episode_config in beside)
+    share = sum(episode_config.has_snapshot for episode_config, _ in pairs) / len(pairs)
     assert share == len(beside) / len(pairs)
     assert 0.01 < share < 0.1
-    assert {course.modules for course in beside} == {()}
+    assert {episode_config.modules for episode_config in beside} == {()}
     for with_snapshot, without in pairs:
         stood_in = [
             rival._replace(scheme="ndm" if rival.scheme == "snapshot" else rival.scheme)
@@ -124,27 +139,29 @@ def test_a_snapshot_is_a_rival_where_there_are_any(name: str) -> None:
 
 
 def test_a_course_is_read_as_it_was_written() -> None:
-    for course in draws("fair", 30) + draws("mixed", 60):
-        assert Course.from_dict(json.loads(json.dumps(course.as_dict()))) == course
+    for episode_config in draws("fair", 30) + draws("mixed", 60):
+        assert EpisodeConfig.from_dict(json.loads(json.dumps(episode_config.as_dict()))) == episode_config
 
 
 def test_others_come_when_the_profile_says() -> None:
     config = one(learners={"fixed": 3}, rivals=["cubic"], rival_count={"fixed": 2}, start_spread_s=4.0)
-    course = PathSampler(profile_from_config(config)).draw(np.random.default_rng(0))
-    assert [other.scheme for other in course.others] == ["learner", "learner", "cubic", "cubic"]
-    assert all(0 < other.start_s < 4 for other in course.others)
-    assert course.features()[-1] == 1
+    episode_config = PathSampler(profile_from_config(config)).draw(np.random.default_rng(0))
+    assert [other.scheme for other in episode_config.others] == ["learner", "learner", "cubic", "cubic"]
+    assert all(0 < other.start_s < 4 for other in episode_config.others)
+    assert episode_config.features()[-1] == 1
 
 
 def test_a_scenario_of_several_learners_is_one() -> None:
-    course = scenario_course("compete/same_4")
-    assert len(course.learners) == 4
-    assert not course.rivals
-    assert [rival.scheme for rival in scenario_course("compete/cubic_1v1").rivals] == ["cubic"]
+    episode_config = scenario_episode_config("compete/same_4")
+    assert len(episode_config.learners) == 4
+    assert not episode_config.rivals
+    assert [rival.scheme for rival in scenario_episode_config("compete/cubic_1v1").rivals] == ["cubic"]
 
 
 def test_bottleneck_is_one_path() -> None:
-    assert {course.path for course in draws("bottleneck", 20)} == {Path(rate_mbps=20, rtt_ms=40, buffer_bdp=1)}
+    assert {episode_config.path for episode_config in draws("bottleneck", 20)} == {
+        Path(rate_mbps=20, rtt_ms=40, buffer_bdp=1)
+    }
 
 
 @pytest.mark.parametrize("name", profile_names())
@@ -158,7 +175,7 @@ def test_another_seed_gives_other_paths() -> None:
 
 @pytest.mark.parametrize("name", profile_names())
 def test_path_features_are_scaled(name: str) -> None:
-    features = np.array([course.features() for course in draws(name, 500)])
+    features = np.array([episode_config.features() for episode_config in draws(name, 500)])
     assert features.shape == (500, len(PATH_FEATURES))
     assert features.dtype == np.float32
     assert np.isfinite(features).all()
@@ -236,7 +253,7 @@ def one(**mix: object) -> dict[str, object]:
         (one() | {"reward": {"speed": 1}}, ["reward.speed", "goodput, delay, loss"]),
         (one() | {"episode_decisions": 0}, ["episode_decisions is 0", "at least 1"]),
         (one() | {"episode_packets": 0}, ["episode_packets is 0", "above 0"]),
-        (one() | {"started_chance": 2}, ["started_chance is 2", "between 0 and 1"]),
+        (one() | {"skip_slow_start_prob": 2}, ["skip_slow_start_prob is 2", "between 0 and 1"]),
     ],
 )
 def test_errors_name_the_bad_value_and_the_right_ones(config: dict[str, object], words: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Narrower ranges: an easy middle that grows to the whole profile, and the neighbourhood of a course."""
+"""Narrower ranges: an easy middle that grows to the whole profile, and the neighbourhood of an episode."""
 
 from __future__ import annotations
 
@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 
 from env.held_out import BANDED, in_band
 from env.network.path import Path
-from env.profile import DRAWN_FIELDS, LEARNER, SNAPSHOT, Course, Draw, Other, PathMix, load_profile, profile_names
+from env.profile import (
+    DRAWN_FIELDS,
+    LEARNER,
+    SNAPSHOT,
+    Draw,
+    EpisodeConfig,
+    EpisodeFlow,
+    PathMix,
+    load_profile,
+    profile_names,
+)
 from env.ranges import LEAST_IS_EASY, around, middle
 from env.sampler import PathSampler
 
@@ -25,8 +35,8 @@ WIDE = PathMix(
 )
 
 
-def numbers(course: Course) -> dict[str, float]:
-    path = course.path
+def numbers(episode_config: EpisodeConfig) -> dict[str, float]:
+    path = episode_config.path
     told = {name: float(getattr(path, name)) for name in DRAWN_FIELDS}
     told["jitter_ratio"] = path.jitter_ms / (path.rtt_ms / 2)
     if path.clients > 1:
@@ -67,13 +77,13 @@ def test_a_middle_that_is_held_out_stays_whole() -> None:
 def test_a_narrow_profile_draws_nothing_but_what_the_whole_one_does(name: str, width: float) -> None:
     sampler, rng = PathSampler(load_profile(name)), np.random.default_rng(0)
     for _ in range(200):
-        course = sampler.draw(rng, width)
-        if course.path.topology == "router":
-            assert_within(course, sampler.profile.paths[course.part])
+        episode_config = sampler.draw(rng, width)
+        if episode_config.path.topology == "router":
+            assert_within(episode_config, sampler.profile.paths[episode_config.part])
 
 
-def assert_within(course: Course, mix: PathMix) -> None:
-    for name, value in numbers(course).items():
+def assert_within(episode_config: EpisodeConfig, mix: PathMix) -> None:
+    for name, value in numbers(episode_config).items():
         bounds = getattr(mix, name).bounds()
         if bounds:
             assert bounds[0] * (1 - 1e-9) <= value <= bounds[1] * (1 + 1e-9), name
@@ -92,19 +102,19 @@ def test_near_a_course_are_courses_like_it(name: str) -> None:
     sampler, rng = PathSampler(load_profile(name), snapshots=True), np.random.default_rng(0)
     differing = 0
     for _ in range(100):
-        course = sampler.draw(rng)
-        near = sampler.draw_near(course, 1.3, rng)
-        assert near.part == course.part
-        assert near.reward == course.reward
-        assert [other.scheme for other in near.others] == [other.scheme for other in course.others]
+        episode_config = sampler.draw(rng)
+        near = sampler.draw_near(episode_config, 1.3, rng)
+        assert near.part == episode_config.part
+        assert near.reward == episode_config.reward
+        assert [other.scheme for other in near.others] == [other.scheme for other in episode_config.others]
         if near.path.topology == "loopback":
-            assert near == course
+            assert near == episode_config
             continue
-        assert near.path.trace == course.path.trace
-        assert_within(near, sampler.profile.paths[course.part])
-        differing += near != course
+        assert near.path.trace == episode_config.path.trace
+        assert_within(near, sampler.profile.paths[episode_config.part])
+        differing += near != episode_config
         found = numbers(near)
-        for what, value in numbers(course).items():
+        for what, value in numbers(episode_config).items():
             assert value / 1.3 * (1 - 1e-9) <= found[what] <= value * 1.3 * (1 + 1e-9), what
     assert name == "bottleneck" or differing > 30
 
@@ -114,16 +124,18 @@ def test_near_a_course_are_courses_like_it(name: str) -> None:
 def test_a_neighbour_of_a_neighbour_is_drawn_as_well(seed: int, factor: float) -> None:
     """The held-out bands lie in between, and no range may end up within one."""
     sampler, rng = PathSampler(load_profile("mixed")), np.random.default_rng(seed)
-    course = sampler.draw(rng)
+    episode_config = sampler.draw(rng)
     for _ in range(5):
-        course = sampler.draw_near(course, factor, rng)
-        if course.path.topology == "router":
-            assert_within(course, sampler.profile.paths[course.part])
+        episode_config = sampler.draw_near(episode_config, factor, rng)
+        if episode_config.path.topology == "router":
+            assert_within(episode_config, sampler.profile.paths[episode_config.part])
 
 
 def test_no_loss_stays_no_loss() -> None:
-    course = Course(Path(rate_mbps=10, rtt_ms=30), (Other(LEARNER), Other(SNAPSHOT)), part="x")
-    mix = around(WIDE, course, 1.5)
+    episode_config = EpisodeConfig(
+        Path(rate_mbps=10, rtt_ms=30), (EpisodeFlow(LEARNER), EpisodeFlow(SNAPSHOT)), part="x"
+    )
+    mix = around(WIDE, episode_config, 1.5)
     assert mix.loss_pct.fixed == 0
     assert mix.learners == Draw(), "how many there are follows from the part, where it does not draw them"
     assert mix.rivals == [SNAPSHOT]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from env.network.path import Path
-from env.reward import Measured, Outcome, Reference, RewardWeights, between, judge, utility
+from env.reward import Measured, Outcome, Reference, RewardWeights, between, compute_reward, utility
 
 WEIGHTS = RewardWeights(goodput=1.0, delay=0.3, loss=1.0)
 BOTTLENECK = Path(rate_mbps=20, rtt_ms=40)
@@ -27,7 +27,7 @@ class Counted:
 
 
 def outcome_of(after: Counted, path: Path = BOTTLENECK, others: int = 0) -> Outcome:
-    return judge(between(Counted(), after), Reference.of(path, others), WEIGHTS)
+    return compute_reward(between(Counted(), after), Reference.of(path, others), WEIGHTS)
 
 
 def reward(after: Counted, path: Path = BOTTLENECK, others: int = 0) -> float:
@@ -102,7 +102,7 @@ def test_many_intervals_are_judged_as_one_is() -> None:
     seconds = [second_of(mbps, rtt_ms, lost) for mbps, rtt_ms, lost in ((3, 41, 0), (12, 90, 70), (19, 200, 0))]
     measured = [between(Counted(), second) for second in seconds]
     columns = Measured(*(np.array(column) for column in zip(*measured, strict=True)))
-    together = judge(columns, Reference.of(BOTTLENECK, 1), WEIGHTS)
+    together = compute_reward(columns, Reference.of(BOTTLENECK, 1), WEIGHTS)
     for i, second in enumerate(seconds):
         assert [float(column[i]) for column in together] == list(map(float, outcome_of(second, others=1)))
 

@@ -9,7 +9,7 @@ from env import schema
 from env.episode import INFO
 from env.network.path import Path
 from env.network.step import Step
-from env.profile import LEARNER, Course, Other
+from env.profile import LEARNER, EpisodeConfig, EpisodeFlow
 from env.reward import RewardWeights
 from env.trajectory import GRID_US, Steps, trajectories
 
@@ -40,7 +40,7 @@ def per_second(mbps: float) -> int:
 
 
 def test_shapes_scales_and_order() -> None:
-    (one,) = trajectories(record(5, 0.1, 4, per_second(9)), Course(Path()), WEIGHTS)
+    (one,) = trajectories(record(5, 0.1, 4, per_second(9)), EpisodeConfig(Path()), WEIGHTS)
     assert one.observations.shape == (5, 10)
     assert one.observations[3, 0] == np.float32(3 / 4096)
     assert one.actions.shape == (4, 2)
@@ -55,9 +55,11 @@ def test_shapes_scales_and_order() -> None:
 
 
 def test_the_share_is_fair_from_when_another_begins() -> None:
-    course = Course(Path(rate_mbps=20), (Other(LEARNER, start_s=4.0), Other("cubic", start_s=8.0)))
+    episode_config = EpisodeConfig(
+        Path(rate_mbps=20), (EpisodeFlow(LEARNER, start_s=4.0), EpisodeFlow("cubic", start_s=8.0))
+    )
     first, second = trajectories(
-        together(record(7, 0.1, 11, per_second(9)), record(8, 4.1, 7, per_second(9))), course, WEIGHTS
+        together(record(7, 0.1, 11, per_second(9)), record(8, 4.1, 7, per_second(9))), episode_config, WEIGHTS
     )
     share = 9 / (20 * 1448 / 1514)
     assert first.infos["goodput_share"][:3] == pytest.approx(share, rel=1e-3)
@@ -69,17 +71,19 @@ def test_the_share_is_fair_from_when_another_begins() -> None:
 
 
 def test_a_step_changes_what_there_is() -> None:
-    course = Course(Path(rate_mbps=20, steps=(Step(3.1, rate_mbps=10),)))
-    (one,) = trajectories(record(1, 0.1, 6, per_second(9)), course, WEIGHTS)
+    episode_config = EpisodeConfig(Path(rate_mbps=20, steps=(Step(3.1, rate_mbps=10),)))
+    (one,) = trajectories(record(1, 0.1, 6, per_second(9)), episode_config, WEIGHTS)
     share = 9 / (20 * 1448 / 1514)
     assert one.infos["goodput_share"] == pytest.approx([share] * 3 + [2 * share] * 3, rel=1e-3)
 
 
 def test_the_longer_way_is_no_queue() -> None:
     path = Path(rate_mbps=20, rtt_ms=40, client_extra_rtt_ms=(0.0, 60.0))
-    course = Course(path, (Other(LEARNER, client=2),))
+    episode_config = EpisodeConfig(path, (EpisodeFlow(LEARNER, client=2),))
     near, far = trajectories(
-        together(record(1, 0.1, 3, 500, srtt_us=110_000), record(2, 0.2, 3, 500, srtt_us=110_000)), course, WEIGHTS
+        together(record(1, 0.1, 3, 500, srtt_us=110_000), record(2, 0.2, 3, 500, srtt_us=110_000)),
+        episode_config,
+        WEIGHTS,
     )
     assert near.infos["queueing_delay_ms"] == pytest.approx(70 - 2 * 1514 * 8 / 20e3, abs=0.01)
     assert far.infos["queueing_delay_ms"] == pytest.approx(10 - 2 * 1514 * 8 / 20e3, abs=0.01)
@@ -87,12 +91,12 @@ def test_the_longer_way_is_no_queue() -> None:
 
 def test_a_course_has_weights_of_its_own() -> None:
     steps = record(1, 0.1, 3, 500, srtt_us=90_000)
-    (usual,) = trajectories(steps, Course(Path()), WEIGHTS)
-    (patient,) = trajectories(steps, Course(Path(), reward=RewardWeights(delay=0.0)), WEIGHTS)
+    (usual,) = trajectories(steps, EpisodeConfig(Path()), WEIGHTS)
+    (patient,) = trajectories(steps, EpisodeConfig(Path(), reward=RewardWeights(delay=0.0)), WEIGHTS)
     assert (usual.infos["reward/delay"] < 0).all()
     assert (patient.infos["reward/delay"] == 0).all()
 
 
 def test_who_decided_once_taught_nothing() -> None:
-    assert trajectories(record(1, 0.1, 0, 500), Course(Path()), WEIGHTS) == []
-    assert trajectories(record(1, 0.1, 0, 500)[:0], Course(Path()), WEIGHTS) == []
+    assert trajectories(record(1, 0.1, 0, 500), EpisodeConfig(Path()), WEIGHTS) == []
+    assert trajectories(record(1, 0.1, 0, 500)[:0], EpisodeConfig(Path()), WEIGHTS) == []

@@ -17,7 +17,7 @@ from training.ppo import Ppo
 def test_it_has_the_weights_of_a_learner_before_its_first_update() -> None:
     with initialize_config_dir(str(CONFIGS), version_base="1.3"):
         options = read_config(compose("train")).algo
-    learner = Ppo(options, seed=5, circumstances=8)
+    learner = Ppo(options, seed=5, privileged=8)
     exported = build_untrained(5)
     assert exported.provenance.sha256 == policy_sha256(learner.policy.state_dict())
     assert exported.model.hidden == options.hidden == UNTRAINED_UNITS

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from env.checkout import ROOT
 from env.lab import VirtualLab
 from env.lab.reports import LeakWatch, find_reports, kernel_log
-from env.lab.virtual import MODULES, ROOT
+from env.lab.virtual import MODULES
 from tests.kernel.guest import program, shell
 from tests.kernel.variants import SANITIZER_MODULES, needs_sanitizer
 

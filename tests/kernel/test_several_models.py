@@ -9,8 +9,8 @@ from pathlib import Path as FilePath
 
 import pytest
 
+from env.checkout import ROOT
 from env.lab import LabError, VirtualLab
-from env.lab.virtual import ROOT
 from env.network.path import Path
 from export import selection
 from export.header import write_header

@@ -82,7 +82,7 @@ def test_the_inputs_are_those_that_ndm_has_itself(lab: VirtualLab, path: Path, f
     traced = [TRACED.search(line) for line in run.result["trace"]]
     expected = [tuple(int(x) for x in match[2].split(",")) for match in traced if match]
     assert len(expected) > 100
-    # from the first drain on NDM's own measurements know of the standing queue, which no teacher looks for
+    # from the first drain on NDM's own measurements know of the standing queue, which no expert looks for
     told = len(expected) if first_drain is None else first_drain + 2
     assert [seen.features for seen in run.observations][:told] == expected[:told]
     assert len(run.observations) == len(expected)

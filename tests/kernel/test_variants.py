@@ -9,9 +9,9 @@ from pathlib import Path as FilePath
 
 import pytest
 
+from env.checkout import ROOT
 from env.lab import VirtualLab
 from env.lab.reports import find_reports, kernel_log
-from env.lab.virtual import ROOT
 from env.network.path import Path
 from export.header import render_header
 from export.pipeline import build_untrained

@@ -9,7 +9,7 @@ import pytest
 from compare.studies.ablation import AblationError, Variant, main, parse
 from env.profile import load_profile
 from export import checkpoint
-from training.experts.recorder import described, draw, find_teachers, record
+from training.experts.recorder import described, draw, find_experts, record
 from training.experts.recording import Recording, write
 
 
@@ -47,11 +47,11 @@ def test_variants_need_names(variants: list[str]) -> None:
 def test_variants_are_trained_once_and_a_warm_start_shows(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     profile = load_profile("bottleneck")
     profile.episode_decisions = 100
-    teachers = find_teachers(["bbr"])
-    courses = draw(profile, 2, 1)
-    made = described(profile, teachers, courses, 1)
-    file = tmp_path / "teachers.parquet"
-    write(file, Recording(courses, record(profile, teachers, courses, 2), made))
+    experts = find_experts(["bbr"])
+    episode_configs = draw(profile, 2, 1)
+    made = described(profile, experts, episode_configs, 1)
+    file = tmp_path / "experts.parquet"
+    write(file, Recording(episode_configs, record(profile, experts, episode_configs, 2), made))
     words = [str(tmp_path / "runs"), "--seeds", "1", "--common", "profile=bottleneck", "debug=smoke"]
     # next to no exploration: what is played is the policy
     words += ["algo.initial_std=0.05", "algo.final_std=0.05", "algo.hidden=16", "algo.total_decisions=500"]
@@ -59,10 +59,10 @@ def test_variants_are_trained_once_and_a_warm_start_shows(tmp_path: Path, capfd:
     words += ["--variant", "plain", "--variant", "warm", f"algo.imitate={file}", "algo.imitate_steps=800"]
     assert main(words) == 0
     first = capfd.readouterr()
-    assert "imitation: bbr on 2 courses" in first.err
+    assert "imitation: bbr on 2 episode_configs" in first.err
     head, _, *rows = [line.split(" | ") for line in first.out.splitlines() if line.startswith("| ")]
     plain, warm = (float(row[head.index("reward, first third")]) for row in rows[:2])
-    assert warm > plain + 0.1, "the first decisions of a warm training are those of its teacher"
+    assert warm > plain + 0.1, "the first decisions of a warm training are those of its expert"
     beside = (tmp_path / "runs" / "side_by_side.md").read_text()
     assert beside in first.out
     assert [row.split(" | ")[0] for row in beside.splitlines()[2:]] == ["| plain", "| warm"]

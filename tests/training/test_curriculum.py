@@ -14,10 +14,10 @@ import pytest
 import torch
 
 from env.episode import boot_lab
-from env.expert import Teacher
+from env.expert import Expert
 from env.network.path import Path as NetworkPath
 from env.network.step import Step
-from env.profile import Course, Other, Profile, profile_from_config
+from env.profile import EpisodeConfig, EpisodeFlow, Profile, profile_from_config
 from env.reward import RewardWeights
 from env.rollout import Played, Player, Task
 from export.model_file import model_file
@@ -36,8 +36,8 @@ def never() -> bool:
 
 def case(gap: float, update: int = 10, part: str = "a") -> Case:
     path = NetworkPath(rate_mbps=12.5, rtt_ms=30, buffer_bdp=2, steps=(Step(1.25, loss_pct=1.0),))
-    course = Course(path, (Other("bbr", 0.25),), part=part)
-    return Case(course, 3, b"snapshot", update, "bbr", 0.5 + gap, 0.5)
+    episode_config = EpisodeConfig(path, (EpisodeFlow("bbr", 0.25),), part=part)
+    return Case(episode_config, 3, b"snapshot", update, "bbr", 0.5 + gap, 0.5)
 
 
 # -- what is drawn from, when ------------------------------------------------------------------------------------------
@@ -52,17 +52,17 @@ def test_the_width_grows_to_the_whole() -> None:
 
 
 def test_at_first_no_connection_has_a_start_where_some_never_have() -> None:
-    some = profile_from_config({"name": "x", "paths": {"a": {}}, "started_chance": 0.5})
+    some = profile_from_config({"name": "x", "paths": {"a": {}}, "skip_slow_start_prob": 0.5})
     every = profile_from_config({"name": "x", "paths": {"a": {}}})
     for profile, chances in ((some, [1.0, 1.0, 0.5, 0.5]), (every, [0.0] * 4)):
-        curriculum = Curriculum(CurriculumOptions(no_start_until=0.5), profile, 1, 100, None)
-        assert [curriculum.basis(done, ()).started_chance for done in (0, 0.49, 0.5, 1)] == chances
+        curriculum = Curriculum(CurriculumOptions(skip_slow_start_until=0.5), profile, 1, 100, None)
+        assert [curriculum.sampling_state(done, ()).skip_slow_start_prob for done in (0, 0.49, 0.5, 1)] == chances
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"no_start_until": 2}, "curriculum.no_start_until is 2; it must be at least 0 and at most 1"),
+        ({"skip_slow_start_until": 2}, "curriculum.skip_slow_start_until is 2; it must be at least 0 and at most 1"),
         ({"start_width": 0}, "curriculum.start_width is 0; it must be above 0 and at most 1"),
         ({"hard_share": 1.5}, "curriculum.hard_share is 1.5; it must be at least 0 and at most 1"),
         ({"every": 0}, "curriculum.every is 0; it must be at least 1"),
@@ -175,21 +175,21 @@ def test_a_contest_finds_where_an_algorithm_is_better(labs: Player) -> None:
 
     model, _ = model_file(policy, "again", "x")
     for chosen in learner.hard:
-        task = Task(chosen.course, chosen.seed, np.zeros((0, 0, 2), np.int16), 40, 10.0, None, chosen.snapshot)
-        tasks = [task, *(task._replace(teacher=Teacher(name, name)) for name in ("bbr", "cubic"))]
+        task = Task(chosen.episode_config, chosen.seed, np.zeros((0, 0, 2), np.int16), 40, 10.0, None, chosen.snapshot)
+        tasks = [task, *(task._replace(expert=Expert(name, name)) for name in ("bbr", "cubic"))]
         ours, bbr, cubic = (mean_reward(future.result()) for future in labs.submit(model, tasks))
         assert chosen.ours == ours
         assert chosen.theirs == max(bbr, cubic)
         assert chosen.scheme == ("bbr" if bbr >= cubic else "cubic")
-        assert bool(chosen.snapshot) == chosen.course.has_snapshot
+        assert bool(chosen.snapshot) == chosen.episode_config.has_snapshot
     assert learner.follow(3, policy, (old,), never) == {
         "curriculum/hard": 3,
         "curriculum/share": pytest.approx(metrics["curriculum/share"], rel=0.9),
     }
     assert learner.promoted == ()
-    basis = learner.basis(0.0, (old,))
-    assert basis.hard == tuple(chosen.course for chosen in learner.hard)
-    assert basis.hard_share == 0.5
+    sampling_state = learner.sampling_state(0.0, (old,))
+    assert sampling_state.hard == tuple(chosen.episode_config for chosen in learner.hard)
+    assert sampling_state.hard_share == 0.5
 
 
 @pytest.mark.lab
@@ -248,7 +248,7 @@ def test_who_stops_does_not_wait_for_a_contest(labs: Player) -> None:
 
 def test_without_labs_there_are_no_contests() -> None:
     learner = Curriculum(CurriculumOptions(start_width=0.5), PROFILE, 1, PpoOptions().rollout_decisions, None)
-    assert learner.basis(0.0, ()).width == 0.5
+    assert learner.sampling_state(0.0, ()).width == 0.5
     assert learner.follow(10, {}, (), never) == {"curriculum/width": 0.5}
     assert "`curriculum/width`" in DOCS.read_text()
     assert learner.state() == {"hard": [], "contest": None}

@@ -17,7 +17,7 @@ import torch
 
 from env.lab import LabError, VirtualLab
 from env.network.path import Path as NetworkPath
-from env.profile import Course, Other, load_profile
+from env.profile import EpisodeConfig, EpisodeFlow, load_profile
 from env.reward import RewardWeights
 from export import checkpoint
 from export.model_file import model_file
@@ -91,11 +91,11 @@ def watched(at_run: int, what: Callable[[VirtualLab], object]) -> Callable[[], V
 
 
 def test_rivals_of_modules_are_there() -> None:
-    course = Course(NetworkPath(rate_mbps=20, rtt_ms=40), (Other("nv", 0.2),))
+    episode_config = EpisodeConfig(NetworkPath(rate_mbps=20, rtt_ms=40), (EpisodeFlow("nv", 0.2),))
     model = model_file(initial_policy(8, 1).state_dict(), "x", "x")
     lab = ModelLab(boot, RewardWeights())
     try:
-        [result] = lab.evaluate(*model, [Trial(course, 1, 1.0)]).results
+        [result] = lab.evaluate(*model, [Trial(episode_config, 1, 1.0)]).results
     finally:
         lab.close()
     assert result.decisions > 0
@@ -175,7 +175,7 @@ def test_labs_that_always_die_end_it_with_the_reason_and_its_checkpoint(tmp_path
 def test_where_the_guard_takes_the_connection_the_run_ends() -> None:
     lab = ModelLab(boot, RewardWeights())
     try:
-        trial = Trial(Course(NetworkPath()), seed=5, duration_s=4.0)
+        trial = Trial(EpisodeConfig(NetworkPath()), seed=5, duration_s=4.0)
         grow = {name: torch.zeros_like(tensor) for name, tensor in initial_policy(2, 1).state_dict().items()}
         grow["readout.bias"] += 1.0  # doubles in every round
         result = lab.evaluate(*model_file(grow, "grow", "none"), [trial]).results[0]
@@ -192,10 +192,10 @@ def test_where_the_guard_takes_the_connection_the_run_ends() -> None:
 
 
 def test_all_learners_of_a_run_are_judged_beside_its_rivals() -> None:
-    course = Course(NetworkPath(), (Other("learner", 1.0), Other("cubic", 0.5)))
+    episode_config = EpisodeConfig(NetworkPath(), (EpisodeFlow("learner", 1.0), EpisodeFlow("cubic", 0.5)))
     policy = checkpoint.load(ROOT / "datasets" / "models" / "mixed")["policy"]
     with TrialLabs(1, boot, RewardWeights()) as labs:
-        evaluations = labs.evaluate([model_file(policy, "mixed", "mixed")], [Trial(course, 3, 4.0)])
+        evaluations = labs.evaluate([model_file(policy, "mixed", "mixed")], [Trial(episode_config, 3, 4.0)])
     assert evaluations is not None
     outcomes = evaluations[0].results[0].outcomes
     assert [len(np.asarray(outcome.goodput)) for outcome in outcomes] == [4, 3]
@@ -213,7 +213,7 @@ def test_a_trial_that_hangs_is_given_up_and_worth_less_than_any(monkeypatch: pyt
     lab = ModelLab(watched(1, stop), RewardWeights())
     try:
         model = model_file(to_policy(to_vector(initial_policy(2, 1).state_dict())), "x", "none")
-        hung, after = lab.evaluate(*model, [Trial(Course(NetworkPath()), 5, 1.0)] * 2).results
+        hung, after = lab.evaluate(*model, [Trial(EpisodeConfig(NetworkPath()), 5, 1.0)] * 2).results
         assert hung.hung
         assert not after.hung
         worst, normal = (run_fitness(result.outcomes, result.guarded, 1.0) for result in (hung, after))

@@ -9,14 +9,14 @@ import pytest
 
 from env.network.path import Path
 from env.network.step import Step
-from env.profile import LEARNER, Course, Other
-from env.reward import Measured, RewardWeights, judge
+from env.profile import LEARNER, EpisodeConfig, EpisodeFlow
+from env.reward import Measured, RewardWeights, compute_reward
 from env.trajectory import reference
-from training.fitness import judge_flow, run_fitness, scores
+from training.fitness import flow_reward, run_fitness, scores
 
 WEIGHTS = RewardWeights()
 MSS = 1448
-ALONE = Course(Path(rate_mbps=20, rtt_ms=40, loss_pct=1))
+ALONE = EpisodeConfig(Path(rate_mbps=20, rtt_ms=40, loss_pct=1))
 SAMPLE_S = 0.1
 
 
@@ -41,46 +41,46 @@ def flow(
 @pytest.mark.parametrize(("rate", "srtt_us", "lost"), [(1500, 45_000, 0.0), (150, 41_300, 0.1), (1600, 90_000, 0.01)])
 def test_a_steady_flow_is_worth_what_its_intervals_are(rate: float, srtt_us: float, lost: float) -> None:
     second = Measured(1e6, rate * MSS, rate, rate * lost / (1 - lost), srtt_us)
-    expected = judge(second, reference(ALONE, Other(LEARNER), np.array([0.0, 1.0])), WEIGHTS)
-    found = judge_flow(flow([rate] * 4, srtt_us, lost), ALONE, Other(LEARNER), 4.0, WEIGHTS)
+    expected = compute_reward(second, reference(ALONE, EpisodeFlow(LEARNER), np.array([0.0, 1.0])), WEIGHTS)
+    found = flow_reward(flow([rate] * 4, srtt_us, lost), ALONE, EpisodeFlow(LEARNER), 4.0, WEIGHTS)
     for name, values in found._asdict().items():
         assert values == pytest.approx([*np.ravel(getattr(expected, name))] * 4, rel=1e-6), name
     assert run_fitness([found], 0, 1.0) == pytest.approx(np.mean(expected.reward))
 
 
 def test_a_slow_start_is_not_free() -> None:
-    late = judge_flow(flow([16, 160, 1600, 1600]), ALONE, Other(LEARNER), 4.0, WEIGHTS)
-    steady = judge_flow(flow([844.0] * 4), ALONE, Other(LEARNER), 4.0, WEIGHTS)
+    late = flow_reward(flow([16, 160, 1600, 1600]), ALONE, EpisodeFlow(LEARNER), 4.0, WEIGHTS)
+    steady = flow_reward(flow([844.0] * 4), ALONE, EpisodeFlow(LEARNER), 4.0, WEIGHTS)
     assert np.mean(late.goodput_mbps) == pytest.approx(np.mean(steady.goodput_mbps))
     assert run_fitness([late], 0, 1.0) < run_fitness([steady], 0, 1.0)
 
 
 def test_delay_is_judged_second_by_second() -> None:
     """A queue that comes and goes costs less than its mean: the cost is concave. Without a sample it stays."""
-    swinging = judge_flow(flow([1500] * 2, [41_000, 121_000]), ALONE, Other(LEARNER), 2.0, WEIGHTS)
-    steady = judge_flow(flow([1500] * 2, 81_000), ALONE, Other(LEARNER), 2.0, WEIGHTS)
+    swinging = flow_reward(flow([1500] * 2, [41_000, 121_000]), ALONE, EpisodeFlow(LEARNER), 2.0, WEIGHTS)
+    steady = flow_reward(flow([1500] * 2, 81_000), ALONE, EpisodeFlow(LEARNER), 2.0, WEIGHTS)
     assert np.mean(steady.delay) < np.mean(swinging.delay) < 0
-    silent = judge_flow(flow([1500] * 3, [0, 60_000, 0]), ALONE, Other(LEARNER), 3.0, WEIGHTS)
+    silent = flow_reward(flow([1500] * 3, [0, 60_000, 0]), ALONE, EpisodeFlow(LEARNER), 3.0, WEIGHTS)
     assert silent.delay[0] == 0  # type: ignore[index]
     assert silent.rtt_ms[2] == pytest.approx(60)  # type: ignore[index]
 
 
 def test_a_run_that_ended_early_delivers_nothing_from_there_on() -> None:
-    whole = judge_flow(flow([1500] * 4), ALONE, Other(LEARNER), 4.0, WEIGHTS)
-    cut = judge_flow(flow([1500] * 2), ALONE, Other(LEARNER), 4.0, WEIGHTS)
+    whole = flow_reward(flow([1500] * 4), ALONE, EpisodeFlow(LEARNER), 4.0, WEIGHTS)
+    cut = flow_reward(flow([1500] * 2), ALONE, EpisodeFlow(LEARNER), 4.0, WEIGHTS)
     assert np.asarray(cut.goodput).tolist() == pytest.approx([*np.asarray(whole.goodput)[:2], 0, 0])
     assert run_fitness([whole], 1, 1.0) < run_fitness([cut], 0, 1.0) < run_fitness([whole], 0, 1.0)
 
 
 def test_each_learner_is_judged_by_its_fair_share_while_it_is_there() -> None:
     """Two flows on one link, the second one two seconds later: the first should make room then."""
-    course = Course(Path(rate_mbps=20, rtt_ms=40), (Other(LEARNER, 2.0),))
-    first, second = course.learners
+    episode_config = EpisodeConfig(Path(rate_mbps=20, rtt_ms=40), (EpisodeFlow(LEARNER, 2.0),))
+    first, second = episode_config.learners
     full = 20e6 / 8 / 1514
-    makes_room = judge_flow(flow([full, full, full / 2, full / 2]), course, first, 4.0, WEIGHTS)
-    keeps_all = judge_flow(flow([full] * 4), course, first, 4.0, WEIGHTS)
-    gets_half = judge_flow(flow([full / 2] * 2, start_s=2.0), course, second, 4.0, WEIGHTS)
-    gets_none = judge_flow(flow([full / 100] * 2, start_s=2.0), course, second, 4.0, WEIGHTS)
+    makes_room = flow_reward(flow([full, full, full / 2, full / 2]), episode_config, first, 4.0, WEIGHTS)
+    keeps_all = flow_reward(flow([full] * 4), episode_config, first, 4.0, WEIGHTS)
+    gets_half = flow_reward(flow([full / 2] * 2, start_s=2.0), episode_config, second, 4.0, WEIGHTS)
+    gets_none = flow_reward(flow([full / 100] * 2, start_s=2.0), episode_config, second, 4.0, WEIGHTS)
     assert np.asarray(makes_room.goodput_share).tolist() == pytest.approx([1.0] * 4, rel=0.06)
     assert np.asarray(gets_half.goodput_share).tolist() == pytest.approx([1.0] * 2, rel=0.01)
     assert np.asarray(keeps_all.fairness)[2:].max() < -0.2 < -0.01 < np.asarray(makes_room.fairness).min()
@@ -88,18 +88,18 @@ def test_each_learner_is_judged_by_its_fair_share_while_it_is_there() -> None:
 
 
 def test_a_link_that_changes_is_judged_for_what_it_carries() -> None:
-    course = Course(Path(rate_mbps=20, rtt_ms=40, steps=(Step(at_s=2.0, rate_mbps=5.0),)))
-    found = judge_flow(flow([1651, 1651, 413, 413]), course, Other(LEARNER), 4.0, WEIGHTS)
+    episode_config = EpisodeConfig(Path(rate_mbps=20, rtt_ms=40, steps=(Step(at_s=2.0, rate_mbps=5.0),)))
+    found = flow_reward(flow([1651, 1651, 413, 413]), episode_config, EpisodeFlow(LEARNER), 4.0, WEIGHTS)
     assert np.asarray(found.goodput_share).tolist() == pytest.approx([1.0] * 4, rel=0.01)
 
 
 def test_weights_of_a_course_come_before_the_profiles() -> None:
-    course = ALONE._replace(reward=RewardWeights(goodput=0, delay=0, loss=0, fairness=0))
-    assert run_fitness([judge_flow(flow([1500] * 2), course, Other(LEARNER), 2.0, WEIGHTS)], 0, 1.0) == 0
+    episode_config = ALONE._replace(reward=RewardWeights(goodput=0, delay=0, loss=0, fairness=0))
+    assert run_fitness([flow_reward(flow([1500] * 2), episode_config, EpisodeFlow(LEARNER), 2.0, WEIGHTS)], 0, 1.0) == 0
 
 
 def test_what_the_guard_has_taken_costs_its_share() -> None:
-    good, bad = (judge_flow(flow([rate] * 2), ALONE, Other(LEARNER), 2.0, WEIGHTS) for rate in (1600, 16))
+    good, bad = (flow_reward(flow([rate] * 2), ALONE, EpisodeFlow(LEARNER), 2.0, WEIGHTS) for rate in (1600, 16))
     both = (float(np.mean(good.reward)) + float(np.mean(bad.reward))) / 2
     assert run_fitness([good, bad], 0, 1.0) == pytest.approx(both)
     assert run_fitness([good, bad], 1, 1.0) == pytest.approx(both - 0.5)
@@ -108,7 +108,7 @@ def test_what_the_guard_has_taken_costs_its_share() -> None:
 
 def test_a_flow_without_samples_is_refused() -> None:
     with pytest.raises(ValueError, match="sample_ms"):
-        judge_flow(flow([]), ALONE, Other(LEARNER), 2.0, WEIGHTS)
+        flow_reward(flow([]), ALONE, EpisodeFlow(LEARNER), 2.0, WEIGHTS)
 
 
 def test_every_path_has_the_same_say() -> None:

@@ -1,4 +1,4 @@
-"""The warm start: teachers are cloned through time, the best of each course, and a training begins where they ended."""
+"""The warm start: experts are cloned through time, the best of each episode, and a training begins where they ended."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from export.quantize import FloatPolicy, quantize
 from tests.datasets.made_recording import lesson, recording
 from training.experts import imitation
 from training.experts.imitation import Lessons, imitate, read_lessons, warm_start
-from training.experts.recorder import described, draw, find_teachers, record
+from training.experts.recorder import described, draw, find_experts, record
 from training.experts.recording import Recording, RecordingError, write
 from training.policy import START, Policy, initial_policy
 from training.ppo import PpoOptions
@@ -45,8 +45,8 @@ def delayed(seen: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return np.stack([0.4 * np.tanh(before[:, 0] * 2), 0.3 * seen[:, 1]], axis=1)
 
 
-def made(act: object, courses: int, intervals: int) -> list[Trajectory]:
-    whole = recording(*(lesson("bbr", n % 4, intervals + n, act) for n in range(courses)))  # type: ignore[arg-type]
+def made(act: object, episode_configs: int, intervals: int) -> list[Trajectory]:
+    whole = recording(*(lesson("bbr", n % 4, intervals + n, act) for n in range(episode_configs)))  # type: ignore[arg-type]
     return [trajectory for one in whole.lessons for trajectory in whole.judged(one, WEIGHTS)]
 
 
@@ -60,7 +60,7 @@ def test_a_teacher_with_a_memory_is_cloned() -> None:
 
 
 def test_weights_stay_within_their_limit_and_the_best_ones_are_kept() -> None:
-    lessons = Lessons(made(delayed, 6, 40), made(None, 8, 40)[6:], {"bbr": 6})  # held-out courses are noise
+    lessons = Lessons(made(delayed, 6, 40), made(None, 8, 40)[6:], {"bbr": 6})  # held-out episodes are noise
     policy = initial_policy(8, 1)
     progress = imitate(policy, lessons, 400, weight_limit=0.3, seed=1)
     assert (
@@ -101,23 +101,25 @@ def test_sequences_are_the_connections_they_were_cut_from(monkeypatch: pytest.Mo
 
 
 def test_the_best_teacher_of_each_course_is_chosen_and_courses_are_held_out(tmp_path: Path) -> None:
-    file = tmp_path / "teachers.parquet"
+    file = tmp_path / "experts.parquet"
     shares = {"bbr": (0.9, 0.2, 0.9, 0.2), "cubic": (0.3, 0.8, 0.3, 0.3)}
     write(file, recording(*(lesson(s, n, 9 + n, share=shares[s][n]) for n in range(4) for s in shares)))
     best = read_lessons(file, WEIGHTS, best=True, seed=1)
-    assert best.teachers == {"bbr": 2, "cubic": 2}
+    assert best.experts == {"bbr": 2, "cubic": 2}
     assert (len(best.learned), len(best.held_out)) == (3, 1)
     every = read_lessons(file, WEIGHTS, best=False, seed=1)
-    assert every.teachers == {"bbr": 4, "cubic": 4}
+    assert every.experts == {"bbr": 4, "cubic": 4}
     lengths = [{len(trajectory.actions) for trajectory in part} for part in (every.learned, every.held_out)]
-    assert not lengths[0] & lengths[1], "no course is both learned from and held out"
+    assert not lengths[0] & lengths[1], "no episode_config is both learned from and held out"
     assert sorted(lengths[0] | lengths[1]) == [9, 10, 11, 12]
 
 
 def test_a_recording_that_teaches_nothing_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "teachers.parquet"
+    file = tmp_path / "experts.parquet"
     write(file, recording(lesson("bbr", 0, 5)))
-    with pytest.raises(RecordingError, match="less than two courses that teach anything: record more episodes="):
+    with pytest.raises(
+        RecordingError, match="less than two episode_configs that teach anything: record more episodes="
+    ):
         warm_start(Policy(), PpoOptions(imitate=str(file)), WEIGHTS, 1)
     with pytest.raises(RecordingError, match="there is no recording"):
         warm_start(Policy(), PpoOptions(imitate="nowhere.parquet"), WEIGHTS, 1)
@@ -127,16 +129,16 @@ def test_a_recording_that_teaches_nothing_is_refused(tmp_path: Path) -> None:
 def test_a_clone_plays_better_than_what_was_never_trained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     profile = load_profile("bottleneck")
     profile.episode_decisions = 120
-    teachers = find_teachers(["bbr", "reno"])
-    courses = draw(profile, 4, 1)
-    made_of = described(profile, teachers, courses, 1)
-    file = tmp_path / "teachers.parquet"
-    write(file, Recording(courses, record(profile, teachers, courses, 2), made_of))
+    experts = find_experts(["bbr", "reno"])
+    episode_configs = draw(profile, 4, 1)
+    made_of = described(profile, experts, episode_configs, 1)
+    file = tmp_path / "experts.parquet"
+    write(file, Recording(episode_configs, record(profile, experts, episode_configs, 2), made_of))
     cloned = initial_policy(8, 1)
     progress = warm_start(cloned, PpoOptions(imitate=str(file), imitate_steps=800), profile.reward, 1)
     assert progress.held_out[progress.best] < 0.2 * progress.held_out[0]
-    assert "imitation: bbr on 4 courses; squared error on held-out courses" in capsys.readouterr().err
-    task = Task(courses[0].course, 9, np.zeros((0, 0, 2), np.int16), 120, 60.0)
+    assert "imitation: bbr on 4 episode_configs; squared error on held-out episode_configs" in capsys.readouterr().err
+    task = Task(episode_configs[0].episode_config, 9, np.zeros((0, 0, 2), np.int16), 120, 60.0)
     rewards = []
     with Player(1, boot_lab, profile.reward) as player:
         for policy in (initial_policy(8, 1), cloned):

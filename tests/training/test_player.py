@@ -1,4 +1,4 @@
-"""What a batch is drawn from: its seed and number, and its basis."""
+"""What a batch is drawn from: its seed and number, and its sampling state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from env.profile import load_profile, profile_from_config
 from env.rollout import Played, Task
 from env.sampler import PathSampler
 from training.policy import initial_policy
-from training.rollouts import Basis, LabPlayer
+from training.rollouts import LabPlayer, SamplingState
 
 WEIGHTS = initial_policy(8, 1).state_dict()
 
@@ -39,11 +39,11 @@ class Asked:
         pass
 
 
-def asked(name: str, *bases: Basis, batch: int = 2, decisions: int = 60_000) -> Asked:
+def asked(name: str, *bases: SamplingState, batch: int = 2, decisions: int = 60_000) -> Asked:
     labs = Asked()
     player = LabPlayer(load_profile(name), labs, 7, decisions)
-    for basis in bases:
-        player.submit(WEIGHTS, torch.zeros(2), batch, basis)
+    for sampling_state in bases:
+        player.submit(WEIGHTS, torch.zeros(2), batch, sampling_state)
     return labs
 
 
@@ -54,23 +54,28 @@ def same(one: Sequence[Task], other: Sequence[Task]) -> bool:
 
 
 def test_learners_begin_past_their_start_as_the_basis_says_or_else_the_profile() -> None:
-    bases = [Basis(started_chance=chance) for chance in (0.0, 0.25, 1.0, None)]
+    bases = [SamplingState(skip_slow_start_prob=chance) for chance in (0.0, 0.25, 1.0, None)]
     for name, expected in (("mixed", [0, 0.25, 1, 0.5]), ("fair", [0, 0.25, 1, 0])):
         for tasks, chance in zip(asked(name, *bases, decisions=200_000).tasks, expected, strict=True):
-            learners = sum(len(task.course.learners) for task in tasks)
-            assert all(set(task.started) <= set(range(len(task.course.learners))) for task in tasks)
+            learners = sum(len(task.episode_config.learners) for task in tasks)
+            assert all(set(task.started) <= set(range(len(task.episode_config.learners))) for task in tasks)
             assert sum(len(task.started) for task in tasks) == pytest.approx(chance * learners, abs=0.07 * learners)
 
 
 def test_a_batch_follows_from_its_number_and_basis() -> None:
     hard = tuple(PathSampler(load_profile("fair")).draw(np.random.default_rng(n)) for n in range(3))
-    bases = [Basis(), Basis(0.4), Basis(1.0, hard, 0.3, 1.3), Basis(snapshots=(b"old", b"older"))]
+    bases = [
+        SamplingState(),
+        SamplingState(0.4),
+        SamplingState(1.0, hard, 0.3, 1.3),
+        SamplingState(snapshots=(b"old", b"older")),
+    ]
     one, other = asked("fair", *bases), asked("fair", *bases)
     for a, b in zip(one.tasks, other.tasks, strict=True):
         assert same(a, b)
     for i, tasks in enumerate(one.tasks):
         assert not any(same(tasks, others) for others in one.tasks[:i])
-    assert not same(asked("fair", Basis(), batch=4).tasks[0], one.tasks[0])
+    assert not same(asked("fair", SamplingState(), batch=4).tasks[0], one.tasks[0])
 
 
 def test_a_share_is_drawn_around_the_hard_courses() -> None:
@@ -80,13 +85,13 @@ def test_a_share_is_drawn_around_the_hard_courses() -> None:
     sampler, rng = PathSampler(profile), np.random.default_rng(0)
     hard = (sampler.draw(rng), sampler.draw(rng))
     labs = Asked()
-    LabPlayer(profile, labs, 1, 256 * 1000).submit(WEIGHTS, torch.zeros(2), 0, Basis(1.0, hard, 0.3, 1.02))
+    LabPlayer(profile, labs, 1, 256 * 1000).submit(WEIGHTS, torch.zeros(2), 0, SamplingState(1.0, hard, 0.3, 1.02))
     near = Counter(
         number
         for task in labs.tasks[0]
-        for number, course in enumerate(hard)
-        if abs(np.log(task.course.path.rate_mbps / course.path.rate_mbps)) < np.log(1.021)
-        and abs(np.log(task.course.path.rtt_ms / course.path.rtt_ms)) < np.log(1.021)
+        for number, episode_config in enumerate(hard)
+        if abs(np.log(task.episode_config.path.rate_mbps / episode_config.path.rate_mbps)) < np.log(1.021)
+        and abs(np.log(task.episode_config.path.rtt_ms / episode_config.path.rtt_ms)) < np.log(1.021)
     )
     assert 0.24 < near.total() / 1000 < 0.36
     assert min(near[0], near[1]) > 100
@@ -94,16 +99,16 @@ def test_a_share_is_drawn_around_the_hard_courses() -> None:
 
 
 def test_each_episode_with_such_a_rival_has_one_of_the_snapshots() -> None:
-    labs = asked("fair", Basis(), Basis(snapshots=(b"one", b"two")), decisions=200_000)
+    labs = asked("fair", SamplingState(), SamplingState(snapshots=(b"one", b"two")), decisions=200_000)
     for tasks, files in zip(labs.tasks, ({labs.models[0]}, {b"one", b"two"}), strict=True):
-        assert {task.snapshot for task in tasks if task.course.has_snapshot} == files
-        assert {task.snapshot for task in tasks if not task.course.has_snapshot} == {b""}
+        assert {task.snapshot for task in tasks if task.episode_config.has_snapshot} == files
+        assert {task.snapshot for task in tasks if not task.episode_config.has_snapshot} == {b""}
 
 
 @pytest.mark.parametrize("name", ["mixed", "fair"])
 def test_a_basis_is_read_as_it_was_written(name: str) -> None:
     sampler, rng = PathSampler(load_profile(name), snapshots=True), np.random.default_rng(0)
-    basis = Basis(0.5, tuple(sampler.draw(rng) for _ in range(20)), 0.3, 1.3, (b"a", b"b"))
-    told = basis.as_dict()
-    assert Basis.from_dict(told) == basis
+    sampling_state = SamplingState(0.5, tuple(sampler.draw(rng) for _ in range(20)), 0.3, 1.3, (b"a", b"b"))
+    told = sampling_state.as_dict()
+    assert SamplingState.from_dict(told) == sampling_state
     json.dumps(told | {"snapshots": []})

@@ -14,17 +14,17 @@ from env.trajectory import Trajectory
 from export.native import Native
 from training.loop import Batches
 from training.policy import FADING, START, Critic, Policy, gaussian_divergence, gaussian_log_probability
-from training.ppo import MOST_WEIGHT, Behaviour, Ppo, PpoOptions
-from training.rollouts import Basis
+from training.ppo import MAX_IMPORTANCE_WEIGHT, Behaviour, Ppo, PpoOptions
+from training.rollouts import SamplingState
 
 
 def learn(env: ToyVector, options: PpoOptions, seed: int = 1) -> tuple[Ppo, list[Trajectory]]:
     torch.set_num_threads(1)
     player = ToyPlayer(env, options.rollout_decisions)
-    ppo = Ppo(options, seed, player.circumstances)
+    ppo = Ppo(options, seed, player.privileged)
     batches = Batches(player, options.overlap)
     while True:
-        batches.submit(ppo.behaviour(), Basis())
+        batches.submit(ppo.behaviour(), SamplingState())
         taken = batches.take(lambda: False)
         assert taken is not None
         if ppo.decisions >= options.total_decisions:
@@ -93,20 +93,20 @@ def constant_critic(ppo: Ppo, value: float) -> None:
         last.bias.fill_(value)
 
 
-def episode(decisions: int, rng: np.random.Generator, circumstances: int = 0) -> Trajectory:
+def episode(decisions: int, rng: np.random.Generator, privileged: int = 0) -> Trajectory:
     """One with random observations and actions, and a reward of 1 for each decision."""
     return Trajectory(
         rng.standard_normal((decisions + 1, 10), np.float32),
         0.3 * rng.standard_normal((decisions, 2), np.float32),
         np.ones(decisions, np.float32),
-        rng.standard_normal((decisions + 1, circumstances), np.float32),
+        rng.standard_normal((decisions + 1, privileged), np.float32),
         {},
     )
 
 
 def test_advantages_by_hand() -> None:
     """Episodes of 3 and 5 steps, values 7: delta = 1 + 0.5 * 7 - 7 = -2.5, then GAE with 0.5 * 0.5 back to the end."""
-    ppo = Ppo(PpoOptions(gamma=0.5, gae_lambda=0.5), seed=0, circumstances=0)
+    ppo = Ppo(PpoOptions(gamma=0.5, gae_lambda=0.5), seed=0, privileged=0)
     constant_critic(ppo, 7.0)
     rng = np.random.default_rng(0)
     advantages, returns, inputs = ppo.advantages([episode(3, rng), episode(5, rng)])
@@ -119,7 +119,7 @@ def test_advantages_by_hand() -> None:
 
 def test_company_changes_no_advantage() -> None:
     """An episode is judged alone as it is beside longer ones."""
-    ppo = Ppo(PpoOptions(), seed=0, circumstances=3)
+    ppo = Ppo(PpoOptions(), seed=0, privileged=3)
     rng = np.random.default_rng(0)
     short, long = episode(30, rng, 3), episode(90, rng, 3)
     alone, _, _ = ppo.advantages([short])
@@ -132,7 +132,7 @@ def test_luck_counts_alike_in_all_parts() -> None:
     """Ten times the rewards in one part move the policy as the same ones do: it is the part's weight that counts."""
 
     def moved(factor: float) -> torch.Tensor:
-        ppo, rng = Ppo(ONE_STEP, seed=3, circumstances=0), np.random.default_rng(0)
+        ppo, rng = Ppo(ONE_STEP, seed=3, privileged=0), np.random.default_rng(0)
         constant_critic(ppo, 0.0)
         calm = [episode(40, rng)._replace(part="calm") for _ in range(4)]
         wild = [episode(40, rng)._replace(part="wild") for _ in range(2)]
@@ -145,7 +145,7 @@ def test_luck_counts_alike_in_all_parts() -> None:
 
 
 def test_the_usual_size_of_a_part_fades_and_is_remembered() -> None:
-    ppo, rng = Ppo(PpoOptions(value_rate=0.1), seed=0, circumstances=0), np.random.default_rng(0)
+    ppo, rng = Ppo(PpoOptions(value_rate=0.1), seed=0, privileged=0), np.random.default_rng(0)
     episodes = [episode(50, rng)._replace(part="a")]
     played = torch.ones(50, 1, dtype=torch.bool)
     for size in (3.0, 3.0, 1.0):
@@ -153,7 +153,7 @@ def test_the_usual_size_of_a_part_fades_and_is_remembered() -> None:
         ppo._level(advantages, played, episodes)
     usual = math.sqrt((9 * 0.1 * 0.9 * 0.9 + 9 * 0.1 * 0.9 + 0.1) / (1 - 0.9**3))
     assert float(advantages[0, 0]) == pytest.approx(1 / usual, rel=1e-6)
-    other = Ppo(PpoOptions(value_rate=0.1), seed=0, circumstances=0)
+    other = Ppo(PpoOptions(value_rate=0.1), seed=0, privileged=0)
     other.restore(ppo.state())
     assert other.spreads == ppo.spreads
 
@@ -163,7 +163,7 @@ ONE_STEP = PpoOptions(epochs=1, minibatches=1, sequence_length=16, hidden=16)
 
 def test_before_the_first_step_nothing_has_moved() -> None:
     """Each sequence begins with the memory that its policy had there, so the ratio to the policy that played is 1."""
-    ppo = Ppo(ONE_STEP, seed=3, circumstances=0)
+    ppo = Ppo(ONE_STEP, seed=3, privileged=0)
     rng = np.random.default_rng(0)
     with torch.no_grad():
         ppo.policy.readout.weight.normal_()
@@ -177,7 +177,7 @@ def test_before_the_first_step_nothing_has_moved() -> None:
 
 def test_decisions_of_another_policy_are_weighted() -> None:
     """Another one played, with another exploration: weights are what the densities say, decision by decision."""
-    ppo = Ppo(ONE_STEP, seed=3, circumstances=0)
+    ppo = Ppo(ONE_STEP, seed=3, privileged=0)
     rng = np.random.default_rng(0)
     episodes = [episode(decisions, rng) for decisions in (50, 16, 33)]
     torch.manual_seed(9)
@@ -200,7 +200,7 @@ def test_decisions_of_another_policy_are_weighted() -> None:
     advantage = (advantage - advantage.mean()) / advantage.std()
     metrics = ppo.update(episodes, other)
     assert metrics["losses/lag_kl"] == pytest.approx(float((lag.exp() - 1 - lag).mean()), rel=1e-4)
-    expected = -float((lag.exp().clamp(max=MOST_WEIGHT) * advantage).mean())
+    expected = -float((lag.exp().clamp(max=MAX_IMPORTANCE_WEIGHT) * advantage).mean())
     assert metrics["losses/policy"] == pytest.approx(expected, rel=1e-3)
     assert metrics["losses/kl"] == pytest.approx(0, abs=1e-6), "the policy itself has not moved"
 
@@ -218,7 +218,7 @@ def test_divergence_is_that_of_the_densities() -> None:
 
 
 def test_mean_actions_at_a_bound_are_counted() -> None:
-    ppo = Ppo(ONE_STEP, seed=3, circumstances=0)
+    ppo = Ppo(ONE_STEP, seed=3, privileged=0)
     with torch.no_grad():
         ppo.policy.readout.bias.copy_(torch.tensor([1.5, 0.0]))
     metrics = ppo.update([episode(50, np.random.default_rng(0))], ppo.behaviour())
@@ -228,7 +228,7 @@ def test_mean_actions_at_a_bound_are_counted() -> None:
 
 def test_the_same_episodes_give_the_same_weights() -> None:
     def weights() -> torch.Tensor:
-        ppo = Ppo(PpoOptions(), seed=3, circumstances=2)
+        ppo = Ppo(PpoOptions(), seed=3, privileged=2)
         rng = np.random.default_rng(0)
         for _ in range(3):
             ppo.update([episode(decisions, rng, 2) for decisions in (200, 256, 100)], ppo.behaviour())
@@ -241,7 +241,7 @@ def test_another_trainings_networks_are_a_beginning() -> None:
     """Its policy and its critic, and neither its exploration nor how far it had come."""
     env = FluidQueue()
     old, _ = learn(env, PpoOptions(total_decisions=20_000))
-    new = Ppo(PpoOptions(initial_std=0.2), 5, ToyPlayer(env, 100).circumstances)
+    new = Ppo(PpoOptions(initial_std=0.2), 5, ToyPlayer(env, 100).privileged)
     new.begin_with(old.state())
     assert all(torch.equal(weight, old.policy.state_dict()[name]) for name, weight in new.policy.state_dict().items())
     assert all(torch.equal(weight, old.critic.state_dict()[name]) for name, weight in new.critic.state_dict().items())
@@ -284,7 +284,7 @@ def test_a_new_policy_stays_where_it_starts() -> None:
 
 def test_normalisation_keeps_the_critics_opinion() -> None:
     torch.manual_seed(0)
-    critic = Critic(circumstances=2)
+    critic = Critic(privileged=2)
     inputs = critic.inputs(torch.randn(6, 4, 10), torch.randn(6, 4, 2))
     with torch.no_grad():
         before = critic(inputs) * critic.scale + critic.shift
@@ -306,4 +306,4 @@ def test_weights_stay_within_int16_range() -> None:
 )
 def test_options_out_of_range_are_named(name: str, value: float) -> None:
     with pytest.raises(ValueError, match=name):
-        Ppo(PpoOptions(**{name: value}), seed=0, circumstances=0)
+        Ppo(PpoOptions(**{name: value}), seed=0, privileged=0)

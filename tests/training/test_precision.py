@@ -47,7 +47,7 @@ def test_wrong_words_are_named(capsys: pytest.CaptureFixture[str], tmp_path: Pat
 @pytest.mark.lab
 @pytest.mark.timeout(900)
 def test_int16_on_the_host_is_int16_in_the_kernel_and_float_is_close() -> None:
-    """Jitter, loss and reordering: were the seeds, the courses or the judges different, the first could not hold."""
+    """Jitter, loss and reordering: were the seeds, the episodes or the judges different, the first could not hold."""
     policy = initial_policy(8, 1)
     weights = policy.state_dict()
     model = quantize(FloatPolicy.from_state_dict(weights))

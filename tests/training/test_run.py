@@ -22,7 +22,7 @@ from export.checkpoint import CheckpointError
 from training.config import TrainConfig
 from training.loop import Batches, RunError, describe, locked, new_run_folder, train
 from training.ppo import Behaviour, PpoOptions
-from training.rollouts import Basis
+from training.rollouts import SamplingState
 from training.run_folder import curves
 from training.run_folder.card import describe_lab
 
@@ -109,8 +109,10 @@ class Noting:
         self.notes: list[str] = []
         self.taken = 0
 
-    def submit(self, _: Mapping[str, torch.Tensor], log_std: torch.Tensor, batch: int, basis: Basis) -> None:
-        assert basis.vary == 1 + int(log_std)
+    def submit(
+        self, _: Mapping[str, torch.Tensor], log_std: torch.Tensor, batch: int, sampling_state: SamplingState
+    ) -> None:
+        assert sampling_state.vary == 1 + int(log_std)
         self.notes.append(f"{batch} played by {int(log_std)}")
 
     def take(self, _: Callable[[], bool]) -> list[Trajectory] | None:
@@ -130,15 +132,15 @@ def test_policy_is_one_update_behind_with_overlap(overlap: bool, notes: list[str
     noting: Any = Noting()
     batches = Batches(noting, overlap)
     for update in range(3):
-        batches.submit(Behaviour({}, torch.tensor(update)), Basis(vary=1 + update))
+        batches.submit(Behaviour({}, torch.tensor(update)), SamplingState(vary=1 + update))
         assert batches.taken == update
         assert batches.take(lambda: False) is not None
     assert noting.notes == notes
     resumed: Any = Noting()
     again = Batches(resumed, overlap)
     again.restore(batches.state())
-    again.submit(Behaviour({}, torch.tensor(3)), Basis(vary=4))
-    batches.submit(Behaviour({}, torch.tensor(3)), Basis(vary=4))
+    again.submit(Behaviour({}, torch.tensor(3)), SamplingState(vary=4))
+    batches.submit(Behaviour({}, torch.tensor(3)), SamplingState(vary=4))
     under_way = ["3 played by 2", "4 played by 3"] if overlap else ["3 played by 3"]
     assert resumed.notes == under_way
     assert noting.notes[-len(under_way) :][-1] == under_way[-1]

@@ -14,7 +14,7 @@ from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from env.trajectory import Trajectory
-from training.rollouts import Basis
+from training.rollouts import SamplingState
 
 Array = npt.NDArray[np.float32]
 
@@ -124,9 +124,9 @@ class ToyPlayer:
         self.seconds = {"lab": 0.0, "policy": 0.0}
         self.begun: deque[tuple[PolicyRunner, Any, int]] = deque()
         _, infos = world.reset(seed=0)
-        self.circumstances = infos["path"].shape[1] if "path" in infos else 0
+        self.privileged = infos["path"].shape[1] if "path" in infos else 0
 
-    def submit(self, weights: Mapping[str, Tensor], log_std: Tensor, batch: int, _: Basis) -> None:
+    def submit(self, weights: Mapping[str, Tensor], log_std: Tensor, batch: int, _: SamplingState) -> None:
         self.begun.append((PolicyRunner(weights), np.exp(log_std.numpy()), batch))
 
     def take(self, should_stop: Callable[[], bool]) -> list[Trajectory] | None:

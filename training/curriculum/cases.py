@@ -1,4 +1,4 @@
-"""Cases of a curriculum: courses, and how much better an algorithm of the kernel was there; and their file.
+"""Cases of a curriculum: episodes, and how much better an algorithm of the kernel was there; and their file.
 
 hard_cases.jsonl in a run's folder has a line for every case that was ever chosen, as `Case.told` gives it.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from env.profile import DRAWN_FIELDS, Course
+from env.profile import DRAWN_FIELDS, EpisodeConfig
 from export.checkpoint import write_atomically
 
 FILE_NAME = "hard_cases.jsonl"
@@ -19,13 +19,13 @@ FILE_NAME = "hard_cases.jsonl"
 
 @dataclass(frozen=True)
 class Case:
-    """A course of a contest, and what came of it.
+    """An episode of a contest, and what came of it.
 
     seed: of the network's randomness. snapshot: model file of the rivals that are one. update: after which it was first
     played. scheme: the best of them, with `theirs` its mean reward of a decision; ours: the policy's.
     """
 
-    course: Course
+    episode_config: EpisodeConfig
     seed: int
     snapshot: bytes
     update: int
@@ -41,26 +41,32 @@ class Case:
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for a checkpoint; from_dict reads it."""
         # no bytes at all are nothing that torch.load(weights_only=True) would take
-        return {**self.__dict__, "course": self.course.as_dict(), "snapshot": self.snapshot or None}
+        return {**self.__dict__, "episode_config": self.episode_config.as_dict(), "snapshot": self.snapshot or None}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Case:
         """Return the case of as_dict()."""
-        return cls(**{**data, "course": Course.from_dict(data["course"]), "snapshot": data["snapshot"] or b""})
+        return cls(
+            **{
+                **data,
+                "episode_config": EpisodeConfig.from_dict(data["episode_config"]),
+                "snapshot": data["snapshot"] or b"",
+            }
+        )
 
     def told(self) -> dict[str, Any]:
         """Return what people read of it, plain data: of the path what is not the default."""
-        usual = type(self.course.path)().as_dict()
-        path = {name: value for name, value in self.course.path.as_dict().items() if value != usual[name]}
+        usual = type(self.episode_config.path)().as_dict()
+        path = {name: value for name, value in self.episode_config.path.as_dict().items() if value != usual[name]}
         return {
             "update": self.update,
             "gap": round(self.gap, 4),
             "scheme": self.scheme,
             "reward_scheme": round(self.theirs, 4),
             "reward_policy": round(self.ours, 4),
-            "part": self.course.part,
+            "part": self.episode_config.part,
             "path": path,
-            "others": [other._asdict() for other in self.course.others],
+            "others": [other._asdict() for other in self.episode_config.others],
             "seed": self.seed,
         }
 
@@ -71,7 +77,7 @@ def hardest(cases: Sequence[Case], most: int) -> tuple[Case, ...]:
 
 
 def describe_case(told: Mapping[str, Any]) -> str:
-    """Return a course of `Case.told` in a line: the profile's part, the numbers of its path, who else is there."""
+    """Return an episode of `Case.told` in a line: the profile's part, the numbers of its path, who else is there."""
     numbers = [
         f"{name} {value:.4g}" for name, value in told["path"].items() if name in DRAWN_FIELDS or name == "jitter_ms"
     ]

@@ -1,21 +1,21 @@
-"""A curriculum: ranges that widen, hard courses that are chosen where an algorithm of the kernel beats the policy, and
+"""A curriculum: ranges that widen, hard episodes that are chosen where an algorithm of the kernel beats the policy, and
 connections without a start.
 
-Where a profile has connections without a start (profile.started_chance), there are no others in the first part of a
-training: a policy that is given its window learns late to win one (docs/attempts.md).
+Where some connections of a profile skip slow start (profile.skip_slow_start_prob), all of them do in the first part of
+a training: a policy that is given its window learns late to win one (docs/attempts.md).
 
-Hard courses are after Genet (Xia et al., "Genet: automatic curriculum generation for learning adaptation in
+Hard episodes are after Genet (Xia et al., "Genet: automatic curriculum generation for learning adaptation in
 networking", SIGCOMM 2022): what a policy can still learn shows where a rule-based baseline has more reward than it. In
 a *contest* every so many updates
 
-1. courses are drawn from the whole profile, and on each of them the policy plays, without noise, and so does every
+1. episodes are drawn from the whole profile, and on each of them the policy plays, without noise, and so does every
    scheme, with the same random numbers, measured and judged interval by interval as the policy is (env/expert.py);
-2. the policy plays again on the hard courses of before: where it has caught up, they are none any more;
-3. those with the largest *gap*, the best scheme's mean reward of a decision minus the policy's, are the hard courses
+2. the policy plays again on the hard episodes of before: where it has caught up, they are none any more;
+3. those with the largest *gap*, the best scheme's mean reward of a decision minus the policy's, are the hard episodes
    from then on. A share of the episodes is drawn around them.
 
-Genet searches by Bayesian optimisation and mixes for good; here the courses are few and of a dozen kinds, so they are
-drawn at random, and a hard course stays only as long as it is one.
+Genet searches by Bayesian optimisation and mixes for good; here the episodes are few and of a dozen kinds, so they are
+drawn at random, and a hard episode stays only as long as it is one.
 
 A contest is played beside the next batch and counts from the update after that one, however long either takes. So all
 is a function of the seed and of what has been learned, and a resumed training goes on as it would have.
@@ -33,17 +33,17 @@ import numpy as np
 from torch import Tensor
 
 from env import schema
-from env.expert import Teacher
-from env.profile import RIVALS, SNAPSHOT, Course, Profile
+from env.expert import Expert
+from env.profile import RIVALS, SNAPSHOT, EpisodeConfig, Profile
 from env.rollout import Played, Task
 from env.sampler import PathSampler
 from export.model_file import model_file
 from training.curriculum.cases import Case, hardest
-from training.rollouts import Basis, Labs, all_played, draw_snapshot
+from training.rollouts import Labs, SamplingState, all_played, draw_snapshot
 
 USUAL = ("bbr", "cubic", "illinois")
 NO_TEACHERS = (SNAPSHOT, "dctcp")  # dctcp needs ECN
-SHARES = ("start_width", "whole_after", "no_start_until", "hard_share", "cost")  # options from 0 to 1
+SHARES = ("start_width", "whole_after", "skip_slow_start_until", "hard_share", "cost")  # options from 0 to 1
 CONTEST = 1  # what a contest's random numbers begin with, besides seed and update: a batch's do without
 
 
@@ -56,13 +56,13 @@ class CurriculumOptions:
 
     start_width: float = 1.0  # share of each range that is drawn from at first, around its easy middle; 1: all of it
     whole_after: float = 0.5  # share of the training after which it has widened, linearly, to the whole range
-    no_start_until: float = 0.65  # share of the training in which no connection has a start, if some never have
-    hard_share: float = 0.0  # of the episodes that are drawn around hard courses; 0: there are no contests
+    skip_slow_start_until: float = 0.65  # share of the training in which no connection has a start, if some never have
+    hard_share: float = 0.0  # of the episodes that are drawn around hard episodes; 0: there are no contests
     schemes: list[str] | None = None  # [a,b,...] of a contest, besides the policy; default: [bbr,cubic,illinois]
     every: int = 10  # updates from one contest to the next
-    cost: float = 0.05  # most decisions of a contest, over those of the batches in between; but one new course at least
-    most_hard: int = 8  # hard courses at a time, if half of a contest's decisions are enough to judge them again
-    vary: float = 1.3  # a hard course's numbers are drawn within this factor, up and down
+    cost: float = 0.05  # most decisions of a contest, over those of the batches since the last one
+    most_hard: int = 8  # hard episodes at a time, if half of a contest's decisions are enough to judge them again
+    vary: float = 1.3  # a hard episode's numbers are drawn within this factor, up and down
 
     def __post_init__(self) -> None:
         for name in SHARES:
@@ -84,7 +84,7 @@ class CurriculumOptions:
 
     @property
     def changes_anything(self) -> bool:
-        """Whether courses are drawn otherwise than from the whole profile."""
+        """Whether episodes are drawn otherwise than from the whole profile."""
         return self.start_width < 1 or self.hard_share > 0
 
     def width(self, done: float) -> float:
@@ -135,19 +135,19 @@ class Curriculum:
         self._seed = seed
         self._budget = options.cost * options.every * decisions
         self._labs = labs
-        self._teachers = [Teacher(name, name, RIVALS[name]) for name in options.played]
+        self._teachers = [Expert(name, name, RIVALS[name]) for name in options.played]
         self._contest: Contest | None = None
         self._busy_s = 0.0  # of the labs, in contests
 
-    def basis(self, done: float, snapshots: tuple[bytes, ...]) -> Basis:
+    def sampling_state(self, done: float, snapshots: tuple[bytes, ...]) -> SamplingState:
         """Return what the next batch is drawn from. done: how much of the training is over, 0 to 1."""
         options = self._options
-        hard = tuple(case.course for case in self.hard)
+        hard = tuple(case.episode_config for case in self.hard)
         self._width = options.width(done)
-        started = self._profile.started_chance
-        if started and done < options.no_start_until:
+        started = self._profile.skip_slow_start_prob
+        if started and done < options.skip_slow_start_until:
             started = 1.0
-        return Basis(self._width, hard, options.hard_share, options.vary, snapshots, started)
+        return SamplingState(self._width, hard, options.hard_share, options.vary, snapshots, started)
 
     def follow(
         self,
@@ -182,39 +182,39 @@ class Curriculum:
     def _draw(self, update: int, model: bytes, snapshots: tuple[bytes, ...]) -> tuple[Case, ...]:
         """Return new cases, as many as the budget has decisions for besides the hard ones."""
         rng = np.random.default_rng((self._seed, update, CONTEST))
-        left = self._budget - sum(self._decisions(case.course) for case in self.hard)
+        left = self._budget - sum(self._decisions(case.episode_config) for case in self.hard)
         cases: list[Case] = []
         while True:
-            course = self._sampler.draw(rng)
-            left -= self._decisions(course) * (1 + len(self._teachers))
+            episode_config = self._sampler.draw(rng)
+            left -= self._decisions(episode_config) * (1 + len(self._teachers))
             if cases and left < 0:
                 return tuple(cases)
-            snapshot = draw_snapshot(course, snapshots or (model,), rng)
-            cases.append(Case(course, int(rng.integers(2**63)), snapshot, update))
+            snapshot = draw_snapshot(episode_config, snapshots or (model,), rng)
+            cases.append(Case(episode_config, int(rng.integers(2**63)), snapshot, update))
 
     def _submit(self, update: int, policy: Mapping[str, Tensor], model: bytes, new: tuple[Case, ...]) -> None:
-        tasks = [self._task(case, teacher) for case in new for teacher in (None, *self._teachers)]
+        tasks = [self._task(case, expert) for case in new for expert in (None, *self._teachers)]
         tasks += [self._task(case, None) for case in self.hard]
         assert self._labs is not None
         self._contest = Contest(update, policy, new, self._labs.submit(model, tasks))
 
-    def _decisions(self, course: Course) -> int:
-        return self._profile.decisions_on(course.path) * len(course.learners)
+    def _decisions(self, episode_config: EpisodeConfig) -> int:
+        return self._profile.decisions_on(episode_config.path) * len(episode_config.learners)
 
-    def _task(self, case: Case, teacher: Teacher | None) -> Task:
+    def _task(self, case: Case, expert: Expert | None) -> Task:
         silence = np.zeros((0, 0, len(schema.ACTIONS)), np.int16)
-        decisions, seconds = self._decisions(case.course), self._profile.episode_s
-        return Task(case.course, case.seed, silence, decisions, seconds, teacher, case.snapshot)
+        decisions, seconds = self._decisions(case.episode_config), self._profile.episode_s
+        return Task(case.episode_config, case.seed, silence, decisions, seconds, expert, case.snapshot)
 
     def _judge(self, contest: Contest) -> dict[str, float]:
-        """Choose the hard courses from what was played."""
+        """Choose the hard episodes from what was played."""
         played = [future.result() for future in contest.played]
         self._busy_s += sum(one.busy_s for one in played)
         rewards = iter([mean_reward(one) for one in played])
         new = []
         for case in contest.new:
             ours = next(rewards)
-            theirs = {teacher.name: next(rewards) for teacher in self._teachers}
+            theirs = {expert.name: next(rewards) for expert in self._teachers}
             best = max(theirs, key=theirs.__getitem__)
             new.append(replace(case, scheme=best, theirs=theirs[best], ours=ours))
         again = [replace(case, ours=next(rewards)) for case in self.hard]
@@ -230,7 +230,7 @@ class Curriculum:
 
     def _affordable(self, cases: Sequence[Case]) -> tuple[Case, ...]:
         """Return the first of them, at least one: judging them again takes no more than half of the next contest."""
-        spent = np.cumsum([self._decisions(case.course) for case in cases])
+        spent = np.cumsum([self._decisions(case.episode_config) for case in cases])
         return tuple(cases[: max(1, int(np.searchsorted(spent, self._budget / 2, side="right")))])
 
     # ---- remember ----

@@ -1,4 +1,4 @@
-"""Recordings of teachers on the command line: ``python -m training.experts --help``."""
+"""Recordings of experts on the command line: ``python -m training.experts --help``."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from env.lab import LabError
 from env.option_help import option_lines
 from env.profile import ProfileError, load_profile
 from training.experts.options import RecordOptions, read_options
-from training.experts.recorder import described, draw, find_teachers, record
+from training.experts.recorder import described, draw, find_experts, record
 from training.experts.recording import Recording, RecordingError, read, write
 from training.experts.summary import table
 
 HELP = """Record what the kernel's own congestion controls see and do, to begin a training with.
 
   python -m training.experts record profile=mixed schemes=[bbr,cubic,illinois] episodes=64
-  python -m training.experts record schemes=[bbr,window@16,ndm] output=build/teachers/mine.parquet
-  python -m training.experts show build/teachers/mixed.parquet
-  python train.py profile=mixed algo.imitate=build/teachers/mixed.parquet
+  python -m training.experts record schemes=[bbr,window@16,ndm] output=build/experts/mine.parquet
+  python -m training.experts show build/experts/mixed.parquet
+  python train.py profile=mixed algo.imitate=build/experts/mixed.parquet
 
 KEY=VALUE of record; schemes are those of compare.py:
 """
@@ -55,12 +55,12 @@ def make(options: RecordOptions) -> None:
     profile = load_profile(options.profile)
     if options.decisions is not None:
         profile = replace(profile, episode_decisions=options.decisions)
-    teachers = find_teachers(options.teachers)
-    courses = draw(profile, options.episodes, options.seed)
+    experts = find_experts(options.experts)
+    episode_configs = draw(profile, options.episodes, options.seed)
     began = time.monotonic()
-    with tqdm(total=len(courses) * len(teachers), unit=" connections", dynamic_ncols=True) as bar:
-        lessons = record(profile, teachers, courses, options.workers, bar.update)
-    recording = Recording(courses, lessons, described(profile, teachers, courses, options.seed))
+    with tqdm(total=len(episode_configs) * len(experts), unit=" connections", dynamic_ncols=True) as bar:
+        lessons = record(profile, experts, episode_configs, options.workers, bar.update)
+    recording = Recording(episode_configs, lessons, described(profile, experts, episode_configs, options.seed))
     write(options.file, recording)
     show(recording)
     print(f"{options.file}: {options.file.stat().st_size / 1e6:.1f} MB, {time.monotonic() - began:.0f} s")

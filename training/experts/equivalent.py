@@ -1,6 +1,6 @@
-"""The actions by which NDM would have done what a teacher did, from what was observed of the teacher.
+"""The actions by which NDM would have done what a expert did, from what was observed of the expert.
 
-NDM changes the window once an interval, then holds it; a teacher moves it with every ACK. Equivalent is what leads
+NDM changes the window once an interval, then holds it; a expert moves it with every ACK. Equivalent is what leads
 to the same window when the interval ends, and to the pacing rate that is in force by then::
 
     cwnd_log2[k] = log2((cwnd[k + 1] - 1 - sqrt(cwnd[k]) / 4) / cwnd[k])

@@ -1,9 +1,9 @@
-"""A warm start: the policy learns by heart what teachers did, before it learns by trying.
+"""A warm start: the policy learns by heart what experts did, before it learns by trying.
 
-Behaviour cloning through time (Pomerleau, "ALVINN", 1989): on what a teacher's connection looked like to NDM, from its
-first interval to its last, the recurrent policy is to say what NDM would have had to do to be that teacher
+Behaviour cloning through time (Pomerleau, "ALVINN", 1989): on what a expert's connection looked like to NDM, from its
+first interval to its last, the recurrent policy is to say what NDM would have had to do to be that expert
 (training/experts/equivalent.py). The loss is the squared error of the mean actions: a Gaussian's likelihood, its
-deviation given. The gradient flows back through sequences, each with the state that it begins with. Some courses are
+deviation given. The gradient flows back through sequences, each with the state that it begins with. Some episodes are
 held out: learning ends when those have not got better for a while, and the weights that were best on them stay.
 
 Letters of shapes as in training/policy.py; L is the longest connection, E the number of connections.
@@ -29,7 +29,7 @@ from training.experts.summary import best_of
 from training.policy import Policy
 from training.ppo import PpoOptions
 
-HELD_OUT = 0.1  # of the courses, at least one
+HELD_OUT = 0.1  # of the episodes, at least one
 LEARNING_RATE = 3e-3  # Adam
 SEQUENCE = 64  # decisions that the gradient flows back through
 BATCH = 64  # sequences in a gradient step, at most
@@ -40,11 +40,11 @@ GRADIENT_LIMIT = 0.5
 
 @dataclass(frozen=True)
 class Lessons:
-    """What is learned from, and what only judges. teachers: how many courses each teaches."""
+    """What is learned from, and what only judges. experts: how many episodes each teaches."""
 
     learned: Sequence[Trajectory]
     held_out: Sequence[Trajectory]
-    teachers: dict[str, int]
+    experts: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -57,18 +57,18 @@ class Progress:
 
 
 def read_lessons(file: Path, weights: RewardWeights, best: bool, seed: int) -> Lessons:
-    """Read a recording, and hold out some of its courses.
+    """Read a recording, and hold out some of its episodes.
 
-    best: of several teachers on a course only the one with the highest reward. Raises RecordingError.
+    best: of several experts on an episode only the one with the highest reward. Raises RecordingError.
     """
     recording = read(file)
     chosen = [_choose(recording, lessons, weights, best) for lessons in recording.by_course()]
-    courses = [[t for lesson in lessons for t in recording.judged(lesson, weights)] for lessons in chosen]
-    order = np.random.default_rng(seed).permutation(len(courses)).tolist()
-    apart = min(max(1, round(HELD_OUT * len(courses))), len(courses) - 1)
+    episode_configs = [[t for lesson in lessons for t in recording.judged(lesson, weights)] for lessons in chosen]
+    order = np.random.default_rng(seed).permutation(len(episode_configs)).tolist()
+    apart = min(max(1, round(HELD_OUT * len(episode_configs))), len(episode_configs) - 1)
     return Lessons(
-        [trajectory for n in order[apart:] for trajectory in courses[n]],
-        [trajectory for n in order[:apart] for trajectory in courses[n]],
+        [trajectory for n in order[apart:] for trajectory in episode_configs[n]],
+        [trajectory for n in order[:apart] for trajectory in episode_configs[n]],
         dict(Counter(lesson.scheme for lessons in chosen for lesson in lessons)),
     )
 
@@ -85,7 +85,7 @@ def imitate(
     seed: int,
     follow: Callable[[int, float, float], object] = lambda *_: None,
 ) -> Progress:
-    """Clone the teachers into the policy; returns how that went.
+    """Clone the experts into the policy; returns how that went.
 
     steps: of gradient descent, at most. weight_limit: largest magnitude of a weight, so that int16 can hold it. follow:
     called after each round with the steps so far and its errors, on what is learned and on what is held out.
@@ -183,14 +183,16 @@ class _Batch:
 
 
 def warm_start(policy: Policy, options: PpoOptions, weights: RewardWeights, seed: int) -> Progress:
-    """Begin a training with what the teachers of ``algo.imitate`` did; says what came of it.
+    """Begin a training with what the experts of ``algo.imitate`` did; says what came of it.
 
-    weights: of the reward, by which the best teacher of a course is told. Raises RecordingError, also for a recording
-    with less than two courses to learn from.
+    weights: of the reward, by which the best expert of an episode is told. Raises RecordingError, also for a recording
+    with less than two episodes to learn from.
     """
     lessons = read_lessons(Path(options.imitate or ""), weights, options.imitate_best, seed)
     if not lessons.learned or not lessons.held_out:
-        raise RecordingError(f"{options.imitate} has less than two courses that teach anything: record more episodes=")
+        raise RecordingError(
+            f"{options.imitate} has less than two episode_configs that teach anything: record more episodes="
+        )
     with tqdm(total=options.imitate_steps, unit=" steps", desc="imitation", dynamic_ncols=True) as bar:
 
         def follow(steps: int, learned: float, held_out: float) -> None:
@@ -198,9 +200,9 @@ def warm_start(policy: Policy, options: PpoOptions, weights: RewardWeights, seed
             bar.update(steps - bar.n)
 
         progress = imitate(policy, lessons, options.imitate_steps, options.weight_limit, seed, follow)
-    teachers = ", ".join(f"{name} on {count}" for name, count in lessons.teachers.items())
+    experts = ", ".join(f"{name} on {count}" for name, count in lessons.experts.items())
     print(
-        f"imitation: {teachers} courses; squared error on held-out courses {progress.held_out[0]:.4f} before, "
+        f"imitation: {experts} episodes; squared error on held-out episodes {progress.held_out[0]:.4f} before, "
         f"{progress.held_out[progress.best]:.4f} after {ROUND * progress.best} steps",
         file=sys.stderr,
     )

@@ -23,21 +23,21 @@ class RecordOptions:
 
     profile: str = "mixed"  # whose paths, traffic and reward: configs/profile
     schemes: list[str] | None = None  # [a,b,...] who teaches; default: [bbr,cubic,illinois]
-    episodes: int = 64  # courses drawn from the profile; every scheme runs on each of them
+    episodes: int = 64  # episodes drawn from the profile; every scheme runs on each of them
     decisions: int | None = None  # control intervals of an episode; default: the profile's
-    seed: int = 1  # of courses and labs
-    output: str | None = None  # file to write; default: build/teachers/PROFILE.parquet
+    seed: int = 1  # of episodes and labs
+    output: str | None = None  # file to write; default: build/experts/PROFILE.parquet
     jobs: int | None = None  # labs side by side; default: one per core
 
     @property
-    def teachers(self) -> list[str]:
+    def experts(self) -> list[str]:
         """Names of who teaches."""
         return list(USUAL) if self.schemes is None else self.schemes
 
     @property
     def file(self) -> Path:
         """Where the recording is written."""
-        return Path(self.output or f"build/teachers/{self.profile}.parquet")
+        return Path(self.output or f"build/experts/{self.profile}.parquet")
 
     @property
     def workers(self) -> int:

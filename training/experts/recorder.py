@@ -1,4 +1,4 @@
-"""Makes a recording: every teacher on the same courses of a profile, with the same random numbers, in the lab."""
+"""Makes a recording: every expert on the same episodes of a profile, with the same random numbers, in the lab."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 from compare.errors import CompareError
 from compare.experiment.schemes import Scheme, find_schemes
 from env import schema
-from env.expert import Teacher
+from env.expert import Expert
 from env.lab import VirtualLab
 from env.lab.virtual import KERNEL, MODULES, PROGRAM
 from env.profile import Profile
@@ -30,41 +30,41 @@ from training.experts.recording import Drawn, Lesson, RecordingError, connection
 from training.policy import initial_policy
 
 
-def find_teachers(names: Sequence[str]) -> list[Teacher]:
-    """Return the teachers of these names, as compare.py has them: bbr, cubic, window@16, ndm, ...
+def find_experts(names: Sequence[str]) -> list[Expert]:
+    """Return the experts of these names, as compare.py has them: bbr, cubic, window@16, ndm, ...
 
     Raises RecordingError for an unknown name, with near matches, and for what cannot teach.
     """
     try:
-        return [_teacher(scheme) for scheme in find_schemes(names)]
+        return [_expert(scheme) for scheme in find_schemes(names)]
     except CompareError as error:
         raise RecordingError(str(error)) from error
 
 
-def _teacher(scheme: Scheme) -> Teacher:
+def _expert(scheme: Scheme) -> Expert:
     if scheme.is_oracle or scheme.model:
         raise RecordingError(f"scheme {scheme.name!r} cannot teach: it is none of the lab's kernel or its modules")
-    return Teacher(scheme.name, scheme.algorithm, scheme.module, scheme.packets)
+    return Expert(scheme.name, scheme.algorithm, scheme.module, scheme.packets)
 
 
 def draw(profile: Profile, count: int, seed: int) -> tuple[Drawn, ...]:
-    """Return the first courses of a profile that are drawn from a seed."""
+    """Return the first episodes of a profile that are drawn from a seed."""
     rng, sampler = np.random.default_rng(seed), PathSampler(profile)
     return tuple(Drawn(sampler.draw(rng), int(rng.integers(2**63))) for _ in range(count))
 
 
 def record(
     profile: Profile,
-    teachers: Sequence[Teacher],
-    courses: Sequence[Drawn],
+    experts: Sequence[Expert],
+    episode_configs: Sequence[Drawn],
     workers: int,
     progress: Callable[[int], object] = lambda _: None,
 ) -> tuple[Lesson, ...]:
-    """Record all teachers on all courses; the lessons are the same with any number of workers, the labs side by side.
+    """Record all experts on all episodes; the lessons are the same with any number of workers, the labs side by side.
 
     progress: called with how many lessons more there are. Raises LabError.
     """
-    # the lab's player asks one for every step, and a teacher does not listen
+    # the lab's player asks one for every step, and a expert does not listen
     unused, _ = model_file(initial_policy(1, 0).state_dict(), "none", "none")
     own = threading.local()
     labs: list[VirtualLab] = []
@@ -78,21 +78,21 @@ def record(
         booted: VirtualLab = own.lab
         return booted
 
-    def teach(teacher: Teacher, number: int) -> Lesson:
-        drawn = courses[number]
-        learners = len(drawn.course.learners)
+    def teach(expert: Expert, number: int) -> Lesson:
+        drawn = episode_configs[number]
+        learners = len(drawn.episode_config.learners)
         silence = np.zeros((0, 0, len(schema.ACTIONS)), np.int16)
         decisions = profile.episode_decisions * learners
-        task = Task(drawn.course, drawn.seed, silence, decisions, profile.episode_s, teacher)
-        return Lesson(teacher.name, number, _with_actions(play(lab(), unused, task), teacher))
+        task = Task(drawn.episode_config, drawn.seed, silence, decisions, profile.episode_s, expert)
+        return Lesson(expert.name, number, _with_actions(play(lab(), unused, task), expert))
 
     lessons: dict[tuple[int, int], Lesson] = {}
     executor = ThreadPoolExecutor(workers)
     try:
         tasks = {
-            executor.submit(teach, teacher, number): (number, t)
-            for number in range(len(courses))
-            for t, teacher in enumerate(teachers)
+            executor.submit(teach, expert, number): (number, t)
+            for number in range(len(episode_configs))
+            for t, expert in enumerate(experts)
         }
         for task in as_completed(tasks):
             lessons[tasks[task]] = task.result()
@@ -105,14 +105,14 @@ def record(
     return tuple(lessons[key] for key in sorted(lessons))
 
 
-def _modules(teachers: Sequence[Teacher], courses: Sequence[Drawn]) -> tuple[str, ...]:
+def _modules(experts: Sequence[Expert], episode_configs: Sequence[Drawn]) -> tuple[str, ...]:
     """Return the modules of who teaches and of the flows beside them."""
-    of_rivals = sorted({module for drawn in courses for module in drawn.course.modules})
-    of_teachers = (module for teacher in teachers for module in teacher.modules)
-    return tuple(dict.fromkeys([*of_teachers, *of_rivals]))
+    of_rivals = sorted({module for drawn in episode_configs for module in drawn.episode_config.modules})
+    of_experts = (module for expert in experts for module in expert.modules)
+    return tuple(dict.fromkeys([*of_experts, *of_rivals]))
 
 
-def _with_actions(steps: Steps, teacher: Teacher) -> Steps:
+def _with_actions(steps: Steps, expert: Expert) -> Steps:
     """Return the steps of each connection in turn, with the equivalent actions; the last one of each has none.
 
     Flows and time are counted from the run's beginning, as nothing but the run decides then.
@@ -123,7 +123,7 @@ def _with_actions(steps: Steps, teacher: Teacher) -> Steps:
         cwnd, pacing_rate, srtt_us, mss = (
             own[name].astype(np.float64) for name in ("cwnd", "pacing_rate", "srtt_us", "mss")
         )
-        actions = cut(equivalent_actions(cwnd, pacing_rate, srtt_us, mss, teacher.sets_rate))
+        actions = cut(equivalent_actions(cwnd, pacing_rate, srtt_us, mss, expert.sets_rate))
         own["actions"] = 0
         own["actions"][:-1] = np.rint(actions * 2**schema.ACTION_FRAC)
         own["flow"] = number
@@ -132,10 +132,12 @@ def _with_actions(steps: Steps, teacher: Teacher) -> Steps:
     return np.concatenate([steps[:0], *parts])
 
 
-def described(profile: Profile, teachers: Sequence[Teacher], courses: Sequence[Drawn], seed: int) -> dict[str, Any]:
+def described(
+    profile: Profile, experts: Sequence[Expert], episode_configs: Sequence[Drawn], seed: int
+) -> dict[str, Any]:
     """Return what a recording is made of and with."""
     files: dict[str, Path] = {"lab kernel": KERNEL, "traffic program": PROGRAM}
-    for module in ("lab_gate", "tcp_ndm_gym", *_modules(teachers, courses)):
+    for module in ("lab_gate", "tcp_ndm_gym", *_modules(experts, episode_configs)):
         files[module] = MODULES / f"{module}.ko"
     return {
         "command": shlex.join(sys.orig_argv),

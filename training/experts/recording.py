@@ -1,8 +1,8 @@
-"""A recording as a file: Parquet, one row for each control interval of each teacher's connection.
+"""A recording as a file: Parquet, one row for each control interval of each expert's connection.
 
-The columns are `FIELDS`: who taught on which course, then what a lab's player records of a step (schema.STEP_DTYPE),
+The columns are `FIELDS`: who taught on which episode, then what a lab's player records of a step (schema.STEP_DTYPE),
 the action being the equivalent one; units stand in the fields' metadata. The last row of a connection has no action:
-nothing came after it that was recorded. Of the file, the metadata says what it was made with, and what each course was.
+nothing came after it that was recorded. The file's metadata says what it was made with, and what each episode was.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from env import schema
 from env.network.path import PathError
-from env.profile import Course
+from env.profile import EpisodeConfig
 from env.reward import RewardWeights
 from env.trajectory import Steps, Trajectory, trajectories
 
@@ -54,21 +54,21 @@ class RecordingError(ValueError):
 
 @dataclass(frozen=True)
 class Drawn:
-    """A course and the seed of the network's randomness on it: the same for all who taught there."""
+    """An episode and the seed of the network's randomness on it: the same for all who taught there."""
 
-    course: Course
+    episode_config: EpisodeConfig
     seed: int
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """What one teacher did on one course: rows of schema.STEP_DTYPE, of each connection one after the other.
+    """What one expert did on one episode: rows of schema.STEP_DTYPE, of each connection one after the other.
 
-    course: its number in the recording.
+    episode: its number in the recording.
     """
 
     scheme: str
-    course: int
+    episode_config: int
     steps: Steps
 
 
@@ -76,17 +76,19 @@ class Lesson:
 class Recording:
     """All of a file. made: command, profile, seed, revision, SHA-256 of kernel, traffic program and modules."""
 
-    courses: tuple[Drawn, ...]
+    episode_configs: tuple[Drawn, ...]
     lessons: tuple[Lesson, ...]
     made: Mapping[str, Any]
 
     def judged(self, lesson: Lesson, weights: RewardWeights) -> list[Trajectory]:
         """Return a trajectory for each connection of a lesson, rewarded as a training rewards its own."""
-        return trajectories(lesson.steps, self.courses[lesson.course].course, weights)
+        return trajectories(lesson.steps, self.episode_configs[lesson.episode_config].episode_config, weights)
 
     def by_course(self) -> Iterator[list[Lesson]]:
-        """Yield the lessons of each course."""
-        for _, lessons in groupby(sorted(self.lessons, key=lambda lesson: lesson.course), lambda lesson: lesson.course):
+        """Yield the lessons of each episode."""
+        for _, lessons in groupby(
+            sorted(self.lessons, key=lambda lesson: lesson.episode_config), lambda lesson: lesson.episode_config
+        ):
             yield list(lessons)
 
 
@@ -96,7 +98,7 @@ def _fields() -> list[pa.Field]:
 
     return [
         field("scheme", pa.dictionary(pa.int8(), pa.string())),
-        field("course", pa.int32()),
+        field("episode_config", pa.int32()),
         *(field(name, pa.from_numpy_dtype(STEP[name]), UNITS.get(name, "")) for name in schema.OBSERVATION_FIELDS),
         *(field(feature.name, pa.int16(), FEATURE_UNIT) for feature in schema.FEATURES),
         *(field(action.name, pa.int16(), ACTION_UNIT) for action in schema.ACTIONS),
@@ -112,7 +114,9 @@ def write(file: Path, recording: Recording) -> None:
         "format": FORMAT,
         "schema_version": schema.SCHEMA_VERSION,
         "made": recording.made,
-        "courses": [{**drawn.course.as_dict(), "seed": drawn.seed} for drawn in recording.courses],
+        "episode_configs": [
+            {**drawn.episode_config.as_dict(), "seed": drawn.seed} for drawn in recording.episode_configs
+        ],
     }
     fields = pa.schema(FIELDS, metadata={KEY: json.dumps(metadata)})
     table = pa.concat_tables([_table(lesson, fields) for lesson in recording.lessons])
@@ -132,7 +136,7 @@ def _table(lesson: Lesson, fields: pa.Schema) -> pa.Table:
     last = np.append(np.diff(steps["flow"]) != 0, True)[: steps.size]  # [rows]
     arrays = [
         pa.DictionaryArray.from_arrays(pa.array(np.zeros(steps.size, np.int8)), [lesson.scheme]),
-        pa.array(np.full(steps.size, lesson.course, np.int32)),
+        pa.array(np.full(steps.size, lesson.episode_config, np.int32)),
         *(pa.array(np.ascontiguousarray(steps[name])) for name in schema.OBSERVATION_FIELDS),
         *(pa.array(np.ascontiguousarray(steps["features"][:, i])) for i in range(len(schema.FEATURES))),
         *(pa.array(np.ascontiguousarray(steps["actions"][:, i]), mask=last) for i in range(len(schema.ACTIONS))),
@@ -148,7 +152,7 @@ def read(file: Path) -> Recording:
         table = pq.read_table(file)
         metadata = json.loads(table.schema.metadata[KEY])
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
-        raise RecordingError(f"{file} is damaged or no recording of teachers ({type(error).__name__})") from error
+        raise RecordingError(f"{file} is damaged or no recording of experts ({type(error).__name__})") from error
     here = {"format": FORMAT, "schema_version": schema.SCHEMA_VERSION}
     there = {key: metadata.get(key) for key in here}
     differing = [f"{key} {there[key]!r}, not {here[key]!r}" for key in here if there[key] != here[key]]
@@ -157,12 +161,14 @@ def read(file: Path) -> Recording:
     if differing:
         raise RecordingError(f"{file} was recorded by another version: it has {'; '.join(differing)}: record it again")
     try:
-        courses = tuple(Drawn(Course.from_dict(entry), entry["seed"]) for entry in metadata["courses"])
+        episode_configs = tuple(
+            Drawn(EpisodeConfig.from_dict(entry), entry["seed"]) for entry in metadata["episode_configs"]
+        )
     except (PathError, KeyError, TypeError) as error:
         raise RecordingError(
-            f"{file} has a course that this version does not know ({error}): record it again"
+            f"{file} has a episode_config that this version does not know ({error}): record it again"
         ) from error
-    return Recording(courses, tuple(_lessons(table)), metadata["made"])
+    return Recording(episode_configs, tuple(_lessons(table)), metadata["made"])
 
 
 def _lessons(table: pa.Table) -> Iterator[Lesson]:
@@ -175,11 +181,11 @@ def _lessons(table: pa.Table) -> Iterator[Lesson]:
         steps[name] = column(name)
     for group, members in (("features", schema.FEATURES), ("actions", schema.ACTIONS)):
         steps[group] = np.stack([column(member.name) for member in members], axis=1)
-    course, scheme = column("course"), np.asarray(table["scheme"].to_pylist())
-    begins = np.flatnonzero((np.diff(course) != 0) | (scheme[1:] != scheme[:-1])) + 1
+    episode_config, scheme = column("episode_config"), np.asarray(table["scheme"].to_pylist())
+    begins = np.flatnonzero((np.diff(episode_config) != 0) | (scheme[1:] != scheme[:-1])) + 1
     for rows in np.split(np.arange(table.num_rows), begins):
         if rows.size:
-            yield Lesson(str(scheme[rows[0]]), int(course[rows[0]]), steps[rows])
+            yield Lesson(str(scheme[rows[0]]), int(episode_config[rows[0]]), steps[rows])
 
 
 def connections(steps: Steps) -> Sequence[Steps]:

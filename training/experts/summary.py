@@ -1,4 +1,4 @@
-"""What a recording says of its teachers, as a table; and who taught best where."""
+"""What a recording says of its experts, as a table; and who taught best where."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def best_of(recording: Recording, lessons: Sequence[Lesson], weights: RewardWeig
 
 
 def table(recording: Recording, weights: RewardWeights) -> str:
-    """Return a Markdown table, one row for each teacher."""
+    """Return a Markdown table, one row for each expert."""
     best = Counter(best_of(recording, lessons, weights).scheme for lessons in recording.by_course())
-    heads = ["teacher", "courses", "decisions", "reward", "best on", *(f"{a.name} at a bound" for a in ACTIONS)]
+    heads = ["expert", "episode_configs", "decisions", "reward", "best on", *(f"{a.name} at a bound" for a in ACTIONS)]
     lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     for scheme in dict.fromkeys(lesson.scheme for lesson in recording.lessons):
         lessons = [lesson for lesson in recording.lessons if lesson.scheme == scheme]

@@ -126,7 +126,7 @@ class Card:
             "Courses on which an algorithm of the kernel has more reward than the policy, the worst first; all that "
             f"were ever chosen are in {CASES_NAME}:",
             "",
-            "| gap | algorithm | course | first played after update |",
+            "| gap | algorithm | episode_config | first played after update |",
             "|---|---|---|---|",
             *(
                 f"| {case['gap']:.3f} | {case['scheme']} | {describe_case(case)} | {case['update']} |"

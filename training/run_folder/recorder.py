@@ -50,7 +50,7 @@ class Recorder:
         if self._card.lab_changed:
             print(
                 "train.py: the lab's kernel or modules are not those with which the run was begun: from here on its "
-                "course is another one",
+                "episode_config is another one",
                 file=sys.stderr,
             )
         self._save()

@@ -17,7 +17,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.core.utils import JobReturn, JobStatus
 
-# Not told by a population's name: what all its runs differ in, or what does not change their course.
+# Not told by a population's name: what all its runs differ in, or what does not change their episode.
 UNNAMED = ("seed", "name", "runs", "runner", "ray_address", "checkpoint_every")
 UNNAMED_GROUPS = ("lab", "hydra")
 

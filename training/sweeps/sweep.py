@@ -12,7 +12,7 @@ from export import checkpoint
 from training.config import TrainConfig, read_config, resumed_config
 from training.loop import RunError
 
-# do not change a run's course
+# do not change a run's result
 OWN = ("name", "runs", "resume", "lab", "runner", "ray_address", "checkpoint_every")
 
 
