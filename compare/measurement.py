@@ -22,7 +22,8 @@ from compare.experiment.oracle import find_windows, first_cost
 from compare.experiment.store import Store
 from compare.metrics.summary import Cell, read_cells
 from compare.report.terminal import shown_progress
-from env.lab.virtual import KERNEL, PROGRAM
+from env.lab.lab import PROGRAM
+from env.lab.virtual import KERNEL
 
 
 class Interrupted(Exception):

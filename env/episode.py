@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from env import schema
-from env.lab import LabError, Observation, VirtualLab
+from env.lab import Lab, LabError, Observation, VirtualLab
 from env.network.path import Path
 from env.profile import SNAPSHOT, EpisodeConfig, EpisodeFlow, Profile, load_profile, scenario_episode_config
 from env.reward import Outcome, Reference, between, compute_reward
@@ -39,10 +39,10 @@ INFO = (
     "interval_us",
 )  # what info says of an interval, besides the path
 
-BootLab = Callable[[int], VirtualLab]
+BootLab = Callable[[int], Lab]
 
 
-def boot_lab(seed: int) -> VirtualLab:
+def boot_lab(seed: int) -> Lab:
     """Return a virtual lab that is starting; its first command waits for it. Raises env.lab.LabMissing."""
     lab = VirtualLab(seed=seed)
     lab.start()
@@ -107,12 +107,12 @@ class Episode:
             raise ValueError(f"episode_decisions is {self.decisions}; it must be at least 1")
         if not self.duration_s > 0:
             raise ValueError(f"episode_s is {self.duration_s:g}; it must be above 0 seconds")
-        self.lab: VirtualLab | None = None
+        self.lab: Lab | None = None
         self.episode_config = EpisodeConfig(Path())
         self.path_features: npt.NDArray[np.float32] = self.episode_config.features()  # [PATH_FEATURES]
         self._boot = boot
         self._reference = Reference.of(self.episode_config.path)
-        self._pristine = False  # booted with a seed, and nothing has run yet
+        self._fresh_seed: int | None = None  # of a lab that prepare() has booted and that has run nothing
         self._running = False  # a run has begun and its Reply has not come
         self._waiting = False  # the next frame is the lab's
         self._last: Observation | None = None
@@ -132,7 +132,7 @@ class Episode:
         env.network.scenario.ScenarioError, env.network.path.PathError, env.lab.LabError.
         """
         episode_config = self._choose(rng, options)
-        if seed is not None and not (self._pristine and self.lab is not None and self.lab.seed == seed):
+        if seed is not None and seed != self._fresh_seed:
             self.close()
         if self.lab is None:
             self.lab = self._boot(int(rng.integers(2**31)) if seed is None else seed)
@@ -144,7 +144,7 @@ class Episode:
         duration_s = self.duration_s + GRACE_S
         # other learners of the profile are not there: one agent decides
         flows = [*learner_flows(episode_config, SCHEME, duration_s)[:1], *rival_flows(episode_config, duration_s)]
-        self._pristine = False
+        self._fresh_seed = None
         self._last = None
         self._decided = 0
         self._running = self._waiting = True
@@ -156,7 +156,7 @@ class Episode:
         """Boot for a begin() with this seed: several labs come up side by side."""
         self.close()
         self.lab = self._boot(seed)
-        self._pristine = True
+        self._fresh_seed = seed
 
     def _choose(self, rng: np.random.Generator, options: Mapping[str, Any] | None) -> EpisodeConfig:
         unknown = [key for key in options or () if key not in OPTIONS]
@@ -193,7 +193,8 @@ class Episode:
             self.lab.close()
         self.lab = None
         self._flow = self._ended_flow = 0
-        self._pristine = self._running = self._waiting = False
+        self._fresh_seed = None
+        self._running = self._waiting = False
 
     # -- within an episode ---------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from env.lab import LabError, VirtualLab
+from env.lab import Lab, LabError
 
 MODULE = "tcp_teach"
 PARAMETER = f"/sys/module/{MODULE}/parameters/scheme"  # in the guest
@@ -37,7 +37,7 @@ class Expert:
         """What a lab needs for it."""
         return (*([self.module] if self.module else []), MODULE)
 
-    def register(self, lab: VirtualLab) -> None:
+    def register(self, lab: Lab) -> None:
         """Have it watched in a lab, its modules loaded; once more changes nothing. Raises LabError."""
         for module in self.modules:
             lab.load(module)

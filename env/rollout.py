@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from env.episode import GRACE_S, SCHEME, BootLab, learner_flows, rival_flows
 from env.expert import Expert
-from env.lab import GuestDied, GuestFailed, GuestHung, LabError, Play, Record, VirtualLab
+from env.lab import GuestDied, GuestFailed, GuestHung, Lab, LabError, Play, Record
 from env.network.path import PACKET_BYTES, Path
 from env.profile import EpisodeConfig
 from env.reward import RewardWeights
@@ -71,7 +71,7 @@ class Player:
         self._played_s = 0.0
         self._begun: dict[int, float] = {}  # thread to when it began the episode that it plays
         self._own = threading.local()
-        self._labs: list[VirtualLab] = []
+        self._labs: list[Lab] = []
         self._closed = False
         self._executor = ThreadPoolExecutor(workers, thread_name_prefix="lab")
 
@@ -126,7 +126,7 @@ class Player:
             worker = self._own.worker = Worker(self._boot_one, self._weights)
         return worker
 
-    def _boot_one(self, seed: int) -> VirtualLab:
+    def _boot_one(self, seed: int) -> Lab:
         if self._closed:  # what a lab's end does to its episode is no reason to boot another
             raise LabError("the player was closed")
         lab = self._boot(seed)
@@ -143,7 +143,7 @@ class Worker:
     def __init__(self, boot: BootLab, weights: RewardWeights) -> None:
         self._boot = boot
         self._weights = weights
-        self._lab: VirtualLab | None = None
+        self._lab: Lab | None = None
 
     def play(self, model: bytes, task: Task) -> list[Trajectory]:
         """Play an episode. Raises env.lab.LabError when the lab fails again and again."""
@@ -159,7 +159,7 @@ class Worker:
         raise AssertionError  # the last try returns or raises
 
 
-def play(lab: VirtualLab, model: bytes, task: Task) -> npt.NDArray[np.void]:
+def play(lab: Lab, model: bytes, task: Task) -> npt.NDArray[np.void]:
     """Play one episode and return its record, rows of schema.STEP_DTYPE. Raises env.lab.LabError.
 
     model: of the policy; where there is a expert it is not listened to.

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from env.lab import VirtualLab
+from env.lab import Lab, VirtualLab
 from env.sampler import PathSampler
 from export import checkpoint
 from export.model_file import model_file
@@ -46,7 +46,7 @@ def train(
     config: TrainConfig,
     folder: Path,
     saved: dict[str, Any] | None,
-    boot: Callable[[], VirtualLab] | None = None,
+    boot: Callable[[], Lab] | None = None,
 ) -> bool:
     """Train in ``folder``, from its checkpoint ``saved`` if given; True when it came to its end, False when stopped.
 
@@ -181,7 +181,7 @@ def _begin(options: CmaOptions, seed: int, saved: dict[str, Any] | None) -> tupl
     return Evolution(options, seed, begun["policy"]), 0
 
 
-def _lab(config: TrainConfig) -> VirtualLab:
+def _lab(config: TrainConfig) -> Lab:
     return VirtualLab(
         seed=config.seed, modules=(MODULE,), memory_mb=config.lab.memory_mb, timeout_s=config.lab.timeout_s
     )

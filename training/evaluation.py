@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 
 from env.episode import learner_flows, rival_flows
-from env.lab import GuestHung, LabError, VirtualLab
+from env.lab import GuestHung, Lab, LabError
 from env.profile import EpisodeConfig
 from env.reward import Outcome, RewardWeights
 from env.sampler import PathSampler
@@ -96,11 +96,11 @@ def flows_of(trial: Trial) -> list[dict[str, Any]]:
 class ModelLab:
     """One lab with tcp_ndm. A lab that failed is thrown away; the next trial boots another one."""
 
-    def __init__(self, boot: Callable[[], VirtualLab], weights: RewardWeights) -> None:
+    def __init__(self, boot: Callable[[], Lab], weights: RewardWeights) -> None:
         """boot: makes a lab with the module, not yet begun. weights: of the reward."""
         self._boot = boot
         self._weights = weights
-        self._lab: VirtualLab | None = None
+        self._lab: Lab | None = None
         self._model = ""  # SHA-256 of the one in the lab
         self._told = (0, 0)  # the module's counters after the last trial
         self._lock = threading.Lock()
@@ -176,7 +176,7 @@ class ModelLab:
         )
         return TrialResult(outcomes, len(learners), 0, hung=True)
 
-    def _ready(self) -> VirtualLab:
+    def _ready(self) -> Lab:
         with self._lock:
             if self._ended:
                 raise LabError("the training was stopped")
@@ -197,7 +197,7 @@ class ModelLab:
                 self._lab = None
 
 
-def _counters(lab: VirtualLab, sha256: str, first: str = ":") -> tuple[int, int]:
+def _counters(lab: Lab, sha256: str, first: str = ":") -> tuple[int, int]:
     """Return the guard's interventions and the decisions since the boot; first: a command to run before.
 
     Raises LabError when it fails, or the model in use is not the one that it should be.
@@ -216,7 +216,7 @@ def _counters(lab: VirtualLab, sha256: str, first: str = ":") -> tuple[int, int]
 class TrialLabs:
     """Labs side by side, to which candidates are handed out as each becomes free. A context manager."""
 
-    def __init__(self, workers: int, boot: Callable[[], VirtualLab], weights: RewardWeights) -> None:
+    def __init__(self, workers: int, boot: Callable[[], Lab], weights: RewardWeights) -> None:
         self.workers = workers
         self._labs: list[ModelLab] = []
         self._mine = threading.local()

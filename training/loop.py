@@ -21,7 +21,7 @@ import torch
 from tqdm import tqdm
 
 from env import rollout as lab_player
-from env.lab import VirtualLab
+from env.lab import Lab, VirtualLab
 from env.trajectory import Trajectory
 from export import checkpoint
 from training.config import TrainConfig
@@ -115,7 +115,7 @@ def make_labs(config: TrainConfig) -> Labs:
             raise RunError(f"runner=ray needs Ray ({error}): run `make ray`") from error
         return RayPlayer(config.ray_address, config.profile.reward, options)
 
-    def boot(seed: int) -> VirtualLab:
+    def boot(seed: int) -> Lab:
         lab = VirtualLab(seed=seed, **options)
         lab.start()
         return lab

@@ -11,7 +11,7 @@ from compare.experiment.experiment import Experiment
 from compare.experiment.models import check_lab
 from compare.experiment.schemes import ORACLE
 from compare.experiment.worker import virtual_lab
-from env.lab import LabError, VirtualLab
+from env.lab import Lab, LabError
 from env.lab.host import HostLab, modules_folder
 from env.lab.stock_kernel import StockKernel
 from env.lab.virtual import KERNEL, MODULES
@@ -28,7 +28,7 @@ class LabKind:
 
     kernel: Path
     modules: Path
-    boot: Callable[[], VirtualLab]
+    boot: Callable[[], Lab]
 
 
 def lab_kind(lab: str, vm_kernel: str, experiment: Experiment) -> LabKind:

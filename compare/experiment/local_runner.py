@@ -8,7 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from compare.experiment.run_files import pack
 from compare.experiment.worker import Task, Worker, virtual_lab
-from env.lab import LabError, VirtualLab
+from env.lab import Lab, LabError
 
 # A task, and the files of its result or what its lab said when it failed.
 Outcome = tuple[Task, dict[str, bytes] | str]
@@ -17,7 +17,7 @@ Outcome = tuple[Task, dict[str, bytes] | str]
 class LocalRunner:
     """Labs side by side, each a process of its own: the workers here are threads that wait for theirs."""
 
-    def __init__(self, jobs: int, boot: Callable[[], VirtualLab] = virtual_lab) -> None:
+    def __init__(self, jobs: int, boot: Callable[[], Lab] = virtual_lab) -> None:
         self.jobs = jobs
         self._boot = boot
 

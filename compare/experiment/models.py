@@ -15,7 +15,8 @@ from compare.errors import CompareError
 from compare.experiment.schemes import Scheme, untrained_seed
 from env.checkout import BUILD, ROOT
 from env.checkout import KERNEL as KERNEL_SOURCES
-from env.lab.virtual import KERNEL, MODULES, PROGRAM
+from env.lab.lab import PROGRAM
+from env.lab.virtual import KERNEL, MODULES
 from env.network.path import Path as NetworkPath
 from env.network.scenario import Scenario
 from env.network.traces.format import find_trace

@@ -11,7 +11,7 @@ from typing import Any
 from compare.errors import CompareError
 from compare.experiment.experiment import Run
 from compare.experiment.schemes import Scheme
-from env.lab import LabError, VirtualLab
+from env.lab import Lab, LabError, VirtualLab
 
 # A run that gives no answer for so long hangs. Two servers at 10 Gbit/s each take 3 s of wall time for a virtual second
 # on an idle core, and a machine may be busy with much else.
@@ -33,7 +33,7 @@ class Task:
     modules: dict[Path, str] = field(default_factory=dict)
 
 
-def virtual_lab() -> VirtualLab:
+def virtual_lab() -> Lab:
     """Return a virtual lab, not yet begun; runs bring their own seeds."""
     return VirtualLab(seed=0)
 
@@ -44,10 +44,10 @@ class Worker:
     What a run gives depends on the run alone, and not on what the lab did before (docs/lab.md).
     """
 
-    def __init__(self, boot: Callable[[], VirtualLab] = virtual_lab) -> None:
+    def __init__(self, boot: Callable[[], Lab] = virtual_lab) -> None:
         """boot: makes a lab, not yet begun."""
         self._boot = boot
-        self._lab: VirtualLab | None = None
+        self._lab: Lab | None = None
         self._lock = threading.Lock()
         self._ended = False
 
@@ -67,7 +67,7 @@ class Worker:
             self._ended = True
         self._drop()
 
-    def _ready(self) -> VirtualLab:
+    def _ready(self) -> Lab:
         with self._lock:
             if self._ended:
                 raise LabError("the comparison was interrupted")
@@ -83,7 +83,7 @@ class Worker:
                 self._lab = None
 
 
-def _make(lab: VirtualLab, task: Task) -> dict[str, Any]:
+def _make(lab: Lab, task: Task) -> dict[str, Any]:
     run = task.run
     for module in task.modules:
         lab.load(module)
@@ -121,14 +121,14 @@ def _make(lab: VirtualLab, task: Task) -> dict[str, Any]:
     return result
 
 
-def _register_window(lab: VirtualLab, scheme: Scheme) -> None:
+def _register_window(lab: Lab, scheme: Scheme) -> None:
     """Have the kernel register a constant window; one that it has already stays as it is."""
     done = lab.call("shell", command=f"echo {scheme.packets} >/sys/module/{scheme.module}/parameters/packets")
     if done["status"]:
         raise LabError(f"the kernel does not take a window of {scheme.packets} packets: {done['stderr'].strip()}")
 
 
-def _settings(lab: VirtualLab, folders: list[str]) -> dict[str, dict[str, str]]:
+def _settings(lab: Lab, folders: list[str]) -> dict[str, dict[str, str]]:
     """Return name to content of the files in folders of /sys/module: modules' parameters, or the facts about models.
 
     Empty for a folder that is not there: only tcp_ndm has models, and not every module has parameters.

@@ -26,7 +26,7 @@ from pathlib import Path as FilePath
 import matplotlib as mpl
 import numpy as np
 
-from env.lab import VirtualLab
+from env.lab import Lab, VirtualLab
 from env.network.path import Path
 
 mpl.use("Agg")
@@ -79,7 +79,7 @@ class Axis:
 # -- measuring -------------------------------------------------------------------------------------------------------
 
 
-def lab_processes(lab: VirtualLab) -> Iterator[FilePath]:
+def lab_processes(lab: Lab) -> Iterator[FilePath]:
     """Yield the /proc folders of a lab's processes."""
     for entry in FilePath("/proc").iterdir():
         if entry.name.isdigit():
@@ -91,7 +91,7 @@ def lab_processes(lab: VirtualLab) -> Iterator[FilePath]:
                 yield entry
 
 
-def cpu_seconds(lab: VirtualLab) -> float:
+def cpu_seconds(lab: Lab) -> float:
     """Return the CPU time of a lab's processes, those that have ended included."""
     ticks = 0
     for process in lab_processes(lab):
@@ -125,7 +125,7 @@ def metered(lab: VirtualLab, cost: Cost) -> Iterator[None]:
     cost.memory_mb = max(cost.memory_mb, memory_mb(lab))
 
 
-def send(lab: VirtualLab, flows: int, rate_mbps: float, duration_s: float) -> int:
+def send(lab: Lab, flows: int, rate_mbps: float, duration_s: float) -> int:
     """Send flows of Cubic over one bottleneck; returns the number of data packets."""
     path = Path(rate_mbps=rate_mbps, rtt_ms=40)
     traffic = [{"scheme": "cubic", "start_s": 0.01 * i, "duration_s": duration_s - 0.01 * i} for i in range(flows)]

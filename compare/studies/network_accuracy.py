@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from env.lab import VirtualLab
+from env.lab import Lab, VirtualLab
 from env.network.path import PACKET_BYTES, Path
 from env.network.topology.bottleneck import netem_options
 
@@ -66,7 +66,7 @@ class Arrivals:
 
 
 def probe(
-    lab: VirtualLab,
+    lab: Lab,
     path: Path,
     count: int,
     *,
@@ -128,7 +128,7 @@ def packets_to_tell(pct: float) -> int:
     return math.ceil(9 * (1 - share) / share / WITHIN**2)
 
 
-def measure_share(lab: VirtualLab, topology: str, kind: str, pct: float, packets: int) -> Row:
+def measure_share(lab: Lab, topology: str, kind: str, pct: float, packets: int) -> Row:
     """Measure a share of packets, a million at a time; kind: loss, duplicate or reorder."""
     delay_ms = 20.0
     path = impaired(topology, delay_ms=delay_ms, **{f"{kind}_pct": pct})
@@ -144,7 +144,7 @@ def measure_share(lab: VirtualLab, topology: str, kind: str, pct: float, packets
     return Row(topology, f"{kind} {pct:g} %", "%", pct, 100 * counted / packets, sampling)
 
 
-def measure_delay(lab: VirtualLab, topology: str, delay_ms: float, jitter_ms: float, packets: int) -> list[Row]:
+def measure_delay(lab: Lab, topology: str, delay_ms: float, jitter_ms: float, packets: int) -> list[Row]:
     """Measure the mean delay and, with jitter, its standard deviation."""
     path = impaired(topology, delay_ms=delay_ms, jitter_ms=jitter_ms)
     burst = 10 if jitter_ms else 1  # each has its own delay; without jitter they would wait for each other
@@ -158,7 +158,7 @@ def measure_delay(lab: VirtualLab, topology: str, delay_ms: float, jitter_ms: fl
     return rows
 
 
-def measure_rate(lab: VirtualLab, topology: str, rate_mbps: float, packets: int) -> Row:
+def measure_rate(lab: Lab, topology: str, rate_mbps: float, packets: int) -> Row:
     """Measure the rate at which packets leave when more come than can."""
     path = Path(rate_mbps=rate_mbps, rtt_ms=10, buffer_bdp=1)
     if topology == "loopback":
@@ -174,7 +174,7 @@ def measure_rate(lab: VirtualLab, topology: str, rate_mbps: float, packets: int)
 # -- bottleneck ------------------------------------------------------------------------------------------------------
 
 
-def overload(lab: VirtualLab, path: Path, rate_mbps: float, packets: int) -> Arrivals:
+def overload(lab: Lab, path: Path, rate_mbps: float, packets: int) -> Arrivals:
     """Send twice as many packets as the link can carry, one at a time."""
     return probe(lab, path, packets, interval_ns=round(transmission_ns(rate_mbps) / 2), wait_s=20)
 
@@ -207,7 +207,7 @@ class Bottleneck:
         return self.held_packets == self.buffer_packets and self.lost == self.dropped and exact
 
 
-def measure_bottleneck(lab: VirtualLab, rate_mbps: float, rtt_ms: float, buffer_bdp: float) -> Bottleneck:
+def measure_bottleneck(lab: Lab, rate_mbps: float, rtt_ms: float, buffer_bdp: float) -> Bottleneck:
     """Fill a bottleneck's buffer and keep it full."""
     path = Path(rate_mbps=rate_mbps, rtt_ms=rtt_ms, buffer_bdp=buffer_bdp)
     packets = 2 * path.buffer_packets + 5_000
@@ -222,7 +222,7 @@ def measure_bottleneck(lab: VirtualLab, rate_mbps: float, rtt_ms: float, buffer_
     return Bottleneck(rate_mbps, path.buffer_packets, int(waiting.max()), spacing_ns, lost, dropped)
 
 
-def queue_drops(lab: VirtualLab) -> int:
+def queue_drops(lab: Lab) -> int:
     """Return how many packets the router's bottleneck has dropped since the path was applied."""
     shown = json.loads(lab.call("execute", node="r", argv=["tc", "-s", "-j", "qdisc", "show", "dev", "r-h2"]))
     return sum(qdisc["drops"] for qdisc in shown if qdisc["kind"] == "pfifo")
@@ -231,7 +231,7 @@ def queue_drops(lab: VirtualLab) -> int:
 # -- command ---------------------------------------------------------------------------------------------------------
 
 
-def measure_netem(lab: VirtualLab, most: int) -> list[Row]:
+def measure_netem(lab: Lab, most: int) -> list[Row]:
     """Return the first table; most: packets of a row."""
     rows = []
     packets = min(most, PACKETS)

@@ -23,7 +23,7 @@ import torch
 
 from env import schema
 from env.episode import boot_lab
-from env.lab import LabError, VirtualLab
+from env.lab import Lab, LabError
 from env.ndm_env import NdmEnv
 from env.network.scenario import ScenarioError
 from env.profile import EpisodeConfig, Profile, ProfileError, profile_from_config, scenario_episode_config
@@ -106,7 +106,7 @@ def play_through_gymnasium(env: NdmEnv, decide: Decide, scenario: str, seed: int
     return _played(goodput, queueing, np.array(rewards), length)
 
 
-def play_in_kernel(lab: VirtualLab, env: NdmEnv, model: bytes, scenario: str, seed: int) -> Played:
+def play_in_kernel(lab: Lab, env: NdmEnv, model: bytes, scenario: str, seed: int) -> Played:
     """Play the same episode with decisions of the kernel; the lab's own seed does not matter."""
     episode_config, episode = alone(scenario), env.episode
     noise = np.zeros((1, episode.decisions, len(schema.ACTIONS)), np.int16)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from env.lab import VirtualLab
+from env.lab import Lab, VirtualLab
 from env.network.rack import Rack
 
 GSO_MAX_BYTES = (65536, 32768, 16384, 8192, 1514)
@@ -22,7 +22,7 @@ STREAM: dict[str, Any] = {"kind": "stream", "size_bytes": 1 << 18}
 REQUEST: dict[str, Any] = {"kind": "request", "size_bytes": 1 << 20}
 
 
-def measure(lab: VirtualLab, rack: Rack, traffic: dict[str, Any], scheme: str, virtual_s: float) -> tuple[float, str]:
+def measure(lab: Lab, rack: Rack, traffic: dict[str, Any], scheme: str, virtual_s: float) -> tuple[float, str]:
     """Run one flow and return wall seconds per virtual second, and what it was, as text. Raises LabError."""
     flow = {"scheme": scheme, "start_s": 0.0, "duration_s": virtual_s, **traffic}
     begun = time.perf_counter()

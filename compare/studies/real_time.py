@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from env.lab import LabError, VirtualLab
+from env.lab import Lab, LabError, VirtualLab
 from env.lab.real_time import NotKeptUp
 from env.lab.vm import VmLab
 from env.network.scenario import load_scenario
@@ -94,7 +94,7 @@ def measures(result: dict[str, Any]) -> dict[str, float]:
     return values
 
 
-def make_run(lab: VirtualLab, case: Case, number: int) -> dict[str, Any]:
+def make_run(lab: Lab, case: Case, number: int) -> dict[str, Any]:
     """Make one run; a run that the machine did not keep up with is made again, and counted."""
     scenario = load_scenario(case.scenario).lasting(DURATION_S)
     for refused in range(ATTEMPTS):
@@ -128,7 +128,7 @@ def make_runs(folder: FilePath, kernel: str, cases: Sequence[Case], numbers: dic
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "runs.jsonl"
     runs = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-    labs: dict[str, VirtualLab] = {}
+    labs: dict[str, Lab] = {}
     with ExitStack() as stack:
         for case, name, number in missing(runs, cases, numbers):
             if name not in labs:

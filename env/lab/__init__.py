@@ -1,12 +1,15 @@
-"""Labs: a kernel of their own in which the network runs. See docs/architecture.md."""
+"""Labs: kernels in which networks run. docs/architecture.md describes them."""
 
 from env.lab.errors import GuestDied, GuestFailed, GuestHung, LabError, LabMissing
-from env.lab.virtual import Observation, Play, Record, Reply, VirtualLab
+from env.lab.lab import Lab
+from env.lab.protocol import Observation, Play, Record, Reply
+from env.lab.virtual import VirtualLab
 
 __all__ = [
     "GuestDied",
     "GuestFailed",
     "GuestHung",
+    "Lab",
     "LabError",
     "LabMissing",
     "Observation",

@@ -1,8 +1,8 @@
-"""Which core a lab runs on.
+"""Which CPU core a lab runs on.
 
-Of a lab's host processes, the kernel and one per program in it, exactly one runs at any time, and they hand over to
-each other thousands of times a second. Where the scheduler spreads them over cores, each hand-over wakes an idle core,
-which costs more than the work itself: kept on one core each, two labs make nearly twice the decisions per second.
+A lab has one host process for its kernel and one for each program in the guest. Exactly one of them runs at any time,
+and they switch thousands of times a second. When the scheduler spreads them over cores, each switch wakes an idle core,
+which costs more than the work itself. Pinned to one core each, two labs make nearly twice the decisions per second.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import os
 import socket
 from itertools import count
 
-NAME = "ndm-tcp-lab"  # of the claims: all labs of a machine count together
+NAME = "ndm-tcp-lab"  # prefix of the claims' socket names, the same for all labs of a machine
 
 
 class Core:
-    """A claim on one of the cores that this process may use, the one with the fewest labs of all processes on it.
+    """A claim on a core that this process may use: the one with the fewest claims of all processes.
 
-    The claim is a name in the abstract namespace of Unix sockets: it is shared by all users of the machine, leaves no
-    file, and ends with close() or with the process, however that dies.
+    The claim is a name in the abstract namespace of Unix sockets. All users of the machine share this namespace; a name
+    leaves no file, and ends with close() or with the process, however the process dies.
     """
 
     def __init__(self) -> None:

@@ -1,21 +1,28 @@
-"""What can go wrong with a lab."""
+"""The errors of a lab."""
 
 
 class LabError(RuntimeError):
-    """Base of every error of a lab."""
+    """Base of all errors of a lab."""
 
 
 class LabMissing(LabError):
-    """A file that the lab needs is missing or cannot be used; the message names the make target that makes it."""
+    """A file that the lab needs is missing or cannot be used; the message names the make target that builds it."""
 
 
 class GuestDied(LabError):
-    """The lab kernel ended: a crash, a panic, or a guest that halted."""
+    """The guest's process ended: a crash, a panic, or a guest that halted."""
 
 
 class GuestHung(LabError):
-    """No answer within the time allowed."""
+    """The guest did not answer within the lab's timeout."""
 
 
 class GuestFailed(LabError):
-    """A command failed in the guest; where that was not foreseen, the message carries the guest's traceback."""
+    """A command failed in the guest; for an unexpected error the message carries the guest's traceback."""
+
+
+class BrokenFrame(LabError):
+    """The guest sent bytes that are not a frame of the protocol."""
+
+    def __init__(self, kind: int, length: int) -> None:
+        super().__init__(f"broken frame from the guest: kind {kind}, {length} bytes")

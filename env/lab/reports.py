@@ -1,4 +1,4 @@
-"""What a guest's kernel has to report against itself: the findings of the sanitizers."""
+"""The faults that a guest's kernel reports: findings of the sanitizers, and leaked memory."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 from env.lab.errors import LabError
 
 if TYPE_CHECKING:
-    from env.lab.virtual import VirtualLab
+    from env.lab.lab import Lab
 
-# KASAN and lockdep say BUG or WARNING, UBSAN its name, the stall detectors INFO. Leaks have a file of their own.
+# KASAN and lockdep print BUG or WARNING, UBSAN its name, the stall detectors INFO. Leaks are in a separate file.
 _REPORT = re.compile(
     r"BUG:|WARNING:|UBSAN:|INFO: \w.*(?:detected|blocked)|Oops|general protection"
     r"|Kernel panic"
 )
 _KMEMLEAK = "/sys/kernel/debug/kmemleak"
-# kmemleak believes in a leak once it is 5 s old and two scans have found it unchanged.
+# kmemleak reports an object that is 5 s old and that two scans found unreferenced.
 _SCAN = f"sleep 6; echo scan >{_KMEMLEAK}; "
 
 
-def kernel_log(lab: VirtualLab) -> str:
+def kernel_log(lab: Lab) -> str:
     """Return the guest's kernel log."""
     return _shell(lab, "dmesg")
 
@@ -31,19 +31,19 @@ def find_reports(log: str) -> list[str]:
 
 
 class LeakWatch:
-    """Memory that a sanitizer kernel loses from now on; what it lost while it booted is its own."""
+    """Reports the memory that a sanitizer kernel leaks from now on; leaks of the boot do not count."""
 
-    def __init__(self, lab: VirtualLab) -> None:
+    def __init__(self, lab: Lab) -> None:
         self._lab = lab
         _shell(lab, f"[ -e {_KMEMLEAK} ] || mount -t debugfs debugfs /sys/kernel/debug")
         _shell(lab, f"{_SCAN * 3} echo clear >{_KMEMLEAK}")
 
     def leaks(self) -> list[str]:
-        """Return kmemleak's lines: for each object lost its size, its first bytes and who allocated it."""
+        """Return kmemleak's lines: for each leaked object its size, its first bytes and the allocating call stack."""
         return _shell(self._lab, f"{_SCAN * 3} cat {_KMEMLEAK}").splitlines()
 
 
-def _shell(lab: VirtualLab, command: str) -> str:
+def _shell(lab: Lab, command: str) -> str:
     done = lab.call("shell", command=command)
     if done["status"]:
         raise LabError(f"{command}: {done['stderr']}")

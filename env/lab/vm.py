@@ -1,4 +1,4 @@
-"""The VM lab: a distribution's own kernel, unmodified, under QEMU, with the same agent and the same network in it."""
+"""The VM lab: a distribution's unmodified kernel under QEMU."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from typing import TYPE_CHECKING, Any
 
 from env.checkout import ROOT
 from env.lab.errors import GuestFailed, LabError, LabMissing
+from env.lab.lab import GUEST, PROBE, PROGRAM
+from env.lab.process import spawn
+from env.lab.protocol import Frame, Reply
 from env.lab.real_time import PULSE, RealTimeLab
 from env.lab.stock_kernel import StockKernel
-from env.lab.virtual import PROBE, PROGRAM, SPAWN_OPTIONS, Observation, Record, Reply, console_actions
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Sequence
 
-    from env.lab.core import Core
     from env.network.path import Path
     from env.network.rack import Rack
 
 QEMU = "qemu-system-x86_64"
-INIT = FilePath(__file__).resolve().parent / "guest" / "init-vm.sh"
+INIT = GUEST / "init-vm.sh"
 PORT_NAME = "ndm.lab"  # of the virtio-serial port; init-vm.sh looks for it
-# A guest in real time that waits for a core is late: where the user may, QEMU goes before all other work.
-FIRST = (os.SCHED_FIFO, os.sched_param(1))
+# A guest in real time is late when it waits for a core: QEMU runs before all other work if the user may ask for it.
+REAL_TIME_PRIORITY = (os.SCHED_FIFO, os.sched_param(1))
 CLOCKS = {"real": [], "counted": ["-icount", "shift=0,sleep=off"]}
 
 
 class VmLab(RealTimeLab):
-    """A stock kernel in a virtual machine: KVM is not used, so that it runs where it must not or cannot be.
+    """A stock kernel in a virtual machine without KVM, which many machines lack or forbid.
 
-    kernel: a version that has been fetched, as 6.12 (env/lab/stock_kernel.py). modules: as of the virtual lab, built
-    for this kernel; sch_linktrace is always there. memory_mb: of the guest. timeout_s: as of the virtual lab; a run is
-    silent for as long as it lasts. clock: "real", or "counted": the guest's clock counts its instructions, one for each
-    nanosecond, and jumps when there is nothing to do (QEMU's icount), so that its CPU is one of the same speed on every
-    machine, and a busy machine changes nothing. burst_us: of bottlenecks, in place of the clock's
-    (env/network/clock.py).
+    kernel: a version that has been fetched, as 6.12 (env/lab/stock_kernel.py). modules: as in Lab, built for this
+    kernel; sch_linktrace is always loaded. memory_mb: of the guest. timeout_s: as in Lab. clock: "real", or "counted":
+    the guest's clock advances by a nanosecond for each instruction, and jumps when the guest is idle (QEMU's icount).
+    The guest's CPU then has the same speed on every machine, however busy. burst_us: of bottlenecks, in place of the
+    clock's (env/network/clock.py).
     """
 
     def __init__(
@@ -53,12 +53,16 @@ class VmLab(RealTimeLab):
     ) -> None:
         if clock not in CLOCKS:
             raise LabError(f"clock {clock!r} is unknown; it is one of {', '.join(CLOCKS)}")
-        super().__init__(seed=0, memory_mb=memory_mb, timeout_s=timeout_s)
+        self.stock = StockKernel(kernel)
+        self.memory_mb = memory_mb
         self.clock = clock
         self.burst_us = burst_us
-        self.stock = StockKernel(kernel)
-        self._modules_folder = self.stock.modules
-        self.modules = [self._module_file(module) for module in ("sch_linktrace", *modules)]
+        super().__init__(
+            modules=("sch_linktrace", *modules),
+            modules_folder=self.stock.modules,
+            modules_target="vm-kernel",
+            timeout_s=timeout_s,
+        )
 
     def _check_files(self) -> None:
         for file in (self.stock.image, self.stock.initramfs, PROGRAM, PROBE, PULSE):
@@ -67,23 +71,17 @@ class VmLab(RealTimeLab):
         if shutil.which(QEMU) is None:
             raise LabMissing(f"{QEMU} is missing: run `make vm-kernel`, which installs the package qemu-system-x86")
 
-    def _modules_target(self) -> str:
-        return "vm-kernel"
-
-    def _spawn(self, channel: socket.socket, console: int, core: Core) -> int:
-        # however the thread that boots it ends, QEMU ends with it
+    def _spawn(self, channel: socket.socket, console: int, core: int) -> int:
+        # QEMU ends with the thread that starts it, however that thread ends
         argv = ["setpriv", "--pdeathsig", "KILL", QEMU, *self._qemu_arguments(channel.fileno())]
         os.set_inheritable(channel.fileno(), True)
-        options = SPAWN_OPTIONS | {"file_actions": console_actions(console)}
         if self.clock == "counted":
             # as in the virtual lab, one of its threads runs at a time
-            argv = ["taskset", "--cpu-list", str(core.number), *argv]
-        else:
-            try:
-                return os.posix_spawnp(argv[0], argv, os.environ, scheduler=FIRST, **options)
-            except PermissionError:
-                pass  # an ordinary user; then nothing else should run beside it
-        return os.posix_spawnp(argv[0], argv, os.environ, **options)
+            return spawn(["taskset", "--cpu-list", str(core), *argv], os.environ, console)
+        try:
+            return spawn(argv, os.environ, console, scheduler=REAL_TIME_PRIORITY)
+        except PermissionError:  # an ordinary user
+            return spawn(argv, os.environ, console)
 
     def _qemu_arguments(self, channel_fd: int) -> list[str]:
         return [
@@ -108,39 +106,39 @@ class VmLab(RealTimeLab):
             "lab_clock": self.clock,
             **({} if self.burst_us is None else {"lab_burst_us": f"{self.burst_us:g}"}),
             "panic": "-1",
-            # the boot does not wait for ten ticks to come in time, and panic because a busy machine let them come late
+            # without this the boot panics when the first timer ticks are late, as they are on a busy machine
             "no_timer_check": "",
-            # Not what a run is about: addresses that come by themselves, and a policy for programs.
+            # a run needs neither automatic addresses nor a security policy
             "ipv6.disable": "1",
             "apparmor": "0",
         }
         for name, value in arguments.items():
             if len(value.split()) > 1:
-                raise LabError(f"{name}={value!r} cannot stand on a kernel's command line: use a folder without spaces")
+                raise LabError(f"a kernel's command line cannot have {name}={value!r}: use a folder without spaces")
         return ["quiet", *(f"{name}={value}" if value else name for name, value in arguments.items())]
 
     def _send(self, frame: bytes) -> None:
-        if self.clock == "counted" and self._channel is not None:
-            os.kill(self._pid, signal.SIGCONT)
+        if self.clock == "counted" and self.pid:
+            os.kill(self.pid, signal.SIGCONT)
         super()._send(frame)
 
-    def receive(self) -> Observation | Record | Reply:
-        """Wait for the next frame, as the virtual lab does."""
+    def receive(self) -> Frame:
+        """Wait for the next frame as Lab does."""
         frame = super().receive()
         if self.clock == "counted" and isinstance(frame, Reply):
-            # a clock that jumps when there is nothing to do would jump as fast as it can until the next command
-            os.kill(self._pid, signal.SIGSTOP)
+            # an idle guest's clock would jump on as fast as it can until the next command
+            os.kill(self.pid, signal.SIGSTOP)
         return frame
 
     def run(
         self, path: Path | Rack, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any
     ) -> dict[str, Any]:
-        """Run flows to their end, as the virtual lab does. Raises NotKeptUp when the guest was not in time."""
+        """Run flows to their end as Lab does. Raises NotKeptUp when the machine was too slow."""
         for _ in range(2):
             try:
                 return super().run(path, flows, duration_s, **options)
             except GuestFailed as error:
-                # A counted clock jumps on while the host reads a file for the guest. The second time it is there.
+                # A counted clock runs on while the host reads a file for the guest. The next attempt has it in memory.
                 if self.clock != "counted" or not str(error).startswith("RunLate"):
                     raise
         return super().run(path, flows, duration_s, **options)

@@ -16,8 +16,9 @@ from typing import Any
 import ray
 
 from env import expert as expert
-from env.lab import VirtualLab
-from env.lab.virtual import KERNEL, MODULES, PROGRAM
+from env.lab import Lab, VirtualLab
+from env.lab.lab import PROGRAM
+from env.lab.virtual import KERNEL, MODULES
 from env.pool.cluster import FOREVER, check_files, connect, cores
 from env.profile import RIVALS
 from env.reward import RewardWeights
@@ -82,7 +83,7 @@ def _play(model: bytes, task: Task, common: tuple[RewardWeights, dict[str, Any],
     began = time.perf_counter()
     if _worker is None:
 
-        def boot(seed: int) -> VirtualLab:
+        def boot(seed: int) -> Lab:
             check_files(files)
             lab = VirtualLab(seed=seed, **lab_options)
             lab.start()

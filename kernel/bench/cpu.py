@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compare.studies.lab_cost import cpu_seconds
-from env.lab import VirtualLab
+from env.lab import Lab, VirtualLab
 from env.network.path import Path
 from env.network.rack import Rack
 from kernel.bench.build import BenchError, build_modules
@@ -77,7 +77,7 @@ class Cost:
     retransmits: int
 
 
-def transfer(lab: VirtualLab, bulk: Bulk, scheme: str, duration_s: float) -> Transfer:
+def transfer(lab: Lab, bulk: Bulk, scheme: str, duration_s: float) -> Transfer:
     """Send as much as the network takes for so long."""
     packets, cpu_s = packets_sent(lab, bulk), cpu_seconds(lab)
     flows = [{"scheme": scheme, "start_s": 0, "duration_s": duration_s}]
@@ -86,13 +86,13 @@ def transfer(lab: VirtualLab, bulk: Bulk, scheme: str, duration_s: float) -> Tra
     return Transfer(cpu_s, flow["received_bytes"] / 1e9, flow["segments_sent"], packets, flow["retransmits"])
 
 
-def packets_sent(lab: VirtualLab, bulk: Bulk) -> int:
+def packets_sent(lab: Lab, bulk: Bulk) -> int:
     """Return how many packets the sender's device has sent so far."""
     node, device = bulk.sender
     return int(lab.call("execute", node=node, argv=["cat", f"/sys/class/net/{device}/statistics/tx_packets"]))
 
 
-def repeat(lab: VirtualLab, bulk: Bulk, scheme: str) -> Cost:
+def repeat(lab: Lab, bulk: Bulk, scheme: str) -> Cost:
     """Return a scheme's cost from a short and a long transfer. Raises BenchError when the link was not full."""
     short, long = (transfer(lab, bulk, scheme, duration_s) for duration_s in (SHORT_S, bulk.long_s))
     gigabytes = long.gigabytes - short.gigabytes

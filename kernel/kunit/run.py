@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from env.lab import LabError, VirtualLab
+from env.lab import Lab, LabError, VirtualLab
 from env.lab.reports import LeakWatch, find_reports, kernel_log
 
 MODULES = Path(__file__).resolve().parents[2] / "build" / "modules" / "sanitizer"
@@ -51,7 +51,7 @@ def read_ktap(lines: list[str]) -> Outcome:
     return Outcome(passed, total, problems)
 
 
-def run_module(lab: VirtualLab, module: Path) -> tuple[list[str], Outcome]:
+def run_module(lab: Lab, module: Path) -> tuple[list[str], Outcome]:
     """Load a module, which runs its suites, and return its KTAP with the outcome."""
     before = len(kernel_log(lab).splitlines())
     done = lab.call("shell", command=f"insmod {module}")

@@ -172,7 +172,7 @@ import env
 import gymnasium
 several = gymnasium.make_vec("NdmTcp-v0", num_envs=2, profile="bottleneck")
 several.reset(seed=1)
-print("running", *(e.lab._pid for e in several._episodes), flush=True)
+print("running", *(e.lab.pid for e in several._episodes), flush=True)
 try:
     while True:
         several.step(np.zeros((2, 2), np.float32))

@@ -13,7 +13,7 @@ import pytest
 from env import schema
 from env.episode import boot_lab
 from env.expert import Expert
-from env.lab import GuestDied, Play, Record, Reply, VirtualLab
+from env.lab import GuestDied, Lab, Play, Record, Reply
 from env.network.path import Path
 from env.profile import LEARNER, SNAPSHOT, EpisodeConfig, EpisodeFlow
 from env.reward import RewardWeights
@@ -71,12 +71,12 @@ def task(episode_config: EpisodeConfig, seed: int = 1, learners: int = 1) -> Tas
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[VirtualLab]:
+def lab() -> Iterator[Lab]:
     with boot_lab(1) as lab:
         yield lab
 
 
-def test_the_network_that_ships_plays(lab: VirtualLab) -> None:
+def test_the_network_that_ships_plays(lab: Lab) -> None:
     policy = quantize(wild_policy())
     steps = play(lab, blob(wild_policy()), task(SHARED, learners=3))
     flows = np.unique(steps["flow"])
@@ -92,7 +92,7 @@ def test_the_network_that_ships_plays(lab: VirtualLab) -> None:
     assert np.abs(steps["actions"]).max() > 1 << schema.ACTION_FRAC, "actions are recorded before the cut"
 
 
-def test_a_flow_that_has_started_moves_its_window_as_the_policy_says(lab: VirtualLab) -> None:
+def test_a_flow_that_has_started_moves_its_window_as_the_policy_says(lab: Lab) -> None:
     """Of two that hold their windows one has its start behind it: it holds them from the first decision on."""
     still = np.zeros((2, DECISIONS, 2), np.int16)
     episode_config = EpisodeConfig(Path(rate_mbps=20, rtt_ms=40), (EpisodeFlow(LEARNER, 0.5),))
@@ -107,7 +107,7 @@ def test_a_flow_that_has_started_moves_its_window_as_the_policy_says(lab: Virtua
     assert (first["features"][1:, slow_start] < 0).all()
 
 
-def test_rivals_of_modules_are_there(lab: VirtualLab) -> None:
+def test_rivals_of_modules_are_there(lab: Lab) -> None:
     episode_config = EpisodeConfig(Path(rate_mbps=20, rtt_ms=40), (EpisodeFlow("nv"), EpisodeFlow("ndm", 0.5)))
     steps = play(lab, blob(wild_policy()), task(episode_config))
     assert steps.size == DECISIONS + 1
@@ -115,7 +115,7 @@ def test_rivals_of_modules_are_there(lab: VirtualLab) -> None:
     assert {"tcp_nv", "tcp_ndm"} <= {line.split()[0] for line in available.splitlines()}
 
 
-def test_a_snapshot_is_a_rival_that_the_kernel_plays(lab: VirtualLab) -> None:
+def test_a_snapshot_is_a_rival_that_the_kernel_plays(lab: Lab) -> None:
     """It decides by its own model, without noise, unrecorded; the policy by the policy's, as if it were alone."""
     policy = quantize(wild_policy())
     steps = play(lab, blob(wild_policy()), task(BESIDE, learners=2)._replace(snapshot=blob(other_policy())))
@@ -127,7 +127,7 @@ def test_a_snapshot_is_a_rival_that_the_kernel_plays(lab: VirtualLab) -> None:
         assert own["actions"].tolist() == means.tolist()
 
 
-def test_what_a_snapshot_does_follows_from_its_model(lab: VirtualLab) -> None:
+def test_what_a_snapshot_does_follows_from_its_model(lab: Lab) -> None:
     """The policy for its own snapshot is another policy's rival; nothing of the last run's model is left."""
     episode_config = EpisodeConfig(Path(rate_mbps=20, rtt_ms=40), (EpisodeFlow(SNAPSHOT),))
     wild, other = blob(wild_policy()), blob(other_policy())
@@ -141,7 +141,7 @@ def test_what_a_snapshot_does_follows_from_its_model(lab: VirtualLab) -> None:
         assert same_steps(play(fresh, wild, told[1]), second)
 
 
-def test_a_snapshot_shares_the_link_as_the_policy_does(lab: VirtualLab) -> None:
+def test_a_snapshot_shares_the_link_as_the_policy_does(lab: Lab) -> None:
     """A rival with the policy's own model has the share that a second learner has: the same control loop decides."""
     wild = blob(wild_policy())
     silent = task(BOTTLENECK)._replace(noise=np.zeros((0, 0, 2), np.int16))
@@ -159,12 +159,12 @@ def test_a_snapshot_shares_the_link_as_the_policy_does(lab: VirtualLab) -> None:
         assert np.array_equal(first[name], alone[name]), name
 
 
-def test_a_snapshot_needs_a_model(lab: VirtualLab) -> None:
+def test_a_snapshot_needs_a_model(lab: Lab) -> None:
     with pytest.raises(ValueError, match="the task brings no model"):
         play(lab, blob(wild_policy()), task(BESIDE, learners=2))
 
 
-def test_a_teacher_in_the_policys_place_leaves_nothing_behind(lab: VirtualLab) -> None:
+def test_a_teacher_in_the_policys_place_leaves_nothing_behind(lab: Lab) -> None:
     """The lab may go on with the policy: each flow is told from those of earlier runs, whoever measured it."""
     model = blob(wild_policy())
     with boot_lab(1) as fresh:
@@ -189,14 +189,14 @@ def same_steps(one: npt.NDArray[np.void], other: npt.NDArray[np.void]) -> bool:
     return all(np.array_equal(a, b) for a, b in pairs)
 
 
-def test_actions_move_the_window(lab: VirtualLab) -> None:
+def test_actions_move_the_window(lab: Lab) -> None:
     steps = play(lab, blob(wild_policy()), task(BOTTLENECK))
     growing = np.flatnonzero((steps["actions"][:-1, 0] > 4000) & (steps["ca_state"][1:] == 0))[:10]
     assert growing.size
     assert (steps["cwnd"][growing + 1] > steps["cwnd"][growing]).mean() > 0.8
 
 
-def test_an_episode_is_a_function_of_its_task(lab: VirtualLab) -> None:
+def test_an_episode_is_a_function_of_its_task(lab: Lab) -> None:
     model, tasks = (
         blob(wild_policy()),
         [task(episode_config, seed) for episode_config in (BOTTLENECK, ROUGH, SHARED) for seed in (1, 2)],
@@ -222,13 +222,13 @@ def same(one: Trajectory, other: Trajectory) -> bool:
     return all(np.array_equal(a, b) for a, b in arrays)
 
 
-def test_it_ends_after_its_seconds(lab: VirtualLab) -> None:
+def test_it_ends_after_its_seconds(lab: Lab) -> None:
     steps = play(lab, blob(wild_policy()), task(BOTTLENECK)._replace(duration_s=1.0))
     assert 5 < steps.size < DECISIONS
     assert 1e6 <= steps["now_us"][-1] - steps["now_us"][0] < 1.3e6
 
 
-def test_it_ends_with_a_window_of_which_all_is_lost(lab: VirtualLab) -> None:
+def test_it_ends_with_a_window_of_which_all_is_lost(lab: Lab) -> None:
     episode_config = EpisodeConfig(Path(rate_mbps=2, rtt_ms=20, buffer_bdp=0.5))
     doubling = task(episode_config)._replace(noise=np.full((1, DECISIONS, 2), 16_384, np.int16))
     steps = play(lab, blob(wild_policy()), doubling)
@@ -237,14 +237,14 @@ def test_it_ends_with_a_window_of_which_all_is_lost(lab: VirtualLab) -> None:
     assert steps["cwnd"][-1] > most_cwnd(episode_config.path)
 
 
-def test_a_path_that_carries_nothing_gives_what_there_was(lab: VirtualLab) -> None:
+def test_a_path_that_carries_nothing_gives_what_there_was(lab: Lab) -> None:
     episode_config = EpisodeConfig(Path(rate_mbps=20, rtt_ms=40, steps=()))
     dead = episode_config._replace(path=Path(rate_mbps=20, rtt_ms=40, loss_pct=100))
     assert play(lab, blob(wild_policy()), task(dead)._replace(duration_s=2.0)).size == 0
     assert play(lab, blob(wild_policy()), task(BOTTLENECK)).size == DECISIONS + 1, "the lab is none the worse"
 
 
-def test_without_a_play_the_host_is_asked(lab: VirtualLab) -> None:
+def test_without_a_play_the_host_is_asked(lab: Lab) -> None:
     play(lab, blob(wild_policy()), task(BOTTLENECK))
     lab.begin_run(BOTTLENECK.path, [{"scheme": "ndm_gym", "start_s": 0.0, "duration_s": 5.0}], 5.0)
     frame = lab.receive()
@@ -266,7 +266,7 @@ def test_a_lab_that_dies_is_booted_again() -> None:
     model, tasks = blob(wild_policy()), [task(BOTTLENECK, seed) for seed in range(6)]
     labs = []
 
-    def boot(seed: int) -> VirtualLab:
+    def boot(seed: int) -> Lab:
         labs.append(boot_lab(seed))
         return labs[-1]
 
@@ -282,7 +282,7 @@ def test_a_lab_that_has_lost_a_program_is_booted_again() -> None:
     """As when its memory is at an end: the episode is the same in another one."""
     labs = []
 
-    def boot(seed: int) -> VirtualLab:
+    def boot(seed: int) -> Lab:
         labs.append(boot_lab(seed))
         return labs[-1]
 

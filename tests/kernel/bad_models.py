@@ -12,7 +12,7 @@ from export.model import INPUTS, OUTPUTS, Int16, IntegerModel, Provenance
 from tests.kernel.guest import shell
 
 if TYPE_CHECKING:
-    from env.lab import VirtualLab
+    from env.lab import Lab
 
 HIDDEN = 4
 GROW = (16384, 0)  # read-out biases, Q14: twice the window in every round
@@ -58,7 +58,7 @@ BAD_MODELS = {
 }
 
 
-def put_models(lab: VirtualLab, models: dict[str, IntegerModel]) -> None:
+def put_models(lab: Lab, models: dict[str, IntegerModel]) -> None:
     """Give the lab's firmware loader a folder with the models as NAME.bin."""
     shell(lab, "mkdir -p /tmp/firmware && printf /tmp/firmware >/sys/module/firmware_class/parameters/path")
     for name, model in models.items():

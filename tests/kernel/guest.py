@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from env.lab import VirtualLab
+    from env.lab import Lab
 
 # Both ends of a connection over the guest's `lo`, as the first lines of a program that the guest runs.
 CONNECTION = """
@@ -40,20 +40,20 @@ def program(text: str) -> str:
     return f"/usr/bin/python3 - <<'END'\n{CONNECTION}{textwrap.dedent(text)}\nEND"
 
 
-def shell(lab: VirtualLab, command: str) -> str:
+def shell(lab: Lab, command: str) -> str:
     """Run a command in the guest, which must succeed, and return what it printed."""
     done = lab.call("shell", command=command)
     assert done["status"] == 0, done
     return str(done["stdout"]).strip()
 
 
-def pids(lab: VirtualLab, program: str) -> list[str]:
+def pids(lab: Lab, program: str) -> list[str]:
     """Return the processes of a program in the guest."""
     return shell(
         lab, f'for p in /proc/[0-9]*; do [ "$(cat $p/comm)" != {program} ] || echo ${{p#/proc/}}; done'
     ).split()
 
 
-def kill(lab: VirtualLab, program: str) -> None:
+def kill(lab: Lab, program: str) -> None:
     """Kill the processes of a program in the guest."""
     shell(lab, f"kill -9 {' '.join(pids(lab, program))}")

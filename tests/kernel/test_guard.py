@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from env.lab import VirtualLab
+from env.lab import Lab, VirtualLab
 from env.lab.reports import find_reports, kernel_log
 from env.network.path import Path
 from env.network.scenario import load_scenario
@@ -29,7 +29,7 @@ MISSED = {"random-2": pytest.mark.xfail(strict=True, reason="the guard does not 
 
 
 @pytest.fixture(scope="module", params=BOTH)
-def lab(request: pytest.FixtureRequest) -> Iterator[VirtualLab]:
+def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
     variant = request.param
     with VirtualLab(seed=5, variant=variant, modules=("tcp_ndm",), memory_mb=1024, timeout_s=400) as running:
         put_models(running, BAD_MODELS)
@@ -37,15 +37,15 @@ def lab(request: pytest.FixtureRequest) -> Iterator[VirtualLab]:
         assert find_reports(kernel_log(running)) == []
 
 
-def use(lab: VirtualLab, model: str) -> None:
+def use(lab: Lab, model: str) -> None:
     shell(lab, f"echo {model} >{FOLDER}/model")
 
 
-def counter(lab: VirtualLab, name: str) -> int:
+def counter(lab: Lab, name: str) -> int:
     return int(shell(lab, f"cat {FOLDER}/counters/{name}"))
 
 
-def run(lab: VirtualLab, *schemes: str, duration_s: float = 30.0, **options: Any) -> dict[str, Any]:
+def run(lab: Lab, *schemes: str, duration_s: float = 30.0, **options: Any) -> dict[str, Any]:
     """Flows that start 3 s apart and end together, over PATH."""
     flows = [
         {"scheme": scheme, "start_s": 3.0 * i, "duration_s": duration_s - 3.0 * i} for i, scheme in enumerate(schemes)
@@ -54,7 +54,7 @@ def run(lab: VirtualLab, *schemes: str, duration_s: float = 30.0, **options: Any
 
 
 @pytest.fixture(scope="module")
-def reno(lab: VirtualLab) -> tuple[int, int]:
+def reno(lab: Lab) -> tuple[int, int]:
     """Bytes that reno gets alone, and that cubic gets beside it."""
     alone, beside = run(lab, "reno", sample_ms=0), run(lab, "cubic", "reno", sample_ms=0)
     return alone["flows"][0]["received_bytes"], beside["flows"][0]["received_bytes"]
@@ -64,7 +64,7 @@ def reno(lab: VirtualLab) -> tuple[int, int]:
 @pytest.mark.parametrize("lab", ["lab"], indirect=True)
 @pytest.mark.parametrize("name", [pytest.param(name, marks=MISSED.get(name, ())) for name in BAD_MODELS])
 def test_a_bad_model_gets_no_more_than_reno_would_and_leaves_cubic_its_share(
-    lab: VirtualLab, reno: tuple[int, int], name: str
+    lab: Lab, reno: tuple[int, int], name: str
 ) -> None:
     """With -s it prints the table of docs/module.md, in Mbit/s."""
     use(lab, f"{name}.bin")
@@ -82,7 +82,7 @@ def test_a_bad_model_gets_no_more_than_reno_would_and_leaves_cubic_its_share(
 
 
 @pytest.mark.parametrize(("name", "verdict"), CAUGHT.items())
-def test_reno_has_the_connection_and_the_policy_is_not_asked_again(lab: VirtualLab, name: str, verdict: int) -> None:
+def test_reno_has_the_connection_and_the_policy_is_not_asked_again(lab: Lab, name: str, verdict: int) -> None:
     use(lab, f"{name}.bin")
     decisions = counter(lab, "decisions")
     shell(lab, "echo 1 >/sys/kernel/tracing/events/ndm/ndm_guard/enable")
@@ -99,7 +99,7 @@ def test_reno_has_the_connection_and_the_policy_is_not_asked_again(lab: VirtualL
     assert (cwnd[1:] <= cwnd[:-1] + 5).all(), "one packet a round trip, of which there are one or two in 100 ms"
 
 
-def test_the_next_model_has_the_connection_back(lab: VirtualLab) -> None:
+def test_the_next_model_has_the_connection_back(lab: Lab) -> None:
     use(lab, "grow.bin")
     before, decisions = counter(lab, "guard_interventions"), counter(lab, "decisions")
     caught = f"[ $(cat {FOLDER}/counters/guard_interventions) -gt {before} ]"
@@ -112,7 +112,7 @@ def test_the_next_model_has_the_connection_back(lab: VirtualLab) -> None:
 
 @pytest.mark.parametrize("lab", ["lab"], indirect=True)
 @pytest.mark.parametrize("name", ["stress", "delay_extreme", "bottleneck", "fiber", "loss/2pct", "compete/cubic_1v1"])
-def test_the_shipped_model_keeps_its_connections(lab: VirtualLab, name: str) -> None:
+def test_the_shipped_model_keeps_its_connections(lab: Lab, name: str) -> None:
     use(lab, "builtin")
     before = counter(lab, "guard_interventions")
     scenario = load_scenario(name)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from env.checkout import ROOT
-from env.lab import VirtualLab
+from env.lab import Lab, VirtualLab
 from env.lab.reports import LeakWatch, find_reports, kernel_log
 from tests.kernel.bad_models import BAD_MODELS, put_models
 from tests.kernel.guest import shell
@@ -43,7 +43,7 @@ for end in near far; do ip netns exec $end sh -c 'echo 1 >/proc/sys/net/ipv4/tcp
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[VirtualLab]:
+def lab() -> Iterator[Lab]:
     with VirtualLab(seed=11, variant="sanitizer", modules=("tcp_ndm",), memory_mb=1024, timeout_s=200) as running:
         shell(running, f"set -e\n{SETUP}")
         put_models(running, {name: BAD_MODELS[name] for name in ("grow", "shrink")})
@@ -58,7 +58,7 @@ def lab() -> Iterator[VirtualLab]:
         assert find_reports(kernel_log(running)) == []
 
 
-def nothing_is_left(lab: VirtualLab) -> None:
+def nothing_is_left(lab: Lab) -> None:
     """No connection; the counters are what was traced and what was chosen; and the module goes."""
     check(run(lab, 'link("delay 10ms")\nflow = Flow()\nflow.watch(1)\nprint(json.dumps(flow.finish()))'))
     # the last FIN of a connection waits for a minute, a peer that has gone for up to 16
@@ -80,24 +80,24 @@ def nothing_is_left(lab: VirtualLab) -> None:
     shell(lab, "rmmod tcp_ndm")
 
 
-def counter(lab: VirtualLab, name: str) -> int:
+def counter(lab: Lab, name: str) -> int:
     return int(shell(lab, f"cat {FOLDER}/counters/{name}"))
 
 
 @pytest.fixture(params=["builtin", "grow.bin", "shrink.bin"])
-def model(request: pytest.FixtureRequest, lab: VirtualLab) -> str:
+def model(request: pytest.FixtureRequest, lab: Lab) -> str:
     """The model that decides: the shipped one, and two that are stuck, until the guard takes the connection."""
     shell(lab, f"echo {request.param} >{FOLDER}/model")
     return str(request.param)
 
 
 @pytest.fixture
-def shipped(lab: VirtualLab) -> VirtualLab:
+def shipped(lab: Lab) -> Lab:
     shell(lab, f"echo builtin >{FOLDER}/model")
     return lab
 
 
-def run(lab: VirtualLab, text: str) -> dict[str, Any]:
+def run(lab: Lab, text: str) -> dict[str, Any]:
     """Run a program of the guest that prints one JSON object; the kernel must have nothing to report afterwards."""
     head = f"import sys\nsys.path.insert(0, '{ROOT}')\nimport json\nfrom tests.kernel.hostile_guest import *\n"
     head += f"give_up_after({PATIENCE_S})\n"
@@ -124,7 +124,7 @@ LINKS = {
 }
 
 
-def test_the_guard_has_work(lab: VirtualLab) -> None:
+def test_the_guard_has_work(lab: Lab) -> None:
     """Else the two bad models say nothing of it."""
     for model in ("grow.bin", "shrink.bin"):
         shell(lab, f"echo {model} >{FOLDER}/model")
@@ -145,7 +145,7 @@ print(json.dumps(flow.finish()))
 
 
 @pytest.mark.parametrize("name", LINKS)
-def test_links(lab: VirtualLab, model: str, name: str) -> None:
+def test_links(lab: Lab, model: str, name: str) -> None:
     there, back = LINKS[name]
     result = run(
         lab,
@@ -165,7 +165,7 @@ print(json.dumps(flow.finish()))
         assert result["retransmits"] > 0
 
 
-def test_a_receiver_that_stops_reading(lab: VirtualLab, model: str) -> None:
+def test_a_receiver_that_stops_reading(lab: Lab, model: str) -> None:
     result = run(
         lab,
         """
@@ -185,7 +185,7 @@ print(json.dumps(flow.finish() | {"backoffs": backoffs}))
     assert max(result["backoffs"]) >= 3, "the window was not closed for long enough to be probed"
 
 
-def test_the_rtt_jumps_from_10_us_to_10_s_and_back(lab: VirtualLab, model: str) -> None:
+def test_the_rtt_jumps_from_10_us_to_10_s_and_back(lab: Lab, model: str) -> None:
     result = run(
         lab,
         """
@@ -207,7 +207,7 @@ print(json.dumps(flow.finish() | {"short_us": short_us, "long_us": long_us}))
 
 
 @pytest.mark.parametrize("how", ["the sender", "the receiver", "the receiver, with data unread"])
-def test_resets_in_mid_flight(lab: VirtualLab, model: str, how: str) -> None:
+def test_resets_in_mid_flight(lab: Lab, model: str, how: str) -> None:
     """Connections in each state that they can be in, twelve at a time, while others go on."""
     result = run(
         lab,
@@ -250,7 +250,7 @@ print(json.dumps(flow.finish() | {{"states": states}}))
     assert {"Open", "Recovery", "Loss"} <= result["states"].keys(), "too few states were met"
 
 
-def test_a_thousand_connections(shipped: VirtualLab) -> None:
+def test_a_thousand_connections(shipped: Lab) -> None:
     """Sixteen at a time, some that end in order and some with a reset, some that never send."""
     result = run(
         shipped,
@@ -296,7 +296,7 @@ print(json.dumps({"opened": len(arrived), "whole": sum(arrived)}))
     assert result == {"opened": 1000, "whole": 1000}
 
 
-def test_another_congestion_control_in_mid_connection_and_back(lab: VirtualLab, model: str) -> None:
+def test_another_congestion_control_in_mid_connection_and_back(lab: Lab, model: str) -> None:
     result = run(
         lab,
         """
@@ -318,7 +318,7 @@ print(json.dumps(flow.finish() | {"states": states}))
     assert {"Open", "Recovery"} <= result["states"].keys(), "it was changed in too few states"
 
 
-def test_mtu_changes(lab: VirtualLab, model: str) -> None:
+def test_mtu_changes(lab: Lab, model: str) -> None:
     result = run(
         lab,
         """
@@ -339,7 +339,7 @@ print(json.dumps(flow.finish()))
     check(result)
 
 
-def test_models_that_are_none_change_nothing_while_a_flow_runs(shipped: VirtualLab) -> None:
+def test_models_that_are_none_change_nothing_while_a_flow_runs(shipped: Lab) -> None:
     before = counter(shipped, "models_refused")
     shell(
         shipped,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from env.lab import VirtualLab
+from env.lab import Lab, VirtualLab
 from env.lab.reports import find_reports, kernel_log
 from tests.kernel.guest import shell
 from tests.kernel.variants import BOTH
@@ -71,14 +71,14 @@ class Outcome(NamedTuple):
 
 
 @pytest.fixture(scope="module", params=BOTH)
-def lab(request: pytest.FixtureRequest) -> Iterator[VirtualLab]:
+def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
     with VirtualLab(seed=1, timeout_s=200, variant=request.param, memory_mb=1024) as running:
         shell(running, "ip link add va type veth peer name vb && ip link set va up && ip link set vb up promisc on")
         yield running
         assert find_reports(kernel_log(running)) == []
 
 
-def experiment(lab: VirtualLab, limit: int, trace: list[int], packets: list[tuple[float, int]]) -> Outcome:
+def experiment(lab: Lab, limit: int, trace: list[int], packets: list[tuple[float, int]]) -> Outcome:
     argument = json.dumps([limit, trace, packets])
     command = f"cat >/tmp/experiment.py <<'END'\n{EXPERIMENT}\nEND\n/usr/bin/python3 /tmp/experiment.py '{argument}'"
     start, arrivals, departures = json.loads(shell(lab, command))
@@ -121,7 +121,7 @@ def assert_exact(outcome: Outcome, limit: int, trace: list[int]) -> None:
     assert 0 <= min(late) <= max(late) <= EXACT_NS
 
 
-def test_full_packets_leave_one_per_line_in_its_millisecond(lab: VirtualLab) -> None:
+def test_full_packets_leave_one_per_line_in_its_millisecond(lab: Lab) -> None:
     trace = [3, 3, 7, 10, 10, 10, 14, 20]
     outcome = experiment(lab, 100, trace, [(0, 1500)] * 16)
     milliseconds = [time // NS_PER_MS for _, time in outcome.departures]
@@ -129,26 +129,26 @@ def test_full_packets_leave_one_per_line_in_its_millisecond(lab: VirtualLab) -> 
     assert_exact(outcome, 100, trace)
 
 
-def test_small_packets_share_an_opportunity_and_large_ones_span_two(lab: VirtualLab) -> None:
+def test_small_packets_share_an_opportunity_and_large_ones_span_two(lab: Lab) -> None:
     # 4 x 376 bytes are 1504; of 1000-byte packets the second is over with the second opportunity
     outcome = experiment(lab, 100, [2, 4, 6, 8], [(0, 372)] * 4 + [(3, 996)] * 3)
     assert [time // NS_PER_MS for _, time in outcome.departures] == [2, 2, 2, 2, 4, 6, 6]
     assert_exact(outcome, 100, [2, 4, 6, 8])
 
 
-def test_an_opportunity_that_finds_nothing_is_lost(lab: VirtualLab) -> None:
+def test_an_opportunity_that_finds_nothing_is_lost(lab: Lab) -> None:
     outcome = experiment(lab, 100, [1, 2, 3, 4, 5, 100], [(50, 1500)] * 2)
     assert [time // NS_PER_MS for _, time in outcome.departures] == [100, 101]
 
 
-def test_packets_beyond_the_limit_are_dropped(lab: VirtualLab) -> None:
+def test_packets_beyond_the_limit_are_dropped(lab: Lab) -> None:
     outcome = experiment(lab, 5, [10, 20], [(0, 1500)] * 9)
     assert [index for index, _ in outcome.departures] == [0, 1, 2, 3, 4]
     assert_exact(outcome, 5, [10, 20])
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_any_traffic_over_any_trace_is_served_as_mahimahi_would(lab: VirtualLab, seed: int) -> None:
+def test_any_traffic_over_any_trace_is_served_as_mahimahi_would(lab: Lab, seed: int) -> None:
     rng = random.Random(seed)
     trace = sorted(rng.choices(range(rng.randrange(2), 200), k=150))
     packets, at = [], 0.0
@@ -182,7 +182,7 @@ def test_any_traffic_over_any_trace_is_served_as_mahimahi_would(lab: VirtualLab,
         ("9" * 200 + "\n", "line 1: longer than 64 characters"),
     ],
 )
-def test_a_bad_trace_is_refused_and_nothing_is_left_waiting(lab: VirtualLab, text: str, message: str) -> None:
+def test_a_bad_trace_is_refused_and_nothing_is_left_waiting(lab: Lab, text: str, message: str) -> None:
     lab.call("shell", command=f"cat >/proc/net/linktrace <<'END'\n{text}END")
     assert message in shell(lab, "cat /proc/net/linktrace")
     made = lab.call("shell", command="tc qdisc add dev va root linktrace")
@@ -190,7 +190,7 @@ def test_a_bad_trace_is_refused_and_nothing_is_left_waiting(lab: VirtualLab, tex
     assert "no trace waits in /proc/net/linktrace" in made["stderr"]
 
 
-def test_a_trace_is_taken_once_and_by_its_own_namespace(lab: VirtualLab) -> None:
+def test_a_trace_is_taken_once_and_by_its_own_namespace(lab: Lab) -> None:
     shell(lab, "printf '4\\n9' >/proc/net/linktrace")
     assert shell(lab, "cat /proc/net/linktrace") == "waiting: 2 opportunities in 9 ms"
     other = shell(lab, "unshare -n cat /proc/net/linktrace")

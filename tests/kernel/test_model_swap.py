@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from env.lab import VirtualLab
+from env.lab import Lab, VirtualLab
 from env.lab.reports import find_reports, kernel_log
 from env.lab.virtual import MODULES
 from env.network.path import Path
@@ -31,7 +31,7 @@ SWAPS = 40
 
 
 @pytest.fixture(scope="module", params=BOTH)
-def lab(request: pytest.FixtureRequest) -> Iterator[VirtualLab]:
+def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
     variant = request.param
     with VirtualLab(seed=3, variant=variant, modules=("tcp_ndm",), memory_mb=1024, timeout_s=400) as running:
         put_files(running)
@@ -39,7 +39,7 @@ def lab(request: pytest.FixtureRequest) -> Iterator[VirtualLab]:
         assert find_reports(kernel_log(running)) == []
 
 
-def put_files(lab: VirtualLab) -> None:
+def put_files(lab: Lab) -> None:
     """Give the lab's firmware loader a folder with all files."""
     shell(lab, "mkdir -p /tmp/firmware && printf /tmp/firmware >/sys/module/firmware_class/parameters/path")
     for name, content in files().items():
@@ -65,22 +65,22 @@ def files() -> dict[str, bytes]:
     return good | bad
 
 
-def fact(lab: VirtualLab, name: str) -> str:
+def fact(lab: Lab, name: str) -> str:
     return shell(lab, f"cat {FOLDER}/{name}")
 
 
-def set_model(lab: VirtualLab, name: str) -> int:
+def set_model(lab: Lab, name: str) -> int:
     return int(lab.call("shell", command=f"echo {name} >{FOLDER}/model")["status"])
 
 
 @pytest.fixture
-def swapped(lab: VirtualLab) -> Iterator[VirtualLab]:
+def swapped(lab: Lab) -> Iterator[Lab]:
     """The lab, back to the builtin model after the test."""
     yield lab
     assert set_model(lab, "builtin") == 0
 
 
-def test_a_file_takes_the_place_of_the_model_and_says_so(swapped: VirtualLab) -> None:
+def test_a_file_takes_the_place_of_the_model_and_says_so(swapped: Lab) -> None:
     lab = swapped
     shipped = fact(lab, "sha256")
     swaps = int(fact(lab, "counters/model_swaps"))
@@ -110,7 +110,7 @@ def test_a_file_takes_the_place_of_the_model_and_says_so(swapped: VirtualLab) ->
     ],
 )
 def test_a_file_that_is_no_model_is_refused_with_the_reason_and_the_old_one_stays(
-    swapped: VirtualLab, name: str, reason: str
+    swapped: Lab, name: str, reason: str
 ) -> None:
     lab = swapped
     assert set_model(lab, "seed-2.bin") == 0
@@ -126,7 +126,7 @@ def test_a_file_that_is_no_model_is_refused_with_the_reason_and_the_old_one_stay
 
 
 @pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "''", "a" * 70])
-def test_names_that_leave_the_firmware_folder_are_not_looked_for(lab: VirtualLab, name: str) -> None:
+def test_names_that_leave_the_firmware_folder_are_not_looked_for(lab: Lab, name: str) -> None:
     before = len(kernel_log(lab).splitlines())
     assert set_model(lab, name) != 0
     said = [line for line in kernel_log(lab).splitlines()[before:] if "tcp_ndm:" in line]
@@ -135,12 +135,12 @@ def test_names_that_leave_the_firmware_folder_are_not_looked_for(lab: VirtualLab
     assert fact(lab, "model") == "builtin"
 
 
-def test_only_root_may_set_it(lab: VirtualLab) -> None:
+def test_only_root_may_set_it(lab: Lab) -> None:
     shown = shell(lab, f"stat -c '%a %u' {FOLDER}/model {FOLDER}/sha256")
     assert shown.splitlines() == ["644 0", "444 0"]
 
 
-def test_connections_go_on_with_the_new_model_and_decide_as_the_reference_does(swapped: VirtualLab) -> None:
+def test_connections_go_on_with_the_new_model_and_decide_as_the_reference_does(swapped: Lab) -> None:
     """Two flows for 30 s, the model exchanged again and again: every decision is one of the model that it names."""
     lab = swapped
     # the run begins a second to 33 s from now; swaps come all the time

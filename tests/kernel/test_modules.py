@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from env import schema
-from env.lab import GuestDied, GuestFailed, Observation, Reply, VirtualLab
+from env.lab import GuestDied, GuestFailed, Lab, Observation, Reply, VirtualLab
 from env.lab.virtual import MODULES
 from env.network.path import Path
 from tests.kernel.guest import program, shell
@@ -25,14 +25,14 @@ GYM_FLOW = {"scheme": "ndm_gym", "start_s": 0, "duration_s": 600}
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[VirtualLab]:
+def lab() -> Iterator[Lab]:
     with VirtualLab(seed=3, modules=("tcp_ndm",), timeout_s=30) as running:
         running.call("shell", command="ip link set lo up; tc qdisc replace dev lo root netem delay 10ms")
         yield running
 
 
 def episode(
-    lab: VirtualLab, actions: Callable[[Observation], tuple[float, float]], decisions: int, path: Path = BOTTLENECK
+    lab: Lab, actions: Callable[[Observation], tuple[float, float]], decisions: int, path: Path = BOTTLENECK
 ) -> list[Observation]:
     """Answer so many observations of one learning flow, stop it, and return what was observed."""
     lab.begin_run(path, [GYM_FLOW], 600.0)
@@ -60,7 +60,7 @@ def test_facts_about_the_weights_cannot_be_set() -> None:
         assert [line for line in listed if not line.endswith(" 444 0")] == ["./model 644 0"]
 
 
-def test_a_socket_selects_it_and_it_stays_loaded_as_long(lab: VirtualLab) -> None:
+def test_a_socket_selects_it_and_it_stays_loaded_as_long(lab: Lab) -> None:
     before = shell(lab, "cat /proc/sys/net/ipv4/tcp_congestion_control")
     shown = shell(
         lab,
@@ -98,7 +98,7 @@ def first_heard(seen: list[Observation]) -> int:
     return next(i for i, o in enumerate(seen) if o.features[0] >= eighth or o.features[7] >= eighth or o.features[5])
 
 
-def test_the_window_doubles_until_there_is_a_queue(lab: VirtualLab) -> None:
+def test_the_window_doubles_until_there_is_a_queue(lab: Lab) -> None:
     seen = episode(lab, lambda _: (-1.0, -1.0), 8)
     end = first_heard(seen)
     assert 2 <= end < 8
@@ -109,7 +109,7 @@ def test_the_window_doubles_until_there_is_a_queue(lab: VirtualLab) -> None:
     assert seen[end + 1].cwnd < 0.6 * seen[end].cwnd
 
 
-def test_cwnd_follows_the_actions_with_its_fractions(lab: VirtualLab) -> None:
+def test_cwnd_follows_the_actions_with_its_fractions(lab: Lab) -> None:
     # the same step again and again, towards the window at which it stays
     step = -0.06
     seen = episode(lab, lambda _: (step, 0.5), 60)
@@ -122,13 +122,13 @@ def test_cwnd_follows_the_actions_with_its_fractions(lab: VirtualLab) -> None:
     assert 50 < cwnd < seen[start].cwnd - 10
 
 
-def test_cwnd_stays_at_two_packets_or_more(lab: VirtualLab) -> None:
+def test_cwnd_stays_at_two_packets_or_more(lab: Lab) -> None:
     seen = episode(lab, lambda _: (-1.0, 0.0), 25)
     assert [o.cwnd for o in seen[18:]] == [2] * 7, "2.9, where half of it and what is added are as much"
     assert min(o.cwnd for o in seen) == 2
 
 
-def test_pacing_follows_the_action(lab: VirtualLab) -> None:
+def test_pacing_follows_the_action(lab: Lab) -> None:
     pacing = (-1.0, -0.5, 0.0, 0.25, 1.0)
     seen = episode(lab, lambda o: (0.0, pacing[o.decision % len(pacing)]), 40)
     for last, now in itertools.pairwise(seen[5:]):
@@ -136,7 +136,7 @@ def test_pacing_follows_the_action(lab: VirtualLab) -> None:
         assert now.pacing_rate == pytest.approx(gain * now.cwnd * now.mss / (last.srtt_us / 1e6), rel=1e-3)
 
 
-def test_intervals_are_round_trips(lab: VirtualLab) -> None:
+def test_intervals_are_round_trips(lab: Lab) -> None:
     seen = episode(lab, lambda o: (math.log2(40 / o.cwnd), 0.0), 40)
     for observation in seen[5:]:
         assert 0.9 * observation.rtt_us <= observation.interval_us <= 2.1 * observation.rtt_us
@@ -144,7 +144,7 @@ def test_intervals_are_round_trips(lab: VirtualLab) -> None:
     assert len({o.flow for o in seen}) == 1
 
 
-def test_an_idle_application_collects_no_window(lab: VirtualLab) -> None:
+def test_an_idle_application_collects_no_window(lab: Lab) -> None:
     lab.begin(
         "shell",
         command=program("""
@@ -164,7 +164,7 @@ def test_an_idle_application_collects_no_window(lab: VirtualLab) -> None:
     assert max(o.interval_us for o in seen) < 45_000
 
 
-def test_a_time_out_is_felt_and_left_again(lab: VirtualLab) -> None:
+def test_a_time_out_is_felt_and_left_again(lab: Lab) -> None:
     lab.begin(
         "shell",
         command=program("""
@@ -204,7 +204,7 @@ def test_a_time_out_is_felt_and_left_again(lab: VirtualLab) -> None:
 # -- the gate ----------------------------------------------------------------------------------------------------------
 
 
-def test_after_a_stop_the_window_is_held_without_asking(lab: VirtualLab) -> None:
+def test_after_a_stop_the_window_is_held_without_asking(lab: Lab) -> None:
     lab.begin(
         "shell",
         command=program("""
@@ -224,7 +224,7 @@ def test_after_a_stop_the_window_is_held_without_asking(lab: VirtualLab) -> None
     assert int(reply.result["stdout"]) == cwnd
 
 
-def test_frames_of_megabytes_pass_both_ways(lab: VirtualLab) -> None:
+def test_frames_of_megabytes_pass_both_ways(lab: Lab) -> None:
     name = "x" * 3_000_000
     with pytest.raises(GuestFailed) as failure:
         lab.call(name)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from env.lab import VirtualLab
+from env.lab import Lab, VirtualLab
 from env.lab.virtual import MODULES
 from env.network.path import Path
 from tests.kernel.guest import program, shell
@@ -25,7 +25,7 @@ PACKET_MS = 1500 * 8 / (CLEAN.rate_mbps * 1000)  # what one packet in the queue 
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[VirtualLab]:
+def lab() -> Iterator[Lab]:
     with VirtualLab(seed=5, modules=("tcp_nv",), timeout_s=60) as running:
         yield running
 
@@ -35,7 +35,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Range]:
     return parameters(build(tmp_path_factory.mktemp("nv")))
 
 
-def read_settings(lab: VirtualLab) -> dict[str, int]:
+def read_settings(lab: Lab) -> dict[str, int]:
     lines = shell(lab, f"cd {SETTINGS} && grep . *").splitlines()
     return {name: int(value) for name, value in (line.split(":") for line in lines)}
 
@@ -43,9 +43,7 @@ def read_settings(lab: VirtualLab) -> dict[str, int]:
 # -- parameters --------------------------------------------------------------------------------------------------------
 
 
-def test_every_parameter_is_there_with_its_default_and_takes_its_whole_range(
-    lab: VirtualLab, table: dict[str, Range]
-) -> None:
+def test_every_parameter_is_there_with_its_default_and_takes_its_whole_range(lab: Lab, table: dict[str, Range]) -> None:
     defaults = {name: entry.default for name, entry in table.items()}
     assert read_settings(lab) == defaults
     for value in ("least", "most", "default"):
@@ -55,7 +53,7 @@ def test_every_parameter_is_there_with_its_default_and_takes_its_whole_range(
 
 
 def test_a_value_out_of_range_is_refused_with_the_range_and_the_old_one_stays(
-    lab: VirtualLab, table: dict[str, Range]
+    lab: Lab, table: dict[str, Range]
 ) -> None:
     before = read_settings(lab)
     for name, (default, least, most) in table.items():
@@ -93,7 +91,7 @@ def shared() -> Iterator[FilePath]:
         yield FilePath(folder)
 
 
-def test_a_second_nv_is_refused_and_says_how_to_go_on(lab: VirtualLab, shared: FilePath) -> None:
+def test_a_second_nv_is_refused_and_says_how_to_go_on(lab: Lab, shared: FilePath) -> None:
     # the same module under another name: what any other module that registers `nv` looks like to this one
     image = MODULE.read_bytes()
     other = shared / "tcp_nw.ko"
@@ -110,7 +108,7 @@ def test_a_second_nv_is_refused_and_says_how_to_go_on(lab: VirtualLab, shared: F
 # -- what it tells of itself -------------------------------------------------------------------------------------------
 
 
-def test_a_socket_selects_it_and_ss_shows_its_rtt(lab: VirtualLab) -> None:
+def test_a_socket_selects_it_and_ss_shows_its_rtt(lab: Lab) -> None:
     shell(lab, "ip link set lo up; tc qdisc replace dev lo root netem delay 10ms")
     shown = shell(
         lab,
@@ -142,7 +140,7 @@ class Flow(NamedTuple):
     retransmits: int
 
 
-def run(lab: VirtualLab, scheme: str, path: Path = CLEAN, duration_s: float = 20.0, start_s: float = 3.0) -> Flow:
+def run(lab: Lab, scheme: str, path: Path = CLEAN, duration_s: float = 20.0, start_s: float = 3.0) -> Flow:
     """One flow; the delay and the windows are those after start_s."""
     result: dict[str, Any] = lab.run(
         path, [{"scheme": scheme, "start_s": 0, "duration_s": duration_s}], duration_s, sample_ms=10
@@ -158,7 +156,7 @@ def run(lab: VirtualLab, scheme: str, path: Path = CLEAN, duration_s: float = 20
     )
 
 
-def test_on_a_clean_path_it_keeps_a_short_queue_at_the_same_goodput(lab: VirtualLab) -> None:
+def test_on_a_clean_path_it_keeps_a_short_queue_at_the_same_goodput(lab: Lab) -> None:
     nv, reno = run(lab, "nv"), run(lab, "reno")
     assert nv.goodput_mbps >= 0.95 * reno.goodput_mbps
     assert nv.queueing_ms < 0.1 * reno.queueing_ms
@@ -167,7 +165,7 @@ def test_on_a_clean_path_it_keeps_a_short_queue_at_the_same_goodput(lab: Virtual
     assert nv.queueing_ms < 20 * PACKET_MS
 
 
-def test_the_pad_is_the_queue(lab: VirtualLab) -> None:
+def test_the_pad_is_the_queue(lab: Lab) -> None:
     shell(lab, f"echo 40 >{SETTINGS}/nv_pad")
     try:
         wide = run(lab, "nv")
@@ -177,7 +175,7 @@ def test_the_pad_is_the_queue(lab: VirtualLab) -> None:
     assert wide.queueing_ms - narrow.queueing_ms > 20 * PACKET_MS
 
 
-def test_accelerated_growth_fills_a_long_path_sooner(lab: VirtualLab) -> None:
+def test_accelerated_growth_fills_a_long_path_sooner(lab: Lab) -> None:
     """A loss in slow start leaves a small window on a long path: 1 packet per round trip takes its time."""
     path = Path(rate_mbps=100, rtt_ms=100, buffer_bdp=0.1)
     goodput = []
@@ -189,7 +187,7 @@ def test_accelerated_growth_fills_a_long_path_sooner(lab: VirtualLab) -> None:
     assert goodput[0] < goodput[2], "by 1, 1, 2, 2, 4, ..."
 
 
-def test_the_temporary_decrease_comes_and_goes(lab: VirtualLab) -> None:
+def test_the_temporary_decrease_comes_and_goes(lab: Lab) -> None:
     shell(lab, f"cd {SETTINGS} && echo 4 >nv_rtt_cnt_inc_delta && echo 4 >nv_dec_factor")
     try:
         flow = run(lab, "nv", duration_s=30.0)
@@ -203,7 +201,7 @@ def test_the_temporary_decrease_comes_and_goes(lab: VirtualLab) -> None:
     assert flow.cwnds[-1] >= 0.9 * usual, "and cwnd is what it was"
 
 
-def test_the_minimum_drifts_with_the_flows_own_queue_and_the_temporary_decrease_stops_it(lab: VirtualLab) -> None:
+def test_the_minimum_drifts_with_the_flows_own_queue_and_the_temporary_decrease_stops_it(lab: Lab) -> None:
     """What the paper tells of minRTT in its sections 2 and 4.2, for a flow that never pauses."""
     alone = run(lab, "nv", duration_s=60.0, start_s=50.0)
     shell(lab, f"cd {SETTINGS} && echo 4 >nv_rtt_cnt_inc_delta && echo 4 >nv_dec_factor")
@@ -216,7 +214,7 @@ def test_the_minimum_drifts_with_the_flows_own_queue_and_the_temporary_decrease_
     assert decreasing.goodput_mbps > 0.95 * alone.goodput_mbps
 
 
-def test_a_loss_halves_the_window(lab: VirtualLab) -> None:
+def test_a_loss_halves_the_window(lab: Lab) -> None:
     path = Path(rate_mbps=50, rtt_ms=40, buffer_bdp=4, loss_pct=0.01)
     flow = run(lab, "nv", path)
     assert flow.retransmits > 0

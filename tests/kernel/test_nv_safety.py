@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from env.lab import VirtualLab
+from env.lab import Lab, VirtualLab
 from env.lab.reports import LeakWatch, find_reports, kernel_log
 from tests.kernel.guest import program, shell
 from tests.kernel.test_nv import build, parameters
@@ -67,7 +67,7 @@ DELAY_20_MS = "delay 10ms rate 20mbit"
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[VirtualLab]:
+def lab() -> Iterator[Lab]:
     with VirtualLab(seed=7, variant="sanitizer", modules=("tcp_nv",), memory_mb=1024, timeout_s=200) as running:
         shell(running, "ip link set lo mtu 1500 up; tc qdisc replace dev lo root netem limit 10000 delay 10ms")
         watch = LeakWatch(running)
@@ -76,7 +76,7 @@ def lab() -> Iterator[VirtualLab]:
         assert find_reports(kernel_log(running)) == []
 
 
-def run(lab: VirtualLab, text: str) -> dict[str, Any]:
+def run(lab: Lab, text: str) -> dict[str, Any]:
     """Run a program of the guest that prints one JSON object; the kernel must have nothing to report afterwards."""
     printed = shell(lab, program(FLOW + text))
     assert find_reports(kernel_log(lab)) == []
@@ -95,7 +95,7 @@ def check(result: dict[str, Any]) -> None:
             assert cwnd >= MIN_CWND
 
 
-def test_the_rtt_jumps_from_10_us_to_10_s_and_back(lab: VirtualLab) -> None:
+def test_the_rtt_jumps_from_10_us_to_10_s_and_back(lab: Lab) -> None:
     result = run(
         lab,
         f"""
@@ -120,7 +120,7 @@ print(json.dumps(flow.finish() | {{
     assert result["timeouts"] > 0, "the first 10 s look like a path that is gone"
 
 
-def test_idle_restarts(lab: VirtualLab) -> None:
+def test_idle_restarts(lab: Lab) -> None:
     result = run(
         lab,
         f"""
@@ -146,7 +146,7 @@ print(json.dumps({{"sent": size, "received": size, "samples": samples, "before":
     assert not restarted[5], "one of 10 ms does not"
 
 
-def test_time_outs(lab: VirtualLab) -> None:
+def test_time_outs(lab: Lab) -> None:
     result = run(
         lab,
         f"""
@@ -169,7 +169,7 @@ print(json.dumps(flow.finish() | {{"timeouts": counter("TCPTimeouts") - before}}
     assert result["samples"][-1][0] >= MIN_CWND, "and it comes back"
 
 
-def test_a_receiver_takes_back_what_it_has_acknowledged_selectively(lab: VirtualLab) -> None:
+def test_a_receiver_takes_back_what_it_has_acknowledged_selectively(lab: Lab) -> None:
     """SACK reneging: holes in the sequence, then a receive buffer that shrinks below what waits behind them."""
     result = run(
         lab,
@@ -195,7 +195,7 @@ print(json.dumps(flow.finish() | {{
     assert result["reneging"] > 0
 
 
-def test_cwnd_stays_below_the_clamp_of_its_route(lab: VirtualLab) -> None:
+def test_cwnd_stays_below_the_clamp_of_its_route(lab: Lab) -> None:
     clamp = 37
     route = "ip route change local 127.0.0.1 dev lo table local proto kernel scope host src 127.0.0.1"
     shell(lab, f"{route} cwnd lock {clamp}")
@@ -229,7 +229,7 @@ print(json.dumps(flow.finish()))
     assert all(windows[i + 1] == clamp for i in dips), "and back to the clamp"
 
 
-def test_parameters_change_under_a_flow(lab: VirtualLab, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_parameters_change_under_a_flow(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> None:
     ranges = parameters(build(tmp_path_factory.mktemp("nv")))
     values = {name: (entry.least, entry.most, entry.default) for name, entry in ranges.items()}
     result = run(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from env.checkout import ROOT
-from env.lab import VirtualLab
+from env.lab import Lab, VirtualLab
 from env.lab.reports import LeakWatch, find_reports, kernel_log
 from env.lab.virtual import MODULES
 from tests.kernel.guest import program, shell
@@ -42,13 +42,13 @@ def modules() -> Iterator[Path]:
 
 
 @pytest.fixture
-def lab() -> Iterator[VirtualLab]:
+def lab() -> Iterator[Lab]:
     with VirtualLab(seed=2, variant="sanitizer", memory_mb=1024, timeout_s=200) as running:
         shell(running, "ip link set lo up; tc qdisc add dev lo root netem delay 2ms")
         yield running
 
 
-def test_a_hundred_loads_leave_nothing(lab: VirtualLab, modules: Path) -> None:
+def test_a_hundred_loads_leave_nothing(lab: Lab, modules: Path) -> None:
     """Each with a connection that decides; every tenth shall go while the connection uses it, which is refused."""
     watch = LeakWatch(lab)
     printed = shell(
@@ -86,7 +86,7 @@ def test_a_hundred_loads_leave_nothing(lab: VirtualLab, modules: Path) -> None:
         ("lockdep", "WARNING: possible circular locking dependency detected"),
     ],
 )
-def test_the_others_watch_too(lab: VirtualLab, modules: Path, fault: str, report: str) -> None:
+def test_the_others_watch_too(lab: Lab, modules: Path, fault: str, report: str) -> None:
     for _ in range(2):
         shell(lab, f"insmod {modules}/tcp_ndm.ko && rmmod tcp_ndm")
     shell(lab, f"insmod {modules}/sanitizer_faults.ko fault={fault}")
@@ -95,7 +95,7 @@ def test_the_others_watch_too(lab: VirtualLab, modules: Path, fault: str, report
     assert report in found[0]
 
 
-def test_redzones_of_a_module_that_has_gone_are_why(lab: VirtualLab) -> None:
+def test_redzones_of_a_module_that_has_gone_are_why(lab: Lab) -> None:
     """Where this fails, the kernel clears them, and NDM_NO_REDZONES of kernel/Kbuild can go."""
     module = SANITIZER_MODULES / "tcp_ndm.ko"
     shell(lab, f"insmod {module} && rmmod tcp_ndm")

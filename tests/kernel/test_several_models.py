@@ -10,7 +10,7 @@ from pathlib import Path as FilePath
 import pytest
 
 from env.checkout import ROOT
-from env.lab import LabError, VirtualLab
+from env.lab import Lab, LabError, VirtualLab
 from env.network.path import Path
 from export import selection
 from export.header import write_header
@@ -34,7 +34,7 @@ def build(sources: FilePath, output: FilePath) -> FilePath:
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VirtualLab]:
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     folder = tmp_path_factory.mktemp("models")
     kernel = folder / "kernel"
     shutil.copytree(ROOT / "kernel", kernel)
@@ -47,7 +47,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VirtualLab]:
         yield running
 
 
-def test_each_is_a_congestion_control_with_facts_of_its_own(lab: VirtualLab) -> None:
+def test_each_is_a_congestion_control_with_facts_of_its_own(lab: Lab) -> None:
     available = shell(lab, "cat /proc/sys/net/ipv4/tcp_available_congestion_control").split()
     assert set(ALGORITHMS) <= set(available)
     found = [shell(lab, f"cat {FOLDER}/{name}/sha256") for name in ALGORITHMS]
@@ -55,7 +55,7 @@ def test_each_is_a_congestion_control_with_facts_of_its_own(lab: VirtualLab) -> 
     assert found == [selection.sha256_of("mixed"), *untrained]
 
 
-def test_they_meet_on_one_bottleneck_each_by_its_socket(lab: VirtualLab) -> None:
+def test_they_meet_on_one_bottleneck_each_by_its_socket(lab: Lab) -> None:
     flows = [{"scheme": name, "start_s": 0, "duration_s": 10.0} for name in ALGORITHMS]
     before = [int(shell(lab, f"cat {FOLDER}/{name}/counters/decisions")) for name in ALGORITHMS]
     result = lab.run(PATH, flows, 10.0, sample_ms=0, trace=True)
@@ -67,7 +67,7 @@ def test_they_meet_on_one_bottleneck_each_by_its_socket(lab: VirtualLab) -> None
     assert all(flow["received_bytes"] > 100_000 for flow in result["flows"])
 
 
-def test_another_model_for_one_is_none_for_the_others(lab: VirtualLab) -> None:
+def test_another_model_for_one_is_none_for_the_others(lab: Lab) -> None:
     shell(lab, f"echo shrink.bin >{FOLDER}/ndm_untrained_1/model")
     models = [shell(lab, f"cat {FOLDER}/{name}/model") for name in ALGORITHMS]
     swaps = [shell(lab, f"cat {FOLDER}/{name}/counters/model_swaps") for name in ALGORITHMS]
@@ -76,7 +76,7 @@ def test_another_model_for_one_is_none_for_the_others(lab: VirtualLab) -> None:
     assert swaps == ["0", "1", "0"]
 
 
-def test_the_module_stays_while_one_of_them_is_in_use_and_goes_with_all(lab: VirtualLab) -> None:
+def test_the_module_stays_while_one_of_them_is_in_use_and_goes_with_all(lab: Lab) -> None:
     shown = shell(
         lab,
         program(f"""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from env.lab import Observation, Reply, VirtualLab
+from env.lab import Lab, Observation, Reply, VirtualLab
 from env.lab.reports import LeakWatch, find_reports, kernel_log
 from env.network.path import Path
 from tests.kernel.guest import shell
@@ -41,7 +41,7 @@ class Run:
         return json.dumps(left | {"flows": flows}, sort_keys=True)
 
 
-def play(lab: VirtualLab, schemes: list[str], path: Path = LOSSY, duration_s: float = 15.0) -> Run:
+def play(lab: Lab, schemes: list[str], path: Path = LOSSY, duration_s: float = 15.0) -> Run:
     """Run flows side by side, always as the first run of a lab, and answer whoever asks."""
     flows = [{"scheme": scheme, "start_s": 0.0, "duration_s": duration_s} for scheme in schemes]
     lab.begin_run(path, flows, duration_s, seed=7, sample_ms=10, trace=True)
@@ -52,7 +52,7 @@ def play(lab: VirtualLab, schemes: list[str], path: Path = LOSSY, duration_s: fl
     return Run(observations, frame.result)
 
 
-def teach(lab: VirtualLab, scheme: str) -> str:
+def teach(lab: Lab, scheme: str) -> str:
     shell(lab, f"echo {scheme} >{SCHEME}")
     return f"teach_{scheme}"
 
@@ -66,7 +66,7 @@ def lab() -> Any:
 
 
 @pytest.mark.parametrize("scheme", ["cubic", "bbr", "illinois", "nv", "window_16"])
-def test_a_watched_scheme_leaves_the_same_bytes(lab: VirtualLab, scheme: str) -> None:
+def test_a_watched_scheme_leaves_the_same_bytes(lab: Lab, scheme: str) -> None:
     alone, watched = play(lab, [scheme, "cubic"]), play(lab, [teach(lab, scheme), "cubic"])
     assert watched.bytes() == alone.bytes()
     assert not alone.observations
@@ -77,7 +77,7 @@ def test_a_watched_scheme_leaves_the_same_bytes(lab: VirtualLab, scheme: str) ->
 @pytest.mark.parametrize(
     ("path", "first_drain"), [(LOSSY, 16), (BAD, None), (MARKING, 32)], ids=["lossy", "bad", "marking"]
 )
-def test_the_inputs_are_those_that_ndm_has_itself(lab: VirtualLab, path: Path, first_drain: int | None) -> None:
+def test_the_inputs_are_those_that_ndm_has_itself(lab: Lab, path: Path, first_drain: int | None) -> None:
     run = play(lab, [teach(lab, "ndm")], path)
     traced = [TRACED.search(line) for line in run.result["trace"]]
     expected = [tuple(int(x) for x in match[2].split(",")) for match in traced if match]
@@ -102,7 +102,7 @@ def test_callbacks_tell_what_cong_control_is_told(scheme: str, path: Path) -> No
     assert told[0] == told[1]
 
 
-def test_flows_are_told_apart(lab: VirtualLab) -> None:
+def test_flows_are_told_apart(lab: Lab) -> None:
     bbr, cubic = teach(lab, "bbr"), teach(lab, "cubic")
     observations = play(lab, [bbr, cubic, cubic]).observations
     flows = sorted({seen.flow for seen in observations})
@@ -122,7 +122,7 @@ def test_flows_are_told_apart(lab: VirtualLab) -> None:
         ("", "write the name of a congestion control, of 1 to 9 characters, once the module is loaded"),
     ],
 )
-def test_what_cannot_be_watched_is_refused_by_name(lab: VirtualLab, scheme: str, why: str) -> None:
+def test_what_cannot_be_watched_is_refused_by_name(lab: Lab, scheme: str, why: str) -> None:
     before = shell(lab, f"cat {AVAILABLE}")
     assert lab.call("shell", command=f"echo '{scheme}' >{SCHEME}")["status"] != 0
     assert kernel_log(lab).splitlines()[-1].endswith(f"tcp_teach: scheme={scheme} is refused: {why}")

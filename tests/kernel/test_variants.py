@@ -10,7 +10,7 @@ from pathlib import Path as FilePath
 import pytest
 
 from env.checkout import ROOT
-from env.lab import VirtualLab
+from env.lab import Lab, VirtualLab
 from env.lab.reports import find_reports, kernel_log
 from env.network.path import Path
 from export.header import render_header
@@ -40,7 +40,7 @@ def build(name: str, seed: int, variant: str, folder: FilePath) -> FilePath:
 
 
 @pytest.fixture(scope="module", params=BOTH)
-def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[VirtualLab]:
+def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     variant = request.param
     folder = tmp_path_factory.mktemp(variant)
     modules = [build(name, seed, variant, folder) for name, seed in NAMES.items()]
@@ -53,7 +53,7 @@ def flow(scheme: str, duration_s: float) -> dict[str, object]:
     return {"scheme": scheme, "start_s": 0, "duration_s": duration_s}
 
 
-def test_each_has_a_name_and_a_model_of_its_own(lab: VirtualLab) -> None:
+def test_each_has_a_name_and_a_model_of_its_own(lab: Lab) -> None:
     names = ["ndm", *NAMES]
     available = shell(lab, "cat /proc/sys/net/ipv4/tcp_available_congestion_control").split()
     assert set(names) <= set(available)
@@ -63,13 +63,13 @@ def test_each_has_a_name_and_a_model_of_its_own(lab: VirtualLab) -> None:
     assert "tcp_ndm" in shell(lab, "lsmod")
 
 
-def test_two_of_them_share_a_bottleneck(lab: VirtualLab) -> None:
+def test_two_of_them_share_a_bottleneck(lab: Lab) -> None:
     flows = lab.run(PATH, [flow(name, 10.0) for name in NAMES], 10.0, sample_ms=100)["flows"]
     assert [one["scheme"] for one in flows] == list(NAMES)
     assert all(one["received_bytes"] > 100_000 for one in flows)
 
 
-def test_a_trace_shows_the_decisions_of_whoever_decided(lab: VirtualLab) -> None:
+def test_a_trace_shows_the_decisions_of_whoever_decided(lab: Lab) -> None:
     systems = shell(lab, "ls /sys/kernel/tracing/events").split()
     assert {"ndm", *NAMES} <= set(systems)
     for name in ("ndm", *NAMES):
@@ -78,7 +78,7 @@ def test_a_trace_shows_the_decisions_of_whoever_decided(lab: VirtualLab) -> None
         assert all("x=" in line and "action=" in line for line in lines)
 
 
-def test_one_can_go_while_another_is_in_use(lab: VirtualLab) -> None:
+def test_one_can_go_while_another_is_in_use(lab: Lab) -> None:
     first, second = NAMES
     shown = shell(
         lab,

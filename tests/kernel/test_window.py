@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from env.lab import VirtualLab
+from env.lab import Lab, VirtualLab
 from env.lab.reports import LeakWatch, find_reports, kernel_log
 from env.lab.virtual import MODULES
 from env.network.path import Path
@@ -25,7 +25,7 @@ BAD = Path(rate_mbps=20, rtt_ms=40, buffer_bdp=0.5, loss_pct=5, loss_burst_packe
 
 
 @pytest.fixture(scope="module", params=BOTH)
-def lab(request: pytest.FixtureRequest) -> Iterator[VirtualLab]:
+def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
     variant = request.param
     with VirtualLab(seed=4, variant=variant, modules=("tcp_window",), memory_mb=1024, timeout_s=200) as running:
         watch = LeakWatch(running) if variant == "sanitizer" else None
@@ -37,16 +37,16 @@ def lab(request: pytest.FixtureRequest) -> Iterator[VirtualLab]:
         assert find_reports(kernel_log(running)) == []
 
 
-def windows(lab: VirtualLab) -> list[str]:
+def windows(lab: Lab) -> list[str]:
     return [name for name in shell(lab, f"cat {AVAILABLE}").split() if name.startswith("window")]
 
 
-def register(lab: VirtualLab, packets: int) -> str:
+def register(lab: Lab, packets: int) -> str:
     shell(lab, f"echo {packets} >{PACKETS}")
     return f"window_{packets}"
 
 
-def run(lab: VirtualLab, packets: list[int], path: Path, duration_s: float) -> list[dict[str, Any]]:
+def run(lab: Lab, packets: list[int], path: Path, duration_s: float) -> list[dict[str, Any]]:
     flows = [{"scheme": register(lab, n), "start_s": 0, "duration_s": duration_s} for n in packets]
     found: list[dict[str, Any]] = lab.run(path, flows, duration_s, sample_ms=10)["flows"]
     return found
@@ -58,7 +58,7 @@ def seen(flow: dict[str, Any], column: str) -> Any:
     return table["rows"][connected, table["columns"].index(column)]
 
 
-def test_each_number_written_is_registered_once(lab: VirtualLab) -> None:
+def test_each_number_written_is_registered_once(lab: Lab) -> None:
     for packets in (1, 7, 7, 1_000_000, 1):
         register(lab, packets)
     assert {"window_1", "window_7", "window_1000000"} <= set(windows(lab))
@@ -66,7 +66,7 @@ def test_each_number_written_is_registered_once(lab: VirtualLab) -> None:
 
 
 @pytest.mark.parametrize("value", ["0", "1000001", "-1", "4294967297", "1.5", "some", ""])
-def test_a_number_out_of_range_is_refused_by_name(lab: VirtualLab, value: str) -> None:
+def test_a_number_out_of_range_is_refused_by_name(lab: Lab, value: str) -> None:
     before = windows(lab)
     assert lab.call("shell", command=f"printf '%s\\n' '{value}' >{PACKETS}")["status"] != 0
     wanted = f"tcp_window: packets={value} is refused: it must be a whole number from 1 to 1000000"
@@ -74,14 +74,14 @@ def test_a_number_out_of_range_is_refused_by_name(lab: VirtualLab, value: str) -
     assert windows(lab) == before
 
 
-def test_losses_and_time_outs_do_not_move_it(lab: VirtualLab) -> None:
+def test_losses_and_time_outs_do_not_move_it(lab: Lab) -> None:
     [flow] = run(lab, [24], BAD, 60.0)
     assert set(seen(flow, "cwnd")) == {24}
     assert flow["retransmits"] > 100
     assert set(seen(flow, "pacing_rate")) <= {2**64 - 1, float(2**64 - 1)}, "it is not paced"
 
 
-def test_windows_of_several_sizes_meet(lab: VirtualLab) -> None:
+def test_windows_of_several_sizes_meet(lab: Lab) -> None:
     # 96 packets for a path that holds 67, and queues so much that the bursts of the start fit: shares go by the window
     flows = run(lab, [16, 32, 48], Path(rate_mbps=20, rtt_ms=40, buffer_bdp=4), 30.0)
     assert [set(seen(flow, "cwnd")) for flow in flows] == [{16}, {32}, {48}]
@@ -90,12 +90,12 @@ def test_windows_of_several_sizes_meet(lab: VirtualLab) -> None:
     assert [flow["retransmits"] for flow in flows] == [0, 0, 0]
 
 
-def test_one_window_a_round_trip_is_its_goodput(lab: VirtualLab) -> None:
+def test_one_window_a_round_trip_is_its_goodput(lab: Lab) -> None:
     [flow] = run(lab, [10], Path(rate_mbps=100, rtt_ms=50, buffer_bdp=1), 20.0)
     assert flow["received_bytes"] * 8 / 20 == pytest.approx(10 * 1448 * 8 / 0.05, rel=0.02)
 
 
-def test_an_idle_time_and_a_path_that_is_gone_leave_it_as_it_is(lab: VirtualLab) -> None:
+def test_an_idle_time_and_a_path_that_is_gone_leave_it_as_it_is(lab: Lab) -> None:
     register(lab, 30)
     printed = shell(
         lab,
@@ -132,7 +132,7 @@ def test_an_idle_time_and_a_path_that_is_gone_leave_it_as_it_is(lab: VirtualLab)
     assert result["retransmits"] > 0
 
 
-def test_a_window_in_use_keeps_the_module(lab: VirtualLab) -> None:
+def test_a_window_in_use_keeps_the_module(lab: Lab) -> None:
     register(lab, 5)
     shown = shell(
         lab,

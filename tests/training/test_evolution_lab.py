@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 
-from env.lab import LabError, VirtualLab
+from env.lab import Lab, LabError, VirtualLab
 from env.network.path import Path as NetworkPath
 from env.profile import EpisodeConfig, EpisodeFlow, load_profile
 from env.reward import RewardWeights
@@ -35,7 +35,7 @@ GENERATIONS = 4
 pytestmark = pytest.mark.lab
 
 
-def boot() -> VirtualLab:
+def boot() -> Lab:
     return VirtualLab(seed=7, modules=(MODULE,))
 
 
@@ -85,7 +85,7 @@ class Watched(VirtualLab):
         return super().run(*arguments, **options)
 
 
-def watched(at_run: int, what: Callable[[VirtualLab], object]) -> Callable[[], VirtualLab]:
+def watched(at_run: int, what: Callable[[Lab], object]) -> Callable[[], Lab]:
     kind = type("Watched", (Watched,), {"at_run": at_run, "what": staticmethod(what), "runs": 0})
     return lambda: kind(seed=7, modules=(MODULE,))
 
@@ -205,7 +205,7 @@ def test_all_learners_of_a_run_are_judged_beside_its_rivals() -> None:
 def test_a_trial_that_hangs_is_given_up_and_worth_less_than_any(monkeypatch: pytest.MonkeyPatch) -> None:
     from training.fitness import run_fitness
 
-    def stop(lab: VirtualLab) -> None:
+    def stop(lab: Lab) -> None:
         lab.timeout_s = 1.0
         os.killpg(lab.pid, signal.SIGSTOP)
 

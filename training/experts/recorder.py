@@ -17,8 +17,9 @@ from compare.errors import CompareError
 from compare.experiment.schemes import Scheme, find_schemes
 from env import schema
 from env.expert import Expert
-from env.lab import VirtualLab
-from env.lab.virtual import KERNEL, MODULES, PROGRAM
+from env.lab import Lab, VirtualLab
+from env.lab.lab import PROGRAM
+from env.lab.virtual import KERNEL, MODULES
 from env.profile import Profile
 from env.rollout import Task, play
 from env.sampler import PathSampler
@@ -67,15 +68,15 @@ def record(
     # the lab's player asks one for every step, and a expert does not listen
     unused, _ = model_file(initial_policy(1, 0).state_dict(), "none", "none")
     own = threading.local()
-    labs: list[VirtualLab] = []
+    labs: list[Lab] = []
 
-    def lab() -> VirtualLab:
+    def lab() -> Lab:
         """The thread's own."""
         if not hasattr(own, "lab"):
             own.lab = VirtualLab(seed=1)  # each run brings its own seed
             labs.append(own.lab)
             own.lab.start()
-        booted: VirtualLab = own.lab
+        booted: Lab = own.lab
         return booted
 
     def teach(expert: Expert, number: int) -> Lesson:

@@ -20,7 +20,7 @@ PYTHON = ROOT / ".venv" / "bin" / "python"
 
 def test_an_ordinary_user_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(LabError, match="takes root; lab=virtual does not"):
+    with pytest.raises(LabError, match="needs root for network namespaces and kernel modules; lab=virtual does not"):
         HostLab()
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from env.lab import VirtualLab
+from env.lab import Lab, VirtualLab
 from env.network.path import Path as NetworkPath
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
@@ -39,7 +39,7 @@ def digest(result: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(result, default=plain).encode()).hexdigest()
 
 
-def run(lab: VirtualLab) -> str:
+def run(lab: Lab) -> str:
     """Make a run of three flows over a noisy path; check that it was one, and return its hash."""
     flows = [{"scheme": s, "start_s": float(i), "duration_s": DURATION_S - i} for i, s in enumerate(SCHEMES)]
     result = lab.run(NOISY, flows, DURATION_S, sample_ms=20, describe=True)

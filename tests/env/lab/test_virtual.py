@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from env import schema
-from env.lab import GuestDied, GuestFailed, GuestHung, LabError, LabMissing, Observation, Reply, VirtualLab
+from env.lab import GuestDied, GuestFailed, GuestHung, Lab, LabError, LabMissing, Observation, Reply, VirtualLab
 from env.network.path import Path as NetworkPath
 
 pytestmark = pytest.mark.lab
@@ -54,7 +54,7 @@ def assert_gone(group: int) -> None:
     assert group_members(group) == []
 
 
-def learn(lab: VirtualLab, decisions: int) -> str:
+def learn(lab: Lab, decisions: int) -> str:
     """Run a learning flow with a fixed rule and return the hash of everything that was observed."""
     digest = hashlib.sha256()
     lab.begin_run(NOISY, [{"scheme": "ndm_gym", "start_s": 0, "duration_s": 60}], 60.0)
@@ -102,7 +102,7 @@ def test_each_lab_keeps_to_a_core_of_its_own_where_there_is_one(monkeypatch: pyt
     with VirtualLab(seed=1) as one, VirtualLab(seed=2) as two:
         for lab in (one, two):
             lab.call("shell", command="true")
-        used = [{core for pid in group_members(lab._pid) for core in os.sched_getaffinity(pid)} for lab in (one, two)]
+        used = [{core for pid in group_members(lab.pid) for core in os.sched_getaffinity(pid)} for lab in (one, two)]
     assert [len(of_one_lab) for of_one_lab in used] == [1, 1]
     if len(cores) > 1:
         assert used[0] != used[1]
@@ -167,7 +167,7 @@ def test_a_refused_congestion_control_is_an_error() -> None:
 def test_a_guest_that_panics_shows_why() -> None:
     lab = VirtualLab(seed=1, timeout_s=30)
     lab.start()
-    pid = lab._pid
+    pid = lab.pid
     broken = b"no JSON: the agent, which is the guest's init, ends"
     lab._send(schema.FRAME_HEADER.pack(len(broken), schema.FRAME_COMMAND, 0) + broken)
     with pytest.raises(GuestDied, match="JSONDecodeError") as error:
@@ -180,7 +180,7 @@ def test_a_guest_that_panics_shows_why() -> None:
 def test_a_guest_that_ends_is_an_error_and_leaves_nothing(command: str) -> None:
     lab = VirtualLab(seed=1, timeout_s=30)
     lab.start()
-    pid = lab._pid
+    pid = lab.pid
     with pytest.raises(GuestDied, match="console"):
         lab.call("shell", command=command)
     assert not alive(pid)
@@ -190,7 +190,7 @@ def test_a_guest_that_ends_is_an_error_and_leaves_nothing(command: str) -> None:
 def test_a_guest_that_hangs_is_an_error_and_leaves_nothing() -> None:
     lab = VirtualLab(seed=1, timeout_s=3)
     lab.start()
-    pid = lab._pid
+    pid = lab.pid
     with pytest.raises(GuestHung, match="3 s"):
         # spins for ever: in the lab the CPU never runs out, and time does not move
         lab.call("shell", command="while :; do :; done")
@@ -202,7 +202,7 @@ def test_interrupted_while_waiting_leaves_nothing() -> None:
         "from env.lab import VirtualLab\n"
         "with VirtualLab(seed=1) as lab:\n"
         "    lab.call('shell', command='true')\n"
-        "    print(lab._pid, flush=True)\n"
+        "    print(lab.pid, flush=True)\n"
         "    lab.call('shell', command='while :; do :; done')\n"
     )
     process = subprocess.Popen(
@@ -228,7 +228,7 @@ def test_a_killed_host_process_takes_its_lab_along() -> None:
         "lab = VirtualLab(seed=1)\n"
         "lab.start()\n"
         "lab.call('shell', command='true')\n"
-        "print(lab._pid, flush=True)\n"
+        "print(lab.pid, flush=True)\n"
         "time.sleep(60)\n"
     )
     process = subprocess.Popen(
@@ -249,7 +249,7 @@ def test_nothing_is_left_in_memory_or_temporary_folders() -> None:
     before, descriptors = listing(), len(os.listdir("/proc/self/fd"))
     with VirtualLab(seed=1) as lab:
         lab.call("build", topology="loopback")
-        pid = lab._pid
+        pid = lab.pid
     assert not {name for name in listing() - before if "vm_file" in name or "uml" in name or "ndm" in name}
     assert len(os.listdir("/proc/self/fd")) == descriptors
     assert_gone(pid)

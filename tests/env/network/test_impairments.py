@@ -20,7 +20,7 @@ from compare.studies.network_accuracy import (
     probe,
     transmission_ns,
 )
-from env.lab import VirtualLab
+from env.lab import Lab, VirtualLab
 from env.network.path import Path
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
@@ -30,7 +30,7 @@ PACKETS = 100_000
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[VirtualLab]:
+def lab() -> Iterator[Lab]:
     with VirtualLab(seed=1, memory_mb=1024, timeout_s=300) as lab:
         yield lab
 
@@ -46,14 +46,14 @@ def test_three_standard_deviations_of_so_many_packets_are_a_hundredth_of_the_sha
 
 
 @TOPOLOGIES
-def test_delay(lab: VirtualLab, topology: str) -> None:
+def test_delay(lab: Lab, topology: str) -> None:
     (mean,) = measure_delay(lab, topology, 20, 0, 1_000)
     # a clock read and a timer, no more
     assert 20 <= mean.measured < 20.001
 
 
 @TOPOLOGIES
-def test_jitter_has_the_mean_and_the_deviation_asked_for(lab: VirtualLab, topology: str) -> None:
+def test_jitter_has_the_mean_and_the_deviation_asked_for(lab: Lab, topology: str) -> None:
     mean, deviation = measure_delay(lab, topology, 20, 4, PACKETS)
     assert abs(mean.error) < 0.01
     assert abs(deviation.error) < 0.01
@@ -61,7 +61,7 @@ def test_jitter_has_the_mean_and_the_deviation_asked_for(lab: VirtualLab, topolo
 
 @TOPOLOGIES
 @pytest.mark.parametrize("kind", ["loss", "duplicate", "reorder"])
-def test_shares_of_packets(lab: VirtualLab, topology: str, kind: str) -> None:
+def test_shares_of_packets(lab: Lab, topology: str, kind: str) -> None:
     half = measure_share(lab, topology, kind, 50, PACKETS)
     assert half.sampling < 0.01
     assert abs(half.error) < 0.01
@@ -72,12 +72,12 @@ def test_shares_of_packets(lab: VirtualLab, topology: str, kind: str) -> None:
 
 @TOPOLOGIES
 @pytest.mark.parametrize("rate_mbps", [1, 20, 1000, 10_000])
-def test_rate(lab: VirtualLab, topology: str, rate_mbps: float) -> None:
+def test_rate(lab: Lab, topology: str, rate_mbps: float) -> None:
     assert abs(measure_rate(lab, topology, rate_mbps, 5_000).error) < 0.001
 
 
 @TOPOLOGIES
-def test_without_impairments_every_packet_comes_once_and_in_order(lab: VirtualLab, topology: str) -> None:
+def test_without_impairments_every_packet_comes_once_and_in_order(lab: Lab, topology: str) -> None:
     arrivals = probe(lab, impaired(topology), 20_000, size_bytes=64, interval_ns=10_000)
     assert np.array_equal(arrivals.number, np.arange(20_000))
 
@@ -85,7 +85,7 @@ def test_without_impairments_every_packet_comes_once_and_in_order(lab: VirtualLa
 @pytest.mark.parametrize(("rate_mbps", "rtt_ms"), LINKS)
 @pytest.mark.parametrize("buffer_bdp", [0.2, 8])
 def test_the_bottleneck_is_a_wire_behind_a_buffer_of_the_size_asked_for(
-    lab: VirtualLab, rate_mbps: float, rtt_ms: float, buffer_bdp: float
+    lab: Lab, rate_mbps: float, rtt_ms: float, buffer_bdp: float
 ) -> None:
     found = measure_bottleneck(lab, rate_mbps, rtt_ms, buffer_bdp)
     assert found.held_packets == found.buffer_packets
@@ -93,7 +93,7 @@ def test_the_bottleneck_is_a_wire_behind_a_buffer_of_the_size_asked_for(
     assert found.spacing_ns <= CLOCK_NS
 
 
-def test_packets_leave_one_at_a_time_after_a_pause(lab: VirtualLab) -> None:
+def test_packets_leave_one_at_a_time_after_a_pause(lab: Lab) -> None:
     arrivals = probe(lab, Path(rate_mbps=20, rtt_ms=40), 60, burst=20, interval_ns=1_000_000_000)
     gaps_ns = np.diff(arrivals.captured_ns)
     # the first of a burst leaves when it comes; each of the others takes the wire's time
@@ -102,7 +102,7 @@ def test_packets_leave_one_at_a_time_after_a_pause(lab: VirtualLab) -> None:
     assert np.abs(gaps_ns - transmission_ns(20)).max() <= 1_000
 
 
-def test_a_packet_that_overtakes_does_not_go_past_the_bottleneck(lab: VirtualLab) -> None:
+def test_a_packet_that_overtakes_does_not_go_past_the_bottleneck(lab: Lab) -> None:
     path = Path(rate_mbps=20, rtt_ms=40, buffer_bdp=1, reorder_pct=10)
     arrivals = probe(lab, path, 10_000, interval_ns=round(transmission_ns(20) / 2), wait_s=5)
     gaps_ns = np.diff(arrivals.captured_ns)
@@ -113,7 +113,7 @@ def test_a_packet_that_overtakes_does_not_go_past_the_bottleneck(lab: VirtualLab
     assert np.median(gaps_ns) == pytest.approx(transmission_ns(20), abs=CLOCK_NS)
 
 
-def test_nothing_but_the_buffer_drops_or_queues(lab: VirtualLab) -> None:
+def test_nothing_but_the_buffer_drops_or_queues(lab: Lab) -> None:
     found = measure_bottleneck(lab, 1000, 4, 1)
     assert found.lost == found.dropped > 0
     for node, device in (("h1", "h1-r"), ("r", "r-h1"), ("r", "r-h2"), ("h2", "h2-r")):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from env.lab import GuestFailed, VirtualLab
+from env.lab import GuestFailed, Lab, VirtualLab
 from env.network.rack import Rack
 
 pytestmark = pytest.mark.lab
@@ -17,7 +17,7 @@ RACK = Rack(clients=2, servers=1)
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[VirtualLab]:
+def lab() -> Iterator[Lab]:
     with VirtualLab(seed=1) as lab:
         yield lab
 
@@ -46,14 +46,14 @@ def assert_accounted(one: dict[str, Any]) -> None:
     assert one["sent_bytes"] / 1448 <= one["segments_sent"] - one["retransmits"] <= one["sent_bytes"]
 
 
-def test_the_round_trip_of_an_idle_rack(lab: VirtualLab) -> None:
+def test_the_round_trip_of_an_idle_rack(lab: Lab) -> None:
     (ping,) = lab.run(RACK, [flow("request", 1)], 0.5)["flows"]
     assert 20 <= ping["latency"]["p50_us"] <= 30
     assert ping["latency"]["p99_us"] <= 30
     assert_accounted(ping)
 
 
-def test_a_small_request_alone_is_bound_by_the_round_trip(lab: VirtualLab) -> None:
+def test_a_small_request_alone_is_bound_by_the_round_trip(lab: Lab) -> None:
     (small,) = lab.run(RACK, [flow("request", 10240)], 0.5)["flows"]
     # 25 us and 8.7 us on the wire; the paper's rack, whose hosts take their time, had 2 Gbit/s
     assert 30 <= small["latency"]["p50_us"] <= 40
@@ -67,7 +67,7 @@ def test_a_small_request_alone_is_bound_by_the_round_trip(lab: VirtualLab) -> No
     assert small["latency"]["p99_us"] <= small["latency"]["max_us"] <= high
 
 
-def test_large_requests_and_streams_fill_ten_gigabits(lab: VirtualLab) -> None:
+def test_large_requests_and_streams_fill_ten_gigabits(lab: Lab) -> None:
     for kind, size_bytes, least in (("request", 1 << 20, 0.93), ("stream", 1 << 18, 0.99), ("bulk", 0, 0.99)):
         (one,) = lab.run(RACK, [flow(kind, size_bytes)], 0.5, sample_ms=10)["flows"]
         # the start's few round trips are in it
@@ -82,14 +82,14 @@ def test_large_requests_and_streams_fill_ten_gigabits(lab: VirtualLab) -> None:
 
 
 @pytest.mark.parametrize(("host_queue_kb", "rtt_us"), [(128, 191), (256, 302), (1024, 966)])
-def test_the_queue_of_one_client_is_what_its_host_allows(lab: VirtualLab, host_queue_kb: float, rtt_us: float) -> None:
+def test_the_queue_of_one_client_is_what_its_host_allows(lab: Lab, host_queue_kb: float, rtt_us: float) -> None:
     rack = Rack(clients=2, host_queue_kb=host_queue_kb)
     (one,) = lab.run(rack, [stream()], 0.5, sample_ms=10)["flows"]
     assert np.median(column(one, "sender", "srtt_us")) == pytest.approx(rtt_us, rel=0.05)
     assert one["retransmits"] == 0
 
 
-def test_two_clients_fill_the_switchs_buffer_and_no_more(lab: VirtualLab) -> None:
+def test_two_clients_fill_the_switchs_buffer_and_no_more(lab: Lab) -> None:
     result = lab.run(RACK, [stream(client=1), stream(client=2)], 0.5, sample_ms=5, describe=True)
     first, second = result["flows"]
     assert rate_mbps(first) + rate_mbps(second) == pytest.approx(PAYLOAD_MBPS, rel=0.01)
@@ -105,7 +105,7 @@ def test_two_clients_fill_the_switchs_buffer_and_no_more(lab: VirtualLab) -> Non
     assert described["sysctls"]["net.ipv4.tcp_limit_output_bytes"] == "262144"
 
 
-def test_flows_start_and_end_when_they_should(lab: VirtualLab) -> None:
+def test_flows_start_and_end_when_they_should(lab: Lab) -> None:
     flows = [stream(client=1, duration_s=0.6), stream(client=2, start_s=0.2, duration_s=0.2)]
     first, second = lab.run(RACK, flows, 0.6, sample_ms=10)["flows"]
     t_s = column(second, "sender", "t_s")
@@ -127,7 +127,7 @@ def test_flows_start_and_end_when_they_should(lab: VirtualLab) -> None:
         assert_accounted(one)
 
 
-def test_a_staggered_start_comes_from_the_seed_and_the_end_stays(lab: VirtualLab) -> None:
+def test_a_staggered_start_comes_from_the_seed_and_the_end_stays(lab: Lab) -> None:
     found = []
     for seed in (5, 5, 6):
         with VirtualLab(seed=seed) as other:
@@ -171,6 +171,6 @@ def test_a_connection_that_never_comes_up_is_an_error_that_names_the_flow() -> N
         assert (unlucky["sent_bytes"], unlucky["received_bytes"]) == (0, 0)
 
 
-def test_a_refused_congestion_control_is_an_error(lab: VirtualLab) -> None:
+def test_a_refused_congestion_control_is_an_error(lab: Lab) -> None:
     with pytest.raises(GuestFailed, match="nosuch"):
         lab.run(RACK, [{**stream(), "scheme": "nosuch"}], 0.5)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from env.lab import GuestFailed, VirtualLab
+from env.lab import GuestFailed, Lab, VirtualLab
 from env.network.path import Path
 from env.network.traces.format import load_trace
 from tests.kernel.guest import shell
@@ -63,12 +63,12 @@ print(json.dumps([sent, [received.get(i) for i in range(packets)], order]))
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[VirtualLab]:
+def lab() -> Iterator[Lab]:
     with VirtualLab(seed=1, timeout_s=120) as running:
         yield running
 
 
-def bulk(path: Path, lab: VirtualLab, duration_s: float = 5.0, **flow: Any) -> dict[str, Any]:
+def bulk(path: Path, lab: Lab, duration_s: float = 5.0, **flow: Any) -> dict[str, Any]:
     flows = [{"scheme": "cubic", "start_s": 0, "duration_s": duration_s} | flow]
     return lab.run(path, flows, duration_s, sample_ms=10, describe=True)
 
@@ -78,7 +78,7 @@ def goodput_mbps(run: dict[str, Any], index: int = 0) -> float:
     return float(flow["received_bytes"] * 8 / flow["duration_s"] / 1e6)
 
 
-def probe(lab: VirtualLab, path: Path, packets: int, gap_us: int, size: int = 1500) -> tuple[Any, Any, list[int]]:
+def probe(lab: Lab, path: Path, packets: int, gap_us: int, size: int = 1500) -> tuple[Any, Any, list[int]]:
     """Apply the path and send UDP packets over it, which no congestion control slows down."""
     bulk(path, lab, 0.1)
     lab.call("shell", command=f"cat >/tmp/probe.py <<'END'\n{PROBE}\nEND")
@@ -93,7 +93,7 @@ def probe(lab: VirtualLab, path: Path, packets: int, gap_us: int, size: int = 15
 # -- the link of a trace -----------------------------------------------------------------------------------------------
 
 
-def test_a_flow_gets_what_the_trace_gives_when_it_gives_it(lab: VirtualLab) -> None:
+def test_a_flow_gets_what_the_trace_gives_when_it_gives_it(lab: Lab) -> None:
     path = Path(trace="held_out/lte-walking", rtt_ms=20, buffer_bdp=20)
     run = bulk(path, lab, 20.0)
     times_ms = np.array(load_trace(path.trace).times_ms, dtype=np.int64)
@@ -106,7 +106,7 @@ def test_a_flow_gets_what_the_trace_gives_when_it_gives_it(lab: VirtualLab) -> N
         assert got == pytest.approx(within.sum() * 1448, rel=0.02, abs=20 * 1448)
 
 
-def test_the_trace_begins_with_the_run(lab: VirtualLab) -> None:
+def test_the_trace_begins_with_the_run(lab: Lab) -> None:
     # a file of one's own; the guest has a /tmp of its own
     with tempfile.TemporaryDirectory(dir=BUILD) as folder:
         file = FilePath(folder) / "late.trace"
@@ -121,7 +121,7 @@ def test_the_trace_begins_with_the_run(lab: VirtualLab) -> None:
 # -- impairments -------------------------------------------------------------------------------------------------------
 
 
-def test_losses_come_in_bursts_of_the_length_asked_for(lab: VirtualLab) -> None:
+def test_losses_come_in_bursts_of_the_length_asked_for(lab: Lab) -> None:
     path = Path(rate_mbps=200, loss_pct=4, loss_burst_packets=5)
     _, received, _ = probe(lab, path, 40_000, 100, size=60)
     lost = np.isnan(received)
@@ -132,7 +132,7 @@ def test_losses_come_in_bursts_of_the_length_asked_for(lab: VirtualLab) -> None:
 
 
 @pytest.mark.parametrize("reorders", [True, False])
-def test_jitter_with_and_without_reordering(lab: VirtualLab, reorders: bool) -> None:
+def test_jitter_with_and_without_reordering(lab: Lab, reorders: bool) -> None:
     path = Path(rate_mbps=200, jitter_ms=3, jitter_reorders=reorders)
     sent, received, order = probe(lab, path, 2000, 1000)
     delays_ms = (received - sent) / 1e6
@@ -141,7 +141,7 @@ def test_jitter_with_and_without_reordering(lab: VirtualLab, reorders: bool) -> 
     assert (swapped > 200) if reorders else (swapped == 0)
 
 
-def test_reordering_with_a_gap(lab: VirtualLab) -> None:
+def test_reordering_with_a_gap(lab: Lab) -> None:
     # after four packets each one has a chance of one half to overtake the delay line: one in six does
     _, _, order = probe(lab, Path(rate_mbps=200, reorder_pct=50, reorder_gap=5), 2000, 1000)
     places = {index: place for place, index in enumerate(order)}
@@ -149,7 +149,7 @@ def test_reordering_with_a_gap(lab: VirtualLab) -> None:
     assert len(early) / 2000 == pytest.approx(1 / 6, rel=0.1)
 
 
-def test_a_policer_drops_what_exceeds_its_rate_and_delays_nothing(lab: VirtualLab) -> None:
+def test_a_policer_drops_what_exceeds_its_rate_and_delays_nothing(lab: Lab) -> None:
     path = Path(rate_mbps=100, rtt_ms=20, police_mbps=10, police_burst_kb=30)
     # 20 Mbit/s of frames for 4 s: half passes
     sent, received, _ = probe(lab, path, 6600, 606)
@@ -161,7 +161,7 @@ def test_a_policer_drops_what_exceeds_its_rate_and_delays_nothing(lab: VirtualLa
     assert not any("clsact" in qdisc for qdisc in unpoliced["environment"]["qdiscs"])
 
 
-def test_a_narrow_way_back_delays_acks_and_drops_them_when_it_is_full(lab: VirtualLab) -> None:
+def test_a_narrow_way_back_delays_acks_and_drops_them_when_it_is_full(lab: Lab) -> None:
     free = bulk(Path(rate_mbps=50, rtt_ms=40, buffer_bdp=0.5), lab)
     narrow = bulk(Path(rate_mbps=50, rtt_ms=40, buffer_bdp=0.5, ack_rate_mbps=0.5, ack_buffer_packets=25), lab)
     assert "dropped 0" in free["environment"]["qdiscs"][1]
@@ -173,7 +173,7 @@ def test_a_narrow_way_back_delays_acks_and_drops_them_when_it_is_full(lab: Virtu
 # -- marking -----------------------------------------------------------------------------------------------------------
 
 
-def test_dctcp_holds_the_queue_at_the_marking_threshold(lab: VirtualLab) -> None:
+def test_dctcp_holds_the_queue_at_the_marking_threshold(lab: Lab) -> None:
     run = bulk(Path(rate_mbps=50, rtt_ms=20, buffer_bdp=8, qdisc="step", ecn=True, mark_ms=4), lab, scheme="dctcp")
     flow = run["flows"][0]
     columns = flow["sender"]["columns"]
@@ -184,7 +184,7 @@ def test_dctcp_holds_the_queue_at_the_marking_threshold(lab: VirtualLab) -> None
     assert int(run["environment"]["qdiscs"][0].split("ce_mark ")[1].split()[0]) > 100
 
 
-def test_red_marks_with_ecn_and_drops_without(lab: VirtualLab) -> None:
+def test_red_marks_with_ecn_and_drops_without(lab: Lab) -> None:
     marked = bulk(Path(qdisc="red", ecn=True, buffer_bdp=4), lab, 10.0)
     dropped = bulk(Path(qdisc="red", buffer_bdp=4), lab, 10.0)
     assert "marked" in marked["environment"]["qdiscs"][0]
@@ -195,7 +195,7 @@ def test_red_marks_with_ecn_and_drops_without(lab: VirtualLab) -> None:
 # -- in the middle of a run, and several senders -----------------------------------------------------------------------
 
 
-def test_steps_come_at_their_time(lab: VirtualLab) -> None:
+def test_steps_come_at_their_time(lab: Lab) -> None:
     steps = [{"at_s": 4, "rate_mbps": 5}, {"at_s": 8, "rate_mbps": 20, "rtt_ms": 140}]
     run = bulk(Path.from_dict({"rate_mbps": 20, "rtt_ms": 40, "steps": steps}), lab, 16.0)
     rows = np.array(run["flows"][0]["receiver"]["rows"])
@@ -215,7 +215,7 @@ def test_steps_come_at_their_time(lab: VirtualLab) -> None:
     )
 
 
-def test_a_step_comes_within_a_millisecond(lab: VirtualLab) -> None:
+def test_a_step_comes_within_a_millisecond(lab: Lab) -> None:
     path = Path.from_dict({"rate_mbps": 1000, "rtt_ms": 10, "steps": [{"at_s": 1, "loss_pct": 100}]})
     run = lab.run(path, [{"scheme": "cubic", "start_s": 0.95, "duration_s": 1}], 2.0, sample_ms=1)
     rows = np.array(run["flows"][0]["receiver"]["rows"])
@@ -224,7 +224,7 @@ def test_a_step_comes_within_a_millisecond(lab: VirtualLab) -> None:
     assert 1.0 <= grew[-1, 0] <= 1.0075
 
 
-def test_each_client_has_its_own_round_trip(lab: VirtualLab) -> None:
+def test_each_client_has_its_own_round_trip(lab: Lab) -> None:
     path = Path(rate_mbps=100, rtt_ms=20, client_extra_rtt_ms=(0, 20, 140))
     flows = [{"scheme": "reno", "start_s": i, "duration_s": 1, "client": i + 1} for i in range(3)]
     run = lab.run(path, flows, 4.0, sample_ms=10)
@@ -233,7 +233,7 @@ def test_each_client_has_its_own_round_trip(lab: VirtualLab) -> None:
         assert flow["sender"]["rows"][-1][columns.index("min_rtt_us")] == pytest.approx(rtt_ms * 1e3, rel=0.005)
 
 
-def test_unequal_round_trips_get_unequal_shares(lab: VirtualLab) -> None:
+def test_unequal_round_trips_get_unequal_shares(lab: Lab) -> None:
     path = Path(rate_mbps=20, rtt_ms=20, buffer_bdp=2, client_extra_rtt_ms=(0, 140))
     flows = [{"scheme": "reno", "start_s": 0, "duration_s": 30, "client": i + 1} for i in range(2)]
     run = lab.run(path, flows, 30.0)
@@ -241,7 +241,7 @@ def test_unequal_round_trips_get_unequal_shares(lab: VirtualLab) -> None:
     assert goodput_mbps(run, 0) + goodput_mbps(run, 1) == pytest.approx(19, rel=0.05)
 
 
-def test_a_network_that_is_not_there_is_refused(lab: VirtualLab) -> None:
+def test_a_network_that_is_not_there_is_refused(lab: Lab) -> None:
     for name in ("star", "router-0c", "router-99c", "router-c"):
         with pytest.raises(GuestFailed, match=f"topology '{name}'"):
             lab.call("build", topology=name)

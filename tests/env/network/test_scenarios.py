@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from compare.report import scenario_table
-from env.lab import VirtualLab
+from env.lab import Lab, VirtualLab
 from env.network.path import Path
 from env.network.scenario import load_scenario, scenario_names
 from env.network.traces.format import load_trace
@@ -17,14 +17,14 @@ PATH_S, RACK_S = 2.0, 0.05
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[VirtualLab]:
+def lab() -> Iterator[Lab]:
     with VirtualLab(seed=1, timeout_s=120) as running:
         yield running
 
 
 @pytest.mark.lab
 @pytest.mark.parametrize("name", scenario_names())
-def test_it_runs_and_every_flow_gets_through(lab: VirtualLab, name: str) -> None:
+def test_it_runs_and_every_flow_gets_through(lab: Lab, name: str) -> None:
     scenario = load_scenario(name)
     scenario.stagger_ms = min(scenario.stagger_ms, 10)
     short = scenario.lasting(PATH_S if scenario.rack is None else RACK_S)

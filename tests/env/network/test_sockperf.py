@@ -18,7 +18,7 @@ import time
 
 import pytest
 
-from env.lab.virtual import PROGRAM
+from env.lab.lab import PROGRAM
 from env.network.endpoints import flow_with_defaults, receive_argument, send_argument
 from env.network.traffic.program import LENGTH, READY
 from env.network.traffic.run import flow_result, read_tables

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from env.lab import GuestFailed, VirtualLab
+from env.lab import GuestFailed, Lab, VirtualLab
 from env.network.path import Path
 from env.network.topology.links import MOST_LINES
 from tests.kernel.guest import kill, pids
@@ -21,12 +21,12 @@ def loopback(*commands: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[VirtualLab]:
+def lab() -> Iterator[Lab]:
     with VirtualLab(seed=1) as running:
         yield running
 
 
-def received(lab: VirtualLab, path: Path) -> int:
+def received(lab: Lab, path: Path) -> int:
     """Make the run of seed 7; returns its bytes, which depend on every loss."""
     lab.begin_run(path, [FLOW], 1.0, seed=7)
     bytes_: int = lab.receive().result["flows"][0]["received_bytes"]
@@ -34,7 +34,7 @@ def received(lab: VirtualLab, path: Path) -> int:
 
 
 @pytest.fixture(scope="module")
-def expected(lab: VirtualLab) -> int:
+def expected(lab: Lab) -> int:
     return received(lab, loopback(NETEM))
 
 
@@ -48,7 +48,7 @@ def expected(lab: VirtualLab) -> int:
         (("tc qdisc bring lo", NETEM), 'Command "bring" is unknown'),
     ],
 )
-def test_a_command_that_tc_refuses(lab: VirtualLab, expected: int, commands: tuple[str, ...], message: str) -> None:
+def test_a_command_that_tc_refuses(lab: Lab, expected: int, commands: tuple[str, ...], message: str) -> None:
     with pytest.raises(GuestFailed) as caught:
         lab.run(loopback(*commands), [FLOW], 1.0)
     assert "LinkError: h0: tc failed:\n" in str(caught.value)
@@ -56,14 +56,14 @@ def test_a_command_that_tc_refuses(lab: VirtualLab, expected: int, commands: tup
     assert received(lab, loopback(NETEM)) == expected
 
 
-def test_another_tc_takes_the_place_of_one_that_has_ended(lab: VirtualLab, expected: int) -> None:
+def test_another_tc_takes_the_place_of_one_that_has_ended(lab: Lab, expected: int) -> None:
     kill(lab, "tc")
     with pytest.raises(GuestFailed, match=r"(?s)LinkError: h0: tc failed.*tc ended with -9"):
         lab.run(loopback(NETEM), [FLOW], 1.0)
     assert received(lab, loopback(NETEM)) == expected
 
 
-def test_a_tc_that_has_grown_is_replaced_between_runs(lab: VirtualLab, expected: int) -> None:
+def test_a_tc_that_has_grown_is_replaced_between_runs(lab: Lab, expected: int) -> None:
     """It keeps four kilobytes of each command: after hours of training a lab had no memory left."""
     first = pids(lab, "tc")
     nothing = ["tc qdisc add dev lo root pfifo limit 5", "tc qdisc del dev lo root"]
@@ -76,7 +76,7 @@ def test_a_tc_that_has_grown_is_replaced_between_runs(lab: VirtualLab, expected:
     assert pids(lab, "tc") == second
 
 
-def test_another_traffic_program_takes_the_place_of_one_that_has_ended(lab: VirtualLab, expected: int) -> None:
+def test_another_traffic_program_takes_the_place_of_one_that_has_ended(lab: Lab, expected: int) -> None:
     kill(lab, "flow")
     with pytest.raises(GuestFailed, match=r"TrafficError: the traffic program failed \(-9\)"):
         lab.run(loopback(NETEM), [FLOW], 1.0)
@@ -86,6 +86,6 @@ def test_another_traffic_program_takes_the_place_of_one_that_has_ended(lab: Virt
     assert received(lab, loopback(NETEM)) == expected
 
 
-def test_a_run_without_flows_is_refused(lab: VirtualLab) -> None:
+def test_a_run_without_flows_is_refused(lab: Lab) -> None:
     with pytest.raises(GuestFailed, match="TrafficError: a run has no flows"):
         lab.run(Path(), [], 1.0)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from env.lab import VirtualLab
+from env.lab import Lab, VirtualLab
 from env.network.path import Path as NetworkPath
 
 HEADER = Path(__file__).resolve().parents[3] / "env" / "network" / "flow" / "web.h"
@@ -65,13 +65,13 @@ def test_pauses_are_exponential(library: ctypes.CDLL) -> None:
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[VirtualLab]:
+def lab() -> Iterator[Lab]:
     with VirtualLab(seed=1, timeout_s=120) as running:
         yield running
 
 
 @pytest.mark.lab
-def test_users_pause_and_wait_for_replies(lab: VirtualLab) -> None:
+def test_users_pause_and_wait_for_replies(lab: Lab) -> None:
     result = lab.run(NetworkPath(rate_mbps=100, rtt_ms=20), [WEB] * 8, 20.0)
     assert len({flow["seed"] for flow in result["flows"]}) == 8
     for flow in result["flows"]:
@@ -84,7 +84,7 @@ def test_users_pause_and_wait_for_replies(lab: VirtualLab) -> None:
 
 
 @pytest.mark.lab
-def test_small_transfers_take_one_round_trip(lab: VirtualLab) -> None:
+def test_small_transfers_take_one_round_trip(lab: Lab) -> None:
     small = WEB | {"size_bytes": 900}
     latency = lab.run(NetworkPath(rate_mbps=100, rtt_ms=20), [small], 20.0)["flows"][0]["latency"]
     assert latency["p50_us"] == pytest.approx(20_000, rel=0.05)

@@ -11,12 +11,12 @@ from env.network.clock import VIRTUAL
 from tests.kernel.guest import shell
 
 if TYPE_CHECKING:
-    from env.lab import VirtualLab
+    from env.lab import Lab
 
 PLAY = Path(__file__).with_name("play.py")
 
 
-def play(lab: VirtualLab, script: str) -> dict[str, Any]:
+def play(lab: Lab, script: str) -> dict[str, Any]:
     """Play a script's text and return what was seen: see verdict.py."""
     file = "/tmp/script"
     shell(lab, f"cat >{file} <<'END'\n{script}\nEND")

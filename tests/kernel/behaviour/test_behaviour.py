@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from env.lab import VirtualLab
+from env.lab import Lab, VirtualLab
 from env.lab.reports import find_reports, kernel_log
 from tests.kernel.bad_models import put_models
 from tests.kernel.behaviour.models import MODELS
@@ -24,7 +24,7 @@ SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*.script"))
 
 
 @pytest.fixture(scope="module", params=BOTH)
-def lab(request: pytest.FixtureRequest) -> Iterator[VirtualLab]:
+def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
     variant = request.param
     with VirtualLab(seed=1, variant=variant, modules=("tcp_ndm",), memory_mb=512, timeout_s=200) as running:
         put_models(running, MODELS)
@@ -33,7 +33,7 @@ def lab(request: pytest.FixtureRequest) -> Iterator[VirtualLab]:
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda file: file.stem)
-def test_script(lab: VirtualLab, script: Path) -> None:
+def test_script(lab: Lab, script: Path) -> None:
     text = script.read_text()
     difference = find_difference(parse_script(text), play(lab, text))
     assert not difference, f"{script.name}, {difference}"
@@ -80,7 +80,7 @@ def changed(name: str, old: str, new: str) -> str:
     ids=["sequence", "one less", "one more", "retransmission", "time", "window", "input", "not expected", "flags"],
 )
 def test_a_script_that_is_not_kept_says_what_was_seen_and_when(
-    lab: VirtualLab, name: str, old: str, new: str, message: list[str]
+    lab: Lab, name: str, old: str, new: str, message: list[str]
 ) -> None:
     text = changed(name, old, new)
     difference = find_difference(parse_script(text), play(lab, text))
@@ -88,13 +88,13 @@ def test_a_script_that_is_not_kept_says_what_was_seen_and_when(
         assert part in difference, difference
 
 
-def test_a_segment_that_never_came_is_missed(lab: VirtualLab) -> None:
+def test_a_segment_that_never_came_is_missed(lab: Lab) -> None:
     text = (SCRIPTS[0].parent / "undo_dsack.script").read_text() + "+.001    > . 28961:30409(1448) ack 1\n"
     difference = find_difference(parse_script(text), play(lab, text))
     assert ": > . 28961:30409(1448) ack 1" in difference
     assert "-> (nothing more)" in difference
 
 
-def test_a_script_plays_alike_every_time(lab: VirtualLab) -> None:
+def test_a_script_plays_alike_every_time(lab: Lab) -> None:
     text = (SCRIPTS[0].parent / "timeout.script").read_text()
     assert play(lab, text)["seen"] == play(lab, text)["seen"]

@@ -1,0 +1,242 @@
+"""What every lab can do: boot a guest, run commands in it, send flows over a network, control learning flows."""
+
+from __future__ import annotations
+
+import base64
+from abc import ABC, abstractmethod
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any, Self
+
+from env.checkout import BUILD
+from env.lab.errors import BrokenFrame, GuestDied, GuestHung, LabError, LabMissing
+from env.lab.process import GuestProcess
+from env.lab.protocol import Frame, FrameReader, Play, Reply, action_frame, command_frame, play_frame
+from env.lab.result import decode_run
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Sequence
+    from types import TracebackType
+
+    from env.network.path import Path
+    from env.network.rack import Rack
+
+GUEST = FilePath(__file__).resolve().parent / "guest"
+PROGRAM = BUILD / "flow"
+PROBE = BUILD / "probe"
+
+
+class Lab(ABC):
+    """A guest with a network of its own, and the agent in it (env/lab/guest/agent.py).
+
+    modules: kernel modules to load before the first command, names in modules_folder or paths of .ko files.
+    modules_target: the make target that builds them. timeout_s: wall seconds without any answer after which the guest
+    counts as hung; a run is silent for as long as it lasts.
+
+    The guest ends with close(), with the `with` block, or with the last reference. Raises LabMissing when a module does
+    not exist.
+    """
+
+    def __init__(
+        self, *, modules: Sequence[str | FilePath], modules_folder: FilePath, modules_target: str, timeout_s: float
+    ) -> None:
+        self.timeout_s = timeout_s
+        self._modules_folder = modules_folder
+        self._modules_target = modules_target
+        self.modules = [self._module_file(module) for module in modules]
+        self._unloaded: list[FilePath] = []
+        self._process: GuestProcess | None = None
+        self._frames = FrameReader()
+
+    @abstractmethod
+    def _check_files(self) -> None:
+        """Raise LabMissing when a file that the guest needs does not exist."""
+
+    @abstractmethod
+    def _spawn(self, channel: socket.socket, console: int, core: int) -> int:
+        """Start the guest's process, as env.lab.process.GuestProcess says."""
+
+    def _seed_of_run(self, seed: int | None) -> int | None:  # noqa: ARG002 (the virtual lab's)
+        """Return the seed of the guest's randomness in the next run; None for a kernel that has no such seed."""
+        return None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # -- the guest -----------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Boot the guest, unless it runs. Returns at once, so that labs boot side by side; the first command waits.
+
+        Raises LabMissing when the kernel, the modules or the traffic program do not exist.
+        """
+        if self._process is not None:
+            return
+        self._check_files()
+        self._process = GuestProcess(self._spawn)
+        self._frames = FrameReader()
+        self._unloaded = list(self.modules)
+
+    def close(self) -> None:
+        """End the guest. Safe to call twice."""
+        if self._process is not None:
+            self._process.close()
+            self._process = None
+
+    @property
+    def pid(self) -> int:
+        """The guest's host process, which leads a group of all processes of the lab; 0 when it does not run."""
+        return 0 if self._process is None else self._process.pid
+
+    def console(self) -> str:
+        """Return the guest's last console lines."""
+        return "" if self._process is None else self._process.console()
+
+    # -- commands ------------------------------------------------------------------------------------------------
+
+    def call(self, command: str, /, **args: Any) -> Any:
+        """Have the agent carry out a command and return its result.
+
+        Raises GuestFailed with the guest's traceback, GuestDied, GuestHung.
+        """
+        self.begin(command, **args)
+        return self._receive_reply(command)
+
+    def begin(self, command: str, /, **args: Any) -> None:
+        """Send a command; receive() then returns the observations of learning flows and at last the Reply."""
+        self._load_modules()
+        self._send(command_frame(command, args))
+
+    def load(self, module: str | FilePath) -> None:
+        """Load a kernel module, given as in the constructor's modules, unless it is loaded.
+
+        Raises LabError when another file of the same name is loaded: the kernel takes each name once.
+        """
+        file = self._module_file(module)
+        loaded = next((loaded for loaded in self.modules if loaded.stem == file.stem), None)
+        if loaded is None:
+            self._load(file)
+            self.modules.append(file)
+        elif loaded != file:
+            raise LabError(f"{file} cannot be loaded beside {loaded}: the kernel takes each module name once")
+
+    def _module_file(self, module: str | FilePath) -> FilePath:
+        file = FilePath(module)
+        if file.suffix != ".ko":
+            file = self._modules_folder / f"{module}.ko"
+        if not file.is_file():
+            raise LabMissing(f"kernel module {file} does not exist: run `make {self._modules_target}`")
+        return file.resolve()
+
+    def _load_modules(self) -> None:
+        unloaded, self._unloaded = self._unloaded, []
+        for module in unloaded:
+            self._load(module)
+
+    def _load(self, module: FilePath) -> None:
+        self.call("load", name=module.stem, data=base64.b64encode(module.read_bytes()).decode())
+
+    # -- runs ----------------------------------------------------------------------------------------------------
+
+    def run(
+        self, path: Path | Rack, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any
+    ) -> dict[str, Any]:
+        """Run flows to their end and return the result as docs/architecture.md describes it; options: of begin_run().
+
+        Samples are arrays (rows, columns) float64. Raises LabError for a learning flow (ndm_gym), whose decisions need
+        begin_run(), receive() and act().
+        """
+        self.begin_run(path, flows, duration_s, **options)
+        return decode_run(self._receive_reply("run"))
+
+    def begin_run(
+        self,
+        path: Path | Rack,
+        flows: Sequence[dict[str, Any]],
+        duration_s: float,
+        *,
+        seed: int | None = None,
+        play: Play | None = None,
+        **options: Any,
+    ) -> None:
+        """Send a `run` command.
+
+        seed: the run is the same as the first run of a lab with this seed; only the virtual lab uses it. play: the
+        guest decides for the learning flows; receive() returns a Record of their decisions, then the Reply. options:
+        sample_ms, trace, describe, until (a file in the guest: the run ends when its content changes).
+        """
+        if play is not None:
+            self._load_modules()  # the PLAY frame belongs to the next command, which must not be a `load`
+            self._send(play_frame(play))
+        self.begin(
+            "run",
+            program=str(PROGRAM),
+            path=path.as_dict(),
+            flows=list(flows),
+            duration_s=duration_s,
+            seed=self._seed_of_run(seed),
+            **options,
+        )
+
+    def probe(self, path: Path, **pattern: int) -> dict[str, Any]:
+        """Send packets without TCP over the path; env/network/topology/packets.py has the pattern and the result."""
+        result: dict[str, Any] = self.call(
+            "probe", program=str(PROBE), path=path.as_dict(), seed=self._seed_of_run(None), **pattern
+        )
+        return result
+
+    # -- frames --------------------------------------------------------------------------------------------------
+
+    def receive(self) -> Frame:
+        """Wait for the next frame. Raises GuestFailed, GuestDied, GuestHung."""
+        process = self._running()
+        try:
+            while (frame := self._frames.next_frame()) is None:
+                self._frames.feed(process.read(self.timeout_s))
+        except (GuestDied, GuestHung, BrokenFrame) as error:
+            raise self._lost(error) from None
+        return frame
+
+    def act(self, cwnd_log2: float, pacing: float, *, stop: bool = False) -> None:
+        """Answer the last observation. Actions in [-1, 1]; values outside are clipped."""
+        self._send(action_frame(cwnd_log2, pacing, stop))
+
+    def has_frame(self) -> bool:
+        """Return whether receive() would return without reading from the channel."""
+        return self._frames.has_frame()
+
+    def fileno(self) -> int:
+        """Return the channel's descriptor, for select; has_frame() tells of frames that have already been read."""
+        return self._running().fileno()
+
+    def _receive_reply(self, command: str) -> Any:
+        frame = self.receive()
+        if not isinstance(frame, Reply):
+            raise LabError(
+                f"{command}: a learning flow asked for a decision; use begin() or begin_run(), receive() and act()"
+            )
+        return frame.result
+
+    def _send(self, frame: bytes) -> None:
+        try:
+            self._running().write(frame)
+        except GuestDied as error:
+            raise self._lost(error) from None
+
+    def _running(self) -> GuestProcess:
+        if self._process is None:
+            raise LabError("the lab is not running: call start() or use it as a context manager")
+        return self._process
+
+    def _lost(self, error: LabError) -> LabError:
+        """End the guest and return its error with the last console lines."""
+        console = self.console()
+        self.close()
+        kind = LabError if isinstance(error, BrokenFrame) else type(error)
+        return kind(f"{error}. Its last console lines:\n{console or '(none)'}")

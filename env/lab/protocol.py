@@ -1,0 +1,157 @@
+"""The frames between the host and a guest: what they carry, and their bytes. env/schema.py defines the layout."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from env import schema
+from env.lab.errors import BrokenFrame, GuestFailed
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+STEP = np.dtype(schema.STEP_DTYPE)
+
+_ACTION_SCALE = 1 << schema.ACTION_FRAC
+_ACTION_HEADER = schema.FRAME_HEADER.pack(schema.ACTION.size, schema.FRAME_ACTION, 0)
+_FEATURES_BEGIN = len(schema.OBSERVATION_FIELDS) - 1  # all fields but the last one precede the features
+_FEATURES_END = _FEATURES_BEGIN + len(schema.FEATURES)
+
+
+class Observation(NamedTuple):
+    """What a learning flow reports at a decision: fields and units as in schema.OBSERVATION_FIELDS; features in Q12."""
+
+    now_us: int
+    bytes_acked: int
+    pacing_rate: int
+    flow: int
+    decision: int
+    interval_us: int
+    rtt_us: int
+    srtt_us: int
+    min_rtt_us: int
+    cwnd: int
+    inflight: int
+    delivered: int
+    lost: int
+    retransmitted: int
+    mss: int
+    features: tuple[int, ...]
+    ca_state: int
+
+
+class Reply(NamedTuple):
+    """The agent's answer to a command."""
+
+    result: Any
+
+
+class Record(NamedTuple):
+    """The decisions of a run's learning flows: one row of schema.STEP_DTYPE for each, in order of time."""
+
+    steps: npt.NDArray[np.void]
+
+
+class Play(NamedTuple):
+    """What the guest needs to decide for a run's learning flows itself: `begin_run(play=...)`.
+
+    model: a model file (export.blob). noise: int16 [flow, decision, action], ACTION_FRAC fraction bits, added to the
+    model's output; beyond its end there is no noise. snapshot: a model file for the ndm_snapshot flows, which have no
+    noise and are not recorded; without it they hold their windows. The run ends `duration_s` after the first
+    observation, after `steps` observations of all flows together, or when a window exceeds `most_cwnd` packets.
+    started: the flows, counted from 0 as they open, that skip slow start (kernel/ndm_start.h).
+    """
+
+    model: bytes
+    noise: npt.NDArray[np.int16]
+    steps: int
+    duration_s: float
+    most_cwnd: int = (1 << 32) - 1
+    snapshot: bytes = b""
+    started: tuple[int, ...] = ()
+
+
+Frame = Observation | Record | Reply
+
+
+def command_frame(command: str, arguments: dict[str, Any]) -> bytes:
+    """Return the COMMAND frame that calls a command of the agent."""
+    return _frame(schema.FRAME_COMMAND, json.dumps({"call": command, "args": arguments}).encode())
+
+
+def play_frame(play: Play) -> bytes:
+    """Return the PLAY frame."""
+    flows, decisions, _ = play.noise.shape
+    duration_us = round(play.duration_s * 1e6)
+    sizes = (len(play.model), play.most_cwnd, len(play.snapshot))
+    started = sum(1 << flow for flow in play.started)
+    head = schema.PLAY.pack(duration_us, started, play.steps, flows, decisions, *sizes)
+    return _frame(schema.FRAME_PLAY, head + play.model + play.snapshot + play.noise.astype("<i2").tobytes())
+
+
+def action_frame(cwnd_log2: float, pacing: float, stop: bool) -> bytes:
+    """Return the ACTION frame; actions outside [-1, 1] are clipped."""
+    a = round(min(max(cwnd_log2, -1.0), 1.0) * _ACTION_SCALE)
+    b = round(min(max(pacing, -1.0), 1.0) * _ACTION_SCALE)
+    return _ACTION_HEADER + schema.ACTION.pack(a, b, stop, False)
+
+
+def _frame(kind: int, payload: bytes) -> bytes:
+    return schema.FRAME_HEADER.pack(len(payload), kind, 0) + payload
+
+
+class FrameReader:
+    """Takes the guest's bytes as they come and returns whole frames."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> None:
+        """Append bytes from the guest."""
+        self._buffer += data
+
+    def has_frame(self) -> bool:
+        """Return whether next_frame() would return a frame."""
+        if len(self._buffer) < schema.FRAME_HEADER.size:
+            return False
+        length: int = schema.FRAME_HEADER.unpack_from(self._buffer)[0]
+        return len(self._buffer) >= schema.FRAME_HEADER.size + length
+
+    def next_frame(self) -> Frame | None:
+        """Return the next frame, or None when more bytes are needed.
+
+        Raises BrokenFrame for bytes that are not a frame, GuestFailed for the reply to a command that failed.
+        """
+        buffer = self._buffer
+        begin = schema.FRAME_HEADER.size
+        if len(buffer) < begin:
+            return None
+        length, kind, _ = schema.FRAME_HEADER.unpack_from(buffer)
+        if length > schema.FRAME_MAX:
+            raise BrokenFrame(kind, length)
+        end = begin + length
+        if len(buffer) < end:
+            return None
+        if kind == schema.FRAME_OBSERVATION and length == schema.OBSERVATION.size:
+            fields = schema.OBSERVATION.unpack_from(buffer, begin)
+            del buffer[:end]
+            features = fields[_FEATURES_BEGIN:_FEATURES_END]
+            return Observation._make((*fields[:_FEATURES_BEGIN], features, fields[_FEATURES_END]))
+        payload = bytes(buffer[begin:end])
+        del buffer[:end]
+        if kind == schema.FRAME_RECORD and length % STEP.itemsize == 0:
+            return Record(np.frombuffer(payload, STEP))
+        if kind == schema.FRAME_REPLY:
+            return _read_reply(payload)
+        raise BrokenFrame(kind, length)
+
+
+def _read_reply(payload: bytes) -> Reply:
+    reply = json.loads(payload)
+    if not reply["ok"]:
+        trace = f"\n--- in the guest ---\n{reply['traceback']}" if "traceback" in reply else ""
+        raise GuestFailed(f"{reply['error']}{trace}")
+    return Reply(reply["result"])
