@@ -15,7 +15,6 @@ of its `paths` with a chance proportional to `weight`, and each number of it is 
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import math
 from collections.abc import Mapping
@@ -30,6 +29,7 @@ from yaml import YAMLError
 
 from env.checkout import CONFIGS
 from env.held_out import TRACES, in_band, is_held_out, within_band
+from env.near import did_you_mean
 from env.network.path import PACKET_BYTES, Path, PathError
 from env.network.scenario import UNDER_TEST, ScenarioError, load_scenario
 from env.network.step import Step
@@ -273,8 +273,7 @@ def load_profile(name: str) -> Profile:
     file = FOLDER / f"{name}.yaml"
     if not file.is_file():
         names = profile_names()
-        near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]}? " if near else ""
+        hint = did_you_mean(name, names, most=1)
         raise ProfileError(f"profile {name!r} is unknown: {hint}The profiles are {', '.join(names)}.")
     try:
         loaded = OmegaConf.load(file)
@@ -369,8 +368,7 @@ def _check_mix(what: str, mix: PathMix) -> None:
 def _check_others(what: str, mix: PathMix) -> None:
     for scheme in mix.rivals:
         if scheme not in RIVALS:
-            near = difflib.get_close_matches(scheme, RIVALS, n=1)
-            hint = f"did you mean {near[0]}? " if near else ""
+            hint = did_you_mean(scheme, RIVALS, most=1)
             raise ProfileError(f"{what}.rivals: {scheme!r} is unknown: {hint}They are {', '.join(RIVALS)}.")
     for name in ("learners", "rival_count"):
         low, high = getattr(mix, name).bounds() or (1, 1)

@@ -5,11 +5,9 @@ The content is the contract of docs/architecture.md; `load` checks it before any
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import io
-import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -21,6 +19,7 @@ import torch
 from torch import Tensor
 
 from env.checkout import ROOT
+from env.files import WriteError, write_atomically
 
 FORMAT = 3
 FILE_NAME = "checkpoint.pt"
@@ -80,31 +79,6 @@ def checkpoint_path(run: Path) -> Path:
     return run if run.is_file() else run / FILE_NAME
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write ``data`` under a temporary name, flush it to the disk, rename; on any error the old file stays.
-
-    Raises CheckpointError when the bytes cannot be written (full disk, no permission).
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)  # the rename itself
-        finally:
-            os.close(folder)
-    except OSError as error:
-        kept = "the previous one is unharmed" if path.exists() else "there was none before"
-        raise CheckpointError(f"cannot write {path}: {error.strerror}; {kept}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-
-
 def save(run: Path, content: Mapping[str, Any]) -> Path:
     """Write ``run/checkpoint.pt`` and return its path.
 
@@ -126,7 +100,10 @@ def save(run: Path, content: Mapping[str, Any]) -> Path:
     buffer = io.BytesIO()  # torch writing to the file itself would turn a full disk into an unclear error
     torch.save(whole, buffer)
     path = run / FILE_NAME
-    write_atomically(path, buffer.getvalue())
+    try:
+        write_atomically(path, buffer.getvalue())
+    except WriteError as error:
+        raise CheckpointError(str(error)) from error
     return path
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from env import schema
 from env.checkout import KERNEL
+from env.files import write_atomically
 from export.blob import check_texts
-from export.checkpoint import write_atomically
 from export.model import FORMAT, ExportError, Int16, IntegerModel, Provenance
 from export.proof import prove
 from export.selection import header_of, model_name, select, selected, selection_file

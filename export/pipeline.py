@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 from collections.abc import Mapping
@@ -18,6 +17,8 @@ from typing import Any
 
 from env import schema
 from env.checkout import KERNEL, RUNS
+from env.files import write_atomically
+from env.near import did_you_mean
 from export import blob, checkpoint, golden, verify
 from export.envelope import describe
 from export.header import render_header, write_header
@@ -61,9 +62,8 @@ def find_run(name: str, runs: Path = RUNS) -> Path:
     if not known:
         raise ExportError(f"there is no run {name!r}: {runs} holds no checkpoint yet; train one with `python train.py`")
     names = [run.name for run in known]
-    near = difflib.get_close_matches(Path(name).name, names, n=3, cutoff=0.5)
-    others = f"did you mean {' or '.join(near)}?" if near else f"the latest are {', '.join(names[:5])}"
-    raise ExportError(f"there is no run {name!r} in {runs}; {others}")
+    hint = did_you_mean(Path(name).name, names) or f"the latest are {', '.join(names[:5])}"
+    raise ExportError(f"there is no run {name!r} in {runs}; {hint.strip()}")
 
 
 def latest_run(runs: Path = RUNS) -> Path:
@@ -143,7 +143,7 @@ def write_artefacts(exported: Exported, output: Path, kernel: Path = KERNEL) -> 
     contents["report.json"] = _report(exported, contents, text).encode()
     output.mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
-        checkpoint.write_atomically(output / name, content)
+        write_atomically(output / name, content)
     return [*(output / name for name in contents), *write_header(model, provenance, kernel)]
 
 

@@ -9,13 +9,13 @@ the first is the congestion control ``ndm``, every further one ``ndm_NAME``::
 from __future__ import annotations
 
 import argparse
-import difflib
 import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from env.checkout import KERNEL
+from env.near import did_you_mean
 from export.model import ExportError
 
 ALGORITHM = "ndm"
@@ -97,9 +97,8 @@ def select(names: Sequence[str], kernel: Path = KERNEL) -> None:
         raise ExportError(f"no model is given; there are {', '.join(known) or 'none yet: run `make export-weights`'}")
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-            others = f"did you mean {near[0]}?" if near else f"there are {', '.join(known) or 'none yet'}"
-            raise ExportError(f"there is no model {name!r} in {kernel / 'models'}; {others}")
+            hint = did_you_mean(name, known, most=1) or f"there are {', '.join(known) or 'none yet'}"
+            raise ExportError(f"there is no model {name!r} in {kernel / 'models'}; {hint.strip()}")
         if names.count(name) > 1:
             raise ExportError(f"model {name!r} is given twice")
     for algorithm, name in algorithms(names).items():

@@ -25,7 +25,7 @@ from training.cma import CmaOptions, Evolution, Floats, to_policy
 from training.config import TrainConfig
 from training.evaluation import MODULE, Evaluation, Trial, TrialLabs, draw_trials
 from training.fitness import run_fitness, scores
-from training.loop import StopRequest, locked
+from training.loop import StopRequest, claimed
 from training.run_folder.recorder import Recorder
 
 # component or measurement of env.reward.Outcome -> name of the chart, of the strategy's mean
@@ -68,7 +68,7 @@ def train(
     def state() -> dict[str, Any]:
         return {"policy": to_policy(evolution.mean), "strategy": evolution.state(), "decisions": decisions}
 
-    with locked(folder), stop.listen(), Recorder(config, folder, saved and saved["card"]) as recorder, labs:
+    with claimed(folder), stop.listen(), Recorder(config, folder, saved and saved["card"]) as recorder, labs:
         recorder.begin(state())
         bar = tqdm(total=options.generations, initial=evolution.generation, unit=" generations", dynamic_ncols=True)
         with bar:

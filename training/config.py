@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -15,6 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from env.checkout import CONFIGS
+from env.near import did_you_mean
 from env.profile import Profile, ProfileError, profile_from_config
 from training.cma import CmaOptions
 from training.curriculum.curriculum import CurriculumOptions
@@ -64,8 +64,7 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         if self.runner not in RUNNERS:
-            near = difflib.get_close_matches(self.runner, RUNNERS, n=1)
-            hint = f"did you mean {near[0]}? " if near else ""
+            hint = did_you_mean(self.runner, RUNNERS, most=1)
             raise ValueError(f"runner is {self.runner!r}: {hint}It is one of {', '.join(RUNNERS)}")
         if self.ray_address is not None and self.runner != "ray":
             raise ValueError(f"ray_address is {self.ray_address!r}, but runner is {self.runner}: add runner=ray")
@@ -160,8 +159,7 @@ def _explain(error: Exception) -> str:
     place, _, wrong = str(key).rpartition(".")
     if "not in" in first_line and isinstance(kind, type) and is_dataclass(kind):
         right = [entry.name for entry in fields(kind)]
-        near = difflib.get_close_matches(wrong, right, n=1)
-        hint = f"did you mean {near[0]}? " if near else ""
+        hint = did_you_mean(wrong, right, most=1)
         return f"{key} is unknown: {hint}The keys {'of ' + place if place else 'at the top'} are {', '.join(right)}."
     keys = list(cause.parent_node) if "not in" in first_line and isinstance(cause.parent_node, DictConfig) else []
     return f"{key}: {first_line}" + (f"; the keys there are {', '.join(map(str, keys))}" if keys else "")

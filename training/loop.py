@@ -6,7 +6,6 @@ Every metric written here is explained in docs/training.md.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import signal
 import sys
 import time
@@ -21,6 +20,7 @@ import torch
 from tqdm import tqdm
 
 from env import rollout as lab_player
+from env.files import FolderInUse, locked
 from env.lab import Lab, VirtualLab
 from env.trajectory import Trajectory
 from export import checkpoint
@@ -82,14 +82,13 @@ def new_run_folder(config: TrainConfig) -> Path:
 
 
 @contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def claimed(folder: Path) -> Iterator[None]:
     """Keep other processes out of a run's folder. Raises RunError when one is in it."""
-    with (folder / "lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise RunError(f"another process is training in {folder}; wait for it, or choose another name=") from error
-        yield
+    try:
+        with locked(folder):
+            yield
+    except FolderInUse:
+        raise RunError(f"another process is training in {folder}; wait for it, or choose another name=") from None
 
 
 def make_player(config: TrainConfig, labs: Labs) -> Player:
@@ -231,7 +230,7 @@ def train(
         if config.algo.start:
             ppo.begin_with(checkpoint.load(Path(config.algo.start)))
         folder.mkdir(parents=True)
-    with locked(folder), stop.listen():
+    with claimed(folder), stop.listen():
         batches = Batches(player, config.algo.overlap)
         snapshots = Snapshots(config.profile, config.algo.snapshot_every, config.algo.snapshots)
         curriculum = make_curriculum(config, labs)

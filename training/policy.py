@@ -11,13 +11,13 @@ Letters of shapes, here and in training/ppo.py::
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
 
+from env.near import did_you_mean
 from env.schema import ACTIONS, FEATURES, HIDDEN_MAX
 
 OBSERVATION_SIZE = len(FEATURES)
@@ -95,8 +95,7 @@ def check_inputs(names: Sequence[str]) -> None:
     known = [feature.name for feature in FEATURES]
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}? " if near else ""
+            hint = did_you_mean(name, known, most=1)
             raise ValueError(f"algo.blind names {name!r}: {hint}The inputs are {', '.join(known)}")
 
 

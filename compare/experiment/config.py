@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -17,6 +16,7 @@ from omegaconf.errors import OmegaConfBaseException
 from compare.errors import CompareError
 from compare.experiment.labs import LABS, REAL_TIME
 from env.checkout import CONFIGS
+from env.near import did_you_mean
 
 FOLDER = CONFIGS / "compare"
 NAME = "compare"
@@ -74,8 +74,7 @@ def check_command_line(overrides: Sequence[str]) -> None:
     for override in overrides:
         key = override.split("=", 1)[0].lstrip("+~")
         if "=" not in override or key.split(".")[0] not in [*known, "hydra"]:
-            near = difflib.get_close_matches(key, known, n=2, cutoff=0.5)
-            hint = f"did you mean {' or '.join(near)}? " if near else ""
+            hint = did_you_mean(key, known, most=2)
             raise CompareError(f"{override!r} is no option: {hint}The options are KEY=VALUE with {', '.join(known)}")
     given = {override.split("=", 1)[0] for override in overrides}
     if "targets" in given and (beside := sorted(given & {"scenario", "rival"})):
@@ -104,8 +103,7 @@ def read_config(composed: DictConfig) -> CompareConfig:
             raise CompareError(f"{name} is {value!r}; it must be a name or a list of names such as {name}=[a,b]")
         setattr(config, name, names)
     if config.runner not in RUNNERS:
-        near = difflib.get_close_matches(config.runner, RUNNERS, n=1)
-        hint = f"did you mean {near[0]}? " if near else ""
+        hint = did_you_mean(config.runner, RUNNERS, most=1)
         raise CompareError(f"runner is {config.runner!r}: {hint}It is one of {', '.join(RUNNERS)}")
     if config.lab not in LABS:
         raise CompareError(f"lab is {config.lab!r}; it is one of {', '.join(LABS)}")

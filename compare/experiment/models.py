@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import os
 import shutil
@@ -17,6 +16,7 @@ from env.checkout import BUILD, ROOT
 from env.checkout import KERNEL as KERNEL_SOURCES
 from env.lab.lab import PROGRAM
 from env.lab.virtual import KERNEL, MODULES
+from env.near import near_matches
 from env.network.path import Path as NetworkPath
 from env.network.scenario import Scenario
 from env.network.traces.format import find_trace
@@ -119,8 +119,7 @@ def _built_model(scheme: Scheme) -> Path:
         else:
             exported = build_untrained(seed)
     except ExportError as error:
-        near = difflib.get_close_matches(scheme.model, ["untrained"])
-        hint = "; did you mean ndm@untrained?" if near else ""
+        hint = "; did you mean ndm@untrained?" if near_matches(scheme.model, ["untrained"]) else ""
         raise CompareError(f"scheme {scheme.name}: {error}{hint}") from error
     header = render_header(exported.model, exported.provenance)
     key = hashlib.sha256(f"{scheme.algorithm} {_build_hash(header)}".encode()).hexdigest()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from compare.errors import CompareError
+from env.near import did_you_mean
 from export.model import ExportError
 from export.selection import algorithms, selected
 
@@ -104,9 +104,7 @@ def find_scheme(name: str, before: Iterable[Scheme] = ()) -> Scheme:
             f"scheme {name!r} is unknown: only ndm takes a model, as ndm@runs/NAME, ndm@checkpoint.pt or "
             f"ndm@untrained, and window a number, as window@16"
         )
-    near = difflib.get_close_matches(base, [*SCHEMES, *built_in_models(), "window"], n=3, cutoff=0.5)
-    near = ["window@16" if match == "window" else match for match in near]
-    hint = f"did you mean {' or '.join(near)}? " if near else ""
+    hint = did_you_mean(base, [*SCHEMES, *built_in_models(), "window"]).replace("window", "window@16")
     raise CompareError(f"scheme {name!r} is unknown: {hint}The schemes are {_choice()}.")
 
 

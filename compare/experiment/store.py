@@ -12,7 +12,6 @@ was damaged later is found out by the hashes in it.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -25,6 +24,7 @@ from typing import Any
 from compare.errors import CompareError
 from compare.experiment.experiment import Experiment, Run, from_identity
 from compare.experiment.run_files import check, pack, unpack
+from env.files import FolderInUse, WriteError, locked, write_atomically
 
 EXPERIMENT = "experiment.json"
 
@@ -47,21 +47,17 @@ class Store:
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            lock = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
             raise CompareError(f"output_dir {self.folder} cannot be used: {error.strerror}") from error
         try:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise CompareError(
-                    f"another compare.py is at work in {self.folder}; wait for it, or give another output_dir"
-                ) from None
-            self._check_same(experiment)
-            self.write(EXPERIMENT, json.dumps(experiment.identity(), indent=1).encode() + b"\n")
-            yield
-        finally:
-            os.close(lock)
+            with locked(self.folder):
+                self._check_same(experiment)
+                self.write(EXPERIMENT, json.dumps(experiment.identity(), indent=1).encode() + b"\n")
+                yield
+        except FolderInUse:
+            raise CompareError(
+                f"another compare.py is at work in {self.folder}; wait for it, or give another output_dir"
+            ) from None
 
     def _check_same(self, experiment: Experiment) -> None:
         file = self.folder / EXPERIMENT
@@ -114,19 +110,13 @@ class Store:
     def write(self, name: str, data: bytes) -> Path:
         """Write DIR/name atomically; raises CompareError (full disk, no permission), the old file then stays."""
         path = self.folder / name
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with temporary.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
+            write_atomically(path, data)
+        except WriteError as error:
+            raise CompareError(f"{error}; everything written before is kept") from error
         except OSError as error:
             raise CompareError(f"cannot write {path}: {error.strerror}; everything written before is kept") from error
-        finally:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
         return path
 
     # -- runs ----------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from compare.targets.held_out import held_out_scenarios
 from compare.targets.requirement import InEachScenario, Requirement, at_least, at_most, best_peer, between, of_reference
 from compare.targets.response import jain_from_then_on, jain_when_settled, round_trips_to_drain, round_trips_to_use
 from compare.targets.winning import HighestRate
+from env.near import did_you_mean
 from env.network.scenario import Scenario, load_scenario, scenarios_named
 
 ALL = "all"
@@ -257,8 +257,7 @@ def find_targets(names: str | Sequence[str]) -> list[Target]:
         given = list(TARGETS)
     for name in given:
         if name not in TARGETS:
-            near = difflib.get_close_matches(name, [*TARGETS, ALL], n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]}? " if near else ""
+            hint = did_you_mean(name, [*TARGETS, ALL], most=1)
             raise CompareError(f"target {name!r} is unknown: {hint}The targets are {', '.join(TARGETS)}, and {ALL}")
     if not given:
         raise CompareError(f"targets is empty; choose from {', '.join(TARGETS)}, and {ALL}")

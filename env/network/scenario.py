@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,6 +10,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from env.checkout import CONFIGS
+from env.near import did_you_mean
 from env.network.endpoints import KINDS, MAX_FLOWS
 from env.network.path import Path, PathError
 from env.network.rack import Rack
@@ -122,8 +122,7 @@ def scenarios_named(name: str) -> list[str]:
     if within:
         return within
     folders = sorted({scenario.rpartition("/")[0] for scenario in known} - {""})
-    near = difflib.get_close_matches(name, [*known, *folders], n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}? " if near else ""
+    hint = did_you_mean(name, [*known, *folders])
     all_of = f"; {', '.join(folders)} stands for all of the folder" if folders else ""
     raise ScenarioError(f"scenario {name!r} is unknown: {hint}The scenarios are {', '.join(known)}{all_of}.")
 

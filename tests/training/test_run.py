@@ -20,7 +20,7 @@ from env.trajectory import Trajectory
 from export import checkpoint
 from export.checkpoint import CheckpointError
 from training.config import TrainConfig
-from training.loop import Batches, RunError, describe, locked, new_run_folder, train
+from training.loop import Batches, RunError, claimed, describe, new_run_folder, train
 from training.ppo import Behaviour, PpoOptions
 from training.rollouts import SamplingState
 from training.run_folder import curves
@@ -184,7 +184,7 @@ def test_second_run_in_a_folder_is_refused(tmp_path: Path) -> None:
     before = (folder / "checkpoint.pt").read_bytes()
     with pytest.raises(RunError, match=r"already there.*resume="):
         new_run_folder(chosen)
-    with locked(folder), pytest.raises(RunError, match="another process is training"):
+    with claimed(folder), pytest.raises(RunError, match="another process is training"):
         train(chosen, player(), folder, checkpoint.load(folder))
     assert (folder / "checkpoint.pt").read_bytes() == before
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from env.files import write_atomically
 from env.profile import DRAWN_FIELDS, EpisodeConfig
-from export.checkpoint import write_atomically
 
 FILE_NAME = "hard_cases.jsonl"
 

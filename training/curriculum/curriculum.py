@@ -23,7 +23,6 @@ is a function of the seed and of what has been learned, and a resumed training g
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
@@ -34,6 +33,7 @@ from torch import Tensor
 
 from env import schema
 from env.expert import Expert
+from env.near import did_you_mean
 from env.profile import RIVALS, SNAPSHOT, EpisodeConfig, Profile
 from env.rollout import Played, Task
 from env.sampler import PathSampler
@@ -100,8 +100,7 @@ def _check_schemes(schemes: Sequence[str]) -> None:
         raise ValueError(f"curriculum.schemes is {list(schemes)}; it has one or more of {', '.join(known)}, each once")
     for scheme in schemes:
         if scheme not in known:
-            near = difflib.get_close_matches(scheme, known, n=1)
-            hint = f"did you mean {near[0]}? " if near else ""
+            hint = did_you_mean(scheme, known, most=1)
             raise ValueError(f"curriculum.schemes has {scheme!r}: {hint}They are {', '.join(known)}.")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -12,6 +11,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
+from env.near import did_you_mean
 from training.experts.recording import RecordingError
 
 USUAL = ("bbr", "cubic", "illinois")
@@ -51,8 +51,7 @@ def read_options(arguments: Sequence[str]) -> RecordOptions:
     for argument in arguments:
         key, equals, _ = argument.partition("=")
         if not equals or key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            hint = f"did you mean {near[0]}? " if near else ""
+            hint = did_you_mean(key, known, most=1)
             raise RecordingError(f"{argument!r} is no option: {hint}The options are KEY=VALUE with {', '.join(known)}")
     try:
         given = OmegaConf.from_dotlist(list(arguments))

@@ -17,6 +17,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from env.expert import MODULE as TEACH_MODULE
+from env.files import write_atomically
 from env.lab.virtual import KERNEL, MODULES
 from export import checkpoint
 from training.curriculum.cases import FILE_NAME as CASES_NAME
@@ -75,8 +76,8 @@ class Card:
     def write(self, folder: Path) -> None:
         """Write card.json and card.md. Raises CheckpointError."""
         facts = {**asdict(self), "resumed": self.resumed, "decisions_per_s": self.decisions_per_s}
-        checkpoint.write_atomically(folder / JSON_NAME, (json.dumps(facts, indent=2) + "\n").encode())
-        checkpoint.write_atomically(folder / TEXT_NAME, self.text((folder / CURVE_NAME).is_file()).encode())
+        write_atomically(folder / JSON_NAME, (json.dumps(facts, indent=2) + "\n").encode())
+        write_atomically(folder / TEXT_NAME, self.text((folder / CURVE_NAME).is_file()).encode())
 
     @property
     def decisions_per_s(self) -> float:

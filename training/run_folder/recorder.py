@@ -14,6 +14,7 @@ from typing import Any, Self
 from omegaconf import OmegaConf
 from torch.utils.tensorboard import SummaryWriter
 
+from env.files import write_atomically
 from export import checkpoint
 from training.config import TrainConfig
 from training.run_folder.card import CURVE_NAME, Card
@@ -40,9 +41,7 @@ class Recorder:
 
     def begin(self, state: dict[str, Any]) -> None:
         """Save a learner's state before its first update."""
-        checkpoint.write_atomically(
-            self._folder / "config.yaml", OmegaConf.to_yaml(OmegaConf.create(self._config)).encode()
-        )
+        write_atomically(self._folder / "config.yaml", OmegaConf.to_yaml(OmegaConf.create(self._config)).encode())
         # from its step on, TensorBoard drops what it has read before: the checkpoint's own point stays
         decisions = state["decisions"]
         self._writer = SummaryWriter(str(self._folder), purge_step=decisions + 1 if decisions else None)

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from env.files import write_atomically
 from export import checkpoint
 from training.run_folder.card import JSON_NAME
 from training.run_folder.curves import Curve, CurvesError, draw, read_metrics
@@ -146,7 +147,7 @@ def write_report(populations: Sequence[Population], written: Path, picture: Path
 
     Raises CurvesError for a run that is not there, checkpoint.CheckpointError.
     """
-    checkpoint.write_atomically(written, f"{table(populations)}\n".encode())
+    write_atomically(written, f"{table(populations)}\n".encode())
     if not any(read_metrics(run) for population in populations for run in population.runs):
         return [written]  # untrained networks
     draw({population.name: population.runs for population in populations}, picture)

@@ -10,7 +10,6 @@ A file whose name ends in .gz is compressed. Standard library only: the guest ag
 
 from __future__ import annotations
 
-import difflib
 import gzip
 import re
 from array import array
@@ -19,6 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from env.checkout import DATASETS
+from env.near import did_you_mean
 
 FOLDER = DATASETS / "traces"
 SUFFIXES = (".trace", ".trace.gz")
@@ -78,8 +78,7 @@ def find_trace(name: str) -> Path:
         file = FOLDER / f"{name}{suffix}"
         if file.is_file():
             return file
-    near = difflib.get_close_matches(name, trace_names(), n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}? " if near else ""
+    hint = did_you_mean(name, trace_names())
     raise TraceError(
         f"trace {name!r} is unknown: {hint}The traces are {_listed()}; or give the path of a file in Mahimahi's "
         f"format whose name ends in {' or '.join(SUFFIXES)}"
