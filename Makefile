@@ -264,11 +264,12 @@ fuzz-corpus: packages-fuzz ## keep what `make fuzz` has found: the fewest inputs
 	done
 
 .PHONY: lint
-lint: setup module ## ruff, mypy, generated files, sparse, checkpatch, warnings on stock kernels
+lint: setup module ## ruff, mypy, import-linter, generated files, sparse, checkpatch, warnings on stock kernels
 	@/usr/bin/python3 setup/packages.py lint
 	@.venv/bin/ruff check
 	@.venv/bin/ruff format --check
 	@$(PYTHON) -m mypy
+	@.venv/bin/lint-imports
 	@$(PYTHON) -m env.schema --check
 	@$(PYTHON) -m export.tables --check
 	@$(PYTHON) -m env.network.traces catalogue --check
