@@ -83,7 +83,7 @@ module: kernel/ndm_weights.h build/flow build/probe build/pulse
 endif
 
 .PHONY: install
-install: ## tcp_ndm for the running kernel and all that follow, through DKMS (KDIR= for another; root): docs/install.md
+install: ## tcp_ndm for the running kernel and all that follow, through DKMS (KDIR= for another; root): docs/guides/install-on-a-server.md
 	@kernel/install.sh install $(KDIR)
 
 .PHONY: uninstall
@@ -159,14 +159,14 @@ ablations: setup module ## what training, inputs 7 and 8, memory, experts and fl
 		"schemes=[$(subst $(empty) ,$(comma),$(strip $(VARIANT_SCHEMES) window@8 window@64 bbr cubic))]"
 
 .PHONY: results
-results: setup module ## measure what docs/results.md and docs/targets.md say of the shipped model, and write their tables and pictures
+results: setup module ## measure what docs/results/results.md and docs/results/targets.md say of the shipped model, and write their tables and pictures
 	@$(PYTHON) compare.py targets=all output_dir=results/targets
 	@$(PYTHON) compare.py output_dir=results/mixed "scenario=[stress,delay_extreme,delay_moderate,fiber,bottleneck]" \
 		"schemes=[ndm,ndm_v1,reno,cubic,bbr,nv,cdg,vegas,westwood,illinois,oracle]"
 	@$(PYTHON) compare.py output_dir=results/variants \
 		"scenario=[fiber,buffers/200mbit_10ms_0_5bdp,access/lte,access/5g,access/wifi,access/starlink,loss/1pct,stress]" \
 		"schemes=[ndm,ndm@datasets/models/fiber,ndm@datasets/models/wireless,cubic,bbr]"
-	@$(PYTHON) -m compare.report.document docs/results.md docs/targets.md
+	@$(PYTHON) -m compare.report.document docs/results/results.md docs/results/targets.md
 
 .PHONY: verify-model
 verify-model: setup module ## prove that the exported weights cannot overflow, whatever the inputs and the state

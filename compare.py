@@ -30,7 +30,7 @@ HELP = """Compare congestion controls in the lab: schemes x scenarios x seeds; t
   python compare.py targets=all schemes=[ndm,bbr,cubic] output_dir=results/targets
   python compare.py report=results/mine          draw again from the stored files, run nothing
 
-KEY=VALUE (files, metrics and columns: docs/comparison.md):
+KEY=VALUE (how: docs/guides/compare.md; files: docs/reference/file-formats.md; metrics: docs/reference/metrics.md):
 """
 
 

@@ -1,4 +1,4 @@
-"""Train NDM: ``python train.py profile=mixed``; docs/training.md explains the options and metrics."""
+"""Train NDM: ``python train.py profile=mixed``; docs/guides/train.md explains the options and metrics."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def help_text() -> str:
     keys += option_lines(CurriculumOptions, "curriculum.")
     for kind, options in LEARNERS.items():
         keys += ["", f"Of the learner {kind}:", *option_lines(options, "algo.")]
-    profile = "Keys of a profile, profile.*: env/profile.py and env/reward.py. Metrics: docs/training.md."
+    profile = "Keys of a profile, profile.*: env/profile.py and env/reward.py. Metrics: docs/reference/metrics.md."
     return "\n".join([HELP, *groups, "", *keys, "", profile])
 
 

@@ -1,6 +1,6 @@
 """Checkpoints: one file, written whole or not at all, and the hash that names a policy everywhere.
 
-The content is the contract of docs/architecture.md; `load` checks it before anything uses it.
+The content is the contract of docs/reference/file-formats.md; `load` checks it before anything uses it.
 """
 
 from __future__ import annotations

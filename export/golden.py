@@ -6,7 +6,7 @@ training::
     python -m export.golden            # writes datasets/golden/core.json
     python -m export.golden --check    # exits 1 when the reference no longer computes it
 
-Regenerate only when the arithmetic of docs/architecture.md changes on purpose; raise VERSION then.
+Regenerate only when the arithmetic of docs/reference/kernel-interface.md changes on purpose; raise VERSION then.
 
 Letters: T steps, H hidden units, I inputs, O outputs.
 """

@@ -133,7 +133,7 @@ install|uninstall) ;;
 esac
 [ "$(id -u)" -eq 0 ] || die "it needs root: sudo make $action${2:+ KDIR=$2}"
 command -v dkms >/dev/null || die "dkms is missing: install the package dkms" \
-	"without it: make module KDIR=... and insmod, see docs/install.md"
+	"without it: make module KDIR=... and insmod, see docs/guides/install-on-a-server.md"
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 case $action in
 install) install_modules "${2:-}";;

@@ -1,6 +1,6 @@
 """One run of the evolution strategy, from its configuration to its last checkpoint: progress, metrics, interruption.
 
-What training/loop.py is for PPO. Every metric written here is explained in docs/training.md.
+What training/loop.py is for PPO. Every metric written here is explained in docs/reference/metrics.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 No decision crosses to the host, so a run costs little more than its packets. A lab runs on a core of its own, as a
 process of its own; the threads here wait for theirs. A trial depends on the model, the path and the run's seed alone
-(docs/lab.md), not on which lab makes it or what that lab did before: results are the same with any number of labs.
+(docs/explanation/lab.md), not on the lab or on what it did before: any number of labs gives the same results.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def flow_reward(
 ) -> Outcome:
     """Return what a flow was worth, one number [W] of each kind for a stretch.
 
-    flow: of the result of the lab's `run` with samples (docs/architecture.md). learner: of the episode, whose flow it
+    flow: of a run's result with samples (docs/reference/file-formats.md). learner: of the episode, whose flow it
     is. duration_s: of the run. A stretch without an RTT sample has the RTT of the one before it.
 
     Raises ValueError for a flow without samples.

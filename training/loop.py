@@ -1,6 +1,6 @@
 """One training run, from its configuration to its last checkpoint: folder, progress, metrics, interruption.
 
-Every metric written here is explained in docs/training.md.
+Every metric written here is explained in docs/reference/metrics.md.
 """
 
 from __future__ import annotations

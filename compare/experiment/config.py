@@ -30,7 +30,7 @@ class CompareConfig:
 
     # a scenario of configs/scenario, or a list of them
     scenario: Any = "bottleneck"
-    # in place of scenarios: all, or some of the targets of the shipped model, judged for every scheme; docs/targets.md
+    # in place of scenarios: all, or some of the targets that every scheme is judged by: docs/results/targets.md
     targets: Any = None
     # cubic, ndm, ... (--help lists them), ndm@RUN, ndm@untrained, window@PACKETS, or a list; default: the scenario's
     schemes: Any = None
@@ -47,7 +47,7 @@ class CompareConfig:
     # labs side by side; default: one per core
     jobs: int | None = None
     # the kernel that runs it: virtual (the lab kernel); in real time, vm (the distribution's under QEMU) or host (this
-    # machine's own, for root): docs/vm.md
+    # machine's own, for root): docs/guides/compare.md
     lab: str = "virtual"
     # which one, for lab=vm
     vm_kernel: str = "6.12"

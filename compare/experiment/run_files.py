@@ -1,7 +1,7 @@
 """One finished run as files: ``run.json`` and its samples in Parquet.
 
     run.json           the lab's result without the samples, and the SHA-256 of the other files
-    sender.parquet     the senders' samples: flow, t_s, cwnd, srtt_us, ... (docs/architecture.md)
+    sender.parquet     the senders' samples: flow, t_s, cwnd, srtt_us, ... (docs/reference/file-formats.md)
     receiver.parquet   the receivers': flow, t_s, bytes
     queue.parquet      the bottleneck's, where it was sampled
 

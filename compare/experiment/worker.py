@@ -41,7 +41,7 @@ def virtual_lab() -> Lab:
 class Worker:
     """One lab at a time. A lab that failed is thrown away; the next run boots another one.
 
-    What a run gives depends on the run alone, and not on what the lab did before (docs/lab.md).
+    What a run gives depends on the run alone, and not on what the lab did before (docs/explanation/lab.md).
     """
 
     def __init__(self, boot: Callable[[], Lab] = virtual_lab) -> None:

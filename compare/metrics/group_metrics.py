@@ -16,7 +16,7 @@ from typing import Any
 from compare.errors import CompareError
 from compare.metrics.metrics import BITS_PER_MBIT, Metric, column
 
-Flow = dict[str, Any]  # one of result["flows"]: docs/architecture.md
+Flow = dict[str, Any]  # one of result["flows"]: docs/reference/file-formats.md
 
 GROUP_METRICS = (
     Metric("cwnd", "packets", "cwnd", 0, "mean congestion window of a flow, mean over the flows"),

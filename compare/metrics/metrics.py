@@ -1,4 +1,4 @@
-"""Metrics of one run, computed from the result of the lab's `run` (docs/architecture.md). Pure functions.
+"""Metrics of one run, computed from the result of the lab's `run` (docs/reference/file-formats.md). Pure functions.
 
 Letters of shapes: N samples of the sender, M samples of the receiver, T whole seconds of the flow.
 """

@@ -1,6 +1,6 @@
 """Tables and pictures of stored comparisons in a document::
 
-    python -m compare.report.document docs/results.md docs/targets.md
+    python -m compare.report.document docs/results/results.md docs/results/targets.md
 
 makes anew what stands between ``<!-- end -->`` and a line before it that says what of which folder is wanted::
 

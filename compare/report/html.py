@@ -144,7 +144,7 @@ def _pages(comparison: Comparison, marks: Marks) -> Iterator[Page]:
             before=names[index - 1] if index else "",
             after=names[index + 1] if index + 1 < len(names) else "",
             network_rows=[{"duration_s": f"{content.scenario.duration_s:g}"} | _plain(network)],
-            network_caption=f"{kind}; what is not said has its default (docs/architecture.md)",
+            network_caption=f"{kind}; what is not said has its default (docs/reference/file-formats.md)",
             tc=tc,
             flow_rows=_flow_rows(content.scenario),
             oracle_packets=int(comparison.environment.get("oracle_packets", {}).get(name, 0)),

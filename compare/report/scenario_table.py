@@ -1,4 +1,4 @@
-"""Write docs/scenarios.md, a table of all scenarios of configs/scenario: ``python -m compare.report.scenario_table``.
+"""Write docs/reference/scenarios.md, a table of configs/scenario: ``python -m compare.report.scenario_table``.
 
 With --check nothing is written, and the status is 1 when the file is not what would be written.
 """
@@ -14,12 +14,12 @@ from env.network.path import Path
 from env.network.rack import Rack
 from env.network.scenario import UNDER_TEST, Flow, Scenario, load_scenario, scenario_names
 
-FILE = DOCS / "scenarios.md"
+FILE = DOCS / "reference" / "scenarios.md"
 COMMAND = "python -m compare.report.scenario_table"
 HEAD = f"""# Scenarios
 
 Each is a named claim, a file of `configs/scenario/` and a command: `python compare.py scenario=NAME`, or several with
-`scenario=[NAME,NAME]`. What the words under "network" mean is in [architecture.md](architecture.md); "+" marks the
+`scenario=[NAME,NAME]`. What the words under "network" mean is in [file-formats.md](file-formats.md); "+" marks the
 scheme under test. This page is written by `{COMMAND}`.
 """
 # folders in the order in which they are read, with what they are about

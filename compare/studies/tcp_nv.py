@@ -1,6 +1,6 @@
-"""The tables of docs/tcp-nv.md, from stored comparisons::
+"""The tables of docs/results/tcp-nv.md, from stored comparisons::
 
-    python -m compare.studies.tcp_nv docs/tcp-nv.md results/nv [results/nv-long ...]
+    python -m compare.studies.tcp_nv docs/results/tcp-nv.md results/nv [results/nv-long ...]
 
 replaces what stands between ``<!-- table 1 -->`` and ``<!-- end -->`` (tables 1 to 7, and ``claims``, ``causes``,
 ``runs``) in the document. Of a scenario and scheme that several folders hold, the tables take the first folder's runs,

@@ -1,1 +1,1 @@
-"""The targets of the shipped model: what is measured, what is to be reached, what became of it (docs/targets.md)."""
+"""The targets of the shipped model: what is measured, what it must reach, verdicts (docs/results/targets.md)."""

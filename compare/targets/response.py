@@ -2,7 +2,7 @@
 
 A round trip lasts as long as it does at that time: that of the empty path and what waits at the bottleneck. A sender
 can learn of a change, and act on it, once in that time and not more often. All of it is read off the samples of the
-queue (docs/architecture.md), so a run must have some per round trip.
+queue (docs/reference/file-formats.md), so a run must have some per round trip.
 
 Letters of shapes: N samples of the queue.
 """

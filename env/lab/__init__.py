@@ -1,4 +1,4 @@
-"""Labs: kernels in which networks run. docs/architecture.md describes them."""
+"""Labs: kernels in which networks run. docs/explanation/lab.md explains them."""
 
 from env.lab.errors import GuestDied, GuestFailed, GuestHung, LabError, LabMissing
 from env.lab.lab import Lab

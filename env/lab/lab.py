@@ -147,7 +147,7 @@ class Lab(ABC):
     def run(
         self, path: Path | Rack, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any
     ) -> dict[str, Any]:
-        """Run flows to their end and return the result as docs/architecture.md describes it; options: of begin_run().
+        """Run flows to their end and return the result (docs/reference/file-formats.md); options: of begin_run().
 
         Samples are arrays (rows, columns) float64. Raises LabError for a learning flow (ndm_gym), whose decisions need
         begin_run(), receive() and act().

@@ -45,7 +45,7 @@ NUMBERS = (
 
 @dataclass(frozen=True)
 class Path:
-    """A path and its impairments; the table in docs/architecture.md explains the fields.
+    """A path and its impairments; the table in docs/reference/file-formats.md explains the fields.
 
     Raises PathError for values that make no path.
     """

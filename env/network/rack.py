@@ -21,7 +21,7 @@ MAX_HOSTS = 32
 
 @dataclass(frozen=True)
 class Rack:
-    """Clients and servers, each linked to the same switch; the table in docs/architecture.md explains the fields.
+    """Clients and servers, each linked to the same switch; docs/reference/file-formats.md explains the fields.
 
     Raises PathError for values that make no rack.
     """

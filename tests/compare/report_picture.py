@@ -1,6 +1,6 @@
 """Take the picture of a report for the documentation::
 
-python -m tests.compare.report_picture results/mine scenario/access/lte docs/report.png
+python -m tests.compare.report_picture results/mine scenario/access/lte docs/results/report.png
 """
 
 from __future__ import annotations

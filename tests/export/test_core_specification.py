@@ -1,4 +1,4 @@
-"""The core against what is written about it: the arithmetic of docs/architecture.md, the errors stated in ndm_math.h.
+"""The core against what is written about it: docs/reference/kernel-interface.md, and the errors in ndm_math.h.
 
 The C core is compiled here from the sources as they are now, with the undefined-behaviour sanitizer: an overflow or a
 bad shift ends the run.
@@ -56,7 +56,7 @@ def any_model(rng: np.random.Generator, hidden: int, ends: bool) -> IntegerModel
 
 
 def exact_step(model: IntegerModel, h: list[int], x: list[int]) -> tuple[list[int], list[int]]:
-    """One step in Python's unbounded integers, straight from docs/architecture.md."""
+    """One step in Python's unbounded integers, straight from docs/reference/kernel-interface.md."""
 
     def rounded(value: int, bits: int) -> int:
         return (value + (1 << bits >> 1)) >> bits

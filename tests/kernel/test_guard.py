@@ -66,7 +66,7 @@ def reno(lab: Lab) -> tuple[int, int]:
 def test_a_bad_model_gets_no_more_than_reno_would_and_leaves_cubic_its_share(
     lab: Lab, reno: tuple[int, int], name: str
 ) -> None:
-    """With -s it prints the table of docs/module.md, in Mbit/s."""
+    """With -s it prints the table of docs/explanation/control-law.md, in Mbit/s."""
     use(lab, f"{name}.bin")
     before = counter(lab, "guard_interventions")
     alone = run(lab, "ndm", sample_ms=0)["flows"][0]["received_bytes"]

@@ -27,7 +27,7 @@ from training.curriculum.curriculum import Curriculum, CurriculumOptions, mean_r
 from training.policy import initial_policy
 from training.ppo import PpoOptions
 
-DOCS = Path(__file__).parents[2] / "docs" / "training.md"
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
 
 
 def never() -> bool:

@@ -114,7 +114,7 @@ def test_every_metric_is_explained(whole: Path) -> None:
 
     events = EventAccumulator(str(whole))
     events.Reload()
-    text = (ROOT / "docs" / "training.md").read_text()
+    text = (ROOT / "docs" / "reference" / "metrics.md").read_text()
     assert [tag for tag in events.Tags()["scalars"] if f"`{tag}`" not in text] == []
 
 

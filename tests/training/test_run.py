@@ -231,7 +231,7 @@ def test_parts_of_the_profile_are_told_each() -> None:
 def test_every_metric_is_explained(tmp_path: Path) -> None:
     run = tmp_path / "run"
     train(config(tmp_path), player(), run, None)
-    text = (Path(__file__).parents[2] / "docs" / "training.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "reference" / "metrics.md").read_text()
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     events = EventAccumulator(str(run))

@@ -2,7 +2,7 @@
 connections without a start.
 
 Where some connections of a profile skip slow start (profile.skip_slow_start_prob), all of them do in the first part of
-a training: a policy that is given its window learns late to win one (docs/attempts.md).
+a training: a policy that is given its window learns late to win one (docs/results/history.md).
 
 Hard episodes are after Genet (Xia et al., "Genet: automatic curriculum generation for learning adaptation in
 networking", SIGCOMM 2022): what a policy can still learn shows where a rule-based baseline has more reward than it. In

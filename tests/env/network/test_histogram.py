@@ -15,7 +15,7 @@ from env.network.traffic.latency import RELATIVE_ERROR, Bucket, percentile
 
 FLOW = Path(__file__).resolve().parents[3] / "env" / "network" / "flow"
 NS = st.integers(0, 2**64 - 1) | st.integers(0, 63).flatmap(lambda bit: st.integers(0, 2**bit))
-STATED = 0.01  # what docs/architecture.md promises
+STATED = 0.01  # what docs/reference/file-formats.md promises
 
 
 @pytest.fixture(scope="module")
