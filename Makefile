@@ -170,7 +170,7 @@ results: setup module ## measure what docs/results/results.md and docs/results/t
 
 .PHONY: verify-model
 verify-model: setup module ## prove that the exported weights cannot overflow, whatever the inputs and the state
-	@$(PYTHON) -m export.proof
+	@$(PYTHON) -m export.verify_model
 
 .PHONY: bench-env
 bench-env: setup module ## speed of the environment: decisions per second and virtual seconds per second

@@ -11,12 +11,11 @@ import struct
 import numpy as np
 
 from env import schema
-from export.model import FORMAT, INPUTS, OUTPUTS, ExportError, Int16, IntegerModel, Provenance
+from export.model import ENVELOPE_MAX, FORMAT, INPUTS, OUTPUTS, ExportError, Int16, IntegerModel, Provenance
 from export.proof import prove
 
 MAGIC = b"NDMMODEL"
 LAYOUT = 2
-ENVELOPE_MAX = 1024  # bytes
 _TEXT_BYTES = 64
 _HEAD = struct.Struct(f"<8sIHHBBBBQ{_TEXT_BYTES}s{_TEXT_BYTES}s{_TEXT_BYTES}s32sH")
 _DIGEST_BYTES = 32

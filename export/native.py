@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from env import schema
 from env.checkout import BUILD
-from export.blob import ENVELOPE_MAX
-from export.model import FORMAT, INPUTS, OUTPUTS, ExportError, Int16, IntegerModel, Provenance
+from export.model import ENVELOPE_MAX, FORMAT, INPUTS, OUTPUTS, ExportError, Int16, IntegerModel, Provenance
 
 LIBRARY = BUILD / "libndm.so"
 

@@ -25,10 +25,6 @@ from export.header import render_header, write_header
 from export.model import FORMAT, ExportError, IntegerModel, Provenance
 from export.quantize import FloatPolicy, quantize
 from export.selection import header_of, model_name
-from training.policy import initial_policy
-from training.run_folder.card import essentials
-
-UNTRAINED_UNITS = 16  # recurrent units of the default training (configs/train.yaml)
 
 
 @dataclass(frozen=True)
@@ -102,23 +98,9 @@ def measure(path: Path) -> Exported:
         git_revision=content["git_revision"],
         decisions=int(content["decisions"]),
         envelope=describe(envelope),
-        training=json.dumps(facts) if (facts := essentials(content)) else "",
+        training=json.dumps(facts) if (facts := _training_facts(content)) else "",
     )
-    return _quantized(file, content["policy"], provenance, envelope)
-
-
-def build_untrained(seed: int) -> Exported:
-    """Quantize and verify the policy with which a training of this seed begins; it is of no checkpoint.
-
-    Raises ExportError for an integer model past the gate.
-    """
-    policy = initial_policy(UNTRAINED_UNITS, seed).state_dict()
-    name = f"untrained-{seed}"
-    # the weights are the seed's, whatever the revision
-    provenance = Provenance(name, "none", checkpoint.policy_sha256(policy), git_revision="none", decisions=0)
-    exported = _quantized(Path(name), policy, provenance, {})
-    exported.require_gate()
-    return exported
+    return quantized(file, content["policy"], provenance, envelope)
 
 
 def write_artefacts(exported: Exported, output: Path, kernel: Path = KERNEL) -> list[Path]:
@@ -147,13 +129,31 @@ def write_artefacts(exported: Exported, output: Path, kernel: Path = KERNEL) -> 
     return [*(output / name for name in contents), *write_header(model, provenance, kernel)]
 
 
-def _quantized(file: Path, state: Mapping[str, Any], provenance: Provenance, envelope: dict[str, Any]) -> Exported:
+def quantized(file: Path, state: Mapping[str, Any], provenance: Provenance, envelope: dict[str, Any]) -> Exported:
+    """Quantize a state dict and measure its agreement. Raises ExportError for weights that do not fit int16."""
     try:
         policy = FloatPolicy.from_state_dict(state)
         model = quantize(policy)
     except ExportError as error:
         raise ExportError(f"{file} cannot be exported: {error}") from error
     return Exported(file, policy, model, provenance, envelope, verify.verify(policy, model))
+
+
+def _training_facts(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an exported model states about its training, from a checkpoint; empty for one without a card."""
+    card = content.get("card")
+    if not card:
+        return {}
+    return {
+        "commands": card["commands"],
+        "seed": content["config"]["seed"],
+        "status": card["status"],
+        "resumed": len(card["commands"]) - 1,
+        "decisions": content["decisions"],
+        "wall_s": round(card["wall_s"], 1),
+        "virtual_s": round(card["virtual_s"], 1),
+        "lab": card["lab"],
+    }
 
 
 def _runs(runs: Path) -> list[Path]:

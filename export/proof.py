@@ -1,7 +1,4 @@
-"""Proves, for given weights, that ndm_core_step() never overflows and its outputs stay in range.
-
-    python -m export.proof              # the shipped model: kernel/ndm_weights.h as built by `make module`
-    python -m export.proof RUN ...      # others: run folders or checkpoint files
+"""Prove, for given weights, that ndm_core_step() never overflows and its outputs stay in range.
 
 Interval arithmetic over kernel/ndm_core.h, expression by expression: every value is an interval of integers that holds
 whatever the inputs and the recurrent state are, each any int16, and must lie within the C type that the expression has.
@@ -11,17 +8,11 @@ sums is met by some input: the bound is not only safe but tight (tests/export/te
 
 from __future__ import annotations
 
-import argparse
 import functools
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from env import schema
 from export import reference, tables
@@ -147,48 +138,3 @@ def _tanh_product() -> Interval:
     shift = schema.HIDDEN_FRAC - tables.TANH_STEPS_LOG2
     most = ((1 << shift) - 1) * np.array([steps.min(), steps.max()]) + (1 << (shift - 1))
     return Interval(min(0, int(most[0])), int(most[1]))
-
-
-def _table(name: str, proof: Proof) -> Table:
-    table = Table(title=f"{name}: any int16 inputs and state", title_justify="left")
-    for column, justify in (("expression", "left"), ("from", "right"), ("to", "right"), ("type", "left")):
-        table.add_column(column, justify="right" if justify == "right" else "left")
-    table.add_column("spare bits", justify="right")
-    for step in proof.steps:
-        values = step.values
-        table.add_row(
-            escape(step.expression), f"{values.low:,}", f"{values.high:,}", f"s{step.bits}", str(step.spare_bits)
-        )
-    return table
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the proof of each model; return 1 when there is none."""
-    from export import pipeline  # here: these call prove()
-    from export.native import Native
-
-    parser = argparse.ArgumentParser(prog="python -m export.proof", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("runs", nargs="*", type=Path, help="run folders or checkpoints (default: the shipped model)")
-    console = Console()
-    try:
-        if runs := parser.parse_args(arguments).runs:
-            models = [(str(run), pipeline.build_model(run).model) for run in runs]
-        else:
-            model, sha256 = Native().shipped()
-            models = [(f"kernel/ndm_weights.h, model {sha256[:16]}", model)]
-        for name, model in models:
-            proof = prove(model)
-            console.print(_table(name, proof))
-            bits = proof.accumulator.bit_length()
-            console.print(
-                f"proved: no accumulator passes {proof.accumulator:,} (2^{bits}), outputs lie in -1 to 1",
-                highlight=False,
-            )
-    except ExportError as error:
-        print(f"export.proof: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -109,7 +109,8 @@ def _own_module(scheme: Scheme, folder: Path) -> Path:
 def _built_model(scheme: Scheme) -> Path:
     """Export the scheme's model and build its module, once per name, model, module source and lab kernel."""
     from export.header import render_header  # here: torch takes seconds to load, and only other models need it
-    from export.pipeline import build_model, build_untrained, find_run
+    from export.pipeline import build_model, find_run
+    from training.untrained import build_untrained
 
     try:
         seed = untrained_seed(scheme.model)

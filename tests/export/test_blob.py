@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from env import schema
-from export.blob import ENVELOPE_MAX, read_blob, write_blob
-from export.model import FORMAT, INPUTS, OUTPUTS, ExportError, IntegerModel, Provenance
+from export.blob import read_blob, write_blob
+from export.model import ENVELOPE_MAX, FORMAT, INPUTS, OUTPUTS, ExportError, IntegerModel, Provenance
 from export.native import Native
 
 HEAD = 254  # bytes before the scales

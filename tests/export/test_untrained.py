@@ -8,10 +8,10 @@ from hydra import compose, initialize_config_dir
 from env.checkout import CONFIGS
 from export.checkpoint import policy_sha256
 from export.header import render_header
-from export.pipeline import UNTRAINED_UNITS, build_untrained
 from training.config import read_config
 from training.policy import initial_policy
 from training.ppo import Ppo
+from training.untrained import UNTRAINED_UNITS, build_untrained
 
 
 def test_it_has_the_weights_of_a_learner_before_its_first_update() -> None:

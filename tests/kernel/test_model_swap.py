@@ -19,9 +19,9 @@ from export import reference, selection
 from export.blob import write_blob
 from export.model import IntegerModel
 from export.native import Native
-from export.pipeline import build_untrained
 from tests.kernel.guest import shell
 from tests.kernel.variants import BOTH
+from training.untrained import build_untrained
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 FOLDER = "/sys/module/tcp_ndm/ndm"

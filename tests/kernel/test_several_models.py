@@ -14,9 +14,9 @@ from env.lab import Lab, LabError, VirtualLab
 from env.network.path import Path
 from export import selection
 from export.header import write_header
-from export.pipeline import build_untrained
 from tests.kernel.bad_models import BAD_MODELS, put_models
 from tests.kernel.guest import program, shell
+from training.untrained import build_untrained
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
 PATH = Path(rate_mbps=20, rtt_ms=20, buffer_bdp=2)

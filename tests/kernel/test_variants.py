@@ -14,10 +14,10 @@ from env.lab import Lab, VirtualLab
 from env.lab.reports import find_reports, kernel_log
 from env.network.path import Path
 from export.header import render_header
-from export.pipeline import build_untrained
 from export.selection import model_name
 from tests.kernel.guest import program, shell
 from tests.kernel.variants import BOTH
+from training.untrained import build_untrained
 
 pytestmark = pytest.mark.lab
 # 15 characters are the most that a name can have

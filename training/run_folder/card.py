@@ -137,23 +137,6 @@ class Card:
         ]
 
 
-def essentials(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an exported model says of its training, from a checkpoint; empty for one without a card."""
-    card = content.get("card")
-    if not card:
-        return {}
-    return {
-        "commands": card["commands"],
-        "seed": content["config"]["seed"],
-        "status": card["status"],
-        "resumed": len(card["commands"]) - 1,
-        "decisions": content["decisions"],
-        "wall_s": round(card["wall_s"], 1),
-        "virtual_s": round(card["virtual_s"], 1),
-        "lab": card["lab"],
-    }
-
-
 def describe_lab(learner: str, contests: bool = False) -> dict[str, Any]:
     """Return what the labs of a learner run on: release, SHA-256 of the kernel's manifest and of the modules.
 

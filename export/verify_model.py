@@ -1,0 +1,63 @@
+"""Print the proof that a model's arithmetic cannot overflow, expression by expression (export/proof.py).
+
+python -m export.verify_model              # the model in the module, as built by `make module`
+python -m export.verify_model RUN ...      # others: run folders or checkpoint files
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from export.model import ExportError
+from export.native import Native
+from export.pipeline import build_model
+from export.proof import Proof, prove
+
+
+def _table(name: str, proof: Proof) -> Table:
+    table = Table(title=f"{name}: any int16 inputs and state", title_justify="left")
+    for column, justify in (("expression", "left"), ("from", "right"), ("to", "right"), ("type", "left")):
+        table.add_column(column, justify="right" if justify == "right" else "left")
+    table.add_column("spare bits", justify="right")
+    for step in proof.steps:
+        values = step.values
+        table.add_row(
+            escape(step.expression), f"{values.low:,}", f"{values.high:,}", f"s{step.bits}", str(step.spare_bits)
+        )
+    return table
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the proof of each model; return 1 when there is none."""
+    parser = argparse.ArgumentParser(prog="python -m export.verify_model", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("runs", nargs="*", type=Path, help="run folders or checkpoints (default: the shipped model)")
+    console = Console()
+    try:
+        if runs := parser.parse_args(arguments).runs:
+            models = [(str(run), build_model(run).model) for run in runs]
+        else:
+            model, sha256 = Native().shipped()
+            models = [(f"kernel/ndm_weights.h, model {sha256[:16]}", model)]
+        for name, model in models:
+            proof = prove(model)
+            console.print(_table(name, proof))
+            bits = proof.accumulator.bit_length()
+            console.print(
+                f"proved: no accumulator passes {proof.accumulator:,} (2^{bits}), outputs lie in -1 to 1",
+                highlight=False,
+            )
+    except ExportError as error:
+        print(f"export.verify_model: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
