@@ -1,8 +1,8 @@
-"""The environment: importing it registers `NdmTcp-v0` with Gymnasium."""
+"""The environment: importing it registers `NdmTcp-v1` with Gymnasium."""
 
 import gymnasium
 
-ENV_ID = "NdmTcp-v0"
+ENV_ID = "NdmTcp-v1"
 
 if ENV_ID not in gymnasium.registry:
     gymnasium.register(id=ENV_ID, entry_point="env.ndm_env:NdmEnv", vector_entry_point="env.vector_env:NdmVectorEnv")

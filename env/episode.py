@@ -14,8 +14,9 @@ import numpy.typing as npt
 from env import schema
 from env.lab import Lab, LabError, Observation, VirtualLab
 from env.network.path import Path
-from env.profile import SNAPSHOT, EpisodeConfig, EpisodeFlow, Profile, load_profile, scenario_episode_config
-from env.reward import Outcome, Reference, between, compute_reward
+from env.profile import LEARNER, SNAPSHOT, EpisodeConfig, EpisodeFlow, Profile, load_profile, scenario_episode_config
+from env.reference import FlowReference, run_origin_us
+from env.reward import Outcome, between, compute_reward
 from env.sampler import PathSampler
 
 SCHEME = "ndm_gym"  # the congestion control that asks the host
@@ -24,6 +25,7 @@ SNAPSHOT_SCHEME = "ndm_snapshot"  # the one that has the lab's player ask its se
 GRACE_S = 5.0
 FEATURE_SCALE = np.float32(2.0**-schema.FEATURE_FRAC)
 OPTIONS = ("scenario", "path")
+FIRST_LEARNER = EpisodeFlow(LEARNER)
 INFO = (
     "reward/goodput",
     "reward/delay",
@@ -111,14 +113,15 @@ class Episode:
         self.episode_config = EpisodeConfig(Path())
         self.path_features: npt.NDArray[np.float32] = self.episode_config.features()  # [PATH_FEATURES]
         self._boot = boot
-        self._reference = Reference.of(self.episode_config.path)
+        self._reference = FlowReference(self.episode_config, FIRST_LEARNER)
         self._fresh_seed: int | None = None  # of a lab that prepare() has booted and that has run nothing
         self._running = False  # a run has begun and its Reply has not come
         self._waiting = False  # the next frame is the lab's
         self._last: Observation | None = None
         self._flow = 0  # the newest flow that this lab has asked for
         self._ended_flow = 0  # flows count up; those up to here belong to earlier runs
-        self._start_us = 0
+        self._start_us = 0  # of the first observation, on the lab's clock
+        self._origin_us = 0  # of the run
         self._decided = 0
 
     # -- between episodes ----------------------------------------------------------------------------------------
@@ -131,7 +134,7 @@ class Episode:
         options: {"scenario": name} or {"path": {...}} instead of a path of the profile. Raises ValueError for others,
         env.network.scenario.ScenarioError, env.network.path.PathError, env.lab.LabError.
         """
-        episode_config = self._choose(rng, options)
+        episode_config = self._choose(rng, options).alone()  # one agent decides: other learners do not run
         if seed is not None and seed != self._fresh_seed:
             self.close()
         if self.lab is None:
@@ -139,11 +142,10 @@ class Episode:
         self.stop()
         self.episode_config = episode_config
         self.path_features = episode_config.features()
-        self._reference = Reference.of(episode_config.path, len(episode_config.rivals))
+        self._reference = FlowReference(episode_config, FIRST_LEARNER)
         self._weights = episode_config.reward or self.profile.reward
         duration_s = self.duration_s + GRACE_S
-        # other learners of the profile are not there: one agent decides
-        flows = [*learner_flows(episode_config, SCHEME, duration_s)[:1], *rival_flows(episode_config, duration_s)]
+        flows = [*learner_flows(episode_config, SCHEME, duration_s), *rival_flows(episode_config, duration_s)]
         self._fresh_seed = None
         self._last = None
         self._decided = 0
@@ -220,6 +222,7 @@ class Episode:
             raise LabError(f"the flow ended before its first decision, on {self.episode_config.path}")
         self._last = first
         self._start_us = first.now_us
+        self._origin_us = run_origin_us(first.now_us)
         return first
 
     def act(self, cwnd_log2: float, pacing: float) -> None:
@@ -246,5 +249,8 @@ class Episode:
         else:
             over = self._decided >= self.decisions or after.now_us - self._start_us >= self.duration_s * 1e6
         self._last = after
-        outcome = compute_reward(between(before, after), self._reference, self._weights)
+        reference = self._reference.of_interval(
+            (before.now_us - self._origin_us) / 1e6, (after.now_us - self._origin_us) / 1e6
+        )
+        outcome = compute_reward(between(before, after), reference, self._weights)
         return Interval(after.features, outcome, after, after.now_us - before.now_us, over)

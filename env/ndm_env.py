@@ -1,4 +1,4 @@
-"""The Gymnasium environment `NdmTcp-v0`: one TCP flow of a real Linux kernel, one decision per round trip."""
+"""The Gymnasium environment `NdmTcp-v1`: one TCP flow of a real Linux kernel, one decision per round trip."""
 
 from __future__ import annotations
 
@@ -65,8 +65,9 @@ class NdmEnv(gymnasium.Env[FloatArray, FloatArray]):
 
     ## Reward
     The sum of four weighted components (env/reward.py has the formulas, the profile the weights): goodput relative to
-    the flow's fair share of what the path allows, at most 1; minus the queueing delay; minus retransmissions beyond the
-    path's random loss; minus what others on the path are short of. Other learners of the profile are not there.
+    the flow's fair share of what the path carries in the interval, at most 1 (env/reference.py); minus the queueing
+    delay; minus retransmissions beyond the path's random loss; minus what the flow takes from others on the path.
+    Other learners of the profile do not run.
 
     ## Info
     `reward/goodput`, `reward/delay`, `reward/loss`, `reward/fairness` (components), `goodput_mbps`, `goodput_share` (of
@@ -96,7 +97,11 @@ class NdmEnv(gymnasium.Env[FloatArray, FloatArray]):
     is missing or fails.
 
     ## Version history
-    * v0: first version
+    * v1: The reference of the reward follows the path over time: rate steps, traces and flows that start later change
+      the fair share when they happen. v0 used the first rate (with the frames' headers), the trace's mean rate and all
+      flows of the episode from its start. `path` in `info` no longer counts the profile's other learners, which do not
+      run.
+    * v0: Initial version
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": []}  # type: ignore[misc]

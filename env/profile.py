@@ -176,6 +176,10 @@ class EpisodeConfig(NamedTuple):
         """The others that are no learners."""
         return tuple(other for other in self.others if other.scheme != LEARNER)
 
+    def alone(self) -> EpisodeConfig:
+        """Return the episode with the first learner and the rivals only, as the Gymnasium environments run it."""
+        return self._replace(others=self.rivals)
+
     @property
     def modules(self) -> tuple[str, ...]:
         """Kernel modules that the rivals need."""

@@ -35,13 +35,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from env.network.path import PACKET_BYTES, Path
-
 LOWEST_SHARE = 0.01  # of the reference goodput; at and below it the logarithmic half is worth nothing
 UNNOTICED_MS = 10.0  # queueing delay that does not matter to anyone, added to the scale
 LEAST_MBPS = 1e-3  # a link that carries nothing for a while is one of so much
-UNAVOIDABLE_PACKETS = 2  # serialised before a delayed ACK (RFC 1122, 4.2.3.2) leaves the receiver: no queue yet
-
 
 Numbers = float | npt.NDArray[Any]
 
@@ -74,27 +70,16 @@ class RewardWeights:
 
 
 class Reference(NamedTuple):
-    """What a path allows at best; each a number, or one for each interval.
+    """What a path allows a flow at best; each a number, or one for each interval. env/reference.py computes it.
 
-    goodput_mbps: the flow's share of what there is. rtt_ms: mean RTT without a queue. loss_share: random loss, 0 to 1.
-    shared: whether others are on the path.
+    goodput_mbps: the flow's fair share of the capacity. rtt_ms: mean RTT without a queue. loss_share: the path's random
+    loss, 0 to 1. shared: whether other flows are on the path.
     """
 
     goodput_mbps: Numbers
     rtt_ms: Numbers
     loss_share: Numbers
     shared: Numbers
-
-    @classmethod
-    def of(cls, path: Path, others: int = 0) -> Reference:
-        """Return the reference for one of `others` + 1 flows that share the path all the time."""
-        rtt_ms = path.reference_rtt_ms + unavoidable_ms(path)
-        return cls(path.reference_mbps / (1 + others), rtt_ms, path.loss_pct / 100, others > 0)
-
-
-def unavoidable_ms(path: Path, packets: int = UNAVOIDABLE_PACKETS) -> float:
-    """Return what the packets of a delayed acknowledgement, or fewer of them, take on the bottleneck's link, ms."""
-    return packets * PACKET_BYTES * 8 / (path.rate_mbps * 1e3) if path.topology == "router" else 0.0
 
 
 class Measured(NamedTuple):

@@ -12,16 +12,15 @@ import numpy.typing as npt
 
 from env import schema
 from env.episode import FEATURE_SCALE, INFO
-from env.network.capacity import base_rtt_ms, capacity_until
-from env.network.clock import VIRTUAL
+from env.network.capacity import base_rtt_ms
 from env.privileged import privileged_observation
 from env.profile import EpisodeConfig, EpisodeFlow
-from env.reward import UNAVOIDABLE_PACKETS, Measured, Outcome, Reference, RewardWeights, compute_reward, unavoidable_ms
+from env.reference import FlowReference, run_origin_us
+from env.reward import Measured, Outcome, RewardWeights, compute_reward
 
 Floats = npt.NDArray[np.float64]
 Steps = npt.NDArray[np.void]
 
-GRID_US = VIRTUAL.grid_ns // 1000
 ACTION_SCALE = np.float32(2.0**-schema.ACTION_FRAC)
 
 
@@ -46,7 +45,7 @@ def trajectories(steps: Steps, episode_config: EpisodeConfig, weights: RewardWei
     if not steps.size:
         return []
     flows = np.unique(steps["flow"])
-    origin_us = int(steps["now_us"][0]) // GRID_US * GRID_US
+    origin_us = run_origin_us(int(steps["now_us"][0]))
     # flows are numbered as their connections open: a round trip after their starts
     learners = sorted(
         episode_config.learners, key=lambda learner: learner.start_s + _first_rtt_s(episode_config, learner)
@@ -70,7 +69,7 @@ def _trajectory(
     now_us = own["now_us"].astype(np.int64)
     measured = _measured(own, now_us)
     t_s = (now_us - origin_us) / 1e6
-    outcome = compute_reward(measured, reference(episode_config, learner, t_s), weights)
+    outcome = compute_reward(measured, FlowReference(episode_config, learner).over(t_s), weights)
     return Trajectory(
         own["features"].astype(np.float32) * FEATURE_SCALE,
         own["actions"][:-1].astype(np.float32) * ACTION_SCALE,
@@ -91,18 +90,6 @@ def _measured(own: Steps, now_us: npt.NDArray[np.int64]) -> Measured:
         np.diff(own["retransmitted"].astype(np.int64)),
         rtt_us,
     )
-
-
-def reference(episode_config: EpisodeConfig, learner: EpisodeFlow, t_s: Floats) -> Reference:
-    """Return the fair share of what the path carried in each interval. t_s: [K + 1], since the run began."""
-    path = episode_config.path
-    begin_s, end_s = t_s[:-1], np.maximum(t_s[1:], t_s[:-1] + 1e-6)
-    carried = capacity_until(path, t_s[-1]).between(begin_s, end_s) / (end_s - begin_s)
-    starts_s = np.array([0.0, *(other.start_s for other in episode_config.others)])
-    flows = np.maximum(np.count_nonzero(starts_s[:, None] <= end_s, axis=0), 1)
-    # one packet's time on the link is in the base RTT
-    rtt_ms = base_rtt_ms(path, end_s, learner.client) + unavoidable_ms(path, UNAVOIDABLE_PACKETS - 1)
-    return Reference(carried / flows, rtt_ms, path.loss_pct / 100, flows > 1)
 
 
 def _infos(outcome: Outcome, own: Steps, since_us: npt.NDArray[np.int64], measured: Measured) -> dict[str, Floats]:

@@ -1,4 +1,4 @@
-"""`NdmTcp-v0` over several labs that advance side by side, one process each.
+"""`NdmTcp-v1` over several labs that advance side by side, one process each.
 
 Letters of shapes: N workers, D observation (10), A action (2), P description of the path (8), M numbers in info.
 """

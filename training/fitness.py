@@ -1,7 +1,7 @@
 """What a run was worth: the reward of env/reward.py, over stretches of a second in place of intervals. Pure functions.
 
 A flow under test is cut into stretches of about a second, and each is judged as an interval would be, against the fair
-share of what the path carried in it (env/trajectory.py): so a flow that begins late, a link that changes and learners
+share of what the path carried in it (env/reference.py): so a flow that begins late, a link that changes and learners
 that take turns are judged for what they are. Its fitness is the mean, slow start included. The run's fitness is the
 mean over its flows under test. In a second the receiver's bytes may stand for what was delivered: what waited behind a
 hole has mostly come through.
@@ -26,8 +26,8 @@ import numpy.typing as npt
 from scipy.stats import rankdata
 
 from env.profile import EpisodeConfig, EpisodeFlow
+from env.reference import FlowReference
 from env.reward import Measured, Outcome, Reference, RewardWeights, compute_reward
-from env.trajectory import reference
 
 Floats = npt.NDArray[np.float64]
 
@@ -90,7 +90,7 @@ def _mean_reference(episode_config: EpisodeConfig, learner: EpisodeFlow, edges_s
     """
     count = edges_s.size - 1
     fine_s = np.interp(np.arange(count * PARTS + 1) / PARTS, np.arange(count + 1), edges_s)
-    fine = reference(episode_config, learner, fine_s)
+    fine = FlowReference(episode_config, learner).over(fine_s)
     return Reference(*(np.broadcast_to(part, count * PARTS).reshape(count, PARTS).mean(axis=1) for part in fine))
 
 

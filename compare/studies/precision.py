@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,9 +25,9 @@ from env.episode import boot_lab
 from env.lab import Lab, LabError
 from env.ndm_env import NdmEnv
 from env.network.scenario import ScenarioError
-from env.profile import EpisodeConfig, Profile, ProfileError, profile_from_config, scenario_episode_config
-from env.reward import Reference, between, compute_reward
+from env.profile import Profile, ProfileError, profile_from_config, scenario_episode_config
 from env.rollout import Task, play
+from env.trajectory import trajectories
 from export import checkpoint
 from export.checkpoint import CheckpointError
 from export.model import ExportError
@@ -67,17 +66,6 @@ class Row(NamedTuple):
     in_int16: list[Played]
 
 
-class Seen(NamedTuple):
-    """What the reward looks at, of a step of a record: env.reward.Counters."""
-
-    now_us: int
-    rtt_us: int
-    srtt_us: int
-    delivered: int
-    retransmitted: int
-    mss: int
-
-
 def float_policy(weights: dict[str, torch.Tensor]) -> Decide:
     """Return what decides on one connection, observation [D] to mean action [A], in float as training does."""
     policy = Policy(len(weights["rnn.bias_ih_l0"]))
@@ -108,32 +96,19 @@ def play_through_gymnasium(env: NdmEnv, decide: Decide, scenario: str, seed: int
 
 def play_in_kernel(lab: Lab, env: NdmEnv, model: bytes, scenario: str, seed: int) -> Played:
     """Play the same episode with decisions of the kernel; the lab's own seed does not matter."""
-    episode_config, episode = alone(scenario), env.episode
+    episode_config, episode = scenario_episode_config(scenario).alone(), env.episode
     noise = np.zeros((1, episode.decisions, len(schema.ACTIONS)), np.int16)
     record = play(lab, model, Task(episode_config, seed, noise, episode.decisions, episode.duration_s))
-    if len(record) < 2:
-        raise LabError(f"the model made less than two decisions on {scenario}")
-    steps = [Seen(*row) for row in record[list(Seen._fields)].tolist()]
-    reference = Reference.of(episode_config.path, len(episode_config.rivals))
-    measured = [between(before, after) for before, after in pairwise(steps)]
-    outcomes = [compute_reward(one, reference, episode.profile.reward) for one in measured]
-    return _played(
-        np.array([one.goodput_mbps for one in outcomes]),
-        np.array([one.queueing_delay_ms for one in outcomes]),
-        np.array([one.reward for one in outcomes]),
-        np.array([one.length_us for one in measured]),
-    )
+    flows = trajectories(record, episode_config, episode.profile.reward)
+    if not flows:
+        raise LabError(f"the model made fewer than two decisions on {scenario}")
+    infos = flows[0].infos
+    return _played(infos["goodput_mbps"], infos["queueing_delay_ms"], flows[0].rewards, infos["interval_us"])
 
 
-def alone(scenario: str) -> EpisodeConfig:
-    """Return a scenario's episode with one learner, as the gymnasium environment has it. Raises ScenarioError."""
-    episode_config = scenario_episode_config(scenario)
-    return episode_config._replace(others=episode_config.rivals)
-
-
-def _played(goodput: Floats, queueing: Floats, rewards: Floats, length: Floats) -> Played:
+def _played(goodput: Floats, queueing: Floats, rewards: npt.NDArray[np.floating], length: Floats) -> Played:
     mean_goodput, mean_queueing = (float(np.average(values, weights=length)) for values in (goodput, queueing))
-    return Played(mean_goodput, mean_queueing, float(rewards.mean()))
+    return Played(mean_goodput, mean_queueing, float(rewards.mean(dtype=np.float64)))
 
 
 def compare(run: Path, scenarios: Sequence[str], seeds: Sequence[int], decisions: int) -> list[Row]:
@@ -145,7 +120,7 @@ def compare(run: Path, scenarios: Sequence[str], seeds: Sequence[int], decisions
     profile: Profile = profile_from_config(saved["config"]["profile"])
     model, _ = model_file(saved["policy"], run.name, profile.name)
     for scenario in scenarios:
-        alone(scenario)  # before anything is played
+        scenario_episode_config(scenario)  # an unknown one fails before anything is played
     env, lab = NdmEnv(profile, episode_decisions=decisions), boot_lab(1)
     rows = []
     try:

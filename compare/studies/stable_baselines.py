@@ -3,7 +3,7 @@
     python -m compare.studies.stable_baselines runs/bottleneck-seed1     # on the paths of SCENARIOS
     python -m compare.studies.stable_baselines runs/a runs/b --scenarios bottleneck loss/1pct --seeds 5 --decisions 1000
 
-Theirs is the library as it comes: its defaults, its MLP of 2 x 64 units without memory, on `NdmTcp-v0`.
+Theirs is the library as it comes: its defaults, its MLP of 2 x 64 units without memory, on `NdmTcp-v1`.
 It is kept as sb3.zip in the run's folder, and trained only where it is not there or has fewer decisions. Both decide in
 float through the environment; what ours does in int16 says compare.studies.precision.
 """
@@ -21,11 +21,11 @@ import torch
 from stable_baselines3 import PPO
 from tqdm import tqdm
 
-from compare.studies.precision import Decide, Played, alone, float_policy, parse, play_through_gymnasium
+from compare.studies.precision import Decide, Played, float_policy, parse, play_through_gymnasium
 from env.lab import LabError
 from env.ndm_env import NdmEnv
 from env.network.scenario import ScenarioError
-from env.profile import ProfileError, profile_from_config
+from env.profile import ProfileError, profile_from_config, scenario_episode_config
 from export import checkpoint
 from export.checkpoint import CheckpointError
 
@@ -81,7 +81,7 @@ def compare(run: Path, scenarios: Sequence[str], seeds: Sequence[int], decisions
     saved: dict[str, Any] = checkpoint.load(run)
     profile = profile_from_config(saved["config"]["profile"])
     for scenario in scenarios:
-        alone(scenario)  # before anything is trained
+        scenario_episode_config(scenario)  # an unknown one fails before anything is trained
     print(f"{run.name}: PPO of Stable-Baselines3, {saved['decisions']:,} decisions", file=sys.stderr, flush=True)
     with NdmEnv(profile) as env:
         learner = train(env, run / FILE_NAME, saved["config"]["seed"], saved["decisions"])

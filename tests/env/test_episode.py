@@ -51,6 +51,11 @@ def test_registered() -> None:
     several.close()
 
 
+def test_the_first_version_names_its_successor() -> None:
+    with pytest.raises(gymnasium.error.DeprecatedEnv, match=env.ENV_ID):
+        gymnasium.make("NdmTcp-v0")
+
+
 def test_documentation_has_the_schema() -> None:
     text = NdmEnv.__doc__ or ""
     for fields in (schema.ACTIONS, schema.FEATURES):

@@ -170,7 +170,7 @@ import sys
 import numpy as np
 import env
 import gymnasium
-several = gymnasium.make_vec("NdmTcp-v0", num_envs=2, profile="bottleneck")
+several = gymnasium.make_vec("NdmTcp-v1", num_envs=2, profile="bottleneck")
 several.reset(seed=1)
 print("running", *(e.lab.pid for e in several._episodes), flush=True)
 try:

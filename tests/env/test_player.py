@@ -16,9 +16,10 @@ from env.expert import Expert
 from env.lab import GuestDied, Lab, Play, Record, Reply
 from env.network.path import Path
 from env.profile import LEARNER, SNAPSHOT, EpisodeConfig, EpisodeFlow
+from env.reference import run_origin_us
 from env.reward import RewardWeights
 from env.rollout import Player, Task, most_cwnd, play
-from env.trajectory import GRID_US, Trajectory, trajectories
+from env.trajectory import Trajectory, trajectories
 from export.blob import write_blob
 from export.checkpoint import policy_sha256
 from export.model import Provenance
@@ -181,7 +182,7 @@ def same_steps(one: npt.NDArray[np.void], other: npt.NDArray[np.void]) -> bool:
     """Whether two records say the same, but for when the runs began and how many flows there had been."""
     if one.size != other.size:
         return False
-    origins = [steps["now_us"][0] // GRID_US * GRID_US for steps in (one, other)]
+    origins = [run_origin_us(steps["now_us"][0]) for steps in (one, other)]
     clocks = [steps["now_us"] - origin for steps, origin in zip((one, other), origins, strict=True)]
     flows = [steps["flow"] - steps["flow"][0] for steps in (one, other)]
     rest = [name for name in one.dtype.names or () if name not in ("now_us", "flow")]

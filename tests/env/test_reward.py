@@ -10,10 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from env.network.path import Path
+from env.profile import LEARNER, EpisodeConfig, EpisodeFlow
+from env.reference import FlowReference
 from env.reward import Measured, Outcome, Reference, RewardWeights, between, compute_reward, utility
 
 WEIGHTS = RewardWeights(goodput=1.0, delay=0.3, loss=1.0)
 BOTTLENECK = Path(rate_mbps=20, rtt_ms=40)
+FULL_MBPS = 20 * 1448 / 1514  # payload
 
 
 @dataclass
@@ -26,8 +29,13 @@ class Counted:
     mss: int = 1448
 
 
+def reference(path: Path, others: int = 0) -> Reference:
+    episode_config = EpisodeConfig(path, (EpisodeFlow("cubic"),) * others)
+    return FlowReference(episode_config, EpisodeFlow(LEARNER)).of_interval(0.0, 1.0)
+
+
 def outcome_of(after: Counted, path: Path = BOTTLENECK, others: int = 0) -> Outcome:
-    return compute_reward(between(Counted(), after), Reference.of(path, others), WEIGHTS)
+    return compute_reward(between(Counted(), after), reference(path, others), WEIGHTS)
 
 
 def reward(after: Counted, path: Path = BOTTLENECK, others: int = 0) -> float:
@@ -90,8 +98,8 @@ def test_random_loss_is_no_fault() -> None:
 
 
 def test_more_than_a_fair_share_costs_by_octaves() -> None:
-    fair, alone = reward(second_of(10), others=1), reward(second_of(20))
-    assert reward(second_of(20), others=1) == pytest.approx(fair - WEIGHTS.fairness, abs=1e-3)
+    fair, alone = reward(second_of(FULL_MBPS / 2), others=1), reward(second_of(FULL_MBPS))
+    assert reward(second_of(FULL_MBPS), others=1) == pytest.approx(fair - WEIGHTS.fairness, abs=1e-3)
     assert fair == pytest.approx(alone, abs=1e-3)
     assert reward(second_of(9), others=1) < fair
     # alone, what comes in a burst is nobody's loss
@@ -102,7 +110,7 @@ def test_many_intervals_are_judged_as_one_is() -> None:
     seconds = [second_of(mbps, rtt_ms, lost) for mbps, rtt_ms, lost in ((3, 41, 0), (12, 90, 70), (19, 200, 0))]
     measured = [between(Counted(), second) for second in seconds]
     columns = Measured(*(np.array(column) for column in zip(*measured, strict=True)))
-    together = compute_reward(columns, Reference.of(BOTTLENECK, 1), WEIGHTS)
+    together = compute_reward(columns, reference(BOTTLENECK, 1), WEIGHTS)
     for i, second in enumerate(seconds):
         assert [float(column[i]) for column in together] == list(map(float, outcome_of(second, others=1)))
 
@@ -120,4 +128,4 @@ def test_a_stall_is_worth_nothing() -> None:
 
 def test_loopback_has_no_serialisation_on_top_of_its_measured_reference() -> None:
     path = Path(topology="loopback", tc=("tc qdisc add dev lo root netem delay 5ms",), reference_rtt_ms=10)
-    assert Reference.of(path).rtt_ms == 10
+    assert reference(path).rtt_ms == 10

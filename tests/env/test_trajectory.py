@@ -10,8 +10,9 @@ from env.episode import INFO
 from env.network.path import Path
 from env.network.step import Step
 from env.profile import LEARNER, EpisodeConfig, EpisodeFlow
+from env.reference import GRID_US
 from env.reward import RewardWeights
-from env.trajectory import GRID_US, Steps, trajectories
+from env.trajectory import Steps, trajectories
 
 MSS = 1448
 WEIGHTS = RewardWeights()

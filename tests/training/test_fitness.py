@@ -10,8 +10,8 @@ import pytest
 from env.network.path import Path
 from env.network.step import Step
 from env.profile import LEARNER, EpisodeConfig, EpisodeFlow
+from env.reference import FlowReference
 from env.reward import Measured, RewardWeights, compute_reward
-from env.trajectory import reference
 from training.fitness import flow_reward, run_fitness, scores
 
 WEIGHTS = RewardWeights()
@@ -41,7 +41,7 @@ def flow(
 @pytest.mark.parametrize(("rate", "srtt_us", "lost"), [(1500, 45_000, 0.0), (150, 41_300, 0.1), (1600, 90_000, 0.01)])
 def test_a_steady_flow_is_worth_what_its_intervals_are(rate: float, srtt_us: float, lost: float) -> None:
     second = Measured(1e6, rate * MSS, rate, rate * lost / (1 - lost), srtt_us)
-    expected = compute_reward(second, reference(ALONE, EpisodeFlow(LEARNER), np.array([0.0, 1.0])), WEIGHTS)
+    expected = compute_reward(second, FlowReference(ALONE, EpisodeFlow(LEARNER)).over(np.array([0.0, 1.0])), WEIGHTS)
     found = flow_reward(flow([rate] * 4, srtt_us, lost), ALONE, EpisodeFlow(LEARNER), 4.0, WEIGHTS)
     for name, values in found._asdict().items():
         assert values == pytest.approx([*np.ravel(getattr(expected, name))] * 4, rel=1e-6), name

@@ -21,9 +21,10 @@ from env.lab import Lab, VirtualLab
 from env.lab.lab import PROGRAM
 from env.lab.virtual import KERNEL, MODULES
 from env.profile import Profile
+from env.reference import run_origin_us
 from env.rollout import Task, play
 from env.sampler import PathSampler
-from env.trajectory import GRID_US, Steps
+from env.trajectory import Steps
 from export.checkpoint import git_revision
 from export.model_file import model_file
 from training.experts.equivalent import cut, equivalent_actions
@@ -128,7 +129,7 @@ def _with_actions(steps: Steps, expert: Expert) -> Steps:
         own["actions"] = 0
         own["actions"][:-1] = np.rint(actions * 2**schema.ACTION_FRAC)
         own["flow"] = number
-        own["now_us"] -= steps["now_us"][0] // GRID_US * GRID_US
+        own["now_us"] -= run_origin_us(steps["now_us"][0])
         parts.append(own)
     return np.concatenate([steps[:0], *parts])
 
