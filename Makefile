@@ -13,11 +13,12 @@ KERNEL_SRC ?=
 NDM_CACHE ?= $(HOME)/.cache/ndm-tcp
 export NDM_CACHE KERNEL_SRC
 
-KERNEL_SOURCES := $(wildcard kernel/*.c kernel/*.h kernel/Kbuild kernel/VERSION kernel/compat/* kernel/models/*.h kernel/build.sh)
+KERNEL_SOURCES := $(wildcard kernel/*.h kernel/Kbuild kernel/VERSION kernel/build.sh \
+	$(foreach folder,compat lab models ndm nv schemes,kernel/$(folder)/*.[ch]))
 PATCHES := $(wildcard kernel/lab/patches/*.patch)
 FLOW_SOURCES := $(wildcard env/network/flow/*.c env/network/flow/*.h)
 KUNIT_SOURCES := $(wildcard kernel/kunit/*.c)
-USER_SOURCES := $(wildcard kernel/user/*.c kernel/user/include/*/*.h kernel/*.h kernel/models/*.h)
+USER_SOURCES := $(wildcard kernel/user/*.c kernel/user/include/*/*.h kernel/*.h kernel/models/*.h kernel/ndm/*.h kernel/nv/*.h)
 
 .PHONY: help
 help: ## this help
@@ -201,7 +202,7 @@ vm-kernel: setup module build/pulse .venv/installed-vm ## for the VM lab: QEMU, 
 
 .PHONY: vm-test
 vm-test: vm-kernel ## the modules in stock kernels under QEMU: load, move data under netem, unload, no warning
-	@$(PYTHON) kernel/vm_test.py
+	@$(PYTHON) -m kernel.ports.vm_test
 	@$(PYTHON) -m pytest tests/env/lab/test_vm.py
 
 SECONDS ?= 60
@@ -237,7 +238,7 @@ fuzz-%: build/fuzz/%_fuzz
 
 # Most inputs are numbers: to trace every comparison halves the speed and finds nothing sooner.
 .PRECIOUS: build/fuzz/%_fuzz
-build/fuzz/%_fuzz: kernel/fuzz/%_fuzz.c $(wildcard kernel/fuzz/*.h kernel/*.h kernel/user/include/*/*.h)
+build/fuzz/%_fuzz: kernel/fuzz/%_fuzz.c $(wildcard kernel/fuzz/*.h kernel/ndm/*.h kernel/nv/*.h kernel/user/include/*/*.h)
 	@mkdir -p build/fuzz
 	$(CLANG_FUZZ) -fsanitize=fuzzer -fno-sanitize-coverage=trace-cmp $(FUZZ_FLAGS_$*) -o $@ $< -lm
 
@@ -250,7 +251,7 @@ fuzz-coverage: packages-fuzz ## lines and branches of the fuzzed headers that th
 		LLVM_PROFILE_FILE=build/fuzz/$$target.profraw build/fuzz/$${target}_coverage -runs=0 kernel/fuzz/corpus/$$target 2>/dev/null; \
 		llvm-profdata merge -o build/fuzz/$$target.profdata build/fuzz/$$target.profraw; \
 		echo "$$target"; llvm-cov report build/fuzz/$${target}_coverage -instr-profile=build/fuzz/$$target.profdata \
-			kernel/ndm_blob.h kernel/ndm_core.h kernel/ndm_features.h kernel/ndm_math.h kernel/nv.h; \
+			kernel/ndm/ndm_blob.h kernel/ndm/ndm_core.h kernel/ndm/ndm_features.h kernel/ndm/ndm_math.h kernel/nv/nv.h; \
 	done
 
 .PHONY: fuzz-corpus

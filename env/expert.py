@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from env.lab import Lab, LabError
 
-MODULE = "tcp_teach"
+MODULE = "tcp_expert"
 PARAMETER = f"/sys/module/{MODULE}/parameters/scheme"  # in the guest
 
 
@@ -25,7 +25,7 @@ class Expert:
     @property
     def watched(self) -> str:
         """What it is called with NDM's inputs measured beside it."""
-        return f"teach_{self.algorithm}"
+        return f"expert_{self.algorithm}"
 
     @property
     def sets_rate(self) -> bool:

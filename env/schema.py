@@ -2,7 +2,7 @@
 
 Everything that another language needs is generated from here::
 
-    python -m env.schema            # writes kernel/ndm_schema.h
+    python -m env.schema            # writes kernel/ndm/ndm_schema.h
     python -m env.schema --check    # exits 1 when the committed header is stale (part of `make lint`)
 
 Only the standard library is used: the guest agent imports this module too.
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from env.checkout import KERNEL
 
 SCHEMA_VERSION = 2
-HEADER = KERNEL / "ndm_schema.h"
+HEADER = KERNEL / "ndm" / "ndm_schema.h"
 
 # Fixed-point formats: a value v is carried as the integer round(v * 2**FRAC).
 FEATURE_FRAC = 12  # inputs, int16: -8 to 8 in steps of 0.00024
@@ -122,7 +122,7 @@ def _c_struct(name: str, fields: tuple[tuple[str, str, str, str], ...], size: in
 
 
 def render_header() -> str:
-    """Return the text of kernel/ndm_schema.h."""
+    """Return the text of kernel/ndm/ndm_schema.h."""
     enums = []
     for prefix, fields in (("NDM_IN", FEATURES), ("NDM_OUT", ACTIONS)):
         rows = [f"\t{prefix}_{f.name.upper()},\t/* {f.meaning} */" for f in fields]

@@ -1,6 +1,6 @@
 """The model as one binary file, policy.bin: what a running kernel can be handed without a rebuild.
 
-The layout stands in kernel/ndm_blob.h, which reads it in the kernel; this is the same in Python.
+The layout stands in kernel/ndm/ndm_blob.h, which reads it in the kernel; this is the same in Python.
 """
 
 from __future__ import annotations

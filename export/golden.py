@@ -1,6 +1,6 @@
 """Golden vectors: inputs and the exact integers that must come out, for every language the core is written in.
 
-``datasets/golden/core.json`` ties kernel/ndm_core.h and export/reference.py together and does not depend on any
+``datasets/golden/core.json`` ties kernel/ndm/ndm_core.h and export/reference.py together and does not depend on any
 training::
 
     python -m export.golden            # writes datasets/golden/core.json

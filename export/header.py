@@ -80,7 +80,7 @@ def render_header(model: IntegerModel, provenance: Provenance) -> str:
             f"#ifndef {guard}",
             f"#define {guard}",
             "",
-            '#include "../ndm_blob.h"',
+            '#include "ndm/ndm_blob.h"',
             "",
             f"#if NDM_MODEL_FORMAT != {FORMAT} || NDM_SCHEMA_VERSION != {schema.SCHEMA_VERSION}",
             f'#error "model {name} is of another format or schema: run make export-weights"',

@@ -1,4 +1,4 @@
-"""The integer network as ONNX: plain operators on int64 that compute ndm_core_step() of kernel/ndm_core.h to the bit.
+"""The integer network as ONNX: plain operators on int64 that compute ndm_core_step() of ndm_core.h to the bit.
 
 For runtimes that cannot call C, and as a third witness of the arithmetic beside C and export/reference.py. One decision
 of N independent connections (H hidden units, I inputs, O outputs)::

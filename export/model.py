@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from env import schema
 
-FORMAT = 1  # NDM_MODEL_FORMAT in kernel/ndm_core.h: layout and meaning of the numbers below
+FORMAT = 1  # NDM_MODEL_FORMAT in kernel/ndm/ndm_core.h: layout and meaning of the numbers below
 FRAC_MAX = 22  # more than 15, for rows of small weights: a new policy reads out less than 0.01
 ENVELOPE_MAX = 1024  # bytes of the text that says what a model was trained for
 INPUTS = len(schema.FEATURES)

@@ -1,4 +1,4 @@
-"""The C core in user space: build/libndm.so, made from kernel/ndm_core.h by `make module`."""
+"""The C core in user space: build/libndm.so, made from kernel/ndm/ndm_core.h by `make module`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LIBRARY = BUILD / "libndm.so"
 
 
 class _Model(ctypes.Structure):
-    """struct ndm_model of kernel/ndm_core.h."""
+    """struct ndm_model of kernel/ndm/ndm_core.h."""
 
     _fields_ = (
         ("hidden", ctypes.c_uint8),
@@ -31,7 +31,7 @@ class _Model(ctypes.Structure):
 
 
 class _Facts(ctypes.Structure):
-    """struct ndm_blob_facts of kernel/ndm_blob.h."""
+    """struct ndm_blob_facts of kernel/ndm/ndm_blob.h."""
 
     _fields_ = (
         ("decisions", ctypes.c_uint64),
@@ -92,7 +92,7 @@ class Native:
         """
         raw, facts = _Model(), _Facts()
         if self._library.ndm_user_blob_facts_size() != ctypes.sizeof(_Facts):
-            raise ExportError("the library was built from another kernel/ndm_blob.h: run `make module`")
+            raise ExportError("the library was built from another kernel/ndm/ndm_blob.h: run `make module`")
         parse = self._library.ndm_user_blob_parse
         parse.restype = ctypes.c_char_p
         problem = parse(content, ctypes.c_size_t(len(content)), ctypes.byref(raw), ctypes.byref(facts))
@@ -130,7 +130,7 @@ class Native:
 
 
 def model_bytes(model: IntegerModel) -> bytes:
-    """Return struct ndm_model of kernel/ndm_core.h as it lies in the memory of a little-endian machine."""
+    """Return struct ndm_model of kernel/ndm/ndm_core.h as it lies in the memory of a little-endian machine."""
     return bytes(_pack(model))
 
 

@@ -1,7 +1,7 @@
-"""The integer network in NumPy: the specification that kernel/ndm_core.h and every recorded decision must meet.
+"""The integer network in NumPy: the specification that kernel/ndm/ndm_core.h and every recorded decision must meet.
 
 Letters: N independent connections, T steps, H hidden units, I inputs, O outputs. Bit for bit the arithmetic of
-docs/reference/kernel-interface.md; all sums in int64, where nothing passes 2**37 (bound in kernel/ndm_core.h).
+docs/reference/kernel-interface.md; all sums in int64, where nothing passes 2**37 (bound in kernel/ndm/ndm_core.h).
 """
 
 from __future__ import annotations

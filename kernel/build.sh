@@ -11,8 +11,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 [ -f "$2/Makefile" ] || { echo "kernel/build.sh: $2 is no kernel build tree: it has no Makefile" >&2; exit 1; }
 mkdir -p "$1/src"
 out=$(cd "$1" && pwd); kdir=$(cd "$2" && pwd -P)
-cp -pu "$here"/*.c "$here"/*.h "$here"/Kbuild "$here"/VERSION "$out/src/"
-for folder in compat kunit models; do
+cp -pu "$here"/*.h "$here"/Kbuild "$here"/VERSION "$out/src/"
+for folder in compat kunit lab models ndm nv schemes; do
 	mkdir -p "$out/src/$folder" && cp -pu "$here/$folder"/*.[ch] "$out/src/$folder/"
 done
 if [ $# -ge 3 ]; then
@@ -24,7 +24,7 @@ arch=
 [ ! -f "$kdir/.config" ] || ! grep -q '^CONFIG_UML=y' "$kdir/.config" || arch="ARCH=um SUBARCH=x86_64"
 # shellcheck disable=SC2086
 make -s -C "$kdir" $arch M="$out/src" ${4:+"NDM_VARIANT=$4"} ${KBUILD_FLAGS:-} modules
-for module in "$out"/src/*.ko "$out"/src/kunit/*.ko; do
+for module in "$out"/src/*.ko "$out"/src/*/*.ko; do
 	[ -f "$module" ] || continue
 	cp "$module" "$out/.${module##*/}" && mv "$out/.${module##*/}" "$out/${module##*/}"
 done

@@ -36,10 +36,11 @@ run_dkms() { # ACTION ARGUMENT...
 registered() { run_dkms status -m $name 2>"$work/log" | sed -n "s:^$name[/,] *\([^,\: ]*\).*:\1:p" | sort -u; }
 kernels() { run_dkms status -m $name 2>"$work/log" | sed -n "s:^$name[/,] *[^,]*, *\([^, ]*\), [^\:]*\: installed.*:\1:p" | sort -u; }
 
-needed() { # FILE: it, and what it includes from this folder
+needed() { # FILE: it, and what it includes, of its own folder or by the path from here
 	echo "$1"
 	sed -n 's/^#include "\(.*\)"$/\1/p' "$here/$1" | while read -r included; do
-		needed "$(realpath -m --relative-to="$here" "$here/$(dirname "$1")/$included")"
+		[ ! -f "$here/$(dirname "$1")/$included" ] || included=$(dirname "$1")/$included
+		needed "${included#./}"
 	done
 }
 

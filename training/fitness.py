@@ -6,8 +6,8 @@ that take turns are judged for what they are. Its fitness is the mean, slow star
 mean over its flows under test. In a second the receiver's bytes may stand for what was delivered: what waited behind a
 hole has mostly come through.
 
-A connection that the module's guard has taken away from the policy and given to Reno (kernel/ndm_guard.h) shows what
-Reno does, so its run ends there: nothing is delivered from then on, and each one costs `guard_penalty` besides.
+A connection that the module's guard has taken away from the policy and given to Reno (kernel/ndm/ndm_guard.h) shows
+what Reno does, so its run ends there: nothing is delivered from then on, and each one costs `guard_penalty` besides.
 
 Paths differ in how much a policy can win or lose on them, so sums over paths would let the few with the widest spread
 decide. On each path all candidates of a generation meet the same random numbers, and only their ranks there count

@@ -22,7 +22,7 @@ from env.schema import ACTIONS, FEATURES, HIDDEN_MAX
 
 OBSERVATION_SIZE = len(FEATURES)
 ACTION_SIZE = len(ACTIONS)
-# The action by which a window of ten packets, with which a connection begins (RFC 6928), stays: kernel/ndm_window.h.
+# The action by which a window of ten packets, with which a connection begins (RFC 6928), stays: ndm_window.h.
 START = (math.log2((10 - 1 - math.sqrt(10) / 4) / 10), 0.0)
 FADING = (1 / 4, 1 / 16, 1 / 64)  # per decision, of the critic's averages
 

@@ -133,12 +133,10 @@ def _built_model(scheme: Scheme) -> Path:
 
 def _build_hash(header: str) -> str:
     digest = hashlib.sha256(header.encode())
-    sources = [file for file in BUILD_SCRIPT.parent.iterdir() if file.suffix in (".c", ".h", ".sh", "")]
-    sources = [file for file in sources if file.is_file()]
-    sources += (ROOT / "kernel" / "compat").iterdir()
-    for file in sorted(sources):
-        if file != selection.selection_file():
-            digest.update(f"{file.name}\n".encode() + file.read_bytes())
+    sources = [BUILD_SCRIPT, *(KERNEL_SOURCES / name for name in ("Kbuild", "VERSION"))]
+    sources += [file for folder in ("compat", "ndm") for file in sorted((KERNEL_SOURCES / folder).iterdir())]
+    for file in sources:
+        digest.update(f"{file.name}\n".encode() + file.read_bytes())
     digest.update(sha256(KERNEL).encode())
     return digest.hexdigest()
 

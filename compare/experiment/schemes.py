@@ -13,7 +13,7 @@ from export.model import ExportError
 from export.selection import algorithms, selected
 
 SEPARATOR = "@"  # ndm@runs/NAME: with another model than the one in the module; window@16: of 16 packets
-MAX_PACKETS = 1_000_000  # of a constant window: what kernel/tcp_window.c takes
+MAX_PACKETS = 1_000_000  # of a constant window: what kernel/schemes/tcp_window.c takes
 MAX_SEED = 2**32 - 1  # of an untrained model
 KINDS = ("ndm@runs/NAME", "ndm@FILE.pt", "ndm@untrained", "window@PACKETS")  # of names, besides those of SCHEMES
 
@@ -44,7 +44,7 @@ class Scheme:
 
     def with_packets(self, packets: int) -> Scheme:
         """Return the same scheme with a constant window of so many packets."""
-        return replace(self, algorithm=f"window_{packets}", packets=packets)
+        return replace(self, algorithm=f"cwnd_{packets}", packets=packets)
 
 
 ORACLE = "oracle"

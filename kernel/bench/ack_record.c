@@ -12,7 +12,7 @@
 #include <linux/vmalloc.h>
 #include <net/tcp.h>
 
-#include "../compat/cong_control.h"
+#include "compat/cong_control.h"
 #include "ack_events.h"
 
 static unsigned int packets = 80;

@@ -111,7 +111,7 @@ def copy_sources(folder: Path) -> None:
     """Put the module's sources into a folder as they lie in kernel/, the benchmark's with them."""
     module = HERE.parent
     whole = [module / "Kbuild", module / "VERSION", HERE / "Kbuild"]
-    for file in (*whole, *module.glob("*.[ch]"), *module.glob("*/*.[ch]")):
+    for file in (*whole, *module.glob("*.h"), *module.glob("*/*.[ch]")):
         copy_newer(file, folder / file.relative_to(module))
 
 

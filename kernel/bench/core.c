@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The network alone, with the kernel's flags. */
-#include "../ndm_core.h"
+#include "ndm/ndm_core.h"
 #include "replay.h"
 
 #define ROW_FRAC 14	/* usual of trained models */

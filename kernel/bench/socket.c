@@ -13,7 +13,7 @@
 #include <linux/string.h>
 #include <net/tcp.h>
 
-#include "../ndm_control.h"
+#include "ndm/ndm_control.h"
 #include "ack_events.h"
 #include "replay.h"
 

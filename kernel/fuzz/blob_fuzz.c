@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../ndm_blob.h"
+#include "ndm/ndm_blob.h"
 #include "exact_network.h"
 #include "input.h"
 #include "require.h"

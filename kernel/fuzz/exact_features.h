@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "../ndm_features.h"
+#include "ndm/ndm_features.h"
 #include "require.h"
 
 /* More than any RTT: there was none. Of rates, 0 says the same. */

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "../ndm_core.h"
+#include "ndm/ndm_core.h"
 #include "require.h"
 
 /* What ndm_core.h says that no accumulator passes. */

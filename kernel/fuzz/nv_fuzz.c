@@ -8,7 +8,7 @@
  * it. After each event what must always hold is checked, and products and
  * quotients are compared with the same in 128 bits, which cannot overflow.
  */
-#include "../nv.h"
+#include "nv/nv.h"
 #include "input.h"
 #include "require.h"
 

@@ -8,9 +8,9 @@
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 
-#include "../ndm_control.h"
-#include "../ndm_guard.h"
-#include "../ndm_reno.h"
+#include "ndm/ndm_control.h"
+#include "ndm/ndm_guard.h"
+#include "ndm/ndm_reno.h"
 
 #define MSS 1448
 #define RTT_US 40000

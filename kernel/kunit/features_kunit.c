@@ -11,7 +11,7 @@
 #include <linux/limits.h>
 #include <linux/module.h>
 
-#include "../ndm_features.h"
+#include "ndm/ndm_features.h"
 
 #define ONE 4096
 #define LIMIT 32767

@@ -9,8 +9,8 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "../ndm_blob.h"
-#include "../ndm_math.h"
+#include "ndm/ndm_blob.h"
+#include "ndm/ndm_math.h"
 
 /* -- functions ------------------------------------------------------------- */
 

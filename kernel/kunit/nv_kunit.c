@@ -7,7 +7,7 @@
 #include <linux/limits.h>
 #include <linux/module.h>
 
-#include "../nv.h"
+#include "nv/nv.h"
 
 #define SECOND_US 1000000U
 #define MSS 1448

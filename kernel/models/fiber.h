@@ -3,7 +3,7 @@
 #ifndef NDM_MODEL_FIBER_H
 #define NDM_MODEL_FIBER_H
 
-#include "../ndm_blob.h"
+#include "ndm/ndm_blob.h"
 
 #if NDM_MODEL_FORMAT != 1 || NDM_SCHEMA_VERSION != 2
 #error "model fiber is of another format or schema: run make export-weights"

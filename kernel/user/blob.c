@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The parser of model files as a function of build/libndm.so. */
-#include "../ndm_blob.h"
+#include "ndm/ndm_blob.h"
 
 unsigned int ndm_user_blob_max(void)
 {

@@ -3,9 +3,9 @@
  * The integer network and its fixed-point functions as plain functions of
  * build/libndm.so, for export/native.py. Arrays are contiguous, row by row.
  */
-#include "../ndm_core.h"
-#include "../ndm_weights.h"
-#include "../ndm_window.h"
+#include "ndm/ndm_core.h"
+#include "ndm_weights.h"
+#include "ndm/ndm_window.h"
 
 #define NDM_ADDRESS(name) (&ndm_model_##name)
 static const struct ndm_described_model *const models[] = {

@@ -4,7 +4,7 @@
  * tests/kernel/test_features.py: one connection's measurements, driven event
  * by event.
  */
-#include "../ndm_features.h"
+#include "ndm/ndm_features.h"
 
 unsigned int ndm_user_measure_size(void)
 {

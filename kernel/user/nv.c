@@ -4,7 +4,7 @@
  * tests/kernel/test_nv.py: one connection, driven event by event. Parameters
  * are an array of u32 in the order of NV_PARAMETERS.
  */
-#include "../nv.h"
+#include "nv/nv.h"
 
 struct nv_user_parameter {
 	const char *name;

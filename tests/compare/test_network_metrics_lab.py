@@ -21,7 +21,7 @@ def test_a_full_pipe_and_a_queue_of_known_length() -> None:
     scenario = Scenario("made", "claim", DURATION_S, path=path, flows=[Flow()])
     with VirtualLab(seed=1, modules=("tcp_window",)) as lab:
         lab.call("shell", command=f"echo {WINDOW} >/sys/module/tcp_window/parameters/packets")
-        flows = scenario.flows_with(f"window_{WINDOW}")
+        flows = scenario.flows_with(f"cwnd_{WINDOW}")
         result = lab.run(scenario.network(), flows, DURATION_S, sample_ms=50)
     found = {m.name: v for m, v in network_metrics(result, scenario.network(), DURATION_S, [True]).items()}
     # the window is there from the first ACK on, and a round trip is the time to send all of it

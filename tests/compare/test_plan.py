@@ -130,7 +130,7 @@ def test_the_oracle_has_a_window_for_each_scenario() -> None:
     with pytest.raises(CompareError, match="scenario stress: the oracle's window has not been found"):
         experiment.schemes_of(stress)
     found = replace(experiment, windows={"stress": 8, "bottleneck": 67})
-    assert [found.schemes_of(run)["oracle"].algorithm for run in (stress, bottleneck)] == ["window_8", "window_67"]
+    assert [found.schemes_of(run)["oracle"].algorithm for run in (stress, bottleneck)] == ["cwnd_8", "cwnd_67"]
     assert found.identity() == experiment.identity() != plan(**(GOOD | {"schemes": ["cubic"]})).identity()
     assert "oracle" in experiment.identity()
     assert from_identity(experiment.identity()) == experiment

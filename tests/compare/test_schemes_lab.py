@@ -47,7 +47,7 @@ def test_several_models_and_a_window_meet_a_model_as_rival(tmp_path: Path) -> No
         assert set(models) == {"ndm@untrained-2", scheme} - {"window@50"}
         assert len({facts["sha256"] for facts in models.values()}) == len(models), "each flow has a model of its own"
     assert len(set(algorithms.values())) == len(algorithms) == 4
-    assert algorithms["window@50"] == "window_50"
+    assert algorithms["window@50"] == "cwnd_50"
     assert {f"{scenario},{name}" for name in ("ndm", "ndm@untrained", "window@50")} <= {
         ",".join(line.split(",")[:2]) for line in (tmp_path / "rival" / "summary.csv").read_text().splitlines()
     }
@@ -72,7 +72,7 @@ def test_the_oracle_is_the_best_of_the_windows_tried_and_its_search_goes_on_wher
     assert means[8] == pytest.approx(8 / 4 * means[4], rel=0.1)
     assert f"oracle: {best} packets in queue/shallow; {len(means)} windows tried" in printed
     [flow] = results(tmp_path)["oracle"]["flows"]
-    assert (flow["scheme"], flow["algorithm"]) == ("oracle", f"window_{best}")
+    assert (flow["scheme"], flow["algorithm"]) == ("oracle", f"cwnd_{best}")
     assert json.loads((tmp_path / "environment.json").read_text())["oracle_packets"] == {"queue/shallow": best}
 
     assert f"{len(means)} windows tried, 0 virtual seconds" in call(*options), "nothing is searched again"

@@ -71,9 +71,9 @@ def test_actions_are_cut_to_what_ndm_can_do() -> None:
 @pytest.mark.lab
 def test_the_equivalent_action_of_ndm_is_what_it_did() -> None:
     path = NetworkPath(rate_mbps=50, rtt_ms=40, buffer_bdp=1, loss_pct=0.2)
-    with VirtualLab(seed=1, modules=("tcp_ndm", "tcp_teach")) as lab:
-        lab.call("shell", command="echo ndm >/sys/module/tcp_teach/parameters/scheme")
-        lab.begin_run(path, [{"scheme": "teach_ndm", "start_s": 0.0, "duration_s": 15.0}], 15.0, trace=True)
+    with VirtualLab(seed=1, modules=("tcp_ndm", "tcp_expert")) as lab:
+        lab.call("shell", command="echo ndm >/sys/module/tcp_expert/parameters/scheme")
+        lab.begin_run(path, [{"scheme": "expert_ndm", "start_s": 0.0, "duration_s": 15.0}], 15.0, trace=True)
         seen = []
         while isinstance(frame := lab.receive(), Observation):
             seen.append(frame)
@@ -88,7 +88,7 @@ def test_the_equivalent_action_of_ndm_is_what_it_did() -> None:
     assert len(found) == len(did) > 200
     # the window of an observation is a whole number of packets, NDM's own has fractions; time-outs are the kernel's
     usual = np.array([after.ca_state < 4 and before.ca_state < 4 for before, after in pairwise(seen)])
-    # until the first sign of a queue or a loss the window doubles, whatever NDM says (kernel/ndm_start.h)
+    # until the first sign of a queue or a loss the window doubles, whatever NDM says (kernel/ndm/ndm_start.h)
     rtt_ratio, loss_rate, rtt_gradient = np.array([o.features for o in seen])[:-1, [0, 5, 7]].T / 2**schema.FEATURE_FRAC
     signs = (rtt_ratio >= 1 / 8) | (rtt_gradient >= 1 / 8) | (loss_rate > 0)
     assert 1 <= signs.argmax() < 20
@@ -232,7 +232,7 @@ def test_lessons_are_the_same_with_any_number_of_labs() -> None:
         else:
             assert (taught.steps["actions"] != 0).any()
     made = described(profile, experts, episode_configs, 5)
-    assert set(made["sha256"]) >= {"lab kernel", "tcp_teach", "tcp_window", "tcp_nv"}
+    assert set(made["sha256"]) >= {"lab kernel", "tcp_expert", "tcp_window", "tcp_nv"}
 
 
 @pytest.mark.lab

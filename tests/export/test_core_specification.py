@@ -31,7 +31,15 @@ def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Native:
         [
             *("cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"),
             *("-fsanitize=undefined", "-fno-sanitize-recover=undefined"),
-            *("-I", str(KERNEL / "user" / "include"), "-o", str(library), str(KERNEL / "user" / "core.c")),
+            *(
+                "-I",
+                str(KERNEL / "user" / "include"),
+                "-I",
+                str(KERNEL),
+                "-o",
+                str(library),
+                str(KERNEL / "user" / "core.c"),
+            ),
         ],
         check=True,
     )

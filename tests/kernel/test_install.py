@@ -66,7 +66,7 @@ def compiled(destination: Path, headers: Path, tmp_path: Path) -> set[str]:
     source = tmp_path / "again"
     shutil.copytree(destination / "usr" / "src" / f"ndm-tcp-{VERSION}", source)
     subprocess.run(["make", "-s", "-C", headers, f"M={source}", "NDM_ONLY=y", "modules"], check=True)
-    commands = "".join(file.read_text() for file in source.glob(".ndm_*.o.cmd"))
+    commands = "".join(file.read_text() for file in source.glob("ndm/.ndm_*.o.cmd"))
     return {
         os.path.relpath(found, source) for found in re.findall(rf"{re.escape(str(source))}/[\w./]+\.[ch]\b", commands)
     }
@@ -95,6 +95,8 @@ def test_dkms_builds_it_for_stock_kernels_and_takes_it_away_again(headers: dict[
     sources = destination / "usr" / "src" / f"ndm-tcp-{VERSION}"
     needed = compiled(destination, headers["6.12"], tmp_path)
     assert set(files(sources)) == needed | {"Kbuild", "VERSION", "dkms.conf"}, "what is needed, and no more"
+    folders = {name.split("/")[0] for name in needed}
+    assert folders == {"compat", "models", "ndm", "ndm_weights.h"}, "a file that ships includes none that does not"
 
     done = run("uninstall", destination)
     assert (done.returncode, done.stdout) == (0, "ndm-tcp is uninstalled\n"), done.stderr
@@ -112,7 +114,7 @@ def test_sources_that_do_not_build_leave_the_installed_module_alone(headers: dic
     before = {name: (destination / name).read_bytes() for name in files(destination) if (destination / name).is_file()}
     broken = tmp_path / "kernel"
     shutil.copytree(ROOT / "kernel", broken, ignore=shutil.ignore_patterns("fuzz", "kunit", "lab", "user"))
-    with (broken / "ndm_main.c").open("a") as file:
+    with (broken / "ndm" / "ndm_main.c").open("a") as file:
         file.write("this does not compile\n")
     done = run("install", destination, folder, script=broken / "install.sh")
     assert done.returncode == 1

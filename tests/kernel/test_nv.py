@@ -56,7 +56,15 @@ def build(folder: Path) -> ctypes.CDLL:
         [
             *("cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Wno-sign-compare", "-Werror", "-shared", "-fPIC"),
             *("-fsanitize=undefined", "-fno-sanitize-recover=undefined"),
-            *("-I", str(KERNEL / "user" / "include"), "-o", str(library), str(KERNEL / "user" / "nv.c")),
+            *(
+                "-I",
+                str(KERNEL / "user" / "include"),
+                "-I",
+                str(KERNEL),
+                "-o",
+                str(library),
+                str(KERNEL / "user" / "nv.c"),
+            ),
         ],
         check=True,
     )

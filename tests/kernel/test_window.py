@@ -38,12 +38,12 @@ def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
 
 
 def windows(lab: Lab) -> list[str]:
-    return [name for name in shell(lab, f"cat {AVAILABLE}").split() if name.startswith("window")]
+    return [name for name in shell(lab, f"cat {AVAILABLE}").split() if name.startswith("cwnd_")]
 
 
 def register(lab: Lab, packets: int) -> str:
     shell(lab, f"echo {packets} >{PACKETS}")
-    return f"window_{packets}"
+    return f"cwnd_{packets}"
 
 
 def run(lab: Lab, packets: list[int], path: Path, duration_s: float) -> list[dict[str, Any]]:
@@ -61,7 +61,7 @@ def seen(flow: dict[str, Any], column: str) -> Any:
 def test_each_number_written_is_registered_once(lab: Lab) -> None:
     for packets in (1, 7, 7, 1_000_000, 1):
         register(lab, packets)
-    assert {"window_1", "window_7", "window_1000000"} <= set(windows(lab))
+    assert {"cwnd_1", "cwnd_7", "cwnd_1000000"} <= set(windows(lab))
     assert len(set(windows(lab))) == len(windows(lab))
 
 
@@ -102,7 +102,7 @@ def test_an_idle_time_and_a_path_that_is_gone_leave_it_as_it_is(lab: Lab) -> Non
         program("""
             import json
             tc("replace dev lo root netem delay 10ms")
-            sender, receiver = connect("window_30")
+            sender, receiver = connect("cwnd_30")
             found = []
             send(sender, receiver, 1 << 20)
             for pause in (1, 60):
@@ -137,7 +137,7 @@ def test_a_window_in_use_keeps_the_module(lab: Lab) -> None:
     shown = shell(
         lab,
         program("""
-            sender, receiver = connect("window_5")
+            sender, receiver = connect("cwnd_5")
             print(subprocess.run(["rmmod", "tcp_window"], capture_output=True).returncode)
             sender.close()
         """),
@@ -154,7 +154,7 @@ def test_insmod_takes_one_too_and_nothing_stays_of_a_refused_one() -> None:
             assert windows(lab) == []
         for _ in range(20):
             shell(lab, f"insmod {module} packets=12 && echo 13 >{PACKETS}")
-            assert windows(lab) == ["window_12", "window_13"]
+            assert windows(lab) == ["cwnd_12", "cwnd_13"]
             shell(lab, "rmmod tcp_window")
             assert windows(lab) == []
         assert find_reports(kernel_log(lab)) == []

@@ -105,7 +105,7 @@ def test_killed_and_interrupted_run_is_the_uninterrupted_one(tmp_path: Path, opt
 
     card = json.loads((run / "card.json").read_text())
     assert (card["status"], card["resumed"]) == ("finished", 2)
-    contests = {"tcp_teach"} if options else set()
+    contests = {"tcp_expert"} if options else set()
     assert card["lab"]["modules"].keys() == {"tcp_ndm_gym", "lab_gate", "sch_linktrace", *contests}
     decisions, goodput = curves.read_metric(run, "charts/goodput_mbps")
     assert sorted(set(decisions)) == decisions.tolist(), "what came after a checkpoint that was lost is not drawn"

@@ -6,10 +6,10 @@ to the same window when the interval ends, and to the pacing rate that is in for
     cwnd_log2[k] = log2((cwnd[k + 1] - 1 - sqrt(cwnd[k]) / 4) / cwnd[k])
     pacing[k]    = log2(pacing_rate[k + 1] / (1.25 cwnd[k + 1] mss / srtt[k]))          both cut to [-1, 1]
 
-The former undoes kernel/ndm_window.h.
+The former undoes kernel/ndm/ndm_window.h.
 
-The divisor of the latter is what a neutral decision would have paced with: kernel/ndm_control.h sets the rate from the
-new window and the smoothed RTT of that moment.
+The divisor of the latter is what a neutral decision would have paced with: kernel/ndm/ndm_control.h sets the rate from
+the new window and the smoothed RTT of that moment.
 
 A scheme that does not pace has a rate nevertheless: the kernel keeps the one that it would pace with, 2 cwnd / srtt in
 slow start and 1.2 afterwards, to size its segments. That one is taken, which is close to neutral: it leaves the window
@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from env.schema import ACTIONS
 
-NEUTRAL_GAIN = 1.25  # NDM_PACING_GAIN of kernel/ndm_control.h
+NEUTRAL_GAIN = 1.25  # NDM_PACING_GAIN of kernel/ndm/ndm_control.h
 RTT_UNKNOWN_US = 1000  # NDM_RTT_UNKNOWN_US: what paces before the first RTT sample
 
 LEAST_CWND = 2.0**-8  # packets: as far as the window is told apart
@@ -33,7 +33,7 @@ Numbers = npt.NDArray[np.float64]
 
 
 def added(cwnd: Numbers) -> Numbers:
-    """Return what is added to a window of so many packets in each interval, packets (kernel/ndm_window.h)."""
+    """Return what is added to a window of so many packets in each interval, packets (kernel/ndm/ndm_window.h)."""
     return 1 + np.sqrt(cwnd) / 4
 
 

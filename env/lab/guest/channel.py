@@ -11,7 +11,7 @@ CHUNK = 1 << 16
 
 
 class Gate:
-    """/dev/lab_gate, whose frames kernel/lab_channel.c keeps apart. Waiting for a command stops virtual time."""
+    """/dev/lab_gate, whose frames kernel/lab/lab_channel.c keeps apart. Waiting for a command stops virtual time."""
 
     _LENGTH = struct.Struct("=I")
 

@@ -162,7 +162,7 @@ class Topology:
         self._shaped, self._policed = [], False
 
     def _hand_over_trace(self, path: Path, origin_ns: int) -> None:
-        """Give the next linktrace of the router its trace: kernel/sch_linktrace.c."""
+        """Give the next linktrace of the router its trace: kernel/lab/sch_linktrace.c."""
         options = f"limit {path.buffer_packets} start {origin_ns}\n"
         # as the router sees it, and without a process: starting one costs the lab more than a short run
         there = FilePath(f"/proc/{self._router.pid}/net/linktrace")

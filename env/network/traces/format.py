@@ -3,7 +3,7 @@
 Text, one line for each delivery opportunity: the time at which it comes, in whole milliseconds since the beginning of
 the trace, never falling; equal lines are as many opportunities in that millisecond. The trace begins again after its
 last time. An opportunity is one packet of 1500 bytes (Mahimahi counts 1504, with the header of its tunnel device).
-kernel/sch_linktrace.c has the rules to the byte.
+kernel/lab/sch_linktrace.c has the rules to the byte.
 
 A file whose name ends in .gz is compressed. Standard library only: the guest agent imports this module.
 """

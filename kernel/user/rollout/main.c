@@ -10,7 +10,7 @@
  */
 #include <stdio.h>
 
-#include "../../ndm_core.h"
+#include "ndm/ndm_core.h"
 
 static int get(void *to, size_t size)
 {

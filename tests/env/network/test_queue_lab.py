@@ -16,8 +16,8 @@ pytestmark = pytest.mark.lab
 
 def run(path: Path | Rack, scheme: str = "cubic", duration_s: float = 5.0, **flow: Any) -> dict[str, Any]:
     with VirtualLab(seed=1, modules=("tcp_window",)) as lab:
-        if scheme.startswith("window_"):
-            packets = scheme.removeprefix("window_")
+        if scheme.startswith("cwnd_"):
+            packets = scheme.removeprefix("cwnd_")
             lab.call("shell", command=f"echo {packets} >/sys/module/tcp_window/parameters/packets")
         flows = [{"scheme": scheme, "start_s": 0.0, "duration_s": duration_s} | flow]
         return lab.run(path, flows, duration_s, sample_ms=50)
@@ -62,7 +62,7 @@ def test_a_sample_every_50_ms_and_counters_that_rise_from_nothing() -> None:
 
 def test_a_constant_window_keeps_the_queue_that_arithmetic_says() -> None:
     """A window of 100 packets where 66 fill the path: the other 34 wait, one of them being sent."""
-    result = run(Path(buffer_bdp=2.0), "window_100")
+    result = run(Path(buffer_bdp=2.0), "cwnd_100")
     packets_per_s = 20e6 / 8 / PACKET_BYTES
     expected = 100 - 0.040 * packets_per_s
     settled = column(result, "t_s") > 1

@@ -1,6 +1,6 @@
 """The models that scripts name: what they do to a window, whatever they see, can be worked out by hand.
 
-Each says one factor for ever. A window w becomes w * factor + 1 + sqrt(w) / 4 (kernel/ndm_window.h), so that every
+Each says one factor for ever. A window w becomes w * factor + 1 + sqrt(w) / 4 (kernel/ndm/ndm_window.h), so that every
 factor below one has a window at which it stays. "ten" is made for the ten packets of a beginning:
 
     10 * 2^-0.2827 + 1 + sqrt(10) / 4 = 8.22 + 1 + 0.78 = 10, the root rounded down as in the module

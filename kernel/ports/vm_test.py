@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The modules in the distribution's own kernels under QEMU: load, move data under netem, unload, no warning in the log.
 
-make vm-test                            6.1 and 6.12
-python kernel/vm_test.py VERSION ...    others that have been fetched
+make vm-test                                 6.1 and 6.12
+python -m kernel.ports.vm_test VERSION ...    others that have been fetched
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
  *
  *	echo 16 >/sys/module/tcp_window/parameters/packets
  *
- * registers the congestion control window_16, whose cwnd is 16 packets from the
+ * registers the congestion control cwnd_16, whose cwnd is 16 packets from the
  * first ACK to the last, whatever is lost, delayed or marked, and whose sending
  * is clocked by ACKs alone, without pacing. As many windows can be registered as
  * there are connections to try them: windows of several sizes meet on one path.
@@ -26,7 +26,7 @@
 
 #include "compat/cong_control.h"
 
-#define WINDOW_MAX 1000000	/* packets; window_1000000 has 14 characters */
+#define WINDOW_MAX 1000000	/* packets; cwnd_1000000 has 12 characters */
 
 /* One congestion control. Its sockets find it through icsk_ca_ops. */
 struct window {
@@ -92,7 +92,7 @@ static int window_register(u32 packets)
 		return -ENOMEM;
 	window->ops = window_ops;
 	window->packets = packets;
-	snprintf(window->ops.name, sizeof(window->ops.name), "window_%u",
+	snprintf(window->ops.name, sizeof(window->ops.name), "cwnd_%u",
 		 packets);
 	err = tcp_register_congestion_control(&window->ops);
 	if (err) {
@@ -130,13 +130,13 @@ static const struct kernel_param_ops packets_ops = {
 
 module_param_cb(packets, &packets_ops, NULL, 0200);
 MODULE_PARM_DESC(packets,
-		 "registers window_N, a constant window of N packets, 1 to 1000000; write again for further ones");
+		 "registers cwnd_N, a constant window of N packets, 1 to 1000000; write again for further ones");
 
 static int __init tcp_window_init(void)
 {
 	int err = 0;
 
-	BUILD_BUG_ON(sizeof("window_" __stringify(WINDOW_MAX)) >
+	BUILD_BUG_ON(sizeof("cwnd_" __stringify(WINDOW_MAX)) >
 		     TCP_CA_NAME_MAX);
 	kernel_param_lock(THIS_MODULE);
 	window_loaded = true;

@@ -3,7 +3,7 @@
 #ifndef NDM_GYM_H
 #define NDM_GYM_H
 
-#include "ndm_schema.h"
+#include "ndm/ndm_schema.h"
 
 /* Whose decision it is: each has a congestion control and counts its flows. */
 enum ndm_gym_model {

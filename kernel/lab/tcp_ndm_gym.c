@@ -16,7 +16,7 @@
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
 
-#include "ndm_control.h"
+#include "ndm/ndm_control.h"
 #include "ndm_gym.h"
 #include "ndm_observe.h"
 

@@ -7,8 +7,8 @@
 #include <linux/timekeeping.h>
 #include <net/tcp.h>
 
-#include "ndm_features.h"
-#include "ndm_schema.h"
+#include "ndm/ndm_features.h"
+#include "ndm/ndm_schema.h"
 
 /**
  * ndm_observe - fill in the observation of an interval that has just ended

@@ -21,7 +21,7 @@
  *			between a COMMAND and its stop; else cwnd is held.
  *			A snapshot's decision is not asked for: it holds cwnd.
  *			After a PLAY in front of the COMMAND nothing is asked:
- *			the player (lab_player.h) decides, says when to stop,
+ *			the rollout (lab_rollout.h) decides, ends the run,
  *			and one RECORD goes out in front of the REPLY.
  *
  * A host that has gone, or that breaks the framing, ends the lab: it powers
@@ -44,7 +44,7 @@
 
 #include <os.h>
 
-#include "lab_player.h"
+#include "lab_rollout.h"
 #include "ndm_gym.h"
 
 static int fd = 3;
@@ -153,8 +153,8 @@ static bool exchange(enum ndm_gym_model model,
 	spin_lock_bh(&channel_lock);
 	if (!asking || host_gone)
 		goto out;
-	if (lab_player_plays()) {
-		if (!lab_player_decide(model, observation, action))
+	if (lab_rollout_runs()) {
+		if (!lab_rollout_decide(model, observation, action))
 			stop_run();
 		decided = true;
 		goto out;
@@ -204,7 +204,7 @@ static int receive_play(size_t size)
 		return end_of_host("no memory for what is to be played");
 	error = channel_read(frame, size);
 	if (!error) {
-		problem = lab_player_begin(frame, size);
+		problem = lab_rollout_begin(frame, size);
 		if (problem)
 			error = end_of_host(problem);
 	}
@@ -279,7 +279,7 @@ out:
 	return n;
 }
 
-/* What the player has recorded goes in front of the REPLY. */
+/* What the rollout has recorded goes in front of the REPLY. */
 static int send_record(void)
 {
 	struct ndm_frame_header header = { .kind = NDM_FRAME_RECORD };
@@ -287,10 +287,10 @@ static int send_record(void)
 	size_t size;
 	int error;
 
-	if (!lab_player_plays())
+	if (!lab_rollout_runs())
 		return 0;
 	asking = false;
-	record = lab_player_record(&size);
+	record = lab_rollout_steps(&size);
 	header.length = size;
 	error = channel_write(&header, sizeof(header));
 	if (!error)
@@ -322,7 +322,7 @@ static ssize_t gate_write(struct file *file, const char __user *from,
 	if (!error)
 		error = channel_write(frame, sizeof(*frame) + size);
 	spin_unlock_bh(&channel_lock);
-	lab_player_end();
+	lab_rollout_end();
 	kvfree(frame);
 	if (READ_ONCE(host_gone))
 		flush_work(&power_off_work);
@@ -374,7 +374,7 @@ static void __exit lab_gate_exit(void)
 	ndm_gym_set_host(NULL);
 	misc_deregister(&gate_device);
 	kvfree(command);
-	lab_player_end();
+	lab_rollout_end();
 }
 
 module_init(lab_gate_init);

@@ -93,7 +93,7 @@ TRACE_EVENT(ndm_guard,
 #endif /* NDM_TRACE_H */
 
 #undef TRACE_INCLUDE_PATH
-#define TRACE_INCLUDE_PATH .
+#define TRACE_INCLUDE_PATH ndm
 #undef TRACE_INCLUDE_FILE
 #define TRACE_INCLUDE_FILE ndm_trace
 #include <trace/define_trace.h>

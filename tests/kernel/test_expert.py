@@ -1,4 +1,4 @@
-"""tcp_teach.ko: a congestion control does the same watched and unwatched; the inputs are those that NDM would have."""
+"""tcp_expert.ko: a congestion control does the same watched and unwatched; the inputs are those that NDM would have."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.kernel.guest import shell
 from tests.kernel.variants import BOTH
 
 pytestmark = pytest.mark.lab
-SCHEME = "/sys/module/tcp_teach/parameters/scheme"
-CALLBACKS = "/sys/module/tcp_teach/parameters/callbacks"
+SCHEME = "/sys/module/tcp_expert/parameters/scheme"
+CALLBACKS = "/sys/module/tcp_expert/parameters/callbacks"
 AVAILABLE = "/proc/sys/net/ipv4/tcp_available_congestion_control"
 TRACED = re.compile(r"decision=(\d+) x=([-\d,]+)")
 # fast recoveries, time-outs, and both of them undone
@@ -52,22 +52,22 @@ def play(lab: Lab, schemes: list[str], path: Path = LOSSY, duration_s: float = 1
     return Run(observations, frame.result)
 
 
-def teach(lab: Lab, scheme: str) -> str:
+def expert(lab: Lab, scheme: str) -> str:
     shell(lab, f"echo {scheme} >{SCHEME}")
-    return f"teach_{scheme}"
+    return f"expert_{scheme}"
 
 
 @pytest.fixture(scope="module")
 def lab() -> Any:
-    with VirtualLab(seed=1, modules=("tcp_ndm", "tcp_nv", "tcp_window", "tcp_teach")) as running:
+    with VirtualLab(seed=1, modules=("tcp_ndm", "tcp_nv", "tcp_window", "tcp_expert")) as running:
         shell(running, "echo 16 >/sys/module/tcp_window/parameters/packets")
         yield running
         assert find_reports(kernel_log(running)) == []
 
 
-@pytest.mark.parametrize("scheme", ["cubic", "bbr", "illinois", "nv", "window_16"])
+@pytest.mark.parametrize("scheme", ["cubic", "bbr", "illinois", "nv", "cwnd_16"])
 def test_a_watched_scheme_leaves_the_same_bytes(lab: Lab, scheme: str) -> None:
-    alone, watched = play(lab, [scheme, "cubic"]), play(lab, [teach(lab, scheme), "cubic"])
+    alone, watched = play(lab, [scheme, "cubic"]), play(lab, [expert(lab, scheme), "cubic"])
     assert watched.bytes() == alone.bytes()
     assert not alone.observations
     assert [seen.decision for seen in watched.observations] == list(range(len(watched.observations)))
@@ -78,7 +78,7 @@ def test_a_watched_scheme_leaves_the_same_bytes(lab: Lab, scheme: str) -> None:
     ("path", "first_drain"), [(LOSSY, 16), (BAD, None), (MARKING, 32)], ids=["lossy", "bad", "marking"]
 )
 def test_the_inputs_are_those_that_ndm_has_itself(lab: Lab, path: Path, first_drain: int | None) -> None:
-    run = play(lab, [teach(lab, "ndm")], path)
+    run = play(lab, [expert(lab, "ndm")], path)
     traced = [TRACED.search(line) for line in run.result["trace"]]
     expected = [tuple(int(x) for x in match[2].split(",")) for match in traced if match]
     assert len(expected) > 100
@@ -95,15 +95,15 @@ def test_callbacks_tell_what_cong_control_is_told(scheme: str, path: Path) -> No
     """How a scheme without cong_control() is measured, tried on those that have it."""
     told = []
     for callbacks in (0, 1):
-        with VirtualLab(seed=1, modules=("tcp_ndm", "tcp_teach")) as running:
+        with VirtualLab(seed=1, modules=("tcp_ndm", "tcp_expert")) as running:
             shell(running, f"echo {callbacks} >{CALLBACKS}")
-            told.append(play(running, [teach(running, scheme)], path, 10.0).observations)
+            told.append(play(running, [expert(running, scheme)], path, 10.0).observations)
     assert len(told[0]) > 100
     assert told[0] == told[1]
 
 
 def test_flows_are_told_apart(lab: Lab) -> None:
-    bbr, cubic = teach(lab, "bbr"), teach(lab, "cubic")
+    bbr, cubic = expert(lab, "bbr"), expert(lab, "cubic")
     observations = play(lab, [bbr, cubic, cubic]).observations
     flows = sorted({seen.flow for seen in observations})
     assert len(flows) == 3
@@ -118,25 +118,27 @@ def test_flows_are_told_apart(lab: Lab) -> None:
     [
         ("vega", "this kernel has no such congestion control"),
         ("dctcp", "it needs ECN"),
-        ("longer_than_9", "write the name of a congestion control, of 1 to 9 characters, once the module is loaded"),
-        ("", "write the name of a congestion control, of 1 to 9 characters, once the module is loaded"),
+        ("longer_than_8", "write the name of a congestion control, of 1 to 8 characters, once the module is loaded"),
+        ("", "write the name of a congestion control, of 1 to 8 characters, once the module is loaded"),
     ],
 )
 def test_what_cannot_be_watched_is_refused_by_name(lab: Lab, scheme: str, why: str) -> None:
     before = shell(lab, f"cat {AVAILABLE}")
     assert lab.call("shell", command=f"echo '{scheme}' >{SCHEME}")["status"] != 0
-    assert kernel_log(lab).splitlines()[-1].endswith(f"tcp_teach: scheme={scheme} is refused: {why}")
+    assert kernel_log(lab).splitlines()[-1].endswith(f"tcp_expert: scheme={scheme} is refused: {why}")
     assert shell(lab, f"cat {AVAILABLE}") == before
 
 
 @pytest.mark.parametrize("variant", BOTH)
 def test_nothing_stays_when_it_is_unloaded(variant: str) -> None:
-    with VirtualLab(seed=1, variant=variant, modules=("tcp_nv", "tcp_teach"), memory_mb=1024, timeout_s=200) as running:
+    with VirtualLab(
+        seed=1, variant=variant, modules=("tcp_nv", "tcp_expert"), memory_mb=1024, timeout_s=200
+    ) as running:
         watch = LeakWatch(running) if variant == "sanitizer" else None
-        flows = [teach(running, scheme) for scheme in ("cubic", "bbr", "nv")]
+        flows = [expert(running, scheme) for scheme in ("cubic", "bbr", "nv")]
         play(running, flows, BAD, 5.0)
         # sockets that wait for their last timers hold the modules
-        shell(running, "sleep 300; rmmod tcp_teach && rmmod tcp_nv")
-        assert "teach" not in shell(running, f"cat {AVAILABLE}")
+        shell(running, "sleep 300; rmmod tcp_expert && rmmod tcp_nv")
+        assert "expert" not in shell(running, f"cat {AVAILABLE}")
         assert watch is None or watch.leaks() == []
         assert find_reports(kernel_log(running)) == []

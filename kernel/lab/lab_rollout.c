@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Plays a model for the learning flows of one run; see lab_player.h. */
+/* Runs a model for the learner flows of one run; see lab_rollout.h. */
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "lab_player.h"
-#include "ndm_blob.h"
+#include "lab_rollout.h"
+#include "ndm/ndm_blob.h"
 
 /* A model and its flows, which count up. */
 struct played {
 	struct ndm_described_model is;
 	bool there;
-	s16 h[LAB_PLAYER_FLOWS][NDM_HIDDEN_MAX];	/* Q15 */
+	s16 h[LAB_ROLLOUT_FLOWS][NDM_HIDDEN_MAX];	/* Q15 */
 	u32 first_flow;			/* 0: none seen yet */
 };
 
-struct player {
+struct rollout {
 	struct ndm_wire_play plan;
 	struct played models[NDM_GYM_MODELS];
 	u64 end_us;			/* 0: nothing recorded yet */
@@ -25,30 +25,30 @@ struct player {
 	u32 recorded;
 };
 
-static struct player *player;
+static struct rollout *rollout;
 
 /* Flows count on from run to run: those up to the former are of earlier runs. */
 static u32 earlier_flows[NDM_GYM_MODELS], newest_flow[NDM_GYM_MODELS];
 
-void lab_player_end(void)
+void lab_rollout_end(void)
 {
-	if (!player)
+	if (!rollout)
 		return;
-	kvfree(player->steps);
-	kvfree(player->noise);
-	kvfree(player);
-	player = NULL;
+	kvfree(rollout->steps);
+	kvfree(rollout->noise);
+	kvfree(rollout);
+	rollout = NULL;
 }
 
-bool lab_player_plays(void)
+bool lab_rollout_runs(void)
 {
-	return player;
+	return rollout;
 }
 
-const void *lab_player_record(size_t *size)
+const void *lab_rollout_steps(size_t *size)
 {
-	*size = player->recorded * sizeof(*player->steps);
-	return player->steps;
+	*size = rollout->recorded * sizeof(*rollout->steps);
+	return rollout->steps;
 }
 
 static size_t noise_size(const struct ndm_wire_play *plan)
@@ -64,7 +64,7 @@ static const char *take_model(struct played *played, const u8 *file, u32 size)
 			      &played->is.facts);
 }
 
-static const char *take(struct player *next, const void *frame, size_t size)
+static const char *take(struct rollout *next, const void *frame, size_t size)
 {
 	const struct ndm_wire_play *plan = &next->plan;
 	const u8 *model = frame + sizeof(*plan);
@@ -96,19 +96,19 @@ static const char *take(struct player *next, const void *frame, size_t size)
 	return NULL;
 }
 
-const char *lab_player_begin(const void *frame, size_t size)
+const char *lab_rollout_begin(const void *frame, size_t size)
 {
 	const char *problem;
 
-	lab_player_end();
+	lab_rollout_end();
 	if (size < sizeof(struct ndm_wire_play))
 		return "it is too short";
-	player = kvzalloc(sizeof(*player), GFP_KERNEL);
-	if (!player)
+	rollout = kvzalloc(sizeof(*rollout), GFP_KERNEL);
+	if (!rollout)
 		return "there is no memory for it";
-	problem = take(player, frame, size);
+	problem = take(rollout, frame, size);
 	if (problem)
-		lab_player_end();
+		lab_rollout_end();
 	memcpy(earlier_flows, newest_flow, sizeof(earlier_flows));
 	return problem;
 }
@@ -124,11 +124,11 @@ static u32 index_of(struct played *played, u32 flow)
 static const s16 *noise_of(u32 flow, u32 decision)
 {
 	static const s16 silence[NDM_OUTPUTS];
-	const struct ndm_wire_play *plan = &player->plan;
+	const struct ndm_wire_play *plan = &rollout->plan;
 
 	if (flow >= plan->flows || decision >= plan->decisions)
 		return silence;
-	return player->noise +
+	return rollout->noise +
 	       ((size_t)flow * plan->decisions + decision) * NDM_OUTPUTS;
 }
 
@@ -150,39 +150,39 @@ static void record(struct played *policy, u32 flow,
 		   const struct ndm_wire_observation *observation,
 		   struct ndm_wire_action *action)
 {
-	struct ndm_wire_step *step = &player->steps[player->recorded++];
+	struct ndm_wire_step *step = &rollout->steps[rollout->recorded++];
 	int k;
 
-	if (!player->end_us)
-		player->end_us = observation->now_us + player->plan.duration_us;
+	if (!rollout->end_us)
+		rollout->end_us = observation->now_us + rollout->plan.duration_us;
 	step->observation = *observation;
 	play(policy, flow, step);
 	for (k = 0; k < NDM_OUTPUTS; k++)
 		action->actions[k] = clamp_t(s16, step->action.actions[k],
 					     -(1 << NDM_ACTION_FRAC),
 					     1 << NDM_ACTION_FRAC);
-	action->started = player->plan.started >> flow & 1;
+	action->started = rollout->plan.started >> flow & 1;
 }
 
 static bool goes_on(const struct ndm_wire_observation *observation)
 {
-	return player->recorded < player->plan.steps &&
-	       (!player->end_us || observation->now_us < player->end_us) &&
-	       observation->cwnd <= player->plan.most_cwnd;
+	return rollout->recorded < rollout->plan.steps &&
+	       (!rollout->end_us || observation->now_us < rollout->end_us) &&
+	       observation->cwnd <= rollout->plan.most_cwnd;
 }
 
-bool lab_player_decide(enum ndm_gym_model model,
-		       const struct ndm_wire_observation *observation,
-		       struct ndm_wire_action *action)
+bool lab_rollout_decide(enum ndm_gym_model model,
+			const struct ndm_wire_observation *observation,
+			struct ndm_wire_action *action)
 {
-	struct played *played = &player->models[model];
+	struct played *played = &rollout->models[model];
 	u32 flow;
 
 	*action = (struct ndm_wire_action) {};
 	if (observation->flow <= earlier_flows[model] || !played->there)
 		return true;
 	flow = index_of(played, observation->flow);
-	if (flow >= LAB_PLAYER_FLOWS)
+	if (flow >= LAB_ROLLOUT_FLOWS)
 		return true;
 	newest_flow[model] = max(newest_flow[model], observation->flow);
 	if (model == NDM_GYM_POLICY)
