@@ -13,6 +13,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+import training.sweeps  # noqa: F401  (registers the sweeper and the launcher that configs/train.yaml names)
 from env.checkout import CONFIGS
 from env.near import did_you_mean
 from env.profile import Profile, ProfileError, profile_from_config
