@@ -203,7 +203,7 @@ vm-kernel: setup module build/pulse .venv/installed-vm ## for the VM lab: QEMU, 
 .PHONY: vm-test
 vm-test: vm-kernel ## the modules in stock kernels under QEMU: load, move data under netem, unload, no warning
 	@$(PYTHON) -m kernel.ports.vm_test
-	@$(PYTHON) -m pytest tests/env/lab/test_vm.py
+	@$(PYTHON) -m pytest tests/slow/env/lab/test_vm.py
 
 SECONDS ?= 60
 RUNS ?=

@@ -3,7 +3,8 @@
 Interval arithmetic over kernel/ndm/ndm_core.h, expression by expression: every value is an interval of integers that
 holds whatever the inputs and the recurrent state are, each any int16, and must lie within the C type that the
 expression has. A product with a constant and a sum are exact for intervals, a shift and a clamp never fall, so every
-end of the first sums is met by some input: the bound is not only safe but tight (tests/export/test_proof.py meets it).
+end of the first sums is met by some input: the bound is not only safe but tight
+(tests/unit/export/test_proof.py meets it).
 """
 
 from __future__ import annotations

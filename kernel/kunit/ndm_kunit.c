@@ -16,7 +16,7 @@
 
 /*
  * The worst errors that ndm_math.h states are measured here against 62 and more
- * bits, at every argument there is. tests/export measures them against floating
+ * bits, at every argument there is. tests/kernel/ndm measures them against floating
  * point, and holds the entries of all tables to their formulas there.
  */
 

@@ -4,7 +4,7 @@
  *
  * Plain integer C for the kernel and for user space (kernel/user/include has
  * the few kernel names that are needed there). "Qn" is n fraction bits. Each
- * worst error was measured over the whole range; tests/export repeats that.
+ * worst error was measured over the whole range; tests/kernel/ndm repeats that.
  */
 #ifndef NDM_MATH_H
 #define NDM_MATH_H

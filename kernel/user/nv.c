@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The rules of TCP-NV as plain functions of build/libndm.so, for
- * tests/kernel/test_nv.py: one connection, driven event by event. Parameters
+ * tests/kernel/nv/test_nv.py: one connection, driven event by event. Parameters
  * are an array of u32 in the order of NV_PARAMETERS.
  */
 #include "nv/nv.h"

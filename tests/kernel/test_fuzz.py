@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from env.checkout import ROOT
+
 TARGETS = ("blob", "core", "features", "nv")
 RUNS = 30_000
 

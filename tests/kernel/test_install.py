@@ -17,7 +17,7 @@ import pytest
 from env.checkout import ROOT
 from env.lab import VirtualLab
 from env.lab.stock_kernel import HEADERS, VERSIONS, StockKernelError, find_release
-from tests.kernel.guest import program, shell
+from tests.support.guest import program, shell
 
 INSTALL = ROOT / "kernel" / "install.sh"
 VERSION = (ROOT / "kernel" / "VERSION").read_text().strip()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The integer network over pipes, for machines whose code Python cannot load:
- * tests/export/test_arm64.py runs it for arm64 under QEMU. All numbers are
+ * tests/kernel/ndm/test_arm64.py runs it for arm64 under QEMU. All numbers are
  * little-endian, on both sides. Standard input, again and again:
  *
  *	struct ndm_model; s16 h[NDM_HIDDEN_MAX]; u32 steps T; s16 x[T][NDM_INPUTS]

@@ -1,0 +1,169 @@
+"""The traffic program as it is, under sanitizers, over this machine's own loopback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from env.checkout import ROOT
+from env.network.endpoints import flow_with_defaults, receive_argument, send_argument
+from env.network.traffic.accounting import TrafficError
+from env.network.traffic.program import LENGTH, READY, Program
+from env.network.traffic.run import COLUMNS, flow_result, read_tables
+
+FLOW = ROOT / "env" / "network" / "flow"
+SECONDS = 0.5
+KINDS = [("bulk", 0), ("stream", 1 << 18), ("request", 1), ("request", 10240), ("request", (1 << 20) + 1)]
+FLOWS = [
+    flow_with_defaults(
+        {"scheme": "reno", "start_s": 0.1 * i, "duration_s": SECONDS, "kind": kind, "size_bytes": size_bytes}
+    )
+    for i, (kind, size_bytes) in enumerate(KINDS)
+]
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    built = tmp_path_factory.mktemp("flow") / "flow"
+    options = ["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover"]
+    subprocess.run(["cc", *options, "-o", str(built), *map(str, sorted(FLOW.glob("*.c")))], check=True)
+    return built
+
+
+def words(ending: str, endpoints: list[str], wait_s: float = 0.5) -> list[str]:
+    """Return a run that begins so much later."""
+    return [str(time.monotonic_ns() + round(wait_s * 1e9)), "50", ending, *endpoints]
+
+
+def run(program: Path, *runs: list[str]) -> list[dict[str, bytes]]:
+    """Have one process make the runs; returns the tables of each."""
+    asked = "".join(" ".join(run) + "\n" for run in runs).encode()
+    done = subprocess.run([str(program)], input=asked, capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr.decode()
+    assert not done.stderr
+    records, answer = [], done.stdout
+    while answer:
+        assert answer.startswith(READY)
+        answer = answer[len(READY) :]
+        (length,) = LENGTH.unpack_from(answer)
+        answer = answer[LENGTH.size :]
+        records.append(read_tables(answer[:length]))
+        answer = answer[length:]
+    return records
+
+
+def endpoints(receive_until_s: float | None = None) -> list[str]:
+    ends = [receive_until_s or flow["start_s"] + flow["duration_s"] for flow in FLOWS]
+    receives = [receive_argument(i, flow, "-", 1 << 16, ends[i]) for i, flow in enumerate(FLOWS)]
+    return receives + [send_argument(i, flow, "-", "127.0.0.1") for i, flow in enumerate(FLOWS)]
+
+
+def test_every_kind_of_traffic_is_delivered_and_accounted_for(program: Path) -> None:
+    (tables,) = run(program, words("deliver", endpoints()))
+    for i, flow in enumerate(FLOWS):
+        result: dict[str, Any] = flow_result(i, flow, tables, delivered=True)
+        assert result["received_bytes"] > 0
+        if flow["kind"] == "request":
+            # the one that the end cut off is in the bytes and not in the latencies
+            assert result["latency"]["count"] == (result["sent_bytes"] - 1) // flow["size_bytes"]
+        if flow["kind"] != "bulk":
+            latency = result["latency"]
+            assert latency["count"] == sum(count for _, _, count in latency["histogram"])
+            assert latency["p50_us"] <= latency["p95_us"] <= latency["p99_us"] <= latency["max_us"]
+
+
+def test_runs_that_end_with_a_reset_one_after_the_other(program: Path) -> None:
+    # the ports of the first are free for the second, and none of its flows is in the second's record
+    fewer = [end for end in endpoints(receive_until_s=1.2) if end.split(",")[1] == "1"]
+    first, second = run(program, words("reset", endpoints(receive_until_s=1.2)), words("reset", fewer, wait_s=6))
+    for i, flow in enumerate(FLOWS):
+        assert flow_result(i, flow, first, delivered=False)["received_bytes"] > 0
+    assert flow_result(1, FLOWS[1], second, delivered=False)["received_bytes"] > 0
+    for table in ("sender", "receiver"):
+        rows = np.frombuffer(second[table]).reshape(-1, len(COLUMNS[table]))
+        assert set(rows[:, 0]) == {1}
+        assert rows[0, 1] < 1.2  # and its clock is its own: by the first one's it begins at 5 s
+
+
+@pytest.fixture
+def traffic(program: Path) -> Iterator[Program]:
+    running = Program(str(program))
+    yield running
+    running._process.communicate()
+
+
+def bulk(traffic: Program, end_s: float, ended: Callable[[], bool]) -> tuple[dict[str, Any], bool]:
+    """Have one bulk flow sent; returns its result, and whether it was stopped."""
+    flow = FLOWS[0] | {"duration_s": end_s}
+    ends = [receive_argument(0, flow, "-", 1 << 16, end_s), send_argument(0, flow, "-", "127.0.0.1")]
+    traffic.begin(words("reset", ends, wait_s=0.1))
+    nothing, other = os.pipe()
+    try:
+        record, early = traffic.end(lambda: False, nothing, ended)
+    finally:
+        os.close(nothing)
+        os.close(other)
+    return flow_result(0, flow, dict.fromkeys(COLUMNS, b"") | read_tables(record), delivered=False), early
+
+
+def test_a_run_that_is_stopped_leaves_nothing_to_the_next(traffic: Program) -> None:
+    unborn, early = bulk(traffic, 60.0, lambda: True)
+    assert early
+    assert unborn["received_bytes"] == 0
+    stopped, early = bulk(traffic, 60.0, after(0.5))
+    assert early
+    assert stopped["received_bytes"] > 0
+    whole, early = bulk(traffic, 0.5, lambda: False)
+    assert not early
+    assert whole["received_bytes"] > 0
+
+
+def test_a_program_that_fails_says_why_and_is_replaced(traffic: Program) -> None:
+    with pytest.raises(TrafficError, match=r"the traffic program failed \(2\): flow: bad argument nonsense"):
+        traffic.begin(words("reset", ["nonsense"]))
+    assert bulk(traffic, 0.3, lambda: False)[0]["received_bytes"] > 0
+    traffic.begin(words("reset", endpoints()))
+    traffic.give_up()
+    assert bulk(traffic, 0.3, lambda: False)[0]["received_bytes"] > 0
+
+
+def after(seconds: float) -> Callable[[], bool]:
+    """Return what says so once so much time has passed."""
+    due = time.monotonic() + seconds
+    return lambda: time.monotonic() > due
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("\n", "usage: echo 'ORIGIN_NS SAMPLE_MS reset|deliver ENDPOINT...' | flow"),
+        ("0 0 sometimes\n", "usage: echo 'ORIGIN_NS"),
+        ("0 0 reset listen,0\n", "flow: bad argument listen,0"),
+        ("0 0 reset send,0,-,127.0.0.1,reno,rpc,1,0,1\n", "flow: bad argument rpc"),
+        ("0 0 reset send,0,-,127.0.0.1,reno,request,0,0,1\n", "bad argument send,0,-,127.0.0.1,reno,request"),
+        ("0 0 reset send,0,-,nowhere,reno,bulk,0,0,1\n", "bad argument send,0,-,nowhere"),
+        ("0 0 reset receive,0,/no/such/namespace,bulk,0,0,1\n", "/no/such/namespace: No such file"),
+        ("0 0 reset send,0,-,127.0.0.1,nosuch,bulk,0,0,1\n", "nosuch: No such file"),
+        ("0 0 reset " + "send,0,-,127.0.0.1,reno,bulk,0,0,1 " * 257 + "\n", "bad argument send,0,-"),
+        ("0 0 reset " + "queue,-,lo " * 600 + "\n", "bad argument queue,-,lo"),
+    ],
+)
+def test_a_bad_run_says_what_is_bad(program: Path, line: str, message: str) -> None:
+    done = subprocess.run([str(program)], input=line, capture_output=True, text=True, timeout=30)
+    assert done.returncode != 0
+    assert message in done.stderr
+    assert "Sanitizer" not in done.stderr
+
+
+def test_a_record_that_was_cut_off_is_refused() -> None:
+    with pytest.raises(TrafficError, match="the record was cut off: 3 bytes are no table"):
+        read_tables(b"sen")
+    with pytest.raises(TrafficError, match="was cut off: 8 of 24 bytes of receiver"):
+        read_tables(b"receiver" + (24).to_bytes(8, "little") + bytes(8))

@@ -1,0 +1,90 @@
+"""Web traffic: the sizes and pauses that are drawn, and the flows in the lab."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from env.checkout import ROOT
+from env.lab import Lab, VirtualLab
+from env.network.path import Path as NetworkPath
+
+HEADER = ROOT / "env" / "network" / "flow" / "web.h"
+DRAWS = 200_000
+WEB = {"scheme": "cubic", "start_s": 0, "duration_s": 20, "kind": "web", "size_bytes": 50_000, "pause_s": 0.5}
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    """web.h, compiled as it is."""
+    folder = tmp_path_factory.mktemp("web")
+    (folder / "web.c").write_text(
+        f"""#include "{HEADER}"
+        void sizes(uint64_t seed, size_t mean, int n, double *to) {{ while (n--) *to++ = web_size(&seed, mean); }}
+        void pauses(uint64_t seed, int n, double *to) {{ while (n--) *to++ = web_exponential(&seed); }}
+        """
+    )
+    command = ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", "web.so", "web.c"]
+    subprocess.run(command, cwd=folder, check=True)
+    return ctypes.CDLL(str(folder / "web.so"))
+
+
+def drawn(library: ctypes.CDLL, seed: int, mean: int) -> np.ndarray:
+    to = np.empty(DRAWS)
+    library.sizes(ctypes.c_uint64(seed), ctypes.c_size_t(mean), DRAWS, to.ctypes.data_as(ctypes.c_void_p))
+    return to
+
+
+def test_sizes_have_the_mean_and_a_heavy_tail(library: ctypes.CDLL) -> None:
+    sizes = drawn(library, 1, 90_000)
+    # 200,000 draws with a deviation of 6 times the mean: one standard error is 1.4 %
+    assert sizes.mean() == pytest.approx(90_000, rel=0.05)
+    assert sizes.min() >= 10_000
+    assert sizes.max() < 10_000 * 2**11
+    for octave in range(1, 8):
+        assert (sizes >= 10_000 * 2**octave).mean() == pytest.approx(0.5**octave, rel=0.1)
+
+
+def test_the_same_seed_draws_the_same_sizes(library: ctypes.CDLL) -> None:
+    assert (drawn(library, 7, 5000) == drawn(library, 7, 5000)).all()
+    assert (drawn(library, 7, 5000) != drawn(library, 8, 5000)).any()
+    assert drawn(library, 7, 1).min() >= 1
+
+
+def test_pauses_are_exponential(library: ctypes.CDLL) -> None:
+    to = np.empty(DRAWS)
+    library.pauses(ctypes.c_uint64(3), DRAWS, to.ctypes.data_as(ctypes.c_void_p))
+    assert to.mean() == pytest.approx(1, rel=0.02)
+    assert to.std() == pytest.approx(1, rel=0.03)
+    for time in (0.1, 0.5, 1.5, 3, 5):
+        assert (to > time).mean() == pytest.approx(np.exp(-time), rel=0.1)
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    with VirtualLab(seed=1, timeout_s=120) as running:
+        yield running
+
+
+@pytest.mark.lab
+def test_users_pause_and_wait_for_replies(lab: Lab) -> None:
+    result = lab.run(NetworkPath(rate_mbps=100, rtt_ms=20), [WEB] * 8, 20.0)
+    assert len({flow["seed"] for flow in result["flows"]}) == 8
+    for flow in result["flows"]:
+        latency = flow["latency"]
+        # 20 s of pauses of 0.5 s, and less than 0.2 s for most transfers: about 30
+        assert 12 <= latency["count"] <= 60
+        # a round trip at least
+        assert latency["histogram"][0][1] >= 20_000
+        assert flow["received_bytes"] > latency["count"] * 50_000 / 9
+
+
+@pytest.mark.lab
+def test_small_transfers_take_one_round_trip(lab: Lab) -> None:
+    small = WEB | {"size_bytes": 900}
+    latency = lab.run(NetworkPath(rate_mbps=100, rtt_ms=20), [small], 20.0)["flows"][0]["latency"]
+    assert latency["p50_us"] == pytest.approx(20_000, rel=0.05)

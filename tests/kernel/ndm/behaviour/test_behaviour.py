@@ -1,0 +1,100 @@
+"""What the congestion control does on the wire, segment by segment: the scripts, each in a network of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from env.lab import Lab, VirtualLab
+from env.lab.reports import find_reports, kernel_log
+from tests.support.bad_models import put_models
+from tests.support.behaviour.models import MODELS
+from tests.support.behaviour.script import parse_script
+from tests.support.behaviour.stage import play
+from tests.support.behaviour.verdict import find_difference
+from tests.support.variants import BOTH
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.lab
+SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*.script"))
+
+
+@pytest.fixture(scope="module", params=BOTH)
+def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
+    variant = request.param
+    with VirtualLab(seed=1, variant=variant, modules=("tcp_ndm",), memory_mb=512, timeout_s=200) as running:
+        put_models(running, MODELS)
+        yield running
+        assert find_reports(kernel_log(running)) == []
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda file: file.stem)
+def test_script(lab: Lab, script: Path) -> None:
+    text = script.read_text()
+    difference = find_difference(parse_script(text), play(lab, text))
+    assert not difference, f"{script.name}, {difference}"
+
+
+def changed(name: str, old: str, new: str) -> str:
+    """Return a script's text with one change."""
+    text = (SCRIPTS[0].parent / f"{name}.script").read_text()
+    assert text.count(old) == 1
+    return text.replace(old, new)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "message"),
+    [
+        (
+            "start",
+            "+0       > . 59369:60817(1448) ack 1\n",
+            "+0       > . 60817:62265(1448) ack 1\n",
+            [
+                "expected at 0.082000 s: > . 60817:62265(1448) ack 1   (differs in: sequence numbers)",
+                "  -> 0.082001 s  > . 59369:60817(1448) ack 1",
+            ],
+        ),
+        (
+            "start",
+            "34753:59369(24616)",
+            "34753:57921(23168)",
+            ["expected at 0.082", "  -> 0.076670 s  > . 57921:59369"],
+        ),
+        ("start", "34753:59369(24616)", "34753:60817(26064)", ["expected at 0.077", "differs in: "]),
+        ("loss", "> . 1449:2897(1448) ack 1\n", "> . 2897:4345(1448) ack 1\n", ["-> 0.042801 s  > . 1449:2897(1448)"]),
+        ("loss", "+.0008   > . 1449", "+.0009   > . 1449", ["expected at 0.042900 s", "(differs in: time)"]),
+        ("loss", "info cwnd=10 ssthresh=10 ca_state=Open", "info cwnd=7 ca_state=CWR", ["seen: cwnd=10 ca_state=Open"]),
+        ("loss", "number=1 loss_rate=0.1", "number=1 loss_rate=0.2", ["seen: loss_rate=0.099"]),
+        ("zero_window", "+0       > . 28961:30409(1448) ack 1\n", "", ["expected: nothing more", "> . 28961:30409"]),
+        (
+            "ecn",
+            "+0       > [ect0] W. 14481:15929(1448) ack 1\n",
+            "+0       > [ect0] . 14481:15929(1448) ack 1\n",
+            ["(differs in: flags)", "> [ect0] W. 14481:15929(1448)"],
+        ),
+    ],
+    ids=["sequence", "one less", "one more", "retransmission", "time", "window", "input", "not expected", "flags"],
+)
+def test_a_script_that_is_not_kept_says_what_was_seen_and_when(
+    lab: Lab, name: str, old: str, new: str, message: list[str]
+) -> None:
+    text = changed(name, old, new)
+    difference = find_difference(parse_script(text), play(lab, text))
+    for part in message:
+        assert part in difference, difference
+
+
+def test_a_segment_that_never_came_is_missed(lab: Lab) -> None:
+    text = (SCRIPTS[0].parent / "undo_dsack.script").read_text() + "+.001    > . 28961:30409(1448) ack 1\n"
+    difference = find_difference(parse_script(text), play(lab, text))
+    assert ": > . 28961:30409(1448) ack 1" in difference
+    assert "-> (nothing more)" in difference
+
+
+def test_a_script_plays_alike_every_time(lab: Lab) -> None:
+    text = (SCRIPTS[0].parent / "timeout.script").read_text()
+    assert play(lab, text)["seen"] == play(lab, text)["seen"]

@@ -1,0 +1,222 @@
+"""tcp_nv.ko in the lab kernel: its parameters, its name, what it tells of itself, and what it is for: short queues."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from env.lab import Lab, VirtualLab
+from env.lab.virtual import MODULES
+from env.network.path import Path
+from tests.kernel.nv.test_nv import Range, build, parameters
+from tests.support.guest import program, shell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.lab
+MODULE = MODULES / "tcp_nv.ko"
+SETTINGS = "/sys/module/tcp_nv/parameters"
+CLEAN = Path(rate_mbps=100, rtt_ms=20, buffer_bdp=4)
+PACKET_MS = 1500 * 8 / (CLEAN.rate_mbps * 1000)  # what one packet in the queue adds to the RTT
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    with VirtualLab(seed=5, modules=("tcp_nv",), timeout_s=60) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Range]:
+    return parameters(build(tmp_path_factory.mktemp("nv")))
+
+
+def read_settings(lab: Lab) -> dict[str, int]:
+    lines = shell(lab, f"cd {SETTINGS} && grep . *").splitlines()
+    return {name: int(value) for name, value in (line.split(":") for line in lines)}
+
+
+# -- parameters --------------------------------------------------------------------------------------------------------
+
+
+def test_every_parameter_is_there_with_its_default_and_takes_its_whole_range(lab: Lab, table: dict[str, Range]) -> None:
+    defaults = {name: entry.default for name, entry in table.items()}
+    assert read_settings(lab) == defaults
+    for value in ("least", "most", "default"):
+        wanted = {name: getattr(entry, value) for name, entry in table.items()}
+        shell(lab, f"cd {SETTINGS} && " + " && ".join(f"echo {n} >{name}" for name, n in wanted.items()))
+        assert read_settings(lab) == wanted
+
+
+def test_a_value_out_of_range_is_refused_with_the_range_and_the_old_one_stays(
+    lab: Lab, table: dict[str, Range]
+) -> None:
+    before = read_settings(lab)
+    for name, (default, least, most) in table.items():
+        for value in (str(most + 1), str(least - 1), "-1", "4294967296", "some", "1.5", ""):
+            shell(lab, "dmesg -C")
+            assert lab.call("shell", command=f"printf '%s\\n' '{value}' >{SETTINGS}/{name}")["status"] != 0, value
+            log = shell(lab, "dmesg")
+            expected = f"tcp_nv: {name}={value} is refused: it must be a whole number from {least} to {most}: "
+            assert expected in log
+            assert log.endswith(f"; it stays {default}")
+    assert read_settings(lab) == before
+
+
+def test_a_value_out_of_range_is_refused_at_load_too(table: dict[str, Range]) -> None:
+    with VirtualLab(seed=1) as lab:
+        for name, (_, least, most) in table.items():
+            for value in (str(most + 1), str(least - 1)):
+                shell(lab, "dmesg -C")
+                refused = lab.call("shell", command=f"insmod {MODULE} {name}={value}")
+                assert refused["status"] != 0, (name, value)
+                assert f"{name}={value} is refused" in shell(lab, "dmesg")
+                assert "tcp_nv " not in shell(lab, "cat /proc/modules")
+        most = {name: entry.most for name, entry in table.items()}
+        shell(lab, f"insmod {MODULE} " + " ".join(f"{name}={value}" for name, value in most.items()))
+        assert read_settings(lab) == most
+
+
+# -- the name ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shared() -> Iterator[FilePath]:
+    """A folder that the guest sees too: it has a /tmp of its own."""
+    with tempfile.TemporaryDirectory(dir=MODULES.parent) as folder:
+        yield FilePath(folder)
+
+
+def test_a_second_nv_is_refused_and_says_how_to_go_on(lab: Lab, shared: FilePath) -> None:
+    # the same module under another name: what any other module that registers `nv` looks like to this one
+    image = MODULE.read_bytes()
+    other = shared / "tcp_nw.ko"
+    other.write_bytes(image.replace(b"name=tcp_nv\0", b"name=tcp_nw\0").replace(b"\0tcp_nv\0", b"\0tcp_nw\0"))
+    shell(lab, "dmesg -C")
+    refused = lab.call("shell", command=f"insmod {other}")
+    assert refused["status"] != 0
+    assert "File exists" in refused["stderr"]
+    log = shell(lab, "dmesg")
+    assert "another congestion control is registered as nv: unload its module with rmmod" in log
+    shell(lab, f"rmmod tcp_nv && insmod {other} && rmmod tcp_nw && insmod {MODULE}")
+
+
+# -- what it tells of itself -------------------------------------------------------------------------------------------
+
+
+def test_a_socket_selects_it_and_ss_shows_its_rtt(lab: Lab) -> None:
+    shell(lab, "ip link set lo up; tc qdisc replace dev lo root netem delay 10ms")
+    shown = shell(
+        lab,
+        program("""
+            TCP_CC_INFO = 26
+            nv, peer = connect("nv")
+            send(nv, peer, 4 << 20)
+            enabled, count, rtt_us, min_rtt_us = struct.unpack("4I", nv.getsockopt(socket.IPPROTO_TCP, TCP_CC_INFO, 16))
+            ss = ["ss", "-tinH", f"sport = :{nv.getsockname()[1]}"]
+            line = subprocess.run(ss, check=True, capture_output=True, text=True).stdout.split()
+            rtt = next(word for word in line if word.startswith("rtt:"))
+            print(line[5], enabled, count > 0, rtt_us, min_rtt_us, rtt[4:].split("/")[0])
+        """),
+    ).split()
+    name, enabled, counted, rtt_us, min_rtt_us, rtt_ms = shown
+    assert (name, enabled, counted) == ("nv", "1", "True")
+    assert 20_000 <= int(min_rtt_us) <= int(rtt_us) <= 30_000
+    # iproute2 shows the RTT of Vegas's form in place of the kernel's own
+    assert float(rtt_ms) == pytest.approx(int(rtt_us) / 1000, abs=0.01)
+
+
+# -- what it is for ----------------------------------------------------------------------------------------------------
+
+
+class Flow(NamedTuple):
+    goodput_mbps: float
+    queueing_ms: float
+    cwnds: list[float]
+    retransmits: int
+
+
+def run(lab: Lab, scheme: str, path: Path = CLEAN, duration_s: float = 20.0, start_s: float = 3.0) -> Flow:
+    """One flow; the delay and the windows are those after start_s."""
+    result: dict[str, Any] = lab.run(
+        path, [{"scheme": scheme, "start_s": 0, "duration_s": duration_s}], duration_s, sample_ms=10
+    )
+    flow = result["flows"][0]
+    columns, rows = flow["sender"]["columns"], flow["sender"]["rows"]
+    rows = rows[rows[:, columns.index("t_s")] > start_s]
+    return Flow(
+        flow["received_bytes"] * 8e-6 / duration_s,
+        rows[:, columns.index("srtt_us")].mean() / 1000 - path.rtt_ms,
+        rows[:, columns.index("cwnd")].tolist(),
+        flow["retransmits"],
+    )
+
+
+def test_on_a_clean_path_it_keeps_a_short_queue_at_the_same_goodput(lab: Lab) -> None:
+    nv, reno = run(lab, "nv"), run(lab, "reno")
+    assert nv.goodput_mbps >= 0.95 * reno.goodput_mbps
+    assert nv.queueing_ms < 0.1 * reno.queueing_ms
+    assert nv.retransmits == 0
+    # the pad of 10 packets, and what two renewed minima hold of it
+    assert nv.queueing_ms < 20 * PACKET_MS
+
+
+def test_the_pad_is_the_queue(lab: Lab) -> None:
+    shell(lab, f"echo 40 >{SETTINGS}/nv_pad")
+    try:
+        wide = run(lab, "nv")
+    finally:
+        shell(lab, f"echo 10 >{SETTINGS}/nv_pad")
+    narrow = run(lab, "nv")
+    assert wide.queueing_ms - narrow.queueing_ms > 20 * PACKET_MS
+
+
+def test_accelerated_growth_fills_a_long_path_sooner(lab: Lab) -> None:
+    """A loss in slow start leaves a small window on a long path: 1 packet per round trip takes its time."""
+    path = Path(rate_mbps=100, rtt_ms=100, buffer_bdp=0.1)
+    goodput = []
+    for factor in (0, 2, 1):
+        shell(lab, f"echo {factor} >{SETTINGS}/nv_cwnd_growth_factor")
+        goodput.append(run(lab, "nv", path).goodput_mbps)
+    shell(lab, f"echo 0 >{SETTINGS}/nv_cwnd_growth_factor")
+    assert goodput[0] < goodput[1], "by 1, 1, 1, 2, 2, 2, 4, ..."
+    assert goodput[0] < goodput[2], "by 1, 1, 2, 2, 4, ..."
+
+
+def test_the_temporary_decrease_comes_and_goes(lab: Lab) -> None:
+    shell(lab, f"cd {SETTINGS} && echo 4 >nv_rtt_cnt_inc_delta && echo 4 >nv_dec_factor")
+    try:
+        flow = run(lab, "nv", duration_s=30.0)
+    finally:
+        shell(lab, f"cd {SETTINGS} && echo 0 >nv_rtt_cnt_inc_delta && echo 8 >nv_dec_factor")
+    usual = sorted(flow.cwnds)[len(flow.cwnds) // 2]
+    low = [cwnd for cwnd in flow.cwnds if cwnd < 0.6 * usual]
+    # about 27 s / 20 ms / 256 = 5 times 4 round trips of 20 ms, in samples of 10 ms: 40 or so
+    assert 8 <= len(low) <= 120
+    assert min(low) >= 0.4 * usual
+    assert flow.cwnds[-1] >= 0.9 * usual, "and cwnd is what it was"
+
+
+def test_the_minimum_drifts_with_the_flows_own_queue_and_the_temporary_decrease_stops_it(lab: Lab) -> None:
+    """What the paper tells of minRTT in its sections 2 and 4.2, for a flow that never pauses."""
+    alone = run(lab, "nv", duration_s=60.0, start_s=50.0)
+    shell(lab, f"cd {SETTINGS} && echo 4 >nv_rtt_cnt_inc_delta && echo 4 >nv_dec_factor")
+    try:
+        decreasing = run(lab, "nv", duration_s=60.0, start_s=50.0)
+    finally:
+        shell(lab, f"cd {SETTINGS} && echo 0 >nv_rtt_cnt_inc_delta && echo 8 >nv_dec_factor")
+    assert alone.queueing_ms > 30 * PACKET_MS
+    assert decreasing.queueing_ms < 15 * PACKET_MS
+    assert decreasing.goodput_mbps > 0.95 * alone.goodput_mbps
+
+
+def test_a_loss_halves_the_window(lab: Lab) -> None:
+    path = Path(rate_mbps=50, rtt_ms=40, buffer_bdp=4, loss_pct=0.01)
+    flow = run(lab, "nv", path)
+    assert flow.retransmits > 0
+    usual = sorted(flow.cwnds)[len(flow.cwnds) // 2]
+    assert min(flow.cwnds) <= 0.6 * usual

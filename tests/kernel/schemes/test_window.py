@@ -1,0 +1,160 @@
+"""tcp_window.ko, in the lab kernel and under the sanitizers: a window that nothing moves, several of them at once."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from env.lab import Lab, VirtualLab
+from env.lab.reports import LeakWatch, find_reports, kernel_log
+from env.lab.virtual import MODULES
+from env.network.path import Path
+from tests.support.guest import program, shell
+from tests.support.variants import BOTH
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.lab
+PACKETS = "/sys/module/tcp_window/parameters/packets"
+AVAILABLE = "/proc/sys/net/ipv4/tcp_available_congestion_control"
+# bursts of losses and reordering: fast recoveries, time-outs and their undoing
+BAD = Path(rate_mbps=20, rtt_ms=40, buffer_bdp=0.5, loss_pct=5, loss_burst_packets=8, jitter_ms=10)
+
+
+@pytest.fixture(scope="module", params=BOTH)
+def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
+    variant = request.param
+    with VirtualLab(seed=4, variant=variant, modules=("tcp_window",), memory_mb=1024, timeout_s=200) as running:
+        watch = LeakWatch(running) if variant == "sanitizer" else None
+        yield running
+        # sockets that wait for their last timers hold the module
+        shell(running, "sleep 300; rmmod tcp_window")
+        assert not windows(running)
+        assert watch is None or watch.leaks() == []
+        assert find_reports(kernel_log(running)) == []
+
+
+def windows(lab: Lab) -> list[str]:
+    return [name for name in shell(lab, f"cat {AVAILABLE}").split() if name.startswith("cwnd_")]
+
+
+def register(lab: Lab, packets: int) -> str:
+    shell(lab, f"echo {packets} >{PACKETS}")
+    return f"cwnd_{packets}"
+
+
+def run(lab: Lab, packets: list[int], path: Path, duration_s: float) -> list[dict[str, Any]]:
+    flows = [{"scheme": register(lab, n), "start_s": 0, "duration_s": duration_s} for n in packets]
+    found: list[dict[str, Any]] = lab.run(path, flows, duration_s, sample_ms=10)["flows"]
+    return found
+
+
+def seen(flow: dict[str, Any], column: str) -> Any:
+    table = flow["sender"]
+    connected = table["rows"][:, table["columns"].index("srtt_us")] > 0
+    return table["rows"][connected, table["columns"].index(column)]
+
+
+def test_each_number_written_is_registered_once(lab: Lab) -> None:
+    for packets in (1, 7, 7, 1_000_000, 1):
+        register(lab, packets)
+    assert {"cwnd_1", "cwnd_7", "cwnd_1000000"} <= set(windows(lab))
+    assert len(set(windows(lab))) == len(windows(lab))
+
+
+@pytest.mark.parametrize("value", ["0", "1000001", "-1", "4294967297", "1.5", "some", ""])
+def test_a_number_out_of_range_is_refused_by_name(lab: Lab, value: str) -> None:
+    before = windows(lab)
+    assert lab.call("shell", command=f"printf '%s\\n' '{value}' >{PACKETS}")["status"] != 0
+    wanted = f"tcp_window: packets={value} is refused: it must be a whole number from 1 to 1000000"
+    assert wanted in kernel_log(lab).splitlines()[-1]
+    assert windows(lab) == before
+
+
+def test_losses_and_time_outs_do_not_move_it(lab: Lab) -> None:
+    [flow] = run(lab, [24], BAD, 60.0)
+    assert set(seen(flow, "cwnd")) == {24}
+    assert flow["retransmits"] > 100
+    assert set(seen(flow, "pacing_rate")) <= {2**64 - 1, float(2**64 - 1)}, "it is not paced"
+
+
+def test_windows_of_several_sizes_meet(lab: Lab) -> None:
+    # 96 packets for a path that holds 67, and queues so much that the bursts of the start fit: shares go by the window
+    flows = run(lab, [16, 32, 48], Path(rate_mbps=20, rtt_ms=40, buffer_bdp=4), 30.0)
+    assert [set(seen(flow, "cwnd")) for flow in flows] == [{16}, {32}, {48}]
+    goodput = [flow["received_bytes"] / flows[0]["received_bytes"] for flow in flows]
+    assert goodput == pytest.approx([1, 2, 3], rel=0.05)
+    assert [flow["retransmits"] for flow in flows] == [0, 0, 0]
+
+
+def test_one_window_a_round_trip_is_its_goodput(lab: Lab) -> None:
+    [flow] = run(lab, [10], Path(rate_mbps=100, rtt_ms=50, buffer_bdp=1), 20.0)
+    assert flow["received_bytes"] * 8 / 20 == pytest.approx(10 * 1448 * 8 / 0.05, rel=0.02)
+
+
+def test_an_idle_time_and_a_path_that_is_gone_leave_it_as_it_is(lab: Lab) -> None:
+    register(lab, 30)
+    printed = shell(
+        lab,
+        program("""
+            import json
+            tc("replace dev lo root netem delay 10ms")
+            sender, receiver = connect("cwnd_30")
+            found = []
+            send(sender, receiver, 1 << 20)
+            for pause in (1, 60):
+                time.sleep(pause)
+                send(sender, receiver, 1 << 20)
+                found.append(tcp_info(sender)[18])
+            tc("change dev lo root netem delay 10ms loss 100%")
+            sender.setblocking(False)
+            queued = 0
+            try:
+                while True:
+                    queued += sender.send(bytes(1 << 16))
+            except BlockingIOError:
+                pass
+            time.sleep(10)
+            found.append(tcp_info(sender)[18])
+            tc("change dev lo root netem delay 10ms loss 0%")
+            while queued:
+                queued -= len(receiver.recv(min(queued, 1 << 20)))
+            found.append(tcp_info(sender)[18])
+            print(json.dumps({"cwnd": found, "retransmits": tcp_info(sender)[23]}))
+            tc("del dev lo root")
+        """),
+    )
+    result = json.loads(printed)
+    assert result["cwnd"] == [30] * 4
+    assert result["retransmits"] > 0
+
+
+def test_a_window_in_use_keeps_the_module(lab: Lab) -> None:
+    register(lab, 5)
+    shown = shell(
+        lab,
+        program("""
+            sender, receiver = connect("cwnd_5")
+            print(subprocess.run(["rmmod", "tcp_window"], capture_output=True).returncode)
+            sender.close()
+        """),
+    )
+    assert shown == "1"
+
+
+def test_insmod_takes_one_too_and_nothing_stays_of_a_refused_one() -> None:
+    # not under KASAN: in user-mode Linux it takes the second loading of any module for an access out of bounds
+    module = MODULES / "tcp_window.ko"
+    with VirtualLab(seed=1) as lab:
+        for refused in ("packets=0", "packets=12 packets=0"):
+            assert lab.call("shell", command=f"insmod {module} {refused}")["status"] != 0
+            assert windows(lab) == []
+        for _ in range(20):
+            shell(lab, f"insmod {module} packets=12 && echo 13 >{PACKETS}")
+            assert windows(lab) == ["cwnd_12", "cwnd_13"]
+            shell(lab, "rmmod tcp_window")
+            assert windows(lab) == []
+        assert find_reports(kernel_log(lab)) == []

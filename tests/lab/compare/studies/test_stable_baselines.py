@@ -1,0 +1,47 @@
+"""Stable-Baselines3's PPO as a baseline: trained once, as long as the run, and played on the same paths."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from stable_baselines3 import PPO
+
+from compare.studies.precision import Played
+from compare.studies.stable_baselines import FILE_NAME, Row, main, table
+from env.checkout import ROOT
+from export import checkpoint
+
+
+def test_a_row_has_ours_and_theirs_side_by_side() -> None:
+    row = Row("a", "stress", Played(17.251, 40.5, 0.8), Played(9.5, 3.125, 0.61))
+    assert table([row]).splitlines()[2:] == ["| a | stress | 17.25 | 9.50 | 40.50 | 3.12 | 0.800 | 0.610 |"]
+
+
+def test_wrong_words_are_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main([str(tmp_path / "nix")]) == 1
+    assert "baseline: there is no run" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main([str(tmp_path), "--seeds", "0"])
+    assert "seeds is 0" in capsys.readouterr().err
+
+
+@pytest.mark.lab
+@pytest.mark.timeout(600)
+def test_a_counterpart_is_trained_once_and_as_long_as_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["profile=bottleneck", "debug=smoke", f"runs={tmp_path}", "name=a", "seed=3"]
+    subprocess.run([sys.executable, "train.py", *words], cwd=ROOT, check=True, capture_output=True)
+    arguments = [str(tmp_path / "a"), "--scenarios", "bottleneck", "--seeds", "1", "--decisions", "40"]
+    assert main(arguments) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("| a | bottleneck |") == 1
+    learner = PPO.load(tmp_path / "a" / FILE_NAME)
+    assert learner.seed == 3
+    assert learner.num_timesteps >= checkpoint.load(tmp_path / "a")["decisions"]
+    monkeypatch.setattr(PPO, "learn", lambda *_, **__: pytest.fail("it is trained already"))
+    assert main(arguments) == 0
+    assert capsys.readouterr().out == printed

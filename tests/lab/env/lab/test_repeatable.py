@@ -1,0 +1,148 @@
+"""The same seed gives the same bytes: under load, side by side, after other work, from another checkout."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from env.checkout import ROOT
+from env.lab import Lab, VirtualLab
+from env.network.path import Path as NetworkPath
+
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+NOISY = NetworkPath(rate_mbps=20, rtt_ms=40, jitter_ms=4, loss_pct=0.5, duplicate_pct=0.5, reorder_pct=1)
+SCHEMES = ("cubic", "bbr", "ndm")
+DURATION_S = 10.0
+
+
+def digest(result: dict[str, Any]) -> str:
+    """Return the hash of everything in a run's result: samples of both sides, counters, qdiscs, sysctls."""
+
+    def plain(value: object) -> str:
+        assert isinstance(value, np.ndarray)
+        return hashlib.sha256(value.tobytes()).hexdigest()
+
+    return hashlib.sha256(json.dumps(result, default=plain).encode()).hexdigest()
+
+
+def run(lab: Lab) -> str:
+    """Make a run of three flows over a noisy path; check that it was one, and return its hash."""
+    flows = [{"scheme": s, "start_s": float(i), "duration_s": DURATION_S - i} for i, s in enumerate(SCHEMES)]
+    result = lab.run(NOISY, flows, DURATION_S, sample_ms=20, describe=True)
+    received = [flow["received_bytes"] for flow in result["flows"]]
+    assert all(bytes_ > 500_000 for bytes_ in received), received
+    assert all(len(flow["sender"]["rows"]) > 300 for flow in result["flows"])
+    assert result["flows"][0]["retransmits"] > 10
+    return digest(result)
+
+
+def whole(seed: int, before: str = "", memory_mb: int = 512) -> str:
+    """Boot a lab, make the run, return its hash; before: a shell command in the guest, ahead of the run."""
+    with VirtualLab(seed=seed, modules=("tcp_ndm",), memory_mb=memory_mb) as lab:
+        if before:
+            lab.call("shell", command=before)
+        return run(lab)
+
+
+@contextmanager
+def loaded_cores() -> Iterator[None]:
+    """Keep every core busy with something else."""
+    hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in os.sched_getaffinity(0)]
+    try:
+        yield
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+
+
+@pytest.fixture(scope="module")
+def expected() -> str:
+    return whole(7)
+
+
+def test_four_times_two_of_them_side_by_side_under_load(expected: str) -> None:
+    hashes = [expected, whole(7)]
+    with loaded_cores(), ThreadPoolExecutor(2) as pool:
+        hashes += pool.map(whole, (7, 7))
+    assert hashes == [expected] * 4
+
+
+def test_other_seeds_differ(expected: str) -> None:
+    assert len({expected, whole(8), whole(2**62)}) == 3
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "true",
+        "date; ls -lR /usr/share/doc | wc -l",  # reads the clock, draws random numbers, fills caches
+        "sleep 1234.567891234",  # shifts every timer
+        "head -c 100000 /dev/urandom | wc -c",
+    ],
+)
+def test_what_the_guest_did_before_a_run_does_not_matter(expected: str, before: str) -> None:
+    assert whole(7, before=before) == expected
+
+
+def test_the_second_run_of_a_boot_is_as_repeatable_as_the_first(expected: str) -> None:
+    short = NetworkPath(rate_mbps=10, rtt_ms=20, jitter_ms=1)
+    second = []
+    for duration_s in (1.0, 2.5):
+        with VirtualLab(seed=7, modules=("tcp_ndm",)) as lab:
+            lab.run(short, [{"scheme": "reno", "start_s": 0.0, "duration_s": duration_s}], duration_s)
+            second.append(run(lab))
+    assert second[0] == second[1] != expected
+
+
+def test_the_size_of_the_guests_memory_does_not_matter(expected: str) -> None:
+    assert whole(7, memory_mb=1024) == expected
+
+
+def test_another_checkout_user_environment_and_folder_do_not_matter(expected: str) -> None:
+    modules = ROOT / "build" / "modules" / "lab"
+    with tempfile.TemporaryDirectory(prefix="another-place-with-a-longer-name-") as folder:
+        os.chmod(folder, 0o755)
+        checkout = Path(folder) / "ndm-tcp"
+        for package in ("env", "datasets"):
+            shutil.copytree(ROOT / package, checkout / package, copy_function=shutil.copy)  # with other times
+        kernel, tests = checkout / "build" / "lab-kernel", checkout / "tests"
+        for place in (kernel, tests, checkout / modules.relative_to(ROOT)):
+            place.mkdir(parents=True)
+        shutil.copy((ROOT / "build" / "lab-kernel" / "linux").resolve(), kernel)
+        for file in (*modules.glob("*.ko"), ROOT / "build" / "flow", ROOT / "build" / "probe"):
+            shutil.copy(file, checkout / file.relative_to(ROOT))
+        shutil.copy(__file__, tests / "again.py")
+        code = "import sys; sys.path[:0] = sys.argv[1:]; import again; print(again.whole(7))"
+        environment = {"PATH": "/bin:/usr/bin", "HOME": "/", "TZ": "Asia/Tokyo", "LANG": "de_DE.UTF-8", "X": "y" * 5000}
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(checkout), str(tests)],
+            cwd="/",
+            env=environment,
+            user=another_user(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == expected
+
+
+def another_user() -> int | None:
+    """Return an ordinary user where we can become one and the interpreter is not in a private folder."""
+    private = any(not os.stat(place).st_mode & 0o001 for place in Path(sys.executable).parents)
+    return None if os.geteuid() != 0 or private else pwd.getpwnam("nobody").pw_uid

@@ -1,0 +1,309 @@
+"""The virtual lab: what it promises when all goes well, and what it leaves behind when nothing does."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from env import schema
+from env.checkout import ROOT
+from env.lab import GuestDied, GuestFailed, GuestHung, Lab, LabError, LabMissing, Observation, Reply, VirtualLab
+from env.network.path import Path as NetworkPath
+
+pytestmark = pytest.mark.lab
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT)}
+NOISY = NetworkPath(rate_mbps=20, rtt_ms=40, jitter_ms=5, loss_pct=1, duplicate_pct=0.5)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return (Path("/proc") / str(pid) / "stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def group_members(group: int) -> list[int]:
+    """Return the live processes of a process group."""
+    members = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+            except OSError:
+                continue
+            if int(fields[2]) == group and fields[0] != "Z":
+                members.append(int(entry.name))
+    return members
+
+
+def assert_gone(group: int) -> None:
+    """Fail when a process of the group is still there after the moment that a killed process takes to end."""
+    deadline = time.monotonic() + 10
+    while group_members(group) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert group_members(group) == []
+
+
+def learn(lab: Lab, decisions: int) -> str:
+    """Run a learning flow with a fixed rule and return the hash of everything that was observed."""
+    digest = hashlib.sha256()
+    lab.begin_run(NOISY, [{"scheme": "ndm_gym", "start_s": 0, "duration_s": 60}], 60.0)
+    seen = 0
+    while isinstance(frame := lab.receive(), Observation):
+        digest.update(repr(frame).encode())
+        seen += 1
+        lab.act(0.5 if frame.cwnd < 60 else -0.5, 0.0, stop=seen == decisions)
+    assert seen == decisions
+    return digest.hexdigest()
+
+
+def test_boots_to_a_mininet_topology_quickly() -> None:
+    began = time.monotonic()
+    with VirtualLab(seed=1) as lab:
+        lab.call("build", topology="router")
+        ready_s = time.monotonic() - began
+        assert "10.0.2.1" in lab.call("execute", node="h2", argv=["ip", "addr", "show"])
+    # under 5 s on an idle machine; the suite's machine may be busy
+    assert ready_s < 15
+
+
+def test_same_seed_same_bytes_other_seed_other_bytes() -> None:
+    hashes = []
+    for seed in (7, 7, 8):
+        with VirtualLab(seed=seed) as lab:
+            hashes.append((learn(lab, 150), learn(lab, 50)))
+    assert hashes[0] == hashes[1]
+    assert hashes[0] != hashes[2]
+
+
+def test_side_by_side_labs_do_not_disturb_each_other() -> None:
+    with VirtualLab(seed=7) as alone:
+        expected = learn(alone, 100)
+    with VirtualLab(seed=7) as first, VirtualLab(seed=7) as second:
+        flows = [{"scheme": "cubic", "start_s": 0, "duration_s": 5}]
+        second.begin_run(NOISY, flows, 5.0)
+        assert learn(first, 100) == expected
+        assert isinstance(second.receive(), Reply)
+
+
+def test_each_lab_keeps_to_a_core_of_its_own_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("env.lab.core.NAME", f"ndm-tcp-test-{os.getpid()}")  # other labs may be at work
+    cores = sorted(os.sched_getaffinity(0))
+    with VirtualLab(seed=1) as one, VirtualLab(seed=2) as two:
+        for lab in (one, two):
+            lab.call("shell", command="true")
+        used = [{core for pid in group_members(lab.pid) for core in os.sched_getaffinity(pid)} for lab in (one, two)]
+    assert [len(of_one_lab) for of_one_lab in used] == [1, 1]
+    if len(cores) > 1:
+        assert used[0] != used[1]
+
+
+def test_run_returns_what_both_sides_saw() -> None:
+    path = NetworkPath(rate_mbps=10, rtt_ms=20)
+    flows = [{"scheme": "cubic", "start_s": 0, "duration_s": 4}, {"scheme": "reno", "start_s": 1, "duration_s": 2}]
+    with VirtualLab(seed=1) as lab:
+        result = lab.run(path, flows, 4.0, sample_ms=100, describe=True)
+    first, second = result["flows"]
+    assert 3.0e6 < first["received_bytes"] + second["received_bytes"] <= 10e6 / 8 * 4
+    sender = dict(zip(first["sender"]["columns"], first["sender"]["rows"].T, strict=True))
+    assert len(sender["t_s"]) >= 39
+    assert (sender["srtt_us"][5:] >= 20_000).all()
+    assert second["sender"]["rows"][:, 0].min() >= 1.0
+    received = first["receiver"]["rows"]
+    assert received[-1, 1] == first["received_bytes"]
+    assert (received[1:, 1] >= received[:-1, 1]).all()
+    assert any("netem" in text and "delay 10ms" in text for text in result["environment"]["qdiscs"])
+
+
+def test_the_guest_cannot_write_the_hosts_files(tmp_path: Path) -> None:
+    victim = ROOT / "build" / "lab-cannot-write-here"
+    victim.unlink(missing_ok=True)
+    kept = ROOT / "build" / "lab-cannot-change-this"
+    kept.write_text("kept")
+    try:
+        with VirtualLab(seed=1) as lab:
+            for attempt in (
+                f"echo x > {victim}",
+                f"mount -o remount,rw / ; echo x > {victim}",
+                f"mount -o remount,rw / ; echo x > {kept}",
+                f"mount -o remount,rw / ; rm {kept}",
+                f"mount -o remount,rw / ; chmod 777 {kept}",
+                f"mount -o remount,rw / ; mkdir {victim}",
+            ):
+                done = lab.call("shell", command=attempt)
+                assert done["status"] != 0, attempt
+                assert "Read-only file system" in done["stderr"], done
+        assert not victim.exists()
+        assert kept.read_text() == "kept"
+    finally:
+        kept.unlink()
+
+
+def test_a_guest_exception_comes_with_its_traceback_and_the_lab_goes_on() -> None:
+    with VirtualLab(seed=1) as lab:
+        with pytest.raises(GuestFailed, match="no network is built"):
+            lab.call("execute", node="h1", argv=["true"])
+        with pytest.raises(GuestFailed, match="nosuch"):
+            lab.run(NetworkPath(topology="loopback", tc=("tc qdisc add dev lo root nosuch",)), [], 1.0)
+        assert lab.call("shell", command="echo on")["stdout"] == "on\n"
+
+
+def test_a_refused_congestion_control_is_an_error() -> None:
+    flows = [{"scheme": "nosuch", "start_s": 0, "duration_s": 1}]
+    with VirtualLab(seed=1) as lab, pytest.raises(GuestFailed, match="nosuch"):
+        lab.run(NOISY, flows, 1.0)
+
+
+def test_a_guest_that_panics_shows_why() -> None:
+    lab = VirtualLab(seed=1, timeout_s=30)
+    lab.start()
+    pid = lab.pid
+    broken = b"no JSON: the agent, which is the guest's init, ends"
+    lab._send(schema.FRAME_HEADER.pack(len(broken), schema.FRAME_COMMAND, 0) + broken)
+    with pytest.raises(GuestDied, match="JSONDecodeError") as error:
+        lab.receive()
+    assert "Kernel panic" in str(error.value)
+    assert_gone(pid)
+
+
+@pytest.mark.parametrize("command", ["halt -f", "reboot -f"])
+def test_a_guest_that_ends_is_an_error_and_leaves_nothing(command: str) -> None:
+    lab = VirtualLab(seed=1, timeout_s=30)
+    lab.start()
+    pid = lab.pid
+    with pytest.raises(GuestDied, match="console"):
+        lab.call("shell", command=command)
+    assert not alive(pid)
+    assert_gone(pid)
+
+
+def test_a_guest_that_hangs_is_an_error_and_leaves_nothing() -> None:
+    lab = VirtualLab(seed=1, timeout_s=3)
+    lab.start()
+    pid = lab.pid
+    with pytest.raises(GuestHung, match="3 s"):
+        # spins for ever: in the lab the CPU never runs out, and time does not move
+        lab.call("shell", command="while :; do :; done")
+    assert_gone(pid)
+
+
+def test_interrupted_while_waiting_leaves_nothing() -> None:
+    code = (
+        "from env.lab import VirtualLab\n"
+        "with VirtualLab(seed=1) as lab:\n"
+        "    lab.call('shell', command='true')\n"
+        "    print(lab.pid, flush=True)\n"
+        "    lab.call('shell', command='while :; do :; done')\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        text=True,
+        stderr=subprocess.DEVNULL,
+    )
+    assert process.stdout is not None
+    pid = int(process.stdout.readline())
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) != 0
+    assert_gone(pid)
+
+
+def test_a_killed_host_process_takes_its_lab_along() -> None:
+    code = (
+        "import time\n"
+        "from env.lab import VirtualLab\n"
+        "lab = VirtualLab(seed=1)\n"
+        "lab.start()\n"
+        "lab.call('shell', command='true')\n"
+        "print(lab.pid, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    pid = int(process.stdout.readline())
+    process.kill()
+    process.wait()
+    assert_gone(pid)
+
+
+def test_nothing_is_left_in_memory_or_temporary_folders() -> None:
+    def listing() -> set[str]:
+        folders = ("/dev/shm", "/tmp", str(Path.home() / ".uml"))
+        return {f"{folder}/{name}" for folder in folders if os.path.isdir(folder) for name in os.listdir(folder)}
+
+    before, descriptors = listing(), len(os.listdir("/proc/self/fd"))
+    with VirtualLab(seed=1) as lab:
+        lab.call("build", topology="loopback")
+        pid = lab.pid
+    assert not {name for name in listing() - before if "vm_file" in name or "uml" in name or "ndm" in name}
+    assert len(os.listdir("/proc/self/fd")) == descriptors
+    assert_gone(pid)
+
+
+def test_missing_and_unusable_kernels_say_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(LabMissing, match="make lab-kernel"):
+        VirtualLab(seed=1, kernel=tmp_path / "linux").start()
+    plain = tmp_path / "plain"
+    plain.write_text("no kernel")
+    plain.chmod(0o600)
+    with pytest.raises(LabMissing, match=r"chmod \+x"):
+        VirtualLab(seed=1, kernel=plain).start()
+    with pytest.raises(LabMissing, match="make module"):
+        VirtualLab(seed=1, modules=("nosuch",))
+    with pytest.raises(LabError, match="seed is -1"):
+        VirtualLab(seed=-1)
+    broken = tmp_path / "broken"
+    broken.write_text("#!/bin/sh\necho no kernel at all\nexit 3\n")
+    broken.chmod(0o755)
+    with pytest.raises(GuestDied, match="no kernel at all"), VirtualLab(seed=1, kernel=broken) as lab:
+        lab.call("shell", command="true")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="already an ordinary user: every other test shows it")
+def test_runs_as_an_ordinary_user() -> None:
+    if not all(os.stat(folder).st_mode & 0o001 for folder in (*ROOT.parents, ROOT)):
+        pytest.skip("an ordinary user cannot reach this checkout: a parent folder is private")
+    code = (
+        "import os, sys\n"
+        "from pathlib import Path as File\n"
+        "from env.lab import VirtualLab\n"
+        "from env.network.path import Path\n"
+        "assert os.getuid() != 0\n"
+        "with VirtualLab(seed=1, kernel=File(sys.argv[1])) as lab:\n"
+        "    r = lab.run(Path(rate_mbps=10, rtt_ms=20), [{'scheme': 'cubic', 'start_s': 0, 'duration_s': 2}], 2.0)\n"
+        "    print(r['flows'][0]['received_bytes'])\n"
+    )
+    user = pwd.getpwnam("nobody")
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        kernel = shutil.copy(
+            os.path.realpath(ROOT / "build" / "lab-kernel" / "linux"), folder
+        )  # root's cache is private
+        done = subprocess.run(
+            [sys.executable, "-c", code, kernel],
+            cwd=ROOT,
+            env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": folder},
+            user=user.pw_uid,
+            group=user.pw_gid,
+            extra_groups=[],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 1_000_000

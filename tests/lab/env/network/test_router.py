@@ -1,0 +1,248 @@
+"""Router paths in the lab: each impairment does what it is asked for, measured on the wire or by TCP itself."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path as FilePath
+from typing import Any
+
+import numpy as np
+import pytest
+
+from env.checkout import ROOT
+from env.lab import GuestFailed, Lab, VirtualLab
+from env.network.path import Path
+from env.network.traces.format import load_trace
+from tests.support.guest import shell
+
+pytestmark = pytest.mark.lab
+BUILD = ROOT / "build"
+
+# argv: address, packets, gap in us, size. Sends numbered UDP packets; prints [sent, received] times in ns of
+# CLOCK_MONOTONIC by number, and the order of arrival.
+PROBE = """
+import json, os, socket, struct, subprocess, sys, threading, time
+packets, gap_us, size = (int(word) for word in sys.argv[1:4])
+receiver_pid = int(sys.argv[4])
+namespace = os.open(f"/proc/{receiver_pid}/ns/net", os.O_RDONLY)
+own = os.open("/proc/self/ns/net", os.O_RDONLY)
+import ctypes
+libc = ctypes.CDLL(None)
+assert libc.setns(namespace, 0x40000000) == 0
+receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+receiver.setsockopt(socket.SOL_SOCKET, 33, 1 << 26)  # SO_RCVBUFFORCE
+receiver.setsockopt(socket.SOL_SOCKET, 35, 1)  # SO_TIMESTAMPNS
+receiver.bind(("10.0.2.1", 9000))
+assert libc.setns(own, 0x40000000) == 0
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sender.setsockopt(socket.SOL_SOCKET, 32, 1 << 26)  # SO_SNDBUFFORCE
+sent, received, order = [], {}, []
+begin = time.monotonic_ns() + 1_000_000
+for index in range(packets):
+    wait = begin + index * gap_us * 1000 - time.monotonic_ns()
+    if wait > 0:
+        time.sleep(wait / 1e9)
+    sent.append(time.monotonic_ns())
+    sender.sendto(struct.pack("I", index) + bytes(size - 32), ("10.0.2.1", 9000))
+time.sleep(5)
+offset = time.time_ns() - time.monotonic_ns()
+receiver.setblocking(False)
+while True:
+    try:
+        data, ancillary, _, _ = receiver.recvmsg(2048, 64)
+    except BlockingIOError:
+        break
+    seconds, ns = struct.unpack("qq", ancillary[0][2])
+    index = struct.unpack_from("I", data)[0]
+    order.append(index)
+    received.setdefault(index, seconds * 10**9 + ns - offset)
+print(json.dumps([sent, [received.get(i) for i in range(packets)], order]))
+"""
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    with VirtualLab(seed=1, timeout_s=120) as running:
+        yield running
+
+
+def bulk(path: Path, lab: Lab, duration_s: float = 5.0, **flow: Any) -> dict[str, Any]:
+    flows = [{"scheme": "cubic", "start_s": 0, "duration_s": duration_s} | flow]
+    return lab.run(path, flows, duration_s, sample_ms=10, describe=True)
+
+
+def goodput_mbps(run: dict[str, Any], index: int = 0) -> float:
+    flow = run["flows"][index]
+    return float(flow["received_bytes"] * 8 / flow["duration_s"] / 1e6)
+
+
+def probe(lab: Lab, path: Path, packets: int, gap_us: int, size: int = 1500) -> tuple[Any, Any, list[int]]:
+    """Apply the path and send UDP packets over it, which no congestion control slows down."""
+    bulk(path, lab, 0.1)
+    lab.call("shell", command=f"cat >/tmp/probe.py <<'END'\n{PROBE}\nEND")
+    receiver = lab.call("execute", node="h2", argv=["sh", "-c", "readlink /proc/self/ns/net"])
+    command = "for p in /proc/[0-9]*; do [ \"$(readlink $p/ns/net)\" = '%s' ] && echo ${p#/proc/}; done | head -1"
+    pid = shell(lab, command % receiver.strip())
+    argv = ["/usr/bin/python3", "/tmp/probe.py", str(packets), str(gap_us), str(size), pid]
+    sent, received, order = json.loads(lab.call("execute", node="h1", argv=argv))
+    return np.array(sent, float), np.array([np.nan if t is None else t for t in received], float), order
+
+
+# -- the link of a trace -----------------------------------------------------------------------------------------------
+
+
+def test_a_flow_gets_what_the_trace_gives_when_it_gives_it(lab: Lab) -> None:
+    path = Path(trace="held_out/lte-walking", rtt_ms=20, buffer_bdp=20)
+    run = bulk(path, lab, 20.0)
+    times_ms = np.array(load_trace(path.trace).times_ms, dtype=np.int64)
+    rows = np.array(run["flows"][0]["receiver"]["rows"])
+    t_s, received = rows[:, 0], rows[:, 1]
+    for from_s, to_s in ((5.0, 6.0), (10.0, 12.0), (12.0, 20.0)):
+        # half the round trip after the delivery, and the headers of 52 bytes
+        within = (times_ms > (from_s - 0.01) * 1e3) & (times_ms <= (to_s - 0.01) * 1e3)
+        got = np.interp(to_s, t_s, received) - np.interp(from_s, t_s, received)
+        assert got == pytest.approx(within.sum() * 1448, rel=0.02, abs=20 * 1448)
+
+
+def test_the_trace_begins_with_the_run(lab: Lab) -> None:
+    # a file of one's own; the guest has a /tmp of its own
+    with tempfile.TemporaryDirectory(dir=BUILD) as folder:
+        file = FilePath(folder) / "late.trace"
+        file.write_text("".join(f"{ms}\n" for ms in range(1000, 2001)))
+        run = bulk(Path(trace=str(file), rtt_ms=20), lab, 2.0)
+    rows = np.array(run["flows"][0]["receiver"]["rows"])
+    # the SYN goes through at 1000 ms, data a round trip later
+    first_s = rows[rows[:, 1] > 0][0, 0]
+    assert 1.02 <= first_s <= 1.05
+
+
+# -- impairments -------------------------------------------------------------------------------------------------------
+
+
+def test_losses_come_in_bursts_of_the_length_asked_for(lab: Lab) -> None:
+    path = Path(rate_mbps=200, loss_pct=4, loss_burst_packets=5)
+    _, received, _ = probe(lab, path, 40_000, 100, size=60)
+    lost = np.isnan(received)
+    begins = np.count_nonzero(lost[1:] & ~lost[:-1])
+    # 320 bursts of 5: within 3 standard errors
+    assert lost.mean() == pytest.approx(0.04, rel=0.25)
+    assert lost.sum() / begins == pytest.approx(5, rel=0.2)
+
+
+@pytest.mark.parametrize("reorders", [True, False])
+def test_jitter_with_and_without_reordering(lab: Lab, reorders: bool) -> None:
+    path = Path(rate_mbps=200, jitter_ms=3, jitter_reorders=reorders)
+    sent, received, order = probe(lab, path, 2000, 1000)
+    delays_ms = (received - sent) / 1e6
+    assert delays_ms.std() > 1
+    swapped = sum(after < before for before, after in pairwise(order))
+    assert (swapped > 200) if reorders else (swapped == 0)
+
+
+def test_reordering_with_a_gap(lab: Lab) -> None:
+    # after four packets each one has a chance of one half to overtake the delay line: one in six does
+    _, _, order = probe(lab, Path(rate_mbps=200, reorder_pct=50, reorder_gap=5), 2000, 1000)
+    places = {index: place for place, index in enumerate(order)}
+    early = [index for index in range(2000) if places[index] < index - 5]
+    assert len(early) / 2000 == pytest.approx(1 / 6, rel=0.1)
+
+
+def test_a_policer_drops_what_exceeds_its_rate_and_delays_nothing(lab: Lab) -> None:
+    path = Path(rate_mbps=100, rtt_ms=20, police_mbps=10, police_burst_kb=30)
+    # 20 Mbit/s of frames for 4 s: half passes
+    sent, received, _ = probe(lab, path, 6600, 606)
+    assert np.isnan(received).mean() == pytest.approx(0.5, abs=0.02)
+    delays_ms = (received - sent)[~np.isnan(received)] / 1e6
+    assert delays_ms.max() < 10.5
+    assert path.reference_mbps == 10
+    unpoliced = bulk(Path(rate_mbps=100, rtt_ms=20), lab)
+    assert not any("clsact" in qdisc for qdisc in unpoliced["environment"]["qdiscs"])
+
+
+def test_a_narrow_way_back_delays_acks_and_drops_them_when_it_is_full(lab: Lab) -> None:
+    free = bulk(Path(rate_mbps=50, rtt_ms=40, buffer_bdp=0.5), lab)
+    narrow = bulk(Path(rate_mbps=50, rtt_ms=40, buffer_bdp=0.5, ack_rate_mbps=0.5, ack_buffer_packets=25), lab)
+    assert "dropped 0" in free["environment"]["qdiscs"][1]
+    assert "pfifo" in narrow["environment"]["qdiscs"][1]
+    backward = narrow["environment"]["qdiscs"][1].split("qdisc pfifo")[1]
+    assert int(backward.split("dropped ")[1].split(",")[0]) > 0
+
+
+# -- marking -----------------------------------------------------------------------------------------------------------
+
+
+def test_dctcp_holds_the_queue_at_the_marking_threshold(lab: Lab) -> None:
+    run = bulk(Path(rate_mbps=50, rtt_ms=20, buffer_bdp=8, qdisc="step", ecn=True, mark_ms=4), lab, scheme="dctcp")
+    flow = run["flows"][0]
+    columns = flow["sender"]["columns"]
+    srtt_ms = np.array(flow["sender"]["rows"])[100:, columns.index("srtt_us")] / 1e3
+    assert flow["retransmits"] == 0
+    assert 20 < srtt_ms.mean() < 27
+    assert goodput_mbps(run) > 40
+    assert int(run["environment"]["qdiscs"][0].split("ce_mark ")[1].split()[0]) > 100
+
+
+def test_red_marks_with_ecn_and_drops_without(lab: Lab) -> None:
+    marked = bulk(Path(qdisc="red", ecn=True, buffer_bdp=4), lab, 10.0)
+    dropped = bulk(Path(qdisc="red", buffer_bdp=4), lab, 10.0)
+    assert "marked" in marked["environment"]["qdiscs"][0]
+    assert marked["flows"][0]["retransmits"] == 0
+    assert dropped["flows"][0]["retransmits"] > 0
+
+
+# -- in the middle of a run, and several senders -----------------------------------------------------------------------
+
+
+def test_steps_come_at_their_time(lab: Lab) -> None:
+    steps = [{"at_s": 4, "rate_mbps": 5}, {"at_s": 8, "rate_mbps": 20, "rtt_ms": 140}]
+    run = bulk(Path.from_dict({"rate_mbps": 20, "rtt_ms": 40, "steps": steps}), lab, 16.0)
+    rows = np.array(run["flows"][0]["receiver"]["rows"])
+
+    def rate_mbps(from_s: float, to_s: float) -> float:
+        return float((np.interp(to_s, *rows.T) - np.interp(from_s, *rows.T)) * 8 / (to_s - from_s) / 1e6)
+
+    assert rate_mbps(2.0, 3.99) == pytest.approx(20 * 1448 / 1514, rel=0.05)
+    assert rate_mbps(4.05, 7.5) == pytest.approx(5 * 1448 / 1514, rel=0.02)
+    columns = run["flows"][0]["sender"]["columns"]
+    sender = np.array(run["flows"][0]["sender"]["rows"])
+    srtt_ms = sender[:, columns.index("srtt_us")] / 1e3
+    assert srtt_ms[sender[:, 0] > 12].min() >= 135
+    # the next run knows nothing of it
+    assert bulk(Path(), lab)["flows"][0]["sender"]["rows"][-1][columns.index("min_rtt_us")] == pytest.approx(
+        40e3, rel=0.01
+    )
+
+
+def test_a_step_comes_within_a_millisecond(lab: Lab) -> None:
+    path = Path.from_dict({"rate_mbps": 1000, "rtt_ms": 10, "steps": [{"at_s": 1, "loss_pct": 100}]})
+    run = lab.run(path, [{"scheme": "cubic", "start_s": 0.95, "duration_s": 1}], 2.0, sample_ms=1)
+    rows = np.array(run["flows"][0]["receiver"]["rows"])
+    grew = rows[1:][np.diff(rows[:, 1]) > 0]
+    # what was let in before 1 s is through by 1.005 s, and on its way through the rest of the path by 1.0065 s
+    assert 1.0 <= grew[-1, 0] <= 1.0075
+
+
+def test_each_client_has_its_own_round_trip(lab: Lab) -> None:
+    path = Path(rate_mbps=100, rtt_ms=20, client_extra_rtt_ms=(0, 20, 140))
+    flows = [{"scheme": "reno", "start_s": i, "duration_s": 1, "client": i + 1} for i in range(3)]
+    run = lab.run(path, flows, 4.0, sample_ms=10)
+    for flow, rtt_ms in zip(run["flows"], (20, 40, 160), strict=True):
+        columns = flow["sender"]["columns"]
+        assert flow["sender"]["rows"][-1][columns.index("min_rtt_us")] == pytest.approx(rtt_ms * 1e3, rel=0.005)
+
+
+def test_unequal_round_trips_get_unequal_shares(lab: Lab) -> None:
+    path = Path(rate_mbps=20, rtt_ms=20, buffer_bdp=2, client_extra_rtt_ms=(0, 140))
+    flows = [{"scheme": "reno", "start_s": 0, "duration_s": 30, "client": i + 1} for i in range(2)]
+    run = lab.run(path, flows, 30.0)
+    assert goodput_mbps(run, 0) > 2 * goodput_mbps(run, 1)
+    assert goodput_mbps(run, 0) + goodput_mbps(run, 1) == pytest.approx(19, rel=0.05)
+
+
+def test_a_network_that_is_not_there_is_refused(lab: Lab) -> None:
+    for name in ("star", "router-0c", "router-99c", "router-c"):
+        with pytest.raises(GuestFailed, match=f"topology '{name}'"):
+            lab.call("build", topology=name)

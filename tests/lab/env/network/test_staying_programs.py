@@ -1,0 +1,91 @@
+"""tc and the traffic program stay from run to run: what is refused is told, and the next run knows nothing of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from env.lab import GuestFailed, Lab, VirtualLab
+from env.network.path import Path
+from env.network.topology.links import MOST_LINES
+from tests.support.guest import kill, pids
+
+pytestmark = pytest.mark.lab
+NETEM = "tc qdisc add dev lo root netem delay 5ms 1ms loss 1%"
+FLOW = {"scheme": "cubic", "start_s": 0, "duration_s": 1}
+
+
+def loopback(*commands: str) -> Path:
+    return Path(topology="loopback", reference_mbps=100, tc=commands)
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    with VirtualLab(seed=1) as running:
+        yield running
+
+
+def received(lab: Lab, path: Path) -> int:
+    """Make the run of seed 7; returns its bytes, which depend on every loss."""
+    lab.begin_run(path, [FLOW], 1.0, seed=7)
+    bytes_: int = lab.receive().result["flows"][0]["received_bytes"]
+    return bytes_
+
+
+@pytest.fixture(scope="module")
+def expected(lab: Lab) -> int:
+    return received(lab, loopback(NETEM))
+
+
+@pytest.mark.parametrize(
+    ("commands", "message"),
+    [
+        (("tc qdisc add dev lo root netem delay soon",), 'delay soon\nIllegal "latency"'),
+        ((NETEM, NETEM), "Exclusivity flag on, cannot modify"),
+        (("tc qdisc add dev lo root nosuch",), "Specified qdisc kind is unknown"),
+        (("tc qdisc add dev lo root tbf rate 1mbit",), 'the "burst" parameter is mandatory'),
+        (("tc qdisc bring lo", NETEM), 'Command "bring" is unknown'),
+    ],
+)
+def test_a_command_that_tc_refuses(lab: Lab, expected: int, commands: tuple[str, ...], message: str) -> None:
+    with pytest.raises(GuestFailed) as caught:
+        lab.run(loopback(*commands), [FLOW], 1.0)
+    assert "LinkError: h0: tc failed:\n" in str(caught.value)
+    assert message in str(caught.value)
+    assert received(lab, loopback(NETEM)) == expected
+
+
+def test_another_tc_takes_the_place_of_one_that_has_ended(lab: Lab, expected: int) -> None:
+    kill(lab, "tc")
+    with pytest.raises(GuestFailed, match=r"(?s)LinkError: h0: tc failed.*tc ended with -9"):
+        lab.run(loopback(NETEM), [FLOW], 1.0)
+    assert received(lab, loopback(NETEM)) == expected
+
+
+def test_a_tc_that_has_grown_is_replaced_between_runs(lab: Lab, expected: int) -> None:
+    """It keeps four kilobytes of each command: after hours of training a lab had no memory left."""
+    first = pids(lab, "tc")
+    nothing = ["tc qdisc add dev lo root pfifo limit 5", "tc qdisc del dev lo root"]
+    assert received(lab, loopback(*nothing * (MOST_LINES // 2), NETEM)) == expected
+    assert pids(lab, "tc") == first, "not while its commands are carried out"
+    assert received(lab, loopback(NETEM)) == expected
+    second = pids(lab, "tc")
+    assert second != first
+    assert received(lab, loopback(NETEM)) == expected
+    assert pids(lab, "tc") == second
+
+
+def test_another_traffic_program_takes_the_place_of_one_that_has_ended(lab: Lab, expected: int) -> None:
+    kill(lab, "flow")
+    with pytest.raises(GuestFailed, match=r"TrafficError: the traffic program failed \(-9\)"):
+        lab.run(loopback(NETEM), [FLOW], 1.0)
+    assert received(lab, loopback(NETEM)) == expected
+    with pytest.raises(GuestFailed, match="nosuch: No such file"):
+        lab.run(loopback(NETEM), [FLOW | {"scheme": "nosuch"}], 1.0)
+    assert received(lab, loopback(NETEM)) == expected
+
+
+def test_a_run_without_flows_is_refused(lab: Lab) -> None:
+    with pytest.raises(GuestFailed, match="TrafficError: a run has no flows"):
+        lab.run(Path(), [], 1.0)

@@ -1,0 +1,85 @@
+"""python train.py -m: populations, one after the other and side by side; they go on, fail and are stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from export import checkpoint
+from tests.lab.training.test_train import assert_gone, labs_of, start
+
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
+SMALL = ["profile=bottleneck", "debug=smoke", "lab.workers=1", "algo.total_decisions=1000"]
+
+
+def ended(process: subprocess.Popen[str], status: int = 0) -> tuple[str, str]:
+    output, errors = process.communicate(timeout=400)
+    assert process.returncode == status, errors
+    return output, errors
+
+
+def statuses(folder: Path) -> dict[str, str]:
+    return {card.parent.name: json.loads(card.read_text())["status"] for card in sorted(folder.glob("*/card.json"))}
+
+
+def wait_for(process: subprocess.Popen[str], runs: list[Path]) -> None:
+    """Wait until each of the runs has made an update."""
+    deadline = time.monotonic() + 300
+    while not all((run / "checkpoint.pt").exists() and checkpoint.load(run)["decisions"] for run in runs):
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < deadline, f"no update of {runs} within 300 s"
+        time.sleep(0.1)
+
+
+def test_three_seeds_side_by_side_are_a_population_that_is_made_once(tmp_path: Path) -> None:
+    words = ["-m", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2", *SMALL, f"runs={tmp_path}", "name=p"]
+    output, _ = ended(start(*words))
+    assert output.count("is trained\n") == 3
+    assert statuses(tmp_path / "p") == {"p-1": "finished", "p-2": "finished", "p-3": "finished"}
+    saved = [checkpoint.load(tmp_path / "p" / f"p-{seed}") for seed in (1, 2, 3)]
+    assert len({one["sha256"] for one in saved}) == 3
+    assert [one["config"]["seed"] for one in saved] == [1, 2, 3]
+    table = (tmp_path / "p" / "population.md").read_text()
+    assert table in output
+    assert all(f"| p-{seed} | {seed} | finished |" in table for seed in (1, 2, 3))
+    assert (tmp_path / "p" / "population.png").stat().st_size > 10_000
+    output, _ = ended(start(*words))
+    assert output.count("is trained already") == 3
+    assert table in output
+    output, errors = ended(start(*words, "algo.gamma=0.9"), status=1)
+    assert "3 of 3 runs failed" in errors
+    assert "algo.gamma is 0.98 there and 0.9 here" in errors
+    assert "Traceback" not in errors
+    (tmp_path / "p-1").symlink_to(tmp_path / "p" / "p-1")
+    assert (
+        "p-1 is a run, not a population" in ended(start("-m", *SMALL, f"runs={tmp_path}", "name=p-1", "seed=1"), 1)[1]
+    )
+    assert "without -m" in ended(start("-m", f"resume={tmp_path / 'p' / 'p-1'}"), status=1)[1]
+
+
+def test_a_failed_run_is_named_and_an_interruption_goes_on(tmp_path: Path) -> None:
+    folder = tmp_path / "p"
+    (folder / "p-1").mkdir(parents=True)
+    longer = [*SMALL, "algo.total_decisions=20000"]  # than it takes to see that it runs
+    words = ["-m", *longer, f"runs={tmp_path}", "name=p", "seed=1,2"]
+    process = start(*words)
+    wait_for(process, [folder / "p-2"])
+    labs = labs_of(process)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = ended(process, status=130)
+    assert "the same command goes on" in errors
+    assert_gone(labs)
+    assert statuses(folder) == {"p-2": "interrupted"}
+    output, errors = ended(start(*words), status=1)
+    assert "1 of 2 runs failed" in errors
+    assert "p-1 is there, but has no checkpoint" in errors
+    assert "| p-2 | 2 | finished |" in output
+    alone = start(*longer, f"runs={tmp_path}", "name=alone", "seed=2")
+    ended(alone)
+    assert checkpoint.load(folder / "p-2")["sha256"] == checkpoint.load(tmp_path / "alone")["sha256"]

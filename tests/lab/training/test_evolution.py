@@ -1,0 +1,237 @@
+"""The evolution strategy in the lab: it learns, it goes on as if nothing had happened, a lab's death costs nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from env.checkout import ROOT
+from env.lab import Lab, LabError, VirtualLab
+from env.network.path import Path as NetworkPath
+from env.profile import EpisodeConfig, EpisodeFlow, load_profile
+from env.reward import RewardWeights
+from export import checkpoint
+from export.model_file import model_file
+from export.pipeline import build_model
+from training.cma import CmaOptions, to_policy, to_vector
+from training.cma_run import train
+from training.config import LabOptions, TrainConfig
+from training.evaluation import MODULE, ModelLab, Trial, TrialLabs
+from training.policy import START, initial_policy
+from training.run_folder import curves
+
+GENERATIONS = 4
+
+pytestmark = pytest.mark.lab
+
+
+def boot() -> Lab:
+    return VirtualLab(seed=7, modules=(MODULE,))
+
+
+def config(folder: Path, workers: int = 1, **algo: Any) -> TrainConfig:
+    options = {"generations": GENERATIONS, "population": 8, "paths": 1, "run_s": 2.0, "run_rtts": 1.0, **algo}
+    return TrainConfig(
+        profile=load_profile("bottleneck"),
+        algo=CmaOptions(**options),
+        lab=LabOptions(workers=workers),
+        seed=7,
+        runs=str(folder),
+    )
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that nothing interrupted."""
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    assert train(config(folder.parent), folder, None)
+    return folder
+
+
+def assert_same(one: Path, two: Path) -> None:
+    first, second = checkpoint.load(one), checkpoint.load(two)
+    assert first["sha256"] == second["sha256"]
+    assert first["decisions"] == second["decisions"] > 0
+    assert set(first["strategy"]) == set(second["strategy"])
+    for name, value in first["strategy"].items():
+        if isinstance(value, torch.Tensor):
+            assert torch.equal(value, second["strategy"][name]), name
+        else:
+            assert value == second["strategy"][name], name
+    for chart in ("charts/reward", "population/best", "charts/goodput_mbps"):
+        np.testing.assert_array_equal(curves.read_metric(one, chart), curves.read_metric(two, chart))
+
+
+class Watched(VirtualLab):
+    """A lab that does something at one of its runs."""
+
+    at_run, what = 0, staticmethod(lambda _: None)
+    runs = 0
+
+    def run(self, *arguments: Any, **options: Any) -> dict[str, Any]:
+        type(self).runs += 1
+        if type(self).runs == self.at_run:
+            type(self).what(self)
+        return super().run(*arguments, **options)
+
+
+def watched(at_run: int, what: Callable[[Lab], object]) -> Callable[[], Lab]:
+    kind = type("Watched", (Watched,), {"at_run": at_run, "what": staticmethod(what), "runs": 0})
+    return lambda: kind(seed=7, modules=(MODULE,))
+
+
+def test_rivals_of_modules_are_there() -> None:
+    episode_config = EpisodeConfig(NetworkPath(rate_mbps=20, rtt_ms=40), (EpisodeFlow("nv", 0.2),))
+    model = model_file(initial_policy(8, 1).state_dict(), "x", "x")
+    lab = ModelLab(boot, RewardWeights())
+    try:
+        [result] = lab.evaluate(*model, [Trial(episode_config, 1, 1.0)]).results
+    finally:
+        lab.close()
+    assert result.decisions > 0
+
+
+def test_it_learns_from_an_untrained_network(whole: Path) -> None:
+    _, fitness = curves.read_metric(whole, "charts/reward")
+    _, goodput = curves.read_metric(whole, "charts/goodput_mbps")
+    assert len(fitness) == GENERATIONS
+    assert fitness[-1] > fitness[0] + 0.2
+    assert goodput[-1] > 2 * goodput[0]  # an untrained one has what the start has made of its window
+
+
+def test_every_metric_is_explained(whole: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(whole))
+    events.Reload()
+    text = (ROOT / "docs" / "reference" / "metrics.md").read_text()
+    assert [tag for tag in events.Tags()["scalars"] if f"`{tag}`" not in text] == []
+
+
+def test_it_leaves_a_card(whole: Path) -> None:
+    card = json.loads((whole / "card.json").read_text())
+    assert card["status"] == "finished"
+    assert card["config"]["algo"]["kind"] == "cma"
+    assert card["virtual_s"] == GENERATIONS * 9 * 2.0
+
+
+def test_its_policy_can_be_exported(whole: Path) -> None:
+    exported = build_model(whole)
+    saved = checkpoint.load(whole)
+    assert exported.provenance.sha256 == saved["sha256"]
+    assert exported.provenance.decisions == saved["decisions"]
+    blob, sha256 = model_file(saved["policy"], "x", "bottleneck")
+    assert sha256 == saved["sha256"]
+    assert len(blob) > 500
+
+
+def test_interrupted_in_the_middle_of_a_generation_it_goes_on_as_if_it_had_not_been(
+    whole: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    interrupt = watched(2 * 9 + 5, lambda _: os.kill(os.getpid(), signal.SIGINT))
+    assert not train(config(tmp_path), run, None, interrupt)
+    saved = checkpoint.load(run)
+    assert saved["strategy"]["_g"] == 2
+    assert train(config(tmp_path), run, saved)
+    assert_same(run, whole)
+
+
+def test_stopped_between_two_generations_it_goes_on_with_any_number_of_labs(whole: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert train(config(tmp_path, generations=2), run, None)
+    assert train(config(tmp_path, workers=2), run, checkpoint.load(run))
+    assert_same(run, whole)
+
+
+def test_a_lab_that_dies_is_booted_again_and_its_trial_repeated(whole: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert train(config(tmp_path), run, None, watched(13, lambda lab: os.kill(lab.pid, signal.SIGKILL)))
+    assert_same(run, whole)
+
+
+def test_labs_that_always_die_end_it_with_the_reason_and_its_checkpoint(tmp_path: Path) -> None:
+    class Dying(VirtualLab):
+        def run(self, *arguments: Any, **options: Any) -> dict[str, Any]:
+            os.kill(self.pid, signal.SIGKILL)
+            return super().run(*arguments, **options)
+
+    run = tmp_path / "run"
+    with pytest.raises(LabError, match="the lab kernel ended"):
+        train(config(tmp_path), run, None, lambda: Dying(seed=7, modules=(MODULE,)))
+    assert checkpoint.load(run)["strategy"]["_g"] == 0
+
+
+def test_where_the_guard_takes_the_connection_the_run_ends() -> None:
+    lab = ModelLab(boot, RewardWeights())
+    try:
+        trial = Trial(EpisodeConfig(NetworkPath()), seed=5, duration_s=4.0)
+        grow = {name: torch.zeros_like(tensor) for name, tensor in initial_policy(2, 1).state_dict().items()}
+        grow["readout.bias"] += 1.0  # doubles in every round
+        result = lab.evaluate(*model_file(grow, "grow", "none"), [trial]).results[0]
+        assert result.guarded == 1
+        assert np.asarray(result.outcomes[0].goodput_mbps)[-1] == 0
+        assert np.asarray(result.outcomes[0].goodput_mbps)[0] > 1
+        stay = grow | {"readout.bias": torch.tensor(START)}
+        result = lab.evaluate(*model_file(stay, "stay", "none"), [trial]).results[0]
+        assert result.guarded == 0
+        assert np.asarray(result.outcomes[0].goodput_mbps)[-1] == pytest.approx(2.5, abs=0.3)  # nine packets
+        assert result.decisions > 50
+    finally:
+        lab.close()
+
+
+def test_all_learners_of_a_run_are_judged_beside_its_rivals() -> None:
+    episode_config = EpisodeConfig(NetworkPath(), (EpisodeFlow("learner", 1.0), EpisodeFlow("cubic", 0.5)))
+    policy = checkpoint.load(ROOT / "datasets" / "models" / "mixed")["policy"]
+    with TrialLabs(1, boot, RewardWeights()) as labs:
+        evaluations = labs.evaluate([model_file(policy, "mixed", "mixed")], [Trial(episode_config, 3, 4.0)])
+    assert evaluations is not None
+    outcomes = evaluations[0].results[0].outcomes
+    assert [len(np.asarray(outcome.goodput)) for outcome in outcomes] == [4, 3]
+    assert all(1 < np.mean(outcome.goodput_mbps) < 19 for outcome in outcomes)
+
+
+def test_a_trial_that_hangs_is_given_up_and_worth_less_than_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    from training.fitness import run_fitness
+
+    def stop(lab: Lab) -> None:
+        lab.timeout_s = 1.0
+        os.killpg(lab.pid, signal.SIGSTOP)
+
+    monkeypatch.setattr("training.evaluation.HANGS", 1)
+    lab = ModelLab(watched(1, stop), RewardWeights())
+    try:
+        model = model_file(to_policy(to_vector(initial_policy(2, 1).state_dict())), "x", "none")
+        hung, after = lab.evaluate(*model, [Trial(EpisodeConfig(NetworkPath()), 5, 1.0)] * 2).results
+        assert hung.hung
+        assert not after.hung
+        worst, normal = (run_fitness(result.outcomes, result.guarded, 1.0) for result in (hung, after))
+        assert worst < -3 < normal
+    finally:
+        lab.close()
+
+
+def test_the_command_line_trains_and_goes_on(tmp_path: Path) -> None:
+    def command(*words: str) -> str:
+        done = subprocess.run([sys.executable, "train.py", *words], cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    small = ["algo=cma", "profile=bottleneck", "debug=smoke", f"runs={tmp_path}"]
+    assert "make export-weights" in command(*small, "name=es", "algo.generations=1")
+    command(f"resume={tmp_path}/es", "algo.generations=2")
+    assert checkpoint.load(tmp_path / "es")["strategy"]["_g"] == 2
+    command(*small, "name=more", "algo.generations=0", f"algo.start={tmp_path}/es")
+    saved = [checkpoint.load(tmp_path / name) for name in ("es", "more")]
+    assert saved[0]["sha256"] == saved[1]["sha256"]

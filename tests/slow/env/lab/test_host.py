@@ -1,0 +1,63 @@
+"""The host lab: compare.py lab=host as root of a stock machine, which is a VM here."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from env.checkout import ROOT
+from env.lab import LabError
+from env.lab.host import HostLab
+from env.lab.vm import VmLab
+from tests.slow.env.lab.test_vm import KERNEL, needs_vm
+
+OPTIONS = "lab=host scenario=bottleneck schemes=[ndm,cubic] seeds=1 duration_s=5 output_dir=/tmp/out"
+PYTHON = ROOT / ".venv" / "bin" / "python"
+
+
+def test_an_ordinary_user_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(LabError, match="needs root for network namespaces and kernel modules; lab=virtual does not"):
+        HostLab()
+
+
+@pytest.fixture(scope="module")
+def machine() -> Iterator[VmLab]:
+    """A machine with a stock kernel, whose root is the one who calls; its clock counts instructions."""
+    with VmLab(kernel=KERNEL, clock="counted", memory_mb=1536, timeout_s=900) as vm:
+        shell(vm, "rmmod sch_linktrace")
+        yield vm
+
+
+def shell(vm: VmLab, command: str) -> str:
+    done = vm.call("shell", command=command)
+    assert done["status"] == 0, done["stdout"] + done["stderr"]
+    return str(done["stdout"])
+
+
+@needs_vm
+@pytest.mark.timeout(1200)
+class TestMachine:
+    def test_the_runs_are_made_and_nothing_is_left_behind(self, machine: VmLab) -> None:
+        watched = "ip -o link | cut -d: -f2; cut -d' ' -f1 /proc/modules | grep -E 'tcp_n|linktrace'; ls /run /tmp"
+        before = machine.call("shell", command=watched)["stdout"]
+        print(shell(machine, f"cd {ROOT} && {PYTHON} compare.py {OPTIONS}"))
+        environment = json.loads(shell(machine, "cat /tmp/out/environment.json"))
+        summary = shell(machine, "cat /tmp/out/summary.csv").splitlines()
+        shell(machine, "rm -r /tmp/out")
+        assert "Debian" in environment["kernel"][0]
+        assert environment["models"]["ndm"]["ndm"]["name"]
+        goodput = {line.split(",")[1]: float(line.split(",")[4]) for line in summary if ",goodput," in line}
+        assert goodput.keys() == {"ndm", "cubic"}
+        assert all(14 < rate < 19.5 for rate in goodput.values())
+        assert machine.call("shell", command=watched)["stdout"] == before
+
+    def test_a_module_that_is_loaded_is_not_taken_for_ours(self, machine: VmLab) -> None:
+        shell(machine, f"insmod {ROOT}/build/modules/$(uname -r)/tcp_ndm.ko")
+        done = machine.call("shell", command=f"cd {ROOT} && {PYTHON} compare.py {OPTIONS}")
+        shell(machine, "rmmod tcp_ndm; rm -rf /tmp/out")
+        assert done["status"] == 1
+        assert "rmmod tcp_ndm" in done["stdout"] + done["stderr"]

@@ -1,0 +1,79 @@
+"""runner=ray on a cluster of two nodes of this machine: a worker and a node die, and the weights are the same.
+
+With a curriculum and snapshots: contests are played by the cluster, too.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from export import checkpoint
+from tests.lab.training.test_train import DRAWN_FROM, SMALL, start, wait_for
+
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+
+
+def finished(process: subprocess.Popen[str]) -> str:
+    output, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    return output
+
+
+def player() -> int:
+    """Wait for a worker of the cluster that plays; return its process id."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                if (folder / "cmdline").read_bytes().startswith(b"ray::_play"):
+                    return int(folder.name)
+            except OSError:
+                continue  # it has gone
+    raise AssertionError("nobody plays")
+
+
+def test_a_worker_and_a_node_die_and_the_weights_are_the_same(tmp_path: Path, cluster: Any) -> None:
+    second = cluster.add_node(num_cpus=1)
+    cluster.wait_for_nodes()
+    options = [*SMALL, *DRAWN_FROM, f"runs={tmp_path}", "algo.total_decisions=3000"]
+    process = start(*options, "name=cluster", "runner=ray", f"ray_address={cluster.address}")
+    run = tmp_path / "cluster"
+    wait_for(process, run, 300)
+    os.kill(player(), signal.SIGKILL)
+    wait_for(process, run, checkpoint.load(run)["decisions"] + 1)
+    cluster.remove_node(second, allow_graceful=False)
+    assert checkpoint.load(run)["decisions"] < 3000, "it was over before a node could die"
+    finished(process)
+    finished(start(*options, "name=local"))
+    one, two = checkpoint.load(run), checkpoint.load(tmp_path / "local")
+    assert one["decisions"] == two["decisions"] >= 3000
+    assert one["sha256"] == two["sha256"]
+    assert one["batches"]["curriculum"]["hard"] == two["batches"]["curriculum"]["hard"] != []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["runner=ray", "ray_address=127.0.0.1:1"], "the Ray cluster 127.0.0.1:1 cannot be reached"),
+        (["runner=ray", "ray_address=here"], "ray_address is 'here'; it is HOST:PORT"),
+        (["ray_address=auto"], "add runner=ray"),
+        (["runner=rai"], "did you mean ray"),
+        (["runner=ray", "algo=cma"], "algo=cma tries its candidates on this machine only"),
+    ],
+)
+def test_a_cluster_that_is_not_there_is_an_error_of_one_paragraph(
+    tmp_path: Path, options: list[str], message: str
+) -> None:
+    pytest.importorskip("ray")
+    process = start("profile=bottleneck", f"runs={tmp_path}", *options)
+    _, errors = process.communicate(timeout=100)
+    assert process.returncode == 1
+    assert message in " ".join(errors.split())
+    assert "Traceback" not in errors

@@ -1,0 +1,83 @@
+"""A comparison's folder with runs to draw, without a lab: recorded and made flows, one run failed, one missing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from compare.experiment.experiment import plan
+from compare.experiment.store import Store
+from compare.metrics.published import load_published
+from compare.metrics.summary import beside_published, read_cells
+from compare.report import Comparison
+from compare.statistics.paired import compare_pairs
+from compare.targets.catalogue import TARGETS
+from compare.targets.evidence import Evidence
+from compare.targets.tables import TargetTable
+from tests.support.recorded import recorded
+
+SCENARIOS = ["stress", "bottleneck", "delay/rtt_50ms", "compete/cubic_1v1", "compete/requests"]
+SCHEMES = ["ndm", "cubic", "bbr"]
+ENVIRONMENT = {
+    "kernel": ["6.12.117"],
+    "git_revision": "0123456789abcdef" * 2 + "01234567+changes",
+    "command": f"python compare.py 'scenario=[{','.join(SCENARIOS)}]' 'schemes=[{','.join(SCHEMES)}]' seeds=4",
+    "modules": {"ndm": {"tcp_ndm": "0123456789abcdef" * 4}},
+    "models": {"ndm": {"ndm": {"name": "mixed", "sha256": "fedcba9876543210" * 4}}},
+}
+
+
+def comparison(store: Store) -> Comparison:
+    """What compare.py report=DIR draws, without the tables of the TCP-NV paper; and a target, in part not measured."""
+    experiment = store.experiment()
+    cells = read_cells(experiment, store)
+    beside = beside_published(cells, load_published())
+    comparisons = compare_pairs(cells)
+    target = TargetTable(TARGETS["published"], Evidence(cells))
+    return Comparison(experiment, cells, comparisons, beside, [], store.environment(), store.run_name, target)
+
+
+def made_store(folder: Path) -> Store:
+    """Write the folder: the recorded run in every place, each seed and scheme with another share of its bytes."""
+    store = Store(folder)
+    experiment = plan(SCENARIOS, SCHEMES, 4, None, 50)
+    runs = experiment.runs()
+    with store.claim(experiment):
+        for number, run in enumerate(runs[:-1]):
+            if number == len(runs) - 6:
+                store.save_error(run, "LabError: the guest panicked")
+                continue
+            store.save(
+                run, _result(run.scenario.flows_with(run.scheme.algorithm), run.seed, SCHEMES.index(run.scheme.name))
+            )
+    store.write("environment.json", json.dumps(ENVIRONMENT).encode())
+    return store
+
+
+def _result(wanted: list[dict[str, Any]], seed: int, place: int) -> dict[str, Any]:
+    result = recorded()
+    flows = []
+    for index, want in enumerate(wanted):
+        flow = recorded()["flows"][0]
+        share = (1 + 0.1 * place + 0.03 * seed * (place + 1)) / (1 + index)
+        flow["received_bytes"] = int(flow["received_bytes"] * share)
+        for side, columns in (("receiver", ("bytes",)), ("sender", ("srtt_us", "cwnd"))):
+            names = flow[side]["columns"]
+            for row in flow[side]["rows"]:
+                for name in columns:
+                    row[names.index(name)] *= share
+        flow |= {
+            "scheme": want["scheme"],
+            "kind": want["kind"],
+            "size_bytes": want["size_bytes"],
+            "client": want["client"],
+        }
+        if want["kind"] == "request":
+            middle = 20_000.0 * (1 + place) * (1 + 0.01 * seed)
+            buckets = [[middle * k, middle * k * 1.01, 100 // k] for k in range(1, 20)]
+            count = sum(bucket[2] for bucket in buckets)
+            flow["latency"] = {"count": count, "mean_us": 2 * middle, "histogram": buckets}
+        flows.append(flow)
+    result["flows"] = flows
+    return result

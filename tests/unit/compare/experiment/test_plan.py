@@ -1,0 +1,213 @@
+"""What is refused before anything runs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compare.errors import CompareError
+from compare.experiment import models
+from compare.experiment.config import CompareConfig, check_command_line
+from compare.experiment.experiment import DEFAULT_SCHEMES, from_identity, plan
+from compare.experiment.schemes import SCHEMES, find_schemes
+from compare.report.plots.markers import SYMBOLS, glyph
+from env.checkout import ROOT
+from env.network import scenario as scenario_module
+from env.option_help import option_lines
+from export.selection import select
+
+GOOD: dict[str, Any] = {"scenario": ["stress"], "schemes": ["cubic"], "seeds": 3, "duration_s": None, "sample_ms": 50}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"scenario": ["stres"]}, "did you mean stress"),
+        ({"scenario": []}, "scenario is empty"),
+        ({"scenario": ["stress", "stress"]}, "given twice"),
+        ({"schemes": ["cubik"]}, "did you mean cubic"),
+        ({"schemes": ["cubic", "cubic"]}, "given twice"),
+        ({"schemes": []}, "schemes is empty"),
+        ({"schemes": ["cubic@runs/x"]}, "only ndm takes a model"),
+        ({"schemes": ["ndm@"]}, "only ndm takes a model"),
+        ({"schemes": ["orcale"]}, "did you mean oracle"),
+        ({"schemes": ["oracle@3"]}, "only ndm takes a model"),
+        ({"schemes": ["windw@16"]}, "did you mean window@16"),
+        *(
+            ({"schemes": [f"window{rest}"]}, "whole number of packets from 1 to 1000000, such as window@16")
+            for rest in ("", "@", "@0", "@x", "@-1", "@016", "@1.5", "@1000001", f"@{'9' * 5000}")
+        ),
+        ({"schemes": ["ndm@untrained-4294967296"]}, "the seed is 4294967296"),
+        ({"rival": "cubic"}, "scenario stress has no rival"),
+        ({"scenario": ["compete/cubic_1v1"], "rival": "cubik"}, "rival: scheme 'cubik' is unknown: did you mean cubic"),
+        ({"scenario": ["compete/cubic_1v1"], "rival": "oracle"}, "window@16 can be a rival"),
+        ({"seeds": 0}, "seeds is 0"),
+        ({"seeds": -1}, "seeds is -1"),
+        ({"duration_s": 0.5}, "duration_s is 0.5"),
+        ({"duration_s": float("nan")}, "duration_s is nan"),
+        ({"sample_ms": 0}, "sample_ms is 0"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(CompareError, match=message):
+        plan(**(GOOD | change))
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("{rtt_ms: -5}", "rtt_ms is -5"),
+        ("{qdisc: pfifo_fats}", "qdisc 'pfifo_fats' is unknown"),
+        ("{topology: loopback, tc: [tc qdisc add dev lo root netem delay -5ms]}", "delay -5ms"),
+    ],
+)
+def test_a_scenario_that_cannot_run_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, message: str
+) -> None:
+    (tmp_path / "bad.yaml").write_text(f"name: bad\nclaim: none\nduration_s: 5\npath: {path}\n")
+    monkeypatch.setattr(scenario_module, "FOLDER", tmp_path)
+    with pytest.raises(CompareError, match=message):
+        plan(**(GOOD | {"scenario": ["bad"]}))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["scenarios=stress"], "did you mean scenario"),
+        (["stress"], "is no option"),
+        (["seeds=many"], "seeds"),
+        (["jobs=1.5"], "jobs"),
+    ],
+)
+def test_a_wrong_option_is_named(overrides: list[str], message: str) -> None:
+    with pytest.raises(CompareError, match=message):
+        check_command_line(overrides)
+
+
+def test_good_options_pass() -> None:
+    check_command_line(["scenario=[stress,fiber]", "schemes=[ndm,ndm@runs/first,cubic]", "seeds=10", "output_dir=x/y"])
+
+
+def test_an_experiment_reads_back_from_its_identity() -> None:
+    experiment = plan(["stress", "bottleneck"], ["ndm", "ndm@runs/first", "bbr"], 3, 2.0, 20)
+    assert from_identity(experiment.identity()) == experiment
+    assert len(experiment.runs()) == 2 * 3 * 3
+    assert experiment.default_name() != plan(["stress"], ["bbr"], 3, 2.0, 20).default_name()
+
+
+def test_a_scheme_that_a_scenario_gives_a_flow_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scenario_module, "FOLDER", tmp_path)
+    for scheme, message in (("cubik", "scenario bad: .*did you mean cubic"), ("oracle", "can only be under test")):
+        flows = f"[{{scheme: under_test}}, {{scheme: {scheme}}}]"
+        (tmp_path / "bad.yaml").write_text(f"name: bad\nclaim: none\nduration_s: 5\npath: {{}}\nflows: {flows}\n")
+        with pytest.raises(CompareError, match=message):
+            plan(**(GOOD | {"scenario": ["bad"]}))
+
+
+def test_a_rival_stands_in_for_all_flows_that_are_not_under_test() -> None:
+    compete: dict[str, Any] = GOOD | {"scenario": ["compete/cubic_1v4"], "schemes": ["ndm", "window@8"]}
+    plain, other = plan(**compete), plan(**compete, rival="ndm@runs/other")
+    assert [flow["scheme"] for flow in other.scenarios[0].flows_with("ndm")] == ["ndm", *["ndm@runs/other"] * 4]
+    assert [scheme.name for scheme in other.all_schemes()] == ["ndm", "window@8", "ndm@runs/other"]
+    assert [scheme.name for scheme in plain.all_schemes()] == ["ndm", "window@8", "cubic"]
+    assert other.scenarios[0].name == "compete/cubic_1v4+ndm@runs-other"
+    assert "with ndm@runs/other in place of cubic" in other.scenarios[0].claim
+    assert other.default_name() != plain.default_name()
+    assert from_identity(other.identity()) == other
+    algorithms = {name: scheme.algorithm for name, scheme in other.schemes_of(other.runs()[0]).items()}
+    assert algorithms == {"ndm": "ndm", "ndm@runs/other": find_schemes(["ndm@runs/other"])[0].algorithm}
+
+
+def test_the_oracle_has_a_window_for_each_scenario() -> None:
+    experiment = plan(**(GOOD | {"scenario": ["stress", "bottleneck"], "schemes": ["oracle", "cubic"]}))
+    stress, bottleneck = (run for run in experiment.runs()[:4] if run.scheme.is_oracle)
+    with pytest.raises(CompareError, match="scenario stress: the oracle's window has not been found"):
+        experiment.schemes_of(stress)
+    found = replace(experiment, windows={"stress": 8, "bottleneck": 67})
+    assert [found.schemes_of(run)["oracle"].algorithm for run in (stress, bottleneck)] == ["cwnd_8", "cwnd_67"]
+    assert found.identity() == experiment.identity() != plan(**(GOOD | {"schemes": ["cubic"]})).identity()
+    assert "oracle" in experiment.identity()
+    assert from_identity(experiment.identity()) == experiment
+
+
+def test_every_scheme_of_a_kernel_has_a_name_of_its_own_that_fits() -> None:
+    names = ["ndm", "ndm@runs/a", "ndm@runs/b", "ndm@untrained", "ndm@untrained-2", "window@1", "window@1000000"]
+    schemes = find_schemes(names)
+    assert len({scheme.algorithm for scheme in schemes}) == len(names)
+    assert all(re.fullmatch("[a-z0-9_]{1,15}", scheme.algorithm) for scheme in schemes), "TCP_CA_NAME_MAX"
+    assert find_schemes(["ndm@runs/b"])[0].algorithm == schemes[2].algorithm, "whatever is compared beside it"
+    assert [scheme.label for scheme in schemes[1:6]] == [
+        "NDM a",
+        "NDM b",
+        "NDM untrained",
+        "NDM untrained 2",
+        "Window 1",
+    ]
+
+
+def test_scenarios_name_the_schemes_when_nobody_does() -> None:
+    def schemes(*scenarios: str) -> list[str]:
+        return [scheme.name for scheme in plan(list(scenarios), None, 1, None, 50).schemes]
+
+    papers = ["reno", "cubic", "nv", "cdg", "ndm"]
+    assert schemes("nv") == papers
+    assert schemes("stress") == [*DEFAULT_SCHEMES]
+    assert schemes("nv/1s1c1fs", "stress") == [*papers, "bbr", "vegas"]
+
+
+def test_every_scheme_looks_different() -> None:
+    further = [*(f"ndm@runs/{i}" for i in range(3)), "ndm@untrained", *(f"window@{i}" for i in range(1, 5))]
+    schemes = [*SCHEMES.values(), *find_schemes(further)]
+    assert len({scheme.colour for scheme in schemes}) == len(schemes)
+    assert len({scheme.marker for scheme in schemes}) == len(schemes)
+    assert len({SYMBOLS[scheme.marker] for scheme in schemes}) == len(schemes)
+    assert len({glyph(replace(scheme, colour="black")) for scheme in schemes}) == len(schemes)
+
+
+def test_a_missing_lab_kernel_names_its_make_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = tmp_path / "linux"
+    monkeypatch.setattr(models, "KERNEL", kernel)
+    with pytest.raises(CompareError, match="make lab-kernel"):
+        models.check_lab()
+    kernel.write_bytes(b"x")
+    kernel.chmod(0o644)
+    with pytest.raises(CompareError, match=r"cannot be executed.*chmod"):
+        models.check_lab()
+
+
+def test_a_module_older_than_its_model_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "mine.h").write_text(f"\t/* SHA-256 of the float policy: {'ab' * 32} */\n")
+    select(["mine"], tmp_path)
+    monkeypatch.setattr(models, "KERNEL_FOLDER", tmp_path)
+    monkeypatch.setattr(models, "MODULES", tmp_path)
+    with pytest.raises(CompareError, match="make module"):
+        models.find_modules(find_schemes(["ndm"]))
+    (tmp_path / "tcp_ndm.ko").write_bytes(b"\0" + bytes.fromhex("cd" * 32) + b"\0")
+    with pytest.raises(CompareError, match="was not built with the model mine"):
+        models.find_modules(find_schemes(["ndm"]))
+    (tmp_path / "tcp_ndm.ko").write_bytes(b"\0" + bytes.fromhex("ab" * 32) + b"\0")
+    assert models.find_modules(find_schemes(["ndm"])) == {"ndm": tmp_path / "tcp_ndm.ko"}
+
+
+def test_a_run_that_does_not_exist_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NDM_CACHE", str(tmp_path))
+    with pytest.raises(CompareError, match="ndm@runs/no-such-run"):
+        models.find_modules(find_schemes(["ndm@runs/no-such-run"]))
+    with pytest.raises(CompareError, match=r"did you mean ndm@untrained\?"):
+        models.find_modules(find_schemes(["ndm@untrianed"]))
+
+
+def test_help_explains_every_option_and_names_schemes_and_scenarios() -> None:
+    command = [sys.executable, "compare.py", "--help"]
+    text = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert all(line in text for line in option_lines(CompareConfig))
+    for option in fields(CompareConfig):
+        assert len(next(line for line in text.splitlines() if line.startswith(f"  {option.name}="))) > 50
+    assert all(name in text for name in (*SCHEMES, "delay_extreme"))

@@ -1,0 +1,170 @@
+"""Scenarios with several flows, from the stored runs to terminal and report."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from compare.errors import CompareError
+from compare.experiment.experiment import Experiment, plan
+from compare.experiment.store import Store
+from compare.metrics.summary import Cell, read_cells, summary_csv
+from compare.report import Comparison, render_report
+from compare.report.group_table import group_rows, shown_columns
+from compare.report.published_tables import load_tables
+from compare.report.terminal import print_tables
+from compare.statistics.paired import compare_pairs
+from env.network import scenario as scenario_module
+from tests.support.recorded import made_request_flow
+from tests.unit.compare.report.test_report import Checked
+
+TABLES = load_tables()
+
+
+@pytest.fixture
+def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
+    """Two scenarios under the paper's names, two schemes, two seeds."""
+    folder = tmp_path / "scenario"
+    (folder / "nv").mkdir(parents=True)
+    for name, flows in (("1s2c1fr", "[{}, {start_s: 1, duration_s: 2}]"), ("1s2c1fvrp", "[{}, {scheme: reno}]")):
+        text = f"name: nv/{name}\nclaim: made <here>\nduration_s: 4\npath: {{rtt_ms: 1}}\nflows: {flows}\n"
+        (folder / "nv" / f"{name}.yaml").write_text(text)
+    monkeypatch.setattr(scenario_module, "FOLDER", folder)
+    return plan(["nv"], ["reno", "cubic"], 2, None, 50)
+
+
+def stored(store: Store, experiment: Experiment) -> list[Cell]:
+    for run in experiment.runs():
+        factor = 1.0 if run.scheme.name == "reno" else 0.5
+        flows: list[dict[str, Any]] = [
+            made_request_flow(
+                size_bytes=1 << 20, client=client, rate_mbps=factor * (4000 + 100 * run.seed), retransmits=2 * client
+            )
+            for client in (0, 1)
+        ]
+        flows[1]["scheme"] = "reno"  # where it is not under test
+        store.save(run, {"duration_s": 4.0, "flows": flows, "environment": {}})
+    return read_cells(experiment, store)
+
+
+def test_a_folder_of_scenarios_is_all_of_them_and_its_runs_lie_within_it(
+    tmp_path: Path, experiment: Experiment
+) -> None:
+    assert [scenario.name for scenario in experiment.scenarios] == ["nv/1s2c1fr", "nv/1s2c1fvrp"]
+    assert plan(["nv/"], ["reno"], 1, None, 50).scenarios == experiment.scenarios
+    store = Store(tmp_path / "results")
+    stored(store, experiment)
+    assert (tmp_path / "results/runs/nv/1s2c1fr/reno/seed-002/sender.parquet").is_file()
+    assert "/" not in experiment.default_name()
+
+
+@pytest.mark.usefixtures("experiment")
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["nv", "nv/1s2c1fr"], "given twice"),
+        (["nw"], "did you mean nv.*; nv stands for all of the folder"),
+        (["nv/1s2c1f"], "did you mean nv/1s2c1fr"),
+    ],
+)
+def test_an_unknown_scenario_of_a_folder_is_named(names: list[str], message: str) -> None:
+    with pytest.raises(CompareError, match=message):
+        plan(names, ["reno"], 1, None, 50)
+
+
+def test_the_summary_has_the_metrics_of_all_flows_after_those_of_the_first(
+    tmp_path: Path, experiment: Experiment
+) -> None:
+    rows = [line.split(",") for line in summary_csv(stored(Store(tmp_path / "r"), experiment)).splitlines()]
+    mine = {row[2]: row for row in rows if row[:2] == ["nv/1s2c1fr", "cubic"]}
+    assert list(mine)[:2] == ["goodput", "retransmits"]
+    assert mine["rate"][3:] == ["Mbit/s", "4150", "", "", "2"]
+    assert mine["mean_latency"][3:5] == ["us", "100"]
+    assert mine["jain"][3:5] == ["1", "1"]
+    against = {row[2]: row for row in rows if row[:2] == ["nv/1s2c1fvrp", "cubic"]}
+    assert against["rate_under_test"][4] == against["rate_reno"][4] == "2075"
+    assert "jain" not in against
+
+
+def test_the_published_row_stands_below_ours(tmp_path: Path, experiment: Experiment) -> None:
+    cells = stored(Store(tmp_path / "r"), experiment)
+    rows = group_rows([cell for cell in cells if cell.scenario.name == "nv/1s2c1fr"], TABLES)
+    assert [(row.cell.scheme.name, row.group.label) for row in rows] == [("reno", ""), ("cubic", "")]
+    assert rows[1].published is not None
+    assert rows[1].published.experiment == "1102.0"
+    assert (rows[1].figure("rtt"), rows[1].figure("mean_latency")) == (790.0, None)
+    assert "rate" in [column.name for column in shown_columns(rows)]
+    text = io.StringIO()
+    print_tables(Console(file=text, width=120), cells, compare_pairs(cells), TABLES)
+    lines = [line.split() for line in text.getvalue().splitlines()]
+    assert ["published", "752", "790", "9,300", "4,650", "4,650", "0", "1,898"] in lines
+    assert any(line[:2] == ["cubic", "10"] and "4,150" in line for line in lines)
+
+
+def test_the_report_shows_flows_groups_and_published_figures(tmp_path: Path, experiment: Experiment) -> None:
+    store = Store(tmp_path / "r")
+    html = render_report(Comparison(experiment, stored(store, experiment), [], [], TABLES, {}, store.run_name))
+    page = Checked()
+    page.feed(html)
+    assert not page.open
+    assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
+    assert "made &lt;here&gt;" in html
+    begins = [html.index(f'id="scenario/nv/{name}"') for name in ("1s2c1fr", "1s2c1fvrp")]
+    section, against = html[begins[0] : begins[1]], html[begins[1] : html.index('id="environment"')]
+    assert "table 2 of the TCP-NV paper, two clients and one flow per client" in section
+    assert re.search(r"<td class=\"text\">1101.0</td>.*<td>771</td>", section)
+    assert "under test" in against
+    assert "published" not in against.lower()
+
+
+def test_flows_are_drawn_one_by_one_and_what_each_got(tmp_path: Path, experiment: Experiment) -> None:
+    store = Store(tmp_path / "r")
+    page = Checked()
+    page.feed(render_report(Comparison(experiment, stored(store, experiment), [], [], TABLES, {}, store.run_name)))
+    alone, against = (json.loads(text) for text in page.json)
+    bars = [trace for figure in alone for trace in figure["data"] if trace["type"] == "bar"]
+    # 4 s at half of 4,100 and 4,200 Mbit/s, mean of both seeds; reno has all of it
+    assert [(trace["meta"], trace["x"]) for trace in bars] == [
+        ("reno", [4150]), ("reno", [4150]), ("cubic", [2075]), ("cubic", [2075])
+    ]  # fmt: skip
+    lines = [figure for figure in against if "x" in figure]  # one figure for each scheme
+    assert len(lines) == 2
+    dashes = [trace["line"]["dash"] for trace in lines[1]["data"]]
+    assert dashes == ["solid"] * 3 + ["dash"] * 3  # the second flow is reno's in all runs
+    assert "2 flows over one run of Cubic; flow 1 " in " ".join(page.alternatives)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_tables_are_never_cut_whatever_the_terminal(tmp_path: Path, experiment: Experiment, width: int) -> None:
+    cells = stored(Store(tmp_path / "r"), experiment)
+    text = io.StringIO()
+    print_tables(Console(file=text, width=width), cells, compare_pairs(cells), TABLES)
+    lines = text.getvalue().splitlines()
+    assert all(len(line.rstrip()) <= width for line in lines)
+    assert "…" not in text.getvalue()
+    # every column of every table is there, and each part says which scheme its rows are of
+    words = text.getvalue().split()
+    assert words.count("cwnd") == words.count("latency") / 2 == 2
+    assert words.count("cubic") >= 2 * words.count("scheme") / 2
+    assert "n=2" in words  # too few runs for an interval
+
+
+def test_the_first_of_unequal_runs_decides_nothing(tmp_path: Path, experiment: Experiment) -> None:
+    """A seed without a single latency has no value there, and the others keep theirs."""
+    store = Store(tmp_path / "r")
+    stored(store, experiment)
+    first = experiment.runs()[0]
+    result = store.load(first)
+    assert result is not None
+    for flow in result["flows"]:
+        flow["latency"] = {"count": 0, "histogram": []}
+    store.save(first, result)
+    cell = read_cells(experiment, store)[0]
+    assert cell.estimates()["rate"].n == 2
+    assert cell.estimates()["p99_latency"].n == 1

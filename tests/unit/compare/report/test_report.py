@@ -1,0 +1,257 @@
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import time
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from matplotlib.patches import Polygon
+
+from compare.experiment.experiment import plan
+from compare.experiment.schemes import SCHEMES, find_schemes
+from compare.experiment.store import Store
+from compare.metrics.summary import read_cells
+from compare.report import Comparison, render_markdown, render_report
+from compare.report.plots.markers import SYMBOLS, glyph
+from compare.report.plots.throughput_delay_plot import confidence_ellipse
+from compare.statistics.numbers import number
+from compare.statistics.paired import compare_pairs
+from compare.targets.catalogue import TARGETS
+from compare.targets.evidence import Evidence
+from compare.targets.tables import TargetTable
+from tests.support.recorded import recorded
+from tests.support.report import comparison
+
+VOID = {"meta", "br", "link", "img", "input", "hr"}
+
+
+class Checked(HTMLParser):
+    """Fails on tags that do not match; collects ids, references, table headers and figures."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.scopes: list[str | None] = []
+        self.alternatives: list[str] = []
+        self.json: list[str] = []
+        self.tables = self.captions = 0
+        self._in_json = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        if tag not in VOID:
+            self.open.append(tag)
+        self.ids += [value] if (value := found.get("id")) else []
+        self.links += [value for name in ("href", "src", "xlink:href") if (value := found.get(name))]
+        self.tables += tag == "table"
+        self.captions += tag == "caption"
+        self._in_json = found.get("type") == "application/json"
+        if tag == "th":
+            self.scopes.append(found.get("scope"))
+        if found.get("role") == "img":
+            self.alternatives.append(found.get("aria-label") or "")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self._in_json and data.strip():
+            self.json.append(data)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """Good, failed and missing runs; the recorded run stands for both schemes."""
+    store = Store(tmp_path_factory.mktemp("results"))
+    experiment = plan(["stress", "bottleneck"], ["cubic", "ndm"], 3, None, 50)
+    with store.claim(experiment):
+        for run in experiment.runs()[:-2]:
+            result: dict[str, Any] = recorded()
+            result["flows"][0]["received_bytes"] += 1_000_000 * run.seed
+            store.save(run, result)
+        store.save_error(experiment.runs()[-1], "<b>panic</b> & halt | stop")
+    return store
+
+
+@pytest.fixture(scope="module")
+def html(store: Store) -> str:
+    return render_report(comparison(store))
+
+
+@pytest.fixture(scope="module")
+def page(html: str) -> Checked:
+    page = Checked()
+    page.feed(html)
+    return page
+
+
+def test_the_report_is_whole_and_links_lead_within_it_or_to_the_files_beside_it(page: Checked, store: Store) -> None:
+    assert not page.open
+    within = [link for link in page.links if link.startswith("#")]
+    assert {link[1:] for link in within} <= set(page.ids)
+    files = set(page.links) - set(within)
+    assert "runs/stress/cubic/seed-002/" in files
+    written = {"report.md", "summary.csv", "comparisons.csv", "environment.json"}
+    assert all((store.folder / file).exists() for file in files - written)
+
+
+def test_ids_are_unique_and_every_scenario_has_its_page(page: Checked) -> None:
+    assert len(set(page.ids)) == len(page.ids)
+    assert {"overview", "scenario/stress", "scenario/bottleneck", "environment"} <= set(page.ids)
+
+
+def test_nothing_is_loaded_from_elsewhere(html: str) -> None:
+    own = re.sub(r"<script>.*?</script>", "", html, flags=re.DOTALL)  # plotly names places that it never asks here
+    assert not re.search(r"https?://|//[a-z]+\.[a-z]|url\(|@import| src=", own)
+
+
+def test_tables_have_captions_and_scopes(page: Checked) -> None:
+    assert page.tables == page.captions > 8
+    assert set(page.scopes) <= {"row", "col"}
+
+
+def test_failed_and_missing_runs_are_counted_shown_and_harmless(html: str) -> None:
+    assert "1 failed</strong>" in html
+    assert "1 missing</strong>" in html
+    assert "&lt;b&gt;panic&lt;/b&gt; &amp; halt" in html
+    assert "<b>panic" not in html
+
+
+def test_published_figures_stand_beside_ours(html: str) -> None:
+    table = html[html.index('aria-label="Published figures of stress"') :]
+    rows = re.findall(r"<th scope=\"row\">cubic</th>.*?</tr>", table, re.DOTALL)
+    assert len(rows) == 4
+    goodput, sender, retransmits, zero_seconds = rows
+    assert "<td>17.9</td>" in goodput  # our three made runs: 17.8, 19.4 and 21
+    assert "<td>18.7</td>" in sender
+    assert all('class="yes">yes' in row for row in (goodput, sender))
+    assert "<td>144</td>" in retransmits  # in 40 s; ours lasted 5 s
+    assert all('class="no">no' in row for row in (retransmits, zero_seconds))
+    assert "not measured here" in table  # ndm_v1
+
+
+def test_every_figure_is_one_that_plotly_knows_and_says_its_numbers(page: Checked) -> None:
+    figures = [figure for text in page.json for figure in json.loads(text)]
+    assert len(figures) == len(page.alternatives) >= 12
+    for figure in figures:
+        text = re.sub(r'"(ink|soft|surface)"', '"#000000"', json.dumps(figure))
+        drawn = json.loads(text)
+        go.Figure(data=drawn["data"], layout=drawn["layout"])  # raises on an unknown property
+        assert drawn["data"]
+    assert all(re.search(r"\d", alternative) for alternative in page.alternatives)
+
+
+def test_timelines_are_decimated_and_share_their_instants(page: Checked) -> None:
+    timelines = [figure for text in page.json for figure in json.loads(text) if "panels" in figure]
+    assert len(timelines) == 2
+    for figure in timelines:
+        lengths = {len(trace["y"]) for trace in figure["data"]}
+        assert lengths == {len(figure["x"])}
+        assert max(lengths) <= 300
+
+
+def test_every_scheme_has_a_marker_that_can_be_drawn() -> None:
+    further = ["ndm@runs/a", "ndm@runs/b", "ndm@runs/c", "ndm@runs/d"]
+    for scheme in (*SCHEMES.values(), *find_schemes(further)):
+        assert scheme.marker in SYMBOLS, scheme.name
+        assert scheme.colour in glyph(scheme)
+
+
+def test_the_ellipse_holds_the_mean_as_often_as_it_says() -> None:
+    generator = np.random.default_rng(1)
+    mixing = np.array([[3.0, 0.0], [2.0, 0.5]])
+    inside = 0
+    for _ in range(300):
+        x, y = mixing @ generator.normal(size=(2, 10))  # their means are 0
+        outline = confidence_ellipse(x, y)
+        assert outline is not None
+        inside += Polygon(np.column_stack(outline)).contains_point((0.0, 0.0))
+    assert 0.91 <= inside / 300 <= 0.985
+
+
+def test_two_seeds_or_equal_ones_have_no_ellipse() -> None:
+    assert confidence_ellipse(np.array([1.0, 2.0]), np.array([1.0, 3.0])) is None
+    assert confidence_ellipse(np.ones(5), np.ones(5)) is None
+
+
+def test_a_report_is_the_same_every_time(store: Store) -> None:
+    assert render_report(comparison(store)) == render_report(comparison(store))
+    assert render_markdown(comparison(store)) == render_markdown(comparison(store))
+
+
+def test_markdown_has_the_same_tables(store: Store) -> None:
+    text = render_markdown(comparison(store))
+    rows = [[entry.strip() for entry in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
+    assert ["Scheme", "Goodput, Mbit/s"] in [row[:2] for row in rows]
+    stress = rows[rows.index(["Scenario", "Cubic", "NDM"]) + 2]
+    assert re.fullmatch(r"(\*\*)?19\.4(\*\*)? \(17\.8 to 21\)", stress[1])
+    widths = [len(re.findall(r"(?<!\\)\|", line)) for line in text.splitlines() if line[:1] == "|"]
+    assert all(width > 3 for width in widths)
+    assert "Failed: NDM, seed 3: &lt;b>panic" in text
+    assert "Missing: Cubic, seed 3" in text
+    assert "    python compare.py scenario=stress" in text
+
+
+def lengthened(times: int) -> dict[str, Any]:
+    """The recorded run, so many times one after the other."""
+    result = recorded()
+    flow = result["flows"][0]
+    step_s = flow["duration_s"]
+    for side in ("sender", "receiver"):
+        rows = flow[side]["rows"]
+        flow[side]["rows"] = [[row[0] + k * step_s, *row[1:]] for k in range(times) for row in rows]
+    flow["duration_s"] = step_s * times
+    return result
+
+
+def test_a_large_report_is_small_and_quick(tmp_path: Path) -> None:
+    """55 scenarios, 9 schemes, 10 seeds, of 40 s each with a sample every 50 ms: as much as a whole comparison."""
+    store, experiment = Store(tmp_path), plan(["stress"], list(SCHEMES)[:9], 10, None, 50)
+    store.save(experiment.runs()[0], lengthened(8))
+    example = read_cells(experiment, store)[0]
+    cells = []
+    scenarios = tuple(replace(experiment.scenarios[0], name=f"made/{number}") for number in range(55))
+    for scenario, scheme in itertools.product(scenarios, experiment.schemes):
+        values = {
+            name: [found[0] * (1 + len(cells) / 500 + 0.01 * seed) for seed in range(10)]
+            for name, found in example.values.items()
+        }
+        of = replace(example, scenario=scenario, scheme=scheme, seeds=list(range(1, 11)), values=values)
+        cells.append(replace(of, result=lambda _seed: example.result(1)))
+    began = time.process_time()
+    whole = replace(experiment, scenarios=scenarios)
+    text = render_report(Comparison(whole, cells, compare_pairs(cells), [], [], {}, store.run_name))
+    assert time.process_time() - began < 90
+    assert len(text) < 20e6
+
+
+def test_a_target_stands_first_with_every_scheme_and_the_model_in_every_scenario(store: Store) -> None:
+    shown = comparison(store)
+    shown = replace(shown, target=TargetTable(TARGETS["published"], Evidence(shown.cells)))
+    html, text = render_report(shown), render_markdown(shown)
+    assert html.index("Target published: every scheme") < html.index('id="headline-1"')
+    assert "Target published: NDM" in html
+    assert "Target published: Cubic" not in html
+    assert text.index("## published: The four published tests") < text.index("## One flow")
+    cubic = next(cell for cell in shown.cells if (cell.scenario.name, cell.scheme.name) == ("stress", "cubic"))
+    threshold = f"≥ {number(cubic.estimates()['goodput'].mean)} (cubic)"
+    for page in (html, text):
+        assert threshold in page
+        # of the four tests only stress is there
+        assert "not measured" in page
+    assert 'id="target"' not in render_report(replace(shown, target=None))

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from compare.metrics.summary import Cell
+from compare.statistics.winning import MARGIN, winning_rates, winning_schemes
+from env.network.scenario import Flow
+from tests.support.cells import made_cells, made_scenario
+
+VERSUS = [Flow(), Flow(scheme="cubic")]
+
+
+def single(name: str, values: Mapping[str, tuple[float, float]], failed: Mapping[str, int] | None = None) -> list[Cell]:
+    """values: scheme to (goodput, rtt_mean), the same for two seeds."""
+    of_runs = {scheme: {"goodput": [rate] * 2, "rtt_mean": [rtt] * 2} for scheme, (rate, rtt) in values.items()}
+    return made_cells(made_scenario(name), of_runs | {scheme: {} for scheme in failed or {}}, failed)
+
+
+def versus(name: str, gaps: Mapping[str, Sequence[float]]) -> list[Cell]:
+    return made_cells(made_scenario(name, VERSUS), {scheme: {"fair_share_gap": gap} for scheme, gap in gaps.items()})
+
+
+@pytest.mark.parametrize(
+    ("scores", "better", "expected"),
+    [
+        ({"a": 10.0, "b": 9.0, "c": 8.99}, 1, ["a", "b"]),
+        ({"a": 1.0, "b": 1.1, "c": 1.11}, -1, ["a", "b"]),
+        ({"a": 0.0, "b": 0.0, "c": 0.01}, -1, ["a", "b"]),
+        ({"a": 0.0, "b": 0.0}, 1, ["a", "b"]),
+        ({}, 1, []),
+    ],
+)
+def test_all_within_ten_per_cent_of_the_best_win(scores: dict[str, float], better: int, expected: list[str]) -> None:
+    assert winning_schemes(scores, better) == expected
+    assert MARGIN == 0.1
+
+
+def test_a_single_flow_scores_goodput_squared_over_delay() -> None:
+    # 100/50 = 2, 81/40 = 2.025 and 100/60 = 1.67: less than 0.9 * 2.025
+    cells = single("delay/rtt_10ms", {"reno": (10, 50), "cubic": (9, 40), "bbr": (10, 60)})
+    # 4, 1, 4: goodput counts twice
+    cells += single("delay/rtt_50ms", {"reno": (20, 100), "cubic": (10, 100), "bbr": (20, 100)})
+    found = winning_rates(cells)
+    assert [(rate.scheme, rate.rate.mean, rate.won) for rate in found.single_flow] == [
+        ("reno", 1.0, ("delay/rtt_10ms", "delay/rtt_50ms")),
+        ("cubic", 0.5, ("delay/rtt_10ms",)),
+        ("bbr", 0.5, ("delay/rtt_50ms",)),
+    ]
+    assert all(rate.rate.interval is None and len(rate.counted) == 2 for rate in found.single_flow)  # of two scenarios
+    assert found.friendliness == ()
+
+
+def test_the_score_of_a_scheme_is_the_mean_over_its_seeds() -> None:
+    # 1 and 9 have mean 5; the mean goodput's would be 4
+    values = {
+        "reno": {"goodput": [1.0, 3.0], "rtt_mean": [1.0, 1.0]},
+        "cubic": {"goodput": [4.4**0.5] * 2, "rtt_mean": [1.0, 1.0]},
+    }
+    (first, second) = winning_rates(made_cells(made_scenario("bottleneck"), values)).single_flow
+    assert (first.scheme, first.rate.mean, second.rate.mean) == ("reno", 1.0, 0.0)
+
+
+def test_friendliness_is_counted_apart_and_less_is_better() -> None:
+    cells = versus("compete/cubic_1v1", {"reno": [1.0, 3.0], "bbr": [2.2, 2.2], "vegas": [2.3, 2.3]})
+    cells += single("bottleneck", {"reno": (1, 1), "bbr": (2, 1), "vegas": (1, 1)})
+    found = winning_rates(cells)
+    assert {rate.scheme: rate.rate.mean for rate in found.friendliness} == {"reno": 1, "bbr": 1, "vegas": 0}
+    assert {rate.scheme: rate.rate.mean for rate in found.single_flow} == {"bbr": 1, "reno": 0, "vegas": 0}
+
+
+def test_the_interval_is_over_the_scenarios() -> None:
+    cells = [
+        cell
+        for i in range(10)
+        for cell in single(f"s{i}", {"reno": (2, 1) if i < 6 else (1, 1), "cubic": (1, 1) if i < 6 else (2, 1)})
+    ]
+    rates = {rate.scheme: rate.rate for rate in winning_rates(cells).single_flow}
+    assert (rates["reno"].mean, rates["cubic"].mean, rates["reno"].n) == (0.6, 0.4, 10)
+    lo, hi = rates["reno"].interval or (math.nan, math.nan)
+    # of Binomial(10, 0.6) / 10 the 2.5 and 97.5 % points are 0.3 and 0.9
+    assert (lo, hi) == pytest.approx((0.3, 0.9), abs=0.11)
+
+
+def test_a_scheme_whose_runs_all_failed_has_lost_and_one_that_has_not_run_is_not_counted() -> None:
+    cells = single("s0", {"reno": (2, 1), "cubic": (1, 1)}, failed={"bbr": 2})
+    cells += single("s1", {"reno": (2, 1), "cubic": (1, 1), "bbr": (2, 1)})
+    rates = {rate.scheme: rate for rate in winning_rates(cells).single_flow}
+    assert (rates["bbr"].rate.mean, rates["bbr"].counted) == (0.5, ("s0", "s1"))
+    cells[2].failed = {}
+    cells[2].missing = [1, 2]
+    rates = {rate.scheme: rate for rate in winning_rates(cells).single_flow}
+    assert (rates["bbr"].rate.mean, rates["bbr"].counted) == (1.0, ("s1",))
+
+
+def test_nothing_received_is_no_win() -> None:
+    cells = single("s0", {"reno": (0.0, math.nan), "cubic": (1, 1), "bbr": (1, 1)})
+    assert {rate.scheme: rate.rate.mean for rate in winning_rates(cells).single_flow}["reno"] == 0
+
+
+@pytest.mark.parametrize(
+    "flows",
+    [
+        [Flow(kind="request", size_bytes=1000)],
+        [Flow(count=2)],
+        [Flow(), Flow(scheme="cubic", kind="request", size_bytes=1000)],
+        [Flow(), Flow()],
+    ],
+    ids=["requests", "two of one scheme", "requests of another", "two"],
+)
+def test_other_scenarios_do_not_count(flows: list[Flow]) -> None:
+    scenario = made_scenario("other", flows)
+    values = {"goodput": [1.0], "rtt_mean": [1.0], "fair_share_gap": [1.0]}
+    found = winning_rates(made_cells(scenario, {"reno": values, "cubic": values}))
+    assert (found.single_flow, found.friendliness) == ((), ())
+
+
+def test_a_scheme_that_is_alone_wins_nothing() -> None:
+    assert winning_rates(single("s0", {"reno": (1, 1)})).single_flow == ()

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compare.errors import CompareError
+from compare.experiment.experiment import Run, plan
+from compare.experiment.schemes import SCHEMES
+from compare.experiment.store import Store
+from compare.metrics.group_metrics import find_groups, group_metrics
+from compare.metrics.series import rate_between
+from compare.metrics.summary import Cell
+from compare.report.published_tables import load_tables
+from compare.studies import nv_claims
+from compare.studies.nv_claims import Evidence, Ratio, judge_claims, min_rtt_us
+from compare.studies.tcp_nv import causes_table, render_document, table
+from env.network.scenario import Flow, Scenario
+from tests.support.recorded import made_flow, made_request_flow
+
+
+def cell(scenario: str, scheme: str, flows: list[dict[str, Any]] | None = None, **values: float) -> Cell:
+    made = Scenario(name=scenario, claim="made", duration_s=4.0, path={"rtt_ms": 1}, flows=[Flow()])
+    found = Cell(
+        made, SCHEMES[scheme], seeds=[1], result=lambda _: {"flows": flows or []}, under_test=[True] * len(flows or [])
+    )
+    found.values = {name: [value] for name, value in values.items()}
+    return found
+
+
+def stream(rates_mbps: list[float], *, start_s: float = 0.0, retransmits: int = 0) -> dict[str, Any]:
+    """A flow with one rate a second."""
+    times = [start_s + i + 1 for i in range(len(rates_mbps))]
+    so_far = [sum(rates_mbps[: i + 1]) * 1e6 / 8 for i in range(len(rates_mbps))]
+    sent = [(t, 10.0, 100.0 * t) for t in times]
+    received = list(zip(times, so_far, strict=True))
+    duration_s = float(len(rates_mbps))
+    return made_flow(sent=sent, received=received, retransmits=retransmits, start_s=start_s, duration_s=duration_s)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "verdict"),
+    [((8.0, 9.0, 10.0), "yes"), ((8.0, 3.0, 10.0), "in part"), ((2.0, 3.0, 1.0), "no"), ((4.0, 4.0, 4.0), "yes")],
+)
+def test_a_ratio_holds_for_all_for_some_or_for_none(theirs: tuple[float, ...], verdict: str) -> None:
+    cells = [cell("nv/x", "nv", rtt=1.0)]
+    cells += [cell("nv/x", name, rtt=value) for name, value in zip(("reno", "cubic", "cdg"), theirs, strict=True)]
+    claim = Ratio("4.1", "text", "nv/x", "rtt", 4).judge(Evidence(cells))
+    assert claim.verdict == verdict
+    assert f"Reno {theirs[0]:g}, {theirs[0]:g} times" in claim.measured
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "low", "verdict"),
+    [(0.0, 5.0, 7, "yes"), (0.0, 0.0, 7, "no"), (1.0, 0.0, 7, "no")],
+    ids=["none against some", "none on both sides decides nothing in its favour", "some against none"],
+)
+def test_a_ratio_to_nothing(ours: float, theirs: float, low: float, verdict: str) -> None:
+    evidence = Evidence([cell("nv/x", "nv", lost=ours), cell("nv/x", "reno", lost=theirs)])
+    assert Ratio("4.6", "text", "nv/x", "lost", low, others=("reno",)).judge(evidence).verdict == verdict
+
+
+def test_a_claim_without_its_runs_is_not_decided() -> None:
+    claims = judge_claims(Evidence([]))
+    assert len(claims) == len(nv_claims.RATIOS) + len(nv_claims.SPECIAL)
+    assert {claim.verdict for claim in claims} == {""}
+    assert [claim.section for claim in claims] == sorted(claim.section for claim in claims)
+
+
+@pytest.mark.parametrize(
+    ("first", "retransmits", "verdict"),
+    [
+        ([9, 9, 9, 4, 4, 4, 9, 9, 9], 0, "yes"),
+        ([9, 9, 9, 4, 4, 4, 9, 9, 9], 3, "in part"),
+        ([9, 9, 9, 9, 9, 9, 9, 9, 9], 0, "in part"),
+        ([9, 9, 9, 1, 1, 1, 2, 2, 2], 1, "no"),
+    ],
+    ids=["makes room and comes back", "with losses", "makes no room", "gives up"],
+)
+def test_adaptation_to_a_flow_that_joins_and_leaves(first: list[float], retransmits: int, verdict: str) -> None:
+    flows = [stream(first, retransmits=retransmits), stream([5, 5, 5], start_s=3.0)]
+    assert nv_claims.adaptation(Evidence([cell("nv/1s2c1fsp", "nv", flows)])).verdict == verdict
+
+
+def test_unfairness_is_the_first_flows_share_while_the_second_one_runs() -> None:
+    cells = []
+    for scheme, beside in (("nv", 1.0), ("reno", 4.0), ("cubic", 5.0), ("cdg", 4.0)):
+        cells.append(
+            cell("nv/1s2c1fvrp", scheme, [stream([9, 9, beside, beside, 9]), stream([10 - beside] * 2, start_s=2.0)])
+        )
+    claim = nv_claims.unfairness_to_reno(Evidence(cells))
+    assert claim.verdict == "yes"
+    assert "NV 10 %, Reno 40 %, Cubic 50 %, CDG 40 %" in claim.measured
+
+
+def test_rates_and_rtts_are_taken_at_their_instants() -> None:
+    flow = stream([10, 20, 30])
+    assert rate_between(flow, 0.5, 2.0) == pytest.approx((5 + 20) / 1.5)
+    assert min_rtt_us(flow, 2.0) == pytest.approx(200)
+    assert math.isnan(min_rtt_us(flow, 0.5))
+
+
+def test_drift_is_told_from_the_medians_of_the_flows() -> None:
+    def grown(values_us: list[float]) -> dict[str, Any]:
+        sent = [(30.0 * i or 5.0, 10.0, value) for i, value in enumerate(values_us)]
+        return made_flow(sent=sent, received=[(300.0, 1e9)], duration_s=300.0)
+
+    stable = [grown([30, 300, 300, 310, 320, 320, 320, 320, 320, 330]) for _ in range(3)]
+    assert nv_claims.drift(Evidence([cell("nv/2s3c5fr", "nv", stable)])).verdict == "yes"
+    growing = [grown([30, 60, 90, 120, 150, 180, 210, 240, 270, 300]) for _ in range(3)]
+    assert nv_claims.drift(Evidence([cell("nv/2s3c5fr", "nv", growing)])).verdict == "in part"
+
+
+def test_the_longest_run_tells_of_minutes_and_the_first_one_of_the_rest() -> None:
+    short = cell("nv/x", "nv", [stream([1])], rtt=1.0)
+    long = cell("nv/x", "nv", [stream([2])], rtt=2.0)
+    long.scenario.duration_s = 300.0
+    evidence = Evidence([short, long, cell("nv_frames/x", "nv", rtt=3.0)])
+    assert evidence.mean("nv/x", "nv", "rtt") == 1.0
+    assert evidence.flows("nv/x", "nv") == short.flows
+    assert evidence.longest_flows("nv/x", "nv") == long.flows
+    assert Evidence([short, cell("nv_frames/x", "nv", rtt=3.0)], "nv_frames").mean("nv/x", "nv", "rtt") == 3.0
+
+
+def test_causes_stand_between_what_they_vary_and_the_frames() -> None:
+    names = ("nv/1s1c1fr", "nv_causes/1s1c1fr_16k", "nv_frames/1s1c1fr", "nv/1s1c1fs")
+    lines = causes_table([whole(name, "nv", 55 + i) for i, name in enumerate(names)]).splitlines()
+    assert [line.split(" | ")[0] for line in lines[2:]] == [f"| {name}" for name in names[:3]]
+    assert [line.split(" | ")[3] for line in lines[2:]] == ["55", "56", "57"]
+
+
+def whole(scenario: str, scheme: str, cwnd: float) -> Cell:
+    flows = [made_request_flow(size_bytes=1 << 20, cwnd=cwnd, rate_mbps=8000)]
+    found = cell(scenario, scheme, flows)
+    found.groups = find_groups(flows, [True])
+    found.values = {metric.name: [value] for metric, value in group_metrics(flows, [True]).items()}
+    return found
+
+
+def test_a_table_has_the_papers_figure_behind_ours_and_the_rest_of_our_schemes() -> None:
+    cells = [whole(f"nv/{name}", scheme, 55) for name in ("1s1c1fr", "1s1c1fs") for scheme in ("nv", "ndm")]
+    lines = table(1, cells, load_tables()).splitlines()
+    assert lines[0].startswith("| experiment | scheme | flows | cwnd, packets | RTT, us | Rate, Mbit/s |")
+    assert lines[2].startswith(
+        "| 1s1c1fr | TCP-NV | all | 55 / – / 53 | 200 / – / 64 | 8,000 / – / 8,131 | 0 / – / 0 |"
+    )
+    assert lines[3].startswith("| 1s1c1fr | NDM | all | 55 | 200 | 8,000 | 0 |")
+    assert lines[4].startswith("| 1s1c1fs | TCP-NV | all | 55 / – / 51 |")
+    with_frames = table(1, [*cells, whole("nv_frames/1s1c1fr", "nv", 50)], load_tables()).splitlines()
+    assert with_frames[2].startswith("| 1s1c1fr | TCP-NV | all | 55 / 50 / 53 | 200 / 200 / 64 |")
+    assert with_frames[3:] == lines[3:]
+    with pytest.raises(CompareError, match="table 2: no finished run of nv/1s2c1fr, nv/1s2c1fs"):
+        table(2, cells, load_tables())
+
+
+def test_only_what_is_marked_in_the_document_is_replaced(tmp_path: Path) -> None:
+    experiment = plan(["bottleneck"], ["reno"], 1, None, 50)
+    store = Store(tmp_path)
+    with store.claim(experiment):
+        store.save(Run(experiment.scenarios[0], experiment.schemes[0], 1), {"flows": [stream([5, 5])]})
+    document = "# Title\n\n<!-- claims -->\nyesterday\n<!-- end -->\n\nProse of `<!-- end -->` stays.\n"
+    made = render_document(document, [tmp_path])
+    assert made.startswith("# Title\n\n<!-- claims -->\n| section | claim |")
+    assert made.endswith("<!-- end -->\n\nProse of `<!-- end -->` stays.\n")
+    assert "yesterday" not in made
+    assert render_document(made, [tmp_path]) == made
+    with pytest.raises(CompareError, match="table 1: no finished run"):
+        render_document("<!-- table 1 -->\n<!-- end -->\n", [tmp_path])

@@ -1,0 +1,153 @@
+"""What a threshold is, and when a figure reaches it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from compare.metrics.summary import Cell
+from compare.statistics.statistics import estimate
+from compare.targets.evidence import Evidence
+from compare.targets.figures import metric
+from compare.targets.requirement import (
+    Bound,
+    InEachScenario,
+    Judgement,
+    all_met,
+    at_least,
+    at_most,
+    best_peer,
+    between,
+    of_reference,
+    worst,
+)
+from tests.support.cells import made_cells, made_scenario
+
+GOODPUT = metric("goodput")
+
+
+def judged(values: Sequence[float], bound: Bound | None, failed: int = 0) -> Judgement:
+    return Judgement("r", "s", "ndm", "Mbit/s", estimate(values) if values else None, bound, failed)
+
+
+def evidence(values: Mapping[str, Sequence[float]], failed: Mapping[str, int] | None = None) -> Evidence:
+    """values: scheme to goodput per seed."""
+    of_schemes: dict[str, dict[str, Sequence[float | None]]] = {name: {"goodput": v} for name, v in values.items()}
+    cells = made_cells(made_scenario("s"), of_schemes | {name: {} for name in failed or {}}, failed)
+    return Evidence(cells)
+
+
+@pytest.mark.parametrize(
+    ("bound", "value", "holds", "margin"),
+    [
+        (Bound(low=10), 10, True, 0),
+        (Bound(low=10), 9, False, -0.1),
+        (Bound(low=10), 12, True, 0.2),
+        (Bound(high=4), 4, True, 0),
+        (Bound(high=4), 5, False, -0.25),
+        (Bound(high=4, strict=True), 4, False, 0),
+        (Bound(high=4, strict=True), 3.9, True, 0.025),
+        (Bound(0.5, 1.5), 0.5, True, 0),
+        (Bound(0.5, 1.5), 1.8, False, -0.2),
+        (Bound(0.5, 1.5), 0.25, False, -0.5),
+        (Bound(high=0), 0, True, 0),
+        (Bound(high=0), 3, False, -math.inf),
+        (Bound(low=0), 3, True, math.inf),
+        (Bound(low=-2), -3, False, -0.5),
+    ],
+)
+def test_a_bound(bound: Bound, value: float, holds: bool, margin: float) -> None:
+    assert bound.holds(value) is holds
+    assert bound.margin(value) == pytest.approx(margin)
+
+
+@pytest.mark.parametrize(
+    ("bound", "text"),
+    [
+        (Bound(low=95), "≥ 95"),
+        (Bound(high=5), "≤ 5"),
+        (Bound(high=1.5, said="bbr", strict=True), "< 1.5 (bbr)"),
+        (Bound(0.5, 1.5), "0.5 to 1.5"),
+        (Bound(high=0), "≤ 0"),
+    ],
+)
+def test_how_a_bound_is_written(bound: Bound, text: str) -> None:
+    assert str(bound) == text
+
+
+@pytest.mark.parametrize(
+    ("judgement", "met", "verdict"),
+    [
+        (judged([10, 10, 10], Bound(low=9)), True, "met"),
+        (judged([8, 8, 8], Bound(low=10)), False, "missed by 20 %"),
+        (judged([9.99] * 3, Bound(low=10)), False, "missed by 0.1 %"),
+        (judged([9, 10, 12], Bound(low=10)), True, "met, open"),
+        (judged([9, 9.5, 10.5], Bound(low=10)), False, "missed by 3.33 %, open"),
+        (judged([4, 4, 4], Bound(high=4, strict=True)), False, "missed by 0 %"),
+        (judged([3, 3], Bound(high=0)), False, "missed by 3 Mbit/s"),
+        (judged([10], None), None, "not measured"),
+        (judged([], Bound(low=1)), None, "not measured"),
+        (judged([], Bound(low=1), failed=2), False, "missed: 2 of 2 runs failed"),
+        (judged([10, 10, 10], Bound(low=9), failed=1), True, "met; 1 failed"),
+    ],
+)
+def test_a_verdict(judgement: Judgement, met: bool | None, verdict: str) -> None:
+    assert judgement.met is met
+    assert judgement.verdict == verdict
+
+
+def test_a_bound_within_the_interval_of_two_ends_is_open_on_either_side() -> None:
+    assert not judged([1.0, 1.1, 1.2], Bound(0.5, 1.5)).open
+    assert judged([1.2, 1.4, 1.7], Bound(0.5, 1.5)).open
+    assert not judged([2.0, 2.1, 2.2], Bound(0.5, 1.5)).open
+
+
+def test_a_requirement_is_judged_in_each_scenario_by_the_mean_over_the_seeds() -> None:
+    cells: list[Cell] = []
+    for name, values in (("a", [10.0, 12.0]), ("b", [8.0, 9.0])):
+        cells += made_cells(made_scenario(name), {"ndm": {"goodput": values}})
+    requirement = InEachScenario("r", "", "Mbit/s", ("a", "b", "c"), GOODPUT, at_least(10))
+    a, b, c = requirement.judge(Evidence(cells), "ndm")
+    assert (a.figure and a.figure.mean, a.met) == (11.0, True)
+    assert (b.figure and b.figure.mean, b.met) == (8.5, False)
+    assert (c.figure, c.met) == (None, None)
+    assert worst([a, b]) is b
+    assert worst([a, b, c]) is c
+    assert all_met([a, b]) is False
+    assert all_met([a, c]) is None
+    assert all_met([a]) is True
+
+
+def test_runs_that_failed_are_no_evidence_and_are_counted() -> None:
+    found = InEachScenario("r", "", "", ("s",), GOODPUT, at_most(5)).judge(evidence({}, {"ndm": 2}), "ndm")
+    assert [(one.met, one.failed) for one in found] == [(False, 2)]
+
+
+def test_the_best_peer_is_the_highest_mean_of_the_others() -> None:
+    found = evidence({"ndm": [10.0], "bbr": [8.0, 13.0], "reno": [9.0], "cubic": [math.nan]})
+    assert best_peer(GOODPUT)(found, "s", "ndm") == Bound(low=10.5, said="bbr")
+    assert best_peer(GOODPUT)(found, "s", "bbr") == Bound(low=10.0, said="ndm")
+    assert best_peer(GOODPUT)(evidence({"ndm": [1.0]}), "s", "ndm") is None
+
+
+def test_models_windows_and_the_oracle_are_not_in_each_others_way() -> None:
+    names = ("ndm", "ndm@runs/a", "window@16", "oracle", "reno", "ndm_v1")
+    found = evidence({name: [float(value)] for value, name in enumerate(names)})
+    assert [scheme.name for scheme in found.schemes] == ["ndm", "ndm@runs/a", "reno", "ndm_v1"]
+    assert found.peers("ndm") == ["reno", "ndm_v1"]
+    assert found.peers("ndm@runs/a") == ["reno", "ndm_v1"]
+    # the algorithms compete with one model: the first
+    assert found.peers("reno") == ["ndm", "ndm_v1"]
+    assert found.mean("s", "oracle", GOODPUT) == 3.0
+
+
+def test_thresholds_that_come_from_another_scheme() -> None:
+    found = evidence({"ndm": [10.0], "bbr": [8.0]})
+    assert of_reference(GOODPUT, "bbr", least=1.25)(found, "s", "ndm") == Bound(low=10.0, said="1.25 × bbr")
+    assert of_reference(GOODPUT, "bbr", most=1, strict=True)(found, "s", "ndm") == Bound(
+        high=8.0, said="bbr", strict=True
+    )
+    assert of_reference(GOODPUT, "cubic", most=0.25)(found, "s", "ndm") is None
+    assert between(0.5, 1.5)(found, "s", "ndm") == Bound(0.5, 1.5)

@@ -1,0 +1,118 @@
+"""What is written about targets, and the winning rate as a requirement."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from compare.metrics.summary import Cell
+from compare.targets.catalogue import TARGETS
+from compare.targets.evidence import Evidence
+from compare.targets.tables import COLUMNS, TargetTable, csv_text, last_lines, markdown
+from env.network.scenario import Flow
+from tests.support.cells import made_cells, made_scenario
+
+
+def loss_table(ndm: float, reno: float, other: float | None = None) -> TargetTable:
+    """The loss target with one utilisation for each scheme, another one for ndm in the last scenario."""
+    cells: list[Cell] = []
+    scenarios = TARGETS["loss"].make()
+    for scenario in scenarios:
+        mine = other if other is not None and scenario is scenarios[-1] else ndm
+        values = {"ndm": {"utilisation": [mine] * 3}, "reno": {"utilisation": [reno] * 3}}
+        cells += made_cells(scenario, values)
+    return TargetTable(TARGETS["loss"], Evidence(cells))
+
+
+def winning_table(goodputs: Mapping[str, Mapping[str, float]]) -> TargetTable:
+    """goodputs: scenario to scheme to goodput, at one RTT."""
+    cells: list[Cell] = []
+    for name, of_schemes in goodputs.items():
+        values = {scheme: {"goodput": [mbps], "rtt_mean": [50.0]} for scheme, mbps in of_schemes.items()}
+        cells += made_cells(made_scenario(name), values)
+    for name in ("x", "y"):
+        scenario = replace(made_scenario(name), flows=[Flow(), Flow(scheme="cubic")])
+        gaps = {scheme: {"fair_share_gap": [1.0]} for scheme in next(iter(goodputs.values()))}
+        cells += made_cells(scenario, gaps)
+    return TargetTable(TARGETS["winning"], Evidence(cells))
+
+
+def test_a_requirement_is_met_when_it_is_in_every_scenario() -> None:
+    ((ndm, [kept]), (reno, [missed])) = loss_table(97, 30).rows()
+    assert (ndm.name, kept.met) == ("ndm", True)
+    assert (reno.name, missed.met) == ("reno", False)
+    ((_, [partly]), _) = loss_table(97, 30, other=49).rows()
+    assert partly.met is False
+    assert partly.text == "5 of 6; loss/2pct_far: 50 (no spread) ≥ 90: missed by 44.4 %"
+
+
+def test_the_markdown_has_every_scheme_and_the_model_in_every_scenario() -> None:
+    text = markdown(loss_table(97, 30, other=49))
+    lines = text.splitlines()
+    assert "| NDM | 5 of 6; loss/2pct_far: 50 (no spread) ≥ 90: missed by 44.4 % |" in lines
+    assert any(line.startswith("| Reno | 0 of 6;") for line in lines)
+    details = [line for line in lines if line.endswith("| ≥ 90 | met |") or "missed by 44.4 % |" in line]
+    assert sum("| loss/" in line for line in details) == 6
+    assert "**6 of 6; " in markdown(loss_table(97, 30))
+
+
+def test_the_csv_has_a_row_per_requirement_scenario_and_scheme() -> None:
+    rows = list(csv.DictReader(io.StringIO(csv_text([loss_table(97, 30)]))))
+    assert tuple(rows[0]) == COLUMNS
+    assert len(rows) == 12
+    first = rows[0]
+    assert (first["target"], first["requirement"], first["scheme"]) == ("loss", "used", "ndm")
+    assert (first["met"], first["at_least"], first["at_most"], first["n"]) == ("yes", "90", "", "3")
+    assert {row["met"] for row in rows if row["scheme"] == "reno"} == {"no"}
+
+
+def test_the_last_lines_count_the_requirements_that_are_met() -> None:
+    tables = [loss_table(97, 30), winning_table({"a": {"ndm": 9, "reno": 10}, "b": {"ndm": 5, "reno": 10}})]
+    assert last_lines(tables, ["ndm", "reno"]) == [
+        "targets met by ndm: 2 of 3: loss.used, winning.friendliness",
+        "targets met by reno: 2 of 3: winning.single, winning.friendliness",
+    ]
+    alone = TargetTable(
+        TARGETS["loss"], Evidence(made_cells(TARGETS["loss"].make()[0], {"ndm": {"utilisation": [99.0]}}))
+    )
+    assert last_lines([alone], ["ndm"]) == ["targets met by ndm: 0 of 1: none (1 requirement not measured: loss.used)"]
+
+
+def test_the_winning_rate_must_be_the_highest() -> None:
+    goodputs = {
+        "a": {"ndm": 10.0, "reno": 10.0, "bbr": 5.0},
+        "b": {"ndm": 10.0, "reno": 5.0, "bbr": 10.0},
+        "c": {"ndm": 5.0, "reno": 10.0, "bbr": 5.0},
+    }
+    table = winning_table(goodputs)
+    single, friendliness = table.judgements("ndm")
+    assert single.figure is not None
+    assert single.bound is not None
+    assert (single.figure.mean, single.bound.low) == pytest.approx((200 / 3, 200 / 3))
+    assert (single.met, single.bound.said, single.scenario) == (True, "reno", "3 scenarios of one flow")
+    assert (friendliness.met, friendliness.scenario) == (True, "2 scenarios beside another flow")
+    assert [one.met for one in table.judgements("bbr")] == [False, True]
+
+
+def test_models_do_not_take_scenarios_from_each_other() -> None:
+    """Beside a second, better model the first one still wins what it wins alone among the algorithms."""
+    goodputs = {
+        "a": {"ndm": 10.0, "ndm@runs/b": 20.0, "reno": 9.0},
+        "b": {"ndm": 10.0, "ndm@runs/b": 20.0, "reno": 9.0},
+    }
+    table = winning_table(goodputs)
+    for model in ("ndm", "ndm@runs/b"):
+        single = table.judgements(model)[0]
+        assert single.figure is not None
+        assert (single.figure.mean, single.met) == (100.0, True)
+
+
+def test_nobody_wins_alone() -> None:
+    assert [one.met for one in winning_table({"a": {"ndm": 10.0}, "b": {"ndm": 10.0}}).judgements("ndm")] == [
+        None,
+        None,
+    ]

@@ -1,0 +1,233 @@
+"""Link traces: what is refused, what the project's own ones are like, and which may be trained on."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from env.checkout import ROOT
+from env.network.traces import manifest
+from env.network.traces.format import LONGEST_MS, TraceError, load_trace, parse_trace, trace_names
+from env.network.traces.generate import differences, generate, stated_outages
+from env.network.traces.models import CATALOGUE, KINDS, Model, ModelError
+from env.network.traces.statistics import correlation_time_s, statistics, window_rates_mbps
+from env.profile import load_profile, profile_names
+
+
+def trace(text: str):  # type: ignore[no-untyped-def]
+    return parse_trace("mine", text, "mine.trace")
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "mine.trace: the trace is empty"),
+        ("\n", "mine.trace: the trace is empty"),
+        ("1\n2\n\n3\n", "mine.trace:3: '' is no time"),
+        ("1\n5\n4\n", "mine.trace:3: 4 comes after 5; times must not fall"),
+        ("1\n2.5\n", "mine.trace:2: '2.5' is no time"),
+        ("-1\n", "mine.trace:1: '-1' is no time"),
+        ("+1\n", "mine.trace:1: '\\+1' is no time"),
+        (" 1\n", "mine.trace:1: ' 1' is no time"),
+        ("١\n", "mine.trace:1: '١' is no time"),
+        ("# LTE\n1\n", "mine.trace:1: '# LTE' is no time"),
+        ("1\n1e3\n", "mine.trace:2: '1e3' is no time"),
+        (f"1\n{LONGEST_MS + 1}\n", f"mine.trace:2: {LONGEST_MS + 1} ms is too late"),
+        ("9" * 5000 + "\n", "mine.trace:1: 9{40} ms is too late"),
+        ("0\n0\n", "mine.trace:2: the trace ends at 0"),
+    ],
+)
+def test_a_malformed_trace_is_refused_with_file_and_line(text: str, message: str) -> None:
+    with pytest.raises(TraceError, match=message):
+        trace(text)
+
+
+def test_a_trace_is_read_as_mahimahi_reads_it() -> None:
+    found = trace("0\n3\n3\n10")
+    assert list(found.times_ms) == [0, 3, 3, 10]
+    assert found.duration_ms == 10
+    # 4 packets of 1500 bytes in 10 ms
+    assert found.mean_mbps == pytest.approx(4.8)
+    assert trace(found.text()) == found
+    # "just 1": one packet a millisecond, as Mahimahi's own documentation has it
+    assert trace("1\n").mean_mbps == pytest.approx(12)
+
+
+def test_files_are_found_by_name_or_path_compressed_or_not(tmp_path: Path) -> None:
+    (tmp_path / "a.trace").write_text("1\n2\n")
+    (tmp_path / "b.trace.gz").write_bytes(gzip.compress(b"1\n2\n"))
+    assert load_trace(str(tmp_path / "a.trace")).times_ms == load_trace(str(tmp_path / "b.trace.gz")).times_ms
+    (tmp_path / "a.trace").write_text("1\n2\n300\n")
+    assert load_trace(str(tmp_path / "a.trace")).duration_ms == 300, "a changed file is read again"
+    (tmp_path / "c.trace.gz").write_bytes(gzip.compress(b"1\n2\n" * 100)[:-9])
+    with pytest.raises(TraceError, match=r"c\.trace\.gz cannot be read"):
+        load_trace(str(tmp_path / "c.trace.gz"))
+    (tmp_path / "d.trace").write_bytes(b"1\n\xff\n")
+    with pytest.raises(TraceError, match=r"d\.trace cannot be read"):
+        load_trace(str(tmp_path / "d.trace"))
+    with pytest.raises(TraceError, match="does not exist"):
+        load_trace(str(tmp_path / "e.trace"))
+    with pytest.raises(TraceError, match="'held_out/lte-waling' is unknown: did you mean held_out/lte-walking"):
+        load_trace("held_out/lte-waling")
+
+
+# -- statistics --------------------------------------------------------------------------------------------------------
+
+
+def test_statistics_of_traces_that_can_be_computed_by_hand() -> None:
+    # 10 packets in each odd window of 100 ms, 30 in each even one: 1.2 and 3.6 Mbit/s
+    times = [
+        window * 100 + 1 + i * (9 if window % 2 else 3)
+        for window in range(20)
+        for i in range(10 + 20 * (window % 2 == 0))
+    ]
+    found = statistics(trace("".join(f"{ms}\n" for ms in [*sorted(times), 2000])))
+    assert found.mean_mbps == pytest.approx((200 + 200 + 1 + 0) * 0.012 / 2, rel=1e-9)
+    assert found.deviation_mbps == pytest.approx(1.2, rel=0.05)
+    gaps = statistics(trace("50\n149\n250\n1000\n"))
+    # 101 and 750 ms count; from the last to the first it is 50
+    assert (gaps.outages, gaps.longest_gap_ms) == (2, 750)
+
+
+def test_the_last_delivery_counts_for_the_window_that_it_ends() -> None:
+    rates = window_rates_mbps(np.array([1, 100, 101, 200]), 200)
+    assert rates == pytest.approx([0.24, 0.24])
+
+
+def test_the_correlation_time_of_a_known_process() -> None:
+    rng = np.random.default_rng(1)
+    keep = np.exp(-0.1 / 1.5)
+    wave = np.zeros(200_000)
+    for i in range(1, wave.size):
+        wave[i] = keep * wave[i - 1] + rng.normal()
+    assert correlation_time_s(wave) == pytest.approx(1.5, rel=0.05)
+
+
+# -- what is generated -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_generated_trace_has_what_its_model_states(kind: str) -> None:
+    model = KINDS[kind]
+    made = generate("made", model, 60, seed=11)
+    assert made.duration_ms == 60_000
+    found = statistics(made)
+    assert found.mean_mbps == pytest.approx(model.mean_mbps, rel=0.01)
+    assert found.deviation_mbps == pytest.approx(model.deviation_mbps, rel=0.02)
+    assert found.correlation_s == pytest.approx(model.correlation_s, rel=0.1)
+    assert found.outages == stated_outages(model, 60)
+    assert generate("made", model, 60, seed=11) == made
+    assert generate("made", model, 60, seed=12) != made
+
+
+def test_starlink_is_interrupted_every_15_s() -> None:
+    times = np.array(load_trace("held_out/starlink").times_ms, dtype=np.int64)
+    begins = times[:-1][np.diff(times) >= 100]
+    # the one at 0 lies before the first delivery
+    assert times[0] >= 100
+    assert begins == pytest.approx([15_000, 30_000, 45_000], abs=2)
+
+
+def test_wifi_delivers_aggregates() -> None:
+    times = np.array(load_trace("held_out/wifi").times_ms, dtype=np.int64)
+    _, sizes = np.unique(times, return_counts=True)
+    assert sizes.mean() > 5
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"mean_mbps": 0.0}, "mean_mbps is 0; it must lie between 0.5 and 2000"),
+        ({"deviation_mbps": 100.0}, "deviation_mbps is 100; it must not exceed twice mean_mbps, 12"),
+        ({"outage_s": 0.05}, "outage_s is 0.05; an outage lasts 0.1 s at least"),
+        ({"handover_s": 15.0}, "outages_per_min is for links without handover_s"),
+        ({"level_share": 0.5}, "level_share is for links with handover_s"),
+    ],
+)
+def test_a_model_that_cannot_be_is_refused(change: dict[str, float], message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        replace(KINDS["lte"], **change)
+
+
+def test_lengths_and_statistics_that_cannot_be_are_refused() -> None:
+    with pytest.raises(ModelError, match="seconds is 5; it must lie between 10 and 3600"):
+        generate("made", KINDS["lte"], 5, 1)
+    with pytest.raises(ModelError, match="it must be a multiple of handover_s"):
+        generate("made", KINDS["starlink"], 50, 1)
+    # a correlation time of half the trace
+    with pytest.raises(ModelError, match="none of 400 draws"):
+        generate("made", Model(5, 2, 40.0), 10, 1)
+
+
+# -- the project's own -------------------------------------------------------------------------------------------------
+
+
+def test_the_projects_traces_are_those_of_the_manifest() -> None:
+    assert manifest.check() == []
+    assert trace_names() == sorted(CATALOGUE)
+
+
+def test_a_changed_trace_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    changed = tmp_path / "changed.trace.gz"
+    changed.write_bytes(gzip.compress(b"1\n"))
+    file = manifest.trace_file
+    monkeypatch.setattr(manifest, "trace_file", lambda name: changed if name == "train/wifi" else file(name))
+    assert manifest.check() == [f"{changed} is not the file of the manifest: its SHA-256 differs"]
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_each_of_the_projects_traces_has_what_is_stated(name: str) -> None:
+    entry = CATALOGUE[name]
+    assert differences(statistics(load_trace(name)), entry.model, entry.seconds) == []
+    # held out: other numbers than anything that may be learned on, and another seed
+    others = [other for key, other in CATALOGUE.items() if key.split("/")[0] != name.split("/")[0]]
+    assert all((other.model, other.seed) != (entry.model, entry.seed) for other in others)
+    assert entry.seed not in [other.seed for other in others]
+
+
+def test_no_profile_trains_on_a_held_out_trace() -> None:
+    for profile in profile_names():
+        text = repr(load_profile(profile))
+        assert "held_out/" not in text, profile
+
+
+# -- the command line --------------------------------------------------------------------------------------------------
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "env.network.traces", *arguments]
+    return subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_the_command_generates_a_trace_and_prints_its_statistics(tmp_path: Path) -> None:
+    output = tmp_path / "mine.trace"
+    done = command("generate", "lte", "--seconds", "30", "--seed", "5", "--mean-mbps", "15", "--output", str(output))
+    assert done.returncode == 0, done.stderr
+    mean = float(re.search(r"mean ([\d.]+) Mbit/s", done.stdout)[1])  # type: ignore[index]
+    assert mean == pytest.approx(15, rel=0.01)
+    shown = command("show", str(output))
+    assert shown.returncode == 0
+    assert shown.stdout.split(";", 1)[1] == done.stdout.split(";", 1)[1]
+
+
+def test_the_command_refuses_in_one_paragraph(tmp_path: Path) -> None:
+    for arguments, message in (
+        (("show", "nosuch"), "trace 'nosuch' is unknown"),
+        (("generate", "lte", "--output", str(tmp_path / "x.csv")), "its name must end in .trace"),
+        (("generate", "lte", "--mean-mbps", "-3", "--output", str(tmp_path / "x.trace")), "mean_mbps is -3"),
+    ):
+        done = command(*arguments)
+        assert done.returncode == 1
+        assert message in done.stderr
+        assert "Traceback" not in done.stderr
+    assert "generate a trace" in command("--help").stdout

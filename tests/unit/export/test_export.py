@@ -1,0 +1,286 @@
+"""From a checkpoint to its files: what is written, what is refused, and that a refusal changes nothing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+import torch
+
+from env.checkout import ROOT
+from export import blob, checkpoint, golden, pipeline, reference, verify
+from export.__main__ import main
+from export.header import render_header
+from export.integer_onnx import IntegerSession
+from export.model import ExportError, IntegerModel, Provenance
+from export.onnx_model import check_onnx
+from export.quantize import FloatPolicy, quantize
+from export.selection import algorithms, select, selected, sha256_of
+from training.policy import Policy
+
+CARD = {
+    "commands": ["python train.py profile=bottleneck", "python train.py resume=runs/x 'a=*/ \u00b5'"],
+    "status": "finished",
+    "wall_s": 61.25,
+    "virtual_s": 3600.0,
+    "lab": {"release": "6.12.117", "manifest_sha256": "ab" * 32, "modules": {"tcp_ndm_gym": "cd" * 32}},
+}
+
+
+def write_run(folder: Path, scale: float = 1.0, hidden: int = 8, **changes: Any) -> Path:
+    """Write a checkpoint of a policy with a read-out that says something, and return the run folder."""
+    torch.manual_seed(3)
+    policy = Policy(hidden)
+    with torch.no_grad():
+        policy.readout.weight.normal_(std=0.5)
+        policy.rnn.weight_hh_l0.mul_(scale)
+    state = policy.state_dict()
+    for name, value in changes.items():
+        state[name] = value
+    folder.mkdir(parents=True, exist_ok=True)
+    content: dict[str, Any] = {key: {} for key in checkpoint.LEARNER_KEYS["ppo"]} | {
+        "policy": state,
+        "config": {"profile": {"name": "bottleneck"}, "seed": 5},
+        "decisions": 7,
+        "card": CARD,
+    }
+    checkpoint.save(folder, content)
+    return folder
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> Path:
+    """A folder with a model in it, which is selected."""
+    folder = tmp_path / "kernel"
+    (folder / "models").mkdir(parents=True)
+    (folder / "models" / "old.h").write_text("the old header\n")
+    select(["old"], folder)
+    return folder
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def test_export_writes_everything_and_passes_the_gate(
+    tmp_path: Path, kernel: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = write_run(tmp_path / "run")
+    assert main(["--run", str(run), "--kernel", str(kernel)]) == 0
+    printed = capsys.readouterr().out
+    assert "float against int16" in printed
+    sha256 = checkpoint.load(run)["sha256"]
+    assert sha256_of("run", kernel) == sha256
+    assert selected(kernel) == ["run"]
+    assert (kernel / "models" / "old.h").is_file()
+    report = json.loads((run / "export" / "report.json").read_text())
+    assert sum(row["decisions"] for row in report["agreement"]) >= 100_000
+    assert all(row["mean_error_pct"] <= 0.1 and row["max_error_pct"] <= 0.5 for row in report["agreement"])
+    metadata = {p.key: p.value for p in onnx.load(run / "export" / "policy.onnx").metadata_props}
+    assert sha256 in metadata.values()
+    training = json.loads(metadata["ndm.training"])
+    assert training["commands"] == CARD["commands"]
+    assert (training["seed"], training["resumed"], training["lab"]) == (5, 1, CARD["lab"])
+    header = (kernel / "models" / "run.h").read_text()
+    for said in ("python train.py profile=bottleneck", "seed 5, 7 decisions in 61.2 s", "ab" * 32, "cd" * 32):
+        assert said in header
+    assert header.isascii()
+    assert header.count("/*") == header.count("*/"), "a command ends no comment"
+    vectors = golden.parse((run / "export" / "golden.json").read_text(), "golden.json")
+    assert golden.mismatches(vectors, reference.rollout) == []
+
+
+def test_the_same_checkpoint_gives_the_same_bytes(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run")
+    texts = []
+    for name in ("a", "b"):
+        assert main(["--run", str(run), "--kernel", str(tmp_path / name)]) == 0
+        texts.append(contents(tmp_path / name))
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"readout.bias": torch.tensor([float("nan"), 0.0])}, "NaN|nan|finite"),
+        ({"rnn.bias_ih_l0": torch.full((8,), float("inf"))}, "inf|finite"),
+        ({"readout.weight": torch.zeros(3, 8)}, "shape"),
+        ({"rnn.weight_ih_l0": torch.zeros(8, 9)}, "10 inputs"),
+        ({"rnn.weight_ih_l0": torch.full((8, 10), 40_000.0)}, "large|32767"),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_the_old_model_stays(
+    tmp_path: Path, kernel: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, Any], message: str
+) -> None:
+    before = contents(kernel)
+    run = write_run(tmp_path / "run", **changes)
+    assert main(["--run", str(run), "--kernel", str(kernel)]) == 1
+    with pytest.raises(ExportError, match=message):
+        pipeline.build_model(run)
+    assert "export:" in capsys.readouterr().err
+    assert contents(kernel) == before
+    assert not (run / "export").exists()
+
+
+def test_a_model_past_the_gate_is_refused(tmp_path: Path, kernel: Path) -> None:
+    before = contents(kernel)
+    run = write_run(tmp_path / "run", scale=60.0)  # a recurrence that amplifies: chaotic rollouts
+    agreement = pipeline.measure(run).agreement
+    assert any(row.failures() for row in agreement)
+    assert main(["--run", str(run), "--kernel", str(kernel)]) == 1
+    assert contents(kernel) == before
+
+
+@pytest.mark.parametrize("damage", ["truncate", "corrupt", "empty"])
+def test_damaged_checkpoints_are_one_paragraph(
+    tmp_path: Path, kernel: Path, capsys: pytest.CaptureFixture[str], damage: str
+) -> None:
+    before = contents(kernel)
+    run = write_run(tmp_path / "run")
+    file = run / "checkpoint.pt"
+    data = bytearray(file.read_bytes())
+    if damage == "truncate":
+        data = data[: len(data) // 2]
+    elif damage == "corrupt":
+        for at in range(200, len(data), 97):
+            data[at] ^= 0x5A
+    else:
+        data = bytearray()
+    file.write_bytes(data)
+    assert main(["--run", str(run), "--kernel", str(kernel)]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("export: ")
+    assert len(error.strip().splitlines()) == 1
+    assert contents(kernel) == before
+
+
+def test_a_run_that_does_not_exist_names_the_near_ones(tmp_path: Path) -> None:
+    write_run(tmp_path / "mixed")
+    with pytest.raises(ExportError, match="did you mean mixed"):
+        pipeline.find_run("mixde", tmp_path)
+    with pytest.raises(ExportError, match="no checkpoint yet"):
+        pipeline.find_run("mixed", tmp_path / "nothing")
+
+
+def test_a_model_takes_the_place_of_the_one_of_its_name(tmp_path: Path, kernel: Path) -> None:
+    assert main(["--run", str(write_run(tmp_path / "a")), "--kernel", str(kernel), "--name", "Fiber 2"]) == 0
+    assert main(["--run", str(write_run(tmp_path / "b")), "--kernel", str(kernel), "--name", "wireless"]) == 0
+    assert selected(kernel) == ["wireless"], "one that was not selected becomes the one in the module"
+    select(["fiber_2", "wireless"], kernel)
+    first = sha256_of("wireless", kernel)
+    other = write_run(tmp_path / "c", **{"readout.bias": torch.tensor([0.5, 0.5])})
+    assert main(["--run", str(other), "--kernel", str(kernel), "--name", "wireless"]) == 0
+    assert selected(kernel) == ["fiber_2", "wireless"], "one that was stays where it is"
+    assert sha256_of("wireless", kernel) != first
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ([], "no model is given; there are a_long_name_of_it, old, older"),
+        (["odl"], "did you mean old"),
+        (["wireless"], "there are a_long_name_of_it, old, older"),
+        (["old", "old"], "given twice"),
+        (["old", "a_long_name_of_it"], "longer than the 15 letters.*NAME="),
+    ],
+)
+def test_a_selection_that_cannot_be_is_refused(kernel: Path, names: list[str], message: str) -> None:
+    for name in ("older", "a_long_name_of_it"):
+        (kernel / "models" / f"{name}.h").write_text("\n")
+    before = contents(kernel)
+    with pytest.raises(ExportError, match=message):
+        select(names, kernel)
+    assert contents(kernel) == before
+    select(["a_long_name_of_it", "older"], kernel)  # the first is called ndm
+    assert algorithms(selected(kernel)) == {"ndm": "a_long_name_of_it", "ndm_older": "older"}
+
+
+@pytest.mark.parametrize("name", ["", "Ω", "x" * 64, "a\tb"])
+def test_a_name_that_the_kernel_cannot_show_is_refused(tmp_path: Path, kernel: Path, name: str) -> None:
+    exported = pipeline.build_model(write_run(tmp_path / "run"))
+    before = contents(kernel)
+    provenance = replace(exported.provenance, name=name)
+    with pytest.raises(ExportError):
+        render_header(exported.model, provenance)
+    with pytest.raises(ExportError):
+        blob.write_blob(exported.model, provenance)
+    assert contents(kernel) == before
+
+
+def test_the_command_line_fails_with_a_status() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "export", "--run", "no-such-run"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "no-such-run" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def exported_model(tmp_path: Path) -> tuple[FloatPolicy, IntegerModel, Provenance]:
+    exported = pipeline.build_model(write_run(tmp_path / "run"))
+    return exported.policy, exported.model, exported.provenance
+
+
+def test_the_blob_reads_back_and_no_bit_may_change(tmp_path: Path) -> None:
+    _, model, provenance = exported_model(tmp_path)
+    content = blob.write_blob(model, provenance)
+    again, whence = blob.read_blob(content, "policy.bin")
+    assert model.equals(again)
+    assert whence == replace(provenance, training="")  # the run's card has no place in it
+    rng = np.random.default_rng(1)
+    for bit in rng.choice(len(content) * 8, 300, replace=False):
+        damaged = bytearray(content)
+        damaged[bit // 8] ^= 1 << (bit % 8)
+        with pytest.raises(ExportError):
+            blob.read_blob(bytes(damaged), "policy.bin")
+    for length in (0, 7, 40, len(content) - 1):
+        with pytest.raises(ExportError):
+            blob.read_blob(content[:length], "policy.bin")
+    with pytest.raises(ExportError):
+        blob.read_blob(content + b"\0", "policy.bin")
+
+
+def test_onnxruntime_computes_the_policy(tmp_path: Path) -> None:
+    policy, _, _ = exported_model(tmp_path)
+    file = tmp_path / "run" / "export" / "policy.onnx"
+    assert main(["--run", str(tmp_path / "run"), "--kernel", str(tmp_path / "kernel")]) == 0
+    assert check_onnx(file.read_bytes(), policy) < 1e-4
+
+
+def test_the_integer_graph_that_is_written_computes_the_golden_vectors_that_are(tmp_path: Path) -> None:
+    exported_model(tmp_path)
+    folder = tmp_path / "run" / "export"
+    assert main(["--run", str(tmp_path / "run"), "--kernel", str(tmp_path / "kernel")]) == 0
+    session = IntegerSession((folder / "policy_int16.onnx").read_bytes())
+    vectors = golden.parse((folder / "golden.json").read_text(), "golden.json")
+    assert golden.mismatches(vectors, lambda _, x, h: session.rollout(x, h)) == []
+    assert "policy_int16.onnx" in json.loads((folder / "report.json").read_text())["files_sha256"]
+
+
+@pytest.mark.parametrize("hidden", [1, 8, 16])
+def test_quantization_keeps_torchs_answers(hidden: int) -> None:
+    torch.manual_seed(5)
+    policy = Policy(hidden)
+    with torch.no_grad():
+        policy.readout.weight.normal_(std=0.3)
+    model = quantize(FloatPolicy.from_state_dict(policy.state_dict()))
+    rng = np.random.default_rng(2)
+    x = rng.integers(-4096, 4096, (300, 10)).astype(np.int16)
+    observations = torch.tensor(x / 4096, dtype=torch.float32)[:, None]
+    with torch.inference_mode():
+        states, _ = policy.rnn(observations, torch.zeros(1, 1, hidden))
+        expected = policy.readout(states)[:, 0].clamp(-1, 1).numpy()
+    outputs, _ = reference.rollout(model, x)
+    assert np.abs(outputs / 2**14 - expected).max() < 0.01
+
+
+def test_the_gate_counts_nan_as_past_it() -> None:
+    row = verify.Agreement("x", 1, float("nan"), 0.0, 100.0)
+    assert row.failures()

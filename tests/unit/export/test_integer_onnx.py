@@ -1,0 +1,71 @@
+"""The integer graph in onnxruntime: bit for bit the reference's arithmetic, for every golden vector and any model."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from export import golden, reference, tables
+from export.integer_onnx import IntegerSession, build_integer_onnx
+from export.model import INPUTS, ExportError, Int16, IntegerModel, Provenance
+from export.native import Native
+from tests.support.any_model import models
+
+NOWHERE = Provenance("test", "none", "0" * 64, "none", decisions=0)
+
+
+def build(model: IntegerModel) -> bytes:
+    return build_integer_onnx(model, NOWHERE, {})
+
+
+def rollout(model: IntegerModel, x: Int16, h: Int16) -> tuple[Int16, Int16]:
+    return IntegerSession(build(model)).rollout(x, h)
+
+
+def test_golden_vectors_hold_in_onnxruntime() -> None:
+    vectors = golden.parse(golden.FILE.read_text(), str(golden.FILE))
+    assert len(vectors) >= 10
+    assert golden.mismatches(vectors, rollout) == []
+
+
+def test_the_shipped_model_decides_as_the_reference_does() -> None:
+    model, _ = Native().shipped()
+    vectors = golden.model_vectors(model, seed=9)
+    assert golden.mismatches(vectors, rollout) == []
+    assert golden.mismatches(vectors, Native().rollout) == []
+
+
+@given(model=models(), seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=60, deadline=None)
+def test_onnxruntime_equals_the_reference_for_any_model(model: IntegerModel, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x = rng.integers(-32768, 32768, (64, INPUTS)).astype(np.int16)
+    h = rng.integers(-32768, 32768, (64, model.hidden)).astype(np.int16)
+    for got, expected in zip(IntegerSession(build(model)).step(h, x), reference.step(model, h, x), strict=True):
+        assert got.dtype == np.int16
+        np.testing.assert_array_equal(got, expected)
+
+
+def test_all_numbers_are_integers_and_the_file_says_what_they_mean() -> None:
+    model, _ = Native().shipped()
+    made = onnx.load_from_string(build(model))
+    assert {initializer.data_type for initializer in made.graph.initializer} == {onnx.TensorProto.INT64}
+    for end in (*made.graph.input, *made.graph.output):
+        assert end.type.tensor_type.elem_type == onnx.TensorProto.INT16
+    facts = {entry.key: entry.value for entry in made.metadata_props}
+    assert facts["ndm.sha256"] == NOWHERE.sha256
+    assert json.loads(facts["ndm.fraction_bits"])["row"] == list(model.row_frac)
+    assert len(json.loads(facts["ndm.inputs"])) == INPUTS
+
+
+def test_a_graph_that_is_off_by_one_is_not_exported(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, _ = Native().shipped()
+    # the reference has its own copy of the table
+    monkeypatch.setattr(tables, "TANH", tuple(max(entry - 1, 0) for entry in tables.TANH))
+    with pytest.raises(ExportError, match="does not compute the integer network"):
+        build(model)

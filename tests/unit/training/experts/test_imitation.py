@@ -1,0 +1,151 @@
+"""The warm start: experts are cloned through time, the best of each episode, and a training begins where they ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+
+from env.episode import boot_lab
+from env.profile import load_profile
+from env.reward import RewardWeights
+from env.rollout import Player, Task
+from env.trajectory import Trajectory
+from export.blob import write_blob
+from export.checkpoint import policy_sha256
+from export.model import Provenance
+from export.quantize import FloatPolicy, quantize
+from tests.support.recording import lesson, recording
+from training.experts import imitation
+from training.experts.imitation import Lessons, imitate, read_lessons, warm_start
+from training.experts.recorder import described, draw, find_experts, record
+from training.experts.recording import Recording, RecordingError, write
+from training.policy import START, Policy, initial_policy
+from training.ppo import PpoOptions
+
+WEIGHTS = RewardWeights()
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """As training/loop.py has it: the networks are too small to gain from more."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def delayed(seen: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Act on what was seen one decision ago: nobody without a memory can."""
+    before = np.vstack([np.zeros_like(seen[:1]), seen[:-1]])
+    return np.stack([0.4 * np.tanh(before[:, 0] * 2), 0.3 * seen[:, 1]], axis=1)
+
+
+def made(act: object, episode_configs: int, intervals: int) -> list[Trajectory]:
+    whole = recording(*(lesson("bbr", n % 4, intervals + n, act) for n in range(episode_configs)))  # type: ignore[arg-type]
+    return [trajectory for one in whole.lessons for trajectory in whole.judged(one, WEIGHTS)]
+
+
+def test_a_teacher_with_a_memory_is_cloned() -> None:
+    lessons = Lessons(made(delayed, 12, 90), made(delayed, 15, 130)[12:], {"bbr": 12})
+    policy = initial_policy(8, 1)
+    progress = imitate(policy, lessons, 600, weight_limit=8.0, seed=1)
+    actions = np.concatenate([trajectory.actions for trajectory in lessons.held_out])
+    assert progress.held_out[0] == pytest.approx(np.square(actions - START).mean(), rel=0.2)
+    assert min(progress.held_out) == progress.held_out[progress.best] < 0.1 * progress.held_out[0]
+
+
+def test_weights_stay_within_their_limit_and_the_best_ones_are_kept() -> None:
+    lessons = Lessons(made(delayed, 6, 40), made(None, 8, 40)[6:], {"bbr": 6})  # held-out episodes are noise
+    policy = initial_policy(8, 1)
+    progress = imitate(policy, lessons, 400, weight_limit=0.3, seed=1)
+    assert (
+        max(float(weight.detach().abs().max()) for weight in policy.parameters()) <= np.float32(0.3)
+        or not progress.best
+    )
+    kept = imitation._Batch.of(lessons.held_out).play(policy)[0]
+    assert kept == pytest.approx(min(progress.held_out))
+    assert len(progress.held_out) - 1 == min(400 // imitation.ROUND, progress.best + imitation.PATIENCE)
+
+
+def test_the_same_seed_gives_the_same_weights() -> None:
+    lessons = Lessons(made(delayed, 6, 40), made(delayed, 8, 40)[6:], {"bbr": 6})
+    found = []
+    for _ in range(2):
+        policy = initial_policy(8, 1)
+        torch.rand(3)  # of the generator that nothing here may ask
+        imitate(policy, lessons, 20, weight_limit=8.0, seed=1)
+        found.append(policy_sha256(policy.state_dict()))
+    assert found[0] == found[1] != policy_sha256(initial_policy(8, 1).state_dict())
+
+
+def test_sequences_are_the_connections_they_were_cut_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(imitation, "SEQUENCE", 16)
+    connections = made(delayed, 3, 1) + made(delayed, 2, 40)  # lengths 1, 2, 3, 40, 41
+    batch = imitation._Batch.of(connections)
+    policy = initial_policy(8, 1)
+    with torch.no_grad():
+        policy.readout.weight.mul_(50)
+    error, states = batch.play(policy)
+    cut = batch.sequences(states)
+    assert cut.size == 3 * 1 + 2 * 3
+    assert int(cut.there.sum()) == sum(len(connection.actions) for connection in connections)
+    assert float(cut.loss(policy).detach()) == pytest.approx(error, rel=1e-5)
+    some = cut.take(torch.tensor([0, 1]))
+    assert some.size == 2
+    assert float(some.loss(policy).detach()) != pytest.approx(error, rel=1e-3)
+
+
+def test_the_best_teacher_of_each_course_is_chosen_and_courses_are_held_out(tmp_path: Path) -> None:
+    file = tmp_path / "experts.parquet"
+    shares = {"bbr": (0.9, 0.2, 0.9, 0.2), "cubic": (0.3, 0.8, 0.3, 0.3)}
+    write(file, recording(*(lesson(s, n, 9 + n, share=shares[s][n]) for n in range(4) for s in shares)))
+    best = read_lessons(file, WEIGHTS, best=True, seed=1)
+    assert best.experts == {"bbr": 2, "cubic": 2}
+    assert (len(best.learned), len(best.held_out)) == (3, 1)
+    every = read_lessons(file, WEIGHTS, best=False, seed=1)
+    assert every.experts == {"bbr": 4, "cubic": 4}
+    lengths = [{len(trajectory.actions) for trajectory in part} for part in (every.learned, every.held_out)]
+    assert not lengths[0] & lengths[1], "no episode_config is both learned from and held out"
+    assert sorted(lengths[0] | lengths[1]) == [9, 10, 11, 12]
+
+
+def test_a_recording_that_teaches_nothing_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "experts.parquet"
+    write(file, recording(lesson("bbr", 0, 5)))
+    with pytest.raises(
+        RecordingError, match="less than two episode_configs that teach anything: record more episodes="
+    ):
+        warm_start(Policy(), PpoOptions(imitate=str(file)), WEIGHTS, 1)
+    with pytest.raises(RecordingError, match="there is no recording"):
+        warm_start(Policy(), PpoOptions(imitate="nowhere.parquet"), WEIGHTS, 1)
+
+
+@pytest.mark.lab
+def test_a_clone_plays_better_than_what_was_never_trained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    profile = load_profile("bottleneck")
+    profile.episode_decisions = 120
+    experts = find_experts(["bbr", "reno"])
+    episode_configs = draw(profile, 4, 1)
+    made_of = described(profile, experts, episode_configs, 1)
+    file = tmp_path / "experts.parquet"
+    write(file, Recording(episode_configs, record(profile, experts, episode_configs, 2), made_of))
+    cloned = initial_policy(8, 1)
+    progress = warm_start(cloned, PpoOptions(imitate=str(file), imitate_steps=800), profile.reward, 1)
+    assert progress.held_out[progress.best] < 0.2 * progress.held_out[0]
+    assert "imitation: bbr on 4 episode_configs; squared error on held-out episode_configs" in capsys.readouterr().err
+    task = Task(episode_configs[0].episode_config, 9, np.zeros((0, 0, 2), np.int16), 120, 60.0)
+    rewards = []
+    with Player(1, boot_lab, profile.reward) as player:
+        for policy in (initial_policy(8, 1), cloned):
+            state = policy.state_dict()
+            provenance = Provenance("test", "bottleneck", policy_sha256(state), "none", 0)
+            model = write_blob(quantize(FloatPolicy.from_state_dict(state)), provenance)
+            [trajectory] = player.submit(model, [task])[0].result().episodes
+            rewards.append(float(trajectory.rewards.mean()))
+    untrained, clone = rewards
+    assert clone > untrained + 0.1

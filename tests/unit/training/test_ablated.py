@@ -1,0 +1,90 @@
+"""algo.blind and algo.recurrent: what is taken away stays away, from the first weights to the exported int16 ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from env.schema import FEATURES
+from export import checkpoint
+from export.pipeline import build_model
+from tests.lab.training.sweeps.test_sweep import ended
+from tests.lab.training.test_train import start
+from training.policy import Policy
+from training.ppo import Ppo, PpoOptions
+from training.rounding import as_exported
+
+NAMES = [feature.name for feature in FEATURES]
+BLIND = ["rtt_variation", "rtt_gradient"]
+UNSEEN = [NAMES.index(name) for name in BLIND]
+SEEN = [i for i in range(len(NAMES)) if i not in UNSEEN]
+
+
+def made(blind: list[str], recurrent: bool) -> Policy:
+    torch.manual_seed(3)
+    return Policy(6, blind, recurrent)
+
+
+def test_the_other_weights_begin_as_those_of_the_whole_network() -> None:
+    whole, blind, memoryless = made([], True), made(BLIND, True), made([], False)
+    assert blind.rnn.weight_ih_l0[:, SEEN].equal(whole.rnn.weight_ih_l0[:, SEEN])
+    assert blind.rnn.weight_hh_l0.equal(whole.rnn.weight_hh_l0)
+    assert memoryless.rnn.weight_ih_l0.equal(whole.rnn.weight_ih_l0)
+    assert not blind.rnn.weight_ih_l0[:, UNSEEN].any()
+    assert not memoryless.rnn.weight_hh_l0.any()
+    assert whole.state_dict().keys() == blind.state_dict().keys() == set(checkpoint.POLICY_TENSORS)
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+def test_no_optimizer_moves_them_and_they_take_no_part_in_the_gradients_norm(rounded: bool) -> None:
+    policy = made(BLIND, False)
+    optimizer = torch.optim.Adam(policy.parameters(), 0.1, fused=True)
+    for _ in range(5):
+        optimizer.zero_grad()
+        weights = dict(policy.named_parameters())
+        inside = (torch.randn(7, 4, len(NAMES)), torch.randn(4, 6))
+        means = torch.func.functional_call(policy, as_exported(weights) if rounded else weights, inside)
+        torch.autograd.backward((means - 1).square().mean())
+        assert not policy.rnn.weight_ih_l0.grad[:, UNSEEN].any()
+        assert not policy.rnn.weight_hh_l0.grad.any()
+        assert policy.rnn.weight_ih_l0.grad[:, SEEN].all()
+        nn.utils.clip_grad_norm_(policy.parameters(), 0.5)
+        optimizer.step()
+    assert not policy.rnn.weight_ih_l0[:, UNSEEN].any()
+    assert not policy.rnn.weight_hh_l0.any()
+
+
+def test_wrong_inputs_and_weights_of_another_network_are_refused() -> None:
+    with pytest.raises(
+        ValueError, match=r"'rtt_gradent': did you mean rtt_gradient\? The inputs are rtt_ratio, entropy"
+    ):
+        PpoOptions(blind=["rtt_gradent"])
+    whole = Ppo(PpoOptions(), 1, 8).state()
+    for options in (PpoOptions(blind=BLIND), PpoOptions(recurrent=False)):
+        with pytest.raises(ValueError, match="are of a new run"):
+            Ppo(options, 1, 8).restore(whole)
+
+
+@pytest.mark.lab
+@pytest.mark.timeout(900)
+def test_a_training_interrupted_and_resumed_exports_zeros(tmp_path: Path) -> None:
+    run = tmp_path / "cut"
+    words = ["profile=bottleneck", "debug=smoke", f"algo.blind=[{','.join(BLIND)}]", "algo.recurrent=false"]
+    ended(start(*words, f"runs={tmp_path}", "name=cut", "algo.total_decisions=1000"))
+    before = checkpoint.load(run)
+    ended(start(f"resume={run}", "algo.total_decisions=2000"))
+    after = checkpoint.load(run)
+    assert after["decisions"] > before["decisions"]
+    assert after["sha256"] != before["sha256"]
+    model = build_model(run).model
+    assert not model.w[:, UNSEEN].any()
+    assert not model.u.any()
+    assert np.count_nonzero(model.w[:, SEEN].any(axis=0)) == len(SEEN)
+    assert not after["policy"]["rnn.weight_hh_l0"].any()
+    assert not after["policy"]["rnn.weight_ih_l0"][:, UNSEEN].any()
+    _, errors = ended(start(f"resume={run}", "algo.total_decisions=3000", "algo.blind=[entropy]"), status=1)
+    assert "both are of a new run" in errors

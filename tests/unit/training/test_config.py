@@ -1,0 +1,171 @@
+"""The command line: a wrong word is answered with the right ones."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_dir
+
+from env.checkout import CONFIGS, ROOT
+from train import help_text
+from training.cma import CmaOptions
+from training.config import (
+    ConfigError,
+    LabOptions,
+    TrainConfig,
+    check_command_line,
+    read_config,
+    resumed_config,
+)
+from training.curriculum.curriculum import CurriculumOptions
+from training.ppo import PpoOptions
+
+GROUPS = ("algo", "curriculum", "debug", "lab", "profile")
+
+
+def composed(*overrides: str) -> TrainConfig:
+    with initialize_config_dir(str(CONFIGS), version_base="1.3"):
+        return read_config(compose("train", list(overrides)))
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ("algo.lerning_rate=1", ["algo.lerning_rate", "did you mean learning_rate?", "gae_lambda"]),
+        ("seeed=3", ["seeed", "did you mean seed?", "resume"]),
+        ("profile.reward.dely=2", ["did you mean delay?", "goodput, delay, loss"]),
+        ("profile=foo", ["foo", "bottleneck", "mixed"]),
+        ("lab=moon", ["moon", "virtual"]),
+        ("lab.workers=many", ["lab.workers", "many", "Integer"]),
+    ],
+)
+def test_wrong_word(override: str, words: list[str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        check_command_line([override])
+    text = str(caught.value)
+    assert all(word in text for word in words), text
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize(
+    ("override", "text"),
+    [
+        ("algo.gamma=2", "algo.gamma is 2"),
+        ("algo.snapshots=0", "algo.snapshots is 0"),
+        ("curriculum.schemes=[cubik]", "curriculum.schemes has 'cubik': did you mean cubic"),
+        ("lab.workers=0", "lab.workers is 0"),
+        ("name=a/b", "name is 'a/b'"),
+        ("seed=-1", "seed is -1"),
+        ("profile.episode_decisions=0", "episode_decisions is 0"),
+    ],
+)
+def test_value_out_of_range(override: str, text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
+        composed("profile=bottleneck", override)
+
+
+@pytest.mark.parametrize("file", sorted((CONFIGS).glob("*/*.yaml")), ids=lambda file: f"{file.parent.name}/{file.stem}")
+def test_launch_command_of_every_file(file: Path) -> None:
+    """The first comment of a configuration file is the command that uses it; those of train.py compose."""
+    first = next(line for line in file.read_text().splitlines() if not line.startswith("# @package"))
+    if not first.startswith("# python train.py "):
+        assert file.parent.name not in GROUPS, f"{file} does not begin with its command"
+        return
+    overrides = first.removeprefix("# python train.py ").split()
+    assert f"{file.parent.name}={file.stem}" in overrides
+    check_command_line(overrides)
+    composed(*overrides)
+
+
+def test_debug_is_small() -> None:
+    smoke = composed("profile=bottleneck", "debug=smoke")
+    assert smoke.algo.total_decisions <= 2000
+    assert smoke.lab.workers == 1
+
+
+def test_resumed_run_keeps_its_configuration() -> None:
+    with initialize_config_dir(str(CONFIGS), version_base="1.3"):
+        saved = compose("train", ["profile=bottleneck", "seed=5", "algo.hidden=12"])
+        overrides = ["resume=runs/x", "algo.total_decisions=900", "lab.workers=1"]
+        again = compose("train", overrides)
+    from omegaconf import OmegaConf
+
+    plain = OmegaConf.to_container(saved)
+    assert isinstance(plain, dict)
+    config = read_config(resumed_config(plain, again, overrides))
+    assert (config.profile.name, config.seed, config.algo.hidden) == ("bottleneck", 5, 12)
+    assert (config.algo.total_decisions, config.lab.workers) == (900, 1)
+    for refused in ("seed=6", "profile=mixed", "name=other", "algo=ppo_long", "curriculum=genet"):
+        with pytest.raises(ConfigError, match="cannot be changed in a resumed run"):
+            resumed_config(plain, again, [*overrides, refused])
+
+
+@pytest.mark.parametrize("arguments", [["profile=foo"], ["algo.gamma=2", "profile=bottleneck"], ["resume=runs/none"]])
+def test_command_ends_with_one_paragraph(arguments: list[str]) -> None:
+    done = subprocess.run([sys.executable, "train.py", *arguments], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.startswith("train.py: ")
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert done.stdout == ""
+
+
+def test_help_explains_every_key_and_lists_every_file_of_a_group() -> None:
+    text = help_text()
+    for key in ("seed=1", "lab.workers=2", "algo.gamma=0.98", "algo.hidden=8", "profile=mixed", "algo=ppo_long"):
+        line = next(line for line in text.splitlines() if line.startswith(f"  {key} "))
+        assert len(line.removeprefix(f"  {key} ").strip()) > 10, line
+    keys = [
+        entry.name for options in (LabOptions, CurriculumOptions, PpoOptions, CmaOptions) for entry in fields(options)
+    ]
+    assert [key for key in keys if key != "kind" and f".{key}=" not in text] == []
+    assert "algo.sigma=" in text.partition("Of the learner cma:")[2]
+
+
+@pytest.mark.parametrize("debug", sorted(file.stem for file in (CONFIGS / "debug").glob("*.yaml")))
+def test_debug_knows_every_learner(debug: str) -> None:
+    """Without such a file the run would silently be one of full length."""
+    for algo in (file.stem for file in (CONFIGS / "algo").glob("*.yaml")):
+        assert (CONFIGS / "debug" / "learner" / f"{debug}_{algo}.yaml").is_file()
+        full, small = composed(f"algo={algo}"), composed(f"algo={algo}", f"debug={debug}")
+        assert small.algo.kind == full.algo.kind
+        assert small.algo != full.algo
+        length = {"ppo": "total_decisions", "cma": "generations"}[small.algo.kind]
+        assert getattr(small.algo, length) < getattr(full.algo, length)
+
+
+def test_each_learner_has_its_own_options() -> None:
+    assert isinstance(composed().algo, PpoOptions)
+    assert isinstance(composed("algo=cma").algo, CmaOptions)
+    with pytest.raises(ConfigError, match=r"algo\.gamma is unknown.*algo are .*population.*covariance"):
+        check_command_line(["algo=cma", "algo.gamma=0.9"])
+    with pytest.raises(ConfigError, match=r"algo\.population is unknown.*algo are .*gae_lambda"):
+        check_command_line(["algo.population=3"])
+    with pytest.raises(ConfigError, match=r"algo\.kind is cma, .* choose it by algo="):
+        composed("algo=ppo", "algo.kind=cma")
+    with pytest.raises(ConfigError, match=r"algo=cma has no curriculum: leave curriculum= out"):
+        composed("algo=cma", "curriculum=widen")
+    with pytest.raises(ConfigError, match=r"algo\.population is 1"):
+        composed("algo=cma", "algo.population=1")
+
+
+def test_a_resumed_run_keeps_its_learner() -> None:
+    """Also of a checkpoint that does not say which: it is of PPO."""
+    from omegaconf import OmegaConf
+
+    for algo, kind in (("cma", CmaOptions), ("ppo", PpoOptions)):
+        with initialize_config_dir(str(CONFIGS), version_base="1.3"):
+            saved = OmegaConf.to_container(compose("train", [f"algo={algo}", "algo.hidden=5"]))
+            again = compose("train", [f"algo={algo}", "resume=runs/x"])
+        assert isinstance(saved, dict)
+        if algo == "ppo":
+            del saved["algo"]["kind"]
+        config = read_config(resumed_config(saved, again, [f"algo={algo}", "resume=runs/x"]))
+        assert isinstance(config.algo, kind)
+        assert config.algo.hidden == 5
+        other = {"cma": "ppo", "ppo": "cma"}[algo]
+        with pytest.raises(ConfigError, match="cannot be changed in a resumed run"):
+            resumed_config(saved, again, [f"algo={other}"])

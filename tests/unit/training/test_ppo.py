@@ -1,0 +1,309 @@
+"""The algorithm on small worlds: does it learn what it must, and does it treat the end of an episode rightly?"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from env.trajectory import Trajectory
+from export.native import Native
+from tests.support.toys import Endless, FluidQueue, PolicyRunner, RememberCue, ToyPlayer, ToyVector
+from training.loop import Batches
+from training.policy import FADING, START, Critic, Policy, gaussian_divergence, gaussian_log_probability
+from training.ppo import MAX_IMPORTANCE_WEIGHT, Behaviour, Ppo, PpoOptions
+from training.rollouts import SamplingState
+
+
+def learn(env: ToyVector, options: PpoOptions, seed: int = 1) -> tuple[Ppo, list[Trajectory]]:
+    torch.set_num_threads(1)
+    player = ToyPlayer(env, options.rollout_decisions)
+    ppo = Ppo(options, seed, player.privileged)
+    batches = Batches(player, options.overlap)
+    while True:
+        batches.submit(ppo.behaviour(), SamplingState())
+        taken = batches.take(lambda: False)
+        assert taken is not None
+        if ppo.decisions >= options.total_decisions:
+            return ppo, taken[0]
+        ppo.update(*taken)
+
+
+def untrained(env: ToyVector, options: PpoOptions, seed: int = 1) -> tuple[Ppo, list[Trajectory]]:
+    return learn(env, dataclasses.replace(options, total_decisions=0), seed)
+
+
+def play_mean(ppo: Ppo, env: ToyVector) -> tuple[float, dict[str, float]]:
+    """One episode of the mean actions: mean reward, and the environment's own figures over its last ten steps."""
+    runner = PolicyRunner(ppo.policy.state_dict())
+    observations, _ = env.reset(seed=1000)
+    state = runner.initial_state(env.num_envs)
+    rewards, figures = [], []
+    for _ in range(env.horizon):
+        actions, state = runner(observations, state)
+        observations, reward, _, ended, infos = env.step(actions)
+        rewards.append(reward.mean())
+        figures.append({name: float(value.mean()) for name, value in infos.items() if name in ("share", "queue")})
+        if ended.any():
+            figures[-1] = figures[-2]  # infos describe the next episode already
+    return float(np.mean(rewards)), {name: np.mean([f[name] for f in figures[-10:]]) for name in figures[0]}
+
+
+@pytest.mark.parametrize("quantization_aware", [False, True])
+def test_learns_to_remember(quantization_aware: bool) -> None:
+    """Without memory no policy scores above -0.225 (right at the first of ten steps, blind afterwards)."""
+    env = RememberCue()
+    ppo, _ = learn(env, PpoOptions(total_decisions=120_000, gamma=0.9, quantization_aware=quantization_aware))
+    reward, _ = play_mean(ppo, env)
+    assert reward > -0.01
+
+
+def test_learns_to_fill_a_queue_just_enough() -> None:
+    """From ten packets to an unknown BDP of 20 to 200, told of each change a round trip late."""
+    env = FluidQueue()
+    worst, before = play_mean(untrained(env, PpoOptions())[0], env)
+    ppo, _ = learn(env, PpoOptions(total_decisions=160_000))
+    reward, after = play_mean(ppo, env)
+    assert worst < 0.3
+    assert before["share"] < 0.3
+    assert reward > 0.75
+    assert after["share"] > 0.9
+    assert after["queue"] < 0.2
+
+
+def test_truncation_is_no_death() -> None:
+    """A reward of 1 for ever is worth 1 / (1 - gamma) = 10; with deaths every 5 steps it would be worth 1 to 4.1."""
+    env = Endless()
+    options = PpoOptions(total_decisions=40_000, rollout_decisions=512, gamma=0.9, gae_lambda=0.9)
+    ppo, episodes = learn(env, options)
+    _, returns, _ = ppo.advantages(episodes)
+    assert returns.min() > 9
+    assert returns.max() < 11
+
+
+def constant_critic(ppo: Ppo, value: float) -> None:
+    """Make the critic say ``value`` everywhere."""
+    last = ppo.critic.body[-1]
+    assert isinstance(last, torch.nn.Linear)
+    with torch.no_grad():
+        last.weight.zero_()
+        last.bias.fill_(value)
+
+
+def episode(decisions: int, rng: np.random.Generator, privileged: int = 0) -> Trajectory:
+    """One with random observations and actions, and a reward of 1 for each decision."""
+    return Trajectory(
+        rng.standard_normal((decisions + 1, 10), np.float32),
+        0.3 * rng.standard_normal((decisions, 2), np.float32),
+        np.ones(decisions, np.float32),
+        rng.standard_normal((decisions + 1, privileged), np.float32),
+        {},
+    )
+
+
+def test_advantages_by_hand() -> None:
+    """Episodes of 3 and 5 steps, values 7: delta = 1 + 0.5 * 7 - 7 = -2.5, then GAE with 0.5 * 0.5 back to the end."""
+    ppo = Ppo(PpoOptions(gamma=0.5, gae_lambda=0.5), seed=0, privileged=0)
+    constant_critic(ppo, 7.0)
+    rng = np.random.default_rng(0)
+    advantages, returns, inputs = ppo.advantages([episode(3, rng), episode(5, rng)])
+    end, before_end, first = -2.5, -2.5 * 1.25, -2.5 * 1.3125
+    np.testing.assert_allclose(advantages[:, 0], [first, before_end, end, 0, 0], rtol=1e-6)
+    np.testing.assert_allclose(advantages[2:, 1], [first, before_end, end], rtol=1e-6)
+    np.testing.assert_allclose(returns[:3, 0], advantages[:3, 0] + 7, rtol=1e-6)
+    assert inputs.shape == (6, 2, 10 * (1 + len(FADING)))
+
+
+def test_company_changes_no_advantage() -> None:
+    """An episode is judged alone as it is beside longer ones."""
+    ppo = Ppo(PpoOptions(), seed=0, privileged=3)
+    rng = np.random.default_rng(0)
+    short, long = episode(30, rng, 3), episode(90, rng, 3)
+    alone, _, _ = ppo.advantages([short])
+    beside, _, _ = ppo.advantages([long, short])
+    torch.testing.assert_close(beside[:30, 1], alone[:, 0])
+    assert not beside[30:, 1].any()
+
+
+def test_luck_counts_alike_in_all_parts() -> None:
+    """Ten times the rewards in one part move the policy as the same ones do: it is the part's weight that counts."""
+
+    def moved(factor: float) -> torch.Tensor:
+        ppo, rng = Ppo(ONE_STEP, seed=3, privileged=0), np.random.default_rng(0)
+        constant_critic(ppo, 0.0)
+        calm = [episode(40, rng)._replace(part="calm") for _ in range(4)]
+        wild = [episode(40, rng)._replace(part="wild") for _ in range(2)]
+        calm, wild = ([e._replace(rewards=rng.standard_normal(40, np.float32)) for e in part] for part in (calm, wild))
+        wild = [e._replace(rewards=np.float32(factor) * e.rewards) for e in wild]
+        ppo.update([*calm, *wild], ppo.behaviour())
+        return torch.cat([weight.flatten() for weight in ppo.policy.parameters()]).detach()
+
+    torch.testing.assert_close(moved(10.0), moved(1.0), atol=1e-5, rtol=1e-4)
+
+
+def test_the_usual_size_of_a_part_fades_and_is_remembered() -> None:
+    ppo, rng = Ppo(PpoOptions(value_rate=0.1), seed=0, privileged=0), np.random.default_rng(0)
+    episodes = [episode(50, rng)._replace(part="a")]
+    played = torch.ones(50, 1, dtype=torch.bool)
+    for size in (3.0, 3.0, 1.0):
+        advantages = torch.full((50, 1), size)
+        ppo._level(advantages, played, episodes)
+    usual = math.sqrt((9 * 0.1 * 0.9 * 0.9 + 9 * 0.1 * 0.9 + 0.1) / (1 - 0.9**3))
+    assert float(advantages[0, 0]) == pytest.approx(1 / usual, rel=1e-6)
+    other = Ppo(PpoOptions(value_rate=0.1), seed=0, privileged=0)
+    other.restore(ppo.state())
+    assert other.spreads == ppo.spreads
+
+
+ONE_STEP = PpoOptions(epochs=1, minibatches=1, sequence_length=16, hidden=16)
+
+
+def test_before_the_first_step_nothing_has_moved() -> None:
+    """Each sequence begins with the memory that its policy had there, so the ratio to the policy that played is 1."""
+    ppo = Ppo(ONE_STEP, seed=3, privileged=0)
+    rng = np.random.default_rng(0)
+    with torch.no_grad():
+        ppo.policy.readout.weight.normal_()
+    episodes = [episode(decisions, rng) for decisions in (50, 16, 33, 1)]
+    metrics = ppo.update(episodes, ppo.behaviour())
+    assert metrics["losses/kl"] == pytest.approx(0, abs=1e-6)
+    assert metrics["losses/lag_kl"] == pytest.approx(0, abs=1e-6)
+    assert metrics["losses/policy"] == pytest.approx(0, abs=1e-6)
+    assert ppo.decisions == 100
+
+
+def test_decisions_of_another_policy_are_weighted() -> None:
+    """Another one played, with another exploration: weights are what the densities say, decision by decision."""
+    ppo = Ppo(ONE_STEP, seed=3, privileged=0)
+    rng = np.random.default_rng(0)
+    episodes = [episode(decisions, rng) for decisions in (50, 16, 33)]
+    torch.manual_seed(9)
+    other = Behaviour(Policy(16).state_dict(), torch.tensor([-1.0, -1.5]))
+    differences = []
+    for played in episodes:
+        observations, actions = torch.from_numpy(played.observations[:-1, None]), torch.from_numpy(played.actions)
+        densities = []
+        for behaviour in (ppo.behaviour(), other):
+            policy = Policy(16)
+            policy.load_state_dict(behaviour.policy)
+            with torch.no_grad():
+                means = policy(observations, torch.zeros(1, 16))[:, 0]
+            densities.append(gaussian_log_probability(actions, means, behaviour.log_std))
+        differences.append(densities[0] - densities[1])
+    lag = torch.cat(differences)
+    assert float(lag.abs().mean()) > 0.1
+    advantages, _, _ = ppo.advantages(episodes)
+    advantage = torch.cat([advantages[: len(played.rewards), e] for e, played in enumerate(episodes)])
+    advantage = (advantage - advantage.mean()) / advantage.std()
+    metrics = ppo.update(episodes, other)
+    assert metrics["losses/lag_kl"] == pytest.approx(float((lag.exp() - 1 - lag).mean()), rel=1e-4)
+    expected = -float((lag.exp().clamp(max=MAX_IMPORTANCE_WEIGHT) * advantage).mean())
+    assert metrics["losses/policy"] == pytest.approx(expected, rel=1e-3)
+    assert metrics["losses/kl"] == pytest.approx(0, abs=1e-6), "the policy itself has not moved"
+
+
+def test_divergence_is_that_of_the_densities() -> None:
+    torch.manual_seed(0)
+    means, other_means = torch.zeros(1, 2), torch.tensor([[0.2, -0.1]])
+    log_std, other_log_std = torch.tensor([-1.0, -1.5]), torch.tensor([-1.2, -1.4])
+    drawn = means + log_std.exp() * torch.randn(400_000, 2)
+    sampled = gaussian_log_probability(drawn, means, log_std) - gaussian_log_probability(
+        drawn, other_means, other_log_std
+    )
+    exact = gaussian_divergence(means, log_std, other_means, other_log_std)
+    assert float(exact) == pytest.approx(float(sampled.mean()), rel=0.02)
+
+
+def test_mean_actions_at_a_bound_are_counted() -> None:
+    ppo = Ppo(ONE_STEP, seed=3, privileged=0)
+    with torch.no_grad():
+        ppo.policy.readout.bias.copy_(torch.tensor([1.5, 0.0]))
+    metrics = ppo.update([episode(50, np.random.default_rng(0))], ppo.behaviour())
+    assert metrics["losses/at_bound_cwnd_log2"] == 1
+    assert metrics["losses/at_bound_pacing"] == 0
+
+
+def test_the_same_episodes_give_the_same_weights() -> None:
+    def weights() -> torch.Tensor:
+        ppo = Ppo(PpoOptions(), seed=3, privileged=2)
+        rng = np.random.default_rng(0)
+        for _ in range(3):
+            ppo.update([episode(decisions, rng, 2) for decisions in (200, 256, 100)], ppo.behaviour())
+        return torch.cat([weight.detach().flatten() for weight in ppo.policy.parameters()])
+
+    assert torch.equal(weights(), weights())
+
+
+def test_another_trainings_networks_are_a_beginning() -> None:
+    """Its policy and its critic, and neither its exploration nor how far it had come."""
+    env = FluidQueue()
+    old, _ = learn(env, PpoOptions(total_decisions=20_000))
+    new = Ppo(PpoOptions(initial_std=0.2), 5, ToyPlayer(env, 100).privileged)
+    new.begin_with(old.state())
+    assert all(torch.equal(weight, old.policy.state_dict()[name]) for name, weight in new.policy.state_dict().items())
+    assert all(torch.equal(weight, old.critic.state_dict()[name]) for name, weight in new.critic.state_dict().items())
+    assert new.log_std.exp().tolist() == pytest.approx([0.2, 0.2])
+    assert new.decisions == 0
+    with pytest.raises(ValueError, match="a run without a critic is none of PPO"):
+        new.begin_with({"policy": old.policy.state_dict()})
+    with pytest.raises(ValueError, match="do not fit this configuration"):
+        Ppo(PpoOptions(hidden=4), 5, 0).begin_with(old.state())
+    with pytest.raises(ValueError, match="it begins with one of them"):
+        PpoOptions(start="runs/a", imitate="b.parquet")
+
+
+def test_runner_equals_the_network() -> None:
+    """NumPy for playing, torch for learning: the same numbers, step by step."""
+    torch.manual_seed(0)
+    policy = Policy(hidden=16)
+    with torch.no_grad():
+        policy.readout.weight.normal_()
+        policy.rnn.bias_hh_l0.normal_()
+    observations = np.random.default_rng(0).normal(size=(20, 3, 10)).astype(np.float32)
+    with torch.no_grad():
+        expected = policy(torch.from_numpy(observations), torch.zeros(3, 16)).numpy()
+    runner = PolicyRunner(policy.state_dict())
+    state = runner.initial_state(3)
+    for t in range(20):
+        means, state = runner(observations[t], state)
+        np.testing.assert_allclose(means, expected[t], atol=1e-5)
+
+
+def test_a_new_policy_stays_where_it_starts() -> None:
+    runner = PolicyRunner(Policy().state_dict())
+    means, _ = runner(np.full((1, 10), 8, np.float32), runner.initial_state(1))
+    assert np.abs(means - START).max() < 0.05
+    cwnd_fp = np.full(1, 10 << 8, np.uint32)
+    for _ in range(300):
+        cwnd_fp = Native().next_cwnd(cwnd_fp, np.full(1, round(START[0] * 2**14), np.int16)).astype(np.uint32)
+    assert 9.5 < cwnd_fp[0] / 256 < 10.5, "packets"
+
+
+def test_normalisation_keeps_the_critics_opinion() -> None:
+    torch.manual_seed(0)
+    critic = Critic(privileged=2)
+    inputs = critic.inputs(torch.randn(6, 4, 10), torch.randn(6, 4, 2))
+    with torch.no_grad():
+        before = critic(inputs) * critic.scale + critic.shift
+        critic.follow(torch.randn(1000) * 30 + 50, rate=0.5)
+        after = critic(inputs) * critic.scale + critic.shift
+    torch.testing.assert_close(after, before, atol=1e-4, rtol=1e-4)
+    assert float(critic.scale) == pytest.approx(30, rel=0.1)
+    assert float(critic.shift) == pytest.approx(50, rel=0.1)
+
+
+def test_weights_stay_within_int16_range() -> None:
+    ppo, _ = learn(FluidQueue(), PpoOptions(total_decisions=20_000, learning_rate=0.1, weight_limit=0.5))
+    for weight in ppo.policy.parameters():
+        assert weight.abs().max() <= 0.5
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("gamma", 1.5), ("epochs", 0), ("clip", float("nan")), ("total_decisions", -1), ("hidden", 17)]
+)
+def test_options_out_of_range_are_named(name: str, value: float) -> None:
+    with pytest.raises(ValueError, match=name):
+        Ppo(PpoOptions(**{name: value}), seed=0, privileged=0)
