@@ -11,13 +11,14 @@ from types import FrameType
 import hydra
 from omegaconf import DictConfig
 
-from compare.command import draw, measure
+from compare.command.comparison import draw, measure
+from compare.command.measurement import Interrupted
+from compare.command.targets import draw_targets, measure_targets
 from compare.errors import CompareError
 from compare.experiment.config import FOLDER, NAME, CompareConfig, check_command_line, read_config
 from compare.experiment.schemes import KINDS, SCHEMES
-from compare.measurement import Interrupted
 from compare.targets.catalogue import ALL, TARGETS
-from compare.targets.command import draw_targets, holds_targets, measure_targets
+from compare.targets.stored import holds_targets
 from env.lab import LabError
 from env.network.scenario import scenario_names
 from env.option_help import option_lines

@@ -21,7 +21,6 @@ from compare.experiment.schemes import ORACLE, SCHEMES
 from compare.experiment.store import Store
 from compare.experiment.window_search import WindowSearch, largest_window, settings
 from compare.experiment.worker import Task
-from compare.metrics.metrics import BITS_PER_MBIT
 
 FILE = "oracle.json"
 FORMAT = 1
@@ -125,7 +124,7 @@ def _goodput_mbps(run: Run, result: dict[str, Any]) -> float:
     """Return what the flows under test received together, over the whole run, Mbit/s."""
     under_test = flows_under_test(run.scenario)
     received = sum(flow["received_bytes"] for flow, mine in zip(result["flows"], under_test, strict=True) if mine)
-    return float(received) * 8 / BITS_PER_MBIT / run.scenario.duration_s
+    return float(received) * 8 / 1e6 / run.scenario.duration_s
 
 
 def _text(searches: Mapping[str, WindowSearch], figures: Figures) -> bytes:

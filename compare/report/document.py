@@ -25,15 +25,14 @@ from pathlib import Path
 
 from compare.errors import CompareError
 from compare.experiment.store import Store
-from compare.metrics.summary import Cell, read_cells
+from compare.metrics.cells import Cell, by_scenario, read_cells, schemes_of
 from compare.report import Comparison, render_tables
-from compare.report.content import by_scenario, schemes_of
 from compare.report.goodput_table import goodput_table
-from compare.report.plots.overview import draw_overview
+from compare.report.overview import draw_overview
 from compare.statistics.paired import compare_pairs
 from compare.targets.catalogue import Target
-from compare.targets.command import stored_targets
 from compare.targets.evidence import Evidence
+from compare.targets.stored import stored_targets
 from compare.targets.tables import TargetTable, last_lines, markdown
 
 _BLOCK = re.compile(r"<!-- (?P<what>[\w ]+) of (?P<folder>\S+) -->\n.*?<!-- end -->", re.DOTALL)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from compare.experiment.schemes import Scheme
-from compare.metrics.summary import Cell
-from compare.report.content import by_scenario
+from compare.metrics.cells import Cell, by_scenario
+from compare.statistics.estimates import estimate_of
 from compare.statistics.numbers import number
 
 NOT_MEASURED = "–"
@@ -40,5 +40,5 @@ def _column(scheme: Scheme) -> str:
 
 
 def _mean_mbps(cell: Cell) -> str:
-    found = cell.estimates().get("goodput")
+    found = estimate_of(cell, "goodput")
     return NOT_MEASURED if found is None else number(found.mean)

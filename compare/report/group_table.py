@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from compare.metrics.cells import Cell
 from compare.metrics.group_metrics import GROUP_METRICS, JAIN, Group
 from compare.metrics.metrics import Metric
-from compare.metrics.summary import Cell
 from compare.report.published_tables import PublishedRow, paper_scenario
-from compare.statistics.statistics import Estimate
+from compare.statistics.estimates import Estimate, estimate_of
 
 COLUMNS = (*GROUP_METRICS, JAIN)
 
@@ -37,11 +37,10 @@ def group_rows(cells: Sequence[Cell], published: Sequence[PublishedRow]) -> list
     beside = {(row.scenario, row.scheme, row.group): row for row in published}
     rows = []
     for cell in cells:
-        estimates = cell.estimates()
         for group in cell.groups:
             measured = {}
             for column in COLUMNS:
-                found = estimates.get(group.metric(column).name)
+                found = estimate_of(cell, group.metric(column).name)
                 if found is not None:
                     measured[column.name] = found
             key = (paper_scenario(cell.scenario.name), cell.scheme.name, group.label)

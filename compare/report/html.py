@@ -13,23 +13,22 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from compare.experiment.experiment import Run
-from compare.metrics.summary import Cell
+from compare.metrics.cells import Cell, by_scenario, schemes_of
 from compare.report.content import (
     FEW_SCENARIOS,
     Comparison,
     ScenarioPage,
-    by_scenario,
     headlines,
     rate_tables,
     scenario_page,
-    schemes_of,
     title_of,
 )
+from compare.report.figures import ScenarioFigures, scenario_figures
 from compare.report.plots.figure import Figure
 from compare.report.plots.markers import glyph
+from compare.statistics.estimates import CONFIDENCE, MIN_VALUES, RESAMPLES
 from compare.statistics.numbers import DIMENSIONLESS, counted, interval, name_and_unit, number
-from compare.statistics.statistics import CONFIDENCE, MIN_VALUES, RESAMPLES
-from compare.statistics.winners import MARKED, Marks
+from compare.statistics.winners import WINNERS_NOTE, Winners
 from env.network.scenario import Scenario
 
 FOLDER = Path(__file__).resolve().parent
@@ -46,6 +45,7 @@ class Page:
     """A scenario's page as the template takes it."""
 
     content: ScenarioPage
+    figures: ScenarioFigures
     before: str
     after: str
     network_rows: list[dict[str, Any]]
@@ -89,8 +89,8 @@ def render_report(comparison: Comparison) -> str:
     }
     jinja.globals["dimensionless"] = DIMENSIONLESS
     cells = comparison.cells
-    marks = Marks(comparison.comparisons)
-    pages = list(_pages(comparison, marks))
+    winners = Winners(comparison.comparisons)
+    pages = list(_pages(comparison, winners))
     folders: dict[str, list[str]] = {}
     for page in pages:
         folders.setdefault(page.name.rpartition("/")[0], []).append(page.name)
@@ -106,13 +106,13 @@ def render_report(comparison: Comparison) -> str:
         folders=folders,
         claims={page.name: page.scenario.claim for page in pages},
         target=comparison.target,
-        headlines=headlines(cells, marks),
+        headlines=headlines(cells, winners),
         rates=rate_tables(cells),
         few_scenarios=FEW_SCENARIOS,
-        beside=comparison.beside,
+        published=comparison.published,
         paper_rows=sum(bool(line.published) for page in pages for line in page.content.group_lines),
         published_note=PUBLISHED_NOTE,
-        marked=MARKED,
+        winners_note=WINNERS_NOTE,
         confidence=round(100 * CONFIDENCE),
         resamples=f"{RESAMPLES:,}",
         min_values=MIN_VALUES,
@@ -131,16 +131,18 @@ def render_report(comparison: Comparison) -> str:
     )
 
 
-def _pages(comparison: Comparison, marks: Marks) -> Iterator[Page]:
+def _pages(comparison: Comparison, winners: Winners) -> Iterator[Page]:
     parts = by_scenario(comparison.cells)
     names = list(parts)
     for index, (name, cells) in enumerate(parts.items()):
-        content = scenario_page(comparison, name, cells, marks)
+        content = scenario_page(comparison, name, cells, winners)
+        figures = scenario_figures(content)
         network = dict(content.scenario.path or content.scenario.rack or {})
         tc = list(network.pop("tc", []))
         kind = "Rack" if content.scenario.rack is not None else "Path"
         yield Page(
             content=content,
+            figures=figures,
             before=names[index - 1] if index else "",
             after=names[index + 1] if index + 1 < len(names) else "",
             network_rows=[{"duration_s": f"{content.scenario.duration_s:g}"} | _plain(network)],
@@ -148,7 +150,7 @@ def _pages(comparison: Comparison, marks: Marks) -> Iterator[Page]:
             tc=tc,
             flow_rows=_flow_rows(content.scenario),
             oracle_packets=int(comparison.environment.get("oracle_packets", {}).get(name, 0)),
-            figures_json=_json(_figures(content)),
+            figures_json=_json(figures.in_order()),
         )
 
 
@@ -171,11 +173,6 @@ def _models(environment: dict[str, Any]) -> list[dict[str, str]]:
     """Return a row per model of NDM that took part."""
     found = {name: facts for models in environment.get("models", {}).values() for name, facts in models.items()}
     return [{"scheme": name, **facts} for name, facts in found.items()]
-
-
-def _figures(page: ScenarioPage) -> list[Figure]:
-    """Return the figures in the order in which the template counts them."""
-    return [*page.figures, *page.wide_figures, *page.flow_figures, *page.dot_figures]
 
 
 def _json(figures: list[Figure]) -> Markup:

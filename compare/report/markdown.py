@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compare.metrics.summary import Beside, Cell
+from compare.metrics.cells import Cell, by_scenario, schemes_of
 from compare.report.content import (
     Comparison,
     Headline,
@@ -12,37 +12,36 @@ from compare.report.content import (
     ScenarioPage,
     ScenarioTable,
     Value,
-    by_scenario,
     headlines,
     rate_tables,
     scenario_page,
-    schemes_of,
     title_of,
 )
+from compare.report.published import PublishedFigure
+from compare.statistics.estimates import CONFIDENCE, MIN_VALUES
 from compare.statistics.numbers import counted, interval, name_and_unit, number
-from compare.statistics.statistics import CONFIDENCE, MIN_VALUES
-from compare.statistics.winners import MARKED, Marks
+from compare.statistics.winners import WINNERS_NOTE, Winners
 from compare.targets.tables import markdown as target_markdown
 
 
 def render_markdown(comparison: Comparison) -> str:
     """Return the text of report.md."""
-    marks = Marks(comparison.comparisons)
+    winners = Winners(comparison.comparisons)
     lines = [f"# {title_of(comparison)}", "", _counts(comparison)]
     if comparison.target:
         lines += ["", target_markdown(comparison.target).rstrip()]
-    lines += _front(comparison, marks, "##")
-    if comparison.beside:
-        lines += ["", "## Published against measured", "", *_beside(comparison.beside)]
+    lines += _front(comparison, winners, "##")
+    if comparison.published:
+        lines += ["", "## Published against measured", "", *_published(comparison.published)]
     for name, part in by_scenario(comparison.cells).items():
-        lines += ["", *_scenario(scenario_page(comparison, name, part, marks, drawn=False))]
+        lines += ["", *_scenario(scenario_page(comparison, name, part, winners))]
     lines += ["", "## Environment", "", *_environment(comparison)]
     return "\n".join(lines) + "\n"
 
 
 def render_tables(comparison: Comparison) -> str:
     """Return what stands in front of report.md, for a document of which it is a part, with all that failed."""
-    lines = [_counts(comparison), *_front(comparison, Marks(comparison.comparisons), "###")]
+    lines = [_counts(comparison), *_front(comparison, Winners(comparison.comparisons), "###")]
     for cell in comparison.cells:
         lines += _failures(cell, f"{cell.scenario.name}, {cell.scheme.label}")
     return "\n".join(lines) + "\n"
@@ -56,13 +55,13 @@ def _counts(comparison: Comparison) -> str:
     return (
         f"{counted(comparison.experiment.seeds, 'seed')}: {counted(done, 'finished run')}, **{failed} failed**, "
         f"**{missing} missing**. Mean over the seeds and, in brackets, the bootstrap {100 * CONFIDENCE:.0f} % interval "
-        f"of the mean, which needs {MIN_VALUES} runs. {MARKED}"
+        f"of the mean, which needs {MIN_VALUES} runs. {WINNERS_NOTE}"
     )
 
 
-def _front(comparison: Comparison, marks: Marks, level: str) -> list[str]:
+def _front(comparison: Comparison, winners: Winners, level: str) -> list[str]:
     lines = []
-    for headline in headlines(comparison.cells, marks):
+    for headline in headlines(comparison.cells, winners):
         lines += ["", f"{level} {headline.title}", *_headline(headline, comparison)]
     for rates in rate_tables(comparison.cells):
         lines += ["", f"{level} Winning rate, {rates.kind}", "", *_rates(rates)]
@@ -131,7 +130,7 @@ def _rates(table: RateTable) -> list[str]:
     return [caption, "", *_table(["Scheme", "Winning rate, %", "Interval, %", "Won", "Counted"], rows)]
 
 
-def _beside(rows: Sequence[Beside]) -> list[str]:
+def _published(rows: Sequence[PublishedFigure]) -> list[str]:
     heads = ["Scenario", "Scheme", "Figure", "Run", "Published", "Measured mean", "Smallest to largest", "Inside"]
     body = []
     for row in rows:
@@ -170,10 +169,10 @@ def _runs(cell: Cell) -> str:
 
 
 def _value(value: Value) -> str:
-    if value.found is None:
+    if value.estimate is None:
         return "–"
-    mean = number(value.found.mean)
-    return f"{f'**{mean}**' if value.wins else mean} ({interval(value.found)})"
+    mean = number(value.estimate.mean)
+    return f"{f'**{mean}**' if value.wins else mean} ({interval(value.estimate)})"
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:

@@ -1,4 +1,4 @@
-"""Which metrics stand in front: in the headline, in the main table, on the axes of throughput against delay."""
+"""The metric layout: which metrics each table and figure of a report shows, in which order."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import fnmatch
 import math
 from collections.abc import Sequence
 
+from compare.metrics.cells import Cell
 from compare.metrics.metrics import Metric
-from compare.metrics.summary import Cell
-from compare.statistics.statistics import Estimate, estimate
 
-# of one flow, of several: in the order in which they are shown, whichever were measured; * stands for any ending
+# Each list is in the order shown and skips what was not measured; * stands for any ending. SEVERAL: for several flows.
 HEADLINE = ("goodput", "queueing_p95", "rtt_p95", "retransmits_per_mb", "power")
 HEADLINE_SEVERAL = ("rate", "jain", "share_*", "convergence", "queueing_p95", "p99_latency", "retrans_pct")
 MAIN = (
@@ -38,11 +37,11 @@ SHARING = (
     "dropped",
     "marked",
 )
-# throughput, delay: the first pair of which both were measured
-PLANES = (("goodput", "queueing_p95"), ("goodput", "rtt_p95"))
-PLANES_SEVERAL = (("rate", "queueing_p95"), ("rate", "rtt"))
-DOTS = ("goodput", "queueing_p95", "rtt_p95", "retransmits", "retransmits_per_mb", "zero_seconds", "power")
-DOTS_SEVERAL = ("rate", "rtt", "jain", "retrans_pct", "cwnd")
+# axes of the throughput-delay plot: the first pair of which both metrics were measured
+THROUGHPUT_DELAY = (("goodput", "queueing_p95"), ("goodput", "rtt_p95"))
+THROUGHPUT_DELAY_SEVERAL = (("rate", "queueing_p95"), ("rate", "rtt"))
+INTERVAL_PLOTS = ("goodput", "queueing_p95", "rtt_p95", "retransmits", "retransmits_per_mb", "zero_seconds", "power")
+INTERVAL_PLOTS_SEVERAL = ("rate", "rtt", "jain", "retrans_pct", "cwnd")
 
 
 def several(cells: Sequence[Cell]) -> bool:
@@ -52,29 +51,24 @@ def several(cells: Sequence[Cell]) -> bool:
 
 def metrics_of(cells: Sequence[Cell]) -> dict[str, Metric]:
     """Return every metric that has a value in one of the cells, by name, in the order of measurement."""
-    found: dict[str, Metric] = {}
+    metrics: dict[str, Metric] = {}
     for cell in cells:
-        known = [metric for metric in cell.metrics if any(map(math.isfinite, cell.values[metric.name]))]
-        found |= {metric.name: metric for metric in known if metric.name not in found}
-    return found
-
-
-def estimate_of(cell: Cell, name: str) -> Estimate | None:
-    """Return the estimate of one metric, None where no run has a value."""
-    values = cell.values.get(name, [])
-    return estimate(values) if any(map(math.isfinite, values)) else None
+        for metric in cell.metrics:
+            if any(map(math.isfinite, cell.values[metric.name])):
+                metrics.setdefault(metric.name, metric)
+    return metrics
 
 
 def chosen(cells: Sequence[Cell], names: Sequence[str]) -> list[Metric]:
     """Return those of the named metrics that have a value in one of the cells, in the order of the names."""
     known = metrics_of(cells)
-    return [known[found] for name in names for found in fnmatch.filter(known, name)]
+    return [known[match] for name in names for match in fnmatch.filter(known, name)]
 
 
-def plane_of(cells: Sequence[Cell]) -> tuple[Metric, Metric] | None:
-    """Return throughput and delay of the scenario of these cells, None when it has none."""
+def throughput_delay_axes(cells: Sequence[Cell]) -> tuple[Metric, Metric] | None:
+    """Return the metrics of throughput and delay that a scenario's cells have; None without such a pair."""
     known = metrics_of(cells)
-    for throughput, delay in PLANES_SEVERAL if several(cells) else PLANES:
+    for throughput, delay in THROUGHPUT_DELAY_SEVERAL if several(cells) else THROUGHPUT_DELAY:
         if throughput in known and delay in known:
             return known[throughput], known[delay]
     return None

@@ -1,70 +1,23 @@
-"""What a comparison shows on the terminal: progress and the tables."""
+"""The tables of a comparison on the terminal, drawn by rich."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from rich import box
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from compare.experiment.matrix import Progress as Matrix
+from compare.metrics.cells import Cell
 from compare.metrics.metrics import Metric
-from compare.metrics.summary import Cell
-from compare.report import metric_layout as chief
+from compare.report import metric_layout
 from compare.report.group_table import GroupRow, group_rows, shown_columns
 from compare.report.published_tables import PublishedRow
+from compare.statistics.estimates import MIN_VALUES, Estimate, estimate_of
 from compare.statistics.numbers import DIMENSIONLESS, number
 from compare.statistics.paired import PairedComparison
-from compare.statistics.statistics import MIN_VALUES, Estimate
-from compare.statistics.winners import MARKED, Marks
-
-Report = Callable[[Matrix], None]  # told after every run how far the matrix is
-PIPE_WIDTH = 120  # columns of a table that goes into a file
-
-
-def terminal() -> Console:
-    """Return the console of standard output."""
-    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
-
-
-@contextmanager
-def shown_progress(console: Console) -> Iterator[Report]:
-    """Show a bar with runs done and time left; where there is no terminal, a line per tenth of the runs."""
-    if not console.is_terminal:
-        shown = -1
-
-        def line(matrix: Matrix) -> None:
-            nonlocal shown
-            tenth = 10 * matrix.done // matrix.total
-            if tenth != shown:
-                shown = tenth
-                console.print(f"{matrix.done}/{matrix.total} runs, {matrix.failed} failed", highlight=False)
-
-        yield line
-        return
-    columns = (
-        TextColumn("runs"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(compact=True),
-        TextColumn("{task.fields[failed]}"),
-    )
-    with Progress(*columns, console=console) as bar:
-        task = bar.add_task("runs", total=None, failed="")
-
-        def update(matrix: Matrix) -> None:
-            failed = f"{matrix.failed} failed" if matrix.failed else ""
-            bar.update(task, total=matrix.total, completed=matrix.done, failed=failed)
-
-        yield update
+from compare.statistics.winners import WINNERS_NOTE, Winners
 
 
 def print_tables(
@@ -75,17 +28,17 @@ def print_tables(
     In the wide table of several flows it is half the interval's width. What is wider than the terminal goes on in
     further tables, column by column in the same order, so that nothing is cut.
     """
-    marks = Marks(comparisons)
+    winners = Winners(comparisons)
     for scenario in dict.fromkeys(cell.scenario.name for cell in cells):
         mine = [cell for cell in cells if cell.scenario.name == scenario]
         rows = group_rows(mine, published)
         console.print()
         console.print(f"{scenario}: {mine[0].scenario.claim}", style="italic", markup=False, highlight=False)
-        for table in _fitting(console, *(_group_columns(mine, rows, marks) if rows else _columns(mine, marks))):
+        for table in _fitting(console, *(_group_columns(mine, rows, winners) if rows else _columns(mine, winners))):
             console.print(table)
     console.print(
         "mean over the seeds; below it the bootstrap 95 % interval of the mean (±: half of it), which needs at least "
-        f"{MIN_VALUES} runs; all metrics are in summary.csv. {MARKED}",
+        f"{MIN_VALUES} runs; all metrics are in summary.csv. {WINNERS_NOTE}",
         style="dim",
     )
 
@@ -124,21 +77,19 @@ def _build(first: _Column, columns: list[_Column]) -> Table:
     return table
 
 
-def _columns(cells: list[Cell], marks: Marks) -> tuple[_Column, list[_Column]]:
+def _columns(cells: list[Cell], winners: Winners) -> tuple[_Column, list[_Column]]:
     """Return the columns of a scenario with one flow."""
-    metrics = chief.chosen(cells, chief.MAIN)
+    metrics = metric_layout.chosen(cells, metric_layout.MAIN)
     columns = []
     for metric in metrics:
-        winners = marks.winners(cells, metric)
-        values = [
-            _value(chief.estimate_of(cell, metric.name), cell.scheme.name in winners, narrow=False) for cell in cells
-        ]
+        winning = winners.of(cells, metric)
+        values = [_value(estimate_of(cell, metric.name), cell.scheme.name in winning, narrow=False) for cell in cells]
         columns.append(_Column(_heading(metric), values))
     names = _Column("scheme", [escape(cell.scheme.name) for cell in cells])
     return names, [*columns, _Column("n", [_runs(cell) for cell in cells])]
 
 
-def _group_columns(cells: list[Cell], rows: list[GroupRow], marks: Marks) -> tuple[_Column, list[_Column]]:
+def _group_columns(cells: list[Cell], rows: list[GroupRow], winners: Winners) -> tuple[_Column, list[_Column]]:
     """Return the columns of a scenario with several flows or latencies: a row per scheme and group."""
     metrics = shown_columns(rows)
     measured = [cell for cell in cells if cell.seeds]
@@ -149,7 +100,7 @@ def _group_columns(cells: list[Cell], rows: list[GroupRow], marks: Marks) -> tup
         values = [
             _value(
                 row.measured.get(metric.name),
-                row.cell.scheme.name in marks.winners(measured, row.group.metric(metric)),
+                row.cell.scheme.name in winners.of(measured, row.group.metric(metric)),
                 narrow=True,
             )
             for metric in metrics

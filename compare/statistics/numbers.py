@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from compare.metrics.metrics import Metric
-from compare.statistics.statistics import Estimate
+from compare.statistics.estimates import Estimate
 
 US_PER_MS = 1e3
 DIMENSIONLESS = ("count", "1", "")  # units that are not said

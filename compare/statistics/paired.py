@@ -22,9 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from compare.metrics.metrics import Floats, Metric
-from compare.metrics.summary import Cell
-from compare.statistics.statistics import CONFIDENCE, MIN_VALUES
+from compare.metrics.cells import Cell
+from compare.metrics.metrics import Floats
+from compare.statistics.estimates import CONFIDENCE, MIN_VALUES
 
 LEVEL = 1 - CONFIDENCE
 COLUMNS = ("scenario", "metric", "scheme_a", "scheme_b", "mean_difference", "lo", "hi", "p", "p_holm", "n", "left_out")
@@ -73,7 +73,7 @@ def compare_pairs(cells: Sequence[Cell]) -> list[PairedComparison]:
 
 
 def _compare_metric(scenario: str, metric: str, cells: Sequence[Cell]) -> list[PairedComparison]:
-    by_seed = [_by_seed(cell, metric) for cell in cells]
+    by_seed = [values_by_seed(cell, metric) for cell in cells]
     seeds = sorted({seed for cell in cells for seed in (*cell.seeds, *cell.failed, *cell.missing)})
     pairs = [
         (i, j)
@@ -127,31 +127,10 @@ def holm(p: Floats) -> Floats:
     return corrected
 
 
-def _by_seed(cell: Cell, metric: str) -> dict[int, float]:
+def values_by_seed(cell: Cell, metric: str) -> dict[int, float]:
     """Return the values of a metric that are numbers, by seed."""
     values = cell.values.get(metric, [])
     return {seed: value for seed, value in zip(cell.seeds, values, strict=bool(values)) if np.isfinite(value)}
-
-
-def winners(cells: Sequence[Cell], metric: Metric, comparisons: Iterable[PairedComparison]) -> list[str]:
-    """Return the schemes that win a metric of one scenario: the best mean, and all that do not differ from it.
-
-    cells: of the scenario. Schemes with less than MIN_VALUES runs take no part. None win where nothing is better or
-    worse, where all have the same mean, or where there is nobody to compare with.
-    """
-    by_seed = {cell.scheme.name: _by_seed(cell, metric.name) for cell in cells}
-    means = {name: float(np.mean(list(mine.values()))) for name, mine in by_seed.items() if len(mine) >= MIN_VALUES}
-    if metric.better == 0 or len(set(means.values())) < 2:
-        return []
-    best = max(means, key=lambda name: metric.better * means[name])
-    differs = {}
-    for compared in comparisons:
-        if (compared.scenario, compared.metric) == (cells[0].scenario.name, metric.name):
-            pair = {compared.scheme_a, compared.scheme_b}
-            if best in pair:
-                differs[(pair - {best}).pop()] = compared.differs
-    # of a scheme that shares no seed with the best nobody knows
-    return [name for name in means if name == best or differs.get(name) is False]
 
 
 def comparisons_csv(comparisons: Iterable[PairedComparison]) -> str:

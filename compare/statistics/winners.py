@@ -1,37 +1,56 @@
-"""Which values a table marks: the winners of each metric of each scenario."""
+"""Which schemes win a metric of a scenario: those that a table marks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from compare.metrics.metrics import Metric
-from compare.metrics.summary import Cell
-from compare.statistics.paired import PairedComparison, winners
-from compare.statistics.statistics import MIN_VALUES
-from compare.statistics.winning import MARGIN
+import numpy as np
 
-MARKED = (
+from compare.metrics.cells import Cell
+from compare.metrics.metrics import Metric
+from compare.statistics.estimates import MIN_VALUES
+from compare.statistics.paired import PairedComparison, values_by_seed
+
+WINNERS_NOTE = (
     "Winners are marked: the best mean, and every one that does not differ from it in the paired t test over the seeds "
     f"with Holm's correction. It takes {MIN_VALUES} runs to win; where nobody differs, nobody is marked."
 )
 
-RATED = {
-    "single flow": f"goodput² over mean RTT is at most {100 * MARGIN:.0f} % below the best scheme's",
-    "friendliness": f"its distance from the fair share is at most {100 * MARGIN:.0f} % above the least",
-}
 
-
-class Marks:
-    """The winners, found through the comparisons of their scenario and metric."""
+class Winners:
+    """The winners of every metric, from the comparisons of all pairs of schemes."""
 
     def __init__(self, comparisons: Iterable[PairedComparison]) -> None:
-        self._of: dict[tuple[str, str], list[PairedComparison]] = {}
-        for compared in comparisons:
-            self._of.setdefault((compared.scenario, compared.metric), []).append(compared)
+        self._comparisons: dict[tuple[str, str], list[PairedComparison]] = {}
+        for comparison in comparisons:
+            self._comparisons.setdefault((comparison.scenario, comparison.metric), []).append(comparison)
 
-    def winners(self, cells: Sequence[Cell], metric: Metric) -> list[str]:
-        """Return the schemes that win a metric, of the cells of one scenario; none where there is nothing to win."""
+    def of(self, cells: Sequence[Cell], metric: Metric) -> list[str]:
+        """Return the schemes that a table marks. cells: of one scenario. None where every scheme with a run wins."""
         if not cells:
             return []
-        found = winners(cells, metric, self._of.get((cells[0].scenario.name, metric.name), ()))
-        return found if len(found) < sum(bool(cell.seeds) for cell in cells) else []
+        winners = winning_schemes(cells, metric, self._comparisons.get((cells[0].scenario.name, metric.name), ()))
+        return winners if len(winners) < sum(bool(cell.seeds) for cell in cells) else []
+
+
+def winning_schemes(cells: Sequence[Cell], metric: Metric, comparisons: Iterable[PairedComparison]) -> list[str]:
+    """Return the schemes that win a metric: the one with the best mean, and all that do not differ from it.
+
+    cells: of one scenario. Schemes with fewer than MIN_VALUES runs take no part. There is no winner where the metric
+    has no better direction, where all means are equal, or where fewer than two schemes take part.
+    """
+    by_seed = {cell.scheme.name: values_by_seed(cell, metric.name) for cell in cells}
+    means = {
+        name: float(np.mean(list(values.values()))) for name, values in by_seed.items() if len(values) >= MIN_VALUES
+    }
+    if metric.better == 0 or len(set(means.values())) < 2:
+        return []
+    best = max(means, key=lambda name: metric.better * means[name])
+    differs = {}
+    for comparison in comparisons:
+        if (comparison.scenario, comparison.metric) == (cells[0].scenario.name, metric.name):
+            pair = {comparison.scheme_a, comparison.scheme_b}
+            if best in pair:
+                differs[(pair - {best}).pop()] = comparison.differs
+    # a scheme that shares no seed with the best one cannot be compared with it, and does not win
+    return [name for name in means if name == best or differs.get(name) is False]

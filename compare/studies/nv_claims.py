@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from compare.metrics.cells import Cell
 from compare.metrics.group_metrics import Flow
 from compare.metrics.series import flow_series, rate_between
-from compare.metrics.summary import Cell
 from compare.report.published_tables import SCENARIO_FOLDER
+from compare.statistics.estimates import estimate_of
 from compare.statistics.numbers import number
 
 NV = "nv"
@@ -60,7 +61,7 @@ class Evidence:
 
     def mean(self, scenario: str, scheme: str, metric: str) -> float:
         """Return a metric's mean; NaN where it has no value."""
-        found = self._cells[scenario, scheme].estimates().get(metric)
+        found = estimate_of(self._cells[scenario, scheme], metric)
         return math.nan if found is None else found.mean
 
     def flows(self, scenario: str, scheme: str) -> list[Flow]:

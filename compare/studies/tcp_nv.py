@@ -16,7 +16,7 @@ from pathlib import Path
 
 from compare.errors import CompareError
 from compare.experiment.store import Store
-from compare.metrics.summary import Cell, read_cells
+from compare.metrics.cells import Cell, read_cells
 from compare.report.group_table import COLUMNS, GroupRow, group_rows, shown_columns
 from compare.report.published_tables import FRAMES_FOLDER, SCENARIO_FOLDER, PublishedRow, load_tables, paper_scenario
 from compare.statistics.numbers import number

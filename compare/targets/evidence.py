@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from compare.experiment.schemes import Scheme
-from compare.metrics.summary import Cell
-from compare.statistics.statistics import Estimate, estimate
+from compare.metrics.cells import Cell
+from compare.statistics.estimates import Estimate, estimate
 
 Figure = Callable[[Cell], Sequence[float]]  # one value per good seed, NaN where a run has none
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from compare.metrics.cells import Cell
 from compare.metrics.group_metrics import goodput_mbps
 from compare.metrics.sharing import fair_shares_mbps
-from compare.metrics.summary import Cell
 from compare.targets.evidence import Figure
 from env.network.capacity import network_capacity
 from env.network.scenario import UNDER_TEST, Scenario

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from compare.statistics.estimates import Estimate
 from compare.statistics.numbers import interval, number
-from compare.statistics.statistics import Estimate
 from compare.targets.evidence import Evidence, Figure
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from compare.statistics.numbers import scaled
-from compare.statistics.winning import WinningRate, WinningRates, winning_rates
+from compare.statistics.winning_rates import WinningRate, WinningRates, winning_rates
 from compare.targets.evidence import Evidence
 from compare.targets.requirement import Bound, Judgement
 

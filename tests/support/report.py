@@ -8,9 +8,9 @@ from typing import Any
 
 from compare.experiment.experiment import plan
 from compare.experiment.store import Store
-from compare.metrics.published import load_published
-from compare.metrics.summary import beside_published, read_cells
+from compare.metrics.cells import read_cells
 from compare.report import Comparison
+from compare.report.published import load_published, published_figures
 from compare.statistics.paired import compare_pairs
 from compare.targets.catalogue import TARGETS
 from compare.targets.evidence import Evidence
@@ -32,10 +32,10 @@ def comparison(store: Store) -> Comparison:
     """What compare.py report=DIR draws, without the tables of the TCP-NV paper; and a target, in part not measured."""
     experiment = store.experiment()
     cells = read_cells(experiment, store)
-    beside = beside_published(cells, load_published())
+    figures = published_figures(cells, load_published())
     comparisons = compare_pairs(cells)
     target = TargetTable(TARGETS["published"], Evidence(cells))
-    return Comparison(experiment, cells, comparisons, beside, [], store.environment(), store.run_name, target)
+    return Comparison(experiment, cells, comparisons, figures, [], store.environment(), store.run_name, target)
 
 
 def made_store(folder: Path) -> Store:

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from compare.metrics.summary import Cell
+from compare.metrics.cells import Cell
 from compare.report.plots.figure import INK, SURFACE, Figure, axis, numbers
 from compare.report.plots.timelines import colour_of
+from compare.statistics.estimates import Estimate
 from compare.statistics.numbers import listed, number
-from compare.statistics.statistics import Estimate
 
 ROW_PX = 30
 
 
-def shares(cells: Sequence[Cell], jain: Mapping[str, Estimate]) -> Figure:
+def goodput_shares(cells: Sequence[Cell], jain: Mapping[str, Estimate]) -> Figure:
     """Draw for each scheme the mean goodput of its flows, one beside the other. jain: by scheme, where there is one."""
     data: list[dict[str, Any]] = []
     notes = []

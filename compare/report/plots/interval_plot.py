@@ -9,25 +9,25 @@ from typing import Any
 from compare.experiment.schemes import Scheme
 from compare.metrics.metrics import Metric
 from compare.report.plots.figure import INK, Figure, axis, is_wide, marker, numbers
+from compare.statistics.estimates import Estimate
 from compare.statistics.numbers import interval, listed, name_and_unit, number, readable, scaled
-from compare.statistics.statistics import Estimate
 
 ROW_PX = 26
 
 
 @dataclass(frozen=True)
-class Dots:
+class IntervalRow:
     """One row: a scheme's estimate, its single seeds, and the published values to compare it with."""
 
     scheme: Scheme
-    found: Estimate
+    estimate: Estimate
     seeds: Sequence[float]
     published: Sequence[float] = ()
 
 
-def metric_dots(metric: Metric, rows: Sequence[Dots], title: str = "") -> Figure:
+def interval_plot(metric: Metric, rows: Sequence[IntervalRow], title: str = "") -> Figure:
     """Draw a metric, a row per scheme. title: in place of the metric's own."""
-    metric, factor = readable(metric, (row.found.mean for row in rows))
+    metric, factor = readable(metric, (row.estimate.mean for row in rows))
     rows = [_in_unit(row, factor) for row in rows]
     data: list[dict[str, Any]] = []
     everything: list[float] = []
@@ -35,14 +35,15 @@ def metric_dots(metric: Metric, rows: Sequence[Dots], title: str = "") -> Figure
     for row in rows:
         y = row.scheme.label
         base = {"type": "scatter", "meta": row.scheme.name, "hoverinfo": "skip"}
-        lo, hi = row.found.interval or (row.found.mean, row.found.mean)
+        lo, hi = row.estimate.interval or (row.estimate.mean, row.estimate.mean)
         data += [
             base | {"mode": "markers", "x": numbers(row.seeds), "y": [y] * len(row.seeds),
                     "marker": {"symbol": "line-ns-open", "size": 9, "color": row.scheme.colour, "opacity": 0.55}},
             base | {"mode": "lines", "x": numbers([lo, hi]), "y": [y, y],
                     "line": {"color": row.scheme.colour, "width": 4}, "opacity": 0.5},
-            base | {"mode": "markers", "x": numbers([row.found.mean]), "y": [y], "marker": marker(row.scheme, 11),
-                    "text": [f"<b>{y}</b> {number(row.found.mean)}<br>{interval(row.found)}"], "hoverinfo": "text"},
+            base | {"mode": "markers", "x": numbers([row.estimate.mean]), "y": [y], "marker": marker(row.scheme, 11),
+                    "text": [f"<b>{y}</b> {number(row.estimate.mean)}<br>{interval(row.estimate)}"],
+                    "hoverinfo": "text"},
         ]  # fmt: skip
         if row.published:
             data.append(
@@ -50,8 +51,8 @@ def metric_dots(metric: Metric, rows: Sequence[Dots], title: str = "") -> Figure
                         "marker": {"symbol": "diamond-open", "size": 9, "color": INK, "line": {"width": 1.5}},
                         "text": [f"published {number(value)}" for value in row.published], "hoverinfo": "text"}
             )  # fmt: skip
-        everything += [row.found.mean, lo, hi, *row.seeds, *row.published]
-        said.append(f"{y} {number(row.found.mean)} ({interval(row.found)})")
+        everything += [row.estimate.mean, lo, hi, *row.seeds, *row.published]
+        said.append(f"{y} {number(row.estimate.mean)} ({interval(row.estimate)})")
     log_of = everything if is_wide(everything) else None
     layout = {
         "height": 64 + ROW_PX * len(rows),
@@ -73,6 +74,6 @@ def metric_dots(metric: Metric, rows: Sequence[Dots], title: str = "") -> Figure
     )
 
 
-def _in_unit(row: Dots, factor: float) -> Dots:
+def _in_unit(row: IntervalRow, factor: float) -> IntervalRow:
     seeds = [value * factor for value in row.seeds]
-    return Dots(row.scheme, scaled(row.found, factor), seeds, [value * factor for value in row.published])
+    return IntervalRow(row.scheme, scaled(row.estimate, factor), seeds, [value * factor for value in row.published])

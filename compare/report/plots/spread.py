@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from compare.metrics.cells import Cell
 from compare.metrics.distribution import Distribution
-from compare.metrics.summary import Cell
 from compare.report.plots.figure import Figure, axis, is_wide, line_markers, numbers
 from compare.statistics.numbers import US_PER_MS, listed, number
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from scipy.stats import f as f_distribution
 
+from compare.metrics.cells import Cell
 from compare.metrics.metrics import Floats, Metric
-from compare.metrics.summary import Cell
 from compare.report.plots.figure import DIGITS, INK, Figure, axis, is_wide, marker, numbers
+from compare.statistics.estimates import CONFIDENCE, MIN_VALUES
 from compare.statistics.numbers import listed, name_and_unit, number, readable
-from compare.statistics.statistics import CONFIDENCE, MIN_VALUES
 
 ELLIPSE_POINTS = 48
 AROUND = 0.3  # of the range of the seeds: what is seen around it
@@ -55,7 +55,7 @@ def _within(outline: tuple[Floats, Floats], range_x: list[float], range_y: list[
     return all(low <= values.min() and values.max() <= high for values, (low, high) in ends)
 
 
-def throughput_against_delay(cells: Sequence[Cell], throughput: Metric, delay: Metric) -> Figure:
+def throughput_delay_plot(cells: Sequence[Cell], throughput: Metric, delay: Metric) -> Figure:
     """Draw the mean of each scheme, the ellipse of its mean, and its single seeds.
 
     On a logarithmic axis mean and ellipse are those of the logarithms, so that the ellipse is one.

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from compare.experiment.schemes import SCHEMES
+from compare.metrics.cells import Cell
 from compare.metrics.metrics import Floats, column
 from compare.metrics.series import binned
-from compare.metrics.summary import Cell
 from compare.report.plots.figure import DIGITS, SOFT, Figure, axis, is_wide, line_markers, numbers
 from compare.statistics.numbers import listed, number
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from compare.command.targets import draw_targets
 from compare.errors import CompareError
 from compare.experiment.models import ROOT
 from compare.report.document import render_documents
-from compare.targets.command import draw_targets
 
 pytestmark = pytest.mark.lab
 OPTIONS = ["targets=[fairness,changes]", "schemes=[ndm]", "seeds=1", "duration_s=8"]

@@ -15,7 +15,8 @@ from compare.errors import CompareError
 from compare.experiment.experiment import Experiment, plan
 from compare.experiment.run_files import pack
 from compare.experiment.store import DamagedRun, Store
-from compare.metrics.summary import read_cells, summary_csv
+from compare.metrics.cells import read_cells
+from compare.statistics.summary import summary_csv
 from tests.support.recorded import recorded
 
 

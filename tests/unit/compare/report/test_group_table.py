@@ -14,12 +14,14 @@ from rich.console import Console
 from compare.errors import CompareError
 from compare.experiment.experiment import Experiment, plan
 from compare.experiment.store import Store
-from compare.metrics.summary import Cell, read_cells, summary_csv
+from compare.metrics.cells import Cell, read_cells
 from compare.report import Comparison, render_report
 from compare.report.group_table import group_rows, shown_columns
 from compare.report.published_tables import load_tables
 from compare.report.terminal import print_tables
+from compare.statistics.estimates import estimate_of
 from compare.statistics.paired import compare_pairs
+from compare.statistics.summary import summary_csv
 from env.network import scenario as scenario_module
 from tests.support.recorded import made_request_flow
 from tests.unit.compare.report.test_report import Checked
@@ -166,5 +168,5 @@ def test_the_first_of_unequal_runs_decides_nothing(tmp_path: Path, experiment: E
         flow["latency"] = {"count": 0, "histogram": []}
     store.save(first, result)
     cell = read_cells(experiment, store)[0]
-    assert cell.estimates()["rate"].n == 2
-    assert cell.estimates()["p99_latency"].n == 1
+    assert estimate_of(cell, "rate").n == 2
+    assert estimate_of(cell, "p99_latency").n == 1

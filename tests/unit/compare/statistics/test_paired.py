@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from compare.metrics.metrics import Metric
-from compare.statistics.paired import PairedComparison, compare_pairs, comparisons_csv, holm, winners
-from compare.statistics.statistics import CONFIDENCE
+from compare.statistics.estimates import CONFIDENCE
+from compare.statistics.paired import PairedComparison, compare_pairs, comparisons_csv, holm
+from compare.statistics.winners import winning_schemes
 from tests.support.cells import GOODPUT, made_cells, made_scenario
 
 SCENARIO = made_scenario("bottleneck")
@@ -149,9 +150,9 @@ def test_the_best_and_those_that_do_not_differ_from_it_win() -> None:
         },
     )
     found = compare_pairs(cells)
-    assert winners(cells, GOODPUT, found) == ["cubic", "bbr"]
-    assert winners(cells, Metric("goodput", "", "", -1, ""), found) == ["reno"]
-    assert winners(cells, Metric("goodput", "", "", 0, ""), found) == []
+    assert winning_schemes(cells, GOODPUT, found) == ["cubic", "bbr"]
+    assert winning_schemes(cells, Metric("goodput", "", "", -1, ""), found) == ["reno"]
+    assert winning_schemes(cells, Metric("goodput", "", "", 0, ""), found) == []
 
 
 @pytest.mark.parametrize(
@@ -164,7 +165,7 @@ def test_the_best_and_those_that_do_not_differ_from_it_win() -> None:
 )
 def test_nobody_wins_where_there_is_nothing_to_win(values: dict[str, list[float]]) -> None:
     cells = made_cells(SCENARIO, {scheme: {"goodput": found} for scheme, found in values.items()})
-    assert winners(cells, GOODPUT, compare_pairs(cells)) == []
+    assert winning_schemes(cells, GOODPUT, compare_pairs(cells)) == []
 
 
 def test_a_scheme_of_which_most_runs_failed_takes_no_part() -> None:
@@ -176,7 +177,7 @@ def test_a_scheme_of_which_most_runs_failed_takes_no_part() -> None:
             "bbr": {"goodput": [2.0, 2.1, 4.0]},
         },
     )
-    assert winners(cells, GOODPUT, compare_pairs(cells)) == ["reno", "bbr"]
+    assert winning_schemes(cells, GOODPUT, compare_pairs(cells)) == ["reno", "bbr"]
 
 
 def test_the_file_has_a_row_per_scenario_metric_and_pair() -> None:

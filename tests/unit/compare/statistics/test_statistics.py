@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from compare.errors import CompareError
-from compare.statistics.statistics import estimate, inside_spread
+from compare.statistics.estimates import estimate, inside_spread
 
 
 def test_the_interval_is_near_that_of_the_normal_distribution_and_repeats() -> None:

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from compare.metrics.summary import Cell
-from compare.statistics.winning import MARGIN, winning_rates, winning_schemes
+from compare.metrics.cells import Cell
+from compare.statistics.winning_rates import MARGIN, best_schemes, winning_rates
 from env.network.scenario import Flow
 from tests.support.cells import made_cells, made_scenario
 
@@ -34,7 +34,7 @@ def versus(name: str, gaps: Mapping[str, Sequence[float]]) -> list[Cell]:
     ],
 )
 def test_all_within_ten_per_cent_of_the_best_win(scores: dict[str, float], better: int, expected: list[str]) -> None:
-    assert winning_schemes(scores, better) == expected
+    assert best_schemes(scores, better) == expected
     assert MARGIN == 0.1
 
 

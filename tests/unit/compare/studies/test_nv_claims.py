@@ -10,9 +10,9 @@ from compare.errors import CompareError
 from compare.experiment.experiment import Run, plan
 from compare.experiment.schemes import SCHEMES
 from compare.experiment.store import Store
+from compare.metrics.cells import Cell
 from compare.metrics.group_metrics import find_groups, group_metrics
 from compare.metrics.series import rate_between
-from compare.metrics.summary import Cell
 from compare.report.published_tables import load_tables
 from compare.studies import nv_claims
 from compare.studies.nv_claims import Evidence, Ratio, judge_claims, min_rtt_us

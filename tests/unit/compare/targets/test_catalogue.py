@@ -10,8 +10,8 @@ import pytest
 from compare.errors import CompareError
 from compare.experiment.config import check_command_line
 from compare.experiment.schemes import SCHEMES
+from compare.metrics.cells import Cell
 from compare.metrics.metrics import BITS_PER_MBIT
-from compare.metrics.summary import Cell
 from compare.targets.catalogue import TARGETS, Target, find_targets
 from compare.targets.evidence import Evidence
 from compare.targets.figures import of_runs, share_of_rival, used_of_what_is_left

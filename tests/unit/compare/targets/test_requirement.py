@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from compare.metrics.summary import Cell
-from compare.statistics.statistics import estimate
+from compare.metrics.cells import Cell
+from compare.statistics.estimates import estimate
 from compare.targets.evidence import Evidence
 from compare.targets.figures import metric
 from compare.targets.requirement import (

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from compare.metrics.summary import Cell
+from compare.metrics.cells import Cell
 from compare.targets.catalogue import TARGETS
 from compare.targets.evidence import Evidence
 from compare.targets.tables import COLUMNS, TargetTable, csv_text, last_lines, markdown

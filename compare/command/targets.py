@@ -8,24 +8,26 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
 
-from compare.command import write_reports
+from compare.command.comparison import write_reports
+from compare.command.measurement import Interrupted, Measurement
+from compare.command.progress import terminal
 from compare.errors import CompareError
 from compare.experiment.config import CompareConfig
 from compare.experiment.experiment import Experiment, plan_of
 from compare.experiment.schemes import ORACLE, find_schemes
-from compare.experiment.store import EXPERIMENT, Store
-from compare.measurement import Interrupted, Measurement
-from compare.metrics.published import load_published
-from compare.metrics.summary import Cell, read_cells, summary_csv
+from compare.experiment.store import Store
+from compare.metrics.cells import Cell
+from compare.report.published import load_published
 from compare.report.published_tables import load_tables
-from compare.report.terminal import terminal
+from compare.statistics.summary import summary_csv
 from compare.targets.catalogue import TARGETS, Target, find_targets
 from compare.targets.evidence import Evidence, competes
+from compare.targets.stored import stored_targets
 from compare.targets.tables import TargetTable, csv_text, last_lines, markdown
 from env.checkout import RESULTS
 
@@ -57,20 +59,6 @@ def measure_targets(config: CompareConfig) -> int:
         failed += made.progress.failed
     _judge(folder, tables, console, [name for name in schemes if competes(find_schemes([name])[0])])
     return failed
-
-
-def holds_targets(folder: Path) -> bool:
-    """Whether a folder is one of targets."""
-    return not (folder / EXPERIMENT).exists() and any((folder / name / EXPERIMENT).exists() for name in TARGETS)
-
-
-def stored_targets(folder: Path) -> Iterator[tuple[Target, Store, Experiment, list[Cell]]]:
-    """Yield the targets of a folder with their stored runs, in the order of TARGETS; raises CompareError."""
-    for target in TARGETS.values():
-        store = Store(folder / target.name)
-        if (store.folder / EXPERIMENT).exists():
-            experiment = store.experiment()
-            yield target, store, experiment, read_cells(experiment, store)
 
 
 def draw_targets(folder: Path) -> int:

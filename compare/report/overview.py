@@ -11,13 +11,12 @@ from pathlib import Path
 
 import matplotlib as mpl
 
+from compare.metrics.cells import Cell, by_scenario, schemes_of
 from compare.metrics.metrics import Metric
-from compare.metrics.summary import Cell
-from compare.report import metric_layout as chief
-from compare.report.content import by_scenario, schemes_of
+from compare.report import metric_layout
 from compare.report.plots.figure import is_wide
+from compare.statistics.estimates import Estimate, estimate_of
 from compare.statistics.numbers import name_and_unit, readable, scaled
-from compare.statistics.statistics import Estimate
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt
@@ -37,7 +36,11 @@ def draw_overview(cells: Sequence[Cell], output: Path) -> int:
     Each scheme stands at its means over the seeds, with the 95 % intervals of both. The delay axis is inverted: up and
     to the right is better.
     """
-    panels = [(name, part, plane) for name, part in by_scenario(cells).items() if (plane := chief.plane_of(part))]
+    panels = [
+        (name, part, axes)
+        for name, part in by_scenario(cells).items()
+        if (axes := metric_layout.throughput_delay_axes(part))
+    ]
     if not panels:
         return 0
     across = min(len(panels), PANELS_ABREAST)
@@ -49,20 +52,18 @@ def draw_overview(cells: Sequence[Cell], output: Path) -> int:
         axes.set_title(name)
     for axes in grid.flat[len(panels) :]:
         axes.axis("off")
-    marks = [
+    legend = [
         Line2D([], [], linestyle="", marker=scheme.marker, color=scheme.colour, label=scheme.label)
         for scheme in schemes_of(cells)
     ]
-    figure.legend(handles=marks, loc="outside lower center", ncols=min(len(marks), 6), frameon=False)
+    figure.legend(handles=legend, loc="outside lower center", ncols=min(len(legend), 6), frameon=False)
     figure.savefig(output, dpi=DPI)
     plt.close(figure)
     return len(panels)
 
 
 def _panel(axes: Axes, cells: Sequence[Cell], throughput: Metric, delay: Metric) -> None:
-    found = [
-        (cell.scheme, chief.estimate_of(cell, delay.name), chief.estimate_of(cell, throughput.name)) for cell in cells
-    ]
+    found = [(cell.scheme, estimate_of(cell, delay.name), estimate_of(cell, throughput.name)) for cell in cells]
     means = [(scheme, x, y) for scheme, x, y in found if x is not None and y is not None]
     delay, factor = readable(delay, (x.mean for _, x, _ in means))
     means = [(scheme, scaled(x, factor), y) for scheme, x, y in means]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ import numpy as np
 from scipy.stats import bootstrap
 
 from compare.errors import CompareError
+from compare.metrics.cells import Cell
 
 CONFIDENCE = 0.95
 RESAMPLES = 9999
@@ -68,6 +70,12 @@ def _estimate(values: tuple[float, ...]) -> Estimate:
         rng=np.random.default_rng(BOOTSTRAP_SEED),
     ).confidence_interval
     return Estimate(mean, float(interval.low), float(interval.high), low, high, finite.size)
+
+
+def estimate_of(cell: Cell, metric: str) -> Estimate | None:
+    """Return the estimate of a cell's metric; None where no run has a value."""
+    values = cell.values.get(metric, [])
+    return estimate(values) if any(map(math.isfinite, values)) else None
 
 
 def inside_spread(published: float, measured: Estimate) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from compare.experiment.experiment import Experiment
-from compare.metrics.summary import Cell
+from compare.metrics.cells import Cell
 from env.checkout import ROOT
 
 PACKAGES = ("numpy", "scipy", "plotly", "hydra-core", "torch")

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from rich.console import Console
 
+from compare.command import environment
+from compare.command.progress import shown_progress
 from compare.errors import CompareError
-from compare.experiment import environment
 from compare.experiment.config import CompareConfig, jobs
 from compare.experiment.experiment import Experiment
 from compare.experiment.labs import LabKind, lab_kind
@@ -20,8 +21,7 @@ from compare.experiment.matrix import Progress, Runner, run_matrix
 from compare.experiment.models import binaries, find_modules, module_key
 from compare.experiment.oracle import find_windows, first_cost
 from compare.experiment.store import Store
-from compare.metrics.summary import Cell, read_cells
-from compare.report.terminal import shown_progress
+from compare.metrics.cells import Cell, read_cells
 from env.lab.lab import PROGRAM
 from env.lab.virtual import KERNEL
 

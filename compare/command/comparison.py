@@ -6,17 +6,19 @@ from pathlib import Path
 
 from rich.console import Console
 
+from compare.command.measurement import Made, Measurement
+from compare.command.progress import terminal
 from compare.errors import CompareError
 from compare.experiment.config import CompareConfig
 from compare.experiment.experiment import Experiment, plan
 from compare.experiment.store import Store
-from compare.measurement import Made, Measurement
-from compare.metrics.published import PublishedRun, load_published
-from compare.metrics.summary import Cell, beside_published, read_cells, summary_csv
+from compare.metrics.cells import Cell, read_cells
 from compare.report import Comparison, render_markdown, render_report
+from compare.report.published import PublishedRun, load_published, published_figures
 from compare.report.published_tables import PublishedRow, load_tables
-from compare.report.terminal import print_tables, terminal
+from compare.report.terminal import print_tables
 from compare.statistics.paired import PairedComparison, compare_pairs, comparisons_csv
+from compare.statistics.summary import summary_csv
 from compare.targets.tables import TargetTable
 from env.checkout import RESULTS
 
@@ -72,10 +74,12 @@ def write_reports(
     target: what they were measured for, judged.
     """
     comparisons = compare_pairs(cells)
-    beside = beside_published(cells, published)
+    figures = published_figures(cells, published)
     store.write("summary.csv", summary_csv(cells).encode())
     store.write("comparisons.csv", comparisons_csv(comparisons).encode())
-    comparison = Comparison(experiment, cells, comparisons, beside, tables, store.environment(), store.run_name, target)
+    comparison = Comparison(
+        experiment, cells, comparisons, figures, tables, store.environment(), store.run_name, target
+    )
     store.write("report.html", render_report(comparison).encode())
     store.write("report.md", render_markdown(comparison).encode())
     return comparisons

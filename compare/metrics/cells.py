@@ -1,16 +1,12 @@
-"""From stored runs to numbers: the cells of the comparison and summary.csv."""
+"""The cells of a comparison: the metrics of all stored runs of one scenario and scheme."""
 
 from __future__ import annotations
 
-import csv
 import functools
-import io
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
 
 from compare.errors import CompareError
 from compare.experiment.experiment import Experiment, Run, flows_under_test
@@ -20,12 +16,8 @@ from compare.metrics.distribution import Distribution
 from compare.metrics.group_metrics import Group, find_groups, goodput_mbps, group_metrics
 from compare.metrics.metrics import METRICS, Metric, column, flow_metrics
 from compare.metrics.network_metrics import network_metrics
-from compare.metrics.published import PublishedRun
 from compare.metrics.sharing import sharing_metrics
-from compare.statistics.statistics import Estimate, estimate, inside_spread
 from env.network.scenario import Scenario
-
-SUMMARY_COLUMNS = ("scenario", "scheme", "metric", "unit", "mean", "lo", "hi", "n")
 
 
 def _no_result(seed: int) -> dict[str, Any]:
@@ -68,28 +60,6 @@ class Cell:
     def example(self) -> dict[str, Any] | None:
         """The first flow under test of the run to draw."""
         return self.flows[self.under_test.index(True)] if self.seeds else None
-
-    def estimates(self) -> dict[str, Estimate]:
-        """Return the estimate of each metric that has a value."""
-        return {name: estimate(values) for name, values in self.values.items() if any(np.isfinite(v) for v in values)}
-
-
-@dataclass(frozen=True)
-class Beside:
-    """A published figure beside the measured ones."""
-
-    scenario: str
-    scheme: str
-    run: int
-    figure: str
-    unit: str
-    published: float
-    measured: Estimate | None
-
-    @property
-    def inside(self) -> bool | None:
-        """Whether the published single run lies inside the spread of our seeds; None without a measurement."""
-        return None if self.measured is None else inside_spread(self.published, self.measured)
 
 
 def read_cells(experiment: Experiment, store: Store) -> list[Cell]:
@@ -147,35 +117,14 @@ def _add(cell: Cell, run: Run, store: Store) -> None:
         cell.values[name].append(value)
 
 
-def summary_csv(cells: list[Cell]) -> str:
-    """Return the text of summary.csv: a row per scenario, scheme and metric, in a fixed order."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(SUMMARY_COLUMNS)
+def by_scenario(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
+    """Return the cells of each scenario, in order."""
+    scenarios: dict[str, list[Cell]] = {}
     for cell in cells:
-        estimates = cell.estimates()
-        for metric in cell.metrics:
-            found = estimates.get(metric.name)
-            if found is not None:
-                numbers = ["" if value is None else f"{value:.6g}" for value in (found.mean, found.lo, found.hi)]
-                writer.writerow([cell.scenario.name, cell.scheme.name, metric.name, metric.unit, *numbers, found.n])
-    return text.getvalue()
+        scenarios.setdefault(cell.scenario.name, []).append(cell)
+    return scenarios
 
 
-def beside_published(cells: list[Cell], published: list[PublishedRun]) -> list[Beside]:
-    """Return every published figure of the scenarios compared, those of schemes that were not measured included.
-
-    A scenario whose duration was changed has none: the counts would not be comparable.
-    """
-    measured = {(cell.scenario.name, cell.scheme.name): cell for cell in cells}
-    duration_s = {cell.scenario.name: cell.scenario.duration_s for cell in cells}
-    units = {metric.name: metric.unit for metric in METRICS}
-    rows = []
-    for run in published:
-        if duration_s.get(run.scenario) != run.tested_s:
-            continue
-        cell = measured.get((run.scenario, run.scheme))
-        estimates = {} if cell is None else cell.estimates()
-        for figure, metric, value in run.figures():
-            rows.append(Beside(run.scenario, run.scheme, run.run, figure, units[metric], value, estimates.get(metric)))
-    return rows
+def schemes_of(cells: Sequence[Cell]) -> list[Scheme]:
+    """Return the schemes of the cells, each once, in order."""
+    return list({cell.scheme.name: cell.scheme for cell in cells}.values())

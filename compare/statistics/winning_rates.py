@@ -19,11 +19,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compare.metrics.summary import Cell
-from compare.statistics.statistics import Estimate, estimate
+from compare.metrics.cells import Cell
+from compare.statistics.estimates import Estimate, estimate
 from env.network.scenario import Scenario
 
 MARGIN = 0.1
+WIN_CONDITIONS = {
+    "single flow": f"goodput² over mean RTT is at most {100 * MARGIN:.0f} % below the best scheme's",
+    "friendliness": f"its distance from the fair share is at most {100 * MARGIN:.0f} % above the least",
+}
 # Found by search in the very scenario: the line to be reached, not one of those who run for it.
 NOT_COMPETING = ("oracle",)
 
@@ -85,7 +89,7 @@ def _mean(values: np.ndarray) -> float:
     return float(finite.mean()) if finite.size else float("nan")
 
 
-def winning_schemes(scores: Mapping[str, float], better: int) -> list[str]:
+def best_schemes(scores: Mapping[str, float], better: int) -> list[str]:
     """Return the schemes whose score is at most MARGIN worse than the best; better: 1 when greater is, else -1.
 
     scores: at least 0.
@@ -111,7 +115,7 @@ def _rates(
         for cell in mine:
             if cell.scheme.name in scores or (cell.failed and not cell.seeds and not cell.missing):
                 counted.setdefault(cell.scheme.name, []).append(name)
-        for scheme in winning_schemes(scores, better):
+        for scheme in best_schemes(scores, better):
             won.setdefault(scheme, []).append(name)
     rates = [
         WinningRate(

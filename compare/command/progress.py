@@ -1,0 +1,54 @@
+"""The terminal, and the progress of the runs on it, drawn by rich."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from compare.experiment.matrix import Progress as Matrix
+
+Report = Callable[[Matrix], None]  # told after every run how far the matrix is
+PIPE_WIDTH = 120  # columns of a table that goes into a file
+
+
+def terminal() -> Console:
+    """Return the console of standard output."""
+    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+
+
+@contextmanager
+def shown_progress(console: Console) -> Iterator[Report]:
+    """Show a bar with runs done and time left; where there is no terminal, a line per tenth of the runs."""
+    if not console.is_terminal:
+        shown = -1
+
+        def line(matrix: Matrix) -> None:
+            nonlocal shown
+            tenth = 10 * matrix.done // matrix.total
+            if tenth != shown:
+                shown = tenth
+                console.print(f"{matrix.done}/{matrix.total} runs, {matrix.failed} failed", highlight=False)
+
+        yield line
+        return
+    columns = (
+        TextColumn("runs"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(compact=True),
+        TextColumn("{task.fields[failed]}"),
+    )
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task("runs", total=None, failed="")
+
+        def update(matrix: Matrix) -> None:
+            failed = f"{matrix.failed} failed" if matrix.failed else ""
+            bar.update(task, total=matrix.total, completed=matrix.done, failed=failed)
+
+        yield update

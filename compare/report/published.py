@@ -1,0 +1,96 @@
+"""The published single runs of datasets/published/figures.yaml, and their figures beside the measured ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from compare.errors import CompareError
+from compare.metrics.cells import Cell
+from compare.metrics.metrics import METRICS
+from compare.statistics.estimates import Estimate, estimate_of, inside_spread
+from env.checkout import DATASETS
+
+FIGURES = DATASETS / "published" / "figures.yaml"
+
+
+@dataclass(frozen=True)
+class PublishedRun:
+    """One published run. Bitrates in Mbit/s; transfers in MiB; zero_intervals None: not published."""
+
+    scenario: str
+    scheme: str
+    run: int
+    tested_s: float
+    sender_mbps: float
+    receiver_mbps: float
+    sender_mib: float
+    receiver_mib: float
+    retransmits: int
+    duration_s: float | None = None
+    zero_intervals: int | None = None
+
+    def figures(self) -> list[tuple[str, str, float]]:
+        """Return (what it is called, the metric that it stands beside, value) for every figure with a counterpart."""
+        figures = [
+            ("goodput, receiver side", "goodput", self.receiver_mbps),
+            ("bitrate, sender side", "goodput", self.sender_mbps),
+            ("retransmits", "retransmits", float(self.retransmits)),
+        ]
+        if self.zero_intervals is not None:
+            figures.append(("zero seconds", "zero_seconds", float(self.zero_intervals)))
+        return figures
+
+
+@dataclass(frozen=True)
+class PublishedFigure:
+    """A figure of a published single run beside the seeds of this comparison; measured: None without a run here."""
+
+    scenario: str
+    scheme: str
+    run: int
+    figure: str
+    unit: str
+    published: float
+    measured: Estimate | None
+
+    @property
+    def inside(self) -> bool | None:
+        """Whether the published single run lies inside the spread of the seeds; None without a measurement."""
+        return None if self.measured is None else inside_spread(self.published, self.measured)
+
+
+def load_published(file: Path = FIGURES) -> list[PublishedRun]:
+    """Read all published runs; raises CompareError when the file is missing or not as it should be."""
+    try:
+        tests: list[dict[str, Any]] = yaml.safe_load(file.read_text())
+        return [
+            PublishedRun(scenario=test["scenario"], tested_s=test["tested_s"], **run)
+            for test in tests
+            for run in test["runs"]
+        ]
+    except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
+        raise CompareError(f"{file}: published figures cannot be read: {error}") from error
+
+
+def published_figures(cells: Sequence[Cell], runs: Sequence[PublishedRun]) -> list[PublishedFigure]:
+    """Return every published figure of the scenarios compared, those of schemes that were not measured included.
+
+    A scenario whose duration was changed has none: the counts would not be comparable.
+    """
+    measured = {(cell.scenario.name, cell.scheme.name): cell for cell in cells}
+    duration_s = {cell.scenario.name: cell.scenario.duration_s for cell in cells}
+    units = {metric.name: metric.unit for metric in METRICS}
+    figures = []
+    for run in runs:
+        if duration_s.get(run.scenario) != run.tested_s:
+            continue
+        cell = measured.get((run.scenario, run.scheme))
+        for figure, metric, value in run.figures():
+            estimate = None if cell is None else estimate_of(cell, metric)
+            figures.append(PublishedFigure(run.scenario, run.scheme, run.run, figure, units[metric], value, estimate))
+    return figures
