@@ -16,7 +16,7 @@ from env.lab import Lab, LabError, Observation, VirtualLab
 from env.network.path import Path
 from env.profile import LEARNER, SNAPSHOT, EpisodeConfig, EpisodeFlow, Profile, load_profile, scenario_episode_config
 from env.reference import FlowReference, run_origin_us
-from env.reward import Outcome, between, compute_reward
+from env.reward import OUTCOME, Outcome, between, compute_reward
 from env.sampler import PathSampler
 
 SCHEME = "ndm_gym"  # the congestion control that asks the host
@@ -26,20 +26,7 @@ GRACE_S = 5.0
 FEATURE_SCALE = np.float32(2.0**-schema.FEATURE_FRAC)
 OPTIONS = ("scenario", "path")
 FIRST_LEARNER = EpisodeFlow(LEARNER)
-INFO = (
-    "reward/goodput",
-    "reward/delay",
-    "reward/loss",
-    "reward/fairness",
-    "goodput_mbps",
-    "goodput_share",
-    "rtt_ms",
-    "queueing_delay_ms",
-    "loss_rate",
-    "cwnd",
-    "now_us",
-    "interval_us",
-)  # what info says of an interval, besides the path
+INFO = (*OUTCOME, "cwnd", "now_us", "interval_us")  # what `info` holds of an interval, besides the path
 
 BootLab = Callable[[int], Lab]
 
@@ -84,7 +71,7 @@ class Interval(NamedTuple):
 
     def numbers(self) -> tuple[float, ...]:
         """Return the values of INFO, in its order."""
-        return (*map(float, self.outcome), self.after.cwnd, self.after.now_us, self.interval_us)
+        return (*map(float, self.outcome.numbers().values()), self.after.cwnd, self.after.now_us, self.interval_us)
 
 
 class Episode:

@@ -12,6 +12,7 @@ from gymnasium import spaces
 from env import schema
 from env.episode import FEATURE_SCALE, INFO, BootLab, Episode, boot_lab
 from env.profile import Profile
+from env.reward import terms_table
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -64,16 +65,16 @@ class NdmEnv(gymnasium.Env[FloatArray, FloatArray]):
     | 9 | inflight_ratio | packets in flight over the BDP with the standing queue | 0 | 7.99976 |
 
     ## Reward
-    The sum of four weighted components (env/reward.py has the formulas, the profile the weights): goodput relative to
-    the flow's fair share of what the path carries in the interval, at most 1 (env/reference.py); minus the queueing
-    delay; minus retransmissions beyond the path's random loss; minus what the flow takes from others on the path.
-    Other learners of the profile do not run.
+    The weighted sum of these terms. env/reward.py has the formulas, the profile the weights. The reference is the
+    flow's fair share of what the path carries in the interval (env/reference.py). Other learners of the profile do not
+    run.
+
+    {reward terms}
 
     ## Info
-    `reward/goodput`, `reward/delay`, `reward/loss`, `reward/fairness` (components), `goodput_mbps`, `goodput_share` (of
-    the reference), `rtt_ms` (mean of the interval), `queueing_delay_ms`, `loss_rate` (retransmitted share, 0 to 1),
-    `cwnd` (packets), `now_us`, `interval_us`, and `path`: env.profile.PATH_FEATURES, [8]. After reset() only `path`,
-    `cwnd` and `now_us`.
+    `reward/NAME` (each weighted term of the reward), `goodput_mbps`, `goodput_share` (of the reference), `rtt_ms` (mean
+    of the interval), `queueing_delay_ms`, `loss_rate` (retransmitted share, 0 to 1), `cwnd` (packets), `now_us`,
+    `interval_us`, and `path`: env.profile.PATH_FEATURES, [8]. After reset() only `path`, `cwnd` and `now_us`.
 
     ## Start
     A new connection over a path of the profile, or of `options`: `{"scenario": "stress"}` or
@@ -149,3 +150,7 @@ class NdmEnv(gymnasium.Env[FloatArray, FloatArray]):
         """End the lab. Safe to call twice."""
         self._playing = False
         self.episode.close()
+
+
+if NdmEnv.__doc__:  # python -OO strips it
+    NdmEnv.__doc__ = NdmEnv.__doc__.replace("{reward terms}", terms_table().replace("\n", "\n    "))

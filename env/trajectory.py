@@ -93,5 +93,5 @@ def _measured(own: Steps, now_us: npt.NDArray[np.int64]) -> Measured:
 
 
 def _infos(outcome: Outcome, own: Steps, since_us: npt.NDArray[np.int64], measured: Measured) -> dict[str, Floats]:
-    columns: list[Any] = [*outcome, own["cwnd"][1:], since_us[1:], measured.length_us]
+    columns: list[Any] = [*outcome.numbers().values(), own["cwnd"][1:], since_us[1:], measured.length_us]
     return {name: np.asarray(column, np.float64) for name, column in zip(INFO, columns, strict=True)}

@@ -16,6 +16,7 @@ import torch
 from tqdm import tqdm
 
 from env.lab import Lab, VirtualLab
+from env.reward import OUTCOME
 from env.sampler import PathSampler
 from export import checkpoint
 from export.model_file import model_file
@@ -27,19 +28,6 @@ from training.evaluation import MODULE, Evaluation, Trial, TrialLabs, draw_trial
 from training.fitness import run_fitness, scores
 from training.loop import StopRequest, claimed
 from training.run_folder.recorder import Recorder
-
-# component or measurement of env.reward.Outcome -> name of the chart, of the strategy's mean
-MEASURED = {
-    "goodput": "reward_goodput",
-    "delay": "reward_delay",
-    "loss": "reward_loss",
-    "fairness": "reward_fairness",
-    "goodput_mbps": "goodput_mbps",
-    "goodput_share": "goodput_share",
-    "rtt_ms": "rtt_ms",
-    "queueing_delay_ms": "queueing_delay_ms",
-    "loss_rate": "loss_rate",
-}
 
 
 def train(
@@ -114,9 +102,10 @@ def fitness_of(evaluations: Sequence[Evaluation], guard_penalty: float) -> Float
 def describe(evaluations: Sequence[Evaluation], fitness: Floats) -> dict[str, float]:
     """The metrics of a generation; the first evaluation and row of ``fitness`` [1 + C, P] are the mean's."""
     flows = [outcome for run in evaluations[0].results for outcome in run.outcomes]
+    numbers = [flow.numbers() for flow in flows]
     charts = {
-        f"charts/{chart}": float(np.mean([np.mean(getattr(flow, name)) for flow in flows]))
-        for name, chart in MEASURED.items()
+        f"charts/{name.replace('/', '_')}": float(np.mean([np.mean(flow[name]) for flow in numbers]))
+        for name in OUTCOME
     }
     overall = fitness[1:].mean(axis=1)  # [C]
     guarded = [run.guarded / len(run.outcomes) for one in evaluations[1:] for run in one.results]

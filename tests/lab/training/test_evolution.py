@@ -180,12 +180,13 @@ def test_where_the_guard_takes_the_connection_the_run_ends() -> None:
         grow["readout.bias"] += 1.0  # doubles in every round
         result = lab.evaluate(*model_file(grow, "grow", "none"), [trial]).results[0]
         assert result.guarded == 1
-        assert np.asarray(result.outcomes[0].goodput_mbps)[-1] == 0
-        assert np.asarray(result.outcomes[0].goodput_mbps)[0] > 1
+        assert np.asarray(result.outcomes[0].performance.goodput_mbps)[-1] == 0
+        assert np.asarray(result.outcomes[0].performance.goodput_mbps)[0] > 1
         stay = grow | {"readout.bias": torch.tensor(START)}
         result = lab.evaluate(*model_file(stay, "stay", "none"), [trial]).results[0]
         assert result.guarded == 0
-        assert np.asarray(result.outcomes[0].goodput_mbps)[-1] == pytest.approx(2.5, abs=0.3)  # nine packets
+        # nine packets in each round trip
+        assert np.asarray(result.outcomes[0].performance.goodput_mbps)[-1] == pytest.approx(2.5, abs=0.3)
         assert result.decisions > 50
     finally:
         lab.close()
@@ -198,8 +199,8 @@ def test_all_learners_of_a_run_are_judged_beside_its_rivals() -> None:
         evaluations = labs.evaluate([model_file(policy, "mixed", "mixed")], [Trial(episode_config, 3, 4.0)])
     assert evaluations is not None
     outcomes = evaluations[0].results[0].outcomes
-    assert [len(np.asarray(outcome.goodput)) for outcome in outcomes] == [4, 3]
-    assert all(1 < np.mean(outcome.goodput_mbps) < 19 for outcome in outcomes)
+    assert [len(np.asarray(outcome.terms["goodput"])) for outcome in outcomes] == [4, 3]
+    assert all(1 < np.mean(outcome.performance.goodput_mbps) < 19 for outcome in outcomes)
 
 
 def test_a_trial_that_hangs_is_given_up_and_worth_less_than_any(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from env import schema
 from env.episode import GRACE_S, INFO, BootLab
 from env.ndm_env import NdmEnv
 from env.profile import ProfileError
+from env.reward import TERMS
 from env.vector_env import NdmVectorEnv
 from tests.support.fake_lab import INTERVAL_US, FakeLab
 
@@ -61,8 +62,10 @@ def test_documentation_has_the_schema() -> None:
     for fields in (schema.ACTIONS, schema.FEATURES):
         for i, field in enumerate(fields):
             assert f"| {i} | {field.name} | {field.meaning} | {field.low:g} | {field.high:g} |" in text
+    for name in TERMS:
+        assert f"| `{name}` |" in text
     for name in INFO:
-        assert f"`{name}`" in text
+        assert name.startswith("reward/") or f"`{name}`" in text
 
 
 def test_boots_lazily_and_once() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from env.network.path import Path
 from env.profile import LEARNER, EpisodeConfig, EpisodeFlow
 from env.reference import FlowReference
-from env.reward import Measured, Outcome, Reference, RewardWeights, between, compute_reward, utility
+from env.reward import Measured, Outcome, Reference, RewardWeights, between, compute_reward, terms_table, utility
 
 WEIGHTS = RewardWeights(goodput=1.0, delay=0.3, loss=1.0)
 BOTTLENECK = Path(rate_mbps=20, rtt_ms=40)
@@ -46,6 +46,20 @@ def second_of(mbps: float, rtt_ms: float = 40, retransmitted: int = 0) -> Counte
     return Counted(1_000_000, int(rtt_ms * 1e3), 0, round(mbps * 1e6 / 8 / 1448), retransmitted)
 
 
+def test_every_term_has_a_weight_a_name_and_documentation() -> None:
+    names = [entry.name for entry in fields(RewardWeights)]
+    outcome = outcome_of(second_of(10))
+    assert list(outcome.terms) == names
+    assert outcome.reward == sum(outcome.terms.values())
+    assert list(outcome.numbers())[: len(names)] == [f"reward/{name}" for name in names]
+    assert terms_table().count("\n") == len(names) + 1
+    for name in names:
+        alone = RewardWeights(**dict.fromkeys(names, 0.0) | {name: 2.0})
+        assert compute_reward(between(Counted(), second_of(10)), reference(BOTTLENECK), alone).reward == pytest.approx(
+            2 * outcome.terms[name] / getattr(WEIGHTS, name)
+        )
+
+
 def test_utility_at_known_points() -> None:
     assert utility(0) == 0
     assert utility(0.01) == pytest.approx(0.005)
@@ -65,13 +79,13 @@ def test_utility_is_concave(a: float, b: float) -> None:
 
 def test_parts_are_told_apart() -> None:
     outcome = outcome_of(second_of(10, rtt_ms=90, retransmitted=86))
-    assert outcome.goodput_mbps == pytest.approx(10, rel=1e-3)
-    assert outcome.rtt_ms == 90
+    assert outcome.performance.goodput_mbps == pytest.approx(10, rel=1e-3)
+    assert outcome.performance.rtt_ms == 90
     # two packets of 1514 bytes at 20 Mbit/s take 1.2 ms
-    assert outcome.queueing_delay_ms == pytest.approx(90 - 40 - 1.2112)
-    assert outcome.loss_rate == pytest.approx(86 / (863 + 86))
-    assert outcome.goodput > 0 > outcome.delay
-    assert outcome.loss < 0
+    assert outcome.performance.queueing_delay_ms == pytest.approx(90 - 40 - 1.2112)
+    assert outcome.performance.loss_rate == pytest.approx(86 / (863 + 86))
+    assert outcome.terms["goodput"] > 0 > outcome.terms["delay"]
+    assert outcome.terms["loss"] < 0
 
 
 def test_an_empty_full_link_beats_everything_else() -> None:
@@ -110,15 +124,16 @@ def test_many_intervals_are_judged_as_one_is() -> None:
     seconds = [second_of(mbps, rtt_ms, lost) for mbps, rtt_ms, lost in ((3, 41, 0), (12, 90, 70), (19, 200, 0))]
     measured = [between(Counted(), second) for second in seconds]
     columns = Measured(*(np.array(column) for column in zip(*measured, strict=True)))
-    together = compute_reward(columns, reference(BOTTLENECK, 1), WEIGHTS)
+    together = compute_reward(columns, reference(BOTTLENECK, 1), WEIGHTS).numbers()
     for i, second in enumerate(seconds):
-        assert [float(column[i]) for column in together] == list(map(float, outcome_of(second, others=1)))
+        for name, number in outcome_of(second, others=1).numbers().items():
+            assert together[name][i] == number  # type: ignore[index]
 
 
 def test_an_interval_without_samples_counts_with_the_smoothed_rtt() -> None:
     after = second_of(10)
     after.rtt_us, after.srtt_us = 0, 90_000
-    assert outcome_of(after).rtt_ms == 90
+    assert outcome_of(after).performance.rtt_ms == 90
 
 
 def test_a_stall_is_worth_nothing() -> None:

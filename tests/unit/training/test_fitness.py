@@ -43,15 +43,15 @@ def test_a_steady_flow_is_worth_what_its_intervals_are(rate: float, srtt_us: flo
     second = Measured(1e6, rate * MSS, rate, rate * lost / (1 - lost), srtt_us)
     expected = compute_reward(second, FlowReference(ALONE, EpisodeFlow(LEARNER)).over(np.array([0.0, 1.0])), WEIGHTS)
     found = flow_reward(flow([rate] * 4, srtt_us, lost), ALONE, EpisodeFlow(LEARNER), 4.0, WEIGHTS)
-    for name, values in found._asdict().items():
-        assert values == pytest.approx([*np.ravel(getattr(expected, name))] * 4, rel=1e-6), name
+    for name, values in found.numbers().items():
+        assert values == pytest.approx([*np.ravel(expected.numbers()[name])] * 4, rel=1e-6), name
     assert run_fitness([found], 0, 1.0) == pytest.approx(np.mean(expected.reward))
 
 
 def test_a_slow_start_is_not_free() -> None:
     late = flow_reward(flow([16, 160, 1600, 1600]), ALONE, EpisodeFlow(LEARNER), 4.0, WEIGHTS)
     steady = flow_reward(flow([844.0] * 4), ALONE, EpisodeFlow(LEARNER), 4.0, WEIGHTS)
-    assert np.mean(late.goodput_mbps) == pytest.approx(np.mean(steady.goodput_mbps))
+    assert np.mean(late.performance.goodput_mbps) == pytest.approx(np.mean(steady.performance.goodput_mbps))
     assert run_fitness([late], 0, 1.0) < run_fitness([steady], 0, 1.0)
 
 
@@ -59,16 +59,16 @@ def test_delay_is_judged_second_by_second() -> None:
     """A queue that comes and goes costs less than its mean: the cost is concave. Without a sample it stays."""
     swinging = flow_reward(flow([1500] * 2, [41_000, 121_000]), ALONE, EpisodeFlow(LEARNER), 2.0, WEIGHTS)
     steady = flow_reward(flow([1500] * 2, 81_000), ALONE, EpisodeFlow(LEARNER), 2.0, WEIGHTS)
-    assert np.mean(steady.delay) < np.mean(swinging.delay) < 0
+    assert np.mean(steady.terms["delay"]) < np.mean(swinging.terms["delay"]) < 0
     silent = flow_reward(flow([1500] * 3, [0, 60_000, 0]), ALONE, EpisodeFlow(LEARNER), 3.0, WEIGHTS)
-    assert silent.delay[0] == 0  # type: ignore[index]
-    assert silent.rtt_ms[2] == pytest.approx(60)  # type: ignore[index]
+    assert silent.terms["delay"][0] == 0  # type: ignore[index]
+    assert silent.performance.rtt_ms[2] == pytest.approx(60)  # type: ignore[index]
 
 
 def test_a_run_that_ended_early_delivers_nothing_from_there_on() -> None:
     whole = flow_reward(flow([1500] * 4), ALONE, EpisodeFlow(LEARNER), 4.0, WEIGHTS)
     cut = flow_reward(flow([1500] * 2), ALONE, EpisodeFlow(LEARNER), 4.0, WEIGHTS)
-    assert np.asarray(cut.goodput).tolist() == pytest.approx([*np.asarray(whole.goodput)[:2], 0, 0])
+    assert np.asarray(cut.terms["goodput"]).tolist() == pytest.approx([*np.asarray(whole.terms["goodput"])[:2], 0, 0])
     assert run_fitness([whole], 1, 1.0) < run_fitness([cut], 0, 1.0) < run_fitness([whole], 0, 1.0)
 
 
@@ -81,16 +81,17 @@ def test_each_learner_is_judged_by_its_fair_share_while_it_is_there() -> None:
     keeps_all = flow_reward(flow([full] * 4), episode_config, first, 4.0, WEIGHTS)
     gets_half = flow_reward(flow([full / 2] * 2, start_s=2.0), episode_config, second, 4.0, WEIGHTS)
     gets_none = flow_reward(flow([full / 100] * 2, start_s=2.0), episode_config, second, 4.0, WEIGHTS)
-    assert np.asarray(makes_room.goodput_share).tolist() == pytest.approx([1.0] * 4, rel=0.06)
-    assert np.asarray(gets_half.goodput_share).tolist() == pytest.approx([1.0] * 2, rel=0.01)
-    assert np.asarray(keeps_all.fairness)[2:].max() < -0.2 < -0.01 < np.asarray(makes_room.fairness).min()
+    assert np.asarray(makes_room.performance.goodput_share).tolist() == pytest.approx([1.0] * 4, rel=0.06)
+    assert np.asarray(gets_half.performance.goodput_share).tolist() == pytest.approx([1.0] * 2, rel=0.01)
+    assert np.asarray(keeps_all.terms["fairness"])[2:].max() < -0.2
+    assert np.asarray(makes_room.terms["fairness"]).min() > -0.01
     assert run_fitness([makes_room, gets_half], 0, 1.0) > run_fitness([keeps_all, gets_none], 0, 1.0)
 
 
 def test_a_link_that_changes_is_judged_for_what_it_carries() -> None:
     episode_config = EpisodeConfig(Path(rate_mbps=20, rtt_ms=40, steps=(Step(at_s=2.0, rate_mbps=5.0),)))
     found = flow_reward(flow([1651, 1651, 413, 413]), episode_config, EpisodeFlow(LEARNER), 4.0, WEIGHTS)
-    assert np.asarray(found.goodput_share).tolist() == pytest.approx([1.0] * 4, rel=0.01)
+    assert np.asarray(found.performance.goodput_share).tolist() == pytest.approx([1.0] * 4, rel=0.01)
 
 
 def test_weights_of_a_course_come_before_the_profiles() -> None:

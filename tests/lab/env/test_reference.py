@@ -1,0 +1,91 @@
+"""The reward: the environment and the rollouts that PPO learns from compute the same one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from env.episode import boot_lab
+from env.lab import Lab
+from env.ndm_env import NdmEnv
+from env.profile import profile_from_config
+from env.rollout import Task, play
+from env.trajectory import trajectories
+from export.model_file import model_file
+from training.policy import initial_policy
+
+pytestmark = pytest.mark.lab
+
+DECISIONS = 120
+# three kinds of change: the rate, other flows, a recorded link
+PROFILE = profile_from_config(
+    {
+        "name": "changing",
+        "episode_decisions": DECISIONS,
+        "reward": {"fairness": 0.7},
+        "paths": {
+            "stepped": {
+                "rate_mbps": {"fixed": 20},
+                "rtt_ms": {"fixed": 40},
+                "rate_step": {"uniform": [0.3, 0.6]},
+                "rate_steps": {"fixed": 2},
+            },
+            "staggered": {
+                "rate_mbps": {"fixed": 20},
+                "rtt_ms": {"fixed": 40},
+                "learners": {"fixed": 3},
+                "rivals": ["cubic", "nv"],
+                "rival_count": {"fixed": 3},
+                "start_spread_s": 4,
+                "extra_rtt_ratio": {"fixed": 0.5},
+                "reward": {"delay": 0.1},
+            },
+            "traced": {
+                "rtt_ms": {"fixed": 40},
+                "traces": ["train/lte-driving"],
+                "rivals": ["cubic"],
+                "rival_chance": 0.5,
+                "start_spread_s": 4,
+            },
+        },
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    with boot_lab(1) as lab:
+        yield lab
+
+
+def test_the_environment_gives_the_rewards_of_the_rollout(lab: Lab) -> None:
+    model, _ = model_file(initial_policy(8, 1).state_dict(), "m", PROFILE.name)
+    played = set()
+    with NdmEnv(PROFILE) as env:
+        for seed in range(1, 9):
+            env.reset(seed=seed)
+            episode_config = env.episode.episode_config
+            if episode_config.part in played:
+                continue
+            played.add(episode_config.part)
+            noise = exploration(seed)
+            steps = play(lab, model, Task(episode_config, seed, noise, DECISIONS, PROFILE.episode_s))
+            (rollout,) = trajectories(steps, episode_config, PROFILE.reward)
+            assert len(rollout.rewards) == DECISIONS
+            for k, action in enumerate(rollout.actions):
+                _, reward, _, _, info = env.step(action)
+                assert np.float32(reward) == rollout.rewards[k], (episode_config.part, k)
+                for name, values in rollout.infos.items():
+                    if name != "now_us":  # of the run there, of the lab here
+                        assert info[name] == pytest.approx(values[k], rel=1e-9, abs=1e-12), (name, k)
+            share = rollout.infos["goodput_share"] / rollout.infos["goodput_mbps"]
+            assert share.max() > 1.2 * share.min(), "the reference has changed in the episode"
+    assert played == {"stepped", "staggered", "traced"}
+
+
+def exploration(seed: int) -> npt.NDArray[np.int16]:
+    """Return noise that moves the window about: [1, DECISIONS, 2]."""
+    return np.random.default_rng(seed).integers(-6000, 7000, (1, DECISIONS, 2)).astype(np.int16)
