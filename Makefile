@@ -163,7 +163,7 @@ ablations: setup module ## what training, inputs 7 and 8, memory, experts and fl
 results: setup module ## measure what docs/results/results.md and docs/results/targets.md say of the shipped model, and write their tables and pictures
 	@$(PYTHON) compare.py targets=all output_dir=results/targets
 	@$(PYTHON) compare.py output_dir=results/mixed "scenario=[stress,delay_extreme,delay_moderate,fiber,bottleneck]" \
-		"schemes=[ndm,ndm_v1,reno,cubic,bbr,nv,cdg,vegas,westwood,illinois,oracle]"
+		"schemes=[all,oracle]"
 	@$(PYTHON) compare.py output_dir=results/variants \
 		"scenario=[fiber,buffers/200mbit_10ms_0_5bdp,access/lte,access/5g,access/wifi,access/starlink,loss/1pct,stress]" \
 		"schemes=[ndm,ndm@datasets/models/fiber,ndm@datasets/models/wireless,cubic,bbr]"

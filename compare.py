@@ -16,11 +16,11 @@ from compare.command.measurement import Interrupted
 from compare.command.targets import draw_targets, measure_targets
 from compare.errors import CompareError
 from compare.experiment.config import FOLDER, NAME, CompareConfig, check_command_line, read_config
-from compare.experiment.schemes import KINDS, SCHEMES
-from compare.targets.catalogue import ALL, TARGETS
+from compare.targets.catalogue import TARGETS
 from compare.targets.stored import holds_targets
 from env.lab import LabError
 from env.network.scenario import scenario_names
+from env.network.schemes import ALL, KINDS, SCHEMES
 from env.option_help import option_lines
 
 HELP = """Compare congestion controls in the lab: schemes x scenarios x seeds; tables, plots, HTML.
@@ -38,7 +38,7 @@ KEY=VALUE (how: docs/guides/compare.md; files: docs/reference/file-formats.md; m
 def help_text() -> str:
     """Return what --help prints."""
     names = [
-        *textwrap.wrap(f"Schemes: {', '.join([*SCHEMES, *KINDS])}", 100, subsequent_indent="  "),
+        *textwrap.wrap(f"Schemes: {', '.join([ALL, *SCHEMES, *KINDS])}", 100, subsequent_indent="  "),
         *textwrap.wrap(f"Targets: {', '.join([ALL, *TARGETS])}", 100, subsequent_indent="  "),
         *textwrap.wrap(f"Scenarios: {', '.join(scenario_names())}", 100, subsequent_indent="  "),
     ]

@@ -32,6 +32,7 @@ from env.held_out import TRACES, in_band, is_held_out, within_band
 from env.near import did_you_mean
 from env.network.path import PACKET_BYTES, Path, PathError
 from env.network.scenario import UNDER_TEST, ScenarioError, load_scenario
+from env.network.schemes import SCHEMES
 from env.network.step import Step
 from env.reward import RewardWeights
 
@@ -40,13 +41,16 @@ MOST_FLOWS = 32  # of one kind in an episode
 MOST_STEPS = 32  # of the rate, in an episode
 FEWEST_DECISIONS = 64  # of an episode that its packets make shorter
 SNAPSHOT = "snapshot"  # a rival that is an older version of the learner, played in the kernel beside it
-# Schemes that may be rivals, with the module that a lab loads for them; the others are in its kernel.
-RIVALS = dict.fromkeys(("reno", "cubic", "bbr", "cdg", "vegas", "westwood", "illinois", "dctcp", SNAPSHOT), "") | {
-    "nv": "tcp_nv",
-    "ndm_v1": "tcp_ndm_v1",
-    "ndm": "tcp_ndm",  # the model that was exported last
-}
-STAND_IN = "ndm"  # for a snapshot where there is none
+STAND_IN = "ndm"  # for a snapshot where there is none: the model that was exported last
+_RIVALS = {scheme.name: scheme.module for scheme in SCHEMES.values() if scheme.rival}
+# Schemes that may be rivals, with the module that a lab loads for them; "": the lab kernel has it. The critic's inputs
+# are in this order: the kernel's own, the snapshot, those of modules, the stand-in.
+RIVALS = (
+    {name: module for name, module in _RIVALS.items() if not module}
+    | {SNAPSHOT: ""}
+    | {name: module for name, module in _RIVALS.items() if module and name != STAND_IN}
+    | {STAND_IN: _RIVALS[STAND_IN]}
+)
 LEARNER = "learner"  # the scheme of a flow that has the policy
 DRAWN_FIELDS = ("rate_mbps", "rtt_ms", "buffer_bdp", "loss_pct", "duplicate_pct", "reorder_pct")
 PATH_FEATURES = (

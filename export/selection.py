@@ -59,6 +59,14 @@ def algorithms(names: Sequence[str]) -> dict[str, str]:
     return {ALGORITHM if i == 0 else f"{ALGORITHM}_{name}": name for i, name in enumerate(names)}
 
 
+def further_algorithms() -> list[str]:
+    """Return the congestion controls of tcp_ndm besides ndm (``make module MODELS="mixed fiber"``)."""
+    try:
+        return list(algorithms(selected()))[1:]
+    except ExportError:  # nothing was exported yet
+        return []
+
+
 def sha256_of(name: str, kernel: Path = KERNEL) -> str:
     """Return the SHA-256 of a model's float policy, as its header says; ExportError where there is none."""
     file = header_of(name, kernel)

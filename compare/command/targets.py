@@ -19,7 +19,7 @@ from compare.command.progress import terminal
 from compare.errors import CompareError
 from compare.experiment.config import CompareConfig
 from compare.experiment.experiment import Experiment, plan_of
-from compare.experiment.schemes import ORACLE, find_schemes
+from compare.experiment.schemes import find_schemes
 from compare.experiment.store import Store
 from compare.metrics.cells import Cell
 from compare.report.published import load_published
@@ -30,8 +30,8 @@ from compare.targets.evidence import Evidence, competes
 from compare.targets.stored import stored_targets
 from compare.targets.tables import TargetTable, csv_text, last_lines, markdown
 from env.checkout import RESULTS
+from env.network.schemes import ALL, ORACLE
 
-DEFAULT_SCHEMES = ("ndm", "reno", "cubic", "bbr", "nv", "cdg", "vegas", "westwood", "illinois", "ndm_v1")
 MARKDOWN, CSV = "targets.md", "targets.csv"
 
 
@@ -41,9 +41,9 @@ def measure_targets(config: CompareConfig) -> int:
     Raises CompareError before anything runs when something is wrong, Interrupted on Ctrl-C.
     """
     targets = find_targets(config.targets)
-    schemes = list(config.schemes or DEFAULT_SCHEMES)
-    find_schemes(schemes)
-    measurements = {target.name: Measurement(config, _planned(target, config, schemes)) for target in targets}
+    schemes = find_schemes(config.schemes or [ALL])
+    names = [scheme.name for scheme in schemes]
+    measurements = {target.name: Measurement(config, _planned(target, config, names)) for target in targets}
     folder = Path(config.output_dir) if config.output_dir else RESULTS / _default_name(measurements)
     console = terminal()
     tables: dict[str, TargetTable] = {}
@@ -57,7 +57,7 @@ def measure_targets(config: CompareConfig) -> int:
             raise Interrupted(f"{error} (target {target.name} of {', '.join(one.name for one in targets)})") from None
         made.print_cost(console)
         failed += made.progress.failed
-    _judge(folder, tables, console, [name for name in schemes if competes(find_schemes([name])[0])])
+    _judge(folder, tables, console, [scheme.name for scheme in schemes if competes(scheme)])
     return failed
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from compare.errors import CompareError
-from compare.experiment.schemes import ORACLE, Scheme, find_scheme, find_schemes
+from compare.experiment.schemes import find_scheme, find_schemes
 from compare.experiment.window_search import settings
 from env.network.scenario import (
     UNDER_TEST,
@@ -23,10 +23,10 @@ from env.network.scenario import (
     scenario_names,
     scenarios_named,
 )
+from env.network.schemes import DEFAULT_SCHEMES, ORACLE, Scheme
 
 FORMAT = 1
 MAX_SEEDS = 10_000
-DEFAULT_SCHEMES = ("ndm", "reno", "cubic", "bbr", "cdg", "vegas")  # of a scenario that names none
 MIN_DURATION_S = 1.0  # less is over before the first round trips of a slow path
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from compare.errors import CompareError
 from compare.experiment.experiment import Experiment
 from compare.experiment.models import check_lab
-from compare.experiment.schemes import ORACLE
 from compare.experiment.worker import virtual_lab
 from env.lab import Lab, LabError
 from env.lab.host import HostLab, modules_folder
 from env.lab.stock_kernel import StockKernel
 from env.lab.virtual import KERNEL, MODULES
 from env.lab.vm import VmLab
+from env.network.schemes import ORACLE
 
 REAL_TIME = ("vm", "host")
 LABS = ("virtual", *REAL_TIME)

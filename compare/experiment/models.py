@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from compare.errors import CompareError
-from compare.experiment.schemes import Scheme, untrained_seed
 from env.checkout import BUILD, ROOT
 from env.checkout import KERNEL as KERNEL_SOURCES
 from env.lab.lab import PROGRAM
@@ -19,6 +18,7 @@ from env.lab.virtual import KERNEL, MODULES
 from env.near import near_matches
 from env.network.path import Path as NetworkPath
 from env.network.scenario import Scenario
+from env.network.schemes import Scheme, untrained_seed
 from env.network.traces.format import find_trace
 from export import selection
 from export.model import ExportError

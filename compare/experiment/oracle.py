@@ -17,10 +17,10 @@ from compare.errors import CompareError
 from compare.experiment.experiment import Experiment, Run, flows_under_test
 from compare.experiment.matrix import Progress, Runner, make_task
 from compare.experiment.run_files import unpack
-from compare.experiment.schemes import ORACLE, SCHEMES
 from compare.experiment.store import Store
 from compare.experiment.window_search import WindowSearch, largest_window, settings
 from compare.experiment.worker import Task
+from env.network.schemes import ORACLE, SCHEMES
 
 FILE = "oracle.json"
 FORMAT = 1

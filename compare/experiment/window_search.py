@@ -14,9 +14,9 @@ import math
 from itertools import pairwise
 from typing import Any
 
-from compare.experiment.schemes import MAX_PACKETS
 from env.network.path import IP_BYTES, PACKET_BYTES, Path
 from env.network.rack import Rack
+from env.network.schemes import MAX_PACKETS
 from env.network.topology.links import STOCK_BUFFERS, WIDE_BUFFERS
 
 WITHIN = 0.01  # of the highest goodput

@@ -10,8 +10,8 @@ from typing import Any
 
 from compare.errors import CompareError
 from compare.experiment.experiment import Run
-from compare.experiment.schemes import Scheme
 from env.lab import Lab, LabError, VirtualLab
+from env.network.schemes import Scheme
 
 # A run that gives no answer for so long hangs. Two servers at 10 Gbit/s each take 3 s of wall time for a virtual second
 # on an idle core, and a machine may be busy with much else.

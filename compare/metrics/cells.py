@@ -10,7 +10,6 @@ from typing import Any
 
 from compare.errors import CompareError
 from compare.experiment.experiment import Experiment, Run, flows_under_test
-from compare.experiment.schemes import Scheme
 from compare.experiment.store import DamagedRun, Store
 from compare.metrics.distribution import Distribution
 from compare.metrics.group_metrics import Group, find_groups, goodput_mbps, group_metrics
@@ -18,6 +17,7 @@ from compare.metrics.metrics import METRICS, Metric, column, flow_metrics
 from compare.metrics.network_metrics import network_metrics
 from compare.metrics.sharing import sharing_metrics
 from env.network.scenario import Scenario
+from env.network.schemes import Scheme
 
 
 def _no_result(seed: int) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from compare.experiment.experiment import Experiment, Run
-from compare.experiment.schemes import Scheme
 from compare.metrics.cells import Cell, by_scenario, schemes_of
 from compare.metrics.metrics import Metric
 from compare.report import metric_layout
@@ -21,6 +20,7 @@ from compare.statistics.winners import Winners
 from compare.statistics.winning_rates import WIN_CONDITIONS, WinningRate, winning_rates
 from compare.targets.tables import TargetTable
 from env.network.scenario import Scenario
+from env.network.schemes import Scheme
 
 FEW_SCENARIOS = 2  # of up to so many the headline has a row per scheme; of more a row per scenario
 

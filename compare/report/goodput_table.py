@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from compare.experiment.schemes import Scheme
 from compare.metrics.cells import Cell, by_scenario
 from compare.statistics.estimates import estimate_of
 from compare.statistics.numbers import number
+from env.network.schemes import Scheme
 
 NOT_MEASURED = "–"
 

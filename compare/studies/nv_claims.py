@@ -17,12 +17,13 @@ from compare.metrics.series import flow_series, rate_between
 from compare.report.published_tables import SCENARIO_FOLDER
 from compare.statistics.estimates import estimate_of
 from compare.statistics.numbers import number
+from env.network.schemes import SCHEMES
 
 NV = "nv"
 OTHERS = ("reno", "cubic", "cdg")
 LONG_S = 120.0  # what is said about 5 minutes is not decided by less than this
 MOMENTS = (0.02, 1 / 6, 0.5, 1.0)  # of the run: 6 s, 50 s, half and all of 5 minutes
-LABELS = {"reno": "Reno", "cubic": "Cubic", "cdg": "CDG", "nv": "NV"}
+LABELS = {name: SCHEMES[name].label for name in OTHERS} | {NV: "NV"}
 
 
 @dataclass(frozen=True)

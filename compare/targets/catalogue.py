@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from compare.errors import CompareError
-from compare.experiment.schemes import ORACLE
 from compare.targets.figures import metric, of_runs, share_of_rival, used_of_what_is_left
 from compare.targets.held_out import held_out_scenarios
 from compare.targets.requirement import InEachScenario, Requirement, at_least, at_most, best_peer, between, of_reference
@@ -14,6 +13,7 @@ from compare.targets.response import jain_from_then_on, jain_when_settled, round
 from compare.targets.winning import HighestRate
 from env.near import did_you_mean
 from env.network.scenario import Scenario, load_scenario, scenarios_named
+from env.network.schemes import ORACLE
 
 ALL = "all"
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from compare.experiment.schemes import Scheme
 from compare.metrics.cells import Cell
 from compare.statistics.estimates import Estimate, estimate
+from env.network.schemes import Scheme
 
 Figure = Callable[[Cell], Sequence[float]]  # one value per good seed, NaN where a run has none
 

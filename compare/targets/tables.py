@@ -7,11 +7,11 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from compare.experiment.schemes import Scheme
 from compare.statistics.numbers import counted
 from compare.targets.catalogue import Target
 from compare.targets.evidence import Evidence, is_model
 from compare.targets.requirement import Judgement, all_met, worst
+from env.network.schemes import Scheme
 
 COLUMNS = (
     "target", "requirement", "scenario", "scheme", "unit", "figure", "lo", "hi", "n", "failed",

@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from compare.errors import CompareError
-from compare.experiment.schemes import Scheme, find_schemes
 from env import schema
 from env.expert import Expert
 from env.lab import Lab, VirtualLab
 from env.lab.lab import PROGRAM
 from env.lab.virtual import KERNEL, MODULES
+from env.network.schemes import Scheme, SchemeError, find_schemes
 from env.profile import Profile
 from env.reference import run_origin_us
 from env.rollout import Task, play
@@ -27,6 +26,7 @@ from env.sampler import PathSampler
 from env.trajectory import Steps
 from export.checkpoint import git_revision
 from export.model_file import model_file
+from export.selection import further_algorithms
 from training.experts.equivalent import cut, equivalent_actions
 from training.experts.recording import Drawn, Lesson, RecordingError, connections
 from training.policy import initial_policy
@@ -38,8 +38,8 @@ def find_experts(names: Sequence[str]) -> list[Expert]:
     Raises RecordingError for an unknown name, with near matches, and for what cannot teach.
     """
     try:
-        return [_expert(scheme) for scheme in find_schemes(names)]
-    except CompareError as error:
+        return [_expert(scheme) for scheme in find_schemes(names, further_algorithms())]
+    except SchemeError as error:
         raise RecordingError(str(error)) from error
 
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from compare.experiment.schemes import Scheme
 from compare.metrics.metrics import Floats
 from compare.report.plots.markers import SYMBOLS, THIN
 from compare.statistics.numbers import number
+from env.network.schemes import Scheme
 
 LOG_FROM = 8.0  # an axis is logarithmic when its values differ by more than this factor
 INK, SOFT, SURFACE = "ink", "soft", "surface"

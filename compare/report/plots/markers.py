@@ -1,4 +1,4 @@
-"""The markers of compare/experiment/schemes.py, as plotly calls them and as shapes for tables and buttons."""
+"""The markers of env/network/schemes.py, as plotly calls them and as shapes for tables and buttons."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from compare.experiment.schemes import Scheme
+from env.network.schemes import Scheme
 
 SYMBOLS = {
     "o": "circle",

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from compare.experiment.schemes import SCHEMES
 from compare.metrics.cells import Cell
 from compare.metrics.metrics import Floats, column
 from compare.metrics.series import binned
 from compare.report.plots.figure import DIGITS, SOFT, Figure, axis, is_wide, line_markers, numbers
 from compare.statistics.numbers import listed, number
+from env.network.schemes import SCHEMES
 
 MAX_BINS = 300  # of a line: as many as there are pixels for
 SAMPLES_PER_BIN = 2

@@ -14,11 +14,12 @@ import pytest
 from compare.errors import CompareError
 from compare.experiment import models
 from compare.experiment.config import CompareConfig, check_command_line
-from compare.experiment.experiment import DEFAULT_SCHEMES, from_identity, plan
-from compare.experiment.schemes import SCHEMES, find_schemes
+from compare.experiment.experiment import from_identity, plan
+from compare.experiment.schemes import find_schemes
 from compare.report.plots.markers import SYMBOLS, glyph
 from env.checkout import ROOT
 from env.network import scenario as scenario_module
+from env.network.schemes import DEFAULT_SCHEMES, SCHEMES
 from env.option_help import option_lines
 from export.selection import select
 

@@ -15,7 +15,7 @@ import pytest
 from matplotlib.patches import Polygon
 
 from compare.experiment.experiment import plan
-from compare.experiment.schemes import SCHEMES, find_schemes
+from compare.experiment.schemes import find_schemes
 from compare.experiment.store import Store
 from compare.metrics.cells import read_cells
 from compare.report import Comparison, render_markdown, render_report
@@ -27,6 +27,7 @@ from compare.statistics.paired import compare_pairs
 from compare.targets.catalogue import TARGETS
 from compare.targets.evidence import Evidence
 from compare.targets.tables import TargetTable
+from env.network.schemes import SCHEMES
 from tests.support.recorded import recorded
 from tests.support.report import comparison
 

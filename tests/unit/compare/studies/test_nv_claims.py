@@ -8,7 +8,6 @@ import pytest
 
 from compare.errors import CompareError
 from compare.experiment.experiment import Run, plan
-from compare.experiment.schemes import SCHEMES
 from compare.experiment.store import Store
 from compare.metrics.cells import Cell
 from compare.metrics.group_metrics import find_groups, group_metrics
@@ -18,6 +17,7 @@ from compare.studies import nv_claims
 from compare.studies.nv_claims import Evidence, Ratio, judge_claims, min_rtt_us
 from compare.studies.tcp_nv import causes_table, render_document, table
 from env.network.scenario import Flow, Scenario
+from env.network.schemes import SCHEMES
 from tests.support.recorded import made_flow, made_request_flow
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from compare.errors import CompareError
 from compare.experiment.config import check_command_line
-from compare.experiment.schemes import SCHEMES
 from compare.metrics.cells import Cell
 from compare.metrics.metrics import BITS_PER_MBIT
 from compare.targets.catalogue import TARGETS, Target, find_targets
@@ -17,6 +16,7 @@ from compare.targets.evidence import Evidence
 from compare.targets.figures import of_runs, share_of_rival, used_of_what_is_left
 from compare.targets.requirement import InEachScenario, all_met
 from env.network.scenario import load_scenario
+from env.network.schemes import SCHEMES
 from tests.support.cells import made_cells
 
 SINGLE = {name: target for name, target in TARGETS.items() if name != "winning"}

@@ -1,0 +1,178 @@
+"""The congestion controls that a flow can have: the one table, from which every list of schemes derives.
+
+An entry of SCHEMES is all it takes to add one that the lab kernel or a module of kernel/ has: scenarios, comparisons,
+targets, reports and recordings then know it by its name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from env.near import did_you_mean
+
+SEPARATOR = "@"  # ndm@runs/NAME: NDM with this model; window@16: a constant window of 16 packets
+MAX_PACKETS = 1_000_000  # of a constant window: what kernel/schemes/tcp_window.c takes
+MAX_SEED = 2**32 - 1  # of an untrained model
+KINDS = ("ndm@runs/NAME", "ndm@FILE.pt", "ndm@untrained", "window@PACKETS")  # names that are not in SCHEMES
+
+
+class SchemeError(ValueError):
+    """A scheme that is unknown or cannot be used; the message names the bad value and the right ones."""
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """A congestion control.
+
+    name: on the command line and in every file. label, colour, marker: in reports; the marker as matplotlib calls it.
+    algorithm: its name in the kernel. module: the kernel module that has it, empty for those of the lab kernel. model:
+    run or checkpoint in place of the model in the module, "untrained" or "untrained-SEED", empty otherwise. packets: of
+    a constant window, 0 for others; a search finds algorithm and packets of the oracle for each scenario.
+
+    rival: whether training profiles may name it for the flows beside a learner. by_name_only: whether "all" leaves it
+    out.
+    """
+
+    name: str
+    label: str
+    algorithm: str
+    colour: str
+    marker: str
+    module: str = ""
+    model: str = ""
+    packets: int = 0
+    rival: bool = False
+    by_name_only: bool = False
+
+    @property
+    def is_oracle(self) -> bool:
+        """True for the best constant window of each scenario."""
+        return self.name == ORACLE
+
+    def with_packets(self, packets: int) -> Scheme:
+        """Return the same scheme with a constant window of so many packets."""
+        return replace(self, algorithm=f"cwnd_{packets}", packets=packets)
+
+
+ORACLE = "oracle"
+# Colours of Okabe and Ito (2008) and Tol's muted set (2021), chosen to differ for every kind of colour vision and to
+# be seen on white and on black; the markers differ too, so that no picture needs its colours.
+SCHEMES = {
+    scheme.name: scheme
+    for scheme in (
+        Scheme("ndm", "NDM", "ndm", "#d55e00", "*", module="tcp_ndm", rival=True),
+        Scheme("reno", "Reno", "reno", "#56b4e9", "o", rival=True),
+        Scheme("cubic", "Cubic", "cubic", "#0072b2", "s", rival=True),
+        Scheme("bbr", "BBR", "bbr", "#009e73", "^", rival=True),
+        Scheme("nv", "TCP-NV", "nv", "#785ef0", "H", module="tcp_nv", rival=True),
+        Scheme("cdg", "CDG", "cdg", "#e69f00", "D", rival=True),
+        Scheme("vegas", "Vegas", "vegas", "#cc79a7", "v", rival=True),
+        Scheme("westwood", "Westwood+", "westwood", "#999933", "P", rival=True),
+        Scheme("illinois", "Illinois", "illinois", "#aa4499", "X", rival=True),
+        Scheme("ndm_v1", "NDM v1", "ndm_v1", "#b2abd2", "8", module="tcp_ndm_v1", rival=True),
+        # without ECN marks DCTCP is Reno
+        Scheme("dctcp", "DCTCP", "dctcp", "#888888", "h", rival=True, by_name_only=True),
+        # its search takes hundreds of runs
+        Scheme(ORACLE, "Oracle (best window)", "", "#117733", "+", module="tcp_window", by_name_only=True),
+    )
+}
+ALL = "all"  # stands for:
+ALL_SCHEMES = tuple(scheme.name for scheme in SCHEMES.values() if not scheme.by_name_only)
+DEFAULT_SCHEMES = ("ndm", "reno", "cubic", "bbr", "cdg", "vegas")  # compared in a scenario that names none
+# Looks of further models of NDM and of constant windows, in the order in which they are named.
+MODEL_LOOKS = (("#a63603", "p"), ("#fd8d3c", "d"), ("#8c2d04", "<"), ("#fdae6b", ">"))
+WINDOW_LOOKS = (("#8a9a5b", "1"), ("#9c8ade", "2"), ("#bfa14a", "3"), ("#7f9aa8", "4"))
+
+
+def find_schemes(names: Sequence[str], built_in: Sequence[str] = ()) -> list[Scheme]:
+    """Return the schemes of these names, in order; "all" stands for ALL_SCHEMES. built_in: as in find_scheme().
+
+    Raises SchemeError for an empty list, an unknown name (with near matches), a name given twice.
+    """
+    if not names:
+        raise SchemeError(f"schemes is empty; choose from {_choice(built_in)}")
+    expanded = [scheme for name in names for scheme in (ALL_SCHEMES if name == ALL else (name,))]
+    schemes: list[Scheme] = []
+    for name in expanded:
+        if name in (scheme.name for scheme in schemes):
+            raise SchemeError(f"scheme {name!r} is given twice; each one is run once per scenario and seed")
+        schemes.append(find_scheme(name, built_in, schemes))
+    return schemes
+
+
+def find_scheme(name: str, built_in: Sequence[str] = (), before: Iterable[Scheme] = ()) -> Scheme:
+    """Return the scheme of a name; raises SchemeError for an unknown one.
+
+    built_in: the congestion controls of further models in tcp_ndm (export.selection.further_algorithms). before: the
+    schemes that it has to look different from.
+    """
+    base, separator, rest = name.partition(SEPARATOR)
+    if name in SCHEMES:
+        return SCHEMES[name]
+    if name in built_in:
+        return Scheme(name, f"NDM {name.removeprefix('ndm_')}", name, *_model_look(before), module="tcp_ndm")
+    if base == "ndm" and rest:
+        return _model(name, rest, *_model_look(before))
+    if base == "window":
+        windows = sum(scheme.packets > 0 for scheme in before)
+        return _window(name, rest, *WINDOW_LOOKS[windows % len(WINDOW_LOOKS)])
+    if separator and base in SCHEMES:
+        raise SchemeError(
+            f"scheme {name!r} is unknown: only ndm takes a model, as ndm@runs/NAME, ndm@checkpoint.pt or "
+            f"ndm@untrained, and window a number, as window@16"
+        )
+    hint = did_you_mean(base, [*SCHEMES, *built_in, "window"]).replace("window", "window@16")
+    raise SchemeError(f"scheme {name!r} is unknown: {hint}The schemes are {_choice(built_in)}.")
+
+
+def variant_algorithm(model: str) -> str:
+    """Return the kernel's name for the congestion control of another model, at most 15 characters.
+
+    It is a hash of the model's name as given: known before anything is exported, and different for every scheme of a
+    comparison, so that one kernel can load all of them.
+    """
+    return f"ndm_{hashlib.sha256(model.encode()).hexdigest()[:8]}"
+
+
+def untrained_seed(model: str) -> int | None:
+    """Return the seed of a model that was never trained ("untrained" has 1), None for any other.
+
+    Raises SchemeError for one that is out of range.
+    """
+    match = re.fullmatch(r"untrained(?:-(\d{1,20}))?", model)
+    if match is None:
+        return None
+    seed = int(match[1] or 1)
+    if seed > MAX_SEED:
+        raise SchemeError(f"scheme ndm@{model}: the seed is {seed}; it is a whole number from 0 to {MAX_SEED}")
+    return seed
+
+
+def _choice(built_in: Sequence[str]) -> str:
+    return f"{', '.join([*SCHEMES, *built_in])}, and {', '.join(KINDS)}"
+
+
+def _model_look(before: Iterable[Scheme]) -> tuple[str, str]:
+    """Return the colour and marker of one more model of NDM."""
+    models = [scheme for scheme in before if scheme.module.startswith("tcp_ndm") and scheme.name not in SCHEMES]
+    return MODEL_LOOKS[len(models) % len(MODEL_LOOKS)]
+
+
+def _model(name: str, model: str, colour: str, marker: str) -> Scheme:
+    algorithm = variant_algorithm(model)
+    seed = untrained_seed(model)
+    label = model.removeprefix("runs/") if seed is None else model.replace("-", " ")
+    return Scheme(name, f"NDM {label}", algorithm, colour, marker, f"tcp_{algorithm}", model)
+
+
+def _window(name: str, text: str, colour: str, marker: str) -> Scheme:
+    # each window has one name: 016 is not another way to write 16
+    if not re.fullmatch(r"[1-9]\d{0,6}", text) or int(text) > MAX_PACKETS:
+        raise SchemeError(
+            f"scheme {name!r} is no constant window: it is window@PACKETS with a whole number of packets from 1 to "
+            f"{MAX_PACKETS}, such as window@16"
+        )
+    return Scheme(name, f"Window {text}", "", colour, marker, "tcp_window").with_packets(int(text))
