@@ -7,11 +7,13 @@ import sys
 
 from hydra.core.plugins import Plugins
 
-from training.sweeps.population_sweeper import PopulationSweeper
-from training.sweeps.ray_launcher import RayLauncher
+_plugins = Plugins.instance()  # first: its scan executes Hydra's own plugins again, which ours derive from
+
+from training.sweeps.population_sweeper import PopulationSweeper  # noqa: E402
+from training.sweeps.ray_launcher import RayLauncher  # noqa: E402
 
 # Hydra instantiates plugins from the namespace hydra_plugins only: there this package is called hydra_plugins.ndm.
 sys.modules["hydra_plugins.ndm"] = sys.modules[__name__]
 for _plugin in (PopulationSweeper, RayLauncher):
     _plugin.__module__ = "hydra_plugins.ndm"
-    Plugins.instance().register(_plugin)
+    _plugins.register(_plugin)
