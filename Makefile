@@ -270,7 +270,7 @@ lint: setup module ## ruff, mypy, import-linter, generated files, sparse, checkp
 	@.venv/bin/ruff check
 	@.venv/bin/ruff format --check
 	@$(PYTHON) -m mypy
-	@.venv/bin/lint-imports
+	@.venv/bin/lint-imports --no-cache
 	@$(PYTHON) -m env.schema --check
 	@$(PYTHON) -m export.tables --check
 	@$(PYTHON) -m env.network.traces catalogue --check
