@@ -70,7 +70,6 @@ def lab() -> Iterator[Lab]:
         yield running
 
 
-@pytest.mark.lab
 def test_users_pause_and_wait_for_replies(lab: Lab) -> None:
     result = lab.run(NetworkPath(rate_mbps=100, rtt_ms=20), [WEB] * 8, 20.0)
     assert len({flow["seed"] for flow in result["flows"]}) == 8
@@ -83,7 +82,6 @@ def test_users_pause_and_wait_for_replies(lab: Lab) -> None:
         assert flow["received_bytes"] > latency["count"] * 50_000 / 9
 
 
-@pytest.mark.lab
 def test_small_transfers_take_one_round_trip(lab: Lab) -> None:
     small = WEB | {"size_bytes": 900}
     latency = lab.run(NetworkPath(rate_mbps=100, rtt_ms=20), [small], 20.0)["flows"][0]["latency"]

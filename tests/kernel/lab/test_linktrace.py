@@ -14,8 +14,6 @@ from env.lab.reports import find_reports, kernel_log
 from tests.support.guest import shell
 from tests.support.variants import BOTH
 
-pytestmark = pytest.mark.lab
-
 OPPORTUNITY_BYTES = 1504
 TUNNEL_BYTES = 4
 NS_PER_MS = 1_000_000

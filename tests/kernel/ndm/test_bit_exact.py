@@ -12,7 +12,6 @@ from env.network.scenario import load_scenario
 from export import reference
 from export.native import Native
 
-pytestmark = pytest.mark.lab
 LINE = re.compile(r"flow=(\d+) decision=(\d+) x=([-\d,]+) action=([-\d,]+) cwnd=(\d+) srtt_us=(\d+)")
 DECISIONS = 2000
 

@@ -16,7 +16,7 @@ from tests.support.bad_models import BAD_MODELS, put_models
 from tests.support.guest import shell
 from tests.support.variants import BOTH
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.timeout(900)
 FOLDER = "/sys/module/tcp_ndm/ndm"
 PATH = Path(rate_mbps=20, rtt_ms=40, buffer_bdp=1)
 GUARD_LINE = re.compile(r"ndm_guard: flow=\d+ verdict=(\d) cwnd=(\d+) srtt_us=(\d+) ca=ndm")

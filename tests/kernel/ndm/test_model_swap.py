@@ -23,7 +23,7 @@ from tests.support.guest import shell
 from tests.support.variants import BOTH
 from training.untrained import build_untrained
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.timeout(900)
 FOLDER = "/sys/module/tcp_ndm/ndm"
 LINE = re.compile(r"flow=(\d+) decision=(\d+) x=([-\d,]+) action=([-\d,]+) cwnd=\d+ srtt_us=\d+ model=(\d+) ca=ndm")
 PATH = Path(rate_mbps=20, rtt_ms=20, buffer_bdp=2)

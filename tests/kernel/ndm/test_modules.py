@@ -19,7 +19,6 @@ from tests.support.guest import program, shell
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-pytestmark = pytest.mark.lab
 BOTTLENECK = Path(rate_mbps=20, rtt_ms=40, buffer_bdp=4)
 GYM_FLOW = {"scheme": "ndm_gym", "start_s": 0, "duration_s": 600}
 

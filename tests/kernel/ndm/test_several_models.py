@@ -18,7 +18,7 @@ from tests.support.bad_models import BAD_MODELS, put_models
 from tests.support.guest import program, shell
 from training.untrained import build_untrained
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 PATH = Path(rate_mbps=20, rtt_ms=20, buffer_bdp=2)
 FOLDER = "/sys/module/tcp_ndm"
 MODELS = ["mixed", "untrained_1", "untrained_2"]

@@ -19,7 +19,6 @@ from tests.support.guest import program, shell
 from tests.support.variants import BOTH
 from training.untrained import build_untrained
 
-pytestmark = pytest.mark.lab
 # 15 characters are the most that a name can have
 NAMES = {"ndm_1a2b3c4d": 1, "ndm_23456789012": 2}
 PATH = Path(rate_mbps=20, rtt_ms=20, buffer_bdp=2)

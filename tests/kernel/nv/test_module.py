@@ -11,13 +11,12 @@ import pytest
 from env.lab import Lab, VirtualLab
 from env.lab.virtual import MODULES
 from env.network.path import Path
-from tests.kernel.nv.test_nv import Range, build, parameters
 from tests.support.guest import program, shell
+from tests.support.nv import Range, build, parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.lab
 MODULE = MODULES / "tcp_nv.ko"
 SETTINGS = "/sys/module/tcp_nv/parameters"
 CLEAN = Path(rate_mbps=100, rtt_ms=20, buffer_bdp=4)

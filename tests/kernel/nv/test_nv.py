@@ -16,9 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from env.checkout import ROOT
+from tests.support.nv import build, parameters
 
-KERNEL = ROOT / "kernel"
 U32 = 2**32
 S32_MAX = 2**31 - 1
 SSTHRESH_MAX = S32_MAX
@@ -26,21 +25,9 @@ MSS = 1448
 SECOND_US = 1_000_000
 
 
-class Parameter(ctypes.Structure):
-    """struct nv_user_parameter of kernel/user/nv.c."""
-
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("value", ctypes.c_uint32),
-        ("least", ctypes.c_uint32),
-        ("most", ctypes.c_uint32),
-    )
-
-
-class Range(NamedTuple):
-    default: int
-    least: int
-    most: int
+@pytest.fixture(scope="module")
+def lib(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    return build(tmp_path_factory.mktemp("nv"))
 
 
 class Reading(NamedTuple):
@@ -50,45 +37,6 @@ class Reading(NamedTuple):
     calls: int
     rounds: int
     growth: int
-
-
-def build(folder: Path) -> ctypes.CDLL:
-    library = folder / "libnv.so"
-    subprocess.run(
-        [
-            *("cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Wno-sign-compare", "-Werror", "-shared", "-fPIC"),
-            *("-fsanitize=undefined", "-fno-sanitize-recover=undefined"),
-            *(
-                "-I",
-                str(KERNEL / "user" / "include"),
-                "-I",
-                str(KERNEL),
-                "-o",
-                str(library),
-                str(KERNEL / "user" / "nv.c"),
-            ),
-        ],
-        check=True,
-    )
-    lib = ctypes.CDLL(str(library))
-    lib.nv_user_parameter.restype = ctypes.POINTER(Parameter)
-    for name in ("average_rtt", "max_win", "decreased_cwnd", "congestion_ssthresh", "loss_ssthresh", "growth_acks"):
-        getattr(lib, f"nv_user_{name}").restype = ctypes.c_uint32
-    return lib
-
-
-@pytest.fixture(scope="module")
-def lib(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    return build(tmp_path_factory.mktemp("nv"))
-
-
-def parameters(lib: ctypes.CDLL) -> dict[str, Range]:
-    """Every parameter in the order of the C structure."""
-    found: dict[str, Range] = {}
-    while entry := lib.nv_user_parameter(len(found)):
-        parameter = entry.contents
-        found[parameter.name.decode()] = Range(parameter.value, parameter.least, parameter.most)
-    return found
 
 
 def u32(*numbers: int) -> list[ctypes.c_uint32]:

@@ -16,7 +16,6 @@ from env.network.path import Path
 from tests.support.guest import shell
 from tests.support.variants import BOTH
 
-pytestmark = pytest.mark.lab
 SCHEME = "/sys/module/tcp_expert/parameters/scheme"
 CALLBACKS = "/sys/module/tcp_expert/parameters/callbacks"
 AVAILABLE = "/proc/sys/net/ipv4/tcp_available_congestion_control"

@@ -17,7 +17,6 @@ from tests.support.variants import BOTH
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.lab
 PACKETS = "/sys/module/tcp_window/parameters/packets"
 AVAILABLE = "/proc/sys/net/ipv4/tcp_available_congestion_control"
 # bursts of losses and reordering: fast recoveries, time-outs and their undoing

@@ -17,7 +17,6 @@ import pytest
 from compare.experiment.models import ROOT
 from export.selection import selected, sha256_of
 
-pytestmark = pytest.mark.lab
 BASE = ["scenario=bottleneck", "duration_s=2", "schemes=[reno,cubic]", "seeds=2"]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import subprocess
 import sys
@@ -17,8 +16,9 @@ from compare.experiment.models import binaries, find_modules
 from compare.experiment.run_files import pack
 from compare.experiment.worker import Worker
 from env.checkout import ROOT
+from tests.support.compared import hashes
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 SCENARIOS, SCHEMES = ["stress", "delay_extreme", "bottleneck"], ["cubic", "bbr", "ndm"]
 
 
@@ -37,12 +37,6 @@ def compare(
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return hashes(folder)
-
-
-def hashes(folder: Path) -> dict[str, str]:
-    """Return the hash of each file of a comparison's runs."""
-    files = sorted(file for file in (folder / "runs").rglob("*") if file.is_file())
-    return {str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
 def test_twice_into_two_folders_gives_the_same_bytes(tmp_path: Path) -> None:

@@ -22,7 +22,6 @@ from env.checkout import ROOT
 from env.ndm_env import NdmEnv
 from env.vector_env import NdmVectorEnv
 
-pytestmark = pytest.mark.lab
 BDP_PACKETS = 66  # 20 Mbit/s, 40 ms
 
 

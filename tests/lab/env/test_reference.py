@@ -17,8 +17,6 @@ from env.trajectory import trajectories
 from export.model_file import model_file
 from training.policy import initial_policy
 
-pytestmark = pytest.mark.lab
-
 DECISIONS = 120
 # three kinds of change: the rate, other flows, a recorded link
 PROFILE = profile_from_config(

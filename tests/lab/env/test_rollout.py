@@ -28,8 +28,6 @@ from export.reference import rollout
 from tests.support.guest import kill
 from training.policy import initial_policy
 
-pytestmark = pytest.mark.lab
-
 DECISIONS = 60
 BOTTLENECK = EpisodeConfig(Path(rate_mbps=20, rtt_ms=40))
 ROUGH = EpisodeConfig(Path(rate_mbps=10, rtt_ms=30, loss_pct=1, jitter_ms=5))

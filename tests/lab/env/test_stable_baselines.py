@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 import torch
 from stable_baselines3 import PPO
 
 from env.ndm_env import NdmEnv
-
-pytestmark = pytest.mark.lab
 
 DECISIONS = 6144
 

@@ -32,8 +32,6 @@ from training.run_folder import curves
 
 GENERATIONS = 4
 
-pytestmark = pytest.mark.lab
-
 
 def boot() -> Lab:
     return VirtualLab(seed=7, modules=(MODULE,))

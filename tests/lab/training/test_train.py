@@ -4,72 +4,16 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from env.checkout import ROOT
 from export import checkpoint
+from tests.support.training_command import DRAWN_FROM, SMALL, assert_gone, start, wait_for
 from training.curriculum import cases
 from training.run_folder import curves
-
-SMALL = [
-    *("profile=mixed", "debug=smoke", "checkpoint_every=1", "profile.episode_decisions=50", "profile.episode_s=5"),
-    *("algo.total_decisions=1500", "algo.rollout_decisions=300", "algo.hidden=16"),
-]
-# All that a batch may be drawn from besides: a contest and a snapshot with each update, rivals that are snapshots.
-DRAWN_FROM = [
-    *("profile=fair", "curriculum=genet", "curriculum.every=1", "curriculum.schemes=[bbr,nv]"),
-    *("algo.snapshot_every=1", "algo.snapshots=2", "profile.paths.beside.rivals=[snapshot,cubic]"),
-]
-
-pytestmark = pytest.mark.lab
-
-
-def start(*overrides: str) -> subprocess.Popen[str]:
-    # a session of its own, so that a signal to its group is what Ctrl-C at a terminal is
-    return subprocess.Popen(
-        [sys.executable, "train.py", *overrides],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-
-
-def labs_of(process: subprocess.Popen[str]) -> list[int]:
-    """Process ids of the children of a process, and of theirs."""
-    found, parents = [], [process.pid]
-    while parents:
-        pid = parents.pop()
-        for children in Path(f"/proc/{pid}/task").glob("*/children"):
-            pids = [int(word) for word in children.read_text().split()]
-            found += pids
-            parents += pids
-    return found
-
-
-def wait_for(process: subprocess.Popen[str], run: Path, decisions: int) -> list[int]:
-    """Wait for a checkpoint of so many decisions; return the process's labs."""
-    deadline = time.monotonic() + 200
-    while not (run / "checkpoint.pt").exists() or checkpoint.load(run)["decisions"] < decisions:
-        assert process.poll() is None, process.communicate()[1]
-        assert time.monotonic() < deadline, f"no checkpoint of {decisions} decisions within 200 s"
-        time.sleep(0.05)
-    return labs_of(process)
-
-
-def assert_gone(labs: list[int]) -> None:
-    assert labs
-    deadline = time.monotonic() + 10  # the guests' own processes are buried by init
-    while left := [pid for pid in labs if Path(f"/proc/{pid}").exists()]:
-        assert time.monotonic() < deadline, f"still there: {left}"
-        time.sleep(0.1)
 
 
 @pytest.mark.parametrize("options", [[], DRAWN_FROM], ids=["plain", "curriculum and snapshots"])
@@ -78,14 +22,14 @@ def test_killed_and_interrupted_run_is_the_uninterrupted_one(tmp_path: Path, opt
     whole = start(*SMALL, *options, f"runs={tmp_path}", "name=whole")
     run = tmp_path / "parts"
     first = start(*SMALL, *options, f"runs={tmp_path}", "name=parts")
-    labs = wait_for(first, run, 1)
+    labs = wait_for(first, run)
     time.sleep(np.random.default_rng().uniform(0, 0.3))
     first.kill()
     first.communicate()
     assert_gone(labs)
 
     second = start(f"resume={run}")
-    labs = wait_for(second, run, checkpoint.load(run)["decisions"] + 1)
+    labs = wait_for(second, run, decisions=checkpoint.load(run)["decisions"] + 1)
     second.send_signal(signal.SIGINT)
     _, errors = second.communicate(timeout=120)
     assert second.returncode == 130, errors

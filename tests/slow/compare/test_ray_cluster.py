@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.lab.compare.test_repeatable import ROOT, hashes
+from env.checkout import ROOT
+from tests.support.compared import hashes
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 OPTIONS = ["scenario=[stress,bottleneck]", "schemes=[cubic,ndm]", "seeds=6", "duration_s=20"]
 
 

@@ -16,7 +16,7 @@ from env.lab.real_time import PULSE
 from env.lab.stock_kernel import StockKernel
 from env.lab.vm import QEMU
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 
 
 def test_a_stock_kernel_makes_the_runs(tmp_path: Path) -> None:

@@ -11,19 +11,19 @@ from typing import Any
 
 import pytest
 
+from env.checkout import ROOT
 from export import checkpoint
-from tests.lab.training.sweeps.test_sweep import SMALL, ended, statuses, wait_for
-from tests.lab.training.test_train import ROOT, start
+from tests.support.training_command import SMALL_POPULATION, ended, start, statuses, wait_for
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
-RAY = ["-m", "hydra/launcher=ray", *SMALL, "name=p", "seed=1,2"]
+pytestmark = pytest.mark.timeout(900)
+RAY = ["-m", "hydra/launcher=ray", *SMALL_POPULATION, "name=p", "seed=1,2"]
 
 
 def test_stopped_on_a_cluster_of_its_own_all_runs_save_themselves_and_go_on(tmp_path: Path, cluster: Any) -> None:
     """Another that runs here is left alone: its end does not matter."""
     folder = tmp_path / "p"
     process = start(*RAY, f"runs={tmp_path}", "algo.total_decisions=40000")
-    wait_for(process, [folder / "p-1", folder / "p-2"])
+    wait_for(process, folder / "p-1", folder / "p-2")
     cluster.shutdown()
     os.killpg(process.pid, signal.SIGINT)
     _, errors = ended(process, status=130)

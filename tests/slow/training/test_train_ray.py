@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from export import checkpoint
-from tests.lab.training.test_train import DRAWN_FROM, SMALL, start, wait_for
+from tests.support.training_command import DRAWN_FROM, SMALL, start, wait_for
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 
 
 def finished(process: subprocess.Popen[str]) -> str:
@@ -45,9 +45,9 @@ def test_a_worker_and_a_node_die_and_the_weights_are_the_same(tmp_path: Path, cl
     options = [*SMALL, *DRAWN_FROM, f"runs={tmp_path}", "algo.total_decisions=3000"]
     process = start(*options, "name=cluster", "runner=ray", f"ray_address={cluster.address}")
     run = tmp_path / "cluster"
-    wait_for(process, run, 300)
+    wait_for(process, run, decisions=300)
     os.kill(player(), signal.SIGKILL)
-    wait_for(process, run, checkpoint.load(run)["decisions"] + 1)
+    wait_for(process, run, decisions=checkpoint.load(run)["decisions"] + 1)
     cluster.remove_node(second, allow_graceful=False)
     assert checkpoint.load(run)["decisions"] < 3000, "it was over before a node could die"
     finished(process)

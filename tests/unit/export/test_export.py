@@ -23,36 +23,8 @@ from export.model import ExportError, IntegerModel, Provenance
 from export.onnx_model import check_onnx
 from export.quantize import FloatPolicy, quantize
 from export.selection import algorithms, select, selected, sha256_of
+from tests.support.runs import CARD, write_run
 from training.policy import Policy
-
-CARD = {
-    "commands": ["python train.py profile=bottleneck", "python train.py resume=runs/x 'a=*/ \u00b5'"],
-    "status": "finished",
-    "wall_s": 61.25,
-    "virtual_s": 3600.0,
-    "lab": {"release": "6.12.117", "manifest_sha256": "ab" * 32, "modules": {"tcp_ndm_gym": "cd" * 32}},
-}
-
-
-def write_run(folder: Path, scale: float = 1.0, hidden: int = 8, **changes: Any) -> Path:
-    """Write a checkpoint of a policy with a read-out that says something, and return the run folder."""
-    torch.manual_seed(3)
-    policy = Policy(hidden)
-    with torch.no_grad():
-        policy.readout.weight.normal_(std=0.5)
-        policy.rnn.weight_hh_l0.mul_(scale)
-    state = policy.state_dict()
-    for name, value in changes.items():
-        state[name] = value
-    folder.mkdir(parents=True, exist_ok=True)
-    content: dict[str, Any] = {key: {} for key in checkpoint.LEARNER_KEYS["ppo"]} | {
-        "policy": state,
-        "config": {"profile": {"name": "bottleneck"}, "seed": 5},
-        "decisions": 7,
-        "card": CARD,
-    }
-    checkpoint.save(folder, content)
-    return folder
 
 
 @pytest.fixture

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from env.schema import FEATURES
 from export import checkpoint
-from export.pipeline import build_model
-from tests.lab.training.sweeps.test_sweep import ended
-from tests.lab.training.test_train import start
 from training.policy import Policy
 from training.ppo import Ppo, PpoOptions
 from training.rounding import as_exported
@@ -67,24 +61,3 @@ def test_wrong_inputs_and_weights_of_another_network_are_refused() -> None:
     for options in (PpoOptions(blind=BLIND), PpoOptions(recurrent=False)):
         with pytest.raises(ValueError, match="are of a new run"):
             Ppo(options, 1, 8).restore(whole)
-
-
-@pytest.mark.lab
-@pytest.mark.timeout(900)
-def test_a_training_interrupted_and_resumed_exports_zeros(tmp_path: Path) -> None:
-    run = tmp_path / "cut"
-    words = ["profile=bottleneck", "debug=smoke", f"algo.blind=[{','.join(BLIND)}]", "algo.recurrent=false"]
-    ended(start(*words, f"runs={tmp_path}", "name=cut", "algo.total_decisions=1000"))
-    before = checkpoint.load(run)
-    ended(start(f"resume={run}", "algo.total_decisions=2000"))
-    after = checkpoint.load(run)
-    assert after["decisions"] > before["decisions"]
-    assert after["sha256"] != before["sha256"]
-    model = build_model(run).model
-    assert not model.w[:, UNSEEN].any()
-    assert not model.u.any()
-    assert np.count_nonzero(model.w[:, SEEN].any(axis=0)) == len(SEEN)
-    assert not after["policy"]["rnn.weight_hh_l0"].any()
-    assert not after["policy"]["rnn.weight_ih_l0"][:, UNSEEN].any()
-    _, errors = ended(start(f"resume={run}", "algo.total_decisions=3000", "algo.blind=[entropy]"), status=1)
-    assert "both are of a new run" in errors

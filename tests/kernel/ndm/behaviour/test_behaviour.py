@@ -19,7 +19,6 @@ from tests.support.variants import BOTH
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.lab
 SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*.script"))
 
 

@@ -14,8 +14,6 @@ from compare.experiment.models import ROOT
 from compare.experiment.store import Store
 from compare.experiment.window_search import SCOUTS, SEEDS
 
-pytestmark = pytest.mark.lab
-
 
 def call(*options: str) -> str:
     done = subprocess.run(

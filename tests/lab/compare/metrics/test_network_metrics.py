@@ -10,7 +10,6 @@ from env.lab import VirtualLab
 from env.network.path import PACKET_BYTES
 from env.network.scenario import Flow, Scenario
 
-pytestmark = pytest.mark.lab
 WINDOW = 100  # packets
 DURATION_S = 8.0
 PACKET_MS = PACKET_BYTES * 8 / 20e3

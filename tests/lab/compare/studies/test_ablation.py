@@ -6,43 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from compare.studies.ablation import AblationError, Variant, main, parse
+from compare.studies.ablation import main
 from env.profile import load_profile
 from export import checkpoint
 from training.experts.recorder import described, draw, find_experts, record
 from training.experts.recording import Recording, write
 
 
-def test_the_command_line_is_read() -> None:
-    words = [
-        "runs/x",
-        "--seeds",
-        "1",
-        "4",
-        "--common",
-        "profile=fiber",
-        "--variant",
-        "a",
-        "--variant",
-        "b",
-        "x=1",
-        "y=2",
-    ]
-    assert parse(words) == (
-        Path("runs/x"),
-        [1, 4],
-        ["profile=fiber"],
-        [Variant("a", ()), Variant("b", ("x=1", "y=2"))],
-    )
-
-
-@pytest.mark.parametrize("variants", [["--variant", "a", "--variant", "a"], ["--variant", "algo.hidden=4"]])
-def test_variants_need_names(variants: list[str]) -> None:
-    with pytest.raises(AblationError, match="each needs a name of its own, without ="):
-        parse(["runs/x", *variants])
-
-
-@pytest.mark.lab
 @pytest.mark.timeout(900)
 def test_variants_are_trained_once_and_a_warm_start_shows(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     profile = load_profile("bottleneck")

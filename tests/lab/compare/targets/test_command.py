@@ -15,7 +15,6 @@ from compare.errors import CompareError
 from compare.experiment.models import ROOT
 from compare.report.document import render_documents
 
-pytestmark = pytest.mark.lab
 OPTIONS = ["targets=[fairness,changes]", "schemes=[ndm]", "seeds=1", "duration_s=8"]
 
 

@@ -23,7 +23,7 @@ from env.checkout import ROOT
 from env.lab import Lab, VirtualLab
 from env.network.path import Path as NetworkPath
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 NOISY = NetworkPath(rate_mbps=20, rtt_ms=40, jitter_ms=4, loss_pct=0.5, duplicate_pct=0.5, reorder_pct=1)
 SCHEMES = ("cubic", "bbr", "ndm")
 DURATION_S = 10.0

@@ -20,7 +20,6 @@ from env.checkout import ROOT
 from env.lab import GuestDied, GuestFailed, GuestHung, Lab, LabError, LabMissing, Observation, Reply, VirtualLab
 from env.network.path import Path as NetworkPath
 
-pytestmark = pytest.mark.lab
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT)}
 NOISY = NetworkPath(rate_mbps=20, rtt_ms=40, jitter_ms=5, loss_pct=1, duplicate_pct=0.5)
 

@@ -11,8 +11,6 @@ from env.lab import VirtualLab
 from env.network.path import PACKET_BYTES, Path
 from env.network.rack import Rack
 
-pytestmark = pytest.mark.lab
-
 
 def run(path: Path | Rack, scheme: str = "cubic", duration_s: float = 5.0, **flow: Any) -> dict[str, Any]:
     with VirtualLab(seed=1, modules=("tcp_window",)) as lab:

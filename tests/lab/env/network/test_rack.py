@@ -11,7 +11,6 @@ import pytest
 from env.lab import GuestFailed, Lab, VirtualLab
 from env.network.rack import Rack
 
-pytestmark = pytest.mark.lab
 PAYLOAD_MBPS = 10_000 * 1448 / 1538  # of full frames on a 10 Gbit/s wire
 RACK = Rack(clients=2, servers=1)
 

@@ -18,7 +18,6 @@ from env.network.path import Path
 from env.network.traces.format import load_trace
 from tests.support.guest import shell
 
-pytestmark = pytest.mark.lab
 BUILD = ROOT / "build"
 
 # argv: address, packets, gap in us, size. Sends numbered UDP packets; prints [sent, received] times in ns of

@@ -6,11 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from compare.report import scenario_table
 from env.lab import Lab, VirtualLab
-from env.network.path import Path
 from env.network.scenario import load_scenario, scenario_names
-from env.network.traces.format import load_trace
 
 # As many packets either way: a rack's links have 10 Gbit/s.
 PATH_S, RACK_S = 2.0, 0.05
@@ -22,7 +19,6 @@ def lab() -> Iterator[Lab]:
         yield running
 
 
-@pytest.mark.lab
 @pytest.mark.parametrize("name", scenario_names())
 def test_it_runs_and_every_flow_gets_through(lab: Lab, name: str) -> None:
     scenario = load_scenario(name)
@@ -32,47 +28,3 @@ def test_it_runs_and_every_flow_gets_through(lab: Lab, name: str) -> None:
     assert len(result["flows"]) == len(short.flows_with("cubic"))
     # in so short a time a flow of the longest round trips or the slowest links may not get anywhere
     assert sum(flow["received_bytes"] for flow in result["flows"]) > 10_000
-
-
-def test_the_page_of_all_scenarios_is_fresh() -> None:
-    assert scenario_table.FILE.read_text() == scenario_table.table(), f"run {scenario_table.COMMAND}"
-
-
-def test_the_page_says_what_a_scenario_is() -> None:
-    text = scenario_table.table()
-    assert "| loss/bursts | Losses in bursts of 5 packets" in text
-    assert "20 Mbit/s, 40 ms, 1 BDP, loss_pct 1, loss_burst_packets 5" in text
-    assert "at 15 s: rate_mbps 5" in text
-    assert "| +, 4 × cubic | 60 |" in text
-    assert "+ 10 to 70 s" in text
-    assert "client_extra_rtt_ms 0/20 | + c1, + c2 |" in text
-
-
-def paths(folder: str) -> dict[str, Path]:
-    names = [name for name in scenario_names() if name.startswith(f"{folder}/")]
-    return {name.removeprefix(f"{folder}/"): load_scenario(name).network_path() for name in names}
-
-
-def test_the_ranges_are_covered() -> None:
-    delays = sorted(path.rtt_ms for path in paths("delay").values())
-    assert (delays[0], delays[-1]) == (10, 500)
-    losses = sorted(path.loss_pct for path in paths("loss").values() if path.loss_pct)
-    assert (losses[0], losses[-1]) == (0.1, 5)
-    rates = sorted(path.rate_mbps for path in paths("rate").values())
-    assert (rates[0], rates[-1]) == (1, 1000)
-    queues = paths("queue")
-    assert {path.qdisc for path in queues.values()} >= {"pfifo", "fq_codel", "cake", "red", "step"}
-    buffers = sorted(path.buffer_bdp for path in queues.values())
-    assert (buffers[0], buffers[-1]) == (0.2, 8)
-    unequal = [path.client_extra_rtt_ms for path in paths("compete").values() if path.clients > 1]
-    assert sorted((20 + far) / 20 for _, far in unequal) == [2, 4, 8]
-
-
-def test_scenarios_of_recorded_links_are_judged_on_held_out_traces() -> None:
-    traces = {
-        path.trace for name in scenario_names() if (path := load_scenario(name).network()) and isinstance(path, Path)
-    }
-    used = traces - {""}
-    assert used
-    assert all(trace.startswith("held_out/") for trace in used)
-    assert all(load_trace(trace).duration_ms >= 30_000 for trace in used)

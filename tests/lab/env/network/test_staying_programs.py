@@ -11,7 +11,6 @@ from env.network.path import Path
 from env.network.topology.links import MOST_LINES
 from tests.support.guest import kill, pids
 
-pytestmark = pytest.mark.lab
 NETEM = "tc qdisc add dev lo root netem delay 5ms 1ms loss 1%"
 FLOW = {"scheme": "cubic", "start_s": 0, "duration_s": 1}
 

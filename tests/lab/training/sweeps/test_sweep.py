@@ -2,43 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 from export import checkpoint
-from tests.lab.training.test_train import assert_gone, labs_of, start
+from tests.support.training_command import SMALL_POPULATION, assert_gone, ended, start, statuses, wait_for
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
-SMALL = ["profile=bottleneck", "debug=smoke", "lab.workers=1", "algo.total_decisions=1000"]
-
-
-def ended(process: subprocess.Popen[str], status: int = 0) -> tuple[str, str]:
-    output, errors = process.communicate(timeout=400)
-    assert process.returncode == status, errors
-    return output, errors
-
-
-def statuses(folder: Path) -> dict[str, str]:
-    return {card.parent.name: json.loads(card.read_text())["status"] for card in sorted(folder.glob("*/card.json"))}
-
-
-def wait_for(process: subprocess.Popen[str], runs: list[Path]) -> None:
-    """Wait until each of the runs has made an update."""
-    deadline = time.monotonic() + 300
-    while not all((run / "checkpoint.pt").exists() and checkpoint.load(run)["decisions"] for run in runs):
-        assert process.poll() is None, process.communicate()[1]
-        assert time.monotonic() < deadline, f"no update of {runs} within 300 s"
-        time.sleep(0.1)
+pytestmark = pytest.mark.timeout(900)
 
 
 def test_three_seeds_side_by_side_are_a_population_that_is_made_once(tmp_path: Path) -> None:
-    words = ["-m", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2", *SMALL, f"runs={tmp_path}", "name=p"]
+    words = ["-m", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2", *SMALL_POPULATION, f"runs={tmp_path}", "name=p"]
     output, _ = ended(start(*words))
     assert output.count("is trained\n") == 3
     assert statuses(tmp_path / "p") == {"p-1": "finished", "p-2": "finished", "p-3": "finished"}
@@ -58,7 +35,8 @@ def test_three_seeds_side_by_side_are_a_population_that_is_made_once(tmp_path: P
     assert "Traceback" not in errors
     (tmp_path / "p-1").symlink_to(tmp_path / "p" / "p-1")
     assert (
-        "p-1 is a run, not a population" in ended(start("-m", *SMALL, f"runs={tmp_path}", "name=p-1", "seed=1"), 1)[1]
+        "p-1 is a run, not a population"
+        in ended(start("-m", *SMALL_POPULATION, f"runs={tmp_path}", "name=p-1", "seed=1"), 1)[1]
     )
     assert "without -m" in ended(start("-m", f"resume={tmp_path / 'p' / 'p-1'}"), status=1)[1]
 
@@ -66,11 +44,10 @@ def test_three_seeds_side_by_side_are_a_population_that_is_made_once(tmp_path: P
 def test_a_failed_run_is_named_and_an_interruption_goes_on(tmp_path: Path) -> None:
     folder = tmp_path / "p"
     (folder / "p-1").mkdir(parents=True)
-    longer = [*SMALL, "algo.total_decisions=20000"]  # than it takes to see that it runs
+    longer = [*SMALL_POPULATION, "algo.total_decisions=20000"]  # than it takes to see that it runs
     words = ["-m", *longer, f"runs={tmp_path}", "name=p", "seed=1,2"]
     process = start(*words)
-    wait_for(process, [folder / "p-2"])
-    labs = labs_of(process)
+    labs = wait_for(process, folder / "p-2")
     os.killpg(process.pid, signal.SIGINT)
     _, errors = ended(process, status=130)
     assert "the same command goes on" in errors

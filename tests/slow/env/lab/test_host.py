@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 
 import pytest
 
 from env.checkout import ROOT
-from env.lab import LabError
-from env.lab.host import HostLab
 from env.lab.vm import VmLab
-from tests.slow.env.lab.test_vm import KERNEL, needs_vm
+from tests.support.vm import KERNEL, needs_vm
 
 OPTIONS = "lab=host scenario=bottleneck schemes=[ndm,cubic] seeds=1 duration_s=5 output_dir=/tmp/out"
 PYTHON = ROOT / ".venv" / "bin" / "python"
-
-
-def test_an_ordinary_user_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(LabError, match="needs root for network namespaces and kernel modules; lab=virtual does not"):
-        HostLab()
 
 
 @pytest.fixture(scope="module")

@@ -3,56 +3,20 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path as FilePath
 
 import pytest
 
 from compare.studies.network_accuracy import measure_delay, measure_rate
-from env.lab import GuestFailed, LabError, LabMissing, VirtualLab
-from env.lab.real_time import LATE_MAX_US, LATE_P99_US, PULSE, NotKeptUp, check_kept_up
-from env.lab.stock_kernel import StockKernel
-from env.lab.vm import QEMU, VmLab
+from env.lab import GuestFailed, LabError, VirtualLab
+from env.lab.real_time import NotKeptUp
+from env.lab.vm import VmLab
 from env.network.path import Path
 from env.network.rack import Rack
+from tests.support.vm import KERNEL, needs_vm
 
-KERNEL = "6.12"
-IN_TIME = {"late_p50_us": 200.0, "late_p99_us": 900.0, "late_max_us": 5000.0, "idle_pct": 60.0}
 FLOW = {"scheme": "cubic", "start_s": 0.0, "duration_s": 5.0}
-
-
-def what_is_missing() -> str:
-    """Return why no VM can be booted here; empty when one can."""
-    if shutil.which(QEMU) is None or not PULSE.is_file():
-        return f"{QEMU} or {PULSE.name} is missing: make vm-kernel"
-    try:
-        stock = StockKernel(KERNEL)
-    except LabMissing:
-        return f"the stock kernel {KERNEL} has not been fetched: make vm-kernel"
-    return "" if (stock.modules / "sch_linktrace.ko").is_file() else "no modules for it: make vm-kernel"
-
-
-needs_vm = pytest.mark.skipif(bool(what_is_missing()), reason=what_is_missing() or "there")
-
-
-def test_a_kernel_that_was_not_fetched_names_the_target_that_fetches_it() -> None:
-    with pytest.raises(LabMissing, match=r"make vm-kernel"):
-        VmLab(kernel="2.6")
-
-
-@pytest.mark.parametrize(
-    ("worse", "figure"),
-    [
-        ({"late_p99_us": LATE_P99_US + 1}, "2001 us"),
-        ({"late_max_us": LATE_MAX_US + 1}, "20001 us"),
-        ({"idle_pct": 19.0}, "19 %"),
-    ],
-)
-def test_a_run_that_was_not_kept_up_with_is_refused_with_the_figures(worse: dict[str, float], figure: str) -> None:
-    check_kept_up(IN_TIME)
-    with pytest.raises(NotKeptUp, match=figure):
-        check_kept_up(IN_TIME | worse)
 
 
 @needs_vm

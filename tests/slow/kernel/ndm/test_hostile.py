@@ -23,7 +23,7 @@ from tests.support.variants import needs_sanitizer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [pytest.mark.lab, needs_sanitizer]
+pytestmark = needs_sanitizer
 FOLDER = "/sys/module/tcp_ndm/ndm"
 TRACING = "/sys/kernel/tracing"
 TRACE_BUFFER_KB = 65536

@@ -25,7 +25,7 @@ from tests.support.variants import SANITIZER_MODULES, needs_sanitizer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [pytest.mark.lab, needs_sanitizer]
+pytestmark = needs_sanitizer
 LOADS = 100
 
 

@@ -13,14 +13,14 @@ import pytest
 
 from env.lab import Lab, VirtualLab
 from env.lab.reports import LeakWatch, find_reports, kernel_log
-from tests.kernel.nv.test_nv import build, parameters
 from tests.support.guest import program, shell
+from tests.support.nv import build, parameters
 from tests.support.variants import needs_sanitizer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [pytest.mark.lab, needs_sanitizer]
+pytestmark = needs_sanitizer
 SETTINGS = "/sys/module/tcp_nv/parameters"
 MIN_CWND = 10
 

@@ -24,7 +24,7 @@ from compare.statistics.paired import compare_pairs
 from compare.statistics.summary import summary_csv
 from env.network import scenario as scenario_module
 from tests.support.recorded import made_request_flow
-from tests.unit.compare.report.test_report import Checked
+from tests.support.report_page import Checked
 
 TABLES = load_tables()
 

@@ -4,27 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 import pytest
 
-from compare.studies.precision import (
-    Decide,
-    Played,
-    Row,
-    float_policy,
-    main,
-    play_in_kernel,
-    play_through_gymnasium,
-    table,
-)
-from env.episode import boot_lab
-from env.ndm_env import NdmEnv
-from env.profile import load_profile
-from export import reference
-from export.model_file import model_file
-from export.quantize import FloatPolicy, quantize
-from training.policy import initial_policy
+from compare.studies.precision import Played, Row, main, table
 
 
 def test_the_table_has_means_and_the_largest_difference_of_any_seed() -> None:
@@ -42,35 +24,3 @@ def test_the_table_has_means_and_the_largest_difference_of_any_seed() -> None:
 def test_wrong_words_are_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main([str(tmp_path / "nix")]) == 1
     assert "precision: there is no run" in capsys.readouterr().err
-
-
-@pytest.mark.lab
-@pytest.mark.timeout(900)
-def test_int16_on_the_host_is_int16_in_the_kernel_and_float_is_close() -> None:
-    """Jitter, loss and reordering: were the seeds, the episodes or the judges different, the first could not hold."""
-    policy = initial_policy(8, 1)
-    weights = policy.state_dict()
-    model = quantize(FloatPolicy.from_state_dict(weights))
-
-    def in_int16() -> Decide:
-        state = np.zeros((1, model.hidden), np.int16)
-
-        def decide(observation: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-            nonlocal state
-            state, outputs = reference.step(model, state, np.rint(observation * 4096).astype(np.int16)[None])
-            return outputs[0].astype(np.float32) / 16384
-
-        return decide
-
-    env, lab = NdmEnv(load_profile("bottleneck"), episode_decisions=60), boot_lab(1)
-    file, _ = model_file(weights, "m", "bottleneck")
-    try:
-        for scenario in ("bottleneck", "stress"):
-            kernel = play_in_kernel(lab, env, file, scenario, 3)
-            assert play_through_gymnasium(env, in_int16(), scenario, 3) == pytest.approx(kernel, rel=1e-6), scenario
-            in_float = play_through_gymnasium(env, float_policy(weights), scenario, 3)
-            assert in_float.goodput_mbps == pytest.approx(kernel.goodput_mbps, rel=0.2)
-        assert play_in_kernel(lab, env, file, "stress", 4) != kernel, "another seed is another run"
-    finally:
-        env.close()
-        lab.close()

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from compare.studies.side_by_side import side_by_side
 from export.pipeline import measure
-from tests.unit.export.test_export import write_run
-from tests.unit.training.sweeps.test_population import made_up, rows
+from tests.support.runs import made_up, rows, write_run
 from training.sweeps.population import Population
 
 

@@ -1,31 +1,24 @@
-"""The curriculum: its schedule, its choice, its file, and contests in the lab that are what they say."""
+"""The curriculum: its schedule, its choice, its file."""
 
 from __future__ import annotations
 
 import io
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
 from env.checkout import ROOT
-from env.episode import boot_lab
-from env.expert import Expert
 from env.network.path import Path as NetworkPath
 from env.network.step import Step
-from env.profile import EpisodeConfig, EpisodeFlow, Profile, profile_from_config
-from env.reward import RewardWeights
-from env.rollout import Played, Player, Task
-from export.model_file import model_file
+from env.profile import EpisodeConfig, EpisodeFlow, profile_from_config
+from env.rollout import Played
 from training.curriculum import cases
 from training.curriculum.cases import Case, hardest
 from training.curriculum.curriculum import Curriculum, CurriculumOptions, mean_reward
-from training.policy import initial_policy
 from training.ppo import PpoOptions
 
 DOCS = ROOT / "docs" / "reference" / "metrics.md"
@@ -124,131 +117,9 @@ def test_the_file_says_what_was_chosen_and_forgets_what_is_done_again(tmp_path: 
     )
 
 
-# -- contests in the lab -----------------------------------------------------------------------------------------------
-
-PROFILE = profile_from_config(
-    {
-        "name": "x",
-        "episode_decisions": 40,
-        "episode_s": 10.0,
-        "paths": {
-            "wide": {"rate_mbps": {"log_uniform": [5, 40]}, "rtt_ms": {"log_uniform": [20, 60]}},
-            "beside": {"rate_mbps": {"fixed": 20}, "rivals": ["snapshot"], "start_spread_s": 0.5},
-        },
-    }
-)
-OPTIONS = CurriculumOptions(hard_share=0.5, schemes=["bbr", "cubic"], every=2, cost=1.0, most_hard=3)
-DECISIONS = 360  # of a batch: a contest has six episodes of the policy and as many of each scheme
-
-
-@pytest.fixture(scope="module")
-def labs() -> Iterator[Player]:
-    with Player(1, boot_lab, RewardWeights()) as player:
-        yield player
-
-
-def curriculum(labs: Player, profile: Profile = PROFILE) -> Curriculum:
-    return Curriculum(OPTIONS, profile, 5, DECISIONS, labs)
-
-
-@pytest.mark.lab
-def test_a_contest_finds_where_an_algorithm_is_better(labs: Player) -> None:
-    """An untrained policy holds ten packets: every algorithm is better; what is said of it is what they were given."""
-    learner, policy = curriculum(labs), initial_policy(8, 1).state_dict()
-    old, _ = model_file(initial_policy(8, 2).state_dict(), "old", "x")
-    assert learner.follow(1, policy, (old,), never) == {"curriculum/hard": 0, "curriculum/share": 0}
-    learner.follow(2, policy, (old,), never)
-    assert learner.hard == (), "it counts from the update after"
-    metrics = learner.follow(3, policy, (old,), never)
-    assert metrics is not None
-    assert 0 < metrics["curriculum/share"] <= 1
-    assert len(learner.hard) == 3
-    assert learner.promoted == learner.hard
-    gaps = [chosen.gap for chosen in learner.hard]
-    assert gaps == sorted(gaps, reverse=True)
-    assert metrics["curriculum/gap_worst"] == gaps[0] > 0.1
-    assert metrics["curriculum/gap_median"] <= gaps[0]
-    won = {name: metrics[f"curriculum/won_{name}"] for name in ("policy", "bbr", "cubic")}
-    assert sum(won.values()) == pytest.approx(1)
-    documented = DOCS.read_text()
-    for name in metrics:
-        assert re.sub(r"won_\w+", "won_*", name) in documented, name
-
-    model, _ = model_file(policy, "again", "x")
-    for chosen in learner.hard:
-        task = Task(chosen.episode_config, chosen.seed, np.zeros((0, 0, 2), np.int16), 40, 10.0, None, chosen.snapshot)
-        tasks = [task, *(task._replace(expert=Expert(name, name)) for name in ("bbr", "cubic"))]
-        ours, bbr, cubic = (mean_reward(future.result()) for future in labs.submit(model, tasks))
-        assert chosen.ours == ours
-        assert chosen.theirs == max(bbr, cubic)
-        assert chosen.scheme == ("bbr" if bbr >= cubic else "cubic")
-        assert bool(chosen.snapshot) == chosen.episode_config.has_snapshot
-    assert learner.follow(3, policy, (old,), never) == {
-        "curriculum/hard": 3,
-        "curriculum/share": pytest.approx(metrics["curriculum/share"], rel=0.9),
-    }
-    assert learner.promoted == ()
-    sampling_state = learner.sampling_state(0.0, (old,))
-    assert sampling_state.hard == tuple(chosen.episode_config for chosen in learner.hard)
-    assert sampling_state.hard_share == 0.5
-
-
-@pytest.mark.lab
-def test_a_course_on_which_the_policy_has_caught_up_is_hard_no_more(labs: Player) -> None:
-    """All that was hard is judged again; the algorithms' part of it has not changed."""
-    learner, policy = curriculum(labs), initial_policy(8, 1).state_dict()
-    learner.follow(2, policy, (), never)
-    learner.follow(3, policy, (), never)
-    first = learner.hard
-    assert first
-    beaten, nearly, far = (replace(first[0], theirs=theirs) for theirs in (-1.0, first[0].ours + 0.01, 9.0))
-    learner.hard = (far, nearly, beaten)
-    learner.follow(4, policy, (), never)
-    learner.follow(5, policy, (), never)
-    assert learner.hard[0] == far
-    assert beaten not in learner.hard
-    assert all(chosen.update in (2, 4) for chosen in learner.hard)
-    assert {chosen.update for chosen in learner.promoted} <= {4}
-
-
-@pytest.mark.lab
-def test_no_more_is_hard_than_half_a_contest_judges_again(labs: Player) -> None:
-    small = replace(OPTIONS, cost=1 / 8, most_hard=8)  # 90 decisions of a contest: one of the policy's 40 fits
-    learner, policy = Curriculum(small, PROFILE, 5, DECISIONS, labs), initial_policy(8, 1).state_dict()
-    for update in range(2, 8):
-        metrics = learner.follow(update, policy, (), never)
-        assert metrics is not None
-    assert len(learner.hard) == 1
-    large = Curriculum(replace(OPTIONS, most_hard=8), PROFILE, 5, DECISIONS, labs)
-    for update in range(2, 8):
-        large.follow(update, policy, (), never)
-    assert len(large.hard) > 1
-
-
-@pytest.mark.lab
-def test_a_contest_under_way_is_played_again(labs: Player) -> None:
-    policy, other = initial_policy(8, 1).state_dict(), initial_policy(8, 9).state_dict()
-    old, _ = model_file(initial_policy(8, 2).state_dict(), "old", "x")
-    one, two = curriculum(labs), curriculum(labs)
-    one.follow(2, policy, (old,), never)
-    two.restore(one.state())
-    metrics = [learner.follow(3, other, (old, old), never) for learner in (one, two)]
-    assert one.hard == two.hard != ()
-    assert metrics[0] is not None
-    assert metrics[1] is not None
-    assert metrics[0]["curriculum/gap_median"] == metrics[1]["curriculum/gap_median"]
-
-
-@pytest.mark.lab
-def test_who_stops_does_not_wait_for_a_contest(labs: Player) -> None:
-    learner = curriculum(labs)
-    learner.follow(2, initial_policy(8, 1).state_dict(), (), never)
-    assert learner.follow(3, initial_policy(8, 1).state_dict(), (), lambda: True) is None
-    assert learner.follow(3, initial_policy(8, 1).state_dict(), (), never) is not None
-
-
 def test_without_labs_there_are_no_contests() -> None:
-    learner = Curriculum(CurriculumOptions(start_width=0.5), PROFILE, 1, PpoOptions().rollout_decisions, None)
+    profile = profile_from_config({"name": "x", "paths": {"a": {}}})
+    learner = Curriculum(CurriculumOptions(start_width=0.5), profile, 1, PpoOptions().rollout_decisions, None)
     assert learner.sampling_state(0.0, ()).width == 0.5
     assert learner.follow(10, {}, (), never) == {"curriculum/width": 0.5}
     assert "`curriculum/width`" in DOCS.read_text()

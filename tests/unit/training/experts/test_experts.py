@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from env import schema
-from env.lab import LabError, Observation, Reply, VirtualLab
 from env.network.path import Path as NetworkPath
-from env.profile import LEARNER, EpisodeConfig, EpisodeFlow, load_profile
 from env.reward import RewardWeights
-from export.native import Native
 from tests.support.recording import lesson, recording
 from training.experts import recording as recordings
 from training.experts.equivalent import cut, equivalent_actions
 from training.experts.options import read_options
-from training.experts.recorder import described, draw, find_experts, record
-from training.experts.recording import Drawn, Lesson, RecordingError, connections, read, write
+from training.experts.recorder import find_experts
+from training.experts.recording import Lesson, RecordingError, read, write
 from training.experts.summary import best_of, table
-
-TRACED = re.compile(r"decision=(\d+) x=[-\d,]+ action=(-?\d+),(-?\d+)")
 
 
 def same(one: Sequence[Lesson], other: Sequence[Lesson]) -> bool:
@@ -46,17 +37,6 @@ def test_window_and_rate_that_are_reached_are_the_action() -> None:
     np.testing.assert_allclose(actions, [[1, 0], [-1, 1], [0, -1]], atol=1e-12)
 
 
-def test_the_equivalent_action_undoes_what_the_module_computes() -> None:
-    native, rng = Native(), np.random.default_rng(1)
-    cwnd_fp = rng.integers(4 << 8, 1 << 24, 2000).astype(np.uint32)
-    did = rng.integers(-(1 << 14), 1 << 14, cwnd_fp.size).astype(np.int16)
-    after = native.next_cwnd(cwnd_fp, did) / 256
-    for before, action, reached in zip(cwnd_fp / 256, did / 2**schema.ACTION_FRAC, after, strict=True):
-        window = np.array([before, reached])
-        found = equivalent_actions(window, window, np.full(2, 1e3), np.full(2, 1448.0), sets_rate=False)[0, 0]
-        assert found == pytest.approx(action, abs=4e-3)  # the root is cut to a whole number, windows to 1/256 packet
-
-
 def test_an_unknown_rtt_is_the_kernels_and_no_rate_is_neutral() -> None:
     cwnd, rate = np.array([16.0, 18.0]), np.full(2, 2.0**64)
     known = equivalent_actions(cwnd, np.full(2, 1.25 * 18 * 1448 / 1e-3), np.zeros(2), np.full(2, 1448.0))
@@ -66,41 +46,6 @@ def test_an_unknown_rtt_is_the_kernels_and_no_rate_is_neutral() -> None:
 
 def test_actions_are_cut_to_what_ndm_can_do() -> None:
     assert cut(np.array([[3.0, -2.0], [0.5, 0.25]])).tolist() == [[1, -1], [0.5, 0.25]]
-
-
-@pytest.mark.lab
-def test_the_equivalent_action_of_ndm_is_what_it_did() -> None:
-    path = NetworkPath(rate_mbps=50, rtt_ms=40, buffer_bdp=1, loss_pct=0.2)
-    with VirtualLab(seed=1, modules=("tcp_ndm", "tcp_expert")) as lab:
-        lab.call("shell", command="echo ndm >/sys/module/tcp_expert/parameters/scheme")
-        lab.begin_run(path, [{"scheme": "expert_ndm", "start_s": 0.0, "duration_s": 15.0}], 15.0, trace=True)
-        seen = []
-        while isinstance(frame := lab.receive(), Observation):
-            seen.append(frame)
-            lab.act(0.0, 0.0)
-    assert isinstance(frame, Reply)
-    matches = [TRACED.search(line) for line in frame.result["trace"]]
-    did = np.array([[int(match[2]), int(match[3])] for match in matches if match])[:-1] / 2**schema.ACTION_FRAC
-    cwnd, rate, srtt_us, mss = (
-        np.array([getattr(o, name) for o in seen], np.float64) for name in ("cwnd", "pacing_rate", "srtt_us", "mss")
-    )
-    found = cut(equivalent_actions(cwnd, rate, srtt_us, mss))
-    assert len(found) == len(did) > 200
-    # the window of an observation is a whole number of packets, NDM's own has fractions; time-outs are the kernel's
-    usual = np.array([after.ca_state < 4 and before.ca_state < 4 for before, after in pairwise(seen)])
-    # until the first sign of a queue or a loss the window doubles, whatever NDM says (kernel/ndm/ndm_start.h)
-    rtt_ratio, loss_rate, rtt_gradient = np.array([o.features for o in seen])[:-1, [0, 5, 7]].T / 2**schema.FEATURE_FRAC
-    signs = (rtt_ratio >= 1 / 8) | (rtt_gradient >= 1 / 8) | (loss_rate > 0)
-    assert 1 <= signs.argmax() < 20
-    usual[: signs.argmax()] = False
-    rounding = np.log2(1 + 1 / np.minimum(cwnd[:-1], cwnd[1:]))
-    held_back = (found[:, 0] < did[:, 0] - rounding) & (did[:, 0] > 0)  # growth needs a window that is used up
-    close = np.abs(found[:, 0] - did[:, 0]) <= rounding + 1e-3
-    drained = np.isin(np.arange(len(found)) % 64, [0, 1, 2, 16, 17, 18, 32, 33, 34])  # its window was half, for a while
-    assert (close | held_back)[usual & ~drained].all()
-    assert close[usual].mean() > 0.9
-    assert np.abs(found[:, 1] - did[:, 1])[usual].max() < 0.01
-    assert np.ptp(did[:, 0]) > 0.3, "a policy that always says the same shows nothing"
 
 
 # -- the file ----------------------------------------------------------------------------------------------------------
@@ -196,47 +141,3 @@ def test_who_cannot_teach_is_refused_by_name() -> None:
         find_experts(["bbx"])
     with pytest.raises(RecordingError, match="scheme 'oracle' cannot teach"):
         find_experts(["bbr", "oracle"])
-
-
-# -- the lab -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.lab
-def test_lessons_are_the_same_with_any_number_of_labs() -> None:
-    profile = load_profile("mixed")
-    profile.episode_decisions = 30
-    experts = find_experts(["bbr", "cubic", "window@16"])
-    shared = Drawn(
-        EpisodeConfig(NetworkPath(rate_mbps=20, rtt_ms=40), (EpisodeFlow(LEARNER, 0.5), EpisodeFlow("nv", 0.2))), 3
-    )
-    episode_configs = (*draw(profile, 2, 5), shared)
-    assert draw(profile, 3, 5)[:2] == episode_configs[:2]
-    done: list[int] = []
-    one, two = (record(profile, experts, episode_configs, workers, done.append) for workers in (1, 2))
-    assert same(one, two)
-    assert sum(done) == 2 * 9
-    assert [(taught.episode_config, taught.scheme) for taught in one] == [
-        (number, scheme) for number in range(3) for scheme in ("bbr", "cubic", "window@16")
-    ]
-    for taught in one:
-        own = connections(taught.steps)
-        assert len(own) == len(episode_configs[taught.episode_config].episode_config.learners)
-        for steps in own:
-            assert steps["decision"].tolist() == list(range(steps.size))
-            assert steps["actions"][-1].tolist() == [0, 0]
-        assert sum(steps.size - 1 for steps in own) == 30 * len(own)
-        if taught.scheme == "window@16":
-            assert (taught.steps["cwnd"] == 16).all()
-            stays = round(math.log2((16 - 1 - 4 / 4) / 16) * 2**schema.ACTION_FRAC)  # less what the law adds
-            assert all((steps["actions"][:-1] == (stays, 0)).all() for steps in own)
-        else:
-            assert (taught.steps["actions"] != 0).any()
-    made = described(profile, experts, episode_configs, 5)
-    assert set(made["sha256"]) >= {"lab kernel", "tcp_expert", "tcp_window", "tcp_nv"}
-
-
-@pytest.mark.lab
-def test_what_the_kernel_cannot_watch_is_told() -> None:
-    profile = load_profile("bottleneck")
-    with pytest.raises(LabError, match=r"dctcp cannot teach: .*it needs ECN"):
-        record(profile, find_experts(["dctcp"]), draw(profile, 1, 1), 1)

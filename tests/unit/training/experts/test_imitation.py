@@ -10,20 +10,13 @@ import numpy.typing as npt
 import pytest
 import torch
 
-from env.episode import boot_lab
-from env.profile import load_profile
 from env.reward import RewardWeights
-from env.rollout import Player, Task
 from env.trajectory import Trajectory
-from export.blob import write_blob
 from export.checkpoint import policy_sha256
-from export.model import Provenance
-from export.quantize import FloatPolicy, quantize
 from tests.support.recording import lesson, recording
 from training.experts import imitation
 from training.experts.imitation import Lessons, imitate, read_lessons, warm_start
-from training.experts.recorder import described, draw, find_experts, record
-from training.experts.recording import Recording, RecordingError, write
+from training.experts.recording import RecordingError, write
 from training.policy import START, Policy, initial_policy
 from training.ppo import PpoOptions
 
@@ -123,29 +116,3 @@ def test_a_recording_that_teaches_nothing_is_refused(tmp_path: Path) -> None:
         warm_start(Policy(), PpoOptions(imitate=str(file)), WEIGHTS, 1)
     with pytest.raises(RecordingError, match="there is no recording"):
         warm_start(Policy(), PpoOptions(imitate="nowhere.parquet"), WEIGHTS, 1)
-
-
-@pytest.mark.lab
-def test_a_clone_plays_better_than_what_was_never_trained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    profile = load_profile("bottleneck")
-    profile.episode_decisions = 120
-    experts = find_experts(["bbr", "reno"])
-    episode_configs = draw(profile, 4, 1)
-    made_of = described(profile, experts, episode_configs, 1)
-    file = tmp_path / "experts.parquet"
-    write(file, Recording(episode_configs, record(profile, experts, episode_configs, 2), made_of))
-    cloned = initial_policy(8, 1)
-    progress = warm_start(cloned, PpoOptions(imitate=str(file), imitate_steps=800), profile.reward, 1)
-    assert progress.held_out[progress.best] < 0.2 * progress.held_out[0]
-    assert "imitation: bbr on 4 episode_configs; squared error on held-out episode_configs" in capsys.readouterr().err
-    task = Task(episode_configs[0].episode_config, 9, np.zeros((0, 0, 2), np.int16), 120, 60.0)
-    rewards = []
-    with Player(1, boot_lab, profile.reward) as player:
-        for policy in (initial_policy(8, 1), cloned):
-            state = policy.state_dict()
-            provenance = Provenance("test", "bottleneck", policy_sha256(state), "none", 0)
-            model = write_blob(quantize(FloatPolicy.from_state_dict(state)), provenance)
-            [trajectory] = player.submit(model, [task])[0].result().episodes
-            rewards.append(float(trajectory.rewards.mean()))
-    untrained, clone = rewards
-    assert clone > untrained + 0.1

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from torch.utils.tensorboard import SummaryWriter
 
+from tests.support.runs import made_up, rows
 from training.run_folder import curves
 from training.run_folder.curves import Curve
 from training.sweeps import population
@@ -19,22 +18,6 @@ from training.sweeps.population_sweeper import PopulationSweeper, named
 
 def curve(*values: float) -> Curve:
     return Curve(np.arange(1, len(values) + 1) * 100.0, np.array(values))
-
-
-def made_up(run: Path, seed: int, rewards: list[float], status: str = "finished") -> Path:
-    """A run's folder as the recorder leaves it: card and metrics."""
-    run.mkdir(parents=True)
-    card = {"config": {"seed": seed}, "status": status, "decisions": 100 * len(rewards), "wall_s": 90.0}
-    (run / "card.json").write_text(json.dumps(card))
-    with SummaryWriter(str(run)) as writer:
-        for i, reward in enumerate(rewards):
-            for tag in ("charts/reward", "charts/goodput_share"):
-                writer.add_scalar(tag, reward, 100 * (i + 1))
-    return run
-
-
-def rows(text: str) -> list[list[str]]:
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
 
 
 def test_parts_of_a_curve() -> None:

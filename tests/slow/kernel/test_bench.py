@@ -103,19 +103,6 @@ def test_a_tracepoint_that_is_off_is_a_nop(kernels: list[Kernel], recorded: dict
         assert abs(traced.per_ack - untraced.per_ack) <= 2
 
 
-def test_a_jump_is_no_nop() -> None:
-    assert decision.is_nop("0f 1f 44 00 00")
-    assert decision.is_nop("66 90 48 89 e5")
-    assert not decision.is_nop("e9 10 00 00 00")
-    assert not decision.is_nop("eb 10 48 89 e5")
-
-
-def test_callees_of_a_callgrind_file_are_summed_by_caller() -> None:
-    first = "fn=(1) a\n0 5\ncfn=(2) b\ncalls=3 0\n0 70\ncfn=(3) c\ncalls=1 0\n0 9\n"
-    text = first + "\nfn=(2)\n0 60\ncfn=(3)\ncalls=2 0\n0 4\n"
-    assert instructions.callees(text) == {"a": (4, 79), "b": (2, 4)}
-
-
 def test_times_are_taken(
     kernels: list[Kernel], recorded: dict[acks.Connection, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

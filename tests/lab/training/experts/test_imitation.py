@@ -1,0 +1,57 @@
+"""An imitated expert in the lab."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from env.episode import boot_lab
+from env.profile import load_profile
+from env.rollout import Player, Task
+from export.blob import write_blob
+from export.checkpoint import policy_sha256
+from export.model import Provenance
+from export.quantize import FloatPolicy, quantize
+from training.experts.imitation import warm_start
+from training.experts.recorder import described, draw, find_experts, record
+from training.experts.recording import Recording, write
+from training.policy import initial_policy
+from training.ppo import PpoOptions
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """As training/loop.py has it: the networks are too small to gain from more."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def test_a_clone_plays_better_than_what_was_never_trained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    profile = load_profile("bottleneck")
+    profile.episode_decisions = 120
+    experts = find_experts(["bbr", "reno"])
+    episode_configs = draw(profile, 4, 1)
+    made_of = described(profile, experts, episode_configs, 1)
+    file = tmp_path / "experts.parquet"
+    write(file, Recording(episode_configs, record(profile, experts, episode_configs, 2), made_of))
+    cloned = initial_policy(8, 1)
+    progress = warm_start(cloned, PpoOptions(imitate=str(file), imitate_steps=800), profile.reward, 1)
+    assert progress.held_out[progress.best] < 0.2 * progress.held_out[0]
+    assert "imitation: bbr on 4 episode_configs; squared error on held-out episode_configs" in capsys.readouterr().err
+    task = Task(episode_configs[0].episode_config, 9, np.zeros((0, 0, 2), np.int16), 120, 60.0)
+    rewards = []
+    with Player(1, boot_lab, profile.reward) as player:
+        for policy in (initial_policy(8, 1), cloned):
+            state = policy.state_dict()
+            provenance = Provenance("test", "bottleneck", policy_sha256(state), "none", 0)
+            model = write_blob(quantize(FloatPolicy.from_state_dict(state)), provenance)
+            [trajectory] = player.submit(model, [task])[0].result().episodes
+            rewards.append(float(trajectory.rewards.mean()))
+    untrained, clone = rewards
+    assert clone > untrained + 0.1
