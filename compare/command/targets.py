@@ -24,11 +24,12 @@ from compare.experiment.store import Store
 from compare.metrics.cells import Cell
 from compare.report.published import load_published
 from compare.report.published_tables import load_tables
+from compare.report.target_table import target_markdown
 from compare.statistics.summary import summary_csv
 from compare.targets.catalogue import TARGETS, Target, find_targets
 from compare.targets.evidence import Evidence, competes
 from compare.targets.stored import stored_targets
-from compare.targets.tables import TargetTable, csv_text, last_lines, markdown
+from compare.targets.tables import TargetTable, csv_text, last_lines
 from env.checkout import RESULTS
 from env.network.schemes import ALL, ORACLE
 
@@ -100,7 +101,7 @@ def _judge(folder: Path, tables: Mapping[str, TargetTable], console: Console, sc
     """Write and print what became of the targets."""
     if not tables:
         raise CompareError(f"{folder} holds no target's runs")
-    texts = [markdown(tables[name]) for name in TARGETS if name in tables]
+    texts = [target_markdown(tables[name]) for name in TARGETS if name in tables]
     last = last_lines([tables[name] for name in TARGETS if name in tables], schemes)
     top = Store(folder)
     top.write(MARKDOWN, "\n".join(["# Targets\n", *texts, *(f"{line}\n" for line in last)]).encode())

@@ -17,7 +17,6 @@ No document is written when one of them cannot be made.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
@@ -29,38 +28,38 @@ from compare.metrics.cells import Cell, by_scenario, read_cells, schemes_of
 from compare.report import Comparison, render_tables
 from compare.report.goodput_table import goodput_table
 from compare.report.overview import draw_overview
+from compare.report.pages import fill_blocks, markdown_table
+from compare.report.target_table import target_markdown
 from compare.statistics.paired import compare_pairs
 from compare.targets.catalogue import Target
 from compare.targets.evidence import Evidence
 from compare.targets.stored import stored_targets
-from compare.targets.tables import TargetTable, last_lines, markdown
-
-_BLOCK = re.compile(r"<!-- (?P<what>[\w ]+) of (?P<folder>\S+) -->\n.*?<!-- end -->", re.DOTALL)
+from compare.targets.tables import TargetTable, last_lines
 
 
 class _Results:
     """The stored runs of one folder, read once; its methods are the blocks."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
 
     @cached_property
     def _store(self) -> Store:
-        return Store(self._folder)
+        return Store(self.folder)
 
     @cached_property
     def _cells(self) -> list[Cell]:
         cells = read_cells(self._store.experiment(), self._store)
         if not any(cell.seeds for cell in cells):
-            raise CompareError(f"{self._folder} holds no finished run")
+            raise CompareError(f"{self.folder} holds no finished run")
         return cells
 
     @cached_property
     def _measured(self) -> list[tuple[Target, Store, list[Cell]]]:
         """Each target with its runs."""
-        found = [(target, store, cells) for target, store, _, cells in stored_targets(self._folder)]
+        found = [(target, store, cells) for target, store, _, cells in stored_targets(self.folder)]
         if not found:
-            raise CompareError(f"{self._folder} holds no target's runs")
+            raise CompareError(f"{self.folder} holds no target's runs")
         return found
 
     @cached_property
@@ -74,9 +73,9 @@ class _Results:
         return render_tables(Comparison(experiment, self._cells, pairs, [], [], environment, self._store.run_name))
 
     def picture(self, document: Path) -> str:
-        output = document.with_name(f"{document.stem}-{self._folder.name}.png")
+        output = document.with_name(f"{document.stem}-{self.folder.name}.png")
         if not draw_overview(self._cells, output):
-            raise CompareError(f"no scenario of {self._folder} has throughput and delay to draw")
+            raise CompareError(f"no scenario of {self.folder} has throughput and delay to draw")
         said = (
             f"{', '.join(scheme.label for scheme in schemes_of(self._cells))} in {', '.join(by_scenario(self._cells))}"
         )
@@ -84,12 +83,13 @@ class _Results:
 
     def target(self, name: str) -> str:
         if name not in self._targets:
-            raise CompareError(f"{self._folder} holds no runs of the target {name}; it has {', '.join(self._targets)}")
-        return markdown(self._targets[name], level=3)
+            raise CompareError(f"{self.folder} holds no runs of the target {name}; it has {', '.join(self._targets)}")
+        return target_markdown(self._targets[name], level=3)
 
     def runs(self) -> str:
-        lines = ["| target | runs | failed | virtual s | wall s |", "|---|---:|---:|---:|---:|"]
-        return "\n".join(lines + [_cost(target.name, store, cells) for target, store, cells in self._measured]) + "\n"
+        heads = ["target", "runs", "failed", "virtual s", "wall s"]
+        rows = [_cost(target.name, store, cells) for target, store, cells in self._measured]
+        return "\n".join(markdown_table(heads, rows, left=1)) + "\n"
 
     def result(self) -> str:
         tables = list(self._targets.values())
@@ -100,38 +100,41 @@ class _Results:
         return goodput_table([cell for _, _, cells in self._measured for cell in cells])
 
 
+# what a block's comment says in front of "of FOLDER": one word, or a word and an argument
+_Maker = Callable[[_Results, str, Path], str]  # of results, argument and document
+_MAKERS: dict[str, _Maker] = {
+    "tables": lambda results, _argument, _document: results.tables(),
+    "picture": lambda results, _argument, document: results.picture(document),
+    "target NAME": lambda results, name, _document: results.target(name),
+    "runs": lambda results, _argument, _document: results.runs(),
+    "result": lambda results, _argument, _document: results.result(),
+    "goodput": lambda results, _argument, _document: results.goodput(),
+    "file": lambda results, _argument, _document: results.folder.read_text(),
+}
+
+
 def render_documents(documents: Sequence[Path]) -> list[str]:
     """Return documents with every block made anew, and draw their pictures; raises CompareError for what is missing."""
     stored: dict[str, _Results] = {}
 
-    def block(found: re.Match[str], document: Path) -> str:
-        what, folder = found["what"], found["folder"]
-        results = stored.setdefault(folder, _Results(Path(folder)))
-        blocks: dict[str, Callable[[], str]] = {
-            "tables": results.tables,
-            "picture": lambda: results.picture(document),
-            "runs": results.runs,
-            "result": results.result,
-            "goodput": results.goodput,
-            "file": Path(folder).read_text,
-        }
-        kind, _, name = what.partition(" ")
-        if kind == "target" and name:
-            made = results.target(name)
-        elif what in blocks:
-            made = blocks[what]()
-        else:
-            raise CompareError(f"{document}: there is no block '{what}'; there are {', '.join(blocks)}, target NAME")
-        return f"<!-- {what} of {folder} -->\n{made}<!-- end -->"
+    def make(comment: str, document: Path) -> str | None:
+        what, separator, folder = comment.rpartition(" of ")
+        if not separator:
+            return None  # the block of another command
+        kind, _, argument = what.partition(" ")
+        maker = _MAKERS.get(f"{kind} NAME" if argument else kind)
+        if maker is None:
+            raise CompareError(f"{document}: there is no block {what!r}; there are {', '.join(_MAKERS)}")
+        return maker(stored.setdefault(folder, _Results(Path(folder))), argument, document)
 
-    return [_BLOCK.sub(partial(block, document=document), document.read_text()) for document in documents]
+    return [fill_blocks(document.read_text(), partial(make, document=document)) for document in documents]
 
 
-def _cost(name: str, store: Store, cells: Sequence[Cell]) -> str:
-    made, failed = sum(len(cell.seeds) for cell in cells), sum(len(cell.failed) for cell in cells)
+def _cost(name: str, store: Store, cells: Sequence[Cell]) -> list[str]:
+    done, failed = sum(len(cell.seeds) for cell in cells), sum(len(cell.failed) for cell in cells)
     virtual_s = sum(len(cell.seeds) * cell.scenario.duration_s for cell in cells)
     wall_s = store.environment().get("wall_s")
-    return f"| {name} | {made} | {failed} | {virtual_s:,.0f} | {'–' if wall_s is None else f'{wall_s:,.0f}'} |"
+    return [name, str(done), str(failed), f"{virtual_s:,.0f}", "–" if wall_s is None else f"{wall_s:,.0f}"]
 
 
 def main(arguments: Sequence[str]) -> None:

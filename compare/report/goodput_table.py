@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from compare.metrics.cells import Cell, by_scenario
+from compare.report.pages import markdown_table
 from compare.statistics.estimates import estimate_of
 from compare.statistics.numbers import number
 from env.network.schemes import Scheme
@@ -25,12 +26,12 @@ def goodput_table(cells: Sequence[Cell]) -> str:
     for scheme in {cell.scheme.name: cell.scheme for cell in cells}.values():
         if all(any(cell.scheme.name == scheme.name for cell in found) for found in scenarios.values()):
             columns.setdefault(_column(scheme), []).append(scheme)
-    lines = [f"| goodput, Mbit/s | {' | '.join(columns)} |", f"|---|{'---|' * len(columns)}"]
+    rows = []
     for scenario, found in scenarios.items():
         means = {cell.scheme.name: _mean_mbps(cell) for cell in found}
-        values = (", ".join(means[scheme.name] for scheme in schemes) for schemes in columns.values())
-        lines.append(f"| {scenario} | {' | '.join(values)} |")
-    return "\n".join(lines) + "\n"
+        values = [", ".join(means[scheme.name] for scheme in schemes) for schemes in columns.values()]
+        rows.append([scenario, *values])
+    return "\n".join(markdown_table(["goodput, Mbit/s", *columns], rows)) + "\n"
 
 
 def _column(scheme: Scheme) -> str:

@@ -17,11 +17,12 @@ from compare.report.content import (
     scenario_page,
     title_of,
 )
+from compare.report.pages import markdown_table
 from compare.report.published import PublishedFigure
+from compare.report.target_table import target_markdown
 from compare.statistics.estimates import CONFIDENCE, MIN_VALUES
 from compare.statistics.numbers import counted, interval, name_and_unit, number
 from compare.statistics.winners import WINNERS_NOTE, Winners
-from compare.targets.tables import markdown as target_markdown
 
 
 def render_markdown(comparison: Comparison) -> str:
@@ -137,7 +138,7 @@ def _published(rows: Sequence[PublishedFigure]) -> list[str]:
         measured = ["not measured here", "", ""]
         if row.measured is not None:
             spread = f"{number(row.measured.minimum)} to {number(row.measured.maximum)} (n = {row.measured.n})"
-            measured = [number(row.measured.mean), spread, "yes" if row.inside else "no"]
+            measured = [number(row.measured.mean), spread, row.verdict.value]
         unit = "" if row.unit == "count" else f", {row.unit}"
         body.append([row.scenario, row.scheme, f"{row.figure}{unit}", str(row.run), number(row.published), *measured])
     return _table(heads, body, left=3)
@@ -177,8 +178,7 @@ def _value(value: Value) -> str:
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
     """Return a table, its first columns to the left and the others to the right."""
-    rule = ["---" if index < left else "---:" for index in range(len(heads))]
-    return [f"| {' | '.join(map(_plain, row))} |" for row in (heads, rule, *rows)]
+    return markdown_table([*map(_plain, heads)], [[*map(_plain, row)] for row in rows], left)
 
 
 def _plain(text: str) -> str:

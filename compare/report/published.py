@@ -13,6 +13,7 @@ from compare.errors import CompareError
 from compare.metrics.cells import Cell
 from compare.metrics.metrics import METRICS
 from compare.statistics.estimates import Estimate, estimate_of, inside_spread
+from compare.statistics.verdict import Verdict
 from env.checkout import DATASETS
 
 FIGURES = DATASETS / "published" / "figures.yaml"
@@ -59,9 +60,9 @@ class PublishedFigure:
     measured: Estimate | None
 
     @property
-    def inside(self) -> bool | None:
-        """Whether the published single run lies inside the spread of the seeds; None without a measurement."""
-        return None if self.measured is None else inside_spread(self.published, self.measured)
+    def verdict(self) -> Verdict:
+        """Whether the published single run lies inside the spread of the seeds."""
+        return Verdict.of(None if self.measured is None else inside_spread(self.published, self.measured))
 
 
 def load_published(file: Path = FIGURES) -> list[PublishedRun]:

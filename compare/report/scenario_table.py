@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import fields
 
+from compare.report.pages import markdown_table
 from env.checkout import DOCS
 from env.network.path import Path
 from env.network.rack import Rack
@@ -50,20 +51,16 @@ def table() -> str:
     for folder, entries in scenarios.items():
         if not entries:
             continue
-        lines += [
-            f"## {FOLDERS.get(folder, folder)}\n",
-            "| scenario | claim | network | flows | s |",
-            "|---|---|---|---|---|",
-        ]
-        lines += [_row(entry) for entry in entries]
+        lines += [f"## {FOLDERS.get(folder, folder)}\n"]
+        lines += markdown_table(["scenario", "claim", "network", "flows", "s"], [_row(entry) for entry in entries])
         lines += [""]
     return "\n".join(lines)
 
 
-def _row(scenario: Scenario) -> str:
+def _row(scenario: Scenario) -> list[str]:
     flows = ", ".join(_flow(flow, scenario) for flow in scenario.flows)
     network = _network(scenario.network())
-    return f"| {scenario.name} | {scenario.claim} | {network} | {flows} | {scenario.duration_s:g} |"
+    return [scenario.name, scenario.claim, network, flows, f"{scenario.duration_s:g}"]
 
 
 def _network(network: Path | Rack) -> str:

@@ -17,6 +17,7 @@ from compare.metrics.series import flow_series, rate_between
 from compare.report.published_tables import SCENARIO_FOLDER
 from compare.statistics.estimates import estimate_of
 from compare.statistics.numbers import number
+from compare.statistics.verdict import Verdict
 from env.network.schemes import SCHEMES
 
 NV = "nv"
@@ -28,13 +29,13 @@ LABELS = {name: SCHEMES[name].label for name in OTHERS} | {NV: "NV"}
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim and what became of it. verdict: yes, in part or no; empty where the runs that decide it are not there."""
+    """A claim, the figures that decide it, and the verdict."""
 
     section: str
     text: str
     scenario: str
     measured: str
-    verdict: str
+    verdict: Verdict
 
 
 class Evidence:
@@ -93,7 +94,7 @@ class Ratio:
     def judge(self, evidence: Evidence) -> Claim:
         """Return the claim with its figures."""
         if not evidence.has(self.scenario, (NV, *self.others)):
-            return Claim(self.section, self.text, self.scenario, "not measured", "")
+            return Claim(self.section, self.text, self.scenario, "not measured", Verdict.NOT_MEASURED)
         ours = evidence.mean(self.scenario, NV, self.metric)
         figures, held = [], []
         for other in self.others:
@@ -102,7 +103,7 @@ class Ratio:
             held.append(self.low <= ratio <= self.high)
             figures.append(f"{LABELS[other]} {number(theirs)}, {_times(ratio)}")
         measured = f"{self.metric}: NV {number(ours)}; {'; '.join(figures)}"
-        return Claim(self.section, self.text, self.scenario, measured, _verdict(held))
+        return Claim(self.section, self.text, self.scenario, measured, Verdict.of_parts(held))
 
 
 def _over(a: float, b: float) -> float:
@@ -113,10 +114,6 @@ def _over(a: float, b: float) -> float:
 
 def _times(ratio: float) -> str:
     return "both 0" if math.isnan(ratio) else ("against 0" if math.isinf(ratio) else f"{ratio:.3g} times")
-
-
-def _verdict(held: Sequence[bool]) -> str:
-    return "yes" if all(held) else ("in part" if any(held) else "no")
 
 
 RATIOS = (
@@ -151,10 +148,12 @@ def fairness(evidence: Evidence) -> Claim:
     """4.2: NV's two streams share less evenly than the others'."""
     text, scenario = "with 2 clients NV is not as fair as the others", "nv/1s2c1fs"
     if not evidence.has(scenario, (NV, *OTHERS)):
-        return Claim("4.2", text, scenario, "not measured", "")
+        return Claim("4.2", text, scenario, "not measured", Verdict.NOT_MEASURED)
     jain = {scheme: evidence.mean(scenario, scheme, "jain") for scheme in (NV, *OTHERS)}
     figures = ", ".join(f"{LABELS[scheme]} {value:.4f}" for scheme, value in jain.items())
-    return Claim("4.2", text, scenario, f"Jain index: {figures}", _verdict([jain[NV] < jain[s] for s in OTHERS]))
+    return Claim(
+        "4.2", text, scenario, f"Jain index: {figures}", Verdict.of_parts([jain[NV] < jain[s] for s in OTHERS])
+    )
 
 
 def cubic_streams(evidence: Evidence) -> Claim:
@@ -164,20 +163,20 @@ def cubic_streams(evidence: Evidence) -> Claim:
         "nv/1s4c8fs",
     )
     if not evidence.has(scenario, (NV, *OTHERS)):
-        return Claim("4.6", text, scenario, "not measured", "")
+        return Claim("4.6", text, scenario, "not measured", Verdict.NOT_MEASURED)
     rest = ("reno", "nv", "cdg")
     lost = {scheme: evidence.mean(scenario, scheme, "retrans_pct") for scheme in ("cubic", *rest)}
     p99 = {scheme: evidence.mean(scenario, scheme, "p99_latency") for scheme in ("cubic", *rest)}
     figures = [f"{LABELS[s]} {number(lost[s])} % and {number(p99[s])} us" for s in ("cubic", *rest)]
     held = [all(lost["cubic"] > 3 * lost[s] for s in rest), all(p99["cubic"] > 7 * p99[s] for s in rest)]
-    return Claim("4.6", text, scenario, f"retransmitted and p99: {'; '.join(figures)}", _verdict(held))
+    return Claim("4.6", text, scenario, f"retransmitted and p99: {'; '.join(figures)}", Verdict.of_parts(held))
 
 
 def adaptation(evidence: Evidence) -> Claim:
     """4.3: an NV stream makes room for another one, without loss, and takes the rate back."""
     text, scenario = "an NV flow makes room for one that joins, without losses, and takes the rate back", "nv/1s2c1fsp"
     if not evidence.has(scenario, (NV,)):
-        return Claim("4.3", text, scenario, "not measured", "")
+        return Claim("4.3", text, scenario, "not measured", Verdict.NOT_MEASURED)
     first, second = evidence.flows(scenario, NV)
     joins_s, leaves_s = float(second["start_s"]), float(second["start_s"]) + float(second["duration_s"])
     end_s = float(first["duration_s"])
@@ -194,7 +193,7 @@ def adaptation(evidence: Evidence) -> Claim:
         f"first flow {number(alone)} Mbit/s alone, {number(together)} beside the second's {number(other)}, "
         f"{number(after)} after it; {again:.0f} retransmissions"
     )
-    return Claim("4.3", text, scenario, measured, _verdict(held))
+    return Claim("4.3", text, scenario, measured, Verdict.of_parts(held))
 
 
 def unfairness_to_reno(evidence: Evidence) -> Claim:
@@ -210,11 +209,11 @@ def unfairness_to_cubic(evidence: Evidence) -> Claim:
 def _unfairness(evidence: Evidence, beside: str, scenario: str) -> Claim:
     text = f"a {beside} flow takes the bandwidth of an NV flow; Reno, Cubic and CDG hold their share beside it"
     if not evidence.has(scenario, (NV, *OTHERS)):
-        return Claim("4.5", text, scenario, "not measured", "")
+        return Claim("4.5", text, scenario, "not measured", Verdict.NOT_MEASURED)
     shares = {scheme: _share_beside(evidence.flows(scenario, scheme)) for scheme in (NV, *OTHERS)}
     figures = ", ".join(f"{LABELS[scheme]} {100 * share:.0f} %" for scheme, share in shares.items())
     held = [shares[NV] < 0.3, all(0.3 <= shares[scheme] <= 0.7 for scheme in OTHERS)]
-    return Claim("4.5", text, scenario, f"share of the flow that was there before: {figures}", _verdict(held))
+    return Claim("4.5", text, scenario, f"share of the flow that was there before: {figures}", Verdict.of_parts(held))
 
 
 def _share_beside(flows: Sequence[Flow]) -> float:
@@ -230,7 +229,7 @@ def drift(evidence: Evidence) -> Claim:
     """4.8: the smallest RTT that NV's flows see grows, then stays."""
     text, scenario = "min RTT grows to 300 to 450 us within 50 s, then is stable: NV stays in control", "nv/2s3c5fr"
     if not evidence.has(scenario, (NV,)):
-        return Claim("4.8", text, scenario, "not measured", "")
+        return Claim("4.8", text, scenario, "not measured", Verdict.NOT_MEASURED)
     flows = evidence.longest_flows(scenario, NV)
     end_s = float(flows[0]["duration_s"])
     figures, medians = [], []
@@ -244,13 +243,13 @@ def drift(evidence: Evidence) -> Claim:
         )
     measured = f"median of the flows: {', '.join(figures)}"
     if end_s < LONG_S or len(medians) < len(MOMENTS):
-        return Claim("4.8", text, scenario, f"{measured}: too short to tell", "")
+        return Claim("4.8", text, scenario, f"{measured}: too short to tell", Verdict.NOT_MEASURED)
     held = [
         medians[-1] > 2 * medians[0],  # grows
         medians[-1] < 1.5 * medians[1],  # is stable after a sixth of the run
         300 / 1.5 < medians[-1] < 450 * 1.5,
     ]
-    return Claim("4.8", text, scenario, measured, _verdict(held))
+    return Claim("4.8", text, scenario, measured, Verdict.of_parts(held))
 
 
 def min_rtt_us(flow: Flow, at_s: float) -> float:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from compare.experiment.experiment import flows_under_test
 from compare.metrics.group_metrics import group_metrics
+from compare.report.pages import markdown_table
 from compare.statistics.numbers import number
 from env.lab import VirtualLab
 from env.network.rack import Rack
@@ -41,12 +42,12 @@ def measure(scheme: str, *, recent: bool) -> dict[str, float]:
 
 def main() -> None:
     """Print the table."""
-    print(f"| scheme | recovery | {' | '.join(METRICS)} |\n| --- | --- |{' ---: |' * len(METRICS)}")
+    rows = []
     for scheme in ("reno", "nv"):
         for recent in (True, False):
-            found = measure(scheme, recent=recent)
-            fields = " | ".join(number(found[name]) for name in METRICS)
-            print(f"| {scheme} | {'RACK, TLP' if recent else 'as in 2015'} | {fields} |", flush=True)
+            metrics = measure(scheme, recent=recent)
+            rows.append([scheme, "RACK, TLP" if recent else "as in 2015", *(number(metrics[name]) for name in METRICS)])
+    print("\n".join(markdown_table(["scheme", "recovery", *METRICS], rows, left=2)))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -27,6 +26,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from compare.report.pages import fill_blocks, markdown_table
 from env.lab import Lab, LabError, VirtualLab
 from env.lab.real_time import NotKeptUp
 from env.lab.vm import VmLab
@@ -41,7 +41,7 @@ LABS = {
     "counted": "stock kernel, clock counts instructions",
     "real": "stock kernel, real time",
 }
-MARKS = ("<!-- begin: python -m compare.studies.real_time -->", "<!-- end: python -m compare.studies.real_time -->")
+BLOCK = "python -m compare.studies.real_time"  # what the comment above the table says in a page
 
 
 @dataclass(frozen=True)
@@ -179,8 +179,8 @@ def table(runs: list[dict[str, Any]]) -> str:
     """Return the Markdown table, and a line that says how well the runs in real time were kept up with."""
     cases = list(dict.fromkeys((run["scenario"], run["scheme"]) for run in runs))
     counts = {lab: max((run["number"] for run in runs if run["lab"] == lab), default=0) for lab in LABS}
-    heads = [f"{title} ({counts[lab]} runs)" for lab, title in LABS.items()]
-    lines = [f"| scenario, scheme | measure | {' | '.join(heads)} | real time − virtual |", "|---|---|---|---|---|---|"]
+    labs = [f"{title} ({counts[lab]} runs)" for lab, title in LABS.items()]
+    rows = []
     for scenario, scheme in cases:
         of_case = [run for run in runs if (run["scenario"], run["scheme"]) == (scenario, scheme)]
         for name, unit, digits in MEASURES:
@@ -192,7 +192,8 @@ def table(runs: list[dict[str, Any]]) -> str:
                 cells = [spread(values[lab], digits) for lab in LABS]
                 measure = f"{name}, {unit}" if unit else name
                 apart = difference(values["virtual"], values["real"], digits)
-                lines.append(f"| {scenario}, {scheme} | {measure} | {' | '.join(cells)} | {apart} |")
+                rows.append([f"{scenario}, {scheme}", measure, *cells, apart])
+    lines = markdown_table(["scenario, scheme", "measure", *labs, "real time − virtual"], rows)
     return "\n".join([*lines, "", in_time(runs)])
 
 
@@ -212,14 +213,11 @@ def in_time(runs: list[dict[str, Any]]) -> str:
 
 
 def write_into(page: FilePath, text: str) -> None:
-    """Put the table between the page's marks. Raises ValueError for a page without them."""
-    begin, end = MARKS
-    content, found = re.subn(
-        f"{re.escape(begin)}.*{re.escape(end)}", lambda _: f"{begin}\n{text}\n{end}", page.read_text(), flags=re.DOTALL
-    )
-    if found != 1:
-        raise ValueError(f"{page} has no place for the table: it needs the lines {begin} and {end}")
-    page.write_text(content)
+    """Put the table into its block of the page. Raises ValueError for a page without the block."""
+    content = page.read_text()
+    if f"<!-- {BLOCK} -->" not in content:
+        raise ValueError(f"{page} has no place for the table: it needs the lines <!-- {BLOCK} --> and <!-- end -->")
+    page.write_text(fill_blocks(content, lambda comment: f"{text}\n" if comment == BLOCK else None))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from compare.report.pages import markdown_table
 from export.checkpoint import checkpoint_path
 from export.pipeline import measure
 from training.run_folder.curves import Curve, read_metrics
@@ -40,7 +41,7 @@ def side_by_side(populations: Sequence[Population]) -> str:
         seeds = [str(seed_of(run)) for run in population.runs]
         cells = (seeds, early, late, [] if population is first else less, errors)
         rows.append([population.name, *(", ".join(values) for values in cells)])
-    return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows)) + "\n"
+    return "\n".join(markdown_table(head, rows)) + "\n"
 
 
 def _mean(reward: Curve | None, part: tuple[float, float]) -> float | None:

@@ -9,21 +9,22 @@ and what is said about minutes takes the longest ones.
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from compare.errors import CompareError
 from compare.experiment.store import Store
 from compare.metrics.cells import Cell, read_cells
 from compare.report.group_table import COLUMNS, GroupRow, group_rows, shown_columns
+from compare.report.pages import fill_blocks, markdown_table
 from compare.report.published_tables import FRAMES_FOLDER, SCENARIO_FOLDER, PublishedRow, load_tables, paper_scenario
 from compare.statistics.numbers import number
 from compare.studies.nv_claims import Evidence, judge_claims
 
+TABLES = range(1, 8)  # of the paper
 CAUSES_FOLDER = "nv_causes"  # of configs/scenario: the same experiments with another buffer or packet size
-_BLOCK = re.compile(r"<!-- (table \d|claims|causes|runs) -->\n.*?<!-- end -->", re.DOTALL)
 
 
 def render_document(document: str, folders: Sequence[Path]) -> str:
@@ -34,19 +35,13 @@ def render_document(document: str, folders: Sequence[Path]) -> str:
         cells += read_cells(store.experiment(), store)
     tables, first = load_tables(), _first(cells)
 
-    def block(found: re.Match[str]) -> str:
-        kind = found[1]
-        if kind == "claims":
-            made = claims_table(cells)
-        elif kind == "causes":
-            made = causes_table(first)
-        elif kind == "runs":
-            made = runs_table(stores)
-        else:
-            made = table(int(kind.removeprefix("table ")), first, tables)
-        return f"<!-- {kind} -->\n{made}<!-- end -->"
-
-    return _BLOCK.sub(block, document)
+    makers: dict[str, Callable[[], str]] = {f"table {n}": partial(table, n, first, tables) for n in TABLES}
+    makers |= {
+        "claims": partial(claims_table, cells),
+        "causes": partial(causes_table, first),
+        "runs": partial(runs_table, stores),
+    }
+    return fill_blocks(document, lambda comment: makers[comment]() if comment in makers else None)
 
 
 def _first(cells: Sequence[Cell]) -> list[Cell]:
@@ -74,12 +69,12 @@ def table(which: int, cells: Sequence[Cell], tables: Sequence[PublishedRow]) -> 
     }
     columns = shown_columns(rows)
     heads = ["experiment", "scheme", "flows", *(f"{c.title}{_unit(c.unit)}" for c in columns)]
-    lines = [_line(heads), _line(["---"] * 3 + ["---:"] * len(columns))]
+    lines = []
     for row in rows:
         beside = frames.get((row.cell.scenario.name, row.cell.scheme.name, row.group.label))
         fields = [_figures(row, beside, column.name) for column in columns]
-        lines.append(_line([_short(row.cell.scenario.name), row.cell.scheme.label, row.group.title, *fields]))
-    return "\n".join(lines) + "\n"
+        lines.append([_short(row.cell.scenario.name), row.cell.scheme.label, row.group.title, *fields])
+    return _text(heads, lines, left=3)
 
 
 def _rows(cells: Sequence[Cell], published: Sequence[PublishedRow], scenarios: Sequence[str]) -> list[GroupRow]:
@@ -115,39 +110,39 @@ def causes_table(cells: Sequence[Cell]) -> str:
     names = ("cwnd", "rtt", "rate", "retrans_pct", "mean_latency", "p99_latency", "jain")
     columns = [column for column in COLUMNS if column.name in names]
     heads = ["scenario", "scheme", "flows", *(f"{c.title}{_unit(c.unit)}" for c in columns)]
-    lines = [_line(heads), _line(["---"] * 3 + ["---:"] * len(columns))]
+    lines = []
     for row in _rows(cells, [], order):
         if row.group.label == "client" or row.cell.scheme.name not in ("reno", "nv"):
             continue
         found = [row.measured.get(column.name) for column in columns]
         fields = ["–" if estimate is None else number(estimate.mean) for estimate in found]
-        lines.append(_line([row.cell.scenario.name, row.cell.scheme.label, row.group.title, *fields]))
-    return "\n".join(lines) + "\n"
+        lines.append([row.cell.scenario.name, row.cell.scheme.label, row.group.title, *fields])
+    return _text(heads, lines, left=3)
 
 
 def claims_table(cells: Sequence[Cell]) -> str:
     """Return the paper's claims as Markdown, with whether each holds here and the figures that decide it."""
     here, frames = (judge_claims(Evidence(cells, folder)) for folder in (SCENARIO_FOLDER, FRAMES_FOLDER))
-    lines = [_line(["section", "claim", "experiment", "here", "in packets of four frames"]), _line(["---"] * 5)]
+    lines = []
     for ours, other in zip(here, frames, strict=True):
-        shown = [f"**{c.verdict or 'not decided'}**: {c.measured}" for c in (ours, other)]
-        lines.append(_line([ours.section, ours.text, _short(ours.scenario), *shown]))
-    return "\n".join(lines) + "\n"
+        shown = [f"**{claim.verdict.value or 'not decided'}**: {claim.measured}" for claim in (ours, other)]
+        lines.append([ours.section, ours.text, _short(ours.scenario), *shown])
+    return _text(["section", "claim", "experiment", "here", "in packets of four frames"], lines)
 
 
 def runs_table(stores: Sequence[Store]) -> str:
     """Return what was run as Markdown: the command of each folder, virtual and wall time."""
-    lines = [_line(["command", "runs", "virtual time", "wall time", "lab kernel"]), _line(["---"] * 5)]
+    lines = []
     for store in stores:
-        found, experiment = store.environment(), store.experiment()
-        made = [run for run in experiment.runs() if store.is_done(run)]
-        virtual_s = sum(run.scenario.duration_s for run in made)
-        if not found:
+        environment, experiment = store.environment(), store.experiment()
+        done = [run for run in experiment.runs() if store.is_done(run)]
+        virtual_s = sum(run.scenario.duration_s for run in done)
+        if not environment:
             raise CompareError(f"{store.folder} has no environment.json yet: the comparison was interrupted")
-        kernel = ", ".join(found["kernel"]).split()[0]
-        command = f"`{found['command']}`"
-        lines.append(_line([command, f"{len(made)}", f"{virtual_s:.0f} s", f"{found['wall_s']:.0f} s", kernel]))
-    return "\n".join(lines) + "\n"
+        kernel = ", ".join(environment["kernel"]).split()[0]
+        command = f"`{environment['command']}`"
+        lines.append([command, f"{len(done)}", f"{virtual_s:.0f} s", f"{environment['wall_s']:.0f} s", kernel])
+    return _text(["command", "runs", "virtual time", "wall time", "lab kernel"], lines)
 
 
 def _short(scenario: str) -> str:
@@ -158,8 +153,8 @@ def _unit(unit: str) -> str:
     return "" if unit in ("count", "1") else f", {unit}"
 
 
-def _line(fields: Sequence[str]) -> str:
-    return f"| {' | '.join(fields)} |"
+def _text(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int | None = None) -> str:
+    return "\n".join(markdown_table(heads, rows, left)) + "\n"
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from compare.statistics.estimates import Estimate
 from compare.statistics.numbers import interval, number
+from compare.statistics.verdict import Verdict
 from compare.targets.evidence import Evidence, Figure
 
 
@@ -75,11 +76,11 @@ class Judgement:
     failed: int = 0
 
     @property
-    def met(self) -> bool | None:
-        """Whether the mean does; None where it was not measured. Where every run failed the requirement is missed."""
+    def verdict(self) -> Verdict:
+        """Whether the mean lies within the bound. Where every run failed the requirement is missed."""
         if self.bound is None or (self.figure is None and not self.failed):
-            return None
-        return self.figure is not None and self.bound.holds(self.figure.mean)
+            return Verdict.NOT_MEASURED
+        return Verdict.of(self.figure is not None and self.bound.holds(self.figure.mean))
 
     @property
     def margin(self) -> float:
@@ -94,13 +95,13 @@ class Judgement:
         return len({self.bound.holds(value) for value in (*self.figure.interval, self.figure.mean)}) > 1
 
     @property
-    def verdict(self) -> str:
-        """In words: met, missed by how much, not measured; and whether the interval leaves it open."""
-        if self.met is None:
+    def statement(self) -> str:
+        """The verdict in words: met, missed by how much, not measured; "open" where the interval allows both."""
+        if self.verdict is Verdict.NOT_MEASURED:
             return "not measured"
         if self.figure is None:
             return f"missed: {self.failed} of {self.failed} runs failed"
-        if self.met:
+        if self.verdict is Verdict.MET:
             text = "met"
         elif math.isinf(self.margin):
             text = f"missed by {number(abs(self.figure.mean))}{f' {self.unit}' if self.unit else ''}"
@@ -219,12 +220,9 @@ def worst(judgements: Sequence[Judgement]) -> Judgement:
     """Return the one that is furthest from being met: not measured, without a figure, then by its margin."""
     return min(
         judgements,
-        key=lambda one: (one.met is not None, one.figure is not None, one.margin if one.figure and one.bound else 0.0),
+        key=lambda one: (
+            one.verdict is not Verdict.NOT_MEASURED,
+            one.figure is not None,
+            one.margin if one.figure and one.bound else 0.0,
+        ),
     )
-
-
-def all_met(judgements: Sequence[Judgement]) -> bool | None:
-    """Whether the requirement is met in every scenario; None where that was not measured and nothing is missed."""
-    if any(one.met is False for one in judgements):
-        return False
-    return None if any(one.met is None for one in judgements) else True

@@ -1,4 +1,4 @@
-"""What became of the targets, as tables: for Markdown, HTML and CSV alike."""
+"""The tables of judged targets, for Markdown and HTML, and targets.csv."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from compare.statistics.numbers import counted
+from compare.statistics.verdict import Verdict
 from compare.targets.catalogue import Target
 from compare.targets.evidence import Evidence, is_model
-from compare.targets.requirement import Judgement, all_met, worst
+from compare.targets.requirement import Judgement, worst
 from env.network.schemes import Scheme
 
 COLUMNS = (
@@ -20,13 +21,13 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """A requirement and a scheme: met in all scenarios, missed in one, or (None) not measured.
+class Decision:
+    """The verdict on a requirement and a scheme, over all scenarios.
 
     text: the scenario that decides it, with figure, threshold and verdict.
     """
 
-    met: bool | None
+    verdict: Verdict
     text: str
 
 
@@ -51,62 +52,36 @@ class TargetTable:
         """Return the judgements of a scheme, by requirement and scenario."""
         return [one for requirement in self.target.requirements for one in self._judged[requirement.name, scheme]]
 
-    def rows(self) -> list[tuple[Scheme, list[Verdict]]]:
-        """Return a row per scheme, a verdict per requirement."""
+    def rows(self) -> list[tuple[Scheme, list[Decision]]]:
+        """Return a row per scheme, a decision per requirement."""
         return [
             (
                 scheme,
-                [_verdict(self._judged[requirement.name, scheme.name]) for requirement in self.target.requirements],
+                [_decision(self._judged[requirement.name, scheme.name]) for requirement in self.target.requirements],
             )
             for scheme in self.schemes
         ]
 
-    def met(self, scheme: str) -> dict[str, bool | None]:
-        """Return requirement to whether a scheme meets it."""
-        return {one.name: all_met(self._judged[one.name, scheme]) for one in self.target.requirements}
+    def verdicts(self, scheme: str) -> dict[str, Verdict]:
+        """Return requirement to whether a scheme meets it in every scenario."""
+        return {one.name: _over_scenarios(self._judged[one.name, scheme]) for one in self.target.requirements}
 
     def detailed(self) -> list[Scheme]:
         """Return the schemes whose figures are shown for each scenario: models, or the first scheme without one."""
         return [scheme for scheme in self.schemes if is_model(scheme)] or self.schemes[:1]
 
 
-def _verdict(judgements: Sequence[Judgement]) -> Verdict:
-    met, decides = all_met(judgements), worst(judgements)
-    text = f"{decides.shown} {decides.bound or ''}".strip() + f": {decides.verdict}"
+def _over_scenarios(judgements: Sequence[Judgement]) -> Verdict:
+    return Verdict.of_all(one.verdict for one in judgements)
+
+
+def _decision(judgements: Sequence[Judgement]) -> Decision:
+    decides = worst(judgements)
+    text = f"{decides.shown} {decides.bound or ''}".strip() + f": {decides.statement}"
     if len(judgements) > 1:
-        kept = sum(one.met is True for one in judgements)
+        kept = sum(one.verdict is Verdict.MET for one in judgements)
         text = f"{kept} of {len(judgements)}; {decides.scenario}: {text}"
-    return Verdict(met, text)
-
-
-def markdown(table: TargetTable, level: int = 2) -> str:
-    """Return a target's tables: every scheme at its worst scenario, and models in every scenario."""
-    lines = [f"{'#' * level} {table.target.name}: {table.target.title}", ""]
-    lines += _lines(
-        ["Scheme", *table.heads],
-        [[scheme.label, *(_marked(one) for one in verdicts)] for scheme, verdicts in table.rows()],
-    )
-    for scheme in table.detailed():
-        judged = table.judgements(scheme.name)
-        texts = {one.name: one.text for one in table.target.requirements}
-        lines += ["", f"{scheme.label} in every scenario:", ""]
-        lines += _lines(
-            ["Requirement", "Scenario", "Figure", "Threshold", "Verdict"],
-            [[texts[o.requirement], o.scenario, _figure(o), str(o.bound or "–"), o.verdict] for o in judged],
-        )
-    return "\n".join(lines) + "\n"
-
-
-def _figure(judgement: Judgement) -> str:
-    return f"{judgement.shown}{f', {judgement.unit}' if judgement.unit and judgement.figure else ''}"
-
-
-def _marked(verdict: Verdict) -> str:
-    return f"**{verdict.text}**" if verdict.met else verdict.text
-
-
-def _lines(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    return [f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *rows)]
+    return Decision(_over_scenarios(judgements), text)
 
 
 def csv_text(tables: Sequence[TargetTable]) -> str:
@@ -125,7 +100,7 @@ def csv_text(tables: Sequence[TargetTable]) -> str:
                         table.target.name, one.requirement, one.scenario, one.scheme, one.unit,
                         *map(_number, numbers), 0 if figure is None else figure.n, one.failed,
                         *map(_number, ends), "" if bound is None else bound.said,
-                        {True: "yes", False: "no", None: ""}[one.met], _number(one.margin),
+                        one.verdict.value, _number(one.margin),
                     ]
                 )  # fmt: skip
     return text.getvalue()
@@ -139,15 +114,15 @@ def last_lines(tables: Sequence[TargetTable], schemes: Sequence[str]) -> list[st
     """Return a line per scheme: how many requirements it meets, and which ones; what was not measured counts as no."""
     lines = []
     for scheme in schemes:
-        met: Mapping[str, bool | None] = {
-            f"{table.target.name}.{name}": found
+        verdicts: Mapping[str, Verdict] = {
+            f"{table.target.name}.{name}": verdict
             for table in tables
             if scheme in (one.name for one in table.schemes)
-            for name, found in table.met(scheme).items()
+            for name, verdict in table.verdicts(scheme).items()
         }
-        kept = [name for name, found in met.items() if found]
-        unmeasured = [name for name, found in met.items() if found is None]
-        text = f"targets met by {scheme}: {len(kept)} of {len(met)}: {', '.join(kept) or 'none'}"
+        met = [name for name, verdict in verdicts.items() if verdict is Verdict.MET]
+        unmeasured = [name for name, verdict in verdicts.items() if verdict is Verdict.NOT_MEASURED]
+        text = f"targets met by {scheme}: {len(met)} of {len(verdicts)}: {', '.join(met) or 'none'}"
         if unmeasured:
             text += f" ({counted(len(unmeasured), 'requirement')} not measured: {', '.join(unmeasured)})"
         lines.append(text)

@@ -67,7 +67,7 @@ def test_a_file_that_another_command_wrote_is_taken_as_it_is(tmp_path: Path) -> 
     [
         (
             "<!-- table of {folder} -->",
-            "no block 'table'; there are tables, picture, runs, result, goodput, file, target NAME",
+            "no block 'table'; there are tables, picture, target NAME, runs",
         ),
         ("<!-- tables loss of {folder} -->", "no block 'tables loss'"),
         ("<!-- target of {folder} -->", "no block 'target'"),

@@ -21,7 +21,7 @@ def test_the_seeds_of_a_population_share_a_column_and_what_has_no_run_is_said() 
     )
     assert goodput_table([*one, *two]) == (
         "| goodput, Mbit/s | full | NDM alone-1 | Cubic |\n"
-        "|---|---|---|---|\n"
+        "| --- | --- | --- | --- |\n"
         "| one | 11, 22 | 1 | 123 |\n"
         "| two | 3, 3 | 4.57 | – |\n"
     )

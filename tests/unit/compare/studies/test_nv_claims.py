@@ -13,6 +13,7 @@ from compare.metrics.cells import Cell
 from compare.metrics.group_metrics import find_groups, group_metrics
 from compare.metrics.series import rate_between
 from compare.report.published_tables import load_tables
+from compare.statistics.verdict import Verdict
 from compare.studies import nv_claims
 from compare.studies.nv_claims import Evidence, Ratio, judge_claims, min_rtt_us
 from compare.studies.tcp_nv import causes_table, render_document, table
@@ -48,7 +49,7 @@ def test_a_ratio_holds_for_all_for_some_or_for_none(theirs: tuple[float, ...], v
     cells = [cell("nv/x", "nv", rtt=1.0)]
     cells += [cell("nv/x", name, rtt=value) for name, value in zip(("reno", "cubic", "cdg"), theirs, strict=True)]
     claim = Ratio("4.1", "text", "nv/x", "rtt", 4).judge(Evidence(cells))
-    assert claim.verdict == verdict
+    assert claim.verdict.value == verdict
     assert f"Reno {theirs[0]:g}, {theirs[0]:g} times" in claim.measured
 
 
@@ -59,13 +60,13 @@ def test_a_ratio_holds_for_all_for_some_or_for_none(theirs: tuple[float, ...], v
 )
 def test_a_ratio_to_nothing(ours: float, theirs: float, low: float, verdict: str) -> None:
     evidence = Evidence([cell("nv/x", "nv", lost=ours), cell("nv/x", "reno", lost=theirs)])
-    assert Ratio("4.6", "text", "nv/x", "lost", low, others=("reno",)).judge(evidence).verdict == verdict
+    assert Ratio("4.6", "text", "nv/x", "lost", low, others=("reno",)).judge(evidence).verdict.value == verdict
 
 
 def test_a_claim_without_its_runs_is_not_decided() -> None:
     claims = judge_claims(Evidence([]))
     assert len(claims) == len(nv_claims.RATIOS) + len(nv_claims.SPECIAL)
-    assert {claim.verdict for claim in claims} == {""}
+    assert {claim.verdict for claim in claims} == {Verdict.NOT_MEASURED}
     assert [claim.section for claim in claims] == sorted(claim.section for claim in claims)
 
 
@@ -81,7 +82,7 @@ def test_a_claim_without_its_runs_is_not_decided() -> None:
 )
 def test_adaptation_to_a_flow_that_joins_and_leaves(first: list[float], retransmits: int, verdict: str) -> None:
     flows = [stream(first, retransmits=retransmits), stream([5, 5, 5], start_s=3.0)]
-    assert nv_claims.adaptation(Evidence([cell("nv/1s2c1fsp", "nv", flows)])).verdict == verdict
+    assert nv_claims.adaptation(Evidence([cell("nv/1s2c1fsp", "nv", flows)])).verdict.value == verdict
 
 
 def test_unfairness_is_the_first_flows_share_while_the_second_one_runs() -> None:
@@ -91,7 +92,7 @@ def test_unfairness_is_the_first_flows_share_while_the_second_one_runs() -> None
             cell("nv/1s2c1fvrp", scheme, [stream([9, 9, beside, beside, 9]), stream([10 - beside] * 2, start_s=2.0)])
         )
     claim = nv_claims.unfairness_to_reno(Evidence(cells))
-    assert claim.verdict == "yes"
+    assert claim.verdict is Verdict.MET
     assert "NV 10 %, Reno 40 %, Cubic 50 %, CDG 40 %" in claim.measured
 
 
@@ -108,9 +109,9 @@ def test_drift_is_told_from_the_medians_of_the_flows() -> None:
         return made_flow(sent=sent, received=[(300.0, 1e9)], duration_s=300.0)
 
     stable = [grown([30, 300, 300, 310, 320, 320, 320, 320, 320, 330]) for _ in range(3)]
-    assert nv_claims.drift(Evidence([cell("nv/2s3c5fr", "nv", stable)])).verdict == "yes"
+    assert nv_claims.drift(Evidence([cell("nv/2s3c5fr", "nv", stable)])).verdict is Verdict.MET
     growing = [grown([30, 60, 90, 120, 150, 180, 210, 240, 270, 300]) for _ in range(3)]
-    assert nv_claims.drift(Evidence([cell("nv/2s3c5fr", "nv", growing)])).verdict == "in part"
+    assert nv_claims.drift(Evidence([cell("nv/2s3c5fr", "nv", growing)])).verdict is Verdict.PARTLY
 
 
 def test_the_longest_run_tells_of_minutes_and_the_first_one_of_the_rest() -> None:

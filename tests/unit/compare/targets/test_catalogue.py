@@ -11,10 +11,11 @@ from compare.errors import CompareError
 from compare.experiment.config import check_command_line
 from compare.metrics.cells import Cell
 from compare.metrics.metrics import BITS_PER_MBIT
+from compare.statistics.verdict import Verdict
 from compare.targets.catalogue import TARGETS, Target, find_targets
 from compare.targets.evidence import Evidence
 from compare.targets.figures import of_runs, share_of_rival, used_of_what_is_left
-from compare.targets.requirement import InEachScenario, all_met
+from compare.targets.requirement import InEachScenario
 from env.network.scenario import load_scenario
 from env.network.schemes import SCHEMES
 from tests.support.cells import made_cells
@@ -23,14 +24,14 @@ SINGLE = {name: target for name, target in TARGETS.items() if name != "winning"}
 CUBIC: dict[str, dict[str, Any]] = {"cubic": {"queueing_p95": 40, "p99_latency": 100, "utilisation": 99}}
 
 
-def met(target: str, values: Mapping[str, Mapping[str, float]], requirement: str) -> bool | None:
+def met(target: str, values: Mapping[str, Mapping[str, float]], requirement: str) -> Verdict:
     """Whether ndm meets a requirement when every scenario gives these values: scheme to metric to value."""
     cells: list[Cell] = []
     for scenario in TARGETS[target].make():
         seeds = {scheme: {name: [value] * 3 for name, value in found.items()} for scheme, found in values.items()}
         cells += made_cells(scenario, seeds)
     (wanted,) = (one for one in TARGETS[target].requirements if one.name == requirement)
-    return all_met(wanted.judge(Evidence(cells), "ndm"))
+    return Verdict.of_all(one.verdict for one in wanted.judge(Evidence(cells), "ndm"))
 
 
 def test_all_stands_for_the_seven() -> None:
@@ -124,7 +125,7 @@ def test_thresholds(
     others: Mapping[str, Mapping[str, float]],
     expected: bool | None,
 ) -> None:
-    assert met(target, {"ndm": ndm, **others}, requirement) is expected
+    assert met(target, {"ndm": ndm, **others}, requirement) is Verdict.of(expected)
 
 
 def test_what_loss_leaves_of_the_link_is_all_that_can_be_used() -> None:

@@ -9,13 +9,13 @@ import pytest
 
 from compare.metrics.cells import Cell
 from compare.statistics.estimates import estimate
+from compare.statistics.verdict import Verdict
 from compare.targets.evidence import Evidence
 from compare.targets.figures import metric
 from compare.targets.requirement import (
     Bound,
     InEachScenario,
     Judgement,
-    all_met,
     at_least,
     at_most,
     best_peer,
@@ -94,8 +94,8 @@ def test_how_a_bound_is_written(bound: Bound, text: str) -> None:
     ],
 )
 def test_a_verdict(judgement: Judgement, met: bool | None, verdict: str) -> None:
-    assert judgement.met is met
-    assert judgement.verdict == verdict
+    assert judgement.verdict is Verdict.of(met)
+    assert judgement.statement == verdict
 
 
 def test_a_bound_within_the_interval_of_two_ends_is_open_on_either_side() -> None:
@@ -110,19 +110,23 @@ def test_a_requirement_is_judged_in_each_scenario_by_the_mean_over_the_seeds() -
         cells += made_cells(made_scenario(name), {"ndm": {"goodput": values}})
     requirement = InEachScenario("r", "", "Mbit/s", ("a", "b", "c"), GOODPUT, at_least(10))
     a, b, c = requirement.judge(Evidence(cells), "ndm")
-    assert (a.figure and a.figure.mean, a.met) == (11.0, True)
-    assert (b.figure and b.figure.mean, b.met) == (8.5, False)
-    assert (c.figure, c.met) == (None, None)
+    assert (a.figure and a.figure.mean, a.verdict) == (11.0, Verdict.MET)
+    assert (b.figure and b.figure.mean, b.verdict) == (8.5, Verdict.MISSED)
+    assert (c.figure, c.verdict) == (None, Verdict.NOT_MEASURED)
     assert worst([a, b]) is b
     assert worst([a, b, c]) is c
-    assert all_met([a, b]) is False
-    assert all_met([a, c]) is None
-    assert all_met([a]) is True
+    for judgements, verdict in (
+        ([a, b], Verdict.MISSED),
+        ([b, c], Verdict.MISSED),
+        ([a, c], Verdict.NOT_MEASURED),
+        ([a], Verdict.MET),
+    ):
+        assert Verdict.of_all(one.verdict for one in judgements) is verdict
 
 
 def test_runs_that_failed_are_no_evidence_and_are_counted() -> None:
     found = InEachScenario("r", "", "", ("s",), GOODPUT, at_most(5)).judge(evidence({}, {"ndm": 2}), "ndm")
-    assert [(one.met, one.failed) for one in found] == [(False, 2)]
+    assert [(one.verdict, one.failed) for one in found] == [(Verdict.MISSED, 2)]
 
 
 def test_the_best_peer_is_the_highest_mean_of_the_others() -> None:

@@ -10,9 +10,11 @@ from dataclasses import replace
 import pytest
 
 from compare.metrics.cells import Cell
+from compare.report.target_table import target_markdown
+from compare.statistics.verdict import Verdict
 from compare.targets.catalogue import TARGETS
 from compare.targets.evidence import Evidence
-from compare.targets.tables import COLUMNS, TargetTable, csv_text, last_lines, markdown
+from compare.targets.tables import COLUMNS, TargetTable, csv_text, last_lines
 from env.network.scenario import Flow
 from tests.support.cells import made_cells, made_scenario
 
@@ -43,21 +45,21 @@ def winning_table(goodputs: Mapping[str, Mapping[str, float]]) -> TargetTable:
 
 def test_a_requirement_is_met_when_it_is_in_every_scenario() -> None:
     ((ndm, [kept]), (reno, [missed])) = loss_table(97, 30).rows()
-    assert (ndm.name, kept.met) == ("ndm", True)
-    assert (reno.name, missed.met) == ("reno", False)
+    assert (ndm.name, kept.verdict) == ("ndm", Verdict.MET)
+    assert (reno.name, missed.verdict) == ("reno", Verdict.MISSED)
     ((_, [partly]), _) = loss_table(97, 30, other=49).rows()
-    assert partly.met is False
+    assert partly.verdict is Verdict.MISSED
     assert partly.text == "5 of 6; loss/2pct_far: 50 (no spread) ≥ 90: missed by 44.4 %"
 
 
 def test_the_markdown_has_every_scheme_and_the_model_in_every_scenario() -> None:
-    text = markdown(loss_table(97, 30, other=49))
+    text = target_markdown(loss_table(97, 30, other=49))
     lines = text.splitlines()
     assert "| NDM | 5 of 6; loss/2pct_far: 50 (no spread) ≥ 90: missed by 44.4 % |" in lines
     assert any(line.startswith("| Reno | 0 of 6;") for line in lines)
     details = [line for line in lines if line.endswith("| ≥ 90 | met |") or "missed by 44.4 % |" in line]
     assert sum("| loss/" in line for line in details) == 6
-    assert "**6 of 6; " in markdown(loss_table(97, 30))
+    assert "**6 of 6; " in target_markdown(loss_table(97, 30))
 
 
 def test_the_csv_has_a_row_per_requirement_scenario_and_scheme() -> None:
@@ -93,9 +95,9 @@ def test_the_winning_rate_must_be_the_highest() -> None:
     assert single.figure is not None
     assert single.bound is not None
     assert (single.figure.mean, single.bound.low) == pytest.approx((200 / 3, 200 / 3))
-    assert (single.met, single.bound.said, single.scenario) == (True, "reno", "3 scenarios of one flow")
-    assert (friendliness.met, friendliness.scenario) == (True, "2 scenarios beside another flow")
-    assert [one.met for one in table.judgements("bbr")] == [False, True]
+    assert (single.verdict, single.bound.said, single.scenario) == (Verdict.MET, "reno", "3 scenarios of one flow")
+    assert (friendliness.verdict, friendliness.scenario) == (Verdict.MET, "2 scenarios beside another flow")
+    assert [one.verdict for one in table.judgements("bbr")] == [Verdict.MISSED, Verdict.MET]
 
 
 def test_models_do_not_take_scenarios_from_each_other() -> None:
@@ -108,11 +110,9 @@ def test_models_do_not_take_scenarios_from_each_other() -> None:
     for model in ("ndm", "ndm@runs/b"):
         single = table.judgements(model)[0]
         assert single.figure is not None
-        assert (single.figure.mean, single.met) == (100.0, True)
+        assert (single.figure.mean, single.verdict) == (100.0, Verdict.MET)
 
 
 def test_nobody_wins_alone() -> None:
-    assert [one.met for one in winning_table({"a": {"ndm": 10.0}, "b": {"ndm": 10.0}}).judgements("ndm")] == [
-        None,
-        None,
-    ]
+    table = winning_table({"a": {"ndm": 10.0}, "b": {"ndm": 10.0}})
+    assert {one.verdict for one in table.judgements("ndm")} == {Verdict.NOT_MEASURED}

@@ -1,0 +1,36 @@
+"""The tables of a target, in Markdown."""
+
+from __future__ import annotations
+
+from compare.report.pages import markdown_table
+from compare.statistics.verdict import Verdict
+from compare.targets.requirement import Judgement
+from compare.targets.tables import Decision, TargetTable
+
+
+def target_markdown(table: TargetTable, level: int = 2) -> str:
+    """Return a target's tables: every scheme at its worst scenario, and models in every scenario."""
+    lines = [f"{'#' * level} {table.target.name}: {table.target.title}", ""]
+    lines += markdown_table(
+        ["Scheme", *table.heads],
+        [[scheme.label, *map(_decision, decisions)] for scheme, decisions in table.rows()],
+    )
+    texts = {requirement.name: requirement.text for requirement in table.target.requirements}
+    for scheme in table.detailed():
+        lines += ["", f"{scheme.label} in every scenario:", ""]
+        lines += markdown_table(
+            ["Requirement", "Scenario", "Figure", "Threshold", "Verdict"],
+            [
+                [texts[one.requirement], one.scenario, _figure(one), str(one.bound or "–"), one.statement]
+                for one in table.judgements(scheme.name)
+            ],
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _figure(judgement: Judgement) -> str:
+    return f"{judgement.shown}{f', {judgement.unit}' if judgement.unit and judgement.figure else ''}"
+
+
+def _decision(decision: Decision) -> str:
+    return f"**{decision.text}**" if decision.verdict is Verdict.MET else decision.text
