@@ -57,7 +57,7 @@ def help_text() -> str:
     keys += option_lines(CurriculumOptions, "curriculum.")
     for kind, options in LEARNERS.items():
         keys += ["", f"Of the learner {kind}:", *option_lines(options, "algo.")]
-    profile = "Keys of a profile, profile.*: env/profile.py and env/reward.py. Metrics: docs/reference/metrics.md."
+    profile = "Keys of a profile, profile.*: env/profile/ and env/reward.py. Metrics: docs/reference/metrics.md."
     return "\n".join([HELP, *groups, "", *keys, "", profile])
 
 

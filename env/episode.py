@@ -1,6 +1,6 @@
-"""One learning flow in one lab: begins runs, answers observations, judges intervals. Both environments are made of it.
+"""One learner in one lab, step by step: begins episodes, sends decisions, computes rewards. Both environments use it.
 
-Nothing here waits except receive() and stop(), so that several labs can advance side by side.
+Only receive(), receive_first(), receive_end() and stop() wait, so that several labs can advance side by side.
 """
 
 from __future__ import annotations
@@ -11,52 +11,28 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from env import schema
+from env.flows import GRACE_S, SCHEME, learner_flows, rival_flows
 from env.lab import Lab, LabError, Observation, VirtualLab
 from env.network.path import Path
-from env.profile import LEARNER, SNAPSHOT, EpisodeConfig, EpisodeFlow, Profile, load_profile, scenario_episode_config
+from env.profile import EpisodeConfig, PathSampler, Profile, load_profile, scenario_episode_config
+from env.profile.episode_config import FIRST_LEARNER
 from env.reference import FlowReference, run_origin_us
-from env.reward import OUTCOME, Outcome, between, compute_reward
-from env.sampler import PathSampler
+from env.reward import Outcome, between, compute_reward
 
-SCHEME = "ndm_gym"  # the congestion control that asks the host
-SNAPSHOT_SCHEME = "ndm_snapshot"  # the one that has the lab's player ask its second model
-# Virtual. The host ends an episode; only a flow that has been stalled for so long beyond it ends by itself.
-GRACE_S = 5.0
-FEATURE_SCALE = np.float32(2.0**-schema.FEATURE_FRAC)
 OPTIONS = ("scenario", "path")
-FIRST_LEARNER = EpisodeFlow(LEARNER)
-INFO = (*OUTCOME, "cwnd", "now_us", "interval_us")  # what `info` holds of an interval, besides the path
 
 BootLab = Callable[[int], Lab]
 
 
 def boot_lab(seed: int) -> Lab:
-    """Return a virtual lab that is starting; its first command waits for it. Raises env.lab.LabMissing."""
+    """Return a virtual lab that boots; its first command waits for it. Raises env.lab.LabMissing."""
     lab = VirtualLab(seed=seed)
     lab.start()
     return lab
 
 
-def learner_flows(episode_config: EpisodeConfig, scheme: str, end_s: float) -> list[dict[str, Any]]:
-    """Return the flows that have the policy, for a `run` command, under a congestion control; all last until end_s."""
-    return [_flow(scheme, learner, end_s) for learner in episode_config.learners]
-
-
-def rival_flows(episode_config: EpisodeConfig, end_s: float) -> list[dict[str, Any]]:
-    """Return the flows that have congestion controls of their own; all last until end_s."""
-    return [
-        _flow(SNAPSHOT_SCHEME if rival.scheme == SNAPSHOT else rival.scheme, rival, end_s)
-        for rival in episode_config.rivals
-    ]
-
-
-def _flow(scheme: str, other: EpisodeFlow, end_s: float) -> dict[str, Any]:
-    return {"scheme": scheme, "start_s": other.start_s, "duration_s": end_s - other.start_s, "client": other.client}
-
-
 class Interval(NamedTuple):
-    """What became of one decision. features: Q12, [10]; over: the episode ended with it."""
+    """The interval after a decision. features: Q12, [10]. over: the episode ends with it."""
 
     features: tuple[int, ...]
     outcome: Outcome
@@ -66,18 +42,18 @@ class Interval(NamedTuple):
 
     @property
     def reward(self) -> float:
-        """The sum of the components."""
+        """The sum of the weighted terms."""
         return float(self.outcome.reward)
 
     def numbers(self) -> tuple[float, ...]:
-        """Return the values of INFO, in its order."""
+        """Return the values of env.spaces.INFO, in its order."""
         return (*map(float, self.outcome.numbers().values()), self.after.cwnd, self.after.now_us, self.interval_us)
 
 
 class Episode:
     """The episodes of one lab, one after the other.
 
-    profile: name, or a Profile. decisions, duration_s (virtual): length of an episode, None: the profile's.
+    profile: name, or a Profile. decisions, duration_s (virtual time): length of an episode; None for the profile's.
     Raises env.profile.ProfileError, ValueError.
     """
 
@@ -97,52 +73,52 @@ class Episode:
         if not self.duration_s > 0:
             raise ValueError(f"episode_s is {self.duration_s:g}; it must be above 0 seconds")
         self.lab: Lab | None = None
-        self.episode_config = EpisodeConfig(Path())
-        self.path_features: npt.NDArray[np.float32] = self.episode_config.features()  # [PATH_FEATURES]
+        self.config = EpisodeConfig(Path())  # of the current episode
+        self.path_features: npt.NDArray[np.float32] = self.config.features()  # [PATH_FEATURES]
         self._boot = boot
-        self._reference = FlowReference(self.episode_config, FIRST_LEARNER)
-        self._fresh_seed: int | None = None  # of a lab that prepare() has booted and that has run nothing
-        self._running = False  # a run has begun and its Reply has not come
-        self._waiting = False  # the next frame is the lab's
+        self._reference = FlowReference(self.config, FIRST_LEARNER)
+        self._fresh_seed: int | None = None  # of a lab that prepare() has booted and that has not run anything
+        self._running = False  # a run has begun and its Reply has not arrived
+        self._waiting = False  # for the lab's next frame
         self._last: Observation | None = None
-        self._flow = 0  # the newest flow that this lab has asked for
-        self._ended_flow = 0  # flows count up; those up to here belong to earlier runs
+        self._flow = 0  # number of the newest flow that has asked for a decision
+        self._ended_flow = 0  # flows up to this number belong to earlier runs
         self._start_us = 0  # of the first observation, on the lab's clock
         self._origin_us = 0  # of the run
-        self._decided = 0
+        self._decisions = 0  # in this episode
 
     # -- between episodes ----------------------------------------------------------------------------------------
 
     def begin(
         self, rng: np.random.Generator, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> None:
-        """Draw a path and send the run. With a seed the lab boots anew, so that all that follows is repeatable.
+        """Draw an episode and start its run. With a seed the lab boots anew, so that everything after it is repeatable.
 
-        options: {"scenario": name} or {"path": {...}} instead of a path of the profile. Raises ValueError for others,
-        env.network.scenario.ScenarioError, env.network.path.PathError, env.lab.LabError.
+        options: {"scenario": name} or {"path": {...}} instead of an episode of the profile. Raises ValueError for other
+        options, env.network.scenario.ScenarioError, env.network.path.PathError, env.lab.LabError.
         """
-        episode_config = self._choose(rng, options).alone()  # one agent decides: other learners do not run
+        config = self._choose(rng, options).alone()  # one agent decides: other learners do not run
         if seed is not None and seed != self._fresh_seed:
             self.close()
         if self.lab is None:
             self.lab = self._boot(int(rng.integers(2**31)) if seed is None else seed)
         self.stop()
-        self.episode_config = episode_config
-        self.path_features = episode_config.features()
-        self._reference = FlowReference(episode_config, FIRST_LEARNER)
-        self._weights = episode_config.reward or self.profile.reward
+        self.config = config
+        self.path_features = config.features()
+        self._reference = FlowReference(config, FIRST_LEARNER)
+        self._weights = config.reward or self.profile.reward
         duration_s = self.duration_s + GRACE_S
-        flows = [*learner_flows(episode_config, SCHEME, duration_s), *rival_flows(episode_config, duration_s)]
+        flows = [*learner_flows(config, SCHEME, duration_s), *rival_flows(config, duration_s)]
         self._fresh_seed = None
         self._last = None
-        self._decided = 0
+        self._decisions = 0
         self._running = self._waiting = True
-        for module in episode_config.modules:
+        for module in config.modules:
             self.lab.load(module)
-        self.lab.begin_run(episode_config.path, flows, duration_s)
+        self.lab.begin_run(config.path, flows, duration_s)
 
     def prepare(self, seed: int) -> None:
-        """Boot for a begin() with this seed: several labs come up side by side."""
+        """Boot for a begin() with this seed, so that several labs boot side by side."""
         self.close()
         self.lab = self._boot(seed)
         self._fresh_seed = seed
@@ -150,7 +126,7 @@ class Episode:
     def _choose(self, rng: np.random.Generator, options: Mapping[str, Any] | None) -> EpisodeConfig:
         unknown = [key for key in options or () if key not in OPTIONS]
         if unknown or (options and len(options) > 1):
-            raise ValueError(f"reset options are {dict(options or {})}; it takes one of {', '.join(OPTIONS)}")
+            raise ValueError(f"reset options are {dict(options or {})}; reset() takes one of {', '.join(OPTIONS)}")
         if options and "scenario" in options:
             return scenario_episode_config(options["scenario"])
         if options:
@@ -159,14 +135,14 @@ class Episode:
         return self.sampler.draw(rng)
 
     def stop(self) -> None:
-        """End the run, if there is one, and wait for its Reply. Afterwards the lab takes the next command."""
+        """End the run, if one is going on, and wait for its Reply. Afterwards the lab takes the next command."""
         while self._running:
             if not self._waiting:
                 self.end()
             self._take()
 
     def end(self) -> None:
-        """Answer the last observation with the end of the episode; only the Reply comes after it."""
+        """Answer the last observation with the end of the episode; only the Reply follows."""
         assert self.lab is not None
         self._waiting = True
         self.lab.act(0.0, 0.0, stop=True)
@@ -188,11 +164,11 @@ class Episode:
     # -- within an episode ---------------------------------------------------------------------------------------
 
     def _take(self) -> Observation | None:
-        """Wait for a frame; None: it was the Reply, the run is over."""
+        """Wait for a frame and return it; None for the Reply, with which the run is over."""
         assert self.lab is not None
         frame = self.lab.receive()
         while isinstance(frame, Observation) and frame.flow <= self._ended_flow:
-            self.lab.act(0.0, 0.0)  # a connection of an earlier run that is still closing: nobody's decision
+            self.lab.act(0.0, 0.0)  # a connection of an earlier run is still closing; its decision does not matter
             frame = self.lab.receive()
         self._waiting = False
         if isinstance(frame, Observation):
@@ -206,7 +182,7 @@ class Episode:
         """Wait for the first observation of the run. Raises LabError."""
         first = self._take()
         if first is None:
-            raise LabError(f"the flow ended before its first decision, on {self.episode_config.path}")
+            raise LabError(f"the flow ended before its first decision, on {self.config.path}")
         self._last = first
         self._start_us = first.now_us
         self._origin_us = run_origin_us(first.now_us)
@@ -224,17 +200,17 @@ class Episode:
             raise LabError("the lab asked for a decision after the end of the episode")
 
     def receive(self) -> Interval:
-        """Wait for what became of the decision. Raises LabError."""
+        """Wait for the end of the interval after the decision, and return it. Raises LabError."""
         before = self._last
         assert before is not None
         after = self._take()
-        self._decided += 1
-        if after is None:  # stalled to the end of the run: nothing has come through since the last observation
+        self._decisions += 1
+        if after is None:  # stalled until the end of the run: nothing was delivered after the last observation
             end_us = max(self._start_us + round((self.duration_s + GRACE_S) * 1e6), before.now_us + 1)
             after = before._replace(now_us=end_us)
             over = True
         else:
-            over = self._decided >= self.decisions or after.now_us - self._start_us >= self.duration_s * 1e6
+            over = self._decisions >= self.decisions or after.now_us - self._start_us >= self.duration_s * 1e6
         self._last = after
         reference = self._reference.of_interval(
             (before.now_us - self._origin_us) / 1e6, (after.now_us - self._origin_us) / 1e6

@@ -2,46 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
-import numpy.typing as npt
-from gymnasium import spaces
 
-from env import schema
-from env.episode import FEATURE_SCALE, INFO, BootLab, Episode, boot_lab
+from env.episode import BootLab, Episode, boot_lab
 from env.profile import Profile
 from env.reward import terms_table
-
-FloatArray = npt.NDArray[np.float32]
-
-
-def observation_space() -> gymnasium.Space[FloatArray]:
-    """Return Box [10] with the limits of schema.FEATURES."""
-    low, high = ([getattr(field, end) for field in schema.FEATURES] for end in ("low", "high"))
-    box = spaces.Box(np.array(low, np.float32), np.array(high, np.float32), dtype=np.float32)
-    return cast(gymnasium.Space[FloatArray], box)
-
-
-def action_space() -> gymnasium.Space[FloatArray]:
-    """Return Box [2] with the limits of schema.ACTIONS."""
-    low, high = ([getattr(field, end) for field in schema.ACTIONS] for end in ("low", "high"))
-    box = spaces.Box(np.array(low, np.float32), np.array(high, np.float32), dtype=np.float32)
-    return cast(gymnasium.Space[FloatArray], box)
+from env.spaces import FEATURE_SCALE, INFO, FloatArray, action_space, observation_space
 
 
 class NdmEnv(gymnasium.Env[FloatArray, FloatArray]):
     """A sender of the Linux TCP stack in a virtual lab; the agent is its congestion control.
 
     ## Description
-    A bulk transfer crosses a path of Mininet and netem: bottleneck, buffer, random loss, jitter. At the end of each
-    control interval (a packet-timed round trip, at least 1 ms) the kernel module tcp_ndm_gym hands over what it
-    measured and waits for a decision; virtual time stands still meanwhile. Each episode has another path, drawn from
-    the profile.
+    A bulk transfer crosses a network path of Mininet and netem: bottleneck, buffer, random loss, jitter. At the end of
+    each control interval (a packet-timed round trip, at least 1 ms) the kernel module tcp_ndm_gym reports its
+    measurements and waits for a decision; virtual time stands still meanwhile. Each episode has another path, drawn
+    from the profile.
 
     ## Action
-    `Box(2)`, float32. Values outside are clipped.
+    `Box(2)`, float32. Values outside the limits are clipped.
 
     | index | name | meaning | min | max |
     |---|---|---|---|---|
@@ -49,7 +31,7 @@ class NdmEnv(gymnasium.Env[FloatArray, FloatArray]):
     | 1 | pacing | log2 of the factor on the neutral pacing gain (1.25 cwnd / srtt) | -1 | 1 |
 
     ## Observation
-    `Box(10)`, float32: pure numbers, computed in the kernel in fixed point (steps of 2**-12). Each array is a new one.
+    `Box(10)`, float32: dimensionless, computed in the kernel in fixed point (steps of 2**-12). Each array is new.
 
     | index | name | meaning | min | max |
     |---|---|---|---|---|
@@ -74,25 +56,25 @@ class NdmEnv(gymnasium.Env[FloatArray, FloatArray]):
     ## Info
     `reward/NAME` (each weighted term of the reward), `goodput_mbps`, `goodput_share` (of the reference), `rtt_ms` (mean
     of the interval), `queueing_delay_ms`, `loss_rate` (retransmitted share, 0 to 1), `cwnd` (packets), `now_us`,
-    `interval_us`, and `path`: env.profile.PATH_FEATURES, [8]. After reset() only `path`, `cwnd` and `now_us`.
+    `interval_us`, and `path`: env.profile.PATH_FEATURES, [8]. reset() returns only `path`, `cwnd` and `now_us`.
 
     ## Start
     A new connection over a path of the profile, or of `options`: `{"scenario": "stress"}` or
-    `{"path": {"rate_mbps": 20, "rtt_ms": 40}}`. The first observation is that of its first round trip.
+    `{"path": {"rate_mbps": 20, "rtt_ms": 40}}`. The first observation is that of the first round trip.
     `reset(seed=...)` boots the lab anew with that seed: the same seed and actions give the same trajectory. Without a
-    seed the lab goes on and only the path changes.
+    seed the lab keeps running and only the path changes.
 
     ## End
-    Never terminated: a transfer has no end of its own. Truncated after `episode_decisions`, or `episode_s` of virtual
-    time, or when the flow has stalled for so long that the run was over; whichever comes first.
+    Never terminated: a transfer has no natural end. Truncated after `episode_decisions`, after `episode_s` of virtual
+    time, or when the flow has stalled until the end of the run, whichever comes first.
 
     ## Arguments
     | name | default | meaning |
     |---|---|---|
-    | profile | "mixed" | a name of configs/profile, or an env.profile.Profile |
+    | profile | "mixed" | a name in configs/profile, or an env.profile.Profile |
     | episode_decisions | the profile's | decisions in an episode |
     | episode_s | the profile's | virtual seconds in an episode |
-    | boot | env.episode.boot_lab | makes the lab from a seed |
+    | boot | env.episode.boot_lab | boots a lab with a seed |
 
     Raises env.profile.ProfileError, ValueError for an argument; env.lab.LabError from reset() and step() when the lab
     is missing or fails.
@@ -119,28 +101,28 @@ class NdmEnv(gymnasium.Env[FloatArray, FloatArray]):
         self.action_space = action_space()
         self.render_mode = render_mode
         self.episode = Episode(profile, episode_decisions, episode_s, boot)
-        self._playing = False
+        self._active = False
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[FloatArray, dict[str, Any]]:
-        """Begin an episode; return the first observation [10] and what is known of the path."""
+        """Begin an episode; return the first observation [10] and info: `path`, `cwnd`, `now_us`."""
         super().reset(seed=seed)
-        self._playing = False
+        self._active = False
         self.episode.begin(self.np_random, seed, options)
         first = self.episode.receive_first()
-        self._playing = True
+        self._active = True
         info = {"cwnd": first.cwnd, "now_us": first.now_us, "path": self.episode.path_features.copy()}
         return np.array(first.features, np.float32) * FEATURE_SCALE, info
 
     def step(self, action: FloatArray) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
-        """Decide, action [2]; return observation [10], reward, False, truncated and info, one interval later."""
-        if not self._playing:
-            raise gymnasium.error.ResetNeeded("step() after the end of an episode, or before the first: call reset()")
+        """Take action [2]; return observation [10], reward, False, truncated and info, one interval later."""
+        if not self._active:
+            raise gymnasium.error.ResetNeeded("step() outside of an episode: call reset()")
         cwnd_log2, pacing = np.asarray(action, np.float32).tolist()
         self.episode.act(cwnd_log2, pacing)
         interval = self.episode.receive()
-        self._playing = not interval.over
+        self._active = not interval.over
         info: dict[str, Any] = dict(zip(INFO, interval.numbers(), strict=True))
         info["path"] = self.episode.path_features.copy()
         observation = np.array(interval.features, np.float32) * FEATURE_SCALE
@@ -148,7 +130,7 @@ class NdmEnv(gymnasium.Env[FloatArray, FloatArray]):
 
     def close(self) -> None:
         """End the lab. Safe to call twice."""
-        self._playing = False
+        self._active = False
         self.episode.close()
 
 

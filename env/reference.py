@@ -37,11 +37,10 @@ def run_origin_us(first_us: int) -> int:
 class FlowReference:
     """The reference of one flow of an episode. flow: one of the episode's learners. Times: s since the run began."""
 
-    def __init__(self, episode_config: EpisodeConfig, flow: EpisodeFlow) -> None:
-        self._path = episode_config.path
+    def __init__(self, config: EpisodeConfig, flow: EpisodeFlow) -> None:
+        self._path = config.path
         self._client = flow.client
-        # the episode's first learner begins at 0
-        self._starts_s = np.array([0.0, *(other.start_s for other in episode_config.others)])  # [flows]
+        self._starts_s = np.array([flow.start_s for flow in (*config.learners, *config.rivals)])  # [flows]
         # the base RTT already contains one packet's time on the link
         self._serialization_ms = (DELAYED_ACK_PACKETS - 1) * _packet_ms(self._path)
         self._capacity: Capacity | None = None

@@ -16,8 +16,9 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from env.episode import GRACE_S, SCHEME, BootLab, learner_flows, rival_flows
+from env.episode import BootLab
 from env.expert import Expert
+from env.flows import GRACE_S, SCHEME, learner_flows, rival_flows
 from env.lab import GuestDied, GuestFailed, GuestHung, Lab, LabError, Play, Record
 from env.network.path import PACKET_BYTES, Path
 from env.profile import EpisodeConfig
@@ -168,7 +169,7 @@ def play(lab: Lab, model: bytes, task: Task) -> npt.NDArray[np.void]:
     if episode_config.has_snapshot and not task.snapshot:
         raise ValueError("the episode_config has a snapshot among its rivals, but the task brings no model for it")
     # the player ends the run; only flows that stall end by themselves
-    end_s = task.duration_s + GRACE_S + max((other.start_s for other in episode_config.others), default=0.0)
+    end_s = task.duration_s + GRACE_S + max((flow.start_s for flow in episode_config.other_flows), default=0.0)
     learners = learner_flows(episode_config, task.expert.watched if task.expert else SCHEME, end_s)
     for module in episode_config.modules:
         lab.load(module)

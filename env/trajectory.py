@@ -1,4 +1,4 @@
-"""What a policy did on its connections, judged: from a lab's record to what a training learns from.
+"""Trajectories with rewards, from the record of a rollout: what a training learns from.
 
 Letters of shapes: K decisions of a connection, D observation (10), A action (2), P privileged.
 """
@@ -10,26 +10,23 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from env import schema
-from env.episode import FEATURE_SCALE, INFO
 from env.network.capacity import base_rtt_ms
 from env.privileged import privileged_observation
 from env.profile import EpisodeConfig, EpisodeFlow
 from env.reference import FlowReference, run_origin_us
 from env.reward import Measured, Outcome, RewardWeights, compute_reward
+from env.spaces import ACTION_SCALE, FEATURE_SCALE, INFO
 
 Floats = npt.NDArray[np.float64]
-Steps = npt.NDArray[np.void]
-
-ACTION_SCALE = np.float32(2.0**-schema.ACTION_FRAC)
+Steps = npt.NDArray[np.void]  # rows of schema.STEP_DTYPE
 
 
 class Trajectory(NamedTuple):
     """One connection from its first decision on.
 
-    observations: the last one follows the last decision. actions: mean and noise, before they were cut to [-1, 1].
-    privileged: what only a critic may know at each observation (env/privileged.py). infos: env.episode.INFO by
-    name; now_us counts from the beginning of the run. part: of the profile, that its episode was drawn from.
+    observations: the last one follows the last decision. actions: mean and noise, before they were clipped to [-1, 1].
+    privileged: for the critic only (env/privileged.py). infos: by the names of env.spaces.INFO; now_us counts from the
+    beginning of the run. component: the mixture component of the episode.
     """
 
     observations: npt.NDArray[np.float32]  # [K + 1, D]
@@ -37,61 +34,62 @@ class Trajectory(NamedTuple):
     rewards: npt.NDArray[np.float32]  # [K]
     privileged: npt.NDArray[np.float32]  # [K + 1, P]
     infos: dict[str, Floats]  # [K] each
-    part: str = ""
+    component: str = ""
 
 
-def trajectories(steps: Steps, episode_config: EpisodeConfig, weights: RewardWeights) -> list[Trajectory]:
-    """Return one trajectory for each learner of a record that made two decisions or more, in the order of opening."""
+def trajectories(steps: Steps, config: EpisodeConfig, weights: RewardWeights) -> list[Trajectory]:
+    """Return the trajectories of the learners that made two decisions or more, in the order in which they opened.
+
+    steps: the record of a rollout. weights: of the reward, where the episode has none of its own.
+    """
     if not steps.size:
         return []
     flows = np.unique(steps["flow"])
     origin_us = run_origin_us(int(steps["now_us"][0]))
-    # flows are numbered as their connections open: a round trip after their starts
-    learners = sorted(
-        episode_config.learners, key=lambda learner: learner.start_s + _first_rtt_s(episode_config, learner)
-    )
-    judged = []
+    # flows are numbered as their connections open: one round trip after they start
+    learners = sorted(config.learners, key=lambda learner: learner.start_s + _first_rtt_s(config, learner))
+    result = []
     for flow in flows.tolist():
-        own = steps[steps["flow"] == flow]
-        if own.size > 1:
+        flow_steps = steps[steps["flow"] == flow]
+        if flow_steps.size > 1:
             learner = learners[min(flow - int(flows[0]), len(learners) - 1)]
-            judged.append(_trajectory(own, episode_config, learner, origin_us, episode_config.reward or weights))
-    return judged
+            result.append(_trajectory(flow_steps, config, learner, origin_us, config.reward or weights))
+    return result
 
 
-def _first_rtt_s(episode_config: EpisodeConfig, learner: EpisodeFlow) -> float:
-    return float(base_rtt_ms(episode_config.path, np.array([learner.start_s]), learner.client)[0]) / 1e3
+def _first_rtt_s(config: EpisodeConfig, learner: EpisodeFlow) -> float:
+    return float(base_rtt_ms(config.path, np.array([learner.start_s]), learner.client)[0]) / 1e3
 
 
 def _trajectory(
-    own: Steps, episode_config: EpisodeConfig, learner: EpisodeFlow, origin_us: int, weights: RewardWeights
+    steps: Steps, config: EpisodeConfig, learner: EpisodeFlow, origin_us: int, weights: RewardWeights
 ) -> Trajectory:
-    now_us = own["now_us"].astype(np.int64)
-    measured = _measured(own, now_us)
+    now_us = steps["now_us"].astype(np.int64)
+    measured = _measured(steps, now_us)
     t_s = (now_us - origin_us) / 1e6
-    outcome = compute_reward(measured, FlowReference(episode_config, learner).over(t_s), weights)
+    outcome = compute_reward(measured, FlowReference(config, learner).over(t_s), weights)
     return Trajectory(
-        own["features"].astype(np.float32) * FEATURE_SCALE,
-        own["actions"][:-1].astype(np.float32) * ACTION_SCALE,
+        steps["features"].astype(np.float32) * FEATURE_SCALE,
+        steps["actions"][:-1].astype(np.float32) * ACTION_SCALE,
         np.asarray(outcome.reward, np.float32),
-        privileged_observation(episode_config, learner, weights, t_s),
-        _infos(outcome, own, now_us - origin_us, measured),
-        episode_config.part,
+        privileged_observation(config, learner, weights, t_s),
+        _infos(outcome, steps, now_us - origin_us, measured),
+        config.component,
     )
 
 
-def _measured(own: Steps, now_us: npt.NDArray[np.int64]) -> Measured:
-    delivered = np.diff(own["delivered"].astype(np.int64))
-    rtt_us = np.where(own["rtt_us"] > 0, own["rtt_us"], own["srtt_us"])[1:].astype(np.float64)
+def _measured(steps: Steps, now_us: npt.NDArray[np.int64]) -> Measured:
+    delivered = np.diff(steps["delivered"].astype(np.int64))
+    rtt_us = np.where(steps["rtt_us"] > 0, steps["rtt_us"], steps["srtt_us"])[1:].astype(np.float64)
     return Measured(
         np.maximum(np.diff(now_us), 1),
-        delivered * own["mss"][1:].astype(np.int64),
+        delivered * steps["mss"][1:].astype(np.int64),
         delivered,
-        np.diff(own["retransmitted"].astype(np.int64)),
+        np.diff(steps["retransmitted"].astype(np.int64)),
         rtt_us,
     )
 
 
-def _infos(outcome: Outcome, own: Steps, since_us: npt.NDArray[np.int64], measured: Measured) -> dict[str, Floats]:
-    columns: list[Any] = [*outcome.numbers().values(), own["cwnd"][1:], since_us[1:], measured.length_us]
+def _infos(outcome: Outcome, steps: Steps, t_us: npt.NDArray[np.int64], measured: Measured) -> dict[str, Floats]:
+    columns: list[Any] = [*outcome.numbers().values(), steps["cwnd"][1:], t_us[1:], measured.length_us]
     return {name: np.asarray(column, np.float64) for name, column in zip(INFO, columns, strict=True)}

@@ -16,17 +16,17 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from env.episode import FEATURE_SCALE, INFO, BootLab, Episode, Interval, boot_lab
+from env.episode import BootLab, Episode, Interval, boot_lab
 from env.lab import LabError
-from env.ndm_env import FloatArray, action_space, observation_space
 from env.profile import PATH_FEATURES, Profile
+from env.spaces import FEATURE_SCALE, INFO, FloatArray, action_space, observation_space
 
 BoolArray = npt.NDArray[np.bool_]
-HUNG_MS = 150_000  # wall time without a word from any lab; a lab's own limit is shorter and its error better
+HUNG_MS = 150_000  # wall time without a frame from any lab; a lab's own limit is shorter, and its error says more
 
 
 class Phase(Enum):
-    """What a worker waits for."""
+    """What a worker is waiting for."""
 
     FIRST = 0  # the first observation of an episode
     INTERVAL = 1  # the observation after a decision
@@ -37,10 +37,10 @@ class Phase(Enum):
 class NdmVectorEnv(VectorEnv[FloatArray, FloatArray, npt.NDArray[Any]]):
     """`num_envs` labs; env.ndm_env.NdmEnv documents observation, action, reward and the other arguments.
 
-    The autoreset mode is SAME_STEP: where an episode ends, step() returns the first observation of the next one, the
-    last of the old one is `infos["final_obs"][n]`, and its numbers are in `infos["final_info"]`. Worker n has seed
-    `seed + n`, and then equals a single environment with that seed. reset() without a seed draws the workers' seeds for
-    the paths from `np_random`. Arrays in infos are [N], `path` is [N, P]; the mask of `name` is `_name`.
+    The autoreset mode is SAME_STEP: where an episode ends, step() returns the first observation of the next one. The
+    last observation is `infos["final_obs"][n]`, and the last info is in `infos["final_info"]`. Worker n has the seed
+    `seed + n` and equals a single environment with that seed. reset() without a seed draws the workers' seeds for the
+    paths from `np_random`. Arrays in infos are [N], `path` is [N, P]; the mask of `name` is `_name`.
     """
 
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
@@ -69,12 +69,12 @@ class NdmVectorEnv(VectorEnv[FloatArray, FloatArray, npt.NDArray[Any]]):
         self._episodes = [Episode(profile, episode_decisions, episode_s, boot) for _ in range(num_envs)]
         self._generators = [seeding.np_random(n)[0] for n in range(num_envs)]
         self._phases = [Phase.READY] * num_envs
-        self._playing = False
+        self._active = False
         self._all = np.ones(num_envs, np.bool_)  # [N]
         self._all.flags.writeable = False
         self._paths = np.zeros((num_envs, len(PATH_FEATURES)), np.float32)  # [N, P]
         self._features: list[tuple[int, ...]] = [()] * num_envs  # N of D
-        self._starts = [(0, 0)] * num_envs  # N of cwnd, now_us: of the first observation
+        self._starts = [(0, 0)] * num_envs  # N of cwnd, now_us, of the first observation
         self._intervals: list[Interval | None] = [None] * num_envs
         self._by_descriptor: dict[int, int] = {}
         self._poller = select.poll()
@@ -86,7 +86,7 @@ class NdmVectorEnv(VectorEnv[FloatArray, FloatArray, npt.NDArray[Any]]):
     ) -> tuple[FloatArray, dict[str, Any]]:
         """Begin an episode in every worker; return observations [N, D] and infos."""
         super().reset(seed=seed)
-        self._playing = False
+        self._active = False
         for n, episode in enumerate(self._episodes):
             if seed is not None:
                 self._generators[n] = seeding.np_random(seed + n)[0]
@@ -96,26 +96,26 @@ class NdmVectorEnv(VectorEnv[FloatArray, FloatArray, npt.NDArray[Any]]):
         for n, episode in enumerate(self._episodes):
             episode.begin(self._generators[n], None if seed is None else seed + n, options)
             self._phases[n] = Phase.FIRST
-            self._note_path(n)
+            self._update_path(n)
         self._watch()
         self._wait()
-        self._playing = True
+        self._active = True
         return self._observations(), self._path_info() | self._start_info(self._all)
 
     def step(
         self, actions: FloatArray
     ) -> tuple[FloatArray, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]]:
-        """Decide in every worker, actions [N, A]; return observations [N, D], rewards, terminations, truncations [N]
+        """Take an action in every worker, [N, A]; return observations [N, D], rewards, terminations, truncations [N]
         and infos.
         """
-        if not self._playing:
+        if not self._active:
             raise gymnasium.error.ResetNeeded("step() before the first reset(), or after an error: call reset()")
-        self._playing = False
+        self._active = False
         for n, (cwnd_log2, pacing) in enumerate(actions.tolist()):
             self._phases[n] = Phase.INTERVAL
             self._episodes[n].act(cwnd_log2, pacing)
         self._wait()
-        self._playing = True
+        self._active = True
 
         intervals = [interval for interval in self._intervals if interval is not None]
         rewards = np.array([interval.reward for interval in intervals])  # [N]
@@ -129,7 +129,7 @@ class NdmVectorEnv(VectorEnv[FloatArray, FloatArray, npt.NDArray[Any]]):
 
     def close_extras(self, **_: Any) -> None:
         """End all labs."""
-        self._playing = False
+        self._active = False
         for episode in self._episodes:
             episode.close()
         self._watch()
@@ -137,19 +137,19 @@ class NdmVectorEnv(VectorEnv[FloatArray, FloatArray, npt.NDArray[Any]]):
     # -- the labs ------------------------------------------------------------------------------------------------
 
     def _wait(self) -> None:
-        """Let all labs go on until each is ready for the next decision."""
+        """Advance all labs until each is ready for the next decision."""
         busy = self.num_envs
         while busy:
             ready = self._poller.poll(HUNG_MS)
             if not ready:
-                raise LabError(f"no lab has answered within {HUNG_MS // 1000} s")
+                raise LabError(f"no lab answered within {HUNG_MS // 1000} s")
             for descriptor, _ in ready:
                 n = self._by_descriptor[descriptor]
                 self._advance(n)
                 busy -= self._phases[n] is Phase.READY
 
     def _advance(self, n: int) -> None:
-        """Take the frame that worker n waited for, and send what comes next."""
+        """Take the frame that worker n is waiting for, and send the next one."""
         episode, phase = self._episodes[n], self._phases[n]
         if phase is Phase.INTERVAL:
             interval = episode.receive()
@@ -174,14 +174,14 @@ class NdmVectorEnv(VectorEnv[FloatArray, FloatArray, npt.NDArray[Any]]):
     def _begin_next(self, n: int) -> None:
         self._episodes[n].begin(self._generators[n])
         self._phases[n] = Phase.FIRST
-        self._note_path(n)
+        self._update_path(n)
 
-    def _note_path(self, n: int) -> None:
-        self._paths = self._paths.copy()  # the old array belongs to whoever got it
+    def _update_path(self, n: int) -> None:
+        self._paths = self._paths.copy()  # the caller keeps the old array
         self._paths[n] = self._episodes[n].path_features
 
     def _watch(self) -> None:
-        """Poll the labs that are there now."""
+        """Poll the labs that are open now."""
         self._poller = select.poll()
         self._by_descriptor = {}
         for n, episode in enumerate(self._episodes):
@@ -190,7 +190,7 @@ class NdmVectorEnv(VectorEnv[FloatArray, FloatArray, npt.NDArray[Any]]):
                 self._by_descriptor[descriptor] = n
                 self._poller.register(descriptor, select.POLLIN)
 
-    # -- what is told --------------------------------------------------------------------------------------------
+    # -- observations and infos ----------------------------------------------------------------------------------
 
     def _observations(self) -> FloatArray:
         """Return a new array [N, D]."""

@@ -16,8 +16,8 @@ import torch
 from tqdm import tqdm
 
 from env.lab import Lab, VirtualLab
+from env.profile import PathSampler
 from env.reward import OUTCOME
-from env.sampler import PathSampler
 from export import checkpoint
 from export.model_file import model_file
 from export.quantize import FloatPolicy, quantize

@@ -16,11 +16,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from env.episode import learner_flows, rival_flows
+from env.flows import learner_flows, rival_flows
 from env.lab import GuestHung, Lab, LabError
-from env.profile import EpisodeConfig
+from env.profile import EpisodeConfig, PathSampler
 from env.reward import Outcome, RewardWeights
-from env.sampler import PathSampler
 from training.fitness import flow_reward
 
 SCHEME = "ndm"  # the congestion control of tcp_ndm
@@ -80,7 +79,7 @@ def draw_trials(
         episode_config = sampler.draw(rng)
         lasting_s = max(least_s, least_rtts * episode_config.path.reference_rtt_ms / 1e3)
         events_s = [step.at_s for step in episode_config.path.steps] + [
-            other.start_s for other in episode_config.others
+            other.start_s for other in episode_config.other_flows
         ]
         wanted_s = max(lasting_s, max(events_s, default=0.0) + lasting_s / 2)
         trials.append(Trial(episode_config, int(rng.integers(2**31)), min(wanted_s, sampler.profile.episode_s)))

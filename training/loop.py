@@ -288,8 +288,8 @@ def describe(episodes: Sequence[Trajectory]) -> dict[str, float]:
         if name.startswith("reward/"):
             charts[f"charts/{name.replace('/', '_')}"] = float(infos[name].mean())
     charts |= {f"charts/{name}": mean for name, mean in _means(infos, MEASURED).items()}
-    for part in sorted({episode.part for episode in episodes} - {""}):
-        own = [episode for episode in episodes if episode.part == part]
+    for part in sorted({episode.component for episode in episodes} - {""}):
+        own = [episode for episode in episodes if episode.component == part]
         charts[f"parts/{part}/reward"] = float(np.concatenate([episode.rewards for episode in own]).mean())
         charts |= {f"parts/{part}/{name}": mean for name, mean in _means(_joined(own), OF_PARTS).items()}
     return charts

@@ -215,8 +215,8 @@ class Ppo:
         latter in a gradient be: parts count by their weights in the profile (as tasks do in "Multi-task Deep
         Reinforcement Learning with PopArt", Hessel et al., 2019). played: [L, E], whether there is a decision.
         """
-        for part in sorted({episode.part for episode in episodes}):
-            column = torch.tensor([episode.part == part for episode in episodes])  # [E]
+        for part in sorted({episode.component for episode in episodes}):
+            column = torch.tensor([episode.component == part for episode in episodes])  # [E]
             spread = self.spreads.setdefault(part, Spread())
             spread.follow(advantages[played & column], self.options.value_rate)
             advantages[:, column] /= spread.root

@@ -19,9 +19,8 @@ from torch import Tensor
 from env import schema
 from env.lab import LabError
 from env.privileged import PRIVILEGED
-from env.profile import EpisodeConfig, Profile
+from env.profile import EpisodeConfig, PathSampler, Profile
 from env.rollout import Played, Task
-from env.sampler import PathSampler
 from env.trajectory import Trajectory
 from export.model_file import model_file
 from training.policy import ACTION_SIZE
@@ -33,7 +32,7 @@ INT16 = np.iinfo(np.int16)
 class SamplingState(NamedTuple):
     """What the episodes of a batch are drawn from, besides the profile.
 
-    width: of each range, as for env.ranges.middle. hard: episodes around which, within a factor `vary` of their
+    width: of each range, as for env.profile.ranges.middle. hard: episodes around which, within a factor `vary` of their
     numbers, a share `hard_share` of the episodes is drawn. snapshots: model files, one of which the rivals that are a
     snapshot have in an episode; without any they have the policy that plays. skip_slow_start_prob: of each
     learner; None: the profile's.

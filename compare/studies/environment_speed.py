@@ -22,9 +22,8 @@ from compare.studies.lab_cost import cpu_seconds
 from env import ENV_ID
 from env.checkout import DATASETS
 from env.lab import VirtualLab
-from env.profile import load_profile
+from env.profile import PathSampler, load_profile
 from env.rollout import Task, play
-from env.sampler import PathSampler
 from env.vector_env import NdmVectorEnv
 
 POLICY = DATASETS / "models" / "mixed" / "policy.bin"

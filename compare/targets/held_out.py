@@ -1,4 +1,4 @@
-"""The scenarios of the winning rates: drawn from what training never sees (env/held_out.py), the same every time.
+"""The scenarios of the winning rates: fixed draws from paths that training never sees (env/profile/held_out.py).
 
 Rate, RTT and buffer come each from its held-out bands. Of the flows that are alone some have random loss, some jitter,
 and some follow a held-out trace in place of the rate; of those beside another flow half are beside Cubic.
@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from env.held_out import BANDED, TRACES, draw_in_band
 from env.network.path import PACKET_BYTES, Path
 from env.network.scenario import Flow, Scenario, check_scenario
 from env.network.traces.format import trace_names
 from env.profile import with_jitter
+from env.profile.held_out import BANDED, TRACES, draw_in_band
 
 SEED = 20260622  # of the draw; another one is another set of scenarios
 ALONE = 200

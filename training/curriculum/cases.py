@@ -64,9 +64,9 @@ class Case:
             "scheme": self.scheme,
             "reward_scheme": round(self.theirs, 4),
             "reward_policy": round(self.ours, 4),
-            "part": self.episode_config.part,
+            "part": self.episode_config.component,
             "path": path,
-            "others": [other._asdict() for other in self.episode_config.others],
+            "others": [other._asdict() for other in self.episode_config.other_flows],
             "seed": self.seed,
         }
 

@@ -34,9 +34,8 @@ from torch import Tensor
 from env import schema
 from env.expert import Expert
 from env.near import did_you_mean
-from env.profile import RIVALS, SNAPSHOT, EpisodeConfig, Profile
+from env.profile import RIVALS, SNAPSHOT, EpisodeConfig, PathSampler, Profile
 from env.rollout import Played, Task
-from env.sampler import PathSampler
 from export.model_file import model_file
 from training.curriculum.cases import Case, hardest
 from training.rollouts import Labs, SamplingState, all_played, draw_snapshot

@@ -19,10 +19,9 @@ from env.lab import Lab, VirtualLab
 from env.lab.lab import PROGRAM
 from env.lab.virtual import KERNEL, MODULES
 from env.network.schemes import Scheme, SchemeError, find_schemes
-from env.profile import Profile
+from env.profile import PathSampler, Profile
 from env.reference import run_origin_us
 from env.rollout import Task, play
-from env.sampler import PathSampler
 from env.trajectory import Steps
 from export.checkpoint import git_revision
 from export.model_file import model_file

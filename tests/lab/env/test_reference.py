@@ -65,17 +65,17 @@ def test_the_environment_gives_the_rewards_of_the_rollout(lab: Lab) -> None:
     with NdmEnv(PROFILE) as env:
         for seed in range(1, 9):
             env.reset(seed=seed)
-            episode_config = env.episode.episode_config
-            if episode_config.part in played:
+            episode_config = env.episode.config
+            if episode_config.component in played:
                 continue
-            played.add(episode_config.part)
+            played.add(episode_config.component)
             noise = exploration(seed)
             steps = play(lab, model, Task(episode_config, seed, noise, DECISIONS, PROFILE.episode_s))
             (rollout,) = trajectories(steps, episode_config, PROFILE.reward)
             assert len(rollout.rewards) == DECISIONS
             for k, action in enumerate(rollout.actions):
                 _, reward, _, _, info = env.step(action)
-                assert np.float32(reward) == rollout.rewards[k], (episode_config.part, k)
+                assert np.float32(reward) == rollout.rewards[k], (episode_config.component, k)
                 for name, values in rollout.infos.items():
                     if name != "now_us":  # of the run there, of the lab here
                         assert info[name] == pytest.approx(values[k], rel=1e-9, abs=1e-12), (name, k)

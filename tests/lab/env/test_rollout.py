@@ -146,7 +146,9 @@ def test_a_snapshot_shares_the_link_as_the_policy_does(lab: Lab) -> None:
     silent = task(BOTTLENECK)._replace(noise=np.zeros((0, 0, 2), np.int16))
     beside = {
         scheme: play(
-            lab, wild, silent._replace(episode_config=BOTTLENECK._replace(others=(EpisodeFlow(scheme),)), snapshot=wild)
+            lab,
+            wild,
+            silent._replace(episode_config=BOTTLENECK._replace(other_flows=(EpisodeFlow(scheme),)), snapshot=wild),
         )
         for scheme in (SNAPSHOT, LEARNER)
     }

@@ -10,10 +10,12 @@ import pytest
 
 import env
 from env import schema
-from env.episode import GRACE_S, INFO, BootLab
+from env.episode import BootLab
+from env.flows import GRACE_S
 from env.ndm_env import NdmEnv
 from env.profile import ProfileError
 from env.reward import TERMS
+from env.spaces import INFO
 from env.vector_env import NdmVectorEnv
 from tests.support.fake_lab import INTERVAL_US, FakeLab
 

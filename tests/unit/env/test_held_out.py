@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 import yaml
 
-from env.held_out import (
+from env.network.path import Path
+from env.network.scenario import load_scenario
+from env.profile import PathSampler, ProfileError, load_profile, profile_from_config, profile_names
+from env.profile.held_out import (
     BANDED,
     HeldOutError,
     draw_in_band,
@@ -20,10 +23,6 @@ from env.held_out import (
     read_bands,
     within_band,
 )
-from env.network.path import Path
-from env.network.scenario import load_scenario
-from env.profile import ProfileError, load_profile, profile_from_config, profile_names
-from env.sampler import PathSampler
 
 WIDE = {"log_uniform": [0.1, 1000]}
 
@@ -120,9 +119,9 @@ def test_draws_reach_every_band_and_nothing_else() -> None:
     ("change", "message"),
     [
         ({"rate_mbps": [[2, 1]]}, "0 < low < high"),
-        ({"rate_mbps": []}, "there is one"),
+        ({"rate_mbps": []}, "must have a band"),
         ({"rate_mbps": [[0, 1]]}, "0 < low < high"),
-        ({"rate_mbps": [[1, 2], [2, 3]]}, "must rise and not touch"),
+        ({"rate_mbps": [[1, 2], [2, 3]]}, "must be in ascending order and not touch"),
         ({"rate_mbps": [1, 2]}, r"a list of \[low, high\]"),
         ({"rate": [[1, 2]]}, "its keys must be rate_mbps"),
     ],

@@ -8,9 +8,8 @@ import pytest
 from env.network.path import Path
 from env.network.step import Step
 from env.privileged import AHEAD_RTTS, PRIVILEGED, privileged_observation
-from env.profile import LEARNER, EpisodeConfig, EpisodeFlow, load_profile
+from env.profile import LEARNER, EpisodeConfig, EpisodeFlow, PathSampler, load_profile
 from env.reward import RewardWeights
-from env.sampler import PathSampler
 
 WEIGHTS = RewardWeights(goodput=2.0, delay=0.1, loss=3.0, fairness=0.5)
 FIRST = EpisodeFlow(LEARNER)
@@ -66,7 +65,7 @@ def test_the_longer_way_is_ones_own() -> None:
     episode_config = EpisodeConfig(
         Path(rate_mbps=20, rtt_ms=40, client_extra_rtt_ms=(0.0, 120.0)), (EpisodeFlow(LEARNER, client=2),)
     )
-    near, far = told(episode_config, [0.0]), told(episode_config, [0.0], episode_config.others[0])
+    near, far = told(episode_config, [0.0]), told(episode_config, [0.0], episode_config.other_flows[0])
     assert near["own_rtt"][0] == pytest.approx(0, abs=0.03)
     assert far["own_rtt"][0] == pytest.approx(2, abs=0.03)
 

@@ -18,6 +18,7 @@ from env.profile import (
     FOLDER,
     PATH_FEATURES,
     EpisodeConfig,
+    PathSampler,
     ProfileError,
     load_profile,
     mean_positive_normal,
@@ -25,7 +26,6 @@ from env.profile import (
     profile_names,
     scenario_episode_config,
 )
-from env.sampler import PathSampler
 
 PUBLISHED = ("stress", "fiber", "delay_extreme", "delay_moderate")
 
@@ -91,7 +91,7 @@ def test_a_part_has_its_own_weights_of_the_reward() -> None:
     beside = [episode_config for episode_config in episode_configs if episode_config.rivals]
     assert {episode_config.reward.fairness for episode_config in beside if episode_config.reward} == {1.0}
     assert all(episode_config.reward for episode_config in (*stress, *beside))
-    assert not any(episode_config.reward for episode_config in episode_configs if episode_config.part == "clean")
+    assert not any(episode_config.reward for episode_config in episode_configs if episode_config.component == "clean")
 
 
 def test_mixed_has_company() -> None:
@@ -112,7 +112,7 @@ def test_mixed_has_company() -> None:
     assert {
         other.client
         for episode_config in episode_configs
-        for other in episode_config.others
+        for other in episode_config.other_flows
         if episode_config.path.clients > 1
     } == {2}
 
@@ -133,9 +133,9 @@ def test_a_snapshot_is_a_rival_where_there_are_any(name: str) -> None:
     for with_snapshot, without in pairs:
         stood_in = [
             rival._replace(scheme="ndm" if rival.scheme == "snapshot" else rival.scheme)
-            for rival in with_snapshot.others
+            for rival in with_snapshot.other_flows
         ]
-        assert without.others == tuple(stood_in)
+        assert without.other_flows == tuple(stood_in)
 
 
 def test_a_course_is_read_as_it_was_written() -> None:
@@ -146,8 +146,8 @@ def test_a_course_is_read_as_it_was_written() -> None:
 def test_others_come_when_the_profile_says() -> None:
     config = one(learners={"fixed": 3}, rivals=["cubic"], rival_count={"fixed": 2}, start_spread_s=4.0)
     episode_config = PathSampler(profile_from_config(config)).draw(np.random.default_rng(0))
-    assert [other.scheme for other in episode_config.others] == ["learner", "learner", "cubic", "cubic"]
-    assert all(0 < other.start_s < 4 for other in episode_config.others)
+    assert [other.scheme for other in episode_config.other_flows] == ["learner", "learner", "cubic", "cubic"]
+    assert all(0 < other.start_s < 4 for other in episode_config.other_flows)
     assert episode_config.features()[-1] == 1
 
 
@@ -230,13 +230,13 @@ def one(**mix: object) -> dict[str, object]:
         (one(rtt_ms={"fixed": -1}), ["rtt_ms is -1", "between 0 and"]),
         (one(rate_mbps={"uniform": [0, 3]}), ["rate_mbps is 0", "between 0.01 and"]),
         (one(weight=-1), ["weight is -1", "negative"]),
-        (one(learners={"fixed": 0}), ["learners goes from 0 to 0", "1 to 32"]),
+        (one(learners={"fixed": 0}), ["learners goes from 0 to 0", "between 1 and 32"]),
         (one(rival_count={"choice": [1, 40]}), ["rival_count goes from 1 to 40"]),
         (one(rivals=["cubik"]), ["cubik", "did you mean cubic"]),
         (one(start_spread_s=-1), ["start_spread_s is -1"]),
         (one(extra_rtt_ratio={"uniform": [-1, 1]}), ["extra_rtt_ratio is -1"]),
         (one(rate_step={"fixed": 0}), ["rate_mbps of the step", "is 0"]),
-        (one(rate_step={"fixed": 2}, rate_steps={"fixed": 40}), ["rate_steps goes from 40 to 40", "1 to 32"]),
+        (one(rate_step={"fixed": 2}, rate_steps={"fixed": 40}), ["rate_steps goes from 40 to 40", "between 1 and 32"]),
         (one(rate_steps={"fixed": 2}), ["rate_steps is given without rate_step"]),
         (one(traces=["held_out/lte-driving"]), ["held out"]),
         (one(traces=["train/lte"]), ["train/lte", "unknown"]),

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from env.held_out import BANDED, in_band
 from env.network.path import Path
 from env.profile import (
     DRAWN_FIELDS,
@@ -18,14 +17,15 @@ from env.profile import (
     Draw,
     EpisodeConfig,
     EpisodeFlow,
-    PathMix,
+    MixtureComponent,
+    PathSampler,
     load_profile,
     profile_names,
 )
-from env.ranges import LEAST_IS_EASY, around, middle
-from env.sampler import PathSampler
+from env.profile.held_out import BANDED, in_band
+from env.profile.ranges import LEAST_IS_EASY, around, middle
 
-WIDE = PathMix(
+WIDE = MixtureComponent(
     rate_mbps=Draw(log_uniform=[1, 100]),
     rtt_ms=Draw(uniform=[20, 40]),
     loss_pct=Draw(uniform=[0, 2]),
@@ -67,7 +67,7 @@ def test_of_impairments_the_least_is_easy() -> None:
 
 
 def test_a_middle_that_is_held_out_stays_whole() -> None:
-    mix = PathMix(rate_mbps=Draw(log_uniform=[100, 140]))  # 118, held out as is all from 110 to 145
+    mix = MixtureComponent(rate_mbps=Draw(log_uniform=[100, 140]))  # 118, held out as is all from 110 to 145
     assert middle(mix, 0.1) == mix
     assert middle(mix, 0.9) != mix
 
@@ -79,10 +79,10 @@ def test_a_narrow_profile_draws_nothing_but_what_the_whole_one_does(name: str, w
     for _ in range(200):
         episode_config = sampler.draw(rng, width)
         if episode_config.path.topology == "router":
-            assert_within(episode_config, sampler.profile.paths[episode_config.part])
+            assert_within(episode_config, sampler.profile.paths[episode_config.component])
 
 
-def assert_within(episode_config: EpisodeConfig, mix: PathMix) -> None:
+def assert_within(episode_config: EpisodeConfig, mix: MixtureComponent) -> None:
     for name, value in numbers(episode_config).items():
         bounds = getattr(mix, name).bounds()
         if bounds:
@@ -104,14 +104,14 @@ def test_near_a_course_are_courses_like_it(name: str) -> None:
     for _ in range(100):
         episode_config = sampler.draw(rng)
         near = sampler.draw_near(episode_config, 1.3, rng)
-        assert near.part == episode_config.part
+        assert near.component == episode_config.component
         assert near.reward == episode_config.reward
-        assert [other.scheme for other in near.others] == [other.scheme for other in episode_config.others]
+        assert [other.scheme for other in near.other_flows] == [other.scheme for other in episode_config.other_flows]
         if near.path.topology == "loopback":
             assert near == episode_config
             continue
         assert near.path.trace == episode_config.path.trace
-        assert_within(near, sampler.profile.paths[episode_config.part])
+        assert_within(near, sampler.profile.paths[episode_config.component])
         differing += near != episode_config
         found = numbers(near)
         for what, value in numbers(episode_config).items():
@@ -128,12 +128,12 @@ def test_a_neighbour_of_a_neighbour_is_drawn_as_well(seed: int, factor: float) -
     for _ in range(5):
         episode_config = sampler.draw_near(episode_config, factor, rng)
         if episode_config.path.topology == "router":
-            assert_within(episode_config, sampler.profile.paths[episode_config.part])
+            assert_within(episode_config, sampler.profile.paths[episode_config.component])
 
 
 def test_no_loss_stays_no_loss() -> None:
     episode_config = EpisodeConfig(
-        Path(rate_mbps=10, rtt_ms=30), (EpisodeFlow(LEARNER), EpisodeFlow(SNAPSHOT)), part="x"
+        Path(rate_mbps=10, rtt_ms=30), (EpisodeFlow(LEARNER), EpisodeFlow(SNAPSHOT)), component="x"
     )
     mix = around(WIDE, episode_config, 1.5)
     assert mix.loss_pct.fixed == 0

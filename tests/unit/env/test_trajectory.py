@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from env import schema
-from env.episode import INFO
 from env.network.path import Path
 from env.network.step import Step
 from env.profile import LEARNER, EpisodeConfig, EpisodeFlow
 from env.reference import GRID_US
 from env.reward import RewardWeights
+from env.spaces import INFO
 from env.trajectory import Steps, trajectories
 
 MSS = 1448

@@ -134,8 +134,8 @@ def test_luck_counts_alike_in_all_parts() -> None:
     def moved(factor: float) -> torch.Tensor:
         ppo, rng = Ppo(ONE_STEP, seed=3, privileged=0), np.random.default_rng(0)
         constant_critic(ppo, 0.0)
-        calm = [episode(40, rng)._replace(part="calm") for _ in range(4)]
-        wild = [episode(40, rng)._replace(part="wild") for _ in range(2)]
+        calm = [episode(40, rng)._replace(component="calm") for _ in range(4)]
+        wild = [episode(40, rng)._replace(component="wild") for _ in range(2)]
         calm, wild = ([e._replace(rewards=rng.standard_normal(40, np.float32)) for e in part] for part in (calm, wild))
         wild = [e._replace(rewards=np.float32(factor) * e.rewards) for e in wild]
         ppo.update([*calm, *wild], ppo.behaviour())
@@ -146,7 +146,7 @@ def test_luck_counts_alike_in_all_parts() -> None:
 
 def test_the_usual_size_of_a_part_fades_and_is_remembered() -> None:
     ppo, rng = Ppo(PpoOptions(value_rate=0.1), seed=0, privileged=0), np.random.default_rng(0)
-    episodes = [episode(50, rng)._replace(part="a")]
+    episodes = [episode(50, rng)._replace(component="a")]
     played = torch.ones(50, 1, dtype=torch.bool)
     for size in (3.0, 3.0, 1.0):
         advantages = torch.full((50, 1), size)

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 import torch
 
-from env.profile import load_profile, profile_from_config
+from env.profile import PathSampler, load_profile, profile_from_config
 from env.rollout import Played, Task
-from env.sampler import PathSampler
 from training.policy import initial_policy
 from training.rollouts import LabPlayer, SamplingState
 

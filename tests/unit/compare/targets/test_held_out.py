@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from compare.statistics.winning_rates import is_of_friendliness, is_single_flow
 from compare.targets.held_out import ALONE, BESIDE, MOST_PACKETS, RIVALS, held_out_scenarios
-from env.held_out import held_out_bands, in_band, is_held_out
 from env.network.path import Path
+from env.profile.held_out import held_out_bands, in_band, is_held_out
 
 SCENARIOS = held_out_scenarios()
 PATHS = [scenario.network_path() for scenario in SCENARIOS]

@@ -30,7 +30,7 @@ def never() -> bool:
 
 def case(gap: float, update: int = 10, part: str = "a") -> Case:
     path = NetworkPath(rate_mbps=12.5, rtt_ms=30, buffer_bdp=2, steps=(Step(1.25, loss_pct=1.0),))
-    episode_config = EpisodeConfig(path, (EpisodeFlow("bbr", 0.25),), part=part)
+    episode_config = EpisodeConfig(path, (EpisodeFlow("bbr", 0.25),), component=part)
     return Case(episode_config, 3, b"snapshot", update, "bbr", 0.5 + gap, 0.5)
 
 

@@ -1,8 +1,8 @@
-"""What training never sees: the bands of configs/held_out.yaml, and the traces of datasets/traces/held_out.
+"""Paths that training never sees: the bands of configs/held_out.yaml, and the traces of datasets/traces/held_out.
 
-A path is held out when its rate, its RTT and its buffer all lie in bands; or when its link follows a held-out trace. No
+A path is held out when its rate, its RTT and its buffer all lie in bands, or when its link follows a held-out trace. No
 profile draws a rate, an RTT or a buffer from a band, whatever the other two are: a held-out path differs from every
-path of the training in all three.
+training path in all three.
 """
 
 from __future__ import annotations
@@ -19,42 +19,42 @@ from env.checkout import CONFIGS
 from env.network.path import Path
 
 FILE = CONFIGS / "held_out.yaml"
-TRACES = "held_out/"  # how the names of held-out traces begin
+TRACES = "held_out/"  # prefix of the names of held-out traces
 BANDED = ("rate_mbps", "rtt_ms", "buffer_bdp")
 
 Bands = tuple[tuple[float, float], ...]
 
 
 class HeldOutError(ValueError):
-    """Bands that are none; the message names the bad value."""
+    """Invalid bands; the message names the bad value."""
 
 
 @functools.cache
 def held_out_bands() -> Mapping[str, Bands]:
-    """Return the bands of each number of BANDED, rising; raises HeldOutError."""
+    """Return the bands of each number of BANDED, in ascending order; raises HeldOutError."""
     return read_bands(FILE.read_text())
 
 
 def read_bands(text: str) -> Mapping[str, Bands]:
-    """Return the bands that a YAML text holds; raises HeldOutError."""
+    """Return the bands of a YAML text; raises HeldOutError."""
     try:
         content = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise HeldOutError(f"{FILE}: {' '.join(str(error).split())}") from error
     if not isinstance(content, dict) or set(content) != set(BANDED):
         raise HeldOutError(f"{FILE}: its keys must be {', '.join(BANDED)}")
-    found = {}
+    all_bands = {}
     for name in BANDED:
         try:
             bands = tuple((float(low), float(high)) for low, high in content[name])
         except (TypeError, ValueError) as error:
             raise HeldOutError(f"{FILE}: {name} is {content[name]!r}; it must be a list of [low, high]") from error
         if not bands or not all(0 < low < high < math.inf for low, high in bands):
-            raise HeldOutError(f"{FILE}: {name} is {content[name]}; in each band 0 < low < high, and there is one")
+            raise HeldOutError(f"{FILE}: {name} is {content[name]}; it must have a band, and 0 < low < high in each")
         if not all(high < low for (_, high), (low, _) in pairwise(bands)):
-            raise HeldOutError(f"{FILE}: {name} is {content[name]}; the bands must rise and not touch")
-        found[name] = bands
-    return found
+            raise HeldOutError(f"{FILE}: {name} is {content[name]}; the bands must be in ascending order and not touch")
+        all_bands[name] = bands
+    return all_bands
 
 
 def in_band(name: str, value: float) -> bool:
@@ -63,14 +63,14 @@ def in_band(name: str, value: float) -> bool:
 
 
 def within_band(name: str, low: float, high: float) -> bool:
-    """Whether a whole range lies in one band, so that nothing of it is left to training."""
+    """Whether a whole range lies in one band, so that training could draw nothing from it."""
     return any(begin <= low and high <= end for begin, end in held_out_bands().get(name, ()))
 
 
 def outside_bands(name: str, draw: Callable[[], float | None]) -> float | None:
-    """Return the first value of `draw` that lies in no band; None when it says the default.
+    """Return the first value of `draw` that lies in no band; None for the path's default.
 
-    `draw` must be able to give one: no range that lies in a band (within_band), no single value in one.
+    Never returns when all values of `draw` lie in bands; check_profile refuses such a profile.
     """
     while True:
         value = draw()
@@ -79,7 +79,7 @@ def outside_bands(name: str, draw: Callable[[], float | None]) -> float | None:
 
 
 def draw_in_band(name: str, rng: np.random.Generator) -> float:
-    """Return a value from the bands of a number, log-uniform over all of them together."""
+    """Return a value from the bands of a number, log-uniform over all its bands together."""
     bands = held_out_bands()[name]
     widths = [math.log(high / low) for low, high in bands]
     at = float(rng.uniform(0, sum(widths)))
@@ -91,7 +91,7 @@ def draw_in_band(name: str, rng: np.random.Generator) -> float:
 
 
 def is_held_out(path: Path) -> bool:
-    """Whether a path is one that training must not see."""
+    """Whether training must not see a path."""
     if path.trace.startswith(TRACES):
         return True
     return path.topology == "router" and all(in_band(name, getattr(path, name)) for name in BANDED)

@@ -1,33 +1,35 @@
-"""Narrower ranges for a part of a profile: the easy middle of each, or around the numbers of an episode.
+"""Narrower ranges for a mixture component: the easy middle of each range, or the surroundings of one episode.
 
-Both give a part of a profile again, so that what is drawn from it lies within the profile's own ranges and outside of
-the held-out bands as everything does. Only ranges (uniform, log_uniform) become narrower; a log-uniform one is measured
-in the logarithm.
+Both functions return a mixture component again, so that the sampler draws from it as usual, within the profile's own
+ranges and outside the held-out bands. Only ranges (uniform, log_uniform) become narrower. A log-uniform range is
+measured in the logarithm.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
-from env.held_out import within_band
-from env.profile import DRAWN_FIELDS, Draw, EpisodeConfig, PathMix
+from env.profile.episode_config import EpisodeConfig
+from env.profile.held_out import within_band
+from env.profile.mixture import DRAWN_FIELDS, Draw, MixtureComponent
 
-# Of these the least is the easiest: a path without loss or jitter, flows with the same RTT. Of all others, the middle.
+# The smallest value of these is the easiest: a path without loss or jitter, flows with the same RTT. Of all other
+# ranges it is the middle.
 LEAST_IS_EASY = ("loss_pct", "duplicate_pct", "reorder_pct", "jitter_ratio", "extra_rtt_ratio")
 
 
-def middle(mix: PathMix, width: float) -> PathMix:
-    """Return the part with a share `width`, above 0 and at most 1, of each of its ranges.
+def middle(component: MixtureComponent, width: float) -> MixtureComponent:
+    """Return the component with a share `width`, above 0 and at most 1, of each of its ranges.
 
     [low, high] becomes c -+ width (high - low) / 2 with c = (low + high) / 2, and for LEAST_IS_EASY
-    [low, low + width (high - low)]. A range of which only what is held out would be left stays whole.
+    [low, low + width (high - low)]. A range stays whole if only held-out values would be left.
     """
     if width >= 1:
-        return mix
-    narrowed: dict[str, Any] = {name: _narrowed(name, draw, width) for name, draw in _draws(mix).items()}
-    return replace(mix, **narrowed)
+        return component
+    narrowed: dict[str, Any] = {name: _narrowed(name, draw, width) for name, draw in component.draws().items()}
+    return replace(component, **narrowed)
 
 
 def _narrowed(name: str, draw: Draw, width: float) -> Draw:
@@ -50,13 +52,14 @@ def _share(name: str, low: float, high: float, width: float) -> tuple[float, flo
     return centre - reach, centre + reach
 
 
-def around(mix: PathMix, episode_config: EpisodeConfig, factor: float) -> PathMix:
-    """Return the part, which the episode was drawn from, with each range cut to the episode's number by a factor, up
-    and down. factor: above 1. What is chosen or drawn as a count stays what it was: learners, rivals, trace.
+def around(component: MixtureComponent, config: EpisodeConfig, factor: float) -> MixtureComponent:
+    """Return the component of an episode with each range cut to the episode's number, times and over a factor above 1.
+
+    Choices and counts keep the episode's value: learners, rivals, trace.
     """
-    path, rivals = episode_config.path, episode_config.rivals
+    path, rivals = config.path, config.rivals
     numbers = {name: getattr(path, name) for name in DRAWN_FIELDS}
-    numbers["learners"] = float(len(episode_config.learners))
+    numbers["learners"] = float(len(config.learners))
     if rivals:
         numbers["rival_count"] = float(len(rivals))
     if path.rtt_ms:
@@ -65,12 +68,12 @@ def around(mix: PathMix, episode_config: EpisodeConfig, factor: float) -> PathMi
         numbers["extra_rtt_ratio"] = path.client_extra_rtt_ms[1] / path.rtt_ms
     if path.steps:
         numbers["rate_steps"] = float(len(path.steps))
-    if len(path.steps) == 1 and path.steps[0].rate_mbps is not None:  # of several, each is drawn again
+    if len(path.steps) == 1 and path.steps[0].rate_mbps is not None:  # several are drawn anew
         numbers["rate_step"] = path.steps[0].rate_mbps / path.rate_mbps
-    draws = _draws(mix)
+    draws = component.draws()
     near: dict[str, Any] = {name: _near(draws[name], number, factor) for name, number in numbers.items()}
     return replace(
-        mix,
+        component,
         **near,
         rivals=sorted({rival.scheme for rival in rivals}),
         rival_chance=1.0,
@@ -85,8 +88,3 @@ def _near(draw: Draw, number: float, factor: float) -> Draw:
     if ends is None or number <= 0:
         return Draw(fixed=number)
     return Draw(log_uniform=[max(ends[0], number / factor), min(ends[1], number * factor)])
-
-
-def _draws(mix: PathMix) -> dict[str, Draw]:
-    """Return the part's distributions by name."""
-    return {entry.name: draw for entry in fields(mix) if isinstance(draw := getattr(mix, entry.name), Draw)}

@@ -1,0 +1,28 @@
+"""The flows of an episode, as the lab's `run` command takes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from env.profile import SNAPSHOT, EpisodeConfig, EpisodeFlow
+
+SCHEME = "ndm_gym"  # the congestion control that takes its decisions from outside the kernel
+SNAPSHOT_SCHEME = "ndm_snapshot"  # the congestion control that runs the second model of the lab's rollout
+# Virtual time. The host or the rollout ends an episode; a flow that has stalled for so long beyond it ends by itself.
+GRACE_S = 5.0
+
+
+def learner_flows(config: EpisodeConfig, scheme: str, end_s: float) -> list[dict[str, Any]]:
+    """Return the learners, under this congestion control; all last until end_s."""
+    return [_flow(scheme, learner, end_s) for learner in config.learners]
+
+
+def rival_flows(config: EpisodeConfig, end_s: float) -> list[dict[str, Any]]:
+    """Return the rivals; all last until end_s."""
+    return [
+        _flow(SNAPSHOT_SCHEME if rival.scheme == SNAPSHOT else rival.scheme, rival, end_s) for rival in config.rivals
+    ]
+
+
+def _flow(scheme: str, flow: EpisodeFlow, end_s: float) -> dict[str, Any]:
+    return {"scheme": scheme, "start_s": flow.start_s, "duration_s": end_s - flow.start_s, "client": flow.client}

@@ -1,0 +1,46 @@
+"""Training profiles: the mixtures of configs/profile, the episodes drawn from them, and what training never sees."""
+
+from env.profile.checks import check_profile
+from env.profile.episode_config import (
+    LEARNER,
+    PATH_FEATURES,
+    RIVALS,
+    SNAPSHOT,
+    EpisodeConfig,
+    EpisodeFlow,
+    scenario_episode_config,
+)
+from env.profile.load import FOLDER, load_profile, profile_from_config, profile_names
+from env.profile.mixture import (
+    DRAWN_FIELDS,
+    Draw,
+    MixtureComponent,
+    Profile,
+    ProfileError,
+    mean_positive_normal,
+    with_jitter,
+)
+from env.profile.sampler import PathSampler
+
+__all__ = [
+    "DRAWN_FIELDS",
+    "FOLDER",
+    "LEARNER",
+    "PATH_FEATURES",
+    "RIVALS",
+    "SNAPSHOT",
+    "Draw",
+    "EpisodeConfig",
+    "EpisodeFlow",
+    "MixtureComponent",
+    "PathSampler",
+    "Profile",
+    "ProfileError",
+    "check_profile",
+    "load_profile",
+    "mean_positive_normal",
+    "profile_from_config",
+    "profile_names",
+    "scenario_episode_config",
+    "with_jitter",
+]

@@ -1,0 +1,148 @@
+"""Checks of a profile: an episode can be drawn from it, and nothing of it is held out from training."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import fields, replace
+from typing import Any
+
+from env.near import did_you_mean
+from env.network.path import Path, PathError
+from env.network.scenario import ScenarioError
+from env.network.step import Step
+from env.profile.episode_config import RIVALS, scenario_episode_config
+from env.profile.held_out import TRACES, in_band, is_held_out, within_band
+from env.profile.mixture import DRAWN_FIELDS, Draw, MixtureComponent, Profile, ProfileError, with_jitter
+from env.reward import RewardWeights
+
+MOST_FLOWS = 32  # of one kind in an episode
+MOST_STEPS = 32  # of the rate, in an episode
+
+
+def check_profile(profile: Profile) -> None:
+    """Raise ProfileError when an episode cannot be drawn from the profile."""
+    where = f"profile {profile.name}"
+    if profile.episode_decisions < 1 or not profile.episode_s > 0:
+        raise ProfileError(
+            f"{where}: episode_decisions is {profile.episode_decisions} and episode_s {profile.episode_s:g}; "
+            "they must be at least 1 and above 0"
+        )
+    if profile.episode_packets is not None and not profile.episode_packets > 0:
+        raise ProfileError(f"{where}: episode_packets is {profile.episode_packets:g}; it must be above 0")
+    _check_probability(f"{where}: skip_slow_start_prob", profile.skip_slow_start_prob)
+    _check_reward(f"{where}: reward", profile.reward)
+    for name, component in profile.paths.items():
+        _check_component(f"{where}: paths.{name}", component)
+    if not sum(component.weight for component in profile.paths.values()) > 0:
+        raise ProfileError(f"{where}: no path has a weight above 0")
+
+
+def _check_reward(where: str, reward: RewardWeights) -> None:
+    for entry in fields(reward):
+        _check_not_negative(f"{where}.{entry.name}", getattr(reward, entry.name))
+
+
+def _check_component(where: str, component: MixtureComponent) -> None:
+    _check_not_negative(f"{where}.weight", component.weight)
+    _check_probability(f"{where}.rival_chance", component.rival_chance)
+    if component.reward is not None:
+        _check_reward(f"{where}.reward", component.reward)
+    for name, draw in component.draws().items():
+        _check_draw(f"{where}.{name}", draw)
+        _check_outside_bands(f"{where}.{name}", name, draw)
+    if component.scenario is not None:
+        _check_scenario(where, component, component.scenario)
+        return
+    _check_flows(where, component)
+    _check_steps(where, component)
+    for trace in component.traces:
+        if trace.startswith(TRACES):
+            raise ProfileError(f"{where}: trace {trace} is held out from training: env/profile/held_out.py")
+    _check_paths(where, component)
+
+
+def _check_scenario(where: str, component: MixtureComponent, scenario: str) -> None:
+    given = [name for name, draw in component.draws().items() if draw.bounds()]
+    given += [name for name in ("rivals", "traces", "start_spread_s") if getattr(component, name)]
+    if given:
+        raise ProfileError(f"{where}: scenario {scenario} already says {', '.join(given)}")
+    try:
+        config = scenario_episode_config(scenario)
+    except ScenarioError as error:
+        raise ProfileError(f"{where}: {error}") from error
+    if is_held_out(config.path):
+        raise ProfileError(f"{where}: scenario {scenario} is held out from training: env/profile/held_out.py")
+
+
+def _check_flows(where: str, component: MixtureComponent) -> None:
+    for scheme in component.rivals:
+        if scheme not in RIVALS:
+            hint = did_you_mean(scheme, RIVALS, most=1)
+            raise ProfileError(f"{where}.rivals: {scheme!r} is unknown: {hint}They are {', '.join(RIVALS)}.")
+    for name in ("learners", "rival_count"):
+        _check_count(f"{where}.{name}", getattr(component, name), MOST_FLOWS)
+    _check_not_negative(f"{where}.start_spread_s", component.start_spread_s)
+    low, _ = component.extra_rtt_ratio.bounds() or (0.0, 0.0)
+    _check_not_negative(f"{where}.extra_rtt_ratio", low)
+
+
+def _check_steps(where: str, component: MixtureComponent) -> None:
+    if component.rate_steps.bounds() and not component.rate_step.bounds():
+        raise ProfileError(f"{where}.rate_steps is given without rate_step, the factor on the rate at a step")
+    _check_count(f"{where}.rate_steps", component.rate_steps, MOST_STEPS)
+
+
+def _check_paths(where: str, component: MixtureComponent) -> None:
+    """Make the paths of all smallest and of all largest values."""
+    draws = component.draws()
+    for end, trace in itertools.product((0, 1), component.traces or [""]):
+        numbers: dict[str, Any] = {name: bounds[end] for name in DRAWN_FIELDS if (bounds := draws[name].bounds())}
+        jitter_ratio = (component.jitter_ratio.bounds() or (0.0, 0.0))[end]
+        try:
+            path = with_jitter(Path(qdisc=component.qdisc, trace=trace, **numbers), jitter_ratio)
+            if bounds := component.rate_step.bounds():
+                replace(path, steps=(Step(1.0, rate_mbps=path.rate_mbps * bounds[end]),))
+        except PathError as error:
+            raise ProfileError(f"{where}: {error}") from error
+
+
+def _check_draw(where: str, draw: Draw) -> None:
+    known = [entry.name for entry in fields(Draw)]
+    given = [name for name in known if getattr(draw, name) is not None]
+    if len(given) > 1:
+        raise ProfileError(f"{where} has {' and '.join(given)}; it takes one of {', '.join(known)}")
+    if draw.choice is not None and not draw.choice:
+        raise ProfileError(f"{where}.choice is empty")
+    for name in ("uniform", "log_uniform"):
+        ends = getattr(draw, name)
+        if ends is not None and not (len(ends) == 2 and ends[0] <= ends[1]):
+            raise ProfileError(f"{where}.{name} is {ends}; it must be [low, high]")
+    if draw.log_uniform is not None and not draw.log_uniform[0] > 0:
+        raise ProfileError(f"{where}.log_uniform is {draw.log_uniform}; a logarithm needs a low above 0")
+
+
+def _check_outside_bands(where: str, name: str, draw: Draw) -> None:
+    values = draw.choice or ([] if draw.fixed is None else [draw.fixed])
+    held_out = [f"{value:g}" for value in values if in_band(name, value)]
+    bounds = draw.bounds()
+    if not values and bounds and within_band(name, *bounds):
+        held_out = [f"from {bounds[0]:g} to {bounds[1]:g}"]
+    if held_out:
+        raise ProfileError(f"{where} is {', '.join(held_out)}: held out from training by configs/held_out.yaml")
+
+
+def _check_count(where: str, draw: Draw, most: int) -> None:
+    low, high = draw.bounds() or (1, 1)
+    if not 1 <= low <= high <= most:
+        raise ProfileError(f"{where} goes from {low:g} to {high:g}; it must lie between 1 and {most}")
+
+
+def _check_not_negative(where: str, value: float) -> None:
+    if not 0 <= value < math.inf:
+        raise ProfileError(f"{where} is {value:g}; it must be finite and not negative")
+
+
+def _check_probability(where: str, value: float) -> None:
+    if not 0 <= value <= 1:
+        raise ProfileError(f"{where} is {value:g}; it must lie between 0 and 1")

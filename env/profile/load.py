@@ -1,0 +1,74 @@
+"""Reads profiles: from configs/profile, or from a mapping such as Hydra's group `profile`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
+from yaml import YAMLError
+
+from env.checkout import CONFIGS
+from env.near import did_you_mean
+from env.profile.checks import check_profile
+from env.profile.mixture import Profile, ProfileError
+
+FOLDER = CONFIGS / "profile"
+
+
+def profile_names() -> list[str]:
+    """Return the names of all profiles, sorted."""
+    return sorted(file.stem for file in FOLDER.glob("*.yaml"))
+
+
+def load_profile(name: str) -> Profile:
+    """Read and check one profile.
+
+    Raises ProfileError for an unknown name, a wrong key or type (each with the right ones), or a distribution that
+    gives no valid path.
+    """
+    file = FOLDER / f"{name}.yaml"
+    if not file.is_file():
+        names = profile_names()
+        hint = did_you_mean(name, names, most=1)
+        raise ProfileError(f"profile {name!r} is unknown: {hint}The profiles are {', '.join(names)}.")
+    try:
+        loaded = OmegaConf.load(file)
+    except (YAMLError, OSError) as error:
+        raise ProfileError(f"{file}: {error}") from error
+    if not isinstance(loaded, DictConfig):
+        raise ProfileError(f"{file}: not a profile; its keys are {_keys(Profile)}")
+    return profile_from_config(loaded)
+
+
+def profile_from_config(config: DictConfig | Mapping[str, Any]) -> Profile:
+    """Return the checked profile of a mapping. Raises ProfileError."""
+    try:
+        profile = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Profile), config))
+    except MissingMandatoryValue as error:
+        raise ProfileError(f"a profile needs `name` and `paths`: {_first_line(error)}") from error
+    except OmegaConfBaseException as error:
+        raise ProfileError(_explain(error)) from error
+    assert isinstance(profile, Profile)
+    check_profile(profile)
+    return profile
+
+
+def _keys(kind: type[Any]) -> str:
+    return ", ".join(entry.name for entry in fields(kind))
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0]
+
+
+def _explain(error: OmegaConfBaseException) -> str:
+    """Return OmegaConf's message with the place of the error and, for a wrong key, the right ones."""
+    place = error.full_key or "the profile"
+    text = f"{place}: {_first_line(error)}"
+    kind = error.object_type
+    if isinstance(kind, type) and is_dataclass(kind):
+        text += f"; the keys there are {_keys(kind)}"
+    return text

@@ -1,0 +1,35 @@
+"""Observation, action and `info` of the environments and of rollouts: spaces, scales and names."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+from env import schema
+from env.reward import OUTCOME
+
+FloatArray = npt.NDArray[np.float32]
+
+FEATURE_SCALE = np.float32(2.0**-schema.FEATURE_FRAC)  # of an observation on the wire
+ACTION_SCALE = np.float32(2.0**-schema.ACTION_FRAC)
+INFO = (*OUTCOME, "cwnd", "now_us", "interval_us")  # names in `info` for each interval, besides `path`
+
+
+def observation_space() -> gymnasium.Space[FloatArray]:
+    """Return Box [10] with the limits of schema.FEATURES."""
+    return _box(schema.FEATURES)
+
+
+def action_space() -> gymnasium.Space[FloatArray]:
+    """Return Box [2] with the limits of schema.ACTIONS."""
+    return _box(schema.ACTIONS)
+
+
+def _box(fields: tuple[schema.Field, ...]) -> gymnasium.Space[FloatArray]:
+    low, high = ([getattr(field, end) for field in fields] for end in ("low", "high"))
+    box = spaces.Box(np.array(low, np.float32), np.array(high, np.float32), dtype=np.float32)
+    return cast(gymnasium.Space[FloatArray], box)
