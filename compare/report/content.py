@@ -1,4 +1,4 @@
-"""What a report says, before it is HTML or Markdown."""
+"""The tables of a report, before they are HTML or Markdown."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from compare.targets.tables import TargetTable
 from env.network.scenario import Scenario
 from env.network.schemes import Scheme
 
-FEW_SCENARIOS = 2  # of up to so many the headline has a row per scheme; of more a row per scenario
+FEW_SCENARIOS = 2  # up to so many, the headline has a row per scheme; above, a row per scenario
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """All that a report shows. environment: the content of environment.json, empty when it is not there yet.
+    """Everything that a report shows.
 
-    comparisons: of every pair of schemes. beside: published single runs with ours; tables: rows of published tables,
-    whose scenarios may be others. run_name: a run's folder, as seen from the report. target: what the runs were made
-    for, judged.
+    comparisons: of every pair of schemes. published: figures of published single runs; tables: all rows of the TCP-NV
+    paper's tables. environment: the content of environment.json, empty before it is written. run_name: returns a run's
+    folder, relative to the report. target: the judged target that the runs were made for, if any.
     """
 
     experiment: Experiment
@@ -46,7 +46,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Value:
-    """One value of a table. wins: is among the winners of those that it stands beside."""
+    """One value of a table. estimate: None without a run; wins: the table marks it as a winner."""
 
     estimate: Estimate | None
     wins: bool = False
@@ -70,7 +70,7 @@ class ScenarioTable:
 
 @dataclass(frozen=True)
 class GroupLine:
-    """A row of the table of several flows: a scheme's values for one group, and what was published of it."""
+    """A row of the table of several flows: a scheme's values for one group of flows, and the published ones."""
 
     cell: Cell
     flows: str
@@ -81,7 +81,7 @@ class GroupLine:
 
 @dataclass(frozen=True)
 class Headline:
-    """The chief results of scenarios of one kind."""
+    """The main results of all scenarios of one kind."""
 
     title: str
     tables: list[MetricTable]
@@ -90,9 +90,10 @@ class Headline:
 
 @dataclass(frozen=True)
 class ScenarioPage:
-    """All about one scenario. table: of one flow; group_metrics, group_lines: of several, in its place.
+    """The page of one scenario.
 
-    sharing: how several flows share the network.
+    table: for one flow; group_metrics and group_lines replace it for several flows. sharing: how several flows share
+    the network. everything: every metric with a value for each scheme. identical: the schemes whose runs are all equal.
     """
 
     name: str
@@ -110,18 +111,18 @@ class ScenarioPage:
 
     @property
     def measured(self) -> list[Cell]:
-        """The schemes of which there is a run."""
+        """The cells with a finished run."""
         return [cell for cell in self.cells if cell.seeds]
 
 
 def values_of(cells: Sequence[Cell], metric: Metric, winners: Winners) -> list[Value]:
-    """Return a metric's values, one per cell of a scenario, the winners marked."""
+    """Return a metric's values, one per cell of a scenario, with the winners."""
     winning = winners.of(cells, metric)
     return [Value(estimate_of(cell, metric.name), cell.scheme.name in winning) for cell in cells]
 
 
-def read_as(metric: Metric, rows: Sequence[list[Value]]) -> tuple[Metric, list[list[Value]]]:
-    """Return the metric and its values in the unit in which they are read."""
+def in_readable_unit(metric: Metric, rows: Sequence[list[Value]]) -> tuple[Metric, list[list[Value]]]:
+    """Return the metric and its values in the unit that suits them."""
     means = (value.estimate.mean for values in rows for value in values if value.estimate)
     shown, factor = readable(metric, means)
     if factor == 1:
@@ -134,7 +135,7 @@ def read_as(metric: Metric, rows: Sequence[list[Value]]) -> tuple[Metric, list[l
 
 def scenario_table(cells: Sequence[Cell], metrics: list[Metric], winners: Winners) -> ScenarioTable:
     """Return the table of one scenario with these metrics."""
-    columns = [read_as(metric, [values_of(cells, metric, winners)]) for metric in metrics]
+    columns = [in_readable_unit(metric, [values_of(cells, metric, winners)]) for metric in metrics]
     rows = [(cell, [values[0][i] for _, values in columns]) for i, cell in enumerate(cells)]
     return ScenarioTable([metric for metric, _ in columns], rows)
 
@@ -142,7 +143,7 @@ def scenario_table(cells: Sequence[Cell], metrics: list[Metric], winners: Winner
 def group_table(
     rows: Sequence[GroupRow], cells: Sequence[Cell], winners: Winners
 ) -> tuple[list[Metric], list[GroupLine]]:
-    """Return columns and rows of the table of several flows. cells: of the scenario, those with runs."""
+    """Return columns and rows of the table of several flows. cells: those of the scenario that have runs."""
     columns = []
     for metric in shown_columns(rows):
         values, published = [], []
@@ -150,7 +151,7 @@ def group_table(
             wins = row.cell.scheme.name in winners.of(cells, row.group.metric(metric))
             values.append(Value(row.measured.get(metric.name), wins))
             published.append(row.figure(metric.name))
-        shown, [values] = read_as(metric, [values])
+        shown, [values] = in_readable_unit(metric, [values])
         factor = 1.0 if shown is metric else 1 / US_PER_MS
         columns.append((shown, values, [None if figure is None else figure * factor for figure in published]))
     lines = [
@@ -167,7 +168,7 @@ def group_table(
 
 
 def headlines(cells: Sequence[Cell], winners: Winners) -> list[Headline]:
-    """Return the chief results: of scenarios with one flow, then of those with several."""
+    """Return the main results: first of scenarios with one flow, then of scenarios with several."""
     parts = by_scenario(cells)
     headlines = []
     kinds = (
@@ -183,7 +184,7 @@ def headlines(cells: Sequence[Cell], winners: Winners) -> list[Headline]:
         for metric in metrics:
             rows = {name: values_of(part, metric, winners) for name, part in of_kind.items()}
             rows = {name: values for name, values in rows.items() if any(value.estimate for value in values)}
-            shown, values = read_as(metric, list(rows.values()))
+            shown, values = in_readable_unit(metric, list(rows.values()))
             tables.append(MetricTable(shown, list(zip(rows, values, strict=True))))
         per_scenario = [
             (name, scenario_table(part, metric_layout.chosen(part, names), winners)) for name, part in of_kind.items()
@@ -203,7 +204,8 @@ def scenario_page(comparison: Comparison, name: str, cells: list[Cell], winners:
     rows = group_rows(measured, comparison.tables)
     group_metrics, lines = group_table(rows, measured, winners)
     everything = [
-        read_as(metric, [values_of(cells, metric, winners)]) for metric in metric_layout.metrics_of(cells).values()
+        in_readable_unit(metric, [values_of(cells, metric, winners)])
+        for metric in metric_layout.metrics_of(cells).values()
     ]
     return ScenarioPage(
         name=name,
@@ -223,7 +225,7 @@ def scenario_page(comparison: Comparison, name: str, cells: list[Cell], winners:
 
 @dataclass(frozen=True)
 class RateTable:
-    """Winning rates of one kind: a row per scheme, the highest first. won_if: what it takes to win a scenario."""
+    """Winning rates of one kind: a row per scheme, the highest first. won_if: the condition for winning a scenario."""
 
     kind: str
     won_if: str
@@ -231,7 +233,7 @@ class RateTable:
 
 
 def rate_tables(cells: Sequence[Cell]) -> list[RateTable]:
-    """Return the winning rates over all scenarios; none where there is only one to win."""
+    """Return the winning rates over all scenarios; none below FEW_SCENARIOS scenarios of a kind."""
     all_rates = winning_rates(cells)
     schemes = {scheme.name: scheme for scheme in schemes_of(cells)}
     tables = []
@@ -242,7 +244,7 @@ def rate_tables(cells: Sequence[Cell]) -> list[RateTable]:
 
 
 def title_of(comparison: Comparison) -> str:
-    """Return what the report is called: its scenarios where they are few, else how many."""
+    """Return the report's title: the names of up to three scenarios, else their number."""
     names = [scenario.name for scenario in comparison.experiment.scenarios]
     schemes = len(comparison.experiment.schemes)
     scenarios = ", ".join(names) if len(names) <= 3 else f"{len(names)} scenarios"

@@ -2,17 +2,17 @@
 
     python -m compare.report.document docs/results/results.md docs/results/targets.md
 
-makes anew what stands between ``<!-- end -->`` and a line before it that says what of which folder is wanted::
+writes the blocks of these pages again (compare/report/pages.py). The comment of a block names a content and a folder::
 
-    <!-- tables of results/mixed -->           what stands in front of its report, the winning rates, and what failed
+    <!-- tables of results/mixed -->           the first tables of its report, the winning rates, and failed runs
     <!-- picture of results/mixed -->          throughput against delay, a panel per scenario: a PNG beside the document
     <!-- target loss of results/targets -->    the tables of a target
     <!-- runs of results/targets -->           how many runs each target took, and their time
-    <!-- result of results/targets -->         a line for each scheme: the targets that it meets
+    <!-- result of results/targets -->         a line for each scheme: the requirements that it meets
     <!-- goodput of results/targets -->        a row per scenario, a column per scheme or population of trained models
-    <!-- file of runs/NAME/ablation.md -->     what another command has written
+    <!-- file of runs/NAME/ablation.md -->     the text of a file that another command wrote
 
-No document is written when one of them cannot be made.
+When one block cannot be made, no document changes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from compare.targets.tables import TargetTable, last_lines
 
 
 class _Results:
-    """The stored runs of one folder, read once; its methods are the blocks."""
+    """The stored runs of one folder, read once, and the blocks that show them."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -57,10 +57,10 @@ class _Results:
     @cached_property
     def _measured(self) -> list[tuple[Target, Store, list[Cell]]]:
         """Each target with its runs."""
-        found = [(target, store, cells) for target, store, _, cells in stored_targets(self.folder)]
-        if not found:
+        measured = [(target, store, cells) for target, store, _, cells in stored_targets(self.folder)]
+        if not measured:
             raise CompareError(f"{self.folder} holds no target's runs")
-        return found
+        return measured
 
     @cached_property
     def _targets(self) -> dict[str, TargetTable]:
@@ -76,10 +76,10 @@ class _Results:
         output = document.with_name(f"{document.stem}-{self.folder.name}.png")
         if not draw_overview(self._cells, output):
             raise CompareError(f"no scenario of {self.folder} has throughput and delay to draw")
-        said = (
+        alternative = (
             f"{', '.join(scheme.label for scheme in schemes_of(self._cells))} in {', '.join(by_scenario(self._cells))}"
         )
-        return f"![Throughput against delay, up and to the right is better: {said}]({output.name})\n"
+        return f"![Throughput against delay, up and to the right is better: {alternative}]({output.name})\n"
 
     def target(self, name: str) -> str:
         if name not in self._targets:
@@ -114,7 +114,7 @@ _MAKERS: dict[str, _Maker] = {
 
 
 def render_documents(documents: Sequence[Path]) -> list[str]:
-    """Return documents with every block made anew, and draw their pictures; raises CompareError for what is missing."""
+    """Return the texts of documents with new blocks, and draw their pictures; raises CompareError for missing runs."""
     stored: dict[str, _Results] = {}
 
     def make(comment: str, document: Path) -> str | None:
@@ -138,7 +138,7 @@ def _cost(name: str, store: Store, cells: Sequence[Cell]) -> list[str]:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """The command line: the documents."""
+    """The command line. arguments: the documents."""
     if not arguments:
         sys.exit("usage: python -m compare.report.document DOCUMENT...")
     documents = [Path(argument) for argument in arguments]

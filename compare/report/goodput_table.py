@@ -1,4 +1,4 @@
-"""Goodput at a glance: a row per scenario, a column per scheme, the seeds of a trained population in one column."""
+"""The table of goodputs: a row per scenario, a column per scheme or population of trained models."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ NOT_MEASURED = "–"
 
 
 def goodput_table(cells: Sequence[Cell]) -> str:
-    """Return a Markdown table of mean goodputs, Mbit/s, of the first flow under test.
+    """Return a Markdown table of mean goodputs of the first flow under test, Mbit/s.
 
-    Models ``runs/.../NAME/NAME-SEED`` share the column NAME, in the order in which they were named. A scheme that some
-    scenario was not compared with (the reference of one target) has no column.
+    Models ``runs/.../NAME/NAME-SEED`` share the column NAME, in the order of the command line. A scheme that was not
+    measured in every scenario (such as the reference of one target) has no column.
     """
     scenarios = by_scenario(cells)
     columns: dict[str, list[Scheme]] = {}
     for scheme in {cell.scheme.name: cell.scheme for cell in cells}.values():
-        if all(any(cell.scheme.name == scheme.name for cell in found) for found in scenarios.values()):
+        if all(any(cell.scheme.name == scheme.name for cell in of_scenario) for of_scenario in scenarios.values()):
             columns.setdefault(_column(scheme), []).append(scheme)
     rows = []
-    for scenario, found in scenarios.items():
-        means = {cell.scheme.name: _mean_mbps(cell) for cell in found}
+    for scenario, of_scenario in scenarios.items():
+        means = {cell.scheme.name: _mean_mbps(cell) for cell in of_scenario}
         values = [", ".join(means[scheme.name] for scheme in schemes) for schemes in columns.values()]
         rows.append([scenario, *values])
     return "\n".join(markdown_table(["goodput, Mbit/s", *columns], rows)) + "\n"
@@ -41,5 +41,5 @@ def _column(scheme: Scheme) -> str:
 
 
 def _mean_mbps(cell: Cell) -> str:
-    found = estimate_of(cell, "goodput")
-    return NOT_MEASURED if found is None else number(found.mean)
+    goodput = estimate_of(cell, "goodput")
+    return NOT_MEASURED if goodput is None else number(goodput.mean)

@@ -24,37 +24,41 @@ class GroupRow:
     published: PublishedRow | None
 
     def figure(self, name: str) -> float | None:
-        """Return the published figure of a column, None where there is none."""
+        """Return the published figure of a column; None without one."""
         return None if self.published is None else self.published.figures.get(name)
 
 
 def group_rows(cells: Sequence[Cell], published: Sequence[PublishedRow]) -> list[GroupRow]:
-    """Return the rows of one scenario; none where there is one flow without latencies, or no run yet.
+    """Return the rows of one scenario; none for one flow without latencies, or without a run.
 
-    Published figures stand beside the scheme that they were measured with, whatever the duration: all but
-    retrans_total are independent of it.
+    A published row belongs to the scheme that it was measured with, whatever the duration: only retrans_total depends
+    on it.
     """
-    beside = {(row.scenario, row.scheme, row.group): row for row in published}
+    by_key = {(row.scenario, row.scheme, row.group): row for row in published}
     rows = []
     for cell in cells:
         for group in cell.groups:
             measured = {}
             for column in COLUMNS:
-                found = estimate_of(cell, group.metric(column).name)
-                if found is not None:
-                    measured[column.name] = found
+                estimate = estimate_of(cell, group.metric(column).name)
+                if estimate is not None:
+                    measured[column.name] = estimate
             key = (paper_scenario(cell.scenario.name), cell.scheme.name, group.label)
-            rows.append(GroupRow(cell, group, measured, beside.get(key)))
+            rows.append(GroupRow(cell, group, measured, by_key.get(key)))
     return rows
 
 
 def shown_columns(rows: Sequence[GroupRow]) -> list[Metric]:
-    """Return the columns in which a row has a value; the lowest and the highest rate only where some row differs."""
+    """Return the columns with a value; lowest and highest rate only where a row has another rate in them."""
     shown = []
     for column in COLUMNS:
-        found = [row.measured[column.name] for row in rows if column.name in row.measured]
+        values = [row.measured[column.name] for row in rows if column.name in row.measured]
         if column.name in ("rate_min", "rate_max"):
-            found = [e for row in rows if (e := row.measured.get(column.name)) and e != row.measured.get("rate")]
-        if found:
+            values = [row.measured[column.name] for row in rows if _differs_from_rate(row, column.name)]
+        if values:
             shown.append(column)
     return shown
+
+
+def _differs_from_rate(row: GroupRow, column: str) -> bool:
+    return column in row.measured and row.measured[column] != row.measured.get("rate")

@@ -1,4 +1,4 @@
-"""report.html: one file with everything in it, to be read without a network."""
+"""report.html: one file that needs no network."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from env.network.scenario import Scenario
 FOLDER = Path(__file__).resolve().parent
 PUBLISHED_NOTE = Markup(
     '<p class="soft">Published: single runs of iperf3 on the loopback device of a virtual machine, Linux 6.11. The '
-    "bitrates in the articles’ headlines are the sender’s, which count what was still in the send buffer at the end; "
-    "the receiver’s bitrate is the one to be compared with goodput. A published run is <em>inside</em> when it lies "
-    "between the smallest and the largest of our seeds.</p>"
+    "articles’ headlines give the sender’s bitrate, which counts the data left in the send buffer at the end; compare "
+    "goodput with the receiver’s bitrate. A published run is <em>inside</em> when it lies between the smallest and the "
+    "largest of the seeds measured here.</p>"
 )
 
 
 @dataclass(frozen=True)
 class Page:
-    """A scenario's page as the template takes it."""
+    """A scenario's page for the template."""
 
     content: ScenarioPage
     figures: ScenarioFigures
@@ -67,7 +67,7 @@ class Page:
 
     @property
     def command(self) -> str:
-        """The command that compares the scheme defaults on this scenario alone."""
+        """The command that compares the default schemes in this scenario."""
         return f"python compare.py scenario={self.name}"
 
 
@@ -146,7 +146,7 @@ def _pages(comparison: Comparison, winners: Winners) -> Iterator[Page]:
             before=names[index - 1] if index else "",
             after=names[index + 1] if index + 1 < len(names) else "",
             network_rows=[{"duration_s": f"{content.scenario.duration_s:g}"} | _plain(network)],
-            network_caption=f"{kind}; what is not said has its default (docs/reference/file-formats.md)",
+            network_caption=f"{kind}; all other parameters have their defaults (docs/reference/file-formats.md)",
             tc=tc,
             flow_rows=_flow_rows(content.scenario),
             oracle_packets=int(comparison.environment.get("oracle_packets", {}).get(name, 0)),
@@ -170,13 +170,13 @@ def _modules(environment: dict[str, Any]) -> list[dict[str, str]]:
 
 
 def _models(environment: dict[str, Any]) -> list[dict[str, str]]:
-    """Return a row per model of NDM that took part."""
-    found = {name: facts for models in environment.get("models", {}).values() for name, facts in models.items()}
-    return [{"scheme": name, **facts} for name, facts in found.items()]
+    """Return a row per model of NDM."""
+    all_facts = {name: facts for models in environment.get("models", {}).values() for name, facts in models.items()}
+    return [{"scheme": name, **facts} for name, facts in all_facts.items()]
 
 
 def _json(figures: list[Figure]) -> Markup:
-    """Return what plotly draws as JSON that can stand within a script element."""
+    """Return the figures as JSON that is safe within a script element."""
     text = json.dumps([figure.spec for figure in figures], separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))
 
@@ -192,7 +192,7 @@ def _listed(value: Any) -> str:
 
 
 def _flow_rows(scenario: Scenario) -> list[dict[str, Any]]:
-    """Return the scenario's flows as rows; none for the one bulk flow that needs no words."""
+    """Return the scenario's flows as rows; none for a single bulk flow."""
     rows = [asdict(flow) for flow in scenario.flows]
     if len(rows) == 1 and rows[0]["kind"] == "bulk" and rows[0]["count"] == 1:
         return []

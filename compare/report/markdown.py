@@ -1,4 +1,4 @@
-"""report.md: the tables of the report for those who read text."""
+"""report.md: the tables of the report as text."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def render_markdown(comparison: Comparison) -> str:
 
 
 def render_tables(comparison: Comparison) -> str:
-    """Return what stands in front of report.md, for a document of which it is a part, with all that failed."""
+    """Return the first tables of report.md and all failed runs, for a document."""
     lines = [_counts(comparison), *_front(comparison, Winners(comparison.comparisons), "###")]
     for cell in comparison.cells:
         lines += _failures(cell, f"{cell.scenario.name}, {cell.scheme.label}")
@@ -86,7 +86,7 @@ def _headline(headline: Headline, comparison: Comparison) -> list[str]:
 def _scenario(page: ScenarioPage) -> list[str]:
     lines = [f"## {page.name}", "", f"{page.scenario.claim}.", "", f"    python compare.py scenario={page.name}", ""]
     if not page.measured:
-        lines.append("No run of this scenario is there.")
+        lines.append("This scenario has no finished run.")
     elif page.group_lines:
         lines += _group_table(page)
         lines += ["", *_scheme_table(page.sharing)] if page.sharing.metrics else []
@@ -147,13 +147,13 @@ def _published(rows: Sequence[PublishedFigure]) -> list[str]:
 def _environment(comparison: Comparison) -> list[str]:
     environment = comparison.environment
     if not environment:
-        return ["environment.json is not there yet: the comparison was interrupted before its end."]
+        return ["There is no environment.json: the comparison was interrupted before its end."]
     experiment = comparison.experiment
     lines = [
         f"    {environment['command']}",
         "",
         f"Lab kernel {', '.join(environment['kernel'])}; sources at {environment['git_revision']}; seeds 1 to "
-        f"{experiment.seeds}, a sample every {experiment.sample_ms} ms. All else: environment.json.",
+        f"{experiment.seeds}, a sample every {experiment.sample_ms} ms. Everything else: environment.json.",
     ]
     for name, modules in environment.get("modules", {}).items():
         for module, digest in modules.items():
@@ -177,10 +177,10 @@ def _value(value: Value) -> str:
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
-    """Return a table, its first columns to the left and the others to the right."""
+    """Return a table with plain cells. left: so many columns are aligned to the left and the rest to the right."""
     return markdown_table([*map(_plain, heads)], [[*map(_plain, row)] for row in rows], left)
 
 
 def _plain(text: str) -> str:
-    """Return a text on one line in which nothing is taken for a table's border or a tag."""
+    """Return the text on one line, with table borders and tags escaped."""
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")

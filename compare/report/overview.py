@@ -1,7 +1,4 @@
-"""A picture of a whole comparison for a document: throughput against delay, a panel per scenario.
-
-What a report draws for each scenario by itself, smaller, and as a file that needs no page around it.
-"""
+"""A picture of a whole comparison for a document: throughput against delay, a panel per scenario."""
 
 from __future__ import annotations
 
@@ -31,10 +28,10 @@ DPI = 110
 
 
 def draw_overview(cells: Sequence[Cell], output: Path) -> int:
-    """Write the picture of every scenario that has throughput and delay; returns how many panels it has.
+    """Write the picture of every scenario that has throughput and delay; returns its number of panels.
 
-    Each scheme stands at its means over the seeds, with the 95 % intervals of both. The delay axis is inverted: up and
-    to the right is better.
+    A scheme's marker is at its means over the seeds, with the 95 % intervals of both. The delay axis is inverted: up
+    and to the right is better.
     """
     panels = [
         (name, part, axes)
@@ -63,8 +60,8 @@ def draw_overview(cells: Sequence[Cell], output: Path) -> int:
 
 
 def _panel(axes: Axes, cells: Sequence[Cell], throughput: Metric, delay: Metric) -> None:
-    found = [(cell.scheme, estimate_of(cell, delay.name), estimate_of(cell, throughput.name)) for cell in cells]
-    means = [(scheme, x, y) for scheme, x, y in found if x is not None and y is not None]
+    estimates = [(cell.scheme, estimate_of(cell, delay.name), estimate_of(cell, throughput.name)) for cell in cells]
+    means = [(scheme, x, y) for scheme, x, y in estimates if x is not None and y is not None]
     delay, factor = readable(delay, (x.mean for _, x, _ in means))
     means = [(scheme, scaled(x, factor), y) for scheme, x, y in means]
     for scheme, x, y in means:
@@ -90,13 +87,16 @@ def _panel(axes: Axes, cells: Sequence[Cell], throughput: Metric, delay: Metric)
     axes.grid(alpha=0.3)
 
 
-def _reach(found: Estimate) -> list[list[float]] | None:
-    """Return how far the interval reaches below and above the mean, None without one."""
-    return None if found.interval is None else [[found.mean - found.interval[0]], [found.interval[1] - found.mean]]
+def _reach(estimate: Estimate) -> list[list[float]] | None:
+    """Return how far the interval reaches below and above the mean; None without an interval."""
+    if estimate.interval is None:
+        return None
+    lo, hi = estimate.interval
+    return [[estimate.mean - lo], [hi - estimate.mean]]
 
 
 def _write_out(axis: Axis) -> None:
-    """Have the ticks of a logarithmic axis as plain numbers."""
+    """Label the ticks of a logarithmic axis with plain numbers."""
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.set_major_formatter("{x:,g}")
     axis.set_minor_formatter(NullFormatter())

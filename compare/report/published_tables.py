@@ -1,4 +1,4 @@
-"""The tables of the TCP-NV paper: datasets/published/tcp_nv.yaml, row by row, in the names of our metrics."""
+"""The tables of the TCP-NV paper (datasets/published/tcp_nv.yaml), row by row, with the names of our metrics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TABLES = FIGURES.parent / "tcp_nv.yaml"
 SCENARIO_FOLDER = "nv"  # of configs/scenario: nv/1s1c1fs is the paper's experiment 1s1c1fs
 FRAMES_FOLDER = "nv_frames"  # the same experiments in packets of four frames
 
-# the paper's columns of figures, and the metric of compare/metrics/group_metrics.py that each stands beside
+# the paper's columns of figures, and the metric of compare/metrics/group_metrics.py that is the same
 FIGURE_COLUMNS = {
     "cwnd": "cwnd",
     "rtt": "rtt",
@@ -56,23 +56,23 @@ class PublishedRow:
 
 
 def load_tables(file: Path = TABLES) -> list[PublishedRow]:
-    """Read all rows of all tables; raises CompareError that names table and row when something is not as it should."""
+    """Read all rows of all tables; raises CompareError that names the table and the wrong row."""
     try:
         tables: list[dict[str, Any]] = yaml.safe_load(file.read_text())
         if not isinstance(tables, list):
-            raise CompareError("it is no list of tables")
+            raise CompareError("it is not a list of tables")
         rows = [row for table in tables for row in _rows(table)]
     except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
         raise CompareError(f"{file}: the published tables cannot be read: {error}") from error
     numbers = [row.experiment for row in rows]
     twice = sorted({number for number in numbers if numbers.count(number) > 1})
     if twice:
-        raise CompareError(f"{file}: experiment {', '.join(twice)} stands there twice")
+        raise CompareError(f"{file}: experiment {', '.join(twice)} is in it twice")
     return rows
 
 
 def paper_scenario(scenario: str) -> str:
-    """Return the scenario under whose name the paper's figures stand: nv/1s1c1fs for nv_frames/1s1c1fs too."""
+    """Return the scenario that the paper's figures belong to: nv/1s1c1fs, also for nv_frames/1s1c1fs."""
     folder, _, name = scenario.rpartition("/")
     return f"{SCENARIO_FOLDER}/{name}" if folder == FRAMES_FOLDER else scenario
 
@@ -92,7 +92,7 @@ def _rows(table: dict[str, Any]) -> list[PublishedRow]:
 
 
 def _group(cells: dict[str, Any], mixed: set[str]) -> str:
-    """Return the label of the flows that a row is about. mixed: the experiments with requests of several sizes."""
+    """Return the label of a row's group of flows. mixed: the experiments with requests of several sizes."""
     if str(cells["exp"]).endswith(".0"):
         return ""
     return str(cells["req"]) if cells["expName"] in mixed else "client"
@@ -114,7 +114,7 @@ def _row(table: dict[str, Any], cells: dict[str, Any], group: str, where: str) -
         if low in figures and high in figures and figures[low] > figures[high]:
             raise CompareError(f"{where}, {experiment}: {low} {figures[low]:g} is above {high} {figures[high]:g}")
     if figures.get("retrans_pct", 0.0) > 100:
-        raise CompareError(f"{where}, {experiment}: retransPkts% is {figures['retrans_pct']:g}; it ends at 100")
+        raise CompareError(f"{where}, {experiment}: retransPkts% is {figures['retrans_pct']:g}; it must be at most 100")
     return PublishedRow(
         table=int(table["table"]),
         title=table["title"],

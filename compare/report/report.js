@@ -1,17 +1,17 @@
-// The report's pages: one is shown at a time, its figures are drawn when they come into view.
-// Without this script all pages follow each other, with tables and without figures.
+// Shows one page of the report at a time and draws figures when they scroll into view.
+// Without this script the pages follow each other, with tables and without figures.
 "use strict";
 (() => {
   const root = document.documentElement;
   const pages = [...document.querySelectorAll(".page")];
-  const hidden = new Set(); // schemes that are not drawn
+  const hidden = new Set(); // names of schemes that the user has switched off
   const drawn = new Map(); // canvas -> spec
-  const scrolled = new Map(); // page -> where it was left
+  const scrolled = new Map(); // page -> scroll position when it was left
   root.classList.add("js");
 
   // -- pages: #scenario/stress ---------------------------------------------------------------------------------
   let current = null;
-  let followed = false; // a link was clicked; otherwise back or forward
+  let followed = false; // true after a click on a link; false for back and forward
 
   function show(page) {
     if (page === current) return;
@@ -31,7 +31,7 @@
 
   function route(first) {
     let name = location.hash.slice(1);
-    try { name = decodeURIComponent(name); } catch { /* a link that is none: the first page */ }
+    try { name = decodeURIComponent(name); } catch { /* not a valid link: show the first page */ }
     const target = document.getElementById(name);
     const page = (target && target.closest(".page")) || pages[0];
     show(page);
@@ -70,7 +70,7 @@
   }
   themeButton.addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
-    try { localStorage.setItem("theme", root.dataset.theme); } catch { /* a browser that keeps nothing */ }
+    try { localStorage.setItem("theme", root.dataset.theme); } catch { /* the browser does not allow storage */ }
     themed();
   });
   try { if (localStorage.getItem("theme")) root.dataset.theme = localStorage.getItem("theme"); } catch { /* the same */ }
@@ -98,7 +98,7 @@
     return { ink: of("ink"), soft: of("soft"), surface: of("page"), line: of("line"), panel: of("panel") };
   }
 
-  // a copy in which "ink", "soft" and "surface" are the page's colours
+  // returns a copy with the page's colours in place of "ink", "soft" and "surface"
   function inked(value, colour) {
     if (Array.isArray(value)) return typeof value[0] === "object" && value[0] ? value.map((v) => inked(v, colour)) : value;
     if (value === null || typeof value !== "object") return value;

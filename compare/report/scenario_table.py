@@ -1,6 +1,6 @@
 """Write docs/reference/scenarios.md, a table of configs/scenario: ``python -m compare.report.scenario_table``.
 
-With --check nothing is written, and the status is 1 when the file is not what would be written.
+With --check nothing is written; the status is 1 when the file is out of date.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Each is a named claim, a file of `configs/scenario/` and a command: `python comp
 `scenario=[NAME,NAME]`. What the words under "network" mean is in [file-formats.md](file-formats.md); "+" marks the
 scheme under test. This page is written by `{COMMAND}`.
 """
-# folders in the order in which they are read, with what they are about
+# folders in the order of the page, with their subjects
 FOLDERS = {
     "": "The tests of the NDM reports, and a plain bottleneck",
     "delay": "Round trips of 10 to 500 ms",
@@ -76,14 +76,23 @@ def _network(network: Path | Rack) -> str:
 
 
 def _rest(path: Path) -> Iterator[str]:
-    """Yield what else differs from a plain path, in the words of the file."""
-    said = ("topology", "rate_mbps", "trace", "rtt_ms", "buffer_bdp", "steps", "reference_mbps", "reference_rtt_ms")
+    """Yield the parameters that differ from a plain path, with the names of the file."""
+    shown_apart = (
+        "topology",
+        "rate_mbps",
+        "trace",
+        "rtt_ms",
+        "buffer_bdp",
+        "steps",
+        "reference_mbps",
+        "reference_rtt_ms",
+    )
     for field in fields(Path):
         value = getattr(path, field.name)
-        if field.name in said or value == field.default:
+        if field.name in shown_apart or value == field.default:
             continue
         if isinstance(value, tuple):
-            yield f"{field.name} {'/'.join(f'{one:g}' for one in value)}"
+            yield f"{field.name} {'/'.join(f'{part:g}' for part in value)}"
         else:
             yield f"{field.name} {str(value).lower() if isinstance(value, bool) else value}"
     for step in path.steps:
@@ -97,7 +106,7 @@ def _flow(flow: Flow, scenario: Scenario) -> str:
         words += [f"{flow.kind} {flow.size_bytes} B"]
     if flow.pause_ms:
         words += [f"pause {flow.pause_ms:g} ms"]
-    if len({one.client for one in scenario.flows}) > 1:
+    if len({other.client for other in scenario.flows}) > 1:
         words += [f"c{flow.client}"]
     if flow.server != 1:
         words += [f"s{flow.server}"]
@@ -113,7 +122,7 @@ def main() -> None:
     if "--check" not in sys.argv[1:]:
         FILE.write_text(text)
     elif not FILE.is_file() or FILE.read_text() != text:
-        sys.exit(f"{FILE} is not what the scenarios say: run {COMMAND}")
+        sys.exit(f"{FILE} is out of date: run {COMMAND}")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from compare.metrics.cells import Cell
+from compare.metrics.cells import Cell, by_scenario
 from compare.metrics.metrics import Metric
 from compare.report import metric_layout
 from compare.report.group_table import GroupRow, group_rows, shown_columns
@@ -23,22 +23,23 @@ from compare.statistics.winners import WINNERS_NOTE, Winners
 def print_tables(
     console: Console, cells: list[Cell], comparisons: list[PairedComparison], published: list[PublishedRow]
 ) -> None:
-    """Print the chief metrics of every scenario: mean and, below it, the 95 % interval; published figures too.
+    """Print the main metrics of every scenario: the mean and, below it, the 95 % interval; published figures too.
 
-    In the wide table of several flows it is half the interval's width. What is wider than the terminal goes on in
-    further tables, column by column in the same order, so that nothing is cut.
+    The table of several flows, which is wide, has half the interval's width instead. Columns that do not fit the
+    terminal follow in further tables, so that nothing is cut.
     """
     winners = Winners(comparisons)
-    for scenario in dict.fromkeys(cell.scenario.name for cell in cells):
-        mine = [cell for cell in cells if cell.scenario.name == scenario]
-        rows = group_rows(mine, published)
+    for scenario, of_scenario in by_scenario(cells).items():
+        rows = group_rows(of_scenario, published)
         console.print()
-        console.print(f"{scenario}: {mine[0].scenario.claim}", style="italic", markup=False, highlight=False)
-        for table in _fitting(console, *(_group_columns(mine, rows, winners) if rows else _columns(mine, winners))):
+        console.print(f"{scenario}: {of_scenario[0].scenario.claim}", style="italic", markup=False, highlight=False)
+        for table in _fitting(
+            console, *(_group_columns(of_scenario, rows, winners) if rows else _columns(of_scenario, winners))
+        ):
             console.print(table)
     console.print(
-        "mean over the seeds; below it the bootstrap 95 % interval of the mean (±: half of it), which needs at least "
-        f"{MIN_VALUES} runs; all metrics are in summary.csv. {WINNERS_NOTE}",
+        "Mean over the seeds; below it the bootstrap 95 % interval of the mean (±: half its width), which needs at "
+        f"least {MIN_VALUES} runs. All metrics are in summary.csv. {WINNERS_NOTE}",
         style="dim",
     )
 
@@ -52,7 +53,7 @@ class _Column:
 
 
 def _fitting(console: Console, first: _Column, columns: list[_Column]) -> list[Table]:
-    """Return the columns as tables that are no wider than the terminal, each beginning with the first column."""
+    """Return the columns as tables that fit the terminal; each of them begins with the first column."""
     tables: list[Table] = []
     taken: list[_Column] = []
     for column in columns:
@@ -119,9 +120,9 @@ def _group_columns(cells: list[Cell], rows: list[GroupRow], winners: Winners) ->
     return _Column("scheme\n[dim]flows[/dim]", names), columns
 
 
-def _mean(found: Estimate, wins: bool) -> str:
-    """Return the mean, a winner's with a star, so that a terminal without colours and a file tell it too."""
-    return f"[bold green]*{number(found.mean)}[/bold green]" if wins else number(found.mean)
+def _mean(estimate: Estimate, wins: bool) -> str:
+    """Return the mean; a winner's has a star, so that it shows without colours too."""
+    return f"[bold green]*{number(estimate.mean)}[/bold green]" if wins else number(estimate.mean)
 
 
 def _runs(cell: Cell) -> str:
@@ -136,12 +137,12 @@ def _heading(metric: Metric) -> str:
     return name if metric.unit in DIMENSIONLESS else f"{name}\n[dim]{metric.unit}[/dim]"
 
 
-def _value(found: Estimate | None, wins: bool, *, narrow: bool) -> str:
-    """Return the mean and, where seeds differ, its interval below it; narrow: half its width, where a table is wide."""
-    if found is None:
+def _value(estimate: Estimate | None, wins: bool, *, narrow: bool) -> str:
+    """Return the mean and, where seeds differ, its interval below it. narrow: half the interval's width instead."""
+    if estimate is None:
         return "" if narrow else "no value"
-    if found.interval is None:
-        return f"{number(found.mean)}\n[dim]n={found.n}[/dim]"
-    lo, hi = found.interval
+    if estimate.interval is None:
+        return f"{number(estimate.mean)}\n[dim]n={estimate.n}[/dim]"
+    lo, hi = estimate.interval
     spread = f"±{number((hi - lo) / 2)}" if narrow else f"{number(lo)}–{number(hi)}"
-    return _mean(found, wins) + (f"\n[dim]{spread}[/dim]" if hi > lo else "")
+    return _mean(estimate, wins) + (f"\n[dim]{spread}[/dim]" if hi > lo else "")

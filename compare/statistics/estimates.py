@@ -16,14 +16,14 @@ from compare.metrics.cells import Cell
 CONFIDENCE = 0.95
 RESAMPLES = 9999
 BOOTSTRAP_SEED = 20260215  # fixed: the same runs give the same interval
-MIN_VALUES = 3  # of one or two runs nothing can be said about the others
+MIN_VALUES = 3  # one or two runs say nothing about the spread of further runs
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Mean over the seeds with its bootstrap interval [lo, hi], the spread of the seeds, and their number.
+    """Mean over the seeds with its bootstrap interval [lo, hi]; minimum and maximum of the seeds, and their number.
 
-    lo, hi: None where there are less than MIN_VALUES values.
+    lo, hi: None below MIN_VALUES values.
     """
 
     mean: float
@@ -35,15 +35,15 @@ class Estimate:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """(lo, hi), None where there is no interval."""
+        """(lo, hi); None below MIN_VALUES values."""
         return None if self.lo is None or self.hi is None else (self.lo, self.hi)
 
 
 def estimate(values: Sequence[float]) -> Estimate:
     """Return mean and 95 % interval (bias-corrected and accelerated bootstrap, Efron 1987) of values, shape (S,).
 
-    Values that are NaN (nothing to measure in that run) are left out, and n says so. Less than MIN_VALUES have no
-    interval; equal ones have one without width: there is nothing to resample.
+    NaN values (nothing to measure in that run) are left out, and n counts the rest. Fewer than MIN_VALUES values have
+    no interval. Equal values have an interval of no width.
 
     Raises CompareError when no value is left.
     """
@@ -53,7 +53,7 @@ def estimate(values: Sequence[float]) -> Estimate:
     return _estimate(finite)
 
 
-@functools.cache  # table, pictures and summary ask for the same
+@functools.cache  # tables, figures and summary.csv need the same estimates
 def _estimate(values: tuple[float, ...]) -> Estimate:
     finite = np.asarray(values, dtype=np.float64)
     mean, low, high = float(finite.mean()), float(finite.min()), float(finite.max())
@@ -79,8 +79,8 @@ def estimate_of(cell: Cell, metric: str) -> Estimate | None:
 
 
 def inside_spread(published: float, measured: Estimate) -> bool:
-    """True when a published single run lies within minimum and maximum of our seeds, both included.
+    """True when a published single run lies between minimum and maximum of the seeds, both included.
 
-    The spread of the seeds, not the interval of their mean: one run is to be compared with single runs.
+    A single run is compared with single runs, and not with the interval of their mean.
     """
     return measured.minimum <= published <= measured.maximum

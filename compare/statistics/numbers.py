@@ -1,4 +1,4 @@
-"""How a comparison writes its numbers: on the terminal, in Markdown and in HTML alike."""
+"""Numbers as text: the same on the terminal, in Markdown and in HTML."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from compare.metrics.metrics import Metric
 from compare.statistics.estimates import Estimate
 
 US_PER_MS = 1e3
-DIMENSIONLESS = ("count", "1", "")  # units that are not said
+DIMENSIONLESS = ("count", "1", "")  # units that a text leaves out
 
 
 def number(value: float) -> str:
@@ -18,11 +18,11 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def interval(found: Estimate) -> str:
-    """Return lo to hi; in words where there are too few runs for an interval, or all gave the same."""
-    if found.interval is None:
-        return f"{counted(found.n, 'run')}: no interval"
-    lo, hi = found.interval
+def interval(estimate: Estimate) -> str:
+    """Return "lo to hi"; words where there are too few runs for an interval, or all runs are equal."""
+    if estimate.interval is None:
+        return f"{counted(estimate.n, 'run')}: no interval"
+    lo, hi = estimate.interval
     return "no spread" if lo == hi else f"{number(lo)} to {number(hi)}"
 
 
@@ -32,23 +32,23 @@ def name_and_unit(metric: Metric) -> str:
 
 
 def readable(metric: Metric, values: Iterable[float]) -> tuple[Metric, float]:
-    """Return the metric in the unit in which these values are read, and the factor to it: ms from 1 ms on."""
+    """Return the metric in the unit that suits its values, and the factor to it: from 1 ms on, ms in place of us."""
     known = [value for value in values if math.isfinite(value) and value > 0]
     if metric.unit != "us" or not known or min(known) < US_PER_MS:
         return metric, 1.0
     return replace(metric, unit="ms"), 1 / US_PER_MS
 
 
-def scaled(found: Estimate, factor: float) -> Estimate:
+def scaled(estimate: Estimate, factor: float) -> Estimate:
     """Return an estimate in another unit."""
-    lo, hi = found.interval or (None, None)
+    lo, hi = estimate.interval or (None, None)
     return Estimate(
-        found.mean * factor,
+        estimate.mean * factor,
         None if lo is None else lo * factor,
         None if hi is None else hi * factor,
-        found.minimum * factor,
-        found.maximum * factor,
-        found.n,
+        estimate.minimum * factor,
+        estimate.maximum * factor,
+        estimate.n,
     )
 
 

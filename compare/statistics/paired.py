@@ -1,12 +1,11 @@
-"""Which schemes differ: paired comparisons over the same seeds, corrected for their number, and who wins a metric.
+"""Which schemes differ: paired t tests over the same seeds, corrected for the number of pairs.
 
-The test is the paired t test on the differences seed by seed. Tests by ranks or by exchanging signs (Wilcoxon's,
-permutations) cannot give a p below 2^(1-n): of ten seeds 1/512, which is 0.07 after Holm's correction for the 36 pairs
-of nine schemes, so nothing could ever be found. The t test has no such floor, keeps its level for differences that are
-far from normal but alike in both directions, which those of two equal schemes are, and is what Colas, Sigaud and
-Oudeyer ("A Hitchhiker's Guide to Statistical Comparisons of Reinforcement Learning Algorithms", 2019) recommend for
-samples of this size. Where one scheme hardly varies and the other one is skewed it finds too much: with ten seeds a
-difference of means that are equal in up to a quarter of the experiments.
+Tests by ranks or by exchanging signs (Wilcoxon's, permutations) cannot give a p below 2^(1-n): 1/512 with ten seeds,
+which is 0.07 after Holm's correction for the 36 pairs of nine schemes. They could never find a difference. The t test
+has no such floor. It keeps its level for differences that are far from normal but symmetric, as those of two equal
+schemes are. Colas, Sigaud and Oudeyer ("A Hitchhiker's Guide to Statistical Comparisons of Reinforcement Learning
+Algorithms", 2019) recommend it for samples of this size. Where one scheme hardly varies and the other is skewed, it
+reports too many differences: with ten seeds, in up to a quarter of the experiments with equal means.
 
 Letters of shapes: P pairs of schemes, S seeds.
 """
@@ -22,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from compare.metrics.cells import Cell
+from compare.metrics.cells import Cell, by_scenario
 from compare.metrics.metrics import Floats
 from compare.statistics.estimates import CONFIDENCE, MIN_VALUES
 
@@ -32,14 +31,13 @@ COLUMNS = ("scenario", "metric", "scheme_a", "scheme_b", "mean_difference", "lo"
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """One metric of two schemes in one scenario, over the seeds of which both have a value.
+    """One metric of two schemes in one scenario, over the seeds for which both have a value.
 
-    mean_difference: of a over b. lo, hi: its 95 % interval (t distribution, not corrected). p: of the paired t test;
-    p_holm: after Holm's correction over all pairs of schemes of this scenario and metric. n: pairs; left_out: seeds
-    without one, because a run failed, is missing or has no value.
+    mean_difference: scheme_a less scheme_b. lo, hi: its 95 % interval (t distribution, not corrected). p: of the paired
+    t test; p_holm: after Holm's correction over all pairs of schemes of this scenario and metric. n: seeds with both
+    values; left_out: seeds without, because a run failed, is missing or has no value.
 
-    lo and hi are None where n is below MIN_VALUES, p and p_holm also where all differences are equal: nothing about
-    them is random, and there is nothing to test.
+    lo and hi are None below MIN_VALUES seeds; p and p_holm also where all differences are equal, as nothing is random.
     """
 
     scenario: str
@@ -56,7 +54,7 @@ class PairedComparison:
 
     @property
     def differs(self) -> bool | None:
-        """Whether the two differ; None where there are too few runs to say."""
+        """Whether the two schemes differ; None below MIN_VALUES seeds."""
         if self.n < MIN_VALUES:
             return None
         return self.mean_difference != 0 if self.p_holm is None else self.p_holm < LEVEL
@@ -64,12 +62,11 @@ class PairedComparison:
 
 def compare_pairs(cells: Sequence[Cell]) -> list[PairedComparison]:
     """Return the comparison of every pair of schemes, by scenario, metric and pair in the order of the cells."""
-    found = []
-    for name in dict.fromkeys(cell.scenario.name for cell in cells):
-        mine = [cell for cell in cells if cell.scenario.name == name]
-        for metric in dict.fromkeys(metric.name for cell in mine for metric in cell.metrics):
-            found += _compare_metric(name, metric, mine)
-    return found
+    comparisons = []
+    for scenario, of_scenario in by_scenario(cells).items():
+        for metric in dict.fromkeys(metric.name for cell in of_scenario for metric in cell.metrics):
+            comparisons += _compare_metric(scenario, metric, of_scenario)
+    return comparisons
 
 
 def _compare_metric(scenario: str, metric: str, cells: Sequence[Cell]) -> list[PairedComparison]:
@@ -82,14 +79,14 @@ def _compare_metric(scenario: str, metric: str, cells: Sequence[Cell]) -> list[P
     ]
     if not pairs:
         return []
-    values = np.array([[mine.get(seed, np.nan) for seed in seeds] for mine in by_seed])  # (schemes, S)
+    values = np.array([[of_scheme.get(seed, np.nan) for seed in seeds] for of_scheme in by_seed])  # (schemes, S)
     differences = np.array([values[i] - values[j] for i, j in pairs])  # (P, S)
     n = np.count_nonzero(np.isfinite(differences), axis=1)  # (P,)
     mean = np.nanmean(differences, axis=1)  # (P,)
     testable = n >= MIN_VALUES
     error = np.zeros(len(pairs))  # (P,) standard error of the mean difference
     error[testable] = np.nanstd(differences[testable], axis=1, ddof=1) / np.sqrt(n[testable])
-    # equal but for rounding
+    # differences that are equal but for rounding
     error[error <= 1e-12 * np.abs(mean)] = 0.0
     varied = error > 0
     p, p_holm = np.full(len(pairs), np.nan), np.full(len(pairs), np.nan)
@@ -118,8 +115,8 @@ def _compare_metric(scenario: str, metric: str, cells: Sequence[Cell]) -> list[P
 def holm(p: Floats) -> Floats:
     """Return the p values after Holm's correction (1979) for their number, shape (P,).
 
-    The smallest is multiplied by P, the next one by P - 1, and so on; none becomes smaller than one before it.
-    statsmodels has this too, 150 MB of packages that collects garbage at every call: minutes, in a large comparison.
+    The smallest is multiplied by P, the next one by P - 1, and so on; none becomes smaller than the one before.
+    Own code: statsmodels is 150 MB of packages, and its version takes minutes in a large comparison.
     """
     order = np.argsort(p)
     corrected = np.empty_like(p)
@@ -134,7 +131,7 @@ def values_by_seed(cell: Cell, metric: str) -> dict[int, float]:
 
 
 def comparisons_csv(comparisons: Iterable[PairedComparison]) -> str:
-    """Return the text of comparisons.csv: a row per scenario, metric and pair of schemes; empty where there is none."""
+    """Return the text of comparisons.csv: a row per scenario, metric and pair of schemes; None is an empty field."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)

@@ -12,8 +12,8 @@ from compare.statistics.estimates import MIN_VALUES
 from compare.statistics.paired import PairedComparison, values_by_seed
 
 WINNERS_NOTE = (
-    "Winners are marked: the best mean, and every one that does not differ from it in the paired t test over the seeds "
-    f"with Holm's correction. It takes {MIN_VALUES} runs to win; where nobody differs, nobody is marked."
+    "Winners are marked: the best mean, and every mean that does not differ from it in the paired t test over the "
+    f"seeds with Holm's correction. A scheme needs {MIN_VALUES} runs to win; where no scheme differs, none is marked."
 )
 
 

@@ -1,15 +1,14 @@
 """Winning rates over a set of scenarios, as Sage counts them.
 
 Sage (Yen, Abbasloo and Chao, "Computers Can Learn from the Heuristic Designs and Master Internet Congestion Control",
-SIGCOMM 2023): in each scenario every scheme has a score, and all whose score is at most 10 % worse than the best one
-win; the winning rate is the share of scenarios that a scheme wins. Flows that are alone and flows beside those of
-another scheme are counted apart:
+SIGCOMM 2023): in each scenario every scheme has a score, and every scheme wins whose score is at most 10 % worse than
+the best one. The winning rate is the share of scenarios that a scheme wins. Scenarios of a single flow and scenarios
+with flows of another scheme are counted separately:
 
     single flow     goodput^2 / delay, greater is better
     friendliness    |fair share - goodput|, smaller is better
 
-Goodput and delay (the mean RTT, which Linux's smoothed RTT stands for) are those of the runs, and a scheme's score is
-the mean over its seeds.
+Delay is the mean of Linux's smoothed RTT. A scheme's score is the mean over its seeds.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compare.metrics.cells import Cell
+from compare.metrics.cells import Cell, by_scenario
 from compare.statistics.estimates import Estimate, estimate
 from env.network.scenario import Scenario
 
@@ -28,15 +27,15 @@ WIN_CONDITIONS = {
     "single flow": f"goodput² over mean RTT is at most {100 * MARGIN:.0f} % below the best scheme's",
     "friendliness": f"its distance from the fair share is at most {100 * MARGIN:.0f} % above the least",
 }
-# Found by search in the very scenario: the line to be reached, not one of those who run for it.
+# A search in the same scenario finds the oracle: it is a bound for the others and takes no part.
 NOT_COMPETING = ("oracle",)
 
 
 @dataclass(frozen=True)
 class WinningRate:
-    """Of one scheme. rate: won scenarios of those counted, with the bootstrap interval over the scenarios.
+    """The winning rate of one scheme: won scenarios over counted ones, with the bootstrap interval over the scenarios.
 
-    won: the scenarios that it won; counted: those in which it has a score or all its runs failed, which is no win.
+    won: the scenarios that it won. counted: those where it has a score, or where all its runs failed, which is no win.
     """
 
     scheme: str
@@ -47,7 +46,7 @@ class WinningRate:
 
 @dataclass(frozen=True)
 class WinningRates:
-    """The rates of all schemes, best first. single_flow, friendliness: empty where no scenario is of the kind."""
+    """The rates of all schemes, best first; empty where no scenario is of the kind."""
 
     single_flow: tuple[WinningRate, ...]
     friendliness: tuple[WinningRate, ...]
@@ -68,14 +67,14 @@ def is_single_flow(scenario: Scenario) -> bool:
 
 
 def is_of_friendliness(scenario: Scenario) -> bool:
-    """True when bulk flows of the scheme under test share the network with bulk flows of others, and nothing else."""
+    """True when the flows are bulk flows of the scheme under test and bulk flows of other schemes."""
     return {flow.kind for flow in scenario.flows} == {"bulk"} and len({flow.scheme for flow in scenario.flows}) > 1
 
 
 def single_flow_score(cell: Cell) -> float:
     """Return goodput^2 / mean RTT, (Mbit/s)^2 / ms; NaN without a run."""
     goodput, rtt = np.array(cell.values.get("goodput", [])), np.array(cell.values.get("rtt_mean", []))
-    # nothing received, no RTT sample: the worst there is
+    # a run that received nothing has no RTT sample; its score is the worst one, 0
     return _mean(np.where(goodput > 0, goodput**2 / rtt, 0.0))
 
 
@@ -106,13 +105,12 @@ def _rates(
 ) -> tuple[WinningRate, ...]:
     won: dict[str, list[str]] = {}
     counted: dict[str, list[str]] = {}
-    for name in dict.fromkeys(cell.scenario.name for cell in cells if belongs(cell.scenario)):
-        mine = [cell for cell in cells if cell.scenario.name == name]
-        scores = {cell.scheme.name: score(cell) for cell in mine}
-        scores = {scheme: found for scheme, found in scores.items() if np.isfinite(found)}
+    for name, of_scenario in by_scenario([cell for cell in cells if belongs(cell.scenario)]).items():
+        scores = {cell.scheme.name: score(cell) for cell in of_scenario}
+        scores = {scheme: value for scheme, value in scores.items() if np.isfinite(value)}
         if len(scores) < 2:
-            continue  # nobody to win against
-        for cell in mine:
+            continue  # a scheme alone wins nothing
+        for cell in of_scenario:
             if cell.scheme.name in scores or (cell.failed and not cell.seeds and not cell.missing):
                 counted.setdefault(cell.scheme.name, []).append(name)
         for scheme in best_schemes(scores, better):
@@ -126,4 +124,4 @@ def _rates(
         )
         for scheme, names in counted.items()
     ]
-    return tuple(sorted(rates, key=lambda found: -found.rate.mean))
+    return tuple(sorted(rates, key=lambda rate: -rate.rate.mean))

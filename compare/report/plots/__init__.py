@@ -1,1 +1,1 @@
-"""The pictures of a report, one file for each kind."""
+"""The figures of a report, one file for each kind."""

@@ -1,4 +1,4 @@
-"""What each of several flows got: the goodput of a run, divided."""
+"""How the flows of a scenario divide the goodput."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ ROW_PX = 30
 
 
 def goodput_shares(cells: Sequence[Cell], jain: Mapping[str, Estimate]) -> Figure:
-    """Draw for each scheme the mean goodput of its flows, one beside the other. jain: by scheme, where there is one."""
+    """Draw a bar per scheme with a block per flow, as long as its mean goodput. jain: Jain index by scheme, if any."""
     data: list[dict[str, Any]] = []
     notes = []
-    said = []
+    alternative = []
     for cell in cells:
         names = [flow["scheme"] for flow in cell.scenario.flows_with(cell.scheme.name)]
         goodputs = np.asarray(cell.goodputs).mean(axis=0)  # (flows,), over the seeds
-        for index, (goodput, mine) in enumerate(zip(goodputs, cell.under_test, strict=True)):
-            label = f"flow {index + 1}" + ("" if mine else f", {names[index]}")
+        for position, (goodput, under_test) in enumerate(zip(goodputs, cell.under_test, strict=True)):
+            label = f"flow {position + 1}" + ("" if under_test else f", {names[position]}")
             data.append(
                 {
                     "type": "bar",
@@ -33,9 +33,9 @@ def goodput_shares(cells: Sequence[Cell], jain: Mapping[str, Estimate]) -> Figur
                     "x": numbers([goodput]),
                     "y": [cell.scheme.label],
                     "marker": {
-                        "color": cell.scheme.colour if mine else colour_of(names[index]),
+                        "color": cell.scheme.colour if under_test else colour_of(names[position]),
                         "line": {"color": SURFACE, "width": 1},
-                        **({} if mine else {"pattern": {"shape": "/", "size": 5, "solidity": 0.25}}),
+                        **({} if under_test else {"pattern": {"shape": "/", "size": 5, "solidity": 0.25}}),
                     },
                     "text": [f"<b>{cell.scheme.label}</b>, {label}: {number(goodput)} Mbit/s"],
                     "textposition": "none",
@@ -43,11 +43,11 @@ def goodput_shares(cells: Sequence[Cell], jain: Mapping[str, Estimate]) -> Figur
                     "meta": cell.scheme.name,
                 }
             )
-        found = jain.get(cell.scheme.name)
-        jain_text = f", Jain index {found.mean:.3f}" if found else ""
-        said.append(f"{cell.scheme.label} {', '.join(number(goodput) for goodput in goodputs)}{jain_text}")
-        if found:
-            notes.append({"text": f"J = {found.mean:.3f}", "y": cell.scheme.label, "x": 1.0, "xref": "x domain",
+        index = jain.get(cell.scheme.name)
+        jain_text = f", Jain index {index.mean:.3f}" if index else ""
+        alternative.append(f"{cell.scheme.label} {', '.join(number(goodput) for goodput in goodputs)}{jain_text}")
+        if index:
+            notes.append({"text": f"J = {index.mean:.3f}", "y": cell.scheme.label, "x": 1.0, "xref": "x domain",
                           "xanchor": "left", "xshift": 6, "showarrow": False, "font": {"color": INK}})  # fmt: skip
     layout = {
         "height": 70 + ROW_PX * len(cells),
@@ -68,9 +68,9 @@ def goodput_shares(cells: Sequence[Cell], jain: Mapping[str, Estimate]) -> Figur
     mixed = not all(cells[0].under_test)
     return Figure(
         title="Goodput of each flow",
-        caption="A block per flow, in the scenario's order, mean over the seeds."
+        caption="A block per flow, in the scenario's order; mean over the seeds."
         + (" Hatched: flows that are not under test." if mixed else "")
         + (" J: Jain index of the flows under test." if notes else ""),
-        alternative=listed(["Mean goodput of each flow, Mbit/s", *said]),
+        alternative=listed(["Mean goodput of each flow, Mbit/s", *alternative]),
         spec={"data": data, "layout": layout},
     )

@@ -1,6 +1,6 @@
-"""What the report's figures have in common. A figure is data for plotly; its colours come from the page.
+"""The parts that all figures of a report share. A figure is data for plotly; its colours come from the page.
 
-Every trace carries the name of its scheme as ``meta``, so that the page can hide schemes.
+The ``meta`` of a trace is its scheme's name, so that the page can hide schemes.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ DIGITS = 4  # significant digits of a drawn value: a thousandth of the axis is l
 class Figure:
     """One figure of the report.
 
-    alternative: what it shows, in words and numbers, for those who do not see it. spec: plotly's ``data`` and
-    ``layout``; colours INK, SOFT and SURFACE stand for those of the page. kind: what the page does with it besides
-    drawing: "timelines" reads the values out at one instant.
+    alternative: the same in words and numbers, for readers who cannot see it. spec: plotly's ``data`` and ``layout``;
+    INK, SOFT and SURFACE are colours of the page. kind: "timelines" has a table of the values at one instant.
     """
 
     title: str
@@ -38,30 +37,30 @@ class Figure:
 
 
 def numbers(values: Floats | Iterable[float]) -> list[float | None]:
-    """Return values for JSON, rounded to DIGITS; None stands for NaN, a gap in a line."""
+    """Return values for JSON, rounded to DIGITS; None in place of NaN is a gap in a line."""
     return [float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None for value in values]
 
 
 def is_wide(values: Iterable[float]) -> bool:
-    """True when values are to stand on a logarithmic axis: all positive, and far apart."""
+    """True when values need a logarithmic axis: all are positive, and they differ by more than LOG_FROM."""
     known = [float(value) for value in values if np.isfinite(value)]
     return bool(known) and min(known) > 0 and max(known) / min(known) > LOG_FROM
 
 
 def axis(
-    title: str, *, log_of: Iterable[float] | None = None, from_zero: bool = False, **others: Any
+    title: str, *, log_of: Iterable[float] | None = None, from_zero: bool = False, **further: Any
 ) -> dict[str, Any]:
-    """Return a plotly axis. log_of: the values on it, when it is to be logarithmic; from_zero: when it is not."""
-    found: dict[str, Any] = {"title": {"text": title}, **others}
+    """Return a plotly axis. log_of: the values of a logarithmic axis. from_zero: a linear axis begins at 0."""
+    settings: dict[str, Any] = {"title": {"text": title}, **further}
     if log_of is not None:
-        found |= {"type": "log", "tickmode": "array"} | _log_ticks(log_of)
+        settings |= {"type": "log", "tickmode": "array"} | _log_ticks(log_of)
     elif from_zero:
-        found["rangemode"] = "tozero"
-    return found
+        settings["rangemode"] = "tozero"
+    return settings
 
 
 def _log_ticks(values: Iterable[float]) -> dict[str, list[Any]]:
-    """Return the ticks of a logarithmic axis, written out: plotly writes 200 as 2."""
+    """Return the ticks of a logarithmic axis with full labels: plotly would write 200 as 2."""
     known = [float(value) for value in values if np.isfinite(value) and value > 0]
     decades = range(int(np.floor(np.log10(min(known)))) - 1, int(np.ceil(np.log10(max(known)))) + 1)
     ratio = max(known) / min(known)
@@ -71,7 +70,7 @@ def _log_ticks(values: Iterable[float]) -> dict[str, list[Any]]:
 
 
 def line_markers(scheme: Scheme) -> dict[str, Any]:
-    """Return mode and marker of a line that is told by more than its colour."""
+    """Return mode and marker of a line that is recognizable without its colour."""
     return {"mode": "lines+markers", "marker": marker(scheme, 7) | {"maxdisplayed": 7}}
 
 

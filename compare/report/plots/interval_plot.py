@@ -1,4 +1,4 @@
-"""One metric of all schemes: mean, interval, single seeds and what was published."""
+"""The interval plot: mean, interval, single seeds and published values of one metric, a row per scheme."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROW_PX = 26
 
 @dataclass(frozen=True)
 class IntervalRow:
-    """One row: a scheme's estimate, its single seeds, and the published values to compare it with."""
+    """One row: a scheme's estimate, its single seeds, and published values."""
 
     scheme: Scheme
     estimate: Estimate
@@ -26,12 +26,12 @@ class IntervalRow:
 
 
 def interval_plot(metric: Metric, rows: Sequence[IntervalRow], title: str = "") -> Figure:
-    """Draw a metric, a row per scheme. title: in place of the metric's own."""
+    """Draw a metric, a row per scheme. title: in place of the metric's title."""
     metric, factor = readable(metric, (row.estimate.mean for row in rows))
     rows = [_in_unit(row, factor) for row in rows]
     data: list[dict[str, Any]] = []
-    everything: list[float] = []
-    said = []
+    all_values: list[float] = []
+    alternative = []
     for row in rows:
         y = row.scheme.label
         base = {"type": "scatter", "meta": row.scheme.name, "hoverinfo": "skip"}
@@ -51,9 +51,9 @@ def interval_plot(metric: Metric, rows: Sequence[IntervalRow], title: str = "") 
                         "marker": {"symbol": "diamond-open", "size": 9, "color": INK, "line": {"width": 1.5}},
                         "text": [f"published {number(value)}" for value in row.published], "hoverinfo": "text"}
             )  # fmt: skip
-        everything += [row.estimate.mean, lo, hi, *row.seeds, *row.published]
-        said.append(f"{y} {number(row.estimate.mean)} ({interval(row.estimate)})")
-    log_of = everything if is_wide(everything) else None
+        all_values += [row.estimate.mean, lo, hi, *row.seeds, *row.published]
+        alternative.append(f"{y} {number(row.estimate.mean)} ({interval(row.estimate)})")
+    log_of = all_values if is_wide(all_values) else None
     layout = {
         "height": 64 + ROW_PX * len(rows),
         "hovermode": "closest",
@@ -69,7 +69,7 @@ def interval_plot(metric: Metric, rows: Sequence[IntervalRow], title: str = "") 
     return Figure(
         title=title or metric.title,
         caption=metric.meaning,
-        alternative=listed([f"{title or name_and_unit(metric)}, mean and interval", *said]),
+        alternative=listed([f"{title or name_and_unit(metric)}, mean and interval", *alternative]),
         spec={"data": data, "layout": layout},
     )
 

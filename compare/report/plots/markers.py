@@ -1,4 +1,4 @@
-"""The markers of env/network/schemes.py, as plotly calls them and as shapes for tables and buttons."""
+"""The markers of env/network/schemes.py: plotly's names, and shapes for tables and buttons."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SYMBOLS = {
     "3": "y-left-open",
     "4": "y-right-open",
 }
-THIN = frozenset("+1234")  # markers that are strokes and hold no area
+THIN = frozenset("+1234")  # markers of lines, without an area
 
 
 def _regular(corners: int, turned: float = 0.0, inner: float = 1.0) -> list[tuple[float, float]]:
@@ -51,7 +51,7 @@ def _cross(turned: float) -> list[tuple[float, float]]:
 
 
 def _spokes(arms: int, turned: float) -> list[tuple[float, float]]:
-    """Return lines from the middle outwards, each going there and back."""
+    """Return lines from the middle to the ends and back."""
     ends = _regular(arms, turned)
     return [point for end in ends for point in ((0.0, 0.0), end, (0.0, 0.0))]
 
@@ -81,7 +81,7 @@ _SHAPES: dict[str, Sequence[tuple[float, float]]] = {
 
 
 def glyph(scheme: Scheme) -> Markup:
-    """Return the scheme's marker in its colour as a small SVG; it stands beside the name, so it says nothing itself."""
+    """Return the scheme's marker in its colour as a small SVG, hidden from screen readers: the name is beside it."""
     points = " ".join(f"{x:.3g},{y:.3g}" for x, y in _SHAPES[scheme.marker])
     return Markup(
         '<svg class="glyph" viewBox="-10 -10 20 20" aria-hidden="true" focusable="false">'

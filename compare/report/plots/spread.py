@@ -1,4 +1,4 @@
-"""How RTT or latency is spread over all samples of all seeds."""
+"""The distribution of RTT or latency over all samples of all seeds."""
 
 from __future__ import annotations
 
@@ -13,41 +13,38 @@ from compare.report.plots.figure import Figure, axis, is_wide, line_markers, num
 from compare.statistics.numbers import US_PER_MS, listed, number
 
 POINTS = 160  # of a curve
-SAID = (50, 95, 99)  # percentiles of the alternative text and of the readout
-FROM_MS = 5  # shorter ones are in us
+PERCENTILES = (50, 95, 99)  # of the alternative text
+FROM_MS = 5  # from here on the axis is in ms, below in us
 
 
-def percentile_us(found: Distribution, percent: float) -> float:
-    """Return the value below which a share of all samples lies, us, within a bin's width."""
-    edges_us, share = found.cumulative()
+def percentile_us(distribution: Distribution, percent: float) -> float:
+    """Return a percentile of all samples, us, within a bin's width."""
+    edges_us, share = distribution.cumulative()
     return float(np.interp(percent / 100, share, edges_us))
 
 
 def cumulative_figure(
     cells: Sequence[Cell], of: Callable[[Cell], Distribution], name: str, caption: str
 ) -> Figure | None:
-    """Draw the share of samples up to each value, a line per scheme; None when nothing was sampled.
-
-    name: of what was sampled, as in "RTT".
-    """
+    """Draw the share of samples up to each value, a line per scheme; None without samples. name: such as "RTT"."""
     sampled = [of(cell) for cell in cells if of(cell).total()]
-    longest_us = max((percentile_us(found, 99) for found in sampled), default=0.0)
+    longest_us = max((percentile_us(distribution, 99) for distribution in sampled), default=0.0)
     unit, factor = ("ms", 1 / US_PER_MS) if longest_us >= FROM_MS * US_PER_MS else ("us", 1.0)
     data: list[dict[str, Any]] = []
-    said = []
+    alternative = []
     drawn: list[float] = []
     for cell in cells:
-        found = of(cell)
-        edges_us, share = found.cumulative()
+        distribution = of(cell)
+        edges_us, share = distribution.cumulative()
         if not edges_us.size:
             continue
-        if edges_us.size > POINTS:  # evenly over the line's length on the screen: both over value and over share
+        if edges_us.size > POINTS:  # evenly along the drawn line
             along = np.cumsum(np.hypot(np.gradient(np.log(edges_us)) / np.ptp(np.log(edges_us)), np.gradient(share)))
             kept = np.unique(np.searchsorted(along, np.linspace(along[0], along[-1], POINTS)).clip(0, share.size - 1))
             edges_us, share = edges_us[kept], share[kept]
-        drawn += [percentile_us(found, 1) * factor, percentile_us(found, 100) * factor]
-        percentiles = [f"{number(percentile_us(found, percent) * factor)}" for percent in SAID]
-        said.append(f"{cell.scheme.label} {', '.join(percentiles)}")
+        drawn += [percentile_us(distribution, 1) * factor, percentile_us(distribution, 100) * factor]
+        percentiles = [f"{number(percentile_us(distribution, percent) * factor)}" for percent in PERCENTILES]
+        alternative.append(f"{cell.scheme.label} {', '.join(percentiles)}")
         data.append(
             {
                 "type": "scatter",
@@ -67,10 +64,10 @@ def cumulative_figure(
         "xaxis": axis(f"{name}, {unit}", log_of=drawn if is_wide(drawn) else None),
         "yaxis": axis("samples up to it, %", range=[0, 101]),
     }
-    percents = ", ".join(f"{percent} %" for percent in SAID)
+    percents = ", ".join(f"{percent} %" for percent in PERCENTILES)
     return Figure(
         title=f"Distribution of {name}",
         caption=caption,
-        alternative=listed([f"{name} in {unit} that {percents} of the samples stay below", *said]),
+        alternative=listed([f"{name} in {unit} that {percents} of the samples stay below", *alternative]),
         spec={"data": data, "layout": layout},
     )

@@ -1,4 +1,4 @@
-"""Throughput against delay, the delay axis inverted: up and to the right is better."""
+"""The throughput-delay plot. Its delay axis is inverted: up and to the right is better."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from compare.statistics.estimates import CONFIDENCE, MIN_VALUES
 from compare.statistics.numbers import listed, name_and_unit, number, readable
 
 ELLIPSE_POINTS = 48
-AROUND = 0.3  # of the range of the seeds: what is seen around it
+AROUND = 0.3  # of the range of the seeds: the margin around it
 
 
 def confidence_ellipse(x: Floats, y: Floats) -> tuple[Floats, Floats] | None:
     """Return the outline of the region that holds the mean of (x, y) with CONFIDENCE, both of shape (ELLIPSE_POINTS,).
 
     x, y: shape (S,), one value per seed. Hotelling's T-squared (Hotelling 1931): the means m with
-    S (m - mean)' C^-1 (m - mean) <= 2 (S - 1) / (S - 2) F(2, S - 2). None below MIN_VALUES seeds, or when every
-    seed gave the same.
+    S (m - mean)' C^-1 (m - mean) <= 2 (S - 1) / (S - 2) F(2, S - 2). None below MIN_VALUES seeds, or when all
+    seeds are equal.
     """
     count = x.size
     if count < MIN_VALUES:
@@ -40,9 +40,9 @@ def confidence_ellipse(x: Floats, y: Floats) -> tuple[Floats, Floats] | None:
 
 
 def axis_range(values: Sequence[float], log: bool) -> list[float]:
-    """Return the ends of an axis that shows all seeds; outlines that reach far beyond are cut off.
+    """Return the ends of an axis that shows all seeds, not all of a wide outline.
 
-    On a logarithmic axis the ends are logarithms, as plotly wants them.
+    For a logarithmic axis the ends are logarithms, as plotly needs them.
     """
     scaled = np.log10(values) if log else np.asarray(values)
     low, high = float(scaled.min()), float(scaled.max())
@@ -56,9 +56,9 @@ def _within(outline: tuple[Floats, Floats], range_x: list[float], range_y: list[
 
 
 def throughput_delay_plot(cells: Sequence[Cell], throughput: Metric, delay: Metric) -> Figure:
-    """Draw the mean of each scheme, the ellipse of its mean, and its single seeds.
+    """Draw the mean of each scheme, the confidence ellipse of the mean, and the single seeds.
 
-    On a logarithmic axis mean and ellipse are those of the logarithms, so that the ellipse is one.
+    On a logarithmic axis mean and ellipse are those of the logarithms, so that the outline is an ellipse.
     """
     points = {}
     for cell in cells:
@@ -75,7 +75,7 @@ def throughput_delay_plot(cells: Sequence[Cell], throughput: Metric, delay: Metr
     outlines: list[dict[str, Any]] = []
     seeds: list[dict[str, Any]] = []
     means: list[dict[str, Any]] = []
-    said = []
+    alternative = []
     for name, (cell, x, y) in points.items():
         scaled_x, scaled_y = (np.log10(x) if log_x else x), (np.log10(y) if log_y else y)
         outline = confidence_ellipse(scaled_x, scaled_y)
@@ -86,7 +86,7 @@ def throughput_delay_plot(cells: Sequence[Cell], throughput: Metric, delay: Metr
                     "mode": "lines",
                     "x": numbers(10 ** outline[0] if log_x else outline[0]),
                     "y": numbers(10 ** outline[1] if log_y else outline[1]),
-                    # one that is larger than the picture would only dye it
+                    # an outline larger than the picture is not filled: it would only colour the background
                     "fill": "toself" if _within(outline, range_x, range_y) else "none",
                     "fillcolor": f"{cell.scheme.colour}22",
                     "line": {"color": cell.scheme.colour, "width": 1},
@@ -94,7 +94,7 @@ def throughput_delay_plot(cells: Sequence[Cell], throughput: Metric, delay: Metr
                     "meta": name,
                 }
             )
-        dots = {
+        points_of_seeds = {
             "type": "scatter",
             "mode": "markers",
             "x": numbers(x),
@@ -102,10 +102,10 @@ def throughput_delay_plot(cells: Sequence[Cell], throughput: Metric, delay: Metr
             "hoverinfo": "skip",
             "meta": name,
         }
-        seeds.append(dots | {"marker": marker(cell.scheme, 5) | {"opacity": 0.45}})
+        seeds.append(points_of_seeds | {"marker": marker(cell.scheme, 5) | {"opacity": 0.45}})
         mean_x, mean_y = float(scaled_x.mean()), float(scaled_y.mean())
         mean_x, mean_y = (10**mean_x if log_x else mean_x), (10**mean_y if log_y else mean_y)
-        said.append(f"{cell.scheme.label} {number(mean_y)} {throughput.unit} at {number(mean_x)} {delay.unit}")
+        alternative.append(f"{cell.scheme.label} {number(mean_y)} {throughput.unit} at {number(mean_x)} {delay.unit}")
         means.append(
             {
                 "type": "scatter",
@@ -113,7 +113,7 @@ def throughput_delay_plot(cells: Sequence[Cell], throughput: Metric, delay: Metr
                 "x": [mean_x],
                 "y": [mean_y],
                 "marker": {"line": {"width": 1, "color": INK}} | marker(cell.scheme, 13),
-                "text": [f"<b>{cell.scheme.label}</b><br>{said[-1].removeprefix(cell.scheme.label).strip()}"],
+                "text": [f"<b>{cell.scheme.label}</b><br>{alternative[-1].removeprefix(cell.scheme.label).strip()}"],
                 "hoverinfo": "text",
                 "meta": name,
             }
@@ -133,6 +133,6 @@ def throughput_delay_plot(cells: Sequence[Cell], throughput: Metric, delay: Metr
         f"{delay.title[1:]}",
         caption=f"Up and to the right is better. Large: mean; outline: {100 * CONFIDENCE:.0f} % confidence ellipse of "
         "the mean; small: single seeds.",
-        alternative=listed([f"{throughput.title} against {delay.title}, means", *said]),
+        alternative=listed([f"{throughput.title} against {delay.title}, means", *alternative]),
         spec={"data": [*outlines, *seeds, *means], "layout": layout},
     )

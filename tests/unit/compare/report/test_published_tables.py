@@ -63,7 +63,7 @@ def test_a_whole_experiment_is_the_sum_and_the_mean_of_its_flows(rows: list[Publ
     [
         ((0, "columns", 4), "cwmd", "column cwmd is unknown"),
         ((0, "rows", 0, 0), 1001.0, 'exp is 1001.0; it must be a string such as "1025.10"'),
-        ((0, "rows", 0, 0), "1002.0", "1002.0 stands there twice"),
+        ((0, "rows", 0, 0), "1002.0", "1002.0 is in it twice"),
         ((0, "rows", 0, 4), "many", "table 1, 1001.0: cwnd is 'many'"),
         ((0, "rows", 0, 4), -1.0, "cwnd is -1"),
         ((0, "rows", 0), ["1001.0"], "has 1 fields, the table 9 columns"),
