@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 
 from env.flows import learner_flows, rival_flows
-from env.lab import GuestHung, Lab, LabError
+from env.lab import FlowResult, GuestHung, Lab, LabError, Table
 from env.profile import EpisodeConfig, PathSampler
 from env.reward import Outcome, RewardWeights
 from training.fitness import flow_reward
@@ -158,17 +158,21 @@ class ModelLab:
         )
         outcomes = tuple(
             flow_reward(flow, episode_config, learner, duration_s, self._weights)
-            for flow, learner in zip(run["flows"], episode_config.learners, strict=False)
+            for flow, learner in zip(run.flows, episode_config.learners, strict=False)
         )
         before, self._told = self._told, _counters(lab, sha256)
         return TrialResult(outcomes, self._told[0] - before[0], self._told[1] - before[1])
 
     def _hopeless(self, trial: Trial) -> TrialResult:
-        rows = [[trial.duration_s, HOPELESS_RTT_US, 1e6, 1e6]]
-        flow = {
-            "sender": {"columns": ["t_s", "srtt_us", "retransmits", "segments_sent"], "rows": rows},
-            "receiver": {"columns": ["t_s", "bytes"], "rows": [[trial.duration_s, 0.0]]},
-        }
+        row = {"t_s": trial.duration_s, "srtt_us": HOPELESS_RTT_US, "retransmits": 1e6, "segments_sent": 1e6}
+        flow = FlowResult(
+            scheme=SCHEME,
+            start_s=0.0,
+            duration_s=trial.duration_s,
+            received_bytes=0,
+            sender=Table(tuple(row), np.array([[*row.values()]])),
+            receiver=Table(("t_s", "bytes"), np.array([[trial.duration_s, 0.0]])),
+        )
         learners = trial.episode_config.learners
         outcomes = tuple(
             flow_reward(flow, trial.episode_config, learner, trial.duration_s, self._weights) for learner in learners

@@ -18,13 +18,13 @@ Letters of shapes: C candidates, P paths of a generation, W stretches of a flow,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import rankdata
 
+from env.lab import FlowResult
 from env.profile import EpisodeConfig, EpisodeFlow
 from env.reference import FlowReference
 from env.reward import Measured, Outcome, Reference, RewardWeights, compute_reward
@@ -36,7 +36,7 @@ PARTS = 10  # of a stretch, in which what the path carries is looked at
 
 
 def flow_reward(
-    flow: Mapping[str, Any],
+    flow: FlowResult,
     episode_config: EpisodeConfig,
     learner: EpisodeFlow,
     duration_s: float,
@@ -49,8 +49,9 @@ def flow_reward(
 
     Raises ValueError for a flow without samples.
     """
-    sender = _columns(flow, "sender")
-    receiver = _columns(flow, "receiver")
+    sender, receiver = flow.sender, flow.receiver
+    if not len(sender) or not len(receiver):
+        raise ValueError(f"the flow of {flow.scheme} has no samples; its run was made without sample_ms")
     length_s = duration_s - learner.start_s
     edges_s = learner.start_s + np.linspace(0.0, length_s, max(1, round(length_s / STRETCH_S)) + 1)  # [W + 1]
     retransmitted = _gained(sender["t_s"], sender["retransmits"], edges_s)
@@ -92,15 +93,6 @@ def _mean_reference(episode_config: EpisodeConfig, learner: EpisodeFlow, edges_s
     fine_s = np.interp(np.arange(count * PARTS + 1) / PARTS, np.arange(count + 1), edges_s)
     fine = FlowReference(episode_config, learner).over(fine_s)
     return Reference(*(np.broadcast_to(part, count * PARTS).reshape(count, PARTS).mean(axis=1) for part in fine))
-
-
-def _columns(flow: Mapping[str, Any], side: str) -> dict[str, Floats]:
-    """Return column name to values [N] of one end's samples."""
-    columns = list(flow[side]["columns"])
-    rows = np.asarray(flow[side]["rows"], np.float64).reshape(-1, len(columns))  # [N, columns]
-    if not len(rows):
-        raise ValueError(f"the flow of {flow['scheme']} has no samples; its run was made without sample_ms")
-    return dict(zip(columns, rows.T, strict=True))
 
 
 def _gained(t_s: Floats, total: Floats, edges_s: Floats) -> Floats:

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from compare.errors import CompareError
 from compare.experiment.experiment import Experiment, Run, flows_under_test
@@ -20,6 +19,7 @@ from compare.experiment.run_files import unpack
 from compare.experiment.store import Store
 from compare.experiment.window_search import WindowSearch, largest_window, settings
 from compare.experiment.worker import Task
+from env.lab import RunResult
 from env.network.schemes import ORACLE, SCHEMES
 
 FILE = "oracle.json"
@@ -120,11 +120,11 @@ def _run(
         outcomes.close()
 
 
-def _goodput_mbps(run: Run, result: dict[str, Any]) -> float:
+def _goodput_mbps(run: Run, result: RunResult) -> float:
     """Return what the flows under test received together, over the whole run, Mbit/s."""
     under_test = flows_under_test(run.scenario)
-    received = sum(flow["received_bytes"] for flow, mine in zip(result["flows"], under_test, strict=True) if mine)
-    return float(received) * 8 / 1e6 / run.scenario.duration_s
+    received = sum(flow.received_bytes for flow, mine in zip(result.flows, under_test, strict=True) if mine)
+    return received * 8 / 1e6 / run.scenario.duration_s
 
 
 def _text(searches: Mapping[str, WindowSearch], figures: Figures) -> bytes:

@@ -19,30 +19,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from compare.errors import CompareError
+from env.lab import RunResult, Table
 
 RUN = "run.json"
-OF_FLOWS = ("sender", "receiver")  # a table in each flow of the result
-OF_THE_RUN = ("queue",)  # a table of the result itself
 
 
-def pack(result: Mapping[str, Any]) -> dict[str, bytes]:
+def pack(result: RunResult) -> dict[str, bytes]:
     """Return file name to content; run.json is the last."""
-    files: dict[str, bytes] = {}
-    rest = dict(result)
-    for name in OF_FLOWS:
-        tables = [flow[name] for flow in result["flows"] if name in flow]
-        if tables:
-            files[f"{name}.parquet"] = _parquet_of_flows(result["flows"], name)
-    for name in OF_THE_RUN:
-        if name in rest:
-            table = rest.pop(name)
-            files[f"{name}.parquet"] = _parquet(table["columns"], _rows(table))
-    rest["flows"] = [{key: flow[key] for key in flow if key not in OF_FLOWS} for flow in result["flows"]]
-    rest["files"] = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-    files[RUN] = json.dumps(rest, indent=1, default=_plain).encode() + b"\n"
+    tables = {"sender": _of_flows(result, "sender"), "receiver": _of_flows(result, "receiver"), "queue": result.queue}
+    files = {f"{name}.parquet": _parquet(table) for name, table in tables.items() if table.columns}
+    plain = result.as_dict()
+    plain["files"] = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    files[RUN] = json.dumps(plain, indent=1).encode() + b"\n"
     return files
 
 
@@ -66,46 +56,37 @@ def check(files: Mapping[str, bytes]) -> tuple[dict[str, Any], list[str]]:
     return result, list(expected)
 
 
-def unpack(files: Mapping[str, bytes]) -> dict[str, Any]:
-    """Return the lab's result, the samples as arrays (rows, columns) float64; raises CompareError as check() does."""
-    result, names = check(files)
+def unpack(files: Mapping[str, bytes]) -> RunResult:
+    """Return the lab's result; raises CompareError as check() does."""
+    plain, names = check(files)
+    try:
+        result = RunResult.from_dict(plain)
+    except (KeyError, TypeError) as error:
+        raise CompareError(f"{RUN} has not the fields of a run: {error}") from error
     for name in names:
-        columns, rows = _read(files[name])
-        table = name.removesuffix(".parquet")
-        if table in OF_THE_RUN:
-            result[table] = {"columns": columns, "rows": rows}
-            continue
-        for index, flow in enumerate(result["flows"]):
-            flow[table] = {"columns": columns[1:], "rows": rows[rows[:, 0] == index, 1:]}
+        result.set_samples(name.removesuffix(".parquet"), _read(files[name]))
     return result
 
 
-def _rows(table: Mapping[str, Any]) -> NDArray[np.float64]:
-    return np.asarray(table["rows"], dtype=np.float64).reshape(-1, len(table["columns"]))
+def _of_flows(result: RunResult, name: str) -> Table:
+    """Return the samples of one end of all flows as one table, whose first column is the flow's index."""
+    tables: list[Table] = [getattr(flow, name) for flow in result.flows]
+    if not tables[0].columns:
+        return Table()
+    index = np.repeat(np.arange(len(tables), dtype=np.float64), [len(table) for table in tables])
+    return Table(("flow", *tables[0].columns), np.column_stack([index, np.vstack([table.rows for table in tables])]))
 
 
-def _parquet_of_flows(flows: list[dict[str, Any]], name: str) -> bytes:
-    parts = [_rows(flow[name]) for flow in flows]
-    index = np.repeat(np.arange(len(flows), dtype=np.float64), [len(part) for part in parts])
-    return _parquet(["flow", *flows[0][name]["columns"]], np.column_stack([index, np.vstack(parts)]))
-
-
-def _parquet(columns: list[str], rows: NDArray[np.float64]) -> bytes:
+def _parquet(table: Table) -> bytes:
     sink = io.BytesIO()
-    table = pa.table({name: np.ascontiguousarray(rows[:, i]) for i, name in enumerate(columns)})
-    pq.write_table(table, sink, compression="zstd")
+    columns = pa.table({name: np.ascontiguousarray(table[name]) for name in table.columns})
+    pq.write_table(columns, sink, compression="zstd")
     return sink.getvalue()
 
 
-def _read(content: bytes) -> tuple[list[str], NDArray[np.float64]]:
+def _read(content: bytes) -> Table:
     table = pq.read_table(pa.BufferReader(content), use_threads=False)
     rows = np.empty((table.num_rows, table.num_columns))
     for i in range(table.num_columns):
         rows[:, i] = table.column(i).to_numpy()
-    return table.column_names, rows
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    raise TypeError(f"{type(value).__name__} does not belong into a run's result")
+    return Table(tuple(table.column_names), rows)

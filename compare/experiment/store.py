@@ -25,6 +25,7 @@ from compare.errors import CompareError
 from compare.experiment.experiment import Experiment, Run, from_identity
 from compare.experiment.run_files import check, pack, unpack
 from env.files import FolderInUse, WriteError, locked, write_atomically
+from env.lab import RunResult
 
 EXPERIMENT = "experiment.json"
 
@@ -135,7 +136,7 @@ class Store:
             return False
         return files is not None
 
-    def save(self, run: Run, result: dict[str, Any]) -> None:
+    def save(self, run: Run, result: RunResult) -> None:
         """Keep a run's result; raises CompareError."""
         self.save_files(run, pack(result))
 
@@ -159,7 +160,7 @@ class Store:
         """Keep what a failed run said; raises CompareError."""
         self.write(f"{self.run_name(run)}.error.txt", error.encode())
 
-    def load(self, run: Run) -> dict[str, Any] | None:
+    def load(self, run: Run) -> RunResult | None:
         """Return a run's result, None when it is not there; raises DamagedRun."""
         try:
             files = self._read(run)

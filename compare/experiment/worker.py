@@ -6,11 +6,10 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from compare.errors import CompareError
 from compare.experiment.experiment import Run
-from env.lab import Lab, LabError, VirtualLab
+from env.lab import Lab, LabError, RunResult, VirtualLab
 from env.network.schemes import Scheme
 
 # A run that gives no answer for so long hangs. Two servers at 10 Gbit/s each take 3 s of wall time for a virtual second
@@ -51,7 +50,7 @@ class Worker:
         self._lock = threading.Lock()
         self._ended = False
 
-    def make(self, task: Task) -> dict[str, Any]:
+    def make(self, task: Task) -> RunResult:
         """Return the lab's result. Raises LabError, or CompareError when a module is not the one that it should be."""
         lab = self._ready()
         lab.timeout_s = max(MIN_TIMEOUT_S, WALL_PER_VIRTUAL * task.run.scenario.duration_s)
@@ -83,7 +82,7 @@ class Worker:
                 self._lab = None
 
 
-def _make(lab: Lab, task: Task) -> dict[str, Any]:
+def _make(lab: Lab, task: Task) -> RunResult:
     run = task.run
     for module in task.modules:
         lab.load(module)
@@ -102,9 +101,9 @@ def _make(lab: Lab, task: Task) -> dict[str, Any]:
         describe=True,
         seed=run.seed,
     )
-    for flow, name in zip(result["flows"], names, strict=True):
-        flow["algorithm"], flow["scheme"] = flow["scheme"], name
-    environment = result["environment"]
+    for sent, name in zip(result.flows, names, strict=True):
+        sent.algorithm, sent.scheme = sent.scheme, name
+    environment = result.environment
     loaded = environment["modules"]
     environment["modules"] = {module.stem: loaded[module.stem] for module in task.modules}
     parameters = {module.stem: f"{module.stem}/parameters" for module in task.modules}

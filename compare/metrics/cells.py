@@ -13,14 +13,15 @@ from compare.experiment.experiment import Experiment, Run, flows_under_test
 from compare.experiment.store import DamagedRun, Store
 from compare.metrics.distribution import Distribution
 from compare.metrics.group_metrics import Group, find_groups, goodput_mbps, group_metrics
-from compare.metrics.metrics import METRICS, Metric, column, flow_metrics
+from compare.metrics.metrics import METRICS, Metric, flow_metrics
 from compare.metrics.network_metrics import network_metrics
 from compare.metrics.sharing import sharing_metrics
+from env.lab import FlowResult, RunResult
 from env.network.scenario import Scenario
 from env.network.schemes import Scheme
 
 
-def _no_result(seed: int) -> dict[str, Any]:
+def _no_result(seed: int) -> RunResult:
     raise CompareError(f"there is no run of seed {seed}")
 
 
@@ -49,15 +50,15 @@ class Cell:
     rtt: Distribution = field(default_factory=Distribution)
     latency: Distribution = field(default_factory=Distribution)
     goodputs: list[list[float]] = field(default_factory=list)
-    result: Callable[[int], dict[str, Any]] = field(default=_no_result, repr=False)
+    result: Callable[[int], RunResult] = field(default=_no_result, repr=False)
 
     @property
-    def flows(self) -> list[dict[str, Any]]:
+    def flows(self) -> list[FlowResult]:
         """The flows of the first good seed's run, to draw; read anew each time."""
-        return self.result(self.seeds[0])["flows"] if self.seeds else []
+        return self.result(self.seeds[0]).flows if self.seeds else []
 
     @property
-    def example(self) -> dict[str, Any] | None:
+    def example(self) -> FlowResult | None:
         """The first flow under test of the run to draw."""
         return self.flows[self.under_test.index(True)] if self.seeds else None
 
@@ -77,7 +78,7 @@ def read_cells(experiment: Experiment, store: Store) -> list[Cell]:
     return cells
 
 
-def _load(store: Store, scenario: Scenario, scheme: Scheme, seed: int) -> dict[str, Any]:
+def _load(store: Store, scenario: Scenario, scheme: Scheme, seed: int) -> RunResult:
     return store.load(Run(scenario, scheme, seed)) or _no_result(seed)
 
 
@@ -95,7 +96,7 @@ def _add(cell: Cell, run: Run, store: Store) -> None:
         else:
             cell.failed[run.seed] = error
         return
-    flows = result["flows"]
+    flows = result.flows
     try:
         values = flow_metrics(flows[cell.under_test.index(True)])
         others = group_metrics(flows, cell.under_test)
@@ -104,15 +105,16 @@ def _add(cell: Cell, run: Run, store: Store) -> None:
     except (KeyError, IndexError, ValueError) as error:
         raise CompareError(f"{store.folder / store.run_name(run)}: {error}") from error
     if not cell.seeds:
-        cell.environment = result.get("environment", {})
+        cell.environment = result.environment
         cell.groups = find_groups(flows, cell.under_test)
         cell.metrics += others
         cell.values |= {metric.name: [] for metric in others}
     cell.seeds.append(run.seed)
     cell.goodputs.append([goodput_mbps(flow) for flow in flows])
     for flow in itertools.compress(flows, cell.under_test):
-        cell.rtt.add(column(flow["sender"], "srtt_us"))
-        cell.latency.add_histogram(flow.get("latency", {}).get("histogram", []))
+        cell.rtt.add(flow.sender["srtt_us"])
+        if flow.latency is not None:
+            cell.latency.add_histogram(flow.latency.histogram)
     for name, value in (values | {metric.name: value for metric, value in others.items()}).items():
         cell.values[name].append(value)
 

@@ -11,12 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from compare.errors import CompareError
-from compare.metrics.metrics import BITS_PER_MBIT, Metric, column
-
-Flow = dict[str, Any]  # one of result["flows"]: docs/reference/file-formats.md
+from compare.metrics.metrics import BITS_PER_MBIT, Metric
+from env.lab import FlowResult
 
 GROUP_METRICS = (
     Metric("cwnd", "packets", "cwnd", 0, "mean congestion window of a flow, mean over the flows"),
@@ -52,12 +50,12 @@ class Group:
         return Metric(f"{metric.name}_{self.label}", metric.unit, metric.title, metric.better, metric.meaning)
 
 
-def has_groups(flows: Sequence[Flow]) -> bool:
+def has_groups(flows: Sequence[FlowResult]) -> bool:
     """True when there is more to say about a run than the metrics of its first flow: several flows, or latencies."""
     return len(flows) > 1 or any(_size(flow) for flow in flows)
 
 
-def find_groups(flows: Sequence[Flow], under_test: Sequence[bool]) -> list[Group]:
+def find_groups(flows: Sequence[FlowResult], under_test: Sequence[bool]) -> list[Group]:
     """Return the groups of a run, the whole run first; none where has_groups() is false.
 
     under_test: for each flow, whether it has the scheme under test. Flows of several sizes are grouped by size, flows
@@ -68,16 +66,16 @@ def find_groups(flows: Sequence[Flow], under_test: Sequence[bool]) -> list[Group
     everything = tuple(range(len(flows)))
     found = [Group("", "all", (everything,))]
     sizes = sorted({_size(flow) for flow in flows} - {0}, reverse=True)
-    clients = sorted({_client(flow) for flow in flows})
+    clients = sorted({flow.client for flow in flows})
     if len(sizes) > 1:
         found += [_each_flow(size_label(size), (i for i in everything if _size(flows[i]) == size)) for size in sizes]
     elif 1 < len(clients) < len(flows):
-        units = (tuple(i for i in everything if _client(flows[i]) == client) for client in clients)
+        units = (tuple(i for i in everything if flows[i].client == client) for client in clients)
         found.append(Group("client", "per client", tuple(units)))
     if not all(under_test):
         found.append(_each_flow("under_test", (i for i in everything if under_test[i])))
-        for scheme in sorted({flow["scheme"] for flow, mine in zip(flows, under_test, strict=True) if not mine}):
-            others = (i for i in everything if not under_test[i] and flows[i]["scheme"] == scheme)
+        for scheme in sorted({flow.scheme for flow, mine in zip(flows, under_test, strict=True) if not mine}):
+            others = (i for i in everything if not under_test[i] and flows[i].scheme == scheme)
             found.append(_each_flow(scheme, others))
     return found
 
@@ -96,7 +94,7 @@ def size_label(size_bytes: int) -> str:
     return f"{size_bytes}B"
 
 
-def group_metrics(flows: Sequence[Flow], under_test: Sequence[bool]) -> dict[Metric, float]:
+def group_metrics(flows: Sequence[FlowResult], under_test: Sequence[bool]) -> dict[Metric, float]:
     """Return every metric of every group of a run, units there; NaN where there is nothing to compute it from.
 
     Raises CompareError for a flow without samples or duration.
@@ -122,17 +120,17 @@ def group_metrics(flows: Sequence[Flow], under_test: Sequence[bool]) -> dict[Met
 _METRIC = {metric.name: metric for metric in GROUP_METRICS}
 
 
-def _unit_metrics(flows: Sequence[Flow]) -> dict[str, float]:
+def _unit_metrics(flows: Sequence[FlowResult]) -> dict[str, float]:
     """Return the metrics of GROUP_METRICS for flows together, but for the latencies."""
     rates = [goodput_mbps(flow) for flow in flows]
-    begin_s = min(float(flow["start_s"]) for flow in flows)
-    end_s = max(float(flow["start_s"]) + float(flow["duration_s"]) for flow in flows)
-    retransmits = sum(float(flow["retransmits"]) for flow in flows)
-    segments = sum(float(flow.get("segments_sent", 0)) for flow in flows)
+    begin_s = min(flow.start_s for flow in flows)
+    end_s = max(flow.start_s + flow.duration_s for flow in flows)
+    retransmits = float(sum(flow.retransmits for flow in flows))
+    segments = sum(flow.segments_sent for flow in flows)
     return {
-        "cwnd": _mean(_mean(column(flow["sender"], "cwnd")) for flow in flows),
-        "rtt": _mean(_mean(v for v in column(flow["sender"], "srtt_us") if v > 0) for flow in flows),
-        "rate": sum(float(flow["received_bytes"]) for flow in flows) * 8 / BITS_PER_MBIT / (end_s - begin_s),
+        "cwnd": _mean(_mean(flow.sender["cwnd"]) for flow in flows),
+        "rtt": _mean(_mean(v for v in flow.sender["srtt_us"] if v > 0) for flow in flows),
+        "rate": sum(flow.received_bytes for flow in flows) * 8 / BITS_PER_MBIT / (end_s - begin_s),
         "rate_min": min(rates),
         "rate_max": max(rates),
         "retrans_pct": 100 * retransmits / segments if segments else math.nan,
@@ -142,12 +140,12 @@ def _unit_metrics(flows: Sequence[Flow]) -> dict[str, float]:
     }
 
 
-def goodput_mbps(flow: Flow) -> float:
+def goodput_mbps(flow: FlowResult) -> float:
     """Return what the flow's receiver got over the flow's duration, Mbit/s; raises CompareError without duration."""
-    duration_s = float(flow["duration_s"])
+    duration_s = flow.duration_s
     if duration_s <= 0:
         raise CompareError(f"the flow's duration_s is {duration_s:g}; it must be positive")
-    return float(flow["received_bytes"]) * 8 / BITS_PER_MBIT / duration_s
+    return flow.received_bytes * 8 / BITS_PER_MBIT / duration_s
 
 
 def jain_index(values: Sequence[float]) -> float:
@@ -159,13 +157,13 @@ def jain_index(values: Sequence[float]) -> float:
     return sum(values) ** 2 / (len(values) * squares) if squares else math.nan
 
 
-def _latencies(flows: Sequence[Flow]) -> tuple[float, float]:
+def _latencies(flows: Sequence[FlowResult]) -> tuple[float, float]:
     """Return mean and 99th percentile of the latencies of flows, us; NaN when none has any.
 
     Flows of one size are one population: their histograms are added. Over several sizes a percentile of all requests
     would be one of the small ones, which are many more: there it is the mean over the flows, as in the paper's rows .0.
     """
-    with_latency = [flow for flow in flows if flow.get("latency", {}).get("count")]
+    with_latency = [flow for flow in flows if flow.latency is not None and flow.latency.count]
     if len({_size(flow) for flow in with_latency}) <= 1:
         return mean_latency_us(with_latency), latency_percentile_us(with_latency, 99)
     return (
@@ -174,35 +172,32 @@ def _latencies(flows: Sequence[Flow]) -> tuple[float, float]:
     )
 
 
-def mean_latency_us(flows: Sequence[Flow]) -> float:
+def mean_latency_us(flows: Sequence[FlowResult]) -> float:
     """Return the mean of all latencies of flows, us; NaN when there is none."""
-    count = sum(flow["latency"]["count"] for flow in flows)
-    return sum(flow["latency"]["mean_us"] * flow["latency"]["count"] for flow in flows) / count if count else math.nan
+    latencies = [flow.latency for flow in flows if flow.latency is not None]
+    count = sum(latency.count for latency in latencies)
+    return sum(latency.mean_us * latency.count for latency in latencies) / count if count else math.nan
 
 
-def latency_percentile_us(flows: Sequence[Flow], percent: float) -> float:
+def latency_percentile_us(flows: Sequence[FlowResult], percent: float) -> float:
     """Return a percentile of all latencies of flows, us, from their histograms added; NaN when there is none.
 
     It is the middle of the bucket in which the latency of rank ceil(percent/100 n) lies, so its error is at most half
     a bucket: half a per cent (env/network).
     """
-    buckets = sorted(bucket for flow in flows for bucket in flow["latency"]["histogram"])  # of [low_us, high_us, count]
+    buckets = sorted(bucket for flow in flows if flow.latency is not None for bucket in flow.latency.histogram)
     rank = math.ceil(percent * sum(count for _, _, count in buckets) / 100)
     below = 0
     for low_us, high_us, count in buckets:
         below += count
         if below >= rank:
-            return float(low_us + high_us) / 2
+            return (low_us + high_us) / 2
     return math.nan
 
 
-def _size(flow: Flow) -> int:
+def _size(flow: FlowResult) -> int:
     """Return the size of a flow's requests or writes, bytes; 0 for bulk."""
-    return 0 if flow.get("kind", "bulk") == "bulk" else int(flow["size_bytes"])
-
-
-def _client(flow: Flow) -> Any:
-    return flow.get("client", 0)
+    return 0 if flow.kind == "bulk" else flow.size_bytes
 
 
 def _mean(values: Iterable[float]) -> float:

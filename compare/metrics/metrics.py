@@ -1,4 +1,4 @@
-"""Metrics of one run, computed from the result of the lab's `run` (docs/reference/file-formats.md). Pure functions.
+"""Metrics of one flow, computed from the result of a run. Pure functions.
 
 Letters of shapes: N samples of the sender, M samples of the receiver, T whole seconds of the flow.
 """
@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compare.errors import CompareError
+from env.lab import FlowResult
 
 Floats = NDArray[np.float64]
 
@@ -53,34 +53,21 @@ METRICS = (
 METRIC = {metric.name: metric for metric in METRICS}
 
 
-def column(table: dict[str, Any], name: str) -> Floats:
-    """Return one column of {"columns": [...], "rows": [[...]]}, shape (rows,).
-
-    Raises CompareError when the column is missing.
-    """
-    columns = list(table["columns"])
-    if name not in columns:
-        raise CompareError(f"the run has no column {name!r}; it has {', '.join(columns)}")
-    rows = np.asarray(table["rows"], dtype=np.float64).reshape(-1, len(columns))
-    return rows[:, columns.index(name)]
-
-
-def flow_metrics(flow: dict[str, Any]) -> dict[str, float]:
+def flow_metrics(flow: FlowResult) -> dict[str, float]:
     """Return the metrics of one flow by the names of METRICS, units there.
 
     A metric that has nothing to be computed from (no RTT sample, nothing received) is NaN.
 
-    Raises CompareError for a flow without duration or without samples.
+    Raises CompareError for a flow without duration or without samples, ValueError when they lack a column.
     """
-    duration_s = float(flow["duration_s"])
+    duration_s = flow.duration_s
     if duration_s <= 0:
         raise CompareError(f"the flow's duration_s is {duration_s:g}; it must be positive")
-    sender_t_s = column(flow["sender"], "t_s")  # (N,)
-    if not sender_t_s.size:
+    if not len(flow.sender):
         raise CompareError("the run has no samples of the sender; it was made without sample_ms")
-    received_bytes = float(flow["received_bytes"])
-    retransmits = float(flow["retransmits"])
-    rtt_ms = column(flow["sender"], "srtt_us") / 1e3  # (N,)
+    received_bytes = flow.received_bytes
+    retransmits = float(flow.retransmits)
+    rtt_ms = flow.sender["srtt_us"] / 1e3  # (N,)
     rtt_ms = rtt_ms[rtt_ms > 0]  # 0 stands for: no sample yet
     goodput = received_bytes * 8 / BITS_PER_MBIT / duration_s
     rtt_mean = float(rtt_ms.mean()) if rtt_ms.size else math.nan
@@ -90,25 +77,25 @@ def flow_metrics(flow: dict[str, Any]) -> dict[str, float]:
         "retransmits": retransmits,
         "retransmits_per_mb": retransmits / (received_bytes / BYTES_PER_MB) if received_bytes else math.nan,
         # DSACKs tell of what the network has doubled too: no more than were sent again
-        "retransmits_spurious": min(float(column(flow["sender"], "spurious")[-1]), retransmits),
+        "retransmits_spurious": min(float(flow.sender["spurious"][-1]), retransmits),
         "zero_seconds": float(np.count_nonzero(received_per_second(flow) == 0)),
         "rtt_mean": rtt_mean,
         "rtt_p50": float(rtt_p50),
         "rtt_p95": float(rtt_p95),
         "rtt_p99": float(rtt_p99),
         "power": goodput / rtt_mean,
-        "cwnd_mean": float(column(flow["sender"], "cwnd").mean()),
+        "cwnd_mean": float(flow.sender["cwnd"].mean()),
     }
 
 
-def received_per_second(flow: dict[str, Any]) -> Floats:
+def received_per_second(flow: FlowResult) -> Floats:
     """Return the bytes received in each whole second of the flow, shape (T,).
 
     A sample counts for the second that ends with it: the one at 3.0 s closes the third second.
     """
-    seconds = math.floor(float(flow["duration_s"]) + 1e-9)  # T
-    t_s = column(flow["receiver"], "t_s") - float(flow["start_s"])  # (M,)
-    total_bytes = column(flow["receiver"], "bytes")  # (M,) since the flow began
+    seconds = math.floor(flow.duration_s + 1e-9)  # T
+    t_s = flow.receiver["t_s"] - flow.start_s  # (M,)
+    total_bytes = flow.receiver["bytes"]  # (M,) since the flow began
     gained = np.diff(total_bytes, prepend=0.0)  # (M,)
     second = np.ceil(t_s - 1e-3).astype(np.int64) - 1  # (M,) a timer may fire some microseconds late
     per_second = np.zeros(seconds)

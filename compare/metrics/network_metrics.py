@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from compare.errors import CompareError
-from compare.metrics.metrics import BITS_PER_MBIT, Floats, Metric, column
+from compare.metrics.metrics import BITS_PER_MBIT, Floats, Metric
+from env.lab import FlowResult, RunResult
 from env.network.capacity import base_rtt_ms, link_capacity, network_capacity
 from env.network.path import Path
 from env.network.rack import Rack
@@ -41,13 +41,13 @@ PERCENTILES = (50, 95, 99)
 
 
 def network_metrics(
-    result: dict[str, Any], network: Path | Rack, duration_s: float, under_test: Sequence[bool]
+    result: RunResult, network: Path | Rack, duration_s: float, under_test: Sequence[bool]
 ) -> dict[Metric, float]:
     """Return the metrics of a run that its network has; NaN where the run has nothing to compute one from.
 
     Raises CompareError for a flow without duration or samples.
     """
-    flows = result["flows"]
+    flows = result.flows
     found = {UTILISATION: 100 * utilisation(flows, network, duration_s)}
     if isinstance(network, Path):
         delays = queueing_ms([flow for flow, mine in zip(flows, under_test, strict=True) if mine], network)
@@ -66,55 +66,53 @@ def network_metrics(
     return found
 
 
-def utilisation(flows: Sequence[dict[str, Any]], network: Path | Rack, duration_s: float) -> float:
+def utilisation(flows: Sequence[FlowResult], network: Path | Rack, duration_s: float) -> float:
     """Return the goodput of all flows over what the network carries, from the first one's start to the last one's end.
 
     NaN where the network could carry nothing.
     """
-    begin_s = min(float(flow["start_s"]) for flow in flows)
-    end_s = max(float(flow["start_s"]) + float(flow["duration_s"]) for flow in flows)
+    begin_s = min(flow.start_s for flow in flows)
+    end_s = max(flow.start_s + flow.duration_s for flow in flows)
     if end_s <= begin_s:
         raise CompareError(f"the flows last from {begin_s:g} to {end_s:g} s; that is no time")
-    pairs = [(int(flow.get("client", 1)), int(flow.get("server", 1))) for flow in flows]
+    pairs = [(flow.client, flow.server) for flow in flows]
     could = float(network_capacity(network, duration_s, pairs).between(begin_s, end_s))
-    received = sum(float(flow["received_bytes"]) for flow in flows) * 8 / BITS_PER_MBIT
+    received = sum(flow.received_bytes for flow in flows) * 8 / BITS_PER_MBIT
     return received / could if could else math.nan
 
 
-def queueing_ms(flows: Sequence[dict[str, Any]], path: Path) -> Floats:
+def queueing_ms(flows: Sequence[FlowResult], path: Path) -> Floats:
     """Return the RTT above that of the empty path at every sample of the flows, ms, shape (samples,).
 
     By jitter it may be below 0.
     """
     delays = []
     for flow in flows:
-        t_s, rtt_ms = column(flow["sender"], "t_s"), column(flow["sender"], "srtt_us") / 1e3
+        t_s, rtt_ms = flow.sender["t_s"], flow.sender["srtt_us"] / 1e3
         measured = rtt_ms > 0  # 0 stands for: no sample yet
-        delays.append((rtt_ms - base_rtt_ms(path, t_s, int(flow.get("client", 1))))[measured])
+        delays.append((rtt_ms - base_rtt_ms(path, t_s, flow.client))[measured])
     return np.concatenate(delays) if delays else np.empty(0)
 
 
-def queue_ms(result: dict[str, Any], network: Path | Rack, duration_s: float) -> Floats:
+def queue_ms(result: RunResult, network: Path | Rack, duration_s: float) -> Floats:
     """Return how long what waits takes to be sent, ms, at every sample of the busiest port, shape (samples,).
 
     Empty where the queue was not sampled.
     """
-    if "queue" not in result:
+    if not len(result.queue):
         return np.empty(0)
-    port, backlog = column(result["queue"], "port"), column(result["queue"], "backlog_bytes")
-    if not port.size:
-        return np.empty(0)
+    port, backlog = result.queue["port"], result.queue["backlog_bytes"]
     busiest = max(np.unique(port), key=lambda one: backlog[port == one].sum())
-    t_s, backlog = column(result["queue"], "t_s")[port == busiest], backlog[port == busiest]
+    t_s, backlog = result.queue["t_s"][port == busiest], backlog[port == busiest]
     if isinstance(network, Rack):
         waits: Floats = backlog * 8 / BITS_PER_MBIT / network.frame_mbps * 1e3
         return waits
     return 1e3 * link_capacity(network, duration_s).seconds_to_carry(t_s, backlog)
 
 
-def _count(result: dict[str, Any], name: str) -> float:
+def _count(result: RunResult, name: str) -> float:
     """Return the sum over the ports; NaN where the queue was not sampled."""
-    return float(sum(port[name] for port in result["ports"])) if "ports" in result else math.nan
+    return float(sum(getattr(port, name) for port in result.ports)) if result.ports else math.nan
 
 
 def _mean(values: Floats) -> float:

@@ -5,16 +5,15 @@ Letters of shapes: N samples of the sender, M samples of the receiver, B bins of
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from compare.metrics.metrics import BITS_PER_MBIT, Floats, column
+from compare.metrics.metrics import BITS_PER_MBIT, Floats
+from env.lab import FlowResult
 
 UNLIMITED_SSTHRESH = 0x7FFFFFFF  # TCP_INFINITE_SSTHRESH: nothing lost yet
 
 
-def flow_series(flow: dict[str, Any]) -> dict[str, Floats]:
+def flow_series(flow: FlowResult) -> dict[str, Floats]:
     """Return a flow's time series at the sender's samples, each of shape (N,).
 
     ``t_s`` since the run began; ``goodput_mbps`` received by the application since the sample before; ``cwnd``,
@@ -22,20 +21,20 @@ def flow_series(flow: dict[str, Any]) -> dict[str, Floats]:
     its mean deviation, ``min_rtt_ms`` the smallest so far; ``pacing_mbps``, ``delivery_mbps``; ``kept_min_rtt_ms`` the
     smallest RTT that the congestion control itself goes by. NaN: no RTT sample yet, ssthresh never set, nothing told.
     """
-    sender, receiver = flow["sender"], flow["receiver"]
-    t_s = column(sender, "t_s")  # (N,)
-    received_t_s = np.append(float(flow["start_s"]), column(receiver, "t_s"))  # (M + 1,)
-    received_bytes = np.append(0.0, column(receiver, "bytes"))  # (M + 1,)
+    sender, receiver = flow.sender, flow.receiver
+    t_s = sender["t_s"]  # (N,)
+    received_t_s = np.append(flow.start_s, receiver["t_s"])  # (M + 1,)
+    received_bytes = np.append(0.0, receiver["bytes"])  # (M + 1,)
     at_samples = np.interp(t_s, received_t_s, received_bytes)  # (N,)
-    elapsed_s = np.diff(t_s, prepend=float(flow["start_s"]))  # (N,)
+    elapsed_s = np.diff(t_s, prepend=flow.start_s)  # (N,)
     with np.errstate(divide="ignore", invalid="ignore"):
         goodput = np.diff(at_samples, prepend=0.0) * 8 / BITS_PER_MBIT / elapsed_s
-    srtt_us = column(sender, "srtt_us")
+    srtt_us = sender["srtt_us"]
     measured = srtt_us > 0
-    min_rtt_us = column(sender, "min_rtt_us")
-    ssthresh = column(sender, "ssthresh")
+    min_rtt_us = sender["min_rtt_us"]
+    ssthresh = sender["ssthresh"]
 
-    kept_us = column(sender, "kept_min_rtt_us") if "kept_min_rtt_us" in sender["columns"] else np.zeros_like(t_s)
+    kept_us = sender["kept_min_rtt_us"] if "kept_min_rtt_us" in sender.columns else np.zeros_like(t_s)
 
     def milliseconds(values_us: Floats) -> Floats:
         return np.where(measured, values_us / 1e3, np.nan)
@@ -43,24 +42,24 @@ def flow_series(flow: dict[str, Any]) -> dict[str, Floats]:
     return {
         "t_s": t_s,
         "goodput_mbps": np.where(elapsed_s > 0, goodput, np.nan),
-        "cwnd": column(sender, "cwnd"),
+        "cwnd": sender["cwnd"],
         "rtt_ms": milliseconds(srtt_us),
-        "rtt_variation_ms": milliseconds(column(sender, "rttvar_us")),
+        "rtt_variation_ms": milliseconds(sender["rttvar_us"]),
         "min_rtt_ms": milliseconds(min_rtt_us),
-        "retransmits": column(sender, "retransmits"),
-        "inflight": column(sender, "unacked"),
-        "lost": column(sender, "lost"),
+        "retransmits": sender["retransmits"],
+        "inflight": sender["unacked"],
+        "lost": sender["lost"],
         "ssthresh": np.where(ssthresh < UNLIMITED_SSTHRESH, ssthresh, np.nan),
-        "pacing_mbps": column(sender, "pacing_rate") * 8 / BITS_PER_MBIT,
-        "delivery_mbps": column(sender, "delivery_rate") * 8 / BITS_PER_MBIT,
+        "pacing_mbps": sender["pacing_rate"] * 8 / BITS_PER_MBIT,
+        "delivery_mbps": sender["delivery_rate"] * 8 / BITS_PER_MBIT,
         "kept_min_rtt_ms": np.where(kept_us > 0, kept_us / 1e3, np.nan),
     }
 
 
-def rate_between(flow: dict[str, Any], from_s: float, to_s: float) -> float:
+def rate_between(flow: FlowResult, from_s: float, to_s: float) -> float:
     """Return what the receiver got between two instants of the run, Mbit/s."""
-    t_s = np.append(float(flow["start_s"]), column(flow["receiver"], "t_s"))
-    received_bytes: Floats = np.append(0.0, column(flow["receiver"], "bytes"))
+    t_s = np.append(flow.start_s, flow.receiver["t_s"])
+    received_bytes: Floats = np.append(0.0, flow.receiver["bytes"])
     begin, end = np.interp([from_s, to_s], t_s, received_bytes)
     return float((end - begin) * 8 / 1e6 / (to_s - from_s))
 

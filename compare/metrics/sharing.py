@@ -19,11 +19,11 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from compare.metrics.metrics import BITS_PER_MBIT, Floats, Metric, column
+from compare.metrics.metrics import BITS_PER_MBIT, Floats, Metric
+from env.lab import FlowResult
 from env.network.capacity import Capacity, network_capacity
 from env.network.path import Path
 from env.network.scenario import UNDER_TEST, Scenario
@@ -60,7 +60,7 @@ def share_metric(scheme: str) -> Metric:
     return Metric(f"share_{scheme}", "1", f"Share beside {scheme}", 0, meaning)
 
 
-def sharing_metrics(flows: Sequence[dict[str, Any]], scenario: Scenario) -> dict[Metric, float]:
+def sharing_metrics(flows: Sequence[FlowResult], scenario: Scenario) -> dict[Metric, float]:
     """Return the metrics of how bulk flows share a router path, NaN where there is nothing to compute one from.
 
     Empty for other scenarios: other traffic does not want its share, and a loopback path or a rack has no link that all
@@ -85,19 +85,19 @@ def sharing_metrics(flows: Sequence[dict[str, Any]], scenario: Scenario) -> dict
 
 
 def _of_shares(
-    flows: Sequence[dict[str, Any]], scenario: Scenario, capacity: Capacity, tested: Sequence[int]
+    flows: Sequence[FlowResult], scenario: Scenario, capacity: Capacity, tested: Sequence[int]
 ) -> dict[Metric, float]:
     others = sorted({flow.scheme for flow in scenario.flows} - {UNDER_TEST})
     if not others:
         return {}
     fair = fair_shares_mbps(flows, capacity)
-    goodput = [float(flow["received_bytes"]) * 8 / BITS_PER_MBIT / float(flow["duration_s"]) for flow in flows]
+    goodput = [flow.received_bytes * 8 / BITS_PER_MBIT / flow.duration_s for flow in flows]
     fair_mean = _mean([fair[i] for i in tested])
     share = _mean([goodput[i] for i in tested]) / fair_mean if fair_mean else math.nan
     return {share_metric("+".join(others)): share, GAP: _mean([abs(fair[i] - goodput[i]) for i in tested])}
 
 
-def fair_shares_mbps(flows: Sequence[dict[str, Any]], capacity: Capacity) -> list[float]:
+def fair_shares_mbps(flows: Sequence[FlowResult], capacity: Capacity) -> list[float]:
     """Return each flow's fair share, Mbit/s of payload: at any time the capacity by the number of flows there."""
     spans = [_span(flow) for flow in flows]
     edges = sorted({edge for span in spans for edge in span})
@@ -109,10 +109,10 @@ def fair_shares_mbps(flows: Sequence[dict[str, Any]], capacity: Capacity) -> lis
     return [share / (stop_s - start_s) for share, (start_s, stop_s) in zip(shares, spans, strict=True)]
 
 
-def _span(flow: dict[str, Any]) -> tuple[float, float]:
+def _span(flow: FlowResult) -> tuple[float, float]:
     # rounded: flows that end with their run end in the same microsecond
-    start_s = float(flow["start_s"])
-    return round(start_s, 6), round(start_s + float(flow["duration_s"]), 6)
+    start_s = flow.start_s
+    return round(start_s, 6), round(start_s + flow.duration_s, 6)
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class Convergence:
     deviation_mbps: float
 
 
-def phases(flows: Sequence[dict[str, Any]], path: Path) -> list[Phase]:
+def phases(flows: Sequence[FlowResult], path: Path) -> list[Phase]:
     """Return the times between the changes of who is there and of the rate, in their order."""
     spans = [_span(flow) for flow in flows]
     steps_s = [step.at_s for step in path.steps if step.rate_mbps is not None]
@@ -169,7 +169,7 @@ def phases(flows: Sequence[dict[str, Any]], path: Path) -> list[Phase]:
     return found
 
 
-def convergences(flows: Sequence[dict[str, Any]], path: Path, capacity: Capacity) -> list[Convergence]:
+def convergences(flows: Sequence[FlowResult], path: Path, capacity: Capacity) -> list[Convergence]:
     """Return how every flow converged after its own entry, others' ends and steps of the rate."""
     found = []
     for phase in phases(flows, path):
@@ -186,9 +186,7 @@ def convergences(flows: Sequence[dict[str, Any]], path: Path, capacity: Capacity
     return found
 
 
-def _converge(
-    flow: dict[str, Any], index: int, kind: str, since_s: float, phase: Phase, capacity: Capacity
-) -> Convergence:
+def _converge(flow: FlowResult, index: int, kind: str, since_s: float, phase: Phase, capacity: Capacity) -> Convergence:
     hold_s = min(HOLD_S, SHORT_HOLD * (phase.end_s - phase.begin_s))
     window_s = hold_s / WINDOWS_PER_HOLD
     step_s = window_s / LOOKS_PER_WINDOW
@@ -207,10 +205,10 @@ def _converge(
     return Convergence(index, kind, at_s - since_s, True, float(after.std(ddof=1)))
 
 
-def _throughput_mbps(flow: dict[str, Any], begins_s: Floats, window_s: float) -> Floats:
+def _throughput_mbps(flow: FlowResult, begins_s: Floats, window_s: float) -> Floats:
     """Return what the receiver got in the windows that begin so, Mbit/s, shape (W,)."""
-    t_s = np.concatenate([[float(flow["start_s"])], column(flow["receiver"], "t_s")])
-    received = np.concatenate([[0.0], column(flow["receiver"], "bytes")])
+    t_s = np.concatenate([[flow.start_s], flow.receiver["t_s"]])
+    received = np.concatenate([[0.0], flow.receiver["bytes"]])
     gained = np.interp(begins_s + window_s, t_s, received) - np.interp(begins_s, t_s, received)
     rates: Floats = gained * 8 / BITS_PER_MBIT / window_s
     return rates

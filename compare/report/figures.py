@@ -51,9 +51,9 @@ def scenario_figures(page: ScenarioPage) -> ScenarioFigures:
     flows, queues = {}, {}
     for cell in measured:
         result = cell.result(cell.seeds[0])
-        flows[cell.scheme.name] = [flow_series(flow) for flow in result["flows"]]
-        if "queue" in result and result["queue"]["rows"].size:
-            queues[cell.scheme.name] = queue_series(result["queue"])
+        flows[cell.scheme.name] = [flow_series(flow) for flow in result.flows]
+        if len(result.queue):
+            queues[cell.scheme.name] = queue_series(result.queue)
     if len(measured[0].under_test) > 1:
         estimates = {cell.scheme.name: estimate_of(cell, "jain") for cell in measured}
         figures.plain.append(goodput_shares(measured, {name: jain for name, jain in estimates.items() if jain}))

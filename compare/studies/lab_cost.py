@@ -129,7 +129,7 @@ def send(lab: Lab, flows: int, rate_mbps: float, duration_s: float) -> int:
     """Send flows of Cubic over one bottleneck; returns the number of data packets."""
     path = Path(rate_mbps=rate_mbps, rtt_ms=40)
     traffic = [{"scheme": "cubic", "start_s": 0.01 * i, "duration_s": duration_s - 0.01 * i} for i in range(flows)]
-    return sum(flow["segments_sent"] for flow in lab.run(path, traffic, duration_s, sample_ms=50)["flows"])
+    return sum(flow.segments_sent for flow in lab.run(path, traffic, duration_s, sample_ms=50).flows)
 
 
 def cost_of_packets(duration_s: int) -> Cost:

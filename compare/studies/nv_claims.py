@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from compare.metrics.cells import Cell
-from compare.metrics.group_metrics import Flow
 from compare.metrics.series import flow_series, rate_between
 from compare.report.published_tables import SCENARIO_FOLDER
 from compare.statistics.estimates import estimate_of
 from compare.statistics.numbers import number
 from compare.statistics.verdict import Verdict
+from env.lab import FlowResult
 from env.network.schemes import SCHEMES
 
 NV = "nv"
@@ -66,11 +66,11 @@ class Evidence:
         found = estimate_of(self._cells[scenario, scheme], metric)
         return math.nan if found is None else found.mean
 
-    def flows(self, scenario: str, scheme: str) -> list[Flow]:
+    def flows(self, scenario: str, scheme: str) -> list[FlowResult]:
         """Return the flows of the first good seed."""
         return self._cells[scenario, scheme].flows
 
-    def longest_flows(self, scenario: str, scheme: str) -> list[Flow]:
+    def longest_flows(self, scenario: str, scheme: str) -> list[FlowResult]:
         """Return the flows of the first good seed of the longest run."""
         return self._longest[scenario, scheme].flows
 
@@ -178,8 +178,8 @@ def adaptation(evidence: Evidence) -> Claim:
     if not evidence.has(scenario, (NV,)):
         return Claim("4.3", text, scenario, "not measured", Verdict.NOT_MEASURED)
     first, second = evidence.flows(scenario, NV)
-    joins_s, leaves_s = float(second["start_s"]), float(second["start_s"]) + float(second["duration_s"])
-    end_s = float(first["duration_s"])
+    joins_s, leaves_s = second.start_s, second.start_s + second.duration_s
+    end_s = first.duration_s
     # a fifth of each phase is left to the change
     settle_s = (leaves_s - joins_s) / 5
     alone, together, after = (
@@ -187,7 +187,7 @@ def adaptation(evidence: Evidence) -> Claim:
         for from_s, to_s in ((joins_s / 5, joins_s), (joins_s + settle_s, leaves_s), (leaves_s + settle_s, end_s))
     )
     other = rate_between(second, joins_s + settle_s, leaves_s)
-    again = float(first["retransmits"]) + float(second["retransmits"])
+    again = first.retransmits + second.retransmits
     held = [0.3 < together / alone < 0.7, after > 0.9 * alone, again == 0]
     measured = (
         f"first flow {number(alone)} Mbit/s alone, {number(together)} beside the second's {number(other)}, "
@@ -216,11 +216,11 @@ def _unfairness(evidence: Evidence, beside: str, scenario: str) -> Claim:
     return Claim("4.5", text, scenario, f"share of the flow that was there before: {figures}", Verdict.of_parts(held))
 
 
-def _share_beside(flows: Sequence[Flow]) -> float:
+def _share_beside(flows: Sequence[FlowResult]) -> float:
     """Return the first flow's share of what both get while the second one runs, the first fifth left out."""
     first, second = flows[:2]
-    from_s = float(second["start_s"]) + float(second["duration_s"]) / 5
-    to_s = float(second["start_s"]) + float(second["duration_s"])
+    from_s = second.start_s + second.duration_s / 5
+    to_s = second.start_s + second.duration_s
     mine, other = rate_between(first, from_s, to_s), rate_between(second, from_s, to_s)
     return mine / (mine + other)
 
@@ -231,7 +231,7 @@ def drift(evidence: Evidence) -> Claim:
     if not evidence.has(scenario, (NV,)):
         return Claim("4.8", text, scenario, "not measured", Verdict.NOT_MEASURED)
     flows = evidence.longest_flows(scenario, NV)
-    end_s = float(flows[0]["duration_s"])
+    end_s = flows[0].duration_s
     figures, medians = [], []
     for share in MOMENTS:
         at_us = [known for flow in flows if math.isfinite(known := min_rtt_us(flow, share * end_s))]
@@ -252,7 +252,7 @@ def drift(evidence: Evidence) -> Claim:
     return Claim("4.8", text, scenario, measured, Verdict.of_parts(held))
 
 
-def min_rtt_us(flow: Flow, at_s: float) -> float:
+def min_rtt_us(flow: FlowResult, at_s: float) -> float:
     """Return the smallest RTT that the congestion control keeps at an instant of the run, us; NaN before the first."""
     series = flow_series(flow)
     before = (series["t_s"] <= at_s + 1e-3) & np.isfinite(series["kept_min_rtt_ms"])

@@ -28,9 +28,9 @@ def measure(lab: Lab, rack: Rack, traffic: dict[str, Any], scheme: str, virtual_
     begun = time.perf_counter()
     result = lab.run(rack, [flow], virtual_s, sample_ms=50)
     wall_s = time.perf_counter() - begun
-    (one,) = result["flows"]
-    rate_mbps = one["received_bytes"] * 8 / virtual_s / 1e6
-    rtt_us = np.median(one["sender"]["rows"][:, one["sender"]["columns"].index("srtt_us")])
+    (measured,) = result.flows
+    rate_mbps = measured.received_bytes * 8 / virtual_s / 1e6
+    rtt_us = np.median(measured.sender["srtt_us"])
     return wall_s / virtual_s, f"{rate_mbps:.0f} Mbit/s, RTT {rtt_us:.0f} us"
 
 

@@ -27,7 +27,7 @@ import numpy as np
 from scipy import stats
 
 from compare.report.pages import fill_blocks, markdown_table
-from env.lab import Lab, LabError, VirtualLab
+from env.lab import Lab, LabError, RunResult, VirtualLab
 from env.lab.real_time import NotKeptUp
 from env.lab.vm import VmLab
 from env.network.scenario import load_scenario
@@ -76,17 +76,16 @@ MEASURES = (
 )
 
 
-def measures(result: dict[str, Any]) -> dict[str, float]:
+def measures(result: RunResult) -> dict[str, float]:
     """Return a run's measures: goodput of all flows together, the first one's share of it (of several), segments sent
     again, and the mean of the first flow's smoothed RTT.
     """
-    flows = result["flows"]
-    received = [flow["received_bytes"] for flow in flows]
-    columns = flows[0]["sender"]["columns"]
-    rtt_us = flows[0]["sender"]["rows"][:, columns.index("srtt_us")]
+    flows = result.flows
+    received = [flow.received_bytes for flow in flows]
+    rtt_us = flows[0].sender["srtt_us"]
     values = {
         "goodput": sum(received) * 8 / DURATION_S / 1e6,
-        "retransmits": float(sum(flow["retransmits"] for flow in flows)),
+        "retransmits": float(sum(flow.retransmits for flow in flows)),
         "rtt": float(rtt_us[rtt_us > 0].mean()) / 1e3,
     }
     if len(flows) > 1:
@@ -107,7 +106,7 @@ def make_run(lab: Lab, case: Case, number: int) -> dict[str, Any]:
             if refused == ATTEMPTS - 1:
                 raise
             continue
-        return {"measures": measures(result), "pulse": result.get("pulse", {}), "refused": refused}
+        return {"measures": measures(result), "pulse": result.pulse, "refused": refused}
     raise AssertionError("a loop of no attempts")
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from compare.metrics.cells import Cell
 from compare.metrics.group_metrics import goodput_mbps
 from compare.metrics.sharing import fair_shares_mbps
 from compare.targets.evidence import Figure
+from env.lab import RunResult
 from env.network.capacity import network_capacity
 from env.network.scenario import UNDER_TEST, Scenario
 
@@ -19,7 +19,7 @@ def metric(name: str) -> Figure:
     return lambda cell: cell.values.get(name, [])
 
 
-def of_runs(measure: Callable[[dict[str, Any], Scenario], float]) -> Figure:
+def of_runs(measure: Callable[[RunResult, Scenario], float]) -> Figure:
     """Return the figure that is computed from a run's result."""
     return lambda cell: [measure(cell.result(seed), cell.scenario) for seed in cell.seeds]
 
@@ -30,9 +30,9 @@ def used_of_what_is_left(cell: Cell) -> Sequence[float]:
     return [value / left for value in cell.values.get("utilisation", [])]
 
 
-def share_of_rival(result: dict[str, Any], scenario: Scenario) -> float:
+def share_of_rival(result: RunResult, scenario: Scenario) -> float:
     """Return the goodput of the flows that are not under test over their fair share, mean."""
-    flows = result["flows"]
+    flows = result.flows
     fair = fair_shares_mbps(flows, network_capacity(scenario.network(), scenario.duration_s))
     schemes = [flow["scheme"] for flow in scenario.flows_with(UNDER_TEST)]
     shares = [

@@ -12,13 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from compare.metrics.group_metrics import Flow, jain_index
-from compare.metrics.metrics import BITS_PER_MBIT, Floats, column
+from compare.metrics.group_metrics import jain_index
+from compare.metrics.metrics import BITS_PER_MBIT, Floats
 from compare.metrics.series import rate_between
+from env.lab import FlowResult, RunResult
 from env.network.capacity import PAYLOAD_SHARE, base_rtt_ms, link_capacity
 from env.network.path import Path
 from env.network.scenario import UNDER_TEST, Scenario
@@ -56,13 +56,13 @@ class Link:
         return float(end - begin)
 
 
-def bottleneck(result: dict[str, Any], path: Path, duration_s: float) -> Link | None:
+def bottleneck(result: RunResult, path: Path, duration_s: float) -> Link | None:
     """Return what the bottleneck of a router path did; None where its queue was not sampled."""
-    if "queue" not in result or not len(result["queue"]["rows"]):
+    if not len(result.queue):
         return None
-    t_s = np.append(0.0, column(result["queue"], "t_s"))
-    backlog = np.append(0.0, column(result["queue"], "backlog_bytes"))
-    sent = np.append(0.0, column(result["queue"], "sent_bytes")) * 8 / BITS_PER_MBIT * PAYLOAD_SHARE
+    t_s = np.append(0.0, result.queue["t_s"])
+    backlog = np.append(0.0, result.queue["backlog_bytes"])
+    sent = np.append(0.0, result.queue["sent_bytes"]) * 8 / BITS_PER_MBIT * PAYLOAD_SHARE
     wait_ms = 1e3 * link_capacity(path, duration_s).seconds_to_carry(t_s, backlog)
     per_s = 1e3 / (base_rtt_ms(path, t_s, 1) + wait_ms)
     passed = np.append(0.0, np.cumsum(np.diff(t_s) * (per_s[1:] + per_s[:-1]) / 2))
@@ -90,7 +90,7 @@ def rate_steps(path: Path, duration_s: float) -> Iterator[RateStep]:
         now = then
 
 
-def round_trips_to_use(result: dict[str, Any], scenario: Scenario) -> float:
+def round_trips_to_use(result: RunResult, scenario: Scenario) -> float:
     """Return after how many round trips 95 % of a higher rate are used, of all increases that which took longest.
 
     That is the beginning of the first five round trips over which the link sends so much. One that does not come
@@ -118,7 +118,7 @@ def round_trips_to_use(result: dict[str, Any], scenario: Scenario) -> float:
     return max(found, default=math.nan)
 
 
-def round_trips_to_drain(result: dict[str, Any], scenario: Scenario) -> float:
+def round_trips_to_drain(result: RunResult, scenario: Scenario) -> float:
     """Return after how many round trips the queue is drained that a lower rate leaves; of all the one that took most.
 
     Drained: what waits is sent within a quarter of the empty path's round trip. It is looked for from one such round
@@ -147,7 +147,7 @@ def _times(link: Link, begin_s: float, end_s: float) -> Floats:
     return np.concatenate([[begin_s], within, [end_s]])
 
 
-def jain_when_settled(result: dict[str, Any], scenario: Scenario) -> float:
+def jain_when_settled(result: RunResult, scenario: Scenario) -> float:
     """Return the Jain index of the flows under test from 20 to 40 round trips after the last one's start.
 
     NaN where the run ends before that, or has no samples.
@@ -155,17 +155,17 @@ def jain_when_settled(result: dict[str, Any], scenario: Scenario) -> float:
     return _jain(result, scenario, SETTLED)
 
 
-def jain_from_then_on(result: dict[str, Any], scenario: Scenario) -> float:
+def jain_from_then_on(result: RunResult, scenario: Scenario) -> float:
     """Return the same from 20 round trips after the last one's start to the end of the run."""
     return _jain(result, scenario, math.inf)
 
 
-def _jain(result: dict[str, Any], scenario: Scenario, over: float) -> float:
+def _jain(result: RunResult, scenario: Scenario, over: float) -> float:
     link = bottleneck(result, scenario.network_path(), scenario.duration_s)
     flows = tested_flows(result, scenario)
     if link is None:
         return math.nan
-    last_s = max(float(flow["start_s"]) for flow in flows)
+    last_s = max(flow.start_s for flow in flows)
     end_s = float(link.t_s[-1])
     begin_s = link.after(last_s, SETTLED)
     until_s = end_s if math.isinf(over) else link.after(begin_s, over)
@@ -174,7 +174,7 @@ def _jain(result: dict[str, Any], scenario: Scenario, over: float) -> float:
     return jain_index([rate_between(flow, begin_s, until_s) for flow in flows])
 
 
-def tested_flows(result: dict[str, Any], scenario: Scenario) -> Sequence[Flow]:
+def tested_flows(result: RunResult, scenario: Scenario) -> Sequence[FlowResult]:
     """Return the flows of a run that are under test."""
     schemes = [flow["scheme"] for flow in scenario.flows_with(UNDER_TEST)]
-    return [flow for flow, scheme in zip(result["flows"], schemes, strict=True) if scheme == UNDER_TEST]
+    return [flow for flow, scheme in zip(result.flows, schemes, strict=True) if scheme == UNDER_TEST]

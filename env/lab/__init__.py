@@ -3,9 +3,11 @@
 from env.lab.errors import GuestDied, GuestFailed, GuestHung, LabError, LabMissing
 from env.lab.lab import Lab
 from env.lab.protocol import Observation, Play, Record, Reply
+from env.lab.result import FlowResult, RunResult, Table
 from env.lab.virtual import VirtualLab
 
 __all__ = [
+    "FlowResult",
     "GuestDied",
     "GuestFailed",
     "GuestHung",
@@ -16,5 +18,7 @@ __all__ = [
     "Play",
     "Record",
     "Reply",
+    "RunResult",
+    "Table",
     "VirtualLab",
 ]

@@ -11,7 +11,7 @@ from env.checkout import BUILD
 from env.lab.errors import BrokenFrame, GuestDied, GuestHung, LabError, LabMissing
 from env.lab.process import GuestProcess
 from env.lab.protocol import Frame, FrameReader, Play, Reply, action_frame, command_frame, play_frame
-from env.lab.result import decode_run
+from env.lab.result import RunResult
 
 if TYPE_CHECKING:
     import socket
@@ -144,16 +144,13 @@ class Lab(ABC):
 
     # -- runs ----------------------------------------------------------------------------------------------------
 
-    def run(
-        self, path: Path | Rack, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any
-    ) -> dict[str, Any]:
-        """Run flows to their end and return the result (docs/reference/file-formats.md); options: of begin_run().
+    def run(self, path: Path | Rack, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any) -> RunResult:
+        """Run flows to their end; options: of begin_run().
 
-        Samples are arrays (rows, columns) float64. Raises LabError for a learning flow (ndm_gym), whose decisions need
-        begin_run(), receive() and act().
+        Raises LabError for a learning flow (ndm_gym), whose decisions need begin_run(), receive() and act().
         """
         self.begin_run(path, flows, duration_s, **options)
-        return decode_run(self._receive_reply("run"))
+        return RunResult.from_reply(self._receive_reply("run"))
 
     def begin_run(
         self,
@@ -168,8 +165,9 @@ class Lab(ABC):
         """Send a `run` command.
 
         seed: the run is the same as the first run of a lab with this seed; only the virtual lab uses it. play: the
-        guest decides for the learning flows; receive() returns a Record of their decisions, then the Reply. options:
-        sample_ms, trace, describe, until (a file in the guest: the run ends when its content changes).
+        guest decides for the learning flows; receive() returns a Record of their decisions, then the Reply, of which
+        RunResult.from_reply() makes the result. options: sample_ms, trace, describe, until (a file in the guest: the
+        run ends when its content changes).
         """
         if play is not None:
             self._load_modules()  # the PLAY frame belongs to the next command, which must not be a `load`

@@ -13,6 +13,7 @@ from env.network.path import Path
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from env.lab.result import RunResult
     from env.network.rack import Rack
 
 PULSE = BUILD / "pulse"
@@ -41,12 +42,10 @@ class RealTimeLab(Lab):
             raise LabError("a rack's rates are too high for a lab in real time; use a scenario with a path")
         super().begin_run(path, flows, duration_s, pulse=str(PULSE), **options)
 
-    def run(
-        self, path: Path | Rack, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any
-    ) -> dict[str, Any]:
+    def run(self, path: Path | Rack, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any) -> RunResult:
         """Run flows to their end as Lab does. Raises NotKeptUp when the machine was too slow."""
         result = super().run(path, flows, duration_s, **options)
-        check_kept_up(result["pulse"])
+        check_kept_up(result.pulse)
         return result
 
 

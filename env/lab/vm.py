@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Sequence
 
+    from env.lab.result import RunResult
     from env.network.path import Path
     from env.network.rack import Rack
 
@@ -130,9 +131,7 @@ class VmLab(RealTimeLab):
             os.kill(self.pid, signal.SIGSTOP)
         return frame
 
-    def run(
-        self, path: Path | Rack, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any
-    ) -> dict[str, Any]:
+    def run(self, path: Path | Rack, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any) -> RunResult:
         """Run flows to their end as Lab does. Raises NotKeptUp when the machine was too slow."""
         for _ in range(2):
             try:

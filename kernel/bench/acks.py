@@ -45,7 +45,7 @@ def record(connections: Sequence[Connection], folder: Path = OUTPUT) -> list[Pat
                 raise BenchError(f"ack_record.ko: {shown['stderr'].strip()}")
             flow = {"scheme": "ack_record", "start_s": 0, "duration_s": connection.duration_s}
             result = lab.run(connection.path, [flow], connection.duration_s)
-            mbps = result["flows"][0]["received_bytes"] * 8e-6 / connection.duration_s
+            mbps = result.flows[0].received_bytes * 8e-6 / connection.duration_s
             if not connection.path.loss_pct and mbps < 0.9 * connection.path.rate_mbps:
                 raise BenchError(f"{connection.name}: {mbps:.1f} Mbit/s; the link was to be full")
             shown = lab.call("shell", command="gzip -1 -c /proc/ack_record | base64 -w 0")

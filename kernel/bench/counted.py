@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from env.lab import LabError, Reply
+from env.lab import LabError, Reply, RunResult
 from env.lab.vm import VmLab
 from env.network.path import Path
 
@@ -62,8 +62,8 @@ def _transfer(lab: VmLab, scheme: str, duration_s: float) -> tuple[float, float,
     reply = lab.receive()
     if not isinstance(reply, Reply):
         raise LabError("a learning flow asked for a decision")
-    flow = reply.result["flows"][0]
-    return _busy_s(lab) - before, flow["received_bytes"] / 1e9, int(flow["retransmits"])
+    flow = RunResult.from_reply(reply.result).flows[0]
+    return _busy_s(lab) - before, flow.received_bytes / 1e9, flow.retransmits
 
 
 def _busy_s(lab: VmLab) -> float:

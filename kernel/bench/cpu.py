@@ -81,9 +81,9 @@ def transfer(lab: Lab, bulk: Bulk, scheme: str, duration_s: float) -> Transfer:
     """Send as much as the network takes for so long."""
     packets, cpu_s = packets_sent(lab, bulk), cpu_seconds(lab)
     flows = [{"scheme": scheme, "start_s": 0, "duration_s": duration_s}]
-    flow = lab.run(bulk.network, flows, duration_s, seed=1)["flows"][0]
+    flow = lab.run(bulk.network, flows, duration_s, seed=1).flows[0]
     cpu_s, packets = cpu_seconds(lab) - cpu_s, packets_sent(lab, bulk) - packets
-    return Transfer(cpu_s, flow["received_bytes"] / 1e9, flow["segments_sent"], packets, flow["retransmits"])
+    return Transfer(cpu_s, flow.received_bytes / 1e9, flow.segments_sent, packets, flow.retransmits)
 
 
 def packets_sent(lab: Lab, bulk: Bulk) -> int:

@@ -32,10 +32,10 @@ def test_scheme(lab: VmLab, scheme: str) -> list[str]:
     problems = []
     flow = {"scheme": scheme, "start_s": 0.0, "duration_s": DURATION_S}
     result = lab.run(PATH, [flow], DURATION_S, sample_ms=100)
-    sent = result["flows"][0]
-    mbps = sent["received_bytes"] * 8 / DURATION_S / 1e6
-    rtt_ms = float(sent["sender"]["rows"][:, sent["sender"]["columns"].index("srtt_us")].mean()) / 1e3
-    print(f"  {scheme}: {mbps:.2f} Mbit/s, mean RTT {rtt_ms:.1f} ms, {sent['retransmits']} retransmits", flush=True)
+    sent = result.flows[0]
+    mbps = sent.received_bytes * 8 / DURATION_S / 1e6
+    rtt_ms = float(sent.sender["srtt_us"].mean()) / 1e3
+    print(f"  {scheme}: {mbps:.2f} Mbit/s, mean RTT {rtt_ms:.1f} ms, {sent.retransmits} retransmits", flush=True)
     if mbps < LEAST_MBPS:
         problems.append(f"{scheme} moved {mbps:.2f} Mbit/s; at least {LEAST_MBPS:g} is expected")
     # a socket that has it keeps it from going

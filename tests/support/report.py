@@ -15,6 +15,8 @@ from compare.statistics.paired import compare_pairs
 from compare.targets.catalogue import TARGETS
 from compare.targets.evidence import Evidence
 from compare.targets.tables import TargetTable
+from env.lab import RunResult
+from env.lab.result import Latency
 from tests.support.recorded import recorded
 
 SCENARIOS = ["stress", "bottleneck", "delay/rtt_50ms", "compete/cubic_1v1", "compete/requests"]
@@ -55,29 +57,23 @@ def made_store(folder: Path) -> Store:
     return store
 
 
-def _result(wanted: list[dict[str, Any]], seed: int, place: int) -> dict[str, Any]:
+def _result(wanted: list[dict[str, Any]], seed: int, place: int) -> RunResult:
     result = recorded()
     flows = []
     for index, want in enumerate(wanted):
-        flow = recorded()["flows"][0]
+        flow = recorded().flows[0]
         share = (1 + 0.1 * place + 0.03 * seed * (place + 1)) / (1 + index)
-        flow["received_bytes"] = int(flow["received_bytes"] * share)
-        for side, columns in (("receiver", ("bytes",)), ("sender", ("srtt_us", "cwnd"))):
-            names = flow[side]["columns"]
-            for row in flow[side]["rows"]:
-                for name in columns:
-                    row[names.index(name)] *= share
-        flow |= {
-            "scheme": want["scheme"],
-            "kind": want["kind"],
-            "size_bytes": want["size_bytes"],
-            "client": want["client"],
-        }
+        flow.received_bytes = int(flow.received_bytes * share)
+        for samples, columns in ((flow.receiver, ("bytes",)), (flow.sender, ("srtt_us", "cwnd"))):
+            for name in columns:
+                samples.rows[:, samples.columns.index(name)] *= share
+        flow.scheme, flow.kind = want["scheme"], want["kind"]
+        flow.size_bytes, flow.client = want["size_bytes"], want["client"]
         if want["kind"] == "request":
             middle = 20_000.0 * (1 + place) * (1 + 0.01 * seed)
-            buckets = [[middle * k, middle * k * 1.01, 100 // k] for k in range(1, 20)]
+            buckets = [(middle * k, middle * k * 1.01, 100 // k) for k in range(1, 20)]
             count = sum(bucket[2] for bucket in buckets)
-            flow["latency"] = {"count": count, "mean_us": 2 * middle, "histogram": buckets}
+            flow.latency = Latency(count=count, mean_us=2 * middle, histogram=buckets)
         flows.append(flow)
-    result["flows"] = flows
+    result.flows = flows
     return result

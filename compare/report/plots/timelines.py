@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from compare.metrics.cells import Cell
-from compare.metrics.metrics import Floats, column
+from compare.metrics.metrics import Floats
 from compare.metrics.series import binned
 from compare.report.plots.figure import DIGITS, SOFT, Figure, axis, is_wide, line_markers, numbers
 from compare.statistics.numbers import listed, number
+from env.lab import Table
 from env.network.schemes import SCHEMES
 
 MAX_BINS = 300  # of a line: as many as there are pixels for
@@ -63,9 +64,9 @@ class Panel:
     ceiling: float = 0.0
 
 
-def queue_series(table: Mapping[str, Any]) -> tuple[Floats, Floats]:
+def queue_series(queue: Table) -> tuple[Floats, Floats]:
     """Return (t_s, packets that wait), both of shape (N,), of the port at which most of them do."""
-    t_s, port, packets = (column(dict(table), name) for name in ("t_s", "port", "backlog_packets"))
+    t_s, port, packets = (queue[name] for name in ("t_s", "port", "backlog_packets"))
     busiest = max(np.unique(port), key=lambda one: packets[port == one].sum())
     return t_s[port == busiest], packets[port == busiest]
 

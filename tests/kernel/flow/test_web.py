@@ -72,17 +72,19 @@ def lab() -> Iterator[Lab]:
 
 def test_users_pause_and_wait_for_replies(lab: Lab) -> None:
     result = lab.run(NetworkPath(rate_mbps=100, rtt_ms=20), [WEB] * 8, 20.0)
-    assert len({flow["seed"] for flow in result["flows"]}) == 8
-    for flow in result["flows"]:
-        latency = flow["latency"]
+    assert len({flow.seed for flow in result.flows}) == 8
+    for flow in result.flows:
+        latency = flow.latency
+        assert latency is not None
         # 20 s of pauses of 0.5 s, and less than 0.2 s for most transfers: about 30
-        assert 12 <= latency["count"] <= 60
+        assert 12 <= latency.count <= 60
         # a round trip at least
-        assert latency["histogram"][0][1] >= 20_000
-        assert flow["received_bytes"] > latency["count"] * 50_000 / 9
+        assert latency.histogram[0][1] >= 20_000
+        assert flow.received_bytes > latency.count * 50_000 / 9
 
 
 def test_small_transfers_take_one_round_trip(lab: Lab) -> None:
     small = WEB | {"size_bytes": 900}
-    latency = lab.run(NetworkPath(rate_mbps=100, rtt_ms=20), [small], 20.0)["flows"][0]["latency"]
-    assert latency["p50_us"] == pytest.approx(20_000, rel=0.05)
+    latency = lab.run(NetworkPath(rate_mbps=100, rtt_ms=20), [small], 20.0).flows[0].latency
+    assert latency is not None
+    assert latency.p50_us == pytest.approx(20_000, rel=0.05)

@@ -22,8 +22,8 @@ def test_every_decision_equals_the_reference(scenario: str, duration_s: float) -
     flows = [{"scheme": "ndm", "start_s": 0, "duration_s": duration_s}]
     with VirtualLab(seed=1, modules=("tcp_ndm",)) as lab:
         result = lab.run(path, flows, duration_s, trace=True)
-    matches = [LINE.search(line) for line in result["trace"]]
-    assert all(matches), result["trace"][:3]
+    matches = [LINE.search(line) for line in result.trace]
+    assert all(matches), result.trace[:3]
     rows = [match.groups() for match in matches if match]
     assert {row[0] for row in rows} == {rows[0][0]}, "one connection decides"
     assert [int(row[1]) for row in rows] == list(range(len(rows))), "no decision is missing from the record"

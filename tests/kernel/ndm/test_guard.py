@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from env.lab import Lab, VirtualLab
+from env.lab import Lab, RunResult, VirtualLab
 from env.lab.reports import find_reports, kernel_log
 from env.network.path import Path
 from env.network.scenario import load_scenario
@@ -45,7 +45,7 @@ def counter(lab: Lab, name: str) -> int:
     return int(shell(lab, f"cat {FOLDER}/counters/{name}"))
 
 
-def run(lab: Lab, *schemes: str, duration_s: float = 30.0, **options: Any) -> dict[str, Any]:
+def run(lab: Lab, *schemes: str, duration_s: float = 30.0, **options: Any) -> RunResult:
     """Flows that start 3 s apart and end together, over PATH."""
     flows = [
         {"scheme": scheme, "start_s": 3.0 * i, "duration_s": duration_s - 3.0 * i} for i, scheme in enumerate(schemes)
@@ -57,7 +57,7 @@ def run(lab: Lab, *schemes: str, duration_s: float = 30.0, **options: Any) -> di
 def reno(lab: Lab) -> tuple[int, int]:
     """Bytes that reno gets alone, and that cubic gets beside it."""
     alone, beside = run(lab, "reno", sample_ms=0), run(lab, "cubic", "reno", sample_ms=0)
-    return alone["flows"][0]["received_bytes"], beside["flows"][0]["received_bytes"]
+    return alone.flows[0].received_bytes, beside.flows[0].received_bytes
 
 
 # under the sanitizers a window that doubles in every round costs minutes: there the next tests are enough
@@ -69,16 +69,16 @@ def test_a_bad_model_gets_no_more_than_reno_would_and_leaves_cubic_its_share(
     """With -s it prints the table of docs/explanation/control-law.md, in Mbit/s."""
     use(lab, f"{name}.bin")
     before = counter(lab, "guard_interventions")
-    alone = run(lab, "ndm", sample_ms=0)["flows"][0]["received_bytes"]
+    alone = run(lab, "ndm", sample_ms=0).flows[0].received_bytes
     if name in CAUGHT:
         assert counter(lab, "guard_interventions") == before + 1
         assert alone > 0.9 * reno[0], "the connection is as good as Reno's"
     beside = run(lab, "cubic", "ndm", sample_ms=0)
     fell = counter(lab, "guard_interventions") - before
-    shares = [alone, *(flow["received_bytes"] for flow in beside["flows"])]
+    shares = [alone, *(flow.received_bytes for flow in beside.flows)]
     print("".join(f"| {cell} " for cell in (name, *(f"{share * 8 / 30e6:.1f}" for share in shares), fell)) + "|")
     # without the guard "highest" and "grow" leave it 2.3 Mbit/s of the 12.4 that it has beside Reno
-    assert beside["flows"][0]["received_bytes"] > 0.65 * reno[1]
+    assert beside.flows[0].received_bytes > 0.65 * reno[1]
 
 
 @pytest.mark.parametrize(("name", "verdict"), CAUGHT.items())
@@ -93,8 +93,7 @@ def test_reno_has_the_connection_and_the_policy_is_not_asked_again(lab: Lab, nam
     assert [int(one[0]) for one in found] == [verdict]
     asked = counter(lab, "decisions") - decisions
     assert 16 <= asked < 150, "of some 700 round trips"
-    sender = result["flows"][0]["sender"]
-    cwnd = sender["rows"][-50:, sender["columns"].index("cwnd")]
+    cwnd = result.flows[0].sender["cwnd"][-50:]
     assert 40 < cwnd.max() < 150, "a sawtooth below the 132 packets of BDP and buffer"
     assert (cwnd[1:] <= cwnd[:-1] + 5).all(), "one packet a round trip, of which there are one or two in 100 ms"
 

@@ -149,16 +149,16 @@ def test_connections_go_on_with_the_new_model_and_decide_as_the_reference_does(s
     flows = [{"scheme": "ndm", "start_s": float(i), "duration_s": 30.0 - i} for i in range(2)]
     result = lab.run(PATH, flows, 30.0, trace=True)
     models = [build_untrained(1).model, Native().shipped()[0], build_untrained(2).model]
-    rows = [match.groups() for match in map(LINE.search, result["trace"]) if match]
-    assert len(rows) == len(result["trace"]) > 1000
+    rows = [match.groups() for match in map(LINE.search, result.trace) if match]
+    assert len(rows) == len(result.trace) > 1000
     numbers = {int(row[4]) for row in rows}
     assert len(numbers) > 30, "the model was not exchanged while the flows ran"
     for flow in sorted({row[0] for row in rows}):
         mine = [row for row in rows if row[0] == flow]
         assert [int(row[1]) for row in mine] == list(range(len(mine))), "a decision is missing"
         check(models, mine)
-    for found in result["flows"]:
-        assert found["received_bytes"] > 1_000_000, "the connection starved"
+    for found in result.flows:
+        assert found.received_bytes > 1_000_000, "the connection starved"
 
 
 def check(models: list[IntegerModel], rows: list[tuple[str, ...]]) -> None:

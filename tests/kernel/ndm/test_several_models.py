@@ -60,11 +60,11 @@ def test_they_meet_on_one_bottleneck_each_by_its_socket(lab: Lab) -> None:
     before = [int(shell(lab, f"cat {FOLDER}/{name}/counters/decisions")) for name in ALGORITHMS]
     result = lab.run(PATH, flows, 10.0, sample_ms=0, trace=True)
     after = [int(shell(lab, f"cat {FOLDER}/{name}/counters/decisions")) for name in ALGORITHMS]
-    traced = [sum(line.endswith(f"ca={name}") for line in result["trace"]) for name in ALGORITHMS]
+    traced = [sum(line.endswith(f"ca={name}") for line in result.trace) for name in ALGORITHMS]
     assert traced == [b - a for a, b in zip(before, after, strict=True)]
     assert min(traced) > 100
-    assert [flow["scheme"] for flow in result["flows"]] == ALGORITHMS
-    assert all(flow["received_bytes"] > 100_000 for flow in result["flows"])
+    assert [flow.scheme for flow in result.flows] == ALGORITHMS
+    assert all(flow.received_bytes > 100_000 for flow in result.flows)
 
 
 def test_another_model_for_one_is_none_for_the_others(lab: Lab) -> None:

@@ -63,16 +63,16 @@ def test_each_has_a_name_and_a_model_of_its_own(lab: Lab) -> None:
 
 
 def test_two_of_them_share_a_bottleneck(lab: Lab) -> None:
-    flows = lab.run(PATH, [flow(name, 10.0) for name in NAMES], 10.0, sample_ms=100)["flows"]
-    assert [one["scheme"] for one in flows] == list(NAMES)
-    assert all(one["received_bytes"] > 100_000 for one in flows)
+    flows = lab.run(PATH, [flow(name, 10.0) for name in NAMES], 10.0, sample_ms=100).flows
+    assert [one.scheme for one in flows] == list(NAMES)
+    assert all(one.received_bytes > 100_000 for one in flows)
 
 
 def test_a_trace_shows_the_decisions_of_whoever_decided(lab: Lab) -> None:
     systems = shell(lab, "ls /sys/kernel/tracing/events").split()
     assert {"ndm", *NAMES} <= set(systems)
     for name in ("ndm", *NAMES):
-        lines = lab.run(PATH, [flow(name, 3.0)], 3.0, sample_ms=0, trace=True)["trace"]
+        lines = lab.run(PATH, [flow(name, 3.0)], 3.0, sample_ms=0, trace=True).trace
         assert len(lines) > 50
         assert all("x=" in line and "action=" in line for line in lines)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
@@ -141,17 +141,14 @@ class Flow(NamedTuple):
 
 def run(lab: Lab, scheme: str, path: Path = CLEAN, duration_s: float = 20.0, start_s: float = 3.0) -> Flow:
     """One flow; the delay and the windows are those after start_s."""
-    result: dict[str, Any] = lab.run(
-        path, [{"scheme": scheme, "start_s": 0, "duration_s": duration_s}], duration_s, sample_ms=10
-    )
-    flow = result["flows"][0]
-    columns, rows = flow["sender"]["columns"], flow["sender"]["rows"]
-    rows = rows[rows[:, columns.index("t_s")] > start_s]
+    flows = [{"scheme": scheme, "start_s": 0, "duration_s": duration_s}]
+    flow = lab.run(path, flows, duration_s, sample_ms=10).flows[0]
+    later = flow.sender["t_s"] > start_s
     return Flow(
-        flow["received_bytes"] * 8e-6 / duration_s,
-        rows[:, columns.index("srtt_us")].mean() / 1000 - path.rtt_ms,
-        rows[:, columns.index("cwnd")].tolist(),
-        flow["retransmits"],
+        flow.received_bytes * 8e-6 / duration_s,
+        flow.sender["srtt_us"][later].mean() / 1000 - path.rtt_ms,
+        flow.sender["cwnd"][later].tolist(),
+        flow.retransmits,
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from env.lab import Lab, VirtualLab
+from env.lab import FlowResult, Lab, VirtualLab
 from env.lab.reports import LeakWatch, find_reports, kernel_log
 from env.lab.virtual import MODULES
 from env.network.path import Path
@@ -45,16 +45,13 @@ def register(lab: Lab, packets: int) -> str:
     return f"cwnd_{packets}"
 
 
-def run(lab: Lab, packets: list[int], path: Path, duration_s: float) -> list[dict[str, Any]]:
+def run(lab: Lab, packets: list[int], path: Path, duration_s: float) -> list[FlowResult]:
     flows = [{"scheme": register(lab, n), "start_s": 0, "duration_s": duration_s} for n in packets]
-    found: list[dict[str, Any]] = lab.run(path, flows, duration_s, sample_ms=10)["flows"]
-    return found
+    return lab.run(path, flows, duration_s, sample_ms=10).flows
 
 
-def seen(flow: dict[str, Any], column: str) -> Any:
-    table = flow["sender"]
-    connected = table["rows"][:, table["columns"].index("srtt_us")] > 0
-    return table["rows"][connected, table["columns"].index(column)]
+def seen(flow: FlowResult, column: str) -> Any:
+    return flow.sender[column][flow.sender["srtt_us"] > 0]
 
 
 def test_each_number_written_is_registered_once(lab: Lab) -> None:
@@ -76,7 +73,7 @@ def test_a_number_out_of_range_is_refused_by_name(lab: Lab, value: str) -> None:
 def test_losses_and_time_outs_do_not_move_it(lab: Lab) -> None:
     [flow] = run(lab, [24], BAD, 60.0)
     assert set(seen(flow, "cwnd")) == {24}
-    assert flow["retransmits"] > 100
+    assert flow.retransmits > 100
     assert set(seen(flow, "pacing_rate")) <= {2**64 - 1, float(2**64 - 1)}, "it is not paced"
 
 
@@ -84,14 +81,14 @@ def test_windows_of_several_sizes_meet(lab: Lab) -> None:
     # 96 packets for a path that holds 67, and queues so much that the bursts of the start fit: shares go by the window
     flows = run(lab, [16, 32, 48], Path(rate_mbps=20, rtt_ms=40, buffer_bdp=4), 30.0)
     assert [set(seen(flow, "cwnd")) for flow in flows] == [{16}, {32}, {48}]
-    goodput = [flow["received_bytes"] / flows[0]["received_bytes"] for flow in flows]
+    goodput = [flow.received_bytes / flows[0].received_bytes for flow in flows]
     assert goodput == pytest.approx([1, 2, 3], rel=0.05)
-    assert [flow["retransmits"] for flow in flows] == [0, 0, 0]
+    assert [flow.retransmits for flow in flows] == [0, 0, 0]
 
 
 def test_one_window_a_round_trip_is_its_goodput(lab: Lab) -> None:
     [flow] = run(lab, [10], Path(rate_mbps=100, rtt_ms=50, buffer_bdp=1), 20.0)
-    assert flow["received_bytes"] * 8 / 20 == pytest.approx(10 * 1448 * 8 / 0.05, rel=0.02)
+    assert flow.received_bytes * 8 / 20 == pytest.approx(10 * 1448 * 8 / 0.05, rel=0.02)
 
 
 def test_an_idle_time_and_a_path_that_is_gone_leave_it_as_it_is(lab: Lab) -> None:

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from env.checkout import ROOT
-from env.lab import Lab, LabError, VirtualLab
+from env.lab import Lab, LabError, RunResult, VirtualLab
 from env.network.path import Path as NetworkPath
 from env.profile import EpisodeConfig, EpisodeFlow, load_profile
 from env.reward import RewardWeights
@@ -76,7 +76,7 @@ class Watched(VirtualLab):
     at_run, what = 0, staticmethod(lambda _: None)
     runs = 0
 
-    def run(self, *arguments: Any, **options: Any) -> dict[str, Any]:
+    def run(self, *arguments: Any, **options: Any) -> RunResult:
         type(self).runs += 1
         if type(self).runs == self.at_run:
             type(self).what(self)
@@ -160,7 +160,7 @@ def test_a_lab_that_dies_is_booted_again_and_its_trial_repeated(whole: Path, tmp
 
 def test_labs_that_always_die_end_it_with_the_reason_and_its_checkpoint(tmp_path: Path) -> None:
     class Dying(VirtualLab):
-        def run(self, *arguments: Any, **options: Any) -> dict[str, Any]:
+        def run(self, *arguments: Any, **options: Any) -> RunResult:
             os.kill(self.pid, signal.SIGKILL)
             return super().run(*arguments, **options)
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
+from env.lab import FlowResult, Table
 from env.network.path import Path
 from env.network.step import Step
 from env.profile import LEARNER, EpisodeConfig, EpisodeFlow
@@ -22,20 +21,21 @@ SAMPLE_S = 0.1
 
 def flow(
     rates: list[float], srtt_us: float | list[float] = 45_000, lost: float = 0.0, start_s: float = 0.0
-) -> dict[str, Any]:
+) -> FlowResult:
     """A flow that delivers so many packets a second in each of its seconds, `lost` of those sent besides."""
     t_s = np.arange(1, len(rates) * 10 + 1) * SAMPLE_S
     delivered = np.cumsum(np.repeat(rates, 10) * SAMPLE_S)
     retransmits = delivered * lost / (1 - lost)
     rtts = np.broadcast_to(srtt_us, t_s.shape) if np.ndim(srtt_us) == 0 else np.repeat(srtt_us, 10)
-    return {
-        "scheme": "ndm",
-        "sender": {
-            "columns": ["t_s", "srtt_us", "retransmits", "segments_sent"],
-            "rows": np.stack([start_s + t_s, rtts, retransmits, delivered + retransmits], 1),
-        },
-        "receiver": {"columns": ["t_s", "bytes"], "rows": np.stack([start_s + t_s, delivered * MSS], 1)},
-    }
+    sender = np.stack([start_s + t_s, rtts, retransmits, delivered + retransmits], 1)
+    return FlowResult(
+        scheme="ndm",
+        start_s=start_s,
+        duration_s=float(len(rates)),
+        received_bytes=round(delivered[-1] * MSS) if rates else 0,
+        sender=Table(("t_s", "srtt_us", "retransmits", "segments_sent"), sender),
+        receiver=Table(("t_s", "bytes"), np.stack([start_s + t_s, delivered * MSS], 1)),
+    )
 
 
 @pytest.mark.parametrize(("rate", "srtt_us", "lost"), [(1500, 45_000, 0.0), (150, 41_300, 0.1), (1600, 90_000, 0.01)])

@@ -32,7 +32,7 @@ def test_a_full_pipe_and_a_queue_of_known_length() -> None:
     assert found["queue_p95"] == pytest.approx(waiting_ms, abs=2.5 * PACKET_MS)
     assert 98 < found["utilisation"] <= 100
     assert found["dropped"] == 0
-    shared = {m.name: v for m, v in sharing_metrics(result["flows"], scenario).items()}
+    shared = {m.name: v for m, v in sharing_metrics(result.flows, scenario).items()}
     assert shared["converged"] == 100
     assert shared["convergence"] < 0.3
     # of eight seconds, the first of which begins with a handshake and two round trips

@@ -14,13 +14,11 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
 from env.checkout import ROOT
-from env.lab import Lab, VirtualLab
+from env.lab import Lab, RunResult, VirtualLab
 from env.network.path import Path as NetworkPath
 
 pytestmark = pytest.mark.timeout(600)
@@ -29,24 +27,22 @@ SCHEMES = ("cubic", "bbr", "ndm")
 DURATION_S = 10.0
 
 
-def digest(result: dict[str, Any]) -> str:
+def digest(result: RunResult) -> str:
     """Return the hash of everything in a run's result: samples of both sides, counters, qdiscs, sysctls."""
-
-    def plain(value: object) -> str:
-        assert isinstance(value, np.ndarray)
-        return hashlib.sha256(value.tobytes()).hexdigest()
-
-    return hashlib.sha256(json.dumps(result, default=plain).encode()).hexdigest()
+    everything = hashlib.sha256(json.dumps(result.as_dict()).encode())
+    for table in (result.queue, *(samples for flow in result.flows for samples in (flow.sender, flow.receiver))):
+        everything.update(f"{table.columns}".encode() + table.rows.tobytes())
+    return everything.hexdigest()
 
 
 def run(lab: Lab) -> str:
     """Make a run of three flows over a noisy path; check that it was one, and return its hash."""
     flows = [{"scheme": s, "start_s": float(i), "duration_s": DURATION_S - i} for i, s in enumerate(SCHEMES)]
     result = lab.run(NOISY, flows, DURATION_S, sample_ms=20, describe=True)
-    received = [flow["received_bytes"] for flow in result["flows"]]
+    received = [flow.received_bytes for flow in result.flows]
     assert all(bytes_ > 500_000 for bytes_ in received), received
-    assert all(len(flow["sender"]["rows"]) > 300 for flow in result["flows"])
-    assert result["flows"][0]["retransmits"] > 10
+    assert all(len(flow.sender) > 300 for flow in result.flows)
+    assert result.flows[0].retransmits > 10
     return digest(result)
 
 

@@ -112,16 +112,16 @@ def test_run_returns_what_both_sides_saw() -> None:
     flows = [{"scheme": "cubic", "start_s": 0, "duration_s": 4}, {"scheme": "reno", "start_s": 1, "duration_s": 2}]
     with VirtualLab(seed=1) as lab:
         result = lab.run(path, flows, 4.0, sample_ms=100, describe=True)
-    first, second = result["flows"]
-    assert 3.0e6 < first["received_bytes"] + second["received_bytes"] <= 10e6 / 8 * 4
-    sender = dict(zip(first["sender"]["columns"], first["sender"]["rows"].T, strict=True))
+    first, second = result.flows
+    assert 3.0e6 < first.received_bytes + second.received_bytes <= 10e6 / 8 * 4
+    sender = first.sender
     assert len(sender["t_s"]) >= 39
     assert (sender["srtt_us"][5:] >= 20_000).all()
-    assert second["sender"]["rows"][:, 0].min() >= 1.0
-    received = first["receiver"]["rows"]
-    assert received[-1, 1] == first["received_bytes"]
-    assert (received[1:, 1] >= received[:-1, 1]).all()
-    assert any("netem" in text and "delay 10ms" in text for text in result["environment"]["qdiscs"])
+    assert second.sender["t_s"].min() >= 1.0
+    received = first.receiver["bytes"]
+    assert received[-1] == first.received_bytes
+    assert (received[1:] >= received[:-1]).all()
+    assert any("netem" in text and "delay 10ms" in text for text in result.environment["qdiscs"])
 
 
 def test_the_guest_cannot_write_the_hosts_files(tmp_path: Path) -> None:
@@ -285,7 +285,7 @@ def test_runs_as_an_ordinary_user() -> None:
         "assert os.getuid() != 0\n"
         "with VirtualLab(seed=1, kernel=File(sys.argv[1])) as lab:\n"
         "    r = lab.run(Path(rate_mbps=10, rtt_ms=20), [{'scheme': 'cubic', 'start_s': 0, 'duration_s': 2}], 2.0)\n"
-        "    print(r['flows'][0]['received_bytes'])\n"
+        "    print(r.flows[0].received_bytes)\n"
     )
     user = pwd.getpwnam("nobody")
     with tempfile.TemporaryDirectory() as folder:

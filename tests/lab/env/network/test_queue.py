@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from env.lab import VirtualLab
+from env.lab import RunResult, VirtualLab
 from env.network.path import PACKET_BYTES, Path
 from env.network.rack import Rack
 
 
-def run(path: Path | Rack, scheme: str = "cubic", duration_s: float = 5.0, **flow: Any) -> dict[str, Any]:
+def run(path: Path | Rack, scheme: str = "cubic", duration_s: float = 5.0, **flow: Any) -> RunResult:
     with VirtualLab(seed=1, modules=("tcp_window",)) as lab:
         if scheme.startswith("cwnd_"):
             packets = scheme.removeprefix("cwnd_")
@@ -21,41 +21,36 @@ def run(path: Path | Rack, scheme: str = "cubic", duration_s: float = 5.0, **flo
         return lab.run(path, flows, duration_s, sample_ms=50)
 
 
-def column(result: dict[str, Any], name: str) -> np.ndarray:
-    found: np.ndarray = result["queue"]["rows"][:, result["queue"]["columns"].index(name)]
-    return found
-
-
 def test_what_a_tail_drop_queue_drops_is_what_tcp_sends_again() -> None:
     path = Path()
     result = run(path)
-    (flow,), (port,) = result["flows"], result["ports"]
-    assert port["device"] == "r-h2"
-    assert 0 < port["dropped"] == flow["retransmits"]
-    assert (port["marked"], port["lost"], port["policed"]) == (0, 0, 0)
-    assert column(result, "dropped")[-1] == port["dropped"]
+    (flow,), (port,) = result.flows, result.ports
+    assert port.device == "r-h2"
+    assert 0 < port.dropped == flow.retransmits
+    assert (port.marked, port.lost, port.policed) == (0, 0, 0)
+    assert result.queue["dropped"][-1] == port.dropped
     # in slow start it was full
-    assert column(result, "backlog_packets").max() <= path.buffer_packets
-    assert column(result, "backlog_packets").max() > 0.8 * path.buffer_packets
-    full = column(result, "backlog_packets") > 0
+    assert result.queue["backlog_packets"].max() <= path.buffer_packets
+    assert result.queue["backlog_packets"].max() > 0.8 * path.buffer_packets
+    full = result.queue["backlog_packets"] > 0
     np.testing.assert_allclose(
-        column(result, "backlog_bytes")[full] / PACKET_BYTES, column(result, "backlog_packets")[full]
+        result.queue["backlog_bytes"][full] / PACKET_BYTES, result.queue["backlog_packets"][full]
     )
 
 
 def test_a_sample_every_50_ms_and_counters_that_rise_from_nothing() -> None:
     result = run(Path())
-    t_s = column(result, "t_s")
+    t_s = result.queue["t_s"]
     # each a hundredth of a millisecond after its instant: SAMPLE_AFTER_NS of env/network/flow/main.c
     np.testing.assert_allclose(t_s[:100], 0.05 * np.arange(1, 101) + 1e-5, atol=1e-5)
     assert t_s[-1] == pytest.approx(5.0, abs=1e-3)
     for name in ("sent_bytes", "sent_packets", "dropped", "marked"):
-        assert np.all(np.diff(column(result, name)) >= 0), name
+        assert np.all(np.diff(result.queue[name]) >= 0), name
     # the SYN alone after 50 ms of a round trip of 40: 66 bytes of TCP and IP, with options, and the Ethernet header
-    assert column(result, "sent_packets")[0] == 1
+    assert result.queue["sent_packets"][0] == 1
     # what has passed the queue is what has been received or is on its way
-    passed = column(result, "sent_bytes")[-1] * 1448 / PACKET_BYTES
-    assert result["flows"][0]["received_bytes"] == pytest.approx(passed, rel=0.01)
+    passed = result.queue["sent_bytes"][-1] * 1448 / PACKET_BYTES
+    assert result.flows[0].received_bytes == pytest.approx(passed, rel=0.01)
 
 
 def test_a_constant_window_keeps_the_queue_that_arithmetic_says() -> None:
@@ -63,11 +58,11 @@ def test_a_constant_window_keeps_the_queue_that_arithmetic_says() -> None:
     result = run(Path(buffer_bdp=2.0), "cwnd_100")
     packets_per_s = 20e6 / 8 / PACKET_BYTES
     expected = 100 - 0.040 * packets_per_s
-    settled = column(result, "t_s") > 1
-    backlog = column(result, "backlog_packets")[settled]
+    settled = result.queue["t_s"] > 1
+    backlog = result.queue["backlog_packets"][settled]
     assert backlog.mean() == pytest.approx(expected - 1, abs=1.0)
-    assert result["ports"][0]["dropped"] == 0
-    rtt_us = result["flows"][0]["sender"]["rows"][-1][3 - 1]
+    assert result.ports[0].dropped == 0
+    rtt_us = result.flows[0].sender["srtt_us"][-1]
     assert rtt_us / 1e6 == pytest.approx(100 / packets_per_s, rel=0.02)
 
 
@@ -78,44 +73,44 @@ def test_a_constant_window_keeps_the_queue_that_arithmetic_says() -> None:
 )
 def test_marks_are_told_by_every_queue_that_marks(queue: dict[str, Any]) -> None:
     result = run(Path(ecn=True, **queue))
-    (port,) = result["ports"]
-    assert port["marked"] > 0
-    assert port["dropped"] == 0
-    assert column(result, "marked")[-1] == port["marked"]
+    (port,) = result.ports
+    assert port.marked > 0
+    assert port.dropped == 0
+    assert result.queue["marked"][-1] == port.marked
     without = run(Path(qdisc="fq_codel" if queue["qdisc"] == "step" else queue["qdisc"]))
-    assert without["ports"][0]["marked"] == 0
-    assert without["ports"][0]["dropped"] > 0
+    assert without.ports[0].marked == 0
+    assert without.ports[0].dropped > 0
 
 
 def test_what_netem_loses_and_a_policer_drops_stands_apart() -> None:
-    lossy = run(Path(loss_pct=1.0))["ports"][0]
-    assert lossy["lost"] > 0
-    assert (lossy["dropped"], lossy["policed"]) == (0, 0)
+    lossy = run(Path(loss_pct=1.0)).ports[0]
+    assert lossy.lost > 0
+    assert (lossy.dropped, lossy.policed) == (0, 0)
     both = run(Path(loss_pct=0.02, buffer_bdp=0.5), "reno", duration_s=20.0)
-    assert both["ports"][0]["lost"] > 0
-    assert both["ports"][0]["dropped"] > 0
-    assert both["ports"][0]["lost"] + both["ports"][0]["dropped"] == both["flows"][0]["retransmits"]
+    assert both.ports[0].lost > 0
+    assert both.ports[0].dropped > 0
+    assert both.ports[0].lost + both.ports[0].dropped == both.flows[0].retransmits
     policed = run(Path(police_mbps=10, police_burst_kb=50))
-    assert policed["ports"][0]["policed"] == policed["flows"][0]["retransmits"] > 0
-    assert (policed["ports"][0]["dropped"], policed["ports"][0]["lost"]) == (0, 0)
+    assert policed.ports[0].policed == policed.flows[0].retransmits > 0
+    assert (policed.ports[0].dropped, policed.ports[0].lost) == (0, 0)
 
 
 def test_a_link_trace_has_a_queue_too() -> None:
     path = Path(trace="train/lte-driving")
     result = run(path)
-    assert 0 < column(result, "backlog_packets").max() <= path.buffer_packets
-    assert column(result, "sent_packets")[-1] > 100
+    assert 0 < result.queue["backlog_packets"].max() <= path.buffer_packets
+    assert result.queue["sent_packets"][-1] > 100
 
 
 def test_a_loopback_path_is_sampled_as_it_is() -> None:
     """netem is the only qdisc there: its packets on the way are the backlog, and what it loses is lost."""
     path = Path(topology="loopback", tc=["tc qdisc add dev lo root netem delay 20ms loss 1%"])
     result = run(path)
-    (port,) = result["ports"]
-    assert port["device"] == "lo"
-    assert port["lost"] > 0
-    assert port["dropped"] == 0
-    assert column(result, "backlog_packets").max() > 0
+    (port,) = result.ports
+    assert port.device == "lo"
+    assert port.lost > 0
+    assert port.dropped == 0
+    assert result.queue["backlog_packets"].max() > 0
 
 
 def test_a_rack_has_a_queue_for_every_server() -> None:
@@ -123,13 +118,13 @@ def test_a_rack_has_a_queue_for_every_server() -> None:
     flows = [{"scheme": "reno", "start_s": 0.0, "duration_s": 1.0, "client": client, "server": 1} for client in (1, 2)]
     with VirtualLab(seed=1) as lab:
         result = lab.run(rack, flows, 1.0, sample_ms=50)
-    busy, idle = result["ports"]
-    assert [busy["device"], idle["device"]] == ["sw1-s1", "sw1-s2"]
-    port = column(result, "port")
+    busy, idle = result.ports
+    assert [busy.device, idle.device] == ["sw1-s1", "sw1-s2"]
+    port = result.queue["port"]
     assert set(port) == {0.0, 1.0}
-    assert 0 < column(result, "backlog_bytes")[port == 0].max() <= rack.buffer_kb * 1000
-    assert column(result, "sent_packets")[port == 1].max() == 0
-    assert idle["dropped"] == 0
+    assert 0 < result.queue["backlog_bytes"][port == 0].max() <= rack.buffer_kb * 1000
+    assert result.queue["sent_packets"][port == 1].max() == 0
+    assert idle.dropped == 0
 
 
 def test_the_second_run_of_a_lab_counts_from_its_own_beginning() -> None:
@@ -137,5 +132,5 @@ def test_the_second_run_of_a_lab_counts_from_its_own_beginning() -> None:
     with VirtualLab(seed=1) as lab:
         first, second = (lab.run(Path(), flows, 2.0, sample_ms=50) for _ in range(2))
         silent = lab.run(Path(), flows, 2.0)
-    assert column(second, "sent_packets")[0] == column(first, "sent_packets")[0] == 1
-    assert "queue" not in silent
+    assert second.queue["sent_packets"][0] == first.queue["sent_packets"][0] == 1
+    assert not silent.queue.columns

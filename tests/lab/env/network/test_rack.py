@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from env.lab import GuestFailed, Lab, VirtualLab
+from env.lab import FlowResult, GuestFailed, Lab, VirtualLab
 from env.network.rack import Rack
 
 PAYLOAD_MBPS = 10_000 * 1448 / 1538  # of full frames on a 10 Gbit/s wire
@@ -29,91 +29,87 @@ def stream(**more: Any) -> dict[str, Any]:
     return flow("stream", 1 << 18, **more)
 
 
-def column(one: dict[str, Any], side: str, name: str) -> Any:
-    return one[side]["rows"][:, one[side]["columns"].index(name)]
+def rate_mbps(one: FlowResult) -> float:
+    return one.received_bytes * 8 / one.duration_s / 1e6
 
 
-def rate_mbps(one: dict[str, Any]) -> float:
-    return one["received_bytes"] * 8 / one["duration_s"] / 1e6
-
-
-def assert_accounted(one: dict[str, Any]) -> None:
-    assert one["sent_bytes"] == one["received_bytes"] + one["inflight_bytes"]
-    assert one["received_bytes"] > 0
-    assert one["inflight_bytes"] >= 0
+def assert_accounted(one: FlowResult) -> None:
+    assert one.sent_bytes == one.received_bytes + one.inflight_bytes
+    assert one.received_bytes > 0
+    assert one.inflight_bytes >= 0
     # every segment has at least a byte and at most a full frame's
-    assert one["sent_bytes"] / 1448 <= one["segments_sent"] - one["retransmits"] <= one["sent_bytes"]
+    assert one.sent_bytes / 1448 <= one.segments_sent - one.retransmits <= one.sent_bytes
 
 
 def test_the_round_trip_of_an_idle_rack(lab: Lab) -> None:
-    (ping,) = lab.run(RACK, [flow("request", 1)], 0.5)["flows"]
-    assert 20 <= ping["latency"]["p50_us"] <= 30
-    assert ping["latency"]["p99_us"] <= 30
+    (ping,) = lab.run(RACK, [flow("request", 1)], 0.5).flows
+    assert 20 <= ping.latency.p50_us <= 30
+    assert ping.latency.p99_us <= 30
     assert_accounted(ping)
 
 
 def test_a_small_request_alone_is_bound_by_the_round_trip(lab: Lab) -> None:
-    (small,) = lab.run(RACK, [flow("request", 10240)], 0.5)["flows"]
+    (small,) = lab.run(RACK, [flow("request", 10240)], 0.5).flows
     # 25 us and 8.7 us on the wire; the paper's rack, whose hosts take their time, had 2 Gbit/s
-    assert 30 <= small["latency"]["p50_us"] <= 40
+    assert 30 <= small.latency.p50_us <= 40
     assert 1900 <= rate_mbps(small) <= 2600
     assert_accounted(small)
     # back to back: the latencies fill the run
-    assert small["latency"]["count"] * small["latency"]["mean_us"] == pytest.approx(0.5e6, rel=0.01)
-    assert sum(count for _, _, count in small["latency"]["histogram"]) == small["latency"]["count"]
-    low, high = small["latency"]["histogram"][0][0], small["latency"]["histogram"][-1][1]
-    assert low <= small["latency"]["p50_us"] <= small["latency"]["p95_us"] <= small["latency"]["p99_us"]
-    assert small["latency"]["p99_us"] <= small["latency"]["max_us"] <= high
+    assert small.latency.count * small.latency.mean_us == pytest.approx(0.5e6, rel=0.01)
+    assert sum(count for _, _, count in small.latency.histogram) == small.latency.count
+    low, high = small.latency.histogram[0][0], small.latency.histogram[-1][1]
+    assert low <= small.latency.p50_us <= small.latency.p95_us <= small.latency.p99_us
+    assert small.latency.p99_us <= small.latency.max_us <= high
 
 
 def test_large_requests_and_streams_fill_ten_gigabits(lab: Lab) -> None:
     for kind, size_bytes, least in (("request", 1 << 20, 0.93), ("stream", 1 << 18, 0.99), ("bulk", 0, 0.99)):
-        (one,) = lab.run(RACK, [flow(kind, size_bytes)], 0.5, sample_ms=10)["flows"]
+        (one,) = lab.run(RACK, [flow(kind, size_bytes)], 0.5, sample_ms=10).flows
         # the start's few round trips are in it
         assert least * PAYLOAD_MBPS < rate_mbps(one) <= PAYLOAD_MBPS, kind
-        assert one["retransmits"] == 0, kind
+        assert one.retransmits == 0, kind
         assert_accounted(one)
         # the queue is in the host, and TCP's small queues bound it: 256 KB are 213 us
-        assert 200 < np.median(column(one, "sender", "srtt_us")) < 350, kind
-        assert ("latency" in one) == (kind != "bulk")
+        assert 200 < np.median(one.sender["srtt_us"]) < 350, kind
+        assert (one.latency is not None) == (kind != "bulk")
         if kind != "bulk":
-            assert one["latency"]["mean_us"] == pytest.approx(size_bytes * 8 / rate_mbps(one), rel=0.01)
+            assert one.latency.mean_us == pytest.approx(size_bytes * 8 / rate_mbps(one), rel=0.01)
 
 
 @pytest.mark.parametrize(("host_queue_kb", "rtt_us"), [(128, 191), (256, 302), (1024, 966)])
 def test_the_queue_of_one_client_is_what_its_host_allows(lab: Lab, host_queue_kb: float, rtt_us: float) -> None:
     rack = Rack(clients=2, host_queue_kb=host_queue_kb)
-    (one,) = lab.run(rack, [stream()], 0.5, sample_ms=10)["flows"]
-    assert np.median(column(one, "sender", "srtt_us")) == pytest.approx(rtt_us, rel=0.05)
-    assert one["retransmits"] == 0
+    (one,) = lab.run(rack, [stream()], 0.5, sample_ms=10).flows
+    assert np.median(one.sender["srtt_us"]) == pytest.approx(rtt_us, rel=0.05)
+    assert one.retransmits == 0
 
 
 def test_two_clients_fill_the_switchs_buffer_and_no_more(lab: Lab) -> None:
     result = lab.run(RACK, [stream(client=1), stream(client=2)], 0.5, sample_ms=5, describe=True)
-    first, second = result["flows"]
+    first, second = result.flows
     assert rate_mbps(first) + rate_mbps(second) == pytest.approx(PAYLOAD_MBPS, rel=0.01)
     full_us = RACK.buffer_kb * 1000 * 8 / RACK.frame_mbps + RACK.rtt_us
-    longest_us = max(column(one, "sender", "srtt_us").max() for one in (first, second))
+    longest_us = max(one.sender["srtt_us"].max() for one in (first, second))
     # the buffer, what waits in the sender's NIC, and a packet of either client on the wire
     assert 0.8 * full_us < longest_us < full_us + 256 * 1024 * 8 / RACK.frame_mbps + 2 * 55
-    assert first["retransmits"] + second["retransmits"] > 0
+    assert first.retransmits + second.retransmits > 0
     for one in (first, second):
         assert_accounted(one)
-    described = result["environment"]
+    described = result.environment
     assert any("tbf" in text and "sw1-s1" in text for text in described["qdiscs"])
     assert described["sysctls"]["net.ipv4.tcp_limit_output_bytes"] == "262144"
 
 
 def test_flows_start_and_end_when_they_should(lab: Lab) -> None:
     flows = [stream(client=1, duration_s=0.6), stream(client=2, start_s=0.2, duration_s=0.2)]
-    first, second = lab.run(RACK, flows, 0.6, sample_ms=10)["flows"]
-    t_s = column(second, "sender", "t_s")
+    first, second = lab.run(RACK, flows, 0.6, sample_ms=10).flows
+    t_s = second.sender["t_s"]
     assert t_s.min() >= 0.2
     assert t_s.max() == pytest.approx(0.4, abs=1e-4)
-    before = column(second, "receiver", "bytes")[column(second, "receiver", "t_s") < 0.2]
+    before = second.receiver["bytes"][second.receiver["t_s"] < 0.2]
     assert not before.any()
-    assert (first["start_s"], first["duration_s"]) == (0, 0.6)
-    t_s, received = column(first, "receiver", "t_s"), column(first, "receiver", "bytes")
+    assert (first.start_s, first.duration_s) == (0, 0.6)
+    t_s, received = first.receiver["t_s"], first.receiver["bytes"]
 
     def share(start_s: float, end_s: float) -> float:
         gained = np.interp(end_s, t_s, received) - np.interp(start_s, t_s, received)
@@ -131,15 +127,15 @@ def test_a_staggered_start_comes_from_the_seed_and_the_end_stays(lab: Lab) -> No
     for seed in (5, 5, 6):
         with VirtualLab(seed=seed) as other:
             flows = [stream(client=c, duration_s=0.1, stagger_s=0.01) for c in (1, 2)]
-            found.append(other.run(RACK, flows, 0.1, sample_ms=10)["flows"])
-    starts = [[one["start_s"] for one in flows] for flows in found]
+            found.append(other.run(RACK, flows, 0.1, sample_ms=10).flows)
+    starts = [[one.start_s for one in flows] for flows in found]
     assert starts[0] == starts[1] != starts[2]
     assert all(0 <= start < 0.01 for flows in starts for start in flows)
-    assert all(one["start_s"] + one["duration_s"] == pytest.approx(0.1) for flows in found for one in flows)
+    assert all(one.start_s + one.duration_s == pytest.approx(0.1) for flows in found for one in flows)
     # the same seed, the same bytes
     for one, again in zip(found[0], found[1], strict=True):
-        assert one["latency"] == again["latency"]
-        assert (one["sender"]["rows"] == again["sender"]["rows"]).all()
+        assert one.latency == again.latency
+        assert (one.sender.rows == again.sender.rows).all()
 
 
 def test_many_flows_of_many_hosts_are_each_accounted_for() -> None:
@@ -152,10 +148,10 @@ def test_many_flows_of_many_hosts_are_each_accounted_for() -> None:
     ]
     with VirtualLab(seed=3) as lab:
         result = lab.run(rack, flows, 0.2)
-    for one in result["flows"]:
+    for one in result.flows:
         assert_accounted(one)
     for server in (1, 2):
-        total = sum(rate_mbps(one) for one in result["flows"] if one["server"] == server)
+        total = sum(rate_mbps(one) for one in result.flows if one.server == server)
         assert 0.9 * PAYLOAD_MBPS < total <= PAYLOAD_MBPS
 
 
@@ -166,8 +162,8 @@ def test_a_connection_that_never_comes_up_is_an_error_that_names_the_flow() -> N
         with pytest.raises(GuestFailed, match=r"TrafficError.*flow 0 did not get a connection"):
             lab.run(RACK, [flow("request", 10240) | {"duration_s": 4.0}], 4.0)
         # in a shorter life one lost SYN can be all: that flow got nothing
-        (unlucky,) = lab.run(RACK, [flow("request", 10240)], 0.5)["flows"]
-        assert (unlucky["sent_bytes"], unlucky["received_bytes"]) == (0, 0)
+        (unlucky,) = lab.run(RACK, [flow("request", 10240)], 0.5).flows
+        assert (unlucky.sent_bytes, unlucky.received_bytes) == (0, 0)
 
 
 def test_a_refused_congestion_control_is_an_error(lab: Lab) -> None:

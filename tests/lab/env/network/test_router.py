@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from env.checkout import ROOT
-from env.lab import GuestFailed, Lab, VirtualLab
+from env.lab import GuestFailed, Lab, RunResult, VirtualLab
 from env.network.path import Path
 from env.network.traces.format import load_trace
 from tests.support.guest import shell
@@ -68,14 +68,14 @@ def lab() -> Iterator[Lab]:
         yield running
 
 
-def bulk(path: Path, lab: Lab, duration_s: float = 5.0, **flow: Any) -> dict[str, Any]:
+def bulk(path: Path, lab: Lab, duration_s: float = 5.0, **flow: Any) -> RunResult:
     flows = [{"scheme": "cubic", "start_s": 0, "duration_s": duration_s} | flow]
     return lab.run(path, flows, duration_s, sample_ms=10, describe=True)
 
 
-def goodput_mbps(run: dict[str, Any], index: int = 0) -> float:
-    flow = run["flows"][index]
-    return float(flow["received_bytes"] * 8 / flow["duration_s"] / 1e6)
+def goodput_mbps(run: RunResult, index: int = 0) -> float:
+    flow = run.flows[index]
+    return float(flow.received_bytes * 8 / flow.duration_s / 1e6)
 
 
 def probe(lab: Lab, path: Path, packets: int, gap_us: int, size: int = 1500) -> tuple[Any, Any, list[int]]:
@@ -97,7 +97,7 @@ def test_a_flow_gets_what_the_trace_gives_when_it_gives_it(lab: Lab) -> None:
     path = Path(trace="held_out/lte-walking", rtt_ms=20, buffer_bdp=20)
     run = bulk(path, lab, 20.0)
     times_ms = np.array(load_trace(path.trace).times_ms, dtype=np.int64)
-    rows = np.array(run["flows"][0]["receiver"]["rows"])
+    rows = run.flows[0].receiver.rows
     t_s, received = rows[:, 0], rows[:, 1]
     for from_s, to_s in ((5.0, 6.0), (10.0, 12.0), (12.0, 20.0)):
         # half the round trip after the delivery, and the headers of 52 bytes
@@ -112,7 +112,7 @@ def test_the_trace_begins_with_the_run(lab: Lab) -> None:
         file = FilePath(folder) / "late.trace"
         file.write_text("".join(f"{ms}\n" for ms in range(1000, 2001)))
         run = bulk(Path(trace=str(file), rtt_ms=20), lab, 2.0)
-    rows = np.array(run["flows"][0]["receiver"]["rows"])
+    rows = run.flows[0].receiver.rows
     # the SYN goes through at 1000 ms, data a round trip later
     first_s = rows[rows[:, 1] > 0][0, 0]
     assert 1.02 <= first_s <= 1.05
@@ -158,15 +158,15 @@ def test_a_policer_drops_what_exceeds_its_rate_and_delays_nothing(lab: Lab) -> N
     assert delays_ms.max() < 10.5
     assert path.reference_mbps == 10
     unpoliced = bulk(Path(rate_mbps=100, rtt_ms=20), lab)
-    assert not any("clsact" in qdisc for qdisc in unpoliced["environment"]["qdiscs"])
+    assert not any("clsact" in qdisc for qdisc in unpoliced.environment["qdiscs"])
 
 
 def test_a_narrow_way_back_delays_acks_and_drops_them_when_it_is_full(lab: Lab) -> None:
     free = bulk(Path(rate_mbps=50, rtt_ms=40, buffer_bdp=0.5), lab)
     narrow = bulk(Path(rate_mbps=50, rtt_ms=40, buffer_bdp=0.5, ack_rate_mbps=0.5, ack_buffer_packets=25), lab)
-    assert "dropped 0" in free["environment"]["qdiscs"][1]
-    assert "pfifo" in narrow["environment"]["qdiscs"][1]
-    backward = narrow["environment"]["qdiscs"][1].split("qdisc pfifo")[1]
+    assert "dropped 0" in free.environment["qdiscs"][1]
+    assert "pfifo" in narrow.environment["qdiscs"][1]
+    backward = narrow.environment["qdiscs"][1].split("qdisc pfifo")[1]
     assert int(backward.split("dropped ")[1].split(",")[0]) > 0
 
 
@@ -175,21 +175,20 @@ def test_a_narrow_way_back_delays_acks_and_drops_them_when_it_is_full(lab: Lab) 
 
 def test_dctcp_holds_the_queue_at_the_marking_threshold(lab: Lab) -> None:
     run = bulk(Path(rate_mbps=50, rtt_ms=20, buffer_bdp=8, qdisc="step", ecn=True, mark_ms=4), lab, scheme="dctcp")
-    flow = run["flows"][0]
-    columns = flow["sender"]["columns"]
-    srtt_ms = np.array(flow["sender"]["rows"])[100:, columns.index("srtt_us")] / 1e3
-    assert flow["retransmits"] == 0
+    flow = run.flows[0]
+    srtt_ms = flow.sender["srtt_us"][100:] / 1e3
+    assert flow.retransmits == 0
     assert 20 < srtt_ms.mean() < 27
     assert goodput_mbps(run) > 40
-    assert int(run["environment"]["qdiscs"][0].split("ce_mark ")[1].split()[0]) > 100
+    assert int(run.environment["qdiscs"][0].split("ce_mark ")[1].split()[0]) > 100
 
 
 def test_red_marks_with_ecn_and_drops_without(lab: Lab) -> None:
     marked = bulk(Path(qdisc="red", ecn=True, buffer_bdp=4), lab, 10.0)
     dropped = bulk(Path(qdisc="red", buffer_bdp=4), lab, 10.0)
-    assert "marked" in marked["environment"]["qdiscs"][0]
-    assert marked["flows"][0]["retransmits"] == 0
-    assert dropped["flows"][0]["retransmits"] > 0
+    assert "marked" in marked.environment["qdiscs"][0]
+    assert marked.flows[0].retransmits == 0
+    assert dropped.flows[0].retransmits > 0
 
 
 # -- in the middle of a run, and several senders -----------------------------------------------------------------------
@@ -198,27 +197,23 @@ def test_red_marks_with_ecn_and_drops_without(lab: Lab) -> None:
 def test_steps_come_at_their_time(lab: Lab) -> None:
     steps = [{"at_s": 4, "rate_mbps": 5}, {"at_s": 8, "rate_mbps": 20, "rtt_ms": 140}]
     run = bulk(Path.from_dict({"rate_mbps": 20, "rtt_ms": 40, "steps": steps}), lab, 16.0)
-    rows = np.array(run["flows"][0]["receiver"]["rows"])
+    rows = run.flows[0].receiver.rows
 
     def rate_mbps(from_s: float, to_s: float) -> float:
         return float((np.interp(to_s, *rows.T) - np.interp(from_s, *rows.T)) * 8 / (to_s - from_s) / 1e6)
 
     assert rate_mbps(2.0, 3.99) == pytest.approx(20 * 1448 / 1514, rel=0.05)
     assert rate_mbps(4.05, 7.5) == pytest.approx(5 * 1448 / 1514, rel=0.02)
-    columns = run["flows"][0]["sender"]["columns"]
-    sender = np.array(run["flows"][0]["sender"]["rows"])
-    srtt_ms = sender[:, columns.index("srtt_us")] / 1e3
-    assert srtt_ms[sender[:, 0] > 12].min() >= 135
+    sender = run.flows[0].sender
+    assert sender["srtt_us"][sender["t_s"] > 12].min() >= 135e3
     # the next run knows nothing of it
-    assert bulk(Path(), lab)["flows"][0]["sender"]["rows"][-1][columns.index("min_rtt_us")] == pytest.approx(
-        40e3, rel=0.01
-    )
+    assert bulk(Path(), lab).flows[0].sender["min_rtt_us"][-1] == pytest.approx(40e3, rel=0.01)
 
 
 def test_a_step_comes_within_a_millisecond(lab: Lab) -> None:
     path = Path.from_dict({"rate_mbps": 1000, "rtt_ms": 10, "steps": [{"at_s": 1, "loss_pct": 100}]})
     run = lab.run(path, [{"scheme": "cubic", "start_s": 0.95, "duration_s": 1}], 2.0, sample_ms=1)
-    rows = np.array(run["flows"][0]["receiver"]["rows"])
+    rows = run.flows[0].receiver.rows
     grew = rows[1:][np.diff(rows[:, 1]) > 0]
     # what was let in before 1 s is through by 1.005 s, and on its way through the rest of the path by 1.0065 s
     assert 1.0 <= grew[-1, 0] <= 1.0075
@@ -228,9 +223,8 @@ def test_each_client_has_its_own_round_trip(lab: Lab) -> None:
     path = Path(rate_mbps=100, rtt_ms=20, client_extra_rtt_ms=(0, 20, 140))
     flows = [{"scheme": "reno", "start_s": i, "duration_s": 1, "client": i + 1} for i in range(3)]
     run = lab.run(path, flows, 4.0, sample_ms=10)
-    for flow, rtt_ms in zip(run["flows"], (20, 40, 160), strict=True):
-        columns = flow["sender"]["columns"]
-        assert flow["sender"]["rows"][-1][columns.index("min_rtt_us")] == pytest.approx(rtt_ms * 1e3, rel=0.005)
+    for flow, rtt_ms in zip(run.flows, (20, 40, 160), strict=True):
+        assert flow.sender["min_rtt_us"][-1] == pytest.approx(rtt_ms * 1e3, rel=0.005)
 
 
 def test_unequal_round_trips_get_unequal_shares(lab: Lab) -> None:

@@ -25,6 +25,6 @@ def test_it_runs_and_every_flow_gets_through(lab: Lab, name: str) -> None:
     scenario.stagger_ms = min(scenario.stagger_ms, 10)
     short = scenario.lasting(PATH_S if scenario.rack is None else RACK_S)
     result = lab.run(short.network(), short.flows_with("cubic"), short.duration_s)
-    assert len(result["flows"]) == len(short.flows_with("cubic"))
+    assert len(result.flows) == len(short.flows_with("cubic"))
     # in so short a time a flow of the longest round trips or the slowest links may not get anywhere
-    assert sum(flow["received_bytes"] for flow in result["flows"]) > 10_000
+    assert sum(flow.received_bytes for flow in result.flows) > 10_000

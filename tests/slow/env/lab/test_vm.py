@@ -42,17 +42,17 @@ class TestCounted:
         stock = lab.run(path, flows, 5.0, sample_ms=50, describe=True)
         with VirtualLab(seed=1, modules=("tcp_ndm",)) as other:
             virtual = other.run(path, flows, 5.0, sample_ms=50, describe=True)
-        got, expected = (sum(flow["received_bytes"] for flow in run["flows"]) for run in (stock, virtual))
+        got, expected = (sum(flow.received_bytes for flow in run.flows) for run in (stock, virtual))
         assert got == pytest.approx(expected, rel=0.05)
         assert expected * 8 / 5.0 / 1e6 > 8
-        for flow in stock["flows"]:
-            assert len(flow["sender"]["rows"]) > 90
-            assert len(flow["receiver"]["rows"]) > 90
-        assert "Debian" in stock["environment"]["kernel"]
-        assert "Debian" not in virtual["environment"]["kernel"]
-        assert {"tcp_ndm", "sch_linktrace"} <= stock["environment"]["modules"].keys()
-        assert stock["pulse"]["pulses"] == 1000
-        assert stock["pulse"]["idle_pct"] > 50
+        for flow in stock.flows:
+            assert len(flow.sender) > 90
+            assert len(flow.receiver) > 90
+        assert "Debian" in stock.environment["kernel"]
+        assert "Debian" not in virtual.environment["kernel"]
+        assert {"tcp_ndm", "sch_linktrace"} <= stock.environment["modules"].keys()
+        assert stock.pulse["pulses"] == 1000
+        assert stock.pulse["idle_pct"] > 50
 
     def test_the_path_is_what_was_asked_for(self, lab: VmLab) -> None:
         (delay,) = measure_delay(lab, "router", 20, 0, 2000)
@@ -63,7 +63,7 @@ class TestCounted:
     def test_a_link_trace_sets_the_rate(self, lab: VmLab) -> None:
         path = Path(trace="held_out/wifi", rtt_ms=30, buffer_bdp=4)
         result = lab.run(path, [FLOW], 5.0, sample_ms=50)
-        assert 0.3 < result["flows"][0]["received_bytes"] * 8 / 5.0 / 1e6 / path.rate_mbps < 1.5
+        assert 0.3 < result.flows[0].received_bytes * 8 / 5.0 / 1e6 / path.rate_mbps < 1.5
 
     def test_errors_of_the_guest_are_told(self, lab: VmLab) -> None:
         with pytest.raises(GuestFailed, match="nonsense"):

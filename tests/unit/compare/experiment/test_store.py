@@ -5,7 +5,6 @@ import os
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -17,6 +16,7 @@ from compare.experiment.run_files import pack
 from compare.experiment.store import DamagedRun, Store
 from compare.metrics.cells import read_cells
 from compare.statistics.summary import summary_csv
+from env.lab import RunResult, Table
 from tests.support.recorded import recorded
 
 
@@ -24,7 +24,7 @@ def experiment() -> Experiment:
     return plan(["stress"], ["cubic", "ndm@runs/a b"], 2, 5.0, 50)
 
 
-def same(one: dict[str, Any] | None, other: dict[str, Any]) -> bool:
+def same(one: RunResult | None, other: RunResult) -> bool:
     return one is not None and pack(one) == pack(other)
 
 
@@ -42,7 +42,7 @@ def test_a_run_is_there_as_soon_as_it_is_whole(tmp_path: Path) -> None:
     assert [path.name for path in folder.iterdir()] == ["seed-001"]
     samples = pq.read_table(folder / "seed-001" / "sender.parquet")
     assert samples.column_names[:4] == ["flow", "t_s", "cwnd", "srtt_us"]
-    assert samples.num_rows == len(recorded()["flows"][0]["sender"]["rows"])
+    assert samples.num_rows == len(recorded().flows[0].sender)
     store.save(first, recorded())
     assert same(store.load(first), recorded())
 
@@ -145,8 +145,9 @@ def test_failed_and_missing_runs_are_counted_apart(tmp_path: Path) -> None:
 def test_memory_does_not_grow_with_the_number_of_runs(tmp_path: Path) -> None:
     """Twelve times the runs, each with 4 MB of samples, take no more memory to read."""
     result = recorded()
-    rows = np.asarray(result["flows"][0]["sender"]["rows"], dtype=float)
-    result["flows"][0]["sender"]["rows"] = np.tile(rows, (4_000_000 // rows.nbytes, 1))
+    sender = result.flows[0].sender
+    rows = np.tile(sender.rows, (4_000_000 // sender.rows.nbytes, 1))
+    result.flows[0].sender = Table(sender.columns, rows)
     store, peaks = Store(tmp_path), []
     for seeds in (2, 24):
         matrix = plan(["stress"], ["cubic"], seeds, 5.0, 50)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -17,16 +17,18 @@ from compare.metrics.group_metrics import (
     mean_latency_us,
     size_label,
 )
+from env.lab import FlowResult
+from env.lab.result import Latency
 from tests.support.recorded import made_flow, made_request_flow, recorded
 
 
-def named(flows: list[dict[str, Any]], under_test: list[bool] | None = None) -> dict[str, float]:
+def named(flows: list[FlowResult], under_test: list[bool] | None = None) -> dict[str, float]:
     found = group_metrics(flows, under_test or [True] * len(flows))
     return {metric.name: value for metric, value in found.items()}
 
 
 def test_one_bulk_flow_has_no_groups() -> None:
-    flows = recorded()["flows"]
+    flows = recorded().flows
     assert not has_groups(flows)
     assert group_metrics(flows, [True]) == {}
 
@@ -49,10 +51,10 @@ def test_one_flow_of_requests_is_its_own_summary() -> None:
 def test_flows_of_two_sizes_are_summed_up_and_averaged_by_size() -> None:
     """The rows .0, .10 and .12 of the paper's Table 3, in small."""
     large = [
-        made_request_flow(size_bytes=1 << 20, client=c, rate_mbps=r, cwnd=w, retransmits=n, latencies=[[990, 1010, 10]])
+        made_request_flow(size_bytes=1 << 20, client=c, rate_mbps=r, cwnd=w, retransmits=n, latencies=[(990, 1010, 10)])
         for c, r, w, n in ((0, 100, 40, 30), (1, 200, 60, 10))
     ]
-    small = [made_request_flow(size_bytes=10_240, client=1, rate_mbps=30, cwnd=8, latencies=[[99, 101, 1000]])]
+    small = [made_request_flow(size_bytes=10_240, client=1, rate_mbps=30, cwnd=8, latencies=[(99, 101, 1000)])]
     found = named(large + small)
     assert found["rate"] == pytest.approx(330)
     assert (found["rate_min"], found["rate_max"]) == (pytest.approx(30), pytest.approx(200))
@@ -98,13 +100,13 @@ def test_one_flow_for_each_client_needs_no_average_by_client() -> None:
 
 def test_other_schemes_are_groups_of_their_own_and_out_of_the_fairness() -> None:
     flows = [made_request_flow(size_bytes=1 << 20, client=i, rate_mbps=r) for i, r in enumerate((10, 10, 80))]
-    flows[2]["scheme"] = "reno"
+    flows[2].scheme = "reno"
     found = named(flows, [True, True, False])
     assert found["jain"] == pytest.approx(1)
     assert (found["rate_under_test"], found["rate_reno"]) == (pytest.approx(10), pytest.approx(80))
     # reno under test beside reno: still apart
     for flow in flows:
-        flow["scheme"] = "reno"
+        flow.scheme = "reno"
     assert named(flows, [True, True, False])["rate_reno"] == pytest.approx(80)
 
 
@@ -122,7 +124,7 @@ def test_bulk_flows_have_no_latency_and_what_cannot_be_computed_is_nan() -> None
     for name in ("mean_latency", "p99_latency", "rtt", "retrans_pct", "jain"):
         assert math.isnan(found[name]), name
     with pytest.raises(CompareError, match="duration_s is 0"):
-        named([flow | {"duration_s": 0.0}, flow])
+        named([replace(flow, duration_s=0.0), flow])
 
 
 @pytest.mark.parametrize(
@@ -146,17 +148,14 @@ def test_jain_index(values: list[float], index: float) -> None:
     assert jain_index(values) == pytest.approx(index)
 
 
-def bucketed(latencies_us: list[float]) -> dict[str, Any]:
+def bucketed(latencies_us: list[float]) -> Latency:
     """What a generator with buckets of 1 % would report."""
     buckets: dict[int, int] = {}
     for value in latencies_us:
         k = math.floor(math.log(value) / math.log(1.01))
         buckets[k] = buckets.get(k, 0) + 1
-    return {
-        "count": len(latencies_us),
-        "mean_us": sum(latencies_us) / len(latencies_us),
-        "histogram": [[1.01**k, 1.01 ** (k + 1), n] for k, n in sorted(buckets.items())],
-    }
+    histogram = [(1.01**k, 1.01 ** (k + 1), n) for k, n in sorted(buckets.items())]
+    return Latency(count=len(latencies_us), mean_us=sum(latencies_us) / len(latencies_us), histogram=histogram)
 
 
 @given(
@@ -166,7 +165,7 @@ def bucketed(latencies_us: list[float]) -> dict[str, Any]:
 def test_merged_percentiles_are_those_of_all_latencies_within_a_bucket(flows: list[list[float]], percent: int) -> None:
     every = sorted(value for flow in flows for value in flow)
     exact = every[math.ceil(percent * len(every) / 100) - 1]
-    made = [{"latency": bucketed(flow)} for flow in flows]
+    made = [replace(made_request_flow(size_bytes=1), latency=bucketed(flow)) for flow in flows]
     assert latency_percentile_us(made, percent) == pytest.approx(exact, rel=0.0051)
     assert mean_latency_us(made) == pytest.approx(sum(every) / len(every))
 

@@ -1,34 +1,34 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from compare.metrics.network_metrics import network_metrics
+from env.lab import FlowResult, RunResult
+from env.lab.result import PortCounts
 from env.network.capacity import PAYLOAD_SHARE
 from env.network.path import Path
 from env.network.rack import Rack
 from env.network.step import Step
-from tests.support.recorded import made_flow
+from tests.support.recorded import made_flow, table
 
 QUEUE = ["t_s", "port", "backlog_bytes", "backlog_packets", "sent_bytes", "sent_packets", "dropped", "marked"]
 FRAME_MS = 1514 * 8 / 20e3  # at 20 Mbit/s
 
 
-def made_result(
-    *flows: dict[str, Any], backlogs: list[tuple[float, int, float]] | None = None, **counts: int
-) -> dict[str, Any]:
+def made_result(*flows: FlowResult, backlogs: list[tuple[float, int, float]] | None = None, **counts: int) -> RunResult:
     """backlogs: (t_s, port, bytes). counts: of the one port."""
-    result: dict[str, Any] = {"flows": list(flows)}
+    result = RunResult(duration_s=4.0, flows=list(flows))
     if backlogs is not None:
-        result["queue"] = {"columns": QUEUE, "rows": [[t, port, size, 0, 0, 0, 0, 0] for t, port, size in backlogs]}
-        result["ports"] = [{"device": "r-h2", "port": 0, "dropped": 0, "marked": 0, "lost": 0, "policed": 0} | counts]
+        result.queue = table(QUEUE, [[t, port, size, 0, 0, 0, 0, 0] for t, port, size in backlogs])
+        result.ports = [PortCounts(device="r-h2", **counts)]
     return result
 
 
-def measured(result: dict[str, Any], network: Path | Rack, under_test: tuple[bool, ...] = (True,)) -> dict[str, float]:
+def measured(result: RunResult, network: Path | Rack, under_test: tuple[bool, ...] = (True,)) -> dict[str, float]:
     found = network_metrics(result, network, 4.0, under_test)
     return {metric.name: value for metric, value in found.items()}
 
@@ -59,7 +59,7 @@ def test_queueing_is_the_rtt_above_that_of_the_empty_path_steps_and_all() -> Non
 def test_queueing_is_of_the_flows_under_test_each_with_its_own_rtt() -> None:
     path = Path(rate_mbps=20, rtt_ms=40, client_extra_rtt_ms=(0, 60))
     flows = [
-        made_flow(sent=[(1.0, 10, 1e3 * (base + FRAME_MS + more))], received=[(4.0, 1)]) | {"client": client}
+        replace(made_flow(sent=[(1.0, 10, 1e3 * (base + FRAME_MS + more))], received=[(4.0, 1)]), client=client)
         for client, base, more in ((1, 40, 2), (2, 100, 4), (1, 40, 50))
     ]
     assert measured(made_result(*flows), path, (True, True, False))["queueing_mean"] == pytest.approx(3)
@@ -80,9 +80,8 @@ def test_the_queue_is_the_time_its_link_takes() -> None:
 def test_a_rack_s_queue_is_that_of_its_busiest_port() -> None:
     rack = Rack(clients=1, servers=2, rate_mbps=10_000)
     backlogs = [(t, port, 1e6 * port * t) for t in (1.0, 2.0) for port in (0, 1)]
-    found = measured(
-        made_result(made_flow(sent=[(1.0, 10, 100)], received=[(4.0, 1)]) | {"client": 1}, backlogs=backlogs), rack
-    )
+    flow = made_flow(sent=[(1.0, 10, 100)], received=[(4.0, 1)])
+    found = measured(made_result(flow, backlogs=backlogs), rack)
     # 1 and 2 MB at 10 Gbit/s of 1538-byte frames of which the switch counts 1514
     assert found["queue_mean"] == pytest.approx(1.5 * 8 / 10 * 1538 / 1514)
     assert "queueing_mean" not in found

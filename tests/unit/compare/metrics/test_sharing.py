@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compare.metrics.sharing import convergences, fair_shares_mbps, phases, sharing_metrics
+from env.lab import FlowResult, Table
 from env.network.capacity import PAYLOAD_SHARE, network_capacity
 from env.network.path import Path
 from env.network.scenario import Flow, Scenario
@@ -20,17 +20,17 @@ PATH = Path(rate_mbps=20 / PAYLOAD_SHARE)  # 20 Mbit/s of payload
 
 def flow(
     rate_mbps: Callable[[float], float], start_s: float = 0.0, end_s: float = 40.0, scheme: str = "reno"
-) -> dict[str, Any]:
+) -> FlowResult:
     """A flow of a given rate over time, sampled every 50 ms."""
     t_s = np.round(np.arange(start_s + 0.05, end_s + 0.01, 0.05), 6)
     received = np.cumsum([rate_mbps(t - 0.025) * 0.05 * 1e6 / 8 for t in t_s])
-    return {
-        "scheme": scheme,
-        "start_s": start_s,
-        "duration_s": end_s - start_s,
-        "received_bytes": received[-1],
-        "receiver": {"columns": ["t_s", "bytes"], "rows": np.column_stack([t_s, received])},
-    }
+    return FlowResult(
+        scheme=scheme,
+        start_s=start_s,
+        duration_s=end_s - start_s,
+        received_bytes=received[-1],
+        receiver=Table(("t_s", "bytes"), np.column_stack([t_s, received])),
+    )
 
 
 def scenario(flows: Sequence[Flow], path: Path = PATH, duration_s: float = 40.0) -> Scenario:
@@ -39,7 +39,7 @@ def scenario(flows: Sequence[Flow], path: Path = PATH, duration_s: float = 40.0)
     return Scenario("made", "claim", duration_s, path=values | {"steps": steps}, flows=list(flows))
 
 
-def measured(flows: list[dict[str, Any]], scenario: Scenario) -> dict[str, float]:
+def measured(flows: list[FlowResult], scenario: Scenario) -> dict[str, float]:
     return {metric.name: value for metric, value in sharing_metrics(flows, scenario).items()}
 
 
@@ -129,7 +129,7 @@ def test_the_fair_share_is_the_capacity_by_the_flows_that_are_there() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 10)), min_size=1, max_size=6))
 def test_the_fair_shares_add_up_to_what_the_path_carries_while_somebody_is_there(spans: list[tuple[int, int]]) -> None:
-    flows = [{"start_s": start, "duration_s": length} for start, length in spans]
+    flows = [FlowResult(scheme="made", start_s=start, duration_s=length, received_bytes=0) for start, length in spans]
     shares = fair_shares_mbps(flows, network_capacity(PATH, 40.0))
     busy = {second for start, length in spans for second in range(start, start + length)}
     carried = sum(share * length for share, (_, length) in zip(shares, spans, strict=True))

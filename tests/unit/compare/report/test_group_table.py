@@ -6,7 +6,6 @@ import io
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.console import Console
@@ -22,6 +21,8 @@ from compare.report.terminal import print_tables
 from compare.statistics.estimates import estimate_of
 from compare.statistics.paired import compare_pairs
 from compare.statistics.summary import summary_csv
+from env.lab import RunResult
+from env.lab.result import Latency
 from env.network import scenario as scenario_module
 from tests.support.recorded import made_request_flow
 from tests.support.report_page import Checked
@@ -44,14 +45,14 @@ def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
 def stored(store: Store, experiment: Experiment) -> list[Cell]:
     for run in experiment.runs():
         factor = 1.0 if run.scheme.name == "reno" else 0.5
-        flows: list[dict[str, Any]] = [
+        flows = [
             made_request_flow(
                 size_bytes=1 << 20, client=client, rate_mbps=factor * (4000 + 100 * run.seed), retransmits=2 * client
             )
             for client in (0, 1)
         ]
-        flows[1]["scheme"] = "reno"  # where it is not under test
-        store.save(run, {"duration_s": 4.0, "flows": flows, "environment": {}})
+        flows[1].scheme = "reno"  # where it is not under test
+        store.save(run, RunResult(duration_s=4.0, flows=flows))
     return read_cells(experiment, store)
 
 
@@ -164,8 +165,8 @@ def test_the_first_of_unequal_runs_decides_nothing(tmp_path: Path, experiment: E
     first = experiment.runs()[0]
     result = store.load(first)
     assert result is not None
-    for flow in result["flows"]:
-        flow["latency"] = {"count": 0, "histogram": []}
+    for flow in result.flows:
+        flow.latency = Latency(count=0)
     store.save(first, result)
     cell = read_cells(experiment, store)[0]
     assert estimate_of(cell, "rate").n == 2

@@ -6,7 +6,6 @@ import re
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -26,6 +25,7 @@ from compare.statistics.paired import compare_pairs
 from compare.targets.catalogue import TARGETS
 from compare.targets.evidence import Evidence
 from compare.targets.tables import TargetTable
+from env.lab import RunResult, Table
 from env.network.schemes import SCHEMES
 from tests.support.recorded import recorded
 from tests.support.report import comparison
@@ -39,8 +39,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     experiment = plan(["stress", "bottleneck"], ["cubic", "ndm"], 3, None, 50)
     with store.claim(experiment):
         for run in experiment.runs()[:-2]:
-            result: dict[str, Any] = recorded()
-            result["flows"][0]["received_bytes"] += 1_000_000 * run.seed
+            result = recorded()
+            result.flows[0].received_bytes += 1_000_000 * run.seed
             store.save(run, result)
         store.save_error(experiment.runs()[-1], "<b>panic</b> & halt | stop")
     return store
@@ -165,15 +165,17 @@ def test_markdown_has_the_same_tables(store: Store) -> None:
     assert "    python compare.py scenario=stress" in text
 
 
-def lengthened(times: int) -> dict[str, Any]:
+def lengthened(times: int) -> RunResult:
     """The recorded run, so many times one after the other."""
     result = recorded()
-    flow = result["flows"][0]
-    step_s = flow["duration_s"]
+    flow = result.flows[0]
+    step_s = flow.duration_s
     for side in ("sender", "receiver"):
-        rows = flow[side]["rows"]
-        flow[side]["rows"] = [[row[0] + k * step_s, *row[1:]] for k in range(times) for row in rows]
-    flow["duration_s"] = step_s * times
+        samples = getattr(flow, side)
+        rows = np.tile(samples.rows, (times, 1))
+        rows[:, 0] += step_s * np.repeat(np.arange(times), len(samples))
+        setattr(flow, side, Table(samples.columns, rows))
+    flow.duration_s = step_s * times
     return result
 
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,21 +16,21 @@ from compare.statistics.verdict import Verdict
 from compare.studies import nv_claims
 from compare.studies.nv_claims import Evidence, Ratio, judge_claims, min_rtt_us
 from compare.studies.tcp_nv import causes_table, render_document, table
+from env.lab import FlowResult, RunResult
 from env.network.scenario import Flow, Scenario
 from env.network.schemes import SCHEMES
 from tests.support.recorded import made_flow, made_request_flow
 
 
-def cell(scenario: str, scheme: str, flows: list[dict[str, Any]] | None = None, **values: float) -> Cell:
+def cell(scenario: str, scheme: str, flows: list[FlowResult] | None = None, **values: float) -> Cell:
     made = Scenario(name=scenario, claim="made", duration_s=4.0, path={"rtt_ms": 1}, flows=[Flow()])
-    found = Cell(
-        made, SCHEMES[scheme], seeds=[1], result=lambda _: {"flows": flows or []}, under_test=[True] * len(flows or [])
-    )
+    result = RunResult(duration_s=4.0, flows=flows or [])
+    found = Cell(made, SCHEMES[scheme], seeds=[1], result=lambda _: result, under_test=[True] * len(result.flows))
     found.values = {name: [value] for name, value in values.items()}
     return found
 
 
-def stream(rates_mbps: list[float], *, start_s: float = 0.0, retransmits: int = 0) -> dict[str, Any]:
+def stream(rates_mbps: list[float], *, start_s: float = 0.0, retransmits: int = 0) -> FlowResult:
     """A flow with one rate a second."""
     times = [start_s + i + 1 for i in range(len(rates_mbps))]
     so_far = [sum(rates_mbps[: i + 1]) * 1e6 / 8 for i in range(len(rates_mbps))]
@@ -104,7 +103,7 @@ def test_rates_and_rtts_are_taken_at_their_instants() -> None:
 
 
 def test_drift_is_told_from_the_medians_of_the_flows() -> None:
-    def grown(values_us: list[float]) -> dict[str, Any]:
+    def grown(values_us: list[float]) -> FlowResult:
         sent = [(30.0 * i or 5.0, 10.0, value) for i, value in enumerate(values_us)]
         return made_flow(sent=sent, received=[(300.0, 1e9)], duration_s=300.0)
 
@@ -160,7 +159,9 @@ def test_only_what_is_marked_in_the_document_is_replaced(tmp_path: Path) -> None
     experiment = plan(["bottleneck"], ["reno"], 1, None, 50)
     store = Store(tmp_path)
     with store.claim(experiment):
-        store.save(Run(experiment.scenarios[0], experiment.schemes[0], 1), {"flows": [stream([5, 5])]})
+        store.save(
+            Run(experiment.scenarios[0], experiment.schemes[0], 1), RunResult(duration_s=2.0, flows=[stream([5, 5])])
+        )
     document = "# Title\n\n<!-- claims -->\nyesterday\n<!-- end -->\n\nProse of `<!-- end -->` stays.\n"
     made = render_document(document, [tmp_path])
     assert made.startswith("# Title\n\n<!-- claims -->\n| section | claim |")

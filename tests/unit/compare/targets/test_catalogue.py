@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -16,6 +16,7 @@ from compare.targets.catalogue import TARGETS, Target, find_targets
 from compare.targets.evidence import Evidence
 from compare.targets.figures import of_runs, share_of_rival, used_of_what_is_left
 from compare.targets.requirement import InEachScenario
+from env.lab import FlowResult, RunResult
 from env.network.scenario import load_scenario
 from env.network.schemes import SCHEMES
 from tests.support.cells import made_cells
@@ -137,14 +138,14 @@ def test_the_share_that_is_left_to_the_rival() -> None:
     scenario = load_scenario("compete/cubic_1v1")
     payload_mbps = 20 * 1448 / 1514
 
-    def flow(mbps: float, start_s: float) -> dict[str, Any]:
+    def flow(mbps: float, start_s: float) -> FlowResult:
         duration_s = 60 - start_s
         received = mbps * BITS_PER_MBIT / 8 * duration_s
-        return {"start_s": start_s, "duration_s": duration_s, "received_bytes": received}
+        return FlowResult(scheme="made", start_s=start_s, duration_s=duration_s, received_bytes=round(received))
 
     # alone for 6 s, then half of the link
     fair = payload_mbps * (6 + 54 / 2) / 60
-    flows: Sequence[dict[str, Any]] = [flow(3.0, 6.0), flow(1.2 * fair, 0.0)]
-    assert share_of_rival({"flows": flows}, scenario) == pytest.approx(1.2)
-    cell = Cell(scenario, SCHEMES["ndm"], seeds=[1, 2], result=lambda _: {"flows": flows})
+    result = RunResult(duration_s=60.0, flows=[flow(3.0, 6.0), flow(1.2 * fair, 0.0)])
+    assert share_of_rival(result, scenario) == pytest.approx(1.2)
+    cell = Cell(scenario, SCHEMES["ndm"], seeds=[1, 2], result=lambda _: result)
     assert list(of_runs(share_of_rival)(cell)) == pytest.approx([1.2, 1.2])

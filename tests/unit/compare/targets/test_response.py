@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from compare.targets.response import (
     round_trips_to_drain,
     round_trips_to_use,
 )
+from env.lab import FlowResult, RunResult, Table
 from env.network.capacity import PAYLOAD_SHARE
 from env.network.scenario import Flow, Scenario
 
@@ -31,13 +32,13 @@ def scenario(steps: Sequence[dict[str, float]], rate_mbps: float = 20.0, flows: 
 
 def run(
     sent_mbps: Callable[[float], float], wait_ms: Callable[[float], float] = lambda _: 0.0, rate_mbps: float = 20.0
-) -> dict[str, Any]:
+) -> RunResult:
     """A link that sends frames at a rate of time; what waits there, as the time that the first rate takes."""
     t_s = np.round(np.arange(DT, 20 + DT / 2, DT), 6)
     sent = np.cumsum([sent_mbps(t - DT / 2) * DT * 1e6 / 8 for t in t_s])
     backlog = [wait_ms(t) / 1e3 * rate_mbps * 1e6 / 8 for t in t_s]
     rows = np.column_stack([t_s, np.zeros_like(t_s), backlog, sent])
-    return {"flows": [], "queue": {"columns": ["t_s", "port", "backlog_bytes", "sent_bytes"], "rows": rows}}
+    return RunResult(duration_s=20.0, flows=[], queue=Table(("t_s", "port", "backlog_bytes", "sent_bytes"), rows))
 
 
 def base_ms(rate_mbps: float) -> float:
@@ -53,7 +54,7 @@ def test_a_round_trip_is_that_of_the_empty_path_and_what_waits() -> None:
     assert link.after(1, 10) == pytest.approx(1 + 10 * base_ms(20) / 1e3, abs=1e-6)
     # what a link of 20 Mbit/s sends in frames
     assert link.sent_between(2, 4) == pytest.approx(2 * 20 * PAYLOAD_SHARE)
-    assert bottleneck({"flows": []}, path, 20.0) is None
+    assert bottleneck(RunResult(duration_s=20.0, flows=[]), path, 20.0) is None
 
 
 def test_the_steps_of_the_rate_end_where_the_next_one_begins() -> None:
@@ -123,10 +124,12 @@ def test_a_queue_that_has_not_come_yet_is_not_drained_and_one_that_stays_counts_
 def test_there_is_nothing_to_say_without_a_step_or_samples() -> None:
     assert math.isnan(round_trips_to_use(run(lambda _: 20.0), scenario([{"at_s": 10, "rate_mbps": 10}])))
     assert math.isnan(round_trips_to_drain(run(lambda _: 20.0), scenario([{"at_s": 10, "rate_mbps": 40}])))
-    assert math.isnan(round_trips_to_use({"flows": []}, scenario([{"at_s": 10, "rate_mbps": 40}])))
+    assert math.isnan(
+        round_trips_to_use(RunResult(duration_s=20.0, flows=[]), scenario([{"at_s": 10, "rate_mbps": 40}]))
+    )
 
 
-def shares(before: Sequence[float], after: Sequence[float], at_s: float, last_s: float = 2.0) -> dict[str, Any]:
+def shares(before: Sequence[float], after: Sequence[float], at_s: float, last_s: float = 2.0) -> RunResult:
     """Flows whose rates change at an instant, the last of which begins at last_s."""
     t_s = np.round(np.arange(DT, 20 + DT / 2, DT), 6)
     flows = []
@@ -135,8 +138,17 @@ def shares(before: Sequence[float], after: Sequence[float], at_s: float, last_s:
         mine = t_s[t_s > start_s]
         received = np.cumsum([(early if t <= at_s else late) * DT * 1e6 / 8 for t in mine])
         rows = np.column_stack([mine, received])
-        flows.append({"start_s": start_s, "receiver": {"columns": ["t_s", "bytes"], "rows": rows}})
-    return run(lambda _: 20.0) | {"flows": flows}
+        receiver = Table(("t_s", "bytes"), rows)
+        flows.append(
+            FlowResult(
+                scheme="made",
+                start_s=start_s,
+                duration_s=20 - start_s,
+                received_bytes=round(received[-1]),
+                receiver=receiver,
+            )
+        )
+    return replace(run(lambda _: 20.0), flows=flows)
 
 
 def test_shares_are_measured_from_20_round_trips_after_the_last_start() -> None:
