@@ -29,7 +29,7 @@ from training.config import (
     resumed_config,
 )
 from training.curriculum.curriculum import CurriculumOptions
-from training.loop import RunError, make_labs, make_player, new_run_folder, train
+from training.loop import RunError, make_labs, make_workers, new_run_folder, train
 from training.sweeps import sweep
 
 HELP = """Train NDM in the lab: by reinforcement learning (PPO), or by an evolution strategy (CMA-ES).
@@ -77,13 +77,10 @@ def plan(composed: DictConfig) -> tuple[TrainConfig, Path, dict[str, Any] | None
 def play(config: TrainConfig, folder: Path, saved: dict[str, Any] | None) -> bool:
     """Train; False when stopped by Ctrl-C."""
     try:
-        if isinstance(config.algo, CmaOptions):
-            return cma_run.train(config, folder, saved)
-        labs = make_labs(config)
-        try:
-            return train(config, make_player(config, labs), folder, saved, labs)
-        finally:
-            labs.close()
+        with make_labs(config) as labs:
+            if isinstance(config.algo, CmaOptions):
+                return cma_run.train(config, folder, saved, labs)
+            return train(config, make_workers(config, labs), folder, saved, labs)
     except KeyboardInterrupt:  # while the labs boot, or the second one
         return False
     except OSError as error:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from env.lab import Lab, VirtualLab
+from env.pool import Pool
 from env.profile import PathSampler
 from env.reward import OUTCOME
 from export import checkpoint
@@ -24,21 +24,18 @@ from export.quantize import FloatPolicy, quantize
 from export.verify import verify
 from training.cma import CmaOptions, Evolution, Floats, to_policy
 from training.config import TrainConfig
-from training.evaluation import MODULE, Evaluation, Trial, TrialLabs, draw_trials
+from training.evaluation import Evaluation, EvaluationRun, draw_runs, evaluate
 from training.fitness import run_fitness, scores
 from training.loop import StopRequest, claimed
 from training.run_folder.recorder import Recorder
 
+Evaluations = Sequence[tuple[Evaluation, ...]]  # of each model, in each run
 
-def train(
-    config: TrainConfig,
-    folder: Path,
-    saved: dict[str, Any] | None,
-    boot: Callable[[], Lab] | None = None,
-) -> bool:
+
+def train(config: TrainConfig, folder: Path, saved: dict[str, Any] | None, pool: Pool) -> bool:
     """Train in ``folder``, from its checkpoint ``saved`` if given; True when it came to its end, False when stopped.
 
-    boot: makes a lab with tcp_ndm, not yet begun; by default one as the configuration says.
+    pool: labs in which the candidates are evaluated.
 
     Raises training.loop.RunError (the folder is in use), CheckpointError (no run to start from; a full disk, the last
     checkpoint is unharmed), ValueError (a strategy that does not fit the checkpoint) and env.lab's LabError.
@@ -51,18 +48,17 @@ def train(
     if saved is None:
         folder.mkdir(parents=True)
     stop = StopRequest()
-    labs = TrialLabs(config.lab.workers, boot or (lambda: _lab(config)), config.profile.reward)
 
     def state() -> dict[str, Any]:
         return {"policy": to_policy(evolution.mean), "strategy": evolution.state(), "decisions": decisions}
 
-    with claimed(folder), stop.listen(), Recorder(config, folder, saved and saved["card"]) as recorder, labs:
+    with claimed(folder), stop.listen(), Recorder(config, folder, saved and saved["card"]) as recorder:
         recorder.begin(state())
         bar = tqdm(total=options.generations, initial=evolution.generation, unit=" generations", dynamic_ncols=True)
         with bar:
             while evolution.generation < options.generations:
-                began = time.perf_counter()
-                trials = draw_trials(
+                began, busy_s = time.perf_counter(), pool.busy_s
+                runs = draw_runs(
                     sampler, config.seed, evolution.generation, options.paths, options.run_s, options.run_rtts
                 )
                 candidates = evolution.ask()
@@ -70,20 +66,22 @@ def train(
                     model_file(to_policy(weights), f"generation-{evolution.generation}", config.profile.name)
                     for weights in (evolution.mean, *candidates)
                 )
-                evaluations = labs.evaluate(models, trials, stop)
+                evaluations = evaluate(pool, models, runs, config.profile.reward, stop)
                 if evaluations is None:
                     return False
                 fitness = fitness_of(evaluations, options.guard_penalty)  # [1 + C, P]
                 evolution.tell(candidates, scores(fitness[1:]))
-                decisions += sum(run.decisions for one in evaluations for run in one.results)
+                decisions += sum(evaluation.decisions for row in evaluations for evaluation in row)
                 metrics = {
                     **describe(evaluations, fitness),
-                    **describe_speed(evaluations, trials, time.perf_counter() - began, labs.workers),
+                    **describe_speed(
+                        evaluations, runs, time.perf_counter() - began, pool.busy_s - busy_s, pool.workers
+                    ),
                     "charts/generation": float(evolution.generation),
                     "strategy/sigma": evolution.sigma,
                     "strategy/spread": evolution.spread,
                 }
-                recorder.follow(state(), metrics, len(evaluations) * sum(trial.duration_s for trial in trials))
+                recorder.follow(state(), metrics, len(evaluations) * sum(run.duration_s for run in runs))
                 bar.update()
                 bar.set_postfix_str(_summary(metrics), refresh=False)
                 _warn_of_hangs(evaluations, evolution.generation)
@@ -92,56 +90,60 @@ def train(
     return True
 
 
-def fitness_of(evaluations: Sequence[Evaluation], guard_penalty: float) -> Floats:
+def fitness_of(evaluations: Evaluations, guard_penalty: float) -> Floats:
     """Return the fitness of each candidate on each path, [C, P]."""
     return np.array(
-        [[run_fitness(run.outcomes, run.guarded, guard_penalty) for run in one.results] for one in evaluations]
+        [
+            [run_fitness(evaluation.outcomes, evaluation.guarded, guard_penalty) for evaluation in row]
+            for row in evaluations
+        ]
     )
 
 
-def describe(evaluations: Sequence[Evaluation], fitness: Floats) -> dict[str, float]:
+def describe(evaluations: Evaluations, fitness: Floats) -> dict[str, float]:
     """The metrics of a generation; the first evaluation and row of ``fitness`` [1 + C, P] are the mean's."""
-    flows = [outcome for run in evaluations[0].results for outcome in run.outcomes]
-    numbers = [flow.numbers() for flow in flows]
+    numbers = [outcome.numbers() for evaluation in evaluations[0] for outcome in evaluation.outcomes]
     charts = {
         f"charts/{name.replace('/', '_')}": float(np.mean([np.mean(flow[name]) for flow in numbers]))
         for name in OUTCOME
     }
     overall = fitness[1:].mean(axis=1)  # [C]
-    guarded = [run.guarded / len(run.outcomes) for one in evaluations[1:] for run in one.results]
+    guarded = [evaluation.guarded / len(evaluation.outcomes) for row in evaluations[1:] for evaluation in row]
     return charts | {
         "charts/reward": float(fitness[0].mean()),
-        "charts/guarded": float(np.mean([run.guarded / len(run.outcomes) for run in evaluations[0].results])),
+        "charts/guarded": float(
+            np.mean([evaluation.guarded / len(evaluation.outcomes) for evaluation in evaluations[0]])
+        ),
         "population/best": float(overall.max()),
         "population/median": float(np.median(overall)),
         "population/mean": float(overall.mean()),
         "population/worst": float(overall.min()),
         "population/guarded": float(np.mean(guarded)),
-        "population/hung": float(sum(run.hung for one in evaluations for run in one.results)),
+        "population/hung": float(sum(evaluation.hung for row in evaluations for evaluation in row)),
     }
 
 
 def describe_speed(
-    evaluations: Sequence[Evaluation], trials: Sequence[Trial], wall_s: float, workers: int
+    evaluations: Evaluations, runs: Sequence[EvaluationRun], wall_s: float, busy_s: float, workers: int
 ) -> dict[str, float]:
-    """The metrics of how fast a generation was; ``wall_s``: all of it."""
-    virtual_s = len(evaluations) * sum(trial.duration_s for trial in trials)
-    decisions = sum(run.decisions for one in evaluations for run in one.results)
+    """The metrics of how fast a generation was; ``wall_s``: of it; ``busy_s``: of the labs in it."""
+    virtual_s = len(evaluations) * sum(run.duration_s for run in runs)
+    decisions = sum(evaluation.decisions for row in evaluations for evaluation in row)
     return {
         "charts/evaluations_per_s": len(evaluations) / wall_s,
         "charts/decisions_per_s": decisions / wall_s,
         "charts/virtual_speedup": virtual_s / wall_s / workers,
-        "charts/lab_share": sum(one.lab_s for one in evaluations) / wall_s / workers,
+        "charts/lab_share": busy_s / wall_s / workers,
     }
 
 
-def _warn_of_hangs(evaluations: Sequence[Evaluation], generation: int) -> None:
-    """Say it when trials were given up: by the wall clock, so a resumed run may differ from here on."""
-    hung = sum(run.hung for one in evaluations for run in one.results)
+def _warn_of_hangs(evaluations: Evaluations, generation: int) -> None:
+    """Warn of failed evaluations: the wall clock decides them, so a resumed run may differ from here on."""
+    hung = sum(evaluation.hung for row in evaluations for evaluation in row)
     if hung:
         tqdm.write(
-            f"train.py: generation {generation}: {hung} trials were given up after lab.timeout_s; on a machine that is "
-            "busy with other work raise it, or else lower algo.sigma",
+            f"train.py: generation {generation}: {hung} evaluations failed, because labs hung for lab.timeout_s; on a "
+            "machine that is busy with other work raise it, or else lower algo.sigma",
             file=sys.stderr,
         )
 
@@ -168,12 +170,6 @@ def _begin(options: CmaOptions, seed: int, saved: dict[str, Any] | None) -> tupl
         return Evolution(options, seed), 0
     begun = checkpoint.load(Path(options.start))
     return Evolution(options, seed, begun["policy"]), 0
-
-
-def _lab(config: TrainConfig) -> Lab:
-    return VirtualLab(
-        seed=config.seed, modules=(MODULE,), memory_mb=config.lab.memory_mb, timeout_s=config.lab.timeout_s
-    )
 
 
 def _summary(charts: dict[str, float]) -> str:

@@ -16,6 +16,7 @@ from omegaconf.errors import OmegaConfBaseException
 import training.sweeps  # noqa: F401  (registers the sweeper and the launcher that configs/train.yaml names)
 from env.checkout import CONFIGS
 from env.near import did_you_mean
+from env.pool import check_runner
 from env.profile import Profile, ProfileError, profile_from_config
 from training.cma import CmaOptions
 from training.curriculum.curriculum import CurriculumOptions
@@ -23,7 +24,6 @@ from training.learner import LearnerOptions
 from training.ppo import PpoOptions
 
 LEARNERS: dict[str, type[LearnerOptions]] = {"ppo": PpoOptions, "cma": CmaOptions}
-RUNNERS = ("local", "ray")
 # What a resumed run may change: single values of the groups, and what does not change its result.
 GROUPS = ("algo", "curriculum", "lab", "profile")
 CHANGEABLE = (*GROUPS, "checkpoint_every", "runner", "ray_address")
@@ -35,11 +35,11 @@ class ConfigError(Exception):
 
 @dataclass
 class LabOptions:
-    """The labs that play: ``lab.<name>=``. Raises ValueError for a value outside its range."""
+    """The labs of a training: ``lab.<name>=``. Raises ValueError for a value outside its range."""
 
     workers: int = 2  # labs side by side; one per core is best
     memory_mb: int = 512  # of each lab, taken as it is touched
-    timeout_s: float = 600.0  # wall seconds for an episode, after which a lab counts as hung and another plays it
+    timeout_s: float = 600.0  # wall seconds of an episode after which its lab counts as hung and another repeats it
 
     def __post_init__(self) -> None:
         for name in ("workers", "memory_mb", "timeout_s"):
@@ -55,7 +55,7 @@ class TrainConfig:
     curriculum: CurriculumOptions = field(default_factory=CurriculumOptions)
     algo: LearnerOptions = field(default_factory=LearnerOptions)
     lab: LabOptions = field(default_factory=LabOptions)
-    runner: str = "local"  # where episodes are played: local, or ray for a Ray cluster (`make ray`)
+    runner: str = "local"  # where episodes run: local, or ray for a Ray cluster (`make ray`)
     ray_address: str | None = None  # of the cluster: HOST:PORT or auto; default: one on this machine for the run
     seed: int = 1  # of weights, exploration, paths and labs; with -m 1,2,3
     name: str | None = None  # of the run's folder, default PROFILE-DATE-TIME-sSEED; with -m of the population's
@@ -64,11 +64,7 @@ class TrainConfig:
     checkpoint_every: int = 1  # updates between two checkpoints; one takes a hundredth of a second
 
     def __post_init__(self) -> None:
-        if self.runner not in RUNNERS:
-            hint = did_you_mean(self.runner, RUNNERS, most=1)
-            raise ValueError(f"runner is {self.runner!r}: {hint}It is one of {', '.join(RUNNERS)}")
-        if self.ray_address is not None and self.runner != "ray":
-            raise ValueError(f"ray_address is {self.ray_address!r}, but runner is {self.runner}: add runner=ray")
+        check_runner(self.runner, self.ray_address)
         if self.seed < 0:
             raise ValueError(f"seed is {self.seed}; it must not be negative")
         if self.checkpoint_every < 1:
@@ -107,8 +103,6 @@ def read_config(composed: DictConfig) -> TrainConfig:
     assert isinstance(config, TrainConfig)
     if LEARNERS.get(config.algo.kind) is not type(config.algo):
         raise ConfigError(f"algo.kind is {config.algo.kind}, but the options are another learner's; choose it by algo=")
-    if config.runner == "ray" and config.algo.kind != "ppo":
-        raise ConfigError(f"runner is ray, but algo={config.algo.kind} tries its candidates on this machine only")
     if config.curriculum.changes_anything and config.algo.kind != "ppo":
         raise ConfigError(f"algo={config.algo.kind} has no curriculum: leave curriculum= out, or choose algo=ppo_long")
     config.profile = profile

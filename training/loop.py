@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,10 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from env import rollout as lab_player
 from env.files import FolderInUse, locked
-from env.lab import Lab, VirtualLab
+from env.lab import VirtualLab
+from env.pool import Pool, lab_files, make_pool
+from env.rollout import MODULES
 from env.trajectory import Trajectory
 from export import checkpoint
 from training.config import TrainConfig
@@ -30,7 +32,7 @@ from training.curriculum.curriculum import Curriculum
 from training.curriculum.snapshots import Snapshots
 from training.experts.imitation import warm_start
 from training.ppo import Behaviour, Ppo, PpoOptions
-from training.rollouts import LabPlayer, Labs, Player, SamplingState
+from training.rollouts import LabRolloutWorkers, RolloutWorkers, SamplingState
 from training.run_folder.alarms import Alarms
 from training.run_folder.recorder import Recorder
 
@@ -91,35 +93,24 @@ def claimed(folder: Path) -> Iterator[None]:
         raise RunError(f"another process is training in {folder}; wait for it, or choose another name=") from None
 
 
-def make_player(config: TrainConfig, labs: Labs) -> Player:
-    """Return who plays the batches of a configuration in these labs."""
+def make_workers(config: TrainConfig, pool: Pool) -> RolloutWorkers:
+    """Return what makes the batches of a configuration in these labs."""
     assert isinstance(config.algo, PpoOptions)
-    return LabPlayer(config.profile, labs, config.seed, config.algo.rollout_decisions)
+    return LabRolloutWorkers(config.profile, pool, config.seed, config.algo.rollout_decisions)
 
 
-def make_curriculum(config: TrainConfig, labs: Labs | None) -> Curriculum:
-    """Return the curriculum of a configuration. labs: for its contests; without any there are none."""
+def make_curriculum(config: TrainConfig, pool: Pool | None) -> Curriculum:
+    """Return the curriculum of a configuration. pool: labs of its contests; None: no contests."""
     assert isinstance(config.algo, PpoOptions)
-    contests = labs if config.curriculum.hard_share else None
+    contests = pool if config.curriculum.hard_share else None
     return Curriculum(config.curriculum, config.profile, config.seed, config.algo.rollout_decisions, contests)
 
 
-def make_labs(config: TrainConfig) -> Labs:
-    """Return where the episodes of a configuration are played. Raises RunError without Ray, env.lab's LabError."""
-    options: dict[str, Any] = {"memory_mb": config.lab.memory_mb, "timeout_s": config.lab.timeout_s}
-    if config.runner == "ray":
-        try:
-            from env.pool.ray_player import RayPlayer  # takes a second, and only a cluster needs it
-        except ImportError as error:
-            raise RunError(f"runner=ray needs Ray ({error}): run `make ray`") from error
-        return RayPlayer(config.ray_address, config.profile.reward, options)
-
-    def boot(seed: int) -> Lab:
-        lab = VirtualLab(seed=seed, **options)
-        lab.start()
-        return lab
-
-    return lab_player.Player(config.lab.workers, boot, config.profile.reward)
+def make_labs(config: TrainConfig) -> Pool:
+    """Return the labs of a configuration. Raises env.pool.ClusterError."""
+    # each run brings its own seed
+    boot = partial(VirtualLab, seed=1, memory_mb=config.lab.memory_mb, timeout_s=config.lab.timeout_s)
+    return make_pool(config.runner, config.ray_address, config.lab.workers, boot, lab_files(MODULES))
 
 
 class Batches:
@@ -129,8 +120,8 @@ class Batches:
     one, however long either takes, so that a seed has one episode.
     """
 
-    def __init__(self, player: Player, overlap: bool) -> None:
-        self._player = player
+    def __init__(self, workers: RolloutWorkers, overlap: bool) -> None:
+        self._workers = workers
         self._ahead = int(overlap)
         self._next = 0  # number of the next batch
         self._begun: deque[tuple[int, Behaviour, SamplingState]] = deque()  # submitted and not yet learned from
@@ -144,12 +135,12 @@ class Batches:
         """Have one batch under way, or two with overlap; ``behaviour`` plays those that are not yet."""
         while len(self._begun) <= self._ahead:
             self._begun.append((self._next, behaviour, sampling_state))
-            self._player.submit(*behaviour, self._next, sampling_state)
+            self._workers.submit(*behaviour, self._next, sampling_state)
             self._next += 1
 
     def take(self, should_stop: Callable[[], bool]) -> tuple[list[Trajectory], Behaviour] | None:
         """Wait for the oldest batch; None when `should_stop` said so on the way."""
-        episodes = self._player.take(should_stop)
+        episodes = self._workers.take(should_stop)
         if episodes is None:
             return None
         _, behaviour, _ = self._begun.popleft()
@@ -173,19 +164,19 @@ class Batches:
                 SamplingState.from_dict(entry["sampling_state"]) if "sampling_state" in entry else SamplingState()
             )
             self._begun.append((entry["batch"], behaviour, sampling_state))
-            self._player.submit(*behaviour, entry["batch"], sampling_state)
+            self._workers.submit(*behaviour, entry["batch"], sampling_state)
 
 
 class Clock:
     """Where the wall time between the ends of two updates went."""
 
-    def __init__(self, player: Player) -> None:
-        self._player = player
+    def __init__(self, workers: RolloutWorkers) -> None:
+        self._workers = workers
         self._begin()
 
     def _begin(self) -> None:
         self._began = self._taken = time.perf_counter()
-        self._before = dict(self._player.seconds)
+        self._before = dict(self._workers.seconds)
 
     def taken(self) -> None:
         """A batch has come; the learner begins."""
@@ -199,20 +190,20 @@ class Clock:
             "charts/decisions_per_s": sum(len(episode.rewards) for episode in episodes) / wall_s,
             "charts/learner_share": (now - self._taken) / wall_s,
         }
-        for name, seconds in self._player.seconds.items():
+        for name, seconds in self._workers.seconds.items():
             metrics[f"charts/{name}_share"] = (seconds - self._before[name]) / wall_s
         if virtual := virtual_s(episodes):
-            metrics["charts/virtual_speedup"] = virtual / wall_s / self._player.workers
+            metrics["charts/virtual_speedup"] = virtual / wall_s / self._workers.workers
         self._begin()
         return metrics
 
 
 def train(
-    config: TrainConfig, player: Player, folder: Path, saved: dict[str, Any] | None, labs: Labs | None = None
+    config: TrainConfig, workers: RolloutWorkers, folder: Path, saved: dict[str, Any] | None, pool: Pool | None = None
 ) -> bool:
     """Train in ``folder``, from its checkpoint ``saved`` if given; True when it came to its end, False when stopped.
 
-    ``labs``: where the contests of a curriculum are played; without any there are none.
+    ``pool``: labs of a curriculum's contests; None: no contests.
 
     A resumed run is the one that was not interrupted, to the bit: what was being played or learned is repeated. The
     learning rate and the exploration follow ``algo.total_decisions``, so they take up where they were.
@@ -223,7 +214,7 @@ def train(
     assert isinstance(config.algo, PpoOptions)
     torch.set_num_threads(1)  # the networks are too small to gain from more, and the labs need the cores
     stop = StopRequest()
-    ppo = Ppo(config.algo, config.seed, player.privileged)
+    ppo = Ppo(config.algo, config.seed, workers.privileged)
     if saved is None:
         if config.algo.imitate:
             warm_start(ppo.policy, config.algo, config.profile.reward, config.seed)
@@ -231,9 +222,9 @@ def train(
             ppo.begin_with(checkpoint.load(Path(config.algo.start)))
         folder.mkdir(parents=True)
     with claimed(folder), stop.listen():
-        batches = Batches(player, config.algo.overlap)
+        batches = Batches(workers, config.algo.overlap)
         snapshots = Snapshots(config.profile, config.algo.snapshot_every, config.algo.snapshots)
-        curriculum = make_curriculum(config, labs)
+        curriculum = make_curriculum(config, pool)
         if saved is not None:
             ppo.restore(saved)
             batches.restore(saved["batches"])
@@ -250,7 +241,7 @@ def train(
         alarms = Alarms(config.algo.minimum_std)
         with Recorder(config, folder, None if saved is None else saved["card"]) as recorder:
             recorder.begin(state())
-            clock = Clock(player)
+            clock = Clock(workers)
             with tqdm(total=total, initial=min(ppo.decisions, total), unit=" decisions", dynamic_ncols=True) as bar:
                 while ppo.decisions < total:
                     batches.submit(ppo.behaviour(), curriculum.sampling_state(ppo.done, snapshots.files))

@@ -15,15 +15,15 @@ from compare.command.progress import shown_progress
 from compare.errors import CompareError
 from compare.experiment.config import CompareConfig, jobs
 from compare.experiment.experiment import Experiment
-from compare.experiment.labs import LabKind, lab_kind
-from compare.experiment.local_runner import LocalRunner
-from compare.experiment.matrix import Progress, Runner, run_matrix
+from compare.experiment.labs import lab_kind
+from compare.experiment.matrix import Progress, run_matrix
 from compare.experiment.models import binaries, find_modules, module_key
 from compare.experiment.oracle import find_windows, first_cost
 from compare.experiment.store import Store
 from compare.metrics.cells import Cell, read_cells
 from env.lab.lab import PROGRAM
 from env.lab.virtual import KERNEL
+from env.pool import ClusterError, Pool, make_pool
 
 
 class Interrupted(Exception):
@@ -65,7 +65,17 @@ class Measurement:
         self._modules = find_modules(planned.all_schemes(), kind.modules)
         found = binaries(self._modules, planned.scenarios, kind.kernel, kind.modules)
         self.experiment = replace(planned, binaries=found)
-        self._runner = _runner(config, kind, self._modules, self.experiment)
+        self._config, self._boot = config, kind.boot
+
+    def _pool(self) -> Pool:
+        """Return the labs; raises CompareError when a cluster cannot be reached."""
+        config, hashes = self._config, self.experiment.binaries
+        files = {KERNEL: hashes["lab kernel"], PROGRAM: hashes["traffic program"]}
+        files |= {module: hashes[module_key(scheme)] for scheme, module in self._modules.items()}
+        try:
+            return make_pool(config.runner, config.ray_address, jobs(config), self._boot, files)
+        except ClusterError as error:
+            raise CompareError(str(error)) from error
 
     @contextlib.contextmanager
     def made(self, folder: Path, console: Console) -> Iterator[Made]:
@@ -78,11 +88,12 @@ class Measurement:
             console.print(f"{len(experiment.runs())} runs into {short(store.folder)}", highlight=False)
             began = time.monotonic()
             try:
-                if experiment.has_oracle:
-                    experiment = _with_oracle(experiment, store, self._modules, self._runner, console)
-                    began = time.monotonic()
-                with shown_progress(console) as report:
-                    progress = run_matrix(experiment, store, self._modules, self._runner, report)
+                with self._pool() as pool:
+                    if experiment.has_oracle:
+                        experiment = _with_oracle(experiment, store, self._modules, pool, console)
+                        began = time.monotonic()
+                    with shown_progress(console) as report:
+                        progress = run_matrix(experiment, store, self._modules, pool, report)
             except KeyboardInterrupt:
                 kept = sum(store.is_done(run) for run in experiment.runs())
                 raise Interrupted(
@@ -98,21 +109,8 @@ class Measurement:
             yield Made(experiment, store, cells, progress, wall_s)
 
 
-def _runner(config: CompareConfig, kind: LabKind, modules: Mapping[str, Path], experiment: Experiment) -> Runner:
-    """Return what makes the runs; raises CompareError when Ray is wanted and not installed."""
-    if config.runner == "local":
-        return LocalRunner(jobs(config), kind.boot)
-    try:
-        from compare.experiment.ray_runner import RayRunner  # here: an extra dependency
-    except ImportError as error:
-        raise CompareError(f"runner=ray needs Ray ({error}): run `make ray`") from error
-    files = {KERNEL: experiment.binaries["lab kernel"], PROGRAM: experiment.binaries["traffic program"]}
-    files |= {module: experiment.binaries[module_key(scheme)] for scheme, module in modules.items()}
-    return RayRunner(config.ray_address, files)
-
-
 def _with_oracle(
-    experiment: Experiment, store: Store, modules: Mapping[str, Path], runner: Runner, console: Console
+    experiment: Experiment, store: Store, modules: Mapping[str, Path], pool: Pool, console: Console
 ) -> Experiment:
     """Return the experiment with the oracle's windows, which are searched where the store has not got them."""
     runs, virtual_s = first_cost(experiment)
@@ -122,7 +120,7 @@ def _with_oracle(
         highlight=False,
     )
     with shown_progress(console) as report:
-        found = find_windows(experiment, store, modules, runner, report)
+        found = find_windows(experiment, store, modules, pool, report)
     for error in found.failed[:3]:
         console.print(f"failed: {error}", style="red", markup=False)
     windows = ", ".join(f"{packets} packets in {name}" for name, packets in found.windows.items())

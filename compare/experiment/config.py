@@ -17,11 +17,11 @@ from compare.errors import CompareError
 from compare.experiment.labs import LABS, REAL_TIME
 from env.checkout import CONFIGS
 from env.near import did_you_mean
+from env.pool import check_runner
 
 FOLDER = CONFIGS / "compare"
 NAME = "compare"
 MAX_JOBS = 1024
-RUNNERS = ("local", "ray")
 
 
 @dataclass
@@ -102,15 +102,14 @@ def read_config(composed: DictConfig) -> CompareConfig:
         if not isinstance(names, list) or not all(isinstance(entry, str) for entry in names):
             raise CompareError(f"{name} is {value!r}; it must be a name or a list of names such as {name}=[a,b]")
         setattr(config, name, names)
-    if config.runner not in RUNNERS:
-        hint = did_you_mean(config.runner, RUNNERS, most=1)
-        raise CompareError(f"runner is {config.runner!r}: {hint}It is one of {', '.join(RUNNERS)}")
+    try:
+        check_runner(config.runner, config.ray_address)
+    except ValueError as error:
+        raise CompareError(str(error)) from error
     if config.lab not in LABS:
         raise CompareError(f"lab is {config.lab!r}; it is one of {', '.join(LABS)}")
     if config.lab in REAL_TIME and (config.runner != "local" or config.jobs not in (None, 1)):
         raise CompareError(f"lab={config.lab} runs in real time, one lab at a time: leave out runner and jobs")
-    if config.ray_address is not None and config.runner != "ray":
-        raise CompareError(f"ray_address is {config.ray_address!r}, but runner is {config.runner}: add runner=ray")
     if config.jobs is not None and config.runner == "ray":
         raise CompareError("jobs is for runner=local; a Ray cluster has a lab on each of its cores")
     if config.jobs is not None and not 1 <= config.jobs <= MAX_JOBS:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from compare.errors import CompareError
 from compare.experiment.experiment import Experiment
 from compare.experiment.models import check_lab
-from compare.experiment.worker import virtual_lab
-from env.lab import Lab, LabError
+from env.lab import LabError, VirtualLab
 from env.lab.host import HostLab, modules_folder
 from env.lab.stock_kernel import StockKernel
 from env.lab.virtual import KERNEL, MODULES
 from env.lab.vm import VmLab
 from env.network.schemes import ORACLE
+from env.pool import BootLab
 
 REAL_TIME = ("vm", "host")
 LABS = ("virtual", *REAL_TIME)
@@ -24,11 +24,11 @@ RUNNING_KERNEL = Path("/proc/version")  # stands for its image, which may lie an
 
 @dataclass(frozen=True)
 class LabKind:
-    """A kind of lab. kernel: its image. modules: the folder of our modules for it. boot: makes a lab, not yet begun."""
+    """A kind of lab. kernel: its image. modules: the folder of our modules for it. boot: returns a new lab."""
 
     kernel: Path
     modules: Path
-    boot: Callable[[], Lab]
+    boot: BootLab
 
 
 def lab_kind(lab: str, vm_kernel: str, experiment: Experiment) -> LabKind:
@@ -38,7 +38,7 @@ def lab_kind(lab: str, vm_kernel: str, experiment: Experiment) -> LabKind:
     """
     if lab == "virtual":
         check_lab()
-        return LabKind(KERNEL, MODULES, virtual_lab)
+        return LabKind(KERNEL, MODULES, partial(VirtualLab, seed=0))  # each run brings its own seed
     _check_real_time(lab, experiment)
     try:
         if lab == "host":
@@ -47,7 +47,7 @@ def lab_kind(lab: str, vm_kernel: str, experiment: Experiment) -> LabKind:
         stock = StockKernel(vm_kernel)
     except LabError as error:
         raise CompareError(str(error)) from error
-    return LabKind(stock.image, stock.modules, lambda: VmLab(kernel=vm_kernel))
+    return LabKind(stock.image, stock.modules, partial(VmLab, kernel=vm_kernel))
 
 
 def _check_real_time(lab: str, experiment: Experiment) -> None:

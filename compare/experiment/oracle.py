@@ -14,13 +14,14 @@ from pathlib import Path
 
 from compare.errors import CompareError
 from compare.experiment.experiment import Experiment, Run, flows_under_test
-from compare.experiment.matrix import Progress, Runner, make_task
+from compare.experiment.matrix import Progress, make_job
 from compare.experiment.run_files import unpack
+from compare.experiment.run_job import RunJob, outcomes
 from compare.experiment.store import Store
 from compare.experiment.window_search import WindowSearch, largest_window, settings
-from compare.experiment.worker import Task
 from env.lab import RunResult
 from env.network.schemes import ORACLE, SCHEMES
+from env.pool import Pool
 
 FILE = "oracle.json"
 FORMAT = 1
@@ -43,7 +44,7 @@ def find_windows(
     experiment: Experiment,
     store: Store,
     modules: Mapping[str, Path],
-    runner: Runner,
+    pool: Pool,
     report: Callable[[Progress], None],
 ) -> Found:
     """Search the best window of every scenario, all scenarios side by side; what is in the store is not run again.
@@ -61,7 +62,7 @@ def find_windows(
             progress.total += len(wanted)
             progress.done += len(wanted) - len(missing)
             report(progress)
-            _run([_task(*one, experiment, modules) for one in missing], runner, figures, found, progress, report)
+            _run([_job(*one, experiment, modules) for one in missing], pool, figures, found, progress, report)
             for name, packets, seed in wanted:
                 mbps = figures.get(name, {}).get(packets, {}).get(seed)
                 searches[name].tried.setdefault(packets, {})[seed] = mbps
@@ -88,36 +89,32 @@ def first_cost(experiment: Experiment) -> tuple[int, float]:
     return sum(runs for runs, _ in rounds), sum(runs * duration_s for runs, duration_s in rounds)
 
 
-def _task(name: str, packets: int, seed: int, experiment: Experiment, modules: Mapping[str, Path]) -> Task:
+def _job(name: str, packets: int, seed: int, experiment: Experiment, modules: Mapping[str, Path]) -> RunJob:
     """Return the run of the oracle with this window, for its goodput alone: without samples."""
     scenario = next(scenario for scenario in experiment.scenarios if scenario.name == name)
-    trial = replace(experiment, windows={name: packets}, sample_ms=0)
-    return make_task(Run(scenario, SCHEMES[ORACLE], seed), trial, modules)
+    search = replace(experiment, windows={name: packets}, sample_ms=0)
+    return make_job(Run(scenario, SCHEMES[ORACLE], seed), search, modules)
 
 
 def _run(
-    tasks: list[Task],
-    runner: Runner,
+    jobs: list[RunJob],
+    pool: Pool,
     figures: Figures,
     found: Found,
     progress: Progress,
     report: Callable[[Progress], None],
 ) -> None:
-    outcomes = runner.results(tasks)
-    try:
-        for task, outcome in outcomes:
-            run, packets = task.run, task.schemes[ORACLE].packets
-            progress.done += 1
-            if isinstance(outcome, str):
-                progress.failed += 1
-                found.failed.append(f"{run.scenario.name}, window of {packets}, seed {run.seed}: {outcome}")
-            else:
-                of_window = figures.setdefault(run.scenario.name, {}).setdefault(packets, {})
-                of_window[run.seed] = _goodput_mbps(run, unpack(outcome))
-                found.virtual_s += run.scenario.duration_s
-            report(progress)
-    finally:
-        outcomes.close()
+    for job, outcome in outcomes(pool, jobs):
+        run, packets = job.run, job.schemes[ORACLE].packets
+        progress.done += 1
+        if isinstance(outcome, str):
+            progress.failed += 1
+            found.failed.append(f"{run.scenario.name}, window of {packets}, seed {run.seed}: {outcome}")
+        else:
+            of_window = figures.setdefault(run.scenario.name, {}).setdefault(packets, {})
+            of_window[run.seed] = _goodput_mbps(run, unpack(outcome))
+            found.virtual_s += run.scenario.duration_s
+        report(progress)
 
 
 def _goodput_mbps(run: Run, result: RunResult) -> float:

@@ -23,7 +23,7 @@ from env import ENV_ID
 from env.checkout import DATASETS
 from env.lab import VirtualLab
 from env.profile import PathSampler, load_profile
-from env.rollout import Task, play
+from env.rollout import RolloutTask, run_episode
 from env.vector_env import NdmVectorEnv
 
 POLICY = DATASETS / "models" / "mixed" / "policy.bin"
@@ -85,7 +85,7 @@ def measure_episodes(repetitions: int) -> list[EpisodeCost]:
             noise = np.zeros((1, length, 2), np.int16)
             begun = cpu_seconds(lab)
             for seed in range(episodes):
-                play(lab, model, Task(episode_config, seed, noise, length, profile.episode_s))
+                run_episode(lab, RolloutTask(model, episode_config, seed, noise, length, profile.episode_s))
             return (cpu_seconds(lab) - begun) / episodes
 
         cpu_s(1, 1)  # boots

@@ -26,7 +26,7 @@ from env.lab import Lab, LabError
 from env.ndm_env import NdmEnv
 from env.network.scenario import ScenarioError
 from env.profile import Profile, ProfileError, profile_from_config, scenario_episode_config
-from env.rollout import Task, play
+from env.rollout import RolloutTask, run_episode
 from env.trajectory import trajectories
 from export import checkpoint
 from export.checkpoint import CheckpointError
@@ -98,7 +98,7 @@ def play_in_kernel(lab: Lab, env: NdmEnv, model: bytes, scenario: str, seed: int
     """Play the same episode with decisions of the kernel; the lab's own seed does not matter."""
     episode_config, episode = scenario_episode_config(scenario).alone(), env.episode
     noise = np.zeros((1, episode.decisions, len(schema.ACTIONS)), np.int16)
-    record = play(lab, model, Task(episode_config, seed, noise, episode.decisions, episode.duration_s))
+    record = run_episode(lab, RolloutTask(model, episode_config, seed, noise, episode.decisions, episode.duration_s))
     flows = trajectories(record, episode_config, episode.profile.reward)
     if not flows:
         raise LabError(f"the model made fewer than two decisions on {scenario}")

@@ -1,1 +1,20 @@
-"""Labs side by side, on this machine or a Ray cluster, and what happens when one fails."""
+"""Labs side by side, on this machine or on a Ray cluster: jobs in, futures out, one retry policy."""
+
+from env.pool.errors import ClusterError
+from env.pool.files import lab_files
+from env.pool.job import Job
+from env.pool.pool import RUNNERS, LabPool, Pool, check_runner, make_pool, wait_all
+from env.pool.slot import BootLab
+
+__all__ = [
+    "RUNNERS",
+    "BootLab",
+    "ClusterError",
+    "Job",
+    "LabPool",
+    "Pool",
+    "check_runner",
+    "lab_files",
+    "make_pool",
+    "wait_all",
+]

@@ -34,11 +34,12 @@ from torch import Tensor
 from env import schema
 from env.expert import Expert
 from env.near import did_you_mean
+from env.pool import Pool, wait_all
 from env.profile import RIVALS, SNAPSHOT, EpisodeConfig, PathSampler, Profile
-from env.rollout import Played, Task
+from env.rollout import Rollout, RolloutJob, RolloutTask
 from export.model_file import model_file
 from training.curriculum.cases import Case, hardest
-from training.rollouts import Labs, SamplingState, all_played, draw_snapshot
+from training.rollouts import SamplingState, draw_snapshot
 
 USUAL = ("bbr", "cubic", "illinois")
 NO_TEACHERS = (SNAPSHOT, "dctcp")  # dctcp needs ECN
@@ -106,23 +107,23 @@ def _check_schemes(schemes: Sequence[str]) -> None:
 class Contest(NamedTuple):
     """One that is under way. policy: a state dict.
 
-    played: of each new case the policy's episode and the schemes'; then, of each hard case, the policy's.
+    rollouts: of each new case the policy's and the schemes'; then, of each hard case, the policy's.
     """
 
     update: int
     policy: Mapping[str, Tensor]
     new: tuple[Case, ...]
-    played: list[Future[Played]]
+    rollouts: list[Future[Rollout]]
 
 
 class Curriculum:
     """What the batches of a training are drawn from, as it goes on.
 
-    ``seed``: of everything. ``decisions``: of a batch. ``labs``: where contests are played; None where there are none.
+    ``seed``: of everything. ``decisions``: of a batch. ``pool``: labs of the contests; None: no contests.
     """
 
     def __init__(
-        self, options: CurriculumOptions, profile: Profile, seed: int, decisions: int, labs: Labs | None
+        self, options: CurriculumOptions, profile: Profile, seed: int, decisions: int, pool: Pool | None
     ) -> None:
         self.hard: tuple[Case, ...] = ()  # the largest gap first
         self.promoted: tuple[Case, ...] = ()  # that the newest update has chosen
@@ -132,7 +133,7 @@ class Curriculum:
         self._sampler = PathSampler(profile, snapshots=True)
         self._seed = seed
         self._budget = options.cost * options.every * decisions
-        self._labs = labs
+        self._pool = pool
         self._teachers = [Expert(name, name, RIVALS[name]) for name in options.played]
         self._contest: Contest | None = None
         self._busy_s = 0.0  # of the labs, in contests
@@ -160,10 +161,10 @@ class Curriculum:
         """
         self.promoted = ()
         metrics = {"curriculum/width": self._width} if self._options.start_width < 1 else {}
-        if self._labs is None:
+        if self._pool is None:
             return metrics
         if self._contest is not None:
-            if not all_played(self._contest.played, should_stop):
+            if not wait_all(self._contest.rollouts, should_stop):
                 return None
             metrics |= self._judge(self._contest)
             self._contest = None
@@ -172,7 +173,7 @@ class Curriculum:
             self._submit(update, policy, model, self._draw(update, model, snapshots))
         return metrics | {
             "curriculum/hard": float(len(self.hard)),
-            "curriculum/share": self._busy_s / max(self._labs.busy_s, 1e-9),
+            "curriculum/share": self._busy_s / max(self._pool.busy_s, 1e-9),
         }
 
     # ---- a contest ----
@@ -191,24 +192,25 @@ class Curriculum:
             cases.append(Case(episode_config, int(rng.integers(2**63)), snapshot, update))
 
     def _submit(self, update: int, policy: Mapping[str, Tensor], model: bytes, new: tuple[Case, ...]) -> None:
-        tasks = [self._task(case, expert) for case in new for expert in (None, *self._teachers)]
-        tasks += [self._task(case, None) for case in self.hard]
-        assert self._labs is not None
-        self._contest = Contest(update, policy, new, self._labs.submit(model, tasks))
+        jobs = [self._job(model, case, expert) for case in new for expert in (None, *self._teachers)]
+        jobs += [self._job(model, case, None) for case in self.hard]
+        assert self._pool is not None
+        self._contest = Contest(update, policy, new, self._pool.submit(jobs))
 
     def _decisions(self, episode_config: EpisodeConfig) -> int:
         return self._profile.decisions_on(episode_config.path) * len(episode_config.learners)
 
-    def _task(self, case: Case, expert: Expert | None) -> Task:
+    def _job(self, model: bytes, case: Case, expert: Expert | None) -> RolloutJob:
         silence = np.zeros((0, 0, len(schema.ACTIONS)), np.int16)
         decisions, seconds = self._decisions(case.episode_config), self._profile.episode_s
-        return Task(case.episode_config, case.seed, silence, decisions, seconds, expert, case.snapshot)
+        task = RolloutTask(model, case.episode_config, case.seed, silence, decisions, seconds, expert, case.snapshot)
+        return RolloutJob(task, self._profile.reward)
 
     def _judge(self, contest: Contest) -> dict[str, float]:
-        """Choose the hard episodes from what was played."""
-        played = [future.result() for future in contest.played]
-        self._busy_s += sum(one.busy_s for one in played)
-        rewards = iter([mean_reward(one) for one in played])
+        """Choose the hard episodes from the rollouts of a contest."""
+        rollouts = [future.result() for future in contest.rollouts]
+        self._busy_s += sum(rollout.lab_s for rollout in rollouts)
+        rewards = iter([mean_reward(rollout) for rollout in rollouts])
         new = []
         for case in contest.new:
             ours = next(rewards)
@@ -248,13 +250,13 @@ class Curriculum:
         """Go on from `state`."""
         self.hard = tuple(Case.from_dict(case) for case in state["hard"])
         contest = state["contest"]
-        if contest is not None and self._labs is not None:
+        if contest is not None and self._pool is not None:
             new = tuple(Case.from_dict(case) for case in contest["new"])
             model, _ = model_file(contest["policy"], f"contest-{contest['update']}", self._profile.name)
             self._submit(contest["update"], contest["policy"], model, new)
 
 
-def mean_reward(played: Played) -> float:
+def mean_reward(rollout: Rollout) -> float:
     """Return the mean reward of a decision; 0, as for no goodput, where no connection made two decisions."""
-    rewards = [trajectory.rewards for trajectory in played.episodes]
+    rewards = [trajectory.rewards for trajectory in rollout.trajectories]
     return float(np.concatenate(rewards).mean()) if rewards else 0.0

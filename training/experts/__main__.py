@@ -14,7 +14,7 @@ from env.lab import LabError
 from env.option_help import option_lines
 from env.profile import ProfileError, load_profile
 from training.experts.options import RecordOptions, read_options
-from training.experts.recorder import described, draw, find_experts, record
+from training.experts.recorder import described, draw, find_experts, make_labs, record
 from training.experts.recording import Recording, RecordingError, read, write
 from training.experts.summary import table
 
@@ -58,8 +58,11 @@ def make(options: RecordOptions) -> None:
     experts = find_experts(options.experts)
     episode_configs = draw(profile, options.episodes, options.seed)
     began = time.monotonic()
-    with tqdm(total=len(episode_configs) * len(experts), unit=" connections", dynamic_ncols=True) as bar:
-        lessons = record(profile, experts, episode_configs, options.workers, bar.update)
+    with (
+        make_labs(options, experts, episode_configs) as labs,
+        tqdm(total=len(episode_configs) * len(experts), unit=" connections", dynamic_ncols=True) as bar,
+    ):
+        lessons = record(profile, experts, episode_configs, labs, bar.update)
     recording = Recording(episode_configs, lessons, described(profile, experts, episode_configs, options.seed))
     write(options.file, recording)
     show(recording)

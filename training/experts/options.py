@@ -12,6 +12,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from env.near import did_you_mean
+from env.pool import check_runner
 from training.experts.recording import RecordingError
 
 USUAL = ("bbr", "cubic", "illinois")
@@ -28,6 +29,8 @@ class RecordOptions:
     seed: int = 1  # of episodes and labs
     output: str | None = None  # file to write; default: build/experts/PROFILE.parquet
     jobs: int | None = None  # labs side by side; default: one per core
+    runner: str = "local"  # where episodes run: local, or ray for a Ray cluster (`make ray`)
+    ray_address: str | None = None  # of the cluster: HOST:PORT or auto; default: one on this machine for the recording
 
     @property
     def experts(self) -> list[str]:
@@ -63,6 +66,10 @@ def read_options(arguments: Sequence[str]) -> RecordOptions:
         value = getattr(options, name)
         if value is not None and value < 1:
             raise RecordingError(f"{name} is {value}; it must be at least 1")
+    try:
+        check_runner(options.runner, options.ray_address)
+    except ValueError as error:
+        raise RecordingError(str(error)) from error
     if options.seed < 0:
         raise RecordingError(f"seed is {options.seed}; it must not be negative")
     return options

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import shlex
 import sys
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import as_completed
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,14 +20,16 @@ from env.lab import Lab, VirtualLab
 from env.lab.lab import PROGRAM
 from env.lab.virtual import KERNEL, MODULES
 from env.network.schemes import Scheme, SchemeError, find_schemes
+from env.pool import Pool, lab_files, make_pool
 from env.profile import PathSampler, Profile
 from env.reference import run_origin_us
-from env.rollout import Task, play
+from env.rollout import RolloutTask, run_episode
 from env.trajectory import Steps
 from export.checkpoint import git_revision
 from export.model_file import model_file
 from export.selection import further_algorithms
 from training.experts.equivalent import cut, equivalent_actions
+from training.experts.options import RecordOptions
 from training.experts.recording import Drawn, Lesson, RecordingError, connections
 from training.policy import initial_policy
 
@@ -54,60 +57,72 @@ def draw(profile: Profile, count: int, seed: int) -> tuple[Drawn, ...]:
     return tuple(Drawn(sampler.draw(rng), int(rng.integers(2**63))) for _ in range(count))
 
 
+@dataclass(frozen=True)
+class RecordingJob:
+    """A job (env/pool/job.py) that records the expert of a task on the episode of this number."""
+
+    task: RolloutTask
+    number: int
+    timeout_s: ClassVar[None] = None
+
+    @property
+    def cost(self) -> float:
+        """See env.pool.Job."""
+        return self.task.packets
+
+    def __call__(self, lab: Lab) -> Lesson:
+        """Raises env.lab.LabError."""
+        assert self.task.expert is not None
+        steps = _with_actions(run_episode(lab, self.task), self.task.expert)
+        return Lesson(self.task.expert.name, self.number, steps)
+
+
 def record(
     profile: Profile,
     experts: Sequence[Expert],
     episode_configs: Sequence[Drawn],
-    workers: int,
+    pool: Pool,
     progress: Callable[[int], object] = lambda _: None,
 ) -> tuple[Lesson, ...]:
-    """Record all experts on all episodes; the lessons are the same with any number of workers, the labs side by side.
+    """Record all experts on all episodes. The lessons do not depend on the pool.
 
-    progress: called with how many lessons more there are. Raises LabError.
+    progress: called with the number of new lessons. Raises LabError.
     """
-    # the lab's player asks one for every step, and a expert does not listen
+    # the lab needs the model file of a policy, whose output is ignored
     unused, _ = model_file(initial_policy(1, 0).state_dict(), "none", "none")
-    own = threading.local()
-    labs: list[Lab] = []
+    silence = np.zeros((0, 0, len(schema.ACTIONS)), np.int16)
+    jobs = [
+        RecordingJob(
+            RolloutTask(
+                unused,
+                drawn.episode_config,
+                drawn.seed,
+                silence,
+                profile.episode_decisions * len(drawn.episode_config.learners),
+                profile.episode_s,
+                expert,
+            ),
+            number,
+        )
+        for number, drawn in enumerate(episode_configs)
+        for expert in experts
+    ]
+    futures = pool.submit(jobs)
+    for future in as_completed(futures):
+        future.result()
+        progress(1)
+    return tuple(future.result() for future in futures)
 
-    def lab() -> Lab:
-        """The thread's own."""
-        if not hasattr(own, "lab"):
-            own.lab = VirtualLab(seed=1)  # each run brings its own seed
-            labs.append(own.lab)
-            own.lab.start()
-        booted: Lab = own.lab
-        return booted
 
-    def teach(expert: Expert, number: int) -> Lesson:
-        drawn = episode_configs[number]
-        learners = len(drawn.episode_config.learners)
-        silence = np.zeros((0, 0, len(schema.ACTIONS)), np.int16)
-        decisions = profile.episode_decisions * learners
-        task = Task(drawn.episode_config, drawn.seed, silence, decisions, profile.episode_s, expert)
-        return Lesson(expert.name, number, _with_actions(play(lab(), unused, task), expert))
-
-    lessons: dict[tuple[int, int], Lesson] = {}
-    executor = ThreadPoolExecutor(workers)
-    try:
-        tasks = {
-            executor.submit(teach, expert, number): (number, t)
-            for number in range(len(episode_configs))
-            for t, expert in enumerate(experts)
-        }
-        for task in as_completed(tasks):
-            lessons[tasks[task]] = task.result()
-            progress(1)
-    finally:
-        executor.shutdown(wait=False, cancel_futures=True)
-        for booted in labs:
-            booted.close()
-        executor.shutdown()
-    return tuple(lessons[key] for key in sorted(lessons))
+def make_labs(options: RecordOptions, experts: Sequence[Expert], episode_configs: Sequence[Drawn]) -> Pool:
+    """Return the labs of a recording. Raises env.pool.ClusterError."""
+    boot = partial(VirtualLab, seed=1)  # each run brings its own seed
+    files = lab_files(_modules(experts, episode_configs))
+    return make_pool(options.runner, options.ray_address, options.workers, boot, files)
 
 
 def _modules(experts: Sequence[Expert], episode_configs: Sequence[Drawn]) -> tuple[str, ...]:
-    """Return the modules of who teaches and of the flows beside them."""
+    """Return the modules of the experts and of the flows beside them."""
     of_rivals = sorted({module for drawn in episode_configs for module in drawn.episode_config.modules})
     of_experts = (module for expert in experts for module in expert.modules)
     return tuple(dict.fromkeys([*of_experts, *of_rivals]))

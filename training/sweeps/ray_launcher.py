@@ -19,6 +19,8 @@ from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, open_dict
 from tqdm import tqdm
 
+from env.pool import ClusterError
+
 RETRIES = 3  # of a run whose node or worker has gone; it goes on from its checkpoint
 SAVING_S = 60.0  # wall seconds in which runs may save themselves on Ctrl-C
 
@@ -56,15 +58,13 @@ class RayLauncher(Launcher):
         """
         setup_globals()
         try:
-            import ray
+            from env.pool.ray_pool import connect  # here: Ray is an extra dependency
 
-            from env.pool.cluster import ClusterError, connect
-        except ImportError as error:
-            sys.exit(f"train.py: hydra/launcher=ray needs Ray ({error}): run `make ray`")
-        try:
             connect(self._address)
         except ClusterError as error:
             sys.exit(f"train.py: {error}")
+        import ray
+
         try:
             self._check_cores(ray.nodes())  # type: ignore[no-untyped-call]
             task = ray.remote(num_cpus=self._cores, max_retries=RETRIES)(_run)

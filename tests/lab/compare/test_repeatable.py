@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from compare.experiment.experiment import plan
-from compare.experiment.matrix import make_task
+from compare.experiment.matrix import make_job
 from compare.experiment.models import binaries, find_modules
-from compare.experiment.run_files import pack
-from compare.experiment.worker import Worker
 from env.checkout import ROOT
+from env.lab import VirtualLab
 from tests.support.compared import hashes
 
 pytestmark = pytest.mark.timeout(600)
@@ -57,18 +56,12 @@ def test_a_run_in_a_lab_of_its_own_is_the_same_as_after_others() -> None:
     experiment = plan(names, ["ndm", "bbr", "window@16"], 1, 2.0, 50)
     modules = find_modules(experiment.all_schemes())
     experiment = replace(experiment, binaries=binaries(modules, experiment.scenarios))
-    tasks = [make_task(run, experiment, modules) for run in experiment.runs()]
+    jobs = [make_job(run, experiment, modules) for run in experiment.runs()]
     alone = []
-    for task in tasks:
-        worker = Worker()
-        try:
-            alone.append(pack(worker.make(task)))
-        finally:
-            worker.close()
-    worker = Worker()
-    try:
+    for job in jobs:
+        with VirtualLab(seed=0) as lab:
+            alone.append(job(lab))
+    with VirtualLab(seed=0) as lab:
         for _ in range(2):
-            for task, expected in reversed(list(zip(tasks, alone, strict=True))):
-                assert pack(worker.make(task)) == expected, (task.run.scenario.name, task.run.scheme.name)
-    finally:
-        worker.close()
+            for job, expected in reversed(list(zip(jobs, alone, strict=True))):
+                assert job(lab) == expected, (job.run.scenario.name, job.run.scheme.name)

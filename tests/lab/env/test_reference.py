@@ -12,7 +12,7 @@ from env.episode import boot_lab
 from env.lab import Lab
 from env.ndm_env import NdmEnv
 from env.profile import profile_from_config
-from env.rollout import Task, play
+from env.rollout import RolloutTask, run_episode
 from env.trajectory import trajectories
 from export.model_file import model_file
 from training.policy import initial_policy
@@ -70,7 +70,7 @@ def test_the_environment_gives_the_rewards_of_the_rollout(lab: Lab) -> None:
                 continue
             played.add(episode_config.component)
             noise = exploration(seed)
-            steps = play(lab, model, Task(episode_config, seed, noise, DECISIONS, PROFILE.episode_s))
+            steps = run_episode(lab, RolloutTask(model, episode_config, seed, noise, DECISIONS, PROFILE.episode_s))
             (rollout,) = trajectories(steps, episode_config, PROFILE.reward)
             assert len(rollout.rewards) == DECISIONS
             for k, action in enumerate(rollout.actions):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -13,19 +12,19 @@ import pytest
 from env import schema
 from env.episode import boot_lab
 from env.expert import Expert
-from env.lab import GuestDied, Lab, Play, Record, Reply
+from env.lab import GuestDied, Lab, Play, Record, Reply, VirtualLab
 from env.network.path import Path
+from env.pool import LabPool
 from env.profile import LEARNER, SNAPSHOT, EpisodeConfig, EpisodeFlow
 from env.reference import run_origin_us
 from env.reward import RewardWeights
-from env.rollout import Player, Task, most_cwnd, play
+from env.rollout import Rollout, RolloutJob, RolloutTask, max_cwnd, run_episode
 from env.trajectory import Trajectory, trajectories
 from export.blob import write_blob
 from export.checkpoint import policy_sha256
 from export.model import Provenance
 from export.quantize import FloatPolicy, quantize
 from export.reference import rollout
-from tests.support.guest import kill
 from training.policy import initial_policy
 
 DECISIONS = 60
@@ -65,8 +64,13 @@ def noise(seed: int = 0, learners: int = 1) -> npt.NDArray[np.int16]:
     return drawn
 
 
-def task(episode_config: EpisodeConfig, seed: int = 1, learners: int = 1) -> Task:
-    return Task(episode_config, seed, noise(seed, learners), DECISIONS * learners, 30.0)
+def task(episode_config: EpisodeConfig, seed: int = 1, learners: int = 1) -> RolloutTask:
+    model = blob(wild_policy())
+    return RolloutTask(model, episode_config, seed, noise(seed, learners), DECISIONS * learners, 30.0)
+
+
+def rollouts(pool: LabPool, *tasks: RolloutTask) -> list[Rollout]:
+    return [future.result() for future in pool.submit([RolloutJob(task, RewardWeights()) for task in tasks])]
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +81,7 @@ def lab() -> Iterator[Lab]:
 
 def test_the_network_that_ships_plays(lab: Lab) -> None:
     policy = quantize(wild_policy())
-    steps = play(lab, blob(wild_policy()), task(SHARED, learners=3))
+    steps = run_episode(lab, task(SHARED, learners=3))
     flows = np.unique(steps["flow"])
     assert flows.size == 3
     assert steps.size == 3 * DECISIONS + 3
@@ -97,8 +101,9 @@ def test_a_flow_that_has_started_moves_its_window_as_the_policy_says(lab: Lab) -
     episode_config = EpisodeConfig(Path(rate_mbps=20, rtt_ms=40), (EpisodeFlow(LEARNER, 0.5),))
     held = initial_policy(16, 3).state_dict()
     held = {name: weight * 0 for name, weight in held.items()}
-    asked = Task(episode_config, 1, still, DECISIONS * 2, 30.0, started=(0,))
-    steps = play(lab, blob(FloatPolicy.from_state_dict(held)), asked)
+    model = blob(FloatPolicy.from_state_dict(held))
+    asked = RolloutTask(model, episode_config, 1, still, DECISIONS * 2, 30.0, skip_slow_start=(0,))
+    steps = run_episode(lab, asked)
     first, second = (steps[steps["flow"] == flow] for flow in np.unique(steps["flow"]))
     assert first["cwnd"][:3].tolist() == [10, 11, 13], "the packet and the quarter of a root of each round trip"
     assert second["cwnd"][1] >= 20
@@ -108,7 +113,7 @@ def test_a_flow_that_has_started_moves_its_window_as_the_policy_says(lab: Lab) -
 
 def test_rivals_of_modules_are_there(lab: Lab) -> None:
     episode_config = EpisodeConfig(Path(rate_mbps=20, rtt_ms=40), (EpisodeFlow("nv"), EpisodeFlow("ndm", 0.5)))
-    steps = play(lab, blob(wild_policy()), task(episode_config))
+    steps = run_episode(lab, task(episode_config))
     assert steps.size == DECISIONS + 1
     available = lab.call("shell", command="cat /proc/modules")["stdout"]
     assert {"tcp_nv", "tcp_ndm"} <= {line.split()[0] for line in available.splitlines()}
@@ -117,7 +122,7 @@ def test_rivals_of_modules_are_there(lab: Lab) -> None:
 def test_a_snapshot_is_a_rival_that_the_kernel_plays(lab: Lab) -> None:
     """It decides by its own model, without noise, unrecorded; the policy by the policy's, as if it were alone."""
     policy = quantize(wild_policy())
-    steps = play(lab, blob(wild_policy()), task(BESIDE, learners=2)._replace(snapshot=blob(other_policy())))
+    steps = run_episode(lab, task(BESIDE, learners=2)._replace(snapshot=blob(other_policy())))
     assert steps.size == 2 * DECISIONS + 2
     for number, flow in enumerate(np.unique(steps["flow"]).tolist()):
         own = steps[steps["flow"] == flow]
@@ -132,12 +137,12 @@ def test_what_a_snapshot_does_follows_from_its_model(lab: Lab) -> None:
     wild, other = blob(wild_policy()), blob(other_policy())
     asked = task(episode_config)._replace(noise=np.zeros((0, 0, 2), np.int16))
     told = [asked._replace(snapshot=snapshot) for snapshot in (wild, other, wild, other)]
-    first, second, third, fourth = (play(lab, wild, one) for one in told)
+    first, second, third, fourth = (run_episode(lab, one) for one in told)
     assert same_steps(first, third)
     assert same_steps(second, fourth)
     assert not same_steps(first, second)
     with boot_lab(1) as fresh:
-        assert same_steps(play(fresh, wild, told[1]), second)
+        assert same_steps(run_episode(fresh, told[1]), second)
 
 
 def test_a_snapshot_shares_the_link_as_the_policy_does(lab: Lab) -> None:
@@ -145,10 +150,8 @@ def test_a_snapshot_shares_the_link_as_the_policy_does(lab: Lab) -> None:
     wild = blob(wild_policy())
     silent = task(BOTTLENECK)._replace(noise=np.zeros((0, 0, 2), np.int16))
     beside = {
-        scheme: play(
-            lab,
-            wild,
-            silent._replace(episode_config=BOTTLENECK._replace(other_flows=(EpisodeFlow(scheme),)), snapshot=wild),
+        scheme: run_episode(
+            lab, silent._replace(episode_config=BOTTLENECK._replace(other_flows=(EpisodeFlow(scheme),)), snapshot=wild)
         )
         for scheme in (SNAPSHOT, LEARNER)
     }
@@ -161,21 +164,20 @@ def test_a_snapshot_shares_the_link_as_the_policy_does(lab: Lab) -> None:
 
 
 def test_a_snapshot_needs_a_model(lab: Lab) -> None:
-    with pytest.raises(ValueError, match="the task brings no model"):
-        play(lab, blob(wild_policy()), task(BESIDE, learners=2))
+    with pytest.raises(ValueError, match="the task has no model"):
+        run_episode(lab, task(BESIDE, learners=2))
 
 
 def test_a_teacher_in_the_policys_place_leaves_nothing_behind(lab: Lab) -> None:
     """The lab may go on with the policy: each flow is told from those of earlier runs, whoever measured it."""
-    model = blob(wild_policy())
     with boot_lab(1) as fresh:
-        taught = play(fresh, model, task(SHARED, learners=3)._replace(expert=Expert("nv", "nv", "tcp_nv")))
+        taught = run_episode(fresh, task(SHARED, learners=3)._replace(expert=Expert("nv", "nv", "tcp_nv")))
     assert np.unique(taught["flow"]).size == 3
     for _ in range(2):
-        before = play(lab, model, task(ROUGH))
-        again = play(lab, model, task(SHARED, learners=3)._replace(expert=Expert("nv", "nv", "tcp_nv")))
+        before = run_episode(lab, task(ROUGH))
+        again = run_episode(lab, task(SHARED, learners=3)._replace(expert=Expert("nv", "nv", "tcp_nv")))
         assert same_steps(again, taught)
-        assert same_steps(play(lab, model, task(ROUGH)), before)
+        assert same_steps(run_episode(lab, task(ROUGH)), before)
 
 
 def same_steps(one: npt.NDArray[np.void], other: npt.NDArray[np.void]) -> bool:
@@ -191,21 +193,17 @@ def same_steps(one: npt.NDArray[np.void], other: npt.NDArray[np.void]) -> bool:
 
 
 def test_actions_move_the_window(lab: Lab) -> None:
-    steps = play(lab, blob(wild_policy()), task(BOTTLENECK))
+    steps = run_episode(lab, task(BOTTLENECK))
     growing = np.flatnonzero((steps["actions"][:-1, 0] > 4000) & (steps["ca_state"][1:] == 0))[:10]
     assert growing.size
     assert (steps["cwnd"][growing + 1] > steps["cwnd"][growing]).mean() > 0.8
 
 
 def test_an_episode_is_a_function_of_its_task(lab: Lab) -> None:
-    model, tasks = (
-        blob(wild_policy()),
-        [task(episode_config, seed) for episode_config in (BOTTLENECK, ROUGH, SHARED) for seed in (1, 2)],
-    )
-    alone = [play(lab, model, one) for one in tasks]
-    with Player(2, boot_lab, RewardWeights()) as player:
-        futures = player.submit(model, [*reversed(tasks), *tasks])
-        together = [future.result().episodes for future in futures]
+    tasks = [task(episode_config, seed) for episode_config in (BOTTLENECK, ROUGH, SHARED) for seed in (1, 2)]
+    alone = [run_episode(lab, one) for one in tasks]
+    with LabPool(2, partial(VirtualLab, seed=1)) as pool:
+        together = [rollout.trajectories for rollout in rollouts(pool, *reversed(tasks), *tasks)]
     for i, steps in enumerate(alone):
         expected = trajectories(steps, tasks[i].episode_config, RewardWeights())
         for found in (together[len(tasks) - 1 - i], together[len(tasks) + i]):
@@ -224,7 +222,7 @@ def same(one: Trajectory, other: Trajectory) -> bool:
 
 
 def test_it_ends_after_its_seconds(lab: Lab) -> None:
-    steps = play(lab, blob(wild_policy()), task(BOTTLENECK)._replace(duration_s=1.0))
+    steps = run_episode(lab, task(BOTTLENECK)._replace(duration_s=1.0))
     assert 5 < steps.size < DECISIONS
     assert 1e6 <= steps["now_us"][-1] - steps["now_us"][0] < 1.3e6
 
@@ -232,21 +230,21 @@ def test_it_ends_after_its_seconds(lab: Lab) -> None:
 def test_it_ends_with_a_window_of_which_all_is_lost(lab: Lab) -> None:
     episode_config = EpisodeConfig(Path(rate_mbps=2, rtt_ms=20, buffer_bdp=0.5))
     doubling = task(episode_config)._replace(noise=np.full((1, DECISIONS, 2), 16_384, np.int16))
-    steps = play(lab, blob(wild_policy()), doubling)
+    steps = run_episode(lab, doubling)
     assert steps.size < DECISIONS
-    assert (steps["cwnd"][:-1] <= most_cwnd(episode_config.path)).all()
-    assert steps["cwnd"][-1] > most_cwnd(episode_config.path)
+    assert (steps["cwnd"][:-1] <= max_cwnd(episode_config.path)).all()
+    assert steps["cwnd"][-1] > max_cwnd(episode_config.path)
 
 
 def test_a_path_that_carries_nothing_gives_what_there_was(lab: Lab) -> None:
     episode_config = EpisodeConfig(Path(rate_mbps=20, rtt_ms=40, steps=()))
     dead = episode_config._replace(path=Path(rate_mbps=20, rtt_ms=40, loss_pct=100))
-    assert play(lab, blob(wild_policy()), task(dead)._replace(duration_s=2.0)).size == 0
-    assert play(lab, blob(wild_policy()), task(BOTTLENECK)).size == DECISIONS + 1, "the lab is none the worse"
+    assert run_episode(lab, task(dead)._replace(duration_s=2.0)).size == 0
+    assert run_episode(lab, task(BOTTLENECK)).size == DECISIONS + 1, "the lab is none the worse"
 
 
 def test_without_a_play_the_host_is_asked(lab: Lab) -> None:
-    play(lab, blob(wild_policy()), task(BOTTLENECK))
+    run_episode(lab, task(BOTTLENECK))
     lab.begin_run(BOTTLENECK.path, [{"scheme": "ndm_gym", "start_s": 0.0, "duration_s": 5.0}], 5.0)
     frame = lab.receive()
     assert not isinstance(frame, Record | Reply)
@@ -261,36 +259,3 @@ def test_what_is_no_model_ends_the_lab(model: bytes, snapshot: bytes) -> None:
         lab.begin_run(BOTTLENECK.path, [flow], 5.0, play=Play(model, noise(), 10, 5.0, snapshot=snapshot))
         with pytest.raises(GuestDied, match="the host is gone"):
             lab.receive()
-
-
-def test_a_lab_that_dies_is_booted_again() -> None:
-    model, tasks = blob(wild_policy()), [task(BOTTLENECK, seed) for seed in range(6)]
-    labs = []
-
-    def boot(seed: int) -> Lab:
-        labs.append(boot_lab(seed))
-        return labs[-1]
-
-    with Player(1, boot, RewardWeights()) as player:
-        futures = player.submit(model, tasks)
-        futures[0].result()
-        os.killpg(labs[0].pid, signal.SIGKILL)
-        assert all(len(future.result().episodes) == 1 for future in futures)
-    assert len(labs) == 2
-
-
-def test_a_lab_that_has_lost_a_program_is_booted_again() -> None:
-    """As when its memory is at an end: the episode is the same in another one."""
-    labs = []
-
-    def boot(seed: int) -> Lab:
-        labs.append(boot_lab(seed))
-        return labs[-1]
-
-    model = blob(wild_policy())
-    with Player(1, boot, RewardWeights()) as player:
-        (before,) = (future.result().episodes[0] for future in player.submit(model, [task(BOTTLENECK)]))
-        kill(labs[0], "tc")
-        (after,) = (future.result().episodes[0] for future in player.submit(model, [task(BOTTLENECK)]))
-    assert same(before, after)
-    assert len(labs) == 2

@@ -18,15 +18,16 @@ import torch
 from env.checkout import ROOT
 from env.lab import Lab, LabError, RunResult, VirtualLab
 from env.network.path import Path as NetworkPath
+from env.pool import LabPool
 from env.profile import EpisodeConfig, EpisodeFlow, load_profile
 from env.reward import RewardWeights
 from export import checkpoint
 from export.model_file import model_file
 from export.pipeline import build_model
+from training import cma_run
 from training.cma import CmaOptions, to_policy, to_vector
-from training.cma_run import train
 from training.config import LabOptions, TrainConfig
-from training.evaluation import MODULE, ModelLab, Trial, TrialLabs
+from training.evaluation import Evaluation, EvaluationRun, evaluate
 from training.policy import START, initial_policy
 from training.run_folder import curves
 
@@ -34,7 +35,7 @@ GENERATIONS = 4
 
 
 def boot() -> Lab:
-    return VirtualLab(seed=7, modules=(MODULE,))
+    return VirtualLab(seed=7)
 
 
 def config(folder: Path, workers: int = 1, **algo: Any) -> TrainConfig:
@@ -46,6 +47,19 @@ def config(folder: Path, workers: int = 1, **algo: Any) -> TrainConfig:
         seed=7,
         runs=str(folder),
     )
+
+
+def train(config: TrainConfig, folder: Path, saved: dict[str, Any] | None, boot: Callable[[], Lab] = boot) -> bool:
+    with LabPool(config.lab.workers, boot) as pool:
+        return cma_run.train(config, folder, saved, pool)
+
+
+def evaluated(model: tuple[bytes, str], *runs: EvaluationRun, boot: Callable[[], Lab] = boot) -> list[Evaluation]:
+    """The evaluations of one candidate."""
+    with LabPool(1, boot) as pool:
+        evaluations = evaluate(pool, [model], runs, RewardWeights())
+    assert evaluations is not None
+    return list(evaluations[0])
 
 
 @pytest.fixture(scope="module")
@@ -85,18 +99,14 @@ class Watched(VirtualLab):
 
 def watched(at_run: int, what: Callable[[Lab], object]) -> Callable[[], Lab]:
     kind = type("Watched", (Watched,), {"at_run": at_run, "what": staticmethod(what), "runs": 0})
-    return lambda: kind(seed=7, modules=(MODULE,))
+    return lambda: kind(seed=7)
 
 
 def test_rivals_of_modules_are_there() -> None:
     episode_config = EpisodeConfig(NetworkPath(rate_mbps=20, rtt_ms=40), (EpisodeFlow("nv", 0.2),))
     model = model_file(initial_policy(8, 1).state_dict(), "x", "x")
-    lab = ModelLab(boot, RewardWeights())
-    try:
-        [result] = lab.evaluate(*model, [Trial(episode_config, 1, 1.0)]).results
-    finally:
-        lab.close()
-    assert result.decisions > 0
+    [evaluation] = evaluated(model, EvaluationRun(episode_config, 1, 1.0))
+    assert evaluation.decisions > 0
 
 
 def test_it_learns_from_an_untrained_network(whole: Path) -> None:
@@ -152,7 +162,7 @@ def test_stopped_between_two_generations_it_goes_on_with_any_number_of_labs(whol
     assert_same(run, whole)
 
 
-def test_a_lab_that_dies_is_booted_again_and_its_trial_repeated(whole: Path, tmp_path: Path) -> None:
+def test_a_lab_that_dies_changes_nothing(whole: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     assert train(config(tmp_path), run, None, watched(13, lambda lab: os.kill(lab.pid, signal.SIGKILL)))
     assert_same(run, whole)
@@ -166,59 +176,54 @@ def test_labs_that_always_die_end_it_with_the_reason_and_its_checkpoint(tmp_path
 
     run = tmp_path / "run"
     with pytest.raises(LabError, match="the lab kernel ended"):
-        train(config(tmp_path), run, None, lambda: Dying(seed=7, modules=(MODULE,)))
+        train(config(tmp_path), run, None, lambda: Dying(seed=7))
     assert checkpoint.load(run)["strategy"]["_g"] == 0
 
 
 def test_where_the_guard_takes_the_connection_the_run_ends() -> None:
-    lab = ModelLab(boot, RewardWeights())
-    try:
-        trial = Trial(EpisodeConfig(NetworkPath()), seed=5, duration_s=4.0)
-        grow = {name: torch.zeros_like(tensor) for name, tensor in initial_policy(2, 1).state_dict().items()}
-        grow["readout.bias"] += 1.0  # doubles in every round
-        result = lab.evaluate(*model_file(grow, "grow", "none"), [trial]).results[0]
-        assert result.guarded == 1
-        assert np.asarray(result.outcomes[0].performance.goodput_mbps)[-1] == 0
-        assert np.asarray(result.outcomes[0].performance.goodput_mbps)[0] > 1
-        stay = grow | {"readout.bias": torch.tensor(START)}
-        result = lab.evaluate(*model_file(stay, "stay", "none"), [trial]).results[0]
-        assert result.guarded == 0
+    run = EvaluationRun(EpisodeConfig(NetworkPath()), seed=5, duration_s=4.0)
+    grow = {name: torch.zeros_like(tensor) for name, tensor in initial_policy(2, 1).state_dict().items()}
+    grow["readout.bias"] += 1.0  # doubles in every round
+    stay = grow | {"readout.bias": torch.tensor(START)}
+    models = [model_file(grow, "grow", "none"), model_file(stay, "stay", "none")]
+    with LabPool(1, boot) as pool:
+        evaluations = evaluate(pool, models, [run, run], RewardWeights())
+    assert evaluations is not None
+    for evaluation in evaluations[0]:
+        assert evaluation.guarded == 1
+        assert np.asarray(evaluation.outcomes[0].performance.goodput_mbps)[-1] == 0
+        assert np.asarray(evaluation.outcomes[0].performance.goodput_mbps)[0] > 1
+    for evaluation in evaluations[1]:
+        assert evaluation.guarded == 0
         # nine packets in each round trip
-        assert np.asarray(result.outcomes[0].performance.goodput_mbps)[-1] == pytest.approx(2.5, abs=0.3)
-        assert result.decisions > 50
-    finally:
-        lab.close()
+        assert np.asarray(evaluation.outcomes[0].performance.goodput_mbps)[-1] == pytest.approx(2.5, abs=0.3)
+        assert evaluation.decisions > 50
 
 
 def test_all_learners_of_a_run_are_judged_beside_its_rivals() -> None:
     episode_config = EpisodeConfig(NetworkPath(), (EpisodeFlow("learner", 1.0), EpisodeFlow("cubic", 0.5)))
     policy = checkpoint.load(ROOT / "datasets" / "models" / "mixed")["policy"]
-    with TrialLabs(1, boot, RewardWeights()) as labs:
-        evaluations = labs.evaluate([model_file(policy, "mixed", "mixed")], [Trial(episode_config, 3, 4.0)])
-    assert evaluations is not None
-    outcomes = evaluations[0].results[0].outcomes
+    [evaluation] = evaluated(model_file(policy, "mixed", "mixed"), EvaluationRun(episode_config, 3, 4.0))
+    outcomes = evaluation.outcomes
     assert [len(np.asarray(outcome.terms["goodput"])) for outcome in outcomes] == [4, 3]
     assert all(1 < np.mean(outcome.performance.goodput_mbps) < 19 for outcome in outcomes)
 
 
-def test_a_trial_that_hangs_is_given_up_and_worth_less_than_any(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_evaluation_is_worth_less_than_any(monkeypatch: pytest.MonkeyPatch) -> None:
     from training.fitness import run_fitness
 
     def stop(lab: Lab) -> None:
         lab.timeout_s = 1.0
         os.killpg(lab.pid, signal.SIGSTOP)
 
-    monkeypatch.setattr("training.evaluation.HANGS", 1)
-    lab = ModelLab(watched(1, stop), RewardWeights())
-    try:
-        model = model_file(to_policy(to_vector(initial_policy(2, 1).state_dict())), "x", "none")
-        hung, after = lab.evaluate(*model, [Trial(EpisodeConfig(NetworkPath()), 5, 1.0)] * 2).results
-        assert hung.hung
-        assert not after.hung
-        worst, normal = (run_fitness(result.outcomes, result.guarded, 1.0) for result in (hung, after))
-        assert worst < -3 < normal
-    finally:
-        lab.close()
+    monkeypatch.setattr("env.pool.slot.MAX_HANGS", 1)
+    model = model_file(to_policy(to_vector(initial_policy(2, 1).state_dict())), "x", "none")
+    run = EvaluationRun(EpisodeConfig(NetworkPath()), 5, 1.0)
+    hung, after = evaluated(model, run, run, boot=watched(1, stop))
+    assert hung.hung
+    assert not after.hung
+    worst, normal = (run_fitness(evaluation.outcomes, evaluation.guarded, 1.0) for evaluation in (hung, after))
+    assert worst < -3 < normal
 
 
 def test_the_command_line_trains_and_goes_on(tmp_path: Path) -> None:

@@ -6,47 +6,44 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Future
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from env.lab import VirtualLab
+from env.pool import LabPool
 from env.profile import PathSampler, load_profile, profile_from_config
-from env.rollout import Played, Task
+from env.rollout import RolloutJob, RolloutTask
 from training.policy import initial_policy
-from training.rollouts import LabPlayer, SamplingState
+from training.rollouts import LabRolloutWorkers, SamplingState
 
 WEIGHTS = initial_policy(8, 1).state_dict()
 
 
-class Asked:
+class Asked(LabPool):
     """Labs that only note what they are asked for."""
 
-    workers = 1
-    busy_s = 0.0
-
     def __init__(self) -> None:
-        self.models: list[bytes] = []
-        self.tasks: list[list[Task]] = []
+        super().__init__(1, partial(VirtualLab, seed=1))
+        self.tasks: list[list[RolloutTask]] = []
 
-    def submit(self, model: bytes, tasks: Sequence[Task]) -> list[Future[Played]]:
-        self.models.append(model)
-        self.tasks.append(list(tasks))
+    def submit(self, jobs: Sequence[RolloutJob]) -> list[Future[Any]]:
+        self.tasks.append([job.task for job in jobs])
         return []
-
-    def close(self) -> None:
-        pass
 
 
 def asked(name: str, *bases: SamplingState, batch: int = 2, decisions: int = 60_000) -> Asked:
     labs = Asked()
-    player = LabPlayer(load_profile(name), labs, 7, decisions)
+    workers = LabRolloutWorkers(load_profile(name), labs, 7, decisions)
     for sampling_state in bases:
-        player.submit(WEIGHTS, torch.zeros(2), batch, sampling_state)
+        workers.submit(WEIGHTS, torch.zeros(2), batch, sampling_state)
     return labs
 
 
-def same(one: Sequence[Task], other: Sequence[Task]) -> bool:
+def same(one: Sequence[RolloutTask], other: Sequence[RolloutTask]) -> bool:
     return len(one) == len(other) and all(
         a._replace(noise=b.noise) == b and np.array_equal(a.noise, b.noise) for a, b in zip(one, other, strict=True)
     )
@@ -57,8 +54,10 @@ def test_learners_begin_past_their_start_as_the_basis_says_or_else_the_profile()
     for name, expected in (("mixed", [0, 0.25, 1, 0.5]), ("fair", [0, 0.25, 1, 0])):
         for tasks, chance in zip(asked(name, *bases, decisions=200_000).tasks, expected, strict=True):
             learners = sum(len(task.episode_config.learners) for task in tasks)
-            assert all(set(task.started) <= set(range(len(task.episode_config.learners))) for task in tasks)
-            assert sum(len(task.started) for task in tasks) == pytest.approx(chance * learners, abs=0.07 * learners)
+            assert all(set(task.skip_slow_start) <= set(range(len(task.episode_config.learners))) for task in tasks)
+            assert sum(len(task.skip_slow_start) for task in tasks) == pytest.approx(
+                chance * learners, abs=0.07 * learners
+            )
 
 
 def test_a_batch_follows_from_its_number_and_basis() -> None:
@@ -84,7 +83,9 @@ def test_a_share_is_drawn_around_the_hard_courses() -> None:
     sampler, rng = PathSampler(profile), np.random.default_rng(0)
     hard = (sampler.draw(rng), sampler.draw(rng))
     labs = Asked()
-    LabPlayer(profile, labs, 1, 256 * 1000).submit(WEIGHTS, torch.zeros(2), 0, SamplingState(1.0, hard, 0.3, 1.02))
+    LabRolloutWorkers(profile, labs, 1, 256 * 1000).submit(
+        WEIGHTS, torch.zeros(2), 0, SamplingState(1.0, hard, 0.3, 1.02)
+    )
     near = Counter(
         number
         for task in labs.tasks[0]
@@ -99,7 +100,7 @@ def test_a_share_is_drawn_around_the_hard_courses() -> None:
 
 def test_each_episode_with_such_a_rival_has_one_of_the_snapshots() -> None:
     labs = asked("fair", SamplingState(), SamplingState(snapshots=(b"one", b"two")), decisions=200_000)
-    for tasks, files in zip(labs.tasks, ({labs.models[0]}, {b"one", b"two"}), strict=True):
+    for tasks, files in zip(labs.tasks, ({labs.tasks[0][0].model}, {b"one", b"two"}), strict=True):
         assert {task.snapshot for task in tasks if task.episode_config.has_snapshot} == files
         assert {task.snapshot for task in tasks if not task.episode_config.has_snapshot} == {b""}
 

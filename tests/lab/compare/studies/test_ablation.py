@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from compare.studies.ablation import main
+from env.lab import VirtualLab
+from env.pool import LabPool
 from env.profile import load_profile
 from export import checkpoint
 from training.experts.recorder import described, draw, find_experts, record
@@ -21,7 +24,8 @@ def test_variants_are_trained_once_and_a_warm_start_shows(tmp_path: Path, capfd:
     episode_configs = draw(profile, 2, 1)
     made = described(profile, experts, episode_configs, 1)
     file = tmp_path / "experts.parquet"
-    write(file, Recording(episode_configs, record(profile, experts, episode_configs, 2), made))
+    with LabPool(2, partial(VirtualLab, seed=1)) as pool:
+        write(file, Recording(episode_configs, record(profile, experts, episode_configs, pool), made))
     words = [str(tmp_path / "runs"), "--seeds", "1", "--common", "profile=bottleneck", "debug=smoke"]
     # next to no exploration: what is played is the policy
     words += ["algo.initial_std=0.05", "algo.final_std=0.05", "algo.hidden=16", "algo.total_decisions=500"]

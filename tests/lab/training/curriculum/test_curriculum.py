@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 from env.checkout import ROOT
-from env.episode import boot_lab
 from env.expert import Expert
+from env.lab import VirtualLab
+from env.pool import LabPool
 from env.profile import Profile, profile_from_config
 from env.reward import RewardWeights
-from env.rollout import Player, Task
+from env.rollout import RolloutJob, RolloutTask
 from export.model_file import model_file
 from training.curriculum.curriculum import Curriculum, CurriculumOptions, mean_reward
 from training.policy import initial_policy
@@ -42,16 +44,16 @@ DECISIONS = 360  # of a batch: a contest has six episodes of the policy and as m
 
 
 @pytest.fixture(scope="module")
-def labs() -> Iterator[Player]:
-    with Player(1, boot_lab, RewardWeights()) as player:
-        yield player
+def labs() -> Iterator[LabPool]:
+    with LabPool(1, partial(VirtualLab, seed=1)) as pool:
+        yield pool
 
 
-def curriculum(labs: Player, profile: Profile = PROFILE) -> Curriculum:
+def curriculum(labs: LabPool, profile: Profile = PROFILE) -> Curriculum:
     return Curriculum(OPTIONS, profile, 5, DECISIONS, labs)
 
 
-def test_a_contest_finds_where_an_algorithm_is_better(labs: Player) -> None:
+def test_a_contest_finds_where_an_algorithm_is_better(labs: LabPool) -> None:
     """An untrained policy holds ten packets: every algorithm is better; what is said of it is what they were given."""
     learner, policy = curriculum(labs), initial_policy(8, 1).state_dict()
     old, _ = model_file(initial_policy(8, 2).state_dict(), "old", "x")
@@ -75,9 +77,11 @@ def test_a_contest_finds_where_an_algorithm_is_better(labs: Player) -> None:
 
     model, _ = model_file(policy, "again", "x")
     for chosen in learner.hard:
-        task = Task(chosen.episode_config, chosen.seed, np.zeros((0, 0, 2), np.int16), 40, 10.0, None, chosen.snapshot)
+        silence = np.zeros((0, 0, 2), np.int16)
+        task = RolloutTask(model, chosen.episode_config, chosen.seed, silence, 40, 10.0, None, chosen.snapshot)
         tasks = [task, *(task._replace(expert=Expert(name, name)) for name in ("bbr", "cubic"))]
-        ours, bbr, cubic = (mean_reward(future.result()) for future in labs.submit(model, tasks))
+        futures = labs.submit([RolloutJob(task, RewardWeights()) for task in tasks])
+        ours, bbr, cubic = (mean_reward(future.result()) for future in futures)
         assert chosen.ours == ours
         assert chosen.theirs == max(bbr, cubic)
         assert chosen.scheme == ("bbr" if bbr >= cubic else "cubic")
@@ -92,7 +96,7 @@ def test_a_contest_finds_where_an_algorithm_is_better(labs: Player) -> None:
     assert sampling_state.hard_share == 0.5
 
 
-def test_a_course_on_which_the_policy_has_caught_up_is_hard_no_more(labs: Player) -> None:
+def test_a_course_on_which_the_policy_has_caught_up_is_hard_no_more(labs: LabPool) -> None:
     """All that was hard is judged again; the algorithms' part of it has not changed."""
     learner, policy = curriculum(labs), initial_policy(8, 1).state_dict()
     learner.follow(2, policy, (), never)
@@ -109,7 +113,7 @@ def test_a_course_on_which_the_policy_has_caught_up_is_hard_no_more(labs: Player
     assert {chosen.update for chosen in learner.promoted} <= {4}
 
 
-def test_no_more_is_hard_than_half_a_contest_judges_again(labs: Player) -> None:
+def test_no_more_is_hard_than_half_a_contest_judges_again(labs: LabPool) -> None:
     small = replace(OPTIONS, cost=1 / 8, most_hard=8)  # 90 decisions of a contest: one of the policy's 40 fits
     learner, policy = Curriculum(small, PROFILE, 5, DECISIONS, labs), initial_policy(8, 1).state_dict()
     for update in range(2, 8):
@@ -122,7 +126,7 @@ def test_no_more_is_hard_than_half_a_contest_judges_again(labs: Player) -> None:
     assert len(large.hard) > 1
 
 
-def test_a_contest_under_way_is_played_again(labs: Player) -> None:
+def test_a_contest_under_way_is_played_again(labs: LabPool) -> None:
     policy, other = initial_policy(8, 1).state_dict(), initial_policy(8, 9).state_dict()
     old, _ = model_file(initial_policy(8, 2).state_dict(), "old", "x")
     one, two = curriculum(labs), curriculum(labs)
@@ -135,7 +139,7 @@ def test_a_contest_under_way_is_played_again(labs: Player) -> None:
     assert metrics[0]["curriculum/gap_median"] == metrics[1]["curriculum/gap_median"]
 
 
-def test_who_stops_does_not_wait_for_a_contest(labs: Player) -> None:
+def test_who_stops_does_not_wait_for_a_contest(labs: LabPool) -> None:
     learner = curriculum(labs)
     learner.follow(2, initial_policy(8, 1).state_dict(), (), never)
     assert learner.follow(3, initial_policy(8, 1).state_dict(), (), lambda: True) is None

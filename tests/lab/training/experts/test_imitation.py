@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from env.episode import boot_lab
+from env.lab import VirtualLab
+from env.pool import LabPool
 from env.profile import load_profile
-from env.rollout import Player, Task
+from env.rollout import RolloutJob, RolloutTask
 from export.blob import write_blob
 from export.checkpoint import policy_sha256
 from export.model import Provenance
@@ -39,19 +41,21 @@ def test_a_clone_plays_better_than_what_was_never_trained(tmp_path: Path, capsys
     episode_configs = draw(profile, 4, 1)
     made_of = described(profile, experts, episode_configs, 1)
     file = tmp_path / "experts.parquet"
-    write(file, Recording(episode_configs, record(profile, experts, episode_configs, 2), made_of))
+    with LabPool(2, partial(VirtualLab, seed=1)) as pool:
+        write(file, Recording(episode_configs, record(profile, experts, episode_configs, pool), made_of))
     cloned = initial_policy(8, 1)
     progress = warm_start(cloned, PpoOptions(imitate=str(file), imitate_steps=800), profile.reward, 1)
     assert progress.held_out[progress.best] < 0.2 * progress.held_out[0]
     assert "imitation: bbr on 4 episode_configs; squared error on held-out episode_configs" in capsys.readouterr().err
-    task = Task(episode_configs[0].episode_config, 9, np.zeros((0, 0, 2), np.int16), 120, 60.0)
+    silence = np.zeros((0, 0, 2), np.int16)
     rewards = []
-    with Player(1, boot_lab, profile.reward) as player:
+    with LabPool(1, partial(VirtualLab, seed=1)) as pool:
         for policy in (initial_policy(8, 1), cloned):
             state = policy.state_dict()
             provenance = Provenance("test", "bottleneck", policy_sha256(state), "none", 0)
             model = write_blob(quantize(FloatPolicy.from_state_dict(state)), provenance)
-            [trajectory] = player.submit(model, [task])[0].result().episodes
+            task = RolloutTask(model, episode_configs[0].episode_config, 9, silence, 120, 60.0)
+            [trajectory] = pool.submit([RolloutJob(task, profile.reward)])[0].result().trajectories
             rewards.append(float(trajectory.rewards.mean()))
     untrained, clone = rewards
     assert clone > untrained + 0.1

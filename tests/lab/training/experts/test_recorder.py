@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import pytest
 
 from env import schema
-from env.lab import LabError
+from env.expert import Expert
+from env.lab import LabError, VirtualLab
 from env.network.path import Path as NetworkPath
-from env.profile import LEARNER, EpisodeConfig, EpisodeFlow, load_profile
+from env.pool import LabPool
+from env.profile import LEARNER, EpisodeConfig, EpisodeFlow, Profile, load_profile
 from training.experts.recorder import described, draw, find_experts, record
 from training.experts.recording import Drawn, Lesson, connections
 
@@ -19,6 +22,17 @@ from training.experts.recording import Drawn, Lesson, connections
 def same(one: Sequence[Lesson], other: Sequence[Lesson]) -> bool:
     named = [[(lesson.scheme, lesson.episode_config) for lesson in lessons] for lessons in (one, other)]
     return named[0] == named[1] and all(np.array_equal(a.steps, b.steps) for a, b in zip(one, other, strict=True))
+
+
+def recorded(
+    profile: Profile,
+    experts: list[Expert],
+    episode_configs: tuple[Drawn, ...],
+    workers: int = 1,
+    progress: Callable[[int], object] = lambda _: None,
+) -> tuple[Lesson, ...]:
+    with LabPool(workers, partial(VirtualLab, seed=1)) as pool:
+        return record(profile, experts, episode_configs, pool, progress)
 
 
 def test_lessons_are_the_same_with_any_number_of_labs() -> None:
@@ -31,7 +45,7 @@ def test_lessons_are_the_same_with_any_number_of_labs() -> None:
     episode_configs = (*draw(profile, 2, 5), shared)
     assert draw(profile, 3, 5)[:2] == episode_configs[:2]
     done: list[int] = []
-    one, two = (record(profile, experts, episode_configs, workers, done.append) for workers in (1, 2))
+    one, two = (recorded(profile, experts, episode_configs, workers, done.append) for workers in (1, 2))
     assert same(one, two)
     assert sum(done) == 2 * 9
     assert [(taught.episode_config, taught.scheme) for taught in one] == [
@@ -57,4 +71,4 @@ def test_lessons_are_the_same_with_any_number_of_labs() -> None:
 def test_what_the_kernel_cannot_watch_is_told() -> None:
     profile = load_profile("bottleneck")
     with pytest.raises(LabError, match=r"dctcp cannot teach: .*it needs ECN"):
-        record(profile, find_experts(["dctcp"]), draw(profile, 1, 1), 1)
+        recorded(profile, find_experts(["dctcp"]), draw(profile, 1, 1))

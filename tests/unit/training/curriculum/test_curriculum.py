@@ -15,7 +15,7 @@ from env.checkout import ROOT
 from env.network.path import Path as NetworkPath
 from env.network.step import Step
 from env.profile import EpisodeConfig, EpisodeFlow, profile_from_config
-from env.rollout import Played
+from env.rollout import Rollout
 from training.curriculum import cases
 from training.curriculum.cases import Case, hardest
 from training.curriculum.curriculum import Curriculum, CurriculumOptions, mean_reward
@@ -82,7 +82,7 @@ def test_the_largest_gaps_are_chosen_and_none_where_the_policy_is_better() -> No
 
 
 def test_nothing_that_came_through_is_worth_nothing() -> None:
-    assert mean_reward(Played([], 1.0)) == 0.0
+    assert mean_reward(Rollout([], 1.0)) == 0.0
 
 
 @pytest.mark.parametrize("snapshot", [b"a model", b""])

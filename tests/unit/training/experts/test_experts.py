@@ -122,6 +122,8 @@ def test_the_best_teacher_is_told_for_each_course() -> None:
         (["episodes=0"], "episodes is 0; it must be at least 1"),
         (["jobs=-1"], "jobs is -1; it must be at least 1"),
         (["seed=-1"], "seed is -1; it must not be negative"),
+        (["runner=rai"], "did you mean ray"),
+        (["ray_address=auto"], "add runner=ray"),
     ],
 )
 def test_a_wrong_option_is_named_with_the_right_ones(arguments: list[str], why: str) -> None:

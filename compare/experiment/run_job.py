@@ -1,103 +1,85 @@
-"""Makes runs, one after the other, in a lab that is kept: booting one takes longer than most runs."""
+"""The job of a comparison: one run of its matrix in a lab. Labs and retries: env/pool."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
+from concurrent.futures import as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 from compare.errors import CompareError
 from compare.experiment.experiment import Run
-from env.lab import Lab, LabError, RunResult, VirtualLab
+from compare.experiment.run_files import pack
+from env.lab import Lab, LabError, RunResult
 from env.network.schemes import Scheme
+from env.pool import ClusterError, Pool
 
-# A run that gives no answer for so long hangs. Two servers at 10 Gbit/s each take 3 s of wall time for a virtual second
+# A run without an answer for so long hangs. Two servers at 10 Gbit/s each take 3 s of wall time for a virtual second
 # on an idle core, and a machine may be busy with much else.
 MIN_TIMEOUT_S = 120.0
 WALL_PER_VIRTUAL = 30.0
 
 
 @dataclass(frozen=True)
-class Task:
-    """A run and what it takes.
+class RunJob:
+    """A run and what it needs; its result are the files of run_files.pack().
 
-    schemes: those of its flows by name, as Experiment.schemes_of() gives them. modules: the .ko files that it needs,
-    each with the SHA-256 it must have.
+    schemes: those of its flows by name, as Experiment.schemes_of() returns them. modules: the .ko files that it needs,
+    each with the SHA-256 that it must have.
     """
 
     run: Run
     sample_ms: int
     schemes: dict[str, Scheme]
     modules: dict[Path, str] = field(default_factory=dict)
+    cost: ClassVar[float] = 0.0  # runs begin in the order of the matrix, so that after an interruption all have as many
+
+    @property
+    def timeout_s(self) -> float:
+        """See env.pool.Job."""
+        return max(MIN_TIMEOUT_S, WALL_PER_VIRTUAL * self.run.scenario.duration_s)
+
+    def __call__(self, lab: Lab) -> dict[str, bytes]:
+        """Raises LabError, and CompareError when a module is not the one that it should be."""
+        return pack(_make(lab, self))
 
 
-def virtual_lab() -> Lab:
-    """Return a virtual lab, not yet begun; runs bring their own seeds."""
-    return VirtualLab(seed=0)
+Outcome = dict[str, bytes] | str  # of a run: its files, or the error of its lab
 
 
-class Worker:
-    """One lab at a time. A lab that failed is thrown away; the next run boots another one.
+def outcomes(pool: Pool, jobs: Sequence[RunJob]) -> Iterator[tuple[RunJob, Outcome]]:
+    """Yield each job with its outcome, as they end.
 
-    What a run gives depends on the run alone, and not on what the lab did before (docs/explanation/lab.md).
+    Raises CompareError when a node of a cluster has other files, or a module is rebuilt meanwhile.
     """
-
-    def __init__(self, boot: Callable[[], Lab] = virtual_lab) -> None:
-        """boot: makes a lab, not yet begun."""
-        self._boot = boot
-        self._lab: Lab | None = None
-        self._lock = threading.Lock()
-        self._ended = False
-
-    def make(self, task: Task) -> RunResult:
-        """Return the lab's result. Raises LabError, or CompareError when a module is not the one that it should be."""
-        lab = self._ready()
-        lab.timeout_s = max(MIN_TIMEOUT_S, WALL_PER_VIRTUAL * task.run.scenario.duration_s)
+    running = dict(zip(pool.submit(jobs), jobs, strict=True))
+    for future in as_completed(list(running)):
+        job = running.pop(future)  # the results of a matrix are too large to keep
         try:
-            return _make(lab, task)
-        except BaseException:
-            self._drop()
-            raise
-
-    def close(self) -> None:
-        """End the lab, for good: from another thread too, whose run then fails."""
-        with self._lock:
-            self._ended = True
-        self._drop()
-
-    def _ready(self) -> Lab:
-        with self._lock:
-            if self._ended:
-                raise LabError("the comparison was interrupted")
-            if self._lab is None:
-                self._lab = self._boot()
-                self._lab.start()
-            return self._lab
-
-    def _drop(self) -> None:
-        with self._lock:
-            if self._lab is not None:
-                self._lab.close()
-                self._lab = None
+            yield job, future.result()
+        except ClusterError as error:
+            raise CompareError(str(error)) from error
+        except LabError as error:
+            yield job, str(error)
 
 
-def _make(lab: Lab, task: Task) -> RunResult:
-    run = task.run
-    for module in task.modules:
+def _make(lab: Lab, job: RunJob) -> RunResult:
+    run = job.run
+    for module in job.modules:
         lab.load(module)
-    for scheme in task.schemes.values():
+    for scheme in job.schemes.values():
         if scheme.packets:
             _register_window(lab, scheme)
     flows = run.scenario.flows_with(run.scheme.name)
     names = [flow["scheme"] for flow in flows]
     for flow in flows:
-        flow["scheme"] = task.schemes[flow["scheme"]].algorithm
+        flow["scheme"] = job.schemes[flow["scheme"]].algorithm
     result = lab.run(
         run.scenario.network(),
         flows,
         run.scenario.duration_s,
-        sample_ms=task.sample_ms,
+        sample_ms=job.sample_ms,
         describe=True,
         seed=run.seed,
     )
@@ -105,13 +87,13 @@ def _make(lab: Lab, task: Task) -> RunResult:
         sent.algorithm, sent.scheme = sent.scheme, name
     environment = result.environment
     loaded = environment["modules"]
-    environment["modules"] = {module.stem: loaded[module.stem] for module in task.modules}
-    parameters = {module.stem: f"{module.stem}/parameters" for module in task.modules}
-    models = {name: f"{scheme.module}/{scheme.algorithm}" for name, scheme in task.schemes.items() if scheme.module}
+    environment["modules"] = {module.stem: loaded[module.stem] for module in job.modules}
+    parameters = {module.stem: f"{module.stem}/parameters" for module in job.modules}
+    models = {name: f"{scheme.module}/{scheme.algorithm}" for name, scheme in job.schemes.items() if scheme.module}
     settings = _settings(lab, [*parameters.values(), *models.values()])
     environment["parameters"] = {module: settings[folder] for module, folder in parameters.items()}
     environment["models"] = {name: settings[folder] for name, folder in models.items() if settings[folder]}
-    for module, sha256 in task.modules.items():
+    for module, sha256 in job.modules.items():
         if loaded[module.stem] != sha256:
             raise CompareError(
                 f"{module.name} was rebuilt while the comparison ran, so the runs of {run.scheme.name} would not be of "

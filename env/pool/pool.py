@@ -1,0 +1,134 @@
+"""Labs side by side: the interface, the labs of this machine, and the choice between them and a cluster."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from env.near import did_you_mean
+from env.pool.job import Job
+from env.pool.slot import BootLab, LabSlot
+
+ResultT = TypeVar("ResultT")
+
+RUNNERS = ("local", "ray")
+STOP_POLL_S = 0.2  # wall seconds between two questions whether to stop
+
+
+class Pool(ABC):
+    """Labs that do jobs side by side, each with the retry policy of env/pool/slot.py.
+
+    A context manager. workers: jobs at the same time.
+    """
+
+    workers: int
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def submit(self, jobs: Sequence[Job[ResultT]]) -> list[Future[ResultT]]:
+        """Start jobs, those of the highest cost first. Returns one future for each, in the order of the jobs.
+
+        A future raises what env.pool.slot.LabSlot.do() raises: GuestHung for a job that hangs twice.
+        """
+        futures = {i: self._submit(jobs[i]) for i in sorted(range(len(jobs)), key=lambda i: jobs[i].cost, reverse=True)}
+        return [futures[i] for i in range(len(jobs))]
+
+    @abstractmethod
+    def _submit(self, job: Job[ResultT]) -> Future[ResultT]:
+        """Start one job."""
+
+    @property
+    @abstractmethod
+    def busy_s(self) -> float:
+        """Wall seconds in jobs so far, boots included, summed over the workers."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End the labs; jobs that have not ended are dropped. Safe to call twice."""
+
+
+class LabPool(Pool):
+    """Labs of this machine: processes of their own, for each of which a thread here waits.
+
+    boot: returns a new lab, which the pool starts. A lab boots when its first job comes.
+    """
+
+    def __init__(self, workers: int, boot: BootLab) -> None:
+        if workers < 1:
+            raise ValueError(f"workers is {workers}; it must be at least 1")
+        self.workers = workers
+        self._slots = [LabSlot(boot) for _ in range(workers)]
+        self._idle = list(self._slots)  # a stack: a slot whose lab has booted is taken before one that is empty
+        self._executor = ThreadPoolExecutor(workers, "lab")
+
+    def _submit(self, job: Job[ResultT]) -> Future[ResultT]:
+        return self._executor.submit(self._do, job)
+
+    def _do(self, job: Job[ResultT]) -> ResultT:
+        slot = self._idle.pop()
+        try:
+            return slot.do(job)
+        finally:
+            self._idle.append(slot)
+
+    @property
+    def busy_s(self) -> float:
+        """See Pool."""
+        return sum(slot.busy_s for slot in self._slots)
+
+    def close(self) -> None:
+        """See Pool."""
+        self._executor.shutdown(wait=False, cancel_futures=True)
+        for slot in self._slots:
+            slot.close()
+        self._executor.shutdown()
+
+
+def check_runner(runner: str, ray_address: str | None) -> None:
+    """Raise ValueError for a runner that does not exist, or an address without one that uses it."""
+    if runner not in RUNNERS:
+        hint = did_you_mean(runner, RUNNERS, most=1)
+        raise ValueError(f"runner is {runner!r}: {hint}It is one of {', '.join(RUNNERS)}")
+    if ray_address is not None and runner != "ray":
+        raise ValueError(f"ray_address is {ray_address!r}, but runner is {runner}: add runner=ray")
+
+
+def make_pool(runner: str, address: str | None, workers: int, boot: BootLab, files: Mapping[Path, str]) -> Pool:
+    """Return the labs of the option `runner=`, one of RUNNERS.
+
+    boot: returns a new lab; for a cluster it is picklable. workers: labs of this machine; a cluster has one for each
+    core. address: of the cluster, as for env.pool.ray_pool.connect(). files: by path, the SHA-256 of each file that a
+    node must have, as env.pool.files.lab_files() returns them. Raises ClusterError.
+    """
+    if runner == "local":
+        return LabPool(workers, boot)
+    from env.pool.ray_pool import RayPool  # the import takes a second, and only a cluster needs it
+
+    return RayPool(address, boot, files)
+
+
+def wait_all(
+    futures: Sequence[Future[Any]],
+    should_stop: Callable[[], bool],
+    tolerated: tuple[type[BaseException], ...] = (),
+) -> bool:
+    """Wait until all jobs have ended. Returns False as soon as `should_stop` does; raises a job's error at once.
+
+    tolerated: errors that are not raised here, but by the future itself.
+    """
+    unfinished = set(futures)
+    while unfinished:
+        if should_stop():
+            return False
+        done, unfinished = wait(unfinished, timeout=STOP_POLL_S)
+        for future in done:
+            if not isinstance(future.exception(), tolerated):
+                future.result()
+    return True

@@ -1,0 +1,123 @@
+"""Labs of a Ray cluster: the slots of env/pool/slot.py, one for each core of each node.
+
+Ray repeats a job elsewhere when its node or worker process is gone; the result is the same (env/pool/job.py). Importing
+this module raises ClusterError where Ray is not installed.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, TypeVar
+
+from env.checkout import ROOT
+from env.pool.errors import ClusterError
+from env.pool.files import check_files
+from env.pool.job import Job
+from env.pool.pool import Pool
+from env.pool.slot import BootLab, LabSlot
+
+try:
+    import ray
+    from ray.exceptions import RayError, RayTaskError
+except ImportError as _error:
+    raise ClusterError(f"a cluster needs Ray ({_error}): run `make ray`") from _error
+
+ResultT = TypeVar("ResultT")
+
+CONNECT_TIMEOUT_S = 10.0
+FOREVER = -1  # of Ray's retries: a job is repeated as often as its node or worker process is gone
+
+
+class RayPool(Pool):
+    """Labs of a cluster. address: as for connect().
+
+    boot: returns a new lab; picklable. files: by path, the SHA-256 that a node must have. Raises ClusterError.
+    """
+
+    def __init__(self, address: str | None, boot: BootLab, files: Mapping[Path, str]) -> None:
+        connect(address)
+        self._shared = ray.put((boot, dict(files)))
+        self._remote: Any = ray.remote(num_cpus=1, max_retries=FOREVER)(do_job)
+        self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self._busy_s = 0.0
+
+    def _submit(self, job: Job[ResultT]) -> Future[ResultT]:
+        future: Future[ResultT] = Future()
+
+        def hand_over(remote: Future[tuple[ResultT, float]]) -> None:
+            error = remote.exception()
+            if error is not None:
+                # what the job raised, without the traceback of the node
+                future.set_exception(error.cause if isinstance(error, RayTaskError) else error)
+                return
+            result, busy_s = remote.result()
+            self._busy_s += busy_s
+            future.set_result(result)
+
+        self._remote.remote(job, self._shared).future().add_done_callback(hand_over)
+        return future
+
+    @property
+    def busy_s(self) -> float:
+        """See Pool; of the jobs that have ended."""
+        return self._busy_s
+
+    def close(self) -> None:
+        """See Pool; leaves the cluster."""
+        ray.shutdown()
+
+
+_slot: LabSlot | None = None  # of this worker process: Ray gives it one job at a time
+
+
+def do_job(job: Job[ResultT], shared: tuple[BootLab, dict[Path, str]]) -> tuple[ResultT, float]:
+    """Do a job in a worker process of the cluster. Returns its result, and the wall seconds that it took."""
+    global _slot
+    began = time.perf_counter()
+    if _slot is None:
+        boot, files = shared
+        check_files(files)
+        _slot = LabSlot(boot)
+    return _slot.do(job), time.perf_counter() - began
+
+
+def connect(address: str | None) -> None:
+    """Join a cluster until `ray.shutdown()`.
+
+    address: HOST:PORT, or "auto" for the cluster that this machine belongs to; None starts one on this machine. Raises
+    ClusterError.
+    """
+    if address is not None:
+        _check_reachable(address)
+    # Ray's processes inherit these: no usage reports, and CUDA_VISIBLE_DEVICES as it is
+    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+    try:
+        ray.init(
+            address=address or "local",  # by None Ray joins a cluster of this machine
+            include_dashboard=False if address is None else None,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            runtime_env={"env_vars": {"PYTHONPATH": str(ROOT)}},  # workers import this checkout
+        )
+    except (ConnectionError, RayError, ValueError, RuntimeError) as error:
+        first = str(error).strip().splitlines()[0]
+        raise ClusterError(f"the Ray cluster {address} cannot be reached: {first}") from error
+
+
+def _check_reachable(address: str) -> None:
+    """Raise ClusterError when nothing listens at HOST:PORT: Ray itself would try for minutes."""
+    if address == "auto":
+        return
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit():
+        raise ClusterError(f"ray_address is {address!r}; it is HOST:PORT of a Ray cluster, or auto")
+    try:
+        socket.create_connection((host, int(port)), CONNECT_TIMEOUT_S).close()
+    except (OSError, OverflowError) as error:
+        raise ClusterError(f"the Ray cluster {address} cannot be reached: {error}") from error
