@@ -26,10 +26,10 @@ from env.option_help import option_lines
 HELP = """Compare congestion controls in the lab: schemes x scenarios x seeds; tables, plots, HTML.
 
   python compare.py scenario=stress
-  python compare.py scenario=[stress,fiber] schemes=[ndm,ndm@runs/NAME,cubic] seeds=10 output_dir=results/mine
+  python compare.py scenario=[stress,fiber] schemes=[ndm,ndm@runs/NAME,cubic] seeds=10 output_dir=results/first
   python compare.py scenario=compete/cubic_1v1 rival=bbr
   python compare.py targets=all schemes=[ndm,bbr,cubic] output_dir=results/targets
-  python compare.py report=results/mine          draw again from the stored files, run nothing
+  python compare.py report=results/first          write tables and reports again from the stored files
 
 KEY=VALUE (how: docs/guides/compare.md; files: docs/reference/file-formats.md; metrics: docs/reference/metrics.md):
 """
@@ -47,7 +47,7 @@ def help_text() -> str:
 
 @hydra.main(version_base="1.3", config_path=str(FOLDER), config_name=NAME)
 def run(composed: DictConfig) -> None:
-    """One comparison; status 1 with one paragraph on an error, 1 when a run failed, 130 when interrupted."""
+    """Make one comparison. Exit status 1 on an error or when a run failed, 130 when interrupted."""
     try:
         config = read_config(composed)
         failed = _draw(Path(config.report)) if config.report else _measure(config)

@@ -1,4 +1,4 @@
-"""The two things that compare.py does with scenarios: measure, and draw again."""
+"""compare.py with scenarios: measure them, or write the reports of a stored comparison again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from compare.command.measurement import Made, Measurement
+from compare.command.measurement import CompletedRuns, Measurement
 from compare.command.progress import terminal
 from compare.errors import CompareError
 from compare.experiment.config import CompareConfig
@@ -24,7 +24,7 @@ from env.checkout import RESULTS
 
 
 def measure(config: CompareConfig) -> int:
-    """Check everything, make the runs that are not there yet, write all outputs. Returns the number of failed runs.
+    """Check everything, make the missing runs, write all outputs. Returns the number of failed runs.
 
     Raises CompareError before anything runs when something is wrong, Interrupted on Ctrl-C.
     """
@@ -33,10 +33,10 @@ def measure(config: CompareConfig) -> int:
     console = terminal()
     measurement = Measurement(config, planned)
     folder = Path(config.output_dir) if config.output_dir else RESULTS / measurement.experiment.default_name()
-    with measurement.made(folder, console) as made:
-        comparisons = write_reports(made.store, made.experiment, made.cells, published, tables)
-    _show(console, made, comparisons, tables)
-    return made.progress.failed
+    with measurement.completed(folder, console) as completed:
+        comparisons = write_reports(completed.store, completed.experiment, completed.cells, published, tables)
+    _show(console, completed, comparisons, tables)
+    return completed.progress.failed
 
 
 def draw(folder: Path) -> int:
@@ -45,7 +45,7 @@ def draw(folder: Path) -> int:
     experiment: Experiment = store.experiment()
     cells = read_cells(experiment, store)
     if not any(cell.seeds for cell in cells):
-        raise CompareError(f"{folder} holds no finished run yet; call the command that made it again")
+        raise CompareError(f"{folder} holds no finished run; call the command that made it again")
     tables = load_tables()
     comparisons = write_reports(store, experiment, cells, load_published(), tables)
     console = terminal()
@@ -53,8 +53,8 @@ def draw(folder: Path) -> int:
     for cell in cells:
         if cell.missing:
             seeds = ", ".join(map(str, cell.missing))
-            where = f"{cell.scenario.name}, {cell.scheme.name}, seed {seeds}"
-            console.print(f"missing: {where}; the command that made {folder} makes them", style="red", highlight=False)
+            runs = f"{cell.scenario.name}, {cell.scheme.name}, seed {seeds}"
+            console.print(f"missing: {runs}; the command that made {folder} makes them", style="red", highlight=False)
         for error in cell.damaged.values():
             console.print(f"damaged: {error}", style="red", highlight=False)
     console.print(f"report: {store.folder / 'report.html'}", highlight=False, soft_wrap=True)
@@ -69,9 +69,9 @@ def write_reports(
     tables: list[PublishedRow],
     target: TargetTable | None = None,
 ) -> list[PairedComparison]:
-    """Write all that is made from the cells; returns the comparisons of every pair of schemes.
+    """Write all outputs of the cells; returns the comparisons of every pair of schemes.
 
-    target: what they were measured for, judged.
+    target: the judged target that the runs were made for, if any.
     """
     comparisons = compare_pairs(cells)
     figures = published_figures(cells, published)
@@ -85,8 +85,10 @@ def write_reports(
     return comparisons
 
 
-def _show(console: Console, made: Made, comparisons: list[PairedComparison], tables: list[PublishedRow]) -> None:
-    if any(cell.seeds for cell in made.cells):
-        print_tables(console, made.cells, comparisons, tables)
-    made.print_cost(console)
-    console.print(f"report: {made.store.folder / 'report.html'}", highlight=False, soft_wrap=True)
+def _show(
+    console: Console, completed: CompletedRuns, comparisons: list[PairedComparison], tables: list[PublishedRow]
+) -> None:
+    if any(cell.seeds for cell in completed.cells):
+        print_tables(console, completed.cells, comparisons, tables)
+    completed.print_cost(console)
+    console.print(f"report: {completed.store.folder / 'report.html'}", highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""The environment of a comparison: enough to say what was measured, and to measure it again."""
+"""environment.json: what was measured, with what, and how to measure it again."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _version(package: str) -> str:
 
 
 def describe(experiment: Experiment, cells: list[Cell], command: list[str], wall_s: float) -> dict[str, Any]:
-    """Return the content of environment.json. wall_s: wall time of the runs that this call made."""
+    """Return the content of environment.json. wall_s: wall time of the runs of this call."""
     kernels = {cell.environment["kernel"] for cell in cells if "kernel" in cell.environment}
     first: dict[str, dict[str, Any]] = {}
     for cell in cells:
@@ -56,7 +56,8 @@ def describe(experiment: Experiment, cells: list[Cell], command: list[str], wall
         },
         "models": {cell.scheme.name: cell.environment["models"] for cell in cells if cell.environment.get("models")},
         "scenarios": {
-            name: {"qdiscs": found.get("qdiscs"), "sysctls": found.get("sysctls")} for name, found in first.items()
+            name: {"qdiscs": environment.get("qdiscs"), "sysctls": environment.get("sysctls")}
+            for name, environment in first.items()
         },
         "oracle_packets": dict(experiment.windows),
         "seeds": list(range(1, experiment.seeds + 1)),
@@ -75,7 +76,7 @@ def describe(experiment: Experiment, cells: list[Cell], command: list[str], wall
 
 
 def command_line() -> list[str]:
-    """Return the command as it was called, the program by its name only."""
+    """Return the command as the user called it, with the program's name only."""
     return ["python", Path(sys.argv[0]).name, *sys.argv[1:]]
 
 

@@ -31,8 +31,8 @@ class Interrupted(Exception):
 
 
 @dataclass(frozen=True)
-class Made:
-    """The runs of an experiment, those of before too. wall_s: what this call took for its own."""
+class CompletedRuns:
+    """The runs of an experiment, from earlier calls too. wall_s: wall time of the runs of this call."""
 
     experiment: Experiment
     store: Store
@@ -78,7 +78,7 @@ class Measurement:
             raise CompareError(str(error)) from error
 
     @contextlib.contextmanager
-    def made(self, folder: Path, console: Console) -> Iterator[Made]:
+    def completed(self, folder: Path, console: Console) -> Iterator[CompletedRuns]:
         """Make the runs that the folder has not got, and hold it while reports are written.
 
         Raises CompareError, Interrupted on Ctrl-C.
@@ -106,7 +106,7 @@ class Measurement:
             # a call that had nothing to run leaves the record of the one that had
             if progress.seconds_run or not (store.folder / "environment.json").is_file():
                 store.write("environment.json", environment.render(described).encode())
-            yield Made(experiment, store, cells, progress, wall_s)
+            yield CompletedRuns(experiment, store, cells, progress, wall_s)
 
 
 def _with_oracle(

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from compare.experiment.matrix import Progress as Matrix
 
-Report = Callable[[Matrix], None]  # told after every run how far the matrix is
+Report = Callable[[Matrix], None]  # called after every run
 PIPE_WIDTH = 120  # columns of a table that goes into a file
 
 
@@ -22,7 +22,7 @@ def terminal() -> Console:
 
 @contextmanager
 def shown_progress(console: Console) -> Iterator[Report]:
-    """Show a bar with runs done and time left; where there is no terminal, a line per tenth of the runs."""
+    """Show a bar with runs done and time left; without a terminal, print a line per tenth of the runs."""
     if not console.is_terminal:
         shown = -1
 

@@ -1,7 +1,7 @@
-"""What compare.py does with targets: each is an experiment in a folder of its own, then all are judged together::
+"""compare.py targets=...: each target is an experiment in its own folder; then all targets are judged::
 
 DIR/published/, DIR/buffers/, ...    the comparisons of the targets
-DIR/targets.md, DIR/targets.csv      what became of the targets that are there
+DIR/targets.md, DIR/targets.csv      the judgements of all measured targets
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MARKDOWN, CSV = "targets.md", "targets.csv"
 
 
 def measure_targets(config: CompareConfig) -> int:
-    """Make every target's runs that are not there yet, judge, write all outputs. Returns the number of failed runs.
+    """Make every target's missing runs, judge, write all outputs. Returns the number of failed runs.
 
     Raises CompareError before anything runs when something is wrong, Interrupted on Ctrl-C.
     """
@@ -52,12 +52,14 @@ def measure_targets(config: CompareConfig) -> int:
     for target in targets:
         console.print(f"\n{target.name}: {target.title}", style="bold", highlight=False)
         try:
-            with measurements[target.name].made(folder / target.name, console) as made:
-                tables[target.name] = _written(target, made.store, made.experiment, made.cells)
+            with measurements[target.name].completed(folder / target.name, console) as completed:
+                tables[target.name] = _write(target, completed.store, completed.experiment, completed.cells)
         except Interrupted as error:
-            raise Interrupted(f"{error} (target {target.name} of {', '.join(one.name for one in targets)})") from None
-        made.print_cost(console)
-        failed += made.progress.failed
+            raise Interrupted(
+                f"{error} (target {target.name} of {', '.join(other.name for other in targets)})"
+            ) from None
+        completed.print_cost(console)
+        failed += completed.progress.failed
     _judge(folder, tables, console, [scheme.name for scheme in schemes if competes(scheme)])
     return failed
 
@@ -66,7 +68,7 @@ def draw_targets(folder: Path) -> int:
     """Judge a folder's targets again from the stored runs, write all outputs. Returns the number of failed runs."""
     tables, failed, schemes = {}, 0, dict[str, None]()
     for target, store, experiment, cells in stored_targets(folder):
-        tables[target.name] = _written(target, store, experiment, cells)
+        tables[target.name] = _write(target, store, experiment, cells)
         failed += sum(len(cell.failed) for cell in cells)
         schemes |= dict.fromkeys(scheme.name for scheme in tables[target.name].schemes)
     _judge(folder, tables, terminal(), list(schemes))
@@ -75,9 +77,9 @@ def draw_targets(folder: Path) -> int:
 
 def _planned(target: Target, config: CompareConfig, schemes: Sequence[str]) -> Experiment:
     seeds = config.seeds if target.most_seeds is None else min(config.seeds, target.most_seeds)
-    # where no threshold comes from it the oracle's search is left out: it would be most of the work
-    asked = [name for name in schemes if name != ORACLE]
-    measured = list(dict.fromkeys([*asked, *target.references]))
+    # only a target whose bound is the oracle searches for it: the search would be most of the work
+    wanted = [name for name in schemes if name != ORACLE]
+    measured = list(dict.fromkeys([*wanted, *target.references]))
     sample_ms = min(config.sample_ms, target.sample_ms)
     return plan_of(target.make(), measured, seeds, config.duration_s, sample_ms)
 
@@ -87,8 +89,8 @@ def _default_name(measurements: Mapping[str, Measurement]) -> str:
     return f"targets-{hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:8]}"
 
 
-def _written(target: Target, store: Store, experiment: Experiment, cells: list[Cell]) -> TargetTable:
-    """Write what a comparison has; returns the target, judged."""
+def _write(target: Target, store: Store, experiment: Experiment, cells: list[Cell]) -> TargetTable:
+    """Write the outputs of a target's comparison; returns the judgements."""
     table = TargetTable(target, Evidence(cells))
     if target.reported:
         write_reports(store, experiment, cells, load_published(), load_tables(), table)
@@ -98,9 +100,9 @@ def _written(target: Target, store: Store, experiment: Experiment, cells: list[C
 
 
 def _judge(folder: Path, tables: Mapping[str, TargetTable], console: Console, schemes: Sequence[str]) -> None:
-    """Write and print what became of the targets."""
+    """Write and print the judgements of all targets."""
     if not tables:
-        raise CompareError(f"{folder} holds no target's runs")
+        raise CompareError(f"{folder} holds no runs of a target")
     texts = [target_markdown(tables[name]) for name in TARGETS if name in tables]
     last = last_lines([tables[name] for name in TARGETS if name in tables], schemes)
     top = Store(folder)

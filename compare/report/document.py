@@ -59,7 +59,7 @@ class _Results:
         """Each target with its runs."""
         measured = [(target, store, cells) for target, store, _, cells in stored_targets(self.folder)]
         if not measured:
-            raise CompareError(f"{self.folder} holds no target's runs")
+            raise CompareError(f"{self.folder} holds no runs of a target")
         return measured
 
     @cached_property

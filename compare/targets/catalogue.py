@@ -20,11 +20,11 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class Target:
-    """What is measured, and what has to be reached.
+    """A set of scenarios and its requirements.
 
-    make: its scenarios. references: schemes that are measured besides, because a threshold comes from them or they
-    show what others do. sample_ms: at least so many samples it takes. most_seeds: it has scenarios enough, where it is
-    not None. reported: with pages, pictures and comparisons for each scenario.
+    make: returns the scenarios. references: schemes that are always measured, as sources of bounds or for comparison.
+    sample_ms: the longest time between two samples. most_seeds: the largest number of seeds, for targets with many
+    scenarios. reported: whether it has a report with a page for each scenario.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What the runs of a target say, by scenario and scheme; and who is compared with whom."""
+"""The measured figures of a target by scenario and scheme, and the peers of each scheme."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from compare.metrics.cells import Cell
+from compare.metrics.cells import Cell, schemes_of
 from compare.statistics.estimates import Estimate, estimate
 from env.network.schemes import Scheme
 
@@ -15,26 +15,25 @@ Figure = Callable[[Cell], Sequence[float]]  # one value per good seed, NaN where
 
 
 def is_model(scheme: Scheme) -> bool:
-    """Whether a scheme is a model of NDM that was trained, or might have been; v1's weights are none."""
+    """True for models of NDM, trained or not; the fixed weights of v1 are not a model."""
     return scheme.module.startswith("tcp_ndm") and scheme.name != "ndm_v1"
 
 
 def competes(scheme: Scheme) -> bool:
-    """Whether a scheme is one to be beaten: the oracle and constant windows are lines to be reached."""
+    """True for schemes that take part: the oracle and constant windows only set bounds."""
     return not scheme.is_oracle and not scheme.packets
 
 
 class Evidence:
     """The cells of a target's runs.
 
-    schemes: those that compete, in order. What a figure is compared with is found among a scheme's peers: the
-    algorithms that are no model, and for those also the first model. Models do not stand in each other's way.
+    schemes: those that compete, in order. A scheme's peers are the algorithms that are not models; algorithms also have
+    the first model as a peer. Models are never peers of each other.
     """
 
     def __init__(self, cells: Sequence[Cell]) -> None:
         self._cells = {(cell.scenario.name, cell.scheme.name): cell for cell in cells}
-        found = {cell.scheme.name: cell.scheme for cell in cells if competes(cell.scheme)}
-        self.schemes: list[Scheme] = list(found.values())
+        self.schemes: list[Scheme] = [scheme for scheme in schemes_of(cells) if competes(scheme)]
         self._models = [scheme.name for scheme in self.schemes if is_model(scheme)]
 
     def scenarios(self) -> list[str]:
@@ -46,7 +45,7 @@ class Evidence:
         return [cell for (_, scheme), cell in self._cells.items() if scheme in schemes]
 
     def cell(self, scenario: str, scheme: str) -> Cell | None:
-        """Return a cell, None where this was not measured."""
+        """Return a cell; None where it was not measured."""
         return self._cells.get((scenario, scheme))
 
     def estimate(self, scenario: str, scheme: str, figure: Figure) -> Estimate | None:
@@ -57,12 +56,12 @@ class Evidence:
 
     def mean(self, scenario: str, scheme: str, figure: Figure) -> float:
         """Return a figure's mean over the seeds; NaN where no run gave one."""
-        found = self.estimate(scenario, scheme, figure)
-        return math.nan if found is None else found.mean
+        estimate = self.estimate(scenario, scheme, figure)
+        return math.nan if estimate is None else estimate.mean
 
     def peers(self, scheme: str) -> list[str]:
-        """Return whom a scheme is compared with."""
-        others = [one.name for one in self.schemes if one.name not in self._models]
+        """Return the names of the schemes that a scheme is compared with."""
+        peers = [peer.name for peer in self.schemes if peer.name not in self._models]
         if scheme not in self._models:
-            others = [*self._models[:1], *others]
-        return [name for name in others if name != scheme]
+            peers = [*self._models[:1], *peers]
+        return [peer for peer in peers if peer != scheme]

@@ -1,4 +1,4 @@
-"""The figures that targets are about: one value per run."""
+"""The figures that targets require: one value per run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def metric(name: str) -> Figure:
 
 
 def of_runs(measure: Callable[[RunResult, Scenario], float]) -> Figure:
-    """Return the figure that is computed from a run's result."""
+    """Return the figure that is a function of a run's result."""
     return lambda cell: [measure(cell.result(seed), cell.scenario) for seed in cell.seeds]
 
 
@@ -31,7 +31,7 @@ def used_of_what_is_left(cell: Cell) -> Sequence[float]:
 
 
 def share_of_rival(result: RunResult, scenario: Scenario) -> float:
-    """Return the goodput of the flows that are not under test over their fair share, mean."""
+    """Return the mean, over the flows that are not under test, of goodput over fair share."""
     flows = result.flows
     fair = fair_shares_mbps(flows, network_capacity(scenario.network(), scenario.duration_s))
     schemes = [flow["scheme"] for flow in scenario.flows_with(UNDER_TEST)]

@@ -1,7 +1,7 @@
 """The scenarios of the winning rates: fixed draws from paths that training never sees (env/profile/held_out.py).
 
-Rate, RTT and buffer come each from its held-out bands. Of the flows that are alone some have random loss, some jitter,
-and some follow a held-out trace in place of the rate; of those beside another flow half are beside Cubic.
+Rate, RTT and buffer are drawn from their held-out bands. Some single flows have random loss, some have jitter, and for
+some the link follows a held-out trace. Half of the pairs have a Cubic flow as the other one.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from env.network.traces.format import trace_names
 from env.profile import with_jitter
 from env.profile.held_out import BANDED, TRACES, draw_in_band
 
-SEED = 20260622  # of the draw; another one is another set of scenarios
+SEED = 20260622  # of the draw; another seed gives another set of scenarios
 ALONE = 200
 BESIDE = 100
-KINDS = {"clean": 0.6, "lossy": 0.2, "jittery": 0.1, "traced": 0.1}  # of those alone: their chances
+KINDS = {"clean": 0.6, "lossy": 0.2, "jittery": 0.1, "traced": 0.1}  # of single flows: the probability of each kind
 LOSS_PCT = (0.05, 2.0)  # log-uniform
 JITTER_RATIO = (0.05, 0.5)  # standard deviation over one-way delay, log-uniform
 RIVALS = {"cubic": 0.5, "reno": 0.25, "bbr": 0.25}
-# What path and buffer hold at most: the kernel looks through all packets on the way for each SACK, and with some ten
-# thousand of them a run of a minute takes many.
+# Most packets in path and buffer: for each SACK the kernel goes through all packets in flight, and with some ten
+# thousand of them a virtual minute takes many minutes.
 MOST_PACKETS = 15_000
-# A flow that is alone has found its rate after so many round trips; two that share need more.
+# Round trips after which a single flow has reached its rate; two flows that share a link need more.
 ROUND_TRIPS_ALONE, ROUND_TRIPS_BESIDE = 100, 200
 ALONE_S, BESIDE_S = (12.0, 30.0), (20.0, 60.0)
 
 
 def held_out_scenarios(alone: int = ALONE, beside: int = BESIDE) -> tuple[Scenario, ...]:
-    """Return so many scenarios of one flow, and of one beside another scheme's; fewer are the first ones of more."""
+    """Return scenarios of one flow, and of one flow beside another scheme's; fewer are the first of a larger set."""
     singles, pairs = (np.random.default_rng([SEED, part]) for part in (0, 1))
-    found = [_alone(number, singles) for number in range(1, alone + 1)]
-    found += [_beside(number, pairs) for number in range(1, beside + 1)]
-    for scenario in found:
+    scenarios = [_alone(number, singles) for number in range(1, alone + 1)]
+    scenarios += [_beside(number, pairs) for number in range(1, beside + 1)]
+    for scenario in scenarios:
         check_scenario(scenario)
-    return tuple(found)
+    return tuple(scenarios)
 
 
 def _alone(number: int, rng: np.random.Generator) -> Scenario:
@@ -53,8 +53,8 @@ def _alone(number: int, rng: np.random.Generator) -> Scenario:
     if kind == "lossy":
         path["loss_pct"] = float(f"{_log_uniform(LOSS_PCT, rng):.3g}")
     elif kind == "jittery":
-        made = with_jitter(Path(**path), _log_uniform(JITTER_RATIO, rng))
-        path |= {"jitter_ms": made.jitter_ms, "reference_rtt_ms": made.reference_rtt_ms}
+        jittery = with_jitter(Path(**path), _log_uniform(JITTER_RATIO, rng))
+        path |= {"jitter_ms": jittery.jitter_ms, "reference_rtt_ms": jittery.reference_rtt_ms}
     duration_s = _duration_s(path["rtt_ms"], ROUND_TRIPS_ALONE, ALONE_S)
     name = f"held_out/alone_{number:03d}"
     return Scenario(name, f"A {kind} path that no training saw", duration_s, path=path, stagger_ms=200.0)
@@ -70,12 +70,12 @@ def _beside(number: int, rng: np.random.Generator) -> Scenario:
 
 
 def _drawn_path(rng: np.random.Generator) -> dict[str, Any]:
-    # three digits, as the ends of the bands have them: rounding leaves none
+    # three digits, like the ends of the bands: a rounded value stays within its band
     return {name: float(f"{draw_in_band(name, rng):.3g}") for name in BANDED}
 
 
 def _held(path: dict[str, Any], seed: Sequence[int]) -> dict[str, Any]:
-    """Return the path, drawn again while it holds too much: from numbers of its own, so that no other path changes."""
+    """Return the path, drawn again while it holds too much. Its random numbers are its alone: no other path changes."""
     attempt = 0
     while _packets(Path(**path)) > MOST_PACKETS:
         attempt += 1

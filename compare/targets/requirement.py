@@ -1,4 +1,4 @@
-"""A requirement: a figure of each scenario, what it has to reach there, and whether a scheme's does. Pure functions."""
+"""A requirement: a figure, the bound that it must reach in each scenario, and the judgement. Pure functions."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from compare.targets.evidence import Evidence, Figure
 
 @dataclass(frozen=True)
 class Bound:
-    """Where a figure has to lie: from low to high, None being no end; strict: and not at an end.
+    """The range of a figure: from low to high, None for an open side. strict: the ends do not count as within.
 
-    said: what the ends are, where they are not plain numbers.
+    said: the source of the ends, such as another scheme's name.
     """
 
     low: float | None = None
@@ -26,14 +26,14 @@ class Bound:
     strict: bool = False
 
     def holds(self, value: float) -> bool:
-        """Whether a figure does."""
+        """True for a value within the bound."""
         margin = self.margin(value)
         return margin > 0 if self.strict else margin >= 0
 
     def margin(self, value: float) -> float:
-        """Return how far within its bound a figure is, as a share of the bound; below 0: how far beyond it.
+        """Return how far a value is within the bound, as a share of the bound; negative outside of the bound.
 
-        Infinite where the bound is 0 and the figure is not.
+        Infinite where the bound is 0 and the value is not.
         """
         ends = []
         if self.low is not None:
@@ -61,10 +61,10 @@ def _share(difference: float, bound: float) -> float:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What became of a requirement in one scenario for one scheme.
+    """Whether one scheme meets a requirement in one scenario.
 
-    figure: over the seeds, None without a run that has one. bound: None where what decides it was not measured.
-    failed: runs that failed.
+    figure: over the seeds, None without a value. bound: None where its source was not measured. failed: number of
+    failed runs.
     """
 
     requirement: str
@@ -84,12 +84,12 @@ class Judgement:
 
     @property
     def margin(self) -> float:
-        """How far within the bound the mean is, as a share of it; NaN where that cannot be said."""
+        """How far the mean is within the bound, as a share of the bound; NaN without figure or bound."""
         return math.nan if self.bound is None or self.figure is None else self.bound.margin(self.figure.mean)
 
     @property
     def open(self) -> bool:
-        """Whether the bound lies within the interval of the mean, so that other seeds might decide otherwise."""
+        """True when the bound lies within the interval of the mean: other seeds might give another verdict."""
         if self.bound is None or self.figure is None or self.figure.interval is None:
             return False
         return len({self.bound.holds(value) for value in (*self.figure.interval, self.figure.mean)}) > 1
@@ -111,30 +111,30 @@ class Judgement:
 
     @property
     def shown(self) -> str:
-        """The figure with its interval."""
+        """The figure with its interval, as text."""
         return "–" if self.figure is None else f"{number(self.figure.mean)} ({interval(self.figure)})"
 
 
 def _percent(share: float) -> str:
-    """Return a share as a percentage that is not 0 where the share is not."""
+    """Return a share as a percentage with enough digits to be above 0."""
     percent = 100 * share
     return f"{percent:.2g} %" if percent < 1 else f"{number(percent)} %"
 
 
 class Requirement(Protocol):
-    """What can be judged."""
+    """A requirement of a target."""
 
     @property
     def name(self) -> str:
-        """Short, for lists."""
+        """Its short name in lists and files."""
 
     @property
     def text(self) -> str:
-        """What has to be reached."""
+        """The requirement in words."""
 
     @property
     def unit(self) -> str:
-        """Of the figure."""
+        """The unit of the figure."""
 
     def judge(self, evidence: Evidence, scheme: str) -> list[Judgement]:
         """Return a judgement per scenario."""
@@ -142,9 +142,9 @@ class Requirement(Protocol):
 
 @dataclass(frozen=True)
 class InEachScenario:
-    """A figure that has to reach a bound in each of several scenarios.
+    """A figure must reach a bound in each of several scenarios.
 
-    bound: of scenario and scheme; None where what it comes from was not measured.
+    bound: returns the bound for a scenario and a scheme; None where its source was not measured.
     """
 
     name: str
@@ -156,33 +156,33 @@ class InEachScenario:
 
     def judge(self, evidence: Evidence, scheme: str) -> list[Judgement]:
         """Return a judgement per scenario."""
-        found = []
+        judgements = []
         for scenario in self.scenarios:
             cell = evidence.cell(scenario, scheme)
             figure = evidence.estimate(scenario, scheme, self.figure)
             bound = self.bound(evidence, scenario, scheme)
             failed = 0 if cell is None else len(cell.failed)
-            found.append(Judgement(self.name, scenario, scheme, self.unit, figure, bound, failed))
-        return found
+            judgements.append(Judgement(self.name, scenario, scheme, self.unit, figure, bound, failed))
+        return judgements
 
 
 def at_least(value: float) -> Callable[[Evidence, str, str], Bound]:
-    """A bound that is the same everywhere."""
+    """Return the lower bound that is the same everywhere."""
     return lambda *_: Bound(low=value)
 
 
 def at_most(value: float) -> Callable[[Evidence, str, str], Bound]:
-    """A bound that is the same everywhere."""
+    """Return the upper bound that is the same everywhere."""
     return lambda *_: Bound(high=value)
 
 
 def between(low: float, high: float) -> Callable[[Evidence, str, str], Bound]:
-    """A bound that is the same everywhere."""
+    """Return the range that is the same everywhere."""
     return lambda *_: Bound(low, high)
 
 
 def best_peer(figure: Figure) -> Callable[[Evidence, str, str], Bound | None]:
-    """At least the highest mean of the scheme's peers."""
+    """Return the lower bound that is the highest mean of the scheme's peers."""
 
     def bound(evidence: Evidence, scenario: str, scheme: str) -> Bound | None:
         means = {peer: evidence.mean(scenario, peer, figure) for peer in evidence.peers(scheme)}
@@ -198,7 +198,7 @@ def best_peer(figure: Figure) -> Callable[[Evidence, str, str], Bound | None]:
 def of_reference(
     figure: Figure, reference: str, *, least: float | None = None, most: float | None = None, strict: bool = False
 ) -> Callable[[Evidence, str, str], Bound | None]:
-    """At least, or at most, so many times another scheme's mean in the same scenario."""
+    """Return the bound that is a multiple of another scheme's mean in the same scenario: least or most times it."""
 
     def bound(evidence: Evidence, scenario: str, _: str) -> Bound | None:
         mean = evidence.mean(scenario, reference, figure)
@@ -217,7 +217,7 @@ def of_reference(
 
 
 def worst(judgements: Sequence[Judgement]) -> Judgement:
-    """Return the one that is furthest from being met: not measured, without a figure, then by its margin."""
+    """Return the judgement furthest from being met: first not measured, then without a figure, then by margin."""
     return min(
         judgements,
         key=lambda one: (

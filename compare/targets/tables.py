@@ -32,7 +32,7 @@ class Decision:
 
 
 class TargetTable:
-    """A target, judged for every scheme that competes."""
+    """The judgements of a target for every scheme that competes."""
 
     def __init__(self, target: Target, evidence: Evidence) -> None:
         self.target = target
@@ -67,7 +67,7 @@ class TargetTable:
         return {one.name: _over_scenarios(self._judged[one.name, scheme]) for one in self.target.requirements}
 
     def detailed(self) -> list[Scheme]:
-        """Return the schemes whose figures are shown for each scenario: models, or the first scheme without one."""
+        """Return the schemes with a table of every scenario: the models, or else the first scheme."""
         return [scheme for scheme in self.schemes if is_model(scheme)] or self.schemes[:1]
 
 
@@ -111,7 +111,7 @@ def _number(value: float | None) -> str:
 
 
 def last_lines(tables: Sequence[TargetTable], schemes: Sequence[str]) -> list[str]:
-    """Return a line per scheme: how many requirements it meets, and which ones; what was not measured counts as no."""
+    """Return a line per scheme: number and names of the requirements that it meets; not measured counts as not met."""
     lines = []
     for scheme in schemes:
         verdicts: Mapping[str, Verdict] = {

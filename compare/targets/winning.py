@@ -1,4 +1,4 @@
-"""The requirement of the winning rate: the highest of all schemes, over the scenarios of one kind."""
+"""The requirement that a scheme's winning rate is the highest, over the scenarios of one kind."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from compare.targets.requirement import Bound, Judgement
 
 @dataclass(frozen=True)
 class HighestRate:
-    """The winning rate is at least the highest of the peers', who alone run against the scheme.
+    """The winning rate is at least the highest of the scheme's peers; other schemes are not counted.
 
-    kind: picks the rates of one flow or of friendliness; counted: what its scenarios are called.
+    kind: picks the rates of single flows or of friendliness. counted: the name of its scenarios in tables.
     """
 
     name: str
@@ -25,18 +25,18 @@ class HighestRate:
     unit: str = "%"
 
     def judge(self, evidence: Evidence, scheme: str) -> list[Judgement]:
-        """Return one judgement, over all scenarios; its figure's interval is over them."""
+        """Return one judgement over all scenarios; the interval is over the scenarios."""
         peers = evidence.peers(scheme)
         rates = {rate.scheme: rate for rate in self.kind(winning_rates(evidence.cells([scheme, *peers])))}
-        mine = rates.pop(scheme, None)
-        if mine is None or not rates:
+        rate = rates.pop(scheme, None)
+        if rate is None or not rates:
             return [Judgement(self.name, self.counted, scheme, self.unit, None, None)]
-        best = max(rates.values(), key=lambda rate: rate.rate.mean)
-        figure = scaled(mine.rate, 100)
+        best = max(rates.values(), key=lambda peer: peer.rate.mean)
+        figure = scaled(rate.rate, 100)
         return [
             Judgement(
                 self.name,
-                f"{len(mine.counted)} {self.counted}",
+                f"{len(rate.counted)} {self.counted}",
                 scheme,
                 self.unit,
                 figure,

@@ -72,8 +72,8 @@ def test_a_file_that_another_command_wrote_is_taken_as_it_is(tmp_path: Path) -> 
         ("<!-- tables loss of {folder} -->", "no block 'tables loss'"),
         ("<!-- target of {folder} -->", "no block 'target'"),
         ("<!-- tables of {folder}/none -->", "is not the folder of a comparison"),
-        ("<!-- target loss of {folder} -->", "holds no target's runs"),
-        ("<!-- goodput of {folder} -->", "holds no target's runs"),
+        ("<!-- target loss of {folder} -->", "holds no runs of a target"),
+        ("<!-- goodput of {folder} -->", "holds no runs of a target"),
     ],
 )
 def test_what_cannot_be_made_is_told_and_no_document_is_written(
