@@ -274,8 +274,15 @@ lint: setup module ## ruff, mypy, import-linter, generated files, sparse, checkp
 	@$(PYTHON) -m env.schema --check
 	@$(PYTHON) -m export.tables --check
 	@$(PYTHON) -m env.network.traces catalogue --check
-	@$(PYTHON) -m compare.report.scenario_table --check
+	@$(PYTHON) -m compare.reference --check
 	@kernel/lint.sh
+
+.PHONY: generate
+generate: setup ## rewrite the generated files: C headers, link traces, docs/reference
+	@$(PYTHON) -m env.schema
+	@$(PYTHON) -m export.tables
+	@$(PYTHON) -m env.network.traces catalogue
+	@$(PYTHON) -m compare.reference
 
 .PHONY: ports
 ports: setup ## the modules without a warning for arm64 and for the newest kernel, whose headers are downloaded (Debian only)

@@ -31,7 +31,7 @@ HELP = """Compare congestion controls in the lab: schemes x scenarios x seeds; t
   python compare.py targets=all schemes=[ndm,bbr,cubic] output_dir=results/targets
   python compare.py report=results/first          write tables and reports again from the stored files
 
-KEY=VALUE (how: docs/guides/compare.md; files: docs/reference/file-formats.md; metrics: docs/reference/metrics.md):
+KEY=VALUE (guide: docs/guides/compare.md; metrics: docs/reference/comparison-metrics.md):
 """
 
 

@@ -65,7 +65,7 @@ FRAME_RECORD = 6  # the lab's player to host, any number of ndm_wire_step: what 
 FRAME_MAX = 1 << 26  # a longer payload is a broken frame
 
 # (C type, struct code, name, comment); ordered by size so that C adds no padding.
-_OBSERVATION = (
+OBSERVATION_LAYOUT = (
     ("__u64", "Q", "now_us", "monotonic clock of the lab"),
     ("__u64", "Q", "bytes_acked", "since the connection began"),
     ("__u64", "Q", "pacing_rate", "bytes per second"),
@@ -85,12 +85,12 @@ _OBSERVATION = (
     ("__u16", "H", "ca_state", "enum tcp_ca_state"),
     ("__u16", "H", "zero", ""),
 )
-_ACTION = (
+ACTION_LAYOUT = (
     ("__s16", f"{len(ACTIONS)}h", f"actions[{len(ACTIONS)}]", f"policy outputs, {ACTION_FRAC} fraction bits"),
     ("__u16", "H", "stop", "1: end the episode, the agent stops all traffic"),
     ("__u16", "H", "started", "1: the start of the connection is over (ndm_start.h), whatever the path shows"),
 )
-_PLAY = (
+PLAY_LAYOUT = (
     ("__u64", "Q", "duration_us", "from the first observation to the end of the run"),
     ("__u64", "Q", "started", "bit n: the n-th flow to open has its start behind it with its first decision"),
     ("__u32", "I", "steps", "recorded at most, of all flows; then the run ends"),
@@ -101,16 +101,16 @@ _PLAY = (
     ("__u32", "I", "snapshot_bytes", "of the snapshot's model file behind it, 0: none; then the noise"),
 )
 # The noise: s16 [flows][decisions][outputs], ACTION_FRAC fraction bits.
-OBSERVATION = struct.Struct("<" + "".join(code for _, code, _, _ in _OBSERVATION))
-ACTION = struct.Struct("<" + "".join(code for _, code, _, _ in _ACTION))
-PLAY = struct.Struct("<" + "".join(code for _, code, _, _ in _PLAY))
+OBSERVATION = struct.Struct("<" + "".join(code for _, code, _, _ in OBSERVATION_LAYOUT))
+ACTION = struct.Struct("<" + "".join(code for _, code, _, _ in ACTION_LAYOUT))
+PLAY = struct.Struct("<" + "".join(code for _, code, _, _ in PLAY_LAYOUT))
 _NUMPY = {"Q": "<u8", "I": "<u4", "H": "<u2", "h": "<i2"}
 # ndm_wire_step for numpy.dtype(): name, type and, of an array, its length
 STEP_DTYPE = [
     (name.split("[")[0], _NUMPY[code[-1]], *([int(code[:-1])] if len(code) > 1 else []))
-    for _, code, name, _ in (*_OBSERVATION, *_ACTION)
+    for _, code, name, _ in (*OBSERVATION_LAYOUT, *ACTION_LAYOUT)
 ]
-OBSERVATION_FIELDS = tuple(name for _, _, name, _ in _OBSERVATION if "[" not in name and name != "zero")
+OBSERVATION_FIELDS = tuple(name for _, _, name, _ in OBSERVATION_LAYOUT if "[" not in name and name != "zero")
 
 
 def _c_struct(name: str, fields: tuple[tuple[str, str, str, str], ...], size: int) -> str:
@@ -160,9 +160,9 @@ def render_header() -> str:
             "\t__u16 zero;",
             "};",
             "",
-            _c_struct("ndm_wire_observation", _OBSERVATION, OBSERVATION.size),
+            _c_struct("ndm_wire_observation", OBSERVATION_LAYOUT, OBSERVATION.size),
             "",
-            _c_struct("ndm_wire_action", _ACTION, ACTION.size),
+            _c_struct("ndm_wire_action", ACTION_LAYOUT, ACTION.size),
             "",
             "/* One decision of a player: what it saw, and mean + noise before the cut to [-1, 1]. */",
             "struct ndm_wire_step {",
@@ -170,7 +170,7 @@ def render_header() -> str:
             "\tstruct ndm_wire_action action;",
             "};",
             "",
-            _c_struct("ndm_wire_play", _PLAY, PLAY.size),
+            _c_struct("ndm_wire_play", PLAY_LAYOUT, PLAY.size),
             "",
             "#endif /* NDM_SCHEMA_H */",
             "",

@@ -15,7 +15,7 @@ from env.network.scenario import UNDER_TEST, Scenario
 
 
 def metric(name: str) -> Figure:
-    """Return the figure that is a metric of the comparison (docs/reference/metrics.md)."""
+    """Return the figure that is a metric of the comparison (docs/reference/comparison-metrics.md)."""
     return lambda cell: cell.values.get(name, [])
 
 

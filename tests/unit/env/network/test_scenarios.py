@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from compare.report import scenario_table
+from compare.reference import scenarios
 from env.network.path import Path
 from env.network.scenario import load_scenario, scenario_names
 from env.network.traces.format import load_trace
 
 
-def test_the_page_of_all_scenarios_is_fresh() -> None:
-    assert scenario_table.FILE.read_text() == scenario_table.table(), f"run {scenario_table.COMMAND}"
-
-
 def test_the_page_says_what_a_scenario_is() -> None:
-    text = scenario_table.table()
+    text = scenarios.render()
     assert "| loss/bursts | Losses in bursts of 5 packets" in text
     assert "20 Mbit/s, 40 ms, 1 BDP, loss_pct 1, loss_burst_packets 5" in text
     assert "at 15 s: rate_mbps 5" in text

@@ -1,29 +1,22 @@
-"""Write docs/reference/scenarios.md, a table of configs/scenario: ``python -m compare.report.scenario_table``.
-
-With --check nothing is written; the status is 1 when the file is out of date.
-"""
+"""docs/reference/scenarios.md: a table of configs/scenario."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import fields
 
 from compare.report.pages import markdown_table
-from env.checkout import DOCS
 from env.network.path import Path
 from env.network.rack import Rack
 from env.network.scenario import UNDER_TEST, Flow, Scenario, load_scenario, scenario_names
 
-FILE = DOCS / "reference" / "scenarios.md"
-COMMAND = "python -m compare.report.scenario_table"
-HEAD = f"""# Scenarios
+HEAD = """# Scenarios
 
-Each is a named claim, a file of `configs/scenario/` and a command: `python compare.py scenario=NAME`, or several with
-`scenario=[NAME,NAME]`. What the words under "network" mean is in [file-formats.md](file-formats.md); "+" marks the
-scheme under test. This page is written by `{COMMAND}`.
+Each scenario is a named claim and a file of `configs/scenario/`. To run one: `python compare.py scenario=NAME`; for
+several: `scenario=[NAME,NAME]`. [File formats](file-formats.md#path) explains the words under "network"; "+" stands
+for the scheme under test.
 """
-# folders in the order of the page, with their subjects
+# folders in their order on the page, and their titles
 FOLDERS = {
     "": "The tests of the NDM reports, and a plain bottleneck",
     "delay": "Round trips of 10 to 500 ms",
@@ -41,7 +34,7 @@ FOLDERS = {
 }
 
 
-def table() -> str:
+def render() -> str:
     """Return the page."""
     scenarios: dict[str, list[Scenario]] = {folder: [] for folder in FOLDERS}
     for name in scenario_names():
@@ -114,16 +107,3 @@ def _flow(flow: Flow, scenario: Scenario) -> str:
         end_s = flow.start_s + (flow.duration_s or scenario.duration_s - flow.start_s)
         words += [f"{flow.start_s:g} to {end_s:g} s"]
     return " ".join(words)
-
-
-def main() -> None:
-    """The command line."""
-    text = table()
-    if "--check" not in sys.argv[1:]:
-        FILE.write_text(text)
-    elif not FILE.is_file() or FILE.read_text() != text:
-        sys.exit(f"{FILE} is out of date: run {COMMAND}")
-
-
-if __name__ == "__main__":
-    main()

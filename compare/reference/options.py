@@ -1,0 +1,80 @@
+"""docs/reference/options.md: every option of train.py and compare.py, from where each is declared."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from typing import Any
+
+from compare.experiment.config import CompareConfig
+from compare.report.pages import markdown_table
+from env.checkout import CONFIGS
+from env.option_help import option_lines
+from training.config import LEARNERS, LabOptions, TrainConfig
+from training.curriculum.curriculum import CurriculumOptions
+
+GROUPS = ("profile", "curriculum", "algo", "lab", "debug")
+
+
+def render() -> str:
+    """Return the page."""
+    learners = "\n\n".join(
+        f"### Learner `{kind}`\n\n{_table(options, 'algo.')}" for kind, options in sorted(LEARNERS.items())
+    )
+    return f"""# Options
+
+Options are `KEY=VALUE` on the command line. A wrong key, group or type ends with the list of the right ones.
+
+## train.py
+
+Groups, files of `configs/`:
+
+{_groups()}
+
+{_table(TrainConfig)}
+
+{_table(LabOptions, "lab.")}
+
+### Curriculum
+
+{_table(CurriculumOptions, "curriculum.")}
+
+{learners}
+
+The keys of a profile, `profile.*`, are documented in `env/profile/mixture.py` and `env/reward.py`.
+
+## compare.py
+
+{_table(CompareConfig)}
+"""
+
+
+def _groups() -> str:
+    rows = []
+    for group in GROUPS:
+        for file in sorted((CONFIGS / group).glob("*.yaml")):
+            comments = [line[2:] for line in file.read_text().splitlines() if line.startswith("# ")]
+            text = " ".join(line for line in comments if not line.startswith(("python ", "@package")))
+            rows.append([f"`{group}={file.stem}`", text.partition(". ")[0].removesuffix(".")])
+    return "\n".join(markdown_table(["group", "meaning"], rows))
+
+
+def _table(options: type[Any], prefix: str = "") -> str:
+    """Return a table of the options that --help prints."""
+    rows = []
+    for line in option_lines(options, prefix):
+        for entry in fields(options):
+            head = f"{prefix}{entry.name}={_default(entry)}"
+            if line.strip().startswith(head):
+                rows.append(
+                    [f"`{prefix}{entry.name}`", f"`{_default(entry)}`" if _default(entry) else "", _help(line, head)]
+                )
+    return "\n".join(markdown_table(["option", "default", "meaning"], rows))
+
+
+def _help(line: str, head: str) -> str:
+    return line.strip().removeprefix(head).strip()
+
+
+def _default(entry: Any) -> str:
+    default = entry.default_factory() if entry.default_factory is not MISSING else entry.default
+    return "" if default is None else f"{default}"

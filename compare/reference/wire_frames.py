@@ -1,0 +1,107 @@
+"""docs/reference/wire-frames.md: what crosses the border between host, guest and kernel module, from env/schema.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from compare.report.pages import markdown_table
+from env import schema
+
+FRAMES = (
+    ("COMMAND", "host to agent", '`{"call": name, "args": {...}}`, JSON'),
+    (
+        "REPLY",
+        "agent to host",
+        '`{"ok": true, "result": ...}` or `{"ok": false, "error": text, "traceback": text}`, JSON',
+    ),
+    ("OBSERVATION", "`tcp_ndm_gym` to host", "`ndm_wire_observation`: an interval is over, a decision is needed"),
+    ("ACTION", "host to `tcp_ndm_gym`", "`ndm_wire_action`: the decision"),
+    (
+        "PLAY",
+        "host to the rollout worker in the kernel",
+        "`ndm_wire_play`, the policy's model file, perhaps a snapshot's, and noise. The flows of the next COMMAND then "
+        "decide in the kernel",
+    ),
+    ("RECORD", "the rollout worker to host", "`ndm_wire_step` of each decision, sent before the REPLY"),
+)
+
+
+def render() -> str:
+    """Return the page."""
+    frames = [[str(getattr(schema, f"FRAME_{name}")), name, way, payload] for name, way, payload in FRAMES]
+    formats = [
+        ["inputs", "int16", str(schema.FEATURE_FRAC)],
+        ["outputs", "int16", str(schema.ACTION_FRAC)],
+        ["recurrent state", "int16", str(schema.HIDDEN_FRAC)],
+    ]
+    return f"""# Wire frames
+
+`env/schema.py` defines everything on this page; `kernel/ndm/ndm_schema.h` is generated from it too. This is version
+{schema.SCHEMA_VERSION} of the schema.
+
+## Inputs
+
+Pure numbers without units, computed in the kernel once per interval.
+
+{_fields(schema.FEATURES)}
+
+## Outputs
+
+{_fields(schema.ACTIONS)}
+
+## Fixed-point formats
+
+{_table(["value", "type", "fraction bits"], formats)}
+
+## Frames
+
+Host and guest share one Unix stream socket, file descriptor 3 of the lab kernel. A frame is a header (u32 length of the
+payload, u16 kind, u16 zero), then the payload of at most {schema.FRAME_MAX:,} bytes, all little endian.
+
+{_table(["kind", "name", "from, to", "payload"], frames)}
+
+Any number of OBSERVATION and ACTION pairs may come while the agent works on a command. `stop` in an ACTION ends all
+traffic; until the next COMMAND the module holds cwnd without asking. A guest's read blocks the whole lab, so virtual
+time stands still while the host computes.
+
+In the guest the channel is the character device `/dev/lab_gate` of `lab_gate.ko`: `read` returns the next COMMAND as
+u32 length and payload, `write` sends one REPLY, `poll` reports POLLPRI after a stop. A host that closes the socket or
+breaks the framing powers the lab off.
+
+### ndm_wire_observation, {schema.OBSERVATION.size} bytes
+
+{_layout(schema.OBSERVATION_LAYOUT)}
+
+### ndm_wire_action, {schema.ACTION.size} bytes
+
+{_layout(schema.ACTION_LAYOUT)}
+
+### ndm_wire_play, {schema.PLAY.size} bytes
+
+{_layout(schema.PLAY_LAYOUT)}
+
+Behind the model files follows the noise: s16 [flows][decisions][outputs], {schema.ACTION_FRAC} fraction bits.
+
+### ndm_wire_step
+
+An `ndm_wire_observation` and the `ndm_wire_action` of its decision: mean and noise, before the clamp to [-1, 1].
+"""
+
+
+def _fields(fields: Iterable[schema.Field]) -> str:
+    rows = [
+        [str(index), f"`{field.name}`", field.meaning, f"{field.low:g}", f"{field.high:g}"]
+        for index, field in enumerate(fields)
+    ]
+    return _table(["index", "name", "meaning", "min", "max"], rows)
+
+
+def _layout(layout: Iterable[tuple[str, str, str, str]]) -> str:
+    return _table(
+        ["type", "field", "content"],
+        [[c_type.strip("_"), f"`{name}`", meaning] for c_type, _, name, meaning in layout],
+    )
+
+
+def _table(titles: list[str], rows: list[list[str]]) -> str:
+    return "\n".join(markdown_table(titles, rows))

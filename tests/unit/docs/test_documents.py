@@ -1,0 +1,65 @@
+"""The documentation: links lead somewhere, commands and files exist, generated pages are up to date."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from compare.reference import __main__ as reference
+from env.checkout import ROOT
+
+PAGES = [*ROOT.glob("*.md"), ROOT / "datasets" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FOLDERS = ("compare", "configs", "datasets", "docs", "env", "export", "kernel", "setup", "tests", "training")
+by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+@cache
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    headings = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", line) for line in re.findall(r"^#+ (.*)", text, re.MULTILINE)]
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@by_page
+def test_relative_links_exist(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if "://" in target:
+            continue
+        name, _, anchor = target.partition("#")
+        file = (page.parent / name).resolve() if name else page
+        assert file.exists(), target
+        if anchor:
+            assert anchor in anchors(file), target
+
+
+@by_page
+def test_modules_of_commands_exist(page: Path) -> None:
+    for module in re.findall(r"python -m ([\w.]+)", page.read_text()):
+        assert importlib.util.find_spec(module) is not None, module
+
+
+@by_page
+def test_make_targets_exist(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    text = re.sub(r'"[^"]*"', "", page.read_text())
+    commands = re.findall(r"(?:^\s{4}|^\$ |&& |`|sudo )make((?: [^\s`#&|]+)+)", text, re.MULTILINE)
+    for words in commands:
+        named = [word for word in words.split() if re.fullmatch(r"[a-z][\w-]*", word)]
+        assert set(named) <= targets, words
+
+
+@by_page
+def test_files_in_backquotes_exist(page: Path) -> None:
+    for name in re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]+)`", page.read_text()):
+        if name.isupper() or re.search(r"[A-Z]{3,}", name.replace("README", "").replace("RECORD", "")):
+            continue  # a placeholder, such as configs/scenario/NAME.yaml
+        assert (ROOT / name).exists(), name
+
+
+def test_generated_pages_are_up_to_date() -> None:
+    assert reference.main(["--check"]) == 0
