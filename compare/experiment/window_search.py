@@ -50,7 +50,7 @@ def largest_window(network: Path | Rack) -> int:
         return _limited(_receive_bytes(STOCK_BUFFERS) / LOOPBACK_SEGMENT_BYTES)
     paths = [network]
     for step in network.steps:
-        paths.append(step.apply(paths[-1]))
+        paths.append(paths[-1].after(step))
     rate_mbps = max(path.rate_mbps for path in paths)
     rtt_ms = max(path.rtt_ms for path in paths) + max(network.client_extra_rtt_ms, default=0.0)
     delay_ms = rtt_ms + JITTER_WIDTHS * network.jitter_ms

@@ -50,7 +50,6 @@ METRICS = (
     Metric("power", "Mbit/s/ms", "Power", 1, "goodput over mean RTT (Kleinrock 1979)"),
     Metric("cwnd_mean", "packets", "Mean cwnd", 0, "mean of the sender's congestion window"),
 )
-METRIC = {metric.name: metric for metric in METRICS}
 
 
 def flow_metrics(flow: FlowResult) -> dict[str, float]:

@@ -84,7 +84,7 @@ def rate_steps(path: Path, duration_s: float) -> Iterator[RateStep]:
     now = path
     ends = [*(step.at_s for step in path.steps[1:]), duration_s]
     for step, end_s in zip(path.steps, ends, strict=False):  # without a step there is an end too
-        then = step.apply(now)
+        then = now.after(step)
         if then.rate_mbps != now.rate_mbps:
             yield RateStep(step.at_s, end_s, now.rate_mbps, then.rate_mbps)
         now = then

@@ -96,7 +96,7 @@ def base_rtt_ms(path: Path, t_s: Floats, client: int) -> Floats:
     starts = [-math.inf, *(step.at_s for step in path.steps)]
     for i, (begin_s, end_s) in enumerate(itertools.pairwise([*starts, math.inf])):
         if i:
-            path_now = path.steps[i - 1].apply(path_now)
+            path_now = path_now.after(path.steps[i - 1])
         sending_ms = PACKET_BYTES * 8 / path_now.rate_mbps / 1e3 if path.topology == "router" else 0.0
         now_ms = path.reference_rtt_ms + path_now.rtt_ms - path.rtt_ms + extra_ms + sending_ms
         values[(t_s >= begin_s) & (t_s < end_s)] = now_ms
@@ -110,7 +110,7 @@ def _constant(mbps: float, end_s: float) -> Capacity:
 def _stepped(path: Path, end_s: float, most_mbps: float) -> Capacity:
     t_s, rates, now = [0.0], [min(path.rate_mbps, most_mbps)], path
     for step in path.steps:
-        now = step.apply(now)
+        now = now.after(step)
         t_s.append(step.at_s)
         rates.append(min(now.rate_mbps, most_mbps))
     knots = np.array([*t_s, max(end_s, t_s[-1])])

@@ -6,7 +6,7 @@ Standard library only: the guest agent imports this module.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path as FilePath
 from typing import Any
@@ -204,6 +204,11 @@ class Path:
     def buffer_packets(self) -> int:
         """Bottleneck buffer, full-sized packets."""
         return max(MIN_BUFFER_PACKETS, math.ceil(self.buffer_bdp * self.bdp_bytes / PACKET_BYTES))
+
+    def after(self, step: Step) -> Path:
+        """Return the path from a step on."""
+        values: dict[str, Any] = step.changes()
+        return replace(self, steps=(), **values)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for a COMMAND frame."""

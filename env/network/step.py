@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from env.network.checks import PathError, check_fields, check_number
-
-if TYPE_CHECKING:
-    from env.network.path import Path
 
 CHANGES = {"rate_mbps": (0.01, 100_000.0), "rtt_ms": (0.0, 20_000.0), "loss_pct": (0.0, 100.0)}
 
 
 @dataclass(frozen=True)
 class Step:
-    """From at_s (virtual seconds since the run began) on the path has these values; None leaves one as it was."""
+    """New values of a path from at_s on (virtual seconds since the run began); None leaves a value as it was."""
 
     at_s: float
     rate_mbps: float | None = None
@@ -31,13 +28,8 @@ class Step:
             check_number(f"{name} of the step at {self.at_s:g} s", value, *CHANGES[name])
 
     def changes(self) -> dict[str, float]:
-        """Return what changes, by the path's fields."""
+        """Return the new values by the path's fields."""
         return {name: getattr(self, name) for name in CHANGES if getattr(self, name) is not None}
-
-    def apply(self, path: Path) -> Path:
-        """Return the path from this step on."""
-        values: dict[str, Any] = self.changes()
-        return replace(path, steps=(), **values)
 
     @classmethod
     def from_value(cls, value: Any) -> Step:
@@ -45,13 +37,13 @@ class Step:
         if isinstance(value, cls):
             return value
         if not isinstance(value, dict) or "at_s" not in value:
-            raise PathError(f"{value!r} is no step; it needs at_s, and one of {', '.join(CHANGES)}")
+            raise PathError(f"{value!r} is not a step; a step has at_s and at least one of {', '.join(CHANGES)}")
         check_fields(cls, "step", value)
         return cls(**value)
 
 
 def check_steps(steps: tuple[Step, ...]) -> None:
-    """Raise PathError when the steps are not in the order of their times."""
+    """Raise PathError unless the times of the steps rise."""
     for before, after in pairwise(steps):
         if after.at_s <= before.at_s:
             raise PathError(f"the step at {after.at_s:g} s follows one at {before.at_s:g} s; times must rise")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the parts of the traffic program share: kinds of traffic, the run's clock, the event loop, the record. */
+/* What the files of the traffic program offer to each other. main.c is on top: no other file calls it. */
 #ifndef FLOW_H
 #define FLOW_H
 
@@ -20,20 +20,26 @@ enum kind {
 	WEB,		/* requests of random sizes, with pauses between them (web.h); latency: until the reply */
 };
 
-/* --- main.c: what runs are asked for ------------------------------------------------------------------------- */
+/* --- errors.c -------------------------------------------------------------------------------------------------- */
 
-/* End the program with what failed and errno's text. */
+/* End the program with the name of what failed and errno's text. */
 void die(const char *what) __attribute__((noreturn));
-/* End the program: the text is no endpoint. */
+/* End the program with a formatted message. */
+void fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+/* End the program: its input has a word that is not valid. */
 void bad(const char *text) __attribute__((noreturn));
-enum kind parse_kind(const char *name);
 
-/* 1: a flow ends with a reset, and the ports are free at once. 0: what it has sent is delivered first. */
+/* --- options.c: the words of a run ----------------------------------------------------------------------------- */
+
+/* 1: a flow ends with a reset, and its ports are free at once. 0: what it has sent is delivered first. */
 extern int ends_with_reset;
+/* Set ends_with_reset from "reset" or "deliver"; 0 for another word. */
+int parse_ending(const char *name);
+enum kind parse_kind(const char *name);
 
 /* --- loop.c: clock and events ---------------------------------------------------------------------------------- */
 
-/* Something that waits for a descriptor. */
+/* A callback for events of a descriptor. */
 struct watcher {
 	void (*ready)(struct watcher *watcher, uint32_t events);
 };
@@ -42,14 +48,14 @@ void loop_start(int64_t origin_ns);
 /* Nanoseconds since the run's origin. */
 int64_t now_ns(void);
 void watch(int fd, uint32_t events, struct watcher *watcher);
-/* Have loop_run() call its step at a time of the run's clock; at once when that is over. */
+/* Have loop_run() call its step at a time of the run's clock, at once when that time has passed. */
 void wake_at(int64_t at_ns);
-/* Have it call its step after the events that are being handled. */
+/* Have loop_run() call its step after the events that are being handled. */
 void wake(void);
-/* A timer that timer_set() sets, once or again and again. */
+/* A timer that timer_set() sets, as often as needed. */
 int timer_add(struct watcher *watcher);
 void timer_set(int timer, int64_t at_ns);
-/* A timer that expires so long after every so often; its watcher has to read() it, or it does not expire again. */
+/* A timer that expires after_ns after each multiple of interval_ns; its watcher must read() it each time. */
 int watch_every(int64_t interval_ns, int64_t after_ns, struct watcher *watcher);
 /* Handle events, and call step() when the clock asks for it, until step() returns 0, or loop_end() was called. */
 void loop_run(int (*step)(void));
@@ -57,45 +63,46 @@ void loop_end(void);
 
 /* --- place.c: network namespaces ------------------------------------------------------------------------------- */
 
-/* A socket in a network namespace: a path as /proc/PID/ns/net, or "-" for our own. */
+/* A socket in a network namespace: a path as /proc/PID/ns/net, or "-" for the program's. */
 int socket_in(const char *namespace, int domain, int type, int protocol);
 /* A TCP socket that does not block. */
 int tcp_socket_in(const char *namespace);
 
-/* --- record.c: what is printed at the end ---------------------------------------------------------------------- */
+/* --- record.c: what the program prints at the end ---------------------------------------------------------------------- */
 
 enum table { SENDER, RECEIVER, SENT, RECEIVED, LATENCY, BUCKETS, QUEUE, PORTS, TABLES };
 
-/* Keep a row of doubles. The columns stand where the rows are made and in traffic.py. */
+/* Store a row of doubles. env/network/traffic/run.py has the columns; so have the functions that make the rows. */
 void record(enum table table, const double *row, size_t columns);
 /*
- * Print u64 length, and in so many bytes every table that has rows: its name in 8 bytes, u64 length, so many bytes of
- * doubles. All in native order.
+ * Print the length of the record (u64, bytes) and the record: for each table that has rows its name (8 bytes), the
+ * length of its rows (u64, bytes) and the rows (doubles). All are in native byte order.
  */
 void record_print(void);
 void record_forget(void);
 
 /* --- sender.c, receiver.c: the endpoints ----------------------------------------------------------------------- */
 
-/* Take an endpoint; its format is in main.c. */
+/* Add an endpoint; main.c has its format. */
 void sender_add(const char *text);
 void receiver_add(const char *text);
-/* Open and end what the clock asks for; 1 while any endpoint of the side goes on. */
+/* Open and end the endpoints that are due; 1 while any endpoint of the side goes on. */
 int senders_step(void);
 int receivers_step(void);
+/* End the receiver of a flow whose sender never got a connection. */
 void receiver_unconnected(int flow);
-/* Record a row for each flow that runs. Every look at the clock costs the lab a system call: one for all. */
+/* Record a row for each flow that runs. The time is an argument because each clock read costs a system call. */
 void senders_sample(int64_t now);
 void receivers_sample(int64_t now);
 /* Record the latencies. */
 void senders_report(void);
-/* The run is over: what it has opened is closed elsewhere. */
+/* Forget the endpoints of a run that is over; main.c closes their descriptors. */
 void senders_forget(void);
 void receivers_forget(void);
 
-/* --- queue.c: the queues of ports ------------------------------------------------------------------------------- */
+/* --- queue.c: the queues of ports ------------------------------------------------------------------------------ */
 
-/* Take the ports; their format is in main.c. */
+/* Add the ports; main.c has their format. */
 void queues_add(const char *text);
 /* Record a row for each port. */
 void queues_sample(int64_t now);

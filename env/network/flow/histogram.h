@@ -4,7 +4,7 @@
  *
  * Values below 2 * HISTOGRAM_STEPS nanoseconds have a bucket each. Above, every power of two is divided into
  * HISTOGRAM_STEPS buckets of equal width, so a bucket is at most 1/128 of its lower edge wide, over the whole range of
- * 64 bits: who takes the middle of the bucket for a value in it is wrong by less than 1/256 = 0.4 %.
+ * 64 bits: the middle of a bucket differs from a value in it by less than 1/256 = 0.4 %.
  * Count, sum and maximum are exact.
  */
 #ifndef FLOW_HISTOGRAM_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The run's clock and the event loop. Everything waits in epoll: a program that spins on a clock spins for ever. */
+/* The run's clock and the event loop. Everything waits in epoll: polling the lab's clock would never end (main.c). */
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>

@@ -2,8 +2,8 @@
 /*
  * flow: TCP traffic for virtual time.
  *
- * It stays, because starting a program costs the lab more than many a run: every line of its standard input, a pipe, is
- * a run,
+ * The program stays between runs, because starting one costs the lab more than a short run. Every line of its standard
+ * input, a pipe, is a run,
  *
  *	ORIGIN_NS SAMPLE_MS reset|deliver ENDPOINT...
  *
@@ -13,25 +13,23 @@
  *	send,FLOW,NETNS,ADDRESS,SCHEME,KIND,SIZE,START_US,END_US[,SEED,PAUSE_US]
  *	queue,NETNS,DEVICE[,DEVICE...]
  *
- * In the lab the CPU never runs out and the clock moves only when nothing is left to compute, so a program that
- * spins on the clock spins for ever: everything here waits in epoll. One process carries all endpoints it is given, in
- * whichever network namespaces they are. Flow i goes from port 40000 + i to port 5000 + i, so a run's addresses are
- * the same every time. Times count from ORIGIN_NS of CLOCK_MONOTONIC, the same for all processes of a run.
+ * In the lab the CPU never runs out, and the clock advances only when nothing is left to compute: a program that polls
+ * the clock never ends. Everything here waits in epoll. One process carries all endpoints, in whichever network
+ * namespaces they are. Flow i goes from port 40000 + i to port 5000 + i, so a run's addresses are always the same.
+ * Times count from ORIGIN_NS of CLOCK_MONOTONIC.
  *
- * KIND and SIZE (bytes; 0 for bulk, the mean for web) are explained in flow.h; web needs SEED, the same at both ends, and
+ * flow.h explains KIND and SIZE (bytes; 0 for bulk, the mean for web). web needs SEED, the same at both ends, and
  * PAUSE_US, the mean. LOW_WATER is the receiver's SO_RCVLOWAT, 0 the default.
- * A flow ends with a reset, and the ports are free at once; or (deliver) the sender stops at END_US, what it has
- * written is delivered, and both ends count how much that was. A run whose flows end with a reset is over when either
- * its senders or its receivers are, the other run when all are.
+ * With reset, a flow ends with a reset, and its ports are free at once. With deliver, the sender stops at END_US, what
+ * it has written is delivered, and both ends record how much that was. A run with reset is over when all senders or all
+ * receivers have ended; one with deliver, when both have.
  *
- * Of the ports of `queue` (once at most) it records what their qdiscs count, with every sample and at the end.
+ * `queue` (at most once) names the ports whose qdisc counters are recorded, with every sample and at the end.
  *
- * The program prints "ready\n" when it listens, and its record (record.c) when the run is over, or when a line comes
- * while it goes on: "stop", which is ignored when it comes too late. Nothing is left of a run for the next one. What goes
- * wrong ends the program.
+ * The program prints "ready\n" when it listens, and its record (record.c) when the run is over. The line "stop" ends the
+ * run that goes on; without one it is ignored. A run leaves nothing behind for the next one. Any error ends the program.
  */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,20 +41,7 @@
 
 #define WORDS (2 * MAX_FLOWS + 4)	/* of a run: both ends of every flow */
 
-int ends_with_reset;
 static int ticker;
-
-void die(const char *what)
-{
-	fprintf(stderr, "flow: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-void bad(const char *text)
-{
-	fprintf(stderr, "flow: bad argument %s\n", text);
-	exit(2);
-}
 
 static void usage(void)
 {
@@ -64,17 +49,7 @@ static void usage(void)
 	exit(2);
 }
 
-enum kind parse_kind(const char *name)
-{
-	static const char *const names[] = { [BULK] = "bulk", [STREAM] = "stream", [REQUEST] = "request", [WEB] = "web" };
-
-	for (int kind = BULK; kind <= WEB; kind++)
-		if (!strcmp(name, names[kind]))
-			return kind;
-	bad(name);
-}
-
-/* A sample comes after all else of its instant: which of two timers is first, no seed says. */
+/* A sample follows all other events of its instant: the order of two timers that expire together is not defined. */
 #define SAMPLE_AFTER_NS 10000
 
 static void sample(void)
@@ -92,7 +67,7 @@ static void stopped(struct watcher *watcher, uint32_t events)
 
 	(void)watcher;
 	(void)events;
-	/* nobody is there any more: the run goes on to its end */
+	/* at the end of the input, too, the run goes on to its end */
 	if (read(STDIN_FILENO, line, sizeof(line)) > 0)
 		loop_end();
 }
@@ -108,9 +83,9 @@ static void tick(struct watcher *watcher, uint32_t events)
 	sample();
 }
 
-static int step(void)
+static int step_endpoints(void)
 {
-	/* both, always */
+	/* both sides step, whatever the first one returns */
 	int sending = senders_step(), receiving = receivers_step();
 
 	return ends_with_reset ? sending && receiving : sending || receiving;
@@ -134,7 +109,7 @@ static void forget(void)
 	receivers_forget();
 	queues_forget();
 	record_forget();
-	/* all that a run opens, its sockets first of all */
+	/* all descriptors that the run has opened */
 	if (close_range(STDERR_FILENO + 1, ~0U, 0))
 		die("close_range");
 }
@@ -144,11 +119,10 @@ static void run(char **words, int count)
 	static struct watcher stopping = { stopped }, ticking = { tick };
 	int64_t sample_ns;
 
-	if (count < 3 || (strcmp(words[2], "reset") && strcmp(words[2], "deliver")))
+	if (count < 3 || !parse_ending(words[2]))
 		usage();
 	loop_start(atoll(words[0]));
 	sample_ns = atoll(words[1]) * NS_PER_MS;
-	ends_with_reset = !strcmp(words[2], "reset");
 	watch(STDIN_FILENO, EPOLLIN | EPOLLET, &stopping);
 	if (sample_ns)
 		ticker = watch_every(sample_ns, SAMPLE_AFTER_NS, &ticking);
@@ -156,8 +130,8 @@ static void run(char **words, int count)
 		add(words[w]);
 	if (write(STDOUT_FILENO, "ready\n", 6) != 6)
 		die("write");
-	loop_run(step);
-	/* the flows that are over have recorded their ends themselves */
+	loop_run(step_endpoints);
+	/* flows that ended earlier have recorded their last sample themselves */
 	sample();
 	queues_report();
 	senders_report();
@@ -187,7 +161,7 @@ int main(int argc, char **argv)
 	(void)argv;
 	if (argc > 1)
 		usage();
-	/* some descriptors a flow; the guest's soft limit is low on purpose */
+	/* each flow needs several descriptors, and the guest's soft limit is low for Mininet's sake */
 	if (getrlimit(RLIMIT_NOFILE, &files))
 		die("getrlimit");
 	files.rlim_cur = files.rlim_max;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Sockets in the namespaces of Mininet's hosts: one process can carry the traffic of all of them. */
+/* Sockets in the network namespaces of Mininet's hosts, so that one process carries the traffic of all. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sched.h>

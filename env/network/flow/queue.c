@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The queues of a network's ports, as the kernel counts them. They are asked for over rtnetlink: a sample starts no
- * process.
+ * The queues of a network's ports, as the kernel counts them. The program reads the counters over rtnetlink, so a sample
+ * starts no process.
  *
- * A port's queue is the leaf of its qdiscs. What stands above it passes packets on, and counts what its leaf drops as
- * its own: the difference is what it has lost itself. netem is no queue: what it drops is lost on the way. What a policer
- * drops stands at the clsact hook. All counters are from when the program began.
+ * A port's queue is the leaf of its qdiscs. A qdisc above the leaf counts the leaf's drops as its own: the difference is
+ * what it dropped itself. netem is not a queue: what it drops was lost on the link. A policer's drops are counted at the
+ * clsact hook. All counters start with the run.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -14,7 +14,6 @@
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -24,10 +23,10 @@
 
 #define MAX_PORTS 64
 #define MAX_QDISCS 16		/* of a port */
-#define MAX_WAITING 64		/* answers in the socket, one for each leaf and sample */
-#define ANSWER (1 << 16)	/* the kernel sends a dump in pieces of at most half of it */
-#define MESSAGE (1 << 13)	/* and says no more than this of a qdisc */
-#define BUFFER (1 << 21)	/* of the socket: the kernel counts 16 KB for an answer at most */
+#define MAX_WAITING 64		/* unread answers in the socket, one for each leaf and sample */
+#define ANSWER (1 << 16)	/* bytes; the kernel sends a dump in pieces of at most half of this */
+#define MESSAGE (1 << 13)	/* bytes; more than the kernel's answer for one qdisc */
+#define BUFFER (1 << 21)	/* of the socket, bytes; the kernel counts at most 16 KB for an answer */
 
 /* A qdisc, or the sum of several. The kernel's counters are 32 bits wide but for the bytes. */
 struct counters {
@@ -42,7 +41,7 @@ struct qdisc {
 	struct counters counters;
 };
 
-/* What a port has done: its leaves, and the packets that did not come so far. */
+/* A port: its leaves together, and the packets that did not reach them. */
 struct state {
 	struct counters queue;
 	uint32_t lost, policed;
@@ -50,12 +49,12 @@ struct state {
 
 struct port {
 	int device;
-	struct qdisc qdiscs[MAX_QDISCS];	/* of the dump that is being read */
+	struct qdisc qdiscs[MAX_QDISCS];	/* from the dump that is being read */
 	int count;
 	struct state begin;
 };
 
-/* An rtnetlink message that asks for a qdisc, or for all. */
+/* An rtnetlink request for one qdisc or for all. */
 struct question {
 	struct nlmsghdr header;
 	struct tcmsg tc;
@@ -63,10 +62,10 @@ struct question {
 
 static struct port ports[MAX_PORTS];
 static int port_count;
-/* What every sample asks: a dump of all qdiscs costs more, and comes in pieces that cannot wait. */
+/* The requests of a sample. A dump of all qdiscs would cost more, and its pieces cannot wait in the socket. */
 static struct question leaves[MAX_WAITING];
 static int leaf_count;
-/* Samples whose answers have not been read, and when they were asked for. */
+/* The times of the samples whose answers have not been read. */
 static int64_t asked_ns[MAX_WAITING];
 static int waiting;
 static int netlink = -1;
@@ -90,7 +89,7 @@ static const struct rtattr *find_in(const struct rtattr *nest, int type)
 	return nest ? find(data_of(nest), RTA_PAYLOAD(nest), type) : NULL;
 }
 
-/* A structure of the kernel, of which a newer one may have more and an older one less. */
+/* Copy a kernel structure, which is longer in newer kernels and shorter in older ones. */
 #define COPY(to, attribute) copy(&(to), sizeof(to), attribute)
 static void copy(void *to, size_t size, const struct rtattr *attribute)
 {
@@ -153,10 +152,8 @@ static void read_qdisc(const struct nlmsghdr *message)
 		port++;
 	if (port == ports + port_count || !kind || !statistics)
 		return;
-	if (port->count == MAX_QDISCS) {
-		fprintf(stderr, "flow: a port has more than %d qdiscs\n", MAX_QDISCS);
-		exit(1);
-	}
+	if (port->count == MAX_QDISCS)
+		fail("a port has more than %d qdiscs", MAX_QDISCS);
 	q = &port->qdiscs[port->count++];
 	COPY(basic, find_in(statistics, TCA_STATS_BASIC));
 	COPY(queue, find_in(statistics, TCA_STATS_QUEUE));
@@ -239,7 +236,7 @@ static int has_child(const struct port *port, const struct qdisc *parent)
 	return 0;
 }
 
-/* What the qdiscs that were read last say of a port: all of them, or its leaves alone. */
+/* A port's state according to the qdiscs that were read last: all of them, or its leaves alone. */
 static struct state state_of(const struct port *port)
 {
 	struct state state = {};
@@ -277,7 +274,7 @@ static void record_sample(int64_t at_ns)
 		double row[] = {
 			at_ns / 1e9, i, count.backlog_bytes, count.backlog_packets,
 			count.sent_bytes - begin->sent_bytes,
-			/* of 32 bits, whatever they were at the beginning */
+			/* 32 bits, which may wrap around */
 			(uint32_t)(count.sent_packets - begin->sent_packets),
 			(uint32_t)(count.dropped - begin->dropped), (uint32_t)(count.marked - begin->marked),
 		};
@@ -311,7 +308,7 @@ static void read_samples(void)
 	waiting = 0;
 }
 
-/* The kernel answers at once, and its answer waits. */
+/* The kernel answers at once, and the answer waits in the socket. */
 void queues_sample(int64_t now)
 {
 	if (netlink < 0)
@@ -348,11 +345,9 @@ static void find_leaves(const struct port *port)
 	for (const struct qdisc *q = port->qdiscs; q < port->qdiscs + port->count; q++) {
 		if (q->is_clsact || has_child(port, q))
 			continue;
-		if (leaf_count == MAX_WAITING) {
-			fprintf(stderr, "flow: there are more than %d queues\n", MAX_WAITING);
-			exit(1);
-		}
-		/* to its sender the kernel answers only what is to be echoed */
+		if (leaf_count == MAX_WAITING)
+			fail("there are more than %d queues", MAX_WAITING);
+		/* the kernel answers this request only with NLM_F_ECHO */
 		leaves[leaf_count++] = (struct question){
 			.header = {
 				.nlmsg_len = sizeof(struct question),

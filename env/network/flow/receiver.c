@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The receiving ends of flows: they count, and answer requests. */
+/* The receiving ends of flows: they count bytes and answer requests. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -16,7 +15,7 @@
 #include "web.h"
 
 #define DELIVERY_NS (60 * NS_PER_S)	/* a connection that cannot deliver in this time is dead */
-#define SINK (1 << 26)		/* more than a socket holds: one system call takes all there is */
+#define SINK (1 << 26)		/* bytes, more than a socket holds: one system call reads everything */
 
 struct receiver {
 	struct watcher listening, receiving;
@@ -24,7 +23,7 @@ struct receiver {
 	enum kind kind;
 	size_t size;		/* of a request, bytes */
 	size_t mean;		/* web: of all requests */
-	uint64_t sizes;		/* web: what they are drawn from */
+	uint64_t sizes;		/* web: state of the random sequence of sizes */
 	size_t pending;		/* received of this request, bytes */
 	int parts;		/* this request is being received in parts */
 	double bytes;		/* received by the application */
@@ -34,7 +33,7 @@ struct receiver {
 
 static struct receiver receivers[MAX_FLOWS];
 static int count;
-static char sink[SINK];		/* never written: MSG_TRUNC counts and drops */
+static char sink[SINK];		/* never written: with MSG_TRUNC the kernel counts the bytes and drops them */
 
 static void over(struct receiver *r)
 {
@@ -44,7 +43,7 @@ static void over(struct receiver *r)
 	wake();
 }
 
-/* The sender has closed, and everything has been read. columns: flow bytes */
+/* Record that the sender has closed and everything has been read. columns: flow bytes */
 static void delivered(struct receiver *r)
 {
 	double row[] = { r->flow, r->bytes };
@@ -52,7 +51,7 @@ static void delivered(struct receiver *r)
 	record(RECEIVED, row, sizeof(row) / sizeof(*row));
 }
 
-/* Wake for the rest of the request, not for a part of it. */
+/* Have the kernel wake the receiver when so many bytes have arrived, not earlier. */
 static void expect(struct receiver *r, int bytes)
 {
 	if (setsockopt(r->fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes)))
@@ -68,12 +67,12 @@ static void received(struct receiver *r, size_t bytes)
 {
 	r->pending += bytes;
 	if (r->pending < r->size) {
-		/* the kernel wakes a receiver early when its buffer runs short */
+		/* the kernel wakes the receiver early when its buffer runs short */
 		expect(r, r->size - r->pending);
 		r->parts = 1;
 		return;
 	}
-	/* the next request comes after the reply: nothing waits behind this one */
+	/* the next request comes after the reply, so the whole request has been read and nothing else */
 	r->pending = 0;
 	if (r->kind == WEB)
 		r->size = web_size(&r->sizes, r->mean);
@@ -119,7 +118,7 @@ static void listening(struct watcher *watcher, uint32_t events)
 	r->fd = accept4(r->listener, NULL, NULL, SOCK_NONBLOCK);
 	if (r->fd < 0)
 		return;
-	/* Whatever ends the connection, nothing of it is left to send a FIN again in the middle of the next run. */
+	/* a reset leaves no connection behind that would repeat its FIN during the next run */
 	if (setsockopt(r->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)))
 		die("SO_LINGER");
 	if (r->kind == WEB)
@@ -132,7 +131,7 @@ static void sample(struct receiver *r, int64_t now)
 {
 	int unread = 0;
 
-	/* what waits below the low-water mark has arrived too; a request is taken when it is whole */
+	/* bytes below the low-water mark count as arrived; a request is read when it is whole */
 	if (r->fd >= 0 && answers(r) && ioctl(r->fd, FIONREAD, &unread))
 		die("FIONREAD");
 	if (r->fd >= 0 && !answers(r))
@@ -150,7 +149,6 @@ void receivers_sample(int64_t now)
 			sample(&receivers[i], now);
 }
 
-/* Its sender gave up before there was a connection. */
 void receiver_unconnected(int flow)
 {
 	double row[] = { flow, 0 };
@@ -174,10 +172,8 @@ int receivers_step(void)
 			sample(r, now);
 			r->ended = 1;
 		}
-		if (!ends_with_reset && !r->over && now >= r->end_ns + DELIVERY_NS) {
-			fprintf(stderr, "flow: flow %d did not deliver what it had sent\n", r->flow);
-			exit(1);
-		}
+		if (!ends_with_reset && !r->over && now >= r->end_ns + DELIVERY_NS)
+			fail("flow %d did not deliver what it had sent", r->flow);
 		going |= ends_with_reset ? !r->ended : !r->over;
 	}
 	return going;

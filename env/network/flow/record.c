@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Tables of doubles, kept in memory and printed at the end: writing while traffic flows would cost the lab time. */
+/* Tables of doubles, stored in memory and printed at the end, because writing during a run would cost the lab time. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

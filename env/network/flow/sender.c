@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The sending ends of flows: bulk, writes of a fixed size, requests. */
+/* The sending ends of flows: bulk data, writes of a fixed size, requests. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include "web.h"
 
 #define CHUNK (1 << 18)
-#define PIECE (1 << 16)		/* requests and writes are many times this one piece of memory */
+#define PIECE (1 << 16)		/* bytes; requests and writes repeat this one piece of memory */
 #define PIECES 1024		/* IOV_MAX */
 
 enum state { WAITING, RUNNING, DELIVERING, OVER };
@@ -37,11 +37,11 @@ struct sender {
 	enum state state;
 	size_t left;		/* to write of this write or request, bytes */
 	int expects_reply;
-	int64_t began_ns;	/* when this write or request was begun: when the one before was over */
+	int64_t began_ns;	/* of this write or request: when the previous one was over */
 	struct histogram *latency;
 	/* of web traffic */
 	size_t mean;		/* of the requests' sizes, bytes */
-	uint64_t sizes, pauses;	/* what they are drawn from */
+	uint64_t sizes, pauses;	/* states of the random sequences of sizes and pauses */
 	int64_t pause_ns;	/* the mean */
 	int timer, pausing;
 };
@@ -50,8 +50,9 @@ static struct sender senders[MAX_FLOWS];
 static int count;
 static char chunk[CHUNK];
 
-/* The smallest RTT that the congestion control itself goes by, us; 0 where it tells none. The kernel's own, in TCP_INFO,
- * is of five minutes, NV's of seconds.
+/*
+ * The minimum RTT that the congestion control itself keeps, us; 0 where it reports none. TCP_INFO has the kernel's, a
+ * minimum over five minutes; NV's covers seconds.
  */
 static double kept_min_rtt_us(const struct sender *s)
 {
@@ -62,7 +63,7 @@ static double kept_min_rtt_us(const struct sender *s)
 		die("TCP_CC_INFO");
 	if (length == sizeof(info.bbr))
 		return info.bbr.bbr_min_rtt;
-	/* DCTCP's information is as long as Vegas's, which the others take */
+	/* DCTCP's information has the length of Vegas's, which other schemes use */
 	if (length == sizeof(info.vegas) && strcmp(s->scheme, "dctcp"))
 		return info.vegas.tcpv_minrtt < INT32_MAX ? info.vegas.tcpv_minrtt : 0;
 	return 0;
@@ -108,8 +109,7 @@ static void over(struct sender *s)
 	wake();
 }
 
-/* The other side has taken everything and closed with a reset. columns: flow sent_bytes acked_bytes
- */
+/* Record that the receiver has read everything and closed with a reset. columns: flow sent_bytes acked_bytes */
 static void delivered(struct sender *s)
 {
 	struct tcp_info info = info_of(s);
@@ -119,7 +119,7 @@ static void delivered(struct sender *s)
 	over(s);
 }
 
-/* The receiver may end at the same instant, and its reset come first: the flow's clock decides. */
+/* The receiver may end at the same instant, so its reset may come first: that is no error. */
 static void check(const char *what)
 {
 	if (errno != EAGAIN && errno != EINTR && errno != EPIPE && errno != ECONNRESET)
@@ -133,7 +133,7 @@ static void send_bulk(struct sender *s)
 	check("send");
 }
 
-/* Write on; 1 when the write or request is complete. One system call takes all that the socket has room for. */
+/* Continue to write; 1 when the write or request is complete. One system call fills the socket. */
 static int write_on(struct sender *s)
 {
 	struct iovec pieces[PIECES];
@@ -158,7 +158,7 @@ static int write_on(struct sender *s)
 	return !s->left;
 }
 
-/* A write or request is over, and the next one begins. */
+/* Record the latency of a write or request that is over; the next one begins now. */
 static void measure(struct sender *s)
 {
 	int64_t now = now_ns();
@@ -220,7 +220,7 @@ static void ready(struct watcher *watcher, uint32_t events)
 {
 	struct sender *s = (struct sender *)watcher;
 
-	/* connected */
+	/* the connection is established */
 	if (s->state == RUNNING && s->kind != BULK && !s->began_ns)
 		measure(s);
 	if (s->state == RUNNING && s->kind == BULK)
@@ -253,18 +253,16 @@ static void open_flow(struct sender *s)
 	watch(s->fd, EPOLLOUT | EPOLLET | (s->kind == REQUEST || s->kind == WEB ? EPOLLIN : 0), &s->watcher);
 }
 
-/* A SYN comes again after 1 s and after 3 s. */
+/* The kernel repeats a SYN after 1 s and after 3 s. */
 #define CONNECT_NS (3 * NS_PER_S)
 
-/* All SYNs have been lost until its end: nothing was sent, so nothing will arrive. */
+/* End a flow all of whose SYNs were lost: it has sent nothing, so nothing will arrive. */
 static void end_unconnected(struct sender *s)
 {
 	double row[] = { s->flow, 0, 0 };
 
-	if (s->end_ns - s->start_ns > CONNECT_NS) {
-		fprintf(stderr, "flow: flow %d did not get a connection\n", s->flow);
-		exit(1);
-	}
+	if (s->end_ns - s->start_ns > CONNECT_NS)
+		fail("flow %d did not get a connection", s->flow);
 	record(SENT, row, sizeof(row) / sizeof(*row));
 	receiver_unconnected(s->flow);
 	over(s);

@@ -5,7 +5,7 @@
  * Sizes are heavy-tailed as measured in M. E. Crovella, A. Bestavros, "Self-Similarity in World Wide Web Traffic",
  * IEEE/ACM Transactions on Networking, 1997: a size is even over an octave, and the next octave is half as likely
  * (a Pareto distribution of index 1, bounded to WEB_OCTAVES octaves). Pauses are exponential. Both ends of a flow draw
- * the sizes from the same seed, so the receiver knows when a transfer is whole, and nothing but data is on the wire.
+ * the sizes from the same seed, so the receiver knows when a transfer is complete without any header on the wire.
  */
 #ifndef FLOW_WEB_H
 #define FLOW_WEB_H

@@ -50,7 +50,7 @@ class Timeline:
             due_ns = self._origin_ns + round(step.at_s * 1e9)
             if self._over.wait(max(0.0, (due_ns - time.monotonic_ns()) / 1e9)):
                 return
-            after = step.apply(path)
+            after = path.after(step)
             try:
                 self._topology.step(path, after)
             except Exception as error:  # told to whoever waits for the run

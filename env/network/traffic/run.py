@@ -35,8 +35,6 @@ COLUMNS = {
     ],
     "ports": ["port", "dropped", "marked", "lost", "policed"],
 }
-SENDER_COLUMNS = COLUMNS["sender"]
-RECEIVER_COLUMNS = COLUMNS["receiver"]
 TABLE_HEADER = struct.Struct("=8sQ")
 
 # In real time the two ends look at a flow one after the other: some 10 ms apart, in which it may be ten times as fast

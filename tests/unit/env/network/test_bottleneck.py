@@ -58,11 +58,11 @@ def test_a_step_changes_what_differs_and_nothing_else() -> None:
     path = Path.from_dict(
         {"client_extra_rtt_ms": [0, 60], "steps": [{"at_s": 1, "rate_mbps": 5}, {"at_s": 2, "rtt_ms": 100}]}
     )
-    first = path.steps[0].apply(path)
+    first = path.after(path.steps[0])
     rate = step_commands(path, first, "out", ["b1", "b2"])
     assert len(rate) == 1
     assert rate[0].startswith("class change dev out parent 2: classid 2:1 htb rate 5000000bit")
-    assert step_commands(first, path.steps[1].apply(first), "out", ["b1", "b2"]) == [
+    assert step_commands(first, first.after(path.steps[1]), "out", ["b1", "b2"]) == [
         "qdisc change dev out root handle 1: netem limit 1000000 delay 50.000ms",
         "qdisc change dev b1 root handle 1: netem limit 1000000 delay 50.000ms",
         "qdisc change dev b2 root handle 1: netem limit 1000000 delay 110.000ms",

@@ -40,7 +40,7 @@ from env.network.traces.format import load_trace
         ("trace", "held_out/lte", "trace 'held_out/lte' is unknown: did you mean held_out/lte-"),
         ("trace", 5, "trace is 5; it must be the name"),
         ("steps", ({"at_s": 3},), "the step at 3 s changes nothing; it may change rate_mbps, rtt_ms, loss_pct"),
-        ("steps", ({"rate_mbps": 3},), "is no step; it needs at_s"),
+        ("steps", ({"rate_mbps": 3},), "is not a step; a step has at_s"),
         ("steps", ({"at_s": 3, "rate": 5},), "'rate' is no field of a step; the fields are at_s, rate_mbps"),
         ("steps", ({"at_s": 3, "rate_mbps": -5},), "rate_mbps of the step at 3 s is -5"),
         ("steps", ({"at_s": 3, "loss_pct": 5}, {"at_s": 3, "rtt_ms": 5}), "the step at 3 s follows one at 3 s"),
@@ -115,8 +115,8 @@ def test_paths_of_several_clients_are_networks_of_their_own() -> None:
 
 def test_steps_change_the_path_one_after_the_other() -> None:
     path = Path.from_dict({"steps": [{"at_s": 3, "rate_mbps": 5}, {"at_s": 4, "rtt_ms": 80, "loss_pct": 1}]})
-    first = path.steps[0].apply(path)
-    second = path.steps[1].apply(first)
+    first = path.after(path.steps[0])
+    second = first.after(path.steps[1])
     assert (first.rate_mbps, first.rtt_ms, first.loss_pct) == (5, 40, 0)
     assert (second.rate_mbps, second.rtt_ms, second.loss_pct) == (5, 80, 1)
     assert Path.from_dict(path.as_dict()) == path
