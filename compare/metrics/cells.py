@@ -1,4 +1,4 @@
-"""The cells of a comparison: the metrics of all stored runs of one scenario and scheme."""
+"""The cells of a comparison: for each scenario and scheme, the metrics of all stored runs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from compare.errors import CompareError
 from compare.experiment.experiment import Experiment, Run, flows_under_test
 from compare.experiment.store import DamagedRun, Store
 from compare.metrics.distribution import Distribution
+from compare.metrics.flow_metrics import METRICS, flow_metrics
 from compare.metrics.group_metrics import Group, find_groups, goodput_mbps, group_metrics
-from compare.metrics.metrics import METRICS, Metric, flow_metrics
+from compare.metrics.metric import Metric
 from compare.metrics.network_metrics import network_metrics
 from compare.metrics.sharing import sharing_metrics
 from env.lab import FlowResult, RunResult
@@ -29,11 +30,11 @@ def _no_result(seed: int) -> RunResult:
 class Cell:
     """All seeds of one scenario and scheme.
 
-    metrics: what was measured, those of the first flow under test before those of groups of flows, of the network and
-    of how flows share it. values: metric to one value per good seed. groups: of the scenario's flows, empty where there
-    is only one. flows: those of one run, to draw; under_test: which of them have the scheme. rtt, latency: of the flows
-    under test, over all seeds.
-    goodputs: of each flow, Mbit/s, seed by seed.
+    seeds: those with a result. failed, damaged: seed to error; missing: seeds without a whole result. metrics: first
+    those of the first flow under test, then of groups of flows, of the network and of sharing. values: metric to one
+    value per seed. groups: of the scenario's flows; empty for a single bulk flow. under_test: for each flow, whether it
+    has the scheme. rtt, latency: of the flows under test, over all seeds. goodputs: of each flow, Mbit/s, seed by seed.
+    result: reads the run of a seed.
     """
 
     scenario: Scenario
@@ -54,17 +55,17 @@ class Cell:
 
     @property
     def flows(self) -> list[FlowResult]:
-        """The flows of the first good seed's run, to draw; read anew each time."""
+        """The flows of the first seed's run; reads the file each time."""
         return self.result(self.seeds[0]).flows if self.seeds else []
 
     @property
     def example(self) -> FlowResult | None:
-        """The first flow under test of the run to draw."""
+        """The first flow under test of the first seed's run."""
         return self.flows[self.under_test.index(True)] if self.seeds else None
 
 
 def read_cells(experiment: Experiment, store: Store) -> list[Cell]:
-    """Read every run that is there and compute its metrics, scenario by scenario; raises CompareError."""
+    """Read every stored run and compute its metrics, scenario by scenario; raises CompareError."""
     cells = []
     for scenario in experiment.scenarios:
         under_test = flows_under_test(scenario)
@@ -99,23 +100,23 @@ def _add(cell: Cell, run: Run, store: Store) -> None:
     flows = result.flows
     try:
         values = flow_metrics(flows[cell.under_test.index(True)])
-        others = group_metrics(flows, cell.under_test)
-        others |= network_metrics(result, cell.scenario.network(), cell.scenario.duration_s, cell.under_test)
-        others |= sharing_metrics(flows, cell.scenario)
+        further = group_metrics(flows, cell.under_test)
+        further |= network_metrics(result, cell.scenario.network(), cell.scenario.duration_s, cell.under_test)
+        further |= sharing_metrics(flows, cell.scenario)
     except (KeyError, IndexError, ValueError) as error:
         raise CompareError(f"{store.folder / store.run_name(run)}: {error}") from error
     if not cell.seeds:
         cell.environment = result.environment
         cell.groups = find_groups(flows, cell.under_test)
-        cell.metrics += others
-        cell.values |= {metric.name: [] for metric in others}
+        cell.metrics += further
+        cell.values |= {metric.name: [] for metric in further}
     cell.seeds.append(run.seed)
     cell.goodputs.append([goodput_mbps(flow) for flow in flows])
     for flow in itertools.compress(flows, cell.under_test):
         cell.rtt.add(flow.sender["srtt_us"])
         if flow.latency is not None:
             cell.latency.add_histogram(flow.latency.histogram)
-    for name, value in (values | {metric.name: value for metric, value in others.items()}).items():
+    for name, value in (values | {metric.name: value for metric, value in further.items()}).items():
         cell.values[name].append(value)
 
 

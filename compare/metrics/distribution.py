@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from compare.metrics.metrics import Floats
+from compare.metrics.metric import Floats
 
 BINS_PER_OCTAVE = 32  # a bin is 2.2 % wide
 LOWEST_LOG2, HIGHEST_LOG2 = 0, 30  # of values in us: 1 us to 18 min; what lies outside counts as the edge

@@ -1,9 +1,9 @@
 """Metrics of several flows of one run, in the columns of the TCP-NV paper's tables. Pure functions.
 
-A run's flows fall into groups: all of them, those with requests of one size, those of one client, those of one scheme.
-A group is a set of units, and every value is a mean over its units: the whole experiment is one unit of all flows; of
-the clients each is a unit of its flows; of the flows of one size each is a unit of its own. Those are the paper's rows
-".0" (summary) and ".1", ".10", ".12" (averages).
+A run's flows fall into groups: all flows, flows with requests of one size, flows of one client, flows of one scheme. A
+group is a set of units, and each of its values is the mean over the units. The group of all flows is one unit: the
+paper's rows ".0" (summary). In the group of clients a unit is the flows of one client; in the other groups each flow is
+a unit: the paper's rows ".1", ".10", ".12" (averages).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from compare.errors import CompareError
-from compare.metrics.metrics import BITS_PER_MBIT, Metric
+from compare.metrics.metric import BITS_PER_MBIT, Metric
 from env.lab import FlowResult
 
 GROUP_METRICS = (
@@ -51,7 +51,7 @@ class Group:
 
 
 def has_groups(flows: Sequence[FlowResult]) -> bool:
-    """True when there is more to say about a run than the metrics of its first flow: several flows, or latencies."""
+    """True for several flows, or for one with latencies: the metrics of the first flow do not describe the run."""
     return len(flows) > 1 or any(_size(flow) for flow in flows)
 
 
@@ -64,20 +64,20 @@ def find_groups(flows: Sequence[FlowResult], under_test: Sequence[bool]) -> list
     if not has_groups(flows):
         return []
     everything = tuple(range(len(flows)))
-    found = [Group("", "all", (everything,))]
+    groups = [Group("", "all", (everything,))]
     sizes = sorted({_size(flow) for flow in flows} - {0}, reverse=True)
     clients = sorted({flow.client for flow in flows})
     if len(sizes) > 1:
-        found += [_each_flow(size_label(size), (i for i in everything if _size(flows[i]) == size)) for size in sizes]
+        groups += [_each_flow(size_label(size), (i for i in everything if _size(flows[i]) == size)) for size in sizes]
     elif 1 < len(clients) < len(flows):
         units = (tuple(i for i in everything if flows[i].client == client) for client in clients)
-        found.append(Group("client", "per client", tuple(units)))
+        groups.append(Group("client", "per client", tuple(units)))
     if not all(under_test):
-        found.append(_each_flow("under_test", (i for i in everything if under_test[i])))
-        for scheme in sorted({flow.scheme for flow, mine in zip(flows, under_test, strict=True) if not mine}):
-            others = (i for i in everything if not under_test[i] and flows[i].scheme == scheme)
-            found.append(_each_flow(scheme, others))
-    return found
+        groups.append(_each_flow("under_test", (i for i in everything if under_test[i])))
+        for scheme in sorted({flows[i].scheme for i in everything if not under_test[i]}):
+            of_scheme = (i for i in everything if not under_test[i] and flows[i].scheme == scheme)
+            groups.append(_each_flow(scheme, of_scheme))
+    return groups
 
 
 def _each_flow(label: str, indices: Iterable[int]) -> Group:
@@ -95,11 +95,11 @@ def size_label(size_bytes: int) -> str:
 
 
 def group_metrics(flows: Sequence[FlowResult], under_test: Sequence[bool]) -> dict[Metric, float]:
-    """Return every metric of every group of a run, units there; NaN where there is nothing to compute it from.
+    """Return every metric of every group of a run; NaN for a metric without data.
 
     Raises CompareError for a flow without samples or duration.
     """
-    found: dict[Metric, float] = {}
+    values: dict[Metric, float] = {}
     measured: dict[tuple[int, ...], dict[str, float]] = {}
     for group in find_groups(flows, under_test):
         for unit in group.units:
@@ -108,20 +108,20 @@ def group_metrics(flows: Sequence[FlowResult], under_test: Sequence[bool]) -> di
         members = [i for unit in group.units for i in unit]
         mean_us, p99_us = _latencies([flows[i] for i in members])
         for metric in GROUP_METRICS:
-            found[group.metric(metric)] = _mean(measured[unit][metric.name] for unit in group.units)
-        found[group.metric(_METRIC["mean_latency"])] = mean_us
-        found[group.metric(_METRIC["p99_latency"])] = p99_us
-    tested = [flow for flow, mine in zip(flows, under_test, strict=True) if mine]
-    if len(tested) > 1:
-        found[JAIN] = jain_index([goodput_mbps(flow) for flow in tested])
-    return found
+            values[group.metric(metric)] = _mean(measured[unit][metric.name] for unit in group.units)
+        values[group.metric(_METRIC["mean_latency"])] = mean_us
+        values[group.metric(_METRIC["p99_latency"])] = p99_us
+    flows_under_test = [flow for flow, tested in zip(flows, under_test, strict=True) if tested]
+    if len(flows_under_test) > 1:
+        values[JAIN] = jain_index([goodput_mbps(flow) for flow in flows_under_test])
+    return values
 
 
 _METRIC = {metric.name: metric for metric in GROUP_METRICS}
 
 
 def _unit_metrics(flows: Sequence[FlowResult]) -> dict[str, float]:
-    """Return the metrics of GROUP_METRICS for flows together, but for the latencies."""
+    """Return the metrics of GROUP_METRICS for flows together, without the latencies."""
     rates = [goodput_mbps(flow) for flow in flows]
     begin_s = min(flow.start_s for flow in flows)
     end_s = max(flow.start_s + flow.duration_s for flow in flows)
@@ -149,7 +149,7 @@ def goodput_mbps(flow: FlowResult) -> float:
 
 
 def jain_index(values: Sequence[float]) -> float:
-    """Return (sum x)^2 / (n sum x^2): 1 when all are equal, 1/n when one has everything (Jain, Chiu, Hawe 1984).
+    """Return (sum x)^2 / (n sum x^2): 1 when all are equal, 1/n when one flow has everything (Jain, Chiu, Hawe 1984).
 
     NaN when all are 0.
     """

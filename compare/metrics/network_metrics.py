@@ -1,7 +1,7 @@
 """Metrics of a whole run: what its network carried, what waited in it and what it dropped. Pure functions.
 
-There are two views of a queue. `queueing` is what the flows under test had in their RTT above that of the empty path:
-every queue on the way, back too, and with fair queueing their own; jitter is in it, and the smoothing of Linux's RTT.
+There are two views of a queue. `queueing` is the RTT of the flows under test above the RTT of the empty path. It
+contains every queue in both directions (with fair queueing the flow's queue), jitter, and the smoothing of Linux's RTT.
 `queue` is what waited at the bottleneck when it was sampled, as the time that the link took to send it: exact, and of
 all flows. On loopback paths netem's packets on the way cannot be told from a queue, so there is no `queue` there.
 """
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from compare.errors import CompareError
-from compare.metrics.metrics import BITS_PER_MBIT, Floats, Metric
+from compare.metrics.metric import BITS_PER_MBIT, Floats, Metric
 from env.lab import FlowResult, RunResult
 from env.network.capacity import base_rtt_ms, link_capacity, network_capacity
 from env.network.path import Path
@@ -43,31 +43,31 @@ PERCENTILES = (50, 95, 99)
 def network_metrics(
     result: RunResult, network: Path | Rack, duration_s: float, under_test: Sequence[bool]
 ) -> dict[Metric, float]:
-    """Return the metrics of a run that its network has; NaN where the run has nothing to compute one from.
+    """Return the metrics that apply to a run's network; NaN for a metric without data.
 
     Raises CompareError for a flow without duration or samples.
     """
     flows = result.flows
-    found = {UTILISATION: 100 * utilisation(flows, network, duration_s)}
+    metrics = {UTILISATION: 100 * utilisation(flows, network, duration_s)}
     if isinstance(network, Path):
-        delays = queueing_ms([flow for flow, mine in zip(flows, under_test, strict=True) if mine], network)
-        found |= zip(QUEUEING, [_mean(delays), *(_percentile(delays, p) for p in PERCENTILES)], strict=True)
+        delays = queueing_ms([flow for flow, tested in zip(flows, under_test, strict=True) if tested], network)
+        metrics |= zip(QUEUEING, [_mean(delays), *(_percentile(delays, p) for p in PERCENTILES)], strict=True)
     if isinstance(network, Rack) or network.topology == "router":
         waits = queue_ms(result, network, duration_s)
-        found |= zip(QUEUE, [_mean(waits), _percentile(waits, 95)], strict=True)
-        found |= {DROPPED: _count(result, "dropped")}
+        metrics |= zip(QUEUE, [_mean(waits), _percentile(waits, 95)], strict=True)
+        metrics |= {DROPPED: _count(result, "dropped")}
     if isinstance(network, Path):
         if network.ecn:
-            found[MARKED] = _count(result, "marked")
+            metrics[MARKED] = _count(result, "marked")
         if network.police_mbps:
-            found[POLICED] = _count(result, "policed")
+            metrics[POLICED] = _count(result, "policed")
         if network.topology == "loopback" or network.loss_pct or any(step.loss_pct for step in network.steps):
-            found[LOST] = _count(result, "lost")
-    return found
+            metrics[LOST] = _count(result, "lost")
+    return metrics
 
 
 def utilisation(flows: Sequence[FlowResult], network: Path | Rack, duration_s: float) -> float:
-    """Return the goodput of all flows over what the network carries, from the first one's start to the last one's end.
+    """Return the goodput of all flows over the network's capacity, from the first flow's start to the last one's end.
 
     NaN where the network could carry nothing.
     """
@@ -102,7 +102,7 @@ def queue_ms(result: RunResult, network: Path | Rack, duration_s: float) -> Floa
     if not len(result.queue):
         return np.empty(0)
     port, backlog = result.queue["port"], result.queue["backlog_bytes"]
-    busiest = max(np.unique(port), key=lambda one: backlog[port == one].sum())
+    busiest = max(np.unique(port), key=lambda number: backlog[port == number].sum())
     t_s, backlog = result.queue["t_s"][port == busiest], backlog[port == busiest]
     if isinstance(network, Rack):
         waits: Floats = backlog * 8 / BITS_PER_MBIT / network.frame_mbps * 1e3

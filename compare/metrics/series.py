@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from compare.metrics.metrics import BITS_PER_MBIT, Floats
+from compare.metrics.metric import BITS_PER_MBIT, Floats
 from env.lab import FlowResult
 
 UNLIMITED_SSTHRESH = 0x7FFFFFFF  # TCP_INFINITE_SSTHRESH: nothing lost yet
@@ -19,7 +19,7 @@ def flow_series(flow: FlowResult) -> dict[str, Floats]:
     ``t_s`` since the run began; ``goodput_mbps`` received by the application since the sample before; ``cwnd``,
     ``inflight``, ``lost``, ``ssthresh`` in packets, ``retransmits`` so far; ``rtt_ms`` smoothed, ``rtt_variation_ms``
     its mean deviation, ``min_rtt_ms`` the smallest so far; ``pacing_mbps``, ``delivery_mbps``; ``kept_min_rtt_ms`` the
-    smallest RTT that the congestion control itself goes by. NaN: no RTT sample yet, ssthresh never set, nothing told.
+    smallest RTT that the congestion control keeps. NaN: no RTT sample yet, ssthresh never set, no smallest RTT kept.
     """
     sender, receiver = flow.sender, flow.receiver
     t_s = sender["t_s"]  # (N,)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from compare.metrics import group_metrics, metrics, network_metrics, sharing
-from compare.metrics.metrics import Metric
+from compare.metrics import flow_metrics, group_metrics, network_metrics, sharing
+from compare.metrics.metric import Metric
 from compare.report.pages import markdown_table
 
 BETTER = {1: "more", 0: "", -1: "less"}
@@ -38,7 +38,7 @@ and winning rates.
 
 ## The first flow under test
 
-{_table(metrics.METRICS)}
+{_table(flow_metrics.METRICS)}
 
 ## Several flows, or requests
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from compare.experiment.experiment import Experiment, Run
 from compare.metrics.cells import Cell, by_scenario, schemes_of
-from compare.metrics.metrics import Metric
+from compare.metrics.metric import Metric
 from compare.report import metric_layout
 from compare.report.group_table import GroupRow, group_rows, shown_columns
 from compare.report.published import PublishedFigure

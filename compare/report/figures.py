@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from compare.metrics.cells import Cell
-from compare.metrics.metrics import Metric
+from compare.metrics.metric import Metric
 from compare.metrics.series import flow_series
 from compare.report import metric_layout
 from compare.report.content import ScenarioPage

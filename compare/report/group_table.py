@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from compare.metrics.cells import Cell
 from compare.metrics.group_metrics import GROUP_METRICS, JAIN, Group
-from compare.metrics.metrics import Metric
+from compare.metrics.metric import Metric
 from compare.report.published_tables import PublishedRow, paper_scenario
 from compare.statistics.estimates import Estimate, estimate_of
 

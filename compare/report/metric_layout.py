@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 
 from compare.metrics.cells import Cell
-from compare.metrics.metrics import Metric
+from compare.metrics.metric import Metric
 
 # Each list is in the order shown and skips what was not measured; * stands for any ending. SEVERAL: for several flows.
 HEADLINE = ("goodput", "queueing_p95", "rtt_p95", "retransmits_per_mb", "power")

@@ -9,7 +9,7 @@ from pathlib import Path
 import matplotlib as mpl
 
 from compare.metrics.cells import Cell, by_scenario, schemes_of
-from compare.metrics.metrics import Metric
+from compare.metrics.metric import Metric
 from compare.report import metric_layout
 from compare.report.plots.figure import is_wide
 from compare.statistics.estimates import Estimate, estimate_of

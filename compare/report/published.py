@@ -11,7 +11,7 @@ import yaml
 
 from compare.errors import CompareError
 from compare.metrics.cells import Cell
-from compare.metrics.metrics import METRICS
+from compare.metrics.flow_metrics import METRICS
 from compare.statistics.estimates import Estimate, estimate_of, inside_spread
 from compare.statistics.verdict import Verdict
 from env.checkout import DATASETS

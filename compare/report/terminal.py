@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from compare.metrics.cells import Cell, by_scenario
-from compare.metrics.metrics import Metric
+from compare.metrics.metric import Metric
 from compare.report import metric_layout
 from compare.report.group_table import GroupRow, group_rows, shown_columns
 from compare.report.published_tables import PublishedRow

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 
-from compare.metrics.metrics import Metric
+from compare.metrics.metric import Metric
 from compare.statistics.estimates import Estimate
 
 US_PER_MS = 1e3

@@ -22,7 +22,7 @@ import numpy as np
 from scipy import stats
 
 from compare.metrics.cells import Cell, by_scenario
-from compare.metrics.metrics import Floats
+from compare.metrics.metric import Floats
 from compare.statistics.estimates import CONFIDENCE, MIN_VALUES
 
 LEVEL = 1 - CONFIDENCE

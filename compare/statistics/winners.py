@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from compare.metrics.cells import Cell
-from compare.metrics.metrics import Metric
+from compare.metrics.metric import Metric
 from compare.statistics.estimates import MIN_VALUES
 from compare.statistics.paired import PairedComparison, values_by_seed
 

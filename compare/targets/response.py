@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from compare.metrics.group_metrics import jain_index
-from compare.metrics.metrics import BITS_PER_MBIT, Floats
+from compare.metrics.metric import BITS_PER_MBIT, Floats
 from compare.metrics.series import rate_between
 from env.lab import FlowResult, RunResult
 from env.network.capacity import PAYLOAD_SHARE, base_rtt_ms, link_capacity

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from compare.experiment.schemes import find_schemes
 from compare.metrics.cells import Cell
-from compare.metrics.metrics import Metric
+from compare.metrics.metric import Metric
 from env.network.scenario import Flow, Scenario
 
 GOODPUT = Metric("goodput", "Mbit/s", "Goodput", 1, "")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from compare.metrics.metrics import Floats
+from compare.metrics.metric import Floats
 from compare.report.plots.markers import SYMBOLS, THIN
 from compare.statistics.numbers import number
 from env.network.schemes import Scheme

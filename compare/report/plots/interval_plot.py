@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from compare.metrics.metrics import Metric
+from compare.metrics.metric import Metric
 from compare.report.plots.figure import INK, Figure, axis, is_wide, marker, numbers
 from compare.statistics.estimates import Estimate
 from compare.statistics.numbers import interval, listed, name_and_unit, number, readable, scaled

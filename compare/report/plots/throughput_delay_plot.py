@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import f as f_distribution
 
 from compare.metrics.cells import Cell
-from compare.metrics.metrics import Floats, Metric
+from compare.metrics.metric import Floats, Metric
 from compare.report.plots.figure import DIGITS, INK, Figure, axis, is_wide, marker, numbers
 from compare.statistics.estimates import CONFIDENCE, MIN_VALUES
 from compare.statistics.numbers import listed, name_and_unit, number, readable

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from compare.metrics.cells import Cell
-from compare.metrics.metrics import Floats
+from compare.metrics.metric import Floats
 from compare.metrics.series import binned
 from compare.report.plots.figure import DIGITS, SOFT, Figure, axis, is_wide, line_markers, numbers
 from compare.statistics.numbers import listed, number

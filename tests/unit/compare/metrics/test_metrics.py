@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from compare.errors import CompareError
-from compare.metrics.metrics import METRICS, flow_metrics, received_per_second
+from compare.metrics.flow_metrics import METRICS, flow_metrics, received_per_second
 from env.lab import FlowResult
 from tests.support.recorded import made_flow, recorded, table
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from compare.metrics.metrics import Metric
+from compare.metrics.metric import Metric
 from compare.statistics.estimates import CONFIDENCE
 from compare.statistics.paired import PairedComparison, compare_pairs, comparisons_csv, holm
 from compare.statistics.winners import winning_schemes

@@ -10,7 +10,7 @@ import pytest
 from compare.errors import CompareError
 from compare.experiment.config import check_command_line
 from compare.metrics.cells import Cell
-from compare.metrics.metrics import BITS_PER_MBIT
+from compare.metrics.metric import BITS_PER_MBIT
 from compare.statistics.verdict import Verdict
 from compare.targets.catalogue import TARGETS, Target, find_targets
 from compare.targets.evidence import Evidence

@@ -1,4 +1,4 @@
-"""Metrics of one flow, computed from the result of a run. Pure functions.
+"""Metrics of one flow. Pure functions of its result.
 
 Letters of shapes: N samples of the sender, M samples of the receiver, T whole seconds of the flow.
 """
@@ -6,30 +6,12 @@ Letters of shapes: N samples of the sender, M samples of the receiver, T whole s
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from compare.errors import CompareError
+from compare.metrics.metric import BITS_PER_MBIT, BYTES_PER_MB, Floats, Metric
 from env.lab import FlowResult
-
-Floats = NDArray[np.float64]
-
-BYTES_PER_MB = 1e6
-BITS_PER_MBIT = 1e6
-
-
-@dataclass(frozen=True)
-class Metric:
-    """How a metric is called, its unit, and which direction is better (0: neither)."""
-
-    name: str
-    unit: str
-    title: str
-    better: int
-    meaning: str
-
 
 METRICS = (
     Metric("goodput", "Mbit/s", "Goodput", 1, "bytes received by the application over the flow's duration"),
@@ -40,7 +22,7 @@ METRICS = (
         "count",
         "Spurious retransmits",
         -1,
-        "packets sent again that the receiver had already (DSACK), or that the network has doubled",
+        "packets sent again that the receiver already had (DSACK), or that the network duplicated",
     ),
     Metric("zero_seconds", "count", "Zero seconds", -1, "whole seconds in which the receiver got nothing"),
     Metric("rtt_mean", "ms", "Mean RTT", -1, "mean of the sender's smoothed RTT while the flow runs"),
@@ -53,9 +35,9 @@ METRICS = (
 
 
 def flow_metrics(flow: FlowResult) -> dict[str, float]:
-    """Return the metrics of one flow by the names of METRICS, units there.
+    """Return the metrics of one flow by the names of METRICS, which has the units.
 
-    A metric that has nothing to be computed from (no RTT sample, nothing received) is NaN.
+    A metric without data (no RTT sample, nothing received) is NaN.
 
     Raises CompareError for a flow without duration or without samples, ValueError when they lack a column.
     """
@@ -63,11 +45,11 @@ def flow_metrics(flow: FlowResult) -> dict[str, float]:
     if duration_s <= 0:
         raise CompareError(f"the flow's duration_s is {duration_s:g}; it must be positive")
     if not len(flow.sender):
-        raise CompareError("the run has no samples of the sender; it was made without sample_ms")
+        raise CompareError("the run has no samples of the sender; it ran without sample_ms")
     received_bytes = flow.received_bytes
     retransmits = float(flow.retransmits)
     rtt_ms = flow.sender["srtt_us"] / 1e3  # (N,)
-    rtt_ms = rtt_ms[rtt_ms > 0]  # 0 stands for: no sample yet
+    rtt_ms = rtt_ms[rtt_ms > 0]  # 0: no sample yet
     goodput = received_bytes * 8 / BITS_PER_MBIT / duration_s
     rtt_mean = float(rtt_ms.mean()) if rtt_ms.size else math.nan
     rtt_p50, rtt_p95, rtt_p99 = np.percentile(rtt_ms, (50, 95, 99)) if rtt_ms.size else (math.nan,) * 3
@@ -75,7 +57,7 @@ def flow_metrics(flow: FlowResult) -> dict[str, float]:
         "goodput": goodput,
         "retransmits": retransmits,
         "retransmits_per_mb": retransmits / (received_bytes / BYTES_PER_MB) if received_bytes else math.nan,
-        # DSACKs tell of what the network has doubled too: no more than were sent again
+        # a packet that the network duplicates gives a DSACK too, so the retransmits are the upper bound
         "retransmits_spurious": min(float(flow.sender["spurious"][-1]), retransmits),
         "zero_seconds": float(np.count_nonzero(received_per_second(flow) == 0)),
         "rtt_mean": rtt_mean,
@@ -90,7 +72,7 @@ def flow_metrics(flow: FlowResult) -> dict[str, float]:
 def received_per_second(flow: FlowResult) -> Floats:
     """Return the bytes received in each whole second of the flow, shape (T,).
 
-    A sample counts for the second that ends with it: the one at 3.0 s closes the third second.
+    A sample counts for the second that ends with it: a sample at 3.0 s belongs to the third second.
     """
     seconds = math.floor(flow.duration_s + 1e-9)  # T
     t_s = flow.receiver["t_s"] - flow.start_s  # (M,)
