@@ -88,11 +88,11 @@ OBSERVATION_LAYOUT = (
 ACTION_LAYOUT = (
     ("__s16", f"{len(ACTIONS)}h", f"actions[{len(ACTIONS)}]", f"policy outputs, {ACTION_FRAC} fraction bits"),
     ("__u16", "H", "stop", "1: end the episode, the agent stops all traffic"),
-    ("__u16", "H", "started", "1: the start of the connection is over (ndm_start.h), whatever the path shows"),
+    ("__u16", "H", "skip_slow_start", "1: slow start is over (ndm_start.h), whatever the path shows"),
 )
 PLAY_LAYOUT = (
     ("__u64", "Q", "duration_us", "from the first observation to the end of the run"),
-    ("__u64", "Q", "started", "bit n: the n-th flow to open has its start behind it with its first decision"),
+    ("__u64", "Q", "skip_slow_start", "bit n: the n-th flow to open skips slow start"),
     ("__u32", "I", "steps", "recorded at most, of all flows; then the run ends"),
     ("__u32", "I", "flows", "that have noise: by the order in which they open"),
     ("__u32", "I", "decisions", "of each flow that have noise"),

@@ -62,7 +62,7 @@ class Play(NamedTuple):
     model's output; beyond its end there is no noise. snapshot: a model file for the ndm_snapshot flows, which have no
     noise and are not recorded; without it they hold their windows. The run ends `duration_s` after the first
     observation, after `steps` observations of all flows together, or when a window exceeds `most_cwnd` packets.
-    started: the flows, counted from 0 as they open, that skip slow start (kernel/ndm/ndm_start.h).
+    skip_slow_start: the flows, counted from 0 as they open, that skip slow start (kernel/ndm/ndm_start.h).
     """
 
     model: bytes
@@ -71,7 +71,7 @@ class Play(NamedTuple):
     duration_s: float
     most_cwnd: int = (1 << 32) - 1
     snapshot: bytes = b""
-    started: tuple[int, ...] = ()
+    skip_slow_start: tuple[int, ...] = ()
 
 
 Frame = Observation | Record | Reply
@@ -87,8 +87,8 @@ def play_frame(play: Play) -> bytes:
     flows, decisions, _ = play.noise.shape
     duration_us = round(play.duration_s * 1e6)
     sizes = (len(play.model), play.most_cwnd, len(play.snapshot))
-    started = sum(1 << flow for flow in play.started)
-    head = schema.PLAY.pack(duration_us, started, play.steps, flows, decisions, *sizes)
+    skip_slow_start = sum(1 << flow for flow in play.skip_slow_start)
+    head = schema.PLAY.pack(duration_us, skip_slow_start, play.steps, flows, decisions, *sizes)
     return _frame(schema.FRAME_PLAY, head + play.model + play.snapshot + play.noise.astype("<i2").tobytes())
 
 

@@ -161,7 +161,7 @@ static void record(struct played *policy, u32 flow,
 		action->actions[k] = clamp_t(s16, step->action.actions[k],
 					     -(1 << NDM_ACTION_FRAC),
 					     1 << NDM_ACTION_FRAC);
-	action->started = rollout->plan.started >> flow & 1;
+	action->skip_slow_start = rollout->plan.skip_slow_start >> flow & 1;
 }
 
 static bool goes_on(const struct ndm_wire_observation *observation)

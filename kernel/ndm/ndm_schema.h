@@ -70,7 +70,7 @@ struct ndm_wire_observation {
 struct ndm_wire_action {
 	__s16 actions[2];	/* policy outputs, 14 fraction bits */
 	__u16 stop;	/* 1: end the episode, the agent stops all traffic */
-	__u16 started;	/* 1: the start of the connection is over (ndm_start.h), whatever the path shows */
+	__u16 skip_slow_start;	/* 1: slow start is over (ndm_start.h), whatever the path shows */
 };
 
 #define NDM_WIRE_ACTION_SIZE 8
@@ -83,7 +83,7 @@ struct ndm_wire_step {
 
 struct ndm_wire_play {
 	__u64 duration_us;	/* from the first observation to the end of the run */
-	__u64 started;	/* bit n: the n-th flow to open has its start behind it with its first decision */
+	__u64 skip_slow_start;	/* bit n: the n-th flow to open skips slow start */
 	__u32 steps;	/* recorded at most, of all flows; then the run ends */
 	__u32 flows;	/* that have noise: by the order in which they open */
 	__u32 decisions;	/* of each flow that have noise */
