@@ -1,4 +1,4 @@
-"""A congestion control of the lab's kernel in the place of the policy, measured and judged exactly as the policy is."""
+"""An expert: a congestion control of the lab's kernel instead of the policy, with the same measurements and rewards."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ PARAMETER = f"/sys/module/{MODULE}/parameters/scheme"  # in the guest
 
 @dataclass(frozen=True)
 class Expert:
-    """A congestion control: what people call it, its name in the kernel, its module ("" for none), its constant window.
+    """A congestion control.
 
-    packets: 0 where the window is not constant.
+    name: in tables and files. algorithm: its name in the kernel. module: "" where the lab's kernel contains it.
+    packets: its constant window, 0 where the window is not constant.
     """
 
     name: str
@@ -24,21 +25,21 @@ class Expert:
 
     @property
     def watched(self) -> str:
-        """What it is called with NDM's inputs measured beside it."""
+        """The kernel's name for the congestion control with NDM's inputs measured beside it."""
         return f"expert_{self.algorithm}"
 
     @property
     def sets_rate(self) -> bool:
-        """False for a constant window, whose pacing rate nobody sets."""
+        """False for a constant window, which leaves the pacing rate alone."""
         return not self.packets
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """What a lab needs for it."""
+        """The kernel modules that a lab needs for it."""
         return (*([self.module] if self.module else []), MODULE)
 
     def register(self, lab: Lab) -> None:
-        """Have it watched in a lab, its modules loaded; once more changes nothing. Raises LabError."""
+        """Load its modules and make `watched` available in a lab; idempotent. Raises LabError."""
         for module in self.modules:
             lab.load(module)
         commands = [f"echo {self.algorithm} >{PARAMETER}"]
@@ -47,4 +48,4 @@ class Expert:
         done = lab.call("shell", command=" && ".join(commands))
         if done["status"]:
             why = lab.call("shell", command="dmesg | tail -n 1")["stdout"].strip()
-            raise LabError(f"{self.name} cannot teach: {why}")
+            raise LabError(f"{self.name} cannot be recorded as an expert: {why}")

@@ -1,19 +1,20 @@
-"""What a run was worth: the reward of env/reward.py, over stretches of a second in place of intervals. Pure functions.
+"""The fitness of a run: the reward of env/reward.py over windows of a second instead of intervals. Pure functions.
 
-A flow under test is cut into stretches of about a second, and each is judged as an interval would be, against the fair
-share of what the path carried in it (env/reference.py): so a flow that begins late, a link that changes and learners
-that take turns are judged for what they are. Its fitness is the mean, slow start included. The run's fitness is the
-mean over its flows under test. In a second the receiver's bytes may stand for what was delivered: what waited behind a
-hole has mostly come through.
+A flow under test is cut into windows of about a second. Each window has the reward that an interval would have, against
+the fair share of what the path carries in it (env/reference.py). A flow that starts late, a link that changes and
+learners that take turns are therefore compared with what was possible. The fitness of a flow is the mean over its
+windows, slow start included, and the fitness of a run is the mean over its flows under test. The receiver's bytes stand
+for the delivered data: within a second, nearly all data that waited behind a hole has been delivered.
 
-A connection that the module's guard has taken away from the policy and given to Reno (kernel/ndm/ndm_guard.h) shows
-what Reno does, so its run ends there: nothing is delivered from then on, and each one costs `guard_penalty` besides.
+When the module's guard takes a connection from the policy and gives it to Reno (kernel/ndm/ndm_guard.h), the run ends,
+because from then on it would measure Reno. Nothing is delivered in the rest of the run, and each guarded flow costs
+`guard_penalty` besides.
 
-Paths differ in how much a policy can win or lose on them, so sums over paths would let the few with the widest spread
+Paths differ in how much a policy can win or lose on them, so a sum over paths would let the few with the widest spread
 decide. On each path all candidates of a generation meet the same random numbers, and only their ranks there count
-(`scores`): every path has the same say.
+(`scores`), so that every path has the same weight.
 
-Letters of shapes: C candidates, P paths of a generation, W stretches of a flow, N samples.
+Letters of shapes: C candidates, P paths of a generation, W windows of a flow, N samples.
 """
 
 from __future__ import annotations
@@ -31,32 +32,32 @@ from env.reward import Measured, Outcome, Reference, RewardWeights, compute_rewa
 
 Floats = npt.NDArray[np.float64]
 
-STRETCH_S = 1.0
-PARTS = 10  # of a stretch, in which what the path carries is looked at
+WINDOW_S = 1.0
+PARTS = 10  # of a window; its reference is the mean over them
 
 
 def flow_reward(
     flow: FlowResult,
-    episode_config: EpisodeConfig,
+    config: EpisodeConfig,
     learner: EpisodeFlow,
     duration_s: float,
     weights: RewardWeights,
 ) -> Outcome:
-    """Return what a flow was worth, one number [W] of each kind for a stretch.
+    """Return the reward of a flow in each window, arrays [W].
 
-    flow: of a run's result with samples (docs/reference/file-formats.md). learner: of the episode, whose flow it
-    is. duration_s: of the run. A stretch without an RTT sample has the RTT of the one before it.
+    flow: of a run's result with samples (docs/reference/file-formats.md). learner: the flow in the episode's config.
+    duration_s: of the run. A window without an RTT sample has the RTT of the window before it.
 
     Raises ValueError for a flow without samples.
     """
     sender, receiver = flow.sender, flow.receiver
     if not len(sender) or not len(receiver):
-        raise ValueError(f"the flow of {flow.scheme} has no samples; its run was made without sample_ms")
+        raise ValueError(f"the flow of {flow.scheme} has no samples: run it with sample_ms")
     length_s = duration_s - learner.start_s
-    edges_s = learner.start_s + np.linspace(0.0, length_s, max(1, round(length_s / STRETCH_S)) + 1)  # [W + 1]
+    edges_s = learner.start_s + np.linspace(0.0, length_s, max(1, round(length_s / WINDOW_S)) + 1)  # [W + 1]
     retransmitted = _gained(sender["t_s"], sender["retransmits"], edges_s)
     sent = _gained(sender["t_s"], sender["segments_sent"], edges_s)
-    references = _mean_reference(episode_config, learner, edges_s)
+    references = _mean_reference(config, learner, edges_s)
     measured = Measured(
         np.diff(edges_s) * 1e6,
         _gained(receiver["t_s"], receiver["bytes"], edges_s),
@@ -64,19 +65,19 @@ def flow_reward(
         retransmitted,
         _mean_rtt_us(sender["t_s"], sender["srtt_us"], edges_s, float(np.ravel(references.rtt_ms)[0]) * 1e3),
     )
-    return compute_reward(measured, references, episode_config.reward or weights)
+    return compute_reward(measured, references, config.reward or weights)
 
 
 def run_fitness(outcomes: Sequence[Outcome], guarded: int, guard_penalty: float) -> float:
-    """Return the fitness of a run: the mean over its flows under test, of which the guard has taken `guarded`."""
-    worth = [np.mean(outcome.reward) for outcome in outcomes]
-    return float(np.mean(worth)) - guard_penalty * guarded / len(outcomes)
+    """Return the fitness of a run: the mean over its flows under test. guarded: flows that the guard has taken."""
+    rewards = [np.mean(outcome.reward) for outcome in outcomes]
+    return float(np.mean(rewards)) - guard_penalty * guarded / len(outcomes)
 
 
 def scores(fitness: Floats) -> Floats:
-    """Return [C]: how candidates rank, from their fitness [C, P]; the mean over paths of their ranks on each.
+    """Return each candidate's mean rank over the paths, [C], from their fitness [C, P].
 
-    A rank is -0.5 for the worst and 0.5 for the best; equal fitness gives equal ranks. One candidate has 0.
+    A rank is -0.5 for the worst and 0.5 for the best; equal fitness gives equal ranks. A single candidate has rank 0.
     """
     count = len(fitness)
     ranks = rankdata(fitness, axis=0)  # 1 for the worst, C for the best
@@ -84,28 +85,28 @@ def scores(fitness: Floats) -> Floats:
     return np.asarray(centred.mean(axis=1))
 
 
-def _mean_reference(episode_config: EpisodeConfig, learner: EpisodeFlow, edges_s: Floats) -> Reference:
-    """Return the mean of what the flow could have in each stretch, [W]; edges_s: [W + 1].
+def _mean_reference(config: EpisodeConfig, learner: EpisodeFlow, edges_s: Floats) -> Reference:
+    """Return the mean reference of the flow in each window, [W]; edges_s: [W + 1].
 
-    Others that begin within a stretch are there for the rest of it.
+    A flow that starts within a window counts for the rest of that window.
     """
     count = edges_s.size - 1
     fine_s = np.interp(np.arange(count * PARTS + 1) / PARTS, np.arange(count + 1), edges_s)
-    fine = FlowReference(episode_config, learner).over(fine_s)
+    fine = FlowReference(config, learner).over(fine_s)
     return Reference(*(np.broadcast_to(part, count * PARTS).reshape(count, PARTS).mean(axis=1) for part in fine))
 
 
 def _gained(t_s: Floats, total: Floats, edges_s: Floats) -> Floats:
-    """Return what a counter that began at 0 gained in each stretch, [W]; t_s, total: [N]. After the samples nothing."""
+    """Return the increase of a counter that began at 0 in each window, [W]; t_s, total: [N]. 0 after the samples."""
     return np.diff(np.interp(edges_s, [edges_s[0], *t_s], [0.0, *total]))
 
 
 def _mean_rtt_us(t_s: Floats, srtt_us: Floats, edges_s: Floats, first_us: float) -> Floats:
-    """Return the mean RTT of each stretch, [W]; t_s, srtt_us: [N], 0 where there was no RTT sample yet."""
+    """Return the mean RTT of each window, [W]; t_s, srtt_us: [N], 0 before the first RTT sample."""
     known = srtt_us > 0
-    stretch = np.clip(np.searchsorted(edges_s, t_s[known]) - 1, 0, edges_s.size - 2)
-    counts = np.bincount(stretch, minlength=edges_s.size - 1)
-    sums = np.bincount(stretch, srtt_us[known], edges_s.size - 1)
+    window = np.clip(np.searchsorted(edges_s, t_s[known]) - 1, 0, edges_s.size - 2)
+    counts = np.bincount(window, minlength=edges_s.size - 1)
+    sums = np.bincount(window, srtt_us[known], edges_s.size - 1)
     means: list[float] = []
     for total, count in zip(sums, counts, strict=True):
         means.append(float(total / count) if count else (means[-1] if means else first_us))

@@ -3,9 +3,9 @@
     python -m compare.studies.precision runs/NAME                # the paths of SCENARIOS, seeds 1 to 3
     python -m compare.studies.precision runs/NAME --scenarios stress loss/1pct --seeds 5 --decisions 1000
 
-The float policy is that of the training, in torch, and decides through the gymnasium environment; the int16 model is
-what `make export-weights` would write, and decides in the lab's kernel. A seed has the same random numbers on both
-sides; both are judged by the environment's reward with the weights of the run's profile, and nothing is explored.
+The float policy is the torch network of the training and decides through the Gymnasium environment. The int16 model is
+what `make export-weights` writes, and decides in the lab's kernel. On both sides a seed has the same random numbers,
+the reward has the weights of the run's profile, and there is no exploration noise.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Row(NamedTuple):
 
 
 def float_policy(weights: dict[str, torch.Tensor]) -> Decide:
-    """Return what decides on one connection, observation [D] to mean action [A], in float as training does."""
+    """Return the policy of one connection, from observation [D] to mean action [A], in float as in training."""
     policy = Policy(len(weights["rnn.bias_ih_l0"]))
     policy.load_state_dict(weights)
     state = torch.zeros(1, 1, policy.hidden)
@@ -83,7 +83,7 @@ def float_policy(weights: dict[str, torch.Tensor]) -> Decide:
 
 
 def play_through_gymnasium(env: NdmEnv, decide: Decide, scenario: str, seed: int) -> Played:
-    """Play one episode with decisions of the host."""
+    """Run one episode with the decisions of a policy on the host."""
     observation, _ = env.reset(seed=seed, options={"scenario": scenario})
     rewards, infos, over = [], [], False
     while not over:
@@ -95,7 +95,7 @@ def play_through_gymnasium(env: NdmEnv, decide: Decide, scenario: str, seed: int
 
 
 def play_in_kernel(lab: Lab, env: NdmEnv, model: bytes, scenario: str, seed: int) -> Played:
-    """Play the same episode with decisions of the kernel; the lab's own seed does not matter."""
+    """Run the same episode with the decisions of the kernel; the lab's own seed does not matter."""
     episode_config, episode = scenario_episode_config(scenario).alone(), env.episode
     noise = np.zeros((1, episode.decisions, len(schema.ACTIONS)), np.int16)
     record = run_episode(lab, RolloutTask(model, episode_config, seed, noise, episode.decisions, episode.duration_s))
@@ -112,7 +112,7 @@ def _played(goodput: Floats, queueing: Floats, rewards: npt.NDArray[np.floating]
 
 
 def compare(run: Path, scenarios: Sequence[str], seeds: Sequence[int], decisions: int) -> list[Row]:
-    """Play a run's policy on each scenario with each seed, in float and in int16.
+    """Run a training's policy on each scenario with each seed, in float and in int16.
 
     Raises CheckpointError, ExportError (weights that do not fit int16), ScenarioError and env.lab's LabError.
     """

@@ -1,11 +1,11 @@
-"""Stable-Baselines3's PPO beside a run of ours: the same profile, seed, number of decisions and paths to judge.
+"""Stable-Baselines3's PPO beside a training run: the same profile, seed, number of decisions and evaluation paths.
 
     python -m compare.studies.stable_baselines runs/bottleneck-seed1     # on the paths of SCENARIOS
     python -m compare.studies.stable_baselines runs/a runs/b --scenarios bottleneck loss/1pct --seeds 5 --decisions 1000
 
-Theirs is the library as it comes: its defaults, its MLP of 2 x 64 units without memory, on `NdmTcp-v1`.
-It is kept as sb3.zip in the run's folder, and trained only where it is not there or has fewer decisions. Both decide in
-float through the environment; what ours does in int16 says compare.studies.precision.
+The library runs with its defaults, an MLP of 2 x 64 units without memory, on `NdmTcp-v1`. Its policy is saved as
+sb3.zip in the run's folder; it is trained only if this file is missing or has fewer decisions. Both policies decide in
+float through the environment; compare.studies.precision compares float with int16.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FILE_NAME = "sb3.zip"
 
 
 class Row(NamedTuple):
-    """A run on a path: the means over the seeds, ours and theirs."""
+    """A run on a path: the means over the seeds of its own policy (ours) and of Stable-Baselines3's (theirs)."""
 
     run: str
     scenario: str
@@ -43,7 +43,7 @@ class Row(NamedTuple):
 
 
 def train(env: NdmEnv, file: Path, seed: int, decisions: int) -> PPO:
-    """Return the PPO of the file, trained until it has so many decisions; what it has is kept whatever happens.
+    """Return the PPO of the file, trained to so many decisions; it is saved even if the training is interrupted.
 
     Raises LabError and KeyboardInterrupt.
     """
@@ -64,7 +64,7 @@ def train(env: NdmEnv, file: Path, seed: int, decisions: int) -> PPO:
 
 
 def theirs(learner: PPO) -> Decide:
-    """Return what decides as PPO's mean does."""
+    """Return the policy with PPO's mean action."""
     return lambda observation: learner.predict(observation, deterministic=True)[0]
 
 
@@ -74,7 +74,7 @@ def mean(played: Sequence[Played]) -> Played:
 
 
 def compare(run: Path, scenarios: Sequence[str], seeds: Sequence[int], decisions: int) -> list[Row]:
-    """Train the run's counterpart, and play both on each scenario with each seed.
+    """Train the run's counterpart, and run both policies on each scenario with each seed.
 
     Raises CheckpointError, ProfileError, ScenarioError and env.lab's LabError.
     """

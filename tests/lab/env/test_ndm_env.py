@@ -139,7 +139,7 @@ def test_without_a_seed_the_lab_goes_on(bottleneck: NdmEnv) -> None:
     assert after["path"].tolist() != info["path"].tolist()
 
 
-def test_every_scenario_of_the_issue_gives_decisions(bottleneck: NdmEnv) -> None:
+def test_every_scenario_gives_decisions(bottleneck: NdmEnv) -> None:
     for name in ("stress", "fiber", "delay_extreme", "delay_moderate", "bottleneck"):
         observation, info = bottleneck.reset(options={"scenario": name})
         goodput = []

@@ -59,23 +59,23 @@ def lab() -> Iterator[Lab]:
         yield lab
 
 
-def test_the_environment_gives_the_rewards_of_the_rollout(lab: Lab) -> None:
+def test_environment_and_rollout_rewards_are_equal(lab: Lab) -> None:
     model, _ = model_file(initial_policy(8, 1).state_dict(), "m", PROFILE.name)
     played = set()
     with NdmEnv(PROFILE) as env:
         for seed in range(1, 9):
             env.reset(seed=seed)
-            episode_config = env.episode.config
-            if episode_config.component in played:
+            config = env.episode.config
+            if config.component in played:
                 continue
-            played.add(episode_config.component)
+            played.add(config.component)
             noise = exploration(seed)
-            steps = run_episode(lab, RolloutTask(model, episode_config, seed, noise, DECISIONS, PROFILE.episode_s))
-            (rollout,) = trajectories(steps, episode_config, PROFILE.reward)
+            steps = run_episode(lab, RolloutTask(model, config, seed, noise, DECISIONS, PROFILE.episode_s))
+            (rollout,) = trajectories(steps, config, PROFILE.reward)
             assert len(rollout.rewards) == DECISIONS
             for k, action in enumerate(rollout.actions):
                 _, reward, _, _, info = env.step(action)
-                assert np.float32(reward) == rollout.rewards[k], (episode_config.component, k)
+                assert np.float32(reward) == rollout.rewards[k], (config.component, k)
                 for name, values in rollout.infos.items():
                     if name != "now_us":  # of the run there, of the lab here
                         assert info[name] == pytest.approx(values[k], rel=1e-9, abs=1e-12), (name, k)

@@ -126,7 +126,7 @@ def test_a_stalled_flow_truncates_with_nothing_gained() -> None:
     assert made.step(HOLD)[3] is False
 
 
-def test_a_late_question_of_an_earlier_flow_is_nobodys_decision() -> None:
+def test_observation_of_an_earlier_flow_is_ignored() -> None:
     labs = Labs(late=1)
     lab = single(labs, episode_decisions=3)
     lab.reset(seed=1)
@@ -140,7 +140,7 @@ def test_a_late_question_of_an_earlier_flow_is_nobodys_decision() -> None:
     lab.close()
 
 
-def test_reward_is_the_sum_of_its_components() -> None:
+def test_reward_is_the_sum_of_its_terms() -> None:
     made = single(Labs())
     made.reset()
     _, reward, _, _, info = made.step(HOLD)
@@ -206,7 +206,7 @@ def test_vector_resets_in_the_same_step() -> None:
     assert [len(lab.runs) for lab in labs.made] == [2, 2]
 
 
-def test_vector_workers_end_apart() -> None:
+def test_vector_workers_truncate_independently() -> None:
     labs = Labs()
     several = vector(labs, 2, episode_decisions=5)
     several.reset(seed=1)

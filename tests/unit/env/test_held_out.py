@@ -27,7 +27,7 @@ from env.profile.held_out import (
 WIDE = {"log_uniform": [0.1, 1000]}
 
 
-def test_the_bands_lie_within_and_beyond_what_mixed_was_trained_on() -> None:
+def test_bands_lie_inside_and_outside_the_mixed_ranges() -> None:
     ranges = {"rate_mbps": (1, 200), "rtt_ms": (10, 300), "buffer_bdp": (0.25, 8)}
     for name, (low, high) in ranges.items():
         bands = held_out_bands()[name]
@@ -37,7 +37,7 @@ def test_the_bands_lie_within_and_beyond_what_mixed_was_trained_on() -> None:
 
 
 @pytest.mark.parametrize("name", profile_names())
-def test_no_profile_draws_a_held_out_path_nor_a_number_of_a_band(name: str) -> None:
+def test_no_profile_draws_from_a_band(name: str) -> None:
     profile = load_profile(name)
     sampler, rng = PathSampler(profile), np.random.default_rng(1)
     given = {mix.scenario for mix in profile.paths.values()} - {None}
@@ -70,17 +70,17 @@ def test_a_profile_that_covers_every_band_draws_from_none() -> None:
         ({"scenario": "access/lte"}, "scenario access/lte is held out"),
     ],
 )
-def test_a_profile_of_what_is_held_out_is_refused(part: dict[str, Any], message: str) -> None:
+def test_held_out_profile_is_refused(part: dict[str, Any], message: str) -> None:
     with pytest.raises(ProfileError, match=message):
         profile_from_config({"name": "bad", "paths": {"p": part}})
 
 
-def test_the_profiles_of_before_are_taken() -> None:
+def test_profiles_outside_the_bands_are_accepted() -> None:
     for part in ({"rate_mbps": {"choice": [10, 20]}}, {"rate_mbps": {"uniform": [5, 7]}}, {"loss_pct": {"fixed": 0.7}}):
         profile_from_config({"name": "good", "paths": {"p": part}})
 
 
-def test_a_path_is_held_out_when_all_three_are() -> None:
+def test_path_is_held_out_when_all_three_numbers_are() -> None:
     inside = {"rate_mbps": 7.0, "rtt_ms": 70.0, "buffer_bdp": 0.7}
     assert is_held_out(Path(**inside))
     for name in BANDED:
@@ -90,7 +90,7 @@ def test_a_path_is_held_out_when_all_three_are() -> None:
     assert not is_held_out(load_scenario("stress").network_path())
 
 
-def test_the_ends_of_a_band_belong_to_it_and_a_range_across_its_end_does_not() -> None:
+def test_band_ends_belong_to_the_band() -> None:
     low, high = held_out_bands()["rate_mbps"][1]
     assert in_band("rate_mbps", low)
     assert in_band("rate_mbps", high)
@@ -126,7 +126,7 @@ def test_draws_reach_every_band_and_nothing_else() -> None:
         ({"rate": [[1, 2]]}, "its keys must be rate_mbps"),
     ],
 )
-def test_bands_that_are_none_are_refused(change: dict[str, Any], message: str) -> None:
+def test_invalid_bands_are_refused(change: dict[str, Any], message: str) -> None:
     good = {key: [[1, 2], [3, 4]] for key in BANDED}
     assert read_bands(yaml.safe_dump(good))["rtt_ms"] == ((1, 2), (3, 4))
     with pytest.raises(HeldOutError, match=message):

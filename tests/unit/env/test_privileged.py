@@ -1,4 +1,4 @@
-"""What a critic may know, against what is easily counted by hand."""
+"""The privileged observation against hand counts."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ WEIGHTS = RewardWeights(goodput=2.0, delay=0.1, loss=3.0, fairness=0.5)
 FIRST = EpisodeFlow(LEARNER)
 
 
-def told(episode_config: EpisodeConfig, t_s: list[float], learner: EpisodeFlow = FIRST) -> dict[str, np.ndarray]:
-    known = privileged_observation(episode_config, learner, WEIGHTS, np.array(t_s))
+def told(config: EpisodeConfig, t_s: list[float], learner: EpisodeFlow = FIRST) -> dict[str, np.ndarray]:
+    known = privileged_observation(config, learner, WEIGHTS, np.array(t_s))
     assert known.dtype == np.float32
     assert known.shape == (len(t_s), len(PRIVILEGED))
     return dict(zip(PRIVILEGED, known.T, strict=True))
 
 
-def test_the_path_and_the_weights_stay() -> None:
-    episode_config = EpisodeConfig(Path(rate_mbps=10, rtt_ms=100, loss_pct=1))
-    known = told(episode_config, [0.0, 3.0])
-    for name, value in zip(PRIVILEGED, episode_config.features(), strict=False):
+def test_path_and_weights_are_constant() -> None:
+    config = EpisodeConfig(Path(rate_mbps=10, rtt_ms=100, loss_pct=1))
+    known = told(config, [0.0, 3.0])
+    for name, value in zip(PRIVILEGED, config.features(), strict=False):
         assert known[name].tolist() == [value, value]
     assert [known[f"weight_{name}"][1] for name in ("goodput", "delay", "loss", "fairness")] == pytest.approx(
         [2.0, 0.1, 3.0, 0.5]
     )
 
 
-def test_flows_count_from_their_begin_each_by_its_scheme() -> None:
+def test_flows_count_by_scheme_once_they_begin() -> None:
     others = (EpisodeFlow(LEARNER, 2.0), EpisodeFlow("cubic", 1.0), EpisodeFlow("cubic", 4.0), EpisodeFlow("bbr", 3.0))
     known = told(EpisodeConfig(Path(), others), [0.0, 1.0, 2.5, 5.0])
     assert known["learners"].tolist() == [0.25, 0.25, 0.5, 0.5]
@@ -41,7 +41,7 @@ def test_flows_count_from_their_begin_each_by_its_scheme() -> None:
     assert not known["rivals_reno"].any()
 
 
-def test_a_step_is_told_before_it_comes() -> None:
+def test_a_step_is_visible_before_it_happens() -> None:
     path = Path(rate_mbps=20, rtt_ms=100, steps=(Step(10.0, rate_mbps=80),))
     known = told(EpisodeConfig(path), [0.0, 9.0, 20.0])
     now, soon, later = (known[f"share_{rtts}"] * 4 for rtts in AHEAD_RTTS)
@@ -52,7 +52,7 @@ def test_a_step_is_told_before_it_comes() -> None:
     assert later[1] == pytest.approx(share + np.log2(0.2 + 0.8 * 4), abs=0.02), "four of the five seconds"
 
 
-def test_the_share_is_that_of_all_who_are_there_then() -> None:
+def test_share_counts_the_flows_of_that_time() -> None:
     known = told(
         EpisodeConfig(Path(rate_mbps=20, rtt_ms=100), (EpisodeFlow("cubic", 3.0), EpisodeFlow(LEARNER, 3.0))),
         [0.0, 2.8, 3.5],
@@ -61,24 +61,22 @@ def test_the_share_is_that_of_all_who_are_there_then() -> None:
     assert known["share_10"][1] * 4 == pytest.approx(np.log2(1448 / 1514 / 3), abs=1e-3), "most of them come soon"
 
 
-def test_the_longer_way_is_ones_own() -> None:
-    episode_config = EpisodeConfig(
+def test_own_rtt_includes_the_extra_rtt() -> None:
+    config = EpisodeConfig(
         Path(rate_mbps=20, rtt_ms=40, client_extra_rtt_ms=(0.0, 120.0)), (EpisodeFlow(LEARNER, client=2),)
     )
-    near, far = told(episode_config, [0.0]), told(episode_config, [0.0], episode_config.other_flows[0])
+    near, far = told(config, [0.0]), told(config, [0.0], config.other_flows[0])
     assert near["own_rtt"][0] == pytest.approx(0, abs=0.03)
     assert far["own_rtt"][0] == pytest.approx(2, abs=0.03)
 
 
 @pytest.mark.parametrize("name", ["mixed", "wireless", "satellite", "datacenter"])
-def test_all_numbers_are_of_a_size_that_a_network_can_read(name: str) -> None:
+def test_all_numbers_are_scaled(name: str) -> None:
     profile = load_profile(name)
     sampler, rng = PathSampler(profile, snapshots=True), np.random.default_rng(0)
     for _ in range(200):
-        episode_config = sampler.draw(rng)
-        for learner in episode_config.learners:
-            known = privileged_observation(
-                episode_config, learner, episode_config.reward or profile.reward, np.linspace(0, 30, 50)
-            )
+        config = sampler.draw(rng)
+        for learner in config.learners:
+            known = privileged_observation(config, learner, config.reward or profile.reward, np.linspace(0, 30, 50))
             assert np.isfinite(known).all()
             assert np.abs(known).max() <= 4

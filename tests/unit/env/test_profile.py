@@ -1,4 +1,4 @@
-"""Profiles: what is drawn lies in the ranges, and what is wrong is said."""
+"""Profiles: draws lie in the ranges, and errors name the bad value."""
 
 from __future__ import annotations
 
@@ -35,15 +35,13 @@ def draws(name: str, count: int, seed: int = 0) -> list[EpisodeConfig]:
     return [sampler.draw(rng) for _ in range(count)]
 
 
-def test_mixed_covers_what_it_promises() -> None:
-    episode_configs = draws("mixed", 4000)
-    published = Counter(
-        episode_config.path for episode_config in episode_configs if episode_config.path.topology == "loopback"
-    )
+def test_mixed_covers_its_ranges() -> None:
+    configs = draws("mixed", 4000)
+    published = Counter(config.path for config in configs if config.path.topology == "loopback")
     assert set(published) == {scenario_episode_config(name).path for name in PUBLISHED}
-    assert 0.15 < sum(published.values()) / len(episode_configs) < 0.25
+    assert 0.15 < sum(published.values()) / len(configs) < 0.25
 
-    paths = [episode_config.path for episode_config in episode_configs if episode_config.path.topology == "router"]
+    paths = [config.path for config in configs if config.path.topology == "router"]
     for field, low, high in (("rate_mbps", 1, 200), ("rtt_ms", 10, 300), ("buffer_bdp", 0.25, 8)):
         values = [getattr(path, field) for path in paths]
         assert low <= min(values) < 1.05 * low, field
@@ -80,56 +78,43 @@ def test_steps_of_the_rate_are_spread_over_the_episode() -> None:
     assert set(counts) == {1, 4}
 
 
-def test_a_part_has_its_own_weights_of_the_reward() -> None:
-    episode_configs = draws("mixed", 1000)
-    stress = [
-        episode_config
-        for episode_config in episode_configs
-        if episode_config.path == scenario_episode_config("stress").path
-    ]
-    assert {episode_config.reward.delay for episode_config in stress if episode_config.reward} == {0.01}
-    beside = [episode_config for episode_config in episode_configs if episode_config.rivals]
-    assert {episode_config.reward.fairness for episode_config in beside if episode_config.reward} == {1.0}
-    assert all(episode_config.reward for episode_config in (*stress, *beside))
-    assert not any(episode_config.reward for episode_config in episode_configs if episode_config.component == "clean")
+def test_component_weights_replace_the_profiles() -> None:
+    configs = draws("mixed", 1000)
+    stress = [config for config in configs if config.path == scenario_episode_config("stress").path]
+    assert {config.reward.delay for config in stress if config.reward} == {0.01}
+    beside = [config for config in configs if config.rivals]
+    assert {config.reward.fairness for config in beside if config.reward} == {1.0}
+    assert all(config.reward for config in (*stress, *beside))
+    assert not any(config.reward for config in configs if config.component == "clean")
 
 
-def test_mixed_has_company() -> None:
-    episode_configs = draws("mixed", 4000)
-    learners = Counter(len(episode_config.learners) for episode_config in episode_configs)
+def test_mixed_has_other_flows() -> None:
+    configs = draws("mixed", 4000)
+    learners = Counter(len(config.learners) for config in configs)
     assert set(learners) == {1, 2, 3, 4}
-    assert 0.1 < 1 - learners[1] / len(episode_configs) < 0.3
-    rivals = Counter(rival.scheme for episode_config in episode_configs for rival in episode_config.rivals)
+    assert 0.1 < 1 - learners[1] / len(configs) < 0.3
+    rivals = Counter(rival.scheme for config in configs for rival in config.rivals)
     assert set(rivals) == {"cubic", "bbr", "reno", "ndm"}
-    assert 0.2 < rivals.total() / len(episode_configs) < 0.3
-    longer = [
-        episode_config.path.client_extra_rtt_ms[1] / episode_config.path.rtt_ms
-        for episode_config in episode_configs
-        if episode_config.path.clients > 1
-    ]
+    assert 0.2 < rivals.total() / len(configs) < 0.3
+    longer = [config.path.client_extra_rtt_ms[1] / config.path.rtt_ms for config in configs if config.path.clients > 1]
     assert 0.5 <= min(longer) < 0.7
     assert 3 < max(longer) <= 4
-    assert {
-        other.client
-        for episode_config in episode_configs
-        for other in episode_config.other_flows
-        if episode_config.path.clients > 1
-    } == {2}
+    assert {other.client for config in configs for other in config.other_flows if config.path.clients > 1} == {2}
 
 
 @pytest.mark.parametrize("name", ["mixed", "fair"])
-def test_a_snapshot_is_a_rival_where_there_are_any(name: str) -> None:
+def test_stand_in_replaces_a_missing_snapshot(name: str) -> None:
     """Else the model exported last stands in for it; nothing else is drawn otherwise."""
     profile = load_profile(name)
     one, other = (PathSampler(profile, snapshots) for snapshots in (True, False))
     rngs = [np.random.default_rng(2), np.random.default_rng(2)]
     pairs = [(one.draw(rngs[0]), other.draw(rngs[1])) for _ in range(500)]
     beside = [a for a, b in pairs if a != b]
-    assert all(episode_config.has_snapshot for episode_config in beside)
-    share = sum(episode_config.has_snapshot for episode_config, _ in pairs) / len(pairs)
+    assert all(config.has_snapshot for config in beside)
+    share = sum(config.has_snapshot for config, _ in pairs) / len(pairs)
     assert share == len(beside) / len(pairs)
     assert 0.01 < share < 0.1
-    assert {episode_config.modules for episode_config in beside} == {()}
+    assert {config.modules for config in beside} == {()}
     for with_snapshot, without in pairs:
         stood_in = [
             rival._replace(scheme="ndm" if rival.scheme == "snapshot" else rival.scheme)
@@ -138,30 +123,28 @@ def test_a_snapshot_is_a_rival_where_there_are_any(name: str) -> None:
         assert without.other_flows == tuple(stood_in)
 
 
-def test_a_course_is_read_as_it_was_written() -> None:
-    for episode_config in draws("fair", 30) + draws("mixed", 60):
-        assert EpisodeConfig.from_dict(json.loads(json.dumps(episode_config.as_dict()))) == episode_config
+def test_episode_config_survives_serialization() -> None:
+    for config in draws("fair", 30) + draws("mixed", 60):
+        assert EpisodeConfig.from_dict(json.loads(json.dumps(config.as_dict()))) == config
 
 
-def test_others_come_when_the_profile_says() -> None:
+def test_other_flows_start_within_the_spread() -> None:
     config = one(learners={"fixed": 3}, rivals=["cubic"], rival_count={"fixed": 2}, start_spread_s=4.0)
-    episode_config = PathSampler(profile_from_config(config)).draw(np.random.default_rng(0))
-    assert [other.scheme for other in episode_config.other_flows] == ["learner", "learner", "cubic", "cubic"]
-    assert all(0 < other.start_s < 4 for other in episode_config.other_flows)
-    assert episode_config.features()[-1] == 1
+    config = PathSampler(profile_from_config(config)).draw(np.random.default_rng(0))
+    assert [other.scheme for other in config.other_flows] == ["learner", "learner", "cubic", "cubic"]
+    assert all(0 < other.start_s < 4 for other in config.other_flows)
+    assert config.features()[-1] == 1
 
 
-def test_a_scenario_of_several_learners_is_one() -> None:
-    episode_config = scenario_episode_config("compete/same_4")
-    assert len(episode_config.learners) == 4
-    assert not episode_config.rivals
+def test_scenario_with_several_learners() -> None:
+    config = scenario_episode_config("compete/same_4")
+    assert len(config.learners) == 4
+    assert not config.rivals
     assert [rival.scheme for rival in scenario_episode_config("compete/cubic_1v1").rivals] == ["cubic"]
 
 
 def test_bottleneck_is_one_path() -> None:
-    assert {episode_config.path for episode_config in draws("bottleneck", 20)} == {
-        Path(rate_mbps=20, rtt_ms=40, buffer_bdp=1)
-    }
+    assert {config.path for config in draws("bottleneck", 20)} == {Path(rate_mbps=20, rtt_ms=40, buffer_bdp=1)}
 
 
 @pytest.mark.parametrize("name", profile_names())
@@ -175,7 +158,7 @@ def test_another_seed_gives_other_paths() -> None:
 
 @pytest.mark.parametrize("name", profile_names())
 def test_path_features_are_scaled(name: str) -> None:
-    features = np.array([episode_config.features() for episode_config in draws(name, 500)])
+    features = np.array([config.features() for config in draws(name, 500)])
     assert features.shape == (500, len(PATH_FEATURES))
     assert features.dtype == np.float32
     assert np.isfinite(features).all()
@@ -203,7 +186,7 @@ def test_jitter_raises_the_reference_rtt() -> None:
     assert path.reference_rtt_ms == pytest.approx(50 + 69.78, abs=0.1)  # the second: mean of max(0, N(50, 100))
 
 
-def test_rivals_join_with_their_chance() -> None:
+def test_rivals_appear_with_rival_chance() -> None:
     config = {"name": "x", "paths": {"a": {"rivals": ["cubic", "bbr"], "rival_chance": 0.5}}}
     sampler, rng = PathSampler(profile_from_config(config)), np.random.default_rng(0)
     counts = Counter(tuple(rival.scheme for rival in sampler.draw(rng).rivals) for _ in range(1000))
@@ -256,14 +239,14 @@ def one(**mix: object) -> dict[str, object]:
         (one() | {"skip_slow_start_prob": 2}, ["skip_slow_start_prob is 2", "between 0 and 1"]),
     ],
 )
-def test_errors_name_the_bad_value_and_the_right_ones(config: dict[str, object], words: list[str]) -> None:
+def test_errors_name_bad_and_valid_values(config: dict[str, object], words: list[str]) -> None:
     with pytest.raises(ProfileError) as error:
         profile_from_config(config)
     for word in words:
         assert word in str(error.value)
 
 
-def test_episodes_are_shorter_where_a_round_trip_has_many_packets() -> None:
+def test_large_bdp_shortens_episodes() -> None:
     short, long, longest = (Path(rate_mbps=rate, rtt_ms=100) for rate in (10, 20, 200))  # 83, 165 and 1651 packets
     profile = profile_from_config(one() | {"episode_decisions": 200, "episode_packets": 20_000})
     assert [profile.decisions_on(path) for path in (short, long, longest)] == [200, 121, 64]

@@ -35,8 +35,8 @@ WIDE = MixtureComponent(
 )
 
 
-def numbers(episode_config: EpisodeConfig) -> dict[str, float]:
-    path = episode_config.path
+def numbers(config: EpisodeConfig) -> dict[str, float]:
+    path = config.path
     told = {name: float(getattr(path, name)) for name in DRAWN_FIELDS}
     told["jitter_ratio"] = path.jitter_ms / (path.rtt_ms / 2)
     if path.clients > 1:
@@ -59,7 +59,7 @@ def test_the_middle_grows_to_the_whole() -> None:
     assert middle(WIDE, 1.0) == WIDE
 
 
-def test_of_impairments_the_least_is_easy() -> None:
+def test_smallest_impairment_is_easy() -> None:
     tenth = middle(WIDE, 0.1)
     assert tenth.loss_pct.uniform == [0, 0.2]
     assert tenth.jitter_ratio.log_uniform == pytest.approx([0.05, 0.05 * 40**0.1])
@@ -74,16 +74,16 @@ def test_a_middle_that_is_held_out_stays_whole() -> None:
 
 @pytest.mark.parametrize("name", profile_names())
 @pytest.mark.parametrize("width", [0.05, 0.3, 0.8])
-def test_a_narrow_profile_draws_nothing_but_what_the_whole_one_does(name: str, width: float) -> None:
+def test_narrow_draws_lie_within_the_profile(name: str, width: float) -> None:
     sampler, rng = PathSampler(load_profile(name)), np.random.default_rng(0)
     for _ in range(200):
-        episode_config = sampler.draw(rng, width)
-        if episode_config.path.topology == "router":
-            assert_within(episode_config, sampler.profile.paths[episode_config.component])
+        config = sampler.draw(rng, width)
+        if config.path.topology == "router":
+            assert_within(config, sampler.profile.paths[config.component])
 
 
-def assert_within(episode_config: EpisodeConfig, mix: MixtureComponent) -> None:
-    for name, value in numbers(episode_config).items():
+def assert_within(config: EpisodeConfig, mix: MixtureComponent) -> None:
+    for name, value in numbers(config).items():
         bounds = getattr(mix, name).bounds()
         if bounds:
             assert bounds[0] * (1 - 1e-9) <= value <= bounds[1] * (1 + 1e-9), name
@@ -97,45 +97,43 @@ def test_a_width_of_one_is_the_profile() -> None:
 
 
 @pytest.mark.parametrize("name", profile_names())
-def test_near_a_course_are_courses_like_it(name: str) -> None:
+def test_draw_near_stays_within_the_factor(name: str) -> None:
     """Of the same part and company, each number within the factor and the profile's range, none held out."""
     sampler, rng = PathSampler(load_profile(name), snapshots=True), np.random.default_rng(0)
     differing = 0
     for _ in range(100):
-        episode_config = sampler.draw(rng)
-        near = sampler.draw_near(episode_config, 1.3, rng)
-        assert near.component == episode_config.component
-        assert near.reward == episode_config.reward
-        assert [other.scheme for other in near.other_flows] == [other.scheme for other in episode_config.other_flows]
+        config = sampler.draw(rng)
+        near = sampler.draw_near(config, 1.3, rng)
+        assert near.component == config.component
+        assert near.reward == config.reward
+        assert [other.scheme for other in near.other_flows] == [other.scheme for other in config.other_flows]
         if near.path.topology == "loopback":
-            assert near == episode_config
+            assert near == config
             continue
-        assert near.path.trace == episode_config.path.trace
-        assert_within(near, sampler.profile.paths[episode_config.component])
-        differing += near != episode_config
+        assert near.path.trace == config.path.trace
+        assert_within(near, sampler.profile.paths[config.component])
+        differing += near != config
         found = numbers(near)
-        for what, value in numbers(episode_config).items():
+        for what, value in numbers(config).items():
             assert value / 1.3 * (1 - 1e-9) <= found[what] <= value * 1.3 * (1 + 1e-9), what
     assert name == "bottleneck" or differing > 30
 
 
 @settings(max_examples=50)
 @given(seed=st.integers(0, 10_000), factor=st.floats(1.01, 3))
-def test_a_neighbour_of_a_neighbour_is_drawn_as_well(seed: int, factor: float) -> None:
+def test_draw_near_can_be_repeated(seed: int, factor: float) -> None:
     """The held-out bands lie in between, and no range may end up within one."""
     sampler, rng = PathSampler(load_profile("mixed")), np.random.default_rng(seed)
-    episode_config = sampler.draw(rng)
+    config = sampler.draw(rng)
     for _ in range(5):
-        episode_config = sampler.draw_near(episode_config, factor, rng)
-        if episode_config.path.topology == "router":
-            assert_within(episode_config, sampler.profile.paths[episode_config.component])
+        config = sampler.draw_near(config, factor, rng)
+        if config.path.topology == "router":
+            assert_within(config, sampler.profile.paths[config.component])
 
 
 def test_no_loss_stays_no_loss() -> None:
-    episode_config = EpisodeConfig(
-        Path(rate_mbps=10, rtt_ms=30), (EpisodeFlow(LEARNER), EpisodeFlow(SNAPSHOT)), component="x"
-    )
-    mix = around(WIDE, episode_config, 1.5)
+    config = EpisodeConfig(Path(rate_mbps=10, rtt_ms=30), (EpisodeFlow(LEARNER), EpisodeFlow(SNAPSHOT)), component="x")
+    mix = around(WIDE, config, 1.5)
     assert mix.loss_pct.fixed == 0
     assert mix.learners == Draw(), "how many there are follows from the part, where it does not draw them"
     assert mix.rivals == [SNAPSHOT]

@@ -19,11 +19,11 @@ CHANGING = (
 )
 
 
-@pytest.mark.parametrize("episode_config", CHANGING, ids=("stepped", "staggered", "traced"))
-def test_one_interval_has_the_reference_that_several_have(episode_config: EpisodeConfig) -> None:
+@pytest.mark.parametrize("config", CHANGING, ids=("stepped", "staggered", "traced"))
+def test_one_interval_equals_one_of_several(config: EpisodeConfig) -> None:
     t_s = np.cumsum(np.random.default_rng(1).uniform(0, 0.1, 200))
-    several = FlowReference(episode_config, FIRST).over(t_s)
-    one = FlowReference(episode_config, FIRST)
+    several = FlowReference(config, FIRST).over(t_s)
+    one = FlowReference(config, FIRST)
     for k in range(len(t_s) - 1):
         expected = [np.broadcast_to(array, len(t_s) - 1)[k] for array in several]
         assert list(one.of_interval(t_s[k], t_s[k + 1])) == pytest.approx(expected, rel=1e-9)

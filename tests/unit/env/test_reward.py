@@ -30,8 +30,8 @@ class Counted:
 
 
 def reference(path: Path, others: int = 0) -> Reference:
-    episode_config = EpisodeConfig(path, (EpisodeFlow("cubic"),) * others)
-    return FlowReference(episode_config, EpisodeFlow(LEARNER)).of_interval(0.0, 1.0)
+    config = EpisodeConfig(path, (EpisodeFlow("cubic"),) * others)
+    return FlowReference(config, EpisodeFlow(LEARNER)).of_interval(0.0, 1.0)
 
 
 def outcome_of(after: Counted, path: Path = BOTTLENECK, others: int = 0) -> Outcome:
@@ -77,7 +77,7 @@ def test_utility_is_concave(a: float, b: float) -> None:
     assert utility((a + b) / 2) >= (utility(a) + utility(b)) / 2 - 1e-12
 
 
-def test_parts_are_told_apart() -> None:
+def test_terms_and_performance_at_known_points() -> None:
     outcome = outcome_of(second_of(10, rtt_ms=90, retransmitted=86))
     assert outcome.performance.goodput_mbps == pytest.approx(10, rel=1e-3)
     assert outcome.performance.rtt_ms == 90
@@ -96,14 +96,14 @@ def test_an_empty_full_link_beats_everything_else() -> None:
     assert best > reward(second_of(19.1, 41, retransmitted=50))
 
 
-def test_the_targets_are_worth_it() -> None:
+def test_full_link_with_short_queue_wins() -> None:
     """95 % of the link with a small queue must beat both a full link with Cubic's queue and half a link without."""
     wanted = reward(second_of(0.95 * 19.1, 45))
     assert wanted > reward(second_of(19.1, 70)) + 0.05
     assert wanted > reward(second_of(10, 40)) + 0.05
 
 
-def test_random_loss_is_no_fault() -> None:
+def test_random_loss_costs_nothing() -> None:
     lossy = Path(rate_mbps=20, rtt_ms=40, loss_pct=2)
     packets = second_of(18).delivered
     assert reward(second_of(18, retransmitted=round(packets * 0.02 / 0.98)), lossy) == pytest.approx(
@@ -120,7 +120,7 @@ def test_more_than_a_fair_share_costs_by_octaves() -> None:
     assert reward(second_of(30)) == pytest.approx(alone, abs=1e-3)
 
 
-def test_many_intervals_are_judged_as_one_is() -> None:
+def test_arrays_equal_single_intervals() -> None:
     seconds = [second_of(mbps, rtt_ms, lost) for mbps, rtt_ms, lost in ((3, 41, 0), (12, 90, 70), (19, 200, 0))]
     measured = [between(Counted(), second) for second in seconds]
     columns = Measured(*(np.array(column) for column in zip(*measured, strict=True)))
@@ -130,17 +130,17 @@ def test_many_intervals_are_judged_as_one_is() -> None:
             assert together[name][i] == number  # type: ignore[index]
 
 
-def test_an_interval_without_samples_counts_with_the_smoothed_rtt() -> None:
+def test_interval_without_samples_uses_smoothed_rtt() -> None:
     after = second_of(10)
     after.rtt_us, after.srtt_us = 0, 90_000
     assert outcome_of(after).performance.rtt_ms == 90
 
 
-def test_a_stall_is_worth_nothing() -> None:
+def test_a_stall_has_no_reward() -> None:
     assert reward(Counted(now_us=5_000_000)) == 0
     assert reward(Counted(now_us=0)) == 0  # two observations at the same instant
 
 
-def test_loopback_has_no_serialisation_on_top_of_its_measured_reference() -> None:
+def test_loopback_reference_has_no_serialization() -> None:
     path = Path(topology="loopback", tc=("tc qdisc add dev lo root netem delay 5ms",), reference_rtt_ms=10)
     assert reference(path).rtt_ms == 10

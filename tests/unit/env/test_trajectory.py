@@ -1,4 +1,4 @@
-"""Records judged: fair shares while flows come and rates change, against what is easily counted by hand."""
+"""Trajectories of a record: shares, delays and rewards while flows start and rates change, against hand counts."""
 
 from __future__ import annotations
 
@@ -55,12 +55,10 @@ def test_shapes_scales_and_order() -> None:
     assert one.rewards == pytest.approx(np.sum(parts, axis=0))
 
 
-def test_the_share_is_fair_from_when_another_begins() -> None:
-    episode_config = EpisodeConfig(
-        Path(rate_mbps=20), (EpisodeFlow(LEARNER, start_s=4.0), EpisodeFlow("cubic", start_s=8.0))
-    )
+def test_share_shrinks_when_another_flow_begins() -> None:
+    config = EpisodeConfig(Path(rate_mbps=20), (EpisodeFlow(LEARNER, start_s=4.0), EpisodeFlow("cubic", start_s=8.0)))
     first, second = trajectories(
-        together(record(7, 0.1, 11, per_second(9)), record(8, 4.1, 7, per_second(9))), episode_config, WEIGHTS
+        together(record(7, 0.1, 11, per_second(9)), record(8, 4.1, 7, per_second(9))), config, WEIGHTS
     )
     share = 9 / (20 * 1448 / 1514)
     assert first.infos["goodput_share"][:3] == pytest.approx(share, rel=1e-3)
@@ -71,26 +69,26 @@ def test_the_share_is_fair_from_when_another_begins() -> None:
     assert first.infos["reward/fairness"][8:] == pytest.approx(-WEIGHTS.fairness * np.log2(3 * share), rel=1e-2)
 
 
-def test_a_step_changes_what_there_is() -> None:
-    episode_config = EpisodeConfig(Path(rate_mbps=20, steps=(Step(3.1, rate_mbps=10),)))
-    (one,) = trajectories(record(1, 0.1, 6, per_second(9)), episode_config, WEIGHTS)
+def test_a_step_changes_the_share() -> None:
+    config = EpisodeConfig(Path(rate_mbps=20, steps=(Step(3.1, rate_mbps=10),)))
+    (one,) = trajectories(record(1, 0.1, 6, per_second(9)), config, WEIGHTS)
     share = 9 / (20 * 1448 / 1514)
     assert one.infos["goodput_share"] == pytest.approx([share] * 3 + [2 * share] * 3, rel=1e-3)
 
 
-def test_the_longer_way_is_no_queue() -> None:
+def test_extra_rtt_is_no_queueing_delay() -> None:
     path = Path(rate_mbps=20, rtt_ms=40, client_extra_rtt_ms=(0.0, 60.0))
-    episode_config = EpisodeConfig(path, (EpisodeFlow(LEARNER, client=2),))
+    config = EpisodeConfig(path, (EpisodeFlow(LEARNER, client=2),))
     near, far = trajectories(
         together(record(1, 0.1, 3, 500, srtt_us=110_000), record(2, 0.2, 3, 500, srtt_us=110_000)),
-        episode_config,
+        config,
         WEIGHTS,
     )
     assert near.infos["queueing_delay_ms"] == pytest.approx(70 - 2 * 1514 * 8 / 20e3, abs=0.01)
     assert far.infos["queueing_delay_ms"] == pytest.approx(10 - 2 * 1514 * 8 / 20e3, abs=0.01)
 
 
-def test_a_course_has_weights_of_its_own() -> None:
+def test_episode_weights_replace_the_given_ones() -> None:
     steps = record(1, 0.1, 3, 500, srtt_us=90_000)
     (usual,) = trajectories(steps, EpisodeConfig(Path()), WEIGHTS)
     (patient,) = trajectories(steps, EpisodeConfig(Path(), reward=RewardWeights(delay=0.0)), WEIGHTS)
@@ -98,6 +96,6 @@ def test_a_course_has_weights_of_its_own() -> None:
     assert (patient.infos["reward/delay"] == 0).all()
 
 
-def test_who_decided_once_taught_nothing() -> None:
+def test_single_decision_gives_no_trajectory() -> None:
     assert trajectories(record(1, 0.1, 0, 500), EpisodeConfig(Path()), WEIGHTS) == []
     assert trajectories(record(1, 0.1, 0, 500)[:0], EpisodeConfig(Path()), WEIGHTS) == []

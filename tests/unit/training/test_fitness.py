@@ -1,4 +1,4 @@
-"""What a run is worth, by hand-made results."""
+"""The fitness of hand-made run results."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def flow(
 
 
 @pytest.mark.parametrize(("rate", "srtt_us", "lost"), [(1500, 45_000, 0.0), (150, 41_300, 0.1), (1600, 90_000, 0.01)])
-def test_a_steady_flow_is_worth_what_its_intervals_are(rate: float, srtt_us: float, lost: float) -> None:
+def test_steady_flow_has_the_reward_of_its_intervals(rate: float, srtt_us: float, lost: float) -> None:
     second = Measured(1e6, rate * MSS, rate, rate * lost / (1 - lost), srtt_us)
     expected = compute_reward(second, FlowReference(ALONE, EpisodeFlow(LEARNER)).over(np.array([0.0, 1.0])), WEIGHTS)
     found = flow_reward(flow([rate] * 4, srtt_us, lost), ALONE, EpisodeFlow(LEARNER), 4.0, WEIGHTS)
@@ -48,14 +48,14 @@ def test_a_steady_flow_is_worth_what_its_intervals_are(rate: float, srtt_us: flo
     assert run_fitness([found], 0, 1.0) == pytest.approx(np.mean(expected.reward))
 
 
-def test_a_slow_start_is_not_free() -> None:
+def test_slow_start_costs_reward() -> None:
     late = flow_reward(flow([16, 160, 1600, 1600]), ALONE, EpisodeFlow(LEARNER), 4.0, WEIGHTS)
     steady = flow_reward(flow([844.0] * 4), ALONE, EpisodeFlow(LEARNER), 4.0, WEIGHTS)
     assert np.mean(late.performance.goodput_mbps) == pytest.approx(np.mean(steady.performance.goodput_mbps))
     assert run_fitness([late], 0, 1.0) < run_fitness([steady], 0, 1.0)
 
 
-def test_delay_is_judged_second_by_second() -> None:
+def test_delay_counts_window_by_window() -> None:
     """A queue that comes and goes costs less than its mean: the cost is concave. Without a sample it stays."""
     swinging = flow_reward(flow([1500] * 2, [41_000, 121_000]), ALONE, EpisodeFlow(LEARNER), 2.0, WEIGHTS)
     steady = flow_reward(flow([1500] * 2, 81_000), ALONE, EpisodeFlow(LEARNER), 2.0, WEIGHTS)
@@ -65,22 +65,22 @@ def test_delay_is_judged_second_by_second() -> None:
     assert silent.performance.rtt_ms[2] == pytest.approx(60)  # type: ignore[index]
 
 
-def test_a_run_that_ended_early_delivers_nothing_from_there_on() -> None:
+def test_nothing_is_delivered_after_an_early_end() -> None:
     whole = flow_reward(flow([1500] * 4), ALONE, EpisodeFlow(LEARNER), 4.0, WEIGHTS)
     cut = flow_reward(flow([1500] * 2), ALONE, EpisodeFlow(LEARNER), 4.0, WEIGHTS)
     assert np.asarray(cut.terms["goodput"]).tolist() == pytest.approx([*np.asarray(whole.terms["goodput"])[:2], 0, 0])
     assert run_fitness([whole], 1, 1.0) < run_fitness([cut], 0, 1.0) < run_fitness([whole], 0, 1.0)
 
 
-def test_each_learner_is_judged_by_its_fair_share_while_it_is_there() -> None:
+def test_each_learner_has_its_share_while_it_runs() -> None:
     """Two flows on one link, the second one two seconds later: the first should make room then."""
-    episode_config = EpisodeConfig(Path(rate_mbps=20, rtt_ms=40), (EpisodeFlow(LEARNER, 2.0),))
-    first, second = episode_config.learners
+    config = EpisodeConfig(Path(rate_mbps=20, rtt_ms=40), (EpisodeFlow(LEARNER, 2.0),))
+    first, second = config.learners
     full = 20e6 / 8 / 1514
-    makes_room = flow_reward(flow([full, full, full / 2, full / 2]), episode_config, first, 4.0, WEIGHTS)
-    keeps_all = flow_reward(flow([full] * 4), episode_config, first, 4.0, WEIGHTS)
-    gets_half = flow_reward(flow([full / 2] * 2, start_s=2.0), episode_config, second, 4.0, WEIGHTS)
-    gets_none = flow_reward(flow([full / 100] * 2, start_s=2.0), episode_config, second, 4.0, WEIGHTS)
+    makes_room = flow_reward(flow([full, full, full / 2, full / 2]), config, first, 4.0, WEIGHTS)
+    keeps_all = flow_reward(flow([full] * 4), config, first, 4.0, WEIGHTS)
+    gets_half = flow_reward(flow([full / 2] * 2, start_s=2.0), config, second, 4.0, WEIGHTS)
+    gets_none = flow_reward(flow([full / 100] * 2, start_s=2.0), config, second, 4.0, WEIGHTS)
     assert np.asarray(makes_room.performance.goodput_share).tolist() == pytest.approx([1.0] * 4, rel=0.06)
     assert np.asarray(gets_half.performance.goodput_share).tolist() == pytest.approx([1.0] * 2, rel=0.01)
     assert np.asarray(keeps_all.terms["fairness"])[2:].max() < -0.2
@@ -88,18 +88,18 @@ def test_each_learner_is_judged_by_its_fair_share_while_it_is_there() -> None:
     assert run_fitness([makes_room, gets_half], 0, 1.0) > run_fitness([keeps_all, gets_none], 0, 1.0)
 
 
-def test_a_link_that_changes_is_judged_for_what_it_carries() -> None:
-    episode_config = EpisodeConfig(Path(rate_mbps=20, rtt_ms=40, steps=(Step(at_s=2.0, rate_mbps=5.0),)))
-    found = flow_reward(flow([1651, 1651, 413, 413]), episode_config, EpisodeFlow(LEARNER), 4.0, WEIGHTS)
+def test_share_follows_a_changing_link() -> None:
+    config = EpisodeConfig(Path(rate_mbps=20, rtt_ms=40, steps=(Step(at_s=2.0, rate_mbps=5.0),)))
+    found = flow_reward(flow([1651, 1651, 413, 413]), config, EpisodeFlow(LEARNER), 4.0, WEIGHTS)
     assert np.asarray(found.performance.goodput_share).tolist() == pytest.approx([1.0] * 4, rel=0.01)
 
 
-def test_weights_of_a_course_come_before_the_profiles() -> None:
-    episode_config = ALONE._replace(reward=RewardWeights(goodput=0, delay=0, loss=0, fairness=0))
-    assert run_fitness([flow_reward(flow([1500] * 2), episode_config, EpisodeFlow(LEARNER), 2.0, WEIGHTS)], 0, 1.0) == 0
+def test_episode_weights_replace_the_profiles() -> None:
+    config = ALONE._replace(reward=RewardWeights(goodput=0, delay=0, loss=0, fairness=0))
+    assert run_fitness([flow_reward(flow([1500] * 2), config, EpisodeFlow(LEARNER), 2.0, WEIGHTS)], 0, 1.0) == 0
 
 
-def test_what_the_guard_has_taken_costs_its_share() -> None:
+def test_guarded_flow_costs_its_share() -> None:
     good, bad = (flow_reward(flow([rate] * 2), ALONE, EpisodeFlow(LEARNER), 2.0, WEIGHTS) for rate in (1600, 16))
     both = (float(np.mean(good.reward)) + float(np.mean(bad.reward))) / 2
     assert run_fitness([good, bad], 0, 1.0) == pytest.approx(both)
@@ -112,13 +112,13 @@ def test_a_flow_without_samples_is_refused() -> None:
         flow_reward(flow([]), ALONE, EpisodeFlow(LEARNER), 2.0, WEIGHTS)
 
 
-def test_every_path_has_the_same_say() -> None:
+def test_every_path_has_the_same_weight() -> None:
     """Candidate 0 is much worse on one path and a little better on two: by sums it would lose."""
     fitness = np.array([[-50.0, 0.9, 0.8], [0.5, 0.89, 0.79], [0.4, 0.88, 0.78]])
     assert scores(fitness).tolist() == pytest.approx([1 / 6, 1 / 6, -1 / 3])
     assert scores(fitness * [[0.001, 1, 1000]] + [[5, -5, 0]]).tolist() == scores(fitness).tolist()
 
 
-def test_ties_share_their_ranks_and_one_candidate_has_none() -> None:
+def test_ties_share_ranks_and_one_candidate_has_zero() -> None:
     assert scores(np.array([[1.0], [1.0], [0.0]])).tolist() == pytest.approx([0.25, 0.25, -0.5])
     assert scores(np.array([[3.0, 4.0]])).tolist() == [0.0]

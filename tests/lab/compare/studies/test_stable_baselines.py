@@ -15,7 +15,7 @@ from export import checkpoint
 
 
 @pytest.mark.timeout(600)
-def test_a_counterpart_is_trained_once_and_as_long_as_the_run(
+def test_library_trains_once_and_as_long(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = ["profile=bottleneck", "debug=smoke", f"runs={tmp_path}", "name=a", "seed=3"]

@@ -70,5 +70,5 @@ def test_lessons_are_the_same_with_any_number_of_labs() -> None:
 
 def test_what_the_kernel_cannot_watch_is_told() -> None:
     profile = load_profile("bottleneck")
-    with pytest.raises(LabError, match=r"dctcp cannot teach: .*it needs ECN"):
+    with pytest.raises(LabError, match=r"dctcp cannot be recorded as an expert: .*it needs ECN"):
         recorded(profile, find_experts(["dctcp"]), draw(profile, 1, 1))

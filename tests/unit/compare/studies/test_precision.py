@@ -9,7 +9,7 @@ import pytest
 from compare.studies.precision import Played, Row, main, table
 
 
-def test_the_table_has_means_and_the_largest_difference_of_any_seed() -> None:
+def test_table_has_means_and_largest_difference() -> None:
     rows = [
         Row("a", [Played(10, 1, 0.5), Played(12, 3, 0.7)], [Played(10, 1, 0.5), Played(11, 7, 0.6)]),
         Row("b", [Played(1, 1, 0.5)], [Played(3, 1, 0.25)]),
@@ -21,6 +21,6 @@ def test_the_table_has_means_and_the_largest_difference_of_any_seed() -> None:
     ]
 
 
-def test_wrong_words_are_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_invalid_arguments_are_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main([str(tmp_path / "nix")]) == 1
     assert "precision: there is no run" in capsys.readouterr().err
