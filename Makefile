@@ -13,7 +13,11 @@ KERNEL_SRC ?=
 NDM_CACHE ?= $(HOME)/.cache/ndm-tcp
 export NDM_CACHE KERNEL_SRC
 
-KERNEL_SOURCES := $(wildcard kernel/*.h kernel/Kbuild kernel/VERSION kernel/build.sh \
+# Exported models, and what is built with them. The tests have a folder of their own, in which nothing is exported.
+MODEL_BUILD := $(or $(NDM_MODEL_BUILD),build)
+MODULES := $(MODEL_BUILD)/modules
+EXPORTED := $(wildcard $(addprefix $(MODEL_BUILD)/exported,/ /models/ /ndm_weights.h /models/*.h))
+KERNEL_SOURCES := $(wildcard kernel/*.h kernel/Kbuild kernel/VERSION kernel/build.sh kernel/sources.sh \
 	$(foreach folder,compat lab models ndm nv schemes,kernel/$(folder)/*.[ch]))
 PATCHES := $(wildcard kernel/lab/patches/*.patch)
 FLOW_SOURCES := $(wildcard env/network/flow/*.c env/network/flow/*.h)
@@ -65,22 +69,22 @@ build/sanitizer-kernel/manifest.json: kernel/lab/sanitizer.config kernel/lab/lab
 	@touch -c $@
 
 build/modules/sanitizer/built: $(KERNEL_SOURCES) $(KUNIT_SOURCES) build/sanitizer-kernel/manifest.json
-	@KBUILD_FLAGS=NDM_KUNIT=y kernel/build.sh build/modules/sanitizer build/sanitizer-kernel/tree
+	@NDM_MODEL_BUILD=build/test KBUILD_FLAGS=NDM_KUNIT=y kernel/build.sh $(@D) build/sanitizer-kernel/tree
 	@touch $@
 
 ifneq ($(MODELS),)
 .PHONY: selection
 selection: .venv/installed
 	@$(PYTHON) -m export.selection $(MODELS)
-kernel/ndm_weights.h: selection ;
+EXPORTED += selection
 endif
 
 .PHONY: module
 ifeq ($(KDIR),)
-module: build/modules/lab/built build/flow build/probe build/libndm.so ## rebuild the kernel modules for the lab (KDIR= for a stock kernel) with the exported models (MODELS="mixed fiber")
+module: $(MODULES)/lab/built build/flow build/probe $(MODEL_BUILD)/libndm.so ## rebuild the kernel modules for the lab (KDIR= for a stock kernel) with the exported models (MODELS="mixed fiber")
 else
-module: kernel/ndm_weights.h build/flow build/probe build/pulse
-	@release=$$(kernel/release.sh $(KDIR)); kernel/build.sh build/modules/$$release $(KDIR)
+module: $(EXPORTED) build/flow build/probe build/pulse
+	@release=$$(kernel/release.sh $(KDIR)); kernel/build.sh $(MODULES)/$$release $(KDIR)
 endif
 
 .PHONY: install
@@ -91,8 +95,8 @@ install: ## tcp_ndm for the running kernel and all that follow, through DKMS (KD
 uninstall: ## remove what make install has put there (root)
 	@kernel/install.sh uninstall
 
-build/modules/lab/built: $(KERNEL_SOURCES) build/lab-kernel/manifest.json
-	@kernel/build.sh build/modules/lab build/lab-kernel/tree
+$(MODULES)/lab/built: $(KERNEL_SOURCES) $(EXPORTED) build/lab-kernel/manifest.json
+	@kernel/build.sh $(@D) build/lab-kernel/tree
 	@touch $@
 
 build/flow: $(FLOW_SOURCES)
@@ -107,9 +111,9 @@ build/pulse: env/lab/pulse/pulse.c
 	@mkdir -p build
 	$(CC) -O2 -Wall -Wextra -static -o $@ $<
 
-build/libndm.so: $(USER_SOURCES)
-	@mkdir -p build
-	$(CC) -O2 -Wall -Wextra -Wno-sign-compare -shared -fPIC -Ikernel/user/include -Ikernel -o $@ kernel/user/*.c
+$(MODEL_BUILD)/libndm.so: $(USER_SOURCES) $(EXPORTED)
+	@mkdir -p $(@D)
+	$(CC) -O2 -Wall -Wextra -Wno-sign-compare -shared -fPIC -Ikernel/user/include -I$(@D)/exported -Ikernel -o $@ kernel/user/*.c
 
 .PHONY: export-weights
 export-weights: .venv/installed ## write the int16 header, ONNX, blob and golden vectors of a run (RUN=runs/NAME, default the latest; NAME= of the model)
@@ -122,6 +126,7 @@ LAST_STAGE := algo.start=datasets/models/mixed curriculum.skip_slow_start_until=
 # seed 1 ships, whichever is the best
 define ship
 	@$(PYTHON) -m export --run runs/$(1)/$(1)-1 --name $(1)
+	@mv $(MODEL_BUILD)/exported/models/$(1).h kernel/models
 	@mkdir -p datasets/models/$(1)
 	@cd runs/$(1)/$(1)-1 && cp card.json card.md checkpoint.pt config.yaml curve.png \
 		$(addprefix export/,golden.json policy.bin policy.onnx report.json) $(CURDIR)/datasets/models/$(1)
@@ -199,6 +204,7 @@ kunit: setup sanitizer module ## unit tests of the modules inside the sanitizer 
 vm-kernel: setup module build/pulse .venv/installed-vm ## for the VM lab: QEMU, the distribution's kernels (not installed), modules for them
 	@/usr/bin/python3 setup/packages.py vm
 	@$(PYTHON) -m env.lab.stock_kernel
+	@NDM_MODEL_BUILD=build/test $(PYTHON) -m env.lab.stock_kernel >/dev/null
 
 .PHONY: vm-test
 vm-test: vm-kernel ## the modules in stock kernels under QEMU: load, move data under netem, unload, no warning
@@ -295,5 +301,5 @@ format: .venv/installed ## format the Python sources
 	@.venv/bin/ruff check --fix
 
 .PHONY: clean
-clean: ## delete what was built here (not the lab kernel's cache, runs or results)
+clean: ## delete what was built and exported here (not the lab kernel's cache, runs or results)
 	@rm -rf build .mypy_cache .ruff_cache .pytest_cache

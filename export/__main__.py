@@ -11,11 +11,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from env.checkout import KERNEL
 from export import pipeline, verify
 from export.checkpoint import CheckpointError
 from export.model import ExportError
-from export.selection import algorithms, selected
+from export.selection import EXPORTED, algorithms, selected
 
 
 def main(argv: list[str]) -> int:
@@ -26,7 +25,7 @@ def main(argv: list[str]) -> int:
     source.add_argument("--checkpoint", type=Path, help="a checkpoint file")
     parser.add_argument("--output", type=Path, help="folder for the files (default: export/ beside the checkpoint)")
     parser.add_argument("--name", help="what the model is called from now on (default: the run's name)")
-    parser.add_argument("--kernel", type=Path, default=KERNEL, help="folder for the C headers (default: kernel/)")
+    parser.add_argument("--headers", type=Path, default=EXPORTED, help="folder for C headers (default: build/exported)")
     arguments = parser.parse_args(argv)
     console = Console()
     try:
@@ -46,9 +45,9 @@ def main(argv: list[str]) -> int:
         )
         console.print(_table(exported.agreement))
         output = arguments.output or exported.checkpoint.parent / "export"
-        for file in pipeline.write_artefacts(exported, output, arguments.kernel):
+        for file in pipeline.write_artefacts(exported, output, arguments.headers):
             console.print(f"wrote {file}", soft_wrap=True, highlight=False, markup=False)
-        for algorithm, name in algorithms(selected(arguments.kernel)).items():
+        for algorithm, name in algorithms(selected(arguments.headers)).items():
             console.print(f"in the module: {algorithm}, model {name}", highlight=False, markup=False)
     except (ExportError, CheckpointError) as error:
         print(f"export: {error}", file=sys.stderr)

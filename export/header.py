@@ -1,4 +1,4 @@
-"""A model as a C header, kernel/models/NAME.h, with its provenance. Same model, same text."""
+"""A model as a C header, models/NAME.h, with its provenance. Same model, same text."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from env import schema
-from env.checkout import KERNEL
 from env.files import write_atomically
 from export.blob import check_texts
-from export.model import FORMAT, ExportError, Int16, IntegerModel, Provenance
+from export.model import FORMAT, Int16, IntegerModel, Provenance
 from export.proof import prove
-from export.selection import header_of, model_name, select, selected, selection_file
+from export.selection import EXPORTED, model_name, select, selected, selection_file
 
 
 def _string(text: str) -> str:
@@ -118,21 +117,17 @@ def render_header(model: IntegerModel, provenance: Provenance) -> str:
     )
 
 
-def write_header(model: IntegerModel, provenance: Provenance, kernel: Path = KERNEL) -> list[Path]:
-    """Add the model to kernel/models, or replace the one of its name, and make sure that it is in the module.
+def write_header(model: IntegerModel, provenance: Provenance, exported: Path = EXPORTED) -> list[Path]:
+    """Export the model's header, in place of one of its name, and make sure that the model is in the module.
 
-    A model that is selected already stays where it is; any other one becomes the only one. Returns the files of it.
-    Raises CheckpointError when one cannot be written.
+    A model that is selected already stays where it is; any other one becomes the only one. Returns the header and the
+    selection. Raises CheckpointError when one cannot be written.
     """
     name = model_name(provenance.name)
-    file = header_of(name, kernel)
+    file = exported / "models" / f"{name}.h"
     text = render_header(model, provenance)
     file.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(file, text.encode())
-    try:
-        known = selected(kernel)
-    except ExportError:
-        known = []
-    if name not in known:
-        select([name], kernel)
-    return [file, selection_file(kernel)]
+    if name not in selected(exported):
+        select([name], exported)
+    return [file, selection_file(exported)]

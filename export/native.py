@@ -1,4 +1,4 @@
-"""The C core in user space: build/libndm.so, made from kernel/ndm/ndm_core.h by `make module`."""
+"""The C core in user space: libndm.so, made from kernel/ndm/ndm_core.h by `make module`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from env import schema
-from env.checkout import BUILD
+from env.checkout import MODEL_BUILD
 from export.model import ENVELOPE_MAX, FORMAT, INPUTS, OUTPUTS, ExportError, Int16, IntegerModel, Provenance
 
-LIBRARY = BUILD / "libndm.so"
+LIBRARY = MODEL_BUILD / "libndm.so"
 
 
 class _Model(ctypes.Structure):
@@ -81,7 +81,7 @@ class Native:
         return outputs, state[: model.hidden]
 
     def shipped(self) -> tuple[IntegerModel, str]:
-        """The default model of kernel/ndm_weights.h that the library was built with, and its SHA-256."""
+        """The default model that the library was built with, and its SHA-256."""
         model = _unpack(self._library.ndm_user_shipped_model().contents)
         return model, bytes(self._library.ndm_user_shipped_sha256().contents).hex()
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from env import schema
-from env.checkout import KERNEL, RUNS
+from env.checkout import RUNS
 from env.files import write_atomically
 from env.near import did_you_mean
 from export import blob, checkpoint, golden, verify
@@ -24,7 +24,7 @@ from export.envelope import describe
 from export.header import render_header, write_header
 from export.model import FORMAT, ExportError, IntegerModel, Provenance
 from export.quantize import FloatPolicy, quantize
-from export.selection import header_of, model_name
+from export.selection import EXPORTED, model_name
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def measure(path: Path) -> Exported:
     return quantized(file, content["policy"], provenance, envelope)
 
 
-def write_artefacts(exported: Exported, output: Path, kernel: Path = KERNEL) -> list[Path]:
+def write_artefacts(exported: Exported, output: Path, headers: Path = EXPORTED) -> list[Path]:
     """Write policy.onnx, policy_int16.onnx, policy.bin, golden.json, report.json and the headers; return the paths.
 
     Everything is made and checked before the first byte is written, and each file is written whole or not at all; the
@@ -126,7 +126,7 @@ def write_artefacts(exported: Exported, output: Path, kernel: Path = KERNEL) -> 
     output.mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
         write_atomically(output / name, content)
-    return [*(output / name for name in contents), *write_header(model, provenance, kernel)]
+    return [*(output / name for name in contents), *write_header(model, provenance, headers)]
 
 
 def quantized(file: Path, state: Mapping[str, Any], provenance: Provenance, envelope: dict[str, Any]) -> Exported:
@@ -189,7 +189,7 @@ def _report(exported: Exported, contents: Mapping[str, bytes], header: str) -> s
             },
             "files_sha256": {
                 **hashes,
-                header_of(model_name(exported.provenance.name)).name: hashlib.sha256(header.encode()).hexdigest(),
+                f"{model_name(exported.provenance.name)}.h": hashlib.sha256(header.encode()).hexdigest(),
             },
         },
         indent=2,

@@ -1,7 +1,8 @@
 """Which models are in the module: ``make module MODELS="mixed fiber"``.
 
-Exported models lie in kernel/models, one header each. kernel/ndm_weights.h names those that are compiled into tcp_ndm:
-the first is the congestion control ``ndm``, every further one ``ndm_NAME``::
+A model is one C header: kernel/models/NAME.h for those that ship, build/exported/models/NAME.h for exported ones.
+ndm_weights.h names those that are compiled into tcp_ndm: the first is the congestion control ``ndm``, every further one
+``ndm_NAME``. kernel/ndm_weights.h holds until the first export or selection writes build/exported/ndm_weights.h::
 
     python -m export.selection mixed fiber
 """
@@ -14,10 +15,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from env.checkout import KERNEL
+from env.checkout import KERNEL, MODEL_BUILD
 from env.near import did_you_mean
 from export.model import ExportError
 
+EXPORTED = MODEL_BUILD / "exported"  # laid over kernel/: kernel/sources.sh
 ALGORITHM = "ndm"
 ALGORITHM_MAX = 15  # letters: TCP_CA_NAME_MAX of the kernel, less the zero at the end
 _INCLUDE = re.compile(r'^#include "models/(\w+)\.h"$', re.MULTILINE)
@@ -35,22 +37,33 @@ def model_name(text: str) -> str:
     return name
 
 
-def header_of(name: str, kernel: Path = KERNEL) -> Path:
+def kernel_file(name: str, exported: Path = EXPORTED) -> Path:
+    """Return the exported file of this name, or the one of kernel/ where there is none."""
+    file = exported / name
+    return file if file.is_file() else KERNEL / name
+
+
+def header_of(name: str, exported: Path = EXPORTED) -> Path:
     """Return where the header of a model is."""
-    return kernel / "models" / f"{name}.h"
+    return kernel_file(f"models/{name}.h", exported)
 
 
-def selection_file(kernel: Path = KERNEL) -> Path:
+def selection_file(exported: Path = EXPORTED) -> Path:
     """Return the header that names the models in the module."""
-    return kernel / "ndm_weights.h"
+    return kernel_file("ndm_weights.h", exported)
 
 
-def selected(kernel: Path = KERNEL) -> list[str]:
+def known_models(exported: Path = EXPORTED) -> list[str]:
+    """Return the names of all models, exported and shipped, in order."""
+    return sorted({file.stem for folder in (exported, KERNEL) for file in (folder / "models").glob("*.h")})
+
+
+def selected(exported: Path = EXPORTED) -> list[str]:
     """Return the names of the models in the module, the default one first; ExportError where there is none."""
-    file = selection_file(kernel)
-    names = _INCLUDE.findall(file.read_text()) if file.is_file() else []
+    file = selection_file(exported)
+    names = _INCLUDE.findall(file.read_text())
     if not names:
-        raise ExportError(f"{file} names no model: run `make export-weights`")
+        raise ExportError(f"{file} names no model: run `make module MODELS=mixed`")
     return list(names)
 
 
@@ -63,13 +76,13 @@ def further_algorithms() -> list[str]:
     """Return the congestion controls of tcp_ndm besides ndm (``make module MODELS="mixed fiber"``)."""
     try:
         return list(algorithms(selected()))[1:]
-    except ExportError:  # nothing was exported yet
+    except ExportError:  # the selection is damaged; whoever needs ndm says so
         return []
 
 
-def sha256_of(name: str, kernel: Path = KERNEL) -> str:
+def sha256_of(name: str, exported: Path = EXPORTED) -> str:
     """Return the SHA-256 of a model's float policy, as its header says; ExportError where there is none."""
-    file = header_of(name, kernel)
+    file = header_of(name, exported)
     found = _SHA256.search(file.read_text()) if file.is_file() else None
     if found is None:
         raise ExportError(f"{file} holds no model: run `make export-weights`")
@@ -95,18 +108,18 @@ def render_selection(names: Sequence[str]) -> str:
     )
 
 
-def select(names: Sequence[str], kernel: Path = KERNEL) -> None:
-    """Make these the models in the module; a file that says so already is left alone.
+def select(names: Sequence[str], exported: Path = EXPORTED) -> None:
+    """Make these the models in the module; nothing is written where they are already.
 
-    Raises ExportError for a model that was not exported, one given twice, and a name too long for the kernel.
+    Raises ExportError for a model that does not exist, one given twice, and a name too long for the kernel.
     """
-    known = sorted(file.stem for file in (kernel / "models").glob("*.h"))
+    known = known_models(exported)
     if not names:
-        raise ExportError(f"no model is given; there are {', '.join(known) or 'none yet: run `make export-weights`'}")
+        raise ExportError(f"no model is given; there are {', '.join(known)}")
     for name in names:
         if name not in known:
-            hint = did_you_mean(name, known, most=1) or f"there are {', '.join(known) or 'none yet'}"
-            raise ExportError(f"there is no model {name!r} in {kernel / 'models'}; {hint.strip()}")
+            hint = did_you_mean(name, known, most=1) or f"there are {', '.join(known)}; `make export-weights` adds one"
+            raise ExportError(f"there is no model {name!r}; {hint.strip()}")
         if names.count(name) > 1:
             raise ExportError(f"model {name!r} is given twice")
     for algorithm, name in algorithms(names).items():
@@ -115,10 +128,10 @@ def select(names: Sequence[str], kernel: Path = KERNEL) -> None:
                 f"{algorithm} is longer than the {ALGORITHM_MAX} letters that a congestion control's name may have; "
                 f"export {name} under a shorter one: make export-weights RUN=runs/... NAME=..."
             )
-    file = selection_file(kernel)
     text = render_selection(names)
-    if not file.is_file() or file.read_text() != text:
-        file.write_text(text)
+    if selection_file(exported).read_text() != text:
+        exported.mkdir(parents=True, exist_ok=True)
+        (exported / "ndm_weights.h").write_text(text)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

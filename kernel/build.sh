@@ -1,7 +1,7 @@
 #!/bin/sh
 # kernel/build.sh OUTPUT KDIR [HEADER [NAME]]: the modules for the kernel tree KDIR, as OUTPUT/*.ko
 #
-# HEADER: MODEL.h, the one model to compile in, in place of those that kernel/ndm_weights.h names. NAME: only tcp_ndm, as
+# HEADER: MODEL.h, the one model to compile in, in place of those that are selected. NAME: only tcp_ndm, as
 # tcp_NAME.ko with the congestion control NAME (at most 15 characters), which can be loaded beside others. KBUILD_FLAGS:
 # more arguments for make (W=1, C=2, ...).
 # The sources are copied to OUTPUT/src first, so that the tree stays clean and several kernels build side by side.
@@ -9,12 +9,8 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 [ $# -ge 2 ] || { echo "usage: kernel/build.sh OUTPUT KDIR [HEADER [NAME]]" >&2; exit 2; }
 [ -f "$2/Makefile" ] || { echo "kernel/build.sh: $2 is no kernel build tree: it has no Makefile" >&2; exit 1; }
-mkdir -p "$1/src"
+"$here/sources.sh" "$1/src"
 out=$(cd "$1" && pwd); kdir=$(cd "$2" && pwd -P)
-cp -pu "$here"/*.h "$here"/Kbuild "$here"/VERSION "$out/src/"
-for folder in compat kunit lab models ndm nv schemes; do
-	mkdir -p "$out/src/$folder" && cp -pu "$here/$folder"/*.[ch] "$out/src/$folder/"
-done
 if [ $# -ge 3 ]; then
 	model=$(basename "$3" .h)
 	cp -p "$3" "$out/src/models/"

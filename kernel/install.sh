@@ -36,19 +36,20 @@ run_dkms() { # ACTION ARGUMENT...
 registered() { run_dkms status -m $name 2>"$work/log" | sed -n "s:^$name[/,] *\([^,\: ]*\).*:\1:p" | sort -u; }
 kernels() { run_dkms status -m $name 2>"$work/log" | sed -n "s:^$name[/,] *[^,]*, *\([^, ]*\), [^\:]*\: installed.*:\1:p" | sort -u; }
 
-needed() { # FILE: it, and what it includes, of its own folder or by the path from here
+needed() { # FILE: it, and what it includes, of its own folder or by the path from kernel/
 	echo "$1"
-	sed -n 's/^#include "\(.*\)"$/\1/p' "$here/$1" | while read -r included; do
-		[ ! -f "$here/$(dirname "$1")/$included" ] || included=$(dirname "$1")/$included
+	sed -n 's/^#include "\(.*\)"$/\1/p' "$work/kernel/$1" | while read -r included; do
+		[ ! -f "$work/kernel/$(dirname "$1")/$included" ] || included=$(dirname "$1")/$included
 		needed "${included#./}"
 	done
 }
 
-assemble() { # FOLDER: what goes into /usr/src
+assemble() { # FOLDER: what goes into /usr/src, with the selected models alone
+	"$here/sources.sh" "$work/kernel"
 	objects=$(sed -n 's/^ndm-objects := //p' "$here/Kbuild")
 	for file in Kbuild VERSION $(for object in $objects; do needed "${object%.o}.c"; done | sort -u); do
 		mkdir -p "$1/$(dirname "$file")"
-		cp "$here/$file" "$1/$file"
+		cp "$work/kernel/$file" "$1/$file"
 	done
 	sed "s/@VERSION@/$version/" "$here/dkms.conf" >"$1/dkms.conf"
 }

@@ -35,7 +35,7 @@ done
 command -v sparse >/dev/null || { echo "kernel/lint.sh: sparse is missing: install the package sparse" >&2; exit 1; }
 check() { # NAME KDIR FLAGS
 	echo "modules: $1"
-	if ! KBUILD_FLAGS="$3" kernel/build.sh "$work/$1" "$2" >"$work/log" 2>&1 || grep -q 'warning:\|error:' "$work/log"; then
+	if ! NDM_MODEL_BUILD="$work" KBUILD_FLAGS="$3" kernel/build.sh "$work/$1" "$2" >"$work/log" 2>&1 || grep -q 'warning:\|error:' "$work/log"; then
 		cat "$work/log"; status=1
 	fi
 }

@@ -22,12 +22,11 @@ from env.network.schemes import Scheme, untrained_seed
 from env.network.traces.format import find_trace
 from export import selection
 from export.model import ExportError
-from export.selection import model_name
+from export.selection import EXPORTED, model_name
 
 BUILD_SCRIPT = ROOT / "kernel" / "build.sh"
 KERNEL_TREE = BUILD / "lab-kernel" / "tree"
-KERNEL_FOLDER = KERNEL_SOURCES
-MODEL_MODULE = "tcp_ndm"  # has the models compiled in that kernel/ndm_weights.h names
+MODEL_MODULE = "tcp_ndm"  # has the selected models compiled in
 
 
 def cache_folder() -> Path:
@@ -97,7 +96,7 @@ def _own_module(scheme: Scheme, folder: Path) -> Path:
         return module
     content = module.read_bytes()
     try:
-        models = {name: selection.sha256_of(name, KERNEL_FOLDER) for name in selection.selected(KERNEL_FOLDER)}
+        models = {name: selection.sha256_of(name, EXPORTED) for name in selection.selected(EXPORTED)}
     except ExportError as error:
         raise CompareError(str(error)) from error
     for name, digest in models.items():

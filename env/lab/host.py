@@ -8,7 +8,7 @@ import time
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
-from env.checkout import BUILD, ROOT
+from env.checkout import MODEL_BUILD, ROOT
 from env.lab.errors import LabError, LabMissing
 from env.lab.lab import GUEST, PROBE, PROGRAM
 from env.lab.process import spawn
@@ -26,7 +26,7 @@ UNLOAD_TIMEOUT_S = 30.0
 
 def modules_folder() -> FilePath:
     """Return the folder of the modules for the running kernel."""
-    return BUILD / "modules" / os.uname().release
+    return MODEL_BUILD / "modules" / os.uname().release
 
 
 class HostLab(RealTimeLab):

@@ -26,7 +26,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from env.checkout import BUILD, KERNEL
+from env.checkout import BUILD, KERNEL, MODEL_BUILD
 from env.lab.errors import LabMissing
 
 LINKS = BUILD / "stock-kernel"
@@ -61,7 +61,7 @@ class StockKernel:
         self.root = folder.resolve() / "root"
         self.image = self.root / "boot" / f"vmlinuz-{self.release}"
         self.initramfs = folder.resolve() / "initramfs"
-        self.modules = BUILD / "modules" / self.release
+        self.modules = MODEL_BUILD / "modules" / self.release
 
 
 def find_release(version: str) -> str:
@@ -141,7 +141,7 @@ def _make_initramfs(root: Path, release: str, file: Path) -> None:
 
 def build_modules(release: str) -> Path:
     """Build the project's modules for a release whose headers are installed; returns their folder."""
-    folder = BUILD / "modules" / release
+    folder = MODEL_BUILD / "modules" / release
     _run([str(KERNEL / "build.sh"), str(folder), str(HEADERS / f"linux-headers-{release}")])
     return folder
 

@@ -7,7 +7,7 @@ import os
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
-from env.checkout import BUILD
+from env.checkout import BUILD, MODEL_BUILD
 from env.lab.errors import LabError, LabMissing
 from env.lab.lab import GUEST, PROBE, PROGRAM, Lab
 from env.lab.process import spawn
@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 KERNEL = BUILD / "lab-kernel" / "linux"
-MODULES = BUILD / "modules" / "lab"
+MODULES = MODEL_BUILD / "modules" / "lab"
 # Each variant's make targets: of its kernel, and of its modules.
 VARIANTS = {"lab": ("lab-kernel", "module"), "sanitizer": ("sanitizer", "sanitizer")}
 
 CHANNEL_FD = 3  # where lab_gate.ko expects the channel
+MODULES_FD = 4  # where init.sh expects the folder of the modules
 # Virtual time begins here, so that certificates, file times and TCP time stamps are the same in every run.
 EPOCH_S = 1_700_000_000
 
@@ -56,7 +57,7 @@ class VirtualLab(Lab):
         self._runs = 0  # since the guest booted
         super().__init__(
             modules=modules,
-            modules_folder=MODULES.with_name(variant),
+            modules_folder=MODULES if variant == "lab" else BUILD / "modules" / variant,
             modules_target=VARIANTS[variant][1],
             timeout_s=timeout_s,
         )
@@ -73,16 +74,20 @@ class VirtualLab(Lab):
 
     def _spawn(self, channel: socket.socket, console: int, core: int) -> int:
         self._runs = 0
-        return spawn(
-            [
-                # the guest finds init.sh, and through it everything else, by its host process's working directory
-                *("/usr/bin/env", "-C", str(GUEST), "taskset", "--cpu-list", str(core), "setarch", "-R"),
-                *(str(self.kernel), *self._kernel_arguments()),
-            ],
-            {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR": _memory_folder()},
-            console,
-            descriptors={CHANNEL_FD: channel.fileno()},
-        )
+        modules = os.open(self._modules_folder, os.O_PATH | os.O_DIRECTORY)
+        try:
+            return spawn(
+                [
+                    # the guest finds init.sh, and through it everything else, by its host process's working directory
+                    *("/usr/bin/env", "-C", str(GUEST), "taskset", "--cpu-list", str(core), "setarch", "-R"),
+                    *(str(self.kernel), *self._kernel_arguments()),
+                ],
+                {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR": _memory_folder()},
+                console,
+                descriptors={CHANNEL_FD: channel.fileno(), MODULES_FD: modules},
+            )
+        finally:
+            os.close(modules)
 
     def _kernel_arguments(self) -> list[str]:
         """Return the kernel's command line. It feeds the random pool: nothing here may differ between machines."""
@@ -106,7 +111,7 @@ class VirtualLab(Lab):
             "panic=-1",
             "noreboot",
             "quiet",
-            # init.sh loads the modules of this variant
+            # the agent names the make target of this variant
             *([] if self.variant == "lab" else [f"lab_variant={self.variant}"]),
         ]
 

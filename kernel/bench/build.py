@@ -108,11 +108,10 @@ def kernel_sources() -> Path:
 
 
 def copy_sources(folder: Path) -> None:
-    """Put the module's sources into a folder as they lie in kernel/, the benchmark's with them."""
-    module = HERE.parent
-    whole = [module / "Kbuild", module / "VERSION", HERE / "Kbuild"]
-    for file in (*whole, *module.glob("*.h"), *module.glob("*/*.[ch]")):
-        copy_newer(file, folder / file.relative_to(module))
+    """Put the module's sources into a folder, with the selected models, and the benchmark's into its folder `bench`."""
+    run([str(HERE.with_name("sources.sh")), str(folder)])
+    for file in (HERE / "Kbuild", *HERE.glob("*.[ch]")):
+        copy_newer(file, folder / HERE.name / file.name)
 
 
 def copy_kernel_sources(folder: Path) -> None:

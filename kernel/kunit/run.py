@@ -11,10 +11,11 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from env.checkout import BUILD
 from env.lab import Lab, LabError, VirtualLab
 from env.lab.reports import LeakWatch, find_reports, kernel_log
 
-MODULES = Path(__file__).resolve().parents[2] / "build" / "modules" / "sanitizer"
+MODULES = BUILD / "modules" / "sanitizer"
 MEMORY_MB = 1024
 
 _STAMP = re.compile(r"^\[ *\d+\.\d+\] ?")

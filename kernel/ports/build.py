@@ -32,7 +32,7 @@ def build(tree: Tree) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
             [str(BUILD_SCRIPT), folder, str(tree.kdir)],
-            env=os.environ | {"KBUILD_FLAGS": flags, "LC_ALL": "C"},
+            env=os.environ | {"NDM_MODEL_BUILD": folder, "KBUILD_FLAGS": flags, "LC_ALL": "C"},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -22,7 +22,7 @@ unsigned int ndm_user_model_format(void)
 	return NDM_MODEL_FORMAT;
 }
 
-/* The default model: kernel/ndm_weights.h as it was when this was built. */
+/* The default model: the first of those that this was built with. */
 const struct ndm_model *ndm_user_shipped_model(void)
 {
 	return &models[0]->model;

@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from env.lab.virtual import MODULES
+from env.checkout import BUILD
 
-SANITIZER_MODULES = MODULES.with_name("sanitizer")
+SANITIZER_MODULES = BUILD / "modules" / "sanitizer"
 # in CI a missing sanitizer kernel is a failure
 needs_sanitizer = pytest.mark.skipif(
     not (SANITIZER_MODULES / "built").is_file() and not os.environ.get("CI"),

@@ -1,8 +1,9 @@
 #!/bin/sh
 # The lab's first program. The root is the host's file system, read-only; what must be written is tmpfs.
 # It was found through /proc/self/cwd of the host's process, so that the kernel's command line holds no path.
-# Its own folder must be known before the guest's /proc covers the host's.
+# Its own folder, and that of the modules, must be known before the guest's /proc covers the host's.
 here=$(readlink /proc/self/cwd)
+modules=$(readlink /proc/self/fd/4)
 root=$(readlink -f "$here/../../..")
 cd "$root"
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 TERM=dumb
@@ -29,7 +30,6 @@ echo 98304 131072 196608 >/proc/sys/net/ipv4/tcp_mem
 for every in base_reachable_time_ms interval_probe_time_ms; do
 	echo 2000000000 >/proc/sys/net/ipv4/neigh/default/$every
 done
-modules=$root/build/modules/${lab_variant:-lab}
 insmod "$modules/tcp_ndm_gym.ko"
 insmod "$modules/lab_gate.ko"
 insmod "$modules/sch_linktrace.ko"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path as FilePath
 
 import pytest
 
-from env.checkout import ROOT
+from env.checkout import KERNEL, ROOT
 from env.lab import Lab, LabError, VirtualLab
 from env.network.path import Path
 from export import selection
@@ -25,24 +25,23 @@ MODELS = ["mixed", "untrained_1", "untrained_2"]
 ALGORITHMS = ["ndm", "ndm_untrained_1", "ndm_untrained_2"]
 
 
-def build(sources: FilePath, output: FilePath) -> FilePath:
-    """Build the modules of a copy of kernel/ without a warning."""
-    command = [str(sources / "build.sh"), str(output), str(ROOT / "build" / "lab-kernel" / "tree")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+def build(folder: FilePath) -> FilePath:
+    """Build the modules with what is exported in a folder, without a warning."""
+    command = [str(KERNEL / "build.sh"), str(folder / "built"), str(ROOT / "build" / "lab-kernel" / "tree")]
+    environment = os.environ | {"NDM_MODEL_BUILD": str(folder)}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     assert done.stdout + done.stderr == ""
-    return output / "tcp_ndm.ko"
+    return folder / "built" / "tcp_ndm.ko"
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     folder = tmp_path_factory.mktemp("models")
-    kernel = folder / "kernel"
-    shutil.copytree(ROOT / "kernel", kernel)
     for seed in (1, 2):
         exported = build_untrained(seed)
-        write_header(exported.model, exported.provenance, kernel)
-    selection.select(MODELS, kernel)
-    with VirtualLab(seed=2, modules=(build(kernel, folder / "built"),), timeout_s=100) as running:
+        write_header(exported.model, exported.provenance, folder / "exported")
+    selection.select(MODELS, folder / "exported")
+    with VirtualLab(seed=2, modules=(build(folder),), timeout_s=100) as running:
         put_models(running, {"shrink": BAD_MODELS["shrink"]})
         yield running
 
@@ -96,14 +95,14 @@ def test_the_module_stays_while_one_of_them_is_in_use_and_goes_with_all(lab: Lab
 
 def test_a_name_too_long_for_the_kernel_stops_the_module(tmp_path: FilePath) -> None:
     """The selection refuses it; a header written by hand is refused by the module itself."""
-    kernel = tmp_path / "kernel"
-    shutil.copytree(ROOT / "kernel", kernel)
-    text = (kernel / "models" / "mixed.h").read_text()
-    (kernel / "models" / "mixed_for_all.h").write_text(
+    models = tmp_path / "exported" / "models"
+    models.mkdir(parents=True)
+    text = (KERNEL / "models" / "mixed.h").read_text()
+    (models / "mixed_for_all.h").write_text(
         text.replace("ndm_model_mixed", "ndm_model_mixed_for_all").replace("MIXED", "LONG")
     )
-    selection.selection_file(kernel).write_text(selection.render_selection(["mixed", "mixed_for_all"]))
-    module = build(kernel, tmp_path / "built")
+    (tmp_path / "exported" / "ndm_weights.h").write_text(selection.render_selection(["mixed", "mixed_for_all"]))
+    module = build(tmp_path)
     with VirtualLab(seed=1) as lab:
         with pytest.raises(LabError, match="tcp_ndm"):
             lab.load(module)

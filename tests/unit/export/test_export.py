@@ -28,9 +28,9 @@ from training.policy import Policy
 
 
 @pytest.fixture
-def kernel(tmp_path: Path) -> Path:
+def headers(tmp_path: Path) -> Path:
     """A folder with a model in it, which is selected."""
-    folder = tmp_path / "kernel"
+    folder = tmp_path / "exported"
     (folder / "models").mkdir(parents=True)
     (folder / "models" / "old.h").write_text("the old header\n")
     select(["old"], folder)
@@ -42,16 +42,16 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_export_writes_everything_and_passes_the_gate(
-    tmp_path: Path, kernel: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, headers: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = write_run(tmp_path / "run")
-    assert main(["--run", str(run), "--kernel", str(kernel)]) == 0
+    assert main(["--run", str(run), "--headers", str(headers)]) == 0
     printed = capsys.readouterr().out
     assert "float against int16" in printed
     sha256 = checkpoint.load(run)["sha256"]
-    assert sha256_of("run", kernel) == sha256
-    assert selected(kernel) == ["run"]
-    assert (kernel / "models" / "old.h").is_file()
+    assert sha256_of("run", headers) == sha256
+    assert selected(headers) == ["run"]
+    assert (headers / "models" / "old.h").is_file()
     report = json.loads((run / "export" / "report.json").read_text())
     assert sum(row["decisions"] for row in report["agreement"]) >= 100_000
     assert all(row["mean_error_pct"] <= 0.1 and row["max_error_pct"] <= 0.5 for row in report["agreement"])
@@ -60,7 +60,7 @@ def test_export_writes_everything_and_passes_the_gate(
     training = json.loads(metadata["ndm.training"])
     assert training["commands"] == CARD["commands"]
     assert (training["seed"], training["resumed"], training["lab"]) == (5, 1, CARD["lab"])
-    header = (kernel / "models" / "run.h").read_text()
+    header = (headers / "models" / "run.h").read_text()
     for said in ("python train.py profile=bottleneck", "seed 5, 7 decisions in 61.2 s", "ab" * 32, "cd" * 32):
         assert said in header
     assert header.isascii()
@@ -73,7 +73,7 @@ def test_the_same_checkpoint_gives_the_same_bytes(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run")
     texts = []
     for name in ("a", "b"):
-        assert main(["--run", str(run), "--kernel", str(tmp_path / name)]) == 0
+        assert main(["--run", str(run), "--headers", str(tmp_path / name)]) == 0
         texts.append(contents(tmp_path / name))
     assert texts[0] == texts[1]
 
@@ -89,32 +89,32 @@ def test_the_same_checkpoint_gives_the_same_bytes(tmp_path: Path) -> None:
     ],
 )
 def test_what_does_not_fit_is_refused_and_the_old_model_stays(
-    tmp_path: Path, kernel: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, Any], message: str
+    tmp_path: Path, headers: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, Any], message: str
 ) -> None:
-    before = contents(kernel)
+    before = contents(headers)
     run = write_run(tmp_path / "run", **changes)
-    assert main(["--run", str(run), "--kernel", str(kernel)]) == 1
+    assert main(["--run", str(run), "--headers", str(headers)]) == 1
     with pytest.raises(ExportError, match=message):
         pipeline.build_model(run)
     assert "export:" in capsys.readouterr().err
-    assert contents(kernel) == before
+    assert contents(headers) == before
     assert not (run / "export").exists()
 
 
-def test_a_model_past_the_gate_is_refused(tmp_path: Path, kernel: Path) -> None:
-    before = contents(kernel)
+def test_a_model_past_the_gate_is_refused(tmp_path: Path, headers: Path) -> None:
+    before = contents(headers)
     run = write_run(tmp_path / "run", scale=60.0)  # a recurrence that amplifies: chaotic rollouts
     agreement = pipeline.measure(run).agreement
     assert any(row.failures() for row in agreement)
-    assert main(["--run", str(run), "--kernel", str(kernel)]) == 1
-    assert contents(kernel) == before
+    assert main(["--run", str(run), "--headers", str(headers)]) == 1
+    assert contents(headers) == before
 
 
 @pytest.mark.parametrize("damage", ["truncate", "corrupt", "empty"])
 def test_damaged_checkpoints_are_one_paragraph(
-    tmp_path: Path, kernel: Path, capsys: pytest.CaptureFixture[str], damage: str
+    tmp_path: Path, headers: Path, capsys: pytest.CaptureFixture[str], damage: str
 ) -> None:
-    before = contents(kernel)
+    before = contents(headers)
     run = write_run(tmp_path / "run")
     file = run / "checkpoint.pt"
     data = bytearray(file.read_bytes())
@@ -126,11 +126,11 @@ def test_damaged_checkpoints_are_one_paragraph(
     else:
         data = bytearray()
     file.write_bytes(data)
-    assert main(["--run", str(run), "--kernel", str(kernel)]) == 1
+    assert main(["--run", str(run), "--headers", str(headers)]) == 1
     error = capsys.readouterr().err
     assert error.startswith("export: ")
     assert len(error.strip().splitlines()) == 1
-    assert contents(kernel) == before
+    assert contents(headers) == before
 
 
 def test_a_run_that_does_not_exist_names_the_near_ones(tmp_path: Path) -> None:
@@ -141,49 +141,49 @@ def test_a_run_that_does_not_exist_names_the_near_ones(tmp_path: Path) -> None:
         pipeline.find_run("mixed", tmp_path / "nothing")
 
 
-def test_a_model_takes_the_place_of_the_one_of_its_name(tmp_path: Path, kernel: Path) -> None:
-    assert main(["--run", str(write_run(tmp_path / "a")), "--kernel", str(kernel), "--name", "Fiber 2"]) == 0
-    assert main(["--run", str(write_run(tmp_path / "b")), "--kernel", str(kernel), "--name", "wireless"]) == 0
-    assert selected(kernel) == ["wireless"], "one that was not selected becomes the one in the module"
-    select(["fiber_2", "wireless"], kernel)
-    first = sha256_of("wireless", kernel)
+def test_a_model_takes_the_place_of_the_one_of_its_name(tmp_path: Path, headers: Path) -> None:
+    assert main(["--run", str(write_run(tmp_path / "a")), "--headers", str(headers), "--name", "Fiber 2"]) == 0
+    assert main(["--run", str(write_run(tmp_path / "b")), "--headers", str(headers), "--name", "wireless"]) == 0
+    assert selected(headers) == ["wireless"], "one that was not selected becomes the one in the module"
+    select(["fiber_2", "wireless"], headers)
+    first = sha256_of("wireless", headers)
     other = write_run(tmp_path / "c", **{"readout.bias": torch.tensor([0.5, 0.5])})
-    assert main(["--run", str(other), "--kernel", str(kernel), "--name", "wireless"]) == 0
-    assert selected(kernel) == ["fiber_2", "wireless"], "one that was stays where it is"
-    assert sha256_of("wireless", kernel) != first
+    assert main(["--run", str(other), "--headers", str(headers), "--name", "wireless"]) == 0
+    assert selected(headers) == ["fiber_2", "wireless"], "one that was stays where it is"
+    assert sha256_of("wireless", headers) != first
 
 
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        ([], "no model is given; there are a_long_name_of_it, old, older"),
+        ([], "no model is given; there are a_long_name_of_it, fiber, mixed, old, older, wireless"),
         (["odl"], "did you mean old"),
-        (["wireless"], "there are a_long_name_of_it, old, older"),
+        (["unheard_of"], "there are a_long_name_of_it, fiber, .*; `make export-weights` adds one"),
         (["old", "old"], "given twice"),
         (["old", "a_long_name_of_it"], "longer than the 15 letters.*NAME="),
     ],
 )
-def test_a_selection_that_cannot_be_is_refused(kernel: Path, names: list[str], message: str) -> None:
+def test_a_selection_that_cannot_be_is_refused(headers: Path, names: list[str], message: str) -> None:
     for name in ("older", "a_long_name_of_it"):
-        (kernel / "models" / f"{name}.h").write_text("\n")
-    before = contents(kernel)
+        (headers / "models" / f"{name}.h").write_text("\n")
+    before = contents(headers)
     with pytest.raises(ExportError, match=message):
-        select(names, kernel)
-    assert contents(kernel) == before
-    select(["a_long_name_of_it", "older"], kernel)  # the first is called ndm
-    assert algorithms(selected(kernel)) == {"ndm": "a_long_name_of_it", "ndm_older": "older"}
+        select(names, headers)
+    assert contents(headers) == before
+    select(["a_long_name_of_it", "older"], headers)  # the first is called ndm
+    assert algorithms(selected(headers)) == {"ndm": "a_long_name_of_it", "ndm_older": "older"}
 
 
 @pytest.mark.parametrize("name", ["", "Ω", "x" * 64, "a\tb"])
-def test_a_name_that_the_kernel_cannot_show_is_refused(tmp_path: Path, kernel: Path, name: str) -> None:
+def test_a_name_that_the_kernel_cannot_show_is_refused(tmp_path: Path, headers: Path, name: str) -> None:
     exported = pipeline.build_model(write_run(tmp_path / "run"))
-    before = contents(kernel)
+    before = contents(headers)
     provenance = replace(exported.provenance, name=name)
     with pytest.raises(ExportError):
         render_header(exported.model, provenance)
     with pytest.raises(ExportError):
         blob.write_blob(exported.model, provenance)
-    assert contents(kernel) == before
+    assert contents(headers) == before
 
 
 def test_the_command_line_fails_with_a_status() -> None:
@@ -222,14 +222,14 @@ def test_the_blob_reads_back_and_no_bit_may_change(tmp_path: Path) -> None:
 def test_onnxruntime_computes_the_policy(tmp_path: Path) -> None:
     policy, _, _ = exported_model(tmp_path)
     file = tmp_path / "run" / "export" / "policy.onnx"
-    assert main(["--run", str(tmp_path / "run"), "--kernel", str(tmp_path / "kernel")]) == 0
+    assert main(["--run", str(tmp_path / "run"), "--headers", str(tmp_path / "exported")]) == 0
     assert check_onnx(file.read_bytes(), policy) < 1e-4
 
 
 def test_the_integer_graph_that_is_written_computes_the_golden_vectors_that_are(tmp_path: Path) -> None:
     exported_model(tmp_path)
     folder = tmp_path / "run" / "export"
-    assert main(["--run", str(tmp_path / "run"), "--kernel", str(tmp_path / "kernel")]) == 0
+    assert main(["--run", str(tmp_path / "run"), "--headers", str(tmp_path / "exported")]) == 0
     session = IntegerSession((folder / "policy_int16.onnx").read_bytes())
     vectors = golden.parse((folder / "golden.json").read_text(), "golden.json")
     assert golden.mismatches(vectors, lambda _, x, h: session.rollout(x, h)) == []

@@ -19,6 +19,8 @@ import pytest
 
 from env.checkout import ROOT
 from env.lab import Lab, RunResult, VirtualLab
+from env.lab.lab import PROBE, PROGRAM
+from env.lab.virtual import MODULES
 from env.network.path import Path as NetworkPath
 
 pytestmark = pytest.mark.timeout(600)
@@ -110,18 +112,20 @@ def test_the_size_of_the_guests_memory_does_not_matter(expected: str) -> None:
 
 
 def test_another_checkout_user_environment_and_folder_do_not_matter(expected: str) -> None:
-    modules = ROOT / "build" / "modules" / "lab"
     with tempfile.TemporaryDirectory(prefix="another-place-with-a-longer-name-") as folder:
         os.chmod(folder, 0o755)
         checkout = Path(folder) / "ndm-tcp"
         for package in ("env", "datasets"):
             shutil.copytree(ROOT / package, checkout / package, copy_function=shutil.copy)  # with other times
         kernel, tests = checkout / "build" / "lab-kernel", checkout / "tests"
-        for place in (kernel, tests, checkout / modules.relative_to(ROOT)):
+        modules = checkout / "build" / "modules" / "lab"
+        for place in (kernel, tests, modules):
             place.mkdir(parents=True)
         shutil.copy((ROOT / "build" / "lab-kernel" / "linux").resolve(), kernel)
-        for file in (*modules.glob("*.ko"), ROOT / "build" / "flow", ROOT / "build" / "probe"):
-            shutil.copy(file, checkout / file.relative_to(ROOT))
+        for file in MODULES.glob("*.ko"):
+            shutil.copy(file, modules)
+        for program in (PROGRAM, PROBE):
+            shutil.copy(program, checkout / "build")
         shutil.copy(__file__, tests / "again.py")
         code = "import sys; sys.path[:0] = sys.argv[1:]; import again; print(again.whole(7))"
         environment = {"PATH": "/bin:/usr/bin", "HOME": "/", "TZ": "Asia/Tokyo", "LANG": "de_DE.UTF-8", "X": "y" * 5000}

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from env.checkout import ROOT
+from env.checkout import MODEL_BUILD, ROOT
 from env.lab.vm import VmLab
 from tests.support.vm import KERNEL, needs_vm
 
 OPTIONS = "lab=host scenario=bottleneck schemes=[ndm,cubic] seeds=1 duration_s=5 output_dir=/tmp/out"
 PYTHON = ROOT / ".venv" / "bin" / "python"
+COMPARE = f"cd {ROOT} && NDM_MODEL_BUILD={MODEL_BUILD} {PYTHON} compare.py {OPTIONS}"
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ class TestMachine:
     def test_the_runs_are_made_and_nothing_is_left_behind(self, machine: VmLab) -> None:
         watched = "ip -o link | cut -d: -f2; cut -d' ' -f1 /proc/modules | grep -E 'tcp_n|linktrace'; ls /run /tmp"
         before = machine.call("shell", command=watched)["stdout"]
-        print(shell(machine, f"cd {ROOT} && {PYTHON} compare.py {OPTIONS}"))
+        print(shell(machine, COMPARE))
         environment = json.loads(shell(machine, "cat /tmp/out/environment.json"))
         summary = shell(machine, "cat /tmp/out/summary.csv").splitlines()
         shell(machine, "rm -r /tmp/out")
@@ -47,8 +48,8 @@ class TestMachine:
         assert machine.call("shell", command=watched)["stdout"] == before
 
     def test_a_module_that_is_loaded_is_not_taken_for_ours(self, machine: VmLab) -> None:
-        shell(machine, f"insmod {ROOT}/build/modules/$(uname -r)/tcp_ndm.ko")
-        done = machine.call("shell", command=f"cd {ROOT} && {PYTHON} compare.py {OPTIONS}")
+        shell(machine, f"insmod {MODEL_BUILD}/modules/$(uname -r)/tcp_ndm.ko")
+        done = machine.call("shell", command=COMPARE)
         shell(machine, "rmmod tcp_ndm; rm -rf /tmp/out")
         assert done["status"] == 1
         assert "rmmod tcp_ndm" in done["stdout"] + done["stderr"]

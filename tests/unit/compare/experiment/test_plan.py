@@ -186,7 +186,7 @@ def test_a_module_older_than_its_model_is_refused(tmp_path: Path, monkeypatch: p
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "mine.h").write_text(f"\t/* SHA-256 of the float policy: {'ab' * 32} */\n")
     select(["mine"], tmp_path)
-    monkeypatch.setattr(models, "KERNEL_FOLDER", tmp_path)
+    monkeypatch.setattr(models, "EXPORTED", tmp_path)
     monkeypatch.setattr(models, "MODULES", tmp_path)
     with pytest.raises(CompareError, match="make module"):
         models.find_modules(find_schemes(["ndm"]))

@@ -1,0 +1,16 @@
+#!/bin/sh
+# kernel/sources.sh FOLDER: copy what is built into FOLDER: the sources, and the exported models over those that ship
+#
+# Exported are ndm_weights.h and models/*.h in build/exported, or $NDM_MODEL_BUILD/exported. A file that stays the same
+# keeps its time, so that nothing is compiled twice.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+out=${1:?usage: kernel/sources.sh FOLDER}
+exported=${NDM_MODEL_BUILD:-$here/../build}/exported
+names=$(cd "$here" && ls Kbuild VERSION ./*.h compat/* kunit/*.c lab/*.[ch] models/*.h ndm/* nv/* schemes/*)
+[ ! -d "$exported" ] || names="$names $(cd "$exported" && find . -name '*.h')"
+for name in $names; do
+	file=$exported/$name
+	[ -f "$file" ] || file=$here/$name
+	cmp -s "$file" "$out/$name" || { mkdir -p "$(dirname "$out/$name")" && cp "$file" "$out/$name"; }
+done
