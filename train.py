@@ -16,29 +16,21 @@ from env.lab import LabError
 from env.option_help import group_lines, option_lines
 from export import checkpoint
 from export.checkpoint import CheckpointError
-from training import cma_run
-from training.cma import CmaOptions
-from training.config import (
-    LEARNERS,
-    ConfigError,
-    LabOptions,
-    TrainConfig,
-    check_command_line,
-    learner_of,
-    read_config,
-    resumed_config,
-)
+from training.config import LEARNERS, ConfigError, check_command_line, read_config, resumed_config
 from training.curriculum.curriculum import CurriculumOptions
-from training.loop import RunError, make_labs, make_workers, new_run_folder, train
+from training.errors import RunError
+from training.learner import learner_class
+from training.loop import make_labs, new_run_folder, train
+from training.options import LabOptions, TrainConfig
 from training.sweeps import sweep
 
-HELP = """Train NDM in the lab: by reinforcement learning (PPO), or by an evolution strategy (CMA-ES).
+HELP = """Train NDM in the lab, by reinforcement learning (PPO) or an evolution strategy (CMA-ES).
 
   python train.py profile=mixed                            train; Ctrl-C saves and stops
-  python train.py resume=runs/NAME                         go on where it stopped
+  python train.py resume=runs/NAME                         continue an interrupted run
   python train.py profile=mixed curriculum=genet           with hard paths, where a kernel algorithm beats the policy
   python train.py algo=cma profile=mixed                   by evolution, with the int16 model in the kernel
-  python train.py -m profile=mixed                         seeds 1, 2, 3, and a report of all; again: goes on
+  python train.py -m profile=mixed                         seeds 1, 2, 3, and a report; the same command continues
   python train.py -m hydra/launcher=joblib lab.workers=1   side by side, a process each
   python train.py -m hydra/launcher=ray lab.workers=1      on a Ray cluster, hydra.launcher.address=HOST:PORT
   python train.py --cfg job                                the whole configuration, profile included
@@ -47,7 +39,7 @@ KEY=VALUE, a group's file first, then single keys (default: profile=mixed curric
 """
 
 
-ERRORS = (ConfigError, RunError, CheckpointError, LabError, ValueError, OSError)  # of one paragraph each
+ERRORS = (ConfigError, RunError, CheckpointError, LabError, ValueError, OSError)  # printed as one paragraph
 
 
 def help_text() -> str:
@@ -55,32 +47,29 @@ def help_text() -> str:
     groups = [line for group in ("profile", "curriculum", "algo", "lab", "debug") for line in group_lines(group)]
     keys = [*option_lines(TrainConfig), *option_lines(LabOptions, "lab.")]
     keys += option_lines(CurriculumOptions, "curriculum.")
-    for kind, options in LEARNERS.items():
-        keys += ["", f"Of the learner {kind}:", *option_lines(options, "algo.")]
+    for kind, learner in LEARNERS.items():
+        keys += ["", f"Options of the learner {kind}:", *option_lines(learner.OPTIONS, "algo.")]
     profile = "Keys of a profile, profile.*: env/profile/ and env/reward.py. Metrics: docs/reference/metrics.md."
     return "\n".join([HELP, *groups, "", *keys, "", profile])
 
 
 def plan(composed: DictConfig) -> tuple[TrainConfig, Path, dict[str, Any] | None]:
-    """Return the configuration, the run's folder and, for a resumed run, its checkpoint."""
+    """Return the configuration, the run's folder and the checkpoint of a resumed run."""
     if composed.resume is None:
         config = read_config(composed)
         return config, new_run_folder(config), None
     run = Path(composed.resume)
     saved = checkpoint.load(run)
-    if saved["format"] != checkpoint.FORMAT:
-        raise CheckpointError(f"{run} was trained by an older version: it can be exported, but not taken up again")
     config = read_config(resumed_config(saved["config"], composed, HydraConfig.get().overrides.task))
     return config, run.parent if run.is_file() else run, saved
 
 
-def play(config: TrainConfig, folder: Path, saved: dict[str, Any] | None) -> bool:
-    """Train; False when stopped by Ctrl-C."""
+def run_training(config: TrainConfig, folder: Path, saved: dict[str, Any] | None) -> bool:
+    """Train; returns False when stopped by Ctrl-C."""
     try:
-        with make_labs(config) as labs:
-            if isinstance(config.algo, CmaOptions):
-                return cma_run.train(config, folder, saved, labs)
-            return train(config, make_workers(config, labs), folder, saved, labs)
+        with make_labs(config) as pool:
+            sampler = learner_class(config.algo.kind).sampler(config, folder, pool)
+            return train(config, folder, saved, sampler)
     except KeyboardInterrupt:  # while the labs boot, or the second one
         return False
     except OSError as error:
@@ -89,22 +78,22 @@ def play(config: TrainConfig, folder: Path, saved: dict[str, Any] | None) -> boo
 
 @hydra.main(version_base="1.3", config_path="configs", config_name="train")
 def run(composed: DictConfig) -> None:
-    """One run; ends the process with status 1 and one paragraph on an error, 130 when stopped.
+    """Run one training; ends the process with status 1 and one paragraph on an error, with 130 when stopped.
 
-    In a sweep it raises instead, RunError or KeyboardInterrupt, and goes on with a run that is there.
+    In a sweep it raises RunError or KeyboardInterrupt instead, and continues a run that exists.
     """
     if HydraConfig.get().mode == RunMode.MULTIRUN:
         run_of_population(composed)
         return
     try:
         config, folder, saved = plan(composed)
-        finished = play(config, folder, saved)
+        finished = run_training(config, folder, saved)
     except ERRORS as error:
         sys.exit(f"train.py: {error}")
     if finished:
         print(f"{folder} is trained; export it with: make export-weights RUN={folder}")
     elif checkpoint.checkpoint_path(folder).is_file():
-        print(f"\nstopped; go on with: python train.py resume={folder}", file=sys.stderr)
+        print(f"\nstopped; continue with: python train.py resume={folder}", file=sys.stderr)
         sys.exit(130)
     else:
         print("\nstopped before the training began", file=sys.stderr)
@@ -112,29 +101,29 @@ def run(composed: DictConfig) -> None:
 
 
 def run_of_population(composed: DictConfig) -> None:
-    """One run of a sweep: a new one, one that goes on, or one that is done. Raises RunError, KeyboardInterrupt."""
+    """Run one training of a sweep: start, continue or skip it. Raises RunError, KeyboardInterrupt."""
     try:
         config = read_config(composed)
         folder, saved = sweep.run_folder(config), sweep.take_up(config)
         if saved is not None and sweep.is_done(saved):
             print(f"{folder} is trained already")
             return
-        finished = play(config, folder, saved)
+        finished = run_training(config, folder, saved)
     except ERRORS as error:
-        raise RunError(str(error)) from None  # what crosses a process is no more than this
+        raise RunError(str(error)) from None  # a process of the sweep passes on the text alone
     if not finished:
         raise KeyboardInterrupt
     print(f"{folder} is trained")
 
 
 def with_learner(arguments: list[str]) -> list[str]:
-    """Return the arguments with the learner of the run that they resume, whose keys beside it then are known."""
+    """Return the arguments, with algo= of the run that they resume: Hydra then knows the keys of that learner."""
     run = next((word.removeprefix("resume=") for word in arguments if word.startswith("resume=")), None)
     if run is None or any(word.startswith("algo=") for word in arguments):
         return arguments
     try:
-        kind = learner_of(checkpoint.load(Path(run))["config"])
-    except CheckpointError:  # plan() says it
+        kind = checkpoint.load(Path(run))["config"]["algo"]["kind"]
+    except CheckpointError:  # plan() raises it again
         return arguments
     return [*arguments, f"algo={kind}"]
 

@@ -1,45 +1,38 @@
-"""``--help`` of train.py and compare.py: every option with its meaning, read where it is declared.
+"""``--help`` of train.py and compare.py: options declared together with their help, and rendered from that.
 
-Hydra's own help prints the configuration; what a key means stands beside its declaration, in a comment.
+Hydra's own help prints the configuration, but not what a key means.
 """
 
 from __future__ import annotations
 
-import inspect
-import re
-from dataclasses import MISSING, fields
-from typing import Any
+import copy
+from dataclasses import MISSING, field, fields
+from typing import Any, TypeVar
 
 from env.checkout import CONFIGS
 
-COLUMN = 34
+COLUMN = 38
+
+T = TypeVar("T")
+
+
+def option(default: T, help: str) -> T:
+    """Return a dataclass field with this default and the help that ``--help`` prints. A list is copied."""
+    metadata = {"help": help}
+    if isinstance(default, list):
+        return field(default_factory=lambda: copy.copy(default), metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 def option_lines(options: type[Any], prefix: str = "") -> list[str]:
-    """Return a line `prefix.name=default  meaning` for each field of a dataclass.
-
-    The meaning is the comment behind the field, or else the comment lines above it. Fields without one, which hold
-    other groups, are left out.
-    """
-    defaults = {
-        field.name: None if field.default is MISSING else field.default
-        for field in fields(options)
-        if field.default_factory is MISSING
-    } | {field.name: "[]" for field in fields(options) if field.default_factory is list}
-    lines, above = [], list[str]()
-    for line in inspect.getsource(options).splitlines():
-        comment = re.fullmatch(r"    # (.*)", line)
-        declared = re.fullmatch(r"    (\w+): [^#]*?(?:  # (.*))?", line)
-        if comment:
-            above.append(comment[1])
+    """Return a line `prefix.name=default  help` for each field of a dataclass that `option` declares."""
+    lines = []
+    for entry in fields(options):
+        if "help" not in entry.metadata:
             continue
-        if declared and declared[1] in defaults:
-            meaning = declared[2] or " ".join(above)
-            default = defaults[declared[1]]
-            value = "" if default is None else f"{default}"
-            if meaning:
-                lines.append(f"  {f'{prefix}{declared[1]}={value}':{COLUMN}}{meaning}")
-        above = []
+        default = entry.default_factory() if entry.default_factory is not MISSING else entry.default
+        value = "" if default is None else f"{default}"
+        lines.append(f"  {f'{prefix}{entry.name}={value}':{COLUMN}}{entry.metadata['help']}")
     return lines
 
 

@@ -1,6 +1,6 @@
-"""Checkpoints: one file, written whole or not at all, and the hash that names a policy everywhere.
+"""Checkpoints: one file, written whole or not at all, and the hash that identifies a policy everywhere.
 
-The content is the contract of docs/reference/file-formats.md; `load` checks it before anything uses it.
+docs/reference/file-formats.md specifies the content; `load` checks it before anything uses it.
 """
 
 from __future__ import annotations
@@ -21,26 +21,20 @@ from torch import Tensor
 from env.checkout import ROOT
 from env.files import WriteError, write_atomically
 
-FORMAT = 3
+FORMAT = 4
+OLD_FORMATS_READ_BY = "7e8d117"  # the commit that reads formats 1 to 3
 FILE_NAME = "checkpoint.pt"
-KEYS = (  # of every checkpoint
+KEYS = {
     "format",
-    "policy",
+    "policy",  # state dict of the policy
+    "learner",  # what the learner needs besides to continue: training/KIND.py
+    "sampler",  # what its sampler needs to continue
+    "decisions",
     "card",
     "config",
     "git_revision",
     "versions",
-    "decisions",
-    "sha256",
-)
-LEARNER_KEYS = {  # what a learner needs besides to go on, by its kind
-    "ppo": ("log_std", "critic", "optimizer", "random_states", "batches", "spreads"),
-    "cma": ("strategy",),
-}
-LACKING = {  # keys that came later than a format, which can be exported, not resumed
-    1: ("batches", "card", "spreads"),
-    2: ("spreads",),
-    FORMAT: (),
+    "sha256",  # of the policy
 }
 POLICY_TENSORS = (  # the fixed order of the hash
     "rnn.weight_ih_l0",
@@ -57,12 +51,12 @@ class CheckpointError(Exception):
 
 
 def policy_sha256(policy: Mapping[str, Tensor]) -> str:
-    """Return the SHA-256, 64 hexadecimal digits, that names these policy weights.
+    """Return the SHA-256, 64 hexadecimal digits, that identifies these policy weights.
 
     For each tensor in the order of `POLICY_TENSORS`: the line ``"<name> <dim>x<dim>\\n"`` in ASCII, then the values
     as little-endian float32, the last dimension fastest.
 
-    Raises CheckpointError when a tensor is missing or one is there that does not belong.
+    Raises CheckpointError when a tensor is missing or unknown.
     """
     if set(policy) != set(POLICY_TENSORS):
         raise CheckpointError(f"the policy has the tensors {sorted(policy)}; it must have {sorted(POLICY_TENSORS)}")
@@ -75,15 +69,14 @@ def policy_sha256(policy: Mapping[str, Tensor]) -> str:
 
 
 def checkpoint_path(run: Path) -> Path:
-    """The checkpoint of a run: ``run`` is a run folder, or the file itself."""
+    """Return the checkpoint of a run; ``run`` is a run folder, or the file itself."""
     return run if run.is_file() else run / FILE_NAME
 
 
 def save(run: Path, content: Mapping[str, Any]) -> Path:
     """Write ``run/checkpoint.pt`` and return its path.
 
-    ``content`` has the `KEYS` and those of its learner (`LEARNER_KEYS`) except ``format``, ``git_revision``,
-    ``versions`` and ``sha256``, which are added here.
+    ``content`` has the `KEYS` except ``format``, ``git_revision``, ``versions`` and ``sha256``, which are added here.
 
     Raises CheckpointError when the file cannot be written; the previous checkpoint is then unharmed.
     """
@@ -94,9 +87,8 @@ def save(run: Path, content: Mapping[str, Any]) -> Path:
         "versions": {"python": sys.version.split()[0], "torch": str(torch.__version__), "numpy": np.__version__},
         "sha256": policy_sha256(content["policy"]),
     }
-    keys = _keys(whole["config"])
-    if set(whole) != keys:
-        raise ValueError(f"a checkpoint has the keys {sorted(keys)}, not {sorted(whole)}")
+    if set(whole) != KEYS:
+        raise ValueError(f"a checkpoint has the keys {sorted(KEYS)}, not {sorted(whole)}")
     buffer = io.BytesIO()  # torch writing to the file itself would turn a full disk into an unclear error
     torch.save(whole, buffer)
     path = run / FILE_NAME
@@ -108,9 +100,7 @@ def save(run: Path, content: Mapping[str, Any]) -> Path:
 
 
 def load(run: Path) -> dict[str, Any]:
-    """Read and check the checkpoint of a run folder, or the file itself.
-
-    See `KEYS` and `LEARNER_KEYS` for the content.
+    """Read and check the checkpoint of a run folder, or the file itself; `KEYS` are its content.
 
     Raises CheckpointError when it is missing, corrupt or truncated, or of another format.
     """
@@ -125,31 +115,30 @@ def load(run: Path) -> dict[str, Any]:
         raise CheckpointError(f"cannot read {path}: {error.strerror}") from error
     try:
         content = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
-    except Exception as error:  # torch raises many kinds for bytes that are no checkpoint
+    except Exception as error:  # torch raises many kinds of errors for other bytes
         raise CheckpointError(f"{path} is corrupt, truncated or no checkpoint ({type(error).__name__})") from error
-    if not isinstance(content, dict) or content.get("format") not in LACKING:
-        found = content.get("format") if isinstance(content, dict) else type(content).__name__
-        raise CheckpointError(f"{path} has checkpoint format {found!r}; this version reads formats 1 to {FORMAT}")
-    missing = sorted(_keys(content.get("config")) - set(content) - set(LACKING[content["format"]]))
+    version: Any = content.get("format") if isinstance(content, dict) else type(content).__name__
+    if version in range(1, FORMAT):
+        raise CheckpointError(
+            f"{path} has checkpoint format {version}, and this version reads format {FORMAT}: train again, or export "
+            f"it with commit {OLD_FORMATS_READ_BY}, which reads the formats 1 to {FORMAT - 1}"
+        )
+    if version != FORMAT:
+        raise CheckpointError(f"{path} has checkpoint format {version!r}; this version reads format {FORMAT}")
+    missing = sorted(KEYS - set(content))
     if missing:
         raise CheckpointError(f"{path} lacks {', '.join(missing)}: it is damaged")
     if policy_sha256(content["policy"]) != content["sha256"]:
         raise CheckpointError(f"{path} is damaged: its weights do not have the SHA-256 it states")
-    return content
-
-
-def _keys(config: Any) -> set[str]:
-    """Return the keys of a checkpoint with this configuration; one that names no learner is of PPO."""
-    algo = config.get("algo") if isinstance(config, Mapping) else None
-    kind = algo.get("kind", "ppo") if isinstance(algo, Mapping) else "ppo"
-    return {*KEYS, *LEARNER_KEYS.get(kind, ())}
+    checked: dict[str, Any] = content
+    return checked
 
 
 @functools.cache
 def git_revision() -> str:
-    """The commit of the source tree, with ``+`` when files differ from it; "unknown" outside a checkout.
+    """Return the commit of the source tree, with ``+`` when files differ from it; "unknown" outside a checkout.
 
-    It is that of the first call: what changes on the disk later is not what runs.
+    Later calls return the result of the first: changes on the disk since then are not what runs.
     """
     try:
         described = subprocess.run(

@@ -1,4 +1,4 @@
-"""A policy in training as the file that a running kernel takes: what plays, and what is tried."""
+"""A policy in training as a model file, which a running kernel takes: for rollouts and evaluations."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""The configuration of train.py: its keys and types, and errors that list the right ones."""
+"""The configuration of train.py: composed, checked and resumed, with errors that name the right keys."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from hydra import compose, initialize_config_dir
@@ -16,66 +15,30 @@ from omegaconf.errors import OmegaConfBaseException
 import training.sweeps  # noqa: F401  (registers the sweeper and the launcher that configs/train.yaml names)
 from env.checkout import CONFIGS
 from env.near import did_you_mean
-from env.pool import check_runner
-from env.profile import Profile, ProfileError, profile_from_config
-from training.cma import CmaOptions
-from training.curriculum.curriculum import CurriculumOptions
-from training.learner import LearnerOptions
-from training.ppo import PpoOptions
+from env.profile import ProfileError, profile_from_config
+from training.learner import kinds, learner_class
+from training.options import TrainConfig
 
-LEARNERS: dict[str, type[LearnerOptions]] = {"ppo": PpoOptions, "cma": CmaOptions}
+LEARNERS = {kind: learner_class(kind) for kind in sorted(set(kinds().values()))}
 # What a resumed run may change: single values of the groups, and what does not change its result.
 GROUPS = ("algo", "curriculum", "lab", "profile")
 CHANGEABLE = (*GROUPS, "checkpoint_every", "runner", "ray_address")
+RENAMED = {  # old key -> new key
+    "profile.started_chance": "profile.skip_slow_start_prob",
+    "curriculum.no_start_until": "curriculum.skip_slow_start_until",
+}
 
 
 class ConfigError(Exception):
     """A configuration that cannot be used; the text names the bad value and the right ones."""
 
 
-@dataclass
-class LabOptions:
-    """The labs of a training: ``lab.<name>=``. Raises ValueError for a value outside its range."""
-
-    workers: int = 2  # labs side by side; one per core is best
-    memory_mb: int = 512  # of each lab, taken as it is touched
-    timeout_s: float = 600.0  # wall seconds of an episode after which its lab counts as hung and another repeats it
-
-    def __post_init__(self) -> None:
-        for name in ("workers", "memory_mb", "timeout_s"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"lab.{name} is {getattr(self, name)}; it must be above 0")
-
-
-@dataclass
-class TrainConfig:
-    """What ``python train.py key=value ...`` takes; ``profile curriculum algo lab debug`` are folders of configs/."""
-
-    profile: Profile = field(default_factory=Profile)
-    curriculum: CurriculumOptions = field(default_factory=CurriculumOptions)
-    algo: LearnerOptions = field(default_factory=LearnerOptions)
-    lab: LabOptions = field(default_factory=LabOptions)
-    runner: str = "local"  # where episodes run: local, or ray for a Ray cluster (`make ray`)
-    ray_address: str | None = None  # of the cluster: HOST:PORT or auto; default: one on this machine for the run
-    seed: int = 1  # of weights, exploration, paths and labs; with -m 1,2,3
-    name: str | None = None  # of the run's folder, default PROFILE-DATE-TIME-sSEED; with -m of the population's
-    runs: str = "runs"  # folder of the run's folder
-    resume: str | None = None  # run folder to go on with, with its own configuration
-    checkpoint_every: int = 1  # updates between two checkpoints; one takes a hundredth of a second
-
-    def __post_init__(self) -> None:
-        check_runner(self.runner, self.ray_address)
-        if self.seed < 0:
-            raise ValueError(f"seed is {self.seed}; it must not be negative")
-        if self.checkpoint_every < 1:
-            raise ValueError(f"checkpoint_every is {self.checkpoint_every}; it must be at least 1")
-        if self.name is not None and (not self.name or self.name in (".", "..") or os.sep in self.name):
-            raise ValueError(f"name is {self.name!r}; it must be the name of a folder, without {os.sep}")
-
-
 ConfigStore.instance().store(name="train_schema", node=TrainConfig)
-for _kind, _options in LEARNERS.items():
-    ConfigStore.instance().store(group="learner", name=_kind, node=_options)
+for _kind, _learner in LEARNERS.items():
+    ConfigStore.instance().store(group="learner", name=_kind, node=_learner.OPTIONS)
+for _file, _kind in kinds().items():
+    for _debug, _values in LEARNERS[_kind].DEBUG.items():  # by name of the file: configs/train.yaml
+        ConfigStore.instance().store(group="debug/learner", name=f"{_debug}_{_file}", node=_values, package="algo")
 
 
 def check_command_line(overrides: Sequence[str]) -> None:
@@ -101,35 +64,36 @@ def read_config(composed: DictConfig) -> TrainConfig:
     except (OmegaConfBaseException, ValueError) as error:
         raise ConfigError(str(error) if isinstance(error, ProfileError) else _explain(error)) from error
     assert isinstance(config, TrainConfig)
-    if LEARNERS.get(config.algo.kind) is not type(config.algo):
-        raise ConfigError(f"algo.kind is {config.algo.kind}, but the options are another learner's; choose it by algo=")
-    if config.curriculum.changes_anything and config.algo.kind != "ppo":
-        raise ConfigError(f"algo={config.algo.kind} has no curriculum: leave curriculum= out, or choose algo=ppo_long")
+    kind = config.algo.kind
+    learner = LEARNERS.get(kind)
+    if learner is None or learner.OPTIONS is not type(config.algo):
+        raise ConfigError(f"algo.kind is {kind}, but the options are another learner's; choose the learner by algo=")
+    if config.curriculum.changes_anything and not learner.HAS_CURRICULUM:
+        able = ", ".join(other for other, entry in LEARNERS.items() if entry.HAS_CURRICULUM)
+        raise ConfigError(f"algo={kind} has no curriculum: leave curriculum= out, or choose a learner that has: {able}")
     config.profile = profile
     return config
 
 
-def learner_of(saved: dict[str, Any]) -> str:
-    """Return the kind of learner of a checkpoint's configuration; one that does not say is of PPO."""
-    return str(saved["algo"].get("kind", "ppo"))
-
-
-def resumed_config(saved: dict[str, Any], composed: DictConfig, overrides: Sequence[str]) -> DictConfig:
+def resumed_config(saved: Mapping[str, Any], composed: DictConfig, overrides: Sequence[str]) -> DictConfig:
     """Return a checkpoint's configuration, changed by the overrides given beside ``resume=``.
 
-    Raises ConfigError when an override is not of a single value of one of `GROUPS`: a resumed run keeps its
-    groups, name and seed. ``algo=`` with the learner that the run has anyway is no change.
+    Raises ConfigError when an override is not a single value in one of `GROUPS`: a resumed run keeps its groups, name
+    and seed. ``algo=`` with the learner that the run has anyway is allowed.
     """
+    kind = saved["algo"]["kind"]
+    if kind not in LEARNERS:
+        raise ConfigError(f"the checkpoint is of the learner {kind!r}; this version has {', '.join(LEARNERS)}")
     try:
         schema = OmegaConf.structured(TrainConfig)
-        schema.algo = OmegaConf.structured(LEARNERS[learner_of(saved)])
+        schema.algo = OmegaConf.structured(LEARNERS[kind].OPTIONS)
         config = OmegaConf.merge(schema, saved)
     except OmegaConfBaseException as error:
         raise ConfigError(f"the checkpoint's configuration does not fit this version: {_explain(error)}") from error
     assert isinstance(config, DictConfig)
     for override in overrides:
         key = override.split("=", 1)[0].lstrip("+")
-        if key == "resume" or override == f"algo={learner_of(saved)}":
+        if key == "resume" or override == f"algo={kind}":
             continue
         if key.split(".")[0] not in CHANGEABLE or key in GROUPS:
             raise ConfigError(
@@ -141,7 +105,7 @@ def resumed_config(saved: dict[str, Any], composed: DictConfig, overrides: Seque
 
 
 def _explain(error: Exception) -> str:
-    """One paragraph for what Hydra or OmegaConf raised: the bad key or value, and the right ones."""
+    """Return one paragraph about an error of Hydra or OmegaConf: the bad key or value, and the right ones."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, OmegaConfBaseException):
         cause = cause.__cause__
@@ -152,6 +116,8 @@ def _explain(error: Exception) -> str:
     first_line = str(cause).splitlines()[0]
     kind = cause.object_type
     place, _, wrong = str(key).rpartition(".")
+    if "not in" in first_line and str(key) in RENAMED:
+        return f"{key} is now called {RENAMED[str(key)]}"
     if "not in" in first_line and isinstance(kind, type) and is_dataclass(kind):
         right = [entry.name for entry in fields(kind)]
         hint = did_you_mean(wrong, right, most=1)

@@ -1,6 +1,7 @@
-"""One training run, from its configuration to its last checkpoint: folder, progress, metrics, interruption.
+"""One training run, whatever the learner: from its configuration to its last checkpoint, interruptions included.
 
-Every metric written here is explained in docs/reference/metrics.md.
+A resumed run has the same result as one that was never interrupted, to the bit: the checkpoint holds the learner's and
+the sampler's whole state, and what the lab was running is repeated.
 """
 
 from __future__ import annotations
@@ -9,14 +10,12 @@ import contextlib
 import signal
 import sys
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from tqdm import tqdm
 
@@ -24,25 +23,31 @@ from env.files import FolderInUse, locked
 from env.lab import VirtualLab
 from env.pool import Pool, lab_files, make_pool
 from env.rollout import MODULES
-from env.trajectory import Trajectory
-from export import checkpoint
-from training.config import TrainConfig
-from training.curriculum import cases
-from training.curriculum.curriculum import Curriculum
-from training.curriculum.snapshots import Snapshots
-from training.experts.imitation import warm_start
-from training.ppo import Behaviour, Ppo, PpoOptions
-from training.rollouts import LabRolloutWorkers, RolloutWorkers, SamplingState
-from training.run_folder.alarms import Alarms
+from training.errors import RunError
+from training.learner import Learner, Sample, Sampler, learner_class
+from training.metrics import Metric
+from training.options import TrainConfig
 from training.run_folder.recorder import Recorder
 
-# of the environment's info, the means weighted by the length of the interval
-MEASURED = ("goodput_mbps", "goodput_share", "rtt_ms", "queueing_delay_ms", "loss_rate", "cwnd")
-OF_PARTS = ("goodput_share", "queueing_delay_ms")  # those that are told of each part of the profile, too
-
-
-class RunError(Exception):
-    """A run that cannot be started or carried on; the text says why and what to do."""
+METRICS = (
+    Metric("charts/decisions_per_s", "1/s", "decisions per wall second, learning included"),
+    Metric("charts/virtual_speedup", "", "virtual seconds per wall second and lab, learning included"),
+    Metric(
+        "charts/lab_share",
+        "",
+        "share of the wall time that the labs were busy, mean over the labs; the rest they waited for the learner, "
+        "for each other, or booted",
+    ),
+    Metric("charts/learner_share", "", "share of the wall time that the learner's update took, beside the labs"),
+)
+SUMMARY = {  # metric -> text at the right end of the progress bar, where the learner writes it
+    "charts/virtual_speedup": "{:.0f}x real time",
+    "charts/episodic_return": "return {:.1f}",
+    "charts/reward": "reward {:.3f}",
+    "population/best": "best {:.3f}",
+    "charts/goodput_mbps": "goodput {:.1f} Mbit/s",
+    "charts/queueing_delay_ms": "queueing delay {:.1f} ms",
+}
 
 
 class StopRequest:
@@ -52,7 +57,7 @@ class StopRequest:
         self.requested = False
 
     def __call__(self) -> bool:
-        """Whether to end."""
+        """Return whether to end."""
         return self.requested
 
     def _note(self, _number: int, _frame: object) -> None:
@@ -62,7 +67,7 @@ class StopRequest:
 
     @contextlib.contextmanager
     def listen(self) -> Iterator[None]:
-        """Take over both signals, and give them back."""
+        """Handle both signals, and restore their previous handlers afterwards."""
         before = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
@@ -71,39 +76,57 @@ class StopRequest:
                 signal.signal(number, handler)
 
 
+class Stopwatch:
+    """Measures where the wall time between the ends of two updates went."""
+
+    def __init__(self, sampler: Sampler) -> None:
+        self._sampler = sampler
+        self._restart()
+
+    def _restart(self) -> None:
+        self._began_s = self._sampled_s = time.perf_counter()
+        self._seconds_before = dict(self._sampler.seconds)
+
+    def sampled(self) -> None:
+        """The sample is complete, and the learner begins its update."""
+        self._sampled_s = time.perf_counter()
+
+    def updated(self, sample: Sample) -> dict[str, float]:
+        """The learner has finished its update from this sample; returns the metrics of the time."""
+        now_s = time.perf_counter()
+        wall_s = now_s - self._began_s
+        metrics = {
+            "charts/decisions_per_s": sample.decisions / wall_s,
+            "charts/learner_share": (now_s - self._sampled_s) / wall_s,
+        }
+        for activity, seconds in self._sampler.seconds.items():
+            metrics[f"charts/{activity}_share"] = (seconds - self._seconds_before[activity]) / wall_s
+        if sample.virtual_s:
+            metrics["charts/virtual_speedup"] = sample.virtual_s / wall_s / self._sampler.workers
+        self._restart()
+        return metrics
+
+
 def new_run_folder(config: TrainConfig) -> Path:
-    """Return the folder of a new run, not yet made. Raises RunError when something is there already."""
+    """Return the folder of a new run, without creating it. Raises RunError when it exists."""
     name = config.name or f"{config.profile.name}-{datetime.now():%Y%m%d-%H%M%S}-s{config.seed}"
     folder = Path(config.runs) / name
     if folder.exists():
         raise RunError(
-            f"{folder} is already there, and a new run would write over it: choose another name=, "
-            f"or go on with that run by resume={folder}"
+            f"{folder} exists already, and a new run would overwrite it: choose another name=, "
+            f"or continue that run by resume={folder}"
         )
     return folder
 
 
 @contextlib.contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """Keep other processes out of a run's folder. Raises RunError when one is in it."""
+    """Keep other processes out of a run's folder. Raises RunError when another process trains in it."""
     try:
         with locked(folder):
             yield
     except FolderInUse:
         raise RunError(f"another process is training in {folder}; wait for it, or choose another name=") from None
-
-
-def make_workers(config: TrainConfig, pool: Pool) -> RolloutWorkers:
-    """Return what makes the batches of a configuration in these labs."""
-    assert isinstance(config.algo, PpoOptions)
-    return LabRolloutWorkers(config.profile, pool, config.seed, config.algo.rollout_decisions)
-
-
-def make_curriculum(config: TrainConfig, pool: Pool | None) -> Curriculum:
-    """Return the curriculum of a configuration. pool: labs of its contests; None: no contests."""
-    assert isinstance(config.algo, PpoOptions)
-    contests = pool if config.curriculum.hard_share else None
-    return Curriculum(config.curriculum, config.profile, config.seed, config.algo.rollout_decisions, contests)
 
 
 def make_labs(config: TrainConfig) -> Pool:
@@ -113,206 +136,60 @@ def make_labs(config: TrainConfig) -> Pool:
     return make_pool(config.runner, config.ray_address, config.lab.workers, boot, lab_files(MODULES))
 
 
-class Batches:
-    """The batches of a training in their order, each with the policy that plays it and what it is drawn from.
+def train(config: TrainConfig, folder: Path, saved: Mapping[str, Any] | None, sampler: Sampler) -> bool:
+    """Train in ``folder``, from its checkpoint ``saved`` if given; returns False when stopped before the end.
 
-    With ``overlap`` the next batch is played while one is learned from, by the policy of one update ago: always that
-    one, however long either takes, so that a seed has one episode.
-    """
-
-    def __init__(self, workers: RolloutWorkers, overlap: bool) -> None:
-        self._workers = workers
-        self._ahead = int(overlap)
-        self._next = 0  # number of the next batch
-        self._begun: deque[tuple[int, Behaviour, SamplingState]] = deque()  # submitted and not yet learned from
-
-    @property
-    def taken(self) -> int:
-        """How many have been taken."""
-        return self._next - len(self._begun)
-
-    def submit(self, behaviour: Behaviour, sampling_state: SamplingState) -> None:
-        """Have one batch under way, or two with overlap; ``behaviour`` plays those that are not yet."""
-        while len(self._begun) <= self._ahead:
-            self._begun.append((self._next, behaviour, sampling_state))
-            self._workers.submit(*behaviour, self._next, sampling_state)
-            self._next += 1
-
-    def take(self, should_stop: Callable[[], bool]) -> tuple[list[Trajectory], Behaviour] | None:
-        """Wait for the oldest batch; None when `should_stop` said so on the way."""
-        episodes = self._workers.take(should_stop)
-        if episodes is None:
-            return None
-        _, behaviour, _ = self._begun.popleft()
-        return episodes, behaviour
-
-    def state(self) -> dict[str, Any]:
-        """Return what `restore` needs: a batch that is under way is played again, which gives the same episodes."""
-        begun = [
-            {"batch": batch, **behaviour._asdict(), "sampling_state": sampling_state.as_dict()}
-            for batch, behaviour, sampling_state in self._begun
-        ]
-        return {"next": self._next, "begun": begun}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on from `state`."""
-        self._next = state["next"]
-        for entry in state["begun"]:
-            behaviour = Behaviour(entry["policy"], entry["log_std"])
-            # a run of before there were curricula has none
-            sampling_state = (
-                SamplingState.from_dict(entry["sampling_state"]) if "sampling_state" in entry else SamplingState()
-            )
-            self._begun.append((entry["batch"], behaviour, sampling_state))
-            self._workers.submit(*behaviour, entry["batch"], sampling_state)
-
-
-class Clock:
-    """Where the wall time between the ends of two updates went."""
-
-    def __init__(self, workers: RolloutWorkers) -> None:
-        self._workers = workers
-        self._begin()
-
-    def _begin(self) -> None:
-        self._began = self._taken = time.perf_counter()
-        self._before = dict(self._workers.seconds)
-
-    def taken(self) -> None:
-        """A batch has come; the learner begins."""
-        self._taken = time.perf_counter()
-
-    def learned(self, episodes: Sequence[Trajectory]) -> dict[str, float]:
-        """The learner is done with these episodes; returns the metrics of the time."""
-        now = time.perf_counter()
-        wall_s = now - self._began
-        metrics = {
-            "charts/decisions_per_s": sum(len(episode.rewards) for episode in episodes) / wall_s,
-            "charts/learner_share": (now - self._taken) / wall_s,
-        }
-        for name, seconds in self._workers.seconds.items():
-            metrics[f"charts/{name}_share"] = (seconds - self._before[name]) / wall_s
-        if virtual := virtual_s(episodes):
-            metrics["charts/virtual_speedup"] = virtual / wall_s / self._workers.workers
-        self._begin()
-        return metrics
-
-
-def train(
-    config: TrainConfig, workers: RolloutWorkers, folder: Path, saved: dict[str, Any] | None, pool: Pool | None = None
-) -> bool:
-    """Train in ``folder``, from its checkpoint ``saved`` if given; True when it came to its end, False when stopped.
-
-    ``pool``: labs of a curriculum's contests; None: no contests.
-
-    A resumed run is the one that was not interrupted, to the bit: what was being played or learned is repeated. The
-    learning rate and the exploration follow ``algo.total_decisions``, so they take up where they were.
+    sampler: of the learner that the configuration names.
 
     Raises RunError (the folder is in use), CheckpointError (a full disk; the last checkpoint is unharmed), ValueError
-    (networks that do not fit the checkpoint) and env.lab's LabError.
+    (a checkpoint that does not fit the options) and env.lab.LabError.
     """
-    assert isinstance(config.algo, PpoOptions)
     torch.set_num_threads(1)  # the networks are too small to gain from more, and the labs need the cores
     stop = StopRequest()
-    ppo = Ppo(config.algo, config.seed, workers.privileged)
+    learner = learner_class(config.algo.kind).build(config)
     if saved is None:
-        if config.algo.imitate:
-            warm_start(ppo.policy, config.algo, config.profile.reward, config.seed)
-        if config.algo.start:
-            ppo.begin_with(checkpoint.load(Path(config.algo.start)))
+        learner.begin(config)
         folder.mkdir(parents=True)
+    else:
+        learner.restore(saved)
     with claimed(folder), stop.listen():
-        batches = Batches(workers, config.algo.overlap)
-        snapshots = Snapshots(config.profile, config.algo.snapshot_every, config.algo.snapshots)
-        curriculum = make_curriculum(config, pool)
         if saved is not None:
-            ppo.restore(saved)
-            batches.restore(saved["batches"])
-            snapshots.restore(saved["batches"].get("snapshots", []))
-            if "curriculum" in saved["batches"]:
-                curriculum.restore(saved["batches"]["curriculum"])
-        cases.keep_until(folder, batches.taken)
+            sampler.restore(saved["sampler"])
+        with Recorder(config, folder, saved and saved["card"], sampler.modules) as recorder:
+            finished = _update_until_done(learner, sampler, recorder, stop)
+            if finished:
+                recorder.finished()
+    return finished
 
-        def state() -> dict[str, Any]:
-            drawn_from = {"snapshots": snapshots.state(), "curriculum": curriculum.state()}
-            return {**ppo.state(), "batches": {**batches.state(), **drawn_from}}
 
-        total = config.algo.total_decisions
-        alarms = Alarms(config.algo.minimum_std)
-        with Recorder(config, folder, None if saved is None else saved["card"]) as recorder:
-            recorder.begin(state())
-            clock = Clock(workers)
-            with tqdm(total=total, initial=min(ppo.decisions, total), unit=" decisions", dynamic_ncols=True) as bar:
-                while ppo.decisions < total:
-                    batches.submit(ppo.behaviour(), curriculum.sampling_state(ppo.done, snapshots.files))
-                    taken = batches.take(stop)
-                    if taken is None:
-                        return False
-                    clock.taken()
-                    metrics = describe(taken[0]) | ppo.update(*taken)
-                    metrics |= clock.learned(taken[0]) | alarms.follow(metrics)
-                    policy = ppo.behaviour().policy
-                    snapshots.follow(batches.taken, policy)
-                    chosen = curriculum.follow(batches.taken, policy, snapshots.files, stop)
-                    if chosen is None:
-                        return False
-                    cases.append(folder, batches.taken, curriculum.promoted)
-                    hard = [case.told() for case in curriculum.hard]
-                    recorder.follow(state(), metrics | chosen, virtual_s(taken[0]), hard)
-                    bar.update(min(ppo.decisions, total) - bar.n)
-                    bar.set_postfix_str(_summary(metrics), refresh=False)
-                    for warning in alarms.warnings:
-                        tqdm.write(f"train.py: {warning}", file=sys.stderr)
-            recorder.finished()
+def _update_until_done(learner: Learner, sampler: Sampler, recorder: Recorder, stop: StopRequest) -> bool:
+    """Alternate between sampling and learning; False when stopped before the end."""
+
+    def state() -> dict[str, Any]:
+        return {**learner.state(), "sampler": sampler.state()}
+
+    recorder.begin(state())
+    stopwatch = Stopwatch(sampler)
+    done, total, unit = learner.progress
+    with tqdm(total=total, initial=min(done, total), unit=f" {unit}", dynamic_ncols=True) as bar:
+        while learner.progress.done < total:
+            sampler.submit(learner.behaviour(), learner.progress.share)
+            sample = sampler.take(stop)
+            if sample is None:
+                return False
+            stopwatch.sampled()
+            metrics = sample.metrics | learner.update(sample)
+            metrics |= stopwatch.updated(sample)
+            observed = sampler.observe(learner.policy_weights, stop)
+            if observed is None:
+                return False
+            recorder.update(state(), metrics | observed, sample.virtual_s, sampler.hard_cases)
+            bar.update(min(learner.progress.done, total) - bar.n)
+            bar.set_postfix_str(_summary(metrics), refresh=False)
+            for warning in (*learner.warnings, *sampler.warnings):
+                tqdm.write(f"train.py: {warning}", file=sys.stderr)
     return True
 
 
-def describe(episodes: Sequence[Trajectory]) -> dict[str, float]:
-    """The metrics ``charts/...`` of the episodes of a batch, as the environment measured them."""
-    rewards = np.concatenate([episode.rewards for episode in episodes])
-    charts = {
-        "charts/reward": float(rewards.mean()),
-        "charts/episode_return": float(np.mean([episode.rewards.sum() for episode in episodes])),
-    }
-    infos = _joined(episodes)
-    for name in infos:
-        if name.startswith("reward/"):
-            charts[f"charts/{name.replace('/', '_')}"] = float(infos[name].mean())
-    charts |= {f"charts/{name}": mean for name, mean in _means(infos, MEASURED).items()}
-    for part in sorted({episode.component for episode in episodes} - {""}):
-        own = [episode for episode in episodes if episode.component == part]
-        charts[f"parts/{part}/reward"] = float(np.concatenate([episode.rewards for episode in own]).mean())
-        charts |= {f"parts/{part}/{name}": mean for name, mean in _means(_joined(own), OF_PARTS).items()}
-    return charts
-
-
-def _joined(episodes: Sequence[Trajectory]) -> dict[str, np.ndarray]:
-    """What was measured in all of the episodes, by name, one behind the other."""
-    names = set.intersection(*(set(episode.infos) for episode in episodes))
-    return {name: np.concatenate([episode.infos[name] for episode in episodes]) for name in sorted(names)}
-
-
-def _means(infos: dict[str, np.ndarray], names: Sequence[str]) -> dict[str, float]:
-    """Means weighted by the length of the interval, of those that are there."""
-    if "interval_us" not in infos:
-        return {}
-    return {name: float(np.average(infos[name], weights=infos["interval_us"])) for name in names if name in infos}
-
-
-def virtual_s(episodes: Sequence[Trajectory]) -> float:
-    """Seconds of virtual time in episodes; 0 where the environment says nothing of time."""
-    return (
-        sum(float(episode.infos["interval_us"].sum()) for episode in episodes if "interval_us" in episode.infos) / 1e6
-    )
-
-
-def _summary(charts: dict[str, float]) -> str:
-    """The right end of the progress bar."""
-    parts = (
-        ("virtual_speedup", "{:.0f}x real time"),
-        ("episode_return", "return {:.1f}"),
-        ("reward", "reward {:.3f}"),
-        ("goodput_mbps", "goodput {:.1f} Mbit/s"),
-        ("queueing_delay_ms", "queueing delay {:.1f} ms"),
-    )
-    return ", ".join(text.format(charts[f"charts/{name}"]) for name, text in parts if f"charts/{name}" in charts)
+def _summary(metrics: Mapping[str, float]) -> str:
+    return ", ".join(text.format(metrics[name]) for name, text in SUMMARY.items() if name in metrics)

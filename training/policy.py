@@ -1,4 +1,4 @@
-"""The two networks: the recurrent policy that ships, and the critic that only training sees.
+"""The two networks: the recurrent policy, which ships, and the critic, which exists only in training.
 
 Letters of shapes, here and in training/ppo.py::
 
@@ -6,7 +6,7 @@ Letters of shapes, here and in training/ppo.py::
     K  decisions in a sequence (padded)             S  sequences in a batch
     D  observation, 10                              A  action, 2
     H  recurrent units of the policy                I  inputs of the critic
-    P  description of the path (privileged: only the critic sees it)
+    P  privileged observation: only the critic sees it
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from env.schema import ACTIONS, FEATURES, HIDDEN_MAX
 
 OBSERVATION_SIZE = len(FEATURES)
 ACTION_SIZE = len(ACTIONS)
-# The action by which a window of ten packets, with which a connection begins (RFC 6928), stays: ndm_window.h.
-START = (math.log2((10 - 1 - math.sqrt(10) / 4) / 10), 0.0)
-FADING = (1 / 4, 1 / 16, 1 / 64)  # per decision, of the critic's averages
+# The action that keeps a window of ten packets, the initial window of RFC 6928: ndm_window.h.
+INITIAL_ACTION = (math.log2((10 - 1 - math.sqrt(10) / 4) / 10), 0.0)
+AVERAGE_RATES = (1 / 4, 1 / 16, 1 / 64)  # per decision, of the critic's exponential averages
 
 
 class Policy(nn.Module):
     """The network that is exported: ``h' = tanh(W x + U h + b)``, then a linear read-out of the two actions.
 
-    The mean action is the read-out clamped to [-1, 1]. The recurrent state starts at zero for each connection.
-    A new policy says `START` whatever it sees, nearly: cwnd stays at about ten packets, paced neutrally.
+    The mean action is the read-out clamped to [-1, 1]. The recurrent state is zero when a connection begins. A new
+    policy's action is close to `INITIAL_ACTION` for any input: cwnd stays at about ten packets, with neutral pacing.
 
-    blind: names of inputs (env.schema.FEATURES) that it does not see. recurrent: whether it remembers. The weights of
-    what it lacks are zero and get no gradient, so that they stay zero under any optimizer, and in int16: what ships is
-    the same network. All others begin as they would without.
+    blind: names of inputs (env.schema.FEATURES) that are masked. recurrent: False masks the recurrent weights. Masked
+    weights are zero and get no gradient, so that they stay zero under any optimizer, and in int16: the network that
+    ships has the same shape. The other weights have the same initial values with and without a mask.
 
     Raises ValueError when ``hidden`` is not between 1 and ``schema.HIDDEN_MAX``, and for an unknown input.
     """
@@ -48,27 +48,27 @@ class Policy(nn.Module):
         self.rnn = nn.RNN(OBSERVATION_SIZE, hidden, nonlinearity="tanh")
         self.readout = nn.Linear(hidden, ACTION_SIZE)
         with torch.no_grad():
-            # Below 1, so that memories fade and rounding errors of the int16 network fade with them.
+            # Recurrent gain below 1: the state decays, and with it the rounding errors of the int16 network.
             for name, weight in self.rnn.named_parameters():
                 if name.startswith("bias"):
                     nn.init.zeros_(weight)
                 else:
                     nn.init.orthogonal_(weight, gain=0.7 if name == "weight_hh_l0" else 1.0)
             nn.init.orthogonal_(self.readout.weight, gain=0.01)
-            self.readout.bias.copy_(torch.tensor(START))
-        seen = torch.tensor([float(feature.name not in blind) for feature in FEATURES])  # [D]
+            self.readout.bias.copy_(torch.tensor(INITIAL_ACTION))
+        visible = torch.tensor([float(feature.name not in blind) for feature in FEATURES])  # [D]
         if blind:
-            _keep_zero(self.rnn.get_parameter("weight_ih_l0"), seen.expand(hidden, -1))
+            _mask(self.rnn.get_parameter("weight_ih_l0"), visible.expand(hidden, -1))
         if not recurrent:
-            _keep_zero(self.rnn.get_parameter("weight_hh_l0"), torch.zeros(hidden, hidden))
-        self._kept = {"rnn.weight_ih_l0": seen, "rnn.weight_hh_l0": torch.tensor(float(recurrent))}
+            _mask(self.rnn.get_parameter("weight_hh_l0"), torch.zeros(hidden, hidden))
+        self._masks = {"rnn.weight_ih_l0": visible, "rnn.weight_hh_l0": torch.tensor(float(recurrent))}
 
-    def check_kept(self, weights: Mapping[str, Tensor]) -> None:
-        """Raise ValueError for weights (a state dict) that are not zero where this policy's must be."""
-        for name, kept in self._kept.items():
-            if (weights[name] * (1 - kept)).any():
+    def check_masked(self, weights: Mapping[str, Tensor]) -> None:
+        """Raise ValueError for weights (a state dict) that are not zero where this policy masks them."""
+        for name, mask in self._masks.items():
+            if (weights[name] * (1 - mask)).any():
                 raise ValueError(
-                    f"{name} has weights of what algo.blind or algo.recurrent=false takes away: both are of a new run"
+                    f"{name} has weights that algo.blind or algo.recurrent=false masks: set these options in a new run"
                 )
 
     @property
@@ -83,11 +83,11 @@ class Policy(nn.Module):
         return means
 
 
-def _keep_zero(weight: nn.Parameter, kept: Tensor) -> None:
-    """Make a weight zero where ``kept`` is, and its gradient from now on. Both of the same shape."""
+def _mask(weight: nn.Parameter, mask: Tensor) -> None:
+    """Set a weight, and its gradient from now on, to zero where the mask of the same shape is zero."""
     with torch.no_grad():
-        weight.mul_(kept)
-    weight.register_hook(lambda gradient: gradient * kept)  # type: ignore[no-untyped-call]
+        weight.mul_(mask)
+    weight.register_hook(lambda gradient: gradient * mask)  # type: ignore[no-untyped-call]
 
 
 def check_inputs(names: Sequence[str]) -> None:
@@ -100,23 +100,20 @@ def check_inputs(names: Sequence[str]) -> None:
 
 
 def initial_policy(hidden: int, seed: int) -> Policy:
-    """Return the policy with which a training of this seed begins, for seeds from 0 to 2**64 - 1.
-
-    torch's own generator is left as it is.
-    """
+    """Return the initial policy of a training with this seed, 0 to 2**64 - 1. torch's own generator is unaffected."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         return Policy(hidden)
 
 
 class Critic(nn.Module):
-    """Value of the state, seen with more than the policy has: averages of the past, and the privileged.
+    """State value from more than the policy observes: averages of past observations, and the privileged observation.
 
-    An asymmetric critic (Pinto et al., "Asymmetric Actor Critic for Image-Based Robot Learning", 2017): only the
-    policy must get by with what a sender can measure. What has been is told by averages that fade at `FADING` rates,
-    which cost nothing to learn through; a GRU in their place took four fifths of an update's time. Values are in units
-    of reward; ``scale`` and ``shift`` follow the returns (see `follow`), so that the network itself always fits numbers
-    around zero of size one.
+    An asymmetric critic (Pinto et al., "Asymmetric Actor Critic for Image-Based Robot Learning", 2017): only the policy
+    is limited to what a sender can measure. Exponential averages at `AVERAGE_RATES` stand for the past; they need no
+    back-propagation through time, where a GRU took four fifths of an update's time. Values are in units of reward:
+    ``shift`` and ``scale`` normalise the returns (see `update_normalization`), so that the network itself fits numbers
+    of mean zero and deviation one.
     """
 
     shift: Tensor
@@ -126,7 +123,7 @@ class Critic(nn.Module):
     def __init__(self, privileged: int, units: int = 64) -> None:
         super().__init__()
         self.body = nn.Sequential(
-            nn.Linear(OBSERVATION_SIZE * (1 + len(FADING)) + privileged, units),
+            nn.Linear(OBSERVATION_SIZE * (1 + len(AVERAGE_RATES)) + privileged, units),
             nn.Tanh(),
             nn.Linear(units, units),
             nn.Tanh(),
@@ -134,7 +131,7 @@ class Critic(nn.Module):
         )
         self.register_buffer("shift", torch.zeros(()))
         self.register_buffer("scale", torch.ones(()))
-        self.register_buffer("weight", torch.zeros(()))  # rollouts seen so far, for the bias of a young average
+        self.register_buffer("weight", torch.zeros(()))  # batches so far, which correct the bias of a new average
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Inputs [..., I] to normalised values [...]."""
@@ -143,23 +140,23 @@ class Critic(nn.Module):
 
     @staticmethod
     def inputs(observations: Tensor, privileged: Tensor) -> Tensor:
-        """Observations [K, S, D] of connections from their begin and privileged [K, S, P] to inputs [K, S, I].
+        """Observations [K, S, D] of connections from their beginning and privileged [K, S, P] to inputs [K, S, I].
 
-        An average begins with zero, so that the first inputs also tell how young the connection is.
+        The averages begin at zero, so that the first inputs also show how young the connection is.
         """
-        rates = torch.tensor(FADING)[:, None]  # [F, 1]
-        averages = torch.empty(*observations.shape[:2], len(FADING), observations.shape[2])  # [K, S, F, D]
+        rates = torch.tensor(AVERAGE_RATES)[:, None]  # [F, 1]
+        averages = torch.empty(*observations.shape[:2], len(AVERAGE_RATES), observations.shape[2])  # [K, S, F, D]
         average = torch.zeros(averages.shape[1:])  # [S, F, D]
         for t, observation in enumerate(observations):
             average = torch.lerp(average, observation[:, None], rates)
             averages[t] = average
         return torch.cat((observations, averages.flatten(2), privileged), dim=-1)
 
-    def follow(self, returns: Tensor, rate: float) -> None:
-        """Move the normalisation towards these returns [any shape] and keep what the network says unchanged.
+    def update_normalization(self, returns: Tensor, rate: float) -> None:
+        """Move shift and scale towards these returns [any shape], without changing the critic's values.
 
-        The last layer is rescaled against the change (PopArt: van Hasselt et al., "Learning values across many
-        orders of magnitude", 2016).
+        The last layer is rescaled against the change (PopArt: van Hasselt et al., "Learning values across many orders
+        of magnitude", 2016).
         """
         self.weight.add_(1)
         rate = max(rate, 1 / float(self.weight))

@@ -1,18 +1,24 @@
-"""Recurrent PPO with back-propagation through time, for a task that never ends.
+"""Recurrent PPO: proximal policy optimisation with back-propagation through time, for a continuing task.
 
-Proximal policy optimisation (Schulman et al., 2017) with generalised advantage estimation (Schulman et al., 2016), in
-the manner of CleanRL: the whole algorithm is here, top to bottom. A player (training/rollouts.py) hands in episodes and
-the policy that has played them; `Ppo.advantages` judges, `Ppo.update` learns; training/loop.py calls them in turn.
+The whole learner is in this file, top to bottom, in the manner of CleanRL: options, metrics, then `Ppo.update`, which
+is one update. Sampling is elsewhere: training/rollout_sampler.py.
 
-The policy that has played may be one update behind. The objective is then the decoupled one of Hilton et al. ("Batch
-size-invariance for policy optimization", 2022): decisions are weighted by how much likelier the policy of now is to
-take them, and the clip is around the policy of now. Where both are the same, it is PPO's own.
+Algorithm: PPO (Schulman et al., "Proximal Policy Optimization Algorithms", 2017) with generalised advantage estimation
+(Schulman et al., "High-Dimensional Continuous Control Using Generalized Advantage Estimation", 2016). It differs from
+CleanRL's `ppo_continuous_action.py` and `ppo_atari_lstm.py` in these points:
 
-An episode is a connection from its first decision on: nothing is carried from one to the next. It ends because its time
-is up, never because anything died: what would have come next is worth what the critic says of the final observation,
-which nobody decides on.
+- A rollout is a list of whole episodes. An episode is one connection, and always ends by truncation, never by
+  termination: the return bootstraps from the critic's value of the final observation.
+- The policy that sampled a rollout may be one update old (``overlap``). The objective is the decoupled one of Hilton et
+  al. ("Batch size-invariance for policy optimization", 2022): advantages are weighted by the importance ratio
+  pi_current / pi_behaviour, capped at `MAX_IMPORTANCE_WEIGHT`, and the clipping is around the policy at the beginning
+  of the update. Where both policies are the same, this is PPO's own objective.
+- Policy and critic are separate networks, and the critic also observes what only training knows (training/policy.py).
+- Advantages are divided by their running RMS per mixture component of the profile. Advantages are noisier on shared
+  links; without per-component scaling these links would dominate the gradient.
+- The exploration's standard deviation is learned, below a limit that decreases geometrically.
 
-The letters of shapes are in training/policy.py; L is the length of the longest episode, E the number of them.
+Letters of shapes: training/policy.py; L is the length of the longest episode, E the number of episodes.
 """
 
 from __future__ import annotations
@@ -20,19 +26,29 @@ from __future__ import annotations
 import copy
 import math
 import random
-from collections.abc import Sequence
-from dataclasses import astuple, dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
+from torch.nn.utils.rnn import pad_sequence
 
+from env.option_help import option
+from env.pool import Pool
+from env.privileged import PRIVILEGED
 from env.schema import ACTIONS
 from env.trajectory import Trajectory
-from training.learner import LearnerOptions
+from export import checkpoint
+from training import rollout_sampler
+from training.experts.imitation import warm_start
+from training.learner import Progress, Sample
+from training.metrics import Metric
+from training.options import LearnerOptions, TrainConfig
 from training.policy import (
     Critic,
     Policy,
@@ -41,10 +57,14 @@ from training.policy import (
     gaussian_entropy,
     gaussian_log_probability,
 )
+from training.rollout_sampler import BehaviourPolicy, RolloutSampler
+from training.rollouts import LabRolloutWorkers
 from training.rounding import as_exported
+from training.run_folder import alarms
+from training.run_folder.alarms import Alarms
 
-AT_BOUND = 0.99  # a mean action that is as good as at its bound, 1
-MAX_IMPORTANCE_WEIGHT = 2.0  # of a decision that the policy of now would more likely take than the one that played
+AT_BOUND = 0.99  # magnitude from which a mean action counts as at its bound, 1
+MAX_IMPORTANCE_WEIGHT = 2.0  # cap of the importance ratio pi_current / pi_behaviour
 
 POSITIVE = (  # options that must be above 0
     "rollout_decisions",
@@ -69,43 +89,46 @@ POSITIVE = (  # options that must be above 0
 
 @dataclass
 class PpoOptions(LearnerOptions):
-    """Options of the algorithm: ``algo.<name>=`` on the command line of train.py.
-
-    Raises ValueError for a value outside its range.
-    """
+    """Options of PPO: ``algo.<name>=`` on the command line. Raises ValueError for a value outside its range."""
 
     kind: str = "ppo"
-    total_decisions: int = 400_000  # length of the training, over all environments; 0 saves the untrained network
-    rollout_decisions: int = 4096  # decisions between two updates, as many whole episodes as come closest to it
-    overlap: bool = True  # play the next batch while learning from this one, with the policy of one update ago
-    sequence_length: int = 64  # decisions the gradient flows back through
-    epochs: int = 4  # passes over a rollout
-    minibatches: int = 4  # gradient steps in a pass
-    hidden: int = 8  # recurrent units of the policy, 1 to 16
-    blind: list[str] = field(default_factory=list)  # inputs that the policy does not see, such as [rtt_gradient]
-    recurrent: bool = True  # whether the policy remembers; without, it decides by the newest inputs alone
-    critic_units: int = 64  # units of each layer of the critic, which only training sees
-    learning_rate: float = 3e-3  # Adam, policy; falls linearly to zero at the end of training
-    critic_learning_rate: float = 1e-3  # Adam, critic; falls in the same way
-    gamma: float = 0.98  # discount per decision, which is a round trip: looks about 1 / (1 - gamma) of them ahead
-    gae_lambda: float = 0.95  # weight of measured over estimated returns in the advantage
-    clip: float = 0.2  # largest change of a decision's probability ratio that is rewarded
-    target_kl: float = 0.02  # an update ends early when the policy has moved further than 1.5 times this, in nats
-    entropy: float = 0.0  # weight of the exploration bonus
-    gradient_limit: float = 0.5  # largest norm of the gradient, policy and critic each
-    initial_std: float = 0.3  # exploration at the start, in units of the action (log2 of the factor on cwnd)
-    final_std: float = 0.1  # most exploration left at the end; in between the limit falls geometrically
-    minimum_std: float = 0.02  # least exploration at any time
-    bound: float = 0.1  # weight of the penalty on mean actions outside [-1, 1], where they would be clamped
-    weight_limit: float = 8.0  # largest magnitude of a policy weight, so that int16 keeps 12 fraction bits
-    quantization_aware: bool = False  # learn through the rounding of the export, not only through play
-    value_rate: float = 0.05  # how fast the critic's normalisation follows the returns, per rollout
-    snapshot_every: int = 10  # updates between two snapshots of the policy, for profiles that have it as a rival
-    snapshots: int = 5  # that are kept: the newest
-    start: str | None = None  # run folder of PPO whose policy and critic it starts with; else new networks
-    imitate: str | None = None  # a recording of experts (python -m training.experts) to begin with
-    imitate_best: bool = True  # of several experts on an episode, only the one with the highest reward
-    imitate_steps: int = 3000  # gradient steps on the recording, at most; it ends earlier where they gain no more
+    total_decisions: int = option(400_000, "decisions of the whole training; 0 saves the untrained network")
+    rollout_decisions: int = option(4096, "decisions of a batch; as many whole episodes as reach this number")
+    overlap: bool = option(True, "run the next batch during an update, with the policy of one update ago")
+    sequence_length: int = option(64, "decisions that the gradient flows back through")
+    epochs: int = option(4, "passes over a batch in an update")
+    minibatches: int = option(4, "gradient steps in a pass")
+    hidden: int = option(8, "recurrent units of the policy, 1 to 16")
+    blind: list[str] = option([], "inputs that the policy does not see, such as [rtt_gradient]")
+    recurrent: bool = option(True, "whether the policy has memory; false: it decides from the newest inputs alone")
+    critic_units: int = option(64, "units of each hidden layer of the critic, which exists only in training")
+    learning_rate: float = option(3e-3, "Adam's, of the policy; decreases linearly to zero at the end of training")
+    critic_learning_rate: float = option(1e-3, "Adam's, of the critic; decreases in the same way")
+    gamma: float = option(0.98, "discount per decision, which is a round trip: a horizon of about 1 / (1 - gamma)")
+    gae_lambda: float = option(0.95, "weight of measured against estimated returns in the advantage")
+    clip: float = option(0.2, "largest change of a decision's probability ratio that the objective rewards")
+    target_kl: float = option(0.02, "an update ends early when the policy's KL divergence exceeds 1.5 times this, nats")
+    entropy: float = option(0.0, "weight of the entropy bonus")
+    gradient_limit: float = option(0.5, "largest norm of the gradient, of policy and critic each")
+    initial_std: float = option(0.3, "initial exploration, in units of the action (log2 of the factor on cwnd)")
+    final_std: float = option(
+        0.1, "upper limit of exploration at the end; in between the limit decreases geometrically"
+    )
+    minimum_std: float = option(0.02, "lower limit of exploration at any time")
+    bound: float = option(0.1, "weight of the penalty on mean actions outside [-1, 1], where they are clamped")
+    weight_limit: float = option(8.0, "largest magnitude of a policy weight, so that int16 keeps 12 fraction bits")
+    quantization_aware: bool = option(False, "compute gradients through the rounding to int16, too")
+    value_rate: float = option(0.05, "rate per update of the running statistics of returns and advantages")
+    snapshot_every: int = option(
+        10, "updates from one snapshot of the policy to the next, for rivals that are snapshots"
+    )
+    snapshots: int = option(5, "number of snapshots that are kept, the newest")
+    start: str | None = option(
+        None, "run folder of PPO with the policy and critic to start from; default: new networks"
+    )
+    imitate: str | None = option(None, "recording of experts (python -m training.experts) to imitate first")
+    imitate_best: bool = option(True, "imitate only the expert with the highest reward on each episode")
+    imitate_steps: int = option(3000, "gradient steps of the imitation, at most; it ends when they gain no more")
 
     def __post_init__(self) -> None:
         for name in POSITIVE:
@@ -119,42 +142,88 @@ class PpoOptions(LearnerOptions):
                 raise ValueError(f"algo.{name} is {getattr(self, name)}; it must be above 0 and at most 1")
         check_inputs(self.blind)
         if self.start is not None and self.imitate is not None:
-            raise ValueError(f"algo.start is {self.start} and algo.imitate {self.imitate}; it begins with one of them")
+            raise ValueError(
+                f"algo.start is {self.start} and algo.imitate {self.imitate}; a run begins with one of them"
+            )
         if self.minimum_std > min(self.initial_std, self.final_std):
             raise ValueError(f"algo.minimum_std is {self.minimum_std}; it must not be above initial_std or final_std")
 
 
-class Behaviour(NamedTuple):
-    """What decides: a policy's weights (its state dict) and the exploration around its mean actions."""
-
-    policy: dict[str, Tensor]
-    log_std: Tensor  # [A]
+METRICS = (
+    Metric("losses/policy_loss", "", "clipped objective, negated"),
+    Metric("losses/value_loss", "", "half the squared error of the critic, of normalised returns"),
+    Metric("losses/bound_loss", "", "squared excess of mean actions over [-1, 1]"),
+    Metric("losses/entropy", "nats", "entropy of the exploration"),
+    Metric(
+        "losses/approx_kl",
+        "nats",
+        "KL divergence of the policy from the one at the update's beginning, mean over its steps",
+    ),
+    Metric(
+        "losses/behaviour_kl",
+        "nats",
+        "KL divergence of the policy from the one that sampled the batch; 0 without `overlap`",
+    ),
+    Metric("losses/clipfrac", "", "share of decisions whose probability ratio was clipped"),
+    Metric(
+        "losses/explained_variance", "", "1 - variance of the advantages / variance of the returns; 1: a perfect critic"
+    ),
+    Metric("charts/learning_rate", "", "learning rate of the policy"),
+    Metric("charts/gradient_steps", "", "gradient steps before `target_kl` ended the update"),
+    *(
+        Metric(f"charts/std_{action.name}", "", f"exploration of {action.name}: standard deviation")
+        for action in ACTIONS
+    ),
+    *(
+        Metric(
+            f"charts/at_bound_{action.name}",
+            "",
+            f"share of decisions whose mean {action.name} is at a bound, beyond {AT_BOUND}",
+        )
+        for action in ACTIONS
+    ),
+    Metric(
+        "components/NAME/advantage_rms",
+        "",
+        "running RMS of the advantages of a mixture component: what the critic does not predict",
+    ),
+    *alarms.METRICS,
+    *rollout_sampler.METRICS,
+)
 
 
 @dataclass
-class Spread:
-    """The root of the mean square of numbers, over batches that fade."""
+class RunningMeanSquare:
+    """Exponential average of the mean square of batches, without the bias of the average's beginning."""
 
-    square: float = 0.0
+    mean_square: float = 0.0
     weight: float = 0.0
 
-    def follow(self, numbers: Tensor, rate: float) -> None:
-        """Take in a batch of any shape."""
+    def update(self, numbers: Tensor, rate: float) -> None:
+        """Include a batch of any shape."""
         self.weight += rate * (1 - self.weight)
-        self.square += rate * (float(numbers.square().mean()) - self.square)
+        self.mean_square += rate * (float(numbers.square().mean()) - self.mean_square)
 
     @property
-    def root(self) -> float:
-        """Of the mean square; above 0."""
-        return math.sqrt(max(self.square / self.weight, 1e-12))
+    def rms(self) -> float:
+        """The root of the mean square; above 0."""
+        return math.sqrt(max(self.mean_square / self.weight, 1e-12))
 
 
 class Ppo:
-    """The learner: networks, optimizer and how far it has come.
+    """The learner: networks, optimizer and progress.
 
-    Arguments: ``options``; ``seed`` of weights and minibatches; ``privileged``, P,
-    how many numbers only the critic knows.
+    seed: of weights and minibatches. privileged: P, the size of the privileged observation.
     """
+
+    OPTIONS = PpoOptions
+    DEBUG: ClassVar = {
+        "quick": {"total_decisions": 100_000},
+        "smoke": {"total_decisions": 2000, "rollout_decisions": 500},
+    }
+    TITLE = "PPO"
+    METRICS = METRICS
+    HAS_CURRICULUM = True
 
     def __init__(self, options: PpoOptions, seed: int, privileged: int) -> None:
         torch.manual_seed(seed)
@@ -162,7 +231,8 @@ class Ppo:
         self.options = options
         self.rng = np.random.default_rng(seed)
         self.decisions = 0
-        self.spreads: dict[str, Spread] = {}
+        self.warnings: Sequence[str] = ()
+        self.advantage_rms: dict[str, RunningMeanSquare] = {}  # by mixture component
         self.policy = Policy(options.hidden, options.blind, options.recurrent)
         self.log_std = nn.Parameter(torch.full((len(ACTIONS),), float(np.log(options.initial_std))))
         self.critic = Critic(privileged, options.critic_units)
@@ -174,116 +244,160 @@ class Ppo:
             eps=1e-5,
             fused=True,  # one call for all tensors, which are small
         )
+        self._alarms = Alarms(options.minimum_std)
 
-    def behaviour(self) -> Behaviour:
-        """Return a copy of what decides now."""
-        weights = {name: tensor.detach().clone() for name, tensor in self.policy.state_dict().items()}
-        return Behaviour(weights, self.log_std.detach().clone())
+    @classmethod
+    def build(cls, config: TrainConfig) -> Ppo:
+        """See training.learner.Learner."""
+        return cls(_options(config), config.seed, len(PRIVILEGED))
 
-    # ---- judge ----
+    @classmethod
+    def sampler(cls, config: TrainConfig, folder: Path, pool: Pool) -> RolloutSampler:
+        """See training.learner.Learner."""
+        options = _options(config)
+        workers = LabRolloutWorkers(config.profile, pool, config.seed, options.rollout_decisions)
+        return RolloutSampler(config, folder, options, workers, pool)
+
+    def begin(self, config: TrainConfig) -> None:
+        """See training.learner.Learner: imitates algo.imitate, or starts from algo.start."""
+        options = self.options
+        if options.imitate:
+            warm_start(
+                self.policy,
+                Path(options.imitate),
+                config.profile.reward,
+                best_only=options.imitate_best,
+                steps=options.imitate_steps,
+                weight_limit=options.weight_limit,
+                seed=config.seed,
+            )
+        if options.start:
+            self.start_from(checkpoint.load(Path(options.start)))
+
+    @property
+    def progress(self) -> Progress:
+        """See training.learner.Learner."""
+        return Progress(self.decisions, self.options.total_decisions, "decisions")
+
+    @property
+    def policy_weights(self) -> dict[str, Tensor]:
+        """See training.learner.Learner."""
+        return {name: tensor.detach().clone() for name, tensor in self.policy.state_dict().items()}
+
+    def behaviour(self) -> BehaviourPolicy:
+        """Return a copy of the current policy and its exploration."""
+        return BehaviourPolicy(self.policy_weights, self.log_std.detach().clone())
+
+    # ---- advantages ----
 
     @torch.no_grad()
     def advantages(self, episodes: Sequence[Trajectory]) -> tuple[Tensor, Tensor, Tensor]:
-        """Ask the critic about every observation.
+        """Estimate the advantages of all decisions by GAE.
 
         Returns advantages and returns [L, E], zero behind the end of an episode, and the critic's inputs [L + 1, E, I].
         """
         options = self.options
-        lengths = torch.tensor([len(episode.rewards) for episode in episodes])  # [E]
-        longest = int(lengths.max())
         inputs = self.critic.inputs(
             _padded([episode.observations for episode in episodes]),
             _padded([episode.privileged for episode in episodes]),
         )
         values = self.critic(inputs) * self.critic.scale + self.critic.shift  # [L + 1, E]
         rewards = _padded([episode.rewards for episode in episodes])  # [L, E]
+        padding = ~_decided(episodes)  # [L, E]
         deltas = rewards + options.gamma * values[1:] - values[:-1]
-        deltas[torch.arange(longest)[:, None] >= lengths] = 0  # padding
-        advantages = torch.zeros(longest, len(episodes))
-        following = torch.zeros(len(episodes))
-        for t in reversed(range(longest)):
-            following = deltas[t] + options.gamma * options.gae_lambda * following
-            advantages[t] = following
+        deltas[padding] = 0
+        advantages = torch.zeros_like(rewards)
+        next_advantage = torch.zeros(len(episodes))
+        for t in reversed(range(len(rewards))):
+            next_advantage = deltas[t] + options.gamma * options.gae_lambda * next_advantage
+            advantages[t] = next_advantage
         returns = advantages + values[:-1]
-        returns[torch.arange(longest)[:, None] >= lengths] = 0
+        returns[padding] = 0
         return advantages, returns, inputs
 
-    def _level(self, advantages: Tensor, played: Tensor, episodes: Sequence[Trajectory]) -> None:
-        """Divide the advantages [L, E] of each part of the profile by their usual size there, in place.
+    def _normalize_components(self, advantages: Tensor, decided: Tensor, episodes: Sequence[Trajectory]) -> None:
+        """Divide the advantages [L, E] of each mixture component by their running RMS, in place; decided: [L, E].
 
-        Luck is several times as large beside a rival as on an empty link, and so much smaller would the share of the
-        latter in a gradient be: parts count by their weights in the profile (as tasks do in "Multi-task Deep
-        Reinforcement Learning with PopArt", Hessel et al., 2019). played: [L, E], whether there is a decision.
+        Components then count by their weights in the profile (as tasks do in "Multi-task Deep Reinforcement Learning
+        with PopArt", Hessel et al., 2019).
         """
-        for part in sorted({episode.component for episode in episodes}):
-            column = torch.tensor([episode.component == part for episode in episodes])  # [E]
-            spread = self.spreads.setdefault(part, Spread())
-            spread.follow(advantages[played & column], self.options.value_rate)
-            advantages[:, column] /= spread.root
+        for component in sorted({episode.component for episode in episodes}):
+            column = torch.tensor([episode.component == component for episode in episodes])  # [E]
+            running = self.advantage_rms.setdefault(component, RunningMeanSquare())
+            running.update(advantages[decided & column], self.options.value_rate)
+            advantages[:, column] /= running.rms
 
-    # ---- learn ----
+    # ---- one update ----
 
-    def update(self, episodes: Sequence[Trajectory], behaviour: Behaviour) -> dict[str, float]:
-        """One PPO update from episodes that ``behaviour`` has played; returns the metrics ``losses/...``."""
+    def update(self, sample: Sample) -> dict[str, float]:
+        """Run one PPO update on a batch of trajectories; returns metrics."""
+        episodes: Sequence[Trajectory] = sample.data
+        behaviour: BehaviourPolicy = sample.behaviour
         options = self.options
-        self._anneal_rates()
+        self._anneal_learning_rates()
+
+        # Advantages and the critic's targets
         advantages, returns, inputs = self.advantages(episodes)
         observations = _padded([episode.observations[:-1] for episode in episodes])  # [L, E, D]
         actions = _padded([episode.actions for episode in episodes])  # [L, E, A]
-        played = _padded([np.ones(len(episode.rewards), np.bool_) for episode in episodes])  # [L, E]
-        decisions = int(played.sum())
-        unexplained = float(advantages[played].var() / returns[played].var().clamp(min=1e-12))
-        self.critic.follow(returns[played], options.value_rate)
+        decided = _decided(episodes)  # [L, E]
+        unexplained = float(advantages[decided].var() / returns[decided].var().clamp(min=1e-12))
+        self.critic.update_normalization(returns[decided], options.value_rate)
         targets = (returns - self.critic.shift) / self.critic.scale
-        self._level(advantages, played, episodes)
-        advantages = (advantages - advantages[played].mean()) / (advantages[played].std() + 1e-8)
-        with torch.no_grad():
-            begun = (observations, torch.zeros(len(episodes), self.policy.hidden))  # with state [E, H]
-            old_means = functional_call(self.policy, self._weights(behaviour.policy), begun)  # [L, E, A]
-            old = gaussian_log_probability(actions, old_means, behaviour.log_std)  # [L, E]
-            states, _ = self.policy.rnn(observations)  # [L, E, H], after each observation
-            first_means, first_log_std = self.policy.readout(states), self.log_std.detach().clone()
-            before = gaussian_log_probability(actions, first_means, first_log_std)  # [L, E]
-            weights = (
-                (before - old).exp().clamp(max=MAX_IMPORTANCE_WEIGHT)
-            )  # [L, E], 1 where the policy is the one that played
-            lag = (before - old)[played]
-        at_bound = (old_means[played].abs() >= AT_BOUND).float().mean(0)  # [A]
+        self._normalize_components(advantages, decided, episodes)
+        advantages = (advantages - advantages[decided].mean()) / (advantages[decided].std() + 1e-8)
 
-        length = options.sequence_length
-        starts = [(e, t) for e, episode in enumerate(episodes) for t in range(0, len(episode.rewards), length)]
-        of = torch.tensor([e for e, _ in starts])  # [S], episode of each sequence
-        first = torch.tensor([t for _, t in starts])  # [S], its first decision
-        rows = (first + torch.arange(min(length, len(played)))[:, None]).clamp(max=len(played) - 1)  # [K, S]
-        within = first + torch.arange(len(rows))[:, None] < played.sum(0)[of]  # [K, S]
-        states = torch.where((first > 0)[:, None], states[first - 1, of], 0.0)  # [S, H], before the first observation
-        observations = observations[rows, of]  # [K, S, D]
-        rows, of = rows[within], of.expand_as(within)[within]  # [decisions], as what follows
-        actions, first_means, before = actions[rows, of], first_means[rows, of], before[rows, of]
-        advantages, targets, inputs = (weights * advantages)[rows, of], targets[rows, of], inputs[rows, of]
-        number = torch.zeros_like(within, dtype=torch.long).masked_scatter(within, torch.arange(len(rows)))  # [K, S]
+        # Importance weights: the policy at the beginning of the update against the one that sampled
+        with torch.no_grad():
+            from_zero_state = (observations, torch.zeros(len(episodes), self.policy.hidden))
+            behaviour_means = functional_call(
+                self.policy, self._acting(behaviour.weights), from_zero_state
+            )  # [L, E, A]
+            behaviour_log_prob = gaussian_log_probability(actions, behaviour_means, behaviour.log_std)  # [L, E]
+            states, _ = self.policy.rnn(observations)  # [L, E, H], after each observation
+            old_means, old_log_std = self.policy.readout(states), self.log_std.detach().clone()
+            old_log_prob = gaussian_log_probability(actions, old_means, old_log_std)  # [L, E]
+            log_importance_ratio = old_log_prob - behaviour_log_prob  # [L, E], 0 where both policies are the same
+            advantages = log_importance_ratio.exp().clamp(max=MAX_IMPORTANCE_WEIGHT) * advantages
+        log_importance_ratio = log_importance_ratio[decided]
+        at_bound = (behaviour_means[decided].abs() >= AT_BOUND).float().mean(0)  # [A]
+
+        # Sequences of K decisions, S in all, each with the state that the policy has before it
+        lengths = [len(episode.rewards) for episode in episodes]
+
+        def in_sequences(padded: Tensor) -> Tensor:
+            """[L, E, ...] to [K, S, ...]."""
+            pieces = zip(padded.unbind(1), lengths, strict=True)
+            return pad_sequence(
+                [part for piece, n in pieces for part in torch.split(piece[:n], options.sequence_length)]
+            )
+
+        states = in_sequences(torch.cat((torch.zeros_like(states[:1]), states[:-1])))[0]  # [S, H]
+        observations, actions, decided = in_sequences(observations), in_sequences(actions), in_sequences(decided)
+        advantages, targets, inputs = in_sequences(advantages), in_sequences(targets), in_sequences(inputs[:-1])
+        old_means, old_log_prob = in_sequences(old_means), in_sequences(old_log_prob)
 
         parameters: dict[str, Tensor] = dict(self.policy.named_parameters())
         metrics: dict[str, list[float]] = {}
-        moved = 0.0
+        approx_kl = 0.0
         for _ in range(options.epochs):
-            order = torch.from_numpy(self.rng.permutation(len(starts)))
-            for batch in order.chunk(min(options.minibatches, len(starts))):
-                mask = within[:, batch]  # [K, S]
-                chosen = number[:, batch][mask]  # [decisions]
-                inside = (observations[:, batch], states[batch])
-                means = functional_call(self.policy, self._weights(parameters), inside)[mask]  # [decisions, A]
-                now = gaussian_log_probability(actions[chosen], means, self.log_std)
-                ratio = (now - before[chosen]).exp()
-                advantage = advantages[chosen]
-                gain = torch.min(ratio * advantage, ratio.clamp(1 - options.clip, 1 + options.clip) * advantage).mean()
-                outside = (means.abs() - 1).clamp(min=0).square().mean()
+            order = torch.from_numpy(self.rng.permutation(len(states)))
+            for batch in order.chunk(min(options.minibatches, len(states))):
+                mask = decided[:, batch]  # [K, S]; what it selects is [decisions, ...]
+                at_start = (observations[:, batch], states[batch])
+                means = functional_call(self.policy, self._acting(parameters), at_start)[mask]
+                log_prob = gaussian_log_probability(actions[:, batch][mask], means, self.log_std)
+                ratio = (log_prob - old_log_prob[:, batch][mask]).exp()
+                advantage = advantages[:, batch][mask]
+                clipped = ratio.clamp(1 - options.clip, 1 + options.clip)
+                policy_loss = -torch.min(ratio * advantage, clipped * advantage).mean()
+                bound_loss = (means.abs() - 1).clamp(min=0).square().mean()
                 entropy = gaussian_entropy(self.log_std)
-                value_loss = 0.5 * (self.critic(inputs[chosen]) - targets[chosen]).square().mean()
-                loss = -gain + options.bound * outside - options.entropy * entropy + value_loss
+                value_loss = 0.5 * (self.critic(inputs[:, batch][mask]) - targets[:, batch][mask]).square().mean()
+                loss = policy_loss + options.bound * bound_loss - options.entropy * entropy + value_loss
 
                 with torch.no_grad():
-                    moved = float(gaussian_divergence(first_means[chosen], first_log_std, means, self.log_std))
+                    approx_kl = float(gaussian_divergence(old_means[:, batch][mask], old_log_std, means, self.log_std))
                 self.optimizer.zero_grad()
                 loss.backward()
                 for group in self.optimizer.param_groups:
@@ -293,102 +407,114 @@ class Ppo:
                     for weight in self.policy.parameters():
                         weight.clamp_(-options.weight_limit, options.weight_limit)
                     for name, value in {
-                        "policy": -gain,
-                        "value": value_loss,
-                        "bound": outside,
+                        "policy_loss": policy_loss,
+                        "value_loss": value_loss,
+                        "bound_loss": bound_loss,
                         "entropy": entropy,
-                        "clip_fraction": ((ratio - 1).abs() > options.clip).float().mean(),
+                        "clipfrac": ((ratio - 1).abs() > options.clip).float().mean(),
                     }.items():
                         metrics.setdefault(name, []).append(float(value))
-                metrics.setdefault("kl", []).append(moved)
-            if moved > 1.5 * options.target_kl:
+                metrics.setdefault("approx_kl", []).append(approx_kl)
+            if approx_kl > 1.5 * options.target_kl:
                 break
-        self.decisions += decisions
-        self._anneal_exploration()
+        self.decisions += sum(lengths)
+        self._limit_exploration()
+
         std = self.log_std.detach().exp()
-        return {
+        summary = {
             **{f"losses/{name}": float(np.mean(values)) for name, values in metrics.items()},
-            "losses/lag_kl": float((lag.exp() - 1 - lag).mean()),  # http://joschu.net/blog/kl-approx.html
+            # the low-variance estimator of http://joschu.net/blog/kl-approx.html
+            "losses/behaviour_kl": float((log_importance_ratio.exp() - 1 - log_importance_ratio).mean()),
             "losses/explained_variance": 1 - unexplained,
-            **{f"parts/{part}/luck": spread.root for part, spread in self.spreads.items() if part},
-            "losses/learning_rate": float(self.optimizer.param_groups[0]["lr"]),
-            "losses/gradient_steps": float(len(metrics["policy"])),
-            **{f"losses/std_{action.name}": float(std[a]) for a, action in enumerate(ACTIONS)},
-            **{f"losses/at_bound_{action.name}": float(at_bound[a]) for a, action in enumerate(ACTIONS)},
+            **{f"components/{name}/advantage_rms": running.rms for name, running in self.advantage_rms.items() if name},
+            "charts/learning_rate": float(self.optimizer.param_groups[0]["lr"]),
+            "charts/gradient_steps": float(len(metrics["policy_loss"])),
+            **{f"charts/std_{action.name}": float(std[a]) for a, action in enumerate(ACTIONS)},
+            **{f"charts/at_bound_{action.name}": float(at_bound[a]) for a, action in enumerate(ACTIONS)},
         }
+        summary |= self._alarms.update(summary)
+        self.warnings = self._alarms.warnings
+        return summary
 
-    @property
-    def done(self) -> float:
-        """How much of the training is over, 0 to 1."""
-        return min(1.0, self.decisions / max(1, self.options.total_decisions))
-
-    def _weights(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Return the weights that decide: as they are, or rounded as the export does."""
+    def _acting(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Return the weights that act: as they are, or rounded as the export rounds them."""
         return as_exported(weights) if self.options.quantization_aware else weights
 
-    def _anneal_rates(self) -> None:
+    def _anneal_learning_rates(self) -> None:
         rates = (self.options.learning_rate, self.options.critic_learning_rate)
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
-            group["lr"] = rate * (1 - self.done)
+            group["lr"] = rate * (1 - self.progress.share)
 
-    def _anneal_exploration(self) -> None:
-        """Keep the exploration within its limits, of which the upper one falls."""
-        options = self.options
-        most = options.initial_std ** (1 - self.done) * options.final_std**self.done
+    def _limit_exploration(self) -> None:
+        """Keep the exploration within its limits, of which the upper one decreases."""
+        options, share = self.options, self.progress.share
+        most = options.initial_std ** (1 - share) * options.final_std**share
         with torch.no_grad():
             self.log_std.clamp_(float(np.log(options.minimum_std)), float(np.log(max(most, options.minimum_std))))
 
-    # ---- remember ----
+    # ---- checkpoint ----
 
     def state(self) -> dict[str, Any]:
-        """Everything that `restore` needs to go on, as a checkpoint holds it (export/checkpoint.py)."""
+        """See training.learner.Learner."""
         policy, log_std = self.behaviour()
         return {
             "policy": policy,
-            "log_std": log_std,
-            "critic": {name: tensor.detach().clone() for name, tensor in self.critic.state_dict().items()},
-            "optimizer": copy.deepcopy(self.optimizer.state_dict()),
-            "random_states": {
-                "python": random.getstate(),
-                "numpy": self.rng.bit_generator.state,
-                "torch": torch.get_rng_state(),
-            },
             "decisions": self.decisions,
-            "spreads": {part: astuple(spread) for part, spread in self.spreads.items()},
+            "learner": {
+                "log_std": log_std,
+                "critic": {name: tensor.detach().clone() for name, tensor in self.critic.state_dict().items()},
+                "optimizer": copy.deepcopy(self.optimizer.state_dict()),
+                "random_states": {
+                    "python": random.getstate(),
+                    "numpy": self.rng.bit_generator.state,
+                    "torch": torch.get_rng_state(),
+                },
+                "advantage_rms": {name: astuple(running) for name, running in self.advantage_rms.items()},
+            },
         }
 
-    def begin_with(self, state: dict[str, Any]) -> None:
-        """Take the networks of another training's `state`, and nothing else: rates and exploration begin anew.
+    def start_from(self, saved: Mapping[str, Any]) -> None:
+        """Take policy and critic from another training's `state`; rates and exploration begin anew.
 
-        Raises ValueError when they are not such as ``options`` say.
+        Raises ValueError when the networks do not fit the options.
         """
-        if "critic" not in state:
-            raise ValueError("a run without a critic is none of PPO, with which alone algo.start can begin")
+        if "critic" not in saved["learner"]:
+            raise ValueError("algo.start names a run without a critic; PPO starts only from a run of PPO")
         try:
-            self.policy.check_kept(state["policy"])
-            self.policy.load_state_dict(state["policy"])
-            self.critic.load_state_dict(state["critic"])
+            self.policy.check_masked(saved["policy"])
+            self.policy.load_state_dict(saved["policy"])
+            self.critic.load_state_dict(saved["learner"]["critic"])
         except RuntimeError as error:
             raise ValueError(f"the checkpoint's networks do not fit this configuration: {error}") from error
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on from `state`. Raises ValueError when the networks are not such as ``options`` say."""
-        self.begin_with(state)
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """See training.learner.Learner."""
+        self.start_from(saved)
+        own = saved["learner"]
         with torch.no_grad():
-            self.log_std.copy_(state["log_std"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.decisions = state["decisions"]
-        self.spreads = {part: Spread(*spread) for part, spread in state["spreads"].items()}
-        states = state["random_states"]
+            self.log_std.copy_(own["log_std"])
+        self.optimizer.load_state_dict(own["optimizer"])
+        self.decisions = saved["decisions"]
+        self.advantage_rms = {name: RunningMeanSquare(*values) for name, values in own["advantage_rms"].items()}
+        states = own["random_states"]
         random.setstate(states["python"])
         self.rng.bit_generator.state = states["numpy"]
         torch.set_rng_state(states["torch"])
 
 
-def _padded(pieces: Sequence[npt.NDArray[Any]]) -> Tensor:
-    """Arrays [length, ...] of different lengths side by side, [longest, number of them, ...], filled up with zeros."""
-    longest = max(len(piece) for piece in pieces)
-    padded = np.zeros((longest, len(pieces), *pieces[0].shape[1:]), pieces[0].dtype)
-    for column, piece in enumerate(pieces):
-        padded[: len(piece), column] = piece
-    return torch.from_numpy(padded)
+LEARNER = Ppo
+
+
+def _options(config: TrainConfig) -> PpoOptions:
+    assert isinstance(config.algo, PpoOptions)
+    return config.algo
+
+
+def _padded(arrays: Sequence[npt.NDArray[Any]]) -> Tensor:
+    """Arrays [length, ...] of different lengths to one tensor [longest, number of arrays, ...], padded with zeros."""
+    return pad_sequence([torch.from_numpy(array) for array in arrays])
+
+
+def _decided(episodes: Sequence[Trajectory]) -> Tensor:
+    """Return where there is a decision, not padding, [L, E]."""
+    return pad_sequence([torch.ones(len(episode.rewards), dtype=torch.bool) for episode in episodes])

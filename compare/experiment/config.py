@@ -17,6 +17,7 @@ from compare.errors import CompareError
 from compare.experiment.labs import LABS, REAL_TIME
 from env.checkout import CONFIGS
 from env.near import did_you_mean
+from env.option_help import option
 from env.pool import check_runner
 
 FOLDER = CONFIGS / "compare"
@@ -28,35 +29,36 @@ MAX_JOBS = 1024
 class CompareConfig:
     """What configs/compare/compare.yaml and the command line may hold."""
 
-    # a scenario of configs/scenario, or a list of them
-    scenario: Any = "bottleneck"
-    # in place of scenarios: all, or some of the targets that every scheme is judged by: docs/results/targets.md
-    targets: Any = None
-    # cubic, ndm, ... (--help lists them), ndm@RUN, ndm@untrained, window@PACKETS, or a list; default: the scenario's
-    schemes: Any = None
-    # a scheme for the flows that are not under test, in place of the scenarios' own
-    rival: str | None = None
-    # runs per scenario and scheme; their seeds are 1, 2, ...
-    seeds: int = 10
-    # virtual seconds of each run; default: the scenario's own. For a quick look
-    duration_s: float | None = None
-    # virtual milliseconds between two samples of both sides
-    sample_ms: int = 50
-    # where everything is written; default: results/ and a name made from the experiment
-    output_dir: str | None = None
-    # labs side by side; default: one per core
-    jobs: int | None = None
-    # the kernel that runs it: virtual (the lab kernel); in real time, vm (the distribution's under QEMU) or host (this
-    # machine's own, for root): docs/guides/compare.md
-    lab: str = "virtual"
-    # which one, for lab=vm
-    vm_kernel: str = "6.12"
-    # where runs are made: local (this machine) or ray (a Ray cluster; needs `make ray`)
-    runner: str = "local"
-    # of the cluster, HOST:PORT or auto; default: one started on this machine for the time of the runs
-    ray_address: str | None = None
-    # folder of a comparison: draw it again from its files, run nothing
-    report: str | None = None
+    scenario: Any = option("bottleneck", "a scenario of configs/scenario, or a list of them")
+    targets: Any = option(
+        None,
+        "all, or some of the targets, in place of scenarios: every scheme is measured against them; "
+        "docs/results/targets.md",
+    )
+    schemes: Any = option(
+        None,
+        "cubic, ndm, ... (--help lists them), ndm@RUN, ndm@untrained, window@PACKETS, or a list; "
+        "default: the scenario's own",
+    )
+    rival: str | None = option(None, "scheme of the flows that are not under test; default: the scenario's own")
+    seeds: int = option(10, "runs per scenario and scheme; their seeds are 1, 2, ...")
+    duration_s: float | None = option(
+        None, "virtual seconds of each run, for a quick look; default: the scenario's own"
+    )
+    sample_ms: int = option(50, "virtual milliseconds between two samples of sender and receiver")
+    output_dir: str | None = option(None, "folder to write; default: results/ and a name made from the experiment")
+    jobs: int | None = option(None, "labs side by side; default: one per core")
+    lab: str = option(
+        "virtual",
+        "kernel that runs it: virtual (the lab kernel), or in real time vm (the distribution's, under QEMU) or host "
+        "(this machine's own, for root); docs/guides/compare.md",
+    )
+    vm_kernel: str = option("6.12", "version of the kernel, for lab=vm")
+    runner: str = option("local", "where runs are made: local (this machine), or ray (a Ray cluster; needs `make ray`)")
+    ray_address: str | None = option(
+        None, "address of the cluster, HOST:PORT or auto; default: start one on this machine for the runs"
+    )
+    report: str | None = option(None, "folder of a comparison whose report is written again; nothing runs")
 
 
 ConfigStore.instance().store(name="compare_schema", node=CompareConfig)

@@ -8,13 +8,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from compare.reference import comparison_metrics, options, scenarios, wire_frames
+from compare.reference import comparison_metrics, options, scenarios, training_metrics, wire_frames
 from env.checkout import DOCS, ROOT
 
 COMMAND = "python -m compare.reference"
 PAGES: dict[str, Callable[[], str]] = {
     "options.md": options.render,
     "comparison-metrics.md": comparison_metrics.render,
+    "metrics.md": training_metrics.render,
     "scenarios.md": scenarios.render,
     "wire-frames.md": wire_frames.render,
 }

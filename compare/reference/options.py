@@ -8,9 +8,9 @@ from typing import Any
 from compare.experiment.config import CompareConfig
 from compare.report.pages import markdown_table
 from env.checkout import CONFIGS
-from env.option_help import option_lines
-from training.config import LEARNERS, LabOptions, TrainConfig
+from training.config import LEARNERS
 from training.curriculum.curriculum import CurriculumOptions
+from training.options import LabOptions, TrainConfig
 
 GROUPS = ("profile", "curriculum", "algo", "lab", "debug")
 
@@ -18,7 +18,7 @@ GROUPS = ("profile", "curriculum", "algo", "lab", "debug")
 def render() -> str:
     """Return the page."""
     learners = "\n\n".join(
-        f"### Learner `{kind}`\n\n{_table(options, 'algo.')}" for kind, options in sorted(LEARNERS.items())
+        f"### Learner `{kind}`\n\n{_table(learner.OPTIONS, 'algo.')}" for kind, learner in sorted(LEARNERS.items())
     )
     return f"""# Options
 
@@ -61,20 +61,9 @@ def _groups() -> str:
 def _table(options: type[Any], prefix: str = "") -> str:
     """Return a table of the options that --help prints."""
     rows = []
-    for line in option_lines(options, prefix):
-        for entry in fields(options):
-            head = f"{prefix}{entry.name}={_default(entry)}"
-            if line.strip().startswith(head):
-                rows.append(
-                    [f"`{prefix}{entry.name}`", f"`{_default(entry)}`" if _default(entry) else "", _help(line, head)]
-                )
+    for entry in fields(options):
+        if "help" in entry.metadata:
+            default = entry.default_factory() if entry.default_factory is not MISSING else entry.default
+            shown = "" if default is None else f"`{default}`"
+            rows.append([f"`{prefix}{entry.name}`", shown, entry.metadata["help"]])
     return "\n".join(markdown_table(["option", "default", "meaning"], rows))
-
-
-def _help(line: str, head: str) -> str:
-    return line.strip().removeprefix(head).strip()
-
-
-def _default(entry: Any) -> str:
-    default = entry.default_factory() if entry.default_factory is not MISSING else entry.default
-    return "" if default is None else f"{default}"

@@ -32,9 +32,11 @@ def write_run(folder: Path, scale: float = 1.0, hidden: int = 8, **changes: Any)
     for name, value in changes.items():
         state[name] = value
     folder.mkdir(parents=True, exist_ok=True)
-    content: dict[str, Any] = {key: {} for key in checkpoint.LEARNER_KEYS["ppo"]} | {
+    content: dict[str, Any] = {
+        "learner": {},
+        "sampler": {},
         "policy": state,
-        "config": {"profile": {"name": "bottleneck"}, "seed": 5},
+        "config": {"profile": {"name": "bottleneck"}, "algo": {"kind": "ppo"}, "seed": 5},
         "decisions": 7,
         "card": CARD,
     }

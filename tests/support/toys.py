@@ -13,6 +13,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
+from env.privileged import PRIVILEGED
 from env.trajectory import Trajectory
 from training.rollouts import SamplingState
 
@@ -123,8 +124,7 @@ class ToyPlayer:
         self.workers = world.num_envs
         self.seconds = {"lab": 0.0, "policy": 0.0}
         self.begun: deque[tuple[PolicyRunner, Any, int]] = deque()
-        _, infos = world.reset(seed=0)
-        self.privileged = infos["path"].shape[1] if "path" in infos else 0
+        self.privileged = len(PRIVILEGED)
 
     def submit(self, weights: Mapping[str, Tensor], log_std: Tensor, batch: int, _: SamplingState) -> None:
         self.begun.append((PolicyRunner(weights), np.exp(log_std.numpy()), batch))
@@ -147,7 +147,9 @@ class ToyPlayer:
         look, infos = world.reset(seed=int(rng.integers(2**31)))
         noise = std * rng.standard_normal((world.horizon, world.num_envs, 2), np.float32)
         state = runner.initial_state(world.num_envs)
-        path = infos.get("path", np.zeros((world.num_envs, 0), np.float32))
+        privileged = np.zeros((world.num_envs, len(PRIVILEGED)), np.float32)
+        if "path" in infos:
+            privileged[:, : infos["path"].shape[1]] = infos["path"]
         observations, actions, rewards, measured = [look], [], [], []
         for t in range(world.horizon):
             if should_stop():
@@ -165,7 +167,7 @@ class ToyPlayer:
                 np.array([o[n] for o in observations]),
                 np.array([a[n] for a in actions]),
                 np.array([r[n] for r in rewards]),
-                np.repeat(path[n][None], len(observations), axis=0),
+                np.repeat(privileged[n][None], len(observations), axis=0),
                 {name: np.array([float(m[name][n]) for m in measured]) for name in measured[0]},
             )
             for n in range(world.num_envs)

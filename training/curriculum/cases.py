@@ -1,6 +1,6 @@
-"""Cases of a curriculum: episodes, and how much better an algorithm of the kernel was there; and their file.
+"""Cases of a curriculum: episodes with the rewards of the policy and of the kernel's algorithms on them; their file.
 
-hard_cases.jsonl in a run's folder has a line for every case that was ever chosen, as `Case.told` gives it.
+hard_cases.jsonl in a run's folder has a line for every case that was ever chosen, as `Case.describe` returns it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ FILE_NAME = "hard_cases.jsonl"
 
 @dataclass(frozen=True)
 class Case:
-    """An episode of a contest, and what came of it.
+    """An episode of a contest, and its result.
 
-    seed: of the network's randomness. snapshot: model file of the rivals that are one. update: after which it was first
-    played. scheme: the best of them, with `theirs` its mean reward of a decision; ours: the policy's.
+    seed: of the network's randomness. snapshot: model file for rivals that are a snapshot. update: the number of
+    updates before its first contest. scheme: the best scheme on it, with its mean reward of a decision, scheme_reward;
+    policy_reward: the policy's.
     """
 
     episode_config: EpisodeConfig
@@ -30,17 +31,17 @@ class Case:
     snapshot: bytes
     update: int
     scheme: str = ""
-    theirs: float = 0.0
-    ours: float = 0.0
+    scheme_reward: float = 0.0
+    policy_reward: float = 0.0
 
     @property
     def gap(self) -> float:
-        """How much better the scheme is; not above 0 where the policy is."""
-        return self.theirs - self.ours
+        """The scheme's mean reward minus the policy's."""
+        return self.scheme_reward - self.policy_reward
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for a checkpoint; from_dict reads it."""
-        # no bytes at all are nothing that torch.load(weights_only=True) would take
+        # torch.load(weights_only=True) refuses empty bytes
         return {**self.__dict__, "episode_config": self.episode_config.as_dict(), "snapshot": self.snapshot or None}
 
     @classmethod
@@ -54,17 +55,17 @@ class Case:
             }
         )
 
-    def told(self) -> dict[str, Any]:
-        """Return what people read of it, plain data: of the path what is not the default."""
-        usual = type(self.episode_config.path)().as_dict()
-        path = {name: value for name, value in self.episode_config.path.as_dict().items() if value != usual[name]}
+    def describe(self) -> dict[str, Any]:
+        """Return plain data for the card and the file; of the path only what differs from the defaults."""
+        default = type(self.episode_config.path)().as_dict()
+        path = {name: value for name, value in self.episode_config.path.as_dict().items() if value != default[name]}
         return {
             "update": self.update,
             "gap": round(self.gap, 4),
             "scheme": self.scheme,
-            "reward_scheme": round(self.theirs, 4),
-            "reward_policy": round(self.ours, 4),
-            "part": self.episode_config.component,
+            "scheme_reward": round(self.scheme_reward, 4),
+            "policy_reward": round(self.policy_reward, 4),
+            "component": self.episode_config.component,
             "path": path,
             "others": [other._asdict() for other in self.episode_config.other_flows],
             "seed": self.seed,
@@ -72,29 +73,29 @@ class Case:
 
 
 def hardest(cases: Sequence[Case], most: int) -> tuple[Case, ...]:
-    """Return those with the largest gaps above 0, the largest first."""
+    """Return the cases with the largest gaps above 0, the largest first, at most so many."""
     return tuple(sorted((case for case in cases if case.gap > 0), key=lambda case: -case.gap)[:most])
 
 
-def describe_case(told: Mapping[str, Any]) -> str:
-    """Return an episode of `Case.told` in a line: the profile's part, the numbers of its path, who else is there."""
+def summary(case: Mapping[str, Any]) -> str:
+    """Return one line about a case of `Case.describe`: mixture component, numbers of the path, competing flows."""
     numbers = [
-        f"{name} {value:.4g}" for name, value in told["path"].items() if name in DRAWN_FIELDS or name == "jitter_ms"
+        f"{name} {value:.4g}" for name, value in case["path"].items() if name in DRAWN_FIELDS or name == "jitter_ms"
     ]
     steps = [
         f"{name} {value:.4g} from {step['at_s']:.3g} s"
-        for step in told["path"].get("steps", ())
+        for step in case["path"].get("steps", ())
         for name, value in step.items()
         if name != "at_s" and value is not None
     ]
-    beside = [other["scheme"] for other in told["others"]]
-    return ", ".join([told["part"], *numbers, *steps, *([f"beside {' '.join(beside)}"] if beside else [])])
+    competing = [flow["scheme"] for flow in case["others"]]
+    return ", ".join([case["component"], *numbers, *steps, *([f"beside {' '.join(competing)}"] if competing else [])])
 
 
 def keep_until(folder: Path, update: int) -> None:
-    """Drop the lines that were chosen after an update: a training that goes on from there chooses them again.
+    """Drop the lines that were chosen after an update: a training that continues from there chooses them again.
 
-    Raises CheckpointError.
+    Raises env.files.WriteError.
     """
     file = folder / FILE_NAME
     if file.is_file():
@@ -104,8 +105,8 @@ def keep_until(folder: Path, update: int) -> None:
 
 
 def append(folder: Path, update: int, cases: Iterable[Case]) -> None:
-    """Write down the cases that an update has chosen."""
-    lines = [json.dumps({"chosen": update, **case.told()}) + "\n" for case in cases]
+    """Append the cases that an update has chosen to the file."""
+    lines = [json.dumps({"chosen": update, **case.describe()}) + "\n" for case in cases]
     if lines:
         with (folder / FILE_NAME).open("a") as file:
             file.write("".join(lines))

@@ -1,24 +1,27 @@
-"""A curriculum: ranges that widen, hard episodes that are chosen where an algorithm of the kernel beats the policy, and
-connections without a start.
+"""A curriculum: ranges that widen, hard episodes on which an algorithm of the kernel beats the policy, and connections
+that skip slow start.
 
-Where some connections of a profile skip slow start (profile.skip_slow_start_prob), all of them do in the first part of
-a training: a policy that is given its window learns late to win one (docs/results/history.md).
+Where some connections of a profile skip slow start (profile.skip_slow_start_prob), all connections do so in the first
+part of a training: a policy whose window slow start has opened learns late to open one itself
+(docs/results/history.md).
 
 Hard episodes are after Genet (Xia et al., "Genet: automatic curriculum generation for learning adaptation in
-networking", SIGCOMM 2022): what a policy can still learn shows where a rule-based baseline has more reward than it. In
-a *contest* every so many updates
+networking", SIGCOMM 2022): the policy can still learn where a rule-based baseline has more reward. In a *contest*,
+every few updates,
 
-1. episodes are drawn from the whole profile, and on each of them the policy plays, without noise, and so does every
-   scheme, with the same random numbers, measured and judged interval by interval as the policy is (env/expert.py);
-2. the policy plays again on the hard episodes of before: where it has caught up, they are none any more;
-3. those with the largest *gap*, the best scheme's mean reward of a decision minus the policy's, are the hard episodes
-   from then on. A share of the episodes is drawn around them.
+1. new episodes are drawn from the whole profile, and on each of them the policy runs, without noise, and every scheme
+of
+   the contest, with the same random numbers; schemes are measured and rewarded per interval as the policy is
+   (env/expert.py);
+2. the policy runs again on the current hard episodes, and those on which it has caught up are dropped;
+3. the episodes with the largest *gap*, the best scheme's mean reward of a decision minus the policy's, become the hard
+   episodes. A share of the following episodes is drawn around them.
 
-Genet searches by Bayesian optimisation and mixes for good; here the episodes are few and of a dozen kinds, so they are
-drawn at random, and a hard episode stays only as long as it is one.
+Genet searches by Bayesian optimisation and never drops an episode. Here the episodes are drawn at random, because there
+are few of them and of a dozen kinds, and an episode stays only as long as its gap is positive.
 
-A contest is played beside the next batch and counts from the update after that one, however long either takes. So all
-is a function of the seed and of what has been learned, and a resumed training goes on as it would have.
+A contest runs beside the next batch, and its result counts from the following update, however long either takes. The
+curriculum is thus a function of the seed and the updates, and a resumed training continues identically.
 """
 
 from __future__ import annotations
@@ -34,35 +37,54 @@ from torch import Tensor
 from env import schema
 from env.expert import Expert
 from env.near import did_you_mean
+from env.option_help import option
 from env.pool import Pool, wait_all
 from env.profile import RIVALS, SNAPSHOT, EpisodeConfig, PathSampler, Profile
 from env.rollout import Rollout, RolloutJob, RolloutTask
 from export.model_file import model_file
 from training.curriculum.cases import Case, hardest
+from training.metrics import Metric
 from training.rollouts import SamplingState, draw_snapshot
 
 USUAL = ("bbr", "cubic", "illinois")
-NO_TEACHERS = (SNAPSHOT, "dctcp")  # dctcp needs ECN
+NO_EXPERTS = (SNAPSHOT, "dctcp")  # dctcp needs ECN
 SHARES = ("start_width", "whole_after", "skip_slow_start_until", "hard_share", "cost")  # options from 0 to 1
-CONTEST = 1  # what a contest's random numbers begin with, besides seed and update: a batch's do without
+CONTEST = 1  # distinguishes the seed of a contest from the seed of a batch
+
+METRICS = (
+    Metric("curriculum/width", "", "share of each range that the newest batch is drawn from"),
+    Metric("curriculum/hard", "", "number of hard episodes"),
+    Metric("curriculum/share", "", "share of the labs' busy time that contests took, since the command began"),
+    Metric("curriculum/gap_median", "", "median gap of the newest contest's new episodes"),
+    Metric("curriculum/gap_worst", "", "largest gap of the newest contest's new episodes"),
+    Metric(
+        "curriculum/won_NAME", "", "share of these episodes on which that algorithm, or `policy`, has the most reward"
+    ),
+)
 
 
 @dataclass
 class CurriculumOptions:
-    """What the paths of a training are drawn from as it goes on: ``curriculum.<name>=``.
+    """What the paths of a training are drawn from, depending on its progress: ``curriculum.<name>=``.
 
     Raises ValueError for a value outside its range.
     """
 
-    start_width: float = 1.0  # share of each range that is drawn from at first, around its easy middle; 1: all of it
-    whole_after: float = 0.5  # share of the training after which it has widened, linearly, to the whole range
-    skip_slow_start_until: float = 0.65  # share of the training in which no connection has a start, if some never have
-    hard_share: float = 0.0  # of the episodes that are drawn around hard episodes; 0: there are no contests
-    schemes: list[str] | None = None  # [a,b,...] of a contest, besides the policy; default: [bbr,cubic,illinois]
-    every: int = 10  # updates from one contest to the next
-    cost: float = 0.05  # most decisions of a contest, over those of the batches since the last one
-    most_hard: int = 8  # hard episodes at a time, if half of a contest's decisions are enough to judge them again
-    vary: float = 1.3  # a hard episode's numbers are drawn within this factor, up and down
+    start_width: float = option(1.0, "initial share of each range to draw from, around its easy middle; 1: all of it")
+    whole_after: float = option(0.5, "share of the training over which the ranges widen linearly to their whole")
+    skip_slow_start_until: float = option(
+        0.65, "share of the training in which all connections skip slow start, if the profile has some that do"
+    )
+    hard_share: float = option(0.0, "share of the episodes that are drawn around hard episodes; 0: no contests")
+    schemes: list[str] | None = option(
+        None, "schemes [a,b,...] that compete with the policy; default: [bbr,cubic,illinois]"
+    )
+    every: int = option(10, "updates from one contest to the next")
+    cost: float = option(
+        0.05, "decisions of a contest, at most, over the decisions of the batches between two contests"
+    )
+    most_hard: int = option(8, "number of hard episodes, at most; running them takes no more than half of a contest")
+    vary: float = option(1.3, "numbers of a hard episode vary within this factor, up and down")
 
     def __post_init__(self) -> None:
         for name in SHARES:
@@ -75,29 +97,29 @@ class CurriculumOptions:
                 raise ValueError(f"curriculum.{name} is {getattr(self, name)}; it must be at least 1")
         if not self.vary > 1:
             raise ValueError(f"curriculum.vary is {self.vary}; it must be above 1")
-        _check_schemes(self.played)
+        _check_schemes(self.competitors)
 
     @property
-    def played(self) -> tuple[str, ...]:
+    def competitors(self) -> tuple[str, ...]:
         """The schemes of a contest."""
         return USUAL if self.schemes is None else tuple(self.schemes)
 
     @property
     def changes_anything(self) -> bool:
-        """Whether episodes are drawn otherwise than from the whole profile."""
+        """Whether any batch is not drawn from the whole profile."""
         return self.start_width < 1 or self.hard_share > 0
 
     def width(self, done: float) -> float:
-        """Return the share of each range that is drawn from. done: how much of the training is over, 0 to 1."""
+        """Return the share of each range to draw from. done: share of the training that is done, 0 to 1."""
         if done >= self.whole_after:
             return 1.0
         return self.start_width + (1 - self.start_width) * done / self.whole_after
 
 
 def _check_schemes(schemes: Sequence[str]) -> None:
-    known = [name for name in RIVALS if name not in NO_TEACHERS]
+    known = [name for name in RIVALS if name not in NO_EXPERTS]
     if not schemes or len(set(schemes)) < len(schemes):
-        raise ValueError(f"curriculum.schemes is {list(schemes)}; it has one or more of {', '.join(known)}, each once")
+        raise ValueError(f"curriculum.schemes is {list(schemes)}; name one or more of {', '.join(known)}, each once")
     for scheme in schemes:
         if scheme not in known:
             hint = did_you_mean(scheme, known, most=1)
@@ -105,9 +127,9 @@ def _check_schemes(schemes: Sequence[str]) -> None:
 
 
 class Contest(NamedTuple):
-    """One that is under way. policy: a state dict.
+    """A contest that the labs run. policy: a state dict.
 
-    rollouts: of each new case the policy's and the schemes'; then, of each hard case, the policy's.
+    rollouts: for each new case the policy's and each scheme's; then, for each hard case, the policy's.
     """
 
     update: int
@@ -117,16 +139,16 @@ class Contest(NamedTuple):
 
 
 class Curriculum:
-    """What the batches of a training are drawn from, as it goes on.
+    """What the batches of a training are drawn from.
 
-    ``seed``: of everything. ``decisions``: of a batch. ``pool``: labs of the contests; None: no contests.
+    seed: of the run. decisions: of a batch. pool: labs of the contests; None: no contests.
     """
 
     def __init__(
         self, options: CurriculumOptions, profile: Profile, seed: int, decisions: int, pool: Pool | None
     ) -> None:
         self.hard: tuple[Case, ...] = ()  # the largest gap first
-        self.promoted: tuple[Case, ...] = ()  # that the newest update has chosen
+        self.promoted: tuple[Case, ...] = ()  # the cases that became hard with the newest update
         self._options = options
         self._width = 1.0  # of the newest batch
         self._profile = profile
@@ -134,30 +156,30 @@ class Curriculum:
         self._seed = seed
         self._budget = options.cost * options.every * decisions
         self._pool = pool
-        self._teachers = [Expert(name, name, RIVALS[name]) for name in options.played]
+        self._experts = [Expert(name, name, RIVALS[name]) for name in options.competitors]
         self._contest: Contest | None = None
-        self._busy_s = 0.0  # of the labs, in contests
+        self._busy_s = 0.0  # wall seconds of contests, summed over the labs
 
     def sampling_state(self, done: float, snapshots: tuple[bytes, ...]) -> SamplingState:
-        """Return what the next batch is drawn from. done: how much of the training is over, 0 to 1."""
+        """Return what the next batch is drawn from. done: share of the training that is done, 0 to 1."""
         options = self._options
         hard = tuple(case.episode_config for case in self.hard)
         self._width = options.width(done)
-        started = self._profile.skip_slow_start_prob
-        if started and done < options.skip_slow_start_until:
-            started = 1.0
-        return SamplingState(self._width, hard, options.hard_share, options.vary, snapshots, started)
+        skip_prob = self._profile.skip_slow_start_prob
+        if skip_prob and done < options.skip_slow_start_until:
+            skip_prob = 1.0
+        return SamplingState(self._width, hard, options.hard_share, options.vary, snapshots, skip_prob)
 
-    def follow(
+    def observe(
         self,
         update: int,
         policy: Mapping[str, Tensor],
         snapshots: tuple[bytes, ...],
         should_stop: Callable[[], bool],
     ) -> dict[str, float] | None:
-        """Take note of an update; returns the metrics ``curriculum/...``, or None when `should_stop` said so.
+        """Observe an update, and run contests; returns metrics, or None when `should_stop` returned true meanwhile.
 
-        update: how many there have been. policy: its weights now, a state dict. Raises env.lab's LabError.
+        update: the number of updates so far. policy: its weights, a state dict. Raises env.lab.LabError.
         """
         self.promoted = ()
         metrics = {"curriculum/width": self._width} if self._options.start_width < 1 else {}
@@ -166,7 +188,7 @@ class Curriculum:
         if self._contest is not None:
             if not wait_all(self._contest.rollouts, should_stop):
                 return None
-            metrics |= self._judge(self._contest)
+            metrics |= self._choose(self._contest)
             self._contest = None
         if update % self._options.every == 0:
             model, _ = model_file(policy, f"contest-{update}", self._profile.name)
@@ -179,20 +201,20 @@ class Curriculum:
     # ---- a contest ----
 
     def _draw(self, update: int, model: bytes, snapshots: tuple[bytes, ...]) -> tuple[Case, ...]:
-        """Return new cases, as many as the budget has decisions for besides the hard ones."""
+        """Return new cases, as many as the budget of decisions allows besides the hard ones."""
         rng = np.random.default_rng((self._seed, update, CONTEST))
         left = self._budget - sum(self._decisions(case.episode_config) for case in self.hard)
         cases: list[Case] = []
         while True:
             episode_config = self._sampler.draw(rng)
-            left -= self._decisions(episode_config) * (1 + len(self._teachers))
+            left -= self._decisions(episode_config) * (1 + len(self._experts))
             if cases and left < 0:
                 return tuple(cases)
             snapshot = draw_snapshot(episode_config, snapshots or (model,), rng)
             cases.append(Case(episode_config, int(rng.integers(2**63)), snapshot, update))
 
     def _submit(self, update: int, policy: Mapping[str, Tensor], model: bytes, new: tuple[Case, ...]) -> None:
-        jobs = [self._job(model, case, expert) for case in new for expert in (None, *self._teachers)]
+        jobs = [self._job(model, case, expert) for case in new for expert in (None, *self._experts)]
         jobs += [self._job(model, case, None) for case in self.hard]
         assert self._pool is not None
         self._contest = Contest(update, policy, new, self._pool.submit(jobs))
@@ -201,42 +223,42 @@ class Curriculum:
         return self._profile.decisions_on(episode_config.path) * len(episode_config.learners)
 
     def _job(self, model: bytes, case: Case, expert: Expert | None) -> RolloutJob:
-        silence = np.zeros((0, 0, len(schema.ACTIONS)), np.int16)
+        no_noise = np.zeros((0, 0, len(schema.ACTIONS)), np.int16)
         decisions, seconds = self._decisions(case.episode_config), self._profile.episode_s
-        task = RolloutTask(model, case.episode_config, case.seed, silence, decisions, seconds, expert, case.snapshot)
+        task = RolloutTask(model, case.episode_config, case.seed, no_noise, decisions, seconds, expert, case.snapshot)
         return RolloutJob(task, self._profile.reward)
 
-    def _judge(self, contest: Contest) -> dict[str, float]:
-        """Choose the hard episodes from the rollouts of a contest."""
+    def _choose(self, contest: Contest) -> dict[str, float]:
+        """Choose the hard episodes from the rollouts of a contest; returns metrics."""
         rollouts = [future.result() for future in contest.rollouts]
         self._busy_s += sum(rollout.lab_s for rollout in rollouts)
-        rewards = iter([mean_reward(rollout) for rollout in rollouts])
+        rewards = iter([mean_reward(rollout) for rollout in rollouts])  # in the order of Contest.rollouts
         new = []
         for case in contest.new:
-            ours = next(rewards)
-            theirs = {expert.name: next(rewards) for expert in self._teachers}
-            best = max(theirs, key=theirs.__getitem__)
-            new.append(replace(case, scheme=best, theirs=theirs[best], ours=ours))
-        again = [replace(case, ours=next(rewards)) for case in self.hard]
-        self.hard = self._affordable(hardest([*again, *new], self._options.most_hard))
+            policy_reward = next(rewards)
+            scheme_rewards = {expert.name: next(rewards) for expert in self._experts}
+            best = max(scheme_rewards, key=scheme_rewards.__getitem__)
+            new.append(replace(case, scheme=best, scheme_reward=scheme_rewards[best], policy_reward=policy_reward))
+        current = [replace(case, policy_reward=next(rewards)) for case in self.hard]
+        self.hard = self._affordable(hardest([*current, *new], self._options.most_hard))
         self.promoted = tuple(case for case in self.hard if case in new)
         gaps = [case.gap for case in new]
         won = [case.scheme if case.gap > 0 else "policy" for case in new]
         return {
             "curriculum/gap_median": float(np.median(gaps)),
             "curriculum/gap_worst": max(gaps),
-            **{f"curriculum/won_{name}": won.count(name) / len(won) for name in ("policy", *self._options.played)},
+            **{f"curriculum/won_{name}": won.count(name) / len(won) for name in ("policy", *self._options.competitors)},
         }
 
     def _affordable(self, cases: Sequence[Case]) -> tuple[Case, ...]:
-        """Return the first of them, at least one: judging them again takes no more than half of the next contest."""
+        """Return the first cases, at least one, that take no more than half of the decisions of the next contest."""
         spent = np.cumsum([self._decisions(case.episode_config) for case in cases])
         return tuple(cases[: max(1, int(np.searchsorted(spent, self._budget / 2, side="right")))])
 
-    # ---- remember ----
+    # ---- checkpoint ----
 
     def state(self) -> dict[str, Any]:
-        """Return what `restore` needs: a contest that is under way is played again, which gives the same."""
+        """Return what `restore` needs; it repeats a contest that is under way, with the same result."""
         contest = None
         if self._contest is not None:
             contest = {
@@ -247,7 +269,7 @@ class Curriculum:
         return {"hard": [case.as_dict() for case in self.hard], "contest": contest}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from `state`."""
+        """Continue from `state`."""
         self.hard = tuple(Case.from_dict(case) for case in state["hard"])
         contest = state["contest"]
         if contest is not None and self._pool is not None:
@@ -257,6 +279,6 @@ class Curriculum:
 
 
 def mean_reward(rollout: Rollout) -> float:
-    """Return the mean reward of a decision; 0, as for no goodput, where no connection made two decisions."""
+    """Return the mean reward of a decision; 0, the reward of no goodput, where no connection made two decisions."""
     rewards = [trajectory.rewards for trajectory in rollout.trajectories]
     return float(np.concatenate(rewards).mean()) if rewards else 0.0

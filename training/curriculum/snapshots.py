@@ -1,4 +1,4 @@
-"""Snapshots: older policies of the learner, its rivals where a profile says `rivals: [snapshot]`."""
+"""Snapshots: older policies of the learner, which are rivals where a profile has `rivals: [snapshot]`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from export.model_file import model_file
 
 
 class Snapshots:
-    """The newest of what the learner has been, as model files, the oldest first; none where the profile needs none.
+    """The newest snapshots as model files, the oldest first; none where the profile has no such rival.
 
-    every: updates between two. most: kept at a time, the oldest goes.
+    every: updates from one snapshot to the next. most: number of snapshots that are kept.
     """
 
     def __init__(self, profile: Profile, every: int, most: int) -> None:
@@ -22,8 +22,8 @@ class Snapshots:
         self._every = every
         self._most = most
 
-    def follow(self, update: int, policy: Mapping[str, Tensor]) -> None:
-        """Take note of the policy, a state dict, after so many updates."""
+    def observe(self, update: int, policy: Mapping[str, Tensor]) -> None:
+        """Observe the policy, a state dict, after so many updates, and store a snapshot when one is due."""
         wanted = any(SNAPSHOT in mix.rivals for mix in self._profile.paths.values())
         if wanted and update % self._every == 0:
             file, _ = model_file(policy, f"update-{update}", self._profile.name)
@@ -34,5 +34,5 @@ class Snapshots:
         return list(self.files)
 
     def restore(self, state: Sequence[bytes]) -> None:
-        """Go on from `state`."""
+        """Continue from `state`."""
         self.files = tuple(state)

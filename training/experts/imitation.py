@@ -27,7 +27,6 @@ from env.trajectory import Trajectory
 from training.experts.recording import Lesson, Recording, RecordingError, read
 from training.experts.summary import best_of
 from training.policy import Policy
-from training.ppo import PpoOptions
 
 HELD_OUT = 0.1  # of the episodes, at least one
 LEARNING_RATE = 3e-3  # Adam
@@ -182,24 +181,24 @@ class _Batch:
         return squared.mean()
 
 
-def warm_start(policy: Policy, options: PpoOptions, weights: RewardWeights, seed: int) -> Progress:
-    """Begin a training with what the experts of ``algo.imitate`` did; says what came of it.
+def warm_start(
+    policy: Policy, file: Path, weights: RewardWeights, *, best_only: bool, steps: int, weight_limit: float, seed: int
+) -> Progress:
+    """Clone the experts of a recording into the policy, and print the result.
 
-    weights: of the reward, by which the best expert of an episode is told. Raises RecordingError, also for a recording
-    with less than two episodes to learn from.
+    weights: of the reward, which decides the best expert on an episode. best_only: clone only that expert. steps,
+    weight_limit: as for imitate(). Raises RecordingError, also for fewer than two episodes to learn from.
     """
-    lessons = read_lessons(Path(options.imitate or ""), weights, options.imitate_best, seed)
+    lessons = read_lessons(file, weights, best_only, seed)
     if not lessons.learned or not lessons.held_out:
-        raise RecordingError(
-            f"{options.imitate} has less than two episode_configs that teach anything: record more episodes="
-        )
-    with tqdm(total=options.imitate_steps, unit=" steps", desc="imitation", dynamic_ncols=True) as bar:
+        raise RecordingError(f"{file} has fewer than two episodes with decisions: record more episodes=")
+    with tqdm(total=steps, unit=" steps", desc="imitation", dynamic_ncols=True) as bar:
 
-        def follow(steps: int, learned: float, held_out: float) -> None:
+        def show(done: int, learned: float, held_out: float) -> None:
             bar.set_postfix_str(f"error {learned:.4f}, held out {held_out:.4f}", refresh=False)
-            bar.update(steps - bar.n)
+            bar.update(done - bar.n)
 
-        progress = imitate(policy, lessons, options.imitate_steps, options.weight_limit, seed, follow)
+        progress = imitate(policy, lessons, steps, weight_limit, seed, show)
     experts = ", ".join(f"{name} on {count}" for name, count in lessons.experts.items())
     print(
         f"imitation: {experts} episodes; squared error on held-out episodes {progress.held_out[0]:.4f} before, "

@@ -12,6 +12,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from env.near import did_you_mean
+from env.option_help import option
 from env.pool import check_runner
 from training.experts.recording import RecordingError
 
@@ -20,17 +21,19 @@ USUAL = ("bbr", "cubic", "illinois")
 
 @dataclass
 class RecordOptions:
-    """What the command line may hold."""
+    """The options of `record`."""
 
-    profile: str = "mixed"  # whose paths, traffic and reward: configs/profile
-    schemes: list[str] | None = None  # [a,b,...] who teaches; default: [bbr,cubic,illinois]
-    episodes: int = 64  # episodes drawn from the profile; every scheme runs on each of them
-    decisions: int | None = None  # control intervals of an episode; default: the profile's
-    seed: int = 1  # of episodes and labs
-    output: str | None = None  # file to write; default: build/experts/PROFILE.parquet
-    jobs: int | None = None  # labs side by side; default: one per core
-    runner: str = "local"  # where episodes run: local, or ray for a Ray cluster (`make ray`)
-    ray_address: str | None = None  # of the cluster: HOST:PORT or auto; default: one on this machine for the recording
+    profile: str = option("mixed", "profile of configs/profile with the paths, traffic and reward")
+    schemes: list[str] | None = option(None, "experts [a,b,...]; default: [bbr,cubic,illinois]")
+    episodes: int = option(64, "episodes drawn from the profile; every expert runs on each of them")
+    decisions: int | None = option(None, "control intervals of an episode; default: the profile's")
+    seed: int = option(1, "seed of episodes and labs")
+    output: str | None = option(None, "file to write; default: build/experts/PROFILE.parquet")
+    jobs: int | None = option(None, "labs side by side; default: one per core")
+    runner: str = option("local", "where episodes run: local (this machine), or ray (a Ray cluster; needs `make ray`)")
+    ray_address: str | None = option(
+        None, "address of the cluster, HOST:PORT or auto; default: start one on this machine for the recording"
+    )
 
     @property
     def experts(self) -> list[str]:

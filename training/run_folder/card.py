@@ -1,6 +1,6 @@
-"""The card of a run: what it was, made by which command, from what, and how it went.
+"""The card of a run: its commands, configuration, sources, lab, status and newest metrics.
 
-card.json is for machines, card.md for people; both are rewritten at every checkpoint, which holds the same facts.
+card.json is for programs, card.md for people; both are rewritten at every checkpoint, which holds the same facts.
 """
 
 from __future__ import annotations
@@ -9,90 +9,85 @@ import hashlib
 import json
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from omegaconf import OmegaConf
 
-from env.expert import MODULE as TEACH_MODULE
 from env.files import write_atomically
 from env.lab.virtual import KERNEL, MODULES
 from export import checkpoint
 from training.curriculum.cases import FILE_NAME as CASES_NAME
-from training.curriculum.cases import describe_case
+from training.curriculum.cases import summary
 
 JSON_NAME = "card.json"
 TEXT_NAME = "card.md"
 CURVE_NAME = "curve.png"
-# What an episode runs through, by the learner's kind.
-LAB_MODULES = {
-    "ppo": ("tcp_ndm_gym", "lab_gate", "sch_linktrace"),
-    "cma": ("tcp_ndm", "lab_gate", "sch_linktrace"),
-}
 
 
 @dataclass
 class Card:
-    """What a card says. Times are sums over all resumptions; ``config`` is resolved, as plain data."""
+    """The facts of a card. Times are sums over all resumptions; ``config`` is resolved, as plain data."""
 
     name: str
     config: dict[str, Any]
-    commands: list[str]  # that began it and took it up again
+    commands: list[str]  # the command that began the run, and those that resumed it
     git_revision: str  # of the newest command
     lab: dict[str, Any]  # of the newest command: describe_lab()
-    status: str = "running"  # interrupted, finished, "failed: ..."; running also when it was killed
+    status: str = "running"  # interrupted, finished, "failed: ..."; a killed run stays "running"
     decisions: int = 0
     wall_s: float = 0.0
-    virtual_s: float = 0.0  # of all connections
+    virtual_s: float = 0.0  # sum over all connections
     metrics: dict[str, float] = field(default_factory=dict)  # of the newest update
-    hard_cases: list[dict[str, Any]] = field(default_factory=list)  # of the curriculum: Case.told()
-    lab_changed: bool = False  # some command had another lab than the one before
+    hard_cases: list[dict[str, Any]] = field(default_factory=list)  # of the curriculum: Case.describe()
+    lab_changed: bool = False  # whether some command had another lab than the command before
 
     @classmethod
-    def of(cls, name: str, config: dict[str, Any], saved: Mapping[str, Any] | None) -> Card:
-        """Return the card of a run that begins now, or of one that goes on from the card ``saved`` (`kept`)."""
+    def of(cls, name: str, config: dict[str, Any], saved: Mapping[str, Any] | None, modules: Iterable[str]) -> Card:
+        """Return the card of a new run, or of one that continues from the card ``saved`` (`facts`).
+
+        modules: kernel modules that its labs run.
+        """
         command = shlex.join([Path(sys.executable).name, *sys.argv])
-        contests = bool(config["curriculum"]["hard_share"])
-        card = cls(name, config, [command], checkpoint.git_revision(), describe_lab(config["algo"]["kind"], contests))
+        card = cls(name, config, [command], checkpoint.git_revision(), describe_lab(modules))
         if saved is not None:
             card.commands = [*saved["commands"], command]
             card.lab_changed = saved["lab_changed"] or saved["lab"] != card.lab
-            for entry in ("decisions", "wall_s", "virtual_s", "metrics"):
+            for entry in ("decisions", "wall_s", "virtual_s", "metrics", "hard_cases"):
                 setattr(card, entry, saved[entry])
-            card.hard_cases = saved.get("hard_cases", [])  # a card of before there were any
         return card
 
     @property
     def resumed(self) -> int:
-        """How often it was taken up again."""
+        """How often the run was resumed."""
         return len(self.commands) - 1
 
-    def kept(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps: all but what it has itself."""
+    def facts(self) -> dict[str, Any]:
+        """Return what a checkpoint stores of the card: all but what it has itself."""
         return {name: value for name, value in asdict(self).items() if name not in ("config", "git_revision")}
 
     def write(self, folder: Path) -> None:
-        """Write card.json and card.md. Raises CheckpointError."""
+        """Write card.json and card.md. Raises env.files.WriteError."""
         facts = {**asdict(self), "resumed": self.resumed, "decisions_per_s": self.decisions_per_s}
         write_atomically(folder / JSON_NAME, (json.dumps(facts, indent=2) + "\n").encode())
         write_atomically(folder / TEXT_NAME, self.text((folder / CURVE_NAME).is_file()).encode())
 
     @property
     def decisions_per_s(self) -> float:
-        """Per wall second, boots and interruptions' lost work included."""
+        """Decisions per wall second, with boots and the work that interruptions lost."""
         return self.decisions / self.wall_s if self.wall_s else 0.0
 
     def text(self, curve: bool) -> str:
-        """Return card.md; ``curve``: whether there is a picture beside it."""
+        """Return card.md; ``curve``: whether there is a picture of the learning curve."""
         rows = {
             "status": self.status,
             "profile": self.config["profile"]["name"],
             "seed": self.config["seed"],
             "decisions": f"{self.decisions:,}",
             "wall time": f"{self.wall_s / 60:.1f} min",
-            "virtual time": f"{self.virtual_s / 3600:.1f} h, of all connections",
+            "virtual time": f"{self.virtual_s / 3600:.1f} h, sum over all connections",
             "decisions per wall second": f"{self.decisions_per_s:.0f}",
             "resumed": f"{self.resumed} times",
             "sources": self.git_revision,
@@ -124,29 +119,29 @@ class Card:
         if not self.hard_cases:
             return []
         return [
-            "Courses on which an algorithm of the kernel has more reward than the policy, the worst first; all that "
-            f"were ever chosen are in {CASES_NAME}:",
+            "Hard episodes, on which an algorithm of the kernel has more reward than the policy, the largest gap "
+            f"first; {CASES_NAME} has all that were ever chosen:",
             "",
-            "| gap | algorithm | episode_config | first played after update |",
+            "| gap | algorithm | episode | first contest after update |",
             "|---|---|---|---|",
             *(
-                f"| {case['gap']:.3f} | {case['scheme']} | {describe_case(case)} | {case['update']} |"
+                f"| {case['gap']:.3f} | {case['scheme']} | {summary(case)} | {case['update']} |"
                 for case in self.hard_cases
             ),
             "",
         ]
 
 
-def describe_lab(learner: str, contests: bool = False) -> dict[str, Any]:
-    """Return what the labs of a learner run on: release, SHA-256 of the kernel's manifest and of the modules.
+def describe_lab(names: Iterable[str]) -> dict[str, Any]:
+    """Return what labs with these kernel modules run on: release, SHA-256 of the kernel's manifest and of each module.
 
-    contests: whether a curriculum's are played there. Empty where no lab kernel is built.
+    Empty where no lab kernel is built.
     """
     manifest = KERNEL.with_name("manifest.json")
     if not manifest.is_file():
         return {}
     content = manifest.read_bytes()
-    modules = {name: MODULES / f"{name}.ko" for name in (*LAB_MODULES[learner], *([TEACH_MODULE] if contests else []))}
+    modules = {name: MODULES / f"{name}.ko" for name in names}
     return {
         "release": json.loads(content)["release"],
         "manifest_sha256": hashlib.sha256(content).hexdigest(),

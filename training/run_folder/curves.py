@@ -1,4 +1,4 @@
-"""Learning curves: the metrics of runs as TensorBoard keeps them, and a picture of all seeds of what is compared."""
+"""Learning curves: the metrics of runs, read from TensorBoard's files, and a picture with the curves of all seeds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PANELS = (  # tag, label of the axis, factor from the metric to the axis
     ("charts/queueing_delay_ms", "queueing delay (ms)", 1.0),
     ("charts/reward", "reward per decision", 1.0),
 )
-GRID = 200  # points at which a median of curves is taken
+GRID = 200  # points at which the median of curves is computed
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -34,13 +34,13 @@ class CurvesError(Exception):
 
 @dataclass(frozen=True)
 class Curve:
-    """A metric of a run, update by update. decisions, values: [updates], at least one."""
+    """A metric of a run after each update. decisions, values: [updates], at least one."""
 
     decisions: FloatArray
     values: FloatArray
 
     def part(self, begin: float, end: float) -> float:
-        """Return the mean between two shares of the training; of the nearest update where none lies between."""
+        """Return the mean between two shares of the training; the value at its end where no update lies between."""
         total = self.decisions[-1]
         inside = (self.decisions > begin * total) & (self.decisions <= end * total)
         if not inside.any():
@@ -48,11 +48,11 @@ class Curve:
         return float(self.values[inside].mean())
 
     def scaled(self, decisions: float, values: float) -> Curve:
-        """Return the curve with both multiplied."""
+        """Return the curve with decisions and values multiplied by these factors."""
         return Curve(self.decisions * decisions, self.values * values)
 
     def reached(self, value: float) -> float:
-        """Return the decisions after which the metric was first that high; infinite when it never was."""
+        """Return the number of decisions after which the metric first reached a value; infinite if it never did."""
         high = np.flatnonzero(self.values >= value)
         return float(self.decisions[high[0]]) if high.size else np.inf
 
@@ -66,12 +66,12 @@ def read_metrics(run: Path) -> dict[str, Curve]:
         raise CurvesError(f"there is no run {run}")
     events = EventAccumulator(str(run), size_guidance={"scalars": 0})
     events.Reload()
-    found = {}
+    metrics = {}
     for tag in events.Tags()["scalars"]:
         scalars = events.Scalars(tag)
         steps, values = [scalar.step for scalar in scalars], [scalar.value for scalar in scalars]
-        found[tag] = Curve(np.array(steps, np.float64), np.array(values, np.float64))
-    return found
+        metrics[tag] = Curve(np.array(steps, np.float64), np.array(values, np.float64))
+    return metrics
 
 
 def read_metric(run: Path, tag: str) -> tuple[FloatArray, FloatArray]:
@@ -86,7 +86,7 @@ def read_metric(run: Path, tag: str) -> tuple[FloatArray, FloatArray]:
 
 
 def median_and_band(curves: Sequence[Curve]) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return decisions [GRID], and median, lowest and highest of the curves there, as far as all of them have come."""
+    """Return decisions [GRID], and the curves' median, minimum and maximum, over the range that all of them have."""
     begin = max(curve.decisions[0] for curve in curves)
     end = max(begin, min(curve.decisions[-1] for curve in curves))
     grid = np.linspace(begin, end, GRID)
@@ -97,18 +97,18 @@ def median_and_band(curves: Sequence[Curve]) -> tuple[FloatArray, FloatArray, Fl
 def draw(groups: Mapping[str, Sequence[Path]], output: Path) -> None:
     """Write a picture with a panel for each of `PANELS`, a thin line for each run of each group.
 
-    A group of several runs also has its median, thick, and a band from the lowest to the highest of them. Runs that
-    measured nothing are left out. Raises CurvesError when all are, and for a run that is not there.
+    A group of several runs also has a thick line for the median, and a band from minimum to maximum. Runs without these
+    metrics are left out. Raises CurvesError when all runs are left out, and for a run that does not exist.
     """
     metrics = {name: [(run.name, read_metrics(run)) for run in runs] for name, runs in groups.items()}
-    if not any(tag in found for runs in metrics.values() for _, found in runs for tag, _, _ in PANELS):
+    if not any(tag in run_metrics for runs in metrics.values() for _, run_metrics in runs for tag, _, _ in PANELS):
         names = ", ".join(run for runs in metrics.values() for run, _ in runs)
         raise CurvesError(f"no metric {', '.join(tag for tag, _, _ in PANELS)} in {names}")
     figure, panels = plt.subplots(1, len(PANELS), figsize=(4.5 * len(PANELS), 3.6), layout="constrained")
     for panel, (tag, label, factor) in zip(panels, PANELS, strict=True):
         for colour, (name, runs) in enumerate(metrics.items()):
-            found = {run: metric[tag].scaled(1e-3, factor) for run, metric in runs if tag in metric}
-            _draw_group(panel, found, *((name, f"C{colour}") if len(metrics) > 1 else ("", "")))
+            curves = {run: metric[tag].scaled(1e-3, factor) for run, metric in runs if tag in metric}
+            _draw_group(panel, curves, *((name, f"C{colour}") if len(metrics) > 1 else ("", "")))
         panel.set_xlabel("decisions (thousands)")
         panel.set_ylabel(label)
         panel.grid(alpha=0.3)
@@ -120,7 +120,7 @@ def draw(groups: Mapping[str, Sequence[Path]], output: Path) -> None:
 
 
 def _draw_group(panel: Axes, curves: Mapping[str, Curve], name: str, colour: str) -> None:
-    """Draw a curve for each run. With a name and a colour, those of a group among others; else each run has its own."""
+    """Draw a curve for each run: in the group's colour with the group's name; if these are empty, each in its own."""
     many = len(curves) > 1
     for run, curve in curves.items():
         label = name if name and not many else "" if name else run

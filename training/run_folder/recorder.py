@@ -1,11 +1,11 @@
-"""What a training leaves in its folder: TensorBoard events, checkpoints, the card and the learning curve."""
+"""Writes what a training leaves in its folder: TensorBoard events, checkpoints, the card and the learning curve."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -16,23 +16,26 @@ from torch.utils.tensorboard import SummaryWriter
 
 from env.files import write_atomically
 from export import checkpoint
-from training.config import TrainConfig
+from training.options import TrainConfig
 from training.run_folder.card import CURVE_NAME, Card
 
-PICTURE_S = 60.0  # wall time between two drawings of the curve, which take a while
+PICTURE_S = 60.0  # wall time between two drawings of the curve; one takes about a second
 
 
 class Recorder:
-    """Keeps a run's folder; when the `with` block ends, however it does, the newest state is saved.
+    """Writes a run's folder; when the `with` block ends, by an error too, it saves the newest state.
 
-    ``card``: of the checkpoint that the run goes on from. Raises CheckpointError, the last checkpoint being unharmed.
+    card: of the checkpoint from which the run continues. modules: kernel modules that its labs run. Raises
+    CheckpointError, env.files.WriteError; the last checkpoint is then unharmed.
     """
 
-    def __init__(self, config: TrainConfig, folder: Path, card: Mapping[str, Any] | None) -> None:
+    def __init__(
+        self, config: TrainConfig, folder: Path, card: Mapping[str, Any] | None, modules: Iterable[str]
+    ) -> None:
         self._folder = folder
         self._every = config.checkpoint_every
         self._config = asdict(config)
-        self._card = Card.of(folder.name, self._config, card)
+        self._card = Card.of(folder.name, self._config, card, modules)
         self._wall_s = self._card.wall_s - time.monotonic()
         self._state: dict[str, Any] | None = None
         self._writer: SummaryWriter | None = None
@@ -40,30 +43,30 @@ class Recorder:
         self._drawn = time.monotonic()
 
     def begin(self, state: dict[str, Any]) -> None:
-        """Save a learner's state before its first update."""
+        """Save the state before the first update."""
         write_atomically(self._folder / "config.yaml", OmegaConf.to_yaml(OmegaConf.create(self._config)).encode())
-        # from its step on, TensorBoard drops what it has read before: the checkpoint's own point stays
+        # TensorBoard drops points from this step on: those after the checkpoint, which the run repeats
         decisions = state["decisions"]
         self._writer = SummaryWriter(str(self._folder), purge_step=decisions + 1 if decisions else None)
         self._state = state
         if self._card.lab_changed:
             print(
-                "train.py: the lab's kernel or modules are not those with which the run was begun: from here on its "
-                "episode_config is another one",
+                "train.py: the lab's kernel or modules have changed since the run began: from here on its result may "
+                "differ from that of an uninterrupted run",
                 file=sys.stderr,
             )
         self._save()
 
-    def follow(
+    def update(
         self,
         state: dict[str, Any],
         metrics: dict[str, float],
         virtual_s: float,
         hard_cases: Sequence[dict[str, Any]] = (),
     ) -> None:
-        """Take note of an update: the learner's state after it, its metrics, the virtual time of its episodes.
+        """Record an update: the state after it, its metrics, the virtual time of its episodes.
 
-        ``hard_cases``: those of the curriculum now, as the card tells them.
+        hard_cases: the curriculum's current ones, as Case.describe returns them.
         """
         assert self._writer is not None
         for name, value in metrics.items():
@@ -79,7 +82,7 @@ class Recorder:
             self._save()
 
     def finished(self) -> None:
-        """The training has come to its end."""
+        """Record that the training is complete."""
         self._card.status = "finished"
 
     def __enter__(self) -> Self:
@@ -94,7 +97,7 @@ class Recorder:
         if self._updates:
             self._draw()
         try:
-            self._save()  # also after an error: a lab that died must not cost the updates since the last checkpoint
+            self._save()  # after an error, too: a lab that died must not cost the updates since the last checkpoint
         finally:
             self._close()
 
@@ -102,19 +105,19 @@ class Recorder:
         assert self._state is not None
         self._card.decisions = self._state["decisions"]
         self._card.wall_s = self._wall_s + time.monotonic()
-        checkpoint.save(self._folder, {**self._state, "config": self._config, "card": self._card.kept()})
+        checkpoint.save(self._folder, {**self._state, "config": self._config, "card": self._card.facts()})
         self._card.write(self._folder)
 
     def _draw(self) -> None:
-        from training.run_folder import curves  # here: it loads matplotlib, which takes a second
+        from training.run_folder import curves  # matplotlib takes a second to load
 
         assert self._writer is not None
         try:
             self._writer.flush()
             curves.draw({self._folder.name: [self._folder]}, self._folder / CURVE_NAME)
         except curves.CurvesError:
-            pass  # a world of the tests that measures nothing of the kind
-        except OSError as error:  # it can be drawn again
+            pass  # an environment of the tests, without these metrics
+        except OSError as error:  # the curve can be drawn later
             print(f"{self._folder / CURVE_NAME} could not be written: {os.strerror(error.errno or 0)}", file=sys.stderr)
         self._drawn = time.monotonic()
 

@@ -9,28 +9,29 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from export import checkpoint
-from training.config import TrainConfig, read_config, resumed_config
-from training.loop import RunError
+from training.config import read_config, resumed_config
+from training.errors import RunError
+from training.options import TrainConfig
 
-# do not change a run's result
-OWN = ("name", "runs", "resume", "lab", "runner", "ray_address", "checkpoint_every")
+# keys that do not change a run's result
+IGNORED = ("name", "runs", "resume", "lab", "runner", "ray_address", "checkpoint_every")
 
 
 def run_folder(config: TrainConfig) -> Path:
-    """Return the folder of a population's run; ``config.name`` is the population's."""
+    """Return the folder of a run in a population; ``config.name`` is the population's name."""
     assert config.name is not None
     return Path(config.runs) / config.name / f"{config.name}-{config.seed}"
 
 
 def is_done(saved: dict[str, Any]) -> bool:
-    """Return whether a checkpoint's run has come to its end."""
-    return bool(saved.get("card", {}).get("status") == "finished")
+    """Return whether the run of a checkpoint is complete."""
+    return bool(saved["card"]["status"] == "finished")
 
 
 def take_up(config: TrainConfig) -> dict[str, Any] | None:
-    """Return the checkpoint of a population's run that is there already, to go on with; None for a new one.
+    """Return the checkpoint from which a run of a population continues; None for a new run.
 
-    Raises RunError when it was trained with another configuration, or is no run; CheckpointError.
+    Raises RunError when the run was trained with another configuration, or its folder is none; CheckpointError.
     """
     folder = run_folder(config)
     if checkpoint.checkpoint_path(folder.parent).is_file():
@@ -38,25 +39,25 @@ def take_up(config: TrainConfig) -> dict[str, Any] | None:
     if not folder.exists():
         return None
     if not checkpoint.checkpoint_path(folder).is_file():
-        raise RunError(f"{folder} is there, but has no checkpoint to go on with: delete it, or choose another name=")
+        raise RunError(f"{folder} exists, but has no checkpoint to continue from: delete it, or choose another name=")
     saved = checkpoint.load(folder)
-    there = asdict(read_config(resumed_config(saved["config"], OmegaConf.create(), ())))
-    differing = _differences(there, asdict(config))
+    trained = asdict(read_config(resumed_config(saved["config"], OmegaConf.create(), ())))
+    differing = _differences(trained, asdict(config))
     if differing:
         raise RunError(
-            f"{folder} was trained with another configuration ({'; '.join(differing)}): choose another name=, or give "
-            "what it was trained with to go on"
+            f"{folder} was trained with another configuration ({'; '.join(differing)}): choose another name=, or "
+            "give the same configuration to continue"
         )
     return saved
 
 
-def _differences(there: dict[str, Any], here: dict[str, Any], at: str = "") -> list[str]:
-    """Say which values two configurations do not share."""
-    found = []
-    for key in sorted({*there, *here} - set(() if at else OWN)):
-        one, other = there.get(key), here.get(key)
-        if isinstance(one, dict) and isinstance(other, dict):
-            found += _differences(one, other, f"{at}{key}.")
-        elif one != other:
-            found.append(f"{at}{key} is {one} there and {other} here")
-    return found
+def _differences(trained: dict[str, Any], given: dict[str, Any], prefix: str = "") -> list[str]:
+    """Return a text for each key that differs between two configurations."""
+    differing = []
+    for key in sorted({*trained, *given} - set(() if prefix else IGNORED)):
+        before, now = trained.get(key), given.get(key)
+        if isinstance(before, dict) and isinstance(now, dict):
+            differing += _differences(before, now, f"{prefix}{key}.")
+        elif before != now:
+            differing.append(f"{prefix}{key} was {before}, and is {now} now")
+    return differing

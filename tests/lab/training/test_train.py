@@ -33,7 +33,7 @@ def test_killed_and_interrupted_run_is_the_uninterrupted_one(tmp_path: Path, opt
     second.send_signal(signal.SIGINT)
     _, errors = second.communicate(timeout=120)
     assert second.returncode == 130, errors
-    assert f"go on with: python train.py resume={run}" in errors
+    assert f"continue with: python train.py resume={run}" in errors
     assert_gone(labs)
 
     third = start(f"resume={run}", "lab.workers=2")
@@ -45,7 +45,7 @@ def test_killed_and_interrupted_run_is_the_uninterrupted_one(tmp_path: Path, opt
     one, two = checkpoint.load(tmp_path / "whole"), checkpoint.load(run)
     assert one["decisions"] == two["decisions"] >= 1500
     assert one["sha256"] == two["sha256"]
-    assert all(one["critic"][name].equal(tensor) for name, tensor in two["critic"].items())
+    assert all(one["learner"]["critic"][name].equal(tensor) for name, tensor in two["learner"]["critic"].items())
 
     card = json.loads((run / "card.json").read_text())
     assert (card["status"], card["resumed"]) == ("finished", 2)
@@ -55,12 +55,12 @@ def test_killed_and_interrupted_run_is_the_uninterrupted_one(tmp_path: Path, opt
     assert sorted(set(decisions)) == decisions.tolist(), "what came after a checkpoint that was lost is not drawn"
     assert (goodput > 0.1).all()
 
-    assert one["batches"]["snapshots"] == two["batches"]["snapshots"]
-    assert one["batches"]["curriculum"]["hard"] == two["batches"]["curriculum"]["hard"]
+    assert one["sampler"]["snapshots"] == two["sampler"]["snapshots"]
+    assert one["sampler"]["curriculum"]["hard"] == two["sampler"]["curriculum"]["hard"]
     if options:
-        assert len(one["batches"]["snapshots"]) == 2
+        assert len(one["sampler"]["snapshots"]) == 2
         chosen = [(tmp_path / name / cases.FILE_NAME).read_text() for name in ("whole", "parts")]
         assert chosen[0] == chosen[1] != ""
         assert [case["gap"] for case in card["hard_cases"]] == [
-            round(case["theirs"] - case["ours"], 4) for case in two["batches"]["curriculum"]["hard"]
+            round(case["scheme_reward"] - case["policy_reward"], 4) for case in two["sampler"]["curriculum"]["hard"]
         ]

@@ -55,7 +55,7 @@ def test_a_worker_and_a_node_die_and_the_weights_are_the_same(tmp_path: Path, cl
     one, two = checkpoint.load(run), checkpoint.load(tmp_path / "local")
     assert one["decisions"] == two["decisions"] >= 3000
     assert one["sha256"] == two["sha256"]
-    assert one["batches"]["curriculum"]["hard"] == two["batches"]["curriculum"]["hard"] != []
+    assert one["sampler"]["curriculum"]["hard"] == two["sampler"]["curriculum"]["hard"] != []
 
 
 def test_evolution_on_a_cluster_gives_the_same_weights(tmp_path: Path, cluster: Any) -> None:

@@ -21,12 +21,12 @@ def content(seed: int = 0) -> dict[str, Any]:
     policy = Policy()
     return {
         "policy": policy.state_dict(),
-        "log_std": torch.zeros(2),
-        "critic": {},
-        "optimizer": torch.optim.Adam(policy.parameters()).state_dict(),
-        "random_states": {"numpy": {"state": 2**127}},
-        "spreads": {},
-        "batches": {"next": 1, "begun": [{"batch": 0, "policy": policy.state_dict(), "log_std": torch.zeros(2)}]},
+        "learner": {
+            "log_std": torch.zeros(2),
+            "optimizer": torch.optim.Adam(policy.parameters()).state_dict(),
+            "random_states": {"numpy": {"state": 2**127}},
+        },
+        "sampler": {"next": 1, "under_way": [{"number": 0, "policy": policy.state_dict()}]},
         "card": {"commands": ["python train.py"], "wall_s": 1.5},
         "config": {"seed": seed, "profile": {"name": "bottleneck"}},
         "decisions": 1000,
@@ -37,9 +37,9 @@ def test_round_trip(tmp_path: Path) -> None:
     saved = content()
     assert checkpoint.save(tmp_path, saved) == tmp_path / "checkpoint.pt"
     loaded = checkpoint.load(tmp_path)
-    assert set(loaded) == {*checkpoint.KEYS, *checkpoint.LEARNER_KEYS["ppo"]}
+    assert set(loaded) == checkpoint.KEYS
     assert loaded["config"] == saved["config"]
-    assert loaded["random_states"] == saved["random_states"]
+    assert loaded["learner"]["random_states"] == saved["learner"]["random_states"]
     for name, tensor in saved["policy"].items():
         assert torch.equal(loaded["policy"][name], tensor)
     assert loaded["sha256"] == checkpoint.policy_sha256(saved["policy"])
@@ -93,19 +93,17 @@ def test_other_format(tmp_path: Path) -> None:
     torch.save([1, 2], path)
     with pytest.raises(CheckpointError, match="format 'list'"):
         checkpoint.load(tmp_path)
-    del whole["critic"]
+    del whole["learner"]
     torch.save(whole, path)
-    with pytest.raises(CheckpointError, match="lacks critic"):
+    with pytest.raises(CheckpointError, match="lacks learner"):
         checkpoint.load(tmp_path)
 
 
-@pytest.mark.parametrize(("older", "lacking"), [(1, ("batches", "card", "spreads")), (2, ("spreads",))])
-def test_older_formats_are_read(tmp_path: Path, older: int, lacking: tuple[str, ...]) -> None:
-    """Older runs can still be exported."""
-    path = checkpoint.save(tmp_path, content())
-    whole = torch.load(path, weights_only=True)
-    torch.save({name: value for name, value in whole.items() if name not in lacking} | {"format": older}, path)
-    assert checkpoint.load(tmp_path)["sha256"] == whole["sha256"]
+@pytest.mark.parametrize("older", [1, 2, 3])
+def test_older_formats_are_refused(tmp_path: Path, older: int) -> None:
+    torch.save({"format": older}, tmp_path / "checkpoint.pt")
+    with pytest.raises(CheckpointError, match=rf"has checkpoint format {older}, .*train again, .*commit 7e8d117"):
+        checkpoint.load(tmp_path)
 
 
 @contextmanager

@@ -59,5 +59,5 @@ def test_wrong_inputs_and_weights_of_another_network_are_refused() -> None:
         PpoOptions(blind=["rtt_gradent"])
     whole = Ppo(PpoOptions(), 1, 8).state()
     for options in (PpoOptions(blind=BLIND), PpoOptions(recurrent=False)):
-        with pytest.raises(ValueError, match="are of a new run"):
+        with pytest.raises(ValueError, match="set these options in a new run"):
             Ppo(options, 1, 8).restore(whole)

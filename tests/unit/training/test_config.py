@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
 
 from env.checkout import CONFIGS, ROOT
 from train import help_text
 from training.cma import CmaOptions
-from training.config import (
-    ConfigError,
-    LabOptions,
-    TrainConfig,
-    check_command_line,
-    read_config,
-    resumed_config,
-)
+from training.config import LEARNERS, RENAMED, ConfigError, check_command_line, read_config, resumed_config
 from training.curriculum.curriculum import CurriculumOptions
+from training.options import LabOptions, TrainConfig
 from training.ppo import PpoOptions
 
 GROUPS = ("algo", "curriculum", "debug", "lab", "profile")
@@ -68,6 +65,19 @@ def test_value_out_of_range(override: str, text: str) -> None:
         composed("profile=bottleneck", override)
 
 
+@pytest.mark.parametrize(("old", "new"), RENAMED.items())
+def test_an_old_key_is_refused_with_its_new_name(old: str, new: str) -> None:
+    with pytest.raises(ConfigError, match=f"{re.escape(old)} is now called {re.escape(new)}"):
+        check_command_line([f"{old}=0.5"])
+    with initialize_config_dir(str(CONFIGS), version_base="1.3"):
+        again = compose("train", [])
+    saved: Any = OmegaConf.to_container(again)
+    group, _, key = old.partition(".")
+    saved[group][key] = saved[group].pop(new.partition(".")[2])
+    with pytest.raises(ConfigError, match=f"{re.escape(old)} is now called {re.escape(new)}"):
+        resumed_config(saved, again, [])
+
+
 @pytest.mark.parametrize("file", sorted((CONFIGS).glob("*/*.yaml")), ids=lambda file: f"{file.parent.name}/{file.stem}")
 def test_launch_command_of_every_file(file: Path) -> None:
     """The first comment of a configuration file is the command that uses it; those of train.py compose."""
@@ -92,8 +102,6 @@ def test_resumed_run_keeps_its_configuration() -> None:
         saved = compose("train", ["profile=bottleneck", "seed=5", "algo.hidden=12"])
         overrides = ["resume=runs/x", "algo.total_decisions=900", "lab.workers=1"]
         again = compose("train", overrides)
-    from omegaconf import OmegaConf
-
     plain = OmegaConf.to_container(saved)
     assert isinstance(plain, dict)
     config = read_config(resumed_config(plain, again, overrides))
@@ -122,19 +130,18 @@ def test_help_explains_every_key_and_lists_every_file_of_a_group() -> None:
         entry.name for options in (LabOptions, CurriculumOptions, PpoOptions, CmaOptions) for entry in fields(options)
     ]
     assert [key for key in keys if key != "kind" and f".{key}=" not in text] == []
-    assert "algo.sigma=" in text.partition("Of the learner cma:")[2]
+    assert "algo.sigma=" in text.partition("Options of the learner cma:")[2]
 
 
 @pytest.mark.parametrize("debug", sorted(file.stem for file in (CONFIGS / "debug").glob("*.yaml")))
 def test_debug_knows_every_learner(debug: str) -> None:
-    """Without such a file the run would silently be one of full length."""
+    """Otherwise the run would silently be one of full length."""
     for algo in (file.stem for file in (CONFIGS / "algo").glob("*.yaml")):
-        assert (CONFIGS / "debug" / "learner" / f"{debug}_{algo}.yaml").is_file()
         full, small = composed(f"algo={algo}"), composed(f"algo={algo}", f"debug={debug}")
         assert small.algo.kind == full.algo.kind
         assert small.algo != full.algo
-        length = {"ppo": "total_decisions", "cma": "generations"}[small.algo.kind]
-        assert getattr(small.algo, length) < getattr(full.algo, length)
+        lengths = [LEARNERS[full.algo.kind].build(config).progress.total for config in (small, full)]
+        assert lengths[0] < lengths[1]
 
 
 def test_each_learner_has_its_own_options() -> None:
@@ -144,7 +151,7 @@ def test_each_learner_has_its_own_options() -> None:
         check_command_line(["algo=cma", "algo.gamma=0.9"])
     with pytest.raises(ConfigError, match=r"algo\.population is unknown.*algo are .*gae_lambda"):
         check_command_line(["algo.population=3"])
-    with pytest.raises(ConfigError, match=r"algo\.kind is cma, .* choose it by algo="):
+    with pytest.raises(ConfigError, match=r"algo\.kind is cma, .* choose the learner by algo="):
         composed("algo=ppo", "algo.kind=cma")
     with pytest.raises(ConfigError, match=r"algo=cma has no curriculum: leave curriculum= out"):
         composed("algo=cma", "curriculum=widen")
@@ -153,16 +160,11 @@ def test_each_learner_has_its_own_options() -> None:
 
 
 def test_a_resumed_run_keeps_its_learner() -> None:
-    """Also of a checkpoint that does not say which: it is of PPO."""
-    from omegaconf import OmegaConf
-
     for algo, kind in (("cma", CmaOptions), ("ppo", PpoOptions)):
         with initialize_config_dir(str(CONFIGS), version_base="1.3"):
             saved = OmegaConf.to_container(compose("train", [f"algo={algo}", "algo.hidden=5"]))
             again = compose("train", [f"algo={algo}", "resume=runs/x"])
         assert isinstance(saved, dict)
-        if algo == "ppo":
-            del saved["algo"]["kind"]
         config = read_config(resumed_config(saved, again, [f"algo={algo}", "resume=runs/x"]))
         assert isinstance(config.algo, kind)
         assert config.algo.hidden == 5

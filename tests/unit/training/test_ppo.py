@@ -4,32 +4,40 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from env.profile import load_profile
 from env.trajectory import Trajectory
 from export.native import Native
 from tests.support.toys import Endless, FluidQueue, PolicyRunner, RememberCue, ToyPlayer, ToyVector
-from training.loop import Batches
-from training.policy import FADING, START, Critic, Policy, gaussian_divergence, gaussian_log_probability
-from training.ppo import MAX_IMPORTANCE_WEIGHT, Behaviour, Ppo, PpoOptions
-from training.rollouts import SamplingState
+from training.learner import Sample
+from training.options import TrainConfig
+from training.policy import AVERAGE_RATES, INITIAL_ACTION, Critic, Policy, gaussian_divergence, gaussian_log_probability
+from training.ppo import MAX_IMPORTANCE_WEIGHT, BehaviourPolicy, Ppo, PpoOptions
+from training.rollout_sampler import RolloutSampler
+
+
+def sample(episodes: list[Trajectory], behaviour: BehaviourPolicy) -> Sample:
+    return Sample(episodes, behaviour, 0, 0.0, {})
 
 
 def learn(env: ToyVector, options: PpoOptions, seed: int = 1) -> tuple[Ppo, list[Trajectory]]:
     torch.set_num_threads(1)
     player = ToyPlayer(env, options.rollout_decisions)
     ppo = Ppo(options, seed, player.privileged)
-    batches = Batches(player, options.overlap)
+    config = TrainConfig(profile=load_profile("bottleneck"), algo=options)
+    sampler = RolloutSampler(config, Path(), options, player, None)
     while True:
-        batches.submit(ppo.behaviour(), SamplingState())
-        taken = batches.take(lambda: False)
-        assert taken is not None
+        sampler.submit(ppo.behaviour(), ppo.progress.share)
+        batch = sampler.take(lambda: False)
+        assert batch is not None
         if ppo.decisions >= options.total_decisions:
-            return ppo, taken[0]
-        ppo.update(*taken)
+            return ppo, batch.data
+        ppo.update(batch)
 
 
 def untrained(env: ToyVector, options: PpoOptions, seed: int = 1) -> tuple[Ppo, list[Trajectory]]:
@@ -114,7 +122,7 @@ def test_advantages_by_hand() -> None:
     np.testing.assert_allclose(advantages[:, 0], [first, before_end, end, 0, 0], rtol=1e-6)
     np.testing.assert_allclose(advantages[2:, 1], [first, before_end, end], rtol=1e-6)
     np.testing.assert_allclose(returns[:3, 0], advantages[:3, 0] + 7, rtol=1e-6)
-    assert inputs.shape == (6, 2, 10 * (1 + len(FADING)))
+    assert inputs.shape == (6, 2, 10 * (1 + len(AVERAGE_RATES)))
 
 
 def test_company_changes_no_advantage() -> None:
@@ -128,7 +136,7 @@ def test_company_changes_no_advantage() -> None:
     assert not beside[30:, 1].any()
 
 
-def test_luck_counts_alike_in_all_parts() -> None:
+def test_all_components_count_alike_whatever_their_scale() -> None:
     """Ten times the rewards in one part move the policy as the same ones do: it is the part's weight that counts."""
 
     def moved(factor: float) -> torch.Tensor:
@@ -138,24 +146,24 @@ def test_luck_counts_alike_in_all_parts() -> None:
         wild = [episode(40, rng)._replace(component="wild") for _ in range(2)]
         calm, wild = ([e._replace(rewards=rng.standard_normal(40, np.float32)) for e in part] for part in (calm, wild))
         wild = [e._replace(rewards=np.float32(factor) * e.rewards) for e in wild]
-        ppo.update([*calm, *wild], ppo.behaviour())
+        ppo.update(sample([*calm, *wild], ppo.behaviour()))
         return torch.cat([weight.flatten() for weight in ppo.policy.parameters()]).detach()
 
     torch.testing.assert_close(moved(10.0), moved(1.0), atol=1e-5, rtol=1e-4)
 
 
-def test_the_usual_size_of_a_part_fades_and_is_remembered() -> None:
+def test_the_advantage_rms_of_a_component_is_averaged_and_saved() -> None:
     ppo, rng = Ppo(PpoOptions(value_rate=0.1), seed=0, privileged=0), np.random.default_rng(0)
     episodes = [episode(50, rng)._replace(component="a")]
     played = torch.ones(50, 1, dtype=torch.bool)
     for size in (3.0, 3.0, 1.0):
         advantages = torch.full((50, 1), size)
-        ppo._level(advantages, played, episodes)
+        ppo._normalize_components(advantages, played, episodes)
     usual = math.sqrt((9 * 0.1 * 0.9 * 0.9 + 9 * 0.1 * 0.9 + 0.1) / (1 - 0.9**3))
     assert float(advantages[0, 0]) == pytest.approx(1 / usual, rel=1e-6)
     other = Ppo(PpoOptions(value_rate=0.1), seed=0, privileged=0)
     other.restore(ppo.state())
-    assert other.spreads == ppo.spreads
+    assert other.advantage_rms == ppo.advantage_rms
 
 
 ONE_STEP = PpoOptions(epochs=1, minibatches=1, sequence_length=16, hidden=16)
@@ -168,10 +176,10 @@ def test_before_the_first_step_nothing_has_moved() -> None:
     with torch.no_grad():
         ppo.policy.readout.weight.normal_()
     episodes = [episode(decisions, rng) for decisions in (50, 16, 33, 1)]
-    metrics = ppo.update(episodes, ppo.behaviour())
-    assert metrics["losses/kl"] == pytest.approx(0, abs=1e-6)
-    assert metrics["losses/lag_kl"] == pytest.approx(0, abs=1e-6)
-    assert metrics["losses/policy"] == pytest.approx(0, abs=1e-6)
+    metrics = ppo.update(sample(episodes, ppo.behaviour()))
+    assert metrics["losses/approx_kl"] == pytest.approx(0, abs=1e-6)
+    assert metrics["losses/behaviour_kl"] == pytest.approx(0, abs=1e-6)
+    assert metrics["losses/policy_loss"] == pytest.approx(0, abs=1e-6)
     assert ppo.decisions == 100
 
 
@@ -181,28 +189,28 @@ def test_decisions_of_another_policy_are_weighted() -> None:
     rng = np.random.default_rng(0)
     episodes = [episode(decisions, rng) for decisions in (50, 16, 33)]
     torch.manual_seed(9)
-    other = Behaviour(Policy(16).state_dict(), torch.tensor([-1.0, -1.5]))
+    other = BehaviourPolicy(Policy(16).state_dict(), torch.tensor([-1.0, -1.5]))
     differences = []
     for played in episodes:
         observations, actions = torch.from_numpy(played.observations[:-1, None]), torch.from_numpy(played.actions)
         densities = []
         for behaviour in (ppo.behaviour(), other):
             policy = Policy(16)
-            policy.load_state_dict(behaviour.policy)
+            policy.load_state_dict(behaviour.weights)
             with torch.no_grad():
                 means = policy(observations, torch.zeros(1, 16))[:, 0]
             densities.append(gaussian_log_probability(actions, means, behaviour.log_std))
         differences.append(densities[0] - densities[1])
-    lag = torch.cat(differences)
-    assert float(lag.abs().mean()) > 0.1
+    log_ratio = torch.cat(differences)
+    assert float(log_ratio.abs().mean()) > 0.1
     advantages, _, _ = ppo.advantages(episodes)
     advantage = torch.cat([advantages[: len(played.rewards), e] for e, played in enumerate(episodes)])
     advantage = (advantage - advantage.mean()) / advantage.std()
-    metrics = ppo.update(episodes, other)
-    assert metrics["losses/lag_kl"] == pytest.approx(float((lag.exp() - 1 - lag).mean()), rel=1e-4)
-    expected = -float((lag.exp().clamp(max=MAX_IMPORTANCE_WEIGHT) * advantage).mean())
-    assert metrics["losses/policy"] == pytest.approx(expected, rel=1e-3)
-    assert metrics["losses/kl"] == pytest.approx(0, abs=1e-6), "the policy itself has not moved"
+    metrics = ppo.update(sample(episodes, other))
+    assert metrics["losses/behaviour_kl"] == pytest.approx(float((log_ratio.exp() - 1 - log_ratio).mean()), rel=1e-4)
+    expected = -float((log_ratio.exp().clamp(max=MAX_IMPORTANCE_WEIGHT) * advantage).mean())
+    assert metrics["losses/policy_loss"] == pytest.approx(expected, rel=1e-3)
+    assert metrics["losses/approx_kl"] == pytest.approx(0, abs=1e-6), "the policy itself has not moved"
 
 
 def test_divergence_is_that_of_the_densities() -> None:
@@ -221,9 +229,9 @@ def test_mean_actions_at_a_bound_are_counted() -> None:
     ppo = Ppo(ONE_STEP, seed=3, privileged=0)
     with torch.no_grad():
         ppo.policy.readout.bias.copy_(torch.tensor([1.5, 0.0]))
-    metrics = ppo.update([episode(50, np.random.default_rng(0))], ppo.behaviour())
-    assert metrics["losses/at_bound_cwnd_log2"] == 1
-    assert metrics["losses/at_bound_pacing"] == 0
+    metrics = ppo.update(sample([episode(50, np.random.default_rng(0))], ppo.behaviour()))
+    assert metrics["charts/at_bound_cwnd_log2"] == 1
+    assert metrics["charts/at_bound_pacing"] == 0
 
 
 def test_the_same_episodes_give_the_same_weights() -> None:
@@ -231,7 +239,7 @@ def test_the_same_episodes_give_the_same_weights() -> None:
         ppo = Ppo(PpoOptions(), seed=3, privileged=2)
         rng = np.random.default_rng(0)
         for _ in range(3):
-            ppo.update([episode(decisions, rng, 2) for decisions in (200, 256, 100)], ppo.behaviour())
+            ppo.update(sample([episode(decisions, rng, 2) for decisions in (200, 256, 100)], ppo.behaviour()))
         return torch.cat([weight.detach().flatten() for weight in ppo.policy.parameters()])
 
     assert torch.equal(weights(), weights())
@@ -242,16 +250,16 @@ def test_another_trainings_networks_are_a_beginning() -> None:
     env = FluidQueue()
     old, _ = learn(env, PpoOptions(total_decisions=20_000))
     new = Ppo(PpoOptions(initial_std=0.2), 5, ToyPlayer(env, 100).privileged)
-    new.begin_with(old.state())
+    new.start_from(old.state())
     assert all(torch.equal(weight, old.policy.state_dict()[name]) for name, weight in new.policy.state_dict().items())
     assert all(torch.equal(weight, old.critic.state_dict()[name]) for name, weight in new.critic.state_dict().items())
     assert new.log_std.exp().tolist() == pytest.approx([0.2, 0.2])
     assert new.decisions == 0
-    with pytest.raises(ValueError, match="a run without a critic is none of PPO"):
-        new.begin_with({"policy": old.policy.state_dict()})
+    with pytest.raises(ValueError, match="PPO starts only from a run of PPO"):
+        new.start_from({"policy": old.policy.state_dict(), "learner": {}})
     with pytest.raises(ValueError, match="do not fit this configuration"):
-        Ppo(PpoOptions(hidden=4), 5, 0).begin_with(old.state())
-    with pytest.raises(ValueError, match="it begins with one of them"):
+        Ppo(PpoOptions(hidden=4), 5, 0).start_from(old.state())
+    with pytest.raises(ValueError, match="a run begins with one of them"):
         PpoOptions(start="runs/a", imitate="b.parquet")
 
 
@@ -275,10 +283,10 @@ def test_runner_equals_the_network() -> None:
 def test_a_new_policy_stays_where_it_starts() -> None:
     runner = PolicyRunner(Policy().state_dict())
     means, _ = runner(np.full((1, 10), 8, np.float32), runner.initial_state(1))
-    assert np.abs(means - START).max() < 0.05
+    assert np.abs(means - INITIAL_ACTION).max() < 0.05
     cwnd_fp = np.full(1, 10 << 8, np.uint32)
     for _ in range(300):
-        cwnd_fp = Native().next_cwnd(cwnd_fp, np.full(1, round(START[0] * 2**14), np.int16)).astype(np.uint32)
+        cwnd_fp = Native().next_cwnd(cwnd_fp, np.full(1, round(INITIAL_ACTION[0] * 2**14), np.int16)).astype(np.uint32)
     assert 9.5 < cwnd_fp[0] / 256 < 10.5, "packets"
 
 
@@ -288,7 +296,7 @@ def test_normalisation_keeps_the_critics_opinion() -> None:
     inputs = critic.inputs(torch.randn(6, 4, 10), torch.randn(6, 4, 2))
     with torch.no_grad():
         before = critic(inputs) * critic.scale + critic.shift
-        critic.follow(torch.randn(1000) * 30 + 50, rate=0.5)
+        critic.update_normalization(torch.randn(1000) * 30 + 50, rate=0.5)
         after = critic(inputs) * critic.scale + critic.shift
     torch.testing.assert_close(after, before, atol=1e-4, rtol=1e-4)
     assert float(critic.scale) == pytest.approx(30, rel=0.1)

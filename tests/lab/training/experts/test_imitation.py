@@ -22,7 +22,6 @@ from training.experts.imitation import warm_start
 from training.experts.recorder import described, draw, find_experts, record
 from training.experts.recording import Recording, write
 from training.policy import initial_policy
-from training.ppo import PpoOptions
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +43,7 @@ def test_a_clone_plays_better_than_what_was_never_trained(tmp_path: Path, capsys
     with LabPool(2, partial(VirtualLab, seed=1)) as pool:
         write(file, Recording(episode_configs, record(profile, experts, episode_configs, pool), made_of))
     cloned = initial_policy(8, 1)
-    progress = warm_start(cloned, PpoOptions(imitate=str(file), imitate_steps=800), profile.reward, 1)
+    progress = warm_start(cloned, file, profile.reward, best_only=True, steps=800, weight_limit=8.0, seed=1)
     assert progress.held_out[progress.best] < 0.2 * progress.held_out[0]
     assert "imitation: bbr on 4 episode_configs; squared error on held-out episode_configs" in capsys.readouterr().err
     silence = np.zeros((0, 0, 2), np.int16)

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from env.checkout import ROOT
 from env.network.path import Path as NetworkPath
 from env.network.step import Step
 from env.profile import EpisodeConfig, EpisodeFlow, profile_from_config
@@ -20,8 +19,6 @@ from training.curriculum import cases
 from training.curriculum.cases import Case, hardest
 from training.curriculum.curriculum import Curriculum, CurriculumOptions, mean_reward
 from training.ppo import PpoOptions
-
-DOCS = ROOT / "docs" / "reference" / "metrics.md"
 
 
 def never() -> bool:
@@ -63,7 +60,7 @@ def test_at_first_no_connection_has_a_start_where_some_never_have() -> None:
         ({"vary": 1}, "curriculum.vary is 1; it must be above 1"),
         ({"schemes": ["cubik"]}, "curriculum.schemes has 'cubik': did you mean cubic? They are reno, cubic, bbr"),
         ({"schemes": ["snapshot"]}, "curriculum.schemes has 'snapshot': They are reno"),
-        ({"schemes": []}, "it has one or more of reno"),
+        ({"schemes": []}, "name one or more of reno"),
         ({"schemes": ["bbr", "bbr"]}, "each once"),
     ],
 )
@@ -104,7 +101,7 @@ def test_the_file_says_what_was_chosen_and_forgets_what_is_done_again(tmp_path: 
     cases.keep_until(tmp_path, 21)
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert [line["chosen"] for line in lines] == [11, 11, 21, 21]
-    assert lines[1]["part"] == "b"
+    assert lines[1]["component"] == "b"
     assert lines[0]["gap"] == 0.1
     assert lines[0]["scheme"] == "bbr"
     assert lines[0]["path"]["rate_mbps"] == 12.5
@@ -112,15 +109,12 @@ def test_the_file_says_what_was_chosen_and_forgets_what_is_done_again(tmp_path: 
     assert lines[0]["others"] == [{"scheme": "bbr", "start_s": 0.25, "client": 1}]
     cases.append(tmp_path, 31, [case(0.1, 30), case(0.2, 30, "b")])
     assert file.read_text() == whole
-    assert cases.describe_case(lines[0]) == (
-        "a, rate_mbps 12.5, rtt_ms 30, buffer_bdp 2, loss_pct 1 from 1.25 s, beside bbr"
-    )
+    assert cases.summary(lines[0]) == ("a, rate_mbps 12.5, rtt_ms 30, buffer_bdp 2, loss_pct 1 from 1.25 s, beside bbr")
 
 
 def test_without_labs_there_are_no_contests() -> None:
     profile = profile_from_config({"name": "x", "paths": {"a": {}}})
     learner = Curriculum(CurriculumOptions(start_width=0.5), profile, 1, PpoOptions().rollout_decisions, None)
     assert learner.sampling_state(0.0, ()).width == 0.5
-    assert learner.follow(10, {}, (), never) == {"curriculum/width": 0.5}
-    assert "`curriculum/width`" in DOCS.read_text()
+    assert learner.observe(10, {}, (), never) == {"curriculum/width": 0.5}
     assert learner.state() == {"hard": [], "contest": None}

@@ -18,7 +18,7 @@ def test_the_newest_are_kept() -> None:
     snapshots = Snapshots(WITH, every=3, most=2)
     found = []
     for update in range(1, 11):
-        snapshots.follow(update, initial_policy(8, update).state_dict())
+        snapshots.observe(update, initial_policy(8, update).state_dict())
         found.append(taken(snapshots))
     assert found[1:4] == [[], ["update-3"], ["update-3"]]
     assert found[-2:] == [["update-6", "update-9"]] * 2
@@ -26,14 +26,14 @@ def test_the_newest_are_kept() -> None:
 
 def test_none_are_taken_that_nobody_meets() -> None:
     snapshots = Snapshots(load_profile("bottleneck"), every=1, most=2)
-    snapshots.follow(1, initial_policy(8, 1).state_dict())
+    snapshots.observe(1, initial_policy(8, 1).state_dict())
     assert snapshots.files == ()
 
 
 def test_what_is_restored_is_what_there_was() -> None:
     snapshots, other = (Snapshots(WITH, every=1, most=3) for _ in range(2))
     for update in range(1, 6):
-        snapshots.follow(update, initial_policy(8, update).state_dict())
+        snapshots.observe(update, initial_policy(8, update).state_dict())
     other.restore(snapshots.state())
     assert other.files == snapshots.files
     assert taken(other) == ["update-3", "update-4", "update-5"]

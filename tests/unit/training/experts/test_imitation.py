@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +18,10 @@ from tests.support.recording import lesson, recording
 from training.experts import imitation
 from training.experts.imitation import Lessons, imitate, read_lessons, warm_start
 from training.experts.recording import RecordingError, write
-from training.policy import START, Policy, initial_policy
-from training.ppo import PpoOptions
+from training.policy import INITIAL_ACTION, Policy, initial_policy
 
 WEIGHTS = RewardWeights()
+OPTIONS: dict[str, Any] = {"best_only": True, "steps": 3000, "weight_limit": 8.0, "seed": 1}
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +49,7 @@ def test_a_teacher_with_a_memory_is_cloned() -> None:
     policy = initial_policy(8, 1)
     progress = imitate(policy, lessons, 600, weight_limit=8.0, seed=1)
     actions = np.concatenate([trajectory.actions for trajectory in lessons.held_out])
-    assert progress.held_out[0] == pytest.approx(np.square(actions - START).mean(), rel=0.2)
+    assert progress.held_out[0] == pytest.approx(np.square(actions - INITIAL_ACTION).mean(), rel=0.2)
     assert min(progress.held_out) == progress.held_out[progress.best] < 0.1 * progress.held_out[0]
 
 
@@ -110,9 +111,7 @@ def test_the_best_teacher_of_each_course_is_chosen_and_courses_are_held_out(tmp_
 def test_a_recording_that_teaches_nothing_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "experts.parquet"
     write(file, recording(lesson("bbr", 0, 5)))
-    with pytest.raises(
-        RecordingError, match="less than two episode_configs that teach anything: record more episodes="
-    ):
-        warm_start(Policy(), PpoOptions(imitate=str(file)), WEIGHTS, 1)
+    with pytest.raises(RecordingError, match="fewer than two episodes with decisions: record more episodes="):
+        warm_start(Policy(), file, WEIGHTS, **OPTIONS)
     with pytest.raises(RecordingError, match="there is no recording"):
-        warm_start(Policy(), PpoOptions(imitate="nowhere.parquet"), WEIGHTS, 1)
+        warm_start(Policy(), Path("nowhere.parquet"), WEIGHTS, **OPTIONS)

@@ -5,51 +5,51 @@ from __future__ import annotations
 from training.run_folder.alarms import AFTER, Alarms
 
 HEALTHY = {
-    "losses/std_cwnd_log2": 0.1,
-    "losses/std_pacing": 0.1,
-    "losses/at_bound_cwnd_log2": 0.1,
-    "losses/at_bound_pacing": 0.49,
+    "charts/std_cwnd_log2": 0.1,
+    "charts/std_pacing": 0.1,
+    "charts/at_bound_cwnd_log2": 0.1,
+    "charts/at_bound_pacing": 0.49,
 }
-NO_EXPLORATION = HEALTHY | {"losses/std_pacing": 0.02}
-STUCK = HEALTHY | {"losses/at_bound_cwnd_log2": 0.93}
+NO_EXPLORATION = HEALTHY | {"charts/std_pacing": 0.02}
+STUCK = HEALTHY | {"charts/at_bound_cwnd_log2": 0.93}
 
 
 def test_a_healthy_training_has_none() -> None:
     alarms = Alarms(minimum_std=0.02)
     for _ in range(3 * AFTER):
-        assert not any(alarms.follow(HEALTHY).values())
+        assert not any(alarms.update(HEALTHY).values())
         assert alarms.warnings == []
 
 
 def test_each_names_its_metric_value_and_what_to_try() -> None:
     alarms = Alarms(minimum_std=0.02)
     for update in range(1, AFTER + 3):
-        assert alarms.follow(NO_EXPLORATION)["alarms/floor_pacing"] == update
+        assert alarms.update(NO_EXPLORATION)["alarms/minimum_pacing"] == update
         assert len(alarms.warnings) == (update == AFTER), "told once"
         if update == AFTER:
             (text,) = alarms.warnings
-            assert text.startswith("losses/std_pacing has been 0.02,")
+            assert text.startswith("charts/std_pacing has been 0.02,")
             assert "algo.entropy=" in text
             assert "\n" not in text
     for update in range(1, AFTER + 1):
-        charts = alarms.follow(STUCK)
+        charts = alarms.update(STUCK)
         assert charts == {
-            "alarms/floor_cwnd_log2": 0,
-            "alarms/floor_pacing": 0,
+            "alarms/minimum_cwnd_log2": 0,
+            "alarms/minimum_pacing": 0,
             "alarms/bound_cwnd_log2": update,
             "alarms/bound_pacing": 0,
         }
-    assert "losses/at_bound_cwnd_log2" in alarms.warnings[0]
+    assert "charts/at_bound_cwnd_log2" in alarms.warnings[0]
     assert "now 0.93" in alarms.warnings[0]
 
 
 def test_it_begins_anew() -> None:
     alarms = Alarms(minimum_std=0.02)
     for _ in range(AFTER - 1):
-        alarms.follow(STUCK)
-    alarms.follow(HEALTHY)
+        alarms.update(STUCK)
+    alarms.update(HEALTHY)
     for _ in range(AFTER - 1):
-        alarms.follow(STUCK)
+        alarms.update(STUCK)
     assert alarms.warnings == []
-    alarms.follow(STUCK)
+    alarms.update(STUCK)
     assert len(alarms.warnings) == 1

@@ -1,0 +1,214 @@
+"""Batches of rollouts for a learner: what each is drawn from, which policy runs it, and what it measured.
+
+With ``overlap`` the lab runs the next batch while the learner updates, always with the policy of one update ago,
+however long either takes. What batch k is made of therefore depends on the seed and on the updates before it alone,
+and a resumed training repeats the batches that were under way with the same result.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from torch import Tensor
+
+from env.expert import MODULE as EXPERT_MODULE
+from env.pool import Pool
+from env.trajectory import Trajectory
+from training.curriculum import cases
+from training.curriculum import curriculum as curricula
+from training.curriculum.curriculum import Curriculum
+from training.curriculum.snapshots import Snapshots
+from training.learner import Sample
+from training.metrics import OUTCOME_METRICS, Metric
+from training.options import TrainConfig
+from training.rollouts import RolloutWorkers, SamplingState
+
+# Means over a batch of the environment's info, weighted by the length of the interval.
+MEASURED = ("goodput_mbps", "goodput_share", "rtt_ms", "queueing_delay_ms", "loss_rate", "cwnd")
+MEASURED_PER_COMPONENT = ("goodput_share", "queueing_delay_ms")
+
+METRICS = (
+    Metric("charts/reward", "", "mean reward of a decision"),
+    Metric("charts/episodic_return", "", "mean sum of the rewards of an episode"),
+    *OUTCOME_METRICS,
+    Metric("charts/cwnd", "packets", "congestion window"),
+    Metric("charts/policy_share", "", "share of the wall time spent on quantizing the policy and drawing episodes"),
+    Metric("components/NAME/reward", "", "mean reward of a decision in a mixture component of the profile"),
+    Metric("components/NAME/goodput_share", "", "`charts/goodput_share` of a mixture component"),
+    Metric("components/NAME/queueing_delay_ms", "ms", "`charts/queueing_delay_ms` of a mixture component"),
+    *curricula.METRICS,
+)
+
+
+class RolloutOptions(Protocol):
+    """What the options of a learner say about its rollouts."""
+
+    rollout_decisions: int
+    overlap: bool
+    snapshot_every: int
+    snapshots: int
+
+
+class BehaviourPolicy(NamedTuple):
+    """The policy that acts in a batch: its weights (a state dict) and the exploration around its mean actions."""
+
+    weights: dict[str, Tensor]
+    log_std: Tensor  # [A]
+
+
+class Batch(NamedTuple):
+    """A batch that the lab runs: its number, the policy that acts and what its episodes are drawn from."""
+
+    number: int
+    behaviour: BehaviourPolicy
+    sampling_state: SamplingState
+
+
+class RolloutSampler:
+    """Batches of rollouts, one after the other, with their curriculum and snapshots.
+
+    folder: of the run, for the curriculum's file. options: of the learner. workers: make the batches. pool: labs of the
+    contests; None: no contests.
+    """
+
+    warnings: Sequence[str] = ()
+
+    def __init__(
+        self, config: TrainConfig, folder: Path, options: RolloutOptions, workers: RolloutWorkers, pool: Pool | None
+    ) -> None:
+        contests = pool if config.curriculum.hard_share else None
+        self._workers = workers
+        self._folder = folder
+        self._curriculum = Curriculum(
+            config.curriculum, config.profile, config.seed, options.rollout_decisions, contests
+        )
+        self._snapshots = Snapshots(config.profile, options.snapshot_every, options.snapshots)
+        self._modules = ("tcp_ndm_gym", "lab_gate", "sch_linktrace", *([EXPERT_MODULE] if contests else []))
+        self._ahead = int(options.overlap)
+        self._next = 0  # number of the next batch
+        self._under_way: deque[Batch] = deque()  # submitted and not yet taken
+
+    @property
+    def workers(self) -> int:
+        """See training.learner.Sampler."""
+        return self._workers.workers
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """See training.learner.Sampler."""
+        return self._modules
+
+    @property
+    def seconds(self) -> Mapping[str, float]:
+        """See training.learner.Sampler."""
+        return self._workers.seconds
+
+    @property
+    def hard_cases(self) -> list[dict[str, Any]]:
+        """See training.learner.Sampler."""
+        return [case.describe() for case in self._curriculum.hard]
+
+    @property
+    def updates(self) -> int:
+        """How many batches have been taken."""
+        return self._next - len(self._under_way)
+
+    def submit(self, behaviour: BehaviourPolicy, share: float) -> None:
+        """Keep one batch under way, or two with overlap: `behaviour` acts in those that are missing."""
+        sampling_state = self._curriculum.sampling_state(share, self._snapshots.files)
+        while len(self._under_way) <= self._ahead:
+            self._start(Batch(self._next, behaviour, sampling_state))
+            self._next += 1
+
+    def _start(self, batch: Batch) -> None:
+        self._under_way.append(batch)
+        self._workers.submit(batch.behaviour.weights, batch.behaviour.log_std, batch.number, batch.sampling_state)
+
+    def take(self, should_stop: Callable[[], bool]) -> Sample | None:
+        """See training.learner.Sampler. The sample's data is a list of trajectories."""
+        episodes = self._workers.take(should_stop)
+        if episodes is None:
+            return None
+        behaviour = self._under_way.popleft().behaviour
+        decisions = sum(len(episode.rewards) for episode in episodes)
+        return Sample(episodes, behaviour, decisions, virtual_s(episodes), describe(episodes))
+
+    def observe(self, policy: Mapping[str, Tensor], should_stop: Callable[[], bool]) -> dict[str, float] | None:
+        """See training.learner.Sampler: takes snapshots of the policy, and has it compete in contests."""
+        self._snapshots.observe(self.updates, policy)
+        metrics = self._curriculum.observe(self.updates, policy, self._snapshots.files, should_stop)
+        if metrics is not None:
+            cases.append(self._folder, self.updates, self._curriculum.promoted)
+        return metrics
+
+    def state(self) -> dict[str, Any]:
+        """See training.learner.Sampler."""
+        under_way = [
+            {
+                "number": batch.number,
+                "policy": batch.behaviour.weights,
+                "log_std": batch.behaviour.log_std,
+                "sampling_state": batch.sampling_state.as_dict(),
+            }
+            for batch in self._under_way
+        ]
+        return {
+            "next": self._next,
+            "under_way": under_way,
+            "snapshots": self._snapshots.state(),
+            "curriculum": self._curriculum.state(),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """See training.learner.Sampler: starts the batches again that were under way."""
+        self._snapshots.restore(state["snapshots"])
+        self._next = state["next"]
+        for batch in state["under_way"]:
+            behaviour = BehaviourPolicy(batch["policy"], batch["log_std"])
+            self._start(Batch(batch["number"], behaviour, SamplingState.from_dict(batch["sampling_state"])))
+        self._curriculum.restore(state["curriculum"])
+        cases.keep_until(self._folder, self.updates)
+
+
+def describe(episodes: Sequence[Trajectory]) -> dict[str, float]:
+    """Return the metrics of a batch, as the environment measured it."""
+    rewards = np.concatenate([episode.rewards for episode in episodes])
+    metrics = {
+        "charts/reward": float(rewards.mean()),
+        "charts/episodic_return": float(np.mean([episode.rewards.sum() for episode in episodes])),
+    }
+    infos = _concatenated_infos(episodes)
+    for name in infos:
+        if name.startswith("reward/"):
+            metrics[f"charts/{name.replace('/', '_')}"] = float(infos[name].mean())
+    metrics |= {f"charts/{name}": mean for name, mean in _interval_means(infos, MEASURED).items()}
+    for component in sorted({episode.component for episode in episodes} - {""}):
+        drawn = [episode for episode in episodes if episode.component == component]
+        metrics[f"components/{component}/reward"] = float(np.concatenate([e.rewards for e in drawn]).mean())
+        means = _interval_means(_concatenated_infos(drawn), MEASURED_PER_COMPONENT)
+        metrics |= {f"components/{component}/{name}": mean for name, mean in means.items()}
+    return metrics
+
+
+def _concatenated_infos(episodes: Sequence[Trajectory]) -> dict[str, np.ndarray]:
+    """Return the infos that all episodes have, [decisions] each."""
+    names = set.intersection(*(set(episode.infos) for episode in episodes))
+    return {name: np.concatenate([episode.infos[name] for episode in episodes]) for name in sorted(names)}
+
+
+def _interval_means(infos: Mapping[str, np.ndarray], names: Sequence[str]) -> dict[str, float]:
+    """Return the means of the named infos that exist, weighted by the length of the interval."""
+    if "interval_us" not in infos:
+        return {}
+    return {name: float(np.average(infos[name], weights=infos["interval_us"])) for name in names if name in infos}
+
+
+def virtual_s(episodes: Sequence[Trajectory]) -> float:
+    """Return the virtual seconds of all episodes together; 0 where the environment measures no time."""
+    return (
+        sum(float(episode.infos["interval_us"].sum()) for episode in episodes if "interval_us" in episode.infos) / 1e6
+    )
