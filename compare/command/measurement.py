@@ -1,4 +1,4 @@
-"""Makes the runs of an experiment: finds or builds what they need, makes what is not there yet, reads all of it."""
+"""Makes the runs of an experiment: builds what they need, makes the missing runs, reads all runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from env.pool import ClusterError, Pool, make_pool
 
 
 class Interrupted(Exception):
-    """The user stopped the comparison; the message says what is kept and how to go on."""
+    """The user stopped the comparison; the message says how many runs are kept and how to resume."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class CompletedRuns:
     wall_s: float
 
     def print_cost(self, console: Console) -> None:
-        """Print the first errors, and what the runs took."""
+        """Print the first errors and the virtual and wall time of the runs."""
         for error in self.progress.errors[:3]:
             console.print(f"failed: {error}", style="red", markup=False)
         if len(self.progress.errors) > 3:
@@ -55,16 +55,16 @@ class CompletedRuns:
 
 
 class Measurement:
-    """An experiment with all that its runs need. experiment: with its binaries.
+    """An experiment and the files that its runs need. experiment: with the hashes of its binaries.
 
-    Raises CompareError when something is wrong, before anything runs.
+    Raises CompareError before anything runs: a lab, a module or a model that is missing or cannot be used.
     """
 
     def __init__(self, config: CompareConfig, planned: Experiment) -> None:
         kind = lab_kind(config.lab, config.vm_kernel, planned)
         self._modules = find_modules(planned.all_schemes(), kind.modules)
-        found = binaries(self._modules, planned.scenarios, kind.kernel, kind.modules)
-        self.experiment = replace(planned, binaries=found)
+        hashes = binaries(self._modules, planned.scenarios, kind.kernel, kind.modules)
+        self.experiment = replace(planned, binaries=hashes)
         self._config, self._boot = config, kind.boot
 
     def _pool(self) -> Pool:
@@ -79,7 +79,7 @@ class Measurement:
 
     @contextlib.contextmanager
     def completed(self, folder: Path, console: Console) -> Iterator[CompletedRuns]:
-        """Make the runs that the folder has not got, and hold it while reports are written.
+        """Make the runs that the folder lacks, and hold its lock while the caller writes reports.
 
         Raises CompareError, Interrupted on Ctrl-C.
         """
@@ -98,12 +98,12 @@ class Measurement:
                 kept = sum(store.is_done(run) for run in experiment.runs())
                 raise Interrupted(
                     f"interrupted: {kept} of {len(experiment.runs())} runs are kept in {short(store.folder)}; the same "
-                    f"command goes on with the others"
+                    f"command makes the others"
                 ) from None
             wall_s = time.monotonic() - began
             cells = read_cells(experiment, store)
             described = environment.describe(experiment, cells, environment.command_line(), wall_s)
-            # a call that had nothing to run leaves the record of the one that had
+            # a call without runs keeps the environment.json of the call that made them
             if progress.seconds_run or not (store.folder / "environment.json").is_file():
                 store.write("environment.json", environment.render(described).encode())
             yield CompletedRuns(experiment, store, cells, progress, wall_s)
@@ -112,24 +112,24 @@ class Measurement:
 def _with_oracle(
     experiment: Experiment, store: Store, modules: Mapping[str, Path], pool: Pool, console: Console
 ) -> Experiment:
-    """Return the experiment with the oracle's windows, which are searched where the store has not got them."""
+    """Return the experiment with the oracle's windows; the search makes only the runs that the store lacks."""
     runs, virtual_s = first_cost(experiment)
     console.print(
-        f"oracle: searching the best window of {len(experiment.scenarios)} scenarios; to begin with {runs} runs, "
+        f"oracle: searching the best window of {len(experiment.scenarios)} scenarios; the first round has {runs} runs, "
         f"{virtual_s:.0f} virtual seconds",
         highlight=False,
     )
     with shown_progress(console) as report:
-        found = find_windows(experiment, store, modules, pool, report)
-    for error in found.failed[:3]:
+        search = find_windows(experiment, store, modules, pool, report)
+    for error in search.failed[:3]:
         console.print(f"failed: {error}", style="red", markup=False)
-    windows = ", ".join(f"{packets} packets in {name}" for name, packets in found.windows.items())
-    cost = f"{found.tried} windows tried, {found.virtual_s:.0f} virtual seconds in {found.wall_s:.0f} s"
+    windows = ", ".join(f"{packets} packets in {name}" for name, packets in search.windows.items())
+    cost = f"{search.tried} windows tried, {search.virtual_s:.0f} virtual seconds in {search.wall_s:.0f} s"
     console.print(f"oracle: {windows}; {cost}", highlight=False)
-    return replace(experiment, windows=found.windows)
+    return replace(experiment, windows=search.windows)
 
 
 def short(folder: Path) -> Path:
-    """Return the folder as seen from here, where it lies below."""
-    here = Path.cwd()
-    return folder.relative_to(here) if folder.is_relative_to(here) else folder
+    """Return the folder relative to the working directory where it lies below it."""
+    current = Path.cwd()
+    return folder.relative_to(current) if folder.is_relative_to(current) else folder

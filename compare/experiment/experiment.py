@@ -1,4 +1,4 @@
-"""What a comparison compares: scenarios x schemes x seeds, checked before anything runs."""
+"""The plan of a comparison: scenarios x schemes x seeds, checked before anything runs."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from env.network.schemes import DEFAULT_SCHEMES, ORACLE, Scheme
 
 FORMAT = 1
 MAX_SEEDS = 10_000
-MIN_DURATION_S = 1.0  # less is over before the first round trips of a slow path
+MIN_DURATION_S = 1.0  # a few round trips of a slow path
 
 
 @dataclass(frozen=True)
 class Run:
-    """One cell of the matrix."""
+    """One run of the matrix."""
 
     scenario: Scenario
     scheme: Scheme
@@ -41,10 +41,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A matrix of runs. seeds: how many, they are 1 to seeds. sample_ms: how often both sides are sampled.
+    """A matrix of runs. seeds: their number; the seeds are 1 to seeds. sample_ms: time between two samples.
 
-    binaries: name to hash of the files that the runs depend on: everything compiled, link traces. windows: scenario
-    name to the oracle's window there, packets; found by a search, which all the rest decides.
+    binaries: name to hash of the files that the runs depend on: everything compiled, and link traces. windows: scenario
+    name to the oracle's window, packets; a search finds them, and its result depends only on the other fields.
     """
 
     scenarios: tuple[Scenario, ...]
@@ -56,29 +56,29 @@ class Experiment:
 
     @property
     def has_oracle(self) -> bool:
-        """True when the best constant window of each scenario is to be found first."""
+        """True when a search must find the best constant window of each scenario first."""
         return any(scheme.is_oracle for scheme in self.schemes)
 
     def all_schemes(self) -> list[Scheme]:
-        """Return the schemes under test, and those that the scenarios give to other flows."""
-        found = {scheme.name: scheme for scheme in self.schemes}
+        """Return the schemes under test, and those of the scenarios' other flows."""
+        schemes = {scheme.name: scheme for scheme in self.schemes}
         for scenario in self.scenarios:
-            found |= {name: find_scheme(name) for name in fixed_schemes(scenario) if name not in found}
-        return list(found.values())
+            schemes |= {name: find_scheme(name) for name in fixed_schemes(scenario) if name not in schemes}
+        return list(schemes.values())
 
     def schemes_of(self, run: Run) -> dict[str, Scheme]:
         """Return the schemes of a run's flows by name, the oracle with its window; raises CompareError without one."""
-        found = {run.scheme.name: run.scheme}
-        found |= {name: find_scheme(name) for name in fixed_schemes(run.scenario) if name not in found}
+        schemes = {run.scheme.name: run.scheme}
+        schemes |= {name: find_scheme(name) for name in fixed_schemes(run.scenario) if name not in schemes}
         if run.scheme.is_oracle:
             packets = self.windows.get(run.scenario.name)
             if packets is None:
                 raise CompareError(f"scenario {run.scenario.name}: the oracle's window has not been found")
-            found[run.scheme.name] = run.scheme.with_packets(packets)
-        return found
+            schemes[run.scheme.name] = run.scheme.with_packets(packets)
+        return schemes
 
     def runs(self) -> list[Run]:
-        """Return all runs, seed by seed: after an interruption every scheme has about as many of them."""
+        """Return all runs, seed by seed: after an interruption all schemes have about the same number."""
         return [
             Run(scenario, scheme, seed)
             for seed in range(1, self.seeds + 1)
@@ -87,7 +87,7 @@ class Experiment:
         ]
 
     def identity(self) -> dict[str, Any]:
-        """Return, as plain data, everything that decides the results."""
+        """Return, as plain data, everything that the results depend on."""
         return {
             "format": FORMAT,
             "scenarios": {scenario.name: asdict(scenario) for scenario in self.scenarios},
@@ -98,7 +98,7 @@ class Experiment:
         } | ({"oracle": settings()} if self.has_oracle else {})
 
     def default_name(self) -> str:
-        """Return a folder name that is the same for the same experiment and no other."""
+        """Return a folder name that identifies the experiment."""
         digest = hashlib.sha256(json.dumps(self.identity(), sort_keys=True).encode()).hexdigest()
         names = "+".join(re.sub(r"[^A-Za-z0-9_.-]", "-", scenario.name) for scenario in self.scenarios)
         return f"{names[:60]}-{digest[:8]}"
@@ -110,23 +110,23 @@ def flows_under_test(scenario: Scenario) -> list[bool]:
 
 
 def fixed_schemes(scenario: Scenario) -> list[str]:
-    """Return the names of the schemes that a scenario itself gives to flows, each once."""
+    """Return the names of the schemes that a scenario's file gives to flows, each once."""
     return list(dict.fromkeys(flow.scheme for flow in scenario.flows if flow.scheme != UNDER_TEST))
 
 
 def with_rival(scenario: Scenario, rival: str) -> Scenario:
-    """Return the scenario with another scheme in all flows that are not under test; it has a name of its own.
+    """Return the scenario, under another name, with another scheme in all flows that are not under test.
 
-    Raises CompareError when there is no such flow.
+    Raises CompareError when all flows are under test.
     """
     replaced = fixed_schemes(scenario)
     if not replaced:
         raise CompareError(
-            f"rival is {rival!r}, but scenario {scenario.name} has no rival: all its flows are under test. Leave it "
-            f"out, or rival= for the others"
+            f"rival is {rival!r}, but scenario {scenario.name} has no rival: all its flows are under test. Leave out "
+            f"this scenario or rival="
         )
     flows = [flow if flow.scheme == UNDER_TEST else replace(flow, scheme=rival) for flow in scenario.flows]
-    # it names folders too
+    # the name is also that of a folder
     plain = re.sub(r"[^A-Za-z0-9_.@-]", "-", rival)
     return replace(
         scenario,
@@ -146,11 +146,11 @@ def plan(
 ) -> Experiment:
     """Return the experiment, without its binaries.
 
-    schemes: None stands for those that the scenarios name, all of them for each scenario. duration_s: in place of the
-    scenarios' own, for a quick look. rival: in place of the schemes of flows that are not under test.
+    schemes: None means all schemes that the scenarios name, for each scenario. duration_s: replaces the scenarios'
+    durations, for a quick look. rival: replaces the schemes of flows that are not under test.
 
-    Raises CompareError: unknown scheme or scenario (with near matches), nothing to do, values out of range, a scenario
-    that cannot run, a rival where there is none.
+    Raises CompareError: unknown scheme or scenario (with near matches), an empty list, values out of range, a scenario
+    that cannot run, a rival for a scenario without one.
     """
     names = [scenario] if isinstance(scenario, str) else list(scenario)
     if not names:
@@ -167,7 +167,7 @@ def plan(
         raise CompareError(str(error)) from error
     if rival is not None:
         _check_rival(rival)
-        scenarios = tuple(with_rival(found, rival) for found in scenarios)
+        scenarios = tuple(with_rival(scenario, rival) for scenario in scenarios)
     return plan_of(scenarios, schemes, seeds, duration_s, sample_ms)
 
 
@@ -178,7 +178,7 @@ def plan_of(
     duration_s: float | None,
     sample_ms: int,
 ) -> Experiment:
-    """Return the experiment of these scenarios, which need no files; all else as in plan()."""
+    """Return the experiment of these scenarios, as plan() does for scenarios of files."""
     if not 1 <= seeds <= MAX_SEEDS:
         raise CompareError(f"seeds is {seeds}; it is the number of runs per scheme, from 1 to {MAX_SEEDS} (default 10)")
     if not 1 <= sample_ms <= 1000:
@@ -190,9 +190,9 @@ def plan_of(
     for checked in scenarios:
         _check_fixed(checked)
     if schemes is None:
-        schemes = list(dict.fromkeys(name for found in scenarios for name in found.schemes or DEFAULT_SCHEMES))
-    found = find_schemes([schemes] if isinstance(schemes, str) else list(schemes))
-    return Experiment(scenarios, tuple(found), seeds, sample_ms, {})
+        schemes = list(dict.fromkeys(name for scenario in scenarios for name in scenario.schemes or DEFAULT_SCHEMES))
+    names = [schemes] if isinstance(schemes, str) else list(schemes)
+    return Experiment(scenarios, tuple(find_schemes(names)), seeds, sample_ms, {})
 
 
 def _check_rival(name: str) -> None:
@@ -201,14 +201,14 @@ def _check_rival(name: str) -> None:
 
 
 def _check_fixed(scenario: Scenario) -> None:
-    """Raise CompareError when a scenario gives a flow a scheme that there is not."""
+    """Raise CompareError when a scenario gives a flow an unknown scheme, or the oracle."""
     for name in fixed_schemes(scenario):
         if _find_scheme_of(f"scenario {scenario.name}", name).is_oracle:
             raise CompareError(f"scenario {scenario.name}: {ORACLE} can only be under test; window@16 is a scheme too")
 
 
 def _find_scheme_of(where: str, name: str) -> Scheme:
-    """Return a scheme that is named somewhere; raises CompareError that says where."""
+    """Return a scheme; raises CompareError that begins with the place of its name."""
     try:
         return find_scheme(name)
     except CompareError as error:
@@ -220,9 +220,9 @@ def _with_duration(scenario: Scenario, duration_s: float | None) -> Scenario:
         return scenario
     if not MIN_DURATION_S <= duration_s <= 86_400:
         raise CompareError(f"duration_s is {duration_s:g}; it must lie between {MIN_DURATION_S:g} and 86400")
-    other = scenario.lasting(float(duration_s))
-    check_scenario(other)
-    return other
+    changed = scenario.lasting(float(duration_s))
+    check_scenario(changed)
+    return changed
 
 
 def from_identity(identity: dict[str, Any]) -> Experiment:

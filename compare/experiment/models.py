@@ -26,11 +26,11 @@ from export.selection import EXPORTED, model_name
 
 BUILD_SCRIPT = ROOT / "kernel" / "build.sh"
 KERNEL_TREE = BUILD / "lab-kernel" / "tree"
-MODEL_MODULE = "tcp_ndm"  # has the selected models compiled in
+MODEL_MODULE = "tcp_ndm"  # contains the selected models
 
 
 def cache_folder() -> Path:
-    """Return where built models are kept: $NDM_CACHE/models, by default in ~/.cache/ndm-tcp."""
+    """Return the folder of built models: $NDM_CACHE/models, by default in ~/.cache/ndm-tcp."""
     return Path(os.environ.get("NDM_CACHE") or Path.home() / ".cache" / "ndm-tcp") / "models"
 
 
@@ -52,32 +52,32 @@ def check_lab() -> None:
 
 
 def find_modules(schemes: Sequence[Scheme], folder: Path | None = None) -> dict[str, Path]:
-    """Return scheme name to the .ko that has it, for schemes that need a module; other models are built when needed.
+    """Return scheme name to .ko file, for schemes that need a module. Builds the modules of other models.
 
-    folder: of the modules, by default those for the lab kernel.
+    folder: of the modules; by default that for the lab kernel.
 
     Raises CompareError: module missing or older than its model, a model that cannot be exported or built.
     """
-    found: dict[str, Path] = {}
+    modules: dict[str, Path] = {}
     for scheme in schemes:
         if scheme.model:
-            found[scheme.name] = _built_model(scheme)
+            modules[scheme.name] = _built_model(scheme)
         elif scheme.module:
-            found[scheme.name] = _own_module(scheme, folder or MODULES)
-    return found
+            modules[scheme.name] = _shipped_module(scheme, folder or MODULES)
+    return modules
 
 
 def module_key(scheme: str) -> str:
-    """Return how the module of a scheme is called among the binaries."""
+    """Return the key of a scheme's module among the binaries."""
     return f"module of {scheme}"
 
 
 def binaries(
     modules: dict[str, Path], scenarios: Sequence[Scenario], kernel: Path | None = None, folder: Path | None = None
 ) -> dict[str, str]:
-    """Return name to SHA-256 of every file that results depend on and that no name or number stands for.
+    """Return name to SHA-256 of every file that the results depend on.
 
-    kernel, folder: the kernel's image and where its modules are, by default the lab kernel's.
+    kernel, folder: the kernel's image and the folder of its modules; by default those of the lab kernel.
     """
     hashes = {"lab kernel": sha256(kernel or KERNEL), "traffic program": sha256(PROGRAM)}
     networks = [scenario.network() for scenario in scenarios]
@@ -88,11 +88,11 @@ def binaries(
     return hashes | {module_key(scheme): sha256(module) for scheme, module in modules.items()}
 
 
-def _own_module(scheme: Scheme, folder: Path) -> Path:
+def _shipped_module(scheme: Scheme, folder: Path) -> Path:
     module = folder / f"{scheme.module}.ko"
     if not module.is_file():
         raise CompareError(f"kernel module {module} does not exist: run `make module`")
-    if scheme.module != MODEL_MODULE:  # the others carry no model
+    if scheme.module != MODEL_MODULE:  # other modules contain no model
         return module
     content = module.read_bytes()
     try:
@@ -141,7 +141,7 @@ def _build_hash(header: str) -> str:
 
 
 def _build(model: str, header: str, folder: Path, scheme: Scheme) -> None:
-    """Build into a temporary folder, then rename it: two comparisons may want the same model."""
+    """Build into a temporary folder, then rename it: two comparisons may build the same model."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=".build-", dir=folder.parent))
     try:

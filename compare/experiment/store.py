@@ -5,8 +5,8 @@
     DIR/runs/SCENARIO/SCHEME/seed-001.error.txt    in its place when the run failed
     DIR/summary.csv, environment.json, report.html
 
-Files and the folders of runs are written under another name and renamed, so that whatever is there is whole; a run that
-was damaged later is found out by the hashes in it.
+Files and the folders of runs are written under a temporary name and renamed, so that each of them is complete. The
+hashes in run.json detect a run that was damaged later.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ EXPERIMENT = "experiment.json"
 
 
 class DamagedRun(CompareError):
-    """A run whose files are not those that were written; the command that made it makes it again."""
+    """A run whose files have changed since they were written; the command that made the run makes it again."""
 
 
 class Store:
@@ -63,17 +63,17 @@ class Store:
     def _check_same(self, experiment: Experiment) -> None:
         file = self.folder / EXPERIMENT
         if not file.exists():
-            others = sorted(path.name for path in self.folder.iterdir())
-            if others:
+            names = sorted(path.name for path in self.folder.iterdir())
+            if names:
                 raise CompareError(
-                    f"output_dir {self.folder} holds {', '.join(others[:5])} and no {EXPERIMENT}: it is not the folder "
+                    f"output_dir {self.folder} holds {', '.join(names[:5])} and no {EXPERIMENT}: it is not the folder "
                     f"of a comparison; give an empty or a new one"
                 )
             return
-        there, here = self._identity(), json.loads(json.dumps(experiment.identity()))
-        differing = [key for key in here if there.get(key) != here[key]]
+        stored, wanted = self._identity(), json.loads(json.dumps(experiment.identity()))
+        differing = [key for key in wanted if stored.get(key) != wanted[key]]
         if differing:
-            details = "; ".join(f"{key}: {_difference(there.get(key), here[key])}" for key in differing)
+            details = "; ".join(f"{key}: {_difference(stored.get(key), wanted[key])}" for key in differing)
             raise CompareError(
                 f"output_dir {self.folder} holds another experiment ({details}). Nothing was changed: give another "
                 f"output_dir, or the same settings to go on with that one"
@@ -98,15 +98,15 @@ class Store:
         return from_identity(self._identity())
 
     def environment(self) -> dict[str, Any]:
-        """Return what environment.json holds; empty when the matrix was interrupted before it was written."""
+        """Return the content of environment.json; empty when the comparison was interrupted before its end."""
         file = self.folder / "environment.json"
         if not file.is_file():
             return {}
         try:
-            found = json.loads(file.read_text())
+            environment = json.loads(file.read_text())
         except (OSError, ValueError) as error:
             raise CompareError(f"{file} is damaged: {error}; delete it and call the same command again") from error
-        return found if isinstance(found, dict) else {}
+        return environment if isinstance(environment, dict) else {}
 
     def write(self, name: str, data: bytes) -> Path:
         """Write DIR/name atomically; raises CompareError (full disk, no permission), the old file then stays."""
@@ -127,7 +127,7 @@ class Store:
         return f"runs/{run.scenario.name}/{_folder_name(run.scheme.name)}/seed-{run.seed:03d}"
 
     def is_done(self, run: Run) -> bool:
-        """True when the run's result is there, whole."""
+        """True when the run's result is stored and undamaged."""
         try:
             files = self._read(run)
             if files is not None:
@@ -137,7 +137,7 @@ class Store:
         return files is not None
 
     def save(self, run: Run, result: RunResult) -> None:
-        """Keep a run's result; raises CompareError."""
+        """Store a run's result; raises CompareError."""
         self.save_files(run, pack(result))
 
     def save_files(self, run: Run, files: Mapping[str, bytes]) -> None:
@@ -157,11 +157,11 @@ class Store:
         folder.with_name(f"{folder.name}.error.txt").unlink(missing_ok=True)
 
     def save_error(self, run: Run, error: str) -> None:
-        """Keep what a failed run said; raises CompareError."""
+        """Store the error of a failed run; raises CompareError."""
         self.write(f"{self.run_name(run)}.error.txt", error.encode())
 
     def load(self, run: Run) -> RunResult | None:
-        """Return a run's result, None when it is not there; raises DamagedRun."""
+        """Return a run's result; None when it is not stored. Raises DamagedRun."""
         try:
             files = self._read(run)
             return None if files is None else unpack(files)
@@ -169,27 +169,27 @@ class Store:
             raise DamagedRun(f"{self.folder / self.run_name(run)}: {error}") from error
 
     def _read(self, run: Run) -> dict[str, bytes] | None:
-        """Return the files of a run by name, None when it is not there; raises OSError."""
+        """Return the files of a run by name; None when it is not stored. Raises OSError."""
         folder = self.folder / self.run_name(run)
         return {file.name: file.read_bytes() for file in folder.iterdir()} if folder.is_dir() else None
 
     def load_error(self, run: Run) -> str | None:
-        """Return what a failed run said, None when it did not fail."""
+        """Return the error of a failed run; None when it did not fail."""
         path = self.folder / f"{self.run_name(run)}.error.txt"
         return path.read_text(errors="replace") if path.is_file() else None
 
 
 def _folder_name(scheme: str) -> str:
-    """Return a scheme's name as one folder name; those that cannot be kept as they are get a hash."""
+    """Return a scheme's name as a folder name, with a hash where characters had to be replaced."""
     plain = re.sub(r"[^A-Za-z0-9_.-]", "-", scheme)
     return plain if plain == scheme else f"{plain[-60:]}-{hashlib.sha256(scheme.encode()).hexdigest()[:6]}"
 
 
-def _difference(there: Any, here: Any) -> str:
-    """Say shortly how two parts of an identity differ."""
-    if isinstance(there, dict) and isinstance(here, dict):
-        names = sorted(name for name in {*there, *here} if there.get(name) != here.get(name))
+def _difference(stored: Any, wanted: Any) -> str:
+    """Return in a few words how two parts of an identity differ."""
+    if isinstance(stored, dict) and isinstance(wanted, dict):
+        names = sorted(name for name in {*stored, *wanted} if stored.get(name) != wanted.get(name))
         return f"{', '.join(names)} not the same"
-    if isinstance(there, list) and isinstance(here, list):
-        return f"{', '.join(map(str, there))} there, {', '.join(map(str, here))} here"
-    return f"{there} there, {here} here"
+    if isinstance(stored, list) and isinstance(wanted, list):
+        return f"stored {', '.join(map(str, stored))}, wanted {', '.join(map(str, wanted))}"
+    return f"stored {stored}, wanted {wanted}"

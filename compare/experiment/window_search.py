@@ -1,11 +1,11 @@
 """The search for a path's best constant window. Pure: the lab makes the runs (compare/experiment/oracle.py).
 
-The best window is the smallest of those whose goodput (of the flows under test together, all of them with this window;
-mean over the seeds of the search) is within 1 % of the highest one found. First the powers of two up to what the path
-can hold are tried, then windows between neighbours on that scale, at their geometric mean: on both sides of the highest
-goodput, unless it is flat there, and below the window chosen, until neighbours are 10 % apart. All that with three
-seeds; where these differ, every window that one of them puts within 1 % of the highest mean is run with ten, and the
-search goes on around what is then the best.
+All flows under test have the same window, and a window's goodput is theirs together, mean over the seeds of the search.
+The best window is the smallest one with a goodput within 1 % of the highest. The search first tries the powers of two
+up to what the path can hold. Then it tries the geometric mean of neighbouring windows: on both sides of the highest
+goodput, unless the goodput is flat there, and below the best window so far, until neighbours are 10 % apart. It uses
+three seeds. Where these differ, every window for which one seed lies within 1 % of the highest mean is run with ten
+seeds, and the search continues around the new best window.
 """
 
 from __future__ import annotations
@@ -20,18 +20,17 @@ from env.network.schemes import MAX_PACKETS
 from env.network.topology.links import STOCK_BUFFERS, WIDE_BUFFERS
 
 WITHIN = 0.01  # of the highest goodput
-RESOLUTION = 1.1  # neighbours closer than this have nothing between them
-# Apart from the seeds of the runs that are compared, which are 1 to 10,000: what was chosen is not judged by the luck
-# that chose it.
+RESOLUTION = 1.1  # closer neighbours are not refined
+# Different from the seeds of a comparison, 1 to 10,000: the seeds that choose a window must not measure it too.
 SEEDS = tuple(range(20_001, 20_011))
-SCOUTS = 3  # of the seeds, with which every window is tried
-MARGIN = 2  # above what a path holds on average: its rate and delay vary
+SCOUTS = 3  # seeds that every window is tried with
+MARGIN = 2  # over what a path holds on average, as rate and delay vary
 JITTER_WIDTHS = 4  # netem's normal distribution ends there
 LOOPBACK_SEGMENT_BYTES = 65_483  # MSS on lo
 
 
 def settings() -> dict[str, Any]:
-    """Return, as plain data, what decides the result of a search besides the runs."""
+    """Return, as plain data, the settings that the result of a search depends on."""
     return {
         "seeds": list(SEEDS),
         "scouts": SCOUTS,
@@ -42,7 +41,7 @@ def settings() -> dict[str, Any]:
 
 
 def largest_window(network: Path | Rack) -> int:
-    """Return the largest window worth trying, packets: twice what path and queues hold, or what the receiver takes."""
+    """Return the largest window to try, packets: twice what path and queues hold, within the receiver's buffer."""
     if isinstance(network, Rack):
         held_bytes = network.rate_mbps * network.rtt_us / 8 + (network.buffer_kb + network.host_queue_kb * 1.024) * 1e3
         return _limited(MARGIN * held_bytes / IP_BYTES)
@@ -67,10 +66,9 @@ def _limited(packets: float) -> int:
 
 
 class WindowSearch:
-    """The windows tried for one scenario, by what they gave alone: the same goodputs lead to the same windows.
+    """The search for one scenario. It depends only on the goodputs: the same goodputs lead to the same windows.
 
-    tried: window in packets to the goodput of each seed in Mbit/s, None where the run failed: such a window is not
-    chosen.
+    tried: window in packets to the goodput of each seed in Mbit/s; None for a failed run, which excludes the window.
     """
 
     def __init__(self, most: int) -> None:
@@ -78,7 +76,7 @@ class WindowSearch:
         self.tried: dict[int, dict[int, float | None]] = {}
 
     def next_runs(self) -> list[tuple[int, int]]:
-        """Return window and seed of the runs to make next, all before the next question; none when it is over."""
+        """Return window and seed of the next round of runs; none when the search is over."""
         if not self.tried:
             windows = [*(1 << power for power in range((self.most - 1).bit_length())), self.most]
         else:
@@ -89,20 +87,20 @@ class WindowSearch:
 
     def means(self) -> dict[int, float]:
         """Return the mean goodput of each window without a failed run, Mbit/s, by rising window."""
-        found = {}
+        means = {}
         for packets in sorted(self.tried):
             values = [mbps for mbps in self.tried[packets].values() if mbps is not None]
             if len(values) == len(self.tried[packets]):
-                found[packets] = math.fsum(values) / len(values)
-        return found
+                means[packets] = math.fsum(values) / len(values)
+        return means
 
     def best(self) -> int | None:
-        """Return the best window so far, packets; None when every one had a failed run."""
-        found = self.means()
-        if not found:
+        """Return the best window so far, packets; None when every window had a failed run."""
+        means = self.means()
+        if not means:
             return None
-        enough = (1 - WITHIN) * max(found.values())
-        return min(packets for packets, mbps in found.items() if mbps >= enough)
+        enough = (1 - WITHIN) * max(means.values())
+        return min(packets for packets, mbps in means.items() if mbps >= enough)
 
     def _between(self) -> list[int]:
         """Return the windows of the next refinement."""
@@ -119,12 +117,12 @@ class WindowSearch:
         return windows
 
     def _uncertain(self) -> list[int]:
-        """Return the windows of which three seeds do not say enough: they differ, and one is near the highest mean."""
+        """Return the windows that need ten seeds: the three seeds differ, and one is near the highest mean."""
         means = self.means()
         enough = (1 - WITHIN) * max(means.values(), default=0.0)
-        found = []
+        uncertain = []
         for packets in means:
             values = [mbps for mbps in self.tried[packets].values() if mbps is not None]
             if len(values) == SCOUTS and max(values) >= enough and min(values) < (1 - WITHIN) * max(values):
-                found.append(packets)
-        return found
+                uncertain.append(packets)
+        return uncertain

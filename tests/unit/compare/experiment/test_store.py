@@ -87,7 +87,7 @@ def test_the_same_experiment_goes_on_and_another_is_refused(tmp_path: Path) -> N
         pass
     before = (store.folder / "experiment.json").read_bytes()
     others = [
-        (replace(experiment(), seeds=3), "seeds: 2 there, 3 here"),
+        (replace(experiment(), seeds=3), "seeds: stored 2, wanted 3"),
         (plan(["stress"], ["cubic"], 2, 5.0, 50), "schemes: "),
         (plan(["stress"], ["cubic", "ndm@runs/a b"], 2, 6.0, 50), "scenarios: stress not the same"),
         (replace(experiment(), binaries={"lab kernel": "1"}), "binaries: lab kernel not the same"),
