@@ -45,7 +45,7 @@ def test_a_clone_plays_better_than_what_was_never_trained(tmp_path: Path, capsys
     cloned = initial_policy(8, 1)
     progress = warm_start(cloned, file, profile.reward, best_only=True, steps=800, weight_limit=8.0, seed=1)
     assert progress.held_out[progress.best] < 0.2 * progress.held_out[0]
-    assert "imitation: bbr on 4 episode_configs; squared error on held-out episode_configs" in capsys.readouterr().err
+    assert "imitation: bbr on 4 episodes; squared error on held-out episodes" in capsys.readouterr().err
     silence = np.zeros((0, 0, 2), np.int16)
     rewards = []
     with LabPool(1, partial(VirtualLab, seed=1)) as pool:
