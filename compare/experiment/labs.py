@@ -1,4 +1,4 @@
-"""Which kind of lab the runs are made in: the virtual one, a stock kernel in a VM, or this machine's own kernel."""
+"""The kinds of labs: the virtual lab, a stock kernel in a VM, or the kernel of this machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RUNNING_KERNEL = Path("/proc/version")  # stands for its image, which may lie an
 
 @dataclass(frozen=True)
 class LabKind:
-    """A kind of lab. kernel: its image. modules: the folder of our modules for it. boot: returns a new lab."""
+    """A kind of lab. kernel: its image. modules: the folder of the modules built for it. boot: returns a new lab."""
 
     kernel: Path
     modules: Path
@@ -34,7 +34,7 @@ class LabKind:
 def lab_kind(lab: str, vm_kernel: str, experiment: Experiment) -> LabKind:
     """Return the kind of lab.
 
-    Raises CompareError when it has not been built, and for what a stock kernel in real time cannot do.
+    Raises CompareError when it is not built, and for an experiment that a lab in real time cannot run.
     """
     if lab == "virtual":
         check_lab()
@@ -53,7 +53,7 @@ def lab_kind(lab: str, vm_kernel: str, experiment: Experiment) -> LabKind:
 def _check_real_time(lab: str, experiment: Experiment) -> None:
     for scheme in experiment.all_schemes():
         if scheme.model:
-            raise CompareError(f"scheme {scheme.name}: lab={lab} takes the models that are built in, and no other")
+            raise CompareError(f"scheme {scheme.name}: lab={lab} has only the models that are built into the module")
         if scheme.name == ORACLE:
             raise CompareError(
                 f"scheme {scheme.name}: its search takes hundreds of runs, which lab={lab} makes in real time"

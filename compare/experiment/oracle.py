@@ -1,7 +1,7 @@
-"""The oracle's windows: the best constant window of each scenario, found in the lab before the matrix is run.
+"""The oracle's windows: the best constant window of each scenario, which the lab searches before the matrix is run.
 
-compare/experiment/window_search.py says what best means. Every figure is kept in ``oracle.json``: an interrupted search
-resumes where it stopped and ends with the same result.
+compare/experiment/window_search.py defines the best window. ``oracle.json`` stores the goodput of every run, so an
+interrupted search goes on where it stopped and ends with the same result.
 """
 
 from __future__ import annotations
@@ -30,8 +30,12 @@ Figures = dict[str, dict[int, dict[int, float]]]  # scenario -> packets -> seed 
 
 
 @dataclass
-class Found:
-    """What a search found, and its cost. windows: scenario to packets; failed: what runs said that gave nothing."""
+class OracleSearch:
+    """The result of the search and its cost.
+
+    windows: scenario to packets. tried: how many windows had runs. virtual_s: of the runs of this call. failed: the
+    runs that failed, with their errors.
+    """
 
     windows: dict[str, int]
     tried: int = 0
@@ -46,15 +50,15 @@ def find_windows(
     modules: Mapping[str, Path],
     pool: Pool,
     report: Callable[[Progress], None],
-) -> Found:
-    """Search the best window of every scenario, all scenarios side by side; what is in the store is not run again.
+) -> OracleSearch:
+    """Search the best window of every scenario, all scenarios side by side. A run in the store is not repeated.
 
     Raises CompareError when a scenario has no window without a failed run, or oracle.json is damaged.
     """
     began = time.monotonic()
     figures = _read(store)
     searches = {s.name: WindowSearch(largest_window(s.network())) for s in experiment.scenarios}
-    found = Found({})
+    result = OracleSearch({})
     progress = Progress(total=0)
     try:
         while wanted := [(name, *run) for name, search in searches.items() for run in search.next_runs()]:
@@ -62,7 +66,7 @@ def find_windows(
             progress.total += len(wanted)
             progress.done += len(wanted) - len(missing)
             report(progress)
-            _run([_job(*one, experiment, modules) for one in missing], pool, figures, found, progress, report)
+            _run([_job(*one, experiment, modules) for one in missing], pool, figures, result, progress, report)
             for name, packets, seed in wanted:
                 mbps = figures.get(name, {}).get(packets, {}).get(seed)
                 searches[name].tried.setdefault(packets, {})[seed] = mbps
@@ -75,12 +79,12 @@ def find_windows(
         if best is None:
             raise CompareError(
                 f"scenario {name}: the oracle's window could not be found, because every window had a run that failed; "
-                f"the first one said: {found.failed[0]}"
+                f"the first error was: {result.failed[0]}"
             )
-        found.windows[name] = best
-    found.tried = sum(len(search.tried) for search in searches.values())
-    found.wall_s = time.monotonic() - began
-    return found
+        result.windows[name] = best
+    result.tried = sum(len(search.tried) for search in searches.values())
+    result.wall_s = time.monotonic() - began
+    return result
 
 
 def first_cost(experiment: Experiment) -> tuple[int, float]:
@@ -90,7 +94,7 @@ def first_cost(experiment: Experiment) -> tuple[int, float]:
 
 
 def _job(name: str, packets: int, seed: int, experiment: Experiment, modules: Mapping[str, Path]) -> RunJob:
-    """Return the run of the oracle with this window, for its goodput alone: without samples."""
+    """Return the oracle's run with this window; without samples, because only its goodput counts."""
     scenario = next(scenario for scenario in experiment.scenarios if scenario.name == name)
     search = replace(experiment, windows={name: packets}, sample_ms=0)
     return make_job(Run(scenario, SCHEMES[ORACLE], seed), search, modules)
@@ -100,7 +104,7 @@ def _run(
     jobs: list[RunJob],
     pool: Pool,
     figures: Figures,
-    found: Found,
+    result: OracleSearch,
     progress: Progress,
     report: Callable[[Progress], None],
 ) -> None:
@@ -109,18 +113,20 @@ def _run(
         progress.done += 1
         if isinstance(outcome, str):
             progress.failed += 1
-            found.failed.append(f"{run.scenario.name}, window of {packets}, seed {run.seed}: {outcome}")
+            result.failed.append(f"{run.scenario.name}, window of {packets}, seed {run.seed}: {outcome}")
         else:
             of_window = figures.setdefault(run.scenario.name, {}).setdefault(packets, {})
             of_window[run.seed] = _goodput_mbps(run, unpack(outcome))
-            found.virtual_s += run.scenario.duration_s
+            result.virtual_s += run.scenario.duration_s
         report(progress)
 
 
 def _goodput_mbps(run: Run, result: RunResult) -> float:
-    """Return what the flows under test received together, over the whole run, Mbit/s."""
+    """Return the goodput of all flows under test together over the whole run, Mbit/s."""
     under_test = flows_under_test(run.scenario)
-    received = sum(flow.received_bytes for flow, mine in zip(result.flows, under_test, strict=True) if mine)
+    received = sum(
+        flow.received_bytes for flow, is_under_test in zip(result.flows, under_test, strict=True) if is_under_test
+    )
     return received * 8 / 1e6 / run.scenario.duration_s
 
 

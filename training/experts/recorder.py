@@ -1,4 +1,4 @@
-"""Makes a recording: every expert on the same episodes of a profile, with the same random numbers, in the lab."""
+"""Recordings in the lab: every expert on the same episodes of a profile, with the same random numbers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from training.policy import initial_policy
 def find_experts(names: Sequence[str]) -> list[Expert]:
     """Return the experts of these names, as compare.py has them: bbr, cubic, window@16, ndm, ...
 
-    Raises RecordingError for an unknown name, with near matches, and for what cannot teach.
+    Raises RecordingError for an unknown name, with near matches, and for a scheme that cannot be an expert.
     """
     try:
         return [_expert(scheme) for scheme in find_schemes(names, further_algorithms())]
@@ -47,12 +47,14 @@ def find_experts(names: Sequence[str]) -> list[Expert]:
 
 def _expert(scheme: Scheme) -> Expert:
     if scheme.is_oracle or scheme.model:
-        raise RecordingError(f"scheme {scheme.name!r} cannot teach: it is none of the lab's kernel or its modules")
+        raise RecordingError(
+            f"scheme {scheme.name!r} cannot be an expert: it is neither in the lab's kernel nor in one of its modules"
+        )
     return Expert(scheme.name, scheme.algorithm, scheme.module, scheme.packets)
 
 
 def draw(profile: Profile, count: int, seed: int) -> tuple[Drawn, ...]:
-    """Return the first episodes of a profile that are drawn from a seed."""
+    """Return the first `count` episodes that a seed draws from a profile."""
     rng, sampler = np.random.default_rng(seed), PathSampler(profile)
     return tuple(Drawn(sampler.draw(rng), int(rng.integers(2**63))) for _ in range(count))
 
@@ -129,29 +131,30 @@ def _modules(experts: Sequence[Expert], episode_configs: Sequence[Drawn]) -> tup
 
 
 def _with_actions(steps: Steps, expert: Expert) -> Steps:
-    """Return the steps of each connection in turn, with the equivalent actions; the last one of each has none.
+    """Return the steps of all connections, one after the other, with the equivalent actions.
 
-    Flows and time are counted from the run's beginning, as nothing but the run decides then.
+    The last step of a connection has no action. Flow numbers and times count from the beginning of the run, so that
+    they do not depend on earlier runs of the lab.
     """
     parts = []
     for number, recorded in enumerate(connections(steps), 1):
-        own = recorded.copy()
+        lesson = recorded.copy()
         cwnd, pacing_rate, srtt_us, mss = (
-            own[name].astype(np.float64) for name in ("cwnd", "pacing_rate", "srtt_us", "mss")
+            lesson[name].astype(np.float64) for name in ("cwnd", "pacing_rate", "srtt_us", "mss")
         )
         actions = cut(equivalent_actions(cwnd, pacing_rate, srtt_us, mss, expert.sets_rate))
-        own["actions"] = 0
-        own["actions"][:-1] = np.rint(actions * 2**schema.ACTION_FRAC)
-        own["flow"] = number
-        own["now_us"] -= run_origin_us(steps["now_us"][0])
-        parts.append(own)
+        lesson["actions"] = 0
+        lesson["actions"][:-1] = np.rint(actions * 2**schema.ACTION_FRAC)
+        lesson["flow"] = number
+        lesson["now_us"] -= run_origin_us(steps["now_us"][0])
+        parts.append(lesson)
     return np.concatenate([steps[:0], *parts])
 
 
 def described(
     profile: Profile, experts: Sequence[Expert], episode_configs: Sequence[Drawn], seed: int
 ) -> dict[str, Any]:
-    """Return what a recording is made of and with."""
+    """Return the provenance of a recording: command, profile, seed, git revision and the SHA-256 of the lab's files."""
     files: dict[str, Path] = {"lab kernel": KERNEL, "traffic program": PROGRAM}
     for module in ("lab_gate", "tcp_ndm_gym", *_modules(experts, episode_configs)):
         files[module] = MODULES / f"{module}.ko"

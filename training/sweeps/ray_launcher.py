@@ -1,7 +1,7 @@
-"""``train.py -m hydra/launcher=ray``: the runs of a sweep side by side on a Ray cluster, each where cores are free.
+"""``train.py -m hydra/launcher=ray``: the runs of a sweep side by side on a Ray cluster, each on cores of one node.
 
-hydra-ray-launcher of PyPI starts the same tasks, but ends them where they are on Ctrl-C, and brings the packages of its
-AWS launcher, forty of them, with it.
+hydra-ray-launcher of PyPI starts the same tasks, but kills them on Ctrl-C before they save, and depends on the forty
+packages of its AWS launcher.
 """
 
 import os
@@ -21,8 +21,8 @@ from tqdm import tqdm
 
 from env.pool import ClusterError
 
-RETRIES = 3  # of a run whose node or worker has gone; it goes on from its checkpoint
-SAVING_S = 60.0  # wall seconds in which runs may save themselves on Ctrl-C
+RETRIES = 3  # of a run whose node or worker process is gone; it goes on from its checkpoint
+SAVING_S = 60.0  # wall seconds for runs to save themselves on Ctrl-C
 
 
 @dataclass
@@ -31,7 +31,7 @@ class RayLauncherConf:
 
     _target_: str = "hydra_plugins.ndm.RayLauncher"
     address: str | None = None  # of a running cluster, HOST:PORT or auto; default: one on this machine for the sweep
-    cores: Any = "${lab.workers}"  # that a run takes
+    cores: Any = "${lab.workers}"  # of each run
 
 
 ConfigStore.instance().store(group="hydra/launcher", name="ray", node=RayLauncherConf, provider="ndm")
@@ -48,13 +48,13 @@ class RayLauncher(Launcher):
         self._config: DictConfig
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
-        """Take note of what is to be run."""
+        """Store what launch() needs."""
         self._context, self._function, self._config = hydra_context, task_function, config
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> list[JobReturn]:
-        """Run the jobs; returns what became of each, in their order. On Ctrl-C they save themselves first.
+        """Run the jobs; returns their results in the same order. On Ctrl-C they save themselves first.
 
-        Ends the process with one paragraph where there is no Ray, no cluster, or no node with so many cores.
+        Exits with a message of one paragraph when Ray, the cluster or a node with so many cores is missing.
         """
         setup_globals()
         try:
@@ -81,7 +81,7 @@ class RayLauncher(Launcher):
             ray.shutdown()
 
     def _check_cores(self, nodes: Sequence[Mapping[str, Any]]) -> None:
-        """End the process when no node could ever run a job: Ray itself would wait for one."""
+        """Exit when no node has enough cores for a job: Ray itself would wait for one."""
         most = max((int(node["Resources"].get("CPU", 0)) for node in nodes if node["Alive"]), default=0)
         if self._cores > most:
             sys.exit(
@@ -93,7 +93,7 @@ class RayLauncher(Launcher):
 def _run(
     folder: str, context: HydraContext, config: DictConfig, function: TaskFunction, state: dict[Any, Any]
 ) -> JobReturn:
-    """Run one job in a worker of the cluster, from the folder of the command: relative paths are the same there."""
+    """Run one job in a worker process of the cluster, in the command's folder, so that relative paths hold."""
     os.chdir(folder)
     setup_globals()
     Singleton.set_state(state)
@@ -108,7 +108,7 @@ def _run(
 
 
 def _gathered(tasks: Mapping[Any, list[str]]) -> list[JobReturn]:
-    """Wait for the tasks, whose jobs' overrides are given; returns what became of each."""
+    """Wait for the tasks and return their results. tasks: each with the overrides of its job."""
     import ray
     from ray.exceptions import RayError
 
@@ -121,7 +121,7 @@ def _gathered(tasks: Mapping[Any, list[str]]) -> list[JobReturn]:
                 for one in done:
                     try:
                         returns[one] = ray.get(one)
-                    except RayError as error:  # the worker has gone, again and again
+                    except RayError as error:  # the worker process was gone after all retries
                         returns[one] = JobReturn(tasks[one], status=JobStatus.FAILED)
                         returns[one].return_value = error
                     failed = returns[one].status is JobStatus.FAILED

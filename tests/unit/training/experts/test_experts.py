@@ -141,5 +141,5 @@ def test_options_have_their_defaults() -> None:
 def test_who_cannot_teach_is_refused_by_name() -> None:
     with pytest.raises(RecordingError, match="scheme 'bbx' is unknown: did you mean bbr"):
         find_experts(["bbx"])
-    with pytest.raises(RecordingError, match="scheme 'oracle' cannot teach"):
+    with pytest.raises(RecordingError, match="scheme 'oracle' cannot be an expert"):
         find_experts(["bbr", "oracle"])
