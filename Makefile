@@ -31,7 +31,7 @@ help: ## this help
 
 .PHONY: quickstart
 quickstart: ## the main job from nothing: set up, train a small model, export it, rebuild the module, compare
-	@setup/quickstart.sh
+	@TRAIN_ARGS="$(TRAIN_ARGS)" setup/quickstart.sh
 
 .PHONY: setup
 setup: packages .venv/installed ## install what is missing: the distribution's packages (asks for root only then), .venv
@@ -187,10 +187,21 @@ bench-kernel: vm-kernel ## what the module costs: a decision, an ACK beside BBR,
 	@/usr/bin/python3 setup/packages.py bench
 	@$(PYTHON) -m kernel.bench
 
+PYTEST := $(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+.PHONY: test-unit
+test-unit: .venv/installed ## the tests that need nothing that is built: no lab, no compiler, no browser (a minute)
+	@$(PYTEST) tests/unit
+
 .PHONY: test
-test: setup module ## the test suite
+test: setup module ## the tests but for those of the sanitizer kernel, QEMU, Ray and the browser (10 minutes)
 	@/usr/bin/python3 setup/packages.py tests
-	@$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	@$(PYTEST) tests/unit tests/lab tests/kernel
+
+.PHONY: test-all
+test-all: setup ray module sanitizer vm-kernel ## all tests, as CI runs them
+	@/usr/bin/python3 setup/packages.py tests slow
+	@$(PYTEST) --sanitizer
 
 .PHONY: kunit
 kunit: setup sanitizer module ## unit tests of the modules inside the sanitizer kernel

@@ -5,6 +5,7 @@ setup/packages.py          what building, training and comparing need
 setup/packages.py fuzz     and what `make fuzz` needs besides
 setup/packages.py lint     and what `make lint` needs besides
 setup/packages.py tests    and what `make test` needs besides
+setup/packages.py slow     and what `make test-all` needs besides those
 setup/packages.py ports    and what `make ports` needs besides
 setup/packages.py vm       and what the VM lab needs besides
 setup/packages.py bench    and what `make bench-kernel` needs besides
@@ -34,12 +35,13 @@ COUNTING = ["valgrind", "pahole"]
 ARM64 = ["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"]
 # the fuzz targets; llvm tells what of the sources they reach.
 FUZZ = ["clang", "libclang-rt-dev", "llvm"]
-# `make test` looks at reports in a browser and at what `make install` does, and runs the fuzz targets, and the integer
-# network for arm64.
+# `make test` runs the fuzz targets, and the integer network for arm64. `make test-all` looks at reports in a browser,
+# runs `make install`, `make ports` and `make bench-kernel`, and compares request times with sockperf's.
 BESIDES = {
     "fuzz": FUZZ,
     "lint": ["sparse", *STOCK_HEADERS],
-    "tests": ["chromium", "dkms", "qemu-user", *ARM64, *COUNTING, *FUZZ],
+    "tests": ["qemu-user", *ARM64, *FUZZ],
+    "slow": ["chromium", "dkms", "sockperf", *COUNTING, *STOCK_HEADERS],
     "bench": [*COUNTING, *STOCK_HEADERS],
     "ports": ["patchelf", "sparse", *ARM64, *STOCK_HEADERS],
     "vm": ["qemu-system-x86", "busybox-static", *STOCK_HEADERS],
@@ -85,10 +87,10 @@ def missing(besides: list[str]) -> list[str]:
 
 def main(arguments: list[str]) -> int:
     """Install; returns the exit status."""
-    if len(arguments) > 1 or not set(arguments) <= BESIDES.keys():
-        print(f"usage: setup/packages.py [{'|'.join(BESIDES)}]", file=sys.stderr)
+    if not set(arguments) <= BESIDES.keys():
+        print(f"usage: setup/packages.py [{'|'.join(BESIDES)}]...", file=sys.stderr)
         return 2
-    besides = [name for argument in arguments for name in BESIDES[argument]]
+    besides = list(dict.fromkeys(name for argument in arguments for name in BESIDES[argument]))
     if not shutil.which("apt-get"):
         print("setup: no apt-get here; the lab runs on Debian and Ubuntu", file=sys.stderr)
         return 1

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # The main job, from nothing to a report. Can be run again after an interruption: what is done is not done twice.
+# TRAIN_ARGS: further options of train.py, such as algo.total_decisions=5000.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 run=runs/quickstart
@@ -19,7 +20,7 @@ else
 		.venv/bin/python train.py "resume=$run"
 	else
 		rm -rf "$run" # interrupted before its first checkpoint
-		.venv/bin/python train.py profile=bottleneck name=quickstart debug=quick
+		.venv/bin/python train.py profile=bottleneck name=quickstart debug=quick ${TRAIN_ARGS-}
 	fi
 	touch "$run/finished"
 fi

@@ -1,4 +1,4 @@
-"""For all tests."""
+"""For all tests. A test's tier is its folder: unit, lab, kernel or slow."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ from hypothesis import settings
 ROOT = Path(__file__).resolve().parents[1]
 # The tests have modules of their own, with the shipped model: what the user exports is none of theirs.
 os.environ["NDM_MODEL_BUILD"] = str(ROOT / "build" / "test")
+TESTS = ROOT / "tests"
+TIERS = ("unit", "lab", "kernel", "slow")
+# The longest files begin first, so that no worker has one left when the other has nothing to do.
+LONGEST: tuple[str, ...] = ()
 
 # Other work on the machine must not fail a test.
 settings.register_profile("any machine", deadline=None)
@@ -22,7 +26,9 @@ settings.load_profile("any machine")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Bring the tests' modules up to date where there is a lab kernel; the other processes of -n wait for it."""
+    """Bring the tests' modules up to date, unless only unit tests run; the other processes of -n wait for it."""
+    if config.args and all(Path(argument).resolve().is_relative_to(TESTS / "unit") for argument in config.args):
+        return
     manifest = Path("build", "lab-kernel", "manifest.json")
     if config.option.collectonly or hasattr(config, "workerinput") or not (ROOT / manifest).is_file():
         return
@@ -34,16 +40,36 @@ def pytest_configure(config: pytest.Config) -> None:
         pytest.exit(f"the modules for the tests cannot be built:\n{done.stdout}{done.stderr}", returncode=1)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--sanitizer", action="store_true", help="run the tests of the modules in the sanitizer kernel too"
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "variant" in metafunc.fixturenames:
+        variants = ["lab", "sanitizer"] if metafunc.config.getoption("--sanitizer") else ["lab"]
+        metafunc.parametrize("variant", variants, scope="module")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        tier = item.path.relative_to(TESTS).parts[0]
+        assert tier in TIERS, f"{item.path} is in no tier: move it to one of {', '.join(TIERS)}"
+        item.add_marker(tier)
+    order = {TESTS / name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(item.path, len(order)))  # stable: within a file nothing changes
+
+
 @pytest.fixture
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A Ray cluster of this machine: a head of one core, to which nodes can be added; one pytest worker has it."""
-    pytest.importorskip("ray", reason="run `make ray`")
     from ray.cluster_utils import Cluster
 
     with (tmp_path_factory.getbasetemp().parent / "ray.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        found = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
         try:
-            yield found
+            yield cluster
         finally:
-            found.shutdown()
+            cluster.shutdown()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -11,20 +10,16 @@ from pathlib import Path
 import pytest
 
 from env.checkout import ROOT
+from tests.support.tools import find_tool
 
 TARGETS = ("blob", "core", "features", "nv")
 RUNS = 30_000
-
-# in CI a missing clang is a failure
-needs_clang = pytest.mark.skipif(
-    shutil.which("clang") is None and not os.environ.get("CI"), reason="clang is missing: setup/packages.py fuzz"
-)
-pytestmark = [needs_clang, pytest.mark.slow]
 
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """Make a folder with the sources alone: what is built and found there leaves the repository as it is."""
+    find_tool("clang")
     shutil.copytree(ROOT / "kernel", tmp_path / "kernel")
     return tmp_path
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 from env.checkout import ROOT
-from env.lab import Lab, VirtualLab
+from env.lab import Lab
 from env.network.path import Path as NetworkPath
+from tests.support.labs import shared_lab
 
 HEADER = ROOT / "env" / "network" / "flow" / "web.h"
 DRAWS = 200_000
@@ -64,10 +64,7 @@ def test_pauses_are_exponential(library: ctypes.CDLL) -> None:
         assert (to > time).mean() == pytest.approx(np.exp(-time), rel=0.1)
 
 
-@pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    with VirtualLab(seed=1, timeout_s=120) as running:
-        yield running
+lab = shared_lab()
 
 
 def test_users_pause_and_wait_for_replies(lab: Lab) -> None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
 
-from env.lab import Lab, VirtualLab
-from env.lab.reports import find_reports, kernel_log
+from env.lab import Lab
 from tests.support.guest import shell
-from tests.support.variants import BOTH
+from tests.support.labs import shared_lab
 
 OPPORTUNITY_BYTES = 1504
 TUNNEL_BYTES = 4
@@ -68,12 +66,12 @@ class Outcome(NamedTuple):
     departures: list[tuple[int, int]]
 
 
-@pytest.fixture(scope="module", params=BOTH)
-def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
-    with VirtualLab(seed=1, timeout_s=200, variant=request.param, memory_mb=1024) as running:
-        shell(running, "ip link add va type veth peer name vb && ip link set va up && ip link set vb up promisc on")
-        yield running
-        assert find_reports(kernel_log(running)) == []
+lab = shared_lab(
+    both_kernels=True,
+    setup=lambda lab: shell(
+        lab, "ip link add va type veth peer name vb && ip link set va up && ip link set vb up promisc on"
+    ),
+)
 
 
 def experiment(lab: Lab, limit: int, trace: list[int], packets: list[tuple[float, int]]) -> Outcome:

@@ -7,10 +7,10 @@ import re
 import numpy as np
 import pytest
 
-from env.lab import VirtualLab
 from env.network.scenario import load_scenario
 from export import reference
 from export.native import Native
+from tests.support.labs import checked_lab
 
 LINE = re.compile(r"flow=(\d+) decision=(\d+) x=([-\d,]+) action=([-\d,]+) cwnd=(\d+) srtt_us=(\d+)")
 DECISIONS = 2000
@@ -20,7 +20,7 @@ DECISIONS = 2000
 def test_every_decision_equals_the_reference(scenario: str, duration_s: float) -> None:
     path = load_scenario(scenario).network_path()
     flows = [{"scheme": "ndm", "start_s": 0, "duration_s": duration_s}]
-    with VirtualLab(seed=1, modules=("tcp_ndm",)) as lab:
+    with checked_lab("tcp_ndm") as lab:
         result = lab.run(path, flows, duration_s, trace=True)
     matches = [LINE.search(line) for line in result.trace]
     assert all(matches), result.trace[:3]
@@ -39,7 +39,7 @@ def test_every_decision_equals_the_reference(scenario: str, duration_s: float) -
 
 def test_the_loaded_module_names_the_shipped_model() -> None:
     _, sha256 = Native().shipped()
-    with VirtualLab(seed=1, modules=("tcp_ndm",)) as lab:
+    with checked_lab("tcp_ndm") as lab:
         shown = lab.call("shell", command="cat /sys/module/tcp_ndm/ndm/sha256")["stdout"].strip()
     assert shown == sha256
     assert re.fullmatch(r"[0-9a-f]{64}", shown)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from env.lab import Lab, RunResult, VirtualLab
-from env.lab.reports import find_reports, kernel_log
+from env.lab import Lab, RunResult
 from env.network.path import Path
 from env.network.scenario import load_scenario
 from tests.support.bad_models import BAD_MODELS, put_models
 from tests.support.guest import shell
-from tests.support.variants import BOTH
+from tests.support.labs import shared_lab
 
 pytestmark = pytest.mark.timeout(900)
 FOLDER = "/sys/module/tcp_ndm/ndm"
@@ -28,13 +26,7 @@ CAUGHT = {"highest": 1, "zero": 1, "grow": 1, "creep": 1, "shrink": 2}
 MISSED = {"random-2": pytest.mark.xfail(strict=True, reason="the guard does not see a sender that never yields")}
 
 
-@pytest.fixture(scope="module", params=BOTH)
-def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
-    variant = request.param
-    with VirtualLab(seed=5, variant=variant, modules=("tcp_ndm",), memory_mb=1024, timeout_s=400) as running:
-        put_models(running, BAD_MODELS)
-        yield running
-        assert find_reports(kernel_log(running)) == []
+lab = shared_lab("tcp_ndm", seed=5, both_kernels=True, timeout_s=400, setup=lambda lab: put_models(lab, BAD_MODELS))
 
 
 def use(lab: Lab, model: str) -> None:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from env.lab import Lab, VirtualLab
-from env.lab.reports import find_reports, kernel_log
+from env.lab import Lab
+from env.lab.reports import kernel_log
 from env.lab.virtual import MODULES
 from env.network.path import Path
 from export import reference, selection
@@ -20,7 +20,7 @@ from export.blob import write_blob
 from export.model import IntegerModel
 from export.native import Native
 from tests.support.guest import shell
-from tests.support.variants import BOTH
+from tests.support.labs import checked_lab, shared_lab
 from training.untrained import build_untrained
 
 pytestmark = pytest.mark.timeout(900)
@@ -28,15 +28,6 @@ FOLDER = "/sys/module/tcp_ndm/ndm"
 LINE = re.compile(r"flow=(\d+) decision=(\d+) x=([-\d,]+) action=([-\d,]+) cwnd=\d+ srtt_us=\d+ model=(\d+) ca=ndm")
 PATH = Path(rate_mbps=20, rtt_ms=20, buffer_bdp=2)
 SWAPS = 40
-
-
-@pytest.fixture(scope="module", params=BOTH)
-def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
-    variant = request.param
-    with VirtualLab(seed=3, variant=variant, modules=("tcp_ndm",), memory_mb=1024, timeout_s=400) as running:
-        put_files(running)
-        yield running
-        assert find_reports(kernel_log(running)) == []
 
 
 def put_files(lab: Lab) -> None:
@@ -63,6 +54,9 @@ def files() -> dict[str, bytes]:
         "long.bin": 9 * whole,
     }
     return good | bad
+
+
+lab = shared_lab("tcp_ndm", seed=3, both_kernels=True, setup=put_files)
 
 
 def fact(lab: Lab, name: str) -> str:
@@ -176,7 +170,7 @@ def check(models: list[IntegerModel], rows: list[tuple[str, ...]]) -> None:
 
 def test_a_model_named_on_insmods_command_line_is_there_from_the_start() -> None:
     """Not under KASAN, which in user-mode Linux takes a module that is loaded again for an overflow."""
-    with VirtualLab(seed=3, modules=("tcp_ndm",)) as lab:
+    with checked_lab("tcp_ndm", seed=3) as lab:
         put_files(lab)
         module = MODULES / "tcp_ndm.ko"
         shell(lab, "rmmod tcp_ndm")

@@ -15,19 +15,21 @@ from env.lab import GuestDied, GuestFailed, Lab, Observation, Reply, VirtualLab
 from env.lab.virtual import MODULES
 from env.network.path import Path
 from tests.support.guest import program, shell
+from tests.support.labs import checked_lab, shared_lab
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 BOTTLENECK = Path(rate_mbps=20, rtt_ms=40, buffer_bdp=4)
 GYM_FLOW = {"scheme": "ndm_gym", "start_s": 0, "duration_s": 600}
 
 
-@pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    with VirtualLab(seed=3, modules=("tcp_ndm",), timeout_s=30) as running:
-        running.call("shell", command="ip link set lo up; tc qdisc replace dev lo root netem delay 10ms")
-        yield running
+lab = shared_lab(
+    "tcp_ndm",
+    seed=3,
+    timeout_s=30,
+    setup="ip link set lo up; tc qdisc replace dev lo root netem delay 10ms",
+)
 
 
 def episode(
@@ -49,7 +51,7 @@ def episode(
 
 
 def test_facts_about_the_weights_cannot_be_set() -> None:
-    with VirtualLab(seed=1) as lab:
+    with checked_lab() as lab:
         shell(lab, f"insmod {MODULES}/tcp_ndm.ko")
         folder = "/sys/module/tcp_ndm/ndm"
         assert shell(lab, f"cat {folder}/name")

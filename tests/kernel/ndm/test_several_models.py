@@ -10,12 +10,13 @@ from pathlib import Path as FilePath
 import pytest
 
 from env.checkout import KERNEL, ROOT
-from env.lab import Lab, LabError, VirtualLab
+from env.lab import Lab, LabError
 from env.network.path import Path
 from export import selection
 from export.header import write_header
 from tests.support.bad_models import BAD_MODELS, put_models
 from tests.support.guest import program, shell
+from tests.support.labs import checked_lab
 from training.untrained import build_untrained
 
 pytestmark = pytest.mark.timeout(300)
@@ -41,9 +42,9 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         exported = build_untrained(seed)
         write_header(exported.model, exported.provenance, folder / "exported")
     selection.select(MODELS, folder / "exported")
-    with VirtualLab(seed=2, modules=(build(folder),), timeout_s=100) as running:
-        put_models(running, {"shrink": BAD_MODELS["shrink"]})
-        yield running
+    with checked_lab(build(folder), seed=2) as lab:
+        put_models(lab, {"shrink": BAD_MODELS["shrink"]})
+        yield lab
 
 
 def test_each_is_a_congestion_control_with_facts_of_its_own(lab: Lab) -> None:
@@ -103,7 +104,7 @@ def test_a_name_too_long_for_the_kernel_stops_the_module(tmp_path: FilePath) -> 
     )
     (tmp_path / "exported" / "ndm_weights.h").write_text(selection.render_selection(["mixed", "mixed_for_all"]))
     module = build(tmp_path)
-    with VirtualLab(seed=1) as lab:
+    with checked_lab() as lab:
         with pytest.raises(LabError, match="tcp_ndm"):
             lab.load(module)
         assert "ndm_mixed_for_all is longer than the 15 letters" in shell(lab, "dmesg | tail -5")

@@ -10,13 +10,12 @@ from pathlib import Path as FilePath
 import pytest
 
 from env.checkout import ROOT
-from env.lab import Lab, VirtualLab
-from env.lab.reports import find_reports, kernel_log
+from env.lab import Lab
 from env.network.path import Path
 from export.header import render_header
 from export.selection import model_name
 from tests.support.guest import program, shell
-from tests.support.variants import BOTH
+from tests.support.labs import checked_lab
 from training.untrained import build_untrained
 
 # 15 characters are the most that a name can have
@@ -38,14 +37,12 @@ def build(name: str, seed: int, variant: str, folder: FilePath) -> FilePath:
     return folder / name / f"tcp_{name}.ko"
 
 
-@pytest.fixture(scope="module", params=BOTH)
-def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    variant = request.param
+@pytest.fixture(scope="module")
+def lab(variant: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     folder = tmp_path_factory.mktemp(variant)
     modules = [build(name, seed, variant, folder) for name, seed in NAMES.items()]
-    with VirtualLab(seed=2, variant=variant, modules=("tcp_ndm", *modules), memory_mb=1024, timeout_s=200) as running:
-        yield running
-        assert find_reports(kernel_log(running)) == []
+    with checked_lab("tcp_ndm", *modules, seed=2, variant=variant) as lab:
+        yield lab
 
 
 def flow(scheme: str, duration_s: float) -> dict[str, object]:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from env.lab import Lab, VirtualLab
+from env.lab import Lab
 from env.lab.virtual import MODULES
 from env.network.path import Path
 from tests.support.guest import program, shell
+from tests.support.labs import checked_lab, shared_lab
 from tests.support.nv import Range, build, parameters
 
 if TYPE_CHECKING:
@@ -23,10 +24,7 @@ CLEAN = Path(rate_mbps=100, rtt_ms=20, buffer_bdp=4)
 PACKET_MS = 1500 * 8 / (CLEAN.rate_mbps * 1000)  # what one packet in the queue adds to the RTT
 
 
-@pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    with VirtualLab(seed=5, modules=("tcp_nv",), timeout_s=60) as running:
-        yield running
+lab = shared_lab("tcp_nv", seed=5)
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +65,7 @@ def test_a_value_out_of_range_is_refused_with_the_range_and_the_old_one_stays(
 
 
 def test_a_value_out_of_range_is_refused_at_load_too(table: dict[str, Range]) -> None:
-    with VirtualLab(seed=1) as lab:
+    with checked_lab() as lab:
         for name, (_, least, most) in table.items():
             for value in (str(most + 1), str(least - 1)):
                 shell(lab, "dmesg -C")

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from env.lab import Lab, Observation, Reply, VirtualLab
-from env.lab.reports import LeakWatch, find_reports, kernel_log
+from env.lab import Lab, Observation, Reply
+from env.lab.reports import kernel_log
 from env.network.path import Path
 from tests.support.guest import shell
-from tests.support.variants import BOTH
+from tests.support.labs import checked_lab, shared_lab
 
 SCHEME = "/sys/module/tcp_expert/parameters/scheme"
 CALLBACKS = "/sys/module/tcp_expert/parameters/callbacks"
@@ -56,12 +56,10 @@ def expert(lab: Lab, scheme: str) -> str:
     return f"expert_{scheme}"
 
 
-@pytest.fixture(scope="module")
-def lab() -> Any:
-    with VirtualLab(seed=1, modules=("tcp_ndm", "tcp_nv", "tcp_window", "tcp_expert")) as running:
-        shell(running, "echo 16 >/sys/module/tcp_window/parameters/packets")
-        yield running
-        assert find_reports(kernel_log(running)) == []
+lab = shared_lab(
+    *("tcp_ndm", "tcp_nv", "tcp_window", "tcp_expert"),
+    setup="echo 16 >/sys/module/tcp_window/parameters/packets",
+)
 
 
 @pytest.mark.parametrize("scheme", ["cubic", "bbr", "illinois", "nv", "cwnd_16"])
@@ -94,7 +92,7 @@ def test_callbacks_tell_what_cong_control_is_told(scheme: str, path: Path) -> No
     """How a scheme without cong_control() is measured, tried on those that have it."""
     told = []
     for callbacks in (0, 1):
-        with VirtualLab(seed=1, modules=("tcp_ndm", "tcp_expert")) as running:
+        with checked_lab("tcp_ndm", "tcp_expert") as running:
             shell(running, f"echo {callbacks} >{CALLBACKS}")
             told.append(play(running, [expert(running, scheme)], path, 10.0).observations)
     assert len(told[0]) > 100
@@ -128,16 +126,10 @@ def test_what_cannot_be_watched_is_refused_by_name(lab: Lab, scheme: str, why: s
     assert shell(lab, f"cat {AVAILABLE}") == before
 
 
-@pytest.mark.parametrize("variant", BOTH)
 def test_nothing_stays_when_it_is_unloaded(variant: str) -> None:
-    with VirtualLab(
-        seed=1, variant=variant, modules=("tcp_nv", "tcp_expert"), memory_mb=1024, timeout_s=200
-    ) as running:
-        watch = LeakWatch(running) if variant == "sanitizer" else None
+    with checked_lab("tcp_nv", "tcp_expert", variant=variant, leaks=True) as running:
         flows = [expert(running, scheme) for scheme in ("cubic", "bbr", "nv")]
         play(running, flows, BAD, 5.0)
         # sockets that wait for their last timers hold the modules
         shell(running, "sleep 300; rmmod tcp_expert && rmmod tcp_nv")
         assert "expert" not in shell(running, f"cat {AVAILABLE}")
-        assert watch is None or watch.leaks() == []
-        assert find_reports(kernel_log(running)) == []

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from env.lab import FlowResult, Lab, VirtualLab
-from env.lab.reports import LeakWatch, find_reports, kernel_log
+from env.lab import FlowResult, Lab
+from env.lab.reports import find_reports, kernel_log
 from env.lab.virtual import MODULES
 from env.network.path import Path
 from tests.support.guest import program, shell
-from tests.support.variants import BOTH
+from tests.support.labs import checked_lab
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,17 +23,13 @@ AVAILABLE = "/proc/sys/net/ipv4/tcp_available_congestion_control"
 BAD = Path(rate_mbps=20, rtt_ms=40, buffer_bdp=0.5, loss_pct=5, loss_burst_packets=8, jitter_ms=10)
 
 
-@pytest.fixture(scope="module", params=BOTH)
-def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
-    variant = request.param
-    with VirtualLab(seed=4, variant=variant, modules=("tcp_window",), memory_mb=1024, timeout_s=200) as running:
-        watch = LeakWatch(running) if variant == "sanitizer" else None
-        yield running
+@pytest.fixture(scope="module")
+def lab(variant: str) -> Iterator[Lab]:
+    with checked_lab("tcp_window", seed=4, variant=variant, leaks=True) as lab:
+        yield lab
         # sockets that wait for their last timers hold the module
-        shell(running, "sleep 300; rmmod tcp_window")
-        assert not windows(running)
-        assert watch is None or watch.leaks() == []
-        assert find_reports(kernel_log(running)) == []
+        shell(lab, "sleep 300; rmmod tcp_window")
+        assert not windows(lab)
 
 
 def windows(lab: Lab) -> list[str]:
@@ -144,7 +140,7 @@ def test_a_window_in_use_keeps_the_module(lab: Lab) -> None:
 def test_insmod_takes_one_too_and_nothing_stays_of_a_refused_one() -> None:
     # not under KASAN: in user-mode Linux it takes the second loading of any module for an access out of bounds
     module = MODULES / "tcp_window.ko"
-    with VirtualLab(seed=1) as lab:
+    with checked_lab() as lab:
         for refused in ("packets=0", "packets=12 packets=0"):
             assert lab.call("shell", command=f"insmod {module} {refused}")["status"] != 0
             assert windows(lab) == []

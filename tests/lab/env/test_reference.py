@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from env.episode import boot_lab
 from env.lab import Lab
 from env.ndm_env import NdmEnv
 from env.profile import profile_from_config
 from env.rollout import RolloutTask, run_episode
 from env.trajectory import trajectories
 from export.model_file import model_file
+from tests.support.labs import shared_lab
 from training.policy import initial_policy
 
 DECISIONS = 120
@@ -53,10 +51,7 @@ PROFILE = profile_from_config(
 )
 
 
-@pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    with boot_lab(1) as lab:
-        yield lab
+lab = shared_lab()
 
 
 def test_environment_and_rollout_rewards_are_equal(lab: Lab) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -25,6 +24,7 @@ from export.checkpoint import policy_sha256
 from export.model import Provenance
 from export.quantize import FloatPolicy, quantize
 from export.reference import rollout
+from tests.support.labs import shared_lab
 from training.policy import initial_policy
 
 DECISIONS = 60
@@ -73,10 +73,7 @@ def rollouts(pool: LabPool, *tasks: RolloutTask) -> list[Rollout]:
     return [future.result() for future in pool.submit([RolloutJob(task, RewardWeights()) for task in tasks])]
 
 
-@pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    with boot_lab(1) as lab:
-        yield lab
+lab = shared_lab()
 
 
 def test_the_network_that_ships_plays(lab: Lab) -> None:

@@ -62,7 +62,6 @@ def test_two_nodes_one_of_which_dies_give_what_local_processes_give(tmp_path: Pa
 def test_a_cluster_that_is_not_there_is_an_error_of_one_paragraph(
     tmp_path: Path, options: list[str], message: str
 ) -> None:
-    pytest.importorskip("ray")
     process = start(tmp_path, *options)
     output, _ = process.communicate(timeout=100)
     assert process.returncode == 1

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import re
-import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,17 +12,11 @@ from kernel.bench import __main__ as bench
 from kernel.bench import acks, cpu, decision, instructions
 from kernel.bench.build import Kernel, build, has_bbr, lab_kernel, stock_kernels
 from kernel.bench.state import state
+from tests.support.tools import find_tool, require
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [
-    pytest.mark.lab,
-    pytest.mark.skipif(
-        not (shutil.which("valgrind") and shutil.which("pahole")) and not os.environ.get("CI"),
-        reason="valgrind or pahole is missing: setup/packages.py bench",
-    ),
-]
 STATE_BYTES = 104
 # Of a decision: the nop, and what the compiler arranges otherwise in a function that has it.
 TRACEPOINT_SHARE = 0.02
@@ -32,6 +24,8 @@ TRACEPOINT_SHARE = 0.02
 
 @pytest.fixture(scope="module")
 def kernels() -> list[Kernel]:
+    for tool in ("valgrind", "pahole"):
+        find_tool(tool, "slow")
     found = [lab_kernel(), *stock_kernels()]
     for kernel in found:
         build(kernel)
@@ -89,8 +83,7 @@ def test_the_state_of_a_connection_fits_on_every_kernel(kernels: list[Kernel]) -
 
 
 def test_a_tracepoint_that_is_off_is_a_nop(kernels: list[Kernel], recorded: dict[acks.Connection, Path]) -> None:
-    if not kernels[1:]:
-        pytest.skip("user-mode Linux has no jump labels, and no headers of a stock kernel are installed")
+    require(kernels[1:], "user-mode Linux has no jump labels, and no headers of a stock kernel are installed")
     for kernel in kernels[1:]:
         places = decision.tracepoint_places(kernel)
         assert places

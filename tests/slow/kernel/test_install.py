@@ -14,25 +14,19 @@ from pathlib import Path
 import pytest
 
 from env.checkout import ROOT
-from env.lab import VirtualLab
 from env.lab.stock_kernel import HEADERS, VERSIONS, StockKernelError, find_release
 from tests.support.guest import program, shell
+from tests.support.labs import checked_lab
+from tests.support.tools import find_tool, require
 
 INSTALL = ROOT / "kernel" / "install.sh"
 VERSION = (ROOT / "kernel" / "VERSION").read_text().strip()
 
 
-def require(present: object, what: str) -> None:
-    """Skip without what is needed; in CI that is a failure."""
-    if not present:
-        assert not os.environ.get("CI"), what
-        pytest.skip(what)
-
-
 @pytest.fixture
 def headers() -> dict[str, Path]:
     require(os.geteuid() == 0, "DKMS installs for root only")
-    require(shutil.which("dkms", path=f"{os.environ['PATH']}:/usr/sbin"), "dkms is missing: setup/packages.py tests")
+    find_tool("dkms", "slow")
     try:
         return {version: HEADERS / f"linux-headers-{find_release(version)}" for version in VERSIONS}
     except StockKernelError as error:
@@ -151,7 +145,7 @@ def test_what_is_missing_is_named(headers: dict[str, Path], tmp_path: Path) -> N
 
 
 def test_a_module_in_use_is_not_uninstalled(headers: dict[str, Path]) -> None:
-    with VirtualLab(seed=1, modules=("tcp_ndm",)) as lab:
+    with checked_lab("tcp_ndm") as lab:
         # a registration that the guest keeps in its memory
         shell(lab, "mount -t tmpfs none /var/lib/dkms && mount -t tmpfs none /usr/src && mkdir /usr/src/ndm-tcp-0.0.1")
         shell(lab, f"sed s/@VERSION@/0.0.1/ {ROOT}/kernel/dkms.conf > /usr/src/ndm-tcp-0.0.1/dkms.conf")

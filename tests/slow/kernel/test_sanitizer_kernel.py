@@ -7,12 +7,11 @@ import pytest
 from env.lab import VirtualLab
 from env.lab.reports import LeakWatch, find_reports, kernel_log
 from tests.support.guest import shell
-from tests.support.variants import SANITIZER_MODULES, needs_sanitizer
+from tests.support.labs import SANITIZER_MODULES
 
 FAULTS = SANITIZER_MODULES / "sanitizer_faults.ko"
 
 
-@needs_sanitizer
 @pytest.mark.parametrize(
     ("fault", "report"),
     [
@@ -31,7 +30,6 @@ def test_each_fault_is_reported(fault: str, report: str) -> None:
         assert report in found[0]
 
 
-@needs_sanitizer
 def test_lost_memory_is_reported() -> None:
     with VirtualLab(seed=1, variant="sanitizer", memory_mb=1024) as lab:
         watch = LeakWatch(lab)

@@ -82,7 +82,6 @@ def test_evolution_on_a_cluster_gives_the_same_weights(tmp_path: Path, cluster: 
 def test_a_cluster_that_is_not_there_is_an_error_of_one_paragraph(
     tmp_path: Path, options: list[str], message: str
 ) -> None:
-    pytest.importorskip("ray")
     process = start("profile=bottleneck", f"runs={tmp_path}", *options)
     _, errors = process.communicate(timeout=100)
     assert process.returncode == 1

@@ -26,12 +26,13 @@ from env.profile import (
     profile_names,
     scenario_episode_config,
 )
+from tests.support.profiles import sampler_of
 
 PUBLISHED = ("stress", "fiber", "delay_extreme", "delay_moderate")
 
 
 def draws(name: str, count: int, seed: int = 0) -> list[EpisodeConfig]:
-    sampler, rng = PathSampler(load_profile(name)), np.random.default_rng(seed)
+    sampler, rng = sampler_of(name), np.random.default_rng(seed)
     return [sampler.draw(rng) for _ in range(count)]
 
 
@@ -80,7 +81,8 @@ def test_steps_of_the_rate_are_spread_over_the_episode() -> None:
 
 def test_component_weights_replace_the_profiles() -> None:
     configs = draws("mixed", 1000)
-    stress = [config for config in configs if config.path == scenario_episode_config("stress").path]
+    path = scenario_episode_config("stress").path
+    stress = [config for config in configs if config.path == path]
     assert {config.reward.delay for config in stress if config.reward} == {0.01}
     beside = [config for config in configs if config.rivals]
     assert {config.reward.fairness for config in beside if config.reward} == {1.0}

@@ -18,12 +18,11 @@ from env.profile import (
     EpisodeConfig,
     EpisodeFlow,
     MixtureComponent,
-    PathSampler,
-    load_profile,
     profile_names,
 )
 from env.profile.held_out import BANDED, in_band
 from env.profile.ranges import LEAST_IS_EASY, around, middle
+from tests.support.profiles import sampler_of
 
 WIDE = MixtureComponent(
     rate_mbps=Draw(log_uniform=[1, 100]),
@@ -75,7 +74,7 @@ def test_a_middle_that_is_held_out_stays_whole() -> None:
 @pytest.mark.parametrize("name", profile_names())
 @pytest.mark.parametrize("width", [0.05, 0.3, 0.8])
 def test_narrow_draws_lie_within_the_profile(name: str, width: float) -> None:
-    sampler, rng = PathSampler(load_profile(name)), np.random.default_rng(0)
+    sampler, rng = sampler_of(name), np.random.default_rng(0)
     for _ in range(200):
         config = sampler.draw(rng, width)
         if config.path.topology == "router":
@@ -91,7 +90,7 @@ def assert_within(config: EpisodeConfig, mix: MixtureComponent) -> None:
 
 
 def test_a_width_of_one_is_the_profile() -> None:
-    sampler = PathSampler(load_profile("mixed"))
+    sampler = sampler_of("mixed")
     one, other = np.random.default_rng(1), np.random.default_rng(1)
     assert [sampler.draw(one) for _ in range(50)] == [sampler.draw(other, 1.0) for _ in range(50)]
 
@@ -99,7 +98,7 @@ def test_a_width_of_one_is_the_profile() -> None:
 @pytest.mark.parametrize("name", profile_names())
 def test_draw_near_stays_within_the_factor(name: str) -> None:
     """Of the same part and company, each number within the factor and the profile's range, none held out."""
-    sampler, rng = PathSampler(load_profile(name), snapshots=True), np.random.default_rng(0)
+    sampler, rng = sampler_of(name, snapshots=True), np.random.default_rng(0)
     differing = 0
     for _ in range(100):
         config = sampler.draw(rng)
@@ -123,7 +122,7 @@ def test_draw_near_stays_within_the_factor(name: str) -> None:
 @given(seed=st.integers(0, 10_000), factor=st.floats(1.01, 3))
 def test_draw_near_can_be_repeated(seed: int, factor: float) -> None:
     """The held-out bands lie in between, and no range may end up within one."""
-    sampler, rng = PathSampler(load_profile("mixed")), np.random.default_rng(seed)
+    sampler, rng = sampler_of("mixed"), np.random.default_rng(seed)
     config = sampler.draw(rng)
     for _ in range(5):
         config = sampler.draw_near(config, factor, rng)

@@ -14,8 +14,6 @@ from export import reference
 from export.header import render_header
 from export.model import INPUTS, OUTPUTS, ExportError, IntegerModel, Provenance
 from export.proof import ANY_S16, Interval, prove
-from export.selection import header_of, selected
-from export.verify_model import main
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -130,13 +128,3 @@ def test_intervals() -> None:
     assert Interval(-3, 5).right(1) == Interval(-2, 2)
     assert Interval(-30, 5).clamped(4) == Interval(-4, 4)
     assert Interval(-30, -9).clamped(4) == Interval(-4, -4)
-
-
-def test_the_command_proves_the_shipped_model_and_its_header_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    from export.native import Native
-
-    assert main([]) == 0
-    model, _ = Native().shipped()
-    assert f"{prove(model).accumulator:,}" in capsys.readouterr().out
-    assert f"_Static_assert({prove(model).accumulator}LL < 1LL << 62" in header_of(selected()[0]).read_text()
-    assert main(["no/such/run"]) == 1

@@ -12,11 +12,10 @@ import torch
 
 from env.profile import load_profile
 from env.trajectory import Trajectory
-from export.native import Native
 from tests.support.toys import Endless, FluidQueue, PolicyRunner, RememberCue, ToyPlayer, ToyVector
 from training.learner import Sample
 from training.options import TrainConfig
-from training.policy import AVERAGE_RATES, INITIAL_ACTION, Critic, Policy, gaussian_divergence, gaussian_log_probability
+from training.policy import AVERAGE_RATES, Critic, Policy, gaussian_divergence, gaussian_log_probability
 from training.ppo import MAX_IMPORTANCE_WEIGHT, BehaviourPolicy, Ppo, PpoOptions
 from training.rollout_sampler import RolloutSampler
 
@@ -278,16 +277,6 @@ def test_runner_equals_the_network() -> None:
     for t in range(20):
         means, state = runner(observations[t], state)
         np.testing.assert_allclose(means, expected[t], atol=1e-5)
-
-
-def test_a_new_policy_stays_where_it_starts() -> None:
-    runner = PolicyRunner(Policy().state_dict())
-    means, _ = runner(np.full((1, 10), 8, np.float32), runner.initial_state(1))
-    assert np.abs(means - INITIAL_ACTION).max() < 0.05
-    cwnd_fp = np.full(1, 10 << 8, np.uint32)
-    for _ in range(300):
-        cwnd_fp = Native().next_cwnd(cwnd_fp, np.full(1, round(INITIAL_ACTION[0] * 2**14), np.int16)).astype(np.uint32)
-    assert 9.5 < cwnd_fp[0] / 256 < 10.5, "packets"
 
 
 def test_normalisation_keeps_the_critics_opinion() -> None:

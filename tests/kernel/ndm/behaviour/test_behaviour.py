@@ -7,28 +7,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from env.lab import Lab, VirtualLab
-from env.lab.reports import find_reports, kernel_log
+from env.lab import Lab
 from tests.support.bad_models import put_models
 from tests.support.behaviour.models import MODELS
 from tests.support.behaviour.script import parse_script
 from tests.support.behaviour.stage import play
 from tests.support.behaviour.verdict import find_difference
-from tests.support.variants import BOTH
+from tests.support.labs import shared_lab
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
 SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*.script"))
 
 
-@pytest.fixture(scope="module", params=BOTH)
-def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
-    variant = request.param
-    with VirtualLab(seed=1, variant=variant, modules=("tcp_ndm",), memory_mb=512, timeout_s=200) as running:
-        put_models(running, MODELS)
-        yield running
-        assert find_reports(kernel_log(running)) == []
+lab = shared_lab("tcp_ndm", both_kernels=True, setup=lambda lab: put_models(lab, MODELS))
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda file: file.stem)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
@@ -18,8 +16,9 @@ from compare.studies.network_accuracy import (
     probe,
     transmission_ns,
 )
-from env.lab import Lab, VirtualLab
+from env.lab import Lab
 from env.network.path import Path
+from tests.support.labs import shared_lab
 
 pytestmark = pytest.mark.timeout(600)
 TOPOLOGIES = pytest.mark.parametrize("topology", ["router", "loopback"])
@@ -27,10 +26,7 @@ TOPOLOGIES = pytest.mark.parametrize("topology", ["router", "loopback"])
 PACKETS = 100_000
 
 
-@pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    with VirtualLab(seed=1, memory_mb=1024, timeout_s=300) as lab:
-        yield lab
+lab = shared_lab(memory_mb=1024, timeout_s=300)
 
 
 @TOPOLOGIES

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,15 +9,13 @@ import pytest
 
 from env.lab import FlowResult, GuestFailed, Lab, VirtualLab
 from env.network.rack import Rack
+from tests.support.labs import shared_lab
 
 PAYLOAD_MBPS = 10_000 * 1448 / 1538  # of full frames on a 10 Gbit/s wire
 RACK = Rack(clients=2, servers=1)
 
 
-@pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    with VirtualLab(seed=1) as lab:
-        yield lab
+lab = shared_lab()
 
 
 def flow(kind: str, size_bytes: int = 0, **more: Any) -> dict[str, Any]:

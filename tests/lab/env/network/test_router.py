@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path as FilePath
 from typing import Any
@@ -13,10 +12,11 @@ import numpy as np
 import pytest
 
 from env.checkout import ROOT
-from env.lab import GuestFailed, Lab, RunResult, VirtualLab
+from env.lab import GuestFailed, Lab, RunResult
 from env.network.path import Path
 from env.network.traces.format import load_trace
 from tests.support.guest import shell
+from tests.support.labs import shared_lab
 
 BUILD = ROOT / "build"
 
@@ -62,10 +62,7 @@ print(json.dumps([sent, [received.get(i) for i in range(packets)], order]))
 """
 
 
-@pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    with VirtualLab(seed=1, timeout_s=120) as running:
-        yield running
+lab = shared_lab()
 
 
 def bulk(path: Path, lab: Lab, duration_s: float = 5.0, **flow: Any) -> RunResult:

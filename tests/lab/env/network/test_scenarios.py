@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from env.lab import Lab, VirtualLab
+from env.lab import Lab
 from env.network.scenario import load_scenario, scenario_names
+from tests.support.labs import shared_lab
 
 # As many packets either way: a rack's links have 10 Gbit/s.
 PATH_S, RACK_S = 2.0, 0.05
 
 
-@pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    with VirtualLab(seed=1, timeout_s=120) as running:
-        yield running
+lab = shared_lab()
 
 
 @pytest.mark.parametrize("name", scenario_names())

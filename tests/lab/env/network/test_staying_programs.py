@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from env.lab import GuestFailed, Lab, VirtualLab
+from env.lab import GuestFailed, Lab
 from env.network.path import Path
 from env.network.topology.links import MOST_LINES
 from tests.support.guest import kill, pids
+from tests.support.labs import shared_lab
 
 NETEM = "tc qdisc add dev lo root netem delay 5ms 1ms loss 1%"
 FLOW = {"scheme": "cubic", "start_s": 0, "duration_s": 1}
@@ -19,10 +18,7 @@ def loopback(*commands: str) -> Path:
     return Path(topology="loopback", reference_mbps=100, tc=commands)
 
 
-@pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    with VirtualLab(seed=1) as running:
-        yield running
+lab = shared_lab()
 
 
 def received(lab: Lab, path: Path) -> int:

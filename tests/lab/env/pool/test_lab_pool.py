@@ -15,7 +15,6 @@ from env.network.path import Path
 from env.pool import LabPool
 from tests.support.guest import kill
 
-pytestmark = pytest.mark.lab
 FLOWS = [{"scheme": "cubic", "start_s": 0.0, "duration_s": 2.0}]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,12 +13,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from compare.report import render_markdown, render_report
 from tests.support.report import ENVIRONMENT, SCENARIOS, SCHEMES, comparison, made_store
+from tests.support.tools import find_tool
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-# in CI a missing browser is a failure
-pytestmark = pytest.mark.skipif(
-    not CHROMIUM and not os.environ.get("CI"), reason="Chromium is not installed: setup/packages.py tests"
-)
 PAGES = ["overview", *(f"scenario/{name}" for name in SCENARIOS), "environment"]
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
 
@@ -37,7 +32,9 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         # the sandbox needs rights that a container does not have; what is opened here is our own file
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        found = playwright.chromium.launch(
+            executable_path=shutil.which("chromium-browser") or find_tool("chromium", "slow"), args=["--no-sandbox"]
+        )
         yield found
         found.close()
 

@@ -9,7 +9,6 @@ import pytest
 
 from env.checkout import MODEL_BUILD, ROOT
 from env.lab.vm import VmLab
-from tests.support.vm import KERNEL, needs_vm
 
 OPTIONS = "lab=host scenario=bottleneck schemes=[ndm,cubic] seeds=1 duration_s=5 output_dir=/tmp/out"
 PYTHON = ROOT / ".venv" / "bin" / "python"
@@ -19,7 +18,7 @@ COMPARE = f"cd {ROOT} && NDM_MODEL_BUILD={MODEL_BUILD} {PYTHON} compare.py {OPTI
 @pytest.fixture(scope="module")
 def machine() -> Iterator[VmLab]:
     """A machine with a stock kernel, whose root is the one who calls; its clock counts instructions."""
-    with VmLab(kernel=KERNEL, clock="counted", memory_mb=1536, timeout_s=900) as vm:
+    with VmLab(kernel="6.12", clock="counted", memory_mb=1536, timeout_s=900) as vm:
         shell(vm, "rmmod sch_linktrace")
         yield vm
 
@@ -30,7 +29,6 @@ def shell(vm: VmLab, command: str) -> str:
     return str(done["stdout"])
 
 
-@needs_vm
 @pytest.mark.timeout(1200)
 class TestMachine:
     def test_the_runs_are_made_and_nothing_is_left_behind(self, machine: VmLab) -> None:

@@ -10,7 +10,6 @@ SCHED_FIFO, or on a busy machine the tail would be that of the scheduler.
 from __future__ import annotations
 
 import re
-import shutil
 import socket
 import statistics
 import subprocess
@@ -22,6 +21,7 @@ from env.lab.lab import PROGRAM
 from env.network.endpoints import flow_with_defaults, receive_argument, send_argument
 from env.network.traffic.program import LENGTH, READY
 from env.network.traffic.run import flow_result, read_tables
+from tests.support.tools import find_tool, require
 
 
 def real_time() -> list[str]:
@@ -36,12 +36,6 @@ def may_run_in_real_time() -> bool:
         return False
 
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not shutil.which("sockperf"), reason="needs sockperf (apt-get install sockperf)"),
-    pytest.mark.skipif(not may_run_in_real_time(), reason="needs to be allowed SCHED_FIFO"),
-    pytest.mark.skipif(not PROGRAM.is_file(), reason="needs build/flow (make module)"),
-]
 SECONDS = 2.0
 ROUNDS = 3
 
@@ -114,6 +108,8 @@ def ours(size_bytes: int) -> tuple[float, float]:
 
 @pytest.mark.parametrize("size_bytes", [64, 10240])
 def test_requests_take_as_long_as_sockperfs_ping_pong(size_bytes: int) -> None:
+    find_tool("sockperf", "slow")
+    require(may_run_in_real_time(), "this machine does not allow SCHED_FIFO")
     theirs, own = [], []
     for _ in range(ROUNDS):  # in turns: what else the machine does meets both
         theirs.append(sockperf(size_bytes))

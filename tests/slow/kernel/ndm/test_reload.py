@@ -16,16 +16,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from env.checkout import ROOT
-from env.lab import Lab, VirtualLab
+from env.lab import Lab
 from env.lab.reports import LeakWatch, find_reports, kernel_log
 from env.lab.virtual import MODULES
 from tests.support.guest import program, shell
-from tests.support.variants import SANITIZER_MODULES, needs_sanitizer
+from tests.support.labs import SANITIZER_MODULES, checked_lab
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = needs_sanitizer
 LOADS = 100
 
 
@@ -43,9 +42,9 @@ def modules() -> Iterator[Path]:
 
 @pytest.fixture
 def lab() -> Iterator[Lab]:
-    with VirtualLab(seed=2, variant="sanitizer", memory_mb=1024, timeout_s=200) as running:
-        shell(running, "ip link set lo up; tc qdisc add dev lo root netem delay 2ms")
-        yield running
+    with checked_lab(seed=2, variant="sanitizer") as lab:
+        shell(lab, "ip link set lo up; tc qdisc add dev lo root netem delay 2ms")
+        yield lab
 
 
 def test_a_hundred_loads_leave_nothing(lab: Lab, modules: Path) -> None:

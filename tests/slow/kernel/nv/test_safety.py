@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from env.lab import Lab, VirtualLab
-from env.lab.reports import LeakWatch, find_reports, kernel_log
+from env.lab import Lab
+from env.lab.reports import find_reports, kernel_log
 from tests.support.guest import program, shell
+from tests.support.labs import shared_lab
 from tests.support.nv import build, parameters
-from tests.support.variants import needs_sanitizer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
-pytestmark = needs_sanitizer
 SETTINGS = "/sys/module/tcp_nv/parameters"
 MIN_CWND = 10
 
@@ -66,14 +65,15 @@ DELAY_10_S = "delay 5s rate 200mbit"
 DELAY_20_MS = "delay 10ms rate 20mbit"
 
 
-@pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    with VirtualLab(seed=7, variant="sanitizer", modules=("tcp_nv",), memory_mb=1024, timeout_s=200) as running:
-        shell(running, "ip link set lo mtu 1500 up; tc qdisc replace dev lo root netem limit 10000 delay 10ms")
-        watch = LeakWatch(running)
-        yield running
-        assert watch.leaks() == []
-        assert find_reports(kernel_log(running)) == []
+lab = shared_lab(
+    "tcp_nv",
+    seed=7,
+    variant="sanitizer",
+    leaks=True,
+    setup=lambda lab: shell(
+        lab, "ip link set lo mtu 1500 up; tc qdisc replace dev lo root netem limit 10000 delay 10ms"
+    ),
+)
 
 
 def run(lab: Lab, text: str) -> dict[str, Any]:

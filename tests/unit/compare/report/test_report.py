@@ -1,11 +1,8 @@
 from __future__ import annotations
 
-import itertools
 import json
 import re
-import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import plotly.graph_objects as go
@@ -15,17 +12,14 @@ from matplotlib.patches import Polygon
 from compare.experiment.experiment import plan
 from compare.experiment.schemes import find_schemes
 from compare.experiment.store import Store
-from compare.metrics.cells import read_cells
-from compare.report import Comparison, render_markdown, render_report
+from compare.report import render_markdown, render_report
 from compare.report.plots.markers import SYMBOLS, glyph
 from compare.report.plots.throughput_delay_plot import confidence_ellipse
 from compare.statistics.estimates import estimate_of
 from compare.statistics.numbers import number
-from compare.statistics.paired import compare_pairs
 from compare.targets.catalogue import TARGETS
 from compare.targets.evidence import Evidence
 from compare.targets.tables import TargetTable
-from env.lab import RunResult, Table
 from env.network.schemes import SCHEMES
 from tests.support.recorded import recorded
 from tests.support.report import comparison
@@ -163,41 +157,6 @@ def test_markdown_has_the_same_tables(store: Store) -> None:
     assert "Failed: NDM, seed 3: &lt;b>panic" in text
     assert "Missing: Cubic, seed 3" in text
     assert "    python compare.py scenario=stress" in text
-
-
-def lengthened(times: int) -> RunResult:
-    """The recorded run, so many times one after the other."""
-    result = recorded()
-    flow = result.flows[0]
-    step_s = flow.duration_s
-    for side in ("sender", "receiver"):
-        samples = getattr(flow, side)
-        rows = np.tile(samples.rows, (times, 1))
-        rows[:, 0] += step_s * np.repeat(np.arange(times), len(samples))
-        setattr(flow, side, Table(samples.columns, rows))
-    flow.duration_s = step_s * times
-    return result
-
-
-def test_a_large_report_is_small_and_quick(tmp_path: Path) -> None:
-    """55 scenarios, 9 schemes, 10 seeds, of 40 s each with a sample every 50 ms: as much as a whole comparison."""
-    store, experiment = Store(tmp_path), plan(["stress"], list(SCHEMES)[:9], 10, None, 50)
-    store.save(experiment.runs()[0], lengthened(8))
-    example = read_cells(experiment, store)[0]
-    cells = []
-    scenarios = tuple(replace(experiment.scenarios[0], name=f"made/{number}") for number in range(55))
-    for scenario, scheme in itertools.product(scenarios, experiment.schemes):
-        values = {
-            name: [found[0] * (1 + len(cells) / 500 + 0.01 * seed) for seed in range(10)]
-            for name, found in example.values.items()
-        }
-        of = replace(example, scenario=scenario, scheme=scheme, seeds=list(range(1, 11)), values=values)
-        cells.append(replace(of, result=lambda _seed: example.result(1)))
-    began = time.process_time()
-    whole = replace(experiment, scenarios=scenarios)
-    text = render_report(Comparison(whole, cells, compare_pairs(cells), [], [], {}, store.run_name))
-    assert time.process_time() - began < 90
-    assert len(text) < 20e6
 
 
 def test_a_target_stands_first_with_every_scheme_and_the_model_in_every_scenario(store: Store) -> None:

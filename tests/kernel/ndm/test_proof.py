@@ -1,0 +1,18 @@
+"""The proof of the model that the module has."""
+
+from __future__ import annotations
+
+import pytest
+
+from export.native import Native
+from export.proof import prove
+from export.selection import header_of, selected
+from export.verify_model import main
+
+
+def test_the_command_proves_the_shipped_model_and_its_header_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    model, _ = Native().shipped()
+    assert f"{prove(model).accumulator:,}" in capsys.readouterr().out
+    assert f"_Static_assert({prove(model).accumulator}LL < 1LL << 62" in header_of(selected()[0]).read_text()
+    assert main(["no/such/run"]) == 1
