@@ -42,6 +42,13 @@ def shape(line: str) -> str:
     return re.sub(r"[\s─━-]+", " ", NUMBER.sub("0", line)).strip()
 
 
+def environment(checkout: Path) -> dict[str, str]:
+    """The environment of a user's shell in the checkout: the tests' own model folder is not in it."""
+    outside = {name: value for name, value in os.environ.items() if name != "NDM_MODEL_BUILD"}
+    path = f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}"
+    return outside | {"PATH": path, "PYTHONPATH": str(checkout), "COLUMNS": "120"}
+
+
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """A copy of the checkout, with the built lab kernel and the Python packages of this one."""
@@ -54,16 +61,16 @@ def checkout(tmp_path: Path) -> Path:
     (copy / ".venv").symlink_to((ROOT / ".venv").resolve())
     (copy / "build").mkdir()
     (copy / "build" / "lab-kernel").symlink_to((ROOT / "build" / "lab-kernel").resolve())
-    subprocess.run(["make", "module"], cwd=copy, check=True, capture_output=True)
+    subprocess.run(["make", "module"], cwd=copy, env=environment(copy), check=True, capture_output=True)
     return copy
 
 
 @pytest.mark.timeout(900)
 def test_every_command_prints_what_the_page_shows(checkout: Path) -> None:
-    path = f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}"
-    environment = os.environ | {"PATH": path, "PYTHONPATH": str(checkout), "COLUMNS": "120"}
     for program, output in examples():
-        result = subprocess.run(program, cwd=checkout, env=environment, capture_output=True, text=True, timeout=600)
+        result = subprocess.run(
+            program, cwd=checkout, env=environment(checkout), capture_output=True, text=True, timeout=600
+        )
         assert result.returncode == 0, f"{program}\n{result.stderr}"
         printed = iter([shape(line) for line in result.stdout.splitlines()])
         for line in output.splitlines():
