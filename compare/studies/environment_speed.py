@@ -18,10 +18,10 @@ from typing import NamedTuple
 import gymnasium
 import numpy as np
 
-from compare.studies.lab_cost import cpu_seconds
 from env import ENV_ID
 from env.checkout import DATASETS
 from env.lab import VirtualLab
+from env.lab.usage import cpu_seconds
 from env.profile import PathSampler, load_profile
 from env.rollout import RolloutTask, run_episode
 from env.vector_env import NdmVectorEnv

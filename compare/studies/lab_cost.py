@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-import os
 import random
 import statistics
 import sys
@@ -27,6 +26,7 @@ import matplotlib as mpl
 import numpy as np
 
 from env.lab import Lab, VirtualLab
+from env.lab.usage import cpu_seconds, lab_processes
 from env.network.path import Path
 
 mpl.use("Agg")
@@ -40,7 +40,6 @@ REPETITIONS = 5
 FAR = 0.1  # of the largest value: what lies further from the line is not linear
 MEMORY_LIMIT_MB = 600
 COLUMNS = ("against", "x", "repetition", "packets", "wall_s", "cpu_s", "memory_mb")
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass
@@ -77,27 +76,6 @@ class Axis:
 
 
 # -- measuring -------------------------------------------------------------------------------------------------------
-
-
-def lab_processes(lab: Lab) -> Iterator[FilePath]:
-    """Yield the /proc folders of a lab's processes."""
-    for entry in FilePath("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                group = os.getpgid(int(entry.name))
-            except ProcessLookupError:
-                continue
-            if group == lab.pid:
-                yield entry
-
-
-def cpu_seconds(lab: Lab) -> float:
-    """Return the CPU time of a lab's processes, those that have ended included."""
-    ticks = 0
-    for process in lab_processes(lab):
-        fields = (process / "stat").read_text().rsplit(")", 1)[1].split()
-        ticks += sum(map(int, fields[11:15]))  # utime, stime, cutime, cstime
-    return ticks / TICKS_PER_S
 
 
 def memory_mb(lab: VirtualLab) -> float:

@@ -1,8 +1,8 @@
-"""How soon a change is answered, counted in round trips. Pure functions of a run's result.
+"""How many round trips a scheme takes to respond to a change. Pure functions of a run's result.
 
-A round trip lasts as long as it does at that time: that of the empty path and what waits at the bottleneck. A sender
-can learn of a change, and act on it, once in that time and not more often. All of it is read off the samples of the
-queue (docs/reference/file-formats.md), so a run must have some per round trip.
+A round trip at a given time is that of the empty path plus the queueing delay at the bottleneck. A sender can learn of
+a change, and act on it, once per round trip. All figures come from the samples of the queue
+(docs/reference/file-formats.md), so a run needs several samples per round trip.
 
 Letters of shapes: N samples of the queue.
 """
@@ -25,15 +25,16 @@ from env.network.scenario import UNDER_TEST, Scenario
 
 USED = 0.95  # of what the link carries, over so many round trips:
 USE_ROUND_TRIPS = 5
-DRAINED = 0.25  # of the empty path's round trip: what may wait in a queue that counts as drained
-SETTLED = 20  # round trips after the last flow's start, and so many more over which shares are then measured
+DRAINED = 0.25  # of the empty path's round trip: largest queueing delay of a drained queue
+SETTLED = 20  # round trips after the last flow's start; shares are then measured over as many more
 
 
 @dataclass(frozen=True)
 class Link:
-    """What the bottleneck did. t_s, wait_ms (until what has just come is sent), sent_mbit: shape (N,), from 0 on.
+    """The bottleneck over time, every field of shape (N,), beginning at 0 s.
 
-    sent_mbit: payload since the run began. passed: round trips since then.
+    wait_ms: queueing delay of a packet that arrives. sent_mbit: payload since the run began. passed: round trips since
+    then.
     """
 
     t_s: Floats
@@ -42,22 +43,22 @@ class Link:
     passed: Floats
 
     def round_trips(self, begin_s: float, end_s: float) -> float:
-        """Return how many round trips there are between two instants."""
+        """Return the number of round trips between two times."""
         begin, end = np.interp([begin_s, end_s], self.t_s, self.passed)
         return float(end - begin)
 
     def after(self, begin_s: float, round_trips: float) -> float:
-        """Return the instant that comes so many round trips later; the last sample's where it is beyond that."""
+        """Return the time a number of round trips later, at most that of the last sample."""
         return float(np.interp(np.interp(begin_s, self.t_s, self.passed) + round_trips, self.passed, self.t_s))
 
     def sent_between(self, begin_s: float, end_s: float) -> float:
-        """Return what was sent between two instants, Mbit of payload."""
+        """Return the payload sent between two times, Mbit."""
         begin, end = np.interp([begin_s, end_s], self.t_s, self.sent_mbit)
         return float(end - begin)
 
 
 def bottleneck(result: RunResult, path: Path, duration_s: float) -> Link | None:
-    """Return what the bottleneck of a router path did; None where its queue was not sampled."""
+    """Return the bottleneck of a router path over time; None without samples of its queue."""
     if not len(result.queue):
         return None
     t_s = np.append(0.0, result.queue["t_s"])
@@ -71,7 +72,7 @@ def bottleneck(result: RunResult, path: Path, duration_s: float) -> Link | None:
 
 @dataclass(frozen=True)
 class RateStep:
-    """A step of the rate, and until when nothing else changes."""
+    """A step of the rate. end_s: time of the next change."""
 
     at_s: float
     end_s: float
@@ -81,20 +82,20 @@ class RateStep:
 
 def rate_steps(path: Path, duration_s: float) -> Iterator[RateStep]:
     """Yield the steps that change the rate, in order."""
-    now = path
+    before = path
     ends = [*(step.at_s for step in path.steps[1:]), duration_s]
-    for step, end_s in zip(path.steps, ends, strict=False):  # without a step there is an end too
-        then = now.after(step)
-        if then.rate_mbps != now.rate_mbps:
-            yield RateStep(step.at_s, end_s, now.rate_mbps, then.rate_mbps)
-        now = then
+    for step, end_s in zip(path.steps, ends, strict=False):  # a path without steps still has an end
+        after = before.after(step)
+        if after.rate_mbps != before.rate_mbps:
+            yield RateStep(step.at_s, end_s, before.rate_mbps, after.rate_mbps)
+        before = after
 
 
 def round_trips_to_use(result: RunResult, scenario: Scenario) -> float:
-    """Return after how many round trips 95 % of a higher rate are used, of all increases that which took longest.
+    """Return the round trips until 95 % of a higher rate are used, for the slowest increase.
 
-    That is the beginning of the first five round trips over which the link sends so much. One that does not come
-    before the next change counts with all the round trips that there were. NaN without an increase, or samples.
+    They end where the first five round trips begin over which the link sends so much. An increase that is not used
+    before the next change counts as the full number of round trips until then. NaN without an increase or samples.
     """
     path, duration_s = scenario.network_path(), scenario.duration_s
     link = bottleneck(result, path, duration_s)
@@ -106,7 +107,7 @@ def round_trips_to_use(result: RunResult, scenario: Scenario) -> float:
         end_s = link.after(begin_s, USE_ROUND_TRIPS)
         return link.sent_between(begin_s, end_s) / float(capacity.between(begin_s, end_s))
 
-    found = []
+    round_trips = []
     for step in rate_steps(path, duration_s):
         if step.after_mbps > step.before_mbps:
             last_s = min(step.end_s, float(link.t_s[-1]))
@@ -114,22 +115,22 @@ def round_trips_to_use(result: RunResult, scenario: Scenario) -> float:
             good = (
                 t for t in times if link.round_trips(float(t), last_s) >= USE_ROUND_TRIPS and used(float(t)) >= USED
             )
-            found.append(link.round_trips(step.at_s, float(next(good, last_s))))
-    return max(found, default=math.nan)
+            round_trips.append(link.round_trips(step.at_s, float(next(good, last_s))))
+    return max(round_trips, default=math.nan)
 
 
 def round_trips_to_drain(result: RunResult, scenario: Scenario) -> float:
-    """Return after how many round trips the queue is drained that a lower rate leaves; of all the one that took most.
+    """Return the round trips until the queue after a lower rate is drained, for the slowest decrease.
 
-    Drained: what waits is sent within a quarter of the empty path's round trip. It is looked for from one such round
-    trip after the step on: before that what is on the way has not come yet. One that does not come before the next
-    change counts with all the round trips that there were. NaN without a decrease, or samples.
+    A queue is drained when its delay is at most a quarter of the empty path's round trip. The search begins one such
+    round trip after the step, when the packets in flight at the step have arrived. A queue that is not drained before
+    the next change counts as the full number of round trips until then. NaN without a decrease or samples.
     """
     path, duration_s = scenario.network_path(), scenario.duration_s
     link = bottleneck(result, path, duration_s)
     if link is None:
         return math.nan
-    found = []
+    round_trips = []
     for step in rate_steps(path, duration_s):
         if step.after_mbps < step.before_mbps:
             last_s = min(step.end_s, float(link.t_s[-1]))
@@ -137,12 +138,12 @@ def round_trips_to_drain(result: RunResult, scenario: Scenario) -> float:
             times = _times(link, step.at_s + base_s, last_s)
             waits_ms = np.interp(times, link.t_s, link.wait_ms)
             drained = times[waits_ms <= DRAINED * base_s * 1e3]
-            found.append(link.round_trips(step.at_s, float(drained[0]) if drained.size else last_s))
-    return max(found, default=math.nan)
+            round_trips.append(link.round_trips(step.at_s, float(drained[0]) if drained.size else last_s))
+    return max(round_trips, default=math.nan)
 
 
 def _times(link: Link, begin_s: float, end_s: float) -> Floats:
-    """Return the instants that are looked at: both ends and the samples between them."""
+    """Return both ends and the times of the samples between them."""
     within = link.t_s[(link.t_s > begin_s) & (link.t_s < end_s)]
     return np.concatenate([[begin_s], within, [end_s]])
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compare.studies.lab_cost import cpu_seconds
 from env.lab import Lab, VirtualLab
+from env.lab.usage import cpu_seconds
 from env.network.path import Path
 from env.network.rack import Rack
 from kernel.bench.build import BenchError, build_modules

@@ -1,4 +1,4 @@
-"""One run over time: goodput, window, RTT and queue of each scheme, or of each flow."""
+"""Timelines of one run: goodput, window, RTT and queue of each scheme, or of each flow."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from compare.statistics.numbers import listed, number
 from env.lab import Table
 from env.network.schemes import SCHEMES
 
-MAX_BINS = 300  # of a line: as many as there are pixels for
+MAX_BINS = 300  # of a line, about one for each pixel
 SAMPLES_PER_BIN = 2
-FEW = 4  # flows that are drawn with a thicker line, and named in words
-FLOW_VALUES = 6000  # drawn values of a figure with a line per flow, whatever the number of flows
+FEW = 4  # up to so many flows have thick lines and are named in the alternative text
+FLOW_VALUES = 6000  # drawn values of a figure with a line per flow, for any number of flows
 FROM_GBIT, FROM_MS = 2, 5  # from where on goodput is read in Gbit/s, RTT in ms
-QUEUE, MINIMUM = "queue", "minimum"  # panels that are no column of flow_series()
+QUEUE, MINIMUM = "queue", "minimum"  # panels that are not a column of flow_series()
 PANEL_PX = 130
 GAP = 0.035  # between two panels, of the figure's height
 
@@ -29,7 +29,7 @@ Series = Mapping[str, Floats]
 
 
 def bins_of(samples: int, most: int) -> int:
-    """Return into how many bins a line of so many samples goes."""
+    """Return the number of bins of a line, at most `most`."""
     return int(np.clip(samples // SAMPLES_PER_BIN, 8, most))
 
 
@@ -65,21 +65,21 @@ class Panel:
 
 
 def queue_series(queue: Table) -> tuple[Floats, Floats]:
-    """Return (t_s, packets that wait), both of shape (N,), of the port at which most of them do."""
+    """Return (t_s, packets in the queue), both of shape (N,), of the port with the longest queue."""
     t_s, port, packets = (queue[name] for name in ("t_s", "port", "backlog_packets"))
-    busiest = max(np.unique(port), key=lambda one: packets[port == one].sum())
+    busiest = max(np.unique(port), key=lambda number: packets[port == number].sum())
     return t_s[port == busiest], packets[port == busiest]
 
 
 def panels_of(series: Iterable[Series], queues: Sequence[tuple[Floats, Floats]], *, minimum: bool) -> list[Panel]:
-    """Return the panels for these lines, in the units in which they are read. minimum: the smallest RTT, too.
+    """Return the panels for these lines, in units that suit the values.
 
-    It is the one that the congestion control goes by, where it keeps one of its own.
+    minimum: with a panel of the smallest RTT: the congestion control's value where it keeps one, else the kernel's.
     """
     lines = list(series)
     rate_mbps = _high([line["goodput_mbps"] for line in lines])
     rtt_ms = _high([line["rtt_ms"] for line in lines])
-    found = [
+    panels = [
         Panel("goodput_mbps", "goodput, Gbit/s", 1e-3, rate_mbps / 1e3)
         if rate_mbps >= FROM_GBIT * 1e3
         else Panel("goodput_mbps", "goodput, Mbit/s", 1.0, rate_mbps),
@@ -88,10 +88,10 @@ def panels_of(series: Iterable[Series], queues: Sequence[tuple[Floats, Floats]],
     ]
     if minimum:
         high_us = 1e3 * _high([_known_minimum(line) for line in lines])
-        found.append(Panel(MINIMUM, "min RTT, us", 1e3, high_us))
+        panels.append(Panel(MINIMUM, "min RTT, us", 1e3, high_us))
     if queues:
-        found.append(Panel(QUEUE, "queue, packets", 1.0, _high([packets for _, packets in queues])))
-    return found
+        panels.append(Panel(QUEUE, "queue, packets", 1.0, _high([packets for _, packets in queues])))
+    return panels
 
 
 def flow_panels(
@@ -102,7 +102,7 @@ def flow_panels(
 
 
 def _high(lines: Sequence[Floats]) -> float:
-    """Return the highest of all values, but for the topmost half per cent."""
+    """Return the 99.5th percentile of all values."""
     values = np.concatenate(lines)
     values = values[np.isfinite(values)]
     return float(np.quantile(values, 0.995)) if values.size else 0.0
@@ -114,7 +114,7 @@ def _known_minimum(line: Series) -> Floats:
 
 
 def _drawn(panel: Panel, line: Series | None, queue: tuple[Floats, Floats] | None) -> tuple[Floats, Floats] | None:
-    """Return (t_s, values) of a line of a panel, None where there is nothing to draw."""
+    """Return (t_s, values) of a panel's line; None without one."""
     if panel.name == QUEUE:
         return queue
     if line is None:
@@ -131,7 +131,7 @@ def timelines(
     series: scheme to flow_series() of it. queues: scheme to queue_series() of the run, where it was sampled.
     """
     end_s = cells[0].scenario.duration_s
-    bins = bins_of(max(len(found["t_s"]) for found in series.values()), MAX_BINS)
+    bins = bins_of(max(len(line["t_s"]) for line in series.values()), MAX_BINS)
     panels = panels_of(series.values(), list(queues.values()), minimum=False)
     data: list[dict[str, Any]] = []
     highest: dict[str, list[float]] = {panel.name: [] for panel in panels}
@@ -170,7 +170,7 @@ def timelines(
     labels = [panel.label for panel in panels]
     return Figure(
         title="One run of each scheme",
-        caption="The first good seed. Point at an instant, or move the slider, to read all values at it; drag to "
+        caption="The first seed with a result. Point at a time, or move the slider, to read all values there; drag to "
         "enlarge, double-click to go back.",
         alternative=listed(
             [f"One run over time; means of {', '.join(label.split(',')[0] for label in labels)}", *said]
@@ -190,26 +190,26 @@ def flow_lines(
 ) -> Figure:
     """Draw every flow of one run of a scheme, and the queue that they share.
 
-    Flows under test are shades of the scheme's colour, from the first to the last; others are dashed, in their own.
+    Flows under test have shades of the scheme's colour, from the first to the last; other flows are dashed.
     """
     end_s = cell.scenario.duration_s
     most = int(np.clip(FLOW_VALUES // (3 * len(flows)), 40, MAX_BINS // 2))
-    bins = bins_of(max(len(found["t_s"]) for found in flows), most)
+    bins = bins_of(max(len(line["t_s"]) for line in flows), most)
     names = [flow["scheme"] for flow in cell.scenario.flows_with(cell.scheme.name)]
     few = len(flows) <= FEW
     data: list[dict[str, Any]] = []
     said = []
-    for index, found in enumerate(flows):
-        mine = cell.under_test[index]
-        label = f"flow {index + 1}" + ("" if mine else f", {names[index]}")
-        colour = shade(cell.scheme.colour, index / len(flows)) if mine else colour_of(names[index])
-        stroke = {"color": colour, "width": 1.4 if few else 0.9, "dash": "solid" if mine else "dash"}
-        data += [_flow_line(panels, place, found, stroke, label, bins, end_s) for place in _places(panels)]
-        again = found["t_s"][np.diff(found["retransmits"], prepend=0.0) > 0]
-        if few and again.size:
-            data.append(_retransmissions(panels, again, colour, label))
-        if few and np.isfinite(found["goodput_mbps"]).any():
-            said.append(f"{label} {number(float(np.nanmean(found['goodput_mbps'])))} Mbit/s")
+    for index, line in enumerate(flows):
+        under_test = cell.under_test[index]
+        label = f"flow {index + 1}" + ("" if under_test else f", {names[index]}")
+        colour = shade(cell.scheme.colour, index / len(flows)) if under_test else colour_of(names[index])
+        stroke = {"color": colour, "width": 1.4 if few else 0.9, "dash": "solid" if under_test else "dash"}
+        data += [_flow_line(panels, place, line, stroke, label, bins, end_s) for place in _places(panels)]
+        resent_s = line["t_s"][np.diff(line["retransmits"], prepend=0.0) > 0]
+        if few and resent_s.size:
+            data.append(_retransmissions(panels, resent_s, colour, label))
+        if few and np.isfinite(line["goodput_mbps"]).any():
+            said.append(f"{label} {number(float(np.nanmean(line['goodput_mbps'])))} Mbit/s")
     for place, panel in enumerate(panels):
         if panel.name == QUEUE and queue is not None:
             stroke = {"color": SOFT, "width": 1.2, "dash": "solid"}
@@ -233,9 +233,9 @@ def _places(panels: Sequence[Panel]) -> list[int]:
 
 
 def _flow_line(
-    panels: Sequence[Panel], place: int, found: Series, stroke: dict[str, Any], label: str, bins: int, end_s: float
+    panels: Sequence[Panel], place: int, line: Series, stroke: dict[str, Any], label: str, bins: int, end_s: float
 ) -> dict[str, Any]:
-    drawn = _drawn(panels[place], found, None)
+    drawn = _drawn(panels[place], line, None)
     assert drawn is not None
     return _line(place, binned(*drawn, bins, end_s)[1], stroke, label)
 
@@ -252,7 +252,7 @@ def _line(place: int, values: Floats, stroke: dict[str, Any], label: str) -> dic
 
 
 def _retransmissions(panels: Sequence[Panel], at_s: Floats, colour: str, label: str) -> dict[str, Any]:
-    """Return ticks at the foot of the window's panel, where packets were sent again."""
+    """Return ticks below the window's panel at the times of retransmissions."""
     place = next(place for place, panel in enumerate(panels) if panel.name == "cwnd")
     if at_s.size > MAX_BINS:
         at_s = at_s[np.linspace(0, at_s.size - 1, MAX_BINS).astype(int)]
@@ -269,12 +269,11 @@ def _retransmissions(panels: Sequence[Panel], at_s: Floats, colour: str, label: 
 
 
 def shade(colour: str, share: float) -> str:
-    """Return the colour made lighter or darker, by how far a flow is among the flows: 0 to 1."""
+    """Return a darker (share 0) to lighter (share 1) shade of the colour."""
     channels = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return "#" + "".join(f"{min(255, round(channel * (0.75 + 0.5 * share) + 25 * share)):02x}" for channel in channels)
 
 
 def colour_of(scheme: str) -> str:
-    """Return the colour of flows that are not under test: their scheme's, by its name in the kernel."""
-    found = [known.colour for known in SCHEMES.values() if known.algorithm == scheme]
-    return found[0] if found else "#8a8a8a"
+    """Return the colour of a scheme by its name in the kernel, for flows that are not under test."""
+    return next((known.colour for known in SCHEMES.values() if known.algorithm == scheme), "#8a8a8a")
