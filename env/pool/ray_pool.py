@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
 
-from env.checkout import ROOT
+from env.checkout import MODEL_BUILD, ROOT
 from env.pool.errors import ClusterError
 from env.pool.files import check_files
 from env.pool.job import Job
@@ -103,7 +103,8 @@ def connect(address: str | None) -> None:
             include_dashboard=False if address is None else None,
             log_to_driver=False,
             logging_level=logging.ERROR,
-            runtime_env={"env_vars": {"PYTHONPATH": str(ROOT)}},  # workers import this checkout
+            # workers import this checkout, and load its modules
+            runtime_env={"env_vars": {"PYTHONPATH": str(ROOT), "NDM_MODEL_BUILD": str(MODEL_BUILD)}},
         )
     except (ConnectionError, RayError, ValueError, RuntimeError) as error:
         first = str(error).strip().splitlines()[0]
