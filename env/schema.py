@@ -88,7 +88,7 @@ OBSERVATION_LAYOUT = (
 ACTION_LAYOUT = (
     ("__s16", f"{len(ACTIONS)}h", f"actions[{len(ACTIONS)}]", f"policy outputs, {ACTION_FRAC} fraction bits"),
     ("__u16", "H", "stop", "1: end the episode, the agent stops all traffic"),
-    ("__u16", "H", "skip_slow_start", "1: slow start is over (ndm_start.h), whatever the path shows"),
+    ("__u16", "H", "skip_slow_start", "1: slow start is over (ndm_slow_start.h), whatever the path shows"),
 )
 PLAY_LAYOUT = (
     ("__u64", "Q", "duration_us", "from the first observation to the end of the run"),

@@ -62,7 +62,7 @@ class Play(NamedTuple):
     model's output; beyond its end there is no noise. snapshot: a model file for the ndm_snapshot flows, which have no
     noise and are not recorded; without it they hold their windows. The run ends `duration_s` after the first
     observation, after `steps` observations of all flows together, or when a window exceeds `most_cwnd` packets.
-    skip_slow_start: the flows, counted from 0 as they open, that skip slow start (kernel/ndm/ndm_start.h).
+    skip_slow_start: the flows, counted from 0 as they open, that skip slow start (kernel/ndm/ndm_slow_start.h).
     """
 
     model: bytes

@@ -236,7 +236,7 @@ static void sign_test(struct kunit *test)
 		[NDM_IN_RTT_GRADIENT] = c->rtt_gradient,
 	};
 
-	KUNIT_EXPECT_EQ(test, ndm_start_over(x), c->expected);
+	KUNIT_EXPECT_EQ(test, ndm_slow_start_over(x), c->expected);
 }
 
 /* Before the first decision of a connection. */
@@ -722,22 +722,22 @@ static void judge_test(struct kunit *test)
 
 static void bucket_test(struct kunit *test)
 {
-	unsigned int stuck = 0;
+	unsigned int bucket = 0;
 	int i;
 
 	for (i = 1; i <= NDM_GUARD_LIMIT; i++) {
-		stuck = ndm_guard_fill(stuck, NDM_GUARD_PRESSING);
-		KUNIT_EXPECT_EQ(test, stuck, i);
+		bucket = ndm_guard_fill(bucket, NDM_GUARD_PRESSING);
+		KUNIT_EXPECT_EQ(test, bucket, i);
 	}
-	KUNIT_EXPECT_EQ(test, ndm_guard_fill(stuck, NDM_GUARD_STARVING), stuck);
+	KUNIT_EXPECT_EQ(test, ndm_guard_fill(bucket, NDM_GUARD_STARVING), bucket);
 	KUNIT_EXPECT_EQ(test, ndm_guard_fill(5, NDM_GUARD_GOOD), 3);
 	KUNIT_EXPECT_EQ(test, ndm_guard_fill(1, NDM_GUARD_GOOD), 0);
 	KUNIT_EXPECT_EQ(test, ndm_guard_fill(0, NDM_GUARD_GOOD), 0);
 	/* A policy that errs as often as not is left alone for ever. */
-	for (stuck = 0, i = 0; i < 10000; i++)
-		stuck = ndm_guard_fill(stuck, i % 2 ? NDM_GUARD_GOOD :
+	for (bucket = 0, i = 0; i < 10000; i++)
+		bucket = ndm_guard_fill(bucket, i % 2 ? NDM_GUARD_GOOD :
 							NDM_GUARD_PRESSING);
-	KUNIT_EXPECT_LE(test, stuck, 2);
+	KUNIT_EXPECT_LE(test, bucket, 2);
 }
 
 /* -- Reno -------------------------------------------------------------------- */

@@ -75,7 +75,7 @@ static bool decide_by(enum ndm_gym_model model, struct sock *sk,
 	BUILD_BUG_ON(sizeof(action.actions) != NDM_OUTPUTS * sizeof(*actions));
 	memcpy(actions, action.actions, sizeof(action.actions));
 	if (action.skip_slow_start)
-		ndm_end_start(sk);
+		ndm_end_slow_start(sk);
 	return true;
 }
 

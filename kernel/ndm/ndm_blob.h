@@ -20,8 +20,8 @@
  * Texts are printable ASCII; the three of 64 bytes end with a zero and have
  * nothing but zeros behind it.
  *
- * Pure: bytes in, a model out. The caller has checked the SHA-256 at the end,
- * which finds a changed bit; here nothing is taken on trust all the same.
+ * Pure: bytes in, a model out. The caller checks the SHA-256 at the end, which
+ * detects changed bits; the parser checks every field nevertheless.
  */
 #ifndef NDM_BLOB_H
 #define NDM_BLOB_H

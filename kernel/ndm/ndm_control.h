@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The control loop on a socket. Both modules share it; each supplies who
- * decides.
+ * The control loop on a socket, shared by tcp_ndm and tcp_ndm_gym. Each supplies
+ * the function that decides.
  *
  * One decision per control interval, a packet-timed round trip of at least
  * 1 ms. In between, per ACK, only counters move. A decision is two actions in
@@ -10,8 +10,8 @@
  *	cwnd    = cwnd * 2^cwnd_log2 + 1 + sqrt(cwnd) / 4	(ndm_window.h)
  *	pacing  = 1.25 * 2^pacing * cwnd / srtt
  *
- * at first twice the window instead (ndm_start.h), and now and then half of it or
- * less, for two intervals (ndm_drain.h).
+ * In slow start the window doubles instead (ndm_slow_start.h), and in a drain it is
+ * half or less for two intervals (ndm_drain.h).
  *
  * The policy alone reduces the window in fast recovery: ssthresh() gives the
  * window as it is, and there is no PRR (the kernel leaves cwnd alone when
@@ -20,12 +20,12 @@
  * while the kernel repairs what was lost (TCP_CA_Loss), besides what the policy
  * decides; a time-out that turns out spurious gives all of it back.
  *
- * Growth needs a window that was used (RFC 7661): a flow that its
- * application or its receiver holds back must not collect a window that it
- * has never tried. After idleness the window decays as RFC 2861 has it.
+ * The window grows only while it is used (RFC 7661): a flow that its application
+ * or its receiver limits must not build up a window that it has never tried. After
+ * idleness the window decays (RFC 2861).
  *
- * An ECN mark, or a loss that a tail loss probe has mended, reaches the policy
- * as one lost packet in the interval (RFC 3168: as a loss would).
+ * An ECN mark, or a loss that a tail loss probe has repaired, counts as one lost
+ * packet in the interval (RFC 3168: a mark is treated as a loss).
  */
 #ifndef NDM_CONTROL_H
 #define NDM_CONTROL_H
@@ -39,7 +39,7 @@
 #include "ndm_drain.h"
 #include "ndm_features.h"
 #include "ndm_math.h"
-#include "ndm_start.h"
+#include "ndm_slow_start.h"
 #include "ndm_window.h"
 
 /* The neutral pacing gain 1.25, Q16: enough above cwnd/srtt not to bind. */
@@ -58,7 +58,7 @@ struct ndm_sock {
 	u32 flow : 20;	/* which connection: counts from 1 as they open, wraps */
 	/* What follows is tcp_ndm's. */
 	u32 model : 6;	/* number of the model whose memory the network's is */
-	u32 stuck : 5;	/* the guard's bucket */
+	u32 guard_bucket : 5;	/* ndm_guard.h */
 	u32 reno : 1;	/* the guard has taken the connection from the policy */
 };
 
@@ -111,16 +111,16 @@ static inline void ndm_set_pacing(struct sock *sk, s16 pacing)
 }
 
 /*
- * The highest pacing there is, where nothing is in flight and no decision comes
- * before a round trip has passed: who has a window's worth to send, or less, has
- * not to wait for nearly another round trip until it is out.
+ * The highest pacing gain, while nothing is in flight and the next decision is a
+ * round trip away: up to a window of data then leaves within half a round trip
+ * instead of nearly a whole one.
  */
-static inline void ndm_set_start_pacing(struct sock *sk)
+static inline void ndm_set_max_pacing(struct sock *sk)
 {
 	ndm_set_pacing_gain(sk, 2 * NDM_PACING_GAIN);
 }
 
-/* The window that the kernel is to have: a part of it in a drain. */
+/* The window that the kernel gets: in a drain a part of the policy's. */
 static inline u32 ndm_window(const struct ndm_sock *ndm)
 {
 	u32 cwnd = ndm->cwnd_fp >> NDM_CWND_FRAC;
@@ -143,7 +143,8 @@ static inline void ndm_set_cwnd(struct sock *sk, struct ndm_sock *ndm,
 
 /*
  * Whether the window was used: half of it is enough (RFC 7661, section 4.1), which
- * the kernel asks of slow start alone. Who paces seldom has all of it in flight.
+ * the kernel applies to slow start only. A paced flow seldom has all of its window
+ * in flight.
  */
 static inline bool ndm_window_used(const struct sock *sk)
 {
@@ -165,8 +166,8 @@ static inline void ndm_apply_cwnd(struct sock *sk, struct ndm_sock *ndm,
 }
 
 /*
- * The policy's window, or a drain, in which the policy is asked and not heard.
- * A drain begins with what a decision makes of the window, and gives it back.
+ * The policy's window, or a drain: there the policy runs, but its output is
+ * ignored. A drain begins with the window of a decision and restores it afterwards.
  */
 static inline void ndm_drain_or_apply(struct sock *sk, struct ndm_sock *ndm,
 				      u32 decision, const s16 *x, const s16 *actions)
@@ -191,17 +192,17 @@ static inline u32 ndm_ssthresh(struct sock *sk)
 	return max_t(u32, tcp_snd_cwnd(tcp_sk(sk)), NDM_CWND_MIN);
 }
 
-static inline void ndm_end_start(struct sock *sk)
+static inline void ndm_end_slow_start(struct sock *sk)
 {
 	if (tcp_in_initial_slowstart(tcp_sk(sk)))
 		tcp_sk(sk)->snd_ssthresh = ndm_ssthresh(sk);
 }
 
-/* Whether the window doubles, whatever the policy says; ends the start. */
-static inline bool ndm_starting(struct sock *sk, const s16 *x)
+/* Whether the window doubles, whatever the policy says; ends slow start. */
+static inline bool ndm_in_slow_start(struct sock *sk, const s16 *x)
 {
-	if (ndm_start_over(x))
-		ndm_end_start(sk);
+	if (ndm_slow_start_over(x))
+		ndm_end_slow_start(sk);
 	return tcp_in_initial_slowstart(tcp_sk(sk));
 }
 
@@ -266,9 +267,9 @@ static inline void ndm_control(struct sock *sk, const struct rate_sample *rs,
 	decision = ndm_close(sk, &interval);
 	if (!decide(sk, decision, &interval, actions))
 		return;
-	if (ndm_starting(sk, interval.x)) {
-		ndm_apply_cwnd(sk, ndm, NDM_START_GROWTH);
-		ndm_set_start_pacing(sk);
+	if (ndm_in_slow_start(sk, interval.x)) {
+		ndm_apply_cwnd(sk, ndm, NDM_SLOW_START_GROWTH);
+		ndm_set_max_pacing(sk);
 		return;
 	}
 	ndm_drain_or_apply(sk, ndm, decision, interval.x, actions);
@@ -284,14 +285,14 @@ static inline void ndm_sock_init(struct sock *sk, atomic_t *flows)
 	ndm->cwnd_fp = tcp_snd_cwnd(tcp_sk(sk)) << NDM_CWND_FRAC;
 	ndm->flow = atomic_inc_return(flows);
 	ndm->model = 0;
-	ndm->stuck = 0;
+	ndm->guard_bucket = 0;
 	ndm->reno = 0;
-	ndm_set_start_pacing(sk);
+	ndm_set_max_pacing(sk);
 	/* TCP paces by itself unless an fq qdisc has said that it does. */
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 }
 
-/* Only a time-out took the window away; in fast recovery it was the policy's. */
+/* A time-out's reduction is undone; in fast recovery the policy sets the window. */
 static inline u32 ndm_undo_cwnd(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -315,9 +316,9 @@ static inline void ndm_set_state(struct sock *sk, u8 state)
 }
 
 /*
- * A window that was not used for longer than an RTO says little of the path by
- * now: it is halved for each (RFC 2861, section 3; RFC 5681, section 4.1), as
- * the kernel does for algorithms without cong_control().
+ * A window that was not used for longer than an RTO says little about the path: it
+ * is halved for each RTO (RFC 2861, section 3; RFC 5681, section 4.1), as the
+ * kernel does for algorithms without cong_control().
  */
 static inline void ndm_restart(struct sock *sk)
 {
@@ -347,22 +348,22 @@ static inline void ndm_tx_start(struct sock *sk)
 	if (tp->packets_out)
 		return;
 	ndm_restart(sk);
-	ndm_set_start_pacing(sk);
+	ndm_set_max_pacing(sk);
 	idle_us = tcp_stamp_us_delta(tp->tcp_mstamp, tp->delivered_mstamp);
 	ndm_measure_idle(&ndm->measure, tp->tcp_mstamp,
 			 min_t(u64, idle_us, U32_MAX));
 }
 
-/* Of @a / @b, Q8, as tcp_bbr_info has its gains. */
+/* @a / @b in Q8, the format of the gains in tcp_bbr_info. */
 static inline u32 ndm_gain(u64 a, u64 b)
 {
 	return b ? min_t(u64, div64_u64(a << 8, b), U32_MAX) : 0;
 }
 
 /*
- * Stock tools know BBR's terms, and ss prints them: the largest delivery rate of
- * late, the filtered minimum RTT, and what pacing rate and window are of that
- * rate and of the BDP that both make.
+ * ss prints BBR's terms: the largest recent delivery rate, the filtered minimum
+ * RTT, and pacing rate and window as multiples of that rate and of the resulting
+ * BDP.
  */
 static inline size_t ndm_get_info(struct sock *sk, u32 ext, int *attr,
 				  union tcp_cc_info *info)
@@ -372,11 +373,11 @@ static inline size_t ndm_get_info(struct sock *sk, u32 ext, int *attr,
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u64 rate, bdp;
 
-	/* Who asks through sock_diag has eight bits: BBR's go with Vegas's. */
+	/* sock_diag passes eight bits only: BBR's info goes with Vegas's bit. */
 	if (!(ext & (1 << (INET_DIAG_BBRINFO - 1))) &&
 	    !(ext & (1 << (INET_DIAG_VEGASINFO - 1))))
 		return 0;
-	/* 2^32 * 10^6 * 2^17 does not fit: 8 of the fraction bits stay behind. */
+	/* 2^32 * 10^6 * 2^17 does not fit: 8 of the fraction bits are dropped. */
 	rate = ((u64)m->max_rate * USEC_PER_SEC >> 8) * tp->mss_cache >>
 	       (NDM_RATE_FRAC - 8);
 	bdp = (u64)m->max_rate * m->min_rtt_us >> (NDM_RATE_FRAC - 8);

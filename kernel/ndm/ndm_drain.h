@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Drains: from time to time a flow takes its window down for two round trips, to
- * see what of the queue stays.
+ * Drains: from time to time a flow reduces its window for two round trips, to
+ * measure the queue that remains. The idea is that of BBR's PROBE_RTT.
  *
- * What joins a queue that others keep takes its RTT for the path's: it sees less
- * queue than they do, and takes more than they have, for as long as nobody lets
- * the queue run empty (the latecomer's advantage of Vegas; BBR has PROBE_RTT for
- * it). And a queue looks the same to who has filled it and to who has not. A
- * smaller window tells: in the first round trip the queue runs down, in the
- * second one the RTT is what is left of it:
+ * A flow that joins a standing queue mistakes that queue for propagation delay. It
+ * then underestimates the queue and takes more than its share, until the queue
+ * runs empty (the latecomer's advantage of Vegas). Nor can a flow tell its own
+ * queue from that of others by the RTT alone. A smaller window separates them: in
+ * the first round trip the flow's own queue drains, in the second one the RTT
+ * shows the rest:
  *
- *	- a new minimum RTT, where it is less than was known
- *	- the standing queue, that of others: what is in flight is then compared
- *	  with the bandwidth-delay product of a path that has this queue
+ *	- a new minimum RTT, if it is below the known one
+ *	- else the standing queue, kept by other flows: the inputs then compare
+ *	  what is in flight with the bandwidth-delay product including this queue
  *
- * The window is halved as often as it takes to leave no more than the standing
- * queue that is known, were all else its own; once at least. Half a window costs
- * about one round trip's packets, less what the queue had of them, so drains are
- * as frequent as there is something to be learned: every NDM_DRAIN_EVERY
- * decisions where there is a queue that the last one has not explained, else
- * every NDM_DRAIN_SELDOM, and early where the RTT is twice what is explained: the
- * link has become slower, or others have come.
+ * The window is halved at least once, and as often as needed to leave no more than
+ * the known standing queue if all other queue is the flow's own. Half a window
+ * costs at most one round trip's packets. So a drain comes every NDM_DRAIN_EVERY
+ * decisions while there is a queue that the last drain does not explain, else
+ * every NDM_DRAIN_SELDOM, and early when the RTT is twice the explained one: the
+ * link has become slower, or new flows have arrived.
  *
  * Pure: plain numbers in, plain numbers out.
  */
@@ -79,7 +78,7 @@ static inline u32 ndm_standing_over_min(u8 standing)
 	       (standing << (NDM_FEATURE_FRAC - NDM_STANDING_FRAC));
 }
 
-/* Whether it is time for one, with a queue that is not explained or without. */
+/* Whether a regular drain is due. @queue: there is a queue that is not explained. */
 static inline bool ndm_drain_regular(u32 decision, bool queue)
 {
 	return decision == NDM_DRAIN_FIRST || decision == NDM_DRAIN_SECOND ||
@@ -87,7 +86,7 @@ static inline bool ndm_drain_regular(u32 decision, bool queue)
 }
 
 /**
- * ndm_drain_due - whether the window is to go down for the next intervals
+ * ndm_drain_due - whether a drain begins
  * @decision: counts from 0
  * @cwnd_fp: NDM_CWND_FRAC fraction bits
  * @x: (NDM_INPUTS) the inputs of this decision, Q12

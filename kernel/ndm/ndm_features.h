@@ -18,14 +18,13 @@
  *	delivery_ratio	rate / max_rate
  *	inflight_ratio	in flight / (max_rate * (min_rtt + standing queue))
  *
- * min_rtt is not the smallest RTT seen. With jitter beyond the base delay that
- * one is an accident; a minimum that is rare is noise (TCP-NV, section 2). It is
- * the smallest *smoothed* RTT at the ends of the intervals of the last 30 to
- * 60 s, renewed as TCP-NV does it: a future minimum is collected beside the
- * current one, then takes its place. max_rate is renewed the same way. The
- * standing queue is what stayed of it in the last drain (ndm_drain.h): a queue
- * of its own shows in rtt_ratio and in inflight_ratio, one of others in the
- * former alone.
+ * min_rtt is not the smallest RTT sample: with jitter larger than the base delay a
+ * rare minimum is noise (TCP-NV, section 2). It is the smallest *smoothed* RTT at
+ * the ends of the intervals of the last 30 to 60 s, renewed as in TCP-NV: the next
+ * minimum is collected beside the current one, then replaces it. max_rate is
+ * renewed the same way. The standing queue is the queue that remained in the last
+ * drain (ndm_drain.h): the flow's own queue shows in rtt_ratio and inflight_ratio,
+ * that of other flows in rtt_ratio only.
  *
  * H2 is the binary entropy of the loss bits of the last 16 intervals, H that of
  * the histogram of their mean RTTs over 16 quarter octaves above min_rtt. Low
@@ -50,13 +49,13 @@
 
 #define NDM_ONE (1 << NDM_FEATURE_FRAC)
 
-/* A decision is not worth its work more often than this. */
+/* The shortest interval: more frequent decisions are not worth their cost. */
 #define NDM_INTERVAL_MIN_US 1000
 
-/* A minimum RTT is believed for one to two of these. */
+/* A minimum RTT is valid for one to two of these. */
 #define NDM_MIN_RTT_BUCKET_US (30 * 1000 * 1000)
 
-/* A maximum rate is believed for one to two of these: both must have passed. */
+/* A maximum rate is valid for one to two of these: both must have passed. */
 #define NDM_RATE_BUCKET_INTERVALS 10	/* fits 4 bits */
 #define NDM_RATE_BUCKET_US (200 * 1000)
 
@@ -100,7 +99,7 @@ struct ndm_measure {
 	u8 rate_intervals : 4;	/* since rate_stamp_us, saturates */
 	u8 drain : 2;		/* intervals that are left of a drain */
 	u8 timed_out : 1;	/* a retransmission time-out fell into this interval */
-	u8 marked : 1;		/* an ECN mark did, or a loss that a probe mended */
+	u8 marked : 1;		/* an ECN mark did, or a loss that a probe repaired */
 };
 
 /* A connection's clock, counters and gauges at one moment. */
@@ -114,7 +113,7 @@ struct ndm_reading {
 	bool slow_start;	/* cwnd < ssthresh */
 };
 
-/* What one interval came to, beside the inputs. */
+/* The results of one interval. */
 struct ndm_interval {
 	u32 length_us;
 	u32 rtt_us;		/* mean RTT; 0 without a sample */
@@ -164,7 +163,7 @@ static inline void ndm_measure_rtt(struct ndm_measure *m, u32 rtt_us)
 	m->rtt_count++;
 }
 
-/* Nothing was outstanding for @idle_us: not a time in which to measure. */
+/* Nothing was outstanding for @idle_us: the interval does not count this time. */
 static inline void ndm_measure_idle(struct ndm_measure *m, u32 now_us,
 				    u32 idle_us)
 {
@@ -177,15 +176,15 @@ static inline void ndm_measure_timeout(struct ndm_measure *m)
 	m->timed_out = 1;
 }
 
-/* The network has said that a packet was too much, without losing one. */
+/* The network has signalled congestion without losing a packet. */
 static inline void ndm_measure_mark(struct ndm_measure *m)
 {
 	m->marked = 1;
 }
 
 /*
- * The last recovery was spurious: none of its losses was one. They fell into
- * this interval, or into the one that has just been closed.
+ * The last recovery was spurious: its losses are taken back. They fell into this
+ * interval, or into the one that has just been closed.
  */
 static inline void ndm_measure_undo(struct ndm_measure *m, u32 lost)
 {
@@ -283,9 +282,8 @@ static inline u32 ndm_mean_rtt(const struct ndm_measure *m)
 }
 
 /*
- * An interval has ended at @now that had this mean RTT. A connection's first
- * samples may be accidents; where the RTT deviates by more than itself, nothing
- * is known of its minimum yet.
+ * An interval with this mean RTT has ended at @now. In a connection's first
+ * intervals a minimum counts only once the RTT deviates by less than itself.
  */
 static inline void ndm_rtt_update(struct ndm_measure *m,
 				  const struct ndm_reading *now, u32 srtt_us,
@@ -317,7 +315,7 @@ static inline u64 ndm_standing_bdp(const struct ndm_measure *m)
  * ndm_interval_close - the interval ends at @now, and the next one begins
  * @m: the connection's measurements
  * @now: its clock, counters and gauges
- * @interval: what the interval came to
+ * @interval: its results
  */
 static inline void ndm_interval_close(struct ndm_measure *m,
 				      const struct ndm_reading *now,

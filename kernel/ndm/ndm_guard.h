@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The guard: when a policy is not to be trusted with a connection.
+ * The guard: when Reno takes a connection over from the policy.
  *
- * Whatever a model says, the window stays in [2, 2^23] packets and pacing below
- * 70 TB/s (ndm_control.h). That keeps the host safe, not those who share the
- * path: a model can press on against loss and queues, or never leave the
- * smallest window. After each decision the guard says whether it was such a one:
+ * Whatever a model decides, the window stays in [2, 2^23] packets and pacing below
+ * 70 TB/s (ndm_control.h). That protects the host, but not the flows that share
+ * the path: a model can grow against loss and queues, or never leave the smallest
+ * window. The guard checks each decision for both:
  *
  *	pressing	an eighth of the interval's packets was lost, and the
- *			window is not to shrink by a sixteenth; or the smoothed
- *			RTT is three times the filtered minimum, and the window
- *			is to grow by more than the packet that it would under
- *			Reno. Only where the RTT is steady, its deviation within
- *			a quarter of it: where it is not, delay is no queue, and
- *			what looks lost has been overtaken. And not at a window
- *			of four packets or less, from which there is no way down
- *			that others would feel.
- *	starving	the window is at its minimum and all in use, and is not to
- *			grow by a packet, although nothing was lost and the
- *			smoothed RTT is within a quarter of the minimum
+ *			decision does not shrink the window by a sixteenth; or
+ *			the smoothed RTT is three times the filtered minimum,
+ *			and the decision grows the window by more than Reno's
+ *			one packet. Only while the RTT is steady, its deviation
+ *			within a quarter of it: on other paths delay is no
+ *			sign of a queue, and reordering looks like loss. Not
+ *			at a window of four packets or less, where shrinking
+ *			would not relieve anybody.
+ *	starving	the window is at its minimum and all in use, and the
+ *			decision does not grow it by a packet, although nothing
+ *			was lost and the smoothed RTT is within a quarter of
+ *			the minimum
  *
- * A bad decision fills a bucket by one, any other one drains it by two. A policy
- * that weighs loss and delay goes up and down around where it wants to be and
- * keeps the bucket near empty; one that is stuck fills it. When NDM_GUARD_LIMIT
- * are in it, the policy has lost the connection: Reno has it from there on
- * (ndm_reno.h), until it closes or another model is taken into use.
+ * A bad decision adds one to the guard bucket, any other one takes two out. A
+ * policy that weighs loss and delay moves around its operating point and keeps the
+ * bucket near empty. At NDM_GUARD_LIMIT Reno takes the connection over
+ * (ndm_reno.h), until it closes or another model is loaded.
  *
  * Pure: plain numbers in, plain numbers out.
  */
@@ -54,7 +54,7 @@ enum ndm_guard_verdict {
 	NDM_GUARD_STARVING,
 };
 
-/* Whether the window does not yield to what says that it should. */
+/* Whether a decision ignores loss or a queue. */
 static inline bool ndm_guard_presses(const s16 *x, u32 cwnd_fp, u64 next_fp)
 {
 	if (x[NDM_IN_RTT_VARIATION] > NDM_GUARD_STEADY ||
@@ -67,11 +67,11 @@ static inline bool ndm_guard_presses(const s16 *x, u32 cwnd_fp, u64 next_fp)
 }
 
 /**
- * ndm_guard_judge - whether a decision was a bad one
- * @x: (NDM_INPUTS) what the policy saw, Q12
- * @cwnd_fp: the window until now, NDM_CWND_FRAC fraction bits
- * @next_fp: the window that the decision makes of it
- * @at_minimum: the window is the smallest there is and is all in use
+ * ndm_guard_judge - check one decision
+ * @x: (NDM_INPUTS) the inputs of the decision, Q12
+ * @cwnd_fp: the window before it, NDM_CWND_FRAC fraction bits
+ * @next_fp: the window after it
+ * @at_minimum: the window is the smallest possible one and all in use
  */
 static inline enum ndm_guard_verdict
 ndm_guard_judge(const s16 *x, u32 cwnd_fp, u64 next_fp, bool at_minimum)
@@ -84,13 +84,13 @@ ndm_guard_judge(const s16 *x, u32 cwnd_fp, u64 next_fp, bool at_minimum)
 	return NDM_GUARD_GOOD;
 }
 
-/* The bucket after a decision; @stuck: before it, 0 to NDM_GUARD_LIMIT. */
-static inline unsigned int ndm_guard_fill(unsigned int stuck,
+/* The guard bucket after a decision; @bucket: before it, 0 to NDM_GUARD_LIMIT. */
+static inline unsigned int ndm_guard_fill(unsigned int bucket,
 					  enum ndm_guard_verdict verdict)
 {
 	if (verdict == NDM_GUARD_GOOD)
-		return stuck > 2 ? stuck - 2 : 0;
-	return stuck < NDM_GUARD_LIMIT ? stuck + 1 : NDM_GUARD_LIMIT;
+		return bucket > 2 ? bucket - 2 : 0;
+	return bucket < NDM_GUARD_LIMIT ? bucket + 1 : NDM_GUARD_LIMIT;
 }
 
 #endif /* NDM_GUARD_H */

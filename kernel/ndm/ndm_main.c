@@ -10,18 +10,18 @@
  *	cwnd = cwnd * 2^y[0] + 1 + sqrt(cwnd) / 4		ndm_window.h
  *	rate = 1.25 * 2^y[1] * cwnd / srtt
  *
- * h, the memory, starts at zero with each connection. All arithmetic is on
- * integers: int16 weights, 64-bit sums, tables for tanh and 2^y. The weights are
- * trained on this very code (tcp_ndm_gym) and come with ndm_weights.h.
+ * The state h starts at zero with each connection. All arithmetic is on integers:
+ * int16 weights, 64-bit sums, tables for tanh and 2^y. The weights are trained on
+ * this code (tcp_ndm_gym) and come with ndm_weights.h.
  *
  * The module may have several models, each a congestion control of its own
- * (ndm_weights.h): the first is "ndm", the others "ndm_NAME". Each can be
- * exchanged while connections run; see ndm_slot.h. A policy that does harm loses
- * the connection to Reno; see ndm_guard.h.
+ * (ndm_weights.h): the first is "ndm", the others "ndm_NAME". Each model can be
+ * replaced while connections run; see ndm_slot.h. When a policy does harm, Reno
+ * takes the connection over; see ndm_guard.h.
  *
- * What is loaded is told under /sys/module/tcp_ndm/ndm/; every decision can be
- * seen, and computed again, through the tracepoint ndm:ndm_decision (of a variant:
- * NAME:ndm_decision).
+ * /sys/module/tcp_ndm/ndm/ describes the model in use. The tracepoint
+ * ndm:ndm_decision (of a variant: NAME:ndm_decision) shows every decision with all
+ * that is needed to compute it again.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -49,10 +49,10 @@
 #define CREATE_TRACE_POINTS
 #include "ndm_trace.h"
 
-static atomic_t flows = ATOMIC_INIT(0);
+static atomic_t ndm_flows = ATOMIC_INIT(0);
 
-static char *model = NDM_BUILTIN;
-module_param(model, charp, 0);
+static char *ndm_first_model = NDM_BUILTIN;
+module_param_named(model, ndm_first_model, charp, 0);
 MODULE_PARM_DESC(model, "model to begin with: a file for the firmware loader, or builtin (default)");
 
 /* -- on a socket ----------------------------------------------------------- */
@@ -62,23 +62,24 @@ struct ndm_network_sock {
 	s16 h[NDM_HIDDEN_MAX];	/* (H) recurrent state, Q15 */
 };
 
-/* Another model begins anew, with an empty memory and the guard's trust. */
-static void meet(struct ndm_network_sock *ndm, u8 number)
+/* A connection that changes to another model resets its state and its guard. */
+static void ndm_use_model(struct ndm_network_sock *ndm, u8 number)
 {
 	if (likely(ndm->sock.model == number))
 		return;
 	memset(ndm->h, 0, sizeof(ndm->h));
 	ndm->sock.model = number;
-	ndm->sock.stuck = 0;
+	ndm->sock.guard_bucket = 0;
 	ndm->sock.reno = 0;
 }
 
 /*
- * The guard looks at a decision, and may take the connection away. Returns
- * whether the policy still has it.
+ * Checks a decision with the guard, which may hand the connection to Reno. Returns
+ * whether the policy keeps it.
  */
-static bool watch(struct sock *sk, struct ndm_slot *slot,
-		  const struct ndm_interval *interval, const s16 *actions)
+static bool ndm_guard_decision(struct sock *sk, struct ndm_slot *slot,
+			       const struct ndm_interval *interval,
+			       const s16 *actions)
 {
 	struct ndm_network_sock *ndm = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -89,8 +90,8 @@ static bool watch(struct sock *sk, struct ndm_slot *slot,
 	verdict = ndm_guard_judge(interval->x, ndm->sock.cwnd_fp, next_fp,
 				  tcp_snd_cwnd(tp) <= NDM_CWND_MIN &&
 				  ndm_window_used(sk));
-	ndm->sock.stuck = ndm_guard_fill(ndm->sock.stuck, verdict);
-	if (likely(ndm->sock.stuck < NDM_GUARD_LIMIT))
+	ndm->sock.guard_bucket = ndm_guard_fill(ndm->sock.guard_bucket, verdict);
+	if (likely(ndm->sock.guard_bucket < NDM_GUARD_LIMIT))
 		return true;
 	ndm->sock.reno = 1;
 	atomic_inc(&slot->interventions);
@@ -100,8 +101,8 @@ static bool watch(struct sock *sk, struct ndm_slot *slot,
 	return false;
 }
 
-static bool network_decide(struct sock *sk, u32 decision,
-			   const struct ndm_interval *interval, s16 *actions)
+static bool ndm_network_decide(struct sock *sk, u32 decision,
+			       const struct ndm_interval *interval, s16 *actions)
 {
 	struct ndm_network_sock *ndm = inet_csk_ca(sk);
 	struct ndm_slot *slot = ndm_slot_of(sk);
@@ -110,70 +111,73 @@ static bool network_decide(struct sock *sk, u32 decision,
 
 	rcu_read_lock();
 	loaded = rcu_dereference(slot->active);
-	meet(ndm, READ_ONCE(loaded->number));
+	ndm_use_model(ndm, READ_ONCE(loaded->number));
 	ndm_core_step(&loaded->is->model, ndm->h, interval->x, actions);
 	rcu_read_unlock();
 	this_cpu_inc(*slot->decisions);
 	trace_ndm_decision(slot->ops.name, ndm->sock.flow, decision,
 			   interval->x, actions, tcp_snd_cwnd(tp),
 			   tp->srtt_us >> 3, ndm->sock.model);
-	return watch(sk, slot, interval, actions);
+	return ndm_guard_decision(sk, slot, interval, actions);
 }
 
-/* Reno has it. Measurements go on, and another model takes it back. */
-static void reno_control(struct sock *sk, const struct rate_sample *rs)
+/* Reno controls the window. Measuring goes on, and a new model ends this. */
+static void ndm_network_reno_control(struct sock *sk,
+				     const struct rate_sample *rs)
 {
 	struct ndm_network_sock *ndm = inet_csk_ca(sk);
+	const struct ndm_loaded *loaded;
 	struct ndm_interval interval;
 
 	if (ndm_measure_ack(sk, rs)) {
 		ndm_close(sk, &interval);
 		rcu_read_lock();
-		meet(ndm, READ_ONCE(rcu_dereference(ndm_slot_of(sk)->active)->number));
+		loaded = rcu_dereference(ndm_slot_of(sk)->active);
+		ndm_use_model(ndm, READ_ONCE(loaded->number));
 		rcu_read_unlock();
 	}
 	ndm_reno_control(sk, rs);
 }
 
-static void NDM_CONG_CONTROL(network_cong_control)
+static void NDM_CONG_CONTROL(ndm_network_cong_control)
 {
 	struct ndm_network_sock *ndm = inet_csk_ca(sk);
 
 	if (unlikely(ndm->sock.reno))
-		reno_control(sk, rs);
+		ndm_network_reno_control(sk, rs);
 	else
-		ndm_control(sk, rs, network_decide);
+		ndm_control(sk, rs, ndm_network_decide);
 }
 
-static u32 network_ssthresh(struct sock *sk)
+static u32 ndm_network_ssthresh(struct sock *sk)
 {
 	struct ndm_network_sock *ndm = inet_csk_ca(sk);
 
 	return ndm->sock.reno ? tcp_reno_ssthresh(sk) : ndm_ssthresh(sk);
 }
 
-static u32 network_undo_cwnd(struct sock *sk)
+static u32 ndm_network_undo_cwnd(struct sock *sk)
 {
 	struct ndm_network_sock *ndm = inet_csk_ca(sk);
 
 	return ndm->sock.reno ? tcp_reno_undo_cwnd(sk) : ndm_undo_cwnd(sk);
 }
 
-static void network_init(struct sock *sk)
+static void ndm_network_init(struct sock *sk)
 {
 	struct ndm_network_sock *ndm = inet_csk_ca(sk);
 
-	ndm_sock_init(sk, &flows);
+	ndm_sock_init(sk, &ndm_flows);
 	memset(ndm->h, 0, sizeof(ndm->h));
 }
 
 /* -- the congestion controls, one per model ---------------------------------- */
 
-static const struct tcp_congestion_ops network_ops = {
-	.init = network_init,
-	.ssthresh = network_ssthresh,
-	.undo_cwnd = network_undo_cwnd,
-	.cong_control = network_cong_control,
+static const struct tcp_congestion_ops ndm_network_ops = {
+	.init = ndm_network_init,
+	.ssthresh = ndm_network_ssthresh,
+	.undo_cwnd = ndm_network_undo_cwnd,
+	.cong_control = ndm_network_cong_control,
 	NDM_TX_START_OP,
 	.set_state = ndm_set_state,
 	.get_info = ndm_get_info,
@@ -181,20 +185,20 @@ static const struct tcp_congestion_ops network_ops = {
 };
 
 #define NDM_ADDRESS(name) (&ndm_model_##name)
-static const struct ndm_described_model *const models[] = {
+static const struct ndm_described_model *const ndm_models[] = {
 	NDM_MODELS(NDM_ADDRESS)
 };
 
-/* The first goes by the algorithm's name alone. */
+/* The first model's congestion control has no suffix. */
 #define NDM_SUFFIXED(name) (__stringify(NDM_ALGORITHM) "_" #name)
-static const char *const names[] = { NDM_MODELS(NDM_SUFFIXED) };
+static const char *const ndm_names[] = { NDM_MODELS(NDM_SUFFIXED) };
 
-static struct ndm_slot slots[ARRAY_SIZE(models)] __read_mostly;
+static struct ndm_slot ndm_slots[ARRAY_SIZE(ndm_models)] __read_mostly;
 
-static int __init slot_init(struct ndm_slot *slot, const char *name,
-			    const struct ndm_described_model *builtin)
+static int __init ndm_slot_setup(struct ndm_slot *slot, const char *name,
+				 const struct ndm_described_model *builtin)
 {
-	slot->ops = network_ops;
+	slot->ops = ndm_network_ops;
 	if (strscpy(slot->ops.name, name, TCP_CA_NAME_MAX) < 0) {
 		pr_err("%s is longer than the %d letters of a congestion control\n",
 		       name, TCP_CA_NAME_MAX - 1);
@@ -203,28 +207,28 @@ static int __init slot_init(struct ndm_slot *slot, const char *name,
 	return ndm_slot_init(slot, builtin);
 }
 
-static void slots_exit(int count)
+static void ndm_slots_exit(int count)
 {
 	while (count--)
-		ndm_slot_exit(&slots[count]);
+		ndm_slot_exit(&ndm_slots[count]);
 	ndm_slot_device_del();
 }
 
-static void slots_unregister(int count)
+static void ndm_slots_unregister(int count)
 {
 	while (count--)
-		tcp_unregister_congestion_control(&slots[count].ops);
+		tcp_unregister_congestion_control(&ndm_slots[count].ops);
 }
 
-/* A socket may have one as soon as it is registered: that comes last. */
-static int __init slots_register(void)
+/* Sockets may use a slot as soon as it is registered, so this comes last. */
+static int __init ndm_slots_register(void)
 {
 	int err, i;
 
-	for (i = 0; i < ARRAY_SIZE(slots); i++) {
-		err = tcp_register_congestion_control(&slots[i].ops);
+	for (i = 0; i < ARRAY_SIZE(ndm_slots); i++) {
+		err = tcp_register_congestion_control(&ndm_slots[i].ops);
 		if (err) {
-			slots_unregister(i);
+			ndm_slots_unregister(i);
 			return err;
 		}
 	}
@@ -241,26 +245,26 @@ static int __init tcp_ndm_init(void)
 	err = ndm_slot_device_add();
 	if (err)
 		return err;
-	for (i = 0; i < ARRAY_SIZE(slots); i++) {
-		err = slot_init(&slots[i],
-				i ? names[i] : __stringify(NDM_ALGORITHM),
-				models[i]);
+	for (i = 0; i < ARRAY_SIZE(ndm_slots); i++) {
+		err = ndm_slot_setup(&ndm_slots[i],
+				     i ? ndm_names[i] : __stringify(NDM_ALGORITHM),
+				     ndm_models[i]);
 		if (err)
 			goto exit;
 	}
-	err = ndm_slot_load(&slots[0], model);
+	err = ndm_slot_load(&ndm_slots[0], ndm_first_model);
 	if (!err)
-		err = slots_register();
+		err = ndm_slots_register();
 exit:
 	if (err)
-		slots_exit(i);
+		ndm_slots_exit(i);
 	return err;
 }
 
 static void __exit tcp_ndm_exit(void)
 {
-	slots_unregister(ARRAY_SIZE(slots));
-	slots_exit(ARRAY_SIZE(slots));
+	ndm_slots_unregister(ARRAY_SIZE(ndm_slots));
+	ndm_slots_exit(ARRAY_SIZE(ndm_slots));
 }
 
 module_init(tcp_ndm_init);

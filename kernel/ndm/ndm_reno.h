@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Reno on a socket that the guard has taken from its policy.
+ * Reno on a socket that the guard has taken over from the policy.
  *
  * Growth, ssthresh and undo are the kernel's own functions. The kernel leaves
  * the window alone in recovery when cong_control() is there, PRR included: then
@@ -18,7 +18,7 @@
 #define NDM_RENO_GAIN_SLOW_START (2 << 16)
 #define NDM_RENO_GAIN 78643	/* 1.2, Q16 */
 
-/* From here on. A starved connection begins anew, any other one yields. */
+/* Begins Reno: a starved connection in slow start, any other one at half its window. */
 static inline void ndm_reno_begin(struct sock *sk,
 				  enum ndm_guard_verdict verdict)
 {
@@ -33,7 +33,7 @@ static inline void ndm_reno_begin(struct sock *sk,
 	used = min(tcp_snd_cwnd(tp), tcp_packets_in_flight(tp));
 	tp->snd_ssthresh = max_t(u32, used / 2, NDM_CWND_MIN);
 	tcp_snd_cwnd_set(tp, tp->snd_ssthresh);
-	/* The window before a recovery that goes on was the policy's: no way back. */
+	/* A running recovery must not restore the policy's window. */
 	tp->undo_marker = 0;
 }
 

@@ -70,7 +70,7 @@ struct ndm_wire_observation {
 struct ndm_wire_action {
 	__s16 actions[2];	/* policy outputs, 14 fraction bits */
 	__u16 stop;	/* 1: end the episode, the agent stops all traffic */
-	__u16 skip_slow_start;	/* 1: slow start is over (ndm_start.h), whatever the path shows */
+	__u16 skip_slow_start;	/* 1: slow start is over (ndm_slow_start.h), whatever the path shows */
 };
 
 #define NDM_WIRE_ACTION_SIZE 8

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The models of tcp_ndm: loading, exchanging and showing them. See ndm_slot.h. */
+/* The models of tcp_ndm: load, replace and show them. See ndm_slot.h. */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <crypto/sha2.h>
@@ -13,12 +13,13 @@
 
 #include "ndm_slot.h"
 
-static DEFINE_MUTEX(swapping);		/* one change of a slot's model at a time */
-static struct device *device;
+/* One change of a slot's model at a time. */
+static DEFINE_MUTEX(ndm_swap_mutex);
+static struct device *ndm_device;
 
 /* -- another model --------------------------------------------------------- */
 
-static const char *check_name(const char *file)
+static const char *ndm_check_name(const char *file)
 {
 	if (!*file)
 		return "it has no name";
@@ -29,7 +30,7 @@ static const char *check_name(const char *file)
 	return NULL;
 }
 
-static struct ndm_loaded *read_file(const char *file)
+static struct ndm_loaded *ndm_read_file(const char *file)
 {
 	const struct firmware *firmware;
 	u8 digest[NDM_BLOB_DIGEST];
@@ -38,7 +39,7 @@ static struct ndm_loaded *read_file(const char *file)
 	size_t content;
 	int err;
 
-	err = request_firmware_direct(&firmware, file, device);
+	err = request_firmware_direct(&firmware, file, ndm_device);
 	if (err) {
 		pr_err("model %s is not there (%d)\n", file, err);
 		return ERR_PTR(err);
@@ -49,7 +50,7 @@ static struct ndm_loaded *read_file(const char *file)
 		goto release;
 
 	err = -EINVAL;
-	problem = "it has not the size of a model";
+	problem = "its size is not that of a model";
 	if (firmware->size < NDM_BLOB_DIGEST || firmware->size > NDM_BLOB_MAX)
 		goto refuse;
 	content = firmware->size - NDM_BLOB_DIGEST;
@@ -75,15 +76,15 @@ release:
 	return ERR_PTR(err);
 }
 
-static void take_into_use(struct ndm_slot *slot, struct ndm_loaded *next)
+static void ndm_swap_model(struct ndm_slot *slot, struct ndm_loaded *next)
 {
 	struct ndm_loaded *last;
 
 	last = rcu_dereference_protected(slot->active,
-					 lockdep_is_held(&swapping));
+					 lockdep_is_held(&ndm_swap_mutex));
 	if (next == last)
 		return;
-	/* The builtin one is no other than before for who reads it. */
+	/* The builtin model has readers already: only its number changes. */
 	WRITE_ONCE(next->number, (last->number + 1) % 64);
 	rcu_assign_pointer(slot->active, next);
 	if (last != &slot->builtin)
@@ -96,7 +97,7 @@ static void take_into_use(struct ndm_slot *slot, struct ndm_loaded *next)
 
 int ndm_slot_load(struct ndm_slot *slot, const char *file)
 {
-	const char *problem = check_name(file);
+	const char *problem = ndm_check_name(file);
 	struct ndm_loaded *next;
 	int err = 0;
 
@@ -104,67 +105,70 @@ int ndm_slot_load(struct ndm_slot *slot, const char *file)
 		pr_err("a model is refused: %s\n", problem);
 		return -EINVAL;
 	}
-	mutex_lock(&swapping);
-	next = strcmp(file, NDM_BUILTIN) ? read_file(file) : &slot->builtin;
+	mutex_lock(&ndm_swap_mutex);
+	next = strcmp(file, NDM_BUILTIN) ? ndm_read_file(file) : &slot->builtin;
 	if (IS_ERR(next)) {
 		slot->refused++;
 		err = PTR_ERR(next);
 	} else {
-		take_into_use(slot, next);
+		ndm_swap_model(slot, next);
 	}
-	mutex_unlock(&swapping);
+	mutex_unlock(&ndm_swap_mutex);
 	return err;
 }
 
 /* -- its folder ------------------------------------------------------------ */
 
-static struct ndm_slot *slot_of(struct kobject *kobj)
+static struct ndm_slot *ndm_folder_slot(struct kobject *kobj)
 {
 	return container_of(kobj, struct ndm_slot, folder);
 }
 
-static ssize_t model_store(struct kobject *kobj, struct kobj_attribute *attr,
-			   const char *text, size_t count)
+static ssize_t ndm_model_store(struct kobject *kobj,
+			       struct kobj_attribute *attr,
+			       const char *text, size_t count)
 {
 	char *file = kstrndup(text, count, GFP_KERNEL);
 	int err;
 
 	if (!file)
 		return -ENOMEM;
-	err = ndm_slot_load(slot_of(kobj), strim(file));
+	err = ndm_slot_load(ndm_folder_slot(kobj), strim(file));
 	kfree(file);
 	return err ? err : count;
 }
 
-static ssize_t model_show(struct kobject *kobj, struct kobj_attribute *attr,
-			  char *text)
+static ssize_t ndm_model_show(struct kobject *kobj, struct kobj_attribute *attr,
+			      char *text)
 {
 	ssize_t length;
 
 	rcu_read_lock();
 	length = sysfs_emit(text, "%s\n",
-			    rcu_dereference(slot_of(kobj)->active)->file);
+			    rcu_dereference(ndm_folder_slot(kobj)->active)->file);
 	rcu_read_unlock();
 	return length;
 }
 
-static struct kobj_attribute model_attr = __ATTR_RW(model);
+static struct kobj_attribute ndm_model_attr =
+	__ATTR(model, 0644, ndm_model_show, ndm_model_store);
 
-/* A fact about the model in use; "facts" is what they are read from. */
+/* One fact about the model in use, read from "facts". */
 #define NDM_FACT(name, format, ...)					     \
-static ssize_t name##_show(struct kobject *kobj,			     \
-			   struct kobj_attribute *attr, char *text)	     \
+static ssize_t ndm_##name##_show(struct kobject *kobj,			     \
+				 struct kobj_attribute *attr, char *text)    \
 {									     \
 	const struct ndm_blob_facts *facts;				     \
 	ssize_t length;							     \
 									     \
 	rcu_read_lock();						     \
-	facts = &rcu_dereference(slot_of(kobj)->active)->is->facts;	     \
+	facts = &rcu_dereference(ndm_folder_slot(kobj)->active)->is->facts;  \
 	length = sysfs_emit(text, format "\n", __VA_ARGS__);		     \
 	rcu_read_unlock();						     \
 	return length;							     \
 }									     \
-static struct kobj_attribute name##_attr = __ATTR_RO(name)
+static struct kobj_attribute ndm_##name##_attr =			     \
+	__ATTR(name, 0444, ndm_##name##_show, NULL)
 
 NDM_FACT(name, "%s", facts->name);
 NDM_FACT(profile, "%s", facts->profile);
@@ -173,34 +177,35 @@ NDM_FACT(revision, "%s", facts->revision);
 NDM_FACT(sha256, "%*phN", (int)sizeof(facts->sha256), facts->sha256);
 NDM_FACT(trained_decisions, "%llu", facts->decisions);
 
-static ssize_t format_show(struct kobject *kobj, struct kobj_attribute *attr,
-			   char *text)
+static ssize_t ndm_format_show(struct kobject *kobj,
+			       struct kobj_attribute *attr, char *text)
 {
 	return sysfs_emit(text, "%d\n", NDM_MODEL_FORMAT);
 }
 
-static struct kobj_attribute format_attr = __ATTR_RO(format);
+static struct kobj_attribute ndm_format_attr =
+	__ATTR(format, 0444, ndm_format_show, NULL);
 
-static struct attribute *fact_attrs[] = {
-	&model_attr.attr,
-	&name_attr.attr,
-	&profile_attr.attr,
-	&envelope_attr.attr,
-	&revision_attr.attr,
-	&sha256_attr.attr,
-	&trained_decisions_attr.attr,
-	&format_attr.attr,
+static struct attribute *ndm_fact_attrs[] = {
+	&ndm_model_attr.attr,
+	&ndm_name_attr.attr,
+	&ndm_profile_attr.attr,
+	&ndm_envelope_attr.attr,
+	&ndm_revision_attr.attr,
+	&ndm_sha256_attr.attr,
+	&ndm_trained_decisions_attr.attr,
+	&ndm_format_attr.attr,
 	NULL
 };
 
-static const struct attribute_group facts_group = {
-	.attrs = fact_attrs,
+static const struct attribute_group ndm_facts_group = {
+	.attrs = ndm_fact_attrs,
 };
 
-static ssize_t decisions_show(struct kobject *kobj, struct kobj_attribute *attr,
-			      char *text)
+static ssize_t ndm_decisions_show(struct kobject *kobj,
+				  struct kobj_attribute *attr, char *text)
 {
-	const struct ndm_slot *slot = slot_of(kobj);
+	const struct ndm_slot *slot = ndm_folder_slot(kobj);
 	u64 sum = 0;
 	int cpu;
 
@@ -209,62 +214,66 @@ static ssize_t decisions_show(struct kobject *kobj, struct kobj_attribute *attr,
 	return sysfs_emit(text, "%llu\n", sum);
 }
 
-static struct kobj_attribute decisions_attr = __ATTR_RO(decisions);
+static struct kobj_attribute ndm_decisions_attr =
+	__ATTR(decisions, 0444, ndm_decisions_show, NULL);
 
-static ssize_t guard_interventions_show(struct kobject *kobj,
-					struct kobj_attribute *attr, char *text)
+static ssize_t ndm_guard_interventions_show(struct kobject *kobj,
+					    struct kobj_attribute *attr,
+					    char *text)
 {
 	return sysfs_emit(text, "%d\n",
-			  atomic_read(&slot_of(kobj)->interventions));
+			  atomic_read(&ndm_folder_slot(kobj)->interventions));
 }
 
-static struct kobj_attribute guard_interventions_attr =
-	__ATTR_RO(guard_interventions);
+static struct kobj_attribute ndm_guard_interventions_attr =
+	__ATTR(guard_interventions, 0444, ndm_guard_interventions_show, NULL);
 
-static ssize_t model_swaps_show(struct kobject *kobj,
-				struct kobj_attribute *attr, char *text)
+static ssize_t ndm_model_swaps_show(struct kobject *kobj,
+				    struct kobj_attribute *attr, char *text)
 {
-	return sysfs_emit(text, "%u\n", READ_ONCE(slot_of(kobj)->swaps));
+	return sysfs_emit(text, "%u\n", READ_ONCE(ndm_folder_slot(kobj)->swaps));
 }
 
-static struct kobj_attribute model_swaps_attr = __ATTR_RO(model_swaps);
+static struct kobj_attribute ndm_model_swaps_attr =
+	__ATTR(model_swaps, 0444, ndm_model_swaps_show, NULL);
 
-static ssize_t models_refused_show(struct kobject *kobj,
-				   struct kobj_attribute *attr, char *text)
+static ssize_t ndm_models_refused_show(struct kobject *kobj,
+				       struct kobj_attribute *attr, char *text)
 {
-	return sysfs_emit(text, "%u\n", READ_ONCE(slot_of(kobj)->refused));
+	return sysfs_emit(text, "%u\n", READ_ONCE(ndm_folder_slot(kobj)->refused));
 }
 
-static struct kobj_attribute models_refused_attr = __ATTR_RO(models_refused);
+static struct kobj_attribute ndm_models_refused_attr =
+	__ATTR(models_refused, 0444, ndm_models_refused_show, NULL);
 
-static struct attribute *counter_attrs[] = {
-	&decisions_attr.attr,
-	&guard_interventions_attr.attr,
-	&model_swaps_attr.attr,
-	&models_refused_attr.attr,
+static struct attribute *ndm_counter_attrs[] = {
+	&ndm_decisions_attr.attr,
+	&ndm_guard_interventions_attr.attr,
+	&ndm_model_swaps_attr.attr,
+	&ndm_models_refused_attr.attr,
 	NULL
 };
 
-static const struct attribute_group counters_group = {
+static const struct attribute_group ndm_counters_group = {
 	.name = "counters",
-	.attrs = counter_attrs,
+	.attrs = ndm_counter_attrs,
 };
 
-static const struct attribute_group *groups[] = {
-	&facts_group,
-	&counters_group,
+static const struct attribute_group *ndm_slot_groups[] = {
+	&ndm_facts_group,
+	&ndm_counters_group,
 	NULL
 };
 
-static void folder_release(struct kobject *kobj)
+static void ndm_folder_release(struct kobject *kobj)
 {
-	complete(&slot_of(kobj)->folder_is_gone);
+	complete(&ndm_folder_slot(kobj)->folder_is_gone);
 }
 
-static const struct kobj_type folder_type = {
+static const struct kobj_type ndm_folder_type = {
 	.sysfs_ops = &kobj_sysfs_ops,
-	.release = folder_release,
-	.default_groups = groups,
+	.release = ndm_folder_release,
+	.default_groups = ndm_slot_groups,
 };
 
 /* -- from the module's init and exit ---------------------------------------- */
@@ -281,7 +290,7 @@ int ndm_slot_init(struct ndm_slot *slot,
 	strscpy(slot->builtin.file, NDM_BUILTIN, sizeof(slot->builtin.file));
 	RCU_INIT_POINTER(slot->active, &slot->builtin);
 	init_completion(&slot->folder_is_gone);
-	err = kobject_init_and_add(&slot->folder, &folder_type,
+	err = kobject_init_and_add(&slot->folder, &ndm_folder_type,
 				   &THIS_MODULE->mkobj.kobj, "%s",
 				   slot->ops.name);
 	if (err)
@@ -303,11 +312,11 @@ void ndm_slot_exit(struct ndm_slot *slot)
 
 int ndm_slot_device_add(void)
 {
-	device = root_device_register(KBUILD_MODNAME);
-	return PTR_ERR_OR_ZERO(device);
+	ndm_device = root_device_register(KBUILD_MODNAME);
+	return PTR_ERR_OR_ZERO(ndm_device);
 }
 
 void ndm_slot_device_del(void)
 {
-	root_device_unregister(device);
+	root_device_unregister(ndm_device);
 }

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A slot: one congestion control of the module, "ndm" or "ndm_NAME", with the
- * model that its connections ask.
+ * model that its connections use.
  *
- * The model compiled in can be exchanged while connections run:
+ * The compiled-in model can be replaced while connections run:
  *
  *	echo fiber.bin > /sys/module/tcp_ndm/ndm/model
  *
- * has the firmware loader fetch the file (/lib/firmware/fiber.bin), which
- * ndm_blob.h reads; "builtin" goes back. Every connection, old ones too, asks
- * the new model from its next decision on, and its memory begins anew: a state
- * means nothing to other weights. A file that is refused changes nothing.
+ * loads /lib/firmware/fiber.bin through the firmware loader (ndm_blob.h parses it);
+ * "builtin" restores the compiled-in model. Every open connection uses the new
+ * model from its next decision on, with its state reset to zero, because a state
+ * has no meaning for other weights. A file that is refused changes nothing.
  *
- * In the same folder stand the facts about the model, and in counters/ what it
- * has done.
+ * The same folder shows the facts about the model, and counters/ its activity.
  */
 #ifndef NDM_SLOT_H
 #define NDM_SLOT_H
@@ -28,7 +27,7 @@
 
 #define NDM_BUILTIN "builtin"
 
-/* A model that connections ask, and where it comes from. */
+/* A model in use, and the file that it comes from. */
 struct ndm_loaded {
 	const struct ndm_described_model *is;
 	u8 number;		/* 0 to 63: counts on with each model, and wraps */
@@ -38,7 +37,7 @@ struct ndm_loaded {
 };
 
 struct ndm_slot {
-	struct tcp_congestion_ops ops;	/* a socket's slot is found by it */
+	struct tcp_congestion_ops ops;	/* leads from a socket to its slot */
 	struct ndm_loaded __rcu *active;
 	struct ndm_loaded builtin;
 	u64 __percpu *decisions;
@@ -54,29 +53,29 @@ static inline struct ndm_slot *ndm_slot_of(const struct sock *sk)
 }
 
 /**
- * ndm_slot_init - a slot with its model compiled in, and its folder
- * @slot: has its ops; the congestion control is not registered here
- * @model: compiled in
+ * ndm_slot_init - set up a slot with its compiled-in model, and its folder in sysfs
+ * @slot: its ops are set; the congestion control is not registered here
+ * @model: the compiled-in model
  *
  * Context: may sleep.
  */
 int ndm_slot_init(struct ndm_slot *slot,
 		  const struct ndm_described_model *model);
 
-/* Nobody asks the model any more. */
+/* Frees the models of a slot that no socket uses any more. */
 void ndm_slot_exit(struct ndm_slot *slot);
 
 /**
- * ndm_slot_load - another model from now on
+ * ndm_slot_load - replace the model of a slot
  * @slot: initialised
- * @file: for the firmware loader, or NDM_BUILTIN
+ * @file: a file name for the firmware loader, or NDM_BUILTIN
  *
  * Context: may sleep.
- * Return: 0, or why the file is no model; then nothing has changed.
+ * Return: 0, or a negative errno: the file is refused and nothing has changed.
  */
 int ndm_slot_load(struct ndm_slot *slot, const char *file);
 
-/* The device on whose behalf files are loaded; before the first slot. */
+/* The device that the firmware loader loads files for; before the first slot. */
 int ndm_slot_device_add(void);
 void ndm_slot_device_del(void);
 

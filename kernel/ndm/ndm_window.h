@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a decision makes of the window:
+ * The window after a decision:
  *
  *	next = cwnd * 2^cwnd_log2 + 1 + sqrt(cwnd) / 4		packets
  *
- * within [NDM_CWND_MIN, NDM_CWND_MAX]. The factor is the policy's. What is added
- * in each interval is there for those who share a bottleneck: they see the same
- * queue and say much the same, so with a factor alone each would keep whatever
- * share it has. What is added weighs more in the smaller window; the factor at
- * which the window stays is then one for each size, and one size for each
- * factor, as in FAST TCP (Wei et al., 2006). The root keeps that from fading
- * where windows are large, as the square-root rule of binomial congestion
- * control does (Bansal and Balakrishnan, 2001).
+ * within [NDM_CWND_MIN, NDM_CWND_MAX]. The policy sets the factor. The added term
+ * makes flows converge to equal shares: flows at one bottleneck see the same queue
+ * and choose similar factors, so with a factor alone each would keep its share.
+ * The added term weighs more in a smaller window. Every negative cwnd_log2 then has
+ * its own fixed-point window, as in FAST TCP (Wei et al., 2006). The square root
+ * keeps the term effective for large windows, as in binomial congestion control
+ * (Bansal and Balakrishnan, 2001).
  *
- * cwnd keeps 8 fraction bits from decision to decision: where a window is 4
- * packets, a step of 10 % would else be none at all.
+ * cwnd keeps 8 fraction bits between decisions: otherwise a change of 10 % would be
+ * lost in a window of 4 packets.
  *
  * Pure: plain numbers in, plain numbers out.
  */

@@ -148,7 +148,7 @@ static void expert_measure(struct sock *sk, struct expert_flow *flow)
 	now.slow_start = ack->cwnd < flow->ssthresh;
 	ndm_interval_close(m, &now, &interval);
 	if (flow->ssthresh >= TCP_INFINITE_SSTHRESH &&
-	    ndm_start_over(interval.x))
+	    ndm_slow_start_over(interval.x))
 		flow->ssthresh = max_t(u32, ack->cwnd, NDM_CWND_MIN);
 	ndm_observe(sk, flow->number, m, &interval, &observation);
 	observation.cwnd = ack->cwnd;

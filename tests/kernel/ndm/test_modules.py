@@ -94,7 +94,7 @@ def test_a_socket_selects_it_and_it_stays_loaded_as_long(lab: Lab) -> None:
 
 
 def first_heard(seen: list[Observation]) -> int:
-    """Return the index of the decision that ends the start, by which the window doubles: kernel/ndm/ndm_start.h."""
+    """Return the index of the decision that ends slow start: kernel/ndm/ndm_slow_start.h."""
     eighth = 2**schema.FEATURE_FRAC // 8
     return next(i for i, o in enumerate(seen) if o.features[0] >= eighth or o.features[7] >= eighth or o.features[5])
 

@@ -47,7 +47,7 @@ def test_the_equivalent_action_of_ndm_is_what_it_did() -> None:
     assert len(found) == len(did) > 200
     # the window of an observation is a whole number of packets, NDM's own has fractions; time-outs are the kernel's
     usual = np.array([after.ca_state < 4 and before.ca_state < 4 for before, after in pairwise(seen)])
-    # until the first sign of a queue or a loss the window doubles, whatever NDM says (kernel/ndm/ndm_start.h)
+    # until the first sign of a queue or a loss the window doubles, whatever NDM says (kernel/ndm/ndm_slow_start.h)
     rtt_ratio, loss_rate, rtt_gradient = np.array([o.features for o in seen])[:-1, [0, 5, 7]].T / 2**schema.FEATURE_FRAC
     signs = (rtt_ratio >= 1 / 8) | (rtt_gradient >= 1 / 8) | (loss_rate > 0)
     assert 1 <= signs.argmax() < 20
