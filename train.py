@@ -14,6 +14,8 @@ from omegaconf import DictConfig
 
 from env.lab import LabError
 from env.option_help import group_lines, option_lines
+from env.profile import Profile
+from env.reward import RewardWeights
 from export import checkpoint
 from export.checkpoint import CheckpointError
 from training.config import LEARNERS, ConfigError, check_command_line, read_config, resumed_config
@@ -49,8 +51,9 @@ def help_text() -> str:
     keys += option_lines(CurriculumOptions, "curriculum.")
     for kind, learner in LEARNERS.items():
         keys += ["", f"Options of the learner {kind}:", *option_lines(learner.OPTIONS, "algo.")]
-    profile = "Keys of a profile, profile.*: env/profile/ and env/reward.py. Metrics: docs/reference/metrics.md."
-    return "\n".join([HELP, *groups, "", *keys, "", profile])
+    keys += ["", "Options of the profile; profile.paths.NAME.*: env/profile/mixture.py"]
+    keys += [*option_lines(Profile, "profile."), *option_lines(RewardWeights, "profile.reward.")]
+    return "\n".join([HELP, *groups, "", *keys, "", "Metrics: docs/reference/metrics.md."])
 
 
 def plan(composed: DictConfig) -> tuple[TrainConfig, Path, dict[str, Any] | None]:

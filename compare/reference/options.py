@@ -8,6 +8,8 @@ from typing import Any
 from compare.experiment.config import CompareConfig
 from compare.report.pages import markdown_table
 from env.checkout import CONFIGS
+from env.profile import Profile
+from env.reward import RewardWeights
 from training.config import LEARNERS
 from training.curriculum.curriculum import CurriculumOptions
 from training.options import LabOptions, TrainConfig
@@ -40,7 +42,13 @@ Groups, files of `configs/`:
 
 {learners}
 
-The keys of a profile, `profile.*`, are documented in `env/profile/mixture.py` and `env/reward.py`.
+### Profile
+
+{_table(Profile, "profile.")}
+
+{_table(RewardWeights, "profile.reward.")}
+
+`env/profile/mixture.py` documents the keys of a mixture component, `profile.paths.NAME.*`.
 
 ## compare.py
 

@@ -23,6 +23,7 @@ import numpy as np
 from omegaconf import MISSING
 
 from env.network.path import PACKET_BYTES, Path
+from env.option_help import option
 from env.reward import RewardWeights
 
 FEWEST_DECISIONS = 64  # episode_packets makes no episode shorter than this
@@ -105,20 +106,19 @@ class MixtureComponent:
 
 @dataclass
 class Profile:
-    """The keys of configs/profile/NAME.yaml; the first line of each file is the command that uses it.
-
-    episode_s: longest episode, virtual time. episode_packets: an episode has no more decisions than a full link needs
-    to carry so many packets. skip_slow_start_prob: the probability with which each learner skips slow start, as after
-    an early loss.
-    """
+    """The keys of configs/profile/NAME.yaml; the first line of each file is the command that uses it."""
 
     name: str = MISSING
     paths: dict[str, MixtureComponent] = MISSING
     reward: RewardWeights = field(default_factory=RewardWeights)
-    episode_decisions: int = 256
-    episode_s: float = 60.0
-    episode_packets: float | None = None
-    skip_slow_start_prob: float = 0.0
+    episode_decisions: int = option(256, "decisions of each learner in an episode, at most")
+    episode_s: float = option(60.0, "virtual seconds of an episode, at most")
+    episode_packets: float | None = option(
+        None, "an episode has no more decisions than a full link needs to carry so many packets; default: no limit"
+    )
+    skip_slow_start_prob: float = option(
+        0.0, "probability with which each learner skips slow start, as after an early loss"
+    )
 
     def decisions_on(self, path: Path) -> int:
         """Return the number of decisions of each learner in an episode: fewer where a round trip has many packets."""

@@ -1,4 +1,4 @@
-"""``train.py -m``: train each combination of values with each seed, resume what is there, and report all of it.
+"""``train.py -m``: train each combination of values with each seed, resume interrupted runs, and report all of them.
 
 The combinations are those of Hydra's own sweeper. Each is a population (training/sweeps/population.py) with a name that
 is the same whenever the command is; a run that fails leaves the others alone; the report comes at the end.
@@ -17,7 +17,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.core.utils import JobReturn, JobStatus
 
-# Not told by a population's name: what all its runs differ in, or what does not change their episode.
+# Keys that are no part of a population's name: its runs differ in them, or they do not change the result.
 UNNAMED = ("seed", "name", "runs", "runner", "ray_address", "checkpoint_every")
 UNNAMED_GROUPS = ("lab", "hydra")
 
@@ -36,14 +36,14 @@ class PopulationSweeper(BasicSweeper):
     """Trains populations, and reports each; ends the process with status 1 when a run failed, 130 when stopped."""
 
     def sweep(self, arguments: list[str]) -> list[Sequence[JobReturn]]:
-        """Train what the arguments say; returns what became of each run."""
+        """Train what the arguments say; returns the result of each run."""
         assert self.config is not None
         assert self.launcher is not None
         assert self.hydra_context is not None
         parser = OverridesParser.create(config_loader=self.hydra_context.config_loader)
         overrides = parser.parse_overrides([*self._parse_config(), *arguments])
         if any(override.key_or_group == "resume" for override in overrides):
-            sys.exit("train.py: resume= goes on with one run, without -m; the same command with -m goes on with all")
+            sys.exit("train.py: resume= continues one run, without -m; the same command with -m continues all of them")
         jobs = named(overrides, self.split_arguments(overrides, None)[0])
         self.validate_batch_is_legal(jobs)
         names = dict.fromkeys(job[-1].removeprefix("name=") for job in jobs)
@@ -56,7 +56,7 @@ class PopulationSweeper(BasicSweeper):
         failed = [_failure(job, one) for job, one in zip(jobs, returns, strict=False) if one.status is JobStatus.FAILED]
         _report(folders)
         if stopped:
-            print("\ntrain.py: stopped; the same command goes on", file=sys.stderr)
+            print("\ntrain.py: stopped; the same command continues", file=sys.stderr)
             sys.exit(130)
         if failed:
             sys.exit("\n".join([f"train.py: {len(failed)} of {len(jobs)} runs failed:", *failed]))
@@ -70,17 +70,17 @@ def named(overrides: Sequence[Override], jobs: Sequence[list[str]]) -> list[list
     """
     given = {o.key_or_group: o for o in overrides if not _is_unnamed(o.key_or_group)}
     swept = {key for key, override in given.items() if override.is_sweep_override()}
-    own = next((o.get_value_element_as_str() for o in overrides if o.key_or_group == "name"), None)
+    given_name = next((o.get_value_element_as_str() for o in overrides if o.key_or_group == "name"), None)
     first = {"profile": "profile=mixed"}
-    found = []
+    named_jobs = []
     for job in jobs:
         values = first | {override.split("=", 1)[0].lstrip("+~"): override for override in job}
-        told = [key for key in values if key in swept or (own is None and (key in given or key in first))]
-        parts = [own] if own is not None else []
-        parts += [_word(values[key]) for key in told]
+        named = [key for key in values if key in swept or (given_name is None and (key in given or key in first))]
+        words = [given_name] if given_name is not None else []
+        words += [_word(values[key]) for key in named]
         others = [override for override in job if not override.startswith("name=")]
-        found.append([*others, f"name={'-'.join(parts)}"])
-    return found
+        named_jobs.append([*others, f"name={'-'.join(words)}"])
+    return named_jobs
 
 
 def _is_unnamed(key: str) -> bool:
@@ -100,8 +100,8 @@ def _failure(job: Sequence[str], one: JobReturn) -> str:
 
 
 def _report(folders: Sequence[Path]) -> None:
-    """Print and write what there is of the populations."""
-    from training.sweeps.population import main  # here: it loads matplotlib and TensorBoard, which take a second
+    """Print and write the report of the populations that have a trained run."""
+    from training.sweeps.population import main  # matplotlib and TensorBoard take a second to load
 
     trained = [str(folder) for folder in folders if any(folder.glob("*/checkpoint.pt"))]
     if trained:
