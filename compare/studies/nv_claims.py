@@ -1,4 +1,4 @@
-"""The claims of the TCP-NV paper's text, each with the figures of our runs that decide it. Pure functions.
+"""The claims of the TCP-NV paper, each with the measured figures that decide it. Pure functions.
 
 Section numbers are the paper's. "Others" are Reno, Cubic and CDG, as in the paper.
 """
@@ -22,7 +22,7 @@ from env.network.schemes import SCHEMES
 
 NV = "nv"
 OTHERS = ("reno", "cubic", "cdg")
-LONG_S = 120.0  # what is said about 5 minutes is not decided by less than this
+LONG_S = 120.0  # shortest run that decides a claim about 5 minutes
 MOMENTS = (0.02, 1 / 6, 0.5, 1.0)  # of the run: 6 s, 50 s, half and all of 5 minutes
 LABELS = {name: SCHEMES[name].label for name in OTHERS} | {NV: "NV"}
 
@@ -41,16 +41,16 @@ class Claim:
 class Evidence:
     """Means over the seeds, by scenario, scheme and metric; and the flows of one run of each.
 
-    folder: of the scenarios that count: nv, or another one with the same experiments, which go by the names of nv. Of
-    several cells of a scenario and scheme the first one counts, and for what is said about long runs the longest.
+    folder: of the scenarios: nv, or another folder with the same experiments, under the names of nv. Of several cells
+    of a scenario and scheme the first one counts, and for claims about long runs the longest one.
     """
 
     def __init__(self, cells: Sequence[Cell], folder: str = SCENARIO_FOLDER) -> None:
         self._cells: dict[tuple[str, str], Cell] = {}
         self._longest: dict[tuple[str, str], Cell] = {}
         for cell in cells:
-            there, _, name = cell.scenario.name.rpartition("/")
-            if there != folder or not cell.seeds:
+            parent, _, name = cell.scenario.name.rpartition("/")
+            if parent != folder or not cell.seeds:
                 continue
             key = (f"{SCENARIO_FOLDER}/{name}", cell.scheme.name)
             self._cells.setdefault(key, cell)
@@ -63,8 +63,8 @@ class Evidence:
 
     def mean(self, scenario: str, scheme: str, metric: str) -> float:
         """Return a metric's mean; NaN where it has no value."""
-        found = estimate_of(self._cells[scenario, scheme], metric)
-        return math.nan if found is None else found.mean
+        estimate = estimate_of(self._cells[scenario, scheme], metric)
+        return math.nan if estimate is None else estimate.mean
 
     def flows(self, scenario: str, scheme: str) -> list[FlowResult]:
         """Return the flows of the first good seed."""
@@ -217,12 +217,12 @@ def _unfairness(evidence: Evidence, beside: str, scenario: str) -> Claim:
 
 
 def _share_beside(flows: Sequence[FlowResult]) -> float:
-    """Return the first flow's share of what both get while the second one runs, the first fifth left out."""
+    """Return the first flow's share of the goodput of both while the second one runs, without the first fifth."""
     first, second = flows[:2]
     from_s = second.start_s + second.duration_s / 5
     to_s = second.start_s + second.duration_s
-    mine, other = rate_between(first, from_s, to_s), rate_between(second, from_s, to_s)
-    return mine / (mine + other)
+    first_mbps, second_mbps = rate_between(first, from_s, to_s), rate_between(second, from_s, to_s)
+    return first_mbps / (first_mbps + second_mbps)
 
 
 def drift(evidence: Evidence) -> Claim:
@@ -253,7 +253,7 @@ def drift(evidence: Evidence) -> Claim:
 
 
 def min_rtt_us(flow: FlowResult, at_s: float) -> float:
-    """Return the smallest RTT that the congestion control keeps at an instant of the run, us; NaN before the first."""
+    """Return the smallest RTT that the congestion control keeps at a time of the run, us; NaN before the first one."""
     series = flow_series(flow)
     before = (series["t_s"] <= at_s + 1e-3) & np.isfinite(series["kept_min_rtt_ms"])
     return float(series["kept_min_rtt_ms"][before][-1] * 1e3) if before.any() else math.nan

@@ -36,8 +36,8 @@ def measure(scheme: str, *, recent: bool) -> dict[str, float]:
             for client in range(1, rack.clients + 1):
                 lab.call("execute", node=f"c{client}", argv=["sysctl", "-qw", *WITHOUT])
         result = lab.run(rack, scenario.flows_with(scheme), scenario.duration_s, sample_ms=SAMPLE_MS)
-    found = group_metrics(result.flows, flows_under_test(scenario))
-    return {metric.name: value for metric, value in found.items()}
+    metrics = group_metrics(result.flows, flows_under_test(scenario))
+    return {metric.name: value for metric, value in metrics.items()}
 
 
 def main() -> None:

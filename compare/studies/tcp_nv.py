@@ -28,7 +28,7 @@ CAUSES_FOLDER = "nv_causes"  # of configs/scenario: the same experiments with an
 
 
 def render_document(document: str, folders: Sequence[Path]) -> str:
-    """Return the document with every generated block made anew; raises CompareError for a block that cannot be made."""
+    """Return the document with new generated blocks; raises CompareError for a block without its runs."""
     stores = [Store(folder) for folder in folders]
     cells: list[Cell] = []
     for store in stores:
@@ -46,10 +46,10 @@ def render_document(document: str, folders: Sequence[Path]) -> str:
 
 def _first(cells: Sequence[Cell]) -> list[Cell]:
     """Return the first cell of each scenario and scheme."""
-    found: dict[tuple[str, str], Cell] = {}
+    first: dict[tuple[str, str], Cell] = {}
     for cell in cells:
-        found.setdefault((cell.scenario.name, cell.scheme.name), cell)
-    return list(found.values())
+        first.setdefault((cell.scenario.name, cell.scheme.name), cell)
+    return list(first.values())
 
 
 def table(which: int, cells: Sequence[Cell], tables: Sequence[PublishedRow]) -> str:
@@ -86,9 +86,9 @@ def _rows(cells: Sequence[Cell], published: Sequence[PublishedRow], scenarios: S
 
 
 def _figures(row: GroupRow, frames: GroupRow | None, column: str) -> str:
-    """Return "ours / in frames / the paper's", a dash for what is not there; ours alone where nothing else is."""
-    found = [row.measured.get(column), None if frames is None else frames.measured.get(column)]
-    shown = ["–" if estimate is None else number(estimate.mean) for estimate in found]
+    """Return "ours / in frames / the paper's", a dash for a missing value; ours alone where both others are missing."""
+    estimates = [row.measured.get(column), None if frames is None else frames.measured.get(column)]
+    shown = ["–" if estimate is None else number(estimate.mean) for estimate in estimates]
     paper = row.figure(column)
     shown.append("–" if paper is None else number(paper))
     return " / ".join(shown) if shown[1:] != ["–", "–"] else shown[0]
@@ -114,8 +114,8 @@ def causes_table(cells: Sequence[Cell]) -> str:
     for row in _rows(cells, [], order):
         if row.group.label == "client" or row.cell.scheme.name not in ("reno", "nv"):
             continue
-        found = [row.measured.get(column.name) for column in columns]
-        fields = ["–" if estimate is None else number(estimate.mean) for estimate in found]
+        estimates = [row.measured.get(column.name) for column in columns]
+        fields = ["–" if estimate is None else number(estimate.mean) for estimate in estimates]
         lines.append([row.cell.scenario.name, row.cell.scheme.label, row.group.title, *fields])
     return _text(heads, lines, left=3)
 
