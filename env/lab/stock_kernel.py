@@ -1,13 +1,13 @@
-"""A distribution's kernel for the VM lab: its package downloaded and unpacked, nothing of it installed.
+"""A distribution's kernel for the VM lab: the package is downloaded and unpacked, not installed.
 
-    python -m env.lab.stock_kernel [VERSION ...]        # 6.1 and 6.12 by default: what `make vm-kernel` runs
+    python -m env.lab.stock_kernel [VERSION ...]        # 6.1 and 6.12 by default; `make vm-kernel` runs it
 
-The project's modules are built for it too, into build/modules/RELEASE.
+The command also builds the project's modules for the kernel, into build/modules/RELEASE.
 
-Each lies in $NDM_CACHE/stock-kernel/RELEASE-HASH (default ~/.cache/ndm-tcp), the hash being over the package's version
-and what makes the initramfs; build/stock-kernel/VERSION links to it. Its release is that of the newest headers in
-/usr/src, so that the project's modules can be built for it. The initramfs is virtme-ng's: busybox, the modules that
-mount the host's file system, and nothing else.
+A kernel is stored in $NDM_CACHE/stock-kernel/RELEASE-HASH (default ~/.cache/ndm-tcp); the hash covers the package's
+version and everything that goes into the initramfs. build/stock-kernel/VERSION links to it. The release is that of the
+newest headers in /usr/src, so that the modules can be built. The initramfs is virtme-ng's, with busybox and the modules
+that mount the host's file system.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ LINKS = BUILD / "stock-kernel"
 HEADERS = Path("/usr/src")
 BUSYBOX = Path("/usr/bin/busybox")
 VERSIONS = ("6.1", "6.12")
-# what the initramfs needs to reach the root file system, and the agent its port
+# for the root file system and the agent's port
 BOOT_MODULES = ("virtio_pci", "9pnet_virtio", "9p", "virtio_console")
 
 
 class StockKernelError(RuntimeError):
-    """A kernel that cannot be had; the message says what to do."""
+    """A kernel that cannot be fetched; the message says what to do."""
 
 
 class StockKernel:
@@ -66,19 +66,19 @@ class StockKernel:
 
 def find_release(version: str) -> str:
     """Return the newest release of a version whose headers are installed, as 6.1.0-56-amd64."""
-    found = {}
+    releases = {}
     for folder in HEADERS.glob(f"linux-headers-{version}[.-]*-amd64"):
         release = folder.name.removeprefix("linux-headers-")
         if (folder / "Makefile").is_file() and not re.search("-(rt|cloud)-", release):
-            found[tuple(int(number) for number in re.findall(r"\d+", release))] = release
-    if not found:
+            releases[tuple(int(number) for number in re.findall(r"\d+", release))] = release
+    if not releases:
         package = "linux-headers-amd64" if version == "6.1" else f"linux-headers-{version}-amd64"
-        raise StockKernelError(f"there are no headers of Linux {version} in {HEADERS}: install the package {package}")
-    return found[max(found)]
+        raise StockKernelError(f"{HEADERS} has no headers of Linux {version}: install the package {package}")
+    return releases[max(releases)]
 
 
 def fetch(version: str) -> Path:
-    """Return the folder of a kernel, fetched unless it is in the cache, and have build/ link to it."""
+    """Fetch a kernel unless it is in the cache, link to it in build/ and return its folder."""
     release = find_release(version)
     package = f"linux-image-{release}"
     shown = _run(["apt-cache", "show", "--no-all-versions", package]).stdout
@@ -122,12 +122,12 @@ def _unpack(package: str, work: Path) -> None:
 
 
 def _make_initramfs(root: Path, release: str, file: Path) -> None:
-    from virtme import mkinitramfs, modfinder  # only who fetches kernels needs it
+    from virtme import mkinitramfs, modfinder  # of requirements-vm.txt
 
     _run(["depmod", "-b", str(root), release])
     configuration = mkinitramfs.Config()
     configuration.busybox = str(BUSYBOX)
-    # the host's files do not change while a guest looks at them: it asks for each once
+    # the host's files do not change during a guest's life: it reads each one once
     configuration.access = "ro,cache=loose"
     with tempfile.TemporaryDirectory() as folder:
         for module in modfinder.find_modules_from_install(BOOT_MODULES, root=str(root), kver=release):

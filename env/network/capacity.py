@@ -1,4 +1,4 @@
-"""What a network can carry at any time of a run, and how long a round trip takes without a queue. Pure functions.
+"""The capacity of a network at any time of a run, and its round-trip time without a queue. Pure functions.
 
 Capacity counts payload: of a full frame of 1514 bytes 1448 are the application's (TCP with time stamps).
 """
@@ -24,48 +24,48 @@ Floats = NDArray[np.float64]
 
 BITS_PER_MBIT = 1e6
 PAYLOAD_SHARE = SEGMENT_BYTES / PACKET_BYTES  # of a full frame
-BEYOND_S = 60.0  # a queue may take so long to drain after the run's end
+DRAIN_S = 60.0  # capacity after the run's end, for queues that drain then
 
 
 @dataclass(frozen=True)
 class Capacity:
-    """The sum of all payload that could have been carried since the run began.
+    """The payload that the network could have carried since the run began, as a piecewise linear function of time.
 
-    t_s, megabits: shape (K,), both never falling; between two of them the rate is constant.
+    t_s, megabits: shape (K,), neither decreases.
     """
 
     t_s: Floats
     megabits: Floats
 
     def between(self, begin_s: Floats | float, end_s: Floats | float) -> Floats:
-        """Return how much could be carried in an interval, or in several, Mbit of payload."""
+        """Return the capacity of one interval or of several, Mbit of payload."""
         begin, end = np.asarray(begin_s, dtype=np.float64), np.asarray(end_s, dtype=np.float64)
         carried: Floats = np.interp(end, self.t_s, self.megabits) - np.interp(begin, self.t_s, self.megabits)
         return carried
 
     def seconds_to_carry(self, t_s: Floats, backlog_bytes: Floats) -> Floats:
-        """Return how long after t_s a queue of so many bytes, in frames, has drained, s; shape that of both."""
+        """Return the time in which a queue of backlog_bytes (of frames) at t_s drains, s, in the arguments' shape."""
         wanted = backlog_bytes * 8 / BITS_PER_MBIT * PAYLOAD_SHARE + np.interp(t_s, self.t_s, self.megabits)
         drained: Floats = np.interp(wanted, self.megabits, self.t_s)
         return np.where(backlog_bytes > 0, np.maximum(drained - t_s, 0.0), 0.0)
 
 
 def link_capacity(path: Path, duration_s: float) -> Capacity:
-    """Return what the bottleneck of a router path carries: its rate, changed by the steps, or its trace."""
-    end_s = duration_s + BEYOND_S
+    """Return the capacity of a router path's bottleneck: its rate with all steps, or its trace."""
+    end_s = duration_s + DRAIN_S
     if path.trace:
         return _trace_capacity(path.trace, end_s)
     return _stepped(path, end_s, math.inf)
 
 
 def network_capacity(network: Path | Rack, duration_s: float, pairs: Iterable[tuple[int, int]] = ()) -> Capacity:
-    """Return what a network carries from its senders to its receivers.
+    """Return the capacity of a network from its senders to its receivers.
 
-    Of a path that is what its bottleneck and its policer let through; of a loopback path reference_mbps. A rack's flows
-    (pairs: of client and server, from 1) go between hosts of one rate: it carries that of as many links as can be busy
-    at once.
+    A path's is that of its bottleneck and its policer together, a loopback path's is reference_mbps. A rack's is the
+    rate of a link times the number of links that its flows can keep busy at once (pairs: each flow's client and server,
+    from 1).
     """
-    end_s = duration_s + BEYOND_S
+    end_s = duration_s + DRAIN_S
     if isinstance(network, Rack):
         return _constant(_busy_links(set(pairs)) * network.frame_mbps * PAYLOAD_SHARE, end_s)
     if network.topology == "loopback":
@@ -81,15 +81,15 @@ def network_capacity(network: Path | Rack, duration_s: float, pairs: Iterable[tu
 
 
 def capacity_until(network: Path | Rack, end_s: float) -> Capacity:
-    """Return what a network carries until then, and for a minute more at least."""
-    # whole minutes: a trace's capacity is kept for whoever asks for as much of it
+    """Return the capacity of a network until end_s and at least a minute longer."""
+    # rounded to whole minutes, because the capacity of a trace is cached by its length
     return network_capacity(network, math.ceil(end_s / 60) * 60.0)
 
 
 def base_rtt_ms(path: Path, t_s: Floats, client: int) -> Floats:
-    """Return the RTT without a queue of a full packet that is sent at t_s by a client (from 1), ms; shape of t_s.
+    """Return the RTT of a full packet sent at t_s by a client (from 1) when no queue exists, ms; shape of t_s.
 
-    It has the time that the packet takes on the bottleneck's link in it. With jitter it is the mean.
+    It includes the packet's transmission time on the bottleneck's link. With jitter it is the mean.
     """
     values, path_now = np.empty_like(t_s), path
     extra_ms = path.client_extra_rtt_ms[client - 1] if path.client_extra_rtt_ms else 0.0
@@ -118,9 +118,9 @@ def _stepped(path: Path, end_s: float, most_mbps: float) -> Capacity:
     return Capacity(knots, np.concatenate([[0.0], carried]))
 
 
-@functools.lru_cache(maxsize=4)  # every run of a scenario asks for the same
+@functools.lru_cache(maxsize=4)  # all runs of a scenario need the same
 def _trace_capacity(name: str, end_s: float) -> Capacity:
-    """Return a trace's: an opportunity at a millisecond counts for the one that ends with it."""
+    """Return the capacity of a trace. An opportunity at ms counts for the interval from ms - 1 to ms."""
     trace = load_trace(name)
     times_ms, opportunities = np.unique(np.asarray(trace.times_ms), return_counts=True)
     per_ms = np.zeros(trace.duration_ms + 1)
@@ -133,7 +133,7 @@ def _trace_capacity(name: str, end_s: float) -> Capacity:
 
 
 def _busy_links(pairs: set[tuple[int, int]]) -> int:
-    """Return how many of the pairs of client and server can be busy at once when every host has one link."""
+    """Return the number of (client, server) pairs that can be busy at once when every host has one link."""
     if not pairs:
         return 0
     clients, servers = (np.array(side) for side in zip(*sorted(pairs), strict=True))

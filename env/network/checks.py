@@ -1,4 +1,4 @@
-"""What values of a network are checked with. Standard library only: the guest agent imports this module."""
+"""Checks of a network's values. Standard library only: the guest agent imports this module."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 
 class PathError(ValueError):
-    """A network that cannot be built; the message names the bad value and the right ones."""
+    """A network that cannot be built; the message names the wrong value and the valid ones."""
 
 
 def check_number(name: str, value: Any, low: float, high: float, whole: bool = False) -> None:
-    """Raise PathError when the value is no number from low to high, or (whole) not a whole one."""
+    """Raise PathError unless the value is a number from low to high; whole: an integer."""
     kind = "a whole number" if whole else "a number"
     if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)) or math.isnan(value):
         raise PathError(f"{name} is {value!r}; it must be {kind} from {low:g} to {high:g}")
@@ -22,13 +22,13 @@ def check_number(name: str, value: Any, low: float, high: float, whole: bool = F
 
 
 def check_bool(name: str, value: Any) -> None:
-    """Raise PathError when the value is neither true nor false."""
+    """Raise PathError unless the value is true or false."""
     if not isinstance(value, bool):
         raise PathError(f"{name} is {value!r}; it must be true or false")
 
 
 def check_fields(kind: type[Any], what: str, keys: Iterable[str]) -> None:
-    """Raise PathError, which lists the right ones, when a key is no field of the dataclass; what: how it is called."""
+    """Raise PathError, which lists the fields, unless all keys are fields of the dataclass. what: its name."""
     known = [field.name for field in fields(kind)]
     for key in keys:
         if key not in known:

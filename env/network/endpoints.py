@@ -10,14 +10,14 @@ from typing import Any
 KINDS = ("bulk", "stream", "request", "web")
 MAX_FLOWS = 256  # the traffic program's
 
-# On 1500-byte packets a receiver's wake-ups would cost more than the packets: it wakes for half a second's worth.
-# On loopback a packet has 64 KB, and the published tests' receivers took each as it came.
+# With 1500-byte packets a receiver's wake-ups would cost more than the packets, so it wakes once for half a second's
+# data. On loopback a packet has 64 KB, and the published tests' receivers read each one as it came.
 WAKE_S = 0.5
 LOW_WATER_RANGE_BYTES = (1 << 16, 1 << 20)
 
 
 def flow_with_defaults(flow: dict[str, Any]) -> dict[str, Any]:
-    """Return the flow of a COMMAND with all keys: a flow that says nothing else is bulk, between the only two hosts."""
+    """Return the flow of a COMMAND with all keys. The default is bulk traffic between the only two hosts."""
     return {"kind": "bulk", "client": 1, "server": 1, "size_bytes": 0} | flow
 
 

@@ -1,4 +1,4 @@
-"""One network path: what lies between senders and a receiver.
+"""One network path between senders and a receiver.
 
 Standard library only: the guest agent imports this module.
 """
@@ -47,7 +47,7 @@ NUMBERS = (
 class Path:
     """A path and its impairments; the table in docs/reference/file-formats.md explains the fields.
 
-    Raises PathError for values that make no path.
+    Raises PathError for values that are not valid.
     """
 
     topology: str = "router"
@@ -110,7 +110,7 @@ class Path:
             check_number("client_extra_rtt_ms", extra_ms, 0.0, 20_000.0)
         if len(self.client_extra_rtt_ms) > MAX_CLIENTS:
             raise PathError(
-                f"client_extra_rtt_ms is of {len(self.client_extra_rtt_ms)} clients; {MAX_CLIENTS} are possible"
+                f"client_extra_rtt_ms has {len(self.client_extra_rtt_ms)} clients; at most {MAX_CLIENTS} are possible"
             )
         check_bool("ecn", self.ecn)
         check_bool("jitter_reorders", self.jitter_reorders)
@@ -119,7 +119,7 @@ class Path:
             raise PathError(f"qdisc {self.qdisc!r} is unknown; it is one of {', '.join(QDISCS)}")
 
     def _take_rate_of_trace(self) -> None:
-        """Give the path its trace's mean rate; the trace of a file by its absolute name, which the guest knows too."""
+        """Set rate_mbps to the trace's mean rate, and make a file's path absolute: the guest uses it too."""
         if not isinstance(self.trace, str):
             raise PathError(f"trace is {self.trace!r}; it must be the name of a trace or the path of a file")
         if self.trace.endswith(SUFFIXES):
@@ -131,7 +131,7 @@ class Path:
         rate_mbps = trace.mean_mbps * PACKET_BYTES / IP_BYTES
         if self.rate_mbps not in (Path.rate_mbps, rate_mbps):
             raise PathError(
-                f"rate_mbps is {self.rate_mbps:g}, but trace {self.trace} says the rate; leave one of them out"
+                f"rate_mbps is {self.rate_mbps:g}, but trace {self.trace} sets the rate; leave one of them out"
             )
         object.__setattr__(self, "rate_mbps", rate_mbps)
 
@@ -141,7 +141,7 @@ class Path:
         if self.trace and self.qdisc != "pfifo":
             raise PathError(f"qdisc is {self.qdisc}; the queue in front of a trace is pfifo")
         if self.trace and any(step.rate_mbps is not None for step in self.steps):
-            raise PathError("a step changes rate_mbps, but the path has a trace, which says the rate")
+            raise PathError("a step changes rate_mbps, but the path has a trace, which sets the rate")
         if (self.qdisc == "step") != bool(self.mark_ms):
             raise PathError(
                 f"mark_ms is {self.mark_ms:g} with qdisc {self.qdisc}; qdisc step needs it above 0, others take none"
@@ -149,7 +149,7 @@ class Path:
         if self.ecn and self.qdisc not in ("fq_codel", "cake", "red", "step"):
             raise PathError(f"ecn is true, but qdisc {self.qdisc} marks nothing; fq_codel, cake, red and step do")
         if self.qdisc == "step" and not self.ecn:
-            raise PathError("qdisc step does nothing but mark; it needs ecn: true")
+            raise PathError("qdisc step only marks packets; it needs ecn: true")
         if bool(self.police_mbps) != bool(self.police_burst_kb):
             raise PathError(
                 f"police_mbps is {self.police_mbps:g}, police_burst_kb {self.police_burst_kb:g}; a policer needs both"
@@ -173,26 +173,24 @@ class Path:
             raise PathError("a loopback path needs its tc commands")
         for command in self.tc:
             if not isinstance(command, str):
-                raise PathError(
-                    f"{command!r} is no tc command; in YAML, put quotes around one with a colon and a space"
-                )
+                raise PathError(f"{command!r} is not a tc command; in YAML, quote a command with a colon and a space")
             if not command.isprintable() or "\\" in command:
-                raise PathError(f"{command!r} is no tc command of one line")
+                raise PathError(f"{command!r} is not a tc command of one line")
             words = command.split()
             if words[:2] not in (["tc", "qdisc"], ["tc", "class"]) or "lo" not in words:
-                raise PathError(f"{command!r} is no tc command for lo: it begins with `tc qdisc` or `tc class`")
+                raise PathError(f"{command!r} is not a tc command for lo, which begins with `tc qdisc` or `tc class`")
             for word, value in pairwise(words):
                 if word in ("delay", "loss", "rate", "duplicate", "reorder", "limit") and value.startswith("-"):
                     raise PathError(f"{word} {value} in {command!r} is negative")
 
     @property
     def clients(self) -> int:
-        """How many hosts send."""
+        """The number of hosts that send."""
         return max(1, len(self.client_extra_rtt_ms))
 
     @property
     def network(self) -> str:
-        """What the guest has to build: paths of other numbers of clients are other networks."""
+        """The name of the network that the guest builds: each number of clients is a network of its own."""
         return self.topology if self.clients == 1 else f"{self.topology}-{self.clients}c"
 
     @property
@@ -216,6 +214,6 @@ class Path:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Path:
-        """Return the path of as_dict(); an unknown key is a PathError that lists the right ones."""
+        """Return the path of as_dict(). Raises PathError, which lists the fields, for an unknown key."""
         check_fields(cls, "path", data)
         return cls(**data)

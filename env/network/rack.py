@@ -12,7 +12,7 @@ from typing import Any
 from env.network.checks import check_fields, check_number
 from env.network.path import PACKET_BYTES
 
-# What a frame takes on the wire besides: preamble 8, checksum 4, gap 12 bytes.
+# A frame's overhead on the wire: preamble 8, checksum 4, gap 12 bytes.
 WIRE_BYTES = 24
 SEGMENT_BYTES = 1448  # of a full frame, with TCP time stamps
 HEADER_BYTES = PACKET_BYTES - SEGMENT_BYTES
@@ -23,7 +23,7 @@ MAX_HOSTS = 32
 class Rack:
     """Clients and servers, each linked to the same switch; docs/reference/file-formats.md explains the fields.
 
-    Raises PathError for values that make no rack.
+    Raises PathError for values that are not valid.
     """
 
     clients: int = 1
@@ -48,7 +48,7 @@ class Rack:
 
     @property
     def topology(self) -> str:
-        """What the guest has to build: racks of other sizes are other networks."""
+        """The name of the network that the guest builds: each size of rack is a network of its own."""
         return f"rack-{self.clients}c{self.servers}s"
 
     @property
@@ -67,7 +67,7 @@ class Rack:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Rack:
-        """Return the rack of as_dict(); an unknown key is a PathError that lists the right ones."""
+        """Return the rack of as_dict(). Raises PathError, which lists the fields, for an unknown key."""
         values = {key: value for key, value in data.items() if key != "topology"}
         check_fields(cls, "rack", values)
         return cls(**values)

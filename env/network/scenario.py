@@ -22,7 +22,7 @@ MAX_WEB_BYTES = MAX_SIZE_BYTES >> 8  # on average: the largest is up to 228 time
 
 
 class ScenarioError(ValueError):
-    """A scenario that is unknown or cannot run; the message says what is wrong and what is right."""
+    """A scenario that is unknown or cannot run; the message names the error and the valid values."""
 
 
 @dataclass
@@ -50,9 +50,8 @@ class Flow:
 class Scenario:
     """What configs/scenario/NAME.yaml may hold: either a path or a rack.
 
-    stagger_ms: each flow starts so much later at most, drawn from the run's seed. Flows that begin in the same
-    nanosecond stay in step, and such a run says nothing about others. schemes: what a comparison puts under test when
-    nobody says otherwise.
+    stagger_ms: the maximum of a random delay of each flow's start, drawn from the run's seed. Flows that begin in the
+    same nanosecond stay synchronized, which no real flows do. schemes: under test in a comparison that names none.
     """
 
     name: str = MISSING
@@ -74,14 +73,14 @@ class Scenario:
             raise ScenarioError(f"scenario {self.name}: {error}") from error
 
     def network_path(self) -> Path:
-        """Return the path, checked; raises ScenarioError, for a rack too."""
+        """Return the path, checked; raises ScenarioError, also when the scenario is a rack."""
         network = self.network()
         if not isinstance(network, Path):
             raise ScenarioError(f"scenario {self.name} is a rack; one with a path is needed here")
         return network
 
     def lasting(self, duration_s: float) -> Scenario:
-        """Return the scenario with another length: flows and steps of the path come at the same fractions of it."""
+        """Return the scenario with another duration; flows and steps of the path keep their fractions of it."""
         factor = duration_s / self.duration_s
         flows = [replace(f, start_s=f.start_s * factor, duration_s=f.duration_s * factor) for f in self.flows]
         path = self.path
@@ -90,7 +89,7 @@ class Scenario:
         return replace(self, duration_s=duration_s, flows=flows, path=path)
 
     def flows_with(self, scheme: str) -> list[dict[str, Any]]:
-        """Return the flows for a `run` command, one by one, the scheme under test being `scheme`."""
+        """Return each flow for a `run` command, with `scheme` in place of under_test."""
         return [
             {
                 "scheme": scheme if flow.scheme == UNDER_TEST else flow.scheme,
@@ -114,7 +113,7 @@ def scenario_names() -> list[str]:
 
 
 def scenarios_named(name: str) -> list[str]:
-    """Return the scenarios that a name stands for: itself, or all of a folder; raises ScenarioError when unknown."""
+    """Return the scenario of this name, or all scenarios of the folder; raises ScenarioError when unknown."""
     known = scenario_names()
     if name in known:
         return [name]
@@ -135,15 +134,13 @@ def load_scenario(name: str) -> Scenario:
     """
     file = FOLDER / f"{name}.yaml"
     if scenarios_named(name) != [name]:
-        raise ScenarioError(
-            f"{name!r} is a folder of scenarios; one of them is needed here: {', '.join(scenarios_named(name))}"
-        )
+        raise ScenarioError(f"{name!r} is a folder of scenarios; name one of them: {', '.join(scenarios_named(name))}")
     try:
         loaded = OmegaConf.merge(OmegaConf.structured(Scenario), OmegaConf.load(file))
         scenario = OmegaConf.to_object(loaded)
     except (OmegaConfBaseException, YAMLError, ValueError) as error:
         key = getattr(error, "full_key", None)
-        # of a YAML error every line counts: they name the place
+        # the lines of a YAML error name the position
         text = " ".join(str(error).split()) if isinstance(error, YAMLError) else str(error).splitlines()[0]
         raise ScenarioError(f"{file}: {f'{key}: ' if key else ''}{text}") from error
     if not isinstance(scenario, Scenario):
@@ -205,7 +202,7 @@ def _check_times(flow: Flow, scenario: Scenario) -> None:
         raise ScenarioError(
             f"scenario {scenario.name}: stagger_ms is {scenario.stagger_ms:g}; it must lie between 0 and 1000"
         )
-    # flows that were scaled with their run end where they should but for rounding
+    # the end of a flow that was scaled with its run may be off by rounding
     end_s = flow.start_s + (flow.duration_s or scenario.duration_s - flow.start_s)
     latest_start_s = end_s - scenario.stagger_ms / 1e3
     if flow.start_s < 0 or flow.duration_s < 0 or flow.start_s >= latest_start_s or end_s > scenario.duration_s + 1e-9:

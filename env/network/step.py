@@ -33,7 +33,7 @@ class Step:
 
     @classmethod
     def from_value(cls, value: Any) -> Step:
-        """Return the step of a mapping; an unknown key is a PathError that lists the right ones."""
+        """Return the step of a mapping. Raises PathError, which lists the fields, for an unknown key."""
         if isinstance(value, cls):
             return value
         if not isinstance(value, dict) or "at_s" not in value:

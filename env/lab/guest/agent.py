@@ -1,12 +1,12 @@
-"""The guest's agent: answers the host's commands, one at a time. Runs until the host hangs up.
+"""The guest's agent: carries out the host's commands, one at a time, until the host closes the channel.
 
-    agent.py virtual /dev/lab_gate   in the virtual lab, started by init.sh; reading the next command blocks the whole
-                                     lab: while the host thinks, virtual time stands still
+    agent.py virtual /dev/lab_gate   in the virtual lab, started by init.sh. The read of the next command stops virtual
+                                     time, so the host may take as long as it likes
     agent.py real DEVICE             in a kernel under QEMU, started by init-vm.sh: the device is a virtio-serial port,
     agent.py counted DEVICE          the clock is the machine's, or it counts instructions
-    agent.py host DESCRIPTOR         in namespaces of the machine's own kernel, started by init-host.sh: of a socket
+    agent.py host DESCRIPTOR         in namespaces of the running kernel, started by init-host.sh: the channel's socket
 
-Plain Python with Debian's Mininet, nothing else.
+It needs Python's standard library and Debian's Mininet, nothing else.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 ROOT = FilePath(__file__).resolve().parents[3]
 sys.path += [str(ROOT), "/usr/lib/python3/dist-packages", str(FilePath(__file__).resolve().parent)]
-# The package `env` registers the gymnasium environment when it is imported; the guest has no gymnasium.
+# An import of the package `env` would register the Gymnasium environment; the guest has no Gymnasium.
 _package = types.ModuleType("env")
 _package.__path__ = [str(ROOT / "env")]
 _package.__spec__ = importlib.machinery.ModuleSpec("env", None, is_package=True)
@@ -61,7 +61,7 @@ TRACE_BUFFER_KB = 65536
 
 
 class Agent:
-    """The commands, one method each; the arguments come from the host's COMMAND frame."""
+    """The commands, one method each. Their arguments come from the host's COMMAND frame."""
 
     def __init__(self, channel_fd: int, clock: Clock) -> None:
         self.channel_fd = channel_fd
@@ -74,7 +74,7 @@ class Agent:
         self._stop.register(channel_fd, select.POLLPRI)
 
     def load(self, name: str, data: str) -> None:
-        """Load a kernel module; data: its file, base64. Where it lies on the host need not be seen here."""
+        """Load a kernel module. data: its file, base64, because the guest may not see the host's path."""
         content = base64.b64decode(data)
         file = FilePath(f"/run/{name}.ko")
         file.write_bytes(content)
@@ -85,7 +85,7 @@ class Agent:
         self.modules[name] = hashlib.sha256(content).hexdigest()
 
     def build(self, topology: str) -> dict[str, str]:
-        """Start Mininet with a topology, or go back to one that is up: each stays, with hosts of its own."""
+        """Start Mininet with a topology, or return to a running one: each topology stays, with hosts of its own."""
         if topology not in self.topologies:
             rack = topology.startswith("rack")
             self.topologies[topology] = RackTopology(topology) if rack else Topology(topology, self.clock.burst_us)
@@ -105,11 +105,11 @@ class Agent:
         pulse: str | None = None,
         until: str | None = None,
     ) -> dict[str, Any]:
-        """Apply a path or a rack, send the flows over it and return what both sides saw.
+        """Apply a path or a rack, send the flows over it and return the measurements of both ends.
 
-        seed: all randomness from here on begins anew with it; a kernel that is not the lab's has no such seed.
-        pulse: the program that tells whether the guest kept up; what it says is `pulse` of the result.
-        until: a file in the guest; the run ends early when its content changes.
+        seed: restarts all randomness of the lab kernel; other kernels have no such seed. pulse: the program that
+        measures whether the guest keeps up; its output is `pulse` of the result. until: a file in the guest; the run
+        ends early when its content changes.
         """
         wanted = (Rack if path["topology"].startswith("rack") else Path).from_dict(path)
         self.build(wanted.topology if isinstance(wanted, Rack) else wanted.network)
@@ -127,7 +127,7 @@ class Agent:
         else:
             self.topology.apply(wanted)
         if seed is not None:
-            begin_randomness(seed ^ 1)  # how many programs applied it depends on what was there before
+            begin_randomness(seed ^ 1)  # how many programs have run so far depends on the previous path
         if trace:
             self._trace(True)
         watch = nullcontext() if pulse is None else Watch(pulse, origin_ns, duration_s)
@@ -158,7 +158,7 @@ class Agent:
         return result
 
     def probe(self, program: str, path: dict[str, Any], seed: int | None = None, **pattern: int) -> dict[str, Any]:
-        """Apply a path, send packets without TCP over it, and return the capture; see env.network.topology.packets."""
+        """Apply a path, send packets without TCP over it and return the capture; see env.network.topology.packets."""
         wanted = Path.from_dict(path)
         self.build(wanted.network)
         assert isinstance(self.topology, Topology)
@@ -188,23 +188,23 @@ class Agent:
         if on:
             (TRACING / "buffer_size_kb").write_text(str(TRACE_BUFFER_KB))
             (TRACING / "trace").write_text("")
-        # each model that is loaded has a system of its own
+        # every loaded model has a trace system of its own
         for enable in sorted(TRACING.glob("events/ndm*/ndm_decision/enable")):
             enable.write_text("1" if on else "0")
 
 
 def _changes(file: FilePath) -> Callable[[], bool]:
-    """Return what tells whether a file has another content than now."""
+    """Return a function that tells whether the file's content has changed since this call."""
     before = file.read_bytes()
     return lambda: file.read_bytes() != before
 
 
 def begin_randomness(seed: int) -> None:
-    """Have all randomness of the lab kernel begin anew, so that nothing depends on what was drawn before."""
+    """Restart all randomness of the lab kernel, so that a run does not depend on earlier draws."""
     if not LAB_SEED.exists():
         variant = os.environ.get("lab_variant")  # noqa: SIM112  (from the kernel's command line)
         target = "sanitizer" if variant == "sanitizer" else "lab-kernel"
-        raise RuntimeError(f"this lab kernel has no {LAB_SEED.name}: build it again with `make {target}`")
+        raise RuntimeError(f"this lab kernel is too old, it has no {LAB_SEED.name}: rebuild it with `make {target}`")
     LAB_SEED.write_text(str(seed))
 
 
@@ -215,20 +215,20 @@ def answer(commands: dict[str, Callable[..., Any]], request: dict[str, Any]) -> 
     except subprocess.CalledProcessError as error:
         detail = f"{' '.join(error.cmd)}: {error.stderr.strip()}"
         return {"ok": False, "error": detail, "traceback": traceback.format_exc()}
-    except (LinkError, traffic.TrafficError) as error:  # these say all there is to know
+    except (LinkError, traffic.TrafficError) as error:  # their messages need no traceback
         return {"ok": False, "error": f"{type(error).__name__}: {error}"}
-    except Exception as error:  # whatever fails in the guest is told to the host
+    except Exception as error:  # the host raises every error of the guest
         return {"ok": False, "error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc()}
 
 
 def main(kind: str, device: str, burst_us: str = "") -> None:
-    """Serve until the host hangs up. burst_us: of bottlenecks, in place of the clock's."""
+    """Serve until the host closes the channel. burst_us: of bottlenecks, in place of the clock's."""
     make_channel, clock = KINDS[kind]
     if burst_us:
         clock = replace(clock, burst_us=float(burst_us))
     if clock.virtual:
-        # Programs that wake in the same nanosecond run in the order in which they wake, and not by what they have used
-        # of the CPU since the boot. What the agent starts inherits it.
+        # With SCHED_FIFO, programs that wake in the same nanosecond run in the order in which they wake, not by the CPU
+        # time they have used since the boot. The agent's children inherit it.
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
         draw_secrets()
     channel = make_channel(device)

@@ -1,4 +1,4 @@
-"""How the agent hears its host: through the gate of the virtual lab, or through any stream of bytes."""
+"""The agent's end of the channel to the host: the virtual lab's gate, or a stream of bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CHUNK = 1 << 16
 
 
 class Gate:
-    """/dev/lab_gate, whose frames kernel/lab/lab_channel.c keeps apart. Waiting for a command stops virtual time."""
+    """/dev/lab_gate of the virtual lab (kernel/lab/lab_channel.c). Waiting for a command stops virtual time."""
 
     _LENGTH = struct.Struct("=I")
 
@@ -20,7 +20,7 @@ class Gate:
         self.fd = os.open(device, os.O_RDWR | os.O_CLOEXEC)
 
     def read_command(self) -> bytes:
-        """Return the next COMMAND's payload; the gate halts the lab when the host has gone."""
+        """Return the next COMMAND's payload. The gate halts the lab when the host has closed the channel."""
         data = os.read(self.fd, CHUNK)
         (length,) = self._LENGTH.unpack_from(data)
         while len(data) < self._LENGTH.size + length:
@@ -33,13 +33,13 @@ class Gate:
 
 
 class Port:
-    """A stream that carries the frames of the schema: a virtio-serial port."""
+    """A virtio-serial port that carries the frames of env/schema.py."""
 
     def __init__(self, device: str) -> None:
         self.fd = os.open(device, os.O_RDWR | os.O_CLOEXEC)
 
     def read_command(self) -> bytes:
-        """Return the next COMMAND's payload. Raises EOFError when the host has gone."""
+        """Return the next COMMAND's payload. Raises EOFError when the host has closed the channel."""
         length, kind, _ = schema.FRAME_HEADER.unpack(self._read(schema.FRAME_HEADER.size))
         if kind != schema.FRAME_COMMAND:
             raise EOFError(f"the host sent a frame of kind {kind}; a command is {schema.FRAME_COMMAND}")
@@ -56,13 +56,13 @@ class Port:
         while len(data) < length:
             piece = os.read(self.fd, min(CHUNK, length - len(data)))
             if not piece:
-                raise EOFError("the host has gone")
+                raise EOFError("the host has closed the channel")
             data += piece
         return data
 
 
 class Socket(Port):
-    """One end of a pair of sockets, inherited: the host lab's."""
+    """The host lab's channel: an inherited socket."""
 
     def __init__(self, descriptor: str) -> None:
         self.fd = int(descriptor)

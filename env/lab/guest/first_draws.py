@@ -1,8 +1,8 @@
-"""Has the kernel draw what it draws only once, at the first use, before any run is seeded.
+"""Makes the kernel draw its one-time secrets before any run is seeded.
 
-The keys of TCP's sequence numbers, time stamps and hash tables are such secrets. They decide nothing that a run shows,
-but drawn within a run they would move all random numbers behind them: the first run of a boot would be another one than
-the same run later on.
+The kernel draws the keys of TCP's sequence numbers, time stamps and hash tables at their first use. They do not affect
+a run's result, but a draw within a run would shift all later random numbers: the first run after a boot would differ
+from the same run later.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 import socket
 import struct
 
-DATAGRAM_BYTES = 60_000  # more than any MTU short of it: its fragments need an IP identification
+DATAGRAM_BYTES = 60_000  # more than an MTU: the fragments need an IP identification, whose key is such a secret
 
 
 def draw_secrets() -> None:
     """Make a TCP connection and send a fragmented datagram over lo."""
     with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
-        # it ends with a reset, so that the kernel keeps nothing of what it measured
+        # the connection ends with a reset, so that the kernel stores no metrics of it
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         accepted, _ = server.accept()
         with accepted:

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The host lab's first program, in namespaces of its own: init-host.sh ROOT FD, the checkout and the channel to its host.
+# The host lab's first program, in namespaces of its own: init-host.sh ROOT FD, the checkout and the channel's descriptor.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 TERM=dumb
 # /sys shows the network namespace in which it was mounted
 mount --make-rprivate /

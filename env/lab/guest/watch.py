@@ -1,4 +1,4 @@
-"""Watches over a run whether the guest keeps up with real time: starts env/lab/pulse beside it."""
+"""Measures during a run whether the guest keeps up with real time, with the program env/lab/pulse."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Self
 if TYPE_CHECKING:
     from types import TracebackType
 
-INTERVAL_NS = 5_000_000  # 200 pulses a second: enough for a percentile, and too few to cost anything
+INTERVAL_NS = 5_000_000  # 200 pulses a second: enough for a percentile, at a negligible cost
 
 
 class Watch:
-    """A context manager around a run, from its origin on for its duration; `pulse` is then what the program said."""
+    """A context manager around a run that begins at origin_ns; afterwards `pulse` has the program's output."""
 
     def __init__(self, program: str, origin_ns: int, duration_s: float) -> None:
         self._argv = [program, str(origin_ns), str(origin_ns + round(duration_s * 1e9)), str(INTERVAL_NS)]

@@ -4,10 +4,10 @@
  *
  *	pulse FROM_NS TO_NS INTERVAL_NS
  *
- * From FROM_NS to TO_NS of CLOCK_MONOTONIC it sleeps until each multiple of the interval and notes how late it wakes:
- * as late as every timer of the guest is, those of its queueing disciplines among them. It runs before all programs of
- * ordinary priority, so this is the machine's doing and not the traffic's. At the end it prints, as JSON, how many pulses
- * there were, how late they came (us), and what share of the time the guest's CPUs had nothing to do (%).
+ * From FROM_NS to TO_NS of CLOCK_MONOTONIC the program sleeps until each multiple of the interval and records how late it
+ * wakes. All timers of the guest are as late, those of its queueing disciplines too. The program runs before all programs
+ * of ordinary priority, so the machine causes the lateness and not the traffic. At the end it prints, as JSON, the number
+ * of pulses, how late they were (us), and the share of the time in which the guest's CPUs were idle (%).
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -68,7 +68,7 @@ int socket_in(const char *namespace, int domain, int type, int protocol);
 /* A TCP socket that does not block. */
 int tcp_socket_in(const char *namespace);
 
-/* --- record.c: what the program prints at the end ---------------------------------------------------------------------- */
+/* --- record.c: what the program prints at the end ------------------------------------------------------------- */
 
 enum table { SENDER, RECEIVER, SENT, RECEIVED, LATENCY, BUCKETS, QUEUE, PORTS, TABLES };
 

@@ -1,10 +1,10 @@
-"""The tc commands of a router path. Runs in the guest, and on the host, where tests read them.
+"""The tc commands of a router path. Runs in the guest; on the host, tests read the commands.
 
-Toward the receiver a packet passes the policer, netem (half the base RTT, loss, jitter) and then waits in the
-bottleneck's queue, which is a child of htb or the link of a trace. The order is what the wire does: impairments on the
-way, then one queue with an explicit limit. Two devices would need another hop; netem as htb's leaf would count the
-delay line as buffer. Toward each sender it passes netem (the other half, and what the sender's RTT is longer) and,
-where the way back has a rate, a queue of its own.
+Toward the receiver a packet passes the policer and netem (half the base RTT, loss, jitter), then waits in the
+bottleneck's queue, which is a child of htb or the link of a trace. This is the order of a real path: impairments on the
+way, then one queue with an explicit limit. Two devices would need another hop, and with netem as htb's leaf the delay
+line would count as buffer. Toward each sender a packet passes netem (the other half of the RTT, and the sender's extra
+RTT) and, if the return path has a rate, a queue of its own.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from env.network.clock import VIRTUAL
 from env.network.path import PACKET_BYTES, Path
 from env.network.topology.links import NETEM_LIMIT
 
-# netem with a rate keeps the order; at this one a packet takes 0.1 us
+# netem with a rate does not reorder; at this rate a packet takes 0.1 us
 IN_ORDER = "rate 100gbit"
-# CoDel that never drops by delay: nothing waits for so long
+# CoDel that never drops by delay: no packet waits this long
 NO_TARGET = "target 100s interval 100s"
 
 
@@ -45,7 +45,7 @@ def netem_options(path: Path, delay_ms: float) -> str:
 
 
 def gilbert_pct(loss_pct: float, burst_packets: float) -> tuple[float, float]:
-    """Return the chances per packet, in %, to enter and to leave the state in which all packets are lost.
+    """Return the probabilities per packet, in %, of entering and of leaving the state in which all packets are lost.
 
     Gilbert's model: bursts have 1 / leave packets on average, and enter / (enter + leave) of all packets are lost.
     """
@@ -74,8 +74,8 @@ def queue_options(path: Path) -> str:
 
 
 def shaper_arguments(rate_mbps: float, burst_us: float) -> str:
-    """Return htb's arguments for a rate; burst_us: how much of it may leave at once (env/network/clock.py)."""
-    # A full packet's worth would let two leave at once after a pause.
+    """Return htb's arguments for a rate. burst_us: the burst as time at this rate (env/network/clock.py)."""
+    # a burst of a full packet would let two packets leave at once after a pause
     burst = int(rate_mbps * burst_us / 8) + 1
     return f"htb rate {rate_mbps * 1e6:.0f}bit burst {burst} cburst {burst} quantum {PACKET_BYTES}"
 
@@ -84,7 +84,7 @@ def toward_receiver_commands(path: Path, device: str, burst_us: float = VIRTUAL.
     """Return the tc commands for the router's device toward the receiver."""
     commands = [f"qdisc add dev {device} root handle 1: netem {netem_options(path, path.rtt_ms / 2)}"]
     if path.trace:
-        # which trace, and how long the queue: written to the module's file just before
+        # Topology writes the trace and the queue's limit to the module's file just before
         commands += [f"qdisc add dev {device} parent 1: handle 2: linktrace"]
     else:
         commands += [
@@ -119,7 +119,7 @@ def toward_sender_commands(
 def step_commands(
     before: Path, after: Path, toward_receiver: str, toward_senders: list[str], burst_us: float = VIRTUAL.burst_us
 ) -> list[str]:
-    """Return the tc commands that make one path of the other while traffic runs over it."""
+    """Return the tc commands that change one path into another during a run."""
     commands = []
     if (before.rtt_ms, before.loss_pct) != (after.rtt_ms, after.loss_pct):
         options = netem_options(after, after.rtt_ms / 2)

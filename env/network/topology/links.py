@@ -1,7 +1,7 @@
-"""Links: how tc and sysctl are called in a node, and the qdiscs of a rack. Runs in the guest.
+"""Calls of tc and sysctl in a node, and the qdiscs of a rack. Runs in the guest.
 
-Mininet's TCIntf logs and ignores values that it does not like, so everything here goes through `tc -batch` in the
-node itself, and a command that fails is an error.
+Mininet's TCIntf logs and ignores values that it does not accept. So all commands here go through `tc -batch` in the
+node, and a command that fails is an error.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from env.network.rack import Rack
 if TYPE_CHECKING:
     from mininet.node import Node
 
-# What a stock machine with 8 GB has; a lab's memory is smaller, and the kernel would derive smaller ones.
+# The values of a stock machine with 8 GB; the kernel would derive smaller ones from a lab's memory.
 STOCK_BUFFERS = {"net.ipv4.tcp_rmem": "4096 131072 6291456", "net.ipv4.tcp_wmem": "4096 16384 4194304"}
 # A router path tests the network, not the receiver: 200 Mbit/s at 300 ms and a buffer of 8 BDP is 68 MB.
 WIDE_BUFFERS = {"net.ipv4.tcp_rmem": "4096 4194304 268435456", "net.ipv4.tcp_wmem": "4096 4194304 268435456"}
-# Runs do not learn from each other's connections.
+# A connection does not use the stored metrics of earlier ones.
 INDEPENDENT_RUNS = {"net.ipv4.tcp_no_metrics_save": "1"}
 
-MOST_LINES = 4096  # for one tc, which keeps 4 KB of each (iproute2 6.1): a training's lab runs 100,000 of them
+MAX_LINES = 4096  # of one tc process, which keeps 4 KB for each (iproute2 6.1); a lab in training needs 100,000
 
 NETEM_LIMIT = 1_000_000  # packets: the delay line never drops
 
-_FAILED = "Command failed -:"  # what tc says of a line of its standard input; the line's number follows
+_FAILED = "Command failed -:"  # of tc for a line of its standard input; the line's number follows
 _NO_COMMAND = "done"
-_GIVEN_HANDLE = re.compile(r"\b[89a-f][0-9a-f]{3}:")  # 8000: and above
+_CHOSEN_HANDLE = re.compile(r"\b[89a-f][0-9a-f]{3}:")  # 8000: and above
 
 
 class LinkError(RuntimeError):
@@ -48,15 +48,15 @@ def in_node(node: Node, argv: list[str], stdin: str = "") -> str:
 
 
 def namespace(node: Node) -> str:
-    """Return the node's network namespace, as the traffic program finds it."""
+    """Return the path of the node's network namespace."""
     return f"/proc/{node.pid}/ns/net"
 
 
 class Tc:
-    """A tc that stays in a node: starting one costs the lab as much as hundreds of its commands.
+    """A tc process that stays in a node, because starting one costs the lab as much as hundreds of its commands.
 
-    Behind the commands it is given a word that is none: when it complains of that, with the number of the line, all
-    lines before have been carried out.
+    After the commands tc gets a word that is not a command. Its error message for this line shows that all previous
+    lines have been carried out.
     """
 
     def __init__(self, node: Node) -> None:
@@ -64,48 +64,48 @@ class Tc:
         self._start()
 
     def _start(self) -> None:
-        # -force: it goes on after a line that has failed, as that word does
+        # -force: tc continues after a line that fails
         argv = ["tc", "-force", "-batch", "-"]
         self._process = self._node.popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self._lines = 0
 
     def renew(self) -> None:
-        """Go on in a new process when this one has grown. Between runs, before one is seeded: it draws randomness."""
-        if self._lines > MOST_LINES:
+        """Replace a process that has grown. Call it before a run is seeded: a new process draws randomness."""
+        if self._lines > MAX_LINES:
             self._process.communicate()  # the end of its input ends it
             self._start()
 
     def __call__(self, commands: list[str]) -> None:
-        """Have tc commands (without the word tc) carried out; raises LinkError when any of them fails."""
+        """Carry out tc commands (without the word tc); raises LinkError when any of them fails."""
         self._lines += len(commands) + 1
         end = f"{_FAILED}{self._lines}\n".encode()
         output = bytearray()
-        with contextlib.suppress(BrokenPipeError):  # it has ended, and why is read below
+        with contextlib.suppress(BrokenPipeError):  # tc has ended; its message is read below
             self._process.stdin.write("".join(f"{line}\n" for line in [*commands, _NO_COMMAND]).encode())
             self._process.stdin.flush()
         while not output.endswith(end) and (data := os.read(self._process.stdout.fileno(), 1 << 16)):
             output += data
-        said = output.decode(errors="replace").splitlines()
+        messages = output.decode(errors="replace").splitlines()
         if output.endswith(end):
-            del said[-2:]  # what it said of that word
-            if not any(line.startswith(_FAILED) for line in said):
+            del messages[-2:]  # about the word that is not a command
+            if not any(line.startswith(_FAILED) for line in messages):
                 return
-        else:  # some mistakes end it
+        else:  # some errors end tc
             self._process.communicate()
-            said.append(f"tc ended with {self._process.returncode}")  # -9: the lab has no memory left
+            messages.append(f"tc ended with {self._process.returncode}")  # -9: the lab has no memory left
             self._start()
-        raise LinkError("\n".join([f"{self._node.name}: tc failed:", *commands, *said]))
+        raise LinkError("\n".join([f"{self._node.name}: tc failed:", *commands, *messages]))
 
 
 def qdiscs(node: Node, device: str = "") -> str:
     """Return the qdiscs of a device, or of all, with their counters, as tc shows them; raises LinkError.
 
-    Handles that the kernel gave are numbered anew, from 8001: on: it counts on from run to run.
+    Handles that the kernel chose are renumbered from 8001: on, because the kernel does not begin anew with each run.
     """
     shown = in_node(node, ["tc", "-s", "qdisc", "show", *(["dev", device] if device else [])])
-    given = dict.fromkeys(_GIVEN_HANDLE.findall(shown))
-    anew = {handle: f"{number:x}:" for number, handle in enumerate(given, 0x8001)}
-    return _GIVEN_HANDLE.sub(lambda found: anew[found[0]], shown)
+    handles = dict.fromkeys(_CHOSEN_HANDLE.findall(shown))
+    numbered = {handle: f"{number:x}:" for number, handle in enumerate(handles, 0x8001)}
+    return _CHOSEN_HANDLE.sub(lambda match: numbered[match[0]], shown)
 
 
 def sysctl(node: Node, values: dict[str, str]) -> None:
@@ -114,10 +114,10 @@ def sysctl(node: Node, values: dict[str, str]) -> None:
 
 
 def host_commands(rack: Rack, device: str) -> list[str]:
-    """Return the tc commands for a client's NIC: its own 10 Gbit/s, and a queue that never drops.
+    """Return the tc commands for a client's NIC: the rate of its link, and a queue that never drops.
 
-    htb sends a packet when the one before it is over, so packets leave when their transmission begins. It keeps the
-    packet's socket, as a NIC does until it has sent the packet: TCP's small queues count what waits here.
+    htb sends a packet when the previous one has been transmitted, so packets leave when their transmission begins. Like
+    a NIC, it keeps the packet's socket until then: TCP's small queues count the packets that wait here.
     """
     rate = f"{rack.frame_mbps * 1e6:.0f}bit"
     return [
@@ -131,8 +131,8 @@ def host_commands(rack: Rack, device: str) -> list[str]:
 def port_commands(rack: Rack, device: str) -> list[str]:
     """Return the tc commands for a switch's port: its rate, its buffer in bytes, tail drop.
 
-    A packet is here when its last byte is, so one that finds the port free goes on at once, as its 1500-byte frames
-    have done before it: a token bucket as deep as the largest packet, and one frame more, for rounding.
+    A packet arrives with its last byte, so a packet at a free port continues at once, as its 1500-byte frames would
+    have done: the token bucket is as deep as the largest packet and, for rounding, one frame.
     """
     rate = f"{rack.frame_mbps * 1e6:.0f}bit"
     limit = f"{rack.buffer_kb * 1000:.0f}"
@@ -142,5 +142,5 @@ def port_commands(rack: Rack, device: str) -> list[str]:
 
 
 def wire_options(rack: Rack) -> str:
-    """Return netem's arguments for one way through the rack: half the round trip, and the time to be on the wire."""
+    """Return netem's arguments for one way through the rack: half the RTT, and the transmission time."""
     return f"netem limit {NETEM_LIMIT} delay {rack.rtt_us / 2:.3f}us rate {rack.frame_mbps * 1e6:.0f}bit"

@@ -15,7 +15,7 @@ READY = b"ready\n"
 
 
 class ProbeError(RuntimeError):
-    """The probe program failed; the message says what it printed."""
+    """The probe program failed; the message has its output."""
 
 
 def run(
@@ -60,5 +60,5 @@ def run(
 
 
 def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
-    assert stream is not None  # every stream here was asked for as a pipe
+    assert stream is not None  # all streams are pipes
     return stream

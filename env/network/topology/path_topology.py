@@ -36,14 +36,14 @@ from env.network.topology.links import (
 from env.network.traces.format import load_trace
 
 RECEIVER_DEVICE = "r-h2"
-# With ecn: both ends ask for it. The kernel's own default: only who is asked does.
+# ECN_ON: both ends request ECN. ECN_DEFAULT, the kernel's: an end accepts ECN that the other one requests.
 ECN_ON, ECN_DEFAULT = "1", "2"
 
 
 class Topology:
     """A running Mininet whose path can be changed between runs.
 
-    burst_us: of its bottlenecks (env/network/clock.py). ending: how its flows end (the traffic program's word).
+    burst_us: of its bottlenecks (env/network/clock.py). ending: how its flows end, a word of the traffic program.
     """
 
     ending = "reset"
@@ -57,7 +57,7 @@ class Topology:
         if clients > MAX_CLIENTS:
             raise ValueError(f"topology {name!r} has {clients} clients; {MAX_CLIENTS} are possible")
         self.kind, self.name, self._burst_us = kind, name, burst_us
-        # Mininet's own initialisation only raises limits; the lab's are set where they are needed
+        # Mininet's initialization only raises limits, which the lab sets where they are needed
         Mininet.inited = True
         self.net = Mininet(topo=None, build=False, controller=None)
         self._shaped: list[tuple[Node, str]] = []
@@ -86,11 +86,11 @@ class Topology:
         self._router = r
 
     def _link(self, host: Node, router: Node, subnet: str, number: int) -> None:
-        """Connect a host with the router: a subnet of its own, addresses that never change, no ARP."""
+        """Connect a host with the router by a subnet of its own, with fixed addresses and without ARP."""
         near, far = f"{host.name}-{router.name}", f"{router.name}-{host.name}"
         near_mac, far_mac = f"02:00:00:00:{number:02x}:01", f"02:00:00:00:{number:02x}:fe"
         Link(host, router, intfName1=near, intfName2=far, addr1=near_mac, addr2=far_mac)
-        # a connection's first round trip is no place for ARP
+        # ARP would delay a connection's first round trip
         host_lines = [
             f"link set {near} gso_max_segs 1 up",
             f"addr add {subnet}.1/24 dev {near}",
@@ -117,16 +117,16 @@ class Topology:
         return [f"{self._router.name}-{sender.name}" for sender in self.senders]
 
     def renew(self) -> None:
-        """Let programs that stay begin anew where they have grown: env.network.topology.links.Tc.renew()."""
+        """Replace processes that have grown: env.network.topology.links.Tc.renew()."""
         self._tc.renew()
 
     def apply(self, path: Path, origin_ns: int) -> None:
-        """Give the network the path's impairments in place of the last ones.
+        """Replace the network's impairments by the path's.
 
-        origin_ns: of CLOCK_MONOTONIC, when the run will begin, and its link trace. Raises LinkError.
+        origin_ns: the start of the run, and of its link trace, on CLOCK_MONOTONIC. Raises LinkError.
         """
         if path.network != self.name:
-            raise ValueError(f"the path is of topology {path.network}, the network of {self.name}")
+            raise ValueError(f"the path has topology {path.network}, the network {self.name}")
         if self.kind == "router":
             node, devices = self._router, [RECEIVER_DEVICE, *self._sender_devices]
             commands = toward_receiver_commands(path, RECEIVER_DEVICE, self._burst_us)
@@ -139,7 +139,7 @@ class Topology:
         removals = [f"qdisc del dev {device} root" for shaped, device in self._shaped if shaped is node]
         removals += [f"qdisc del dev {RECEIVER_DEVICE} clsact"] if self._policed else []
         if path.trace:
-            self._hand_over_trace(path, origin_ns)
+            self._upload_trace(path, origin_ns)
         try:
             self._tc(removals + commands)
         except LinkError:
@@ -154,37 +154,37 @@ class Topology:
             self._ecn = path.ecn
 
     def _clear(self, devices: list[str]) -> None:
-        """Take away whatever the devices have, so that the next path finds nothing."""
+        """Remove all qdiscs of the devices, so that the next path begins without any."""
         for device in devices:
             for place in ("root", "clsact"):
                 with contextlib.suppress(LinkError):
                     self._tc([f"qdisc del dev {device} {place}"])
         self._shaped, self._policed = [], False
 
-    def _hand_over_trace(self, path: Path, origin_ns: int) -> None:
-        """Give the next linktrace of the router its trace: kernel/lab/sch_linktrace.c."""
+    def _upload_trace(self, path: Path, origin_ns: int) -> None:
+        """Upload the trace for the router's next linktrace qdisc: kernel/lab/sch_linktrace.c."""
         options = f"limit {path.buffer_packets} start {origin_ns}\n"
-        # as the router sees it, and without a process: starting one costs the lab more than a short run
-        there = FilePath(f"/proc/{self._router.pid}/net/linktrace")
+        # the router's file, through /proc: a process in the router's namespace costs the lab more than a short run
+        file = FilePath(f"/proc/{self._router.pid}/net/linktrace")
         try:
-            with there.open("w") as upload:
+            with file.open("w") as upload:
                 upload.write(options + load_trace(path.trace).text())
-        except OSError as error:  # the file tells why
-            raise LinkError(there.read_text().strip() or str(error)) from error
+        except OSError as error:  # the module's file has the reason
+            raise LinkError(file.read_text().strip() or str(error)) from error
 
     def step(self, before: Path, after: Path) -> None:
-        """Make one path of the other while traffic runs over it. Raises LinkError."""
+        """Change one path into another during a run. Raises LinkError."""
         commands = step_commands(before, after, RECEIVER_DEVICE, self._sender_devices, self._burst_us)
         self._tc(commands)
 
     def endpoints(self, flows: list[dict[str, Any]], duration_s: float) -> list[str]:
-        """Return both ends of all flows for the traffic program; they are received until the run ends."""
+        """Return both ends of all flows for the traffic program. Receivers stay until the run ends."""
         assert self._path is not None
         if self._path.ecn:
-            self._echo_as_the_senders_expect(flows)
+            self._set_ecn_echo(flows)
         low_water = low_water_bytes(self.kind, self._path.rate_mbps)
-        there = namespace(self.receiver)
-        receives = [receive_argument(i, flow, there, low_water, duration_s) for i, flow in enumerate(flows)]
+        receiver = namespace(self.receiver)
+        receives = [receive_argument(i, flow, receiver, low_water, duration_s) for i, flow in enumerate(flows)]
         sends = [
             send_argument(i, flow, namespace(self.senders[flow["client"] - 1]), self.receiver_address)
             for i, flow in enumerate(flows)
@@ -192,23 +192,23 @@ class Topology:
         return receives + sends
 
     def queue(self) -> tuple[str, list[str]]:
-        """Return where the bottleneck's queue is: a network namespace and the devices of its ports."""
+        """Return the network namespace and the devices of the bottleneck's ports."""
         if self.kind == "router":
             return namespace(self._router), [RECEIVER_DEVICE]
         return namespace(self.receiver), ["lo"]
 
-    def _echo_as_the_senders_expect(self, flows: list[dict[str, Any]]) -> None:
-        """Have the receiver tell each mark, as DCTCP needs it, when a flow is DCTCP's: its sockets are DCTCP's too.
+    def _set_ecn_echo(self, flows: list[dict[str, Any]]) -> None:
+        """Make the receiver's sockets DCTCP's when a flow is: only then does it echo each mark, as DCTCP needs.
 
-        Other senders take that for what they know: congestion, as long as marks come.
+        Other senders read this echo as congestion for as long as marks come.
         """
         scheme = "dctcp" if any(flow["scheme"] == "dctcp" for flow in flows) else "cubic"
-        # a namespace may choose its default from what the guest's first one allows
+        # a namespace may only choose a default that the first namespace allows
         subprocess.run(["sysctl", "-qw", "net.ipv4.tcp_allowed_congestion_control=reno cubic dctcp"], check=True)
         sysctl(self.receiver, {"net.ipv4.tcp_congestion_control": scheme})
 
     def describe(self) -> dict[str, Any]:
-        """Return the qdiscs with their counters and the sysctls that a run depends on."""
+        """Return the qdiscs with their counters, and the sysctls that affect a run."""
         names = sorted({*STOCK_BUFFERS, *INDEPENDENT_RUNS, "net.ipv4.tcp_congestion_control", "net.ipv4.tcp_sack"})
         names += ["net.ipv4.tcp_recovery", "net.ipv4.tcp_ecn", "net.ipv4.tcp_timestamps", "net.core.default_qdisc"]
         values = in_node(self.senders[0], ["sysctl", "-e", *names])

@@ -1,17 +1,17 @@
-"""A rack in unmodified Mininet: hosts c1, c2, ... and s1, s2, ..., each linked to one LinuxBridge switch, sw1. Runs in
-the guest.
+"""A rack in unmodified Mininet: hosts c1, c2, ... and s1, s2, ..., linked to a LinuxBridge, sw1. Runs in the guest.
 
     client NIC: htb, 10 Gbit/s -> wire: netem on an ifb, delay and 10 Gbit/s -> switch port: tbf, 10 Gbit/s, tail drop
     server NIC: netem, delay and 10 Gbit/s                                   -> switch port: the same
 
-Segmentation offload is on, so a packet in here has up to gso_max_bytes: 52 us of a 10 Gbit/s link. Two hops that each
-take a whole packet before they send it on would cost that time twice, while a NIC cuts it into frames of 1500 bytes,
-and a switch sends the first one on while the last one is under way. So a packet leaves the client's NIC when its
-transmission begins, the wire gives it to the switch when it ends, and a switch's port that is free lets it through at
-once: a packet takes its transmission time once, and packets that meet at a port wait for each other there.
+Segmentation offload is on, so a packet has up to gso_max_bytes, which take 52 us on a 10 Gbit/s link. Two hops that
+store and forward whole packets would cost this time twice. A real NIC cuts the packet into frames of 1500 bytes, and a
+switch forwards the first frame while the last one is on its way. So here a packet leaves the client's NIC when its
+transmission begins, the wire delivers it to the switch when the transmission ends, and a free port of the switch
+forwards it at once: a packet needs its transmission time once, and packets that meet at a port wait for each other
+there.
 
-netem takes the packet from its socket, as a NIC does when it has sent it: TCP's small queues count what waits in the
-client's NIC and nothing behind it.
+netem detaches the packet from its socket, as a NIC does after the transmission: TCP's small queues count only the
+packets that wait in the client's NIC.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from env.network.topology.links import (
 )
 
 SWITCH = "sw1"
-AGEING_CS = "100000000"  # centiseconds that the switch remembers an address it has not seen: eleven days
-# The paper's are "large (> 4MB)" (section 4). A sender's grows with its window from Linux's default.
+AGEING_CS = "100000000"  # centiseconds until the switch forgets an unused address: eleven days
+# The paper's buffers are "large (> 4MB)" (section 4). A sender's grows with its window from Linux's default.
 RACK_BUFFERS = {"net.ipv4.tcp_rmem": "4096 8388608 16777216", "net.ipv4.tcp_wmem": "4096 16384 16777216"}
 
 
@@ -55,13 +55,15 @@ class RackTopology:
         """Build and start the rack called Rack.topology. Raises ValueError for another name, LinkError."""
         size = re.fullmatch(r"rack-(\d+)c(\d+)s", name)
         if not size:
-            raise ValueError(f"topology {name!r} is no rack; one is called rack-2c1s, for 2 clients and 1 server")
+            raise ValueError(
+                f"topology {name!r} is not a rack; the name of one is rack-2c1s, for 2 clients and 1 server"
+            )
         self.name = name
         Mininet.inited = True
         self.net = Mininet(topo=None, build=False, controller=None)
         self.clients = [self._host(f"c{i + 1}") for i in range(int(size[1]))]
         self.servers = [self._host(f"s{i + 1}") for i in range(int(size[2]))]
-        # in a namespace of its own: racks of several sizes live side by side
+        # in a namespace of its own, because racks of several sizes exist side by side
         self.switch = self.net.addSwitch(SWITCH, cls=LinuxBridge, inNamespace=True)
         hosts = [*self.clients, *self.servers]
         for host in hosts:
@@ -69,7 +71,7 @@ class RackTopology:
             Link(host, self.switch, **names, addr1=self._mac(host), addr2=self._mac(host, port=1))
         for host in hosts:
             lines = [f"addr add {self._address(host)}/16 dev {_nic(host)}", f"link set {_nic(host)} up"]
-            # a connection's first round trip is no place for ARP
+            # ARP would delay a connection's first round trip
             lines += [
                 f"neigh add {self._address(other)} lladdr {self._mac(other)} dev {_nic(host)} nud permanent"
                 for other in hosts
@@ -82,7 +84,7 @@ class RackTopology:
         lines += [f"link set {_wire(client)} up" for client in self.clients]
         in_node(self.switch, ["ip", "-batch", "-"], "\n".join(lines) + "\n")
         self.switch.start([])
-        # It knows where everybody is, for ever: what it would learn, and when it forgot it, runs would tell.
+        # Fixed entries: results would depend on when the switch learns and forgets addresses.
         bridge = ["ip", "link", "set", SWITCH, "type", "bridge", "ageing_time", AGEING_CS, "mcast_snooping", "0"]
         in_node(self.switch, bridge)
         places = [f"fdb replace {self._mac(host)} dev {_port(host)} master static" for host in hosts]
@@ -103,14 +105,14 @@ class RackTopology:
         return f"02:00:00:{port:02x}:{side:02x}:{int(host.name[1:]):02x}"
 
     def renew(self) -> None:
-        """Let programs that stay begin anew where they have grown: env.network.topology.links.Tc.renew()."""
+        """Replace processes that have grown: env.network.topology.links.Tc.renew()."""
         for tc in self._tc.values():
             tc.renew()
 
     def apply(self, rack: Rack) -> None:
-        """Give the links the rack's rate, delay and buffers in place of the last ones. Raises LinkError."""
+        """Replace rate, delay and buffers of the links by the rack's. Raises LinkError."""
         if rack.topology != self.name:
-            raise PathError(f"the rack is of topology {rack.topology}, the network of {self.name}")
+            raise PathError(f"the rack has topology {rack.topology}, the network {self.name}")
         again = self._rack is not None
         ports = []
         for host in (*self.clients, *self.servers):
@@ -146,11 +148,11 @@ class RackTopology:
         return receives + sends
 
     def queue(self) -> tuple[str, list[str]]:
-        """Return where packets wait: the switch's namespace and its ports to the servers."""
+        """Return the switch's network namespace and its ports to the servers."""
         return namespace(self.switch), [_port(server) for server in self.servers]
 
     def describe(self) -> dict[str, Any]:
-        """Return the qdiscs with their counters and the sysctls that a run depends on."""
+        """Return the qdiscs with their counters, and the sysctls that affect a run."""
         names = sorted({*RACK_BUFFERS, *INDEPENDENT_RUNS, "net.ipv4.tcp_congestion_control", "net.ipv4.tcp_sack"})
         names += ["net.ipv4.tcp_recovery", "net.ipv4.tcp_ecn", "net.ipv4.tcp_timestamps", "net.core.default_qdisc"]
         names += ["net.ipv4.tcp_limit_output_bytes", "net.ipv4.tcp_tso_rtt_log", "net.ipv4.tcp_min_tso_segs"]

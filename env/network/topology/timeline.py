@@ -1,4 +1,4 @@
-"""Carries out a path's steps at their virtual times while traffic runs. Runs in the guest."""
+"""Carries out a path's steps at their times during a run. Runs in the guest."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ if TYPE_CHECKING:
 
 
 class Timeline:
-    """A context manager around a run: within it a thread sleeps until each step is due, and takes it.
+    """A context manager around a run: a thread sleeps until each step is due and carries it out.
 
-    A step comes within a virtual millisecond of its time: what a sleeping thread is late, and a process that sets it.
-    Steps that are not due when the run ends are left out. A step that fails ends the timeline, and its LinkError is
-    raised when the run is over.
+    A step comes at most a virtual millisecond late. Steps after the end of the run are left out. A step that fails ends
+    the timeline, and its LinkError is raised when the run is over.
     """
 
     def __init__(self, topology: Topology, path: Path, origin_ns: int) -> None:
@@ -53,7 +52,7 @@ class Timeline:
             after = path.after(step)
             try:
                 self._topology.step(path, after)
-            except Exception as error:  # told to whoever waits for the run
+            except Exception as error:  # __exit__() raises it
                 self._error = error
                 return
             path = after

@@ -1,21 +1,21 @@
-"""Bytes are accounted for: what a flow has sent is what has been received and what is in flight."""
+"""Every byte that a flow has sent is either received or in flight."""
 
 from __future__ import annotations
 
 
 class TrafficError(RuntimeError):
-    """A traffic program that failed, or a flow whose bytes do not add up; the message says which and how."""
+    """The traffic program failed, or the bytes of a flow do not add up; the message says how."""
 
 
 def check_accounts(
     flow: str, sent_bytes: int, received_bytes: int, inflight_bytes: int, acked_bytes: int, slack_bytes: int = 0
 ) -> None:
-    """Raise TrafficError when a flow has lost or made up bytes.
+    """Raise TrafficError when a flow's counters contradict each other.
 
-    sent_bytes: sent at least once, by the sender's TCP. received_bytes: read by the receiving application, at the same
-    virtual instant. inflight_bytes: what has arrived after that instant without having been sent after it.
-    acked_bytes: acknowledged at that instant; no receiver acknowledges what it has not got.
-    slack_bytes: what may have passed between the looks of the two ends, where they do not look at the same instant.
+    sent_bytes: sent at least once by the sender's TCP. received_bytes: read by the receiving application at the same
+    instant. inflight_bytes: sent before that instant and read after it. acked_bytes: acknowledged at that instant,
+    which cannot be more than was received. slack_bytes: possible difference where the two ends are not sampled at the
+    same instant.
     """
     accounts = f"sent {sent_bytes}, received {received_bytes}, in flight {inflight_bytes} bytes"
     if sent_bytes != received_bytes + inflight_bytes:

@@ -1,8 +1,8 @@
-"""What a latency histogram of the traffic program says. Standard library only: the guest agent imports this module.
+"""Percentiles of the traffic program's latency histograms. Standard library only: the guest agent imports this module.
 
 A histogram is a list of (low_us, high_us, count), low included, high not, in rising order, without empty buckets. The
-program's buckets (env/network/flow/histogram.h) are at most 1/128 of their lower edge wide, so a percentile, told by
-the middle of its bucket, is within 1/256 = 0.4 % of the value that it stands for.
+program's buckets (env/network/flow/histogram.h) are at most 1/128 of their lower edge wide, so the middle of a bucket
+is within 1/256 = 0.4 % of every value in it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ PERCENTILES = (50, 95, 99)
 
 
 def percentile(buckets: Sequence[Bucket], percent: float, largest: float = math.inf) -> float:
-    """Return the smallest value that `percent` % of all values do not exceed, within RELATIVE_ERROR; NaN of nothing.
+    """Return the smallest value that `percent` % of the values do not exceed, within RELATIVE_ERROR, or NaN.
 
-    largest: the exact maximum, when it is known.
+    largest: the exact maximum if known.
     """
     rank = math.ceil(sum(count for _, _, count in buckets) * percent / 100)
     seen = 0

@@ -1,4 +1,4 @@
-"""The traffic program (build/flow): one process that makes run after run. Runs in the guest."""
+"""The traffic program (build/flow): one process for all runs of a lab. Runs in the guest."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 READY = b"ready\n"
 STOP = b"stop\n"
 LENGTH = struct.Struct("=Q")  # of a record, in front of it
-WATCH_MS = 50  # of the guest's time: how often a run that may end early is looked at
+WATCH_MS = 50  # of the guest's time: how often ended() is called
 
 
 class Program:
-    """A traffic program that waits for runs; env/network/flow/main.c says what it is told and what it answers.
+    """A process of the traffic program; env/network/flow/main.c describes its input and output.
 
-    It stays because starting one costs the lab more than a short run. One that failed is replaced by another.
+    It stays between runs, because starting a process costs the lab more than a short run. A failed process is replaced.
     """
 
     def __init__(self, file: str) -> None:
@@ -37,7 +37,7 @@ class Program:
         )
 
     def begin(self, words: list[str]) -> None:
-        """Have it prepare a run: all who receive listen when this returns. Raises TrafficError when it failed."""
+        """Start a run. All receivers listen when this returns. Raises TrafficError when the program failed."""
         self._busy = True
         try:
             _pipe(self._process.stdin).write(" ".join(words).encode() + b"\n")
@@ -46,10 +46,10 @@ class Program:
         self._read(len(READY))
 
     def end(self, stopped: Callable[[], bool], stop_fd: int, ended: Callable[[], bool] | None) -> tuple[bytes, bool]:
-        """Wait for the end of the run; returns its record, and whether it was stopped early.
+        """Wait for the end of the run; return its record, and whether it was stopped early.
 
-        stop_fd: polled for POLLPRI; when stopped() is true the run ends. ended: asked every WATCH_MS; when it says so
-        the run ends. Raises TrafficError when the program failed.
+        stop_fd: polled for POLLPRI; the run ends when stopped() is then true. ended: called every WATCH_MS; the run
+        ends when it returns true. Raises TrafficError when the program failed.
         """
         answer = _pipe(self._process.stdout).fileno()
         poller = select.poll()
@@ -71,13 +71,13 @@ class Program:
                 self._stop()
 
     def give_up(self) -> None:
-        """End the run that is under way, if there is one, and forget it."""
+        """Kill the program if a run is under way, and start another."""
         if self._busy:
             self._process.kill()
             self._failed()
 
     def _stop(self) -> None:
-        # it may have failed meanwhile: that is found when its answer is read
+        # a program that has failed meanwhile is noticed when its record is read
         with contextlib.suppress(BrokenPipeError):
             _pipe(self._process.stdin).write(STOP)
 
@@ -91,7 +91,7 @@ class Program:
         return bytes(data)
 
     def _failed(self) -> TrafficError:
-        """Put another in its place and return what it said."""
+        """Replace the failed process and return its error."""
         _, error = self._process.communicate()
         self._busy = False
         failed = TrafficError(
@@ -102,5 +102,5 @@ class Program:
 
 
 def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
-    assert stream is not None  # every stream here was asked for as a pipe
+    assert stream is not None  # all streams are pipes
     return stream

@@ -1,4 +1,4 @@
-"""Traffic of a run: has the traffic program make it, reads its record, accounts for every byte. Runs in the guest."""
+"""The traffic of a run: calls the traffic program, reads its record and accounts for every byte. Runs in the guest."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from env.network.topology.rack_topology import RackTopology
     from env.network.traffic.program import Program
 
-# The tables of the program's record, as its sources fill them.
+# The tables of the program's record; its sources fill them in this order.
 COLUMNS = {
     "sender": [
         *("flow", "t_s", "cwnd", "srtt_us", "rttvar_us", "min_rtt_us", "retransmits", "bytes_acked", "unacked", "lost"),
@@ -37,13 +37,12 @@ COLUMNS = {
 }
 TABLE_HEADER = struct.Struct("=8sQ")
 
-# In real time the two ends look at a flow one after the other: some 10 ms apart, in which it may be ten times as fast
-# as it is on average.
-LOOKS_APART_S = 0.1
+# In real time the two ends of a flow are sampled some 10 ms apart, and its rate may then be ten times its mean.
+SAMPLES_APART_S = 0.1
 
 
 class RunLate(TrafficError):
-    """A run whose preparation took longer than the clock allows for it."""
+    """The preparation of a run took longer than its clock allows."""
 
 
 def run(
@@ -58,15 +57,15 @@ def run(
     same_instant: bool = True,
     ended: Callable[[], bool] | None = None,
 ) -> dict[str, Any]:
-    """Send all flows and return what both ends saw.
+    """Send all flows and return the measurements of both ends.
 
-    flows: dicts with scheme, start_s, duration_s and, where they are not bulk between the only two hosts, kind,
-    size_bytes, pause_s, client and server; stagger_s: the flow starts so much later at most. sample_ms 0: only the last
-    sample of each flow. stop_fd: polled for POLLPRI; when stopped() is true the run ends early. origin_ns: of
-    CLOCK_MONOTONIC, when the run begins; all flows count from it. same_instant: both ends of a flow look at it at the
-    same instant, as they do in virtual time. ended: asked from time to time; when it says so the run ends early.
+    flows: dicts with scheme, start_s, duration_s and, unless they are bulk traffic between the only two hosts, kind,
+    size_bytes, pause_s, client and server; stagger_s: the maximum of a random delay of the start. sample_ms 0: only the
+    last sample of each flow. stop_fd: polled for POLLPRI; the run ends early when stopped() is then true. origin_ns:
+    the start of the run on CLOCK_MONOTONIC. same_instant: both ends of a flow are sampled at the same instant, as in
+    virtual time. ended: called periodically; the run ends early when it returns true.
 
-    Raises TrafficError for a run without flows, when the program fails, with what it printed, and when bytes are
+    Raises TrafficError for a run without flows, for a program that fails, with its output, and for bytes that are
     unaccounted for.
     """
     if not flows:
@@ -99,7 +98,7 @@ def run(
 
 
 def _staggered(flow: dict[str, Any]) -> dict[str, Any]:
-    """Return the flow with the start, and the sizes and pauses, that the lab's seed gives it; its end is as it was."""
+    """Return the flow with a random start, and a random seed for web traffic, both drawn from the lab's seed."""
     stagger_s = flow.pop("stagger_s", 0.0)
     if stagger_s:
         later_s = random.SystemRandom().randrange(round(stagger_s * 1e6)) / 1e6
@@ -110,7 +109,7 @@ def _staggered(flow: dict[str, Any]) -> dict[str, Any]:
 
 
 def _ports(tables: dict[str, bytes], devices: list[str]) -> list[dict[str, Any]]:
-    """Return what each port has dropped and marked, packets."""
+    """Return what each port has dropped, marked, lost and policed, packets."""
     row = struct.Struct(f"={len(COLUMNS['ports'])}d")
     counts = [dict(zip(COLUMNS["ports"], map(int, values), strict=True)) for values in row.iter_unpack(tables["ports"])]
     return [{"device": device} | of_port for device, of_port in zip(devices, counts, strict=True)]
@@ -155,9 +154,9 @@ def _last(tables: dict[str, bytes], table: str, flow: int) -> dict[str, float]:
 def flow_result(
     index: int, flow: dict[str, Any], tables: dict[str, bytes], delivered: bool, same_instant: bool = True
 ) -> dict[str, Any]:
-    """Return what a flow did until it ended, its bytes accounted for.
+    """Return a flow's counters at its end. Raises TrafficError when its bytes do not add up.
 
-    delivered: it then went on until all that it had written had arrived.
+    delivered: everything that the flow had written was delivered after its end.
     """
     sender, receiver = _last(tables, "sender", index), _last(tables, "receiver", index)
     sent_bytes, received_bytes = int(sender.get("sent_bytes", 0)), int(receiver.get("bytes", 0))
@@ -171,7 +170,7 @@ def flow_result(
         inflight_bytes = (int(later_received["bytes"]) - received_bytes) - (int(later_sent["sent_bytes"]) - sent_bytes)
     else:
         inflight_bytes = sent_bytes - received_bytes
-    slack_bytes = 0 if same_instant else round(LOOKS_APART_S * sent_bytes / flow["duration_s"])
+    slack_bytes = 0 if same_instant else round(SAMPLES_APART_S * sent_bytes / flow["duration_s"])
     check_accounts(name, sent_bytes, received_bytes, inflight_bytes, acked_bytes, slack_bytes)
     result = flow | {
         "received_bytes": received_bytes,

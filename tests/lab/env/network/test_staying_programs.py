@@ -6,7 +6,7 @@ import pytest
 
 from env.lab import GuestFailed, Lab
 from env.network.path import Path
-from env.network.topology.links import MOST_LINES
+from env.network.topology.links import MAX_LINES
 from tests.support.guest import kill, pids
 from tests.support.labs import shared_lab
 
@@ -62,7 +62,7 @@ def test_a_tc_that_has_grown_is_replaced_between_runs(lab: Lab, expected: int) -
     """It keeps four kilobytes of each command: after hours of training a lab had no memory left."""
     first = pids(lab, "tc")
     nothing = ["tc qdisc add dev lo root pfifo limit 5", "tc qdisc del dev lo root"]
-    assert received(lab, loopback(*nothing * (MOST_LINES // 2), NETEM)) == expected
+    assert received(lab, loopback(*nothing * (MAX_LINES // 2), NETEM)) == expected
     assert pids(lab, "tc") == first, "not while its commands are carried out"
     assert received(lab, loopback(NETEM)) == expected
     second = pids(lab, "tc")

@@ -36,7 +36,7 @@ from env.network.traces.format import load_trace
         ("qdisc", "step", "mark_ms is 0 with qdisc step"),
         ("mark_ms", 5, "mark_ms is 5 with qdisc pfifo"),
         ("client_extra_rtt_ms", (0, -5), "client_extra_rtt_ms is -5"),
-        ("client_extra_rtt_ms", (0,) * 33, "client_extra_rtt_ms is of 33 clients; 32 are possible"),
+        ("client_extra_rtt_ms", (0,) * 33, "client_extra_rtt_ms has 33 clients; at most 32 are possible"),
         ("trace", "held_out/lte", "trace 'held_out/lte' is unknown: did you mean held_out/lte-"),
         ("trace", 5, "trace is 5; it must be the name"),
         ("steps", ({"at_s": 3},), "the step at 3 s changes nothing; it may change rate_mbps, rtt_ms, loss_pct"),
@@ -55,11 +55,11 @@ def test_a_path_that_cannot_be_built_is_refused(field: str, value: object, messa
     ("tc", "message"),
     [
         ((), "needs its tc commands"),
-        (("ip link set lo down",), "no tc command for lo"),
-        (("tc qdisc add dev eth0 root netem",), "no tc command for lo"),
+        (("ip link set lo down",), "is not a tc command for lo"),
+        (("tc qdisc add dev eth0 root netem",), "is not a tc command for lo"),
         (("tc qdisc add dev lo root netem delay -5ms",), "delay -5ms .* is negative"),
-        (("tc qdisc add dev lo root netem\ntc qdisc del dev lo root",), "is no tc command of one line"),
-        (("tc qdisc add dev lo root netem \\",), "is no tc command of one line"),
+        (("tc qdisc add dev lo root netem\ntc qdisc del dev lo root",), "is not a tc command of one line"),
+        (("tc qdisc add dev lo root netem \\",), "is not a tc command of one line"),
     ],
 )
 def test_loopback_commands_are_checked(tc: tuple[str, ...], message: str) -> None:
@@ -78,7 +78,7 @@ def test_dictionaries_are_lossless() -> None:
 
 
 def test_what_contradicts_is_refused() -> None:
-    with pytest.raises(PathError, match="rate_mbps is 30, but trace train/wifi says the rate"):
+    with pytest.raises(PathError, match="rate_mbps is 30, but trace train/wifi sets the rate"):
         Path(trace="train/wifi", rate_mbps=30)
     with pytest.raises(PathError, match="qdisc is fq_codel; the queue in front of a trace is pfifo"):
         Path(trace="train/wifi", qdisc="fq_codel")
@@ -86,7 +86,7 @@ def test_what_contradicts_is_refused() -> None:
         Path.from_dict({"trace": "train/wifi", "steps": [{"at_s": 1, "rate_mbps": 5}]})
     with pytest.raises(PathError, match="loss_pct is for topology router"):
         Path(topology="loopback", tc=("tc qdisc add dev lo root netem delay 1ms",), loss_pct=1)
-    with pytest.raises(PathError, match="qdisc step does nothing but mark; it needs ecn: true"):
+    with pytest.raises(PathError, match="qdisc step only marks packets; it needs ecn: true"):
         Path(qdisc="step", mark_ms=5)
 
 
