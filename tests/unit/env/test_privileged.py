@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import make_dataclass
+
 import numpy as np
 import pytest
 
 from env.network.path import Path
 from env.network.step import Step
-from env.privileged import AHEAD_RTTS, PRIVILEGED, privileged_observation
-from env.profile import LEARNER, EpisodeConfig, EpisodeFlow, PathSampler, load_profile
-from env.reward import RewardWeights
+from env.privileged import AHEAD_RTTS, BUCKETS, PRIVILEGED, buckets_of, in_buckets, privileged_observation
+from env.profile import LEARNER, RIVALS, EpisodeConfig, EpisodeFlow, PathSampler, load_profile
+from env.reward import TERMS, RewardWeights
 
 WEIGHTS = RewardWeights(goodput=2.0, delay=0.1, loss=3.0, fairness=0.5)
 FIRST = EpisodeFlow(LEARNER)
@@ -27,18 +29,35 @@ def test_path_and_weights_are_constant() -> None:
     known = told(config, [0.0, 3.0])
     for name, value in zip(PRIVILEGED, config.features(), strict=False):
         assert known[name].tolist() == [value, value]
-    assert [known[f"weight_{name}"][1] for name in ("goodput", "delay", "loss", "fairness")] == pytest.approx(
-        [2.0, 0.1, 3.0, 0.5]
-    )
+    expected = in_buckets({"goodput": 2.0, "delay": 0.1, "loss": 3.0, "fairness": 0.5})
+    assert [known[f"weights_{bucket}"][1] for bucket in range(BUCKETS)] == pytest.approx(expected)
 
 
 def test_flows_count_by_scheme_once_they_begin() -> None:
     others = (EpisodeFlow(LEARNER, 2.0), EpisodeFlow("cubic", 1.0), EpisodeFlow("cubic", 4.0), EpisodeFlow("bbr", 3.0))
     known = told(EpisodeConfig(Path(), others), [0.0, 1.0, 2.5, 5.0])
     assert known["learners"].tolist() == [0.25, 0.25, 0.5, 0.5]
-    assert known["rivals_cubic"].tolist() == [0, 1, 1, 2]
-    assert known["rivals_bbr"].tolist() == [0, 0, 0, 1]
-    assert not known["rivals_reno"].any()
+    begun = {"cubic": np.array([0.0, 1.0, 1.0, 2.0]), "bbr": np.array([0.0, 0.0, 0.0, 1.0])}
+    for bucket, expected in enumerate(in_buckets(begun)):
+        assert known[f"rivals_{bucket}"].tolist() == np.broadcast_to(expected, 4).tolist()
+
+
+def test_the_critic_can_tell_all_schemes_and_all_terms_apart() -> None:
+    for names in (RIVALS, TERMS):
+        columns = np.array([in_buckets({name: 1.0}) for name in names])
+        assert (columns.sum(axis=1) == 2).all()
+        assert np.linalg.matrix_rank(columns) == len(names)
+
+
+def test_another_scheme_or_term_changes_no_width() -> None:
+    more = make_dataclass("MoreWeights", [("smoothness", float, 0.5)], bases=(RewardWeights,))
+    config = EpisodeConfig(Path(), (EpisodeFlow("a_new_scheme", 1.0),))
+    known = privileged_observation(config, FIRST, more(), np.array([0.0, 2.0]))
+    assert known.shape == (2, len(PRIVILEGED))
+    usual = privileged_observation(EpisodeConfig(Path()), FIRST, RewardWeights(), np.array([0.0, 2.0]))
+    changed = {PRIVILEGED[column] for column in np.flatnonzero((known != usual).any(axis=0))}
+    assert {f"rivals_{bucket}" for bucket in buckets_of("a_new_scheme")} < changed
+    assert {f"weights_{bucket}" for bucket in buckets_of("smoothness")} < changed
 
 
 def test_a_step_is_visible_before_it_happens() -> None:
