@@ -43,7 +43,7 @@ def test_on_a_running_cluster_a_failed_run_is_named_and_the_others_are_kept(tmp_
     words = [*RAY, f"runs={tmp_path}", f"hydra.launcher.address={cluster.address}"]
     output, errors = ended(start(*words), status=1)
     assert "1 of 2 runs failed" in errors
-    assert "p-1 is there, but has no checkpoint" in errors
+    assert "p-1 exists, but has no checkpoint" in errors
     assert "Traceback" not in errors
     assert "| p-2 | 2 | finished |" in output
     _, errors = ended(start(*words, "lab.workers=64"), status=1)

@@ -31,7 +31,7 @@ def test_three_seeds_side_by_side_are_a_population_that_is_made_once(tmp_path: P
     assert table in output
     output, errors = ended(start(*words, "algo.gamma=0.9"), status=1)
     assert "3 of 3 runs failed" in errors
-    assert "algo.gamma is 0.98 there and 0.9 here" in errors
+    assert "algo.gamma was 0.98, and is 0.9 now" in errors
     assert "Traceback" not in errors
     (tmp_path / "p-1").symlink_to(tmp_path / "p" / "p-1")
     assert (
@@ -55,7 +55,7 @@ def test_a_failed_run_is_named_and_an_interruption_goes_on(tmp_path: Path) -> No
     assert statuses(folder) == {"p-2": "interrupted"}
     output, errors = ended(start(*words), status=1)
     assert "1 of 2 runs failed" in errors
-    assert "p-1 is there, but has no checkpoint" in errors
+    assert "p-1 exists, but has no checkpoint" in errors
     assert "| p-2 | 2 | finished |" in output
     alone = start(*longer, f"runs={tmp_path}", "name=alone", "seed=2")
     ended(alone)
