@@ -27,7 +27,7 @@ def test_stopped_on_a_cluster_of_its_own_all_runs_save_themselves_and_go_on(tmp_
     cluster.shutdown()
     os.killpg(process.pid, signal.SIGINT)
     _, errors = ended(process, status=130)
-    assert "the same command goes on" in errors
+    assert "the same command continues" in errors
     assert "Traceback" not in errors
     assert statuses(folder) == {"p-1": "interrupted", "p-2": "interrupted"}
     before = {run: checkpoint.load(folder / run)["decisions"] for run in ("p-1", "p-2")}

@@ -50,7 +50,7 @@ def test_a_failed_run_is_named_and_an_interruption_goes_on(tmp_path: Path) -> No
     labs = wait_for(process, folder / "p-2")
     os.killpg(process.pid, signal.SIGINT)
     _, errors = ended(process, status=130)
-    assert "the same command goes on" in errors
+    assert "the same command continues" in errors
     assert_gone(labs)
     assert statuses(folder) == {"p-2": "interrupted"}
     output, errors = ended(start(*words), status=1)
