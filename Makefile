@@ -289,7 +289,7 @@ lint: setup module ## ruff, mypy, import-linter, generated files, sparse, checkp
 	@$(PYTHON) -m mypy
 	@.venv/bin/lint-imports --no-cache
 	@$(PYTHON) -m env.schema --check
-	@$(PYTHON) -m export.tables --check
+	@$(PYTHON) -m export.integer.tables --check
 	@$(PYTHON) -m env.network.traces catalogue --check
 	@$(PYTHON) -m compare.reference --check
 	@kernel/lint.sh
@@ -297,7 +297,7 @@ lint: setup module ## ruff, mypy, import-linter, generated files, sparse, checkp
 .PHONY: generate
 generate: setup ## rewrite the generated files: C headers, link traces, docs/reference
 	@$(PYTHON) -m env.schema
-	@$(PYTHON) -m export.tables
+	@$(PYTHON) -m export.integer.tables
 	@$(PYTHON) -m env.network.traces catalogue
 	@$(PYTHON) -m compare.reference
 

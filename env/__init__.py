@@ -5,4 +5,6 @@ import gymnasium
 ENV_ID = "NdmTcp-v1"
 
 if ENV_ID not in gymnasium.registry:
-    gymnasium.register(id=ENV_ID, entry_point="env.ndm_env:NdmEnv", vector_entry_point="env.vector_env:NdmVectorEnv")
+    gymnasium.register(
+        id=ENV_ID, entry_point="env.gym.ndm_env:NdmEnv", vector_entry_point="env.gym.vector_env:NdmVectorEnv"
+    )

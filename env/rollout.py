@@ -31,12 +31,12 @@ SMALL_WINDOW = 200  # packets: every window up to here is fast to simulate
 class RolloutTask(NamedTuple):
     """An episode to run.
 
-    model: file (export.blob) of the policy, which decides for the learners. seed: of the network's randomness. noise:
-    int16 [learner, decision, action], schema.ACTION_FRAC fraction bits, added to the actions; no noise beyond its end.
-    The episode ends after `decisions` of all learners together, or duration_s virtual seconds. expert: controls the
-    learners' flows; the policy runs, but its output is ignored. snapshot: model file of the rivals that are one, needed
-    where the episode has any. skip_slow_start: learners, counted from 0 as they open, that are past slow start with
-    their first decision.
+    model: file (export.formats.blob) of the policy, which decides for the learners. seed: of the network's randomness.
+    noise: int16 [learner, decision, action], schema.ACTION_FRAC fraction bits, added to the actions; no noise beyond
+    its end. The episode ends after `decisions` of all learners together, or duration_s virtual seconds. expert:
+    controls the learners' flows; the policy runs, but its output is ignored. snapshot: model file of the rivals that
+    are one, needed where the episode has any. skip_slow_start: learners, counted from 0 as they open, that are past
+    slow start with their first decision.
     """
 
     model: bytes

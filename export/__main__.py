@@ -11,9 +11,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from export import pipeline, verify
+from export import pipeline
 from export.checkpoint import CheckpointError
-from export.model import ExportError
+from export.checks import agreement as verify
+from export.integer.model import ExportError
 from export.selection import EXPORTED, algorithms, selected
 
 

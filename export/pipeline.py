@@ -19,11 +19,13 @@ from env import schema
 from env.checkout import RUNS
 from env.files import write_atomically
 from env.near import did_you_mean
-from export import blob, checkpoint, golden, verify
-from export.envelope import describe
-from export.header import render_header, write_header
-from export.model import FORMAT, ExportError, IntegerModel, Provenance
-from export.quantize import FloatPolicy, quantize
+from export import checkpoint
+from export.checks import agreement as verify
+from export.formats import blob, golden
+from export.formats.envelope import describe
+from export.formats.header import render_header, write_header
+from export.integer.model import FORMAT, ExportError, IntegerModel, Provenance
+from export.integer.quantize import FloatPolicy, quantize
 from export.selection import EXPORTED, model_name
 
 
@@ -110,8 +112,8 @@ def write_artefacts(exported: Exported, output: Path, headers: Path = EXPORTED) 
     headers come last. Raises ExportError, and OSError or CheckpointError when a file cannot be written.
     """
     # here: loading two runtimes takes a second, and only files need them
-    from export.integer_onnx import build_integer_onnx
-    from export.onnx_model import build_onnx
+    from export.formats.integer_onnx import build_integer_onnx
+    from export.formats.onnx_model import build_onnx
 
     exported.require_gate()
     model, provenance = exported.model, exported.provenance

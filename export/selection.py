@@ -17,7 +17,7 @@ from pathlib import Path
 
 from env.checkout import KERNEL, MODEL_BUILD
 from env.near import did_you_mean
-from export.model import ExportError
+from export.integer.model import ExportError
 
 EXPORTED = MODEL_BUILD / "exported"  # laid over kernel/: kernel/sources.sh
 ALGORITHM = "ndm"

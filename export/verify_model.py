@@ -1,4 +1,4 @@
-"""Print the proof that a model's arithmetic cannot overflow, expression by expression (export/proof.py).
+"""Print the proof that a model's arithmetic cannot overflow, expression by expression (export/checks/proof.py).
 
 python -m export.verify_model              # the model in the module, as built by `make module`
 python -m export.verify_model RUN ...      # others: run folders or checkpoint files
@@ -15,10 +15,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from export.model import ExportError
-from export.native import Native
+from export.checks.proof import Proof, prove
+from export.integer.model import ExportError
+from export.integer.native import Native
 from export.pipeline import build_model
-from export.proof import Proof, prove
 
 
 def _table(name: str, proof: Proof) -> Table:

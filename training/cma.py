@@ -36,9 +36,9 @@ from env.profile import PathSampler
 from env.reward import OUTCOME
 from env.schema import HIDDEN_MAX
 from export import checkpoint
-from export.model_file import model_file
-from export.quantize import FloatPolicy, quantize
-from export.verify import verify
+from export.checks.agreement import verify
+from export.formats.model_file import model_file
+from export.integer.quantize import FloatPolicy, quantize
 from training.evaluation import MODULE, Evaluation, draw_runs, evaluate
 from training.fitness import run_fitness, scores
 from training.learner import Progress, Sample

@@ -87,8 +87,8 @@ def flows_of(run: EvaluationRun) -> list[dict[str, Any]]:
 class EvaluationJob:
     """A job (env/pool/job.py) that evaluates one candidate in one run.
 
-    model: a model file with the SHA-256 of its weights, as export.model_file.model_file() returns them. weights: of the
-    reward, where the episode has none.
+    model: a model file with the SHA-256 of its weights, as export.formats.model_file.model_file() returns them.
+    weights: of the reward, where the episode has none.
     """
 
     model: tuple[bytes, str]

@@ -23,7 +23,7 @@ from env.privileged import PRIVILEGED
 from env.profile import EpisodeConfig, PathSampler, Profile
 from env.rollout import Rollout, RolloutJob, RolloutTask
 from env.trajectory import Trajectory
-from export.model_file import model_file
+from export.formats.model_file import model_file
 from training.policy import ACTION_SIZE
 
 INT16 = np.iinfo(np.int16)

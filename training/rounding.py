@@ -2,8 +2,8 @@
 
 Rounding has no slope; the gradient passes as if it were not there (the straight-through estimator: Bengio et al.,
 "Estimating or propagating gradients through stochastic neurons", 2013; Jacob et al., "Quantization and training of
-neural networks for efficient integer-arithmetic-only inference", 2018). The rule is export/quantize.py's: a power of
-two for each row, the largest with which the row's weights and its bias fit int16.
+neural networks for efficient integer-arithmetic-only inference", 2018). The rule is the one of
+export/integer/quantize.py: each row has the largest power of two with which its weights and its bias fit int16.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from export.model import FRAC_MAX
+from export.integer.model import FRAC_MAX
 
 INT16_MAX = 32767
 

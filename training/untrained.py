@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from export.checkpoint import policy_sha256
-from export.model import Provenance
+from export.integer.model import Provenance
 from export.pipeline import Exported, quantized
 from training.policy import initial_policy
 

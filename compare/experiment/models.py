@@ -21,7 +21,7 @@ from env.network.scenario import Scenario
 from env.network.schemes import Scheme, untrained_seed
 from env.network.traces.format import find_trace
 from export import selection
-from export.model import ExportError
+from export.integer.model import ExportError
 from export.selection import EXPORTED, model_name
 
 BUILD_SCRIPT = ROOT / "kernel" / "build.sh"
@@ -107,7 +107,7 @@ def _shipped_module(scheme: Scheme, folder: Path) -> Path:
 
 def _built_model(scheme: Scheme) -> Path:
     """Export the scheme's model and build its module, once per name, model, module source and lab kernel."""
-    from export.header import render_header  # here: torch takes seconds to load, and only other models need it
+    from export.formats.header import render_header  # here: torch takes seconds to load, and only other models need it
     from export.pipeline import build_model, find_run
     from training.untrained import build_untrained
 

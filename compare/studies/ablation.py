@@ -21,7 +21,7 @@ from compare.studies.side_by_side import side_by_side
 from env.checkout import ROOT
 from env.files import write_atomically
 from export.checkpoint import CheckpointError
-from export.model import ExportError
+from export.integer.model import ExportError
 from training.run_folder.curves import CurvesError
 from training.sweeps.population import PopulationError, find_populations, table, write_report
 

@@ -20,11 +20,11 @@ import numpy as np
 
 from env import ENV_ID
 from env.checkout import DATASETS
+from env.gym.vector_env import NdmVectorEnv
 from env.lab import VirtualLab
 from env.lab.usage import cpu_seconds
 from env.profile import PathSampler, load_profile
 from env.rollout import RolloutTask, run_episode
-from env.vector_env import NdmVectorEnv
 
 POLICY = DATASETS / "models" / "mixed" / "policy.bin"
 PROFILE = "bottleneck"

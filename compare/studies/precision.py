@@ -21,17 +21,17 @@ import numpy.typing as npt
 import torch
 
 from env import schema
-from env.episode import boot_lab
+from env.gym.episode import boot_lab
+from env.gym.ndm_env import NdmEnv
 from env.lab import Lab, LabError
-from env.ndm_env import NdmEnv
 from env.network.scenario import ScenarioError
 from env.profile import Profile, ProfileError, profile_from_config, scenario_episode_config
 from env.rollout import RolloutTask, run_episode
 from env.trajectory import trajectories
 from export import checkpoint
 from export.checkpoint import CheckpointError
-from export.model import ExportError
-from export.model_file import model_file
+from export.formats.model_file import model_file
+from export.integer.model import ExportError
 from training.policy import Policy
 
 SCENARIOS = (

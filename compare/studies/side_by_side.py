@@ -22,7 +22,7 @@ def side_by_side(populations: Sequence[Population]) -> str:
     """Return a Markdown table with a row per population, and in each cell a value per run, in the order of the seeds.
 
     A run that the export's gate refuses is marked so. Raises CurvesError for a run that is not there,
-    CheckpointError, export.model.ExportError for weights that do not fit the integer network.
+    CheckpointError, export.integer.model.ExportError for weights that do not fit the integer network.
     """
     first = populations[0]
     head = ["variant", "seeds", "reward, first third", "reward, last tenth", f"last tenth less {first.name}'s"]

@@ -22,8 +22,8 @@ from stable_baselines3 import PPO
 from tqdm import tqdm
 
 from compare.studies.precision import Decide, Played, float_policy, parse, play_through_gymnasium
+from env.gym.ndm_env import NdmEnv
 from env.lab import LabError
-from env.ndm_env import NdmEnv
 from env.network.scenario import ScenarioError
 from env.profile import ProfileError, profile_from_config, scenario_episode_config
 from export import checkpoint

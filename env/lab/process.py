@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import socket
@@ -34,20 +35,26 @@ def spawn(
     Its output goes to the console's descriptor, its input is empty. descriptors: further ones, by the number that the
     program sees. Ctrl-C does not reach the new group: the lab's owner ends it. options: of os.posix_spawnp.
     """
-    duplicates = {1: console, 2: console} | dict(descriptors or {})
-    return os.posix_spawnp(
-        argv[0],
-        argv,
-        environment,
-        file_actions=[
-            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-            *((os.POSIX_SPAWN_DUP2, ours, number) for number, ours in duplicates.items()),
-        ],
-        setpgroup=0,
-        setsigmask=[],
-        setsigdef=[signal.SIGINT, signal.SIGPIPE],
-        **options,
-    )
+    sources = {1: console, 2: console} | dict(descriptors or {})
+    # above all numbers of the program, so that no duplicate replaces the source of the next one
+    high = {number: fcntl.fcntl(source, fcntl.F_DUPFD_CLOEXEC, max(sources) + 1) for number, source in sources.items()}
+    try:
+        return os.posix_spawnp(
+            argv[0],
+            argv,
+            environment,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                *((os.POSIX_SPAWN_DUP2, source, number) for number, source in high.items()),
+            ],
+            setpgroup=0,
+            setsigmask=[],
+            setsigdef=[signal.SIGINT, signal.SIGPIPE],
+            **options,
+        )
+    finally:
+        for source in high.values():
+            os.close(source)
 
 
 class GuestProcess:

@@ -58,9 +58,9 @@ class Record(NamedTuple):
 class Play(NamedTuple):
     """What the guest needs to decide for a run's learning flows itself: `begin_run(play=...)`.
 
-    model: a model file (export.blob). noise: int16 [flow, decision, action], ACTION_FRAC fraction bits, added to the
-    model's output; beyond its end there is no noise. snapshot: a model file for the ndm_snapshot flows, which have no
-    noise and are not recorded; without it they hold their windows. The run ends `duration_s` after the first
+    model: a model file (export.formats.blob). noise: int16 [flow, decision, action], ACTION_FRAC fraction bits, added
+    to the model's output; beyond its end there is no noise. snapshot: a model file for the ndm_snapshot flows, which
+    have no noise and are not recorded; without it they hold their windows. The run ends `duration_s` after the first
     observation, after `steps` observations of all flows together, or when a window exceeds `most_cwnd` packets.
     skip_slow_start: the flows, counted from 0 as they open, that skip slow start (kernel/ndm/ndm_slow_start.h).
     """

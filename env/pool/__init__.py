@@ -3,7 +3,8 @@
 from env.pool.errors import ClusterError
 from env.pool.files import lab_files
 from env.pool.job import Job
-from env.pool.pool import RUNNERS, LabPool, Pool, check_runner, make_pool, wait_all
+from env.pool.pool import LabPool, Pool, wait_all
+from env.pool.runner import RUNNERS, check_runner, make_pool
 from env.pool.slot import BootLab
 
 __all__ = [

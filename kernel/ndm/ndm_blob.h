@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A model as a file: what export/blob.py writes and the firmware loader hands
+ * A model as a file: what export/formats/blob.py writes and the firmware loader hands
  * to tcp_ndm. Layout, little endian, no padding (H hidden units, I inputs, O
  * outputs):
  *

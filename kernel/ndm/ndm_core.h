@@ -10,7 +10,7 @@
  * scale 2^-row_frac[r], row k of V and c the scale 2^-out_frac[k].
  *
  * This file is the only inference code of the project: the modules, the tests
- * in user space and the fuzzer all compile it. export/reference.py states the
+ * in user space and the fuzzer all compile it. export/integer/reference.py states the
  * same arithmetic in NumPy and golden vectors tie the two together.
  *
  * Right shifts of negative numbers are arithmetic, as everywhere in the kernel;
@@ -26,7 +26,7 @@
 #include "ndm_math.h"
 #include "ndm_schema.h"
 
-/* Layout of struct ndm_model and meaning of its numbers; see export/model.py. */
+/* Layout of struct ndm_model and meaning of its numbers; see export/integer/model.py. */
 #define NDM_MODEL_FORMAT 1
 
 struct ndm_model {

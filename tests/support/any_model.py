@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from env import schema
-from export.model import FRAC_MAX, INPUTS, OUTPUTS, IntegerModel
+from export.integer.model import FRAC_MAX, INPUTS, OUTPUTS, IntegerModel
 
 
 @st.composite

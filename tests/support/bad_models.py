@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from export.blob import write_blob
-from export.model import INPUTS, OUTPUTS, Int16, IntegerModel, Provenance
+from export.formats.blob import write_blob
+from export.integer.model import INPUTS, OUTPUTS, Int16, IntegerModel, Provenance
 from tests.support.guest import shell
 
 if TYPE_CHECKING:

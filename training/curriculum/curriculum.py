@@ -41,7 +41,7 @@ from env.option_help import option
 from env.pool import Pool, wait_all
 from env.profile import RIVALS, SNAPSHOT, EpisodeConfig, PathSampler, Profile
 from env.rollout import Rollout, RolloutJob, RolloutTask
-from export.model_file import model_file
+from export.formats.model_file import model_file
 from training.curriculum.cases import Case, hardest
 from training.metrics import Metric
 from training.rollouts import SamplingState, draw_snapshot

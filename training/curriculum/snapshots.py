@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from torch import Tensor
 
 from env.profile import SNAPSHOT, Profile
-from export.model_file import model_file
+from export.formats.model_file import model_file
 
 
 class Snapshots:

@@ -26,7 +26,7 @@ from env.reference import run_origin_us
 from env.rollout import RolloutTask, run_episode
 from env.trajectory import Steps
 from export.checkpoint import git_revision
-from export.model_file import model_file
+from export.formats.model_file import model_file
 from export.selection import further_algorithms
 from training.experts.equivalent import cut, equivalent_actions
 from training.experts.options import RecordOptions

@@ -66,7 +66,7 @@ class RayLauncher(Launcher):
         import ray
 
         try:
-            self._check_cores(ray.nodes())  # type: ignore[no-untyped-call]
+            self._check_cores(ray.nodes())
             task = ray.remote(num_cpus=self._cores, max_retries=RETRIES)(_run)
             tasks = {}
             for number, overrides in enumerate(job_overrides, initial_job_idx):

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from env import schema
 from env.checkout import ROOT
-from export import golden, reference
-from export.model import INPUTS, OUTPUTS, Int16, IntegerModel
-from export.native import Native, model_bytes
+from export.formats import golden
+from export.integer import reference
+from export.integer.model import INPUTS, OUTPUTS, Int16, IntegerModel
+from export.integer.native import Native, model_bytes
 from tests.support.any_model import models
 from tests.support.tools import find_tool
 

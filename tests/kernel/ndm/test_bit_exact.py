@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from env.network.scenario import load_scenario
-from export import reference
-from export.native import Native
+from export.integer import reference
+from export.integer.native import Native
 from tests.support.labs import checked_lab
 
 LINE = re.compile(r"flow=(\d+) decision=(\d+) x=([-\d,]+) action=([-\d,]+) cwnd=(\d+) srtt_us=(\d+)")

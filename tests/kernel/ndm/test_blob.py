@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from env import schema
-from export.blob import read_blob, write_blob
-from export.model import ENVELOPE_MAX, FORMAT, INPUTS, OUTPUTS, ExportError, IntegerModel, Provenance
-from export.native import Native
+from export.formats.blob import read_blob, write_blob
+from export.integer.model import ENVELOPE_MAX, FORMAT, INPUTS, OUTPUTS, ExportError, IntegerModel, Provenance
+from export.integer.native import Native
 
 HEAD = 254  # bytes before the scales
 SEEDS = st.integers(0, 2**32 - 1)

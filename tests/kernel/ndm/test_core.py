@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from env import schema
 from env.checkout import ROOT
-from export import golden, reference, tables
-from export.model import INPUTS, ExportError, IntegerModel
-from export.native import Native
+from export.formats import golden
+from export.integer import reference, tables
+from export.integer.model import INPUTS, ExportError, IntegerModel
+from export.integer.native import Native
 from tests.support.any_model import models
 
 
@@ -49,7 +50,7 @@ def test_golden_files_of_another_version_are_refused() -> None:
             golden.parse(text.replace(old, new, 1), "file")
 
 
-@pytest.mark.parametrize("module", ["env.schema", "export.tables", "export.golden"])
+@pytest.mark.parametrize("module", ["env.schema", "export.integer.tables", "export.formats.golden"])
 def test_generated_files_are_fresh(module: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", module, "--check"], cwd=ROOT, capture_output=True, text=True, check=False

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from env import schema
 from env.checkout import ROOT
-from export import golden, reference, tables
-from export.model import FRAC_MAX, INPUTS, OUTPUTS, IntegerModel
-from export.native import Native
+from export.formats import golden
+from export.integer import reference, tables
+from export.integer.model import FRAC_MAX, INPUTS, OUTPUTS, IntegerModel
+from export.integer.native import Native
 
 KERNEL = ROOT / "kernel"
 INT16_ENDS = np.array([-32768, -32767, -1, 0, 1, 32767], np.int16)

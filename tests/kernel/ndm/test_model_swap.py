@@ -15,10 +15,11 @@ from env.lab import Lab
 from env.lab.reports import kernel_log
 from env.lab.virtual import MODULES
 from env.network.path import Path
-from export import reference, selection
-from export.blob import write_blob
-from export.model import IntegerModel
-from export.native import Native
+from export import selection
+from export.formats.blob import write_blob
+from export.integer import reference
+from export.integer.model import IntegerModel
+from export.integer.native import Native
 from tests.support.guest import shell
 from tests.support.labs import checked_lab, shared_lab
 from training.untrained import build_untrained

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from export.native import Native
-from export.proof import prove
+from export.checks.proof import prove
+from export.integer.native import Native
 from export.selection import header_of, selected
 from export.verify_model import main
 

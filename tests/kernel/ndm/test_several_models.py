@@ -13,7 +13,7 @@ from env.checkout import KERNEL, ROOT
 from env.lab import Lab, LabError
 from env.network.path import Path
 from export import selection
-from export.header import write_header
+from export.formats.header import write_header
 from tests.support.bad_models import BAD_MODELS, put_models
 from tests.support.guest import program, shell
 from tests.support.labs import checked_lab

@@ -12,7 +12,7 @@ import pytest
 from env.checkout import ROOT
 from env.lab import Lab
 from env.network.path import Path
-from export.header import render_header
+from export.formats.header import render_header
 from export.selection import model_name
 from tests.support.guest import program, shell
 from tests.support.labs import checked_lab

@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from env.gym.ndm_env import NdmEnv
 from env.lab import Lab
-from env.ndm_env import NdmEnv
 from env.profile import profile_from_config
 from env.rollout import RolloutTask, run_episode
 from env.trajectory import trajectories
-from export.model_file import model_file
+from export.formats.model_file import model_file
 from tests.support.labs import shared_lab
 from training.policy import initial_policy
 

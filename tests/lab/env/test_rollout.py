@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pytest
 
 from env import schema
-from env.episode import boot_lab
 from env.expert import Expert
+from env.gym.episode import boot_lab
 from env.lab import GuestDied, Lab, Play, Record, Reply, VirtualLab
 from env.network.path import Path
 from env.pool import LabPool
@@ -19,11 +19,11 @@ from env.reference import run_origin_us
 from env.reward import RewardWeights
 from env.rollout import Rollout, RolloutJob, RolloutTask, max_cwnd, run_episode
 from env.trajectory import Trajectory, trajectories
-from export.blob import write_blob
 from export.checkpoint import policy_sha256
-from export.model import Provenance
-from export.quantize import FloatPolicy, quantize
-from export.reference import rollout
+from export.formats.blob import write_blob
+from export.integer.model import Provenance
+from export.integer.quantize import FloatPolicy, quantize
+from export.integer.reference import rollout
 from tests.support.labs import shared_lab
 from training.policy import initial_policy
 

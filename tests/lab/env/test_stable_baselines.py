@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from stable_baselines3 import PPO
 
-from env.ndm_env import NdmEnv
+from env.gym.ndm_env import NdmEnv
 
 DECISIONS = 6144
 

@@ -22,7 +22,7 @@ from env.pool import LabPool
 from env.profile import EpisodeConfig, EpisodeFlow, load_profile
 from env.reward import RewardWeights
 from export import checkpoint
-from export.model_file import model_file
+from export.formats.model_file import model_file
 from export.pipeline import build_model
 from training import loop
 from training.cma import Cma, CmaOptions, GenerationSampler, to_policy, to_vector

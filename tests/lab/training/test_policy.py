@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from export.native import Native
+from export.integer.native import Native
 from tests.support.toys import PolicyRunner
 from training.policy import INITIAL_ACTION, Policy
 

@@ -15,13 +15,16 @@ import pytest
 import torch
 
 from env.checkout import ROOT
-from export import blob, checkpoint, golden, pipeline, reference, verify
+from export import checkpoint, pipeline
 from export.__main__ import main
-from export.header import render_header
-from export.integer_onnx import IntegerSession
-from export.model import ExportError, IntegerModel, Provenance
-from export.onnx_model import check_onnx
-from export.quantize import FloatPolicy, quantize
+from export.checks import agreement as verify
+from export.formats import blob, golden
+from export.formats.header import render_header
+from export.formats.integer_onnx import IntegerSession
+from export.formats.onnx_model import check_onnx
+from export.integer import reference
+from export.integer.model import ExportError, IntegerModel, Provenance
+from export.integer.quantize import FloatPolicy, quantize
 from export.selection import algorithms, select, selected, sha256_of
 from tests.support.runs import CARD, write_run
 from training.policy import Policy

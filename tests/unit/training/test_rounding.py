@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from export.model import IntegerModel
-from export.quantize import FloatPolicy, quantize
+from export.integer.model import IntegerModel
+from export.integer.quantize import FloatPolicy, quantize
 from training.policy import Policy, initial_policy
 from training.rounding import as_exported
 

@@ -7,12 +7,12 @@ import numpy.typing as npt
 import pytest
 
 from compare.studies.precision import Decide, float_policy, play_in_kernel, play_through_gymnasium
-from env.episode import boot_lab
-from env.ndm_env import NdmEnv
+from env.gym.episode import boot_lab
+from env.gym.ndm_env import NdmEnv
 from env.profile import load_profile
-from export import reference
-from export.model_file import model_file
-from export.quantize import FloatPolicy, quantize
+from export.formats.model_file import model_file
+from export.integer import reference
+from export.integer.quantize import FloatPolicy, quantize
 from training.policy import initial_policy
 
 

@@ -15,7 +15,7 @@ from env.pool import LabPool
 from env.profile import Profile, profile_from_config
 from env.reward import RewardWeights
 from env.rollout import RolloutJob, RolloutTask
-from export.model_file import model_file
+from export.formats.model_file import model_file
 from training.curriculum.curriculum import METRICS, Curriculum, CurriculumOptions, mean_reward
 from training.policy import initial_policy
 

@@ -11,7 +11,7 @@ import pytest
 from env import schema
 from env.lab import Observation, Reply, VirtualLab
 from env.network.path import Path as NetworkPath
-from export.native import Native
+from export.integer.native import Native
 from training.experts.equivalent import cut, equivalent_actions
 
 TRACED = re.compile(r"decision=(\d+) x=[-\d,]+ action=(-?\d+),(-?\d+)")

@@ -14,10 +14,10 @@ from env.lab import VirtualLab
 from env.pool import LabPool
 from env.profile import load_profile
 from env.rollout import RolloutJob, RolloutTask
-from export.blob import write_blob
 from export.checkpoint import policy_sha256
-from export.model import Provenance
-from export.quantize import FloatPolicy, quantize
+from export.formats.blob import write_blob
+from export.integer.model import Provenance
+from export.integer.quantize import FloatPolicy, quantize
 from training.experts.imitation import warm_start
 from training.experts.recorder import described, draw, find_experts, record
 from training.experts.recording import Recording, write

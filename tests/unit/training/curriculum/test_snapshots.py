@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from env.profile import load_profile, profile_from_config
-from export.blob import read_blob
+from export.formats.blob import read_blob
 from training.curriculum.snapshots import Snapshots
 from training.policy import initial_policy
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from env import schema
-from export.model import FRAC_MAX, INPUTS, OUTPUTS, ExportError, Float64, Int16, IntegerModel
+from export.integer.model import FRAC_MAX, INPUTS, OUTPUTS, ExportError, Float64, Int16, IntegerModel
 
 INT16_MAX = 32767
 

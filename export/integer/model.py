@@ -36,7 +36,7 @@ class Provenance:
     sha256: str  # of the float policy, as in its checkpoint
     git_revision: str
     decisions: int  # seen in training
-    envelope: str = ""  # the paths that it was trained on, in words: export/envelope.py
+    envelope: str = ""  # the paths that it was trained on, in words: export/formats/envelope.py
     training: str = ""  # the essentials of the run's card (training/run_folder/card.py), JSON; not in the blob
 
 

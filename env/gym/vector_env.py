@@ -16,7 +16,7 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from env.episode import BootLab, Episode, Interval, boot_lab
+from env.gym.episode import BootLab, Episode, Interval, boot_lab
 from env.lab import LabError
 from env.profile import PATH_FEATURES, Profile
 from env.spaces import FEATURE_SCALE, INFO, FloatArray, action_space, observation_space
@@ -35,7 +35,7 @@ class Phase(Enum):
 
 
 class NdmVectorEnv(VectorEnv[FloatArray, FloatArray, npt.NDArray[Any]]):
-    """`num_envs` labs; env.ndm_env.NdmEnv documents observation, action, reward and the other arguments.
+    """`num_envs` labs; env.gym.ndm_env.NdmEnv documents observation, action, reward and the other arguments.
 
     The autoreset mode is SAME_STEP: where an episode ends, step() returns the first observation of the next one. The
     last observation is `infos["final_obs"][n]`, and the last info is in `infos["final_info"]`. Worker n has the seed

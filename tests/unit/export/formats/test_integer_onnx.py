@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from env.checkout import DATASETS
-from export import golden, reference, tables
-from export.blob import read_blob
-from export.integer_onnx import IntegerSession, build_integer_onnx
-from export.model import INPUTS, ExportError, Int16, IntegerModel, Provenance
+from export.formats import golden
+from export.formats.blob import read_blob
+from export.formats.integer_onnx import IntegerSession, build_integer_onnx
+from export.integer import reference, tables
+from export.integer.model import INPUTS, ExportError, Int16, IntegerModel, Provenance
 from tests.support.any_model import models
 
 NOWHERE = Provenance("test", "none", "0" * 64, "none", decisions=0)

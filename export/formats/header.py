@@ -10,9 +10,9 @@ import numpy as np
 
 from env import schema
 from env.files import write_atomically
-from export.blob import check_texts
-from export.model import FORMAT, Int16, IntegerModel, Provenance
-from export.proof import prove
+from export.checks.proof import prove
+from export.formats.blob import check_texts
+from export.integer.model import FORMAT, Int16, IntegerModel, Provenance
 from export.selection import EXPORTED, model_name, select, selected, selection_file
 
 

@@ -1,7 +1,7 @@
 """The integer network as ONNX: plain operators on int64 that compute ndm_core_step() of ndm_core.h to the bit.
 
-For runtimes that cannot call C, and as a third witness of the arithmetic beside C and export/reference.py. One decision
-of N independent connections (H hidden units, I inputs, O outputs)::
+For runtimes that cannot call C, and as a third witness of the arithmetic beside C and export/integer/reference.py. One
+decision of N independent connections (H hidden units, I inputs, O outputs)::
 
     observations (N, I) int16 Q12, state (N, H) int16 Q15  ->  actions (N, O) int16 Q14, next_state (N, H) int16 Q15
 
@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from env import schema
-from export import golden, tables
-from export.model import INPUTS, OUTPUTS, ExportError, Int16, IntegerModel, Provenance
-from export.onnx_model import IR_VERSION, OPSET, metadata
+from export.formats import golden
+from export.formats.onnx_model import IR_VERSION, OPSET, metadata
+from export.integer import tables
+from export.integer.model import INPUTS, OUTPUTS, ExportError, Int16, IntegerModel, Provenance
 
 
 class _Graph:
@@ -51,7 +52,7 @@ class _Graph:
         return total
 
     def round_shift(self, value: str, bits: NDArray[np.int64], of: str) -> str:
-        """Divide by 2**bits, halves up, as _shift_round of export/reference.py."""
+        """Divide by 2**bits, halves up, as _shift_round of export/integer/reference.py."""
         divisor = self.constant(f"{of}_divisor", np.int64(1) << bits)
         half = self.constant(f"{of}_half", (np.int64(1) << bits) >> np.int64(1))
         raised = self.node("Add", [value, half], f"{of}_raised")

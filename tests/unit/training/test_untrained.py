@@ -7,7 +7,7 @@ from hydra import compose, initialize_config_dir
 
 from env.checkout import CONFIGS
 from export.checkpoint import policy_sha256
-from export.header import render_header
+from export.formats.header import render_header
 from training.config import read_config
 from training.policy import initial_policy
 from training.ppo import Ppo

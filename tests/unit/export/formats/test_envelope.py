@@ -7,8 +7,8 @@ from dataclasses import asdict
 import pytest
 
 from env.profile import load_profile, profile_names
-from export.envelope import describe
-from export.model import ENVELOPE_MAX
+from export.formats.envelope import describe
+from export.integer.model import ENVELOPE_MAX
 
 
 def test_ranges_company_and_traces_are_told() -> None:

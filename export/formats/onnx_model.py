@@ -16,8 +16,8 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 from env import schema
-from export.model import FORMAT, INPUTS, OUTPUTS, ExportError, IntegerModel, Provenance
-from export.quantize import FloatPolicy
+from export.integer.model import FORMAT, INPUTS, OUTPUTS, ExportError, IntegerModel, Provenance
+from export.integer.quantize import FloatPolicy
 
 OPSET = 17
 IR_VERSION = 8

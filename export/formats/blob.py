@@ -11,8 +11,8 @@ import struct
 import numpy as np
 
 from env import schema
-from export.model import ENVELOPE_MAX, FORMAT, INPUTS, OUTPUTS, ExportError, Int16, IntegerModel, Provenance
-from export.proof import prove
+from export.checks.proof import prove
+from export.integer.model import ENVELOPE_MAX, FORMAT, INPUTS, OUTPUTS, ExportError, Int16, IntegerModel, Provenance
 
 MAGIC = b"NDMMODEL"
 LAYOUT = 2

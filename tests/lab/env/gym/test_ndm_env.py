@@ -19,8 +19,8 @@ from stable_baselines3.common.env_checker import check_env as check_env_sb3
 
 from env import ENV_ID
 from env.checkout import ROOT
-from env.ndm_env import NdmEnv
-from env.vector_env import NdmVectorEnv
+from env.gym.ndm_env import NdmEnv
+from env.gym.vector_env import NdmVectorEnv
 
 BDP_PACKETS = 66  # 20 Mbit/s, 40 ms
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from env import schema
-from export import reference
-from export.header import render_header
-from export.model import INPUTS, OUTPUTS, ExportError, IntegerModel, Provenance
-from export.proof import ANY_S16, Interval, prove
+from export.checks.proof import ANY_S16, Interval, prove
+from export.formats.header import render_header
+from export.integer import reference
+from export.integer.model import INPUTS, OUTPUTS, ExportError, IntegerModel, Provenance
 
 SEEDS = st.integers(0, 2**32 - 1)
 

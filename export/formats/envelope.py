@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from export.model import ENVELOPE_MAX
+from export.integer.model import ENVELOPE_MAX
 
 _UNSAID = ("weight", "scenario", "qdisc", "rivals", "rival_chance")
 

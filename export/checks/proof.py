@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from env import schema
-from export import reference, tables
-from export.model import ExportError, IntegerModel
+from export.integer import reference, tables
+from export.integer.model import ExportError, IntegerModel
 
 S16, S32, S64 = 16, 32, 64  # C types by their bits, all signed
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from env import schema
-from export import tables
-from export.model import OUTPUTS, Int16, Int64, IntegerModel
+from export.integer import tables
+from export.integer.model import OUTPUTS, Int16, Int64, IntegerModel
 
 _TANH = np.array([*tables.TANH, tables.TANH[-1]], dtype=np.int64)  # one more, read but multiplied by zero
 _EXP2 = np.array([*tables.EXP2, tables.EXP2[-1]], dtype=np.int64)

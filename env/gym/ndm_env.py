@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import gymnasium
 import numpy as np
 
-from env.episode import BootLab, Episode, boot_lab
+from env.gym.episode import BootLab, Episode, boot_lab
 from env.profile import Profile
 from env.reward import terms_table
 from env.spaces import FEATURE_SCALE, INFO, FloatArray, action_space, observation_space
@@ -74,7 +74,7 @@ class NdmEnv(gymnasium.Env[FloatArray, FloatArray]):
     | profile | "mixed" | a name in configs/profile, or an env.profile.Profile |
     | episode_decisions | the profile's | decisions in an episode |
     | episode_s | the profile's | virtual seconds in an episode |
-    | boot | env.episode.boot_lab | boots a lab with a seed |
+    | boot | env.gym.episode.boot_lab | boots a lab with a seed |
 
     Raises env.profile.ProfileError, ValueError for an argument; env.lab.LabError from reset() and step() when the lab
     is missing or fails.

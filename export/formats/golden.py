@@ -1,10 +1,10 @@
 """Golden vectors: inputs and the exact integers that must come out, for every language the core is written in.
 
-``datasets/golden/core.json`` ties kernel/ndm/ndm_core.h and export/reference.py together and does not depend on any
-training::
+``datasets/golden/core.json`` ties kernel/ndm/ndm_core.h and export/integer/reference.py together and does not depend
+on any training::
 
-    python -m export.golden            # writes datasets/golden/core.json
-    python -m export.golden --check    # exits 1 when the reference no longer computes it
+    python -m export.formats.golden            # writes datasets/golden/core.json
+    python -m export.formats.golden --check    # exits 1 when the reference no longer computes it
 
 Regenerate only when the arithmetic of docs/reference/kernel-interface.md changes on purpose; raise VERSION then.
 
@@ -23,13 +23,13 @@ import numpy as np
 
 from env import schema
 from env.checkout import DATASETS
-from export import reference
-from export.model import FORMAT, FRAC_MAX, INPUTS, OUTPUTS, ExportError, Int16, IntegerModel
+from export.integer import reference
+from export.integer.model import FORMAT, FRAC_MAX, INPUTS, OUTPUTS, ExportError, Int16, IntegerModel
 
 MAGIC = "ndm-golden"
 VERSION = 1
 FILE = DATASETS / "golden" / "core.json"
-REGENERATE = "python -m export.golden"
+REGENERATE = "python -m export.formats.golden"
 
 Rollout = Callable[[IntegerModel, Int16, Int16], tuple[Int16, Int16]]
 

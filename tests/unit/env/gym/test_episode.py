@@ -10,13 +10,13 @@ import pytest
 
 import env
 from env import schema
-from env.episode import BootLab
 from env.flows import GRACE_S
-from env.ndm_env import NdmEnv
+from env.gym.episode import BootLab
+from env.gym.ndm_env import NdmEnv
+from env.gym.vector_env import NdmVectorEnv
 from env.profile import ProfileError
 from env.reward import TERMS
 from env.spaces import INFO
-from env.vector_env import NdmVectorEnv
 from tests.support.fake_lab import INTERVAL_US, FakeLab
 
 

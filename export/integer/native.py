@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from env import schema
 from env.checkout import MODEL_BUILD
-from export.model import ENVELOPE_MAX, FORMAT, INPUTS, OUTPUTS, ExportError, Int16, IntegerModel, Provenance
+from export.integer.model import ENVELOPE_MAX, FORMAT, INPUTS, OUTPUTS, ExportError, Int16, IntegerModel, Provenance
 
 LIBRARY = MODEL_BUILD / "libndm.so"
 

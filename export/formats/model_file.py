@@ -6,16 +6,16 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from export.blob import write_blob
 from export.checkpoint import policy_sha256
-from export.model import Provenance
-from export.quantize import FloatPolicy, quantize
+from export.formats.blob import write_blob
+from export.integer.model import Provenance
+from export.integer.quantize import FloatPolicy, quantize
 
 
 def model_file(policy: Mapping[str, Tensor], name: str, profile: str) -> tuple[bytes, str]:
     """Return a policy as `make export-weights` would write it (policy.bin), and the SHA-256 of its weights.
 
-    Raises export.model.ExportError for weights that do not fit the integer network.
+    Raises export.integer.model.ExportError for weights that do not fit the integer network.
     """
     sha256 = policy_sha256(policy)
     provenance = Provenance(name, profile, sha256, git_revision="none", decisions=0)

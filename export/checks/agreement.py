@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from env import schema
-from export import reference
-from export.model import INPUTS, Float64, Int16, IntegerModel
-from export.quantize import FloatPolicy
+from export.integer import reference
+from export.integer.model import INPUTS, Float64, Int16, IntegerModel
+from export.integer.quantize import FloatPolicy
 
 MEAN_LIMIT_PCT = 0.1
 MAX_LIMIT_PCT = 0.5

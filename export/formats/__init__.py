@@ -1,0 +1,1 @@
+"""The files of an exported model: C header, firmware blob, ONNX, golden vectors."""
