@@ -8,6 +8,7 @@ from env.lab import Lab, LabError
 
 MODULE = "tcp_expert"
 PARAMETER = f"/sys/module/{MODULE}/parameters/scheme"  # in the guest
+DEFAULT_EXPERTS = ("bbr", "cubic", "illinois")  # of a recording, and of a curriculum's contests
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,8 @@ docs/reference/file-formats.md specifies the content; `load` checks it before an
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import io
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from env.checkout import ROOT
+from env.checkout import git_revision
 from env.files import WriteError, write_atomically
 
 FORMAT = 4
@@ -132,24 +130,6 @@ def load(run: Path) -> dict[str, Any]:
         raise CheckpointError(f"{path} is damaged: its weights do not have the SHA-256 it states")
     checked: dict[str, Any] = content
     return checked
-
-
-@functools.cache
-def git_revision() -> str:
-    """Return the commit of the source tree, with ``+`` when files differ from it; "unknown" outside a checkout.
-
-    Later calls return the result of the first: changes on the disk since then are not what runs.
-    """
-    try:
-        described = subprocess.run(
-            ["git", "-C", str(ROOT), "describe", "--always", "--abbrev=40", "--dirty=+", "--exclude=*"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-    return described.stdout.strip()
 
 
 def _runs_beside(run: Path) -> str:

@@ -6,7 +6,6 @@ import json
 import os
 import platform
 import shlex
-import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -14,23 +13,9 @@ from typing import Any
 
 from compare.experiment.experiment import Experiment
 from compare.metrics.cells import Cell
-from env.checkout import ROOT
+from env.checkout import git_revision
 
 PACKAGES = ("numpy", "scipy", "plotly", "hydra-core", "torch")
-
-
-def git_revision() -> str:
-    """Return the commit, with "+changes" when files differ from it; "unknown" outside a checkout."""
-    try:
-        commit = _git("rev-parse", "HEAD")
-        return commit + ("+changes" if _git("status", "--porcelain", "--untracked-files=no") else "")
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-
-
-def _git(*arguments: str) -> str:
-    done = subprocess.run(["git", "-C", str(ROOT), *arguments], check=True, capture_output=True, text=True)
-    return done.stdout.strip()
 
 
 def _version(package: str) -> str:

@@ -23,7 +23,7 @@ SCENARIOS = ["stress", "bottleneck", "delay/rtt_50ms", "compete/cubic_1v1", "com
 SCHEMES = ["ndm", "cubic", "bbr"]
 ENVIRONMENT = {
     "kernel": ["6.12.117"],
-    "git_revision": "0123456789abcdef" * 2 + "01234567+changes",
+    "git_revision": "0123456789abcdef" * 2 + "01234567+",
     "command": f"python compare.py 'scenario=[{','.join(SCENARIOS)}]' 'schemes=[{','.join(SCHEMES)}]' seeds=4",
     "modules": {"ndm": {"tcp_ndm": "0123456789abcdef" * 4}},
     "models": {"ndm": {"ndm": {"name": "mixed", "sha256": "fedcba9876543210" * 4}}},

@@ -35,7 +35,7 @@ import numpy as np
 from torch import Tensor
 
 from env import schema
-from env.expert import Expert
+from env.expert import DEFAULT_EXPERTS, Expert
 from env.near import did_you_mean
 from env.option_help import option
 from env.pool import Pool, wait_all
@@ -46,7 +46,6 @@ from training.curriculum.cases import Case, hardest
 from training.metrics import Metric
 from training.rollouts import SamplingState, draw_snapshot
 
-USUAL = ("bbr", "cubic", "illinois")
 NO_EXPERTS = (SNAPSHOT, "dctcp")  # dctcp needs ECN
 SHARES = ("start_width", "whole_after", "skip_slow_start_until", "hard_share", "cost")  # options from 0 to 1
 CONTEST = 1  # distinguishes the seed of a contest from the seed of a batch
@@ -102,7 +101,7 @@ class CurriculumOptions:
     @property
     def competitors(self) -> tuple[str, ...]:
         """The schemes of a contest."""
-        return USUAL if self.schemes is None else tuple(self.schemes)
+        return DEFAULT_EXPERTS if self.schemes is None else tuple(self.schemes)
 
     @property
     def changes_anything(self) -> bool:

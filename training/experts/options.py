@@ -1,4 +1,4 @@
-"""The options of ``python -m training.experts record``: KEY=VALUE, as train.py and compare.py take them."""
+"""The options of ``python -m training.experts record``, written KEY=VALUE as for train.py and compare.py."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
+from env.expert import DEFAULT_EXPERTS
 from env.near import did_you_mean
 from env.option_help import option
 from env.pool import check_runner
 from training.experts.recording import RecordingError
-
-USUAL = ("bbr", "cubic", "illinois")
 
 
 @dataclass
@@ -37,12 +36,12 @@ class RecordOptions:
 
     @property
     def experts(self) -> list[str]:
-        """Names of who teaches."""
-        return list(USUAL) if self.schemes is None else self.schemes
+        """Names of the experts to record."""
+        return list(DEFAULT_EXPERTS) if self.schemes is None else self.schemes
 
     @property
     def file(self) -> Path:
-        """Where the recording is written."""
+        """The file that the recording is written to."""
         return Path(self.output or f"build/experts/{self.profile}.parquet")
 
     @property
@@ -52,7 +51,7 @@ class RecordOptions:
 
 
 def read_options(arguments: Sequence[str]) -> RecordOptions:
-    """Return the checked options. Raises RecordingError that names what is wrong, and the right keys."""
+    """Return the checked options. Raises RecordingError, which names the wrong option and the valid keys."""
     known = [entry.name for entry in fields(RecordOptions)]
     for argument in arguments:
         key, equals, _ = argument.partition("=")

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from env import schema
+from env.checkout import git_revision
 from env.expert import Expert
 from env.lab import Lab, VirtualLab
 from env.lab.lab import PROGRAM
@@ -25,7 +26,6 @@ from env.profile import PathSampler, Profile
 from env.reference import run_origin_us
 from env.rollout import RolloutTask, run_episode
 from env.trajectory import Steps
-from export.checkpoint import git_revision
 from export.formats.model_file import model_file
 from export.selection import further_algorithms
 from training.experts.equivalent import cut, equivalent_actions

@@ -16,9 +16,9 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
+from env.checkout import git_revision
 from env.files import write_atomically
 from env.lab.virtual import KERNEL, MODULES
-from export import checkpoint
 from training.curriculum.cases import FILE_NAME as CASES_NAME
 from training.curriculum.cases import summary
 
@@ -51,7 +51,7 @@ class Card:
         modules: kernel modules that its labs run.
         """
         command = shlex.join([Path(sys.executable).name, *sys.argv])
-        card = cls(name, config, [command], checkpoint.git_revision(), describe_lab(modules))
+        card = cls(name, config, [command], git_revision(), describe_lab(modules))
         if saved is not None:
             card.commands = [*saved["commands"], command]
             card.lab_changed = saved["lab_changed"] or saved["lab"] != card.lab

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 
+from env.checkout import git_revision
 from env.profile import load_profile
 from env.trajectory import Trajectory
 from export import checkpoint
@@ -248,7 +249,7 @@ def test_card_says_what_the_run_was(tmp_path: Path) -> None:
     again = json.loads((run / "card.json").read_text())
     assert (again["status"], again["resumed"], again["decisions"]) == ("finished", 1, 2560)
     assert again["config"] == asdict(chosen)
-    assert again["git_revision"] == checkpoint.git_revision()
+    assert again["git_revision"] == git_revision()
     assert again["lab"] == describe_lab(("tcp_ndm_gym", "lab_gate", "sch_linktrace"))
     assert again["wall_s"] > card["wall_s"] > 0
     assert again["virtual_s"] == pytest.approx(2560 * 0.04)
