@@ -83,8 +83,8 @@ class RolloutJob:
     def __call__(self, lab: Lab) -> Rollout:
         """Raises env.lab.LabError."""
         began = time.perf_counter()
-        found = trajectories(run_episode(lab, self.task), self.task.episode_config, self.weights)
-        return Rollout(found, time.perf_counter() - began)
+        rewarded = trajectories(run_episode(lab, self.task), self.task.episode_config, self.weights)
+        return Rollout(rewarded, time.perf_counter() - began)
 
 
 def run_episode(lab: Lab, task: RolloutTask) -> Steps:

@@ -83,10 +83,10 @@ def further_algorithms() -> list[str]:
 def sha256_of(name: str, exported: Path = EXPORTED) -> str:
     """Return the SHA-256 of a model's float policy, as its header says; ExportError where there is none."""
     file = header_of(name, exported)
-    found = _SHA256.search(file.read_text()) if file.is_file() else None
-    if found is None:
+    match = _SHA256.search(file.read_text()) if file.is_file() else None
+    if match is None:
         raise ExportError(f"{file} holds no model: run `make export-weights`")
-    return found[1]
+    return match[1]
 
 
 def render_selection(names: Sequence[str]) -> str:

@@ -65,12 +65,14 @@ def kernel_source() -> str | None:
     """Return the linux-source package to have: 6.12, else the newest from 6.1 on; None when one is installed."""
     search = ["apt-cache", "search", "--names-only", r"^linux-source-[0-9.]+$"]
     done = subprocess.run(search, capture_output=True, text=True, check=False)
-    found = {}
+    packages = {}
     for line in done.stdout.splitlines():
         match = re.match(r"(linux-source-(\d+)\.(\d+)(?:\.\d+)?) ", line)
         if match and (version := (int(match[2]), int(match[3]))) >= OLDEST:
-            found[version] = match[1]
-    best = found.get(PREFERRED) or (found[max(found)] if found else f"linux-source-{PREFERRED[0]}.{PREFERRED[1]}")
+            packages[version] = match[1]
+    best = packages.get(PREFERRED) or (
+        packages[max(packages)] if packages else f"linux-source-{PREFERRED[0]}.{PREFERRED[1]}"
+    )
     if installed(best) or (os.environ.get("KERNEL_SRC") and os.path.exists(os.environ["KERNEL_SRC"])):
         return None
     return best

@@ -490,13 +490,13 @@ class Ppo:
     def restore(self, saved: Mapping[str, Any]) -> None:
         """See training.learner.Learner."""
         self.start_from(saved)
-        own = saved["learner"]
+        learner = saved["learner"]
         with torch.no_grad():
-            self.log_std.copy_(own["log_std"])
-        self.optimizer.load_state_dict(own["optimizer"])
+            self.log_std.copy_(learner["log_std"])
+        self.optimizer.load_state_dict(learner["optimizer"])
         self.decisions = saved["decisions"]
-        self.advantage_rms = {name: RunningMeanSquare(*values) for name, values in own["advantage_rms"].items()}
-        states = own["random_states"]
+        self.advantage_rms = {name: RunningMeanSquare(*values) for name, values in learner["advantage_rms"].items()}
+        states = learner["random_states"]
         random.setstate(states["python"])
         self.rng.bit_generator.state = states["numpy"]
         torch.set_rng_state(states["torch"])

@@ -114,14 +114,14 @@ def _settings(lab: Lab, folders: list[str]) -> dict[str, dict[str, str]]:
 
     Empty for a folder that is not there: only tcp_ndm has models, and not every module has parameters.
     """
-    found: dict[str, dict[str, str]] = {folder: {} for folder in folders}
+    contents: dict[str, dict[str, str]] = {folder: {} for folder in folders}
     if not folders:
-        return found
-    files = " ".join(f"{folder}/*" for folder in found)
+        return contents
+    files = " ".join(f"{folder}/*" for folder in contents)
     for line in lab.call("shell", command=f"cd /sys/module && grep -s -d skip . {files} /dev/null")[
         "stdout"
     ].splitlines():
         file, value = line.split(":", 1)
         folder, name = file.rsplit("/", 1)
-        found[folder][name] = value
-    return found
+        contents[folder][name] = value
+    return contents

@@ -263,16 +263,16 @@ def main(argv: Sequence[str] | None = None) -> int:
                 f"{100 * row.sampling:.3f} % |"
             )
         print()
-        found = [measure_bottleneck(lab, rate, rtt, bdp) for rate, rtt in LINKS for bdp in BUFFERS_BDP]
+        bottlenecks = [measure_bottleneck(lab, rate, rtt, bdp) for rate, rtt in LINKS for bdp in BUFFERS_BDP]
         print("| bottleneck | buffer asked | held | packets lost | dropped by the buffer | spacing off by at most |")
         print("|---|---|---|---|---|---|")
-        for one in found:
+        for one in bottlenecks:
             print(
                 f"| {one.rate_mbps:g} Mbit/s | {one.buffer_packets} | {one.held_packets} | {one.lost} | "
                 f"{one.dropped} | {one.spacing_ns:.1f} ns of {transmission_ns(one.rate_mbps):.0f} ns |"
             )
     wrong = [row.what for row in rows if not row.right]
-    wrong += [f"{one.rate_mbps:g} Mbit/s, buffer of {one.buffer_packets}" for one in found if not one.right]
+    wrong += [f"{one.rate_mbps:g} Mbit/s, buffer of {one.buffer_packets}" for one in bottlenecks if not one.right]
     if wrong:
         print(f"error: not as asked: {', '.join(wrong)}", file=sys.stderr)
     return bool(wrong)

@@ -48,10 +48,10 @@ def main(argv: list[str] | None = None) -> int:
     modules = [f"tcp_{arguments.scheme}"] if arguments.scheme in ("nv", "ndm") else []
     with VirtualLab(seed=1, modules=modules) as lab:
         for name, traffic, rack in cases:
-            found = [
+            repetitions = [
                 measure(lab, rack, traffic, arguments.scheme, arguments.seconds) for _ in range(arguments.repetitions)
             ]
-            cost, what = min(found)
+            cost, what = min(repetitions)
             print(f"{name}: {cost:.2f} wall s per virtual s, {what}", flush=True)
     return 0
 

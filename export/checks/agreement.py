@@ -43,14 +43,16 @@ class Agreement:
 
     def failures(self) -> list[str]:
         """What is past the gate, in words; empty when nothing is. NaN is past it."""
-        found = []
+        failures = []
         if not self.mean_error_pct <= MEAN_LIMIT_PCT:
-            found.append(f"{self.inputs}: mean error {self.mean_error_pct:.4f} % (at most {MEAN_LIMIT_PCT} %)")
+            failures.append(f"{self.inputs}: mean error {self.mean_error_pct:.4f} % (at most {MEAN_LIMIT_PCT} %)")
         if not self.max_error_pct <= MAX_LIMIT_PCT:
-            found.append(f"{self.inputs}: maximum error {self.max_error_pct:.4f} % (at most {MAX_LIMIT_PCT} %)")
+            failures.append(f"{self.inputs}: maximum error {self.max_error_pct:.4f} % (at most {MAX_LIMIT_PCT} %)")
         if not self.sign_agreement_pct >= SIGN_LIMIT_PCT:
-            found.append(f"{self.inputs}: sign agreement {self.sign_agreement_pct:.3f} % (at least {SIGN_LIMIT_PCT} %)")
-        return found
+            failures.append(
+                f"{self.inputs}: sign agreement {self.sign_agreement_pct:.3f} % (at least {SIGN_LIMIT_PCT} %)"
+            )
+        return failures
 
 
 def verify(policy: FloatPolicy, model: IntegerModel, seed: int = 1) -> list[Agreement]:

@@ -85,8 +85,8 @@ def prove(model: IntegerModel) -> Proof:
     steps: dict[str, Step] = {}
 
     def holds(expression: str, values: Interval, bits: int) -> Interval:
-        there = steps.get(expression)
-        steps[expression] = Step(expression, values if there is None else there.values.joined(values), bits)
+        earlier = steps.get(expression)
+        steps[expression] = Step(expression, values if earlier is None else earlier.values.joined(values), bits)
         if not (-(1 << (bits - 1)) <= values.low and values.high < 1 << (bits - 1)):
             raise ExportError(
                 f"the model could overflow: {expression} may be {values.low} to {values.high}, and has {bits} bits"
@@ -129,8 +129,8 @@ def prove(model: IntegerModel) -> Proof:
 @functools.cache  # most rows come to both limits of tanh's argument
 def _tanh(values: Interval) -> Interval:
     """Return the results of ndm_tanh(), by trying every value: interpolation need not rise from one to the next."""
-    found = reference.tanh(np.arange(values.low, values.high + 1, dtype=np.int64))
-    return Interval(int(found.min()), int(found.max()))
+    results = reference.tanh(np.arange(values.low, values.high + 1, dtype=np.int64))
+    return Interval(int(results.min()), int(results.max()))
 
 
 def _tanh_product() -> Interval:

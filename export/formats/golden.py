@@ -126,22 +126,22 @@ def parse(text: str, origin: str) -> list[Vector]:
 
 def mismatches(vectors: Sequence[Vector], rollout: Rollout) -> list[str]:
     """Run every vector; return one line for each that comes out differently, with the command that regenerates."""
-    found = []
+    differences = []
     for vector in vectors:
         outputs, last_h = rollout(vector.model, vector.x, vector.h)
         wrong = np.flatnonzero((outputs != vector.outputs).any(axis=1))
         if wrong.size:
             t = int(wrong[0])
-            found.append(
+            differences.append(
                 f"{vector.name}: step {t} gives {outputs[t].tolist()}, golden is {vector.outputs[t].tolist()}; "
                 f"if the arithmetic changed on purpose: {REGENERATE}"
             )
         elif (last_h != vector.last_h).any():
-            found.append(
+            differences.append(
                 f"{vector.name}: the last state is {last_h.tolist()}, golden is {vector.last_h.tolist()}; "
                 f"if the arithmetic changed on purpose: {REGENERATE}"
             )
-    return found
+    return differences
 
 
 def _random_inputs(rng: np.random.Generator, steps: int) -> Int16:

@@ -109,7 +109,7 @@ def build_integer_onnx(model: IntegerModel, provenance: Provenance, envelope: di
     def value(name: str, columns: int) -> onnx.ValueInfoProto:
         return helper.make_tensor_value_info(name, TensorProto.INT16, ["N", columns])
 
-    made = helper.make_model(
+    onnx_model = helper.make_model(
         helper.make_graph(
             graph.nodes,
             "ndm_int16",
@@ -121,9 +121,9 @@ def build_integer_onnx(model: IntegerModel, provenance: Provenance, envelope: di
         ir_version=IR_VERSION,
         producer_name="ndm-tcp",
     )
-    helper.set_model_props(made, metadata(model, provenance, envelope))
-    onnx.checker.check_model(made, full_check=True)
-    content: bytes = made.SerializeToString()
+    helper.set_model_props(onnx_model, metadata(model, provenance, envelope))
+    onnx.checker.check_model(onnx_model, full_check=True)
+    content: bytes = onnx_model.SerializeToString()
     session = IntegerSession(content)
     wrong = golden.mismatches(golden.model_vectors(model), lambda _, x, h: session.rollout(x, h))
     if wrong:

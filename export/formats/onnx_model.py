@@ -68,12 +68,12 @@ def build_onnx(policy: FloatPolicy, model: IntegerModel, provenance: Provenance,
         ],
         constants,
     )
-    made = helper.make_model(
+    onnx_model = helper.make_model(
         graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION, producer_name="ndm-tcp"
     )
-    helper.set_model_props(made, metadata(model, provenance, envelope))
-    onnx.checker.check_model(made, full_check=True)
-    content: bytes = made.SerializeToString()
+    helper.set_model_props(onnx_model, metadata(model, provenance, envelope))
+    onnx.checker.check_model(onnx_model, full_check=True)
+    content: bytes = onnx_model.SerializeToString()
     check_onnx(content, policy)
     return content
 

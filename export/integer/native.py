@@ -51,16 +51,16 @@ class Native:
 
     def __init__(self, path: Path = LIBRARY) -> None:
         if not path.is_file():
-            raise ExportError(f"{path} is not there: run `make module`, which builds it")
+            raise ExportError(f"{path} does not exist: run `make module`")
         try:
             self._library = ctypes.CDLL(str(path))
-            found = (self._library.ndm_user_model_format(), self._library.ndm_user_model_size())
+            format_and_size = (self._library.ndm_user_model_format(), self._library.ndm_user_model_size())
         except (OSError, AttributeError) as error:
             raise ExportError(f"{path} cannot be used ({error}): run `make module`") from error
-        if found != (FORMAT, ctypes.sizeof(_Model)):
+        if format_and_size != (FORMAT, ctypes.sizeof(_Model)):
             raise ExportError(
-                f"{path} has model format {found[0]} of {found[1]} bytes; this version needs format {FORMAT} of "
-                f"{ctypes.sizeof(_Model)} bytes: run `make module`"
+                f"{path} has model format {format_and_size[0]} of {format_and_size[1]} bytes; this version needs "
+                f"format {FORMAT} of {ctypes.sizeof(_Model)} bytes: run `make module`"
             )
         self._library.ndm_user_shipped_model.restype = ctypes.POINTER(_Model)
         self._library.ndm_user_shipped_sha256.restype = ctypes.POINTER(ctypes.c_uint8 * 32)

@@ -91,11 +91,11 @@ def show_decision(kernel: Kernel, events: Path, batches: int) -> float:
 def show_instructions(kernel: Kernel, recorded: dict[acks.Connection, Path], sampled: int) -> dict[str, float]:
     """Print instructions per ACK of NDM and BBR; returns the ratio outside decisions by the name of the connection."""
     print(f"\nInstructions of cong_control() for the same ACKs, {kernel.release}:")
-    found = {}
+    ratios = {}
     for connection, events in recorded.items():
         ndm, bbr = (instructions.count(kernel, scheme, events) for scheme in ("ndm", "bbr"))
         ratio = ndm.per_ack / (bbr.instructions / bbr.acks)
-        found[connection.name] = ratio
+        ratios[connection.name] = ratio
         print(f"  {connection.name}: {ndm.acks} ACKs, {ndm.decisions} decisions")
         print(f"    ndm {ndm.per_ack:.1f} an ACK without a decision, {ndm.per_decision:.1f} with one")
         print(f"    bbr {bbr.per_ack_and_decisions:.1f} an ACK")
@@ -112,24 +112,27 @@ def show_instructions(kernel: Kernel, recorded: dict[acks.Connection, Path], sam
             if deciding:
                 print(f"      ndm with one {spread(deciding, 0)}")
             print(f"      bbr {spread(instructions.steps(kernel, 'bbr', events, every)[0], 0)}")
-    return found
+    return ratios
 
 
 def show_counted(repetitions: int) -> float:
     """Print the instructions of a stock kernel for a gigabyte; returns NDM's as a share of Cubic's."""
-    found: dict[str, list[counted.Counted]] = {scheme: [] for scheme in counted.SCHEMES}
+    costs_by_scheme: dict[str, list[counted.Counted]] = {scheme: [] for scheme in counted.SCHEMES}
     with counted.machine() as lab:
         for repetition in range(repetitions):
             for scheme in counted.SCHEMES if repetition % 2 == 0 else reversed(counted.SCHEMES):
-                found[scheme].append(counted.cost(lab, scheme))
+                costs_by_scheme[scheme].append(counted.cost(lab, scheme))
     print(f"\nInstructions of a stock {counted.KERNEL} for a gigabyte, 10^9, sender, network and receiver:")
-    for scheme, costs in found.items():
+    for scheme, costs in costs_by_scheme.items():
         print(
             f"  {scheme:11} {spread([one.instructions for one in costs], 3)}; "
             f"{statistics.median(one.mbps for one in costs):.1f} Mbit/s, "
             f"{max(one.retransmits for one in costs)} retransmits"
         )
-    shares = [one.instructions / other.instructions for one, other in zip(found["ndm"], found["cubic"], strict=True)]
+    shares = [
+        one.instructions / other.instructions
+        for one, other in zip(costs_by_scheme["ndm"], costs_by_scheme["cubic"], strict=True)
+    ]
     ratio = statistics.median(shares)
     print(f"  ndm / cubic, pair by pair: {spread(shares, 3)}")
     print(f"    target for ndm / cubic {CPU_TARGET:.2f} at most: {verdict(ratio <= CPU_TARGET)}")

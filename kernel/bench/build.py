@@ -66,7 +66,7 @@ def lab_kernel() -> Kernel:
 
 def stock_kernels() -> list[Kernel]:
     """Return the stock kernels whose headers are installed, the newest last. In CI one missing raises BenchError."""
-    found = []
+    kernels = []
     for version in STOCK_VERSIONS:
         try:
             release = find_release(version)
@@ -74,8 +74,8 @@ def stock_kernels() -> list[Kernel]:
             if os.environ.get("CI"):
                 raise BenchError(str(error)) from None
             continue
-        found.append(Kernel(version, HEADERS / f"linux-headers-{release}", release))
-    return found
+        kernels.append(Kernel(version, HEADERS / f"linux-headers-{release}", release))
+    return kernels
 
 
 def has_bbr(kernel: Kernel) -> bool:
@@ -152,9 +152,9 @@ def build(kernel: Kernel) -> Path:
     for scheme in schemes:
         # what kernel.c does not have is at address 0, where nothing can be called or read
         link = ["cc", "-static", "-no-pie", "-Wl,--unresolved-symbols=ignore-all", "-Wl,-z,noexecstack"]
-        own = ["replay.o", "kernel.o", "socket.o", "core.o"]
+        common = ["replay.o", "kernel.o", "socket.o", "core.o"]
         played = [name.format(kernel.name) for name in PROGRAMS[scheme]]
-        run([*link, "-o", f"replay_{scheme}", *own, *played], folder)
+        run([*link, "-o", f"replay_{scheme}", *common, *played], folder)
     return folder
 
 

@@ -74,17 +74,17 @@ def find_source(given: str) -> Path:
         if not path.exists():
             raise BuildError(f"KERNEL_SRC={given} does not exist: name an unpacked kernel tree or a tarball")
         return path
-    found = {}
+    tarballs = {}
     for file in Path("/usr/src").glob("linux-source-*.tar.*"):
         match = re.fullmatch(r"linux-source-(\d+)\.(\d+)(?:\.\d+)?\.tar\.\w+", file.name)
         if match and OLDEST <= (version := (int(match[1]), int(match[2]))) <= NEWEST:
-            found[version] = file
-    if not found:
+            tarballs[version] = file
+    if not tarballs:
         raise BuildError(
             f"no kernel source in /usr/src: install the package linux-source-{PREFERRED[0]}.{PREFERRED[1]} (`make "
             "setup` does), or name a tree or tarball of Linux 6.1 to 7.x with KERNEL_SRC="
         )
-    return found.get(PREFERRED) or found[max(found)]
+    return tarballs.get(PREFERRED) or tarballs[max(tarballs)]
 
 
 def digest_file(path: Path) -> str:

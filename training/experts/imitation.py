@@ -129,7 +129,7 @@ class _Batch:
 
     observations: Tensor  # [L, E, D]
     actions: Tensor  # [L, E, A]
-    there: Tensor  # [L, E], False behind the end
+    valid: Tensor  # [L, E], False behind the end
     begin: Tensor | None = None  # [E, H], state before the first observation; None: zero, a connection's
 
     @classmethod
@@ -145,39 +145,39 @@ class _Batch:
     @property
     def size(self) -> int:
         """E."""
-        return self.there.shape[1]
+        return self.valid.shape[1]
 
     @torch.no_grad()
     def play(self, policy: Policy) -> tuple[float, Tensor]:
         """Return the mean squared error of an action, and the states [L, E, H] after each observation."""
         states, _ = policy.rnn(self.observations)
-        return float((policy.readout(states) - self.actions)[self.there].square().mean()), states
+        return float((policy.readout(states) - self.actions)[self.valid].square().mean()), states
 
     def sequences(self, states: Tensor) -> _Batch:
         """Return the connections cut into sequences of SEQUENCE; states [L, E, H] as play() gave them."""
         before = torch.cat((torch.zeros_like(states[:1]), states[:-1]))
-        firsts = range(0, len(self.there), SEQUENCE)
+        firsts = range(0, len(self.valid), SEQUENCE)
 
         def side_by_side(whole: Tensor) -> Tensor:
             parts = [whole[first : first + SEQUENCE] for first in firsts]
             parts[-1] = nn.functional.pad(parts[-1], (0, 0) * (whole.dim() - 1) + (0, SEQUENCE - len(parts[-1])))
             return torch.cat(parts, 1)
 
-        there = side_by_side(self.there)
-        some = there.any(0)  # a short connection has no later sequences
+        valid = side_by_side(self.valid)
+        some = valid.any(0)  # a short connection has no later sequences
         begin = torch.cat([before[first] for first in firsts])
         observations, actions = side_by_side(self.observations), side_by_side(self.actions)
-        return _Batch(observations[:, some], actions[:, some], there[:, some], begin[some])
+        return _Batch(observations[:, some], actions[:, some], valid[:, some], begin[some])
 
     def take(self, part: Tensor) -> _Batch:
         """Return some of them."""
         begin = None if self.begin is None else self.begin[part]
-        return _Batch(self.observations[:, part], self.actions[:, part], self.there[:, part], begin)
+        return _Batch(self.observations[:, part], self.actions[:, part], self.valid[:, part], begin)
 
     def loss(self, policy: Policy) -> Tensor:
         """Return the mean squared error of an action."""
         begin = torch.zeros(self.size, policy.hidden) if self.begin is None else self.begin
-        squared: Tensor = (policy(self.observations, begin) - self.actions)[self.there].square()
+        squared: Tensor = (policy(self.observations, begin) - self.actions)[self.valid].square()
         return squared.mean()
 
 

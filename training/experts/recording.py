@@ -154,8 +154,8 @@ def read(file: Path) -> Recording:
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
         raise RecordingError(f"{file} is damaged or no recording of experts ({type(error).__name__})") from error
     here = {"format": FORMAT, "schema_version": schema.SCHEMA_VERSION}
-    there = {key: metadata.get(key) for key in here}
-    differing = [f"{key} {there[key]!r}, not {here[key]!r}" for key in here if there[key] != here[key]]
+    recorded = {key: metadata.get(key) for key in here}
+    differing = [f"{key} {recorded[key]!r}, not {here[key]!r}" for key in here if recorded[key] != here[key]]
     if not differing and table.schema.names != [field.name for field in FIELDS]:
         differing = [f"the columns {', '.join(table.schema.names)}"]
     if differing:

@@ -112,13 +112,13 @@ def table(populations: Sequence[Population]) -> str:
 
 def _goal(metrics: Sequence[dict[str, Curve]]) -> float | None:
     """Return the reward that all are timed to; None where nothing was measured."""
-    ends = [found[REWARD].part(*LAST) for found in metrics if REWARD in found]
+    ends = [curves[REWARD].part(*LAST) for curves in metrics if REWARD in curves]
     return REACHED * float(np.median(ends)) if ends else None
 
 
-def _numbers(found: dict[str, Curve], goal: float | None) -> list[float | None]:
-    numbers = [found[tag].part(*part) if tag in found else None for _, tag, part, _ in COLUMNS]
-    return numbers if goal is None else [*numbers, found[REWARD].reached(goal) if REWARD in found else None]
+def _numbers(curves: dict[str, Curve], goal: float | None) -> list[float | None]:
+    numbers = [curves[tag].part(*part) if tag in curves else None for _, tag, part, _ in COLUMNS]
+    return numbers if goal is None else [*numbers, curves[REWARD].reached(goal) if REWARD in curves else None]
 
 
 def _cells(numbers: Sequence[float | None], goal: float | None) -> list[str]:

@@ -50,18 +50,18 @@ def stated_outages(model: Model, seconds: int) -> int:
     return round(seconds / model.handover_s if model.handover_s else model.outages_per_min * seconds / 60)
 
 
-def differences(found: Statistics, model: Model, seconds: int) -> list[str]:
+def differences(measured: Statistics, model: Model, seconds: int) -> list[str]:
     """Return in what a trace is not as its model states; empty when it is."""
     result = []
     for what, value, stated, error in (
-        ("mean_mbps", found.mean_mbps, model.mean_mbps, MEAN_ERROR),
-        ("deviation_mbps", found.deviation_mbps, model.deviation_mbps, DEVIATION_ERROR),
-        ("correlation_s", found.correlation_s, model.correlation_s, CORRELATION_ERROR),
+        ("mean_mbps", measured.mean_mbps, model.mean_mbps, MEAN_ERROR),
+        ("deviation_mbps", measured.deviation_mbps, model.deviation_mbps, DEVIATION_ERROR),
+        ("correlation_s", measured.correlation_s, model.correlation_s, CORRELATION_ERROR),
     ):
         if not abs(value - stated) <= error * stated:
             result.append(f"{what} is {value:g}; stated is {stated:g}, within {100 * error:g} %")
-    if found.outages != stated_outages(model, seconds):
-        result.append(f"it has {found.outages} outages; stated are {stated_outages(model, seconds)}")
+    if measured.outages != stated_outages(model, seconds):
+        result.append(f"it has {measured.outages} outages; stated are {stated_outages(model, seconds)}")
     return result
 
 
@@ -80,12 +80,12 @@ def _draw(name: str, model: Model, seconds: int, rng: np.random.Generator) -> Tr
         trace = _trace(name, np.cumsum(expected), deliveries, accesses_ms, seconds * 1000)
         if trace is None:
             return None
-        found = statistics(trace)
-        near = abs(found.deviation_mbps / model.deviation_mbps - 1) < DEVIATION_ERROR / 2
-        if abs(found.mean_mbps / model.mean_mbps - 1) < MEAN_ERROR / 2 and near:
+        measured = statistics(trace)
+        near = abs(measured.deviation_mbps / model.deviation_mbps - 1) < DEVIATION_ERROR / 2
+        if abs(measured.mean_mbps / model.mean_mbps - 1) < MEAN_ERROR / 2 and near:
             return trace
-        level += np.log(model.mean_mbps / found.mean_mbps)
-        spread *= (model.deviation_mbps / found.deviation_mbps) ** 0.7
+        level += np.log(model.mean_mbps / measured.mean_mbps)
+        spread *= (model.deviation_mbps / measured.deviation_mbps) ** 0.7
         if not 1e-3 < spread < 5:
             return None
     return None

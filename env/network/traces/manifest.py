@@ -41,10 +41,10 @@ def write() -> None:
     MANIFEST.write_text(json.dumps(manifest, indent=2) + "\n")
 
 
-def _are_close(found: dict[str, float], recorded: dict[str, float]) -> bool:
+def _are_close(measured: dict[str, float], recorded: dict[str, float]) -> bool:
     """Whether statistics are the same but for their last digits, which the processor's vector units decide."""
-    return found.keys() == recorded.keys() and all(
-        math.isclose(found[name], recorded[name], rel_tol=1e-9) for name in found
+    return measured.keys() == recorded.keys() and all(
+        math.isclose(measured[name], recorded[name], rel_tol=1e-9) for name in measured
     )
 
 
@@ -63,11 +63,11 @@ def check() -> list[str]:
         if digest(read_text(trace_file(name))) != manifest[name]["sha256"]:
             problems.append(f"{trace_file(name)} is not the file of the manifest: its SHA-256 differs")
             continue
-        recorded, found = dict(manifest[name]), statistics(load_trace(name))
-        same = _are_close(asdict(found), recorded.pop("statistics"))
+        recorded, measured = dict(manifest[name]), statistics(load_trace(name))
+        same = _are_close(asdict(measured), recorded.pop("statistics"))
         if not same or _record(entry) | {"sha256": recorded["sha256"]} != recorded:
             problems.append(f"{name}: the manifest says something else than the catalogue and the trace")
-        problems += [f"{name}: {difference}" for difference in differences(found, entry.model, entry.seconds)]
+        problems += [f"{name}: {difference}" for difference in differences(measured, entry.model, entry.seconds)]
     return problems
 
 
