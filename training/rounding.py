@@ -1,8 +1,8 @@
-"""The policy's weights as the export rounds them, with a gradient: for quantization-aware training.
+"""Differentiable rounding of the policy's weights to the values that the export writes: quantization-aware training.
 
-Rounding has no slope; the gradient passes as if it were not there (the straight-through estimator: Bengio et al.,
-"Estimating or propagating gradients through stochastic neurons", 2013; Jacob et al., "Quantization and training of
-neural networks for efficient integer-arithmetic-only inference", 2018). The rule is the one of
+The derivative of rounding is zero almost everywhere. The straight-through estimator passes the gradient on unchanged
+(Bengio et al., "Estimating or propagating gradients through stochastic neurons", 2013; Jacob et al., "Quantization and
+training of neural networks for efficient integer-arithmetic-only inference", 2018). The scales follow
 export/integer/quantize.py: each row has the largest power of two with which its weights and its bias fit int16.
 """
 
@@ -19,9 +19,9 @@ INT16_MAX = 32767
 
 
 def as_exported(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return a policy's weights (its state dict) with the values that their int16 numbers stand for, float32.
+    """Return a policy's state dict with each weight rounded to the value of its int16 number, float32.
 
-    The kernel adds the two biases of the recurrent layer before it rounds: here the first takes what that changes.
+    The export rounds the sum of the two biases of the recurrent layer, so `bias_ih_l0` takes the whole change.
     """
     rounded = dict(weights)
     layer = [weights[f"rnn.{name}"] for name in ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0")]
@@ -40,7 +40,7 @@ def as_exported(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def _scale(*parts: Tensor) -> Tensor:
-    """Return 2**fraction bits of each row [R] of parts [R, any]."""
+    """Return the scale 2**fraction_bits of each row, [R]. parts: each [R, any number of columns]."""
     largest = torch.cat(parts, dim=1).double().abs().amax(dim=1)  # [R]
     candidates = torch.exp2(torch.arange(FRAC_MAX + 1, dtype=torch.float64))  # [F]
     fits = torch.floor(largest[:, None] * candidates + 0.5) <= INT16_MAX  # [R, F]
@@ -49,7 +49,7 @@ def _scale(*parts: Tensor) -> Tensor:
 
 @torch.no_grad()
 def _change(values: Tensor, scale: Tensor) -> Tensor:
-    """Return what rounding adds to values, halves away from zero."""
+    """Return the rounded values minus the values; halves round away from zero."""
     exact = values.double()
     rounded = torch.copysign(torch.floor(exact.abs() * scale + 0.5), exact) / scale
     return (rounded - exact).to(values.dtype)

@@ -1,1 +1,1 @@
-"""Which episodes are drawn: widening ranges, hard cases, snapshots of earlier policies."""
+"""The choice of training episodes: widening ranges, hard episodes, snapshots of earlier policies."""

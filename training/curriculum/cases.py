@@ -1,6 +1,6 @@
-"""Cases of a curriculum: episodes with the rewards of the policy and of the kernel's algorithms on them; their file.
+"""Cases of a curriculum: episodes with the rewards of the policy and of the kernel's congestion controls on them.
 
-hard_cases.jsonl in a run's folder has a line for every case that was ever chosen, as `Case.describe` returns it.
+hard_cases.jsonl in a run's folder has one line for every case that became hard, in the form of `Case.describe`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ FILE_NAME = "hard_cases.jsonl"
 class Case:
     """An episode of a contest, and its result.
 
-    seed: of the network's randomness. snapshot: model file for rivals that are a snapshot. update: the number of
-    updates before its first contest. scheme: the best scheme on it, with its mean reward of a decision, scheme_reward;
-    policy_reward: the policy's.
+    seed: of the network's randomness. snapshot: model file of the rivals that run a snapshot. update: number of updates
+    before the first contest. scheme: the scheme with the highest reward. scheme_reward, policy_reward: mean reward of a
+    decision.
     """
 
     episode_config: EpisodeConfig
@@ -46,7 +46,7 @@ class Case:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Case:
-        """Return the case of as_dict()."""
+        """Return the case from the plain data of as_dict()."""
         return cls(
             **{
                 **data,
@@ -56,7 +56,7 @@ class Case:
         )
 
     def describe(self) -> dict[str, Any]:
-        """Return plain data for the card and the file; of the path only what differs from the defaults."""
+        """Return plain data for the card and the file; of the path, only fields that differ from the defaults."""
         default = type(self.episode_config.path)().as_dict()
         path = {name: value for name, value in self.episode_config.path.as_dict().items() if value != default[name]}
         return {
@@ -73,12 +73,12 @@ class Case:
 
 
 def hardest(cases: Sequence[Case], most: int) -> tuple[Case, ...]:
-    """Return the cases with the largest gaps above 0, the largest first, at most so many."""
+    """Return the cases with the largest gaps above 0, at most `most`, the largest first."""
     return tuple(sorted((case for case in cases if case.gap > 0), key=lambda case: -case.gap)[:most])
 
 
 def summary(case: Mapping[str, Any]) -> str:
-    """Return one line about a case of `Case.describe`: mixture component, numbers of the path, competing flows."""
+    """Return one line about the data of `Case.describe`: mixture component, path parameters, competing flows."""
     numbers = [
         f"{name} {value:.4g}" for name, value in case["path"].items() if name in DRAWN_FIELDS or name == "jitter_ms"
     ]
@@ -93,7 +93,7 @@ def summary(case: Mapping[str, Any]) -> str:
 
 
 def keep_until(folder: Path, update: int) -> None:
-    """Drop the lines that were chosen after an update: a training that continues from there chooses them again.
+    """Delete the cases chosen after this update; a training that resumes from it chooses them again.
 
     Raises env.files.WriteError.
     """
@@ -105,7 +105,7 @@ def keep_until(folder: Path, update: int) -> None:
 
 
 def append(folder: Path, update: int, cases: Iterable[Case]) -> None:
-    """Append the cases that an update has chosen to the file."""
+    """Append the cases that were chosen with this update to the file."""
     lines = [json.dumps({"chosen": update, **case.describe()}) + "\n" for case in cases]
     if lines:
         with (folder / FILE_NAME).open("a") as file:

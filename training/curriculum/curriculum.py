@@ -1,27 +1,25 @@
-"""A curriculum: ranges that widen, hard episodes on which an algorithm of the kernel beats the policy, and connections
-that skip slow start.
+"""A curriculum: widening ranges, hard episodes on which a kernel algorithm beats the policy, and skipped slow starts.
 
-Where some connections of a profile skip slow start (profile.skip_slow_start_prob), all connections do so in the first
-part of a training: a policy whose window slow start has opened learns late to open one itself
+If some connections of a profile skip slow start (profile.skip_slow_start_prob), all connections skip it in the first
+part of a training. Otherwise slow start opens the window, and the policy learns late to open it by itself
 (docs/results/history.md).
 
-Hard episodes are after Genet (Xia et al., "Genet: automatic curriculum generation for learning adaptation in
-networking", SIGCOMM 2022): the policy can still learn where a rule-based baseline has more reward. In a *contest*,
-every few updates,
+Hard episodes follow Genet (Xia et al., "Genet: automatic curriculum generation for learning adaptation in networking",
+SIGCOMM 2022): an episode is worth training on where a rule-based baseline has a higher reward. Every `every` updates
+there is a *contest*:
 
-1. new episodes are drawn from the whole profile, and on each of them the policy runs, without noise, and every scheme
-of
-   the contest, with the same random numbers; schemes are measured and rewarded per interval as the policy is
-   (env/expert.py);
-2. the policy runs again on the current hard episodes, and those on which it has caught up are dropped;
-3. the episodes with the largest *gap*, the best scheme's mean reward of a decision minus the policy's, become the hard
-   episodes. A share of the following episodes is drawn around them.
+1. New episodes are drawn from the whole profile. On each, the policy runs without noise, and every scheme of the
+   contest runs with the same random numbers. Schemes are measured and rewarded per interval like the policy
+   (env/expert.py).
+2. The policy runs again on the current hard episodes. Episodes on which it has caught up are dropped.
+3. The episodes with the largest *gap* become the hard episodes. The gap is the best scheme's mean reward of a decision
+   minus the policy's. A share of the following episodes is drawn around the hard ones.
 
-Genet searches by Bayesian optimisation and never drops an episode. Here the episodes are drawn at random, because there
-are few of them and of a dozen kinds, and an episode stays only as long as its gap is positive.
+Genet searches by Bayesian optimisation and never drops an episode. Here episodes are drawn at random, because a contest
+affords only a few of them, from a dozen mixture components. An episode stays only while its gap is positive.
 
-A contest runs beside the next batch, and its result counts from the following update, however long either takes. The
-curriculum is thus a function of the seed and the updates, and a resumed training continues identically.
+A contest runs in parallel with the next batch. Its result takes effect at the following update, however long either
+takes, so the curriculum depends only on the seed and the updates, and a resumed training continues identically.
 """
 
 from __future__ import annotations
@@ -48,7 +46,7 @@ from training.rollouts import SamplingState, draw_snapshot
 
 NO_EXPERTS = (SNAPSHOT, "dctcp")  # dctcp needs ECN
 SHARES = ("start_width", "whole_after", "skip_slow_start_until", "hard_share", "cost")  # options from 0 to 1
-CONTEST = 1  # distinguishes the seed of a contest from the seed of a batch
+CONTEST = 1  # part of the seed of a contest, so that it differs from the seed of a batch
 
 METRICS = (
     Metric("curriculum/width", "", "share of each range that the newest batch is drawn from"),
@@ -64,7 +62,7 @@ METRICS = (
 
 @dataclass
 class CurriculumOptions:
-    """What the paths of a training are drawn from, depending on its progress: ``curriculum.<name>=``.
+    """The distribution of a training's episodes over its progress: options ``curriculum.<name>=``.
 
     Raises ValueError for a value outside its range.
     """
@@ -146,7 +144,7 @@ class Curriculum:
     def __init__(
         self, options: CurriculumOptions, profile: Profile, seed: int, decisions: int, pool: Pool | None
     ) -> None:
-        self.hard: tuple[Case, ...] = ()  # the largest gap first
+        self.hard: tuple[Case, ...] = ()  # hard episodes, the largest gap first
         self.promoted: tuple[Case, ...] = ()  # the cases that became hard with the newest update
         self._options = options
         self._width = 1.0  # of the newest batch
@@ -160,7 +158,7 @@ class Curriculum:
         self._busy_s = 0.0  # wall seconds of contests, summed over the labs
 
     def sampling_state(self, done: float, snapshots: tuple[bytes, ...]) -> SamplingState:
-        """Return what the next batch is drawn from. done: share of the training that is done, 0 to 1."""
+        """Return the sampling state of the next batch. done: share of the training that is done, 0 to 1."""
         options = self._options
         hard = tuple(case.episode_config for case in self.hard)
         self._width = options.width(done)
@@ -176,7 +174,7 @@ class Curriculum:
         snapshots: tuple[bytes, ...],
         should_stop: Callable[[], bool],
     ) -> dict[str, float] | None:
-        """Observe an update, and run contests; returns metrics, or None when `should_stop` returned true meanwhile.
+        """Observe an update, run contests, and return metrics; None if `should_stop` returned true while waiting.
 
         update: the number of updates so far. policy: its weights, a state dict. Raises env.lab.LabError.
         """
@@ -200,7 +198,7 @@ class Curriculum:
     # ---- a contest ----
 
     def _draw(self, update: int, model: bytes, snapshots: tuple[bytes, ...]) -> tuple[Case, ...]:
-        """Return new cases, as many as the budget of decisions allows besides the hard ones."""
+        """Return new cases: as many as the budget of decisions allows after the hard ones, at least one."""
         rng = np.random.default_rng((self._seed, update, CONTEST))
         left = self._budget - sum(self._decisions(case.episode_config) for case in self.hard)
         cases: list[Case] = []
@@ -228,7 +226,7 @@ class Curriculum:
         return RolloutJob(task, self._profile.reward)
 
     def _choose(self, contest: Contest) -> dict[str, float]:
-        """Choose the hard episodes from the rollouts of a contest; returns metrics."""
+        """Choose the hard episodes from the rollouts of a contest, and return metrics."""
         rollouts = [future.result() for future in contest.rollouts]
         self._busy_s += sum(rollout.lab_s for rollout in rollouts)
         rewards = iter([mean_reward(rollout) for rollout in rollouts])  # in the order of Contest.rollouts
@@ -250,14 +248,14 @@ class Curriculum:
         }
 
     def _affordable(self, cases: Sequence[Case]) -> tuple[Case, ...]:
-        """Return the first cases, at least one, that take no more than half of the decisions of the next contest."""
+        """Return the first cases that fit into half of the decisions of the next contest; at least one."""
         spent = np.cumsum([self._decisions(case.episode_config) for case in cases])
         return tuple(cases[: max(1, int(np.searchsorted(spent, self._budget / 2, side="right")))])
 
     # ---- checkpoint ----
 
     def state(self) -> dict[str, Any]:
-        """Return what `restore` needs; it repeats a contest that is under way, with the same result."""
+        """Return the state for `restore`, which repeats an unfinished contest with the same result."""
         contest = None
         if self._contest is not None:
             contest = {
@@ -278,6 +276,6 @@ class Curriculum:
 
 
 def mean_reward(rollout: Rollout) -> float:
-    """Return the mean reward of a decision; 0, the reward of no goodput, where no connection made two decisions."""
+    """Return the mean reward of a decision; 0, the reward of no goodput, if no connection made two decisions."""
     rewards = [trajectory.rewards for trajectory in rollout.trajectories]
     return float(np.concatenate(rewards).mean()) if rewards else 0.0

@@ -1,4 +1,4 @@
-"""Snapshots: older policies of the learner, which are rivals where a profile has `rivals: [snapshot]`."""
+"""Snapshots: older policies of the learner. They compete with it on paths with `rivals: [snapshot]`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from export.formats.model_file import model_file
 
 
 class Snapshots:
-    """The newest snapshots as model files, the oldest first; none where the profile has no such rival.
+    """The newest snapshots as model files, the oldest first; empty if no path of the profile has such a rival.
 
-    every: updates from one snapshot to the next. most: number of snapshots that are kept.
+    every: updates between two snapshots. most: number of snapshots that are kept.
     """
 
     def __init__(self, profile: Profile, every: int, most: int) -> None:
@@ -23,7 +23,7 @@ class Snapshots:
         self._most = most
 
     def observe(self, update: int, policy: Mapping[str, Tensor]) -> None:
-        """Observe the policy, a state dict, after so many updates, and store a snapshot when one is due."""
+        """Observe the policy, a state dict, after `update` updates, and store a snapshot when one is due."""
         wanted = any(SNAPSHOT in mix.rivals for mix in self._profile.paths.values())
         if wanted and update % self._every == 0:
             file, _ = model_file(policy, f"update-{update}", self._profile.name)

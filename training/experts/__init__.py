@@ -1,1 +1,1 @@
-"""Recordings of the kernel's own algorithms, and a policy that begins as they would act."""
+"""Recordings of the kernel's congestion controls (experts), and imitation of them by the policy."""

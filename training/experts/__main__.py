@@ -18,19 +18,19 @@ from training.experts.recorder import described, draw, find_experts, make_labs, 
 from training.experts.recording import Recording, RecordingError, read, write
 from training.experts.summary import table
 
-HELP = """Record what the kernel's own congestion controls see and do, to begin a training with.
+HELP = """Record what the kernel's congestion controls observe and do; a training can start by imitating them.
 
   python -m training.experts record profile=mixed schemes=[bbr,cubic,illinois] episodes=64
   python -m training.experts record schemes=[bbr,window@16,ndm] output=build/experts/mine.parquet
   python -m training.experts show build/experts/mixed.parquet
   python train.py profile=mixed algo.imitate=build/experts/mixed.parquet
 
-KEY=VALUE of record; schemes are those of compare.py:
+The options of record, KEY=VALUE; the schemes are those of compare.py:
 """
 
 
 def main() -> None:
-    """Status 1 with one paragraph on an error, 130 when interrupted."""
+    """Run the command. Exits with status 1 and one paragraph on an error, with 130 when interrupted."""
     arguments = sys.argv[1:]
     if not arguments or {"-h", "--help"} & set(arguments):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
@@ -42,7 +42,9 @@ def main() -> None:
         elif arguments[0] == "show" and len(arguments) == 2:
             show(read(Path(arguments[1])))
         else:
-            raise RecordingError(f"{' '.join(arguments)!r} is no command: it is record KEY=VALUE..., or show FILE")
+            raise RecordingError(
+                f"{' '.join(arguments)!r} is not a command; the commands are record KEY=VALUE... and show FILE"
+            )
     except (RecordingError, ProfileError, LabError) as error:
         sys.exit(f"training.experts: {error}")
     except KeyboardInterrupt:
@@ -51,7 +53,7 @@ def main() -> None:
 
 
 def make(options: RecordOptions) -> None:
-    """Record, write, and print what was recorded."""
+    """Make a recording, write it, and print its table."""
     profile = load_profile(options.profile)
     if options.decisions is not None:
         profile = replace(profile, episode_decisions=options.decisions)
@@ -70,7 +72,7 @@ def make(options: RecordOptions) -> None:
 
 
 def show(recording: Recording) -> None:
-    """Print what a recording holds, with the rewards of its profile."""
+    """Print the table of a recording, with the reward weights of its profile."""
     print(f"{recording.made['command']}\nprofile {recording.made['profile']}, seed {recording.made['seed']}\n")
     print(table(recording, load_profile(recording.made["profile"]).reward))
 

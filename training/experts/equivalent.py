@@ -1,20 +1,18 @@
-"""The actions by which NDM would have done what a expert did, from what was observed of the expert.
+"""The actions with which NDM would have set the same window and pacing rate as an expert.
 
-NDM changes the window once an interval, then holds it; a expert moves it with every ACK. Equivalent is what leads
-to the same window when the interval ends, and to the pacing rate that is in force by then::
+NDM sets the window once per interval; an expert changes it with every ACK. The equivalent action gives the expert's
+window and pacing rate at the end of the interval::
 
     cwnd_log2[k] = log2((cwnd[k + 1] - 1 - sqrt(cwnd[k]) / 4) / cwnd[k])
     pacing[k]    = log2(pacing_rate[k + 1] / (1.25 cwnd[k + 1] mss / srtt[k]))          both cut to [-1, 1]
 
-The former undoes kernel/ndm/ndm_window.h.
+The first formula inverts kernel/ndm/ndm_window.h. The divisor in the second one is the pacing rate of a neutral
+decision: kernel/ndm/ndm_control.h computes the rate from the new window and the current smoothed RTT.
 
-The divisor of the latter is what a neutral decision would have paced with: kernel/ndm/ndm_control.h sets the rate from
-the new window and the smoothed RTT of that moment.
-
-A scheme that does not pace has a rate nevertheless: the kernel keeps the one that it would pace with, 2 cwnd / srtt in
-slow start and 1.2 afterwards, to size its segments. That one is taken, which is close to neutral: it leaves the window
-in charge, as such a scheme does. To be cut to the highest rate instead, there being no limit, would teach bursts. A
-constant window (tcp_window) has the rate of its connection's begin, or none at all, for ever: its pacing is neutral.
+For a scheme that does not pace, the kernel still keeps a pacing rate to size segments: 2 cwnd / srtt in slow start, 1.2
+cwnd / srtt afterwards. The recording uses this rate. It is close to neutral, so the window limits the flow, as it does
+without pacing. The highest pacing action would be wrong here: it would teach the policy to send bursts. With a constant
+window (tcp_window) the rate stays at its initial value or is never set, so its pacing action is neutral.
 """
 
 from __future__ import annotations
@@ -25,25 +23,25 @@ import numpy.typing as npt
 from env.schema import ACTIONS
 
 NEUTRAL_GAIN = 1.25  # NDM_PACING_GAIN of kernel/ndm/ndm_control.h
-RTT_UNKNOWN_US = 1000  # NDM_RTT_UNKNOWN_US: what paces before the first RTT sample
+RTT_UNKNOWN_US = 1000  # NDM_RTT_UNKNOWN_US: RTT for the pacing rate before the first sample
 
-LEAST_CWND = 2.0**-8  # packets: as far as the window is told apart
+LEAST_CWND = 2.0**-8  # packets; resolution of the window in ndm_window.h
 
 Numbers = npt.NDArray[np.float64]
 
 
 def added(cwnd: Numbers) -> Numbers:
-    """Return what is added to a window of so many packets in each interval, packets (kernel/ndm/ndm_window.h)."""
+    """Return the packets that ndm_window.h adds in each interval to a window of `cwnd` packets."""
     return 1 + np.sqrt(cwnd) / 4
 
 
 def equivalent_actions(
     cwnd: Numbers, pacing_rate: Numbers, srtt_us: Numbers, mss: Numbers, sets_rate: bool = True
 ) -> Numbers:
-    """Return the actions [K, 2], before they are cut, in the order of schema.ACTIONS.
+    """Return the actions [K, 2], before clipping, in the order of schema.ACTIONS.
 
-    Arguments, each [K + 1]: window in packets, pacing rate in bytes per second, smoothed RTT in us, segments in bytes.
-    sets_rate: False for a scheme whose pacing rate nobody sets; its pacing is neutral.
+    Arguments, each [K + 1]: window in packets, pacing rate in bytes/s, smoothed RTT in us, segment size in bytes.
+    sets_rate: False for a scheme without a meaningful pacing rate; its pacing action is neutral.
     """
     actions = np.zeros((cwnd.size - 1, len(ACTIONS)))
     before = np.maximum(cwnd[:-1], 1)
@@ -56,6 +54,6 @@ def equivalent_actions(
 
 
 def cut(actions: Numbers) -> npt.NDArray[np.float32]:
-    """Return the actions that NDM can take: each within its bounds."""
+    """Return the actions clipped to their bounds in schema.ACTIONS."""
     low, high = np.array([action.low for action in ACTIONS]), np.array([action.high for action in ACTIONS])
     return np.clip(actions, low, high).astype(np.float32)

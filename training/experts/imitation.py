@@ -1,10 +1,10 @@
-"""A warm start: the policy learns by heart what experts did, before it learns by trying.
+"""A warm start: the policy imitates recorded experts before reinforcement learning begins.
 
-Behaviour cloning through time (Pomerleau, "ALVINN", 1989): on what a expert's connection looked like to NDM, from its
-first interval to its last, the recurrent policy is to say what NDM would have had to do to be that expert
-(training/experts/equivalent.py). The loss is the squared error of the mean actions: a Gaussian's likelihood, its
-deviation given. The gradient flows back through sequences, each with the state that it begins with. Some episodes are
-held out: learning ends when those have not got better for a while, and the weights that were best on them stay.
+This is behaviour cloning (Pomerleau, "ALVINN", 1989) through time. The input is the sequence of observations of an
+expert's connection; the target is the sequence of equivalent actions (training/experts/equivalent.py). The loss is the
+squared error of the mean action, which is the Gaussian likelihood with a fixed deviation. Gradients flow back within
+sequences of SEQUENCE decisions, each of which starts from its stored hidden state. Some episodes are held out: training
+stops when their error has not improved for PATIENCE rounds, and the weights with the lowest held-out error are kept.
 
 Letters of shapes as in training/policy.py; L is the longest connection, E the number of connections.
 """
@@ -30,16 +30,16 @@ from training.policy import Policy
 
 HELD_OUT = 0.1  # of the episodes, at least one
 LEARNING_RATE = 3e-3  # Adam
-SEQUENCE = 64  # decisions that the gradient flows back through
+SEQUENCE = 64  # decisions; length of backpropagation through time
 BATCH = 64  # sequences in a gradient step, at most
-ROUND = 16  # gradient steps from one look at what was held out to the next
-PATIENCE = 20  # rounds without progress there
+ROUND = 16  # gradient steps between two evaluations of the held-out episodes
+PATIENCE = 20  # rounds without a lower held-out error, before training stops
 GRADIENT_LIMIT = 0.5
 
 
 @dataclass(frozen=True)
 class Lessons:
-    """What is learned from, and what only judges. experts: how many episodes each teaches."""
+    """Training and held-out trajectories. experts: number of episodes by expert."""
 
     learned: Sequence[Trajectory]
     held_out: Sequence[Trajectory]
@@ -48,7 +48,7 @@ class Lessons:
 
 @dataclass(frozen=True)
 class Progress:
-    """Mean squared errors of an action, by round; entry 0 is before the first one. best: the round that stays."""
+    """Mean squared error of an action by round; entry 0 is before training. best: the round whose weights are kept."""
 
     learned: list[float]
     held_out: list[float]
@@ -58,7 +58,7 @@ class Progress:
 def read_lessons(file: Path, weights: RewardWeights, best: bool, seed: int) -> Lessons:
     """Read a recording, and hold out some of its episodes.
 
-    best: of several experts on an episode only the one with the highest reward. Raises RecordingError.
+    best: keep only the expert with the highest reward on each episode. Raises RecordingError.
     """
     recording = read(file)
     chosen = [_choose(recording, lessons, weights, best) for lessons in recording.by_course()]
@@ -84,10 +84,10 @@ def imitate(
     seed: int,
     follow: Callable[[int, float, float], object] = lambda *_: None,
 ) -> Progress:
-    """Clone the experts into the policy; returns how that went.
+    """Clone the experts into the policy, and return the errors by round.
 
-    steps: of gradient descent, at most. weight_limit: largest magnitude of a weight, so that int16 can hold it. follow:
-    called after each round with the steps so far and its errors, on what is learned and on what is held out.
+    steps: maximum number of gradient steps. weight_limit: largest magnitude of a weight, so that int16 can hold it.
+    follow: called after each round with the steps so far, the training error and the held-out error.
     """
     learned, judged = _Batch.of(lessons.learned), _Batch.of(lessons.held_out)
     rng = np.random.default_rng(seed)
@@ -125,16 +125,16 @@ def _weights(policy: Policy) -> dict[str, Tensor]:
 
 @dataclass(frozen=True)
 class _Batch:
-    """Connections, or sequences of them, side by side and padded at their ends."""
+    """A batch of connections or of sequences, padded at their ends."""
 
     observations: Tensor  # [L, E, D]
     actions: Tensor  # [L, E, A]
-    valid: Tensor  # [L, E], False behind the end
-    begin: Tensor | None = None  # [E, H], state before the first observation; None: zero, a connection's
+    valid: Tensor  # [L, E], False in the padding
+    begin: Tensor | None = None  # [E, H], state before the first observation; None: zero, for whole connections
 
     @classmethod
     def of(cls, trajectories: Sequence[Trajectory]) -> _Batch:
-        """Return whole connections."""
+        """Return a batch of whole connections."""
         pad = nn.utils.rnn.pad_sequence
         return cls(
             pad([torch.from_numpy(t.observations[:-1]) for t in trajectories]),
@@ -144,7 +144,7 @@ class _Batch:
 
     @property
     def size(self) -> int:
-        """E."""
+        """E, the number of connections or sequences."""
         return self.valid.shape[1]
 
     @torch.no_grad()
@@ -154,7 +154,7 @@ class _Batch:
         return float((policy.readout(states) - self.actions)[self.valid].square().mean()), states
 
     def sequences(self, states: Tensor) -> _Batch:
-        """Return the connections cut into sequences of SEQUENCE; states [L, E, H] as play() gave them."""
+        """Return the connections cut into sequences of SEQUENCE decisions. states: [L, E, H], from play()."""
         before = torch.cat((torch.zeros_like(states[:1]), states[:-1]))
         firsts = range(0, len(self.valid), SEQUENCE)
 
@@ -170,7 +170,7 @@ class _Batch:
         return _Batch(observations[:, some], actions[:, some], valid[:, some], begin[some])
 
     def take(self, part: Tensor) -> _Batch:
-        """Return some of them."""
+        """Return the sequences with these indices."""
         begin = None if self.begin is None else self.begin[part]
         return _Batch(self.observations[:, part], self.actions[:, part], self.valid[:, part], begin)
 
@@ -186,8 +186,8 @@ def warm_start(
 ) -> Progress:
     """Clone the experts of a recording into the policy, and print the result.
 
-    weights: of the reward, which decides the best expert on an episode. best_only: clone only that expert. steps,
-    weight_limit: as for imitate(). Raises RecordingError, also for fewer than two episodes to learn from.
+    weights: of the reward that decides which expert is the best on an episode. best_only: clone only that expert.
+    steps, weight_limit: as for imitate(). Raises RecordingError, also for fewer than two episodes with decisions.
     """
     lessons = read_lessons(file, weights, best_only, seed)
     if not lessons.learned or not lessons.held_out:

@@ -1,4 +1,4 @@
-"""Recordings in the lab: every expert on the same episodes of a profile, with the same random numbers."""
+"""Makes a recording: every expert runs on the same episodes of a profile, with the same random numbers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from training.policy import initial_policy
 
 
 def find_experts(names: Sequence[str]) -> list[Expert]:
-    """Return the experts of these names, as compare.py has them: bbr, cubic, window@16, ndm, ...
+    """Return the experts with these names, written as for compare.py: bbr, cubic, window@16, ndm, ...
 
     Raises RecordingError for an unknown name, with near matches, and for a scheme that cannot be an expert.
     """
@@ -48,20 +48,20 @@ def find_experts(names: Sequence[str]) -> list[Expert]:
 def _expert(scheme: Scheme) -> Expert:
     if scheme.is_oracle or scheme.model:
         raise RecordingError(
-            f"scheme {scheme.name!r} cannot be an expert: it is neither in the lab's kernel nor in one of its modules"
+            f"scheme {scheme.name!r} cannot be an expert: neither the lab's kernel nor one of its modules contains it"
         )
     return Expert(scheme.name, scheme.algorithm, scheme.module, scheme.packets)
 
 
 def draw(profile: Profile, count: int, seed: int) -> tuple[Drawn, ...]:
-    """Return the first `count` episodes that a seed draws from a profile."""
+    """Return the first `count` episodes that this seed draws from the profile."""
     rng, sampler = np.random.default_rng(seed), PathSampler(profile)
     return tuple(Drawn(sampler.draw(rng), int(rng.integers(2**63))) for _ in range(count))
 
 
 @dataclass(frozen=True)
 class RecordingJob:
-    """A job (env/pool/job.py) that records the expert of a task on the episode of this number."""
+    """A job (env/pool/job.py) that records the task's expert. number: of the episode in the recording."""
 
     task: RolloutTask
     number: int
@@ -86,11 +86,11 @@ def record(
     pool: Pool,
     progress: Callable[[int], object] = lambda _: None,
 ) -> tuple[Lesson, ...]:
-    """Record all experts on all episodes. The lessons do not depend on the pool.
+    """Record every expert on every episode. The result does not depend on the pool.
 
-    progress: called with the number of new lessons. Raises LabError.
+    progress: called with the number of newly finished lessons. Raises LabError.
     """
-    # the lab needs the model file of a policy, whose output is ignored
+    # the lab needs a model file; the expert decides, and the model's output is ignored
     unused, _ = model_file(initial_policy(1, 0).state_dict(), "none", "none")
     silence = np.zeros((0, 0, len(schema.ACTIONS)), np.int16)
     jobs = [
@@ -124,14 +124,14 @@ def make_labs(options: RecordOptions, experts: Sequence[Expert], episode_configs
 
 
 def _modules(experts: Sequence[Expert], episode_configs: Sequence[Drawn]) -> tuple[str, ...]:
-    """Return the modules of the experts and of the flows beside them."""
+    """Return the kernel modules of the experts and of the competing flows."""
     of_rivals = sorted({module for drawn in episode_configs for module in drawn.episode_config.modules})
     of_experts = (module for expert in experts for module in expert.modules)
     return tuple(dict.fromkeys([*of_experts, *of_rivals]))
 
 
 def _with_actions(steps: Steps, expert: Expert) -> Steps:
-    """Return the steps of all connections, one after the other, with the equivalent actions.
+    """Return the steps of all connections, one connection after the other, with the equivalent actions.
 
     The last step of a connection has no action. Flow numbers and times count from the beginning of the run, so that
     they do not depend on earlier runs of the lab.

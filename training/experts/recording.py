@@ -1,8 +1,8 @@
 """A recording as a file: Parquet, one row for each control interval of each expert's connection.
 
-The columns are `FIELDS`: who taught on which episode, then what a lab's player records of a step (schema.STEP_DTYPE),
-the action being the equivalent one; units stand in the fields' metadata. The last row of a connection has no action:
-nothing came after it that was recorded. The file's metadata says what it was made with, and what each episode was.
+The columns are `FIELDS`: the expert, the number of the episode, then the fields of a step (schema.STEP_DTYPE) with the
+equivalent action. Units are in the fields' metadata. The last row of a connection has no action, because an action is
+computed from the following row. The file's metadata has the provenance and the configuration of each episode.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ KEY = b"ndm_teachers"  # of the metadata, JSON
 STEP = np.dtype(schema.STEP_DTYPE)
 FEATURE_UNIT = f"1/{2**schema.FEATURE_FRAC}"
 ACTION_UNIT = f"1/{2**schema.ACTION_FRAC}"
-UNITS = {  # of what is observed; none: a count or a code
+UNITS = {  # of the observed fields; a field that is missing here is a count or a code
     "now_us": "us",
     "bytes_acked": "bytes",
     "pacing_rate": "bytes/s",
@@ -49,12 +49,12 @@ UNITS = {  # of what is observed; none: a count or a code
 
 
 class RecordingError(ValueError):
-    """A recording that cannot be made, read or used; the text says which file, why, and what to do."""
+    """A recording cannot be made, read or used. The text names the file, the reason and the remedy."""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """An episode and the seed of the network's randomness on it: the same for all who taught there."""
+    """An episode and the seed of its network's randomness; all experts run with the same one."""
 
     episode_config: EpisodeConfig
     seed: int
@@ -62,9 +62,9 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Lesson:
-    """What one expert did on one episode: rows of schema.STEP_DTYPE, of each connection one after the other.
+    """One expert on one episode: rows of schema.STEP_DTYPE, one connection after the other.
 
-    episode: its number in the recording.
+    episode_config: number of the episode in the recording.
     """
 
     scheme: str
@@ -74,14 +74,14 @@ class Lesson:
 
 @dataclass(frozen=True)
 class Recording:
-    """All of a file. made: command, profile, seed, revision, SHA-256 of kernel, traffic program and modules."""
+    """The content of a file. made: command, profile, seed, revision, SHA-256 of kernel, traffic program and modules."""
 
     episode_configs: tuple[Drawn, ...]
     lessons: tuple[Lesson, ...]
     made: Mapping[str, Any]
 
     def judged(self, lesson: Lesson, weights: RewardWeights) -> list[Trajectory]:
-        """Return a trajectory for each connection of a lesson, rewarded as a training rewards its own."""
+        """Return a trajectory with rewards for each connection of a lesson."""
         return trajectories(lesson.steps, self.episode_configs[lesson.episode_config].episode_config, weights)
 
     def by_course(self) -> Iterator[list[Lesson]]:
@@ -152,7 +152,7 @@ def read(file: Path) -> Recording:
         table = pq.read_table(file)
         metadata = json.loads(table.schema.metadata[KEY])
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
-        raise RecordingError(f"{file} is damaged or no recording of experts ({type(error).__name__})") from error
+        raise RecordingError(f"{file} is damaged or is not a recording of experts ({type(error).__name__})") from error
     here = {"format": FORMAT, "schema_version": schema.SCHEMA_VERSION}
     recorded = {key: metadata.get(key) for key in here}
     differing = [f"{key} {recorded[key]!r}, not {here[key]!r}" for key in here if recorded[key] != here[key]]
@@ -166,7 +166,7 @@ def read(file: Path) -> Recording:
         )
     except (PathError, KeyError, TypeError) as error:
         raise RecordingError(
-            f"{file} has a episode_config that this version does not know ({error}): record it again"
+            f"{file} has an episode that this version does not support ({error}): record it again"
         ) from error
     return Recording(episode_configs, tuple(_lessons(table)), metadata["made"])
 

@@ -1,4 +1,4 @@
-"""What a recording says of its experts, as a table; and who taught best where."""
+"""A table of the experts of a recording, and the best expert on each episode."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from training.experts.recording import Lesson, Recording
 
 
 def reward_of(recording: Recording, lesson: Lesson, weights: RewardWeights) -> float:
-    """Return the mean reward of an interval, which a training maximises; -inf where there is none."""
+    """Return the mean reward of an interval; -inf for a lesson without decisions."""
     rewards = [trajectory.rewards for trajectory in recording.judged(lesson, weights)]
     return float(np.concatenate(rewards).mean()) if rewards else -np.inf
 
 
 def best_of(recording: Recording, lessons: Sequence[Lesson], weights: RewardWeights) -> Lesson:
-    """Return the lesson with the highest reward, the first of equal ones."""
+    """Return the lesson with the highest reward; of equal ones, the first."""
     return max(lessons, key=lambda lesson: reward_of(recording, lesson, weights))
 
 

@@ -1,9 +1,9 @@
-"""A population: runs that differ in their seed alone; what all of them came to, not the best.
+"""The report on a population: runs that differ only in their seed. It shows all of them, not just the best.
 
-    python train.py -m profile=mixed                     # trains runs/mixed/mixed-1, -2, -3, and ends with the report
-    python -m training.sweeps.population runs/mixed             # the report, also of one that is still in training
-    python -m training.sweeps.population runs/mixed runs/fair   # populations side by side
-    python -m training.sweeps.population runs/a runs/b runs/c   # single runs, taken as one population
+    python train.py -m profile=mixed                            # trains runs/mixed/mixed-1, -2, -3; writes the report
+    python -m training.sweeps.population runs/mixed             # the report, also while runs are still training
+    python -m training.sweeps.population runs/mixed runs/fair   # two populations side by side
+    python -m training.sweeps.population runs/a runs/b runs/c   # single runs as one population
 
 A population's folder NAME holds its runs NAME-SEED, and the report: population.md, a table with every seed, median and
 range, and population.png, with the curve of every seed, their median and a band from the lowest to the highest.
@@ -30,8 +30,8 @@ TABLE_NAME = "population.md"
 PICTURE_NAME = "population.png"
 REWARD = "charts/reward"
 FIRST_THIRD = (0.0, 1 / 3)
-LAST = (0.9, 1.0)  # of a run's decisions: how it ended
-COLUMNS = (  # head of the table's column, tag, from and to which share of the run's decisions it is the mean, format
+LAST = (0.9, 1.0)  # range of a run's decisions: the last tenth
+COLUMNS = (  # heading, tag, range of the run's decisions over which the mean is taken (shares), format
     ("goodput share", "charts/goodput_share", LAST, "{:.3f}"),
     ("queueing delay, ms", "charts/queueing_delay_ms", LAST, "{:.1f}"),
     ("loss rate", "charts/loss_rate", LAST, "{:.5f}"),
@@ -40,23 +40,23 @@ COLUMNS = (  # head of the table's column, tag, from and to which share of the r
     ("reward, first third", REWARD, FIRST_THIRD, "{:.3f}"),
     ("reward, last tenth", REWARD, LAST, "{:.3f}"),
 )
-REACHED = 0.95  # of the reward with which the first population ends, in the median
+REACHED = 0.95  # share of the first population's median final reward; the goal of "decisions to a reward"
 
 
 class PopulationError(Exception):
-    """A folder that holds no runs; the text says what it holds."""
+    """A folder is not a population or a run."""
 
 
 @dataclass(frozen=True)
 class Population:
-    """Runs that are compared as one."""
+    """Runs that are compared as a group."""
 
     name: str
     runs: tuple[Path, ...]
 
 
 def find_populations(folders: Sequence[Path]) -> list[Population]:
-    """Return the population of each folder; folders that are runs make one, the first. Raises PopulationError."""
+    """Return the population in each folder; if the folders are runs, one population of them. Raises PopulationError."""
     for folder in folders:
         if not folder.is_dir():
             raise PopulationError(f"there is no run or population {folder}")
@@ -67,7 +67,7 @@ def find_populations(folders: Sequence[Path]) -> list[Population]:
 
 
 def _runs(folder: Path) -> tuple[Path, ...]:
-    """Return the runs in a folder, by seed; none where it is a run itself."""
+    """Return the runs in a folder, sorted by seed; empty if the folder is a run itself."""
     if (folder / JSON_NAME).is_file() or checkpoint.checkpoint_path(folder).is_file():
         return ()
     runs = (card.parent for card in folder.glob(f"*/{JSON_NAME}"))
@@ -75,7 +75,7 @@ def _runs(folder: Path) -> tuple[Path, ...]:
 
 
 def seed_of(run: Path) -> int:
-    """Return the seed that a run's card tells, 0 where it has no card."""
+    """Return the seed in a run's card; 0 without a card."""
     card = _card(run)
     return int(card["config"]["seed"]) if card else 0
 
@@ -89,9 +89,9 @@ def _card(run: Path) -> dict[str, Any] | None:
 
 
 def table(populations: Sequence[Population]) -> str:
-    """Return a Markdown table: a row for every run, those that failed too, then median and range of each population.
+    """Return a Markdown table: a row for every run, failed ones included, then median and range of each population.
 
-    Raises CurvesError when a run is not there.
+    Raises CurvesError when a run does not exist.
     """
     metrics = {run: read_metrics(run) for population in populations for run in population.runs}
     goal = _goal([metrics[run] for run in populations[0].runs])
@@ -111,7 +111,7 @@ def table(populations: Sequence[Population]) -> str:
 
 
 def _goal(metrics: Sequence[dict[str, Curve]]) -> float | None:
-    """Return the reward that all are timed to; None where nothing was measured."""
+    """Return the reward of the column "decisions to a reward"; None if no run has a reward."""
     ends = [curves[REWARD].part(*LAST) for curves in metrics if REWARD in curves]
     return REACHED * float(np.median(ends)) if ends else None
 
@@ -143,13 +143,13 @@ def _facts(run: Path) -> list[str]:
 
 
 def write_report(populations: Sequence[Population], written: Path, picture: Path) -> list[Path]:
-    """Write the table, and the picture where something was measured; returns the files.
+    """Write the table, and the picture if any run has metrics; return the files.
 
-    Raises CurvesError for a run that is not there, checkpoint.CheckpointError.
+    Raises CurvesError for a run that does not exist, checkpoint.CheckpointError.
     """
     write_atomically(written, f"{table(populations)}\n".encode())
     if not any(read_metrics(run) for population in populations for run in population.runs):
-        return [written]  # untrained networks
+        return [written]  # no run has completed an update
     draw({population.name: population.runs for population in populations}, picture)
     return [written, picture]
 
@@ -157,10 +157,10 @@ def write_report(populations: Sequence[Population], written: Path, picture: Path
 def main(argv: Sequence[str]) -> int:
     """The command line; returns the exit status."""
     parser = argparse.ArgumentParser(
-        prog="python -m training.sweeps.population", description="What all seeds of a training came to."
+        prog="python -m training.sweeps.population", description="Report on all seeds of a training."
     )
-    parser.add_argument("folders", nargs="+", type=Path, help="of populations, or of runs to take as one")
-    parser.add_argument("--picture", type=Path, help="to write: .png, .svg or .pdf; a population has its own besides")
+    parser.add_argument("folders", nargs="+", type=Path, help="populations, or runs to report as one population")
+    parser.add_argument("--picture", type=Path, help="another picture to write: .png, .svg or .pdf")
     arguments = parser.parse_args(argv)
     try:
         populations = find_populations(arguments.folders)

@@ -78,7 +78,7 @@ def test_a_file_that_is_none_is_refused_with_the_way_out(tmp_path: Path, monkeyp
     with pytest.raises(RecordingError, match=r"there is no recording .*python -m training.experts record"):
         read(file)
     file.write_bytes(b"PAR1 and nothing of it")
-    with pytest.raises(RecordingError, match="is damaged or no recording"):
+    with pytest.raises(RecordingError, match="is damaged or is not a recording"):
         read(file)
     monkeypatch.setattr(recordings, "FORMAT", 0)
     write(file, recording(lesson("bbr", 0, 2)))
