@@ -1,4 +1,4 @@
-"""The options of compare.py: keys, types, meaning; and errors that name the right ones."""
+"""The options of compare.py with their types and meaning, and checks whose errors name the valid values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_JOBS = 1024
 
 @dataclass
 class CompareConfig:
-    """What configs/compare/compare.yaml and the command line may hold."""
+    """The options of configs/compare/compare.yaml and of the command line."""
 
     scenario: Any = option("bottleneck", "a scenario of configs/scenario, or a list of them")
     targets: Any = option(
@@ -65,10 +65,10 @@ ConfigStore.instance().store(name="compare_schema", node=CompareConfig)
 
 
 def check_command_line(overrides: Sequence[str]) -> None:
-    """Compose the configuration as Hydra is about to, for a clearer error than Hydra's own.
+    """Compose the configuration before Hydra does, to report errors more clearly.
 
-    Raises CompareError: an unknown key (with near matches and all keys), a value of the wrong type. Leaves sweeps
-    (``-m``) and Hydra's own flags to Hydra.
+    Does nothing for sweeps (``-m``) and other flags of Hydra. Raises CompareError for an unknown key (with near matches
+    and all keys) and for a value of the wrong type.
     """
     if any(override.startswith("-") for override in overrides):
         return
@@ -90,7 +90,7 @@ def check_command_line(overrides: Sequence[str]) -> None:
 
 
 def read_config(composed: DictConfig) -> CompareConfig:
-    """Return the checked options; raises CompareError."""
+    """Return the checked options. Raises CompareError."""
     try:
         config = OmegaConf.to_object(composed)
     except OmegaConfBaseException as error:
@@ -120,7 +120,7 @@ def read_config(composed: DictConfig) -> CompareConfig:
 
 
 def jobs(config: CompareConfig) -> int:
-    """Return how many labs run side by side; in real time one would be late beside another."""
+    """Return the number of labs side by side; one in real time, because a second one would delay it."""
     if config.lab in REAL_TIME:
         return 1
     return config.jobs or len(os.sched_getaffinity(0))

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * probe: numbered UDP packets and their capture, to see what a path does to packets when no TCP is about.
+ * probe: sends numbered UDP packets and captures them, to measure a path without TCP.
  *
  *	probe capture DEVICE END_NS
  *	probe send ADDRESS SIZE COUNT BURST INTERVAL_NS START_NS
  *
- * The sender sends COUNT packets of SIZE bytes of IP, BURST of them at a time, at START_NS and every INTERVAL_NS after
- * it. Each carries its number and the time at which it was handed to the kernel. The capture is of the packets that
- * come in on DEVICE: the kernel stamps each when it comes, before any protocol has seen it. At END_NS it prints what
- * it has, per packet three int64: number, time sent, time captured. All times are nanoseconds of CLOCK_REALTIME.
+ * `send` sends COUNT packets with SIZE bytes of IP each, in bursts of BURST packets, the first at START_NS and the next
+ * ones every INTERVAL_NS. A packet carries its number and the time at which it was passed to the kernel. `capture`
+ * records the packets that arrive on DEVICE; the kernel stamps each on arrival, before any protocol handles it. At
+ * END_NS it prints three int64 per packet: number, time sent, time captured. Times are nanoseconds of CLOCK_REALTIME.
  *
- * Both sleep until a time and then do what is due: the lab's clock stands still while a program computes.
+ * Both sleep until the next action is due: the lab's clock stands still while a program computes.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -32,8 +32,8 @@
 #define PORT 9			/* discard */
 #define HEADERS (14 + 20 + 8)	/* Ethernet, IP, UDP */
 #define BATCH 256		/* packets per system call */
-#define BUFFER (256 << 20)	/* socket buffers, bytes: neither end may drop */
-#define DRAIN_NS 10000000LL	/* between two looks at what was captured */
+#define BUFFER (256 << 20)	/* bytes of a socket buffer, large enough that neither end drops */
+#define DRAIN_NS 10000000LL	/* between two reads of the capture */
 #define NS_PER_S 1000000000LL
 
 struct stamp {
@@ -114,7 +114,7 @@ static void drain(int fd, FILE *record)
 	} while (n == BATCH);
 }
 
-/* Port 9 must be somebody's, or every packet is answered with an ICMP error. Nobody reads it. */
+/* Without a socket on port 9, the kernel answers every packet with an ICMP error. The socket is never read. */
 static void open_port(void)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(PORT) };
@@ -127,7 +127,7 @@ static void open_port(void)
 
 static int capture(char **arguments)
 {
-	/* UDP to the port, as many bytes as carry the stamp */
+	/* accept UDP to PORT, and copy the packet up to the end of its stamp */
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 14 + 9),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 0, 3),
@@ -147,7 +147,7 @@ static int capture(char **arguments)
 	int fd;
 
 	open_port();
-	/* no protocol before the filter is in place */
+	/* protocol 0: no packet arrives before the filter is attached */
 	fd = socket(AF_PACKET, SOCK_RAW, 0);
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)))
 		die("packet socket");
@@ -178,7 +178,7 @@ static int capture(char **arguments)
 	return fflush(stdout) ? 1 : 0;
 }
 
-/* Hand packets number first to first + count - 1 to the kernel. */
+/* Pass packets number first to first + count - 1 to the kernel. */
 static void send_burst(int fd, int64_t first, int count, size_t payload)
 {
 	static char data[BATCH][1 << 16];
@@ -226,7 +226,7 @@ static int send_all(char **arguments)
 
 int main(int argc, char **argv)
 {
-	/* sleep to the nanosecond */
+	/* wake up at the exact nanosecond */
 	prctl(PR_SET_TIMERSLACK, 1);
 	if (argc == 4 && !strcmp(argv[1], "capture"))
 		return capture(argv + 2);

@@ -1,1 +1,1 @@
-"""Link traces in Mahimahi's format: datasets/traces, how they were made, and their reader."""
+"""Link traces in Mahimahi's format: the reader, the generator, and the catalogue of datasets/traces."""

@@ -38,20 +38,20 @@ def parser() -> argparse.ArgumentParser:
         help="generate a trace with stated statistics",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    make.add_argument("kind", choices=KINDS, help="whose numbers stand where no option does")
+    make.add_argument("kind", choices=KINDS, help="model that gives the values of the options left out")
     make.add_argument("--output", type=Path, required=True, help="file to write, ending in .trace")
     make.add_argument("--seconds", type=int, default=60, help="length, s")
-    make.add_argument("--seed", type=int, default=1, help="of all randomness")
+    make.add_argument("--seed", type=int, default=1, help="seed of all random numbers")
     for name in MODEL_FIELDS:
         option = f"--{name.replace('_', '-')}"
         make.add_argument(option, type=float, default=argparse.SUPPRESS, help="see env/network/traces/models.py")
     catalogue = commands.add_parser("catalogue", help="generate the project's traces and their manifest again")
-    catalogue.add_argument("--check", action="store_true", help="generate nothing: check files, sums and statistics")
+    catalogue.add_argument("--check", action="store_true", help="only check files, SHA-256 sums and statistics")
     return top
 
 
 def main() -> None:
-    """Status 1 with one paragraph on an error."""
+    """Run the command. Exits with status 1 and one paragraph on an error."""
     options = parser().parse_args()
     try:
         if options.command == "list":

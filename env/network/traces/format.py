@@ -1,9 +1,9 @@
-"""Link traces in Mahimahi's format, read and checked.
+"""Reads and checks link traces in Mahimahi's format.
 
-Text, one line for each delivery opportunity: the time at which it comes, in whole milliseconds since the beginning of
-the trace, never falling; equal lines are as many opportunities in that millisecond. The trace begins again after its
-last time. An opportunity is one packet of 1500 bytes (Mahimahi counts 1504, with the header of its tunnel device).
-kernel/lab/sch_linktrace.c has the rules to the byte.
+A trace is text with one line per delivery opportunity: its time in whole milliseconds since the beginning of the trace,
+in non-decreasing order. Equal lines are several opportunities in that millisecond. The trace repeats after its last
+time. An opportunity delivers one packet of 1500 bytes (Mahimahi counts 1504, with the header of its tunnel device).
+kernel/lab/sch_linktrace.c specifies the delivery of other sizes, byte by byte.
 
 A file whose name ends in .gz is compressed. Standard library only: the guest agent imports this module.
 """
@@ -23,46 +23,46 @@ from env.near import did_you_mean
 FOLDER = DATASETS / "traces"
 SUFFIXES = (".trace", ".trace.gz")
 PACKET_BITS = 1500 * 8
-# What the kernel module takes: a day, and so many different times.
+# Limits of the kernel module: duration, and number of different times.
 LONGEST_MS = 24 * 3600 * 1000
 MOST_TIMES = 1 << 22
-LONGEST_DIGITS = 20  # leading zeros included
+LONGEST_DIGITS = 20  # of a time, including leading zeros
 _NUMBER = re.compile(r"[0-9]+", re.ASCII)
 
 
 class TraceError(ValueError):
-    """A trace that is unknown or malformed; the message names file and line, and what is right."""
+    """A trace is unknown or malformed. The message names file and line, and what is expected."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """A checked trace. times_ms: of all opportunities, never falling, the last above 0."""
+    """A checked trace. times_ms: times of all opportunities, non-decreasing, the last above 0."""
 
     name: str
     times_ms: array[int]
 
     @property
     def duration_ms(self) -> int:
-        """After so many milliseconds the trace begins again."""
+        """Length of the trace, after which it repeats, ms."""
         return self.times_ms[-1]
 
     @property
     def mean_mbps(self) -> float:
-        """Rate of 1500-byte packets when every opportunity is used, Mbit/s."""
+        """Mean rate if every opportunity delivers a 1500-byte packet, Mbit/s."""
         return len(self.times_ms) * PACKET_BITS / self.duration_ms / 1e3
 
     def text(self) -> str:
-        """Return the trace as a file has it."""
+        """Return the text of the trace's file."""
         return "".join(f"{ms}\n" for ms in self.times_ms)
 
 
 def trace_names() -> list[str]:
-    """Return the names of the traces that come with the project (train/lte-driving), sorted."""
+    """Return the sorted names of the project's traces, such as train/lte-driving."""
     return sorted(_name(file) for suffix in SUFFIXES for file in FOLDER.rglob(f"*{suffix}"))
 
 
 def find_trace(name: str) -> Path:
-    """Return the file of a trace: one of trace_names(), or the path of a file whose name ends in .trace or .trace.gz.
+    """Return the file of a trace, given one of trace_names() or the path of a .trace or .trace.gz file.
 
     Raises TraceError for a name that is neither, with near matches and all names.
     """
@@ -98,7 +98,7 @@ def _load(name: str, file: Path, _mtime_ns: int, _size: int) -> Trace:
 
 
 def read_text(file: Path) -> str:
-    """Return what the file says, uncompressed. Raises TraceError when it cannot be read."""
+    """Return the uncompressed text of a file. Raises TraceError when it cannot be read."""
     try:
         data = file.read_bytes()
         return (gzip.decompress(data) if file.name.endswith(".gz") else data).decode("ascii")
@@ -107,7 +107,7 @@ def read_text(file: Path) -> str:
 
 
 def parse_trace(name: str, text: str, where: str) -> Trace:
-    """Return the trace that the text says. Raises TraceError with `where` and the number of the line."""
+    """Return the trace of a text. Raises TraceError that names `where` and the line."""
     times_ms = array("L")
     before = 0
     different = 0

@@ -1,10 +1,9 @@
-"""Generates a trace that has the statistics which its model states, from a seed.
+"""Generates a trace with the statistics that its model states, from a seed.
 
-The rate is r = exp(m + s z), 0 in outages, in steps of 10 ms, z being a first-order autoregression with the model's
-correlation time (and, with handovers, a level drawn anew at each). A short sample of such a process has another mean,
-deviation and correlation time than the process, so the trace is drawn under the condition that it has the stated ones:
-m and s are solved for mean and deviation of the trace itself, and draws whose correlation time or outages differ are
-thrown away.
+The rate is r = exp(m + s z) in steps of 10 ms, and 0 in outages. z is a first-order autoregressive process with the
+model's correlation time; with handovers, each handover also draws a new level. A short sample of such a process differs
+from the process in mean, deviation and correlation time. The generator therefore solves m and s for the mean and the
+deviation of the sample itself, and rejects samples whose correlation time or outages differ from the model's.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from env.network.traces.statistics import Statistics, statistics
 
 Floats = npt.NDArray[np.float64]
 
-STEP_MS = 10  # the rate is constant for so long
-FLOOR = 0.05  # of the mean: below this the gaps between packets would count as outages
-# How far the trace may be from what its model states.
+STEP_MS = 10  # the rate is constant within a step
+FLOOR = 0.05  # lowest rate, as a share of the mean: a lower one would leave gaps that count as outages
+# Largest relative errors of a trace's statistics.
 MEAN_ERROR = 0.01
 DEVIATION_ERROR = 0.02
 CORRELATION_ERROR = 0.1
@@ -30,7 +29,7 @@ ATTEMPTS = 400
 
 
 def generate(name: str, model: Model, seconds: int, seed: int) -> Trace:
-    """Return the trace. Raises ModelError when no draw has what the model states."""
+    """Return the trace. Raises ModelError when no sample has the statistics of the model."""
     if not 10 <= seconds <= 3600:
         raise ModelError(f"seconds is {seconds}; it must lie between 10 and 3600")
     if model.handover_s and seconds % model.handover_s:
@@ -40,18 +39,18 @@ def generate(name: str, model: Model, seconds: int, seed: int) -> Trace:
         if trace is not None and not differences(statistics(trace), model, seconds):
             return trace
     raise ModelError(
-        f"none of {ATTEMPTS} draws of {seconds} s has the statistics of {model}: a longer trace, fewer outages or a "
-        "smaller deviation_mbps may"
+        f"none of {ATTEMPTS} draws of {seconds} s has the statistics of {model}: try a longer trace, fewer outages or "
+        "a smaller deviation_mbps"
     )
 
 
 def stated_outages(model: Model, seconds: int) -> int:
-    """Return how many outages a trace has."""
+    """Return the number of outages in a trace of this length."""
     return round(seconds / model.handover_s if model.handover_s else model.outages_per_min * seconds / 60)
 
 
 def differences(measured: Statistics, model: Model, seconds: int) -> list[str]:
-    """Return in what a trace is not as its model states; empty when it is."""
+    """Return the statistics in which a trace differs from its model, as text; empty when it agrees."""
     result = []
     for what, value, stated, error in (
         ("mean_mbps", measured.mean_mbps, model.mean_mbps, MEAN_ERROR),
@@ -66,14 +65,14 @@ def differences(measured: Statistics, model: Model, seconds: int) -> list[str]:
 
 
 def _draw(name: str, model: Model, seconds: int, rng: np.random.Generator) -> Trace | None:
-    """Return one draw; None when there is none with this mean and deviation."""
+    """Return one sample; None when the solver does not reach the stated mean and deviation."""
     wave = _wave(model, seconds, rng)  # [steps]
     usable = _usable(model, seconds, rng)  # [ms] bool
     deliveries = rng.exponential(size=_room(model, seconds))  # gaps of a Poisson process of rate 1
     accesses_ms = _accesses_ms(model, seconds, rng)
     level, spread = 0.0, max(model.deviation_mbps / model.mean_mbps, 0.05)
     trace = None
-    # fixed point: the same random numbers each time, level and spread corrected by what came out
+    # fixed-point iteration: the same random numbers each time, with level and spread corrected by the result
     for _ in range(30):
         rate = np.maximum(np.exp(level + spread * wave), FLOOR) * model.mean_mbps  # [steps] Mbit/s
         expected = np.repeat(rate, STEP_MS) * usable * (1e3 / PACKET_BITS)  # [ms] packets
@@ -92,7 +91,7 @@ def _draw(name: str, model: Model, seconds: int, rng: np.random.Generator) -> Tr
 
 
 def _wave(model: Model, seconds: int, rng: np.random.Generator) -> Floats:
-    """Return z, mean 0 and deviation 1, [steps]."""
+    """Return the process z with mean 0 and deviation 1, [steps]."""
     steps = seconds * 1000 // STEP_MS
     keep = np.exp(-STEP_MS / 1e3 / model.correlation_s)
     noise = rng.normal(size=steps)
@@ -110,7 +109,7 @@ def _wave(model: Model, seconds: int, rng: np.random.Generator) -> Floats:
 
 
 def _usable(model: Model, seconds: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
-    """Return where there is no outage, [ms]."""
+    """Return whether the link delivers, by millisecond, [ms] bool."""
     usable = np.ones(seconds * 1000, bool)
     count = stated_outages(model, seconds)
     if model.handover_s:
@@ -124,7 +123,7 @@ def _usable(model: Model, seconds: int, rng: np.random.Generator) -> npt.NDArray
 
 
 def _accesses_ms(model: Model, seconds: int, rng: np.random.Generator) -> npt.NDArray[np.int64] | None:
-    """Return when the channel is had; None when at once."""
+    """Return the times at which the station gets the channel, ms; None if it always has access."""
     if not model.burst_ms:
         return None
     gaps = rng.exponential(model.burst_ms, size=int(2 * seconds * 1000 / model.burst_ms) + 100)
@@ -133,7 +132,7 @@ def _accesses_ms(model: Model, seconds: int, rng: np.random.Generator) -> npt.ND
 
 
 def _room(model: Model, seconds: int) -> int:
-    """Return more than as many packets as there will be."""
+    """Return an upper bound of the number of packets."""
     return int(2 * model.mean_mbps * seconds * 1e6 / PACKET_BITS) + 1000
 
 
@@ -144,12 +143,12 @@ def _trace(
     accesses_ms: npt.NDArray[np.int64] | None,
     duration_ms: int,
 ) -> Trace | None:
-    """Return the trace of a Poisson process of which `due` packets [ms] are expected since the beginning."""
+    """Return the trace of a Poisson process. due: expected number of packets since the beginning, [ms]."""
     arrivals = np.cumsum(deliveries)
     arrivals = arrivals[arrivals < due[-1]]
     if arrivals.size in (0, deliveries.size):
         return None
-    times_ms = np.searchsorted(due, arrivals, side="right") + 1  # in the millisecond that ends there
+    times_ms = np.searchsorted(due, arrivals, side="right") + 1  # the millisecond that ends at this time
     if accesses_ms is not None:
         times_ms = accesses_ms[np.searchsorted(accesses_ms, times_ms)]
     times_ms[-1] = duration_ms  # a trace lasts until its last delivery

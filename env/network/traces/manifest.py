@@ -1,4 +1,4 @@
-"""The traces that come with the project: written, and checked against datasets/traces/manifest.json."""
+"""Writes the project's traces and datasets/traces/manifest.json, and checks them against each other."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ MANIFEST = FOLDER / "manifest.json"
 
 
 def trace_file(name: str) -> Path:
-    """Return where a trace of the catalogue lies."""
+    """Return the file of a trace of the catalogue."""
     return FOLDER / f"{name}.trace.gz"
 
 
 def digest(text: str) -> str:
-    """Return the SHA-256 of a trace's text. Compressed bytes differ between versions of zlib."""
+    """Return the SHA-256 of a trace's text; compressed bytes would differ between versions of zlib."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def write() -> None:
-    """Generate every trace of the catalogue, and the manifest."""
+    """Generate and write every trace of the catalogue, and the manifest."""
     manifest = {}
     for name, entry in CATALOGUE.items():
         trace = generate(name, entry.model, entry.seconds, entry.seed)
         file = trace_file(name)
         file.parent.mkdir(exist_ok=True)
-        # no time in it: the same trace is the same file
+        # without a time stamp, the same trace gives the same file
         file.write_bytes(gzip.compress(trace.text().encode(), mtime=0))
         manifest[name] = _record(entry) | {"sha256": digest(trace.text()), "statistics": asdict(statistics(trace))}
     MANIFEST.write_text(json.dumps(manifest, indent=2) + "\n")
 
 
 def _are_close(measured: dict[str, float], recorded: dict[str, float]) -> bool:
-    """Whether statistics are the same but for their last digits, which the processor's vector units decide."""
+    """Whether statistics are equal up to their last digits, which depend on the processor's vector units."""
     return measured.keys() == recorded.keys() and all(
         math.isclose(measured[name], recorded[name], rel_tol=1e-9) for name in measured
     )
 
 
 def check() -> list[str]:
-    """Return what is wrong with the traces or the manifest; empty when nothing is."""
+    """Return the problems of the traces and the manifest, as text; empty if there are none."""
     manifest: dict[str, Any] = json.loads(MANIFEST.read_text())
     problems = []
     for name in sorted(set(manifest) ^ set(CATALOGUE)):

@@ -1,20 +1,20 @@
-"""Models of links whose rate varies: what a generated trace is like, stated before it is generated.
+"""Models of links with a varying rate: the statistics that a generated trace is to have.
 
-The shapes are those of published measurements. The numbers are of the size that these papers report; they were chosen
-here and not fitted to a recording. A generated trace has the numbers that its model states (generate.py),
-so that a scenario on it can be described by them.
+The form of each model follows published measurements. Its parameters are of the magnitude that these papers report;
+they were chosen here and not fitted to a recording. A generated trace has the statistics of its model, within the
+tolerances of generate.py, so they describe a scenario that uses the trace.
 
 lte       A Poisson process of deliveries whose rate wanders, with outages: K. Winstein, A. Sivaraman, H. Balakrishnan,
           "Stochastic Forecasts Achieve High Throughput and Low Delay over Cellular Networks", NSDI 2013, section 3.1.
-          There the rate is a Brownian motion; here its logarithm returns to a mean, so that the trace has one.
-5g        As lte, faster, and blocked now and then for about a second as millimetre waves are: A. Narayanan et al.,
+          There the rate is a Brownian motion; here its logarithm reverts to a mean, so that the trace has one.
+5g        As lte, but faster, with blockages of about a second as on millimetre waves: A. Narayanan et al.,
           "Lumos5G: Mapping and Predicting Commercial mmWave 5G Throughput", IMC 2020.
-starlink  A level that is drawn anew every 15 s, when the terminals are given their satellites anew, with a short
-          interruption there, and faster changes around it: N. Mohan et al., "A Multifaceted Look at Starlink
+starlink  A new level every 15 s, when terminals are assigned to satellites again, with a short interruption at each
+          handover and faster changes around the level: N. Mohan et al., "A Multifaceted Look at Starlink
           Performance", WWW 2024, section 5; H. B. Tanveer et al., "Making Sense of Constellations", CoNEXT 2023
           companion.
-wifi      Deliveries come in aggregates, a burst for each access to the channel, at the rate that the distance and the
-          other stations leave: T. Høiland-Jørgensen et al., "Ending the Anomaly: Achieving Low Latency and Airtime
+wifi      Packets are delivered in aggregates, one burst per access to the channel, at a rate that depends on distance
+          and on other stations: T. Høiland-Jørgensen et al., "Ending the Anomaly: Achieving Low Latency and Airtime
           Fairness in WiFi", USENIX ATC 2017, section 2.
 """
 
@@ -24,18 +24,18 @@ from dataclasses import dataclass, fields
 
 
 class ModelError(ValueError):
-    """A model that no trace can follow; the message names the bad value and the right ones."""
+    """A model is invalid, or no trace has its statistics. The message names the value and its valid range."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """What a trace is to be like. Rates are of 1500-byte packets, in windows of 100 ms.
+    """The statistics of a trace. Rates count 1500-byte packets in windows of 100 ms.
 
-    mean_mbps, deviation_mbps: of the rate. correlation_s: where its autocorrelation falls below 1/e. outages_per_min:
-    times without delivery, outage_s long on average and 0.1 s at least; with handover_s they are the handovers', one
-    each, and this is 0. handover_s: the level is drawn anew so often (0: never). level_share: of the variance, that
-    of the levels. burst_ms: mean time between the instants at which what has become due is delivered (0: each packet
-    by itself).
+    mean_mbps, deviation_mbps: mean and standard deviation of the rate. correlation_s: lag at which its autocorrelation
+    falls below 1/e. outages_per_min: outages, of outage_s on average and at least 0.1 s; 0 with handover_s, where each
+    handover has one outage. handover_s: time between two handovers, each of which draws a new level (0: no handovers).
+    level_share: share of the variance that the levels cause. burst_ms: mean time between two deliveries of all packets
+    that are due (0: every packet is delivered when it is due).
     """
 
     mean_mbps: float
@@ -73,7 +73,7 @@ class Model:
             raise ModelError("level_share is for links with handover_s, at which the level changes")
 
 
-# What `python -m env.network.traces generate KIND` begins with.
+# Default models of `python -m env.network.traces generate KIND`.
 KINDS = {
     "lte": Model(mean_mbps=12, deviation_mbps=7, correlation_s=1.5, outages_per_min=2, outage_s=0.4),
     "5g": Model(mean_mbps=120, deviation_mbps=70, correlation_s=0.8, outages_per_min=4, outage_s=0.6),
@@ -84,7 +84,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Entry:
-    """A trace that comes with the project: how it was generated."""
+    """How one of the project's traces is generated. what: a description for people."""
 
     kind: str
     model: Model
@@ -93,8 +93,8 @@ class Entry:
     what: str
 
 
-# train/ may be learned on; held_out/ is for judging what was learned, and no profile may name it. The two differ in
-# numbers and seeds.
+# Profiles may use only train/; held_out/ is for the evaluation of trained policies. The two differ in parameters and
+# seeds.
 CATALOGUE = {
     "train/lte-driving": Entry(
         *("lte", Model(9, 6, 1.2, outages_per_min=3, outage_s=0.5), 60, 101), "a car in town, with outages"

@@ -1,4 +1,4 @@
-"""What is said of a trace: rate, its deviation and correlation time, outages."""
+"""Statistics of a trace: mean rate, its deviation and correlation time, outages."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ import numpy.typing as npt
 
 from env.network.traces.format import PACKET_BITS, Trace
 
-WINDOW_MS = 100  # rates are of windows of this length
-OUTAGE_MS = 100  # a time without delivery of at least this length is an outage
+WINDOW_MS = 100  # rates are means over windows of this length
+OUTAGE_MS = 100  # a gap of at least this length is an outage
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """mean_mbps, deviation_mbps: of the rate in windows of WINDOW_MS, 1500-byte packets.
+    """Statistics of a trace of 1500-byte packets.
 
-    correlation_s: where the rate's autocorrelation falls below 1/e, interpolated between windows. outages: times of at
-    least OUTAGE_MS without delivery. longest_gap_ms: the longest time without delivery.
+    mean_mbps, deviation_mbps: mean and standard deviation of the rate in windows of WINDOW_MS. correlation_s: lag at
+    which the rate's autocorrelation falls below 1/e, interpolated between windows. outages: number of gaps of at least
+    OUTAGE_MS without delivery. longest_gap_ms: longest gap.
     """
 
     mean_mbps: float
@@ -29,7 +30,7 @@ class Statistics:
     longest_gap_ms: int
 
     def text(self) -> str:
-        """Return one line."""
+        """Return the statistics in one line."""
         return (
             f"mean {self.mean_mbps:.2f} Mbit/s, deviation {self.deviation_mbps:.2f} Mbit/s, correlation time "
             f"{self.correlation_s:.2f} s, {self.outages} outages, longest gap {self.longest_gap_ms} ms"
@@ -37,10 +38,10 @@ class Statistics:
 
 
 def statistics(trace: Trace) -> Statistics:
-    """Return the statistics of a trace; a rest shorter than a window at its end counts for the mean only."""
+    """Return the statistics of a trace; an incomplete window at the end counts only in the mean."""
     times_ms = np.frombuffer(trace.times_ms, dtype=np.uint64).astype(np.int64)  # [opportunities]
     rates = window_rates_mbps(times_ms, trace.duration_ms)
-    # the first and the last gap meet where the trace begins again
+    # the trace repeats, so the last gap and the first one are one gap
     gaps_ms = np.diff(times_ms, prepend=times_ms[-1] - trace.duration_ms)
     return Statistics(
         mean_mbps=trace.mean_mbps,
@@ -52,7 +53,7 @@ def statistics(trace: Trace) -> Statistics:
 
 
 def window_rates_mbps(times_ms: npt.NDArray[np.int64], duration_ms: int) -> npt.NDArray[np.float64]:
-    """Return the rate in each whole window, [duration_ms // WINDOW_MS]. Window i ends with i WINDOW_MS included."""
+    """Return the rate in each whole window, [duration_ms // WINDOW_MS]; a window includes its end, not its start."""
     windows = duration_ms // WINDOW_MS
     counts = np.bincount(np.maximum(times_ms - 1, 0) // WINDOW_MS, minlength=windows)[:windows]
     return np.asarray(counts * (PACKET_BITS / WINDOW_MS / 1e3), dtype=np.float64)
