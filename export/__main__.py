@@ -19,13 +19,13 @@ from export.selection import EXPORTED, algorithms, selected
 
 
 def main(argv: list[str]) -> int:
-    """Run the export; returns the exit status: 0, or 1 with one paragraph on stderr and nothing changed."""
+    """Run the export and return the exit status: 0, or 1 with one paragraph on stderr."""
     parser = argparse.ArgumentParser(prog="python -m export", description="Quantize a policy to int16 and export it.")
     source = parser.add_mutually_exclusive_group()
-    source.add_argument("--run", help="run folder, or its name in runs/ (default: the one with the newest checkpoint)")
+    source.add_argument("--run", help="run folder, or its name in runs/ (default: the run with the newest checkpoint)")
     source.add_argument("--checkpoint", type=Path, help="a checkpoint file")
     parser.add_argument("--output", type=Path, help="folder for the files (default: export/ beside the checkpoint)")
-    parser.add_argument("--name", help="what the model is called from now on (default: the run's name)")
+    parser.add_argument("--name", help="name of the exported model (default: the run's name)")
     parser.add_argument("--headers", type=Path, default=EXPORTED, help="folder for C headers (default: build/exported)")
     arguments = parser.parse_args(argv)
     console = Console()

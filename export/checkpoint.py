@@ -1,4 +1,4 @@
-"""Checkpoints: one file, written whole or not at all, and the hash that identifies a policy everywhere.
+"""Checkpoints, which are single files that are written atomically, and the hash that identifies a policy.
 
 docs/reference/file-formats.md specifies the content; `load` checks it before anything uses it.
 """
@@ -25,8 +25,8 @@ FILE_NAME = "checkpoint.pt"
 KEYS = {
     "format",
     "policy",  # state dict of the policy
-    "learner",  # what the learner needs besides to continue: training/KIND.py
-    "sampler",  # what its sampler needs to continue
+    "learner",  # further state of the learner: training/KIND.py
+    "sampler",  # state of the sampler
     "decisions",
     "card",
     "config",
@@ -45,7 +45,7 @@ POLICY_TENSORS = (  # the fixed order of the hash
 
 
 class CheckpointError(Exception):
-    """A checkpoint that cannot be read or written; the text says which file, why, and what to do."""
+    """A checkpoint cannot be read or written. The text names the file, the reason and the remedy."""
 
 
 def policy_sha256(policy: Mapping[str, Tensor]) -> str:
@@ -76,7 +76,7 @@ def save(run: Path, content: Mapping[str, Any]) -> Path:
 
     ``content`` has the `KEYS` except ``format``, ``git_revision``, ``versions`` and ``sha256``, which are added here.
 
-    Raises CheckpointError when the file cannot be written; the previous checkpoint is then unharmed.
+    Raises CheckpointError when the file cannot be written; the previous checkpoint then stays.
     """
     whole = {
         "format": FORMAT,
@@ -87,7 +87,7 @@ def save(run: Path, content: Mapping[str, Any]) -> Path:
     }
     if set(whole) != KEYS:
         raise ValueError(f"a checkpoint has the keys {sorted(KEYS)}, not {sorted(whole)}")
-    buffer = io.BytesIO()  # torch writing to the file itself would turn a full disk into an unclear error
+    buffer = io.BytesIO()  # if torch wrote to the file, the error for a full disk would be unclear
     torch.save(whole, buffer)
     path = run / FILE_NAME
     try:
@@ -113,7 +113,7 @@ def load(run: Path) -> dict[str, Any]:
         raise CheckpointError(f"cannot read {path}: {error.strerror}") from error
     try:
         content = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
-    except Exception as error:  # torch raises many kinds of errors for other bytes
+    except Exception as error:  # torch raises many kinds of errors for a damaged file
         raise CheckpointError(f"{path} is corrupt, truncated or no checkpoint ({type(error).__name__})") from error
     version: Any = content.get("format") if isinstance(content, dict) else type(content).__name__
     if version in range(1, FORMAT):

@@ -1,8 +1,8 @@
-"""From a checkpoint to a verified integer model and its files. ``compare`` uses this too, for scheme ``ndm@runs/NAME``.
+"""Turns a checkpoint into a verified integer model and its files. ``compare`` uses it for scheme ``ndm@runs/NAME``.
 
 ::
 
-    exported = build_model(Path("runs/mixed"))            # quantized, verified, or ExportError
+    exported = build_model(Path("runs/mixed"))            # raises ExportError if it does not pass the gate
     write_header(exported.model, exported.provenance)
 """
 
@@ -31,17 +31,17 @@ from export.selection import EXPORTED, model_name
 
 @dataclass(frozen=True)
 class Exported:
-    """A policy, its integer model and how well they agree."""
+    """A policy, its integer model and their agreement."""
 
     checkpoint: Path
     policy: FloatPolicy
     model: IntegerModel
     provenance: Provenance
-    envelope: dict[str, Any]  # the resolved profile: what the policy was trained for
+    envelope: dict[str, Any]  # the resolved profile that the policy was trained with
     agreement: list[verify.Agreement]
 
     def require_gate(self) -> None:
-        """Raise ExportError when float and int16 differ by more than the gate allows."""
+        """Raise ExportError if float and int16 differ by more than the gate allows."""
         failures = [failure for row in self.agreement for failure in row.failures()]
         if failures:
             raise ExportError(
@@ -52,7 +52,7 @@ class Exported:
 
 
 def find_run(name: str, runs: Path = RUNS) -> Path:
-    """Return the folder of a run, given by name or by path; ExportError names the runs that come near."""
+    """Return the folder of a run, given its name or path. Raises ExportError, which names similar runs."""
     for folder in (Path(name), runs / name):
         if folder.is_dir():
             return folder
@@ -65,7 +65,7 @@ def find_run(name: str, runs: Path = RUNS) -> Path:
 
 
 def latest_run(runs: Path = RUNS) -> Path:
-    """Return the run with the newest checkpoint."""
+    """Return the run with the newest checkpoint. Raises ExportError if there is no checkpoint."""
     known = _runs(runs)
     if not known:
         raise ExportError(
@@ -77,8 +77,8 @@ def latest_run(runs: Path = RUNS) -> Path:
 def build_model(path: Path) -> Exported:
     """Quantize and verify the policy of a run folder or a checkpoint file.
 
-    Raises ExportError for a checkpoint that is missing, damaged or of another format, a policy that does not fit the
-    integer network, and an integer model past the gate.
+    Raises ExportError for a checkpoint that is missing, damaged or of another format, for a policy that does not fit
+    the integer network, and for an integer model that fails the gate.
     """
     exported = measure(path)
     exported.require_gate()
@@ -86,7 +86,7 @@ def build_model(path: Path) -> Exported:
 
 
 def measure(path: Path) -> Exported:
-    """As build_model, but a model past the gate is returned, not refused: its agreement says by how much."""
+    """As build_model, but return a model that fails the gate too; its agreement has the errors."""
     try:
         content = checkpoint.load(path)
     except checkpoint.CheckpointError as error:
@@ -108,10 +108,10 @@ def measure(path: Path) -> Exported:
 def write_artefacts(exported: Exported, output: Path, headers: Path = EXPORTED) -> list[Path]:
     """Write policy.onnx, policy_int16.onnx, policy.bin, golden.json, report.json and the headers; return the paths.
 
-    Everything is made and checked before the first byte is written, and each file is written whole or not at all; the
-    headers come last. Raises ExportError, and OSError or CheckpointError when a file cannot be written.
+    All contents are built and checked before the first file is written. Each file is written atomically, the headers
+    last. Raises ExportError, and OSError or env.files.WriteError when a file cannot be written.
     """
-    # here: loading two runtimes takes a second, and only files need them
+    # imported here, because loading two runtimes takes a second, and only this function needs them
     from export.formats.integer_onnx import build_integer_onnx
     from export.formats.onnx_model import build_onnx
 
@@ -142,7 +142,7 @@ def quantized(file: Path, state: Mapping[str, Any], provenance: Provenance, enve
 
 
 def _training_facts(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an exported model states about its training, from a checkpoint; empty for one without a card."""
+    """Return the facts about the training in a checkpoint; empty for a checkpoint without a card."""
     card = content.get("card")
     if not card:
         return {}
@@ -159,13 +159,13 @@ def _training_facts(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _runs(runs: Path) -> list[Path]:
-    """The runs that have a checkpoint, newest first, those of populations too."""
+    """Return all runs with a checkpoint, including those in populations, the newest first."""
     files = sorted(runs.rglob(checkpoint.FILE_NAME), key=lambda file: file.stat().st_mtime, reverse=True)
     return [file.parent for file in files]
 
 
 def _profile(config: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The name of the profile in a resolved training configuration, and its content."""
+    """Return name and content of the profile in a resolved training configuration."""
     profile = config.get("profile")
     if isinstance(profile, Mapping):
         return str(profile.get("name", "unnamed")), dict(profile)

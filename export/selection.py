@@ -1,8 +1,8 @@
-"""Which models are in the module: ``make module MODELS="mixed fiber"``.
+"""The selection of the models in the kernel module: ``make module MODELS="mixed fiber"``.
 
-A model is one C header: kernel/models/NAME.h for those that ship, build/exported/models/NAME.h for exported ones.
-ndm_weights.h names those that are compiled into tcp_ndm: the first is the congestion control ``ndm``, every further one
-``ndm_NAME``. kernel/ndm_weights.h holds until the first export or selection writes build/exported/ndm_weights.h::
+A model is one C header: kernel/models/NAME.h if it ships, build/exported/models/NAME.h if the user exported it.
+ndm_weights.h lists the models that are compiled into tcp_ndm: the first is the congestion control ``ndm``, each further
+one ``ndm_NAME``. kernel/ndm_weights.h is used until an export or a selection writes build/exported/ndm_weights.h::
 
     python -m export.selection mixed fiber
 """
@@ -19,7 +19,7 @@ from env.checkout import KERNEL, MODEL_BUILD
 from env.near import did_you_mean
 from export.integer.model import ExportError
 
-EXPORTED = MODEL_BUILD / "exported"  # laid over kernel/: kernel/sources.sh
+EXPORTED = MODEL_BUILD / "exported"  # its files replace those of kernel/: kernel/sources.sh
 ALGORITHM = "ndm"
 ALGORITHM_MAX = 15  # letters: TCP_CA_NAME_MAX of the kernel, less the zero at the end
 _INCLUDE = re.compile(r'^#include "models/(\w+)\.h"$', re.MULTILINE)
@@ -27,48 +27,48 @@ _SHA256 = re.compile(r"^\s*/\* SHA-256 of the float policy: ([0-9a-f]{64}) \*/$"
 
 
 def model_name(text: str) -> str:
-    """Return what a model is called in C and in the kernel: small letters, digits and underscores.
+    """Return the name of a model in C and in the kernel: lower-case letters, digits and underscores.
 
-    Raises ExportError where nothing of the text is left.
+    Raises ExportError if the text has no letter and no digit.
     """
     name = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
     if not name:
-        raise ExportError(f"{text!r} is no name for a model: it takes letters or digits")
+        raise ExportError(f"{text!r} is not a model name: it needs letters or digits")
     return name
 
 
 def kernel_file(name: str, exported: Path = EXPORTED) -> Path:
-    """Return the exported file of this name, or the one of kernel/ where there is none."""
+    """Return the exported file with this name, or the one in kernel/ if none was exported."""
     file = exported / name
     return file if file.is_file() else KERNEL / name
 
 
 def header_of(name: str, exported: Path = EXPORTED) -> Path:
-    """Return where the header of a model is."""
+    """Return the header of a model."""
     return kernel_file(f"models/{name}.h", exported)
 
 
 def selection_file(exported: Path = EXPORTED) -> Path:
-    """Return the header that names the models in the module."""
+    """Return the header that lists the models in the module."""
     return kernel_file("ndm_weights.h", exported)
 
 
 def known_models(exported: Path = EXPORTED) -> list[str]:
-    """Return the names of all models, exported and shipped, in order."""
+    """Return the sorted names of all models, exported and shipped."""
     return sorted({file.stem for folder in (exported, KERNEL) for file in (folder / "models").glob("*.h")})
 
 
 def selected(exported: Path = EXPORTED) -> list[str]:
-    """Return the names of the models in the module, the default one first; ExportError where there is none."""
+    """Return the names of the models in the module, the default one first. Raises ExportError if there is no model."""
     file = selection_file(exported)
     names = _INCLUDE.findall(file.read_text())
     if not names:
-        raise ExportError(f"{file} names no model: run `make module MODELS=mixed`")
+        raise ExportError(f"{file} lists no model: run `make module MODELS=mixed`")
     return list(names)
 
 
 def algorithms(names: Sequence[str]) -> dict[str, str]:
-    """Return congestion control to model, of models in a module in this order."""
+    """Return the model of each congestion control, for a module with these models in this order."""
     return {ALGORITHM if i == 0 else f"{ALGORITHM}_{name}": name for i, name in enumerate(names)}
 
 
@@ -76,16 +76,16 @@ def further_algorithms() -> list[str]:
     """Return the congestion controls of tcp_ndm besides ndm (``make module MODELS="mixed fiber"``)."""
     try:
         return list(algorithms(selected()))[1:]
-    except ExportError:  # the selection is damaged; whoever needs ndm says so
+    except ExportError:  # the selection is damaged; building or loading ndm reports that
         return []
 
 
 def sha256_of(name: str, exported: Path = EXPORTED) -> str:
-    """Return the SHA-256 of a model's float policy, as its header says; ExportError where there is none."""
+    """Return the SHA-256 of a model's float policy from its header. Raises ExportError if no header states one."""
     file = header_of(name, exported)
     match = _SHA256.search(file.read_text()) if file.is_file() else None
     if match is None:
-        raise ExportError(f"{file} holds no model: run `make export-weights`")
+        raise ExportError(f"{file} has no model: run `make export-weights`")
     return match[1]
 
 
@@ -109,7 +109,7 @@ def render_selection(names: Sequence[str]) -> str:
 
 
 def select(names: Sequence[str], exported: Path = EXPORTED) -> None:
-    """Make these the models in the module; nothing is written where they are already.
+    """Select the models in the module; an unchanged selection is not written again.
 
     Raises ExportError for a model that does not exist, one given twice, and a name too long for the kernel.
     """
@@ -137,7 +137,9 @@ def select(names: Sequence[str], exported: Path = EXPORTED) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Select models, or show the selection; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m export.selection", description="Choose the models in tcp_ndm.")
-    parser.add_argument("models", nargs="*", metavar="MODEL", help="the default one first; none: show what is selected")
+    parser.add_argument(
+        "models", nargs="*", metavar="MODEL", help="models, the default one first; without any, show the selection"
+    )
     try:
         if models := parser.parse_args(arguments).models:
             select(models)

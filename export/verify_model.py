@@ -1,7 +1,7 @@
 """Print the proof that a model's arithmetic cannot overflow, expression by expression (export/checks/proof.py).
 
 python -m export.verify_model              # the model in the module, as built by `make module`
-python -m export.verify_model RUN ...      # others: run folders or checkpoint files
+python -m export.verify_model RUN ...      # other models: run folders or checkpoint files
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _table(name: str, proof: Proof) -> Table:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the proof of each model; return 1 when there is none."""
+    """Print the proof of each model; return 1 if one cannot be proved."""
     parser = argparse.ArgumentParser(prog="python -m export.verify_model", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("runs", nargs="*", type=Path, help="run folders or checkpoints (default: the shipped model)")
     console = Console()
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             console.print(_table(name, proof))
             bits = proof.accumulator.bit_length()
             console.print(
-                f"proved: no accumulator passes {proof.accumulator:,} (2^{bits}), outputs lie in -1 to 1",
+                f"proved: no accumulator exceeds {proof.accumulator:,} (2^{bits}), outputs lie in -1 to 1",
                 highlight=False,
             )
     except ExportError as error:

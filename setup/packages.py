@@ -1,14 +1,14 @@
 #!/usr/bin/python3
-"""Install the distribution's packages that are missing. Asks for root only when there is something to install.
+"""Install the missing packages of the distribution. Asks for root only if a package is missing.
 
-setup/packages.py          what building, training and comparing need
-setup/packages.py fuzz     and what `make fuzz` needs besides
-setup/packages.py lint     and what `make lint` needs besides
-setup/packages.py tests    and what `make test` needs besides
-setup/packages.py slow     and what `make test-all` needs besides those
-setup/packages.py ports    and what `make ports` needs besides
-setup/packages.py vm       and what the VM lab needs besides
-setup/packages.py bench    and what `make bench-kernel` needs besides
+setup/packages.py          packages for building, training and comparing
+setup/packages.py fuzz     also those for `make fuzz`
+setup/packages.py lint     also those for `make lint`
+setup/packages.py tests    also those for `make test`
+setup/packages.py slow     also those that `make test-all` needs in addition to `tests`
+setup/packages.py ports    also those for `make ports`
+setup/packages.py vm       also those for the VM lab
+setup/packages.py bench    also those for `make bench-kernel`
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ import shutil
 import subprocess
 import sys
 
-# what for -> packages; alternatives are tried in order
+# purpose -> groups of alternatives; the first one of a group is installed if the group is missing
 NEEDED: dict[str, list[tuple[str, ...]]] = {
     "building": [
         ("build-essential",), ("flex",), ("bison",), ("bc",), ("libelf-dev",), ("xz-utils",), ("patch",), ("kmod",),
     ],
     "the lab": [("mininet",), ("bridge-utils",), ("iproute2",), ("net-tools",), ("procps",), ("python3-venv",)],
 }  # fmt: skip
-# `make lint`, `make bench-kernel` and the VM lab build against stock kernels too; a distribution without these packages
-# goes without. They are not for everybody: Debian's headers of 6.12 bring a kernel image with them.
+# `make lint`, `make bench-kernel` and the VM lab also build for stock kernels. Packages that the distribution does not
+# have are left out. They are optional, because Debian's 6.12 headers install a kernel image with them.
 STOCK_HEADERS = ["linux-headers-amd64", "linux-headers-6.12-amd64"]
-# `make bench-kernel` counts instructions with callgrind, and pahole tells how a structure is laid out.
+# `make bench-kernel` counts instructions with callgrind, and reads the layout of structures with pahole.
 COUNTING = ["valgrind", "pahole"]
-# the C core and the modules for arm64.
+# compiler and C library for arm64
 ARM64 = ["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"]
-# the fuzz targets; llvm tells what of the sources they reach.
+# the fuzz targets; llvm reports their coverage
 FUZZ = ["clang", "libclang-rt-dev", "llvm"]
-# `make test` runs the fuzz targets, and the integer network for arm64. `make test-all` looks at reports in a browser,
-# runs `make install`, `make ports` and `make bench-kernel`, and compares request times with sockperf's.
+# `make test` runs the fuzz targets, and the integer network on arm64. `make test-all` opens reports in a browser, runs
+# `make install`, `make ports` and `make bench-kernel`, and compares request times with those of sockperf.
 BESIDES = {
     "fuzz": FUZZ,
     "lint": ["sparse", *STOCK_HEADERS],
@@ -50,19 +50,19 @@ OLDEST, PREFERRED = (6, 1), (6, 12)
 
 
 def installed(package: str) -> bool:
-    """True when dpkg has the package."""
+    """Return whether the package is installed."""
     done = subprocess.run(["dpkg-query", "-W", "-f=${Status}", package], capture_output=True, text=True, check=False)
     return done.stdout.endswith("install ok installed")
 
 
 def available(package: str) -> bool:
-    """True when apt could install the package."""
+    """Return whether apt can install the package."""
     done = subprocess.run(["apt-cache", "policy", package], capture_output=True, text=True, check=False)
     return "Candidate:" in done.stdout and "Candidate: (none)" not in done.stdout
 
 
 def kernel_source() -> str | None:
-    """Return the linux-source package to have: 6.12, else the newest from 6.1 on; None when one is installed."""
+    """Return the linux-source package to install: 6.12, else the newest from 6.1; None if it is not needed."""
     search = ["apt-cache", "search", "--names-only", r"^linux-source-[0-9.]+$"]
     done = subprocess.run(search, capture_output=True, text=True, check=False)
     packages = {}
@@ -79,7 +79,7 @@ def kernel_source() -> str | None:
 
 
 def missing(besides: list[str]) -> list[str]:
-    """Return the packages to install; besides: those that are taken where the distribution has them."""
+    """Return the packages to install. besides: optional ones, left out if the distribution does not have them."""
     names = [group[0] for groups in NEEDED.values() for group in groups if not any(map(installed, group))]
     source = kernel_source()
     if source:
@@ -88,7 +88,7 @@ def missing(besides: list[str]) -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Install; returns the exit status."""
+    """Install the packages; returns the exit status."""
     if not set(arguments) <= BESIDES.keys():
         print(f"usage: setup/packages.py [{'|'.join(BESIDES)}]...", file=sys.stderr)
         return 2
@@ -102,7 +102,7 @@ def main(arguments: list[str]) -> int:
     print(f"setup: these packages of the distribution are missing: {' '.join(names)}")
     as_root: list[str] = [] if os.geteuid() == 0 else ["sudo"]
     if not as_root or shutil.which("sudo"):
-        # a fresh machine's lists may not name the newest packages yet, and those decide which kernel source is taken
+        # the package lists of a new machine may be old, and the newest packages decide which kernel source is installed
         print(f"setup: reading the current lists: {' '.join([*as_root, 'apt-get update'])}", flush=True)
         subprocess.run([*as_root, "apt-get", "update", "-q"], check=False)
         names = missing(besides)

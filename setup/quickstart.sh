@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The main job, from nothing to a report. Can be run again after an interruption: what is done is not done twice.
+# From a fresh checkout to a report. Run it again after an interruption: it skips the steps that are complete.
 # TRAIN_ARGS: further options of train.py, such as algo.total_decisions=5000.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,1 +1,1 @@
-"""What an integer model must pass: agreement with the float policy, and the proof against overflow."""
+"""Checks of an integer model: agreement with the float policy, and the proof that it cannot overflow."""

@@ -1,7 +1,7 @@
-"""Float against int16: how far the quantized network strays, and the gate that a model must pass to ship.
+"""Float against int16: the error of the quantized network, and the gate that a model must pass to be exported.
 
-Letters: N independent connections, T steps, I inputs, O outputs. Errors are in per cent of the output range (from -1 to
-1: a difference of 0.02 is 1 %); outputs are clamped to [-1, 1] on both sides. Both sides see the same int16 inputs.
+Letters: N independent connections, T steps, I inputs, O outputs. Errors are in per cent of the output range from
+-1 to 1, so a difference of 0.02 is 1 %. Both networks get the same int16 inputs and clamp outputs to [-1, 1].
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ MEAN_LIMIT_PCT = 0.1
 MAX_LIMIT_PCT = 0.5
 SIGN_LIMIT_PCT = 99.9
 
-SINGLE_STEPS = 65_536  # of each kind of input: 131,072 in all
-ROLLOUTS = 64  # of each kind of input
+SINGLE_STEPS = 65_536  # for each kind of inputs: 131,072 in total
+ROLLOUTS = 64  # for each kind of inputs
 ROLLOUT_STEPS = 1_000
 
 _OUTPUT_RANGE = 2.0
@@ -35,14 +35,14 @@ _HIGH = np.array([field.high for field in schema.FEATURES])  # (I)
 class Agreement:
     """Float against int16 over one set of inputs."""
 
-    inputs: str  # which
+    inputs: str  # name of the set of inputs
     decisions: int
     mean_error_pct: float
     max_error_pct: float
     sign_agreement_pct: float
 
     def failures(self) -> list[str]:
-        """What is past the gate, in words; empty when nothing is. NaN is past it."""
+        """Return the figures that fail the gate, as text; empty if all pass. NaN fails."""
         failures = []
         if not self.mean_error_pct <= MEAN_LIMIT_PCT:
             failures.append(f"{self.inputs}: mean error {self.mean_error_pct:.4f} % (at most {MEAN_LIMIT_PCT} %)")
@@ -56,7 +56,7 @@ class Agreement:
 
 
 def verify(policy: FloatPolicy, model: IntegerModel, seed: int = 1) -> list[Agreement]:
-    """Compare over single decisions from random states and over rollouts; same seed, same numbers."""
+    """Compare on single decisions from random states and on rollouts. The result depends only on the seed."""
     rng = np.random.default_rng(seed)
     uniform = rng.random((SINGLE_STEPS, INPUTS))  # (N, I)
     return [
@@ -77,7 +77,7 @@ def _whole_range(uniform: Float64) -> Int16:
 
 
 def _usual(uniform: Float64) -> Int16:
-    """Inputs (N, I) of the shape that connections show (small ratios, rare loss), from numbers in [0, 1)."""
+    """Inputs (N, I) distributed as on real connections (small ratios, rare loss), from numbers in [0, 1)."""
     u = dict(zip((field.name for field in schema.FEATURES), uniform.T, strict=True))
     exponential = {name: -np.log1p(-values) for name, values in u.items()}
     centred = u["rtt_gradient"] - 0.5
@@ -97,13 +97,13 @@ def _usual(uniform: Float64) -> Int16:
 
 
 def _noise(rng: np.random.Generator) -> Iterator[Float64]:
-    """T times fresh numbers (N, I) in [0, 1)."""
+    """Yield T times independent numbers (N, I) in [0, 1)."""
     for _ in range(ROLLOUT_STEPS):
         yield rng.random((ROLLOUTS, INPUTS))
 
 
 def _walk(rng: np.random.Generator) -> Iterator[Float64]:
-    """T times numbers (N, I) in [0, 1), each a random walk reflected at the ends, quick in some and slow in others."""
+    """Yield T times numbers (N, I) in [0, 1): random walks with various strides, reflected at the ends."""
     position = rng.random((ROLLOUTS, INPUTS)) * 2
     stride = np.exp2(rng.uniform(-8, 0, (ROLLOUTS, INPUTS)))
     for _ in range(ROLLOUT_STEPS):
@@ -143,7 +143,7 @@ def _outputs(
 def _agreement(name: str, exact: Float64, integer: Int16) -> Agreement:
     """Compare outputs of one shape (..., O).
 
-    An exact output below one unit of the format has no sign there: it agrees when the integer is -1, 0 or 1.
+    An exact output smaller than one unit of the integer format has no sign: it agrees with -1, 0 and 1.
     """
     error_pct = np.abs(exact - integer * _ONE_OUTPUT_UNIT) / _OUTPUT_RANGE * 100
     no_sign = np.abs(exact) < _ONE_OUTPUT_UNIT

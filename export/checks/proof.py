@@ -1,10 +1,10 @@
-"""Prove, for given weights, that ndm_core_step() never overflows and its outputs stay in range.
+"""Prove for given weights that ndm_core_step() never overflows and that its outputs stay in range.
 
-Interval arithmetic over kernel/ndm/ndm_core.h, expression by expression: every value is an interval of integers that
-holds whatever the inputs and the recurrent state are, each any int16, and must lie within the C type that the
-expression has. A product with a constant and a sum are exact for intervals, a shift and a clamp never fall, so every
-end of the first sums is met by some input: the bound is not only safe but tight
-(tests/unit/export/test_proof.py meets it).
+The proof is interval arithmetic over kernel/ndm/ndm_core.h, expression by expression. Each expression gets the interval
+of its values over all int16 inputs and recurrent states, and this interval must lie within the expression's C type.
+Multiplication with a constant and addition of independent terms are exact on intervals, and shift and clamp are
+monotonic. Some input therefore reaches each end of the first sums: the bound is not only safe but tight
+(tests/unit/export/test_proof.py reaches it).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Interval:
         return Interval(self.low >> shift, self.high >> shift)
 
     def clamped(self, limit: int) -> Interval:
-        """Return what is left between -limit and limit."""
+        """Return the values clamped to -limit to limit."""
         return Interval(max(-limit, min(limit, self.low)), max(-limit, min(limit, self.high)))
 
     def joined(self, other: Interval) -> Interval:
@@ -60,7 +60,7 @@ ANY_S16 = Interval(-(1 << 15), (1 << 15) - 1)
 
 @dataclass(frozen=True)
 class Step:
-    """One expression of ndm_core_step() over all rows. bits: of its C type."""
+    """One expression of ndm_core_step() over all rows. bits: size of its C type."""
 
     expression: str
     values: Interval
@@ -68,20 +68,20 @@ class Step:
 
     @property
     def spare_bits(self) -> int:
-        """How often the largest value could double within the type."""
+        """How many times the largest value could be doubled within the type."""
         return self.bits - 1 - self.values.largest.bit_length()
 
 
 @dataclass(frozen=True)
 class Proof:
-    """That every value of ndm_core_step() fits its type; accumulator: no |acc| is larger."""
+    """The intervals of all expressions, each within its type. accumulator: upper bound of |acc|."""
 
     steps: tuple[Step, ...]
     accumulator: int
 
 
 def prove(model: IntegerModel) -> Proof:
-    """Return the proof for any int16 inputs and recurrent state; raises ExportError that names what could overflow."""
+    """Return the proof for all int16 inputs and states. Raises ExportError that names what could overflow."""
     steps: dict[str, Step] = {}
 
     def holds(expression: str, values: Interval, bits: int) -> Interval:
@@ -126,9 +126,9 @@ def prove(model: IntegerModel) -> Proof:
     return Proof(tuple(steps.values()), largest)
 
 
-@functools.cache  # most rows come to both limits of tanh's argument
+@functools.cache  # most rows reach both limits of tanh's argument, so the interval repeats
 def _tanh(values: Interval) -> Interval:
-    """Return the results of ndm_tanh(), by trying every value: interpolation need not rise from one to the next."""
+    """Return the range of ndm_tanh() from all its values, because interpolation need not be monotonic."""
     results = reference.tanh(np.arange(values.low, values.high + 1, dtype=np.int64))
     return Interval(int(results.min()), int(results.max()))
 

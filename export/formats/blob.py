@@ -1,6 +1,6 @@
-"""The model as one binary file, policy.bin: what a running kernel can be handed without a rebuild.
+"""The model as one binary file, policy.bin, which a running kernel can load without a rebuild.
 
-The layout stands in kernel/ndm/ndm_blob.h, which reads it in the kernel; this is the same in Python.
+kernel/ndm/ndm_blob.h specifies the layout and reads it in the kernel; this module reads and writes it in Python.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DIGEST_BYTES = 32
 
 
 def write_blob(model: IntegerModel, provenance: Provenance) -> bytes:
-    """Return the file's content; ExportError when a text does not fit or is not printable, or the model unproved."""
+    """Return the file's content. Raises ExportError for a text that does not fit, and a model that could overflow."""
     prove(model)
     check_texts(provenance)
     described = provenance.envelope.encode()
@@ -49,7 +49,7 @@ def write_blob(model: IntegerModel, provenance: Provenance) -> bytes:
 
 
 def read_blob(content: bytes, origin: str) -> tuple[IntegerModel, Provenance]:
-    """Read what write_blob wrote; origin names the file in errors.
+    """Read a file of write_blob(). origin: name of the file for errors.
 
     Raises ExportError for another format, a wrong size, or one changed bit anywhere.
     """
@@ -96,7 +96,7 @@ def read_blob(content: bytes, origin: str) -> tuple[IntegerModel, Provenance]:
 
 
 def check_texts(provenance: Provenance) -> None:
-    """Raise ExportError for a text that the kernel has no room for, or that is not printable ASCII."""
+    """Raise ExportError for a text that is too long for the kernel or not printable ASCII."""
     texts = {"name": provenance.name, "profile": provenance.profile, "git revision": provenance.git_revision}
     for what, text in texts.items():
         if not 1 <= len(text.encode()) < _TEXT_BYTES or not _printable(text.encode()):

@@ -1,4 +1,4 @@
-"""What a model was trained for, in a line: it travels with the weights into the kernel."""
+"""The envelope of a model: one line about the paths that it was trained on, stored with the weights in the kernel."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _UNSAID = ("weight", "scenario", "qdisc", "rivals", "rival_chance")
 
 
 def describe(profile: Mapping[str, Any]) -> str:
-    """Return e.g. ``clean: rate_mbps 1..200, rtt_ms 10..300; stress``; profile: resolved, as plain data.
+    """Return e.g. ``clean: rate_mbps 1..200, rtt_ms 10..300; stress``. profile: resolved, as plain data.
 
-    Where that would be longer than a model file takes, the names of the paths alone, as far as they fit.
+    If this is longer than a model file allows, return only the names of the paths, cut to the limit.
     """
     paths = profile.get("paths") or {}
     whole = "; ".join(_path(name, path) for name, path in paths.items())
@@ -34,7 +34,7 @@ def _path(name: str, path: Mapping[str, Any]) -> str:
 
 
 def _draw(value: Any) -> str:
-    """Return a distribution in short: its value, its values or its range; empty where it is left to the default."""
+    """Return a distribution as its value, its values or its range; empty if it has its default."""
     if not isinstance(value, Mapping):
         return ""
     if value.get("fixed") is not None:

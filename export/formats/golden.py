@@ -1,12 +1,12 @@
-"""Golden vectors: inputs and the exact integers that must come out, for every language the core is written in.
+"""Golden vectors: inputs with the exact integer outputs, which every implementation of the core must reproduce.
 
-``datasets/golden/core.json`` ties kernel/ndm/ndm_core.h and export/integer/reference.py together and does not depend
-on any training::
+Both kernel/ndm/ndm_core.h and export/integer/reference.py are tested with ``datasets/golden/core.json``, which does not
+depend on any training::
 
     python -m export.formats.golden            # writes datasets/golden/core.json
-    python -m export.formats.golden --check    # exits 1 when the reference no longer computes it
+    python -m export.formats.golden --check    # exits with 1 if the reference computes other outputs
 
-Regenerate only when the arithmetic of docs/reference/kernel-interface.md changes on purpose; raise VERSION then.
+Regenerate only when the arithmetic of docs/reference/kernel-interface.md changes on purpose, and then raise VERSION.
 
 Letters: T steps, H hidden units, I inputs, O outputs.
 """
@@ -53,7 +53,7 @@ def make_vector(name: str, model: IntegerModel, x: Int16, h: Int16) -> Vector:
 
 
 def model_vectors(model: IntegerModel, seed: int = 1) -> list[Vector]:
-    """Vectors for one exported model: random inputs over the whole range, extremes, and a fading start."""
+    """Return vectors for one exported model: random inputs over the whole range, extremes, and an impulse."""
     rng = np.random.default_rng(seed)
     zero = np.zeros(model.hidden, np.int16)
     quiet = np.zeros((64, INPUTS), np.int16)
@@ -66,7 +66,7 @@ def model_vectors(model: IntegerModel, seed: int = 1) -> list[Vector]:
 
 
 def core_vectors() -> list[Vector]:
-    """Vectors of the core: every size of interest, every scale, weights and inputs at the ends of int16."""
+    """Return vectors of the core: several sizes and scales, weights and inputs at the ends of int16."""
     rng = np.random.default_rng(20)
     vectors = []
     for hidden in (1, 2, 8, 15, 16):
@@ -103,12 +103,12 @@ def render(vectors: Sequence[Vector]) -> str:
         "regenerate": REGENERATE,
         "vectors": [_vector_to_json(vector) for vector in vectors],
     }
-    # One line for each innermost list: small, and a change shows in a diff.
+    # each innermost list on its own line keeps the file small and its diffs readable
     return _dump(content, 0) + "\n"
 
 
 def parse(text: str, origin: str) -> list[Vector]:
-    """Read a golden file; origin names it in errors. Raises ExportError when it is no golden file of this version."""
+    """Read a golden file. origin: its name for errors. Raises ExportError for a file of another version or kind."""
     try:
         content = json.loads(text)
     except ValueError as error:
@@ -125,7 +125,7 @@ def parse(text: str, origin: str) -> list[Vector]:
 
 
 def mismatches(vectors: Sequence[Vector], rollout: Rollout) -> list[str]:
-    """Run every vector; return one line for each that comes out differently, with the command that regenerates."""
+    """Run every vector, and return a line for each one whose outputs differ, with the command that regenerates it."""
     differences = []
     for vector in vectors:
         outputs, last_h = rollout(vector.model, vector.x, vector.h)

@@ -1,4 +1,4 @@
-"""A model as a C header, models/NAME.h, with its provenance. Same model, same text."""
+"""A model as a C header, models/NAME.h, with its provenance. The text depends only on these."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from export.selection import EXPORTED, model_name, select, selected, selection_f
 
 
 def _string(text: str) -> str:
-    """Return a C string literal of printable ASCII."""
+    """Return a C string literal; text: printable ASCII."""
     return '"' + "".join(f"\\{ord(letter):03o}" if letter in '"\\?' else letter for letter in text) + '"'
 
 
 def _row(numbers: Int16, indent: str) -> list[str]:
-    """Return an initializer, at most 8 numbers a line: checkpatch's 100 columns."""
+    """Return an initializer with at most 8 numbers per line, within checkpatch's 100 columns."""
     parts = [", ".join(str(int(n)) for n in numbers[i : i + 8]) for i in range(0, len(numbers), 8)]
     if len(parts) == 1:
         return [f"{indent}{{ {parts[0]} }},"]
@@ -44,7 +44,7 @@ def _bytes(field: str, content: bytes) -> list[str]:
 
 
 def _training(provenance: Provenance) -> list[str]:
-    """Return a comment with the essentials of the run's card; nothing for a model without one."""
+    """Return a comment with the essentials of the run's card; nothing for a model without a card."""
     if not provenance.training:
         return []
     card = json.loads(provenance.training)
@@ -66,7 +66,7 @@ def _training(provenance: Provenance) -> list[str]:
 def render_header(model: IntegerModel, provenance: Provenance) -> str:
     """Return the text of the header of ``struct ndm_described_model ndm_model_NAME``.
 
-    Raises ExportError when the model could overflow or a text of its provenance is no text for the kernel.
+    Raises ExportError if the model could overflow or a text of its provenance does not fit the kernel.
     """
     check_texts(provenance)
     name = model_name(provenance.name)
@@ -118,10 +118,10 @@ def render_header(model: IntegerModel, provenance: Provenance) -> str:
 
 
 def write_header(model: IntegerModel, provenance: Provenance, exported: Path = EXPORTED) -> list[Path]:
-    """Export the model's header, in place of one of its name, and make sure that the model is in the module.
+    """Write the model's header, replacing one of the same name, and select the model for the module.
 
-    A model that is selected already stays where it is; any other one becomes the only one. Returns the header and the
-    selection. Raises CheckpointError when one cannot be written.
+    If the model is already selected, the selection stays as it is; otherwise this model becomes the only one. Returns
+    the paths of the header and of the selection. Raises env.files.WriteError when a file cannot be written.
     """
     name = model_name(provenance.name)
     file = exported / "models" / f"{name}.h"

@@ -1,14 +1,14 @@
 """The integer network as ONNX: plain operators on int64 that compute ndm_core_step() of ndm_core.h to the bit.
 
-For runtimes that cannot call C, and as a third witness of the arithmetic beside C and export/integer/reference.py. One
-decision of N independent connections (H hidden units, I inputs, O outputs)::
+It serves runtimes that cannot call C, and checks the arithmetic as a third implementation beside C and
+export/integer/reference.py. One decision of N independent connections (H hidden units, I inputs, O outputs)::
 
     observations (N, I) int16 Q12, state (N, H) int16 Q15  ->  actions (N, O) int16 Q14, next_state (N, H) int16 Q15
 
 Operators: Cast, MatMul, Add, Sub, Mul, Div, Mod, Abs, Neg, Less, Where, Gather. ONNX divides integers towards zero and
-shifts unsigned ones only, so an arithmetic shift is (a - a mod 2^s) / 2^s: Mod takes the sign of the divisor, and what
-is left divides without a rest. Not Clip, Min, Max and Sign: onnxruntime's for int64 are wrong on x86-64 from 2^31 to
-2^32 (its pull request 32475), where accumulators come.
+shifts only unsigned ones, so an arithmetic shift is (a - a mod 2^s) / 2^s: Mod has the sign of the divisor, and the
+difference is divisible. Clip, Min, Max and Sign are avoided: onnxruntime computes them wrongly for int64 on x86-64 from
+2^31 to 2^32 (its pull request 32475), and accumulators reach this range.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from export.integer.model import INPUTS, OUTPUTS, ExportError, Int16, IntegerMod
 
 
 class _Graph:
-    """Nodes and constants; each value has the name of what it is."""
+    """The nodes and constants of the graph. Each method returns the name of its value."""
 
     def __init__(self) -> None:
         self.nodes: list[onnx.NodeProto] = []
@@ -44,7 +44,7 @@ class _Graph:
         return output
 
     def affine(self, terms: list[tuple[str, str, NDArray[np.int64]]], bias: NDArray[np.int64], of: str) -> str:
-        """The accumulator: the sum of value @ weights over (value, name, weights), plus the bias."""
+        """Return the accumulator: the sum of value @ weights over (value, name, weights), plus the bias."""
         total = self.constant(f"{of}_bias", bias)
         for value, name, weights in terms:
             product = self.node("MatMul", [value, self.constant(name, weights)], f"{name}_product")
@@ -66,10 +66,10 @@ class _Graph:
         return self.node("Where", [self.node("Less", [high, above], f"{of}_too_high"), high, above], f"{of}_clipped")
 
     def tanh(self, value: str) -> str:
-        """ndm_tanh: the table at the magnitude, between entries a straight line, and the sign."""
+        """Return ndm_tanh() of the value: linear interpolation in the table at the magnitude, with the sign."""
         shift = 15 - tables.TANH_STEPS_LOG2
         step, one = self.constant("tanh_step", 1 << shift), self.constant("one", 1)
-        # one entry more, read but multiplied by zero
+        # the additional entry is read, but multiplied by zero
         table = self.constant("tanh_table", np.array([*tables.TANH, tables.TANH[-1]]))
         magnitude = self.node("Abs", [value], "magnitude")
         i = self.node("Div", [magnitude, step], "tanh_index")
@@ -85,8 +85,8 @@ class _Graph:
 def build_integer_onnx(model: IntegerModel, provenance: Provenance, envelope: dict[str, Any]) -> bytes:
     """Return the ONNX file.
 
-    envelope: what the policy was trained for (the resolved profile), as plain data; stored as JSON.
-    Raises ExportError when onnxruntime does not compute the golden vectors of the model to the bit.
+    envelope: the resolved profile of the training, as plain data; stored as JSON.
+    Raises ExportError if onnxruntime does not reproduce the golden vectors of the model exactly.
     """
     graph = _Graph()
     x = graph.node("Cast", ["observations"], "x", to=TensorProto.INT64)
@@ -94,7 +94,7 @@ def build_integer_onnx(model: IntegerModel, provenance: Provenance, envelope: di
     w, u, v = (getattr(model, name).T.astype(np.int64) for name in ("w", "u", "v"))  # (I, H), (H, H), (H, O)
     b, c = (getattr(model, name).astype(np.int64) << schema.HIDDEN_FRAC for name in ("b", "c"))  # (H), (O)
 
-    # W x comes with 12 fraction bits and U h with 15: w is scaled up, which is no more than 2^18
+    # W x has 12 fraction bits and U h has 15, so w is scaled up, to at most 2^18
     scaled = w << np.int64(schema.HIDDEN_FRAC - schema.FEATURE_FRAC)
     acc = graph.affine([(x, "w", scaled), (h, "u", u)], b, "hidden")
     pre = graph.round_shift(acc, np.array(model.row_frac, np.int64), "hidden")
@@ -135,7 +135,7 @@ def build_integer_onnx(model: IntegerModel, provenance: Provenance, envelope: di
 
 
 class IntegerSession:
-    """A file of build_integer_onnx() in onnxruntime."""
+    """An onnxruntime session of a file of build_integer_onnx()."""
 
     def __init__(self, content: bytes) -> None:
         self._session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])

@@ -1,4 +1,4 @@
-"""A policy in training as a model file, which a running kernel takes: for rollouts and evaluations."""
+"""The model file of a policy in training, which a running kernel loads for rollouts and evaluations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from export.integer.quantize import FloatPolicy, quantize
 
 
 def model_file(policy: Mapping[str, Tensor], name: str, profile: str) -> tuple[bytes, str]:
-    """Return a policy as `make export-weights` would write it (policy.bin), and the SHA-256 of its weights.
+    """Return the content of a policy's model file (policy.bin of `make export-weights`) and the SHA-256 of its weights.
 
     Raises export.integer.model.ExportError for weights that do not fit the integer network.
     """

@@ -1,4 +1,4 @@
-"""The float policy as ONNX, for every other runtime: operator RNN, the state an explicit input and output.
+"""The float policy as ONNX, for other runtimes: operator RNN, with the state as explicit input and output.
 
 Letters: T steps, N independent connections, H hidden units, I inputs, O outputs. The graph::
 
@@ -29,8 +29,8 @@ _CHECK_CONNECTIONS = 16
 def build_onnx(policy: FloatPolicy, model: IntegerModel, provenance: Provenance, envelope: dict[str, Any]) -> bytes:
     """Return the ONNX file.
 
-    envelope: what the policy was trained for (the resolved profile), as plain data; stored as JSON.
-    Raises ExportError when onnxruntime does not compute what the policy does.
+    envelope: the resolved profile of the training, as plain data; stored as JSON.
+    Raises ExportError if onnxruntime's outputs differ from the policy's by more than TOLERANCE.
     """
     hidden = policy.hidden
     weights = {
@@ -79,7 +79,7 @@ def build_onnx(policy: FloatPolicy, model: IntegerModel, provenance: Provenance,
 
 
 def check_onnx(content: bytes, policy: FloatPolicy, seed: int = 1) -> float:
-    """Run the file in onnxruntime over random sequences, in two parts with the state carried across.
+    """Run the file in onnxruntime on random sequences, in two parts with the state carried over.
 
     Returns the largest difference from the policy, of actions and states; ExportError above TOLERANCE.
     """
@@ -87,7 +87,7 @@ def check_onnx(content: bytes, policy: FloatPolicy, seed: int = 1) -> float:
     low = np.array([field.low for field in schema.FEATURES])
     high = np.array([field.high for field in schema.FEATURES])
     x = rng.uniform(low, high, (CHECK_STEPS, _CHECK_CONNECTIONS, INPUTS)).astype(np.float32)
-    x[CHECK_STEPS // 4 :] *= 0.1  # mostly unsaturated: where the state remembers most
+    x[CHECK_STEPS // 4 :] *= 0.1  # small inputs rarely saturate the state, so it remembers longest
     h = rng.uniform(-1, 1, (_CHECK_CONNECTIONS, policy.hidden)).astype(np.float32)
 
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
@@ -113,7 +113,7 @@ def check_onnx(content: bytes, policy: FloatPolicy, seed: int = 1) -> float:
 
 
 def metadata(model: IntegerModel, provenance: Provenance, envelope: dict[str, Any]) -> dict[str, str]:
-    """Return what an ONNX file says of itself: provenance, inputs and outputs with ranges, scales, the envelope."""
+    """Return the metadata of an ONNX file: provenance, inputs and outputs with ranges, scales, envelope."""
 
     def fields(of: tuple[schema.Field, ...]) -> list[dict[str, Any]]:
         return [{"name": f.name, "unit": "1", "low": f.low, "high": f.high, "meaning": f.meaning} for f in of]

@@ -1,4 +1,4 @@
-"""The integer model: what a quantized policy is, wherever it is written.
+"""The integer model, the form of a quantized policy that all file formats share.
 
 Letters: H hidden units (1 to ``schema.HIDDEN_MAX``), I inputs (10), O outputs (2).
 """
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from env import schema
 
 FORMAT = 1  # NDM_MODEL_FORMAT in kernel/ndm/ndm_core.h: layout and meaning of the numbers below
-FRAC_MAX = 22  # more than 15, for rows of small weights: a new policy reads out less than 0.01
-ENVELOPE_MAX = 1024  # bytes of the text that says what a model was trained for
+FRAC_MAX = 22  # more than 15 for rows of small weights: a new policy's read-out weights are below 0.01
+ENVELOPE_MAX = 1024  # bytes of the text about the paths of the training
 INPUTS = len(schema.FEATURES)
 OUTPUTS = len(schema.ACTIONS)
 
@@ -24,15 +24,15 @@ Float64 = NDArray[np.float64]
 
 
 class ExportError(Exception):
-    """A policy, file or model that cannot be exported; the message is one paragraph for the user."""
+    """A policy, file or model cannot be exported. The message is one paragraph for the user."""
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a model's weights come from; every artefact carries it."""
+    """The origin of a model's weights; every exported file contains it."""
 
-    name: str  # of the run
-    profile: str  # what it was trained for
+    name: str  # of the model; by default that of the run
+    profile: str  # name of the profile of the training
     sha256: str  # of the float policy, as in its checkpoint
     git_revision: str
     decisions: int  # seen in training
@@ -44,7 +44,7 @@ class Provenance:
 class IntegerModel:
     """Weights of the integer network; a number n of row r stands for ``n / 2**frac[r]``.
 
-    Raises ExportError when a shape, a type or a number of fraction bits does not fit.
+    Raises ExportError for a wrong shape, type or number of fraction bits.
     """
 
     row_frac: tuple[int, ...]  # (H), 0 to 22
@@ -77,7 +77,7 @@ class IntegerModel:
         return len(self.row_frac)
 
     def equals(self, other: IntegerModel) -> bool:
-        """Whether every number is the same (``==`` of dataclasses does not work on arrays)."""
+        """Whether all numbers are equal (``==`` of dataclasses does not work on arrays)."""
         return (
             self.row_frac == other.row_frac
             and self.out_frac == other.out_frac

@@ -1,4 +1,4 @@
-"""The C core in user space: libndm.so, made from kernel/ndm/ndm_core.h by `make module`."""
+"""The C core in user space: libndm.so, which `make module` builds from kernel/ndm/ndm_core.h."""
 
 from __future__ import annotations
 
@@ -81,12 +81,12 @@ class Native:
         return outputs, state[: model.hidden]
 
     def shipped(self) -> tuple[IntegerModel, str]:
-        """The default model that the library was built with, and its SHA-256."""
+        """Return the default model that the library was built with, and its SHA-256."""
         model = _unpack(self._library.ndm_user_shipped_model().contents)
         return model, bytes(self._library.ndm_user_shipped_sha256().contents).hex()
 
     def parse_blob(self, content: bytes) -> tuple[IntegerModel, Provenance]:
-        """The model of a file as the kernel reads it, but for the SHA-256 at its end, which is not looked at.
+        """Return the model of a file, parsed by the kernel's code; the SHA-256 at the end of the file is not checked.
 
         Raises ExportError with the kernel's reason.
         """
@@ -115,7 +115,7 @@ class Native:
         return y
 
     def next_cwnd(self, cwnd_fp: NDArray[np.uint32], cwnd_log2: Int16) -> NDArray[np.uint64]:
-        """ndm_next_cwnd of each window and action; of one shape."""
+        """ndm_next_cwnd of each window and action; both arrays have the same shape."""
         y = np.empty(cwnd_fp.shape, np.uint64)
         self._library.ndm_user_next_cwnd(
             _pointer(cwnd_fp), _pointer(cwnd_log2), _pointer(y), ctypes.c_uint(cwnd_fp.size)
@@ -123,7 +123,7 @@ class Native:
         return y
 
     def quarter_octave(self, a: NDArray[np.uint32], b: NDArray[np.uint32]) -> NDArray[np.int32]:
-        """ndm_quarter_octave of each pair; a and b of one shape."""
+        """ndm_quarter_octave of each pair; a and b have the same shape."""
         y = np.empty(a.shape, np.int32)
         self._library.ndm_user_quarter_octave(_pointer(a), _pointer(b), _pointer(y), ctypes.c_uint(a.size))
         return y

@@ -1,8 +1,8 @@
-"""Float policy to integer model: int16 weights, one power-of-two scale for each row.
+"""Converts a float policy to an integer model: int16 weights with one power-of-two scale per row.
 
-A row (of W, U and b together; of V and c together) gets as many fraction bits as its largest weight leaves in int16,
-at most 22, so that scaling back is a shift. Same idea as LiteFlow's fixed-point layers, scale per row and not per
-network.
+A row of (W, U, b) or of (V, c) gets the largest number of fraction bits, at most 22, with which its largest weight fits
+int16. A power-of-two scale makes scaling back a shift. LiteFlow's fixed-point layers work in the same way, but have one
+scale per network.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ INT16_MAX = 32767
 class FloatPolicy:
     """Weights of ``torch.nn.RNN(10, H, nonlinearity="tanh")`` and its linear read-out, in float64.
 
-    The RNN's two biases only ever appear as a sum, so they are one here.
+    Only the sum of the RNN's two biases matters, so they are one vector.
     """
 
     w: Float64  # (H, I)
@@ -55,7 +55,7 @@ class FloatPolicy:
         unknown = [str(name) for name in state if str(name).startswith(("rnn.", "readout.")) and name not in names]
         if unknown:
             raise ExportError(
-                f"the policy has {', '.join(unknown)}, which the integer network has no place for: "
+                f"the policy has {', '.join(unknown)}, which the integer network does not support: "
                 f"it is one layer of torch.nn.RNN and one linear read-out"
             )
         arrays = {name: np.asarray(_numpy(state[name]), dtype=np.float64) for name in names}
@@ -75,7 +75,7 @@ class FloatPolicy:
                 bad = arrays[name][~np.isfinite(arrays[name])]
                 raise ExportError(
                     f"{name} holds {bad.size} of {arrays[name].size} weights that are not finite (first: {bad[0]}); "
-                    f"the training diverged, export an earlier checkpoint"
+                    f"the training diverged; export an earlier checkpoint"
                 )
         w, u, b_ih, b_hh, v, c = (arrays[name] for name in names)
         return cls(w=w, u=u, b=b_ih + b_hh, v=v, c=c)
@@ -97,27 +97,25 @@ def _numpy(value: Any) -> ArrayLike:
 
 
 def _fraction_bits(rows: list[Float64], what: str) -> tuple[int, ...]:
-    """Return for each row the most fraction bits with which all its weights fit int16."""
+    """Return for each row the largest number of fraction bits with which all its weights fit int16."""
     largest = np.max([np.abs(part.reshape(len(part), -1)).max(axis=1) for part in rows], axis=0)
     fracs = []
     for r, size in enumerate(largest):
         fitting = [f for f in range(FRAC_MAX + 1) if np.floor(size * 2.0**f + 0.5) <= INT16_MAX]
         if not fitting:
-            raise ExportError(
-                f"{what} {r} has a weight of magnitude {size:.6g}; int16 with no fraction bits ends at {INT16_MAX}"
-            )
+            raise ExportError(f"{what} {r} has a weight of magnitude {size:.6g}; the largest int16 is {INT16_MAX}")
         fracs.append(fitting[-1])
     return tuple(fracs)
 
 
 def _round(weights: Float64, fracs: tuple[int, ...]) -> Int16:
     scales = np.exp2(np.array(fracs, dtype=np.float64)).reshape(-1, *[1] * (weights.ndim - 1))
-    # Away from zero at half, so that the largest magnitude tells the range on both sides.
+    # halves round away from zero, so the largest magnitude bounds both signs
     return np.asarray(np.copysign(np.floor(np.abs(weights) * scales + 0.5), weights), dtype=np.int16)
 
 
 def quantize(policy: FloatPolicy) -> IntegerModel:
-    """Return the integer model nearest to the policy; ExportError where a weight does not fit int16."""
+    """Return the integer model nearest to the policy. Raises ExportError if a weight does not fit int16."""
     row_frac = _fraction_bits([policy.w, policy.u, policy.b], "hidden unit")
     out_frac = _fraction_bits([policy.v, policy.c], "output")
     return IntegerModel(

@@ -1,7 +1,7 @@
-"""The integer network in NumPy: the specification that kernel/ndm/ndm_core.h and every recorded decision must meet.
+"""The integer network in NumPy: the reference for kernel/ndm/ndm_core.h and for recorded decisions.
 
-Letters: N independent connections, T steps, H hidden units, I inputs, O outputs. Bit for bit the arithmetic of
-docs/reference/kernel-interface.md; all sums in int64, where nothing passes 2**37 (bound in kernel/ndm/ndm_core.h).
+Letters: N independent connections, T steps, H hidden units, I inputs, O outputs. The arithmetic is specified bit by bit
+in docs/reference/kernel-interface.md. Sums are int64; none exceeds 2**37 (bound in kernel/ndm/ndm_core.h).
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from env import schema
 from export.integer import tables
 from export.integer.model import OUTPUTS, Int16, Int64, IntegerModel
 
-_TANH = np.array([*tables.TANH, tables.TANH[-1]], dtype=np.int64)  # one more, read but multiplied by zero
+_TANH = np.array([*tables.TANH, tables.TANH[-1]], dtype=np.int64)  # the last entry is multiplied by zero
 _EXP2 = np.array([*tables.EXP2, tables.EXP2[-1]], dtype=np.int64)
 
 
 def _shift_round(values: Int64, bits: Int64 | np.int64) -> Int64:
-    """Divide by 2**bits, halves up; bits broadcasts against values."""
+    """Divide by 2**bits and round, halves up; bits broadcasts against values."""
     half = (np.int64(1) << bits) >> np.int64(1)
     shifted: Int64 = (values + half) >> bits
     return shifted
@@ -72,5 +72,5 @@ def rollout(model: IntegerModel, x: Int16, h: Int16 | None = None) -> tuple[Int1
 
 
 def replay(model: IntegerModel, flows: Iterable[Int16]) -> list[Int16]:
-    """Outputs (T, O) for the recorded inputs (T, I) of each connection; the state starts at zero in each."""
+    """Return the outputs (T, O) for the recorded inputs (T, I) of each connection, each starting from a zero state."""
     return [rollout(model, inputs)[0] for inputs in flows]

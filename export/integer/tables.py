@@ -3,7 +3,7 @@
 Generated into ``kernel/ndm/ndm_tables.h``::
 
     python -m export.integer.tables            # writes kernel/ndm/ndm_tables.h
-    python -m export.integer.tables --check    # exits 1 when the committed header is stale (part of `make lint`)
+    python -m export.integer.tables --check    # exits with 1 if the committed header is stale (part of `make lint`)
 
 Only the standard library is used. Every entry is the nearest representable value; the worst error of each function
 that reads a table is stated beside it in ``kernel/ndm/ndm_math.h`` and tested over the function's whole range.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the module costs: `make bench-kernel`, or `python -m kernel.bench`.
+"""Measure the cost of the module: `make bench-kernel`, or `python -m kernel.bench`.
 
-Its last line is `decision_ns=... per_ack_vs_bbr=... cpu_per_gb_vs_cubic=...`; the spread of each stands above, with
-what it was measured on. Returns 1 when something that does not depend on the machine is beyond its target:
-instructions, the state's size, the tracepoint. Times are printed beside theirs.
+The last line is `decision_ns=... per_ack_vs_bbr=... cpu_per_gb_vs_cubic=...`; the lines above it have the spread of
+each figure and the conditions of the measurement. The exit status is 1 if a figure that does not depend on the machine
+misses its target: instructions, the size of the state, the tracepoint. Times are only printed with their targets.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ PER_ACK_TARGET = 1.10  # of BBR's instructions
 DECISION_TARGET_NS = 500
 CPU_TARGET = 1.03  # of Cubic's CPU time
 COLD_CALLS = 500
-SAMPLED_ACKS = 200  # of which the instructions are counted one by one, for their spread
+SAMPLED_ACKS = 200  # ACKs whose instructions are counted individually, for the spread
 
 
 def spread(values: Sequence[float], digits: int) -> str:
-    """Return median, quartiles, range and number as text."""
+    """Return median, quartiles, range and number of the values as text."""
     if len(values) < 2:
         return f"{values[0]:.{digits}f} (n = 1)"
     low, median, high = statistics.quantiles(values, n=4, method="inclusive")
@@ -36,12 +36,12 @@ def spread(values: Sequence[float], digits: int) -> str:
 
 
 def verdict(good: bool) -> str:
-    """Return how a figure stands to its target."""
+    """Return whether a figure meets its target, as text."""
     return "met" if good else "MISSED"
 
 
 def show_state(kernels: Sequence[Kernel]) -> bool:
-    """Print the state of a connection; False when it does not fit somewhere."""
+    """Print the state of a connection; False if it is too large for one of the kernels."""
     states = {kernel: state(kernel) for kernel in kernels}
     first = states[kernels[0]]
     print(f"State of one connection, in inet_csk_ca(sk), as laid out for {kernels[0].release}:")
@@ -58,7 +58,7 @@ def show_state(kernels: Sequence[Kernel]) -> bool:
 
 
 def show_tracepoint(kernel: Kernel, events: Path) -> bool:
-    """Print what the tracepoint costs while it is off; False when it is not turned off by a nop."""
+    """Print the cost of the tracepoint while it is off; False if it is not a nop then."""
     places = decision.tracepoint_places(kernel)
     nops = bool(places) and all(map(decision.is_nop, places))
     traced, untraced = (instructions.count(kernel, scheme, events) for scheme in ("ndm", "ndm_untraced"))
@@ -89,7 +89,7 @@ def show_decision(kernel: Kernel, events: Path, batches: int) -> float:
 
 
 def show_instructions(kernel: Kernel, recorded: dict[acks.Connection, Path], sampled: int) -> dict[str, float]:
-    """Print instructions per ACK of NDM and BBR; returns the ratio outside decisions by the name of the connection."""
+    """Print instructions per ACK of NDM and BBR; returns their ratio outside decisions, by name of the connection."""
     print(f"\nInstructions of cong_control() for the same ACKs, {kernel.release}:")
     ratios = {}
     for connection, events in recorded.items():
@@ -116,7 +116,7 @@ def show_instructions(kernel: Kernel, recorded: dict[acks.Connection, Path], sam
 
 
 def show_counted(repetitions: int) -> float:
-    """Print the instructions of a stock kernel for a gigabyte; returns NDM's as a share of Cubic's."""
+    """Print the instructions of a stock kernel per gigabyte; returns the ratio of NDM's to Cubic's."""
     costs_by_scheme: dict[str, list[counted.Counted]] = {scheme: [] for scheme in counted.SCHEMES}
     with counted.machine() as lab:
         for repetition in range(repetitions):
@@ -152,7 +152,7 @@ def show_cpu(bulk: cpu.Bulk, repetitions: int) -> None:
         )
     for scheme, to in (("ndm", "cubic"), ("bbr", "cubic"), ("cubic_paced", "cubic"), ("ndm", "cubic_paced")):
         print(f"  {scheme} / {to}, pair by pair: {spread(cpu.ratios(costs, scheme, to), 3)}")
-    # other work on the machine only ever adds
+    # other work on the machine can only add to a cost, so the minima are compared too
     least = {scheme: min(cost.cpu_s for cost in of_scheme) for scheme, of_scheme in costs.items()}
     print(f"  the least of each: ndm / cubic {least['ndm'] / least['cubic']:.3f}")
 
@@ -160,12 +160,12 @@ def show_cpu(bulk: cpu.Bulk, repetitions: int) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--batches", type=int, default=300, help="of decisions, for their time (default 300)")
+    parser.add_argument("--batches", type=int, default=300, help="batches of decisions to time (default 300)")
     parser.add_argument(
         "--repetitions",
         type=int,
         default=5,
-        help="of the bulk transfers (default 5)",
+        help="repetitions of the bulk transfers (default 5)",
     )
     parser.add_argument(
         "--sampled", type=int, default=SAMPLED_ACKS, help="ACKs stepped through, 0 for none (default 200)"
@@ -180,7 +180,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             build(kernel)
         recorded = dict(zip(acks.CONNECTIONS, acks.record(acks.CONNECTIONS), strict=True))
         good = show_state(kernels)
-        main_kernel = kernels[-1]  # the newest stock kernel; the lab's where no headers are installed
+        main_kernel = kernels[-1]  # the newest stock kernel; the lab's if no headers are installed
         for kernel in stock:
             good &= show_tracepoint(kernel, recorded[acks.STEADY])
         ratios = {
@@ -189,7 +189,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         good &= all(ratio <= PER_ACK_TARGET for of_kernel in ratios.values() for ratio in of_kernel.values())
         decision_ns = show_decision(main_kernel, recorded[acks.STEADY], arguments.batches)
         of_cpu = show_counted(arguments.repetitions)
-        for bulk in cpu.BULKS:  # as the virtual lab has it, in time: what pacing costs there
+        for bulk in cpu.BULKS:  # in CPU time of the virtual lab, which shows the cost of pacing
             show_cpu(bulk, arguments.repetitions)
     except (BenchError, BuildError, LabError) as error:
         print(f"bench-kernel: {error}", file=sys.stderr)

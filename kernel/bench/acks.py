@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""ACKs as the kernel of the lab gives them to a congestion control, recorded to be played again."""
+"""Records the ACKs that the lab's kernel passes to a congestion control, for replay by the benchmark programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kernel.bench.build import OUTPUT, BenchError, build_modules
 
 @dataclass(frozen=True)
 class Connection:
-    """One connection of a constant window. window: packets; as much as its path carries, and a queue."""
+    """A connection with a constant window. window: packets; the BDP of its path and a queue."""
 
     name: str
     path: NetworkPath
@@ -24,18 +24,21 @@ class Connection:
     duration_s: float
 
 
-# Longer than 20 s: BBR measures the path's RTT anew every 10 s, and that belongs to what it costs.
+# Longer than 20 s, so that BBR's cost includes PROBE_RTT, which it enters every 10 s.
 STEADY = Connection("20 Mbit/s, 40 ms, no loss", NetworkPath(rate_mbps=20, rtt_ms=40, buffer_bdp=2), 80, 25.0)
 FAST = Connection("500 Mbit/s, 20 ms, no loss", NetworkPath(rate_mbps=500, rtt_ms=20, buffer_bdp=2), 1000, 4.0)
 LOSSY = Connection(
     "20 Mbit/s, 40 ms, 1 % lost", NetworkPath(rate_mbps=20, rtt_ms=40, buffer_bdp=2, loss_pct=1), 80, 25.0
 )
 CONNECTIONS = (STEADY, FAST, LOSSY)
-ROOM = 200_000  # events that a record holds at most
+ROOM = 200_000  # maximum number of events in a record
 
 
 def record(connections: Sequence[Connection], folder: Path = OUTPUT) -> list[Path]:
-    """Run each connection in a lab and return the files of their events, in a folder. Raises LabError, BenchError."""
+    """Run each connection in a lab, write its events to a file in the folder, and return the files.
+
+    Raises LabError, and BenchError if a connection did not fill its link.
+    """
     module = build_modules() / "ack_record.ko"
     files = []
     for number, connection in enumerate(connections):
@@ -47,7 +50,7 @@ def record(connections: Sequence[Connection], folder: Path = OUTPUT) -> list[Pat
             result = lab.run(connection.path, [flow], connection.duration_s)
             mbps = result.flows[0].received_bytes * 8e-6 / connection.duration_s
             if not connection.path.loss_pct and mbps < 0.9 * connection.path.rate_mbps:
-                raise BenchError(f"{connection.name}: {mbps:.1f} Mbit/s; the link was to be full")
+                raise BenchError(f"{connection.name}: {mbps:.1f} Mbit/s; the link should have been full")
             shown = lab.call("shell", command="gzip -1 -c /proc/ack_record | base64 -w 0")
         file = folder / f"acks-{number}"
         file.write_bytes(gzip.decompress(base64.b64decode(shown["stdout"])))

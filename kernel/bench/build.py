@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Compiles tcp_ndm and the kernel's BBR as a kernel would, and links each to a program that plays ACKs to it."""
+"""Compiles tcp_ndm and BBR with the kernel's flags, and links each to a program that replays ACKs to it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ OUTPUT = ROOT / "build" / "bench"
 LAB = ROOT / "build" / "lab-kernel"
 STOCK_VERSIONS = ("6.1", "6.12")
 
-# what the kernel's source has, and the lab kernel's tree has no more: BBR with its filter, and Cubic
+# files that the kernel's source has and the pruned tree of the lab kernel does not: BBR, its filter, and Cubic
 KERNEL_SOURCES = ("net/ipv4/tcp_bbr.c", "lib/win_minmax.c", "net/ipv4/tcp_cubic.c")
-# the congestion control -> the objects of its program besides the player's own, seen from the folder `bench`
+# congestion control -> objects of its program besides the common ones, relative to the folder `bench`
 PROGRAMS = {
     "ndm": ("../tcp_ndm.o",),
     "ndm_untraced": ("../../{}-untraced/tcp_ndm.o",),
@@ -33,12 +33,12 @@ PROGRAMS = {
 
 
 class BenchError(RuntimeError):
-    """A measurement that cannot be made; the message says what to do."""
+    """A measurement cannot be made. The message says what to do."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """What modules are built for. name: lab, or a stock kernel's version. tree: to build in. release: as uname -r."""
+    """A kernel to build modules for. name: lab, or a stock kernel's version. tree: its build tree. release: uname -r."""
 
     name: str
     tree: Path
@@ -52,7 +52,7 @@ class Kernel:
 
     @property
     def folder(self) -> Path:
-        """Where tcp_ndm.o lies, and in the folder `bench` all else."""
+        """Folder of tcp_ndm.o; its folder `bench` has all other objects and programs."""
         return OUTPUT / self.name
 
 
@@ -65,7 +65,7 @@ def lab_kernel() -> Kernel:
 
 
 def stock_kernels() -> list[Kernel]:
-    """Return the stock kernels whose headers are installed, the newest last. In CI one missing raises BenchError."""
+    """Return the stock kernels whose headers are installed, the newest last. In CI, a missing one raises BenchError."""
     kernels = []
     for version in STOCK_VERSIONS:
         try:
@@ -79,12 +79,12 @@ def stock_kernels() -> list[Kernel]:
 
 
 def has_bbr(kernel: Kernel) -> bool:
-    """True when the source that the lab kernel was built from is that of this kernel's version."""
+    """Return whether BBR's source is available for this kernel's version: the lab kernel was built from the same."""
     return kernel.version == lab_kernel().version
 
 
 def kernel_sources() -> Path:
-    """Return a folder with KERNEL_SOURCES, taken from the kernel's source once."""
+    """Return a folder with KERNEL_SOURCES; the first call extracts them from the kernel's source."""
     source = find_source(os.environ.get("KERNEL_SRC", ""))
     folder = OUTPUT / f"source-{lab_kernel().release}"
     wanted = {Path(name).name: name for name in KERNEL_SOURCES}
@@ -104,7 +104,7 @@ def kernel_sources() -> Path:
                 left.remove(path)
                 if not left:
                     return folder
-    raise BenchError(f"{source} has no {' and no '.join(sorted(left))}: it is no source of Linux")
+    raise BenchError(f"{source} has no {' and no '.join(sorted(left))}: it is not a kernel source")
 
 
 def copy_sources(folder: Path) -> None:
@@ -121,21 +121,21 @@ def copy_kernel_sources(folder: Path) -> None:
 
 
 def copy_newer(file: Path, to: Path) -> None:
-    """Copy a file with its time, unless it is there."""
+    """Copy a file with its modification time, unless the copy is up to date."""
     if not to.is_file() or to.stat().st_mtime_ns != file.stat().st_mtime_ns:
         to.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(file, to)
 
 
 def kbuild(kernel: Kernel, folder: Path, *arguments: str, flags: str = "") -> None:
-    """Have a kernel's build system make something in a folder. Raises BenchError with what it said."""
+    """Run a kernel's build system in a folder. Raises BenchError with its output."""
     architecture = ("ARCH=um", "SUBARCH=x86_64") if kernel.name == "lab" else ()
-    # debug information does not change the code; from it comes the table of the state
+    # debug information does not change the code; the table of the state is read from it
     run(["make", "-s", "-C", str(kernel.tree), *architecture, f"M={folder}", f"KCFLAGS=-g {flags}", *arguments])
 
 
 def build(kernel: Kernel) -> Path:
-    """Build the module's object and the programs for a kernel; returns the programs' folder, replay_SCHEME for each."""
+    """Build the module's object and the programs for a kernel; returns the folder of the programs replay_SCHEME."""
     untraced = kernel.folder.with_name(f"{kernel.name}-untraced")
     for folder, flags in ((kernel.folder, ""), (untraced, "-DNOTRACE")):  # NOTRACE: linux/tracepoint.h
         copy_sources(folder)
@@ -150,7 +150,7 @@ def build(kernel: Kernel) -> Path:
     run([*plain, "-o", "replay.o", "replay.c"], folder)
     run([*plain, "-fno-builtin", "-mgeneral-regs-only", "-fcf-protection=none", "-o", "kernel.o", "kernel.c"], folder)
     for scheme in schemes:
-        # what kernel.c does not have is at address 0, where nothing can be called or read
+        # a symbol that kernel.c does not define gets address 0, so using it ends the program
         link = ["cc", "-static", "-no-pie", "-Wl,--unresolved-symbols=ignore-all", "-Wl,-z,noexecstack"]
         common = ["replay.o", "kernel.o", "socket.o", "core.o"]
         played = [name.format(kernel.name) for name in PROGRAMS[scheme]]
@@ -159,7 +159,7 @@ def build(kernel: Kernel) -> Path:
 
 
 def programs(kernel: Kernel) -> list[str]:
-    """Return the congestion controls that can be played for a kernel."""
+    """Return the congestion controls that have a program for a kernel."""
     return [scheme for scheme in PROGRAMS if scheme != "bbr" or has_bbr(kernel)]
 
 
@@ -173,7 +173,7 @@ def build_modules() -> Path:
 
 
 def run(command: Sequence[str], folder: Path | None = None) -> str:
-    """Run a command and return what it printed. Raises BenchError with what it said when it fails."""
+    """Run a command and return its output. Raises BenchError with its messages if it fails."""
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     except FileNotFoundError:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a gigabyte costs in a stock kernel whose clock counts instructions: NDM beside Cubic, however busy the host is.
+"""Instructions per gigabyte in a stock kernel, NDM compared with Cubic and BBR. They do not depend on the host's load.
 
-QEMU counts one instruction for each nanosecond of the guest's clock, so that the time in which its CPU was not idle is
-the number of instructions of the whole machine: sender, receiver and the network between them.
+QEMU advances the guest's clock by one nanosecond per instruction. The time in which the guest's CPU is not idle is
+therefore the number of instructions of sender, receiver and the network between them.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from env.network.path import Path
 KERNEL = "6.12"
 SCHEMES = ("cubic", "ndm", "bbr")
 PATH = Path(rate_mbps=100, rtt_ms=20, buffer_bdp=12)
-SEND_MEMORY_BYTES = 2_500_000  # fills the link and ends before the buffer does: nothing is lost
-SEGMENTS = 44  # in a packet at the most, as hosts send
+SEND_MEMORY_BYTES = 2_500_000  # fills the link but not the buffer, so nothing is lost
+SEGMENTS = 44  # maximum number in a packet, the usual value of hosts
 SHORT_S, LONG_S = 3.0, 33.0
 TICKS_PER_S = 100  # of /proc/stat
 
 
 @dataclass(frozen=True)
 class Counted:
-    """Of a gigabyte (10^9 bytes), without what a run takes besides. instructions: in 10^9. mbps: of the transfer."""
+    """The cost of a gigabyte (10^9 bytes) without a run's fixed cost. instructions: 10^9. mbps: of the transfer."""
 
     instructions: float
     mbps: float
@@ -41,13 +41,13 @@ def machine() -> Iterator[VmLab]:
         lab.call("execute", node="h1", argv=["ip", "link", "set", "h1-r", "gso_max_segs", str(SEGMENTS)])
         memory = f"net.ipv4.tcp_wmem=4096 16384 {SEND_MEMORY_BYTES}"
         lab.call("execute", node="h1", argv=["sysctl", "-q", "-w", memory])
-        for scheme in SCHEMES:  # what a kernel does for the first time is not measured
+        for scheme in SCHEMES:  # warm-up: the first transfers are not measured
             _transfer(lab, scheme, SHORT_S)
         yield lab
 
 
 def cost(lab: VmLab, scheme: str) -> Counted:
-    """Return what a gigabyte takes, from a short and a long transfer."""
+    """Return the cost of a gigabyte, from the difference between a short and a long transfer."""
     busy_s, gigabytes, _ = _transfer(lab, scheme, SHORT_S)
     long_busy_s, long_gigabytes, retransmits = _transfer(lab, scheme, LONG_S)
     more = long_gigabytes - gigabytes
@@ -55,9 +55,9 @@ def cost(lab: VmLab, scheme: str) -> Counted:
 
 
 def _transfer(lab: VmLab, scheme: str, duration_s: float) -> tuple[float, float, int]:
-    """Send for so long: seconds that the CPU was not idle, gigabytes received, retransmits."""
+    """Send for duration_s; returns seconds in which the CPU was not idle, gigabytes received, retransmits."""
     before = _busy_s(lab)
-    # not run(): that refuses what came late, and here only the work counts
+    # run() would refuse a late run, but here only the work counts
     lab.begin_run(PATH, [{"scheme": scheme, "start_s": 0.0, "duration_s": duration_s}], duration_s)
     reply = lab.receive()
     if not isinstance(reply, Reply):
@@ -67,7 +67,7 @@ def _transfer(lab: VmLab, scheme: str, duration_s: float) -> tuple[float, float,
 
 
 def _busy_s(lab: VmLab) -> float:
-    """Return for how long the guest's CPU has not been idle since the boot."""
+    """Return how long the guest's CPU has not been idle since the boot, s."""
     uptime, _, _, *ticks = lab.call("shell", command="cat /proc/uptime; head -1 /proc/stat")["stdout"].split()
     idle, iowait = (int(count) for count in ticks[3:5])
     return float(uptime) - (idle + iowait) / TICKS_PER_S

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""CPU time of a bulk transfer in the lab: NDM beside Cubic, and beside what paces as it does."""
+"""CPU time of bulk transfers in the lab: NDM compared with Cubic and with schemes that pace as NDM does."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from env.network.rack import Rack
 from kernel.bench.build import BenchError, build_modules
 
 SHORT_S = 2.0
-# what is compared with Cubic; cubic_paced is Cubic, paced by TCP as NDM and BBR are
+# cubic_paced is Cubic with TCP's internal pacing, which NDM and BBR use
 SCHEMES = ("cubic", "ndm", "cubic_paced", "bbr")
-FULL = 0.95  # of the payload that the link carries: below it the transfers would not be comparable
+FULL = 0.95  # least goodput, as a share of the link's payload rate; below it transfers are not comparable
 
 
 @dataclass(frozen=True)
 class Bulk:
     """A bulk transfer that fills a link and loses nothing.
 
-    send_memory_bytes: of the sender's socket (tcp_wmem), with the kernel's own for each packet. It ends a window before
-    the bottleneck's buffer does: a sender that fills its window loses nothing, and has about as much of the processor's
-    cache in use as one that does not. sender: its node and device. payload_mbps: what the link carries. long_s: of the
-    transfer that is measured.
+    send_memory_bytes: memory of the sender's socket (tcp_wmem), including the kernel's overhead per packet. It limits
+    the window to less than the bottleneck's buffer, so that every scheme loses nothing and uses about as much of the
+    processor's cache. sender: its node and device. payload_mbps: payload rate of the link. long_s: duration of the
+    measured transfer.
     """
 
     name: str
@@ -35,17 +35,17 @@ class Bulk:
     long_s: float
 
 
-# As hosts send: packets of up to 64 KB, cut by the NIC. Fast enough that pacing does not make them smaller.
+# The usual case: packets of up to 64 KB, which the NIC splits. The rate is so high that pacing does not shrink them.
 OFFLOAD = Bulk(
     "1 Gbit/s, 10 ms, segmentation offload",
     Rack(rate_mbps=1000, rtt_us=10_000, buffer_kb=8000), ("c1", "c1-sw1"), 6_000_000, 1000 * 1448 / 1538, 82.0,
 )  # fmt: skip
-# Here it does: a paced packet has what the pacing rate sends in a millisecond.
+# Here pacing shrinks packets, to the data that the pacing rate sends in a millisecond.
 OFFLOAD_SLOWER = Bulk(
     "200 Mbit/s, 20 ms, segmentation offload",
     Rack(rate_mbps=200, rtt_us=20_000, buffer_kb=4000), ("c1", "c1-sw1"), 2_500_000, 200 * 1448 / 1538, 162.0,
 )  # fmt: skip
-# The worst case for pacing: every packet of 1500 bytes waits for a timer of its own.
+# The worst case for pacing: every packet of 1500 bytes waits for a timer.
 PACKETS = Bulk(
     "200 Mbit/s, 20 ms, packet by packet",
     Path(rate_mbps=200, rtt_ms=20, buffer_bdp=6), ("h1", "h1-r"), 2_000_000, 200 * 1448 / 1514, 42.0,
@@ -55,9 +55,9 @@ BULKS = (OFFLOAD, OFFLOAD_SLOWER, PACKETS)
 
 @dataclass(frozen=True)
 class Transfer:
-    """One transfer. cpu_s: of all processes of the lab. gigabytes: 10^9 bytes read by the receiver.
+    """One transfer. cpu_s: CPU time of all processes of the lab. gigabytes: 10^9 bytes read by the receiver.
 
-    segments, packets: that TCP sent, and in which its host sent them.
+    segments: sent by TCP. packets: sent by the host, each with one or more segments.
     """
 
     cpu_s: float
@@ -69,7 +69,7 @@ class Transfer:
 
 @dataclass(frozen=True)
 class Cost:
-    """Of a gigabyte, without what a run takes besides. mbps: of the transfer. packet_segments: mean."""
+    """The cost of a gigabyte without the fixed cost of a run. packet_segments: mean number of segments in a packet."""
 
     cpu_s: float
     mbps: float
@@ -78,7 +78,7 @@ class Cost:
 
 
 def transfer(lab: Lab, bulk: Bulk, scheme: str, duration_s: float) -> Transfer:
-    """Send as much as the network takes for so long."""
+    """Send at full rate for duration_s."""
     packets, cpu_s = packets_sent(lab, bulk), cpu_seconds(lab)
     flows = [{"scheme": scheme, "start_s": 0, "duration_s": duration_s}]
     flow = lab.run(bulk.network, flows, duration_s, seed=1).flows[0]
@@ -98,13 +98,13 @@ def repeat(lab: Lab, bulk: Bulk, scheme: str) -> Cost:
     gigabytes = long.gigabytes - short.gigabytes
     mbps = gigabytes * 8e3 / (bulk.long_s - SHORT_S)
     if mbps < FULL * bulk.payload_mbps:
-        raise BenchError(f"{scheme} moved {mbps:.1f} Mbit/s of {bulk.payload_mbps:.1f}: the link was to be full")
+        raise BenchError(f"{scheme} moved {mbps:.1f} Mbit/s of {bulk.payload_mbps:.1f}: the link should have been full")
     segments = long.segments / long.packets
     return Cost((long.cpu_s - short.cpu_s) / gigabytes, mbps, segments, long.retransmits)
 
 
 def measure(bulk: Bulk, repetitions: int) -> dict[str, list[Cost]]:
-    """Return the cost of each scheme in each repetition, in one lab, the order turned round each time.
+    """Return the cost of each scheme in each repetition, in one lab; every repetition reverses the order.
 
     Raises LabError, BenchError.
     """
@@ -114,7 +114,7 @@ def measure(bulk: Bulk, repetitions: int) -> dict[str, list[Cost]]:
         lab.call("build", topology=network.topology if isinstance(network, Rack) else network.network)
         memory = f"net.ipv4.tcp_wmem=4096 16384 {bulk.send_memory_bytes}"
         lab.call("execute", node=bulk.sender[0], argv=["sysctl", "-q", "-w", memory])
-        for scheme in SCHEMES:  # what a lab does for the first time is not measured
+        for scheme in SCHEMES:  # warm-up: the first transfers are not measured
             transfer(lab, bulk, scheme, SHORT_S)
         for repetition in range(repetitions):
             for scheme in SCHEMES if repetition % 2 == 0 else reversed(SCHEMES):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The time of one decision, in user space with the kernel's code and flags, and what its tracepoint adds."""
+"""Measures the time of a decision, in user space with the kernel's code and flags, and the cost of its tracepoint."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from kernel.bench.build import Kernel, run
 from kernel.bench.instructions import program
 
 HIDDEN = (8, 16)
-# instructions that do nothing: what the kernel has where a tracepoint that is off branches away
+# no-op instructions that the kernel puts in place of the branch of a disabled tracepoint
 NOPS = ("0f 1f 44 00 00", "66 90")
 
 
 class Times(NamedTuple):
-    """ns. decision: of cong_control() that decides. besides: what the measurement itself takes, taken off, a median."""
+    """Times in ns. decision: cong_control() with a decision. besides: median of the overhead, already subtracted."""
 
     decision: list[float]
     besides: float
 
 
 def decisions(kernel: Kernel, events: Path, batches: int) -> Times:
-    """Time all decisions of a record, one after the other, so many times: a mean for each batch."""
+    """Time all decisions of a record in sequence, `batches` times; the result has the mean of each batch."""
     lines = run([*program(kernel, "ndm"), "decide", str(events), str(batches)]).splitlines()
     pairs = [tuple(map(float, line.split())) for line in lines]
     setting = statistics.median(setting for _, setting in pairs)
@@ -31,7 +31,7 @@ def decisions(kernel: Kernel, events: Path, batches: int) -> Times:
 
 
 def cold_decisions(kernel: Kernel, events: Path, calls: int) -> Times:
-    """Time so many decisions, one by one, each with nothing of it in the caches near the processor."""
+    """Time `calls` decisions individually, each after its code and data were evicted from the near caches."""
     calls_and_clock, clock = (
         [float(line) for line in run([*program(kernel, "ndm"), what, str(events), str(calls)]).splitlines()]
         for what in ("cold", "clock")
@@ -41,7 +41,7 @@ def cold_decisions(kernel: Kernel, events: Path, calls: int) -> Times:
 
 
 def core(kernel: Kernel, hidden: int, batches: int) -> list[float]:
-    """Time ndm_core_step() with so many hidden units: ns, a mean of 1000 for each batch."""
+    """Time ndm_core_step() with `hidden` units, ns; the result has the mean of 1000 calls for each batch."""
     return [float(line) for line in run([*program(kernel, "ndm"), "core", str(hidden), str(batches)]).splitlines()]
 
 
@@ -51,5 +51,5 @@ def tracepoint_places(kernel: Kernel) -> list[str]:
 
 
 def is_nop(code: str) -> bool:
-    """True for the bytes of an instruction that does nothing, with what follows a shorter one."""
+    """Return whether code bytes begin with a no-op; after a short no-op they include the next instruction."""
     return code.startswith(NOPS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Instructions of cong_control(): all of them by callgrind, and ACK by ACK by the processor's own single steps."""
+"""Counts the instructions of cong_control(): in total with callgrind, per ACK by single-stepping the processor."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from kernel.bench.build import BenchError, Kernel, run
 
-# replay.c's functions that callgrind counts below
+# functions of replay.c; callgrind counts the instructions of their callees
 WAITING, DECIDING = "call_waiting", "call_deciding"
 
 _FUNCTION = re.compile(r"(c?)fn=\((\d+)\)(?: (.*))?$")
 
 
 class Count(NamedTuple):
-    """Of all ACKs of a record, and of those among them that brought a decision."""
+    """ACKs and instructions of a record; decisions and decision_instructions: of the ACKs with a decision."""
 
     acks: int
     instructions: int
@@ -25,29 +25,29 @@ class Count(NamedTuple):
 
     @property
     def per_ack(self) -> float:
-        """Return the mean of the ACKs that brought no decision."""
+        """Return the mean instructions of an ACK without a decision."""
         return (self.instructions - self.decision_instructions) / (self.acks - self.decisions)
 
     @property
     def per_ack_and_decisions(self) -> float:
-        """Return the mean of all ACKs: decisions shared out among them."""
+        """Return the mean instructions of an ACK, including decisions."""
         return self.instructions / self.acks
 
     @property
     def per_decision(self) -> float:
-        """Return the mean of the ACKs that brought one."""
+        """Return the mean instructions of an ACK with a decision."""
         return self.decision_instructions / self.decisions
 
 
 def program(kernel: Kernel, scheme: str) -> list[str]:
-    """Return the first words of the command that plays to a scheme, which has to be built."""
+    """Return the beginning of the command that replays to a scheme; build() must have built its program."""
     return [str(kernel.folder / "bench" / f"replay_{scheme}"), scheme.removesuffix("_untraced")]
 
 
 def count(kernel: Kernel, scheme: str, events: Path) -> Count:
     """Count every instruction of a record. Raises BenchError."""
     out = events.with_name(f"callgrind-{events.name}-{kernel.name}-{scheme}")
-    # no part of a line or of a jump table matters: functions do
+    # counts per function suffice, so source lines are left out
     tool = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={out}", "--dump-line=no"]
     toggles = [f"--toggle-collect={name}" for name in (WAITING, DECIDING)]
     run([*tool, *toggles, *program(kernel, scheme), "calls", str(events)])
@@ -59,7 +59,7 @@ def count(kernel: Kernel, scheme: str, events: Path) -> Count:
 
 
 def callees(text: str) -> dict[str, tuple[int, int]]:
-    """Return how often a function of a callgrind file calls, and the instructions of all that it calls."""
+    """Return for each function of a callgrind file the number of its calls and the instructions of its callees."""
     names: dict[str, str] = {}
     totals: dict[str, tuple[int, int]] = {}
     caller, calls = "", 0
@@ -71,7 +71,7 @@ def callees(text: str) -> dict[str, tuple[int, int]]:
                 caller = match[2]
         elif line.startswith("calls="):
             calls = int(line[6:].split()[0])
-        elif calls:  # the line behind: a position, and what the calls took with all below them
+        elif calls:  # the line after calls=: a position, and the instructions of the calls and all that they call
             seen = totals.get(caller, (0, 0))
             totals[caller] = (seen[0] + calls, seen[1] + int(line.split()[1]))
             calls = 0
@@ -79,9 +79,9 @@ def callees(text: str) -> dict[str, tuple[int, int]]:
 
 
 def steps(kernel: Kernel, scheme: str, events: Path, every: int) -> tuple[list[int], list[int]]:
-    """Return the instructions of every so many-th ACK, of those without a decision and of those with one.
+    """Return the instructions of every `every`-th ACK, separately for ACKs without and with a decision.
 
-    The processor stops after each instruction: tens of microseconds each in a virtual machine.
+    The processor traps after each instruction, which takes tens of microseconds in a virtual machine.
     """
     lines = run([*program(kernel, scheme), "step", str(events), str(every)]).splitlines()
     rows = [(int(instructions), decided == "1") for instructions, decided in map(str.split, lines)]

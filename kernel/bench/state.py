@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a connection keeps for NDM, field by field, as the compiler laid it out."""
+"""The layout of NDM's state of a connection, field by field."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from kernel.bench.build import BenchError, Kernel, run
 
 STATE = "ndm_network_sock"
-# where the kernel keeps it
+# the kernel's struct and field that hold the state
 HOME, ROOM = "inet_connection_sock", "icsk_ca_priv"
 
 _SIZE = re.compile(r"/\* size: (\d+),")
@@ -21,7 +21,7 @@ _FIELD = re.compile(
 
 
 class Field(NamedTuple):
-    """One field. offset: bytes. bits: of a bit field, which shares its bytes; else 8 times its bytes."""
+    """One field. offset: bytes. bits: width; a bit field shares its bytes with others."""
 
     type: str
     name: str
@@ -30,7 +30,7 @@ class Field(NamedTuple):
 
 
 class State(NamedTuple):
-    """The whole of it. size: bytes. room: bytes that the kernel has for it."""
+    """The layout of the state. size: bytes. room: bytes that the kernel reserves."""
 
     fields: list[Field]
     size: int

@@ -4,10 +4,10 @@
 
     make lab-kernel                        # linux-source-6.12, or the newest from 6.1 to 7.x that is installed
     make lab-kernel KERNEL_SRC=PATH        # an unpacked tree or a tarball
-    make sanitizer                         # another one, with KASAN, UBSAN, lockdep, kmemleak and KUnit
+    make sanitizer                         # a second kernel, with KASAN, UBSAN, lockdep, kmemleak and KUnit
 
-The result lies in $NDM_CACHE/lab-kernel/HASH (default ~/.cache/ndm-tcp), the hash being over source, patches,
-configuration, recipe and compiler; build/lab-kernel or build/sanitizer-kernel links to it. Standard library only.
+The result is written to $NDM_CACHE/lab-kernel/HASH (default ~/.cache/ndm-tcp). The hash covers source, patches,
+configuration, recipe and compiler. build/lab-kernel or build/sanitizer-kernel links to it. Standard library only.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ ROOT = HERE.parents[1]
 PATCHES = sorted((HERE / "patches").glob("*.patch"))
 OLDEST, NEWEST = (6, 1), (7, 99)
 PREFERRED = (6, 12)
-RECIPE = "1"  # counts up when this program comes to build something else from the same inputs
+RECIPE = "1"  # raise it when this program builds a different kernel from the same inputs
 USUAL_OBJECTS = 780  # compiled files of a 6.12 build, for the progress line only
-# The version string is in the random pool: a build's time and place must not be in it.
+# The version string seeds the random pool, so it must not contain the build's time or host.
 REPRODUCIBLE = {
     "KBUILD_BUILD_TIMESTAMP": "2026-01-01 00:00:00 UTC",
     "KBUILD_BUILD_USER": "ndm",
@@ -47,7 +47,7 @@ REPRODUCIBLE = {
 
 @dataclass(frozen=True)
 class Variant:
-    """A lab kernel. configs: its fragments, on top of allnoconfig and of each other. link: in build/."""
+    """A lab kernel. configs: fragments on top of allnoconfig, later ones win. link: name of the link in build/."""
 
     configs: tuple[Path, ...]
     link: str
@@ -64,15 +64,15 @@ VARIANTS = {
 
 
 class BuildError(RuntimeError):
-    """A build that cannot start or did not finish; the message says what to do."""
+    """A build cannot start or has failed. The message says what to do."""
 
 
 def find_source(given: str) -> Path:
-    """Return the kernel source: KERNEL_SRC, else linux-source-6.12, else the newest that fits."""
+    """Return the kernel source: `given` (KERNEL_SRC), else linux-source-6.12, else the newest supported one."""
     if given:
         path = Path(given).expanduser().resolve()
         if not path.exists():
-            raise BuildError(f"KERNEL_SRC={given} does not exist: name an unpacked kernel tree or a tarball")
+            raise BuildError(f"KERNEL_SRC={given} does not exist: give an unpacked kernel tree or a tarball")
         return path
     tarballs = {}
     for file in Path("/usr/src").glob("linux-source-*.tar.*"):
@@ -82,7 +82,7 @@ def find_source(given: str) -> Path:
     if not tarballs:
         raise BuildError(
             f"no kernel source in /usr/src: install the package linux-source-{PREFERRED[0]}.{PREFERRED[1]} (`make "
-            "setup` does), or name a tree or tarball of Linux 6.1 to 7.x with KERNEL_SRC="
+            "setup` does), or give a tree or tarball of Linux 6.1 to 7.x with KERNEL_SRC="
         )
     return tarballs.get(PREFERRED) or tarballs[max(tarballs)]
 
@@ -94,11 +94,11 @@ def digest_file(path: Path) -> str:
 
 
 def digest_source(source: Path) -> str:
-    """Return what identifies the source: a tarball's SHA-256; of a tree its path and newest change."""
+    """Return a hash of the source: of a tarball's content, or of a tree's file names, sizes and change times."""
     if source.is_file():
         return digest_file(source)
     if not (source / "Makefile").is_file() or not (source / "arch" / "um").is_dir():
-        raise BuildError(f"KERNEL_SRC={source} is no kernel tree: it has no Makefile or no arch/um")
+        raise BuildError(f"KERNEL_SRC={source} is not a kernel tree: Makefile or arch/um is missing")
     digest = hashlib.sha256(str(source).encode())
     for folder, folders, files in os.walk(source):
         folders[:] = sorted(name for name in folders if name != ".git")
@@ -113,7 +113,7 @@ def version_of(tree: Path) -> tuple[int, int]:
     text = (tree / "Makefile").read_text()
     numbers = [re.search(rf"^{name} = (\d+)", text, re.MULTILINE) for name in ("VERSION", "PATCHLEVEL")]
     if None in numbers:
-        raise BuildError(f"{tree / 'Makefile'} names no kernel version")
+        raise BuildError(f"{tree / 'Makefile'} states no kernel version")
     version = (int(numbers[0][1]), int(numbers[1][1]))  # type: ignore[index]
     if not OLDEST <= version <= NEWEST:
         raise BuildError(f"the source is Linux {version[0]}.{version[1]}; the lab kernel is built from 6.1 to 7.x")
@@ -133,18 +133,18 @@ def unpack(source: Path, tree: Path) -> None:
         if top is None:
             raise BuildError(f"{source} is an empty tarball")
     except tarfile.TarError as error:
-        raise BuildError(f"{source} is no tarball: {error}") from error
+        raise BuildError(f"{source} is not a tarball: {error}") from error
     subprocess.run(["tar", "-C", tree, "--strip-components=1", "-xf", source], check=True)
 
 
 def is_needed(patch_file: Path, tree: Path) -> bool:
-    """Return whether the source has what the patch mends; it says so as ``Only where FILE says TEXT``."""
+    """Return whether the source needs the patch; a conditional one has the line ``Only where FILE says TEXT``."""
     condition = re.search(r"^Only where (\S+) says (.+)$", patch_file.read_text(), re.MULTILINE)
     return not condition or condition[2] in (tree / condition[1]).read_text()
 
 
 def patch(tree: Path) -> None:
-    """Apply the patches; one that does not fit ends the build."""
+    """Apply the patches. Raises BuildError for one that does not apply."""
     for file in PATCHES:
         if not is_needed(file, tree):
             continue
@@ -153,7 +153,7 @@ def patch(tree: Path) -> None:
                 ["patch", "-p1", "--no-backup-if-mismatch"], cwd=tree, stdin=text, capture_output=True, text=True
             )
         if done.returncode:
-            raise BuildError(f"{file.name} does not fit this source:\n{done.stdout}")
+            raise BuildError(f"{file.name} does not apply to this source:\n{done.stdout}")
 
 
 def make(tree: Path, *targets: str) -> list[str]:
@@ -162,7 +162,7 @@ def make(tree: Path, *targets: str) -> list[str]:
 
 
 def configure(tree: Path, log: Path, variant: Variant) -> None:
-    """Write .config and check that it holds what the variant's fragments ask for."""
+    """Write .config. Raises BuildError if it lacks an option of the variant's fragments."""
     fragment = log.with_name("fragment.config")
     fragment.write_text(variant.text())
     environment = os.environ | REPRODUCIBLE | {"KCONFIG_ALLCONFIG": str(fragment)}
@@ -175,7 +175,7 @@ def configure(tree: Path, log: Path, variant: Variant) -> None:
     missing += [f"# {name} is not set" for name in unwanted if f"{name}=y" in result]
     if missing:
         names = " and ".join(config.name for config in variant.configs)
-        raise BuildError(f"{names} asks for what this kernel does not give: {', '.join(missing)}")
+        raise BuildError(f"{names} sets options that this kernel does not have: {', '.join(missing)}")
 
 
 def compile_kernel(tree: Path, log: Path) -> None:
@@ -217,8 +217,8 @@ def compile_kernel(tree: Path, log: Path) -> None:
 
 
 def prune(tree: Path) -> None:
-    """Delete what neither running nor building modules needs."""
-    # of these only what the build of a module reads is kept: Makefiles and Kconfig
+    """Delete the files that neither the lab nor the build of a module needs."""
+    # in these folders, the build of a module reads only Makefiles and Kconfig files
     sources = {"Documentation", "samples", "drivers", "sound", "fs", "net", "mm", "crypto", "block", "rust"}
     objects = {".c", ".S", ".o", ".a", ".cmd", ".rst", ".dts", ".dtsi", ".yaml", ".json", ".txt"}
     for folder, _, files in os.walk(tree):
@@ -262,14 +262,14 @@ def build(source: Path, entry: Path, identity: dict[str, str], variant: Variant)
         (work / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
         work.rename(entry)
     except BaseException:
-        say("deleting what is half done, up to 2 GB; it takes a moment")
+        say("deleting the incomplete build, up to 2 GB; this takes a moment")
         shutil.rmtree(work, ignore_errors=True)
         raise
 
 
 @contextmanager
 def locked(entry: Path) -> Iterator[None]:
-    """Hold the lock of a cache entry: two builds of one kernel would only slow each other down."""
+    """Hold the lock of a cache entry, so that two builds of the same kernel do not run at the same time."""
     entry.parent.mkdir(parents=True, exist_ok=True)
     with entry.with_name(f".{entry.name}.lock").open("w") as lock:
         try:
@@ -281,7 +281,7 @@ def locked(entry: Path) -> Iterator[None]:
 
 
 def say(text: str) -> None:
-    """Tell the user."""
+    """Print a message for the user."""
     print(f"lab-kernel: {text}", file=sys.stderr, flush=True)
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The modules for kernels and architectures that this machine does not run, without a warning at W=1.
+"""Build the modules for kernels and architectures that this machine does not run, and report every warning at W=1.
 
     make ports        # arm64: 6.1, 6.12 (with sparse) and the newest 7.x; amd64: the newest 7.x
 
-`make lint` builds for amd64 with 6.1 and 6.12. What is built is thrown away.
+`make lint` builds for amd64 with 6.1 and 6.12. The built modules are deleted.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from kernel.ports.trees import PortsError, Tree, find_trees
 
 BUILD_SCRIPT = Path(__file__).resolve().parents[1] / "build.sh"
 COMPLAINT = re.compile(r"warning:|error:", re.IGNORECASE)
-# about the types for debuggers, which are left out
+# about debug types, which are not built
 HARMLESS = "warning: pahole version differs from the one used to build the kernel"
 
 
 def build(tree: Tree) -> list[str]:
-    """Build for one tree. Returns what is wrong: every line of make's if there is one, none if all is well."""
+    """Build for one tree. Returns problems: all lines of make's output if it fails or warns; empty on success."""
     flags = "W=1 C=2" if tree.sparse else "W=1"
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:

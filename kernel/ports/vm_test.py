@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The modules in the distribution's own kernels under QEMU: load, move data under netem, unload, no warning in the log.
+"""Test the modules in the distribution's kernels under QEMU: load, transfer data, unload, no warning in the log.
 
 make vm-test                                 6.1 and 6.12
-python -m kernel.ports.vm_test VERSION ...    others that have been fetched
+python -m kernel.ports.vm_test VERSION ...    other kernels that have been fetched
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ MODULES = {"ndm": "tcp_ndm", "nv": "tcp_nv"}
 MODEL = DATASETS / "models" / "mixed" / "policy.bin"
 PATH = Path(rate_mbps=5, rtt_ms=40, jitter_ms=2, loss_pct=0.1)
 DURATION_S = 10.0
-LEAST_MBPS = 1.0  # far below what either reaches: the question is whether data moves, not how fast
+LEAST_MBPS = 1.0  # far below the usual rates: the test checks whether data moves, not how fast
 
 
 def test_scheme(lab: VmLab, scheme: str) -> list[str]:
-    """Move data with a congestion control while it cannot be unloaded, then unload it. Returns what went wrong."""
+    """Transfer data with a congestion control, then test its unloading. Returns the problems."""
     module = MODULES[scheme]
     problems = []
     flow = {"scheme": scheme, "start_s": 0.0, "duration_s": DURATION_S}
@@ -38,7 +38,7 @@ def test_scheme(lab: VmLab, scheme: str) -> list[str]:
     print(f"  {scheme}: {mbps:.2f} Mbit/s, mean RTT {rtt_ms:.1f} ms, {sent.retransmits} retransmits", flush=True)
     if mbps < LEAST_MBPS:
         problems.append(f"{scheme} moved {mbps:.2f} Mbit/s; at least {LEAST_MBPS:g} is expected")
-    # a socket that has it keeps it from going
+    # a socket that uses the module prevents its unloading
     held = lab.call("shell", command=f"python3 -c '{HOLD.format(scheme=scheme, module=module)}'")
     print(f"  {module}: {held['stdout'].strip() or held['stderr'].strip()}")
     if held["status"]:
@@ -47,7 +47,7 @@ def test_scheme(lab: VmLab, scheme: str) -> list[str]:
 
 
 def test_swap(lab: VmLab) -> list[str]:
-    """Take a model file into use through the firmware loader, and the one that is built in again."""
+    """Load a model file through the firmware loader, then return to the built-in model. Returns the problems."""
     command = (
         f"printf {MODEL.parent} >/sys/module/firmware_class/parameters/path; cd /sys/module/tcp_ndm/ndm && "
         f"echo {MODEL.name} >model && cat model sha256 && echo builtin >model && cat counters/model_swaps"
@@ -56,11 +56,11 @@ def test_swap(lab: VmLab) -> list[str]:
     if done["status"]:
         return [f"the model file was refused: {done['stderr'].strip()}"]
     file, sha256, swaps = done["stdout"].split()
-    print(f"  model {file}, SHA-256 {sha256[:16]}, taken into use and given up again: {swaps} swaps")
+    print(f"  model {file}, SHA-256 {sha256[:16]}, loaded, then replaced by the built-in model: {swaps} swaps")
     return [] if (file, swaps) == (MODEL.name, "2") else [f"the model in use is {file} after {swaps} swaps"]
 
 
-# In the guest: rmmod is refused while a socket has the congestion control, and succeeds when it is closed.
+# Runs in the guest: rmmod must fail while a socket uses the congestion control, and succeed when it is closed.
 HOLD = """
 import socket, subprocess, sys
 def unload():
@@ -69,18 +69,18 @@ with socket.socket() as one:
     one.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"{scheme}")
     refused = unload()
     if not refused.returncode:
-        sys.exit("unloaded while a socket had it")
+        sys.exit("unloaded while a socket used it")
 gone = unload()
 if gone.returncode:
     sys.exit("not unloaded: " + gone.stderr)
-print("unloading refused while a socket has it, then unloaded")
+print("unloading refused while a socket uses it, then unloaded")
 """
 
 
 def test_kernel(version: str) -> list[str]:
-    """Boot a kernel and try all modules in it. Returns what went wrong."""
+    """Boot a kernel and test all modules in it. Returns the problems."""
     began = time.monotonic()
-    # a clock that counts instructions: how busy the machine is does not matter
+    # the clock counts instructions, so the load of the machine does not matter
     with VmLab(kernel=version, modules=tuple(MODULES.values()), clock="counted") as lab:
         banner = str(lab.call("shell", command="uname -srv")["stdout"]).strip()
         print(f"{banner}: booted, modules loaded in {time.monotonic() - began:.0f} s", flush=True)
@@ -90,14 +90,14 @@ def test_kernel(version: str) -> list[str]:
         tainted = int(lab.call("shell", command="cat /proc/sys/kernel/tainted")["stdout"])
     reports = find_reports(log)
     print(f"  kernel log: {len(log.splitlines())} lines, {len(reports)} reports; taint {tainted}")
-    # out of tree (4096), unsigned (8192): what any module of somebody else's gives
+    # every module from outside the kernel's tree sets these: out of tree (4096), unsigned (8192)
     if tainted & ~(4096 | 8192):
         problems.append(f"the kernel is tainted with {tainted}")
     return [f"{version}: {problem}" for problem in problems + reports]
 
 
 def main() -> int:
-    """Try all kernels; returns the exit status."""
+    """Test all kernels; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("versions", nargs="*", metavar="VERSION", default=VERSIONS, help="default: 6.1 6.12")
     problems = []

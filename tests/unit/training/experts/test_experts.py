@@ -92,7 +92,7 @@ def test_a_course_of_another_version_is_refused(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(NetworkPath, "as_dict", lambda _: {"rate_gbps": 1})
     write(file, recording(lesson("bbr", 0, 2)))
     with pytest.raises(
-        RecordingError, match=r"a episode_config that this version does not know \(.*rate_gbps.*record it again"
+        RecordingError, match=r"an episode that this version does not support \(.*rate_gbps.*record it again"
     ):
         read(file)
 

@@ -87,7 +87,7 @@ def test_sequences_are_the_connections_they_were_cut_from(monkeypatch: pytest.Mo
     error, states = batch.play(policy)
     cut = batch.sequences(states)
     assert cut.size == 3 * 1 + 2 * 3
-    assert int(cut.there.sum()) == sum(len(connection.actions) for connection in connections)
+    assert int(cut.valid.sum()) == sum(len(connection.actions) for connection in connections)
     assert float(cut.loss(policy).detach()) == pytest.approx(error, rel=1e-5)
     some = cut.take(torch.tensor([0, 1]))
     assert some.size == 2
