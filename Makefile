@@ -245,8 +245,8 @@ packages-fuzz:
 fuzz: packages-fuzz ## fuzz model files, inference, the inputs and TCP-NV with ASan and UBSan (SECONDS=60 or RUNS= each)
 	@$(MAKE) --no-print-directory $(FUZZERS:%=fuzz-%)
 
-# One target. What is new is kept under build/fuzz/corpus, an input that fails beside the program. Nobody else writes there:
-# to look for new files every second would take most of the time.
+# One target. New inputs are kept under build/fuzz/corpus, a failing one beside the program. No other process adds inputs,
+# so libFuzzer does not look for new files every second, which would take most of the time.
 fuzz-%: build/fuzz/%_fuzz
 	@mkdir -p build/fuzz/corpus/$*
 	ASAN_OPTIONS=quarantine_size_mb=16 $< $(if $(RUNS),-runs=$(RUNS),-max_total_time=$(SECONDS)) \

@@ -1,9 +1,9 @@
-"""The privileged observation: what only the critic sees, namely the path, all flows, and the capacity ahead.
+"""The privileged observation, which only the critic sees: the path, all flows, and the future capacity.
 
-None of it depends on the policy's decisions, so a baseline may look ahead and stays unbiased: that the rate falls in
-three round trips is luck, not merit ("Variance Reduction for Reinforcement Learning in Input-Driven Environments", Mao
-et al., 2019). Without it, differences between episodes, such as a rival that takes more than its share, would drown the
-differences between decisions.
+These inputs do not depend on the policy's decisions, so a baseline that uses their future stays unbiased: a rate step
+in three round trips says nothing about the current action ("Variance Reduction for Reinforcement Learning in
+Input-Driven Environments", Mao et al., 2019). Without this observation, differences between episodes, such as a rival
+that takes more than its share, would dominate the differences between decisions.
 
 The width is fixed: a scheme or a reward term that is added later changes no network, and a run from before can go on.
 Numbers that belong to a name, such as the rivals of a scheme or the weight of a term, are therefore added up in a fixed

@@ -11,13 +11,13 @@ With x the goodput over the flow's reference goodput, q the queueing delay, r th
 
 The reference goodput of one of n flows is an n-th of what the path carries: its fair share (env/reference.py).
 
-The logarithm makes a step from 1 % to 10 % of the link add as much as one from 10 % to all of it, so that a slow start
+The logarithm makes a step from 1 % to 10 % of the link add as much as one from 10 % to 100 %, so that a slow start
 has a price. The linear half keeps a price on the last per cents, which the logarithm alone would give away for the
 slightest queue. Both are concave: a steady rate beats one that swings around the same mean. Above the reference nothing
 is gained, so a flow does not profit from more than its share or from bursts after a pause.
 
 The logarithm of the delay keeps a slope at queues of several round trips and has slope 1 where there is hardly any
-queue. Ten milliseconds are added because nobody notices a shorter queue.
+queue. Ten milliseconds are added because users do not notice a shorter queue.
 
 Goodput counts what was delivered, selectively acknowledged packets included. The cumulative acknowledgement stands
 still behind a hole and then jumps: it would charge a sender for the order in which the network delivers, and hide the
@@ -40,7 +40,7 @@ import numpy as np
 import numpy.typing as npt
 
 LOWEST_SHARE = 0.01  # of the reference goodput; the logarithmic half is 0 at and below it
-UNNOTICED_MS = 10.0  # queueing delay that nobody notices, added to the scale of the delay
+UNNOTICED_MS = 10.0  # queueing delay that users do not notice, added to the scale of the delay
 LEAST_MBPS = 1e-3  # the reference goodput counts as at least this, also on a link that carries nothing for a while
 
 Numbers = float | npt.NDArray[Any]  # one interval, or an array of several
@@ -106,7 +106,7 @@ class Performance(NamedTuple):
 
 
 def utility(goodput_share: Numbers) -> Numbers:
-    """Return the utility of a share of the reference goodput: 0 at nothing, 1 at all of it and above."""
+    """Return the utility of a share of the reference goodput: 0 at no goodput, 1 at a share of 1 and above."""
     share = np.minimum(goodput_share, 1.0)
     logarithm = np.log10(np.maximum(share, LOWEST_SHARE))
     return 0.5 * share + 0.5 * (1.0 + logarithm / 2)

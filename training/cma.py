@@ -416,7 +416,7 @@ def to_vector(policy: Mapping[str, Tensor]) -> Floats:
 
 
 def to_policy(vector: Floats) -> dict[str, Tensor]:
-    """Return the state dict of the policy with these weights [n], in float32 as a checkpoint has it."""
+    """Return the state dict of the policy with these weights [n], in float32 as in a checkpoint."""
     h = hidden_of(vector)
     shapes = {
         "rnn.weight_ih_l0": (h, OBSERVATION_SIZE),

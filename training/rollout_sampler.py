@@ -138,7 +138,7 @@ class RolloutSampler:
         return Sample(episodes, behaviour, decisions, virtual_s(episodes), describe(episodes))
 
     def observe(self, policy: Mapping[str, Tensor], should_stop: Callable[[], bool]) -> dict[str, float] | None:
-        """See training.learner.Sampler: takes snapshots of the policy, and has it compete in contests."""
+        """See training.learner.Sampler: takes snapshots of the policy, and runs its contests."""
         self._snapshots.observe(self.updates, policy)
         metrics = self._curriculum.observe(self.updates, policy, self._snapshots.files, should_stop)
         if metrics is not None:

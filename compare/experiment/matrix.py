@@ -31,10 +31,10 @@ def run_matrix(
     pool: Pool,
     report: Callable[[Progress], None],
 ) -> Progress:
-    """Make every run of the experiment that the store does not have yet; one that failed before is made again.
+    """Make the runs of the experiment that the store does not have, and those that failed before.
 
-    modules: scheme name to the .ko that has it, for schemes that need one. report is called after every run. On any
-    exception the store keeps what is done. Raises CompareError.
+    modules: kernel module file (.ko) by scheme name, for schemes that need one. report: called after every run. After
+    an exception, the store has all completed runs. Raises CompareError.
     """
     runs = experiment.runs()
     jobs = [make_job(run, experiment, modules) for run in runs if not store.is_done(run)]

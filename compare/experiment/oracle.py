@@ -146,7 +146,7 @@ def _text(searches: Mapping[str, WindowSearch], figures: Figures) -> bytes:
 
 
 def _read(store: Store) -> Figures:
-    """Return the figures of a search that was begun; empty when there is none. Raises CompareError."""
+    """Return the figures of an unfinished search; empty without one. Raises CompareError."""
     file = store.folder / FILE
     if not file.is_file():
         return {}

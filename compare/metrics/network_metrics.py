@@ -3,7 +3,7 @@
 There are two views of a queue. `queueing` is the RTT of the flows under test above the RTT of the empty path. It
 contains every queue in both directions (with fair queueing the flow's queue), jitter, and the smoothing of Linux's RTT.
 `queue` is what waited at the bottleneck when it was sampled, as the time that the link took to send it: exact, and of
-all flows. On loopback paths netem's packets on the way cannot be told from a queue, so there is no `queue` there.
+all flows. On loopback paths, netem's delayed packets look like a queue, so there is no `queue`.
 """
 
 from __future__ import annotations

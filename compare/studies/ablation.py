@@ -1,11 +1,11 @@
-"""Train variants over several seeds and put them side by side: what does a part of the training buy?
+"""Train variants over several seeds and compare them, to measure the effect of a part of the training.
 
     python -m compare.studies.ablation runs/imitation --seeds 1 2 3 --common profile=bottleneck algo=ppo \\
         --variant plain --variant warm algo.imitate=build/experts/bottleneck.parquet
 
-trains the populations runs/imitation/plain and runs/imitation/warm, one after the other, each by `train.py -m`, and
-prints a table of all their seeds, and then the variants side by side. What is trained stays: the same command goes on
-after an interruption, and one with more seeds adds to what there is.
+trains the populations runs/imitation/plain and runs/imitation/warm, one after the other, each with `train.py -m`. It
+prints a table of all seeds and a comparison of the variants. Finished runs are kept: the same command continues after
+an interruption, and a command with more seeds trains only the new ones.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ PICTURE_NAME = "ablation.png"
 
 
 class AblationError(Exception):
-    """An ablation that cannot be made; the text says why."""
+    """The variants are invalid. The text says why."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A name, and what train.py is given besides what all have in common."""
+    """A variant. overrides: options of train.py in addition to the common ones."""
 
     name: str
     overrides: tuple[str, ...]
 
 
 def train(folder: Path, common: Sequence[str], variant: Variant, seeds: Sequence[int]) -> bool:
-    """Have a variant trained with all seeds; False when some run failed. Raises KeyboardInterrupt."""
+    """Train a variant with all seeds; returns False if a run failed. Raises KeyboardInterrupt."""
     arguments = [*common, *variant.overrides, f"seed={','.join(map(str, seeds))}"]
     arguments += [f"name={variant.name}", f"runs={folder}"]
     print(f"python train.py -m {' '.join(arguments)}", file=sys.stderr, flush=True)
-    # its report of one variant goes to the terminal's other stream: this command's output is the table of all
+    # the report on a single variant goes to stderr, because stdout is for the table of all variants
     with subprocess.Popen([sys.executable, str(TRAIN), "-m", *arguments], stdout=sys.stderr) as training:
         try:
             status = training.wait()
         except KeyboardInterrupt:
-            training.wait()  # it has got the signal too, and saves itself
+            training.wait()  # it received the signal too, and writes its checkpoint
             raise
     if status == 130:
         raise KeyboardInterrupt
@@ -61,26 +61,26 @@ def train(folder: Path, common: Sequence[str], variant: Variant, seeds: Sequence
 
 
 def parse(argv: Sequence[str]) -> tuple[Path, list[int], list[str], list[Variant]]:
-    """Return the folder, the seeds, what is common, and the variants. Raises AblationError."""
+    """Return the folder, the seeds, the common options and the variants. Raises AblationError."""
     parser = argparse.ArgumentParser(
         prog="python -m compare.studies.ablation", description="Train variants, and compare them."
     )
-    parser.add_argument("folder", type=Path, help="of the populations, the picture and the table")
+    parser.add_argument("folder", type=Path, help="folder for the populations, the picture and the table")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    parser.add_argument("--common", nargs="+", default=[], metavar="KEY=VALUE", help="what every run is given")
+    parser.add_argument("--common", nargs="+", default=[], metavar="KEY=VALUE", help="options of every run")
     parser.add_argument(
         "--variant",
         nargs="+",
         action="append",
         required=True,
         metavar=("NAME", "KEY=VALUE"),
-        help="a variant, and what its runs are given besides; the first one is what the others are compared with",
+        help="a variant and its options; the other variants are compared with the first one",
     )
     arguments = parser.parse_args(argv)
     variants = [Variant(name, tuple(overrides)) for name, *overrides in arguments.variant]
     names = [variant.name for variant in variants]
     if len(set(names)) < len(names) or any("=" in name for name in names):
-        raise AblationError(f"the variants are called {', '.join(names)}; each needs a name of its own, without =")
+        raise AblationError(f"the variants are called {', '.join(names)}; names must be unique and must not contain =")
     return arguments.folder, arguments.seeds, arguments.common, variants
 
 
@@ -99,7 +99,7 @@ def main(argv: Sequence[str]) -> int:
         print(f"ablation: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("ablation: interrupted; the same command goes on", file=sys.stderr)
+        print("ablation: interrupted; the same command continues", file=sys.stderr)
         return 130
     print(f"{text}\n\n{beside}\n{', '.join(map(str, files))}")
     return 0 if all(trained) else 1

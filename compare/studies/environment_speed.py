@@ -1,9 +1,9 @@
-"""How fast the environment is: `make bench-env`, or `python -m compare.studies.environment_speed`.
+"""Measure the speed of the environment: `make bench-env`, or `python -m compare.studies.environment_speed`.
 
-On the bottleneck of 20 Mbit/s and 40 ms. First what an episode costs, played in the lab's kernel as in a training, with
-the exported policy `mixed`: CPU time of the lab for the run and for each decision. Then the gymnasium environment, with
-the link kept full by a fixed rule in place of a policy. The last line is
-`workers=2 decisions_per_s=... virtual_speedup=...`: medians over the repetitions; the speed-up is virtual seconds per
+The path is the bottleneck of 20 Mbit/s and 40 ms. The first measurement is the CPU time of an episode, per run and per
+decision. It runs in the lab's kernel as in a training, with the exported policy `mixed`. The second measurement is the
+speed of the Gymnasium environment, where a fixed rule in place of a policy keeps the link full. The last line is
+`workers=2 decisions_per_s=... virtual_speedup=...`, medians over the repetitions; the speed-up is virtual seconds per
 wall second and worker.
 """
 
@@ -30,13 +30,13 @@ POLICY = DATASETS / "models" / "mixed" / "policy.bin"
 PROFILE = "bottleneck"
 SHORT_EPISODES, EPISODES = 200, 20  # CPU time is counted in steps of 10 ms
 
-# The rule: 67 packets fill the wire, one waits at the bottleneck.
+# The fixed rule: 67 packets fill the path, and one waits at the bottleneck.
 CWND = 68
-FULL_MBPS = 18.0  # below it the link was not full, and the figures would flatter
+FULL_MBPS = 18.0  # least goodput; with an idle link there would be fewer packets, and the speed would be too high
 
 
 class Speed(NamedTuple):
-    """Of one repetition. virtual_speedup: virtual s per wall s of one worker."""
+    """The speed in one repetition. virtual_speedup: virtual s per wall s of one worker."""
 
     decisions_per_s: float
     virtual_speedup: float
@@ -44,14 +44,14 @@ class Speed(NamedTuple):
 
 
 def measure(workers: int, repetitions: int, decisions: int) -> list[Speed]:
-    """Return the speed of each repetition, `decisions` per worker. Raises LabError."""
+    """Return the speed in each repetition of `decisions` decisions per worker. Raises LabError."""
     env = gymnasium.make_vec(ENV_ID, num_envs=workers, profile=PROFILE, episode_decisions=2**31, episode_s=1e6)
     assert isinstance(env, NdmVectorEnv)
     try:
         _, infos = env.reset(seed=1)
         actions = np.zeros((workers, 2), np.float32)  # [N, A]
         speeds = []
-        for repetition in range(repetitions + 1):  # the first fills the link
+        for repetition in range(repetitions + 1):  # warm-up: the first one fills the link
             virtual_us, begun, goodput = float(infos["now_us"].sum()), time.perf_counter(), 0.0
             for _ in range(decisions):
                 np.log2(CWND / infos["cwnd"], out=actions[:, 0], casting="same_kind")
@@ -67,14 +67,14 @@ def measure(workers: int, repetitions: int, decisions: int) -> list[Speed]:
 
 
 class EpisodeCost(NamedTuple):
-    """Of one repetition. run_ms: CPU of an episode of one decision. decision_us: CPU of each further one."""
+    """CPU time in one repetition. run_ms: of an episode with one decision. decision_us: of each further decision."""
 
     run_ms: float
     decision_us: float
 
 
 def measure_episodes(repetitions: int) -> list[EpisodeCost]:
-    """Return what episodes of the profile cost in one lab, for each repetition. Raises LabError."""
+    """Return the cost of episodes of the profile in one lab, for each repetition. Raises LabError."""
     profile, model = load_profile(PROFILE), POLICY.read_bytes()
     decisions = profile.episode_decisions
     episode_config = PathSampler(profile).draw(np.random.default_rng(1))
@@ -88,7 +88,7 @@ def measure_episodes(repetitions: int) -> list[EpisodeCost]:
                 run_episode(lab, RolloutTask(model, episode_config, seed, noise, length, profile.episode_s))
             return (cpu_seconds(lab) - begun) / episodes
 
-        cpu_s(1, 1)  # boots
+        cpu_s(1, 1)  # boots the lab
         for _ in range(repetitions):
             run_s, episode_s = cpu_s(1, SHORT_EPISODES), cpu_s(decisions, EPISODES)
             costs.append(EpisodeCost(run_s * 1e3, (episode_s - run_s) / (decisions - 1) * 1e6))
@@ -96,7 +96,7 @@ def measure_episodes(repetitions: int) -> list[EpisodeCost]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Print the figures; return 1 when the link was not full."""
+    """Print the figures; return 1 if the link was not full."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--decisions", type=int, default=2000, help="per worker and repetition")

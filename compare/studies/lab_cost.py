@@ -1,11 +1,10 @@
-"""What a run costs: ``python -m compare.studies.lab_cost DIR`` measures it and writes DIR/cost.csv and DIR/cost.png.
+"""Measure the cost of a run: ``python -m compare.studies.lab_cost DIR`` writes DIR/cost.csv and DIR/cost.png.
 
-Time against the number of packets (one flow, longer and longer), of flows (1 to 64, each with its own 5 Mbit/s) and of
-runs (each with a boot of its own), and the memory of a lab with so many flows. Each point is measured several times, in
-an order that changes from repetition to repetition, and the median counts. A lab runs on one core, one process at a
-time: alone its wall time is its CPU time, beside other work it is longer. So the line, a least-squares fit, goes
-through the CPU times, and growth is called linear when no point lies further from it than a tenth of the
-largest value.
+It measures the time over the number of packets (one flow of growing duration), of flows (1 to 64, with 5 Mbit/s each)
+and of runs (with a boot each), and the memory of a lab by its number of flows. Each point is the median of several
+repetitions, each in a different order. A lab runs on one core, one process at a time: on an idle machine its wall time
+is its CPU time, on a busy one it is longer. The least-squares line is therefore fitted to the CPU times. Growth is
+called linear if no point is further from the line than a tenth of the largest value.
 """
 
 from __future__ import annotations
@@ -37,14 +36,14 @@ FLOWS = (1, 2, 4, 8, 16, 32, 64)
 RUNS = (1, 2, 4, 8)
 FLOW_MBPS = 5.0
 REPETITIONS = 5
-FAR = 0.1  # of the largest value: what lies further from the line is not linear
+FAR = 0.1  # largest distance from the line that counts as linear, as a share of the largest value
 MEMORY_LIMIT_MB = 600
 COLUMNS = ("against", "x", "repetition", "packets", "wall_s", "cpu_s", "memory_mb")
 
 
 @dataclass
 class Cost:
-    """Of one measurement. packets: data packets that TCP sent. cpu_s, memory_mb: of all processes of the labs."""
+    """One measurement. packets: data packets that TCP sent. cpu_s, memory_mb: of all processes of the labs."""
 
     packets: int = 0
     wall_s: float = 0.0
@@ -54,7 +53,7 @@ class Cost:
 
 @dataclass
 class Axis:
-    """One question: time against what. costs: by x, one per repetition."""
+    """One measurement series: time over `against`. costs: by x, one per repetition."""
 
     against: str
     measure: Callable[[int], Cost]
@@ -62,13 +61,13 @@ class Axis:
     costs: dict[int, list[Cost]] = field(default_factory=dict)
 
     def points(self) -> tuple[list[float], list[float]]:
-        """Return x and the median CPU time in s; x is the number of packets where that is what is asked."""
+        """Return x and the median CPU times, s. In the series over packets, x is the number of packets."""
         medians = [statistics.median(cost.cpu_s for cost in self.costs[x]) for x in self.xs]
         packets = [statistics.median(cost.packets for cost in self.costs[x]) for x in self.xs]
         return (packets if self.against == "packets" else [float(x) for x in self.xs]), medians
 
     def fit(self) -> tuple[float, float, float]:
-        """Return slope, intercept and the largest distance from the line, a share of the largest value."""
+        """Return slope, intercept, and the largest distance from the line as a share of the largest value."""
         x, cpu_s = self.points()
         slope, intercept = np.polyfit(x, cpu_s, 1)
         distance = np.abs(np.polyval([slope, intercept], x) - cpu_s).max() / max(cpu_s)
@@ -79,7 +78,7 @@ class Axis:
 
 
 def memory_mb(lab: VirtualLab) -> float:
-    """Return what a lab holds, MB: the guest's memory as far as it was touched, and its processes' own."""
+    """Return the memory of a lab, MB: the guest's memory that was touched, and that of the lab's processes."""
     total = 0
     for process in lab_processes(lab):
         for line in (process / "smaps_rollup").read_text().splitlines():
@@ -87,7 +86,7 @@ def memory_mb(lab: VirtualLab) -> float:
                 total += int(line.split()[1]) * 1024
     for descriptor in FilePath(f"/proc/{lab.pid}/fd").iterdir():
         status = descriptor.stat()
-        # the file without a name that is the guest's memory
+        # the guest's memory is an unlinked file
         if not status.st_nlink and status.st_size >= lab.memory_mb << 20:
             total += status.st_blocks * 512
     return total / 1e6
@@ -95,7 +94,7 @@ def memory_mb(lab: VirtualLab) -> float:
 
 @contextmanager
 def metered(lab: VirtualLab, cost: Cost) -> Iterator[None]:
-    """Add what the block costs."""
+    """Add the cost of the block to `cost`."""
     cpu_s, began = cpu_seconds(lab), time.perf_counter()
     yield
     cost.wall_s += time.perf_counter() - began
@@ -104,14 +103,14 @@ def metered(lab: VirtualLab, cost: Cost) -> Iterator[None]:
 
 
 def send(lab: Lab, flows: int, rate_mbps: float, duration_s: float) -> int:
-    """Send flows of Cubic over one bottleneck; returns the number of data packets."""
+    """Send Cubic flows over one bottleneck; returns the number of data packets."""
     path = Path(rate_mbps=rate_mbps, rtt_ms=40)
     traffic = [{"scheme": "cubic", "start_s": 0.01 * i, "duration_s": duration_s - 0.01 * i} for i in range(flows)]
     return sum(flow.segments_sent for flow in lab.run(path, traffic, duration_s, sample_ms=50).flows)
 
 
 def cost_of_packets(duration_s: int) -> Cost:
-    """One flow of 20 Mbit/s for so long; without the boot."""
+    """Return the cost of one flow of 20 Mbit/s for `duration_s`, without the boot."""
     cost = Cost()
     with VirtualLab(seed=1) as lab:
         lab.call("build", topology="router")
@@ -121,7 +120,7 @@ def cost_of_packets(duration_s: int) -> Cost:
 
 
 def cost_of_flows(flows: int) -> Cost:
-    """So many flows for 10 s, each with FLOW_MBPS of the bottleneck; without the boot."""
+    """Return the cost of `flows` flows for 10 s with FLOW_MBPS each, without the boot."""
     cost = Cost()
     with VirtualLab(seed=1) as lab:
         lab.call("build", topology="router")
@@ -131,7 +130,7 @@ def cost_of_flows(flows: int) -> Cost:
 
 
 def cost_of_runs(runs: int) -> Cost:
-    """So many runs of one flow of 20 Mbit/s and 5 s, each with a boot, one after the other."""
+    """Return the cost of `runs` runs of one flow of 20 Mbit/s and 5 s, each with a boot, one after the other."""
     cost = Cost()
     for seed in range(1, runs + 1):
         began = time.perf_counter()
@@ -143,7 +142,7 @@ def cost_of_runs(runs: int) -> Cost:
     return cost
 
 
-# -- telling ---------------------------------------------------------------------------------------------------------
+# -- output ----------------------------------------------------------------------------------------------------------
 
 
 def table(axes: Sequence[Axis]) -> str:
@@ -160,7 +159,7 @@ def table(axes: Sequence[Axis]) -> str:
 
 
 def draw(axes: Sequence[Axis], file: FilePath) -> None:
-    """Draw every wall time, the medians of the CPU times and their lines."""
+    """Draw all wall times, the medians of the CPU times and the fitted lines."""
     figure, places = pyplot.subplots(1, len(axes), figsize=(12, 3.6), layout="constrained")
     for axis, place in zip(axes, places, strict=True):
         x, medians = axis.points()
@@ -181,7 +180,7 @@ def draw(axes: Sequence[Axis], file: FilePath) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure, write, say; return 1 when growth is not linear or a lab takes too much memory."""
+    """Measure, and write and print the result; return 1 if growth is not linear or a lab takes too much memory."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("folder", type=FilePath, help="where cost.csv and cost.png are written")
     parser.add_argument("--repetitions", type=int, default=REPETITIONS)
@@ -197,7 +196,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for axis, x in jobs:
         axis.costs[x] = []
     for repetition in range(arguments.repetitions):
-        # what else the machine does meanwhile must not always meet the same points
+        # in a random order, other work on the machine does not always affect the same points
         for axis, x in random.Random(repetition).sample(jobs, len(jobs)):
             axis.costs[x].append(axis.measure(x))
     arguments.folder.mkdir(parents=True, exist_ok=True)
@@ -208,7 +207,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         slope, intercept, distance = axis.fit()
         verdict = "linear" if distance <= FAR else "NOT LINEAR"
         print(
-            f"{axis.against}: CPU {1e3 * slope:.4g} ms each and {intercept:.2f} s besides; the furthest point is "
+            f"{axis.against}: CPU {1e3 * slope:.4g} ms each plus {intercept:.2f} s; the furthest point is "
             f"{100 * distance:.1f} % of the largest value from the line: {verdict}"
         )
         status |= distance > FAR

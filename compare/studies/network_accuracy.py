@@ -1,12 +1,12 @@
-"""Measure by packet capture, without TCP, whether the lab's network is what was configured.
+"""Measure by packet capture, without TCP, whether the lab's network behaves as configured.
 
     python -m compare.studies.network_accuracy
 
-Numbered UDP packets go over a path and every arrival is stamped by the kernel (env/network/probe). The first table is
-netem: what was asked, what came, and how far the two are apart. A share of packets (loss, duplication, reordering) is a
-sample of as many packets as it takes to tell 1 % of it apart from chance, 8.9 million for a share of 1 %; beside its
-error stand three standard deviations of the binomial distribution, which is what so many packets can tell. The second
-table is the bottleneck: how exactly packets leave, and how many the buffer holds.
+The probe (env/network/probe) sends numbered UDP packets over a path, and the kernel stamps every arrival. The first
+table is about netem: configured value, measured value and relative error. For a share of packets (loss, duplication,
+reordering), the sample is large enough that a relative error of 1 % exceeds chance: 8.9 million packets for a share of
+1 %. The table also has three standard deviations of the binomial distribution, the error that chance can cause. The
+second table is about the bottleneck: the exactness of the packet spacing, and the capacity of the buffer.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from env.network.path import PACKET_BYTES, Path
 from env.network.topology.bottleneck import netem_options
 
 IP_BYTES = 1500  # of a full packet; PACKET_BYTES with its Ethernet header
-PACKETS = 1_000_000  # of a row that is no share of packets, and of one probe: more do not fit into the lab's memory
+PACKETS = 1_000_000  # of a probe, whose result must fit into the lab's memory, and of rows that are not a share
 # a bottleneck's rates in Mbit/s with the RTTs in ms, and its buffers
 LINKS = ((1, 100), (20, 40), (1000, 4), (10_000, 0.4))
 BUFFERS_BDP = (0.2, 1, 8)
-CLOCK_NS = 258  # a program's look at the clock takes 256 ns; a timer that is due meanwhile is late by as much
-MOST = 10_000_000  # packets of a row
-WITHIN = 0.01  # netem is right when it is within 1 % of what was asked
+CLOCK_NS = 258  # tolerance: reading the clock takes 256 ns, and delays a timer that is due meanwhile
+MOST = 10_000_000  # maximum number of packets in a row
+WITHIN = 0.01  # largest relative error of netem
 
 Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Arrivals:
-    """What came of `sent` packets: number, time sent and time captured (ns) of each, in the order of arrival."""
+    """The arrivals of `sent` packets in their order: number, time sent and time captured, ns."""
 
     sent: int
     number: Integers
@@ -53,11 +53,11 @@ class Arrivals:
         return self.captured_ns - self.sent_ns
 
     def lost(self) -> float:
-        """Share of the packets that never came."""
+        """Share of the packets that did not arrive."""
         return 1 - np.unique(self.number).size / self.sent
 
     def duplicated(self) -> float:
-        """Share of the packets that came twice or more."""
+        """Share of the packets that arrived more than once."""
         return float((np.bincount(self.number, minlength=self.sent) > 1).mean())
 
     def overtaking(self, delay_ns: float) -> float:
@@ -93,7 +93,7 @@ def probe(
 
 @dataclass(frozen=True)
 class Row:
-    """One thing asked for. sampling: relative error that chance alone explains (3 standard deviations)."""
+    """A row about netem. sampling: relative error that chance can cause (3 standard deviations)."""
 
     topology: str
     what: str
@@ -109,12 +109,12 @@ class Row:
 
     @property
     def right(self) -> bool:
-        """Within 1 % of what was asked, beside what chance explains."""
+        """Whether the error is within WITHIN plus the sampling error."""
         return abs(self.error) <= WITHIN + self.sampling
 
 
 def impaired(topology: str, *, delay_ms: float = 20.0, **impairments: float) -> Path:
-    """Return a path with netem's impairments and a rate that does not matter; keywords are those of Path."""
+    """Return a path with netem's impairments, keywords as for Path, and a rate too high to matter."""
     path = Path.from_dict({"rate_mbps": 10_000.0, "rtt_ms": 2 * delay_ms, "buffer_bdp": 10.0} | impairments)
     if topology == "router":
         return path
@@ -123,7 +123,7 @@ def impaired(topology: str, *, delay_ms: float = 20.0, **impairments: float) -> 
 
 
 def packets_to_tell(pct: float) -> int:
-    """Return of how many packets 1 % of a share is three standard deviations."""
+    """Return the sample size for which three standard deviations are 1 % of the share pct."""
     share = pct / 100
     return math.ceil(9 * (1 - share) / share / WITHIN**2)
 
@@ -135,7 +135,7 @@ def measure_share(lab: Lab, topology: str, kind: str, pct: float, packets: int) 
     counted = 0.0
     for first in range(0, packets, PACKETS):
         count = min(PACKETS, packets - first)
-        # small packets, some at a time: netem draws for each
+        # small packets in bursts, because netem draws for each packet
         arrivals = probe(lab, path, count, size_bytes=64, burst=50, interval_ns=1_000_000)
         shares = {"loss": arrivals.lost, "duplicate": arrivals.duplicated}
         counted += count * (arrivals.overtaking(delay_ms * 1e6) if kind == "reorder" else shares[kind]())
@@ -147,7 +147,7 @@ def measure_share(lab: Lab, topology: str, kind: str, pct: float, packets: int) 
 def measure_delay(lab: Lab, topology: str, delay_ms: float, jitter_ms: float, packets: int) -> list[Row]:
     """Measure the mean delay and, with jitter, its standard deviation."""
     path = impaired(topology, delay_ms=delay_ms, jitter_ms=jitter_ms)
-    burst = 10 if jitter_ms else 1  # each has its own delay; without jitter they would wait for each other
+    burst = 10 if jitter_ms else 1  # without jitter, packets of a burst would wait for each other
     delay_ns = probe(lab, path, packets, size_bytes=64, burst=burst, interval_ns=500_000).delay_ns
     what = f"delay {delay_ms:g} ms" + (f" jitter {jitter_ms:g} ms" if jitter_ms else "")
     of_mean = 3 * jitter_ms / delay_ms / math.sqrt(packets)
@@ -159,10 +159,10 @@ def measure_delay(lab: Lab, topology: str, delay_ms: float, jitter_ms: float, pa
 
 
 def measure_rate(lab: Lab, topology: str, rate_mbps: float, packets: int) -> Row:
-    """Measure the rate at which packets leave when more come than can."""
+    """Measure the rate at which packets leave an overloaded link."""
     path = Path(rate_mbps=rate_mbps, rtt_ms=10, buffer_bdp=1)
     if topology == "loopback":
-        # netem's own rate
+        # the rate option of netem
         netem = f"tc qdisc add dev lo root netem limit 20000 delay 5ms rate {rate_mbps * 1e6:.0f}bit"
         path = Path(topology="loopback", tc=(netem,))
     arrivals = overload(lab, path, rate_mbps, packets)
@@ -186,11 +186,10 @@ def transmission_ns(rate_mbps: float) -> float:
 
 @dataclass(frozen=True)
 class Bottleneck:
-    """A bottleneck as it was found.
+    """Measurements of a bottleneck.
 
-    held_packets: the most that waited at a time. spacing_ns: the largest difference between the time from a packet to
-    the next and the time that it takes on the wire. lost, dropped: packets that never came, and those that the buffer
-    says it dropped.
+    held_packets: maximum number of waiting packets. spacing_ns: largest difference between the spacing of two packets
+    and the transmission time. lost: packets that did not arrive. dropped: packets that the buffer counted as dropped.
     """
 
     rate_mbps: float
@@ -202,7 +201,7 @@ class Bottleneck:
 
     @property
     def right(self) -> bool:
-        """It holds what was asked, nothing else drops, and packets leave as on a wire."""
+        """Whether the buffer has the configured size, nothing else drops, and the spacing is that of a wire."""
         exact = self.spacing_ns <= CLOCK_NS
         return self.held_packets == self.buffer_packets and self.lost == self.dropped and exact
 
@@ -213,7 +212,7 @@ def measure_bottleneck(lab: Lab, rate_mbps: float, rtt_ms: float, buffer_bdp: fl
     packets = 2 * path.buffer_packets + 5_000
     arrivals = overload(lab, path, rate_mbps, packets)
     left_ns = arrivals.captured_ns
-    # the first packet finds an empty link: what it takes is the delay without a queue
+    # the link is empty for the first packet, so its delay is the delay without a queue
     entered_ns = arrivals.sent_ns + arrivals.delay_ns.min()
     waiting = np.arange(1, left_ns.size + 1) - np.searchsorted(left_ns, entered_ns, side="right")
     # the second packet leaves up to a microsecond early, with the tokens of the link's idle time
@@ -232,7 +231,7 @@ def queue_drops(lab: Lab) -> int:
 
 
 def measure_netem(lab: Lab, most: int) -> list[Row]:
-    """Return the first table; most: packets of a row."""
+    """Return the rows of the first table. most: maximum number of packets in a row."""
     rows = []
     packets = min(most, PACKETS)
     for topology in ("router", "loopback"):
@@ -245,10 +244,13 @@ def measure_netem(lab: Lab, most: int) -> list[Row]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print both tables as Markdown; return 1 when something is not what was asked."""
+    """Print both tables as Markdown; return 1 if a value differs from the configured one."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument(
-        "--packets", type=int, default=MOST, help="of a row at most, for a quick look (default: what 1 %% takes)"
+        "--packets",
+        type=int,
+        default=MOST,
+        help="maximum number in a row, for a quick look (default: for 1 %%)",
     )
     arguments = parser.parse_args(argv)
     if not 10_000 <= arguments.packets <= MOST:

@@ -1,9 +1,9 @@
-"""What loss recovery without RACK and tail loss probes, as Linux had it in 2015, does to 32 flows::
+"""Measure 32 flows without RACK and tail loss probes, the loss recovery that Linux had in 2015::
 
     python -m compare.studies.nv_recovery
 
-prints a Markdown row for Reno and for NV with either: nv_frames/1s4c8fr, one seed, longer than by default, so that its
-beginning weighs less. The paper's p99 latencies are those of time-outs of 200 ms.
+prints Markdown rows for Reno and NV, each with and without them, on nv_frames/1s4c8fr with one seed. The run is longer
+than the scenario's, so that its beginning has less weight. The paper's p99 latencies result from time-outs of 200 ms.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ METRICS = ("cwnd", "rtt", "rate", "retrans_pct", "mean_latency", "p99_latency")
 
 
 def measure(scheme: str, *, recent: bool) -> dict[str, float]:
-    """Return the metrics of one run. recent: with RACK and tail loss probes, as the kernel comes."""
+    """Return the metrics of one run. recent: with RACK and tail loss probes, the kernel's default."""
     scenario = load_scenario(SCENARIO).lasting(DURATION_S)
     rack = scenario.network()
     assert isinstance(rack, Rack)

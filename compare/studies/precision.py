@@ -1,4 +1,4 @@
-"""Float against int16: the same weights decide on the same paths, in float on the host and in int16 in the kernel.
+"""Compare float with int16: the same weights on the same paths, in float on the host and in int16 in the kernel.
 
     python -m compare.studies.precision runs/NAME                # the paths of SCENARIOS, seeds 1 to 3
     python -m compare.studies.precision runs/NAME --scenarios stress loss/1pct --seeds 5 --decisions 1000
@@ -51,7 +51,7 @@ Decide = Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]]
 
 
 class Played(NamedTuple):
-    """One run: mean goodput, Mbit/s, and queueing delay, ms, over virtual time; mean reward of a decision."""
+    """One run: mean goodput, Mbit/s, and mean queueing delay, ms, over virtual time; mean reward of a decision."""
 
     goodput_mbps: float
     queueing_delay_ms: float
@@ -59,7 +59,7 @@ class Played(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A path: the same seeds in float and in int16."""
+    """The runs on one path, with the same seeds in float and in int16."""
 
     scenario: str
     in_float: list[Played]
@@ -120,7 +120,7 @@ def compare(run: Path, scenarios: Sequence[str], seeds: Sequence[int], decisions
     profile: Profile = profile_from_config(saved["config"]["profile"])
     model, _ = model_file(saved["policy"], run.name, profile.name)
     for scenario in scenarios:
-        scenario_episode_config(scenario)  # an unknown one fails before anything is played
+        scenario_episode_config(scenario)  # an unknown scenario fails before the first run
     env, lab = NdmEnv(profile, episode_decisions=decisions), boot_lab(1)
     rows = []
     try:
@@ -154,17 +154,17 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def _line(name: str, numbers: Floats) -> str:
-    """Return a row; numbers [3, 3]: goodput, queueing delay, reward; in float, in int16, difference."""
+    """Return a row. numbers: [3, 3], goodput, queueing delay and reward by float, int16 and difference."""
     forms = ("{:.2f}", "{:.2f}", "{:.4f}")
     cells = ["" if np.isnan(n) else form.format(n) for form, of in zip(forms, numbers, strict=True) for n in of]
     return f"| {' | '.join([name, *cells])} |"
 
 
 def parse(parser: argparse.ArgumentParser, argv: Sequence[str], scenarios: Sequence[str]) -> argparse.Namespace:
-    """Add what is played, by default on these scenarios, and parse; ends the program where there is nothing to play."""
+    """Add the options of the runs, with these default scenarios, and parse; exits if there is nothing to run."""
     parser.add_argument("--scenarios", nargs="+", default=scenarios, help=f"default: {' '.join(scenarios)}")
-    parser.add_argument("--seeds", type=int, default=SEEDS, help="how many: 1, 2, ...; default %(default)s")
-    parser.add_argument("--decisions", type=int, default=DECISIONS, help="of a run; default %(default)s")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="number of seeds 1, 2, ...; default %(default)s")
+    parser.add_argument("--decisions", type=int, default=DECISIONS, help="decisions of a run; default %(default)s")
     arguments = parser.parse_args(argv)
     if arguments.seeds < 1 or arguments.decisions < 2:
         parser.error(f"seeds is {arguments.seeds} and decisions {arguments.decisions}; at least 1 and 2 are needed")

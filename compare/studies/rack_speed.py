@@ -1,7 +1,7 @@
-"""What a rack at 10 Gbit/s costs: `python -m compare.studies.rack_speed`.
+"""Measure the speed of a rack at 10 Gbit/s: `python -m compare.studies.rack_speed`.
 
-One stream from a client to a server, by the packet size of the hosts, and one of 1 MB requests. A line each: seconds of
-wall time per virtual second (the best of the repetitions; the figure is that of an idle core), rate and RTT.
+The flows are a stream from a client to a server for several packet sizes of the hosts, and 1 MB requests. Each line has
+wall seconds per virtual second (the best of the repetitions, as on an idle core), rate and RTT.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ REQUEST: dict[str, Any] = {"kind": "request", "size_bytes": 1 << 20}
 
 
 def measure(lab: Lab, rack: Rack, traffic: dict[str, Any], scheme: str, virtual_s: float) -> tuple[float, str]:
-    """Run one flow and return wall seconds per virtual second, and what it was, as text. Raises LabError."""
+    """Run one flow; returns wall seconds per virtual second, and rate and RTT as text. Raises LabError."""
     flow = {"scheme": scheme, "start_s": 0.0, "duration_s": virtual_s, **traffic}
     begun = time.perf_counter()
     result = lab.run(rack, [flow], virtual_s, sample_ms=50)
@@ -37,7 +37,7 @@ def measure(lab: Lab, rack: Rack, traffic: dict[str, Any], scheme: str, virtual_
 def main(argv: list[str] | None = None) -> int:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--scheme", default="reno", help="a congestion control of the lab, tcp_SCHEME.ko if it is ours")
+    parser.add_argument("--scheme", default="reno", help="a congestion control of the lab's kernel, or ndm or nv")
     parser.add_argument("--seconds", type=float, default=2.0, help="virtual seconds of each repetition")
     parser.add_argument("--repetitions", type=int, default=3)
     arguments = parser.parse_args(argv)

@@ -1,15 +1,15 @@
-"""Run the virtual lab and a distribution's kernel side by side, to see whether they show the same.
+"""Compare the results of the virtual lab with those of a distribution's kernel.
 
     python -m compare.studies.real_time DIR
 
-Three labs make the same runs: the virtual lab; a stock kernel under QEMU whose clock counts instructions; and the same
-in real time. The first two differ in the kernel and in a CPU that computes in no time or takes a nanosecond for each
-instruction; the last two in the clock alone. A run in real time counts only when the guest kept up (env/lab/vm.py); one
-that did not is made again.
+Three labs make the same runs: the virtual lab, a stock kernel under QEMU with a clock that counts instructions, and the
+same stock kernel in real time. The first two differ in the kernel, and in the time of computation: none, or a
+nanosecond per instruction. The last two differ only in the clock. A run in real time counts only if the guest kept up
+(env/lab/vm.py); otherwise it is repeated.
 
-DIR keeps every run (runs.jsonl); the same command goes on where it stopped. The table has mean and standard deviation
-of each lab, and how far the stock kernel in real time is from the virtual lab, with a 95 % interval (Welch). A virtual
-run's seed is its number; a stock kernel's randomness cannot be chosen.
+DIR/runs.jsonl stores every run, and the same command continues after an interruption. The table has mean and standard
+deviation for each lab, and the difference of the stock kernel in real time from the virtual lab with a 95 % interval
+(Welch). The seed of a virtual run is its number; a stock kernel's randomness has no seed.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from env.network.scenario import load_scenario
 DURATION_S = 20.0
 SAMPLE_MS = 50
 MODULES = ("tcp_ndm",)
-ATTEMPTS = 5  # at a run in real time
+ATTEMPTS = 5  # of a run in real time
 LABS = {
     "virtual": "virtual lab",
     "counted": "stock kernel, clock counts instructions",
     "real": "stock kernel, real time",
 }
-BLOCK = "python -m compare.studies.real_time"  # what the comment above the table says in a page
+BLOCK = "python -m compare.studies.real_time"  # the comment above the table in a page
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Case:
     scheme: str
 
 
-# At most 20 Mbit/s, which QEMU carries.
+# At most 20 Mbit/s, so that QEMU keeps up.
 CASES = (
     Case("bottleneck", "cubic"),
     Case("bottleneck", "bbr"),
@@ -77,8 +77,8 @@ MEASURES = (
 
 
 def measures(result: RunResult) -> dict[str, float]:
-    """Return a run's measures: goodput of all flows together, the first one's share of it (of several), segments sent
-    again, and the mean of the first flow's smoothed RTT.
+    """Return the measures of a run: total goodput, the first flow's share (with several flows), retransmitted segments,
+    and the mean smoothed RTT of the first flow.
     """
     flows = result.flows
     received = [flow.received_bytes for flow in flows]
@@ -94,7 +94,7 @@ def measures(result: RunResult) -> dict[str, float]:
 
 
 def make_run(lab: Lab, case: Case, number: int) -> dict[str, Any]:
-    """Make one run; a run that the machine did not keep up with is made again, and counted."""
+    """Make one run. Runs with which the machine did not keep up are counted and repeated. Raises NotKeptUp."""
     scenario = load_scenario(case.scenario).lasting(DURATION_S)
     for refused in range(ATTEMPTS):
         try:
@@ -113,7 +113,7 @@ def make_run(lab: Lab, case: Case, number: int) -> dict[str, Any]:
 def missing(
     runs: list[dict[str, Any]], cases: Sequence[Case], numbers: dict[str, int]
 ) -> Iterator[tuple[Case, str, int]]:
-    """Yield what has not been run yet, number by number."""
+    """Yield the missing runs, in the order of their numbers."""
     done = {(run["scenario"], run["scheme"], run["lab"], run["number"]) for run in runs}
     for number in range(1, max(numbers.values()) + 1):
         for lab, count in numbers.items():
@@ -123,7 +123,7 @@ def missing(
 
 
 def make_runs(folder: FilePath, kernel: str, cases: Sequence[Case], numbers: dict[str, int]) -> list[dict[str, Any]]:
-    """Make all runs that the folder has not got, and return all that it has. A lab boots when it is first needed."""
+    """Make the runs that the folder lacks, and return all its runs. Each lab boots when it is first needed."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "runs.jsonl"
     runs = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
@@ -155,7 +155,7 @@ def vm(kernel: str, clock: str) -> VmLab:
 
 
 def spread(values: Sequence[float], digits: int) -> str:
-    """Return mean and standard deviation; an em dash for nothing."""
+    """Return mean and standard deviation as text; an em dash without values."""
     if not values:
         return "—"
     deviation = f" ± {np.std(values, ddof=1):.{digits}f}" if len(values) > 1 else ""
@@ -163,7 +163,7 @@ def spread(values: Sequence[float], digits: int) -> str:
 
 
 def difference(virtual: Sequence[float], real: Sequence[float], digits: int) -> str:
-    """Return the difference of the means with its 95 % interval; bold where that leaves out zero."""
+    """Return the difference of the means with its 95 % interval; bold if the interval excludes zero."""
     if len(virtual) < 2 or len(real) < 2:
         return "—"
     mean = float(np.mean(real) - np.mean(virtual))
@@ -175,7 +175,7 @@ def difference(virtual: Sequence[float], real: Sequence[float], digits: int) -> 
 
 
 def table(runs: list[dict[str, Any]]) -> str:
-    """Return the Markdown table, and a line that says how well the runs in real time were kept up with."""
+    """Return the Markdown table and a paragraph about the timing of the runs in real time."""
     cases = list(dict.fromkeys((run["scenario"], run["scheme"]) for run in runs))
     counts = {lab: max((run["number"] for run in runs if run["lab"] == lab), default=0) for lab in LABS}
     labs = [f"{title} ({counts[lab]} runs)" for lab, title in LABS.items()]
@@ -197,7 +197,7 @@ def table(runs: list[dict[str, Any]]) -> str:
 
 
 def in_time(runs: list[dict[str, Any]]) -> str:
-    """Say how well the runs in real time were kept up with."""
+    """Return a paragraph about the timing of the runs in real time."""
     real = [run for run in runs if run["lab"] == "real"]
     if not real:
         return "No run in real time counted."
@@ -212,21 +212,26 @@ def in_time(runs: list[dict[str, Any]]) -> str:
 
 
 def write_into(page: FilePath, text: str) -> None:
-    """Put the table into its block of the page. Raises ValueError for a page without the block."""
+    """Write the table into its block of the page. Raises ValueError for a page without the block."""
     content = page.read_text()
     if f"<!-- {BLOCK} -->" not in content:
-        raise ValueError(f"{page} has no place for the table: it needs the lines <!-- {BLOCK} --> and <!-- end -->")
+        raise ValueError(f"{page} has no block for the table: it needs the lines <!-- {BLOCK} --> and <!-- end -->")
     page.write_text(fill_blocks(content, lambda comment: f"{text}\n" if comment == BLOCK else None))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run what is missing and print the table."""
+    """Make the missing runs and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("folder", metavar="DIR", type=FilePath, help="of the runs; the same one goes on")
+    parser.add_argument(
+        "folder",
+        metavar="DIR",
+        type=FilePath,
+        help="folder of the runs; only missing runs are made",
+    )
     parser.add_argument("--kernel", default="6.12", help="version of the stock kernel (default 6.12)")
     parser.add_argument("--virtual", type=int, default=10, help="runs of each case in the virtual lab (default 10)")
     parser.add_argument("--stock", type=int, default=3, help="runs of each case on the stock kernel (default 3)")
-    parser.add_argument("--write", metavar="PAGE", type=FilePath, help="put the table between the marks of this page")
+    parser.add_argument("--write", metavar="PAGE", type=FilePath, help="write the table into its block of this page")
     arguments = parser.parse_args(argv)
     for name in ("virtual", "stock"):
         if not 0 <= getattr(arguments, name) <= 1000:

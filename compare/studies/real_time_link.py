@@ -1,9 +1,9 @@
-"""Measure by packet capture, without TCP, how exact a stock kernel's network is under QEMU.
+"""Measure by packet capture, without TCP, the exactness of a stock kernel's network under QEMU.
 
     python -m compare.studies.real_time_link
 
-The delay of netem, and the rate of a bottleneck for several bursts of its htb: a timer that is late costs the link what
-the burst does not make up for (env/network/clock.py).
+It measures the delay of netem, and the rate of a bottleneck for several burst sizes of its htb. A late timer reduces
+the rate of the link unless the burst compensates for it (env/network/clock.py).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PACKETS = 4000
 
 
 def measure_delay(lab: VmLab) -> str:
-    """Return a row: netem's delay as the packets had it."""
+    """Return a row: the measured delay of netem."""
     delay_ms = (
         probe(lab, impaired("router", delay_ms=DELAY_MS), PACKETS, size_bytes=64, interval_ns=2_000_000).delay_ns / 1e6
     )
@@ -35,7 +35,7 @@ def measure_delay(lab: VmLab) -> str:
 
 
 def measure_rate(lab: VmLab, rate_mbps: float) -> str:
-    """Return a row: the rate of a bottleneck that gets twice as much as it can carry."""
+    """Return a row: the rate of a bottleneck that is loaded with twice its rate."""
     arrivals = overload(lab, Path(rate_mbps=rate_mbps, rtt_ms=10, buffer_bdp=1), rate_mbps, PACKETS)
     span_ns = float(arrivals.captured_ns[-1] - arrivals.captured_ns[0])
     measured_mbps = (arrivals.number.size - 1) * 1514 * 8 / span_ns * 1e3
@@ -43,7 +43,7 @@ def measure_rate(lab: VmLab, rate_mbps: float) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print a Markdown table of one kernel and clock."""
+    """Print a Markdown table for one kernel and clock."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--kernel", default="6.12", help="version of the stock kernel (default 6.12)")
     parser.add_argument("--clock", choices=list(CLOCKS), default="real")

@@ -1,7 +1,7 @@
-"""Populations that differ in one thing, seed by seed: what they learned, and how exactly int16 has it.
+"""Compare populations seed by seed: their rewards, and the error of their int16 models.
 
-With the same seed two variants meet the same paths, so what a variant is worth is the difference of a seed, not that of
-two medians.
+With the same seed, two variants train on the same paths. The effect of a variant is therefore the difference per seed,
+not the difference of two medians.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from export.pipeline import measure
 from training.run_folder.curves import Curve, read_metrics
 from training.sweeps.population import FIRST_THIRD, LAST, REWARD, Population, seed_of
 
-NOTHING = "–"  # of a run without an update or a checkpoint, and of a seed that the first population has not
+NOTHING = "–"  # a run without an update or a checkpoint, or a seed that the first population does not have
 
 
 def side_by_side(populations: Sequence[Population]) -> str:
-    """Return a Markdown table with a row per population, and in each cell a value per run, in the order of the seeds.
+    """Return a Markdown table with a row per population; each cell has a value per run, in the order of the seeds.
 
-    A run that the export's gate refuses is marked so. Raises CurvesError for a run that is not there,
-    CheckpointError, export.integer.model.ExportError for weights that do not fit the integer network.
+    "(refused)" marks a run that fails the export's gate. Raises CurvesError for a run that does not exist,
+    CheckpointError, and export.integer.model.ExportError for weights that do not fit the integer network.
     """
     first = populations[0]
     head = ["variant", "seeds", "reward, first third", "reward, last tenth", f"last tenth less {first.name}'s"]

@@ -1,4 +1,4 @@
-"""Stable-Baselines3's PPO beside a training run: the same profile, seed, number of decisions and evaluation paths.
+"""Compare Stable-Baselines3's PPO with a training run: same profile, seed, number of decisions and evaluation paths.
 
     python -m compare.studies.stable_baselines runs/bottleneck-seed1     # on the paths of SCENARIOS
     python -m compare.studies.stable_baselines runs/a runs/b --scenarios bottleneck loss/1pct --seeds 5 --decisions 1000
@@ -43,7 +43,7 @@ class Row(NamedTuple):
 
 
 def train(env: NdmEnv, file: Path, seed: int, decisions: int) -> PPO:
-    """Return the PPO of the file, trained to so many decisions; it is saved even if the training is interrupted.
+    """Return the PPO of the file, trained for `decisions` decisions; it is saved even if the training is interrupted.
 
     Raises LabError and KeyboardInterrupt.
     """
@@ -81,7 +81,7 @@ def compare(run: Path, scenarios: Sequence[str], seeds: Sequence[int], decisions
     saved: dict[str, Any] = checkpoint.load(run)
     profile = profile_from_config(saved["config"]["profile"])
     for scenario in scenarios:
-        scenario_episode_config(scenario)  # an unknown one fails before anything is trained
+        scenario_episode_config(scenario)  # an unknown scenario fails before the training
     print(f"{run.name}: PPO of Stable-Baselines3, {saved['decisions']:,} decisions", file=sys.stderr, flush=True)
     with NdmEnv(profile) as env:
         learner = train(env, run / FILE_NAME, saved["config"]["seed"], saved["decisions"])
@@ -100,7 +100,7 @@ def table(rows: Sequence[Row]) -> str:
     heads = [
         "run",
         "path",
-        *(f"{what}: {who}" for what in ("goodput, Mbit/s", "queueing delay, ms", "reward") for who in ("NDM", "SB3")),
+        *(f"{what}: {name}" for what in ("goodput, Mbit/s", "queueing delay, ms", "reward") for name in ("NDM", "SB3")),
     ]
     lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     for row in rows:
@@ -116,7 +116,8 @@ def table(rows: Sequence[Row]) -> str:
 def main(argv: Sequence[str]) -> int:
     """The command line; returns the exit status."""
     parser = argparse.ArgumentParser(
-        prog="python -m compare.studies.stable_baselines", description="Stable-Baselines3's PPO beside runs of ours."
+        prog="python -m compare.studies.stable_baselines",
+        description="Compare Stable-Baselines3's PPO with training runs.",
     )
     parser.add_argument("runs", type=Path, nargs="+", help="folders of runs")
     arguments = parse(parser, argv, SCENARIOS)
@@ -129,7 +130,7 @@ def main(argv: Sequence[str]) -> int:
         print(f"baseline: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("baseline: interrupted; what was trained is kept, and the same command goes on", file=sys.stderr)
+        print("baseline: interrupted; trained policies are kept, and the same command continues", file=sys.stderr)
         return 130
     return 0
 

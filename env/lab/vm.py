@@ -137,7 +137,7 @@ class VmLab(RealTimeLab):
             try:
                 return super().run(path, flows, duration_s, **options)
             except GuestFailed as error:
-                # A counted clock runs on while the host reads a file for the guest. The next attempt has it in memory.
+                # A counted clock continues while the host reads a file for the guest; the next attempt finds it cached.
                 if self.clock != "counted" or not str(error).startswith("RunLate"):
                     raise
         return super().run(path, flows, duration_s, **options)

@@ -80,7 +80,7 @@ class Scenario:
         return network
 
     def lasting(self, duration_s: float) -> Scenario:
-        """Return the scenario with another duration; flows and steps of the path keep their fractions of it."""
+        """Return the scenario with another duration; the times of flows and path steps scale with it."""
         factor = duration_s / self.duration_s
         flows = [replace(f, start_s=f.start_s * factor, duration_s=f.duration_s * factor) for f in self.flows]
         path = self.path

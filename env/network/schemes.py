@@ -28,7 +28,7 @@ class Scheme:
     """A congestion control.
 
     name: on the command line and in every file. label, colour, marker: in reports; the marker as matplotlib calls it.
-    algorithm: its name in the kernel. module: the kernel module that has it, empty for those of the lab kernel. model:
+    algorithm: name in the kernel. module: the kernel module with the algorithm, empty if it is built in. model:
     run or checkpoint in place of the model in the module, "untrained" or "untrained-SEED", empty otherwise. packets: of
     a constant window, 0 for others; a search finds algorithm and packets of the oracle for each scenario.
 

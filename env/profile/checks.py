@@ -1,4 +1,4 @@
-"""Checks of a profile: an episode can be drawn from it, and nothing of it is held out from training."""
+"""Checks of a profile: episodes can be drawn, and nothing in it is held out from training."""
 
 from __future__ import annotations
 

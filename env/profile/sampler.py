@@ -1,4 +1,4 @@
-"""Draws episodes from a profile: from all of it, from the easy middle of its ranges, or near a given episode."""
+"""Draws episodes from a profile: from the whole ranges, from their easy middle, or near a given episode."""
 
 from __future__ import annotations
 

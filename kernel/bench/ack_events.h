@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a congestion control is told of a connection, event by event: recorded
- * in the lab by ack_record.c, played to a congestion control by socket.c.
+ * The events that the kernel passes to a congestion control: ack_record.c
+ * records them in the lab, socket.c replays them to a congestion control.
  *
  * The fields are those of struct tcp_sock and struct rate_sample, under their
  * own names. The ones that a congestion control sets are not among them: cwnd,

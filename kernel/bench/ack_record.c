@@ -134,5 +134,5 @@ static void __exit ack_record_exit(void)
 module_init(ack_record_init);
 module_exit(ack_record_exit);
 
-MODULE_DESCRIPTION("Records what a TCP congestion control is told");
+MODULE_DESCRIPTION("Records the events that TCP passes to a congestion control");
 MODULE_LICENSE("GPL");

@@ -38,7 +38,7 @@ class BenchError(RuntimeError):
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel to build modules for. name: lab, or a stock kernel's version. tree: its build tree. release: uname -r."""
+    """A kernel to build modules for. name: lab, or a stock kernel's version. tree: build tree. release: uname -r."""
 
     name: str
     tree: Path

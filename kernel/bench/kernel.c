@@ -147,8 +147,8 @@ int um_set_signals(int enable)
 }
 
 /*
- * The kernel replaces calls of the first two by one instruction where the
- * processor has it. Its code expects all registers but rax back.
+ * The kernel replaces calls of the first two by one instruction if the
+ * processor supports it, so its code expects all registers but rax unchanged.
  */
 asm(".text\n"
     ".globl __sw_hweight32, __sw_hweight16, __x86_return_thunk\n"

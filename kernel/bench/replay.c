@@ -6,7 +6,7 @@
  *						ACKs that bring a decision, call_waiting() for the others
  *	replay SCHEME step EVENTS EVERY		a line for every so many-th ACK: its instructions, and 1 for a decision
  *	replay SCHEME decide EVENTS BATCHES	a line for each batch, all decisions of the record: ns a decision, and
- *						ns of it that set the socket
+ *						the share that sets the socket, ns
  *	replay SCHEME cold EVENTS CALLS		a line for each of so many decisions whose code and data no cache near
  *						the processor has: ns, with the clock's own
  *	replay SCHEME clock EVENTS CALLS	the same with nothing called: ns that the clock takes
@@ -87,8 +87,8 @@ static void crashed(int signal)
 /* -- one ACK ------------------------------------------------------------------------------------------------------- */
 
 /*
- * Each calls the function of a call: plainly, or with the processor stopping after each instruction of it. Three are
- * the same, so that callgrind can tell apart what they are called for.
+ * Each calls the function of a call: plainly, or with a trap after each instruction. Three of them are identical, so
+ * that callgrind counts them separately.
  */
 void call_plain(const struct replay_call *call);
 void call_waiting(const struct replay_call *call);

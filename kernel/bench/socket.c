@@ -4,8 +4,8 @@
  * the congestion control of a module that is linked to this, the very object
  * that the kernel would load.
  *
- * Of the kernel there is only what init and cong_control() call. What is not
- * here has the address 0: a call of it ends the program, it is never skipped.
+ * Only the kernel functions that init and cong_control() call are defined. Any
+ * other function has the address 0, so calling one ends the program.
  */
 #include <linux/jiffies.h>
 #include <linux/module.h>

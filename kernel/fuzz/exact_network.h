@@ -82,7 +82,7 @@ static inline void check_output(const struct ndm_model *m, int k, const s16 *h,
 				     1 << 14));
 }
 
-/* One decision, and every number of it checked. */
+/* One decision, with a check of every intermediate number. */
 static inline void checked_step(const struct ndm_model *m, s16 *h, const s16 *x,
 				s16 *out)
 {

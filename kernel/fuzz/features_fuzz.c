@@ -46,7 +46,7 @@ static void end_interval(struct connection *c, u8 drain)
 
 	c->m->drain = c->again->drain = c->exact.drain = drain;
 
-	/* What is between the fields is nobody's. */
+	/* The padding between the fields is undefined: give it one value. */
 	memset(&interval, 0x11, sizeof(interval));
 	memset(&again, 0x11, sizeof(again));
 	ndm_interval_close(c->m, &c->now, &interval);

@@ -546,7 +546,7 @@ static void timeout_test(struct kunit *test)
 	}
 	ndm_control(sk, &rs, decide);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 20);
-	/* It was spurious: all of it is back, and forgotten. */
+	/* The time-out was spurious: the window is restored, and the saved one cleared. */
 	KUNIT_EXPECT_EQ(test, ndm_undo_cwnd(sk), 40);
 	round_trip(sk, 0, 0);
 	KUNIT_EXPECT_LE(test, seen.x[NDM_IN_PLASTICITY], NDM_PLASTICITY_START);

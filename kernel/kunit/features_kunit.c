@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ten inputs, one suite each: stories of a connection, told interval by
- * interval, with what the input must be at the end of each one, worked out by
+ * The ten inputs, one suite each. A story is a sequence of intervals of a
+ * connection with the expected input at the end of each interval, worked out by
  * hand. Q12: 4096 is 1.
  *
  * The stories go through the functions of ndm_features.h alone, so that they do
@@ -327,7 +327,7 @@ INPUT_SUITE(congestion, NDM_IN_CONGESTION);
 /* -- plasticity: NDM v1's ------------------------------------------------------- */
 
 static const struct story plasticity_stories[] = {
-	/* 0.3; each interval takes 0.5 % of it, rounded down */
+	/* starts at 0.3; each interval subtracts 0.5 %, rounded down */
 	{ "decays", .steps = {
 		{ CALM, .x = 1222 }, { CALM, .x = 1215 },
 		{ CALM, .x = 1208 } } },
@@ -657,7 +657,7 @@ static void over_test(struct kunit *test)
 			c->over);
 }
 
-/* Idle time counts for no interval: 60 s of it and 999 us are too short. */
+/* Idle time is not part of an interval: 60 s idle and 999 us are too short. */
 static void over_after_idle_test(struct kunit *test)
 {
 	struct connection c;

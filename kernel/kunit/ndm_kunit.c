@@ -110,7 +110,7 @@ static void exp2_test(struct kunit *test)
 
 /*
  * 2^x is Q62, from 2^-1 on multiplied from step to step by 2^(2^-14), which loses
- * less than 2^-45 of it in all.
+ * a relative 2^-45 at most.
  */
 static void exp2_error_test(struct kunit *test)
 {

@@ -24,8 +24,8 @@
  *			the rollout (lab_rollout.h) decides, ends the run,
  *			and one RECORD goes out in front of the REPLY.
  *
- * A host that has gone, or that breaks the framing, ends the lab: it powers
- * off, because nobody is left to tell.
+ * When the host disconnects or breaks the framing, the lab powers off, because
+ * it cannot report an error.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -218,7 +218,7 @@ static int receive_command(void)
 	u8 *frame;
 	int error;
 
-	/* Nobody may take the rest of this frame for an ACTION. */
+	/* The rest of this frame must not be read as an ACTION. */
 	set_asking(false);
 	error = channel_read(&header, sizeof(header));
 	if (!error && header.kind == NDM_FRAME_PLAY &&

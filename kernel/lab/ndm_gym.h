@@ -5,10 +5,10 @@
 
 #include "ndm/ndm_schema.h"
 
-/* Whose decision it is: each has a congestion control and counts its flows. */
+/* The models that can decide. Each has a congestion control and a flow counter. */
 enum ndm_gym_model {
-	NDM_GYM_POLICY,		/* of the policy that learns: ndm_gym */
-	NDM_GYM_SNAPSHOT,	/* of a former one, a rival of it: ndm_snapshot */
+	NDM_GYM_POLICY,		/* the policy in training: ndm_gym */
+	NDM_GYM_SNAPSHOT,	/* an older policy that competes: ndm_snapshot */
 	NDM_GYM_MODELS,
 };
 
@@ -23,23 +23,23 @@ struct ndm_gym_host {
 };
 
 /**
- * ndm_gym_set_host - who decides from now on
- * @host: stays valid until it is replaced; NULL when nobody decides any more,
- *	and then no call of the old one is left running on return
+ * ndm_gym_set_host - register the host that decides
+ * @host: must stay valid until it is replaced; NULL unregisters the old host,
+ *	of which no call is running any more on return
  *
  * Context: may sleep.
- * Return: 0, or -EBUSY when another host is there.
+ * Return: 0, or -EBUSY when another host is registered.
  */
 int ndm_gym_set_host(const struct ndm_gym_host *host);
 
 /**
  * ndm_gym_ask - have the host decide
- * @model: by which model
- * @observation: what of
- * @action: filled with what it decided
+ * @model: the model that decides
+ * @observation: its observation
+ * @action: filled with the decision
  *
  * Context: any but hard interrupts; does not sleep.
- * Return: false when nobody decides: hold cwnd.
+ * Return: false without a host or a decision: hold cwnd.
  */
 bool ndm_gym_ask(enum ndm_gym_model model,
 		 const struct ndm_wire_observation *observation,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the host is told of an interval, whoever sets the window. */
+/* The observation of an interval for the host, for ndm_gym and for experts. */
 #ifndef NDM_OBSERVE_H
 #define NDM_OBSERVE_H
 

@@ -112,8 +112,8 @@ struct upload {
 	struct linktrace_net *owner;
 	struct schedule *schedule;	/* NULL before the first byte */
 	bool failed;
-	u32 line;			/* number of the one being read, from 1 */
-	u32 length;			/* of what there is of it */
+	u32 line;			/* number of the current line, from 1 */
+	u32 length;			/* bytes of the line so far */
 	char text[LINE_MAX + 1];
 };
 
@@ -384,13 +384,13 @@ static struct pernet_operations linktrace_net_ops = {
 struct linktrace_sched {
 	struct schedule *schedule;
 	u64 period_ns;
-	/* the next opportunity that nobody has had */
+	/* the next unused opportunity */
 	u64 round_ns;		/* when this round of the trace began */
 	u32 at;			/* the run that it belongs to */
-	u32 had;		/* of that run */
-	/* the last one that somebody had */
+	u32 had;		/* used opportunities of that run */
+	/* the last used opportunity */
 	u64 opportunity_ns;
-	u32 left;		/* bytes of it */
+	u32 left;		/* its unused bytes */
 	struct qdisc_watchdog watchdog;
 };
 

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * NDM with its decisions asked of a host: the module that the network is
- * trained through.
+ * NDM with a host in place of the network: the module for training.
  *
- * It measures and controls with the very lines of tcp_ndm (ndm_features.h,
- * ndm_control.h); only the network is somewhere else. Whoever registers with
- * ndm_gym_set_host() is asked once per control interval. Where nobody has
- * registered, as on any stock kernel, every decision is to hold the window.
+ * It measures and controls with the code of tcp_ndm (ndm_features.h,
+ * ndm_control.h); only the network is elsewhere. The host that registers with
+ * ndm_gym_set_host() decides once per control interval. Without a host, as on
+ * any stock kernel, every decision is to hold the window.
  *
- * There are two congestion controls: ndm_gym, by which the policy learns, and
- * ndm_snapshot, by which a former policy is there as a rival. They differ in who
- * is asked, and in nothing else.
+ * There are two congestion controls: ndm_gym for the policy in training, and
+ * ndm_snapshot for an older policy that competes with it. They differ only in
+ * the model that decides.
  */
 #include <linux/module.h>
 #include <linux/mutex.h>

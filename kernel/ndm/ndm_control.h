@@ -18,7 +18,7 @@
  * cong_control is there). A time-out is the kernel's: it sets the window to
  * what is in flight plus 1. From there it slow-starts to half of the old window
  * while the kernel repairs what was lost (TCP_CA_Loss), besides what the policy
- * decides; a time-out that turns out spurious gives all of it back.
+ * decides; after a spurious time-out the old window is restored.
  *
  * The window grows only while it is used (RFC 7661): a flow that its application
  * or its receiver limits must not build up a window that it has never tried. After
@@ -142,9 +142,9 @@ static inline void ndm_set_cwnd(struct sock *sk, struct ndm_sock *ndm,
 }
 
 /*
- * Whether the window was used: half of it is enough (RFC 7661, section 4.1), which
- * the kernel applies to slow start only. A paced flow seldom has all of its window
- * in flight.
+ * Whether at least half of the window was used (RFC 7661, section 4.1), a rule that
+ * the kernel applies to slow start only. A paced flow seldom has its whole window in
+ * flight.
  */
 static inline bool ndm_window_used(const struct sock *sk)
 {

@@ -66,7 +66,7 @@
 /* The standing queue is kept in u8, as so many fraction bits of min_rtt. */
 #define NDM_STANDING_FRAC 5
 
-/* RTT and what the last drain explains of it, over min_rtt, Q12. */
+/* The RTT, and the part that the last drain explains, over min_rtt, Q12. */
 static inline u32 ndm_rtt_over_min(const s16 *x)
 {
 	return (1 << NDM_FEATURE_FRAC) + x[NDM_IN_RTT_RATIO];
@@ -109,8 +109,8 @@ static inline bool ndm_drain_due(u32 decision, u32 cwnd_fp, const s16 *x,
 }
 
 /*
- * How often the window is halved: 2^depth is at least 4/3 of the RTT over what is
- * explained of it, so that a quarter of the path stays empty. @x: as above
+ * How often the window is halved: 2^depth is at least 4/3 of the RTT over its
+ * explained part, so that a quarter of the path stays empty. @x: as above
  */
 static inline u8 ndm_drain_depth(const s16 *x, u8 standing)
 {

@@ -12,10 +12,10 @@
  *			the smoothed RTT is three times the filtered minimum,
  *			and the decision grows the window by more than Reno's
  *			one packet. Only while the RTT is steady, its deviation
- *			within a quarter of it: on other paths delay is no
+ *			at most RTT/4: on other paths delay is no
  *			sign of a queue, and reordering looks like loss. Not
  *			at a window of four packets or less, where shrinking
- *			would not relieve anybody.
+ *			would not relieve the path.
  *	starving	the window is at its minimum and all in use, and the
  *			decision does not grow it by a packet, although nothing
  *			was lost and the smoothed RTT is within a quarter of

@@ -30,7 +30,7 @@
 #define NDM_CWND_MIN 2
 #define NDM_CWND_MAX (1U << 23)		/* with its fraction bits, below 2^32 */
 
-/* sqrt(256 w) is 16 sqrt(w): with 8 fraction bits, a quarter of it is 4 times. */
+/* sqrt(256 w) is 16 sqrt(w), so with 8 fraction bits sqrt(w) / 4 is 4 sqrt(256 w). */
 #define NDM_CWND_ROOT 4
 
 /**

@@ -95,7 +95,7 @@ struct nv_state {
 	u32 probe_cwnd;		/* the cwnd a temporary decrease has set */
 	u32 probe_full_cwnd;	/* the cwnd before it */
 	u16 probe_wait;		/* rounds until the next one; 0: not drawn yet */
-	u8 probe_rounds;	/* rounds left of it; 0: there is none */
+	u8 probe_rounds;	/* remaining rounds of the decrease; 0: none */
 	u8 rounds;		/* since the last verdict, saturates */
 	u16 calls;		/* measurements since then, saturates */
 	u16 acks;		/* of this round, saturates */

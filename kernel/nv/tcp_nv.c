@@ -25,8 +25,8 @@
  *
  * The best of many measurements decides, because a single one that is bad is
  * noise: interrupt coalescing, TSO and GRO stretch RTTs by more than the whole
- * path takes. So min_rtt is of averages, max_rate is a maximum, no congestion
- * can be told every round trip, and congestion only after
+ * path takes. So min_rtt is of averages, max_rate is a maximum, the absence of
+ * congestion is decided every round trip, and congestion only after
  * nv_dec_eval_min_calls measurements (nv_ssthresh_eval_min_calls in slow start)
  * over nv_rtt_min_cnt round trips.
  *
@@ -134,8 +134,8 @@ static void nv_end_round(struct sock *sk, struct nv_state *nv)
 /*
  * The bytes in flight when the acknowledged packet was sent, which the kernel
  * counts as they arrive: all that was delivered from then to its ACK. When no
- * packet has told what was delivered when it left, it counts from the start of
- * the connection, where at least the SYN was: that is no measurement.
+ * acknowledged packet has recorded what was delivered when it left, the kernel
+ * counts from the start of the connection, and there is no measurement.
  */
 static u32 nv_in_flight(const struct tcp_sock *tp,
 			const struct ack_sample *sample)

@@ -15,9 +15,9 @@
  * tcp_ndm would have set, not with the scheme's own.
  *
  * An interval is closed where tcp_ndm closes it, when the window is to be
- * controlled after an ACK. A scheme with cong_control() is called just then. To
- * have that operation where the scheme has none would change it: the kernel
- * leaves the window's reduction to whoever has it. So there the ACK is taken
+ * controlled after an ACK. A scheme with cong_control() is called just then. For
+ * a scheme without cong_control(), adding it would change the scheme, because
+ * the kernel then no longer reduces the window. There the ACK is taken
  * from pkts_acked(), which knows all of the rate sample that is needed, with the
  * window, which fast recovery may move next. The interval is closed at the next
  * call that the kernel makes before it sends anything: cong_avoid(), or
@@ -77,7 +77,7 @@ struct expert_flow {
 };
 
 static DEFINE_HASHTABLE(expert_flows, EXPERT_HASH_BITS);
-static DEFINE_SPINLOCK(expert_flows_lock);	/* of who adds and removes */
+static DEFINE_SPINLOCK(expert_flows_lock);	/* for adding and removing */
 
 /* All of this under the module's parameter lock. */
 static LIST_HEAD(experts);

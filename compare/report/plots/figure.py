@@ -25,7 +25,7 @@ DIGITS = 4  # significant digits of a drawn value: a thousandth of the axis is l
 class Figure:
     """One figure of the report.
 
-    alternative: the same in words and numbers, for readers who cannot see it. spec: plotly's ``data`` and ``layout``;
+    alternative: the content as text, for readers that cannot see the figure. spec: plotly's ``data`` and ``layout``;
     INK, SOFT and SURFACE are colours of the page. kind: "timelines" has a table of the values at one instant.
     """
 

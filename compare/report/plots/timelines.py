@@ -128,7 +128,7 @@ def timelines(
 ) -> Figure:
     """Draw the first flow under test of one run of each scheme.
 
-    series: scheme to flow_series() of it. queues: scheme to queue_series() of the run, where it was sampled.
+    series: flow_series() by scheme. queues: queue_series() of the run by scheme, if the queue was sampled.
     """
     end_s = cells[0].scenario.duration_s
     bins = bins_of(max(len(line["t_s"]) for line in series.values()), MAX_BINS)

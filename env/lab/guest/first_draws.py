@@ -16,7 +16,7 @@ DATAGRAM_BYTES = 60_000  # more than an MTU: the fragments need an IP identifica
 def draw_secrets() -> None:
     """Make a TCP connection and send a fragmented datagram over lo."""
     with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
-        # the connection ends with a reset, so that the kernel stores no metrics of it
+        # the connection ends with a reset, so that the kernel stores no TCP metrics
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         accepted, _ = server.accept()
         with accepted:

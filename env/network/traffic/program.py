@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 READY = b"ready\n"
 STOP = b"stop\n"
-LENGTH = struct.Struct("=Q")  # of a record, in front of it
+LENGTH = struct.Struct("=Q")  # prefix of a record: its length, bytes
 WATCH_MS = 50  # of the guest's time: how often ended() is called
 
 

@@ -19,7 +19,7 @@
 #define clamp_t(type, value, low, high)		\
 	min_t(type, max_t(type, value, low), high)
 
-/* The largest y with y * y <= x, as lib/math/int_sqrt.c has it. */
+/* The largest y with y * y <= x, as in lib/math/int_sqrt.c. */
 static inline unsigned long int_sqrt(unsigned long x)
 {
 	unsigned long y = 0, bit;

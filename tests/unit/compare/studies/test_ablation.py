@@ -34,5 +34,5 @@ def test_the_command_line_is_read() -> None:
 
 @pytest.mark.parametrize("variants", [["--variant", "a", "--variant", "a"], ["--variant", "algo.hidden=4"]])
 def test_variants_need_names(variants: list[str]) -> None:
-    with pytest.raises(AblationError, match="each needs a name of its own, without ="):
+    with pytest.raises(AblationError, match="names must be unique and must not contain ="):
         parse(["runs/x", *variants])
