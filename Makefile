@@ -30,11 +30,11 @@ help: ## this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | while IFS=$$'\t' read -r name text; do printf '  %-16s %s\n' "make $$name" "$$text"; done
 
 .PHONY: quickstart
-quickstart: ## the main job from nothing: set up, train a small model, export it, rebuild the module, compare
+quickstart: ## from a fresh checkout to a report: set up, train a small model, export it, rebuild the module, compare
 	@TRAIN_ARGS="$(TRAIN_ARGS)" setup/quickstart.sh
 
 .PHONY: setup
-setup: packages .venv/installed ## install what is missing: the distribution's packages (asks for root only then), .venv
+setup: packages .venv/installed ## install missing packages of the distribution (asks for root only then) and .venv
 
 .PHONY: ray
 ray: .venv/ray ## install Ray, for runner=ray and hydra/launcher=ray
@@ -88,11 +88,11 @@ module: $(EXPORTED) build/flow build/probe build/pulse
 endif
 
 .PHONY: install
-install: ## tcp_ndm for the running kernel and all that follow, through DKMS (KDIR= for another; root): docs/guides/install-on-a-server.md
+install: ## install tcp_ndm for the running kernel and later ones, through DKMS (KDIR= for another; root): docs/guides/install-on-a-server.md
 	@kernel/install.sh install $(KDIR)
 
 .PHONY: uninstall
-uninstall: ## remove what make install has put there (root)
+uninstall: ## remove the files of make install (root)
 	@kernel/install.sh uninstall
 
 $(MODULES)/lab/built: $(KERNEL_SOURCES) $(EXPORTED) build/lab-kernel/manifest.json
@@ -133,7 +133,7 @@ define ship
 endef
 
 .PHONY: models
-models: setup module ## train the shipped models from nothing, mixed, then fiber and wireless from it, 3 seeds each (hours; goes on), and export seed 1
+models: setup module ## train the shipped models, mixed, then fiber and wireless from mixed, 3 seeds each (hours; can be resumed), and export seed 1
 	@$(PYTHON) train.py -m profile=mixed name=mixed
 	$(call ship,mixed)
 	@$(PYTHON) train.py -m profile=fiber name=fiber algo.total_decisions=200000 $(LAST_STAGE)
@@ -154,7 +154,7 @@ comma := ,
 VARIANT_SCHEMES = $(foreach variant,$(filter-out warm,$(VARIANTS)),$(foreach seed,1 2 3,ndm@runs/$(ABLATIONS)/$(variant)/$(variant)-$(seed)))
 
 .PHONY: ablations
-ablations: setup module ## what training, inputs 7 and 8, memory, experts and float buy: 3 seeds each (PROFILE=mixed TRAIN_ARGS= COMPARE_ARGS=)
+ablations: setup module ## measure the effect of training, inputs 7 and 8, memory, experts and float: 3 seeds each (PROFILE=mixed TRAIN_ARGS= COMPARE_ARGS=)
 	@test -f $(EXPERTS) || $(PYTHON) -m training.experts record profile=$(PROFILE) output=$(EXPERTS)
 	@$(PYTHON) -m compare.studies.ablation runs/$(ABLATIONS) --seeds 1 2 3 --common profile=$(PROFILE) $(TRAIN_ARGS) \
 		--variant full --variant blind "algo.blind=[rtt_variation,rtt_gradient]" \
@@ -165,7 +165,7 @@ ablations: setup module ## what training, inputs 7 and 8, memory, experts and fl
 		"schemes=[$(subst $(empty) ,$(comma),$(strip $(VARIANT_SCHEMES) window@8 window@64 bbr cubic))]"
 
 .PHONY: results
-results: setup module ## measure what docs/results/results.md and docs/results/targets.md say of the shipped model, and write their tables and pictures
+results: setup module ## measure the shipped model, and write the tables and pictures of docs/results/results.md and docs/results/targets.md
 	@$(PYTHON) compare.py targets=all output_dir=results/targets
 	@$(PYTHON) compare.py output_dir=results/mixed "scenario=[stress,delay_extreme,delay_moderate,fiber,bottleneck]" \
 		"schemes=[all,oracle]"
@@ -175,26 +175,26 @@ results: setup module ## measure what docs/results/results.md and docs/results/t
 	@$(PYTHON) -m compare.report.document docs/results/results.md docs/results/targets.md
 
 .PHONY: verify-model
-verify-model: setup module ## prove that the exported weights cannot overflow, whatever the inputs and the state
+verify-model: setup module ## prove that the exported weights cannot overflow for any inputs and state
 	@$(PYTHON) -m export.verify_model
 
 .PHONY: bench-env
-bench-env: setup module ## speed of the environment: decisions per second and virtual seconds per second
+bench-env: setup module ## measure the speed of the environment: decisions and virtual seconds per second
 	@$(PYTHON) -m compare.studies.environment_speed
 
 .PHONY: bench-kernel
-bench-kernel: vm-kernel ## what the module costs: a decision, an ACK beside BBR, a gigabyte beside Cubic, a connection's state
+bench-kernel: vm-kernel ## measure the cost of the module: a decision, an ACK against BBR, a gigabyte against Cubic, a connection's state
 	@/usr/bin/python3 setup/packages.py bench
 	@$(PYTHON) -m kernel.bench
 
 PYTEST := $(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: test-unit
-test-unit: .venv/installed ## the tests that need nothing that is built: no lab, no compiler, no browser (a minute)
+test-unit: .venv/installed ## the tests without lab, compiler and browser (a minute)
 	@$(PYTEST) tests/unit
 
 .PHONY: test
-test: setup module ## the tests but for those of the sanitizer kernel, QEMU, Ray and the browser (10 minutes)
+test: setup module ## all tests except those of the sanitizer kernel, QEMU, Ray and the browser (10 minutes)
 	@/usr/bin/python3 setup/packages.py tests
 	@$(PYTEST) tests/unit tests/lab tests/kernel
 
@@ -212,13 +212,13 @@ kunit: setup sanitizer module ## unit tests of the modules inside the sanitizer 
 	@cp requirements-vm.txt $@
 
 .PHONY: vm-kernel
-vm-kernel: setup module build/pulse .venv/installed-vm ## for the VM lab: QEMU, the distribution's kernels (not installed), modules for them
+vm-kernel: setup module build/pulse .venv/installed-vm ## prepare the VM lab: QEMU, the distribution's kernels (unpacked, not installed), modules for them
 	@/usr/bin/python3 setup/packages.py vm
 	@$(PYTHON) -m env.lab.stock_kernel
 	@NDM_MODEL_BUILD=build/test $(PYTHON) -m env.lab.stock_kernel >/dev/null
 
 .PHONY: vm-test
-vm-test: vm-kernel ## the modules in stock kernels under QEMU: load, move data under netem, unload, no warning
+vm-test: vm-kernel ## test the modules in stock kernels under QEMU: load, transfer data, unload, no warning
 	@$(PYTHON) -m kernel.ports.vm_test
 	@$(PYTHON) -m pytest tests/slow/env/lab/test_vm.py
 
@@ -260,7 +260,7 @@ build/fuzz/%_fuzz: kernel/fuzz/%_fuzz.c $(wildcard kernel/fuzz/*.h kernel/ndm/*.
 	$(CLANG_FUZZ) -fsanitize=fuzzer -fno-sanitize-coverage=trace-cmp $(FUZZ_FLAGS_$*) -o $@ $< -lm
 
 .PHONY: fuzz-coverage
-fuzz-coverage: packages-fuzz ## lines and branches of the fuzzed headers that the corpus reaches
+fuzz-coverage: packages-fuzz ## report the lines and branches of the fuzzed headers that the corpus reaches
 	@mkdir -p build/fuzz
 	@for target in $(FUZZERS); do \
 		$(CLANG_FUZZ) -fsanitize=fuzzer -fprofile-instr-generate -fcoverage-mapping \
@@ -272,7 +272,7 @@ fuzz-coverage: packages-fuzz ## lines and branches of the fuzzed headers that th
 	done
 
 .PHONY: fuzz-corpus
-fuzz-corpus: packages-fuzz ## keep what `make fuzz` has found: the fewest inputs that reach as much, and those with a name
+fuzz-corpus: packages-fuzz ## keep the inputs of `make fuzz`: the smallest set with the same coverage, and those with a name
 	@$(MAKE) --no-print-directory $(FUZZERS:%=build/fuzz/%_fuzz)
 	@for target in $(FUZZERS); do \
 		mkdir -p build/fuzz/corpus/$$target kernel/fuzz/corpus/$$target && rm -rf build/fuzz/merged && mkdir build/fuzz/merged; \
@@ -282,7 +282,7 @@ fuzz-corpus: packages-fuzz ## keep what `make fuzz` has found: the fewest inputs
 	done
 
 .PHONY: lint
-lint: setup module ## ruff, mypy, import-linter, generated files, sparse, checkpatch, warnings on stock kernels
+lint: setup module ## check with ruff, mypy, import-linter, sparse, checkpatch; generated files; warnings on stock kernels
 	@/usr/bin/python3 setup/packages.py lint
 	@.venv/bin/ruff check
 	@.venv/bin/ruff format --check
@@ -302,7 +302,7 @@ generate: setup ## rewrite the generated files: C headers, link traces, docs/ref
 	@$(PYTHON) -m compare.reference
 
 .PHONY: ports
-ports: setup ## the modules without a warning for arm64 and for the newest kernel, whose headers are downloaded (Debian only)
+ports: setup ## build the modules for arm64 and for the newest kernel, without a warning (downloads headers; Debian only)
 	@/usr/bin/python3 setup/packages.py ports
 	@$(PYTHON) -m kernel.ports.build
 
@@ -312,5 +312,5 @@ format: .venv/installed ## format the Python sources
 	@.venv/bin/ruff check --fix
 
 .PHONY: clean
-clean: ## delete what was built and exported here (not the lab kernel's cache, runs or results)
+clean: ## delete built and exported files (not the lab kernel's cache, runs or results)
 	@rm -rf build .mypy_cache .ruff_cache .pytest_cache

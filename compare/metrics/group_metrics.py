@@ -173,14 +173,14 @@ def _latencies(flows: Sequence[FlowResult]) -> tuple[float, float]:
 
 
 def mean_latency_us(flows: Sequence[FlowResult]) -> float:
-    """Return the mean of all latencies of flows, us; NaN when there is none."""
+    """Return the mean of all latencies of flows, us; NaN without any latency."""
     latencies = [flow.latency for flow in flows if flow.latency is not None]
     count = sum(latency.count for latency in latencies)
     return sum(latency.mean_us * latency.count for latency in latencies) / count if count else math.nan
 
 
 def latency_percentile_us(flows: Sequence[FlowResult], percent: float) -> float:
-    """Return a percentile of all latencies of flows, us, from their histograms added; NaN when there is none.
+    """Return a percentile of all latencies of flows, us, from the sum of their histograms; NaN without any.
 
     It is the middle of the bucket in which the latency of rank ceil(percent/100 n) lies, so its error is at most half
     a bucket: half a per cent (env/network).
@@ -201,6 +201,6 @@ def _size(flow: FlowResult) -> int:
 
 
 def _mean(values: Iterable[float]) -> float:
-    """Return the mean of the values that are numbers; NaN when there is none."""
+    """Return the mean of the values that are not NaN; NaN if all are."""
     finite = [value for value in values if math.isfinite(value)]
     return float(sum(finite) / len(finite)) if finite else math.nan

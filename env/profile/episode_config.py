@@ -47,7 +47,7 @@ class EpisodeFlow(NamedTuple):
     client: int = 1
 
 
-FIRST_LEARNER = EpisodeFlow(LEARNER)  # every episode has it
+FIRST_LEARNER = EpisodeFlow(LEARNER)  # part of every episode
 
 
 class EpisodeConfig(NamedTuple):

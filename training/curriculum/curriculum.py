@@ -67,8 +67,10 @@ class CurriculumOptions:
     Raises ValueError for a value outside its range.
     """
 
-    start_width: float = option(1.0, "initial share of each range to draw from, around its easy middle; 1: all of it")
-    whole_after: float = option(0.5, "share of the training over which the ranges widen linearly to their whole")
+    start_width: float = option(
+        1.0, "initial share of each range to draw from, around its easy middle; 1: the whole range"
+    )
+    whole_after: float = option(0.5, "share of the training over which the ranges widen linearly to 1")
     skip_slow_start_until: float = option(
         0.65, "share of the training in which all connections skip slow start, if the profile has some that do"
     )
