@@ -290,14 +290,16 @@ lint: setup module ## check with ruff, mypy, import-linter, sparse, checkpatch; 
 	@.venv/bin/lint-imports --no-cache
 	@$(PYTHON) -m env.schema --check
 	@$(PYTHON) -m export.integer.tables --check
+	@$(PYTHON) -m export.formats.golden --check
 	@$(PYTHON) -m env.network.traces catalogue --check
 	@$(PYTHON) -m compare.reference --check
 	@kernel/lint.sh
 
 .PHONY: generate
-generate: setup ## rewrite the generated files: C headers, link traces, docs/reference
+generate: setup ## rewrite the generated files: C headers, golden vectors, link traces, docs/reference
 	@$(PYTHON) -m env.schema
 	@$(PYTHON) -m export.integer.tables
+	@$(PYTHON) -m export.formats.golden
 	@$(PYTHON) -m env.network.traces catalogue
 	@$(PYTHON) -m compare.reference
 

@@ -100,7 +100,7 @@ def test_a_file_takes_the_place_of_the_model_and_says_so(swapped: Lab) -> None:
         ("flipped.bin", "SHA-256 does not match"),
         ("scale.bin", "could overflow"),
         ("empty.bin", ""),  # the loader itself refuses it
-        ("long.bin", "size of a model"),
+        ("long.bin", "not that of a model"),
         ("missing.bin", "is not there"),
     ],
 )

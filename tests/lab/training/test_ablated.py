@@ -35,4 +35,4 @@ def test_a_training_interrupted_and_resumed_exports_zeros(tmp_path: Path) -> Non
     assert not after["policy"]["rnn.weight_hh_l0"].any()
     assert not after["policy"]["rnn.weight_ih_l0"][:, UNSEEN].any()
     _, errors = ended(start(f"resume={run}", "algo.total_decisions=3000", "algo.blind=[entropy]"), status=1)
-    assert "both are of a new run" in errors
+    assert "set these options in a new run" in errors

@@ -33,7 +33,7 @@ def test_variants_are_trained_once_and_a_warm_start_shows(tmp_path: Path, capfd:
     words += ["--variant", "plain", "--variant", "warm", f"algo.imitate={file}", "algo.imitate_steps=800"]
     assert main(words) == 0
     first = capfd.readouterr()
-    assert "imitation: bbr on 2 episode_configs" in first.err
+    assert "imitation: bbr on 2 episodes" in first.err
     head, _, *rows = [line.split(" | ") for line in first.out.splitlines() if line.startswith("| ")]
     plain, warm = (float(row[head.index("reward, first third")]) for row in rows[:2])
     assert warm > plain + 0.1, "the first decisions of a warm training are those of its expert"
