@@ -111,9 +111,9 @@ build/pulse: env/lab/pulse/pulse.c
 	@mkdir -p build
 	$(CC) -O2 -Wall -Wextra -static -o $@ $<
 
-$(MODEL_BUILD)/libndm.so: $(USER_SOURCES) $(EXPORTED)
-	@mkdir -p $(@D)
-	$(CC) -O2 -Wall -Wextra -Wno-sign-compare -shared -fPIC -Ikernel/user/include -I$(@D)/exported -Ikernel -o $@ kernel/user/*.c
+$(MODEL_BUILD)/libndm.so: $(USER_SOURCES) kernel/sources.sh $(EXPORTED)
+	@kernel/sources.sh $(@D)/sources
+	$(CC) -O2 -Wall -Wextra -Wno-sign-compare -shared -fPIC -Ikernel/user/include -I$(@D)/sources -o $@ kernel/user/*.c
 
 .PHONY: export-weights
 export-weights: .venv/installed ## write the int16 header, ONNX, blob and golden vectors of a run (RUN=runs/NAME, default the latest; NAME= of the model)
@@ -288,20 +288,18 @@ lint: setup module ## check with ruff, mypy, import-linter, sparse, checkpatch; 
 	@.venv/bin/ruff format --check
 	@$(PYTHON) -m mypy
 	@.venv/bin/lint-imports --no-cache
-	@$(PYTHON) -m env.schema --check
-	@$(PYTHON) -m export.integer.tables --check
-	@$(PYTHON) -m export.formats.golden --check
-	@$(PYTHON) -m env.network.traces catalogue --check
-	@$(PYTHON) -m compare.reference --check
+	@$(MAKE) --no-print-directory generate CHECK=--check
 	@kernel/lint.sh
 
+CHECK ?=
+
 .PHONY: generate
-generate: setup ## rewrite the generated files: C headers, golden vectors, link traces, docs/reference
-	@$(PYTHON) -m env.schema
-	@$(PYTHON) -m export.integer.tables
-	@$(PYTHON) -m export.formats.golden
-	@$(PYTHON) -m env.network.traces catalogue
-	@$(PYTHON) -m compare.reference
+generate: .venv/installed ## rewrite the generated files: C headers, golden vectors, link traces, docs/reference (CHECK=--check: compare only)
+	@$(PYTHON) -m env.schema $(CHECK)
+	@$(PYTHON) -m export.integer.tables $(CHECK)
+	@$(PYTHON) -m export.formats.golden $(CHECK)
+	@$(PYTHON) -m env.network.traces catalogue $(CHECK)
+	@$(PYTHON) -m compare.reference $(CHECK)
 
 .PHONY: ports
 ports: setup ## build the modules for arm64 and for the newest kernel, without a warning (downloads headers; Debian only)

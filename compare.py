@@ -21,7 +21,7 @@ from compare.targets.stored import holds_targets
 from env.lab import LabError
 from env.network.scenario import scenario_names
 from env.network.schemes import ALL, KINDS, SCHEMES
-from env.option_help import option_lines
+from env.options import option_lines
 
 HELP = """Compare congestion controls in the lab: schemes x scenarios x seeds; tables, plots, HTML.
 

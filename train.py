@@ -13,20 +13,19 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from env.lab import LabError
-from env.option_help import group_lines, option_lines
+from env.options import group_lines, option_lines
 from env.profile import Profile
 from env.reward import RewardWeights
 from export import checkpoint
 from export.checkpoint import CheckpointError
 from training.config import LEARNERS, ConfigError, check_command_line, read_config, resumed_config
 from training.curriculum.curriculum import CurriculumOptions
-from training.errors import RunError
 from training.learner import learner_class
-from training.loop import make_labs, new_run_folder, train
+from training.loop import RunError, make_labs, new_run_folder, train
 from training.options import LabOptions, TrainConfig
 from training.sweeps import sweep
 
-HELP = """Train NDM in the lab, by reinforcement learning (PPO) or an evolution strategy (CMA-ES).
+HELP = """Train NDM in the lab, with the learner that algo= chooses.
 
   python train.py profile=mixed                            train; Ctrl-C saves and stops
   python train.py resume=runs/NAME                         continue an interrupted run
@@ -76,7 +75,7 @@ def run_training(config: TrainConfig, folder: Path, saved: dict[str, Any] | None
     except KeyboardInterrupt:  # while the labs boot, or the second one
         return False
     except OSError as error:
-        raise RunError(f"{error}; {folder} is as its last checkpoint left it") from error
+        raise RunError(f"{error}; {folder} keeps its last checkpoint") from error
 
 
 @hydra.main(version_base="1.3", config_path="configs", config_name="train")
@@ -86,7 +85,7 @@ def run(composed: DictConfig) -> None:
     In a sweep it raises RunError or KeyboardInterrupt instead, and continues a run that exists.
     """
     if HydraConfig.get().mode == RunMode.MULTIRUN:
-        run_of_population(composed)
+        run_in_sweep(composed)
         return
     try:
         config, folder, saved = plan(composed)
@@ -103,24 +102,24 @@ def run(composed: DictConfig) -> None:
         sys.exit(130)
 
 
-def run_of_population(composed: DictConfig) -> None:
-    """Run one training of a sweep: start, continue or skip it. Raises RunError, KeyboardInterrupt."""
+def run_in_sweep(composed: DictConfig) -> None:
+    """Start, continue or skip one training of a sweep. Raises RunError, KeyboardInterrupt."""
     try:
         config = read_config(composed)
-        folder, saved = sweep.run_folder(config), sweep.take_up(config)
+        folder, saved = sweep.run_folder(config), sweep.saved_run(config)
         if saved is not None and sweep.is_done(saved):
             print(f"{folder} is trained already")
             return
         finished = run_training(config, folder, saved)
     except ERRORS as error:
-        raise RunError(str(error)) from None  # a process of the sweep passes on the text alone
+        raise RunError(str(error)) from None  # a process of the sweep passes on only the message
     if not finished:
         raise KeyboardInterrupt
     print(f"{folder} is trained")
 
 
 def with_learner(arguments: list[str]) -> list[str]:
-    """Return the arguments, with algo= of the run that they resume: Hydra then knows the keys of that learner."""
+    """Return the arguments. If they resume a run, add its algo=, so that Hydra knows the keys of its learner."""
     run = next((word.removeprefix("resume=") for word in arguments if word.startswith("resume=")), None)
     if run is None or any(word.startswith("algo=") for word in arguments):
         return arguments
@@ -132,7 +131,7 @@ def with_learner(arguments: list[str]) -> list[str]:
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     if {"-h", "--help"} & set(sys.argv[1:]):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # train.py --help | head
         print(help_text())

@@ -1,5 +1,5 @@
-"""Comparison: runs schemes x scenarios x seeds in the lab, measures, draws and reports.
+"""Compare congestion controls: run schemes x scenarios x seeds in the lab, and report the results.
 
-experiment (what is compared) -> schemes, models -> matrix (the runs) -> store (files) -> metrics -> statistics ->
-summary, plots, report, terminal.
+experiment (plan, runs, files) -> metrics -> statistics -> targets -> report. command: what compare.py does. studies:
+questions about the project.
 """

@@ -1,5 +1,5 @@
-"""What can go wrong with a comparison."""
+"""The error of a comparison."""
 
 
 class CompareError(ValueError):
-    """A comparison that cannot be made or go on; the message is one paragraph: the bad value and the right ones."""
+    """A comparison cannot start or continue. The message names the bad value and the right ones, in one paragraph."""

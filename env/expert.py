@@ -1,4 +1,5 @@
-"""An expert: a congestion control of the lab's kernel instead of the policy, with the same measurements and rewards."""
+"""An expert: a congestion control of the kernel that takes the policy's place, with the same measurements and
+rewards."""
 
 from __future__ import annotations
 
@@ -8,15 +9,15 @@ from env.lab import Lab, LabError
 
 MODULE = "tcp_expert"
 PARAMETER = f"/sys/module/{MODULE}/parameters/scheme"  # in the guest
-DEFAULT_EXPERTS = ("bbr", "cubic", "illinois")  # of a recording, and of a curriculum's contests
+DEFAULT_EXPERTS = ("bbr", "cubic", "illinois")  # of recordings and of a curriculum's contests
 
 
 @dataclass(frozen=True)
 class Expert:
     """A congestion control.
 
-    name: in tables and files. algorithm: its name in the kernel. module: "" where the lab's kernel contains it.
-    packets: its constant window, 0 where the window is not constant.
+    name: in tables and files. algorithm: name in the kernel. module: the kernel module with it; "" if the lab's kernel
+    contains it. packets: the window of a scheme with a constant window, 0 for others.
     """
 
     name: str
@@ -25,8 +26,8 @@ class Expert:
     packets: int = 0
 
     @property
-    def watched(self) -> str:
-        """The kernel's name for the congestion control with NDM's inputs measured beside it."""
+    def measured_algorithm(self) -> str:
+        """The kernel's name of the algorithm under tcp_expert, which measures NDM's inputs while it runs."""
         return f"expert_{self.algorithm}"
 
     @property
@@ -40,13 +41,13 @@ class Expert:
         return (*([self.module] if self.module else []), MODULE)
 
     def register(self, lab: Lab) -> None:
-        """Load its modules and make `watched` available in a lab; idempotent. Raises LabError."""
+        """Load its modules and make `measured_algorithm` available in a lab; idempotent. Raises LabError."""
         for module in self.modules:
             lab.load(module)
         commands = [f"echo {self.algorithm} >{PARAMETER}"]
         if self.packets:
             commands.insert(0, f"echo {self.packets} >/sys/module/{self.module}/parameters/packets")
-        done = lab.call("shell", command=" && ".join(commands))
-        if done["status"]:
-            why = lab.call("shell", command="dmesg | tail -n 1")["stdout"].strip()
-            raise LabError(f"{self.name} cannot be recorded as an expert: {why}")
+        reply = lab.call("shell", command=" && ".join(commands))
+        if reply["status"]:
+            reason = lab.call("shell", command="dmesg | tail -n 1")["stdout"].strip()
+            raise LabError(f"{self.name} cannot be recorded as an expert: {reason}")

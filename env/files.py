@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and folders that one process at a time works in.
+"""Files that are written whole or not at all, generated files, and folders that one process at a time works in.
 
 Own code: atomicwrites is no longer maintained, and filelock leaves a lock file in the folder and cannot lock the folder
 itself.
@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 
@@ -39,16 +40,41 @@ def write_atomically(path: Path, data: bytes) -> None:
         finally:
             os.close(folder)
     except OSError as error:
-        kept = "the previous one is unharmed" if path.exists() else "there was none before"
-        raise WriteError(f"cannot write {path}: {error.strerror}; {kept}") from error
+        previous = "the previous one is unharmed" if path.exists() else "there was none before"
+        raise WriteError(f"cannot write {path}: {error.strerror}; {previous}") from error
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
 
 
+def generate(command: str, files: Mapping[Path, Callable[[], str]], arguments: Sequence[str]) -> int:
+    """Write generated files, each with the text of its function; with --check only name those that differ.
+
+    command: the command line that calls this, with these arguments. An unchanged file keeps its time, so that nothing
+    is built again. Returns the exit status: 1 where --check finds a difference, 2 for other arguments. Raises
+    WriteError.
+    """
+    if list(arguments) not in ([], ["--check"]):
+        print(f"usage: {command} [--check]", file=sys.stderr)
+        return 2
+    status = 0
+    for file, render in files.items():
+        text = render()
+        if file.is_file() and file.read_text() == text:
+            continue
+        if arguments:
+            print(f"{file} is not up to date: run `{command}`", file=sys.stderr)
+            status = 1
+        else:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(file, text.encode())
+    return status
+
+
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keep other processes out of a folder. Raises FolderInUse when one works there, OSError when it is not there."""
+    """Keep other processes out of a folder. Raises FolderInUse if one is at work there, OSError if there is no
+    folder."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         try:

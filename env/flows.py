@@ -8,12 +8,12 @@ from env.profile import SNAPSHOT, EpisodeConfig, EpisodeFlow
 
 SCHEME = "ndm_gym"  # the congestion control that takes its decisions from outside the kernel
 SNAPSHOT_SCHEME = "ndm_snapshot"  # the congestion control that runs the second model of the lab's rollout
-# Virtual time. The host or the rollout ends an episode; a flow that has stalled for so long beyond it ends by itself.
+# Virtual seconds. The host or the rollout ends an episode; a flow that has stalled then ends by itself so much later.
 GRACE_S = 5.0
 
 
 def learner_flows(config: EpisodeConfig, scheme: str, end_s: float) -> list[dict[str, Any]]:
-    """Return the learners, under this congestion control; all last until end_s."""
+    """Return the learners with this congestion control; all last until end_s."""
     return [_flow(scheme, learner, end_s) for learner in config.learners]
 
 

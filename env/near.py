@@ -8,12 +8,12 @@ from collections.abc import Iterable
 CUTOFF = 0.5  # similarity from which a word is suggested: finds swapped, missing and added letters
 
 
-def near_matches(word: str, known: Iterable[str], most: int = 3) -> list[str]:
-    """Return the known words that resemble a word, the nearest first, at most so many."""
-    return difflib.get_close_matches(word, list(known), n=most, cutoff=CUTOFF)
+def near_matches(word: str, known: Iterable[str], limit: int = 3) -> list[str]:
+    """Return up to `limit` known words that resemble a word, the nearest first."""
+    return difflib.get_close_matches(word, list(known), n=limit, cutoff=CUTOFF)
 
 
-def did_you_mean(word: str, known: Iterable[str], most: int = 3) -> str:
-    """Return "did you mean a or b? " with the space behind it, or nothing when no known word resembles this one."""
-    near = near_matches(word, known, most)
+def did_you_mean(word: str, known: Iterable[str], limit: int = 3) -> str:
+    """Return "did you mean a or b? ", with the space at its end; "" when no known word resembles this one."""
+    near = near_matches(word, known, limit)
     return f"did you mean {' or '.join(near)}? " if near else ""

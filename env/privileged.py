@@ -8,7 +8,8 @@ that takes more than its share, would dominate the differences between decisions
 The width is fixed: a scheme or a reward term that is added later changes no network, and a run from before can go on.
 Numbers that belong to a name, such as the rivals of a scheme or the weight of a term, are therefore added up in a fixed
 number of buckets. A hash of the name chooses two buckets ("Feature Hashing for Large Scale Multitask Learning",
-Weinberger et al., 2009). Two names may share a bucket, but hardly ever both, so that the critic can tell them apart.
+Weinberger et al., 2009). Two names may share a bucket. One pair in 120 shares both: the critic cannot tell these two
+apart, which makes its baseline coarser and leaves the gradient unbiased.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from env.reward import RewardWeights
 
 AHEAD_RTTS = (1, 10, 50)  # round trips of the empty path; the fair share is reported over each
 LEAST_SHARE = 2.0**-8  # of the path's first rate; a smaller share is reported as this
-BUCKETS = 16  # at 12 schemes and 4 terms; a bucket that no name has is always 0
+BUCKETS = 16  # more than the 12 schemes and 4 terms; a bucket without a name is always 0
 
 PRIVILEGED = (
     *PATH_FEATURES,

@@ -1,4 +1,4 @@
-"""The reference of the reward: what a path allows one flow at best, interval by interval.
+"""The reference of the reward: the best that a path allows one flow, interval by interval.
 
 All rewards use this one reference: those of the Gymnasium environments, of the rollouts that PPO learns from, of the
 evolution strategy's fitness and of every study. It follows the path over time. In an interval

@@ -14,7 +14,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from env import expert as experts
+from env.expert import MODULE as EXPERT_MODULE
 from env.expert import Expert
 from env.flows import GRACE_S, SCHEME, learner_flows, rival_flows
 from env.lab import Lab, LabError, Play, Record
@@ -23,20 +23,19 @@ from env.profile import RIVALS, EpisodeConfig
 from env.reward import RewardWeights
 from env.trajectory import Steps, Trajectory, trajectories
 
-MODULES = (experts.MODULE, *filter(None, RIVALS.values()))  # that an episode may load
-LOST_WINDOWS = 3  # times what path and buffer hold
-SMALL_WINDOW = 200  # packets: every window up to here is fast to simulate
+MODULES = (EXPERT_MODULE, *filter(None, RIVALS.values()))  # that an episode may load
+LOST_WINDOWS = 3  # nearly all of a window so many times larger than what path and buffer hold is lost
+SMALL_WINDOW = 200  # packets: the kernel simulates every window up to here fast
 
 
 class RolloutTask(NamedTuple):
-    """An episode to run.
+    """An episode to run. It ends after `decisions` of all learners together, or after duration_s virtual seconds.
 
     model: file (export.formats.blob) of the policy, which decides for the learners. seed: of the network's randomness.
-    noise: int16 [learner, decision, action], schema.ACTION_FRAC fraction bits, added to the actions; no noise beyond
-    its end. The episode ends after `decisions` of all learners together, or duration_s virtual seconds. expert:
-    controls the learners' flows; the policy runs, but its output is ignored. snapshot: model file of the rivals that
-    are one, needed where the episode has any. skip_slow_start: learners, counted from 0 as they open, that are past
-    slow start with their first decision.
+    noise: int16 [learner, decision, action], schema.ACTION_FRAC fraction bits, added to the actions; there is no noise
+    beyond its end. expert: controls the learners' flows; the policy runs, but its output is ignored. snapshot: model
+    file of the rivals that are snapshots; needed if the episode has any. skip_slow_start: learners, counted from 0 as
+    they open, that skip slow start.
     """
 
     model: bytes
@@ -51,7 +50,7 @@ class RolloutTask(NamedTuple):
 
     @property
     def packets(self) -> float:
-        """About how many packets the path carries in the episode, which says how long it takes to simulate."""
+        """Estimate of the packets that the path carries in the episode; the time to simulate it is proportional."""
         path = self.episode_config.path
         decisions = self.decisions / len(self.episode_config.learners)
         return min(self.duration_s, decisions * max(path.rtt_ms, 1.0) / 1e3) * path.rate_mbps
@@ -68,7 +67,7 @@ class Rollout(NamedTuple):
 class RolloutJob:
     """A job (env/pool/job.py) that runs an episode and computes its rewards.
 
-    weights: of the reward, where the episode has none.
+    weights: of the reward, for an episode that has none of its own.
     """
 
     task: RolloutTask
@@ -81,23 +80,24 @@ class RolloutJob:
         return self.task.packets
 
     def __call__(self, lab: Lab) -> Rollout:
-        """Raises env.lab.LabError."""
+        """Return the rollout. Raises env.lab.LabError."""
         began = time.perf_counter()
-        rewarded = trajectories(run_episode(lab, self.task), self.task.episode_config, self.weights)
-        return Rollout(rewarded, time.perf_counter() - began)
+        with_rewards = trajectories(run_episode(lab, self.task), self.task.episode_config, self.weights)
+        return Rollout(with_rewards, time.perf_counter() - began)
 
 
 def run_episode(lab: Lab, task: RolloutTask) -> Steps:
     """Run one episode and return its record, rows of schema.STEP_DTYPE.
 
-    Raises env.lab.LabError; ValueError for an episode with a snapshot and a task without one.
+    Raises env.lab.LabError; ValueError when the episode has a snapshot among its rivals and the task has no model for
+    it.
     """
     episode_config = task.episode_config
     if episode_config.has_snapshot and not task.snapshot:
         raise ValueError("the episode has a snapshot among its rivals, but the task has no model for it")
     # the guest ends the run; only flows that stall end by themselves
     end_s = task.duration_s + GRACE_S + max((other.start_s for other in episode_config.other_flows), default=0.0)
-    learners = learner_flows(episode_config, task.expert.watched if task.expert else SCHEME, end_s)
+    learners = learner_flows(episode_config, task.expert.measured_algorithm if task.expert else SCHEME, end_s)
     for module in episode_config.modules:
         lab.load(module)
     if task.expert:
@@ -123,10 +123,10 @@ def run_episode(lab: Lab, task: RolloutTask) -> Steps:
 
 
 def max_cwnd(path: Path) -> int:
-    """Return the window, packets, beyond which an episode ends.
+    """Return the window, packets, beyond which an episode ends: several times what path and buffer hold.
 
-    It is several times what path and buffer hold. Nearly all of a larger window is lost, which teaches nothing more,
-    and the kernel takes minutes for the recovery: for each acknowledgement it looks at every packet in flight.
+    Nearly all of a larger window is lost, from which the policy learns nothing more. The kernel takes minutes for the
+    recovery, because it looks at every packet in flight for each acknowledgement.
     """
     if path.topology == "loopback":
         return (1 << 32) - 1

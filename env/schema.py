@@ -1,9 +1,9 @@
-"""The one definition of what crosses a border: the policy's inputs and outputs, and the wire frames.
+"""Defines the policy's inputs and outputs, and the wire frames between host and guest.
 
 Everything that another language needs is generated from here::
 
     python -m env.schema            # writes kernel/ndm/ndm_schema.h
-    python -m env.schema --check    # exits 1 when the committed header is stale (part of `make lint`)
+    python -m env.schema --check    # exits with 1 if the committed header is not up to date
 
 Only the standard library is used: the guest agent imports this module too.
 """
@@ -16,20 +16,24 @@ from dataclasses import dataclass
 
 from env.checkout import KERNEL
 
+# The version counts incompatible changes. Raise it, and set INPUTS_MIN to the number of inputs, when an input or output
+# changes its meaning, range or place, or goes: no model made before fits then. An input appended to FEATURES is
+# compatible: models made before go on, with weight 0 for it.
 SCHEMA_VERSION = 2
+INPUTS_MIN = 10  # inputs with which this version began; a model of this version has at least these
 HEADER = KERNEL / "ndm" / "ndm_schema.h"
 
 # Fixed-point formats: a value v is carried as the integer round(v * 2**FRAC).
 FEATURE_FRAC = 12  # inputs, int16: -8 to 8 in steps of 0.00024
 ACTION_FRAC = 14  # outputs, int16: -2 to 2 in steps of 0.00006; only -1 to 1 is used
 HIDDEN_FRAC = 15  # recurrent state, int16: -1 to 1
-HIDDEN_MAX = 16  # most recurrent units a model may have
-FEATURE_LIMIT = 32767 / 2**FEATURE_FRAC  # 7.9998: the largest magnitude an input can take
+HIDDEN_MAX = 16  # recurrent units of a model, at most
+FEATURE_LIMIT = 32767 / 2**FEATURE_FRAC  # 7.9998: the largest magnitude of an input
 
 
 @dataclass(frozen=True)
 class Field:
-    """One input or output of the policy. Every one is a pure number: scale-free, so it has no unit."""
+    """One input or output of the policy, a number without unit."""
 
     name: str
     low: float
@@ -60,12 +64,14 @@ FRAME_COMMAND = 1  # host to agent, JSON
 FRAME_REPLY = 2  # agent to host, JSON
 FRAME_OBSERVATION = 3  # tcp_ndm_gym to host, ndm_wire_observation
 FRAME_ACTION = 4  # host to tcp_ndm_gym, ndm_wire_action
-FRAME_PLAY = 5  # host to the lab's player, ndm_wire_play, model files and noise: what the next COMMAND's flows do
-FRAME_RECORD = 6  # the lab's player to host, any number of ndm_wire_step: what they did
+FRAME_PLAY = 5  # host to the lab's kernel: ndm_wire_play, model files and noise, for the next COMMAND's flows
+FRAME_RECORD = 6  # the lab's kernel to host: any number of ndm_wire_step, those flows' decisions
 FRAME_MAX = 1 << 26  # a longer payload is a broken frame
 
+Layout = tuple[tuple[str, str, str, str], ...]
+
 # (C type, struct code, name, comment); ordered by size so that C adds no padding.
-OBSERVATION_LAYOUT = (
+OBSERVATION_LAYOUT: Layout = (
     ("__u64", "Q", "now_us", "monotonic clock of the lab"),
     ("__u64", "Q", "bytes_acked", "since the connection began"),
     ("__u64", "Q", "pacing_rate", "bytes per second"),
@@ -83,8 +89,20 @@ OBSERVATION_LAYOUT = (
     ("__u32", "I", "mss", "bytes"),
     ("__s16", f"{len(FEATURES)}h", f"features[{len(FEATURES)}]", f"policy inputs, {FEATURE_FRAC} fraction bits"),
     ("__u16", "H", "ca_state", "enum tcp_ca_state"),
-    ("__u16", "H", "zero", ""),
 )
+
+
+def _struct(layout: Layout) -> struct.Struct:
+    return struct.Struct("<" + "".join(code for _, code, _, _ in layout))
+
+
+def _padding(layout: Layout) -> Layout:
+    """Return the zeros behind the layout, up to a multiple of 8 bytes, the alignment of its u64."""
+    count = -_struct(layout).size % 8 // 2
+    return (("__u16", f"{count}H", f"zero[{count}]", ""),) if count > 1 else (("__u16", "H", "zero", ""),) * count
+
+
+OBSERVATION_LAYOUT += _padding(OBSERVATION_LAYOUT)
 ACTION_LAYOUT = (
     ("__s16", f"{len(ACTIONS)}h", f"actions[{len(ACTIONS)}]", f"policy outputs, {ACTION_FRAC} fraction bits"),
     ("__u16", "H", "stop", "1: end the episode, the agent stops all traffic"),
@@ -101,9 +119,9 @@ PLAY_LAYOUT = (
     ("__u32", "I", "snapshot_bytes", "of the snapshot's model file behind it, 0: none; then the noise"),
 )
 # The noise: s16 [flows][decisions][outputs], ACTION_FRAC fraction bits.
-OBSERVATION = struct.Struct("<" + "".join(code for _, code, _, _ in OBSERVATION_LAYOUT))
-ACTION = struct.Struct("<" + "".join(code for _, code, _, _ in ACTION_LAYOUT))
-PLAY = struct.Struct("<" + "".join(code for _, code, _, _ in PLAY_LAYOUT))
+OBSERVATION = _struct(OBSERVATION_LAYOUT)
+ACTION = _struct(ACTION_LAYOUT)
+PLAY = _struct(PLAY_LAYOUT)
 _NUMPY = {"Q": "<u8", "I": "<u4", "H": "<u2", "h": "<i2"}
 # ndm_wire_step for numpy.dtype(): name, type and, of an array, its length
 STEP_DTYPE = [
@@ -113,7 +131,13 @@ STEP_DTYPE = [
 OBSERVATION_FIELDS = tuple(name for _, _, name, _ in OBSERVATION_LAYOUT if "[" not in name and name != "zero")
 
 
-def _c_struct(name: str, fields: tuple[tuple[str, str, str, str], ...], size: int) -> str:
+def fields_table(fields: tuple[Field, ...]) -> str:
+    """Return a Markdown table of inputs or outputs, for documentation."""
+    rows = [f"| {i} | `{f.name}` | {f.meaning} | {f.low:g} | {f.high:g} |" for i, f in enumerate(fields)]
+    return "\n".join(["| index | name | meaning | min | max |", "| --- | --- | --- | --- | --- |", *rows])
+
+
+def _c_struct(name: str, fields: Layout, size: int) -> str:
     lines = [f"struct {name} {{"]
     for c_type, _, field, comment in fields:
         lines.append(f"\t{c_type} {field};" + (f"\t/* {comment} */" if comment else ""))
@@ -127,8 +151,13 @@ def render_header() -> str:
     for prefix, fields in (("NDM_IN", FEATURES), ("NDM_OUT", ACTIONS)):
         rows = [f"\t{prefix}_{f.name.upper()},\t/* {f.meaning} */" for f in fields]
         enums.append("enum {\n" + "\n".join(rows) + f"\n\t{prefix}PUTS,\n}};")
+    limits = [
+        f"\t[NDM_IN_{f.name.upper()}] = {{ {f.low * 2**FEATURE_FRAC:.0f}, {f.high * 2**FEATURE_FRAC:.0f} }},"
+        for f in FEATURES
+    ]
     defines = {
         "NDM_SCHEMA_VERSION": SCHEMA_VERSION,
+        "NDM_INPUTS_MIN": INPUTS_MIN,
         "NDM_FEATURE_FRAC": FEATURE_FRAC,
         "NDM_ACTION_FRAC": ACTION_FRAC,
         "NDM_HIDDEN_FRAC": HIDDEN_FRAC,
@@ -154,6 +183,15 @@ def render_header() -> str:
             "",
             "\n\n".join(enums),
             "",
+            "/* Least and largest value of each input, Q12. */",
+            "#define NDM_INPUT_LIMITS {\t\\",
+            *(f"{limit}\t\\" for limit in limits),
+            "}",
+            "",
+            "/* All inputs for a printk: its format and its arguments. */",
+            f'#define NDM_INPUTS_FORMAT "{",".join(["%d"] * len(FEATURES))}"',
+            f"#define NDM_INPUTS_OF(x) {', '.join(f'x[{i}]' for i in range(len(FEATURES)))}",
+            "",
             "struct ndm_frame_header {",
             "\t__u32 length;\t/* bytes of payload that follow */",
             "\t__u16 kind;\t/* NDM_FRAME_* */",
@@ -164,7 +202,7 @@ def render_header() -> str:
             "",
             _c_struct("ndm_wire_action", ACTION_LAYOUT, ACTION.size),
             "",
-            "/* One decision of a player: what it saw, and mean + noise before the cut to [-1, 1]. */",
+            "/* One decision of a rollout: the observation, and mean + noise before clipping to [-1, 1]. */",
             "struct ndm_wire_step {",
             "\tstruct ndm_wire_observation observation;",
             "\tstruct ndm_wire_action action;",
@@ -178,20 +216,7 @@ def render_header() -> str:
     )
 
 
-def main(argv: list[str]) -> int:
-    """Write the header, or with --check compare it; returns the exit status."""
-    text = render_header()
-    if argv == ["--check"]:
-        if not HEADER.is_file() or HEADER.read_text() != text:
-            print(f"{HEADER} is stale: run `python -m env.schema`", file=sys.stderr)
-            return 1
-        return 0
-    if argv:
-        print("usage: python -m env.schema [--check]", file=sys.stderr)
-        return 2
-    HEADER.write_text(text)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    from env.files import generate  # the guest imports this file too, and generates nothing
+
+    sys.exit(generate("python -m env.schema", {HEADER: render_header}, sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""Observation, action and `info` of the environments and of rollouts: spaces, scales and names."""
+"""The spaces, scales and names of observation, action and `info` in the environments and in rollouts."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ INFO = (*OUTCOME, "cwnd", "now_us", "interval_us")  # names in `info` for each i
 
 
 def observation_space() -> gymnasium.Space[FloatArray]:
-    """Return Box [10] with the limits of schema.FEATURES."""
+    """Return a Box with the limits of schema.FEATURES."""
     return _box(schema.FEATURES)
 
 
 def action_space() -> gymnasium.Space[FloatArray]:
-    """Return Box [2] with the limits of schema.ACTIONS."""
+    """Return a Box with the limits of schema.ACTIONS."""
     return _box(schema.ACTIONS)
 
 

@@ -1,6 +1,6 @@
-"""Trajectories with rewards, from the record of a rollout: what a training learns from.
+"""Computes trajectories with rewards, from which a training learns, from the record of a rollout.
 
-Letters of shapes: K decisions of a connection, D observation (10), A action (2), P privileged.
+Letters of shapes: K decisions of a connection, D observation, A action, P privileged.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Steps = npt.NDArray[np.void]  # rows of schema.STEP_DTYPE
 class Trajectory(NamedTuple):
     """One connection from its first decision on.
 
-    observations: the last one follows the last decision. actions: mean and noise, before they were clipped to [-1, 1].
+    observations: the last one follows the last decision. actions: mean plus noise, before clipping to [-1, 1].
     privileged: for the critic only (env/privileged.py). infos: by the names of env.spaces.INFO; now_us counts from the
     beginning of the run. component: the mixture component of the episode.
     """
@@ -40,7 +40,7 @@ class Trajectory(NamedTuple):
 def trajectories(steps: Steps, config: EpisodeConfig, weights: RewardWeights) -> list[Trajectory]:
     """Return the trajectories of the learners that made two decisions or more, in the order in which they opened.
 
-    steps: the record of a rollout. weights: of the reward, where the episode has none of its own.
+    steps: the record of a rollout. weights: of the reward, for an episode that has none of its own.
     """
     if not steps.size:
         return []

@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
+from env import schema
 from env.checkout import git_revision
 from env.files import WriteError, write_atomically
 
@@ -24,6 +26,7 @@ OLD_FORMATS_READ_BY = "7e8d117"  # the commit that reads formats 1 to 3
 FILE_NAME = "checkpoint.pt"
 KEYS = {
     "format",
+    "schema",  # SCHEMA_VERSION
     "policy",  # state dict of the policy
     "learner",  # further state of the learner: training/KIND.py
     "sampler",  # state of the sampler
@@ -34,8 +37,9 @@ KEYS = {
     "versions",
     "sha256",  # of the policy
 }
+INPUT_WEIGHT = "rnn.weight_ih_l0"  # [H, D]
 POLICY_TENSORS = (  # the fixed order of the hash
-    "rnn.weight_ih_l0",
+    INPUT_WEIGHT,
     "rnn.weight_hh_l0",
     "rnn.bias_ih_l0",
     "rnn.bias_hh_l0",
@@ -74,12 +78,14 @@ def checkpoint_path(run: Path) -> Path:
 def save(run: Path, content: Mapping[str, Any]) -> Path:
     """Write ``run/checkpoint.pt`` and return its path.
 
-    ``content`` has the `KEYS` except ``format``, ``git_revision``, ``versions`` and ``sha256``, which are added here.
+    ``content`` has the `KEYS` except ``format``, ``schema``, ``git_revision``, ``versions`` and ``sha256``, which are
+    added here.
 
     Raises CheckpointError when the file cannot be written; the previous checkpoint then stays.
     """
     whole = {
         "format": FORMAT,
+        "schema": schema.SCHEMA_VERSION,
         **content,
         "git_revision": git_revision(),
         "versions": {"python": sys.version.split()[0], "torch": str(torch.__version__), "numpy": np.__version__},
@@ -100,7 +106,9 @@ def save(run: Path, content: Mapping[str, Any]) -> Path:
 def load(run: Path) -> dict[str, Any]:
     """Read and check the checkpoint of a run folder, or the file itself; `KEYS` are its content.
 
-    Raises CheckpointError when it is missing, corrupt or truncated, or of another format.
+    The policy has weight 0 for the inputs that were appended to the schema after the training; `has_all_inputs` tells.
+
+    Raises CheckpointError when it is missing, corrupt or truncated, of another format, or its inputs are not today's.
     """
     path = checkpoint_path(run)
     if not run.exists():
@@ -123,13 +131,31 @@ def load(run: Path) -> dict[str, Any]:
         )
     if version != FORMAT:
         raise CheckpointError(f"{path} has checkpoint format {version!r}; this version reads format {FORMAT}")
+    content.setdefault("schema", 2)  # that of all files without the key
     missing = sorted(KEYS - set(content))
     if missing:
         raise CheckpointError(f"{path} lacks {', '.join(missing)}: it is damaged")
     if policy_sha256(content["policy"]) != content["sha256"]:
         raise CheckpointError(f"{path} is damaged: its weights do not have the SHA-256 it states")
+    if content["schema"] != schema.SCHEMA_VERSION:
+        raise CheckpointError(
+            f"{path} was trained with schema {content['schema']}, and this version has schema {schema.SCHEMA_VERSION}, "
+            f"with other inputs or outputs: train again, or use commit {content['git_revision']}"
+        )
+    weight = content["policy"][INPUT_WEIGHT]
+    if not schema.INPUTS_MIN <= weight.shape[-1] <= len(schema.FEATURES):
+        raise CheckpointError(
+            f"{path} was trained with {weight.shape[-1]} inputs; this version has {len(schema.FEATURES)} inputs and "
+            f"requires the first {schema.INPUTS_MIN}: train again, or use commit {content['git_revision']}"
+        )
+    content["policy"][INPUT_WEIGHT] = functional.pad(weight, (0, len(schema.FEATURES) - weight.shape[-1]))
     checked: dict[str, Any] = content
     return checked
+
+
+def has_all_inputs(content: Mapping[str, Any]) -> bool:
+    """Return whether a loaded checkpoint was trained with all inputs of today's schema."""
+    return bool(policy_sha256(content["policy"]) == content["sha256"])
 
 
 def _runs_beside(run: Path) -> str:

@@ -64,12 +64,12 @@ def find_run(name: str, runs: Path = RUNS) -> Path:
     raise ExportError(f"there is no run {name!r} in {runs}; {hint.strip()}")
 
 
-def latest_run(runs: Path = RUNS) -> Path:
+def latest_run() -> Path:
     """Return the run with the newest checkpoint. Raises ExportError if there is no checkpoint."""
-    known = _runs(runs)
+    known = _runs(RUNS)
     if not known:
         raise ExportError(
-            f"{runs} holds no checkpoint yet; train one with `python train.py`, or name one with --checkpoint"
+            f"{RUNS} holds no checkpoint yet; train one with `python train.py`, or name one with --checkpoint"
         )
     return known[0]
 

@@ -118,7 +118,7 @@ def select(names: Sequence[str], exported: Path = EXPORTED) -> None:
         raise ExportError(f"no model is given; there are {', '.join(known)}")
     for name in names:
         if name not in known:
-            hint = did_you_mean(name, known, most=1) or f"there are {', '.join(known)}; `make export-weights` adds one"
+            hint = did_you_mean(name, known, limit=1) or f"there are {', '.join(known)}; `make export-weights` adds one"
             raise ExportError(f"there is no model {name!r}; {hint.strip()}")
         if names.count(name) > 1:
             raise ExportError(f"model {name!r} is given twice")

@@ -1,14 +1,14 @@
 #!/bin/sh
-# kernel/build.sh OUTPUT KDIR [HEADER [NAME]]: the modules for the kernel tree KDIR, as OUTPUT/*.ko
+# kernel/build.sh OUTPUT KDIR [HEADER [NAME]]: build the modules for the kernel tree KDIR as OUTPUT/*.ko
 #
-# HEADER: MODEL.h, the one model to compile in, in place of those that are selected. NAME: only tcp_ndm, as
-# tcp_NAME.ko with the congestion control NAME (at most 15 characters), which can be loaded beside others. KBUILD_FLAGS:
-# more arguments for make (W=1, C=2, ...).
-# The sources are copied to OUTPUT/src first, so that the tree stays clean and several kernels build side by side.
+# HEADER: MODEL.h, the only model to compile in, in place of the selected ones. NAME: build only tcp_ndm, as tcp_NAME.ko
+# with the congestion control NAME (at most 15 characters), which can be loaded beside others. KBUILD_FLAGS: more
+# arguments for make (W=1, C=2, ...).
+# The sources are first copied to OUTPUT/src, so that the tree stays clean and several kernels can build at the same time.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 [ $# -ge 2 ] || { echo "usage: kernel/build.sh OUTPUT KDIR [HEADER [NAME]]" >&2; exit 2; }
-[ -f "$2/Makefile" ] || { echo "kernel/build.sh: $2 is no kernel build tree: it has no Makefile" >&2; exit 1; }
+[ -f "$2/Makefile" ] || { echo "kernel/build.sh: $2 is not a kernel build tree: it has no Makefile" >&2; exit 1; }
 "$here/sources.sh" "$1/src"
 out=$(cd "$1" && pwd); kdir=$(cd "$2" && pwd -P)
 if [ $# -ge 3 ]; then

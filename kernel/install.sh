@@ -1,8 +1,8 @@
 #!/bin/sh
-# kernel/install.sh install|uninstall [KDIR]: tcp_ndm through DKMS, for the running kernel or the one of KDIR
+# kernel/install.sh install|uninstall [KDIR]: install tcp_ndm with DKMS, for the running kernel or that of KDIR
 #
-# install builds everything before it changes anything, and replaces what is installed, for each kernel that has it.
-# DESTDIR: a folder that everything goes into, for packages and tests; what the host has and has loaded is not touched.
+# install first builds for every kernel that has tcp_ndm, then replaces all installed versions.
+# DESTDIR: install into this folder (for packages and tests); the host's files and loaded modules do not change.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 name=ndm-tcp module=tcp_ndm
@@ -10,7 +10,7 @@ version=$(cat "$here/VERSION")
 root=${DESTDIR:+$(mkdir -p "$DESTDIR" && cd "$DESTDIR" && pwd)}
 dkms_tree=$root/var/lib/dkms source_tree=$root/usr/src install_tree=$root/lib/modules
 range=$(sed -n 's/^BUILD_EXCLUSIVE_KERNEL="\(.*\)"$/\1/p' "$here/dkms.conf")
-PATH=$PATH:/usr/sbin:/sbin # not on every user's path: dkms, modprobe
+PATH=$PATH:/usr/sbin:/sbin # dkms, modprobe
 
 die() { # LINE...
 	printf '%s\n' "make ${action:-install}: $1" >&2
@@ -23,7 +23,7 @@ run_dkms() { # ACTION ARGUMENT...
 	what=$1
 	shift
 	if [ -n "$root" ]; then
-		# or DKMS would index the host's modules, and make a key where the host keeps its own
+		# otherwise DKMS would run depmod for the host and create a signing key in the host's folder
 		[ "$what" = status ] || set -- "$@" --no-depmod
 		set -- "$@" --dkmstree "$dkms_tree" --sourcetree "$source_tree" --installtree "$install_tree"
 		mok_signing_key=$dkms_tree/mok.key mok_certificate=$dkms_tree/mok.pub dkms "$what" "$@"
@@ -32,11 +32,11 @@ run_dkms() { # ACTION ARGUMENT...
 	fi
 }
 
-# DKMS 2 says "ndm-tcp, 0.1.0, KERNEL, ARCH: installed", DKMS 3 "ndm-tcp/0.1.0, KERNEL, ARCH: installed"
+# DKMS 2 prints "ndm-tcp, 0.1.0, KERNEL, ARCH: installed", DKMS 3 "ndm-tcp/0.1.0, KERNEL, ARCH: installed"
 registered() { run_dkms status -m $name 2>"$work/log" | sed -n "s:^$name[/,] *\([^,\: ]*\).*:\1:p" | sort -u; }
 kernels() { run_dkms status -m $name 2>"$work/log" | sed -n "s:^$name[/,] *[^,]*, *\([^, ]*\), [^\:]*\: installed.*:\1:p" | sort -u; }
 
-needed() { # FILE: it, and what it includes, of its own folder or by the path from kernel/
+needed() { # FILE: print it and the files that it includes from its folder or from kernel/
 	echo "$1"
 	sed -n 's/^#include "\(.*\)"$/\1/p' "$work/kernel/$1" | while read -r included; do
 		[ ! -f "$work/kernel/$(dirname "$1")/$included" ] || included=$(dirname "$1")/$included
@@ -44,7 +44,7 @@ needed() { # FILE: it, and what it includes, of its own folder or by the path fr
 	done
 }
 
-assemble() { # FOLDER: what goes into /usr/src, with the selected models alone
+assemble() { # FOLDER: copy the files for /usr/src, with the selected models only
 	"$here/sources.sh" "$work/kernel"
 	objects=$(sed -n 's/^ndm-objects := //p' "$here/Kbuild")
 	for file in Kbuild VERSION $(for object in $objects; do needed "${object%.o}.c"; done | sort -u); do
@@ -73,14 +73,14 @@ install_modules() { # KDIR
 	kdir=${1:-/lib/modules/$(uname -r)/build}
 	if [ -z "$1" ]; then
 		release=$(uname -r)
-		[ -f "$kdir/Makefile" ] || die "the running kernel, $release, has no headers: $kdir is not there" \
+		[ -f "$kdir/Makefile" ] || die "the running kernel, $release, has no headers: $kdir is missing" \
 			"Debian, Ubuntu: apt-get install linux-headers-$release" "another kernel: make install KDIR=/lib/modules/RELEASE/build"
 	else
 		release=$("$here/release.sh" "$kdir" 2>&1) || die "$release"
 		kdir=$(cd "$kdir" && pwd)
 	fi
 	printf '%s\n' "$release" | grep -Eq "$range" || die "$module is for Linux 6.1 to 7.x, not $release"
-	[ -n "$root" ] || [ -d "/lib/modules/$release" ] || die "/lib/modules/$release is not there: that kernel is not installed"
+	[ -n "$root" ] || [ -d "/lib/modules/$release" ] || die "/lib/modules/$release is missing: that kernel is not installed"
 
 	assemble "$work/source"
 	try_build "$kdir"
@@ -91,7 +91,7 @@ install_modules() { # KDIR
 			try_build "/lib/modules/$other/build"
 			others="$others $other"
 		else
-			echo "the headers of $other are gone: its $module goes too"
+			echo "the headers of $other are missing: its $module is removed"
 		fi
 	done
 
@@ -108,7 +108,7 @@ install_modules() { # KDIR
 	done
 	[ -z "$root" ] || return 0
 	if [ -d /sys/module/$module ]; then
-		echo "the $module that is loaded stays until: rmmod $module && modprobe $module"
+		echo "the old $module is still loaded; replace it with: rmmod $module && modprobe $module"
 	elif [ "$release" = "$(uname -r)" ]; then
 		echo "load it with: modprobe $module"
 	fi
@@ -116,13 +116,13 @@ install_modules() { # KDIR
 
 uninstall_modules() {
 	if [ -z "$(registered)" ]; then
-		echo "$name is not installed: dkms status names none"
+		echo "$name is not installed: dkms status does not list it"
 		return
 	fi
 	if [ -z "$root" ] && [ -d /sys/module/$module ] && ! rmmod $module 2>"$work/log"; then
-		die "$module stays, nothing was changed: $(cat "$work/log")" \
-			"the default congestion control, which counts as a user: $(cat /proc/sys/net/ipv4/tcp_congestion_control)" \
-			"connections that have it: ss -tiHO | grep -w ndm"
+		die "$module is in use, nothing was changed: $(cat "$work/log")" \
+			"the default congestion control counts as a user: $(cat /proc/sys/net/ipv4/tcp_congestion_control)" \
+			"list the connections that use it: ss -tiHO | grep -w ndm"
 	fi
 	remove_all
 	echo "$name is uninstalled"

@@ -1,8 +1,8 @@
 #!/bin/sh
-# kernel/sources.sh FOLDER: copy what is built into FOLDER: the sources, and the exported models over those that ship
+# kernel/sources.sh FOLDER: copy the sources into FOLDER; exported models replace the shipped ones
 #
-# Exported are ndm_weights.h and models/*.h in build/exported, or $NDM_MODEL_BUILD/exported. A file that stays the same
-# keeps its time, so that nothing is compiled twice.
+# Exported models are ndm_weights.h and models/*.h in build/exported, or $NDM_MODEL_BUILD/exported. An unchanged file keeps
+# its time, so that nothing is compiled twice.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 out=${1:?usage: kernel/sources.sh FOLDER}

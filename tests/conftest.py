@@ -18,7 +18,18 @@ os.environ["NDM_MODEL_BUILD"] = str(ROOT / "build" / "test")
 TESTS = ROOT / "tests"
 TIERS = ("unit", "lab", "kernel", "slow")
 # The longest files begin first, so that no worker has one left when the other has nothing to do.
-LONGEST: tuple[str, ...] = ()
+LONGEST = (
+    "lab/training/sweeps/test_sweep.py",
+    "lab/training/test_evolution.py",
+    "lab/training/test_train.py",
+    "kernel/test_fuzz.py",
+    "kernel/ndm/test_several_models.py",
+    "lab/compare/test_repeatable.py",
+    "kernel/ndm/test_variants.py",
+    "lab/compare/test_command.py",
+    "lab/compare/studies/test_ablation.py",
+    "lab/env/gym/test_ndm_env.py",
+)
 
 # Other work on the machine must not fail a test.
 settings.register_profile("any machine", deadline=None)
@@ -59,6 +70,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(tier)
     order = {TESTS / name: number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: order.get(item.path, len(order)))  # stable: within a file nothing changes
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Compute with one thread, as training/loop.py does: the networks are too small to gain from more."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture

@@ -1,1 +1,1 @@
-"""Training: the policy, recurrent PPO, checkpoints and learning curves."""
+"""Training: the policy, the learners, their sampling, and the run's folder."""

@@ -1,4 +1,4 @@
-"""The configuration of train.py: composed, checked and resumed, with errors that name the right keys."""
+"""Composes, checks and resumes the configuration of train.py, with errors that name the right keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from training.learner import kinds, learner_class
 from training.options import TrainConfig
 
 LEARNERS = {kind: learner_class(kind) for kind in sorted(set(kinds().values()))}
-# What a resumed run may change: single values of the groups, and what does not change its result.
+# A resumed run may change single values of these groups, and options that do not change its result.
 GROUPS = ("algo", "curriculum", "lab", "profile")
 CHANGEABLE = (*GROUPS, "checkpoint_every", "runner", "ray_address")
 RENAMED = {  # old key -> new key
@@ -30,7 +30,7 @@ RENAMED = {  # old key -> new key
 
 
 class ConfigError(Exception):
-    """A configuration that cannot be used; the text names the bad value and the right ones."""
+    """A configuration cannot be used; the message names the bad value and the right ones."""
 
 
 ConfigStore.instance().store(name="train_schema", node=TrainConfig)
@@ -42,10 +42,10 @@ for _file, _kind in kinds().items():
 
 
 def check_command_line(overrides: Sequence[str]) -> None:
-    """Compose the configuration as Hydra is about to, for a clearer error than Hydra's own.
+    """Compose the configuration before Hydra does, for clearer errors than Hydra's.
 
-    Raises ConfigError: unknown key, group or option, or a value of the wrong type, each with the right ones. Leaves
-    sweeps (``-m``) and Hydra's own flags to Hydra.
+    Raises ConfigError for an unknown key, group or option and for a value of the wrong type, with the right ones. Does
+    nothing for sweeps (``-m``) and Hydra's own flags.
     """
     if any(override.startswith("-") for override in overrides):
         return
@@ -69,8 +69,8 @@ def read_config(composed: DictConfig) -> TrainConfig:
     if learner is None or learner.OPTIONS is not type(config.algo):
         raise ConfigError(f"algo.kind is {kind}, but the options are another learner's; choose the learner by algo=")
     if config.curriculum.changes_anything and not learner.HAS_CURRICULUM:
-        able = ", ".join(other for other, entry in LEARNERS.items() if entry.HAS_CURRICULUM)
-        raise ConfigError(f"algo={kind} has no curriculum: leave curriculum= out, or choose a learner that has: {able}")
+        others = ", ".join(other for other, entry in LEARNERS.items() if entry.HAS_CURRICULUM)
+        raise ConfigError(f"algo={kind} has no curriculum: leave curriculum= out, or choose the learner {others}")
     config.profile = profile
     return config
 
@@ -78,8 +78,8 @@ def read_config(composed: DictConfig) -> TrainConfig:
 def resumed_config(saved: Mapping[str, Any], composed: DictConfig, overrides: Sequence[str]) -> DictConfig:
     """Return a checkpoint's configuration, changed by the overrides given beside ``resume=``.
 
-    Raises ConfigError when an override is not a single value in one of `GROUPS`: a resumed run keeps its groups, name
-    and seed. ``algo=`` with the learner that the run has anyway is allowed.
+    Raises ConfigError when an override is not a single value in one of `CHANGEABLE`: a resumed run keeps its groups,
+    name and seed. ``algo=`` with the run's own learner is allowed.
     """
     kind = saved["algo"]["kind"]
     if kind not in LEARNERS:
@@ -115,12 +115,12 @@ def _explain(error: Exception) -> str:
     key = cause.full_key or cause.key
     first_line = str(cause).splitlines()[0]
     kind = cause.object_type
-    place, _, wrong = str(key).rpartition(".")
+    group, _, wrong_key = str(key).rpartition(".")
     if "not in" in first_line and str(key) in RENAMED:
         return f"{key} is now called {RENAMED[str(key)]}"
     if "not in" in first_line and isinstance(kind, type) and is_dataclass(kind):
-        right = [entry.name for entry in fields(kind)]
-        hint = did_you_mean(wrong, right, most=1)
-        return f"{key} is unknown: {hint}The keys {'of ' + place if place else 'at the top'} are {', '.join(right)}."
+        keys = [entry.name for entry in fields(kind)]
+        hint = did_you_mean(wrong_key, keys, limit=1)
+        return f"{key} is unknown: {hint}The keys {'of ' + group if group else 'at the top'} are {', '.join(keys)}."
     keys = list(cause.parent_node) if "not in" in first_line and isinstance(cause.parent_node, DictConfig) else []
     return f"{key}: {first_line}" + (f"; the keys there are {', '.join(map(str, keys))}" if keys else "")

@@ -1,8 +1,9 @@
-"""What training/loop.py needs of a learning algorithm: the protocols `Learner` and `Sampler`.
+"""The protocols `Learner` and `Sampler`, by which training/loop.py runs any learning algorithm.
 
 A learner is one file, training/KIND.py, that holds its options, its algorithm and ``LEARNER``, its class. A file of
-configs/algo chooses it by ``/learner/KIND@_here_`` as its first default; nothing else lists the learners. In a
-training::
+configs/algo chooses it by ``/learner/KIND@_here_`` as its first default; nothing else lists the learners. There are two
+samplers: training/sampling/rollout_sampler.py has the policy act and returns trajectories,
+training/sampling/generation_sampler.py returns the fitness of candidates. In a training::
 
     behaviour = learner.behaviour()              # what acts: a policy with exploration noise, or candidates
     sampler.submit(behaviour, ...)               # the lab runs it
@@ -13,6 +14,7 @@ training::
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
@@ -27,7 +29,7 @@ from training.options import LearnerOptions, TrainConfig
 
 
 class Progress(NamedTuple):
-    """How far a training has come, in the learner's own unit."""
+    """The progress of a training, in the learner's unit."""
 
     done: int
     total: int
@@ -40,19 +42,19 @@ class Progress(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """What one batch or generation was: the learner's data, and what the loop reports."""
+    """One batch or generation: the learner's data, and the numbers that the loop reports."""
 
-    data: Any  # what the learner's update takes: trajectories, or evaluations
-    behaviour: Any  # what produced them
+    data: Any  # for the learner's update: trajectories, or evaluations
+    behaviour: Any  # the policy or candidates that produced the data
     decisions: int
     virtual_s: float
     metrics: dict[str, float]
 
 
 class Sampler(Protocol):
-    """Has the lab run what a learner submits, in the order of submission."""
+    """Runs the behaviour that a learner submits in the lab, in the order of submission."""
 
-    warnings: Sequence[str]  # sentences for the terminal, of the newest sample
+    warnings: Sequence[str]  # about the newest sample, for the terminal
     hard_cases: Sequence[dict[str, Any]]  # of a curriculum, as the card shows them
 
     @property
@@ -62,12 +64,12 @@ class Sampler(Protocol):
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """Kernel modules that the labs run: the run's card has their hashes."""
+        """Kernel modules that the labs load besides env.lab.virtual.ALWAYS_LOADED; the run's card has their hashes."""
         ...
 
     @property
     def seconds(self) -> Mapping[str, float]:
-        """Wall seconds so far by activity, ``lab`` among them: the mean over the workers. Written as charts/*_share."""
+        """Wall seconds so far by activity, for charts/ACTIVITY_share. ``lab`` is the mean over the workers."""
         ...
 
     def submit(self, behaviour: Any, share: float) -> None:
@@ -75,15 +77,15 @@ class Sampler(Protocol):
         ...
 
     def take(self, should_stop: Callable[[], bool]) -> Sample | None:
-        """Wait for the oldest sample; None when `should_stop` returned true meanwhile. Raises env.lab.LabError."""
+        """Wait for the oldest sample; None if `should_stop` returns true meanwhile. Raises env.lab.LabError."""
         ...
 
     def observe(self, policy: Mapping[str, Tensor], should_stop: Callable[[], bool]) -> dict[str, float] | None:
-        """Observe the policy after an update; returns metrics, or None when `should_stop` returned true meanwhile."""
+        """Observe the policy after an update; return metrics, or None if `should_stop` returns true meanwhile."""
         ...
 
     def state(self) -> dict[str, Any]:
-        """Return what `restore` needs, as a checkpoint holds it."""
+        """Return the state for `restore`, as plain data and tensors for a checkpoint."""
         ...
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -96,10 +98,10 @@ class Learner(Protocol):
 
     OPTIONS: ClassVar[type[LearnerOptions]]
     DEBUG: ClassVar[Mapping[str, Mapping[str, Any]]]  # file of configs/debug -> options of such a run
-    TITLE: ClassVar[str]  # its name in the documentation
+    TITLE: ClassVar[str]  # name in the documentation
     METRICS: ClassVar[Sequence[Metric]]
-    HAS_CURRICULUM: ClassVar[bool]  # whether curriculum= changes what it learns from
-    warnings: Sequence[str]  # sentences for the terminal, of the newest update
+    HAS_CURRICULUM: ClassVar[bool]  # whether curriculum= has an effect
+    warnings: Sequence[str]  # about the newest update, for the terminal
 
     @classmethod
     def build(cls, config: TrainConfig) -> Self:
@@ -107,26 +109,27 @@ class Learner(Protocol):
         ...
 
     def begin(self, config: TrainConfig) -> None:
-        """Begin a new run as the options say, such as algo.start=. Raises ValueError, RunError, CheckpointError."""
+        """Prepare a new run by options such as algo.start=. Raises ValueError, RecordingError, CheckpointError."""
         ...
 
     @classmethod
     def sampler(cls, config: TrainConfig, folder: Path, pool: Pool) -> Sampler:
-        """Return what runs its behaviour in the labs of a pool; folder: of the run, which need not exist yet."""
+        """Return the sampler that runs its behaviour in the labs of a pool. folder: of the run; it may not exist
+        yet."""
         ...
 
     @property
     def progress(self) -> Progress:
-        """How far it has come."""
+        """The progress of the training."""
         ...
 
     @property
     def policy_weights(self) -> dict[str, Tensor]:
-        """A copy of the policy's state dict: what a checkpoint holds and what is exported."""
+        """A copy of the policy's state dict, which checkpoints hold and which is exported."""
         ...
 
     def behaviour(self) -> Any:
-        """Return what acts in the next sample."""
+        """Return the policy or candidates that act in the next sample."""
         ...
 
     def update(self, sample: Sample) -> dict[str, float]:
@@ -143,10 +146,15 @@ class Learner(Protocol):
 
 
 def kinds() -> dict[str, str]:
-    """Return the name of each file of configs/algo with the kind of learner that it chooses."""
-    files = sorted((CONFIGS / "algo").glob("*.yaml"))
-    chosen = {file.stem: str(OmegaConf.load(file).defaults[0]) for file in files}  # /learner/KIND@_here_
-    return {name: entry.removeprefix("/learner/").partition("@")[0] for name, entry in chosen.items()}
+    """Return the name of each file of configs/algo with the kind of learner that it chooses; raises ValueError."""
+    found = {}
+    for file in sorted((CONFIGS / "algo").glob("*.yaml")):
+        first = OmegaConf.select(OmegaConf.load(file), "defaults[0]")
+        match = re.fullmatch(r"/learner/(\w+)@_here_", str(first))
+        if match is None:
+            raise ValueError(f"{file} has the first default {first}; it must be /learner/KIND@_here_")
+        found[file.stem] = match[1]
+    return found
 
 
 def learner_class(kind: str) -> type[Learner]:

@@ -1,7 +1,7 @@
-"""One training run, whatever the learner: from its configuration to its last checkpoint, interruptions included.
+"""Runs one training of any learner, from its configuration to its last checkpoint, interruptions included.
 
-A resumed run has the same result as one that was never interrupted, to the bit: the checkpoint holds the learner's and
-the sampler's whole state, and what the lab was running is repeated.
+A resumed run has the same result as an uninterrupted one, to the bit: the checkpoint holds the whole state of learner
+and sampler, and the lab repeats the episodes that it was running.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from env.files import FolderInUse, locked
 from env.lab import VirtualLab
 from env.pool import Pool, lab_files, make_pool
 from env.rollout import MODULES
-from training.errors import RunError
+from export.checkpoint import has_all_inputs
 from training.learner import Learner, Sample, Sampler, learner_class
 from training.metrics import Metric
 from training.options import TrainConfig
@@ -35,8 +35,7 @@ METRICS = (
     Metric(
         "charts/lab_share",
         "",
-        "share of the wall time that the labs were busy, mean over the labs; the rest they waited for the learner, "
-        "for each other, or booted",
+        "share of the wall time that the labs were busy, mean over the labs; in the rest of the time they waited",
     ),
     Metric("charts/learner_share", "", "share of the wall time that the learner's update took, beside the labs"),
 )
@@ -50,14 +49,18 @@ SUMMARY = {  # metric -> text at the right end of the progress bar, where the le
 }
 
 
+class RunError(Exception):
+    """A run that cannot be started or continued; the message says why and what to do."""
+
+
 class StopRequest:
-    """Ctrl-C or SIGTERM: noted, so that the run ends between two decisions. A second Ctrl-C ends it at once."""
+    """Ctrl-C or SIGTERM. The first one is noted, so that the run can save itself; a second one ends it at once."""
 
     def __init__(self) -> None:
         self.requested = False
 
     def __call__(self) -> bool:
-        """Return whether to end."""
+        """Return whether the run should end."""
         return self.requested
 
     def _note(self, _number: int, _frame: object) -> None:
@@ -77,7 +80,7 @@ class StopRequest:
 
 
 class Stopwatch:
-    """Measures where the wall time between the ends of two updates went."""
+    """Measures how the wall time from one update to the next was spent."""
 
     def __init__(self, sampler: Sampler) -> None:
         self._sampler = sampler
@@ -88,21 +91,20 @@ class Stopwatch:
         self._seconds_before = dict(self._sampler.seconds)
 
     def sampled(self) -> None:
-        """The sample is complete, and the learner begins its update."""
+        """Note that the sample is complete and the learner's update begins."""
         self._sampled_s = time.perf_counter()
 
     def updated(self, sample: Sample) -> dict[str, float]:
-        """The learner has finished its update from this sample; returns the metrics of the time."""
+        """Note that the learner's update from this sample is complete; return the metrics of the time."""
         now_s = time.perf_counter()
         wall_s = now_s - self._began_s
         metrics = {
             "charts/decisions_per_s": sample.decisions / wall_s,
             "charts/learner_share": (now_s - self._sampled_s) / wall_s,
+            "charts/virtual_speedup": sample.virtual_s / wall_s / self._sampler.workers,
         }
         for activity, seconds in self._sampler.seconds.items():
             metrics[f"charts/{activity}_share"] = (seconds - self._seconds_before[activity]) / wall_s
-        if sample.virtual_s:
-            metrics["charts/virtual_speedup"] = sample.virtual_s / wall_s / self._sampler.workers
         self._restart()
         return metrics
 
@@ -151,6 +153,11 @@ def train(config: TrainConfig, folder: Path, saved: Mapping[str, Any] | None, sa
         learner.begin(config)
         folder.mkdir(parents=True)
     else:
+        if not has_all_inputs(saved):
+            raise RunError(
+                f"{folder} was trained before the last inputs were appended to env/schema.py, so that it cannot be "
+                f"resumed: begin a new run with algo.start={folder}, or resume it with commit {saved['git_revision']}"
+            )
         learner.restore(saved)
     with claimed(folder), stop.listen():
         if saved is not None:

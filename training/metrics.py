@@ -1,7 +1,7 @@
 """The metrics of a training. Each file that writes metrics has a table of them, `METRICS`.
 
 compare/reference/training_metrics.py makes docs/reference/metrics.md from these tables, and
-tests/unit/training/test_metrics.py compares them with what a training writes.
+tests/lab/training/test_learners.py compares them with what a training writes.
 """
 
 from __future__ import annotations

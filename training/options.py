@@ -1,4 +1,4 @@
-"""The options of train.py: what a configuration holds, with types, defaults, help and limits."""
+"""The options of train.py, with types, defaults, help and limits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from omegaconf import MISSING
 
-from env.option_help import option
+from env.options import check_limits, option
 from env.pool import check_runner
 from env.profile import Profile
 from training.curriculum.curriculum import CurriculumOptions
@@ -15,28 +15,34 @@ from training.curriculum.curriculum import CurriculumOptions
 
 @dataclass
 class LearnerOptions:
-    """What the options of all learners share, ``algo.<name>=``; each learner declares its own in its own file."""
+    """The options that all learners share, ``algo.<name>=``. Each learner declares its own in its file.
+
+    Raises ValueError for a value outside its limits.
+    """
 
     kind: str = MISSING  # the learner is training/KIND.py; algo= chooses it
+
+    def __post_init__(self) -> None:
+        check_limits(self, "algo.")
 
 
 @dataclass
 class LabOptions:
-    """The labs in which the policy is sampled: ``lab.<name>=``. Raises ValueError for a value outside its range."""
+    """The labs in which the policy is sampled: ``lab.<name>=``. Raises ValueError for a value outside its limits."""
 
-    workers: int = option(2, "labs side by side; one per core is best")
-    memory_mb: int = option(512, "memory of each lab; the host provides it only as the lab touches it")
-    timeout_s: float = option(600.0, "wall seconds after which an episode counts as hung and another lab repeats it")
+    workers: int = option(2, "labs side by side; one per core is best", ge=1)
+    memory_mb: int = option(512, "memory of each lab; the host provides it only as the lab touches it", gt=0)
+    timeout_s: float = option(
+        600.0, "wall seconds after which an episode counts as hung and another lab repeats it", gt=0
+    )
 
     def __post_init__(self) -> None:
-        for name in ("workers", "memory_mb", "timeout_s"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"lab.{name} is {getattr(self, name)}; it must be above 0")
+        check_limits(self, "lab.")
 
 
 @dataclass
 class TrainConfig:
-    """What ``python train.py key=value ...`` takes; ``profile curriculum algo lab debug`` are folders of configs/."""
+    """The keys of ``python train.py key=value ...``; ``profile curriculum algo lab debug`` are folders of configs/."""
 
     profile: Profile = field(default_factory=Profile)
     curriculum: CurriculumOptions = field(default_factory=CurriculumOptions)
@@ -46,19 +52,16 @@ class TrainConfig:
     ray_address: str | None = option(
         None, "address of the cluster, HOST:PORT or auto; default: start one on this machine for the run"
     )
-    seed: int = option(1, "seed of weights, exploration, paths and labs; with -m a list such as 1,2,3")
+    seed: int = option(1, "seed of weights, exploration, paths and labs; with -m a list such as 1,2,3", ge=0)
     name: str | None = option(
         None, "name of the run's folder, default PROFILE-DATE-TIME-sSEED; with -m the population's name"
     )
     runs: str = option("runs", "folder in which the run's folder is made")
     resume: str | None = option(None, "run folder to continue, with its own configuration")
-    checkpoint_every: int = option(1, "updates from one checkpoint to the next; writing one takes about 10 ms")
+    checkpoint_every: int = option(1, "updates from one checkpoint to the next; writing one takes about 10 ms", ge=1)
 
     def __post_init__(self) -> None:
+        check_limits(self)
         check_runner(self.runner, self.ray_address)
-        if self.seed < 0:
-            raise ValueError(f"seed is {self.seed}; it must not be negative")
-        if self.checkpoint_every < 1:
-            raise ValueError(f"checkpoint_every is {self.checkpoint_every}; it must be at least 1")
         if self.name is not None and (not self.name or self.name in (".", "..") or os.sep in self.name):
             raise ValueError(f"name is {self.name!r}; it must be the name of a folder, without {os.sep}")

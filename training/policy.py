@@ -1,12 +1,12 @@
-"""The two networks: the recurrent policy, which ships, and the critic, which exists only in training.
+"""The two networks: the recurrent policy, which is exported, and the critic, which exists only in training.
 
 Letters of shapes, here and in training/ppo.py::
 
     T  decisions in a rollout, per environment      N  environments side by side
     K  decisions in a sequence (padded)             S  sequences in a batch
-    D  observation, 10                              A  action, 2
+    D  observation                                  A  action
     H  recurrent units of the policy                I  inputs of the critic
-    P  privileged observation: only the critic sees it
+    P  privileged observation: only the critic sees it    n  weights of the policy
 """
 
 from __future__ import annotations
@@ -14,11 +14,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from env.near import did_you_mean
 from env.schema import ACTIONS, FEATURES, HIDDEN_MAX
+
+Floats = npt.NDArray[np.float64]
 
 OBSERVATION_SIZE = len(FEATURES)
 ACTION_SIZE = len(ACTIONS)
@@ -34,8 +39,8 @@ class Policy(nn.Module):
     policy's action is close to `INITIAL_ACTION` for any input: cwnd stays at about ten packets, with neutral pacing.
 
     blind: names of inputs (env.schema.FEATURES) that are masked. recurrent: False masks the recurrent weights. Masked
-    weights are zero and get no gradient, so that they stay zero under any optimizer, and in int16: the network that
-    ships has the same shape. The other weights have the same initial values with and without a mask.
+    weights are zero and get no gradient, so that they stay zero with any optimizer and in int16; the exported network
+    has the same shape. The other weights have the same initial values with and without a mask.
 
     Raises ValueError when ``hidden`` is not between 1 and ``schema.HIDDEN_MAX``, and for an unknown input.
     """
@@ -87,7 +92,7 @@ def _mask(weight: nn.Parameter, mask: Tensor) -> None:
     """Set a weight, and its gradient from now on, to zero where the mask of the same shape is zero."""
     with torch.no_grad():
         weight.mul_(mask)
-    weight.register_hook(lambda gradient: gradient * mask)  # type: ignore[no-untyped-call]
+    weight.register_hook(lambda gradient: gradient * mask)
 
 
 def check_inputs(names: Sequence[str]) -> None:
@@ -95,7 +100,7 @@ def check_inputs(names: Sequence[str]) -> None:
     known = [feature.name for feature in FEATURES]
     for name in names:
         if name not in known:
-            hint = did_you_mean(name, known, most=1)
+            hint = did_you_mean(name, known, limit=1)
             raise ValueError(f"algo.blind names {name!r}: {hint}The inputs are {', '.join(known)}")
 
 
@@ -133,6 +138,18 @@ class Critic(nn.Module):
         self.register_buffer("scale", torch.ones(()))
         self.register_buffer("weight", torch.zeros(()))  # batches so far, which correct the bias of a new average
 
+    def load(self, weights: Mapping[str, Tensor]) -> None:
+        """Load a state dict; inputs that were appended to the schema after it get weight 0.
+
+        Raises RuntimeError when it is not that of such a critic.
+        """
+        name = "body.0.weight"
+        weight, blocks = weights[name], 1 + len(AVERAGE_RATES)  # columns: blocks of D each, then the privileged ones
+        end = weight.shape[1] - (self.state_dict()[name].shape[1] - blocks * OBSERVATION_SIZE)
+        seen = weight[:, :end].reshape(len(weight), blocks, -1)
+        seen = functional.pad(seen, (0, OBSERVATION_SIZE - seen.shape[2]))
+        self.load_state_dict({**weights, name: torch.cat((seen.flatten(1), weight[:, end:]), dim=1)})
+
     def forward(self, inputs: Tensor) -> Tensor:
         """Inputs [..., I] to normalised values [...]."""
         values: Tensor = self.body(inputs).squeeze(-1)
@@ -142,7 +159,7 @@ class Critic(nn.Module):
     def inputs(observations: Tensor, privileged: Tensor) -> Tensor:
         """Observations [K, S, D] of connections from their beginning and privileged [K, S, P] to inputs [K, S, I].
 
-        The averages begin at zero, so that the first inputs also show how young the connection is.
+        The averages begin at zero, so that the first inputs also show the age of the connection.
         """
         rates = torch.tensor(AVERAGE_RATES)[:, None]  # [F, 1]
         averages = torch.empty(*observations.shape[:2], len(AVERAGE_RATES), observations.shape[2])  # [K, S, F, D]
@@ -189,3 +206,52 @@ def gaussian_divergence(means: Tensor, log_std: Tensor, other_means: Tensor, oth
     square = (2 * log_std).exp() + (means - other_means) ** 2
     divergence: Tensor = (other_log_std - log_std + 0.5 * square * (-2 * other_log_std).exp() - 0.5).sum(-1).mean()
     return divergence
+
+
+# ---- weights as one vector ----
+
+
+def weight_count(hidden: int) -> int:
+    """Return n, the number of weights of a network with so many recurrent units."""
+    return hidden * (OBSERVATION_SIZE + hidden + 1) + ACTION_SIZE * (hidden + 1)
+
+
+def hidden_of(vector: Floats) -> int:
+    """Return H of a vector of weights [n]. Raises ValueError when no network has n weights."""
+    for hidden in range(1, HIDDEN_MAX + 1):
+        if weight_count(hidden) == vector.size:
+            return hidden
+    raise ValueError(f"no network has {vector.size} weights")
+
+
+def to_vector(policy: Mapping[str, Tensor]) -> Floats:
+    """Return a policy's weights as one vector [n]; its two biases, of which only the sum matters, are one entry."""
+    arrays = {name: tensor.detach().cpu().numpy().astype(np.float64) for name, tensor in policy.items()}
+    return np.concatenate(
+        [
+            arrays["rnn.weight_ih_l0"].ravel(),
+            arrays["rnn.weight_hh_l0"].ravel(),
+            arrays["rnn.bias_ih_l0"] + arrays["rnn.bias_hh_l0"],
+            arrays["readout.weight"].ravel(),
+            arrays["readout.bias"],
+        ]
+    )
+
+
+def to_policy(vector: Floats) -> dict[str, Tensor]:
+    """Return the state dict of the policy with these weights [n], in float32 as in a checkpoint."""
+    h = hidden_of(vector)
+    shapes = {
+        "rnn.weight_ih_l0": (h, OBSERVATION_SIZE),
+        "rnn.weight_hh_l0": (h, h),
+        "rnn.bias_ih_l0": (h,),
+        "readout.weight": (ACTION_SIZE, h),
+        "readout.bias": (ACTION_SIZE,),
+    }
+    ends = np.cumsum([int(np.prod(shape)) for shape in shapes.values()])[:-1]
+    pieces = np.split(vector.astype(np.float32), ends)
+    policy = {
+        name: torch.from_numpy(piece.reshape(shape).copy())
+        for (name, shape), piece in zip(shapes.items(), pieces, strict=True)
+    }
+    return policy | {"rnn.bias_hh_l0": torch.zeros(h)}

@@ -1,7 +1,7 @@
 """Recurrent PPO: proximal policy optimisation with back-propagation through time, for a continuing task.
 
 The whole learner is in this file, top to bottom, in the manner of CleanRL: options, metrics, then `Ppo.update`, which
-is one update. Sampling is elsewhere: training/rollout_sampler.py.
+is one update. Sampling is elsewhere: training/sampling/rollout_sampler.py.
 
 Algorithm: PPO (Schulman et al., "Proximal Policy Optimization Algorithms", 2017) with generalised advantage estimation
 (Schulman et al., "High-Dimensional Continuous Control Using Generalized Advantage Estimation", 2016). It differs from
@@ -38,17 +38,16 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.utils.rnn import pad_sequence
 
-from env.option_help import option
+from env.options import option
 from env.pool import Pool
 from env.privileged import PRIVILEGED
-from env.schema import ACTIONS
+from env.schema import ACTIONS, HIDDEN_MAX
 from env.trajectory import Trajectory
 from export import checkpoint
-from training import rollout_sampler
 from training.experts.imitation import warm_start
 from training.learner import Progress, Sample
 from training.metrics import Metric
-from training.options import LearnerOptions, TrainConfig
+from training.options import TrainConfig
 from training.policy import (
     Critic,
     Policy,
@@ -57,89 +56,63 @@ from training.policy import (
     gaussian_entropy,
     gaussian_log_probability,
 )
-from training.rollout_sampler import BehaviourPolicy, RolloutSampler
-from training.rollouts import LabRolloutWorkers
 from training.rounding import as_exported
 from training.run_folder import alarms
 from training.run_folder.alarms import Alarms
+from training.sampling import rollout_sampler
+from training.sampling.rollout_sampler import BehaviourPolicy, RolloutOptions, RolloutSampler
+from training.sampling.rollouts import LabRolloutWorkers
 
 AT_BOUND = 0.99  # magnitude from which a mean action counts as at its bound, 1
 MAX_IMPORTANCE_WEIGHT = 2.0  # cap of the importance ratio pi_current / pi_behaviour
 
-POSITIVE = (  # options that must be above 0
-    "rollout_decisions",
-    "sequence_length",
-    "epochs",
-    "minibatches",
-    "critic_units",
-    "learning_rate",
-    "critic_learning_rate",
-    "clip",
-    "target_kl",
-    "gradient_limit",
-    "initial_std",
-    "final_std",
-    "minimum_std",
-    "weight_limit",
-    "snapshot_every",
-    "snapshots",
-    "imitate_steps",
-)
-
 
 @dataclass
-class PpoOptions(LearnerOptions):
-    """Options of PPO: ``algo.<name>=`` on the command line. Raises ValueError for a value outside its range."""
+class PpoOptions(RolloutOptions):
+    """Options of PPO: ``algo.<name>=`` on the command line. Raises ValueError for a value outside its limits."""
 
     kind: str = "ppo"
-    total_decisions: int = option(400_000, "decisions of the whole training; 0 saves the untrained network")
-    rollout_decisions: int = option(4096, "decisions of a batch; as many whole episodes as reach this number")
-    overlap: bool = option(True, "run the next batch during an update, with the policy of one update ago")
-    sequence_length: int = option(64, "decisions that the gradient flows back through")
-    epochs: int = option(4, "passes over a batch in an update")
-    minibatches: int = option(4, "gradient steps in a pass")
-    hidden: int = option(8, "recurrent units of the policy, 1 to 16")
+    sequence_length: int = option(64, "decisions that the gradient flows back through", ge=1)
+    epochs: int = option(4, "passes over a batch in an update", ge=1)
+    minibatches: int = option(4, "gradient steps in a pass", ge=1)
+    hidden: int = option(8, "recurrent units of the policy, 1 to 16", ge=1, le=HIDDEN_MAX)
     blind: list[str] = option([], "inputs that the policy does not see, such as [rtt_gradient]")
     recurrent: bool = option(True, "whether the policy has memory; false: it decides from the newest inputs alone")
-    critic_units: int = option(64, "units of each hidden layer of the critic, which exists only in training")
-    learning_rate: float = option(3e-3, "Adam's, of the policy; decreases linearly to zero at the end of training")
-    critic_learning_rate: float = option(1e-3, "Adam's, of the critic; decreases in the same way")
-    gamma: float = option(0.98, "discount per decision, which is a round trip: a horizon of about 1 / (1 - gamma)")
-    gae_lambda: float = option(0.95, "weight of measured against estimated returns in the advantage")
-    clip: float = option(0.2, "largest change of a decision's probability ratio that the objective rewards")
-    target_kl: float = option(0.02, "an update ends early when the policy's KL divergence exceeds 1.5 times this, nats")
-    entropy: float = option(0.0, "weight of the entropy bonus")
-    gradient_limit: float = option(0.5, "largest norm of the gradient, of policy and critic each")
-    initial_std: float = option(0.3, "initial exploration, in units of the action (log2 of the factor on cwnd)")
+    critic_units: int = option(64, "units of each hidden layer of the critic, which exists only in training", ge=1)
+    learning_rate: float = option(
+        3e-3, "Adam's, of the policy; decreases linearly to zero at the end of training", gt=0
+    )
+    critic_learning_rate: float = option(1e-3, "Adam's, of the critic; decreases in the same way", gt=0)
+    gamma: float = option(
+        0.98, "discount per decision, which is a round trip: a horizon of about 1 / (1 - gamma)", gt=0, le=1
+    )
+    gae_lambda: float = option(0.95, "weight of measured against estimated returns in the advantage", gt=0, le=1)
+    clip: float = option(0.2, "largest change of a decision's probability ratio that the objective rewards", gt=0)
+    target_kl: float = option(
+        0.02, "an update ends early when the policy's KL divergence exceeds 1.5 times this, nats", gt=0
+    )
+    entropy: float = option(0.0, "weight of the entropy bonus", ge=0)
+    gradient_limit: float = option(0.5, "largest norm of the gradient, of policy and critic each", gt=0)
+    initial_std: float = option(0.3, "initial exploration, in units of the action (log2 of the factor on cwnd)", gt=0)
     final_std: float = option(
-        0.1, "upper limit of exploration at the end; in between the limit decreases geometrically"
+        0.1, "upper limit of exploration at the end; in between the limit decreases geometrically", gt=0
     )
-    minimum_std: float = option(0.02, "lower limit of exploration at any time")
-    bound: float = option(0.1, "weight of the penalty on mean actions outside [-1, 1], where they are clamped")
-    weight_limit: float = option(8.0, "largest magnitude of a policy weight, so that int16 keeps 12 fraction bits")
+    minimum_std: float = option(0.02, "lower limit of exploration at any time", gt=0)
+    bound: float = option(0.1, "weight of the penalty on mean actions outside [-1, 1], where they are clamped", ge=0)
+    weight_limit: float = option(
+        8.0, "largest magnitude of a policy weight, so that int16 keeps 12 fraction bits", gt=0
+    )
     quantization_aware: bool = option(False, "compute gradients through the rounding to int16, too")
-    value_rate: float = option(0.05, "rate per update of the running statistics of returns and advantages")
-    snapshot_every: int = option(
-        10, "updates from one snapshot of the policy to the next, for rivals that are snapshots"
-    )
-    snapshots: int = option(5, "number of snapshots that are kept, the newest")
+    value_rate: float = option(0.05, "rate per update of the running statistics of returns and advantages", gt=0, le=1)
     start: str | None = option(
         None, "run folder of PPO with the policy and critic to start from; default: new networks"
     )
     imitate: str | None = option(None, "recording of experts (python -m training.experts) to imitate first")
     imitate_best: bool = option(True, "imitate only the expert with the highest reward on each episode")
-    imitate_steps: int = option(3000, "gradient steps of the imitation, at most; it ends when they gain no more")
+    imitate_steps: int = option(3000, "gradient steps of the imitation, at most; it ends when they gain no more", ge=1)
 
     def __post_init__(self) -> None:
-        for name in POSITIVE:
-            if not getattr(self, name) > 0:
-                raise ValueError(f"algo.{name} is {getattr(self, name)}; it must be above 0")
-        for name in ("total_decisions", "entropy", "bound"):
-            if not getattr(self, name) >= 0:
-                raise ValueError(f"algo.{name} is {getattr(self, name)}; it must not be negative")
-        for name in ("gamma", "gae_lambda", "value_rate"):
-            if not 0 < getattr(self, name) <= 1:
-                raise ValueError(f"algo.{name} is {getattr(self, name)}; it must be above 0 and at most 1")
+        super().__post_init__()
         check_inputs(self.blind)
         if self.start is not None and self.imitate is not None:
             raise ValueError(
@@ -169,7 +142,7 @@ METRICS = (
         "losses/explained_variance", "", "1 - variance of the advantages / variance of the returns; 1: a perfect critic"
     ),
     Metric("charts/learning_rate", "", "learning rate of the policy"),
-    Metric("charts/gradient_steps", "", "gradient steps before `target_kl` ended the update"),
+    Metric("charts/gradient_steps", "", "gradient steps of the update, which `target_kl` may end early"),
     *(
         Metric(f"charts/std_{action.name}", "", f"exploration of {action.name}: standard deviation")
         for action in ACTIONS
@@ -254,9 +227,8 @@ class Ppo:
     @classmethod
     def sampler(cls, config: TrainConfig, folder: Path, pool: Pool) -> RolloutSampler:
         """See training.learner.Learner."""
-        options = _options(config)
-        workers = LabRolloutWorkers(config.profile, pool, config.seed, options.rollout_decisions)
-        return RolloutSampler(config, folder, options, workers, pool)
+        workers = LabRolloutWorkers(config.profile, pool, config.seed, _options(config).rollout_decisions)
+        return RolloutSampler(config, folder, workers, pool)
 
     def begin(self, config: TrainConfig) -> None:
         """See training.learner.Learner: imitates algo.imitate, or starts from algo.start."""
@@ -437,7 +409,7 @@ class Ppo:
         return summary
 
     def _acting(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Return the weights that act: as they are, or rounded as the export rounds them."""
+        """Return the weights with which the policy acts: unchanged, or rounded as by the export."""
         return as_exported(weights) if self.options.quantization_aware else weights
 
     def _anneal_learning_rates(self) -> None:
@@ -446,11 +418,11 @@ class Ppo:
             group["lr"] = rate * (1 - self.progress.share)
 
     def _limit_exploration(self) -> None:
-        """Keep the exploration within its limits, of which the upper one decreases."""
+        """Clamp the exploration between its limits; the upper limit decreases."""
         options, share = self.options, self.progress.share
-        most = options.initial_std ** (1 - share) * options.final_std**share
+        maximum = options.initial_std ** (1 - share) * options.final_std**share
         with torch.no_grad():
-            self.log_std.clamp_(float(np.log(options.minimum_std)), float(np.log(max(most, options.minimum_std))))
+            self.log_std.clamp_(float(np.log(options.minimum_std)), float(np.log(max(maximum, options.minimum_std))))
 
     # ---- checkpoint ----
 
@@ -474,7 +446,7 @@ class Ppo:
         }
 
     def start_from(self, saved: Mapping[str, Any]) -> None:
-        """Take policy and critic from another training's `state`; rates and exploration begin anew.
+        """Copy policy and critic from another training's `state`; learning rates and exploration begin anew.
 
         Raises ValueError when the networks do not fit the options.
         """
@@ -483,7 +455,7 @@ class Ppo:
         try:
             self.policy.check_masked(saved["policy"])
             self.policy.load_state_dict(saved["policy"])
-            self.critic.load_state_dict(saved["learner"]["critic"])
+            self.critic.load(saved["learner"]["critic"])
         except RuntimeError as error:
             raise ValueError(f"the checkpoint's networks do not fit this configuration: {error}") from error
 

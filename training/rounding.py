@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 from export.integer.model import FRAC_MAX
-
-INT16_MAX = 32767
+from export.integer.quantize import INT16_MAX
 
 
 def as_exported(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:

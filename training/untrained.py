@@ -19,7 +19,7 @@ def build_untrained(seed: int) -> Exported:
     """
     policy = initial_policy(UNTRAINED_UNITS, seed).state_dict()
     name = f"untrained-{seed}"
-    # the seed alone decides the weights, so no revision is stated
+    # only the seed decides the weights, so no revision is stated
     provenance = Provenance(name, "none", policy_sha256(policy), git_revision="none", decisions=0)
     exported = quantized(Path(name), policy, provenance, {})
     exported.require_gate()

@@ -1,1 +1,1 @@
-"""What compare.py does: the runs of a comparison or of targets, and everything that is written from them."""
+"""The commands of compare.py: make the runs of a comparison or of targets, and write tables and reports."""

@@ -1,12 +1,10 @@
-"""compare.py with scenarios: measure them, or write the reports of a stored comparison again."""
+"""compare.py with scenarios: make their runs, or write the reports of stored runs again."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from rich.console import Console
-
-from compare.command.measurement import CompletedRuns, Measurement
+from compare.command.measurement import Measurement
 from compare.command.progress import terminal
 from compare.errors import CompareError
 from compare.experiment.config import CompareConfig
@@ -24,9 +22,9 @@ from env.checkout import RESULTS
 
 
 def measure(config: CompareConfig) -> int:
-    """Check everything, make the missing runs, write all outputs. Returns the number of failed runs.
+    """Make the missing runs and write all outputs. Returns the number of failed runs.
 
-    Raises CompareError before anything runs when something is wrong, Interrupted on Ctrl-C.
+    Raises CompareError, for wrong options before anything runs, and Interrupted on Ctrl-C.
     """
     planned = plan(config.scenario, config.schemes, config.seeds, config.duration_s, config.sample_ms, config.rival)
     published, tables = load_published(), load_tables()
@@ -35,14 +33,17 @@ def measure(config: CompareConfig) -> int:
     folder = Path(config.output_dir) if config.output_dir else RESULTS / measurement.experiment.default_name()
     with measurement.completed(folder, console) as completed:
         comparisons = write_reports(completed.store, completed.experiment, completed.cells, published, tables)
-    _show(console, completed, comparisons, tables)
+    if any(cell.seeds for cell in completed.cells):
+        print_tables(console, completed.cells, comparisons, tables)
+    completed.print_cost(console)
+    console.print(f"report: {completed.store.folder / 'report.html'}", highlight=False, soft_wrap=True)
     return completed.progress.failed
 
 
 def draw(folder: Path) -> int:
-    """Write the tables and the reports again from the stored runs. Returns the number of failed runs."""
+    """Write tables and reports again from the stored runs. Returns the number of failed runs."""
     store = Store(folder)
-    experiment: Experiment = store.experiment()
+    experiment = store.experiment()
     cells = read_cells(experiment, store)
     if not any(cell.seeds for cell in cells):
         raise CompareError(f"{folder} holds no finished run; call the command that made it again")
@@ -69,9 +70,9 @@ def write_reports(
     tables: list[PublishedRow],
     target: TargetTable | None = None,
 ) -> list[PairedComparison]:
-    """Write all outputs of the cells; returns the comparisons of every pair of schemes.
+    """Write all outputs of the cells; return the comparisons of all pairs of schemes.
 
-    target: the judged target that the runs were made for, if any.
+    target: the judged target of these runs, if any.
     """
     comparisons = compare_pairs(cells)
     figures = published_figures(cells, published)
@@ -83,12 +84,3 @@ def write_reports(
     store.write("report.html", render_report(comparison).encode())
     store.write("report.md", render_markdown(comparison).encode())
     return comparisons
-
-
-def _show(
-    console: Console, completed: CompletedRuns, comparisons: list[PairedComparison], tables: list[PublishedRow]
-) -> None:
-    if any(cell.seeds for cell in completed.cells):
-        print_tables(console, completed.cells, comparisons, tables)
-    completed.print_cost(console)
-    console.print(f"report: {completed.store.folder / 'report.html'}", highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""environment.json: what was measured, with what, and how to measure it again."""
+"""environment.json: the command of a comparison and everything about the machine, kernel and modules."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ def _version(package: str) -> str:
 def describe(experiment: Experiment, cells: list[Cell], command: list[str], wall_s: float) -> dict[str, Any]:
     """Return the content of environment.json. wall_s: wall time of the runs of this call."""
     kernels = {cell.environment["kernel"] for cell in cells if "kernel" in cell.environment}
-    first: dict[str, dict[str, Any]] = {}
+    of_scenarios: dict[str, dict[str, Any]] = {}
     for cell in cells:
         if cell.environment:
-            first.setdefault(cell.scenario.name, cell.environment)
+            of_scenarios.setdefault(cell.scenario.name, cell.environment)
+    of_schemes = {
+        key: {cell.scheme.name: cell.environment[key] for cell in cells if cell.environment.get(key)}
+        for key in ("modules", "parameters", "models")
+    }
     return {
         "kernel": sorted(kernels),
         "binaries": experiment.binaries,
-        "modules": {cell.scheme.name: cell.environment["modules"] for cell in cells if cell.environment.get("modules")},
-        "parameters": {
-            cell.scheme.name: cell.environment["parameters"] for cell in cells if cell.environment.get("parameters")
-        },
-        "models": {cell.scheme.name: cell.environment["models"] for cell in cells if cell.environment.get("models")},
+        **of_schemes,
         "scenarios": {
             name: {"qdiscs": environment.get("qdiscs"), "sysctls": environment.get("sysctls")}
-            for name, environment in first.items()
+            for name, environment in of_scenarios.items()
         },
         "oracle_packets": dict(experiment.windows),
         "seeds": list(range(1, experiment.seeds + 1)),
@@ -61,7 +61,7 @@ def describe(experiment: Experiment, cells: list[Cell], command: list[str], wall
 
 
 def command_line() -> list[str]:
-    """Return the command as the user called it, with the program's name only."""
+    """Return the user's command, with the program's name in place of its path."""
     return ["python", Path(sys.argv[0]).name, *sys.argv[1:]]
 
 

@@ -1,4 +1,4 @@
-"""Makes the runs of an experiment: builds what they need, makes the missing runs, reads all runs."""
+"""Makes the runs of an experiment: builds the modules, makes the missing runs, reads all runs."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ class CompletedRuns:
 
 
 class Measurement:
-    """An experiment and the files that its runs need. experiment: with the hashes of its binaries.
+    """An experiment, with the hashes of its binaries, and the files that its runs need.
 
-    Raises CompareError before anything runs: a lab, a module or a model that is missing or cannot be used.
+    Raises CompareError for a lab, a module or a model that is missing or cannot be used.
     """
 
     def __init__(self, config: CompareConfig, planned: Experiment) -> None:
@@ -68,7 +68,7 @@ class Measurement:
         self._config, self._boot = config, kind.boot
 
     def _pool(self) -> Pool:
-        """Return the labs; raises CompareError when a cluster cannot be reached."""
+        """Return the labs; raises CompareError for an unreachable cluster."""
         config, hashes = self._config, self.experiment.binaries
         files = {KERNEL: hashes["lab kernel"], PROGRAM: hashes["traffic program"]}
         files |= {module: hashes[module_key(scheme)] for scheme, module in self._modules.items()}
@@ -79,7 +79,7 @@ class Measurement:
 
     @contextlib.contextmanager
     def completed(self, folder: Path, console: Console) -> Iterator[CompletedRuns]:
-        """Make the runs that the folder lacks, and hold its lock while the caller writes reports.
+        """Make the missing runs, and hold the folder's lock while the caller writes reports.
 
         Raises CompareError, Interrupted on Ctrl-C.
         """
@@ -95,9 +95,9 @@ class Measurement:
                     with shown_progress(console) as report:
                         progress = run_matrix(experiment, store, self._modules, pool, report)
             except KeyboardInterrupt:
-                kept = sum(store.is_done(run) for run in experiment.runs())
+                done = sum(store.is_done(run) for run in experiment.runs())
                 raise Interrupted(
-                    f"interrupted: {kept} of {len(experiment.runs())} runs are kept in {short(store.folder)}; the same "
+                    f"interrupted: {done} of {len(experiment.runs())} runs are kept in {short(store.folder)}; the same "
                     f"command makes the others"
                 ) from None
             wall_s = time.monotonic() - began
@@ -112,11 +112,11 @@ class Measurement:
 def _with_oracle(
     experiment: Experiment, store: Store, modules: Mapping[str, Path], pool: Pool, console: Console
 ) -> Experiment:
-    """Return the experiment with the oracle's windows; the search makes only the runs that the store lacks."""
+    """Return the experiment with the oracle's windows. Runs of an earlier search are not repeated."""
     runs, virtual_s = first_cost(experiment)
     console.print(
-        f"oracle: searching the best window of {len(experiment.scenarios)} scenarios; the first round has {runs} runs, "
-        f"{virtual_s:.0f} virtual seconds",
+        f"oracle: searching the best window of {len(experiment.scenarios)} scenarios; the first round has {runs} runs "
+        f"of {virtual_s:.0f} virtual seconds in total",
         highlight=False,
     )
     with shown_progress(console) as report:
@@ -130,6 +130,6 @@ def _with_oracle(
 
 
 def short(folder: Path) -> Path:
-    """Return the folder relative to the working directory where it lies below it."""
+    """Return the folder relative to the working directory, if it is inside it."""
     current = Path.cwd()
     return folder.relative_to(current) if folder.is_relative_to(current) else folder

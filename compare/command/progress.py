@@ -1,4 +1,4 @@
-"""The terminal, and the progress of the runs on it, drawn by rich."""
+"""The terminal and the progress of the runs, drawn by rich."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from compare.experiment.matrix import Progress as Matrix
 
 Report = Callable[[Matrix], None]  # called after every run
-PIPE_WIDTH = 120  # columns of a table that goes into a file
+PIPE_WIDTH = 120  # columns without a terminal
 
 
 def terminal() -> Console:

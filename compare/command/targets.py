@@ -29,7 +29,7 @@ from compare.statistics.summary import summary_csv
 from compare.targets.catalogue import TARGETS, Target, find_targets
 from compare.targets.evidence import Evidence, competes
 from compare.targets.stored import stored_targets
-from compare.targets.tables import TargetTable, csv_text, last_lines
+from compare.targets.tables import TargetTable, last_lines, targets_csv
 from env.checkout import RESULTS
 from env.network.schemes import ALL, ORACLE
 
@@ -37,9 +37,9 @@ MARKDOWN, CSV = "targets.md", "targets.csv"
 
 
 def measure_targets(config: CompareConfig) -> int:
-    """Make every target's missing runs, judge, write all outputs. Returns the number of failed runs.
+    """Make every target's missing runs, judge them and write all outputs. Returns the number of failed runs.
 
-    Raises CompareError before anything runs when something is wrong, Interrupted on Ctrl-C.
+    Raises CompareError, for wrong options before anything runs, and Interrupted on Ctrl-C.
     """
     targets = find_targets(config.targets)
     schemes = find_schemes(config.schemes or [ALL])
@@ -65,7 +65,7 @@ def measure_targets(config: CompareConfig) -> int:
 
 
 def draw_targets(folder: Path) -> int:
-    """Judge a folder's targets again from the stored runs, write all outputs. Returns the number of failed runs."""
+    """Judge a folder's targets again from the stored runs and write all outputs. Returns the number of failed runs."""
     tables, failed, schemes = {}, 0, dict[str, None]()
     for target, store, experiment, cells in stored_targets(folder):
         tables[target.name] = _write(target, store, experiment, cells)
@@ -76,12 +76,11 @@ def draw_targets(folder: Path) -> int:
 
 
 def _planned(target: Target, config: CompareConfig, schemes: Sequence[str]) -> Experiment:
-    seeds = config.seeds if target.most_seeds is None else min(config.seeds, target.most_seeds)
-    # only a target whose bound is the oracle searches for it: the search would be most of the work
-    wanted = [name for name in schemes if name != ORACLE]
-    measured = list(dict.fromkeys([*wanted, *target.references]))
+    seeds = config.seeds if target.max_seeds is None else min(config.seeds, target.max_seeds)
+    # the oracle's search would be most of the work, so only targets with the oracle as a bound have it
+    names = dict.fromkeys([*(name for name in schemes if name != ORACLE), *target.references])
     sample_ms = min(config.sample_ms, target.sample_ms)
-    return plan_of(target.make(), measured, seeds, config.duration_s, sample_ms)
+    return plan_of(target.make(), list(names), seeds, config.duration_s, sample_ms)
 
 
 def _default_name(measurements: Mapping[str, Measurement]) -> str:
@@ -103,13 +102,14 @@ def _judge(folder: Path, tables: Mapping[str, TargetTable], console: Console, sc
     """Write and print the judgements of all targets."""
     if not tables:
         raise CompareError(f"{folder} holds no runs of a target")
-    texts = [target_markdown(tables[name]) for name in TARGETS if name in tables]
-    last = last_lines([tables[name] for name in TARGETS if name in tables], schemes)
-    top = Store(folder)
-    top.write(MARKDOWN, "\n".join(["# Targets\n", *texts, *(f"{line}\n" for line in last)]).encode())
-    top.write(CSV, csv_text([tables[name] for name in TARGETS if name in tables]).encode())
+    in_order = [tables[name] for name in TARGETS if name in tables]
+    texts = [target_markdown(table) for table in in_order]
+    summary = last_lines(in_order, schemes)
+    store = Store(folder)
+    store.write(MARKDOWN, "\n".join(["# Targets\n", *texts, *(f"{line}\n" for line in summary)]).encode())
+    store.write(CSV, targets_csv(in_order).encode())
     for text in texts:
         console.print(f"\n{text}", markup=False, highlight=False, soft_wrap=True, end="")
     console.print(f"\nfigures: {folder / CSV}; tables: {folder / MARKDOWN}", highlight=False, soft_wrap=True)
-    for line in last:
+    for line in summary:
         console.print(line, highlight=False, soft_wrap=True)

@@ -1,1 +1,1 @@
-"""What is compared, and how its runs are made and stored."""
+"""The plan of a comparison, and how its runs are made and stored."""

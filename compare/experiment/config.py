@@ -17,7 +17,7 @@ from compare.errors import CompareError
 from compare.experiment.labs import LABS, REAL_TIME
 from env.checkout import CONFIGS
 from env.near import did_you_mean
-from env.option_help import option
+from env.options import option
 from env.pool import check_runner
 
 FOLDER = CONFIGS / "compare"
@@ -32,8 +32,7 @@ class CompareConfig:
     scenario: Any = option("bottleneck", "a scenario of configs/scenario, or a list of them")
     targets: Any = option(
         None,
-        "all, or some of the targets, in place of scenarios: every scheme is measured against them; "
-        "docs/results/targets.md",
+        "judge the schemes against all targets (all), or some of them, in place of scenarios; docs/results/targets.md",
     )
     schemes: Any = option(
         None,
@@ -46,19 +45,19 @@ class CompareConfig:
         None, "virtual seconds of each run, for a quick look; default: the scenario's own"
     )
     sample_ms: int = option(50, "virtual milliseconds between two samples of sender and receiver")
-    output_dir: str | None = option(None, "folder to write; default: results/ and a name made from the experiment")
+    output_dir: str | None = option(None, "folder of the results; default: results/NAME, named after the experiment")
     jobs: int | None = option(None, "labs side by side; default: one per core")
     lab: str = option(
         "virtual",
-        "kernel that runs it: virtual (the lab kernel), or in real time vm (the distribution's, under QEMU) or host "
-        "(this machine's own, for root); docs/guides/compare.md",
+        "kernel of the runs: virtual (the lab kernel), or in real time vm (the distribution's, under QEMU) or host "
+        "(this machine's, as root); docs/guides/compare.md",
     )
     vm_kernel: str = option("6.12", "version of the kernel, for lab=vm")
     runner: str = option("local", "where runs are made: local (this machine), or ray (a Ray cluster; needs `make ray`)")
     ray_address: str | None = option(
-        None, "address of the cluster, HOST:PORT or auto; default: start one on this machine for the runs"
+        None, "address of the Ray cluster, HOST:PORT or auto; default: start one on this machine for the runs"
     )
-    report: str | None = option(None, "folder of a comparison whose report is written again; nothing runs")
+    report: str | None = option(None, "folder of a comparison whose report to write again, without new runs")
 
 
 ConfigStore.instance().store(name="compare_schema", node=CompareConfig)
@@ -76,11 +75,11 @@ def check_command_line(overrides: Sequence[str]) -> None:
     for override in overrides:
         key = override.split("=", 1)[0].lstrip("+~")
         if "=" not in override or key.split(".")[0] not in [*known, "hydra"]:
-            hint = did_you_mean(key, known, most=2)
+            hint = did_you_mean(key, known, limit=2)
             raise CompareError(f"{override!r} is no option: {hint}The options are KEY=VALUE with {', '.join(known)}")
     given = {override.split("=", 1)[0] for override in overrides}
     if "targets" in given and (beside := sorted(given & {"scenario", "rival"})):
-        raise CompareError(f"{' and '.join(beside)} beside targets: a target says its scenarios itself; leave it out")
+        raise CompareError(f"targets have their own scenarios: leave out {' and '.join(beside)}")
     try:
         with initialize_config_dir(str(FOLDER), version_base="1.3"):
             compose(NAME, list(overrides))

@@ -67,7 +67,10 @@ class Experiment:
         return list(schemes.values())
 
     def schemes_of(self, run: Run) -> dict[str, Scheme]:
-        """Return the schemes of a run's flows by name, the oracle with its window; raises CompareError without one."""
+        """Return the schemes of a run's flows by name, the oracle with its window.
+
+        Raises CompareError when the oracle's window is not known.
+        """
         schemes = {run.scheme.name: run.scheme}
         schemes |= {name: find_scheme(name) for name in fixed_schemes(run.scenario) if name not in schemes}
         if run.scheme.is_oracle:
@@ -78,7 +81,7 @@ class Experiment:
         return schemes
 
     def runs(self) -> list[Run]:
-        """Return all runs, seed by seed: after an interruption all schemes have about the same number."""
+        """Return all runs, seed by seed: all schemes have about as many runs after an interruption."""
         return [
             Run(scenario, scheme, seed)
             for seed in range(1, self.seeds + 1)
@@ -115,7 +118,7 @@ def fixed_schemes(scenario: Scenario) -> list[str]:
 
 
 def with_rival(scenario: Scenario, rival: str) -> Scenario:
-    """Return the scenario, under another name, with another scheme in all flows that are not under test.
+    """Return the scenario with another scheme in all flows that are not under test, and under another name.
 
     Raises CompareError when all flows are under test.
     """
@@ -126,8 +129,7 @@ def with_rival(scenario: Scenario, rival: str) -> Scenario:
             f"this scenario or rival="
         )
     flows = [flow if flow.scheme == UNDER_TEST else replace(flow, scheme=rival) for flow in scenario.flows]
-    # the name is also that of a folder
-    plain = re.sub(r"[^A-Za-z0-9_.@-]", "-", rival)
+    plain = re.sub(r"[^A-Za-z0-9_.@-]", "-", rival)  # a folder has this name, too
     return replace(
         scenario,
         name=f"{scenario.name}+{plain}",
@@ -146,8 +148,8 @@ def plan(
 ) -> Experiment:
     """Return the experiment, without its binaries.
 
-    schemes: None means all schemes that the scenarios name, for each scenario. duration_s: replaces the scenarios'
-    durations, for a quick look. rival: replaces the schemes of flows that are not under test.
+    schemes: None stands for all schemes that the scenarios name. duration_s: replaces the scenarios' durations. rival:
+    replaces the schemes of flows that are not under test.
 
     Raises CompareError: unknown scheme or scenario (with near matches), an empty list, values out of range, a scenario
     that cannot run, a rival for a scenario without one.
@@ -178,7 +180,7 @@ def plan_of(
     duration_s: float | None,
     sample_ms: int,
 ) -> Experiment:
-    """Return the experiment of these scenarios, as plan() does for scenarios of files."""
+    """Return the experiment of these scenarios, as plan() does for their names."""
     if not 1 <= seeds <= MAX_SEEDS:
         raise CompareError(f"seeds is {seeds}; it is the number of runs per scheme, from 1 to {MAX_SEEDS} (default 10)")
     if not 1 <= sample_ms <= 1000:
@@ -187,8 +189,8 @@ def plan_of(
         scenarios = tuple(_with_duration(scenario, duration_s) for scenario in scenarios)
     except ScenarioError as error:
         raise CompareError(str(error)) from error
-    for checked in scenarios:
-        _check_fixed(checked)
+    for scenario in scenarios:
+        _check_fixed(scenario)
     if schemes is None:
         schemes = list(dict.fromkeys(name for scenario in scenarios for name in scenario.schemes or DEFAULT_SCHEMES))
     names = [schemes] if isinstance(schemes, str) else list(schemes)
@@ -197,18 +199,18 @@ def plan_of(
 
 def _check_rival(name: str) -> None:
     if _find_scheme_of("rival", name).is_oracle:
-        raise CompareError(f"rival is {ORACLE!r}, which is searched for flows under test; window@16 can be a rival")
+        raise CompareError(f"rival is {ORACLE!r}, which can only be under test; use a window such as window@16")
 
 
 def _check_fixed(scenario: Scenario) -> None:
     """Raise CompareError when a scenario gives a flow an unknown scheme, or the oracle."""
     for name in fixed_schemes(scenario):
         if _find_scheme_of(f"scenario {scenario.name}", name).is_oracle:
-            raise CompareError(f"scenario {scenario.name}: {ORACLE} can only be under test; window@16 is a scheme too")
+            raise CompareError(f"scenario {scenario.name}: {ORACLE} can only be under test; use one such as window@16")
 
 
 def _find_scheme_of(where: str, name: str) -> Scheme:
-    """Return a scheme; raises CompareError that begins with the place of its name."""
+    """Return a scheme; raises CompareError that begins with where the name was given."""
     try:
         return find_scheme(name)
     except CompareError as error:
@@ -226,7 +228,7 @@ def _with_duration(scenario: Scenario, duration_s: float | None) -> Scenario:
 
 
 def from_identity(identity: dict[str, Any]) -> Experiment:
-    """Return the experiment that identity() described; raises CompareError for another format."""
+    """Return the experiment of an identity(); raises CompareError for another format."""
     if identity.get("format") != FORMAT:
         raise CompareError(f"experiment.json has format {identity.get('format')!r}; this version reads {FORMAT}")
     schema = OmegaConf.structured(Scenario)

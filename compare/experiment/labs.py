@@ -19,7 +19,7 @@ from env.pool import BootLab
 
 REAL_TIME = ("vm", "host")
 LABS = ("virtual", *REAL_TIME)
-RUNNING_KERNEL = Path("/proc/version")  # stands for its image, which may lie anywhere
+RUNNING_KERNEL = Path("/proc/version")  # identifies the running kernel, whose image may be anywhere
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def lab_kind(lab: str, vm_kernel: str, experiment: Experiment) -> LabKind:
     """
     if lab == "virtual":
         check_lab()
-        return LabKind(KERNEL, MODULES, partial(VirtualLab, seed=0))  # each run brings its own seed
+        return LabKind(KERNEL, MODULES, partial(VirtualLab, seed=0))  # each run sets its own seed
     _check_real_time(lab, experiment)
     try:
         if lab == "host":
@@ -53,11 +53,16 @@ def lab_kind(lab: str, vm_kernel: str, experiment: Experiment) -> LabKind:
 def _check_real_time(lab: str, experiment: Experiment) -> None:
     for scheme in experiment.all_schemes():
         if scheme.model:
-            raise CompareError(f"scheme {scheme.name}: lab={lab} has only the models that are built into the module")
+            raise CompareError(
+                f"scheme {scheme.name}: lab={lab} has only the models that are built into the module; use lab=virtual"
+            )
         if scheme.name == ORACLE:
             raise CompareError(
-                f"scheme {scheme.name}: its search takes hundreds of runs, which lab={lab} makes in real time"
+                f"scheme {scheme.name}: its search takes hundreds of runs, too many for real time; use lab=virtual"
             )
     racks = [scenario.name for scenario in experiment.scenarios if scenario.rack is not None]
     if racks:
-        raise CompareError(f"scenario {', '.join(racks)}: 10 Gbit/s are beyond lab={lab}; take one with a path")
+        raise CompareError(
+            f"scenario {', '.join(racks)}: 10 Gbit/s are too fast for lab={lab}; use lab=virtual, or a scenario with a "
+            "path"
+        )

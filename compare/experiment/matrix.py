@@ -1,4 +1,4 @@
-"""Makes the runs of the matrix that the store does not have, and stores each as it ends, failures among them."""
+"""Makes the missing runs of the matrix and stores each when it ends, also failed ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from env.pool import Pool
 
 @dataclass
 class Progress:
-    """How far the matrix is. seconds_run: virtual seconds simulated by this call."""
+    """The progress of the matrix. seconds_run: virtual seconds of this call's runs."""
 
     total: int
     done: int = 0
@@ -31,7 +31,7 @@ def run_matrix(
     pool: Pool,
     report: Callable[[Progress], None],
 ) -> Progress:
-    """Make the runs of the experiment that the store does not have, and those that failed before.
+    """Make the missing runs and those that failed before.
 
     modules: kernel module file (.ko) by scheme name, for schemes that need one. report: called after every run. After
     an exception, the store has all completed runs. Raises CompareError.
@@ -48,14 +48,14 @@ def run_matrix(
             progress.failed += 1
             progress.errors.append(f"{run.scenario.name}, {run.scheme.name}, seed {run.seed}: {outcome}")
         else:
-            store.save_files(run, outcome)
+            store.save(run, outcome)
             progress.seconds_run += run.scenario.duration_s
         report(progress)
     return progress
 
 
 def make_job(run: Run, experiment: Experiment, modules: Mapping[str, Path]) -> RunJob:
-    """Return the run with all that it needs; modules: as in run_matrix()."""
+    """Return a run's job. modules: as in run_matrix()."""
     schemes = experiment.schemes_of(run)
     needed = {modules[name]: experiment.binaries[module_key(name)] for name in schemes if name in modules}
     return RunJob(run, experiment.sample_ms, schemes, needed)

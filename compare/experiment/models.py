@@ -52,9 +52,9 @@ def check_lab() -> None:
 
 
 def find_modules(schemes: Sequence[Scheme], folder: Path | None = None) -> dict[str, Path]:
-    """Return scheme name to .ko file, for schemes that need a module. Builds the modules of other models.
+    """Return scheme name to .ko file, for schemes that need a module. Builds a module for each model of a run.
 
-    folder: of the modules; by default that for the lab kernel.
+    folder: that of the shipped modules; default: that for the lab kernel.
 
     Raises CompareError: module missing or older than its model, a model that cannot be exported or built.
     """
@@ -77,7 +77,7 @@ def binaries(
 ) -> dict[str, str]:
     """Return name to SHA-256 of every file that the results depend on.
 
-    kernel, folder: the kernel's image and the folder of its modules; by default those of the lab kernel.
+    kernel, folder: the kernel's image and the folder of its modules; default: those of the lab kernel.
     """
     hashes = {"lab kernel": sha256(kernel or KERNEL), "traffic program": sha256(PROGRAM)}
     networks = [scenario.network() for scenario in scenarios]
@@ -101,21 +101,21 @@ def _shipped_module(scheme: Scheme, folder: Path) -> Path:
         raise CompareError(str(error)) from error
     for name, digest in models.items():
         if bytes.fromhex(digest) not in content:
-            raise CompareError(f"{module} was not built with the model {name} as it is now: run `make module`")
+            raise CompareError(f"{module} is older than the model {name}: run `make module`")
     return module
 
 
 def _built_model(scheme: Scheme) -> Path:
     """Export the scheme's model and build its module, once per name, model, module source and lab kernel."""
-    from export.formats.header import render_header  # here: torch takes seconds to load, and only other models need it
+    from export.formats.header import render_header  # here, because torch takes seconds to load
     from export.pipeline import build_model, find_run
     from training.untrained import build_untrained
 
     try:
         seed = untrained_seed(scheme.model)
         if seed is None:
-            given = Path(scheme.model)
-            exported = build_model(given if given.is_file() else find_run(scheme.model))
+            file = Path(scheme.model)
+            exported = build_model(file if file.is_file() else find_run(scheme.model))
         else:
             exported = build_untrained(seed)
     except ExportError as error:
@@ -141,7 +141,7 @@ def _build_hash(header: str) -> str:
 
 
 def _build(model: str, header: str, folder: Path, scheme: Scheme) -> None:
-    """Build into a temporary folder, then rename it: two comparisons may build the same model."""
+    """Build into a temporary folder, then rename it, because two comparisons may build the same model."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=".build-", dir=folder.parent))
     try:
@@ -154,8 +154,8 @@ def _build(model: str, header: str, folder: Path, scheme: Scheme) -> None:
             check=False,
         )
         if done.returncode:
-            last = "\n".join((done.stdout + done.stderr).splitlines()[-15:])
-            raise CompareError(f"scheme {scheme.name}: the module could not be built:\n{last}")
+            tail = "\n".join((done.stdout + done.stderr).splitlines()[-15:])
+            raise CompareError(f"scheme {scheme.name}: the module could not be built:\n{tail}")
         shutil.rmtree(work / "src")
         try:
             work.rename(folder)

@@ -1,7 +1,7 @@
-"""The oracle's windows: the best constant window of each scenario, which the lab searches before the matrix is run.
+"""The oracle's windows: the lab searches the best constant window of each scenario before it runs the matrix.
 
-compare/experiment/window_search.py defines the best window. ``oracle.json`` stores the goodput of every run, so an
-interrupted search goes on where it stopped and ends with the same result.
+compare/experiment/window_search.py defines the best window. ``oracle.json`` stores the goodput of every run, so that an
+interrupted search continues and has the same result.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from pathlib import Path
 
 from compare.errors import CompareError
@@ -33,8 +34,8 @@ Figures = dict[str, dict[int, dict[int, float]]]  # scenario -> packets -> seed 
 class OracleSearch:
     """The result of the search and its cost.
 
-    windows: scenario to packets. tried: how many windows had runs. virtual_s: of the runs of this call. failed: the
-    runs that failed, with their errors.
+    windows: scenario to packets. tried: number of windows with runs. virtual_s: of this call's runs. failed: failed
+    runs with their errors.
     """
 
     windows: dict[str, int]
@@ -51,7 +52,7 @@ def find_windows(
     pool: Pool,
     report: Callable[[Progress], None],
 ) -> OracleSearch:
-    """Search the best window of every scenario, all scenarios side by side. A run in the store is not repeated.
+    """Search the best window of all scenarios at the same time. Stored runs are not repeated.
 
     Raises CompareError when a scenario has no window without a failed run, or oracle.json is damaged.
     """
@@ -78,8 +79,8 @@ def find_windows(
         best = search.best()
         if best is None:
             raise CompareError(
-                f"scenario {name}: the oracle's window could not be found, because every window had a run that failed; "
-                f"the first error was: {result.failed[0]}"
+                f"scenario {name}: the oracle has no window, because every window had a failed run; the first error "
+                f"was: {result.failed[0]}"
             )
         result.windows[name] = best
     result.tried = sum(len(search.tried) for search in searches.values())
@@ -88,13 +89,13 @@ def find_windows(
 
 
 def first_cost(experiment: Experiment) -> tuple[int, float]:
-    """Return how many runs the first round of the search takes, and how many virtual seconds."""
+    """Return the number of runs and of virtual seconds of the search's first round."""
     rounds = [(len(WindowSearch(largest_window(s.network())).next_runs()), s.duration_s) for s in experiment.scenarios]
     return sum(runs for runs, _ in rounds), sum(runs * duration_s for runs, duration_s in rounds)
 
 
 def _job(name: str, packets: int, seed: int, experiment: Experiment, modules: Mapping[str, Path]) -> RunJob:
-    """Return the oracle's run with this window; without samples, because only its goodput counts."""
+    """Return the oracle's run with this window, without samples: only its goodput counts."""
     scenario = next(scenario for scenario in experiment.scenarios if scenario.name == name)
     search = replace(experiment, windows={name: packets}, sample_ms=0)
     return make_job(Run(scenario, SCHEMES[ORACLE], seed), search, modules)
@@ -122,11 +123,8 @@ def _run(
 
 
 def _goodput_mbps(run: Run, result: RunResult) -> float:
-    """Return the goodput of all flows under test together over the whole run, Mbit/s."""
-    under_test = flows_under_test(run.scenario)
-    received = sum(
-        flow.received_bytes for flow, is_under_test in zip(result.flows, under_test, strict=True) if is_under_test
-    )
+    """Return the total goodput of the flows under test over the whole run, Mbit/s."""
+    received = sum(flow.received_bytes for flow in compress(result.flows, flows_under_test(run.scenario)))
     return received * 8 / 1e6 / run.scenario.duration_s
 
 
@@ -134,7 +132,7 @@ def _text(searches: Mapping[str, WindowSearch], figures: Figures) -> bytes:
     scenarios = {
         name: {
             "packets": search.best(),
-            "largest_tried": search.most,
+            "largest_tried": search.largest,
             "goodput_mbps": {
                 str(packets): {str(seed): mbps for seed, mbps in sorted(of_window.items())}
                 for packets, of_window in sorted(figures.get(name, {}).items())
@@ -146,7 +144,7 @@ def _text(searches: Mapping[str, WindowSearch], figures: Figures) -> bytes:
 
 
 def _read(store: Store) -> Figures:
-    """Return the figures of an unfinished search; empty without one. Raises CompareError."""
+    """Return the stored goodputs of a search; empty without any. Raises CompareError."""
     file = store.folder / FILE
     if not file.is_file():
         return {}

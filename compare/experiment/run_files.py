@@ -1,9 +1,9 @@
 """One finished run as files: ``run.json`` and its samples in Parquet.
 
     run.json           the lab's result without the samples, and the SHA-256 of the other files
-    sender.parquet     the senders' samples: flow, t_s, cwnd, srtt_us, ... (docs/reference/file-formats.md)
-    receiver.parquet   the receivers': flow, t_s, bytes
-    queue.parquet      the bottleneck's, where it was sampled
+    sender.parquet     samples of the senders: flow, t_s, cwnd, srtt_us, ... (docs/reference/file-formats.md)
+    receiver.parquet   samples of the receivers: flow, t_s, bytes
+    queue.parquet      samples of the bottleneck, if there are any
 
 The same result gives the same bytes.
 """
@@ -37,9 +37,9 @@ def pack(result: RunResult) -> dict[str, bytes]:
 
 
 def check(files: Mapping[str, bytes]) -> tuple[dict[str, Any], list[str]]:
-    """Return the content of run.json and the names of the other files, which are what was written.
+    """Check that all files are there and unchanged; return the content of run.json and the names of the other files.
 
-    Raises CompareError that says what is missing or damaged.
+    Raises CompareError that names the missing or damaged file.
     """
     try:
         result = json.loads(files[RUN])
@@ -52,7 +52,7 @@ def check(files: Mapping[str, bytes]) -> tuple[dict[str, Any], list[str]]:
         if name not in files:
             raise CompareError(f"{name} is missing")
         if hashlib.sha256(files[name]).hexdigest() != digest:
-            raise CompareError(f"{name} is damaged: its {len(files[name])} bytes are not those that were written")
+            raise CompareError(f"{name} is damaged: its SHA-256 is not that of {RUN}")
     return result, list(expected)
 
 
@@ -62,14 +62,14 @@ def unpack(files: Mapping[str, bytes]) -> RunResult:
     try:
         result = RunResult.from_dict(plain)
     except (KeyError, TypeError) as error:
-        raise CompareError(f"{RUN} has not the fields of a run: {error}") from error
+        raise CompareError(f"{RUN} lacks a field of a run, or has an unknown one: {error}") from error
     for name in names:
         result.set_samples(name.removesuffix(".parquet"), _read(files[name]))
     return result
 
 
 def _of_flows(result: RunResult, name: str) -> Table:
-    """Return the samples of one end of all flows as one table, whose first column is the flow's index."""
+    """Return the samples of one end of all flows as one table with the flow's index as first column."""
     tables: list[Table] = [getattr(flow, name) for flow in result.flows]
     if not tables[0].columns:
         return Table()

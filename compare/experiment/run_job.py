@@ -15,25 +15,25 @@ from env.lab import Lab, LabError, RunResult
 from env.network.schemes import Scheme
 from env.pool import ClusterError, Pool
 
-# A run without an answer for so long hangs. Two servers at 10 Gbit/s each take 3 s of wall time for a virtual second
-# on an idle core, and a machine may be busy with much else.
+# A run that takes longer hangs. Two servers at 10 Gbit/s each take 3 s of wall time per virtual second on an idle core,
+# and a busy machine may be ten times slower.
 MIN_TIMEOUT_S = 120.0
 WALL_PER_VIRTUAL = 30.0
 
 
 @dataclass(frozen=True)
 class RunJob:
-    """A run and what it needs; its result are the files of run_files.pack().
+    """A run and its files; its result are the files of run_files.pack().
 
-    schemes: those of its flows by name, as Experiment.schemes_of() returns them. modules: the .ko files that it needs,
-    each with the SHA-256 that it must have.
+    schemes: those of its flows by name, as Experiment.schemes_of() returns them. modules: its .ko files, each with the
+    required SHA-256.
     """
 
     run: Run
     sample_ms: int
     schemes: dict[str, Scheme]
     modules: dict[Path, str] = field(default_factory=dict)
-    cost: ClassVar[float] = 0.0  # runs begin in the order of the matrix, so that after an interruption all have as many
+    cost: ClassVar[float] = 0.0  # equal, so that runs begin in the order of the matrix
 
     @property
     def timeout_s(self) -> float:
@@ -41,17 +41,17 @@ class RunJob:
         return max(MIN_TIMEOUT_S, WALL_PER_VIRTUAL * self.run.scenario.duration_s)
 
     def __call__(self, lab: Lab) -> dict[str, bytes]:
-        """Raises LabError, and CompareError when a module is not the one that it should be."""
+        """Make the run. Raises LabError, and CompareError when a module has another SHA-256."""
         return pack(_make(lab, self))
 
 
-Outcome = dict[str, bytes] | str  # of a run: its files, or the error of its lab
+Outcome = dict[str, bytes] | str  # the files of a run, or the error of its lab
 
 
 def outcomes(pool: Pool, jobs: Sequence[RunJob]) -> Iterator[tuple[RunJob, Outcome]]:
-    """Yield each job with its outcome, as they end.
+    """Yield each job with its outcome when it ends.
 
-    Raises CompareError when a node of a cluster has other files, or a module is rebuilt meanwhile.
+    Raises CompareError when a node of a cluster has other files, or a module was rebuilt meanwhile.
     """
     running = dict(zip(pool.submit(jobs), jobs, strict=True))
     for future in as_completed(list(running)):
@@ -83,8 +83,8 @@ def _make(lab: Lab, job: RunJob) -> RunResult:
         describe=True,
         seed=run.seed,
     )
-    for sent, name in zip(result.flows, names, strict=True):
-        sent.algorithm, sent.scheme = sent.scheme, name
+    for flow_result, name in zip(result.flows, names, strict=True):
+        flow_result.algorithm, flow_result.scheme = flow_result.scheme, name
     environment = result.environment
     loaded = environment["modules"]
     environment["modules"] = {module.stem: loaded[module.stem] for module in job.modules}
@@ -96,31 +96,30 @@ def _make(lab: Lab, job: RunJob) -> RunResult:
     for module, sha256 in job.modules.items():
         if loaded[module.stem] != sha256:
             raise CompareError(
-                f"{module.name} was rebuilt while the comparison ran, so the runs of {run.scheme.name} would not be of "
-                f"one module; compare again, into another output_dir"
+                f"{module.name} was rebuilt while the comparison ran, so the runs of {run.scheme.name} have different "
+                f"modules; compare again, with another output_dir"
             )
     return result
 
 
 def _register_window(lab: Lab, scheme: Scheme) -> None:
-    """Have the kernel register a constant window; one that it has already stays as it is."""
-    done = lab.call("shell", command=f"echo {scheme.packets} >/sys/module/{scheme.module}/parameters/packets")
-    if done["status"]:
-        raise LabError(f"the kernel does not take a window of {scheme.packets} packets: {done['stderr'].strip()}")
+    """Register a constant window in the kernel, if it is not registered yet."""
+    reply = lab.call("shell", command=f"echo {scheme.packets} >/sys/module/{scheme.module}/parameters/packets")
+    if reply["status"]:
+        raise LabError(f"the kernel refuses a window of {scheme.packets} packets: {reply['stderr'].strip()}")
 
 
 def _settings(lab: Lab, folders: list[str]) -> dict[str, dict[str, str]]:
-    """Return name to content of the files in folders of /sys/module: modules' parameters, or the facts about models.
+    """Return name to content of the files in folders of /sys/module: parameters of modules, or facts about models.
 
-    Empty for a folder that is not there: only tcp_ndm has models, and not every module has parameters.
+    Empty for a missing folder: only tcp_ndm has models, and not every module has parameters.
     """
     contents: dict[str, dict[str, str]] = {folder: {} for folder in folders}
     if not folders:
         return contents
     files = " ".join(f"{folder}/*" for folder in contents)
-    for line in lab.call("shell", command=f"cd /sys/module && grep -s -d skip . {files} /dev/null")[
-        "stdout"
-    ].splitlines():
+    reply = lab.call("shell", command=f"cd /sys/module && grep -s -d skip . {files} /dev/null")
+    for line in reply["stdout"].splitlines():
         file, value = line.split(":", 1)
         folder, name = file.rsplit("/", 1)
         contents[folder][name] = value

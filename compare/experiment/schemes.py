@@ -1,4 +1,4 @@
-"""The schemes of env/network/schemes.py and the further models in tcp_ndm, with errors of a comparison."""
+"""Finds the schemes of env/network/schemes.py and the further models in tcp_ndm; raises CompareError."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from export.selection import further_algorithms
 
 
 def find_schemes(names: Sequence[str]) -> list[Scheme]:
-    """Return the schemes of these names, in order; raises CompareError as schemes.find_schemes() does SchemeError."""
+    """Return the schemes of these names, in order; raises CompareError for an unknown or repeated one."""
     try:
         return schemes.find_schemes(names, further_algorithms())
     except SchemeError as error:

@@ -1,12 +1,12 @@
 """The files of a comparison::
 
-    DIR/experiment.json                            what is compared; a folder holds one experiment
+    DIR/experiment.json                            the experiment; a folder holds only one
     DIR/runs/SCENARIO/SCHEME/seed-001/             a finished run: compare/experiment/run_files.py
-    DIR/runs/SCENARIO/SCHEME/seed-001.error.txt    in its place when the run failed
+    DIR/runs/SCENARIO/SCHEME/seed-001.error.txt    the error of a failed run
     DIR/summary.csv, environment.json, report.html
 
-Files and the folders of runs are written under a temporary name and renamed, so that each of them is complete. The
-hashes in run.json detect a run that was damaged later.
+Files and folders of runs are written under a temporary name and then renamed, so they are always complete. The hashes
+in run.json detect later damage.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 
 from compare.errors import CompareError
 from compare.experiment.experiment import Experiment, Run, from_identity
-from compare.experiment.run_files import check, pack, unpack
+from compare.experiment.run_files import check, unpack
 from env.files import FolderInUse, WriteError, locked, write_atomically
 from env.lab import RunResult
 
@@ -31,7 +31,7 @@ EXPERIMENT = "experiment.json"
 
 
 class DamagedRun(CompareError):
-    """A run whose files have changed since they were written; the command that made the run makes it again."""
+    """The files of a run have changed since they were written; the command that made the run makes it again."""
 
 
 class Store:
@@ -42,9 +42,9 @@ class Store:
 
     @contextlib.contextmanager
     def claim(self, experiment: Experiment) -> Iterator[None]:
-        """Hold the folder for this experiment while its runs are made.
+        """Lock the folder for this experiment while its runs are made.
 
-        Raises CompareError when the folder holds another experiment, something else, or another process works in it.
+        Raises CompareError when the folder holds anything else, or another process works in it.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ class Store:
             if names:
                 raise CompareError(
                     f"output_dir {self.folder} holds {', '.join(names[:5])} and no {EXPERIMENT}: it is not the folder "
-                    f"of a comparison; give an empty or a new one"
+                    f"of a comparison; give an empty or new one"
                 )
             return
         stored, wanted = self._identity(), json.loads(json.dumps(experiment.identity()))
@@ -87,10 +87,10 @@ class Store:
             raise CompareError(f"{self.folder} is not the folder of a comparison: {file}: {error.strerror}") from error
         except ValueError as error:
             raise CompareError(
-                f"{file} is damaged ({error}); it says what the runs are of: delete the folder and compare again"
+                f"{file} is damaged ({error}), so the runs cannot be identified: delete the folder and compare again"
             ) from error
         if not isinstance(identity, dict):
-            raise CompareError(f"{file} is damaged: it holds no experiment")
+            raise CompareError(f"{file} is damaged: it holds no experiment; delete the folder and compare again")
         return identity
 
     def experiment(self) -> Experiment:
@@ -109,7 +109,7 @@ class Store:
         return environment if isinstance(environment, dict) else {}
 
     def write(self, name: str, data: bytes) -> Path:
-        """Write DIR/name atomically; raises CompareError (full disk, no permission), the old file then stays."""
+        """Write DIR/name atomically. Raises CompareError (full disk, no permission); the old file then stays."""
         path = self.folder / name
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -136,12 +136,8 @@ class Store:
             return False
         return files is not None
 
-    def save(self, run: Run, result: RunResult) -> None:
-        """Store a run's result; raises CompareError."""
-        self.save_files(run, pack(result))
-
-    def save_files(self, run: Run, files: Mapping[str, bytes]) -> None:
-        """Keep a run's result as run_files.pack() gives it, in place of a damaged one; raises CompareError."""
+    def save(self, run: Run, files: Mapping[str, bytes]) -> None:
+        """Store a run's files, the result of run_files.pack(), in place of damaged ones; raises CompareError."""
         folder = self.folder / self.run_name(run)
         temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
         try:
@@ -180,13 +176,13 @@ class Store:
 
 
 def _folder_name(scheme: str) -> str:
-    """Return a scheme's name as a folder name, with a hash where characters had to be replaced."""
+    """Return a scheme's name as a folder name, with a hash if characters had to be replaced."""
     plain = re.sub(r"[^A-Za-z0-9_.-]", "-", scheme)
     return plain if plain == scheme else f"{plain[-60:]}-{hashlib.sha256(scheme.encode()).hexdigest()[:6]}"
 
 
 def _difference(stored: Any, wanted: Any) -> str:
-    """Return in a few words how two parts of an identity differ."""
+    """Describe the difference of two values of an identity."""
     if isinstance(stored, dict) and isinstance(wanted, dict):
         names = sorted(name for name in {*stored, *wanted} if stored.get(name) != wanted.get(name))
         return f"{', '.join(names)} not the same"

@@ -1,11 +1,11 @@
 """The search for a path's best constant window. Pure: the lab makes the runs (compare/experiment/oracle.py).
 
-All flows under test have the same window, and a window's goodput is theirs together, mean over the seeds of the search.
-The best window is the smallest one with a goodput within 1 % of the highest. The search first tries the powers of two
-up to what the path can hold. Then it tries the geometric mean of neighbouring windows: on both sides of the highest
-goodput, unless the goodput is flat there, and below the best window so far, until neighbours are 10 % apart. It uses
-three seeds. Where these differ, every window for which one seed lies within 1 % of the highest mean is run with ten
-seeds, and the search continues around the new best window.
+All flows under test have the same window. A window's goodput is their total, mean over the seeds of the search. The
+best window is the smallest one with a goodput within 1 % of the highest. The search first tries the powers of two up to
+what the path can hold. Then it tries the geometric mean of neighbouring windows: on both sides of the highest goodput,
+unless the goodput is flat there, and below the best window so far, until neighbours are 10 % apart. It uses three
+seeds. If these differ, windows with a seed within 1 % of the highest mean are run with ten seeds, and the search
+continues around the new best window.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from env.network.rack import Rack
 from env.network.schemes import MAX_PACKETS
 from env.network.topology.links import STOCK_BUFFERS, WIDE_BUFFERS
 
-WITHIN = 0.01  # of the highest goodput
-RESOLUTION = 1.1  # closer neighbours are not refined
-# Different from the seeds of a comparison, 1 to 10,000: the seeds that choose a window must not measure it too.
+WITHIN = 0.01  # largest difference from the highest goodput, as a share
+RESOLUTION = 1.1  # smallest ratio of neighbours that are refined
+# None of a comparison's seeds, 1 to 10,000: a seed that selects a window must not measure it.
 SEEDS = tuple(range(20_001, 20_011))
-SCOUTS = 3  # seeds that every window is tried with
-MARGIN = 2  # over what a path holds on average, as rate and delay vary
-JITTER_WIDTHS = 4  # netem's normal distribution ends there
+SCOUTS = 3  # number of seeds for every window
+MARGIN = 2  # factor above what a path holds on average, because rate and delay vary
+JITTER_WIDTHS = 4  # standard deviations at which netem's normal distribution ends
 LOOPBACK_SEGMENT_BYTES = 65_483  # MSS on lo
 
 
 def settings() -> dict[str, Any]:
-    """Return, as plain data, the settings that the result of a search depends on."""
+    """Return the settings that the result depends on, as plain data."""
     return {
         "seeds": list(SEEDS),
         "scouts": SCOUTS,
@@ -68,17 +68,18 @@ def _limited(packets: float) -> int:
 class WindowSearch:
     """The search for one scenario. It depends only on the goodputs: the same goodputs lead to the same windows.
 
-    tried: window in packets to the goodput of each seed in Mbit/s; None for a failed run, which excludes the window.
+    largest: the largest window to try, packets. tried: window in packets to the goodput of each seed in Mbit/s; None
+    for a failed run, which excludes the window.
     """
 
-    def __init__(self, most: int) -> None:
-        self.most = most
+    def __init__(self, largest: int) -> None:
+        self.largest = largest
         self.tried: dict[int, dict[int, float | None]] = {}
 
     def next_runs(self) -> list[tuple[int, int]]:
-        """Return window and seed of the next round of runs; none when the search is over."""
+        """Return window and seed of the next round of runs; none at the end of the search."""
         if not self.tried:
-            windows = [*(1 << power for power in range((self.most - 1).bit_length())), self.most]
+            windows = [*(1 << power for power in range((self.largest - 1).bit_length())), self.largest]
         else:
             windows = self._between()
         if windows:
@@ -86,7 +87,7 @@ class WindowSearch:
         return [(packets, seed) for packets in self._uncertain() for seed in SEEDS[SCOUTS:]]
 
     def means(self) -> dict[int, float]:
-        """Return the mean goodput of each window without a failed run, Mbit/s, by rising window."""
+        """Return the mean goodput of each window without a failed run, Mbit/s, in the order of the windows."""
         means = {}
         for packets in sorted(self.tried):
             values = [mbps for mbps in self.tried[packets].values() if mbps is not None]
@@ -104,15 +105,15 @@ class WindowSearch:
 
     def _between(self) -> list[int]:
         """Return the windows of the next refinement."""
-        means, chosen = self.means(), self.best()
-        if chosen is None:
+        means, best = self.means(), self.best()
+        if best is None:
             return []
         highest = max(means, key=lambda packets: means[packets])
         enough = (1 - WITHIN) * means[highest]
         windows = []
         for low, high in pairwise(sorted(self.tried)):
             at_top = highest in (low, high) and min(means.get(low, 0.0), means.get(high, 0.0)) < enough
-            if (at_top or high == chosen) and high > low + 1 and high > low * RESOLUTION:
+            if (at_top or high == best) and high > low + 1 and high > low * RESOLUTION:
                 windows.append(min(max(round(math.sqrt(low * high)), low + 1), high - 1))
         return windows
 

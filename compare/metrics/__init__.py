@@ -1,1 +1,1 @@
-"""What the stored files of a run say: a number for each metric."""
+"""Metrics: numbers computed from the stored files of a run."""

@@ -1,4 +1,4 @@
-"""The cells of a comparison: for each scenario and scheme, the metrics of all stored runs."""
+"""The cells of a comparison: the metrics of all stored runs, for each scenario and scheme."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from compare.errors import CompareError
 from compare.experiment.experiment import Experiment, Run, flows_under_test
 from compare.experiment.store import DamagedRun, Store
 from compare.metrics.distribution import Distribution
-from compare.metrics.flow_metrics import METRICS, flow_metrics
-from compare.metrics.group_metrics import Group, find_groups, goodput_mbps, group_metrics
+from compare.metrics.flow_metrics import METRICS, flow_metrics, goodput_mbps
+from compare.metrics.group_metrics import Group, find_groups, group_metrics
 from compare.metrics.metric import Metric
 from compare.metrics.network_metrics import network_metrics
 from compare.metrics.sharing import sharing_metrics
@@ -30,11 +30,11 @@ def _no_result(seed: int) -> RunResult:
 class Cell:
     """All seeds of one scenario and scheme.
 
-    seeds: those with a result. failed, damaged: seed to error; missing: seeds without a whole result. metrics: first
-    those of the first flow under test, then of groups of flows, of the network and of sharing. values: metric to one
-    value per seed. groups: of the scenario's flows; empty for a single bulk flow. under_test: for each flow, whether it
-    has the scheme. rtt, latency: of the flows under test, over all seeds. goodputs: of each flow, Mbit/s, seed by seed.
-    result: reads the run of a seed.
+    seeds: those with a result. failed, damaged: seed to error. missing: seeds without a result, or with a damaged one.
+    metrics: first those of the first flow under test, then of groups of flows, of the network and of sharing. values:
+    metric to one value per seed. groups: of the scenario's flows; empty for a single bulk flow. under_test: for each
+    flow, whether it has the scheme. rtt, latency: of the flows under test, over all seeds. goodputs: for each seed,
+    the goodput of each flow, Mbit/s. result: reads the run of a seed.
     """
 
     scenario: Scenario
@@ -65,14 +65,16 @@ class Cell:
 
 
 def read_cells(experiment: Experiment, store: Store) -> list[Cell]:
-    """Read every stored run and compute its metrics, scenario by scenario; raises CompareError."""
+    """Return the cells, scheme by scheme within each scenario, with the metrics of every stored run.
+
+    Raises CompareError for a run that lacks samples or columns.
+    """
     cells = []
     for scenario in experiment.scenarios:
         under_test = flows_under_test(scenario)
         for scheme in experiment.schemes:
-            cell = Cell(
-                scenario, scheme, under_test=under_test, result=functools.partial(_load, store, scenario, scheme)
-            )
+            load = functools.partial(_load, store, scenario, scheme)
+            cell = Cell(scenario, scheme, under_test=under_test, result=load)
             for seed in range(1, experiment.seeds + 1):
                 _add(cell, Run(scenario, scheme, seed), store)
             cells.append(cell)
@@ -100,23 +102,23 @@ def _add(cell: Cell, run: Run, store: Store) -> None:
     flows = result.flows
     try:
         values = flow_metrics(flows[cell.under_test.index(True)])
-        further = group_metrics(flows, cell.under_test)
-        further |= network_metrics(result, cell.scenario.network(), cell.scenario.duration_s, cell.under_test)
-        further |= sharing_metrics(flows, cell.scenario)
+        run_metrics = group_metrics(flows, cell.under_test)
+        run_metrics |= network_metrics(result, cell.scenario.network(), cell.scenario.duration_s, cell.under_test)
+        run_metrics |= sharing_metrics(flows, cell.scenario)
     except (KeyError, IndexError, ValueError) as error:
         raise CompareError(f"{store.folder / store.run_name(run)}: {error}") from error
     if not cell.seeds:
         cell.environment = result.environment
         cell.groups = find_groups(flows, cell.under_test)
-        cell.metrics += further
-        cell.values |= {metric.name: [] for metric in further}
+        cell.metrics += run_metrics
+        cell.values |= {metric.name: [] for metric in run_metrics}
     cell.seeds.append(run.seed)
     cell.goodputs.append([goodput_mbps(flow) for flow in flows])
     for flow in itertools.compress(flows, cell.under_test):
         cell.rtt.add(flow.sender["srtt_us"])
         if flow.latency is not None:
             cell.latency.add_histogram(flow.latency.histogram)
-    for name, value in (values | {metric.name: value for metric, value in further.items()}).items():
+    for name, value in (values | {metric.name: value for metric, value in run_metrics.items()}).items():
         cell.values[name].append(value)
 
 

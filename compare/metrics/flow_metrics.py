@@ -1,6 +1,6 @@
-"""Metrics of one flow. Pure functions of its result.
+"""Metrics of one flow: pure functions of its result.
 
-Letters of shapes: N samples of the sender, M samples of the receiver, T whole seconds of the flow.
+Shapes: N samples of the sender, M samples of the receiver, T whole seconds of the flow.
 """
 
 from __future__ import annotations
@@ -35,29 +35,24 @@ METRICS = (
 
 
 def flow_metrics(flow: FlowResult) -> dict[str, float]:
-    """Return the metrics of one flow by the names of METRICS, which has the units.
+    """Return name to value for all of METRICS, in their units; NaN without data (no RTT sample, nothing received).
 
-    A metric without data (no RTT sample, nothing received) is NaN.
-
-    Raises CompareError for a flow without duration or without samples, ValueError when they lack a column.
+    Raises CompareError for a flow without duration or without samples, ValueError if the samples lack a column.
     """
-    duration_s = flow.duration_s
-    if duration_s <= 0:
-        raise CompareError(f"the flow's duration_s is {duration_s:g}; it must be positive")
+    goodput = goodput_mbps(flow)
     if not len(flow.sender):
-        raise CompareError("the run has no samples of the sender; it ran without sample_ms")
+        raise CompareError("the run has no samples of the sender; run it again with sample_ms above 0")
     received_bytes = flow.received_bytes
     retransmits = float(flow.retransmits)
     rtt_ms = flow.sender["srtt_us"] / 1e3  # (N,)
     rtt_ms = rtt_ms[rtt_ms > 0]  # 0: no sample yet
-    goodput = received_bytes * 8 / BITS_PER_MBIT / duration_s
     rtt_mean = float(rtt_ms.mean()) if rtt_ms.size else math.nan
     rtt_p50, rtt_p95, rtt_p99 = np.percentile(rtt_ms, (50, 95, 99)) if rtt_ms.size else (math.nan,) * 3
     return {
         "goodput": goodput,
         "retransmits": retransmits,
         "retransmits_per_mb": retransmits / (received_bytes / BYTES_PER_MB) if received_bytes else math.nan,
-        # a packet that the network duplicates gives a DSACK too, so the retransmits are the upper bound
+        # packets that the network duplicates cause DSACKs too, so the count is limited to the retransmits
         "retransmits_spurious": min(float(flow.sender["spurious"][-1]), retransmits),
         "zero_seconds": float(np.count_nonzero(received_per_second(flow) == 0)),
         "rtt_mean": rtt_mean,
@@ -69,17 +64,24 @@ def flow_metrics(flow: FlowResult) -> dict[str, float]:
     }
 
 
+def goodput_mbps(flow: FlowResult) -> float:
+    """Return a flow's goodput over its duration, Mbit/s; raises CompareError without duration."""
+    duration_s = flow.duration_s
+    if duration_s <= 0:
+        raise CompareError(f"the flow's duration_s is {duration_s:g}; it must be positive")
+    return flow.received_bytes * 8 / BITS_PER_MBIT / duration_s
+
+
 def received_per_second(flow: FlowResult) -> Floats:
     """Return the bytes received in each whole second of the flow, shape (T,).
 
-    A sample counts for the second that ends with it: a sample at 3.0 s belongs to the third second.
+    Each sample counts for the second that it ends: a sample at 3.0 s belongs to the third second.
     """
     seconds = math.floor(flow.duration_s + 1e-9)  # T
     t_s = flow.receiver["t_s"] - flow.start_s  # (M,)
-    total_bytes = flow.receiver["bytes"]  # (M,) since the flow began
-    gained = np.diff(total_bytes, prepend=0.0)  # (M,)
+    received_bytes = np.diff(flow.receiver["bytes"], prepend=0.0)  # (M,) since the previous sample
     second = np.ceil(t_s - 1e-3).astype(np.int64) - 1  # (M,) a timer may fire some microseconds late
     per_second = np.zeros(seconds)
     within = (second >= 0) & (second < seconds)
-    np.add.at(per_second, second[within], gained[within])
+    np.add.at(per_second, second[within], received_bytes[within])
     return per_second

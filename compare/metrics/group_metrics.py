@@ -1,26 +1,27 @@
-"""Metrics of several flows of one run, in the columns of the TCP-NV paper's tables. Pure functions.
+"""Metrics of several flows of one run, with the columns of the TCP-NV paper's tables: pure functions.
 
-A run's flows fall into groups: all flows, flows with requests of one size, flows of one client, flows of one scheme. A
-group is a set of units, and each of its values is the mean over the units. The group of all flows is one unit: the
-paper's rows ".0" (summary). In the group of clients a unit is the flows of one client; in the other groups each flow is
-a unit: the paper's rows ".1", ".10", ".12" (averages).
+A group has flows in common: all, those with requests of one size, those of a client, or those of a scheme. It consists
+of units, and a metric of the group is the mean over its units. The group of all flows is one unit, as in the paper's
+rows ".0" (summary). In the group of clients, the flows of each client are a unit. In the other groups each flow is a
+unit, as in the paper's rows ".1", ".10", ".12" (averages).
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from compare.errors import CompareError
-from compare.metrics.metric import BITS_PER_MBIT, Metric
+from compare.metrics.flow_metrics import goodput_mbps
+from compare.metrics.metric import BITS_PER_MBIT, Metric, finite_mean
 from env.lab import FlowResult
 
 GROUP_METRICS = (
     Metric("cwnd", "packets", "cwnd", 0, "mean congestion window of a flow, mean over the flows"),
     Metric("rtt", "us", "RTT", -1, "mean of a flow's smoothed RTT, mean over the flows"),
     Metric(
-        "rate", "Mbit/s", "Rate", 1, "goodput of the flows together, from the first one's start to the last one's end"
+        "rate", "Mbit/s", "Rate", 1, "goodput of all flows together, from the first flow's start to the last flow's end"
     ),
     Metric("rate_min", "Mbit/s", "Lowest rate", 1, "goodput of the slowest flow, over its own duration"),
     Metric("rate_max", "Mbit/s", "Highest rate", 0, "goodput of the fastest flow, over its own duration"),
@@ -34,9 +35,10 @@ JAIN = Metric("jain", "1", "Jain index", 1, "fairness of the goodputs of the flo
 
 @dataclass(frozen=True)
 class Group:
-    """Flows that belong together, by their indices in the run.
+    """A group of flows.
 
-    label: ends the metrics' names (rate_10K), empty for the whole run. title: what a table calls the group.
+    label: suffix of the metrics' names (rate_10K); empty for the whole run. title: the group's name in tables. units:
+    the indices of the flows of each unit.
     """
 
     label: str
@@ -44,24 +46,17 @@ class Group:
     units: tuple[tuple[int, ...], ...]
 
     def metric(self, metric: Metric) -> Metric:
-        """Return the metric as it is called for this group."""
-        if not self.label:
-            return metric
-        return Metric(f"{metric.name}_{self.label}", metric.unit, metric.title, metric.better, metric.meaning)
-
-
-def has_groups(flows: Sequence[FlowResult]) -> bool:
-    """True for several flows, or for one with latencies: the metrics of the first flow do not describe the run."""
-    return len(flows) > 1 or any(_size(flow) for flow in flows)
+        """Return the metric with this group's suffix."""
+        return replace(metric, name=f"{metric.name}_{self.label}") if self.label else metric
 
 
 def find_groups(flows: Sequence[FlowResult], under_test: Sequence[bool]) -> list[Group]:
-    """Return the groups of a run, the whole run first; none where has_groups() is false.
+    """Return the groups of a run, the whole run first; none for a single bulk flow, which flow_metrics() describes.
 
     under_test: for each flow, whether it has the scheme under test. Flows of several sizes are grouped by size, flows
-    of one size by client where a client has several; flows under test and others by scheme.
+    of one size by client if a client has several. With competing flows there is also a group for each scheme.
     """
-    if not has_groups(flows):
+    if len(flows) == 1 and not _size(flows[0]):
         return []
     everything = tuple(range(len(flows)))
     groups = [Group("", "all", (everything,))]
@@ -97,7 +92,7 @@ def size_label(size_bytes: int) -> str:
 def group_metrics(flows: Sequence[FlowResult], under_test: Sequence[bool]) -> dict[Metric, float]:
     """Return every metric of every group of a run; NaN for a metric without data.
 
-    Raises CompareError for a flow without samples or duration.
+    Raises CompareError for a flow without duration.
     """
     values: dict[Metric, float] = {}
     measured: dict[tuple[int, ...], dict[str, float]] = {}
@@ -108,12 +103,12 @@ def group_metrics(flows: Sequence[FlowResult], under_test: Sequence[bool]) -> di
         members = [i for unit in group.units for i in unit]
         mean_us, p99_us = _latencies([flows[i] for i in members])
         for metric in GROUP_METRICS:
-            values[group.metric(metric)] = _mean(measured[unit][metric.name] for unit in group.units)
+            values[group.metric(metric)] = finite_mean(measured[unit][metric.name] for unit in group.units)
         values[group.metric(_METRIC["mean_latency"])] = mean_us
         values[group.metric(_METRIC["p99_latency"])] = p99_us
-    flows_under_test = [flow for flow, tested in zip(flows, under_test, strict=True) if tested]
-    if len(flows_under_test) > 1:
-        values[JAIN] = jain_index([goodput_mbps(flow) for flow in flows_under_test])
+    goodputs = [goodput_mbps(flow) for flow in itertools.compress(flows, under_test)]
+    if len(goodputs) > 1:
+        values[JAIN] = jain_index(goodputs)
     return values
 
 
@@ -128,8 +123,8 @@ def _unit_metrics(flows: Sequence[FlowResult]) -> dict[str, float]:
     retransmits = float(sum(flow.retransmits for flow in flows))
     segments = sum(flow.segments_sent for flow in flows)
     return {
-        "cwnd": _mean(_mean(flow.sender["cwnd"]) for flow in flows),
-        "rtt": _mean(_mean(v for v in flow.sender["srtt_us"] if v > 0) for flow in flows),
+        "cwnd": finite_mean(finite_mean(flow.sender["cwnd"]) for flow in flows),
+        "rtt": finite_mean(finite_mean(v for v in flow.sender["srtt_us"] if v > 0) for flow in flows),
         "rate": sum(flow.received_bytes for flow in flows) * 8 / BITS_PER_MBIT / (end_s - begin_s),
         "rate_min": min(rates),
         "rate_max": max(rates),
@@ -140,50 +135,42 @@ def _unit_metrics(flows: Sequence[FlowResult]) -> dict[str, float]:
     }
 
 
-def goodput_mbps(flow: FlowResult) -> float:
-    """Return what the flow's receiver got over the flow's duration, Mbit/s; raises CompareError without duration."""
-    duration_s = flow.duration_s
-    if duration_s <= 0:
-        raise CompareError(f"the flow's duration_s is {duration_s:g}; it must be positive")
-    return flow.received_bytes * 8 / BITS_PER_MBIT / duration_s
-
-
 def jain_index(values: Sequence[float]) -> float:
-    """Return (sum x)^2 / (n sum x^2): 1 when all are equal, 1/n when one flow has everything (Jain, Chiu, Hawe 1984).
+    """Return (sum x)^2 / (n sum x^2) (Jain, Chiu, Hawe 1984).
 
-    NaN when all are 0.
+    It is 1 if all values are equal, 1/n if one flow has everything, and NaN if all values are 0.
     """
     squares = sum(value * value for value in values)
     return sum(values) ** 2 / (len(values) * squares) if squares else math.nan
 
 
 def _latencies(flows: Sequence[FlowResult]) -> tuple[float, float]:
-    """Return mean and 99th percentile of the latencies of flows, us; NaN when none has any.
+    """Return mean and 99th percentile of the latencies of flows, us; NaN without latencies.
 
-    Flows of one size are one population: their histograms are added. Over several sizes a percentile of all requests
-    would be one of the small ones, which are many more: there it is the mean over the flows, as in the paper's rows .0.
+    The histograms of flows of one size are added. With several sizes, small requests are so many that they alone would
+    decide the percentile; the mean over the flows is used there, as in the paper's rows .0.
     """
     with_latency = [flow for flow in flows if flow.latency is not None and flow.latency.count]
     if len({_size(flow) for flow in with_latency}) <= 1:
         return mean_latency_us(with_latency), latency_percentile_us(with_latency, 99)
     return (
-        _mean(mean_latency_us([flow]) for flow in with_latency),
-        _mean(latency_percentile_us([flow], 99) for flow in with_latency),
+        finite_mean(mean_latency_us([flow]) for flow in with_latency),
+        finite_mean(latency_percentile_us([flow], 99) for flow in with_latency),
     )
 
 
 def mean_latency_us(flows: Sequence[FlowResult]) -> float:
-    """Return the mean of all latencies of flows, us; NaN without any latency."""
+    """Return the mean of all latencies of flows, us; NaN without latencies."""
     latencies = [flow.latency for flow in flows if flow.latency is not None]
     count = sum(latency.count for latency in latencies)
     return sum(latency.mean_us * latency.count for latency in latencies) / count if count else math.nan
 
 
 def latency_percentile_us(flows: Sequence[FlowResult], percent: float) -> float:
-    """Return a percentile of all latencies of flows, us, from the sum of their histograms; NaN without any.
+    """Return a percentile of all latencies of flows, us, from the sum of their histograms; NaN without latencies.
 
-    It is the middle of the bucket in which the latency of rank ceil(percent/100 n) lies, so its error is at most half
-    a bucket: half a per cent (env/network).
+    It is the middle of the bucket that contains the latency of rank ceil(percent/100 n). The error is at most half a
+    bucket, which is half a per cent (env/network).
     """
     buckets = sorted(bucket for flow in flows if flow.latency is not None for bucket in flow.latency.histogram)
     rank = math.ceil(percent * sum(count for _, _, count in buckets) / 100)
@@ -198,9 +185,3 @@ def latency_percentile_us(flows: Sequence[FlowResult], percent: float) -> float:
 def _size(flow: FlowResult) -> int:
     """Return the size of a flow's requests or writes, bytes; 0 for bulk."""
     return 0 if flow.kind == "bulk" else flow.size_bytes
-
-
-def _mean(values: Iterable[float]) -> float:
-    """Return the mean of the values that are not NaN; NaN if all are."""
-    finite = [value for value in values if math.isfinite(value)]
-    return float(sum(finite) / len(finite)) if finite else math.nan

@@ -1,13 +1,14 @@
-"""Metrics of a whole run: what its network carried, what waited in it and what it dropped. Pure functions.
+"""Metrics of a run's network, its utilisation, queues and losses: pure functions.
 
-There are two views of a queue. `queueing` is the RTT of the flows under test above the RTT of the empty path. It
-contains every queue in both directions (with fair queueing the flow's queue), jitter, and the smoothing of Linux's RTT.
-`queue` is what waited at the bottleneck when it was sampled, as the time that the link took to send it: exact, and of
-all flows. On loopback paths, netem's delayed packets look like a queue, so there is no `queue`.
+Two metrics describe queues. `queueing` is the RTT of the flows under test above the RTT of the empty path. It contains
+all queues in both directions (with fair queueing only the flow's queue), jitter, and the smoothing of Linux's RTT.
+`queue` is the backlog at the bottleneck in samples, given as the time that the link needs to send it. It is exact and
+contains all flows. Loopback paths have no `queue`: there, packets that netem delays look like a backlog.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -21,7 +22,7 @@ from env.network.path import Path
 from env.network.rack import Rack
 
 UTILISATION = Metric(
-    "utilisation", "%", "Utilisation", 1, "goodput of all flows, of the payload that the network could have carried"
+    "utilisation", "%", "Utilisation", 1, "goodput of all flows over the payload that the network could have carried"
 )
 QUEUEING = (
     Metric("queueing_mean", "ms", "Mean queueing delay", -1, "mean RTT of the flows under test above the empty path's"),
@@ -30,13 +31,13 @@ QUEUEING = (
     Metric("queueing_p99", "ms", "p99 queueing delay", -1, "99th percentile of RTT above the empty path's"),
 )
 QUEUE = (
-    Metric("queue_mean", "ms", "Mean queue", -1, "time that the link takes to send what waits at the bottleneck, mean"),
-    Metric("queue_p95", "ms", "p95 queue", -1, "95th percentile of the time to send what waits"),
+    Metric("queue_mean", "ms", "Mean queue", -1, "mean time that the link takes to send the bottleneck's backlog"),
+    Metric("queue_p95", "ms", "p95 queue", -1, "95th percentile of the time to send the bottleneck's backlog"),
 )
 DROPPED = Metric("dropped", "packets", "Dropped", -1, "packets dropped by the bottleneck's queue")
-MARKED = Metric("marked", "packets", "Marked", 0, "packets that the bottleneck's queue has marked (ECN)")
+MARKED = Metric("marked", "packets", "Marked", 0, "packets marked by the bottleneck's queue (ECN)")
 POLICED = Metric("policed", "packets", "Policed", -1, "packets dropped by the policer")
-LOST = Metric("lost", "packets", "Lost", 0, "packets that the link has lost (netem)")
+LOST = Metric("lost", "packets", "Lost", 0, "packets lost by the link (netem)")
 PERCENTILES = (50, 95, 99)
 
 
@@ -45,12 +46,12 @@ def network_metrics(
 ) -> dict[Metric, float]:
     """Return the metrics that apply to a run's network; NaN for a metric without data.
 
-    Raises CompareError for a flow without duration or samples.
+    Raises CompareError if all flows lack a duration.
     """
     flows = result.flows
     metrics = {UTILISATION: 100 * utilisation(flows, network, duration_s)}
     if isinstance(network, Path):
-        delays = queueing_ms([flow for flow, tested in zip(flows, under_test, strict=True) if tested], network)
+        delays = queueing_ms(list(itertools.compress(flows, under_test)), network)
         metrics |= zip(QUEUEING, [_mean(delays), *(_percentile(delays, p) for p in PERCENTILES)], strict=True)
     if isinstance(network, Rack) or network.topology == "router":
         waits = queue_ms(result, network, duration_s)
@@ -67,37 +68,37 @@ def network_metrics(
 
 
 def utilisation(flows: Sequence[FlowResult], network: Path | Rack, duration_s: float) -> float:
-    """Return the goodput of all flows over the network's capacity, from the first flow's start to the last one's end.
+    """Return the goodput of all flows over the network's capacity, from the first flow's start to the last flow's end.
 
-    NaN where the network could carry nothing.
+    NaN if the capacity is 0.
     """
     begin_s = min(flow.start_s for flow in flows)
     end_s = max(flow.start_s + flow.duration_s for flow in flows)
     if end_s <= begin_s:
-        raise CompareError(f"the flows last from {begin_s:g} to {end_s:g} s; that is no time")
+        raise CompareError(f"the flows start at {begin_s:g} s and end at {end_s:g} s; a flow must have a duration")
     pairs = [(flow.client, flow.server) for flow in flows]
-    could = float(network_capacity(network, duration_s, pairs).between(begin_s, end_s))
-    received = sum(flow.received_bytes for flow in flows) * 8 / BITS_PER_MBIT
-    return received / could if could else math.nan
+    capacity_mbit = float(network_capacity(network, duration_s, pairs).between(begin_s, end_s))
+    received_mbit = sum(flow.received_bytes for flow in flows) * 8 / BITS_PER_MBIT
+    return received_mbit / capacity_mbit if capacity_mbit else math.nan
 
 
 def queueing_ms(flows: Sequence[FlowResult], path: Path) -> Floats:
-    """Return the RTT above that of the empty path at every sample of the flows, ms, shape (samples,).
+    """Return the RTT minus that of the empty path at every sample of the flows, ms, shape (samples,).
 
-    By jitter it may be below 0.
+    Jitter can make it negative.
     """
     delays = []
     for flow in flows:
         t_s, rtt_ms = flow.sender["t_s"], flow.sender["srtt_us"] / 1e3
-        measured = rtt_ms > 0  # 0 stands for: no sample yet
+        measured = rtt_ms > 0  # 0: no sample yet
         delays.append((rtt_ms - base_rtt_ms(path, t_s, flow.client))[measured])
     return np.concatenate(delays) if delays else np.empty(0)
 
 
 def queue_ms(result: RunResult, network: Path | Rack, duration_s: float) -> Floats:
-    """Return how long what waits takes to be sent, ms, at every sample of the busiest port, shape (samples,).
+    """Return the time to send the backlog, ms, at every sample of the busiest port, shape (samples,).
 
-    Empty where the queue was not sampled.
+    Empty if the queue was not sampled.
     """
     if not len(result.queue):
         return np.empty(0)
@@ -111,7 +112,7 @@ def queue_ms(result: RunResult, network: Path | Rack, duration_s: float) -> Floa
 
 
 def _count(result: RunResult, name: str) -> float:
-    """Return the sum over the ports; NaN where the queue was not sampled."""
+    """Return the sum of a counter over the ports; NaN if there are none."""
     return float(sum(getattr(port, name) for port in result.ports)) if result.ports else math.nan
 
 

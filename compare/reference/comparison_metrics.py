@@ -44,31 +44,33 @@ and winning rates.
 
 {_table([*group_metrics.GROUP_METRICS, group_metrics.JAIN])}
 
-A suffix says which flows: none: all; `_10K`, `_1M`: those with requests of that size, mean per flow; `_client`: mean
-per client; `_under_test`, `_reno`: those of the scheme under test or of another scheme, mean per flow. The latencies of
-flows of one size form one population. Over several sizes, percentiles are averaged over the flows.
+Without a suffix, a metric is over all flows. Suffixes select flows: `_10K` and `_1M` those with requests of that size,
+`_under_test` those of the scheme under test, `_reno` those of Reno (mean per flow); `_client` gives the mean per
+client. The latencies of all flows of one size are taken together. With several sizes, percentiles are averaged over the
+flows.
 
 ## The network
 
 {_table(NETWORK)}
 
-The path could have carried its rate (step by step), or its trace, and no more than its policer passes; 1448 of a
-frame's 1514 bytes are payload. On loopback `reference_mbps` stands for it, which noise can exceed.
+The network could have carried the path's rate (with its steps) or its trace, limited by a policer; 1448 of a frame's
+1514 bytes are payload. Loopback paths have `reference_mbps` instead, which noise can exceed.
 
-`queueing_*` is what the flows experienced, in their smoothed RTT: queues of both directions, and jitter, so it can be
-negative. `queue_*` is what waited at the bottleneck at each sample, of all flows; loopback has none.
+`queueing_*` comes from the smoothed RTT of the flows under test. It contains the queues of both directions and jitter,
+and can be negative. `queue_*` comes from samples of the bottleneck's backlog, which contains all flows; loopback paths
+have none.
 
 ## Sharing a path
 
 {_table(SHARING)}
 
-The fair share is what the path can carry, divided by the number of flows on it, over time. Convergence and stability
-are PCC Vivace's (NSDI 2018), with throughput over a second. Where two changes are less than 20 s apart, a quarter of
-that time replaces the 5 s; phases below 2 s are left out. Flows that enter within a second of each other are one
-change. A flow that does not converge counts with all its time, so read `converged` first.
+The fair share is the path's capacity divided by the number of active flows. Convergence and stability are defined as
+in PCC Vivace (NSDI 2018), with throughput over a second. If two changes are less than 20 s apart, a quarter of that
+time replaces the 5 s; phases below 2 s are left out. Changes within a second of each other count as one. A flow that
+does not converge counts with all its time, so read `converged` first.
 """
 
 
 def _table(entries: Iterable[Metric]) -> str:
     rows = [[f"`{one.name}`", "" if one.unit == "1" else one.unit, BETTER[one.better], one.meaning] for one in entries]
-    return "\n".join(markdown_table(["metric", "unit", "better", "meaning"], rows))
+    return markdown_table(["metric", "unit", "better", "meaning"], rows)

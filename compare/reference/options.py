@@ -63,7 +63,7 @@ def _groups() -> str:
             comments = [line[2:] for line in file.read_text().splitlines() if line.startswith("# ")]
             text = " ".join(line for line in comments if not line.startswith(("python ", "@package")))
             rows.append([f"`{group}={file.stem}`", text.partition(". ")[0].removesuffix(".")])
-    return "\n".join(markdown_table(["group", "meaning"], rows))
+    return markdown_table(["group", "meaning"], rows)
 
 
 def _table(options: type[Any], prefix: str = "") -> str:
@@ -74,4 +74,4 @@ def _table(options: type[Any], prefix: str = "") -> str:
             default = entry.default_factory() if entry.default_factory is not MISSING else entry.default
             shown = "" if default is None else f"`{default}`"
             rows.append([f"`{prefix}{entry.name}`", shown, entry.metadata["help"]])
-    return "\n".join(markdown_table(["option", "default", "meaning"], rows))
+    return markdown_table(["option", "default", "meaning"], rows)

@@ -12,9 +12,9 @@ from env.network.scenario import UNDER_TEST, Flow, Scenario, load_scenario, scen
 
 HEAD = """# Scenarios
 
-Each scenario is a named claim and a file of `configs/scenario/`. To run one: `python compare.py scenario=NAME`; for
-several: `scenario=[NAME,NAME]`. [File formats](file-formats.md#path) explains the words under "network"; "+" stands
-for the scheme under test.
+Each scenario is a file of `configs/scenario/` with a claim. `python compare.py scenario=NAME` runs one,
+`scenario=[NAME,NAME]` several. [File formats](file-formats.md#path) explains the words under "network". "+" is the
+scheme under test.
 """
 # folders in their order on the page, and their titles
 FOLDERS = {
@@ -45,8 +45,7 @@ def render() -> str:
         if not entries:
             continue
         lines += [f"## {FOLDERS.get(folder, folder)}\n"]
-        lines += markdown_table(["scenario", "claim", "network", "flows", "s"], [_row(entry) for entry in entries])
-        lines += [""]
+        lines += [markdown_table(["scenario", "claim", "network", "flows", "s"], [*map(_row, entries)]), ""]
     return "\n".join(lines)
 
 

@@ -28,6 +28,4 @@ A training writes them for TensorBoard; the horizontal axis counts decisions. A 
 
 
 def _table(metrics: Iterable[Metric]) -> str:
-    return "\n".join(
-        markdown_table(["metric", "unit", "meaning"], [[f"`{m.name}`", m.unit, m.meaning] for m in metrics])
-    )
+    return markdown_table(["metric", "unit", "meaning"], [[f"`{m.name}`", m.unit, m.meaning] for m in metrics])

@@ -1,4 +1,4 @@
-"""docs/reference/wire-frames.md: what crosses the border between host, guest and kernel module, from env/schema.py."""
+"""docs/reference/wire-frames.md: the frames between host, guest and kernel module, from env/schema.py."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ FRAMES = (
     (
         "PLAY",
         "host to the rollout worker in the kernel",
-        "`ndm_wire_play`, the policy's model file, perhaps a snapshot's, and noise. The flows of the next COMMAND then "
-        "decide in the kernel",
+        "`ndm_wire_play`, the policy's model file, an optional snapshot's, and noise; the flows of the next COMMAND "
+        "then decide in the kernel",
     ),
     ("RECORD", "the rollout worker to host", "`ndm_wire_step` of each decision, sent before the REPLY"),
 )
@@ -41,24 +41,25 @@ def render() -> str:
 
 ## Inputs
 
-Pure numbers without units, computed in the kernel once per interval.
+Pure numbers without units, computed in the kernel once per interval. Models of this version have at least the first
+{schema.INPUTS_MIN}. An input that a model lacks has weight 0.
 
-{_fields(schema.FEATURES)}
+{schema.fields_table(schema.FEATURES)}
 
 ## Outputs
 
-{_fields(schema.ACTIONS)}
+{schema.fields_table(schema.ACTIONS)}
 
 ## Fixed-point formats
 
-{_table(["value", "type", "fraction bits"], formats)}
+{markdown_table(["value", "type", "fraction bits"], formats)}
 
 ## Frames
 
 Host and guest share one Unix stream socket, file descriptor 3 of the lab kernel. A frame is a header (u32 length of the
 payload, u16 kind, u16 zero), then the payload of at most {schema.FRAME_MAX:,} bytes, all little endian.
 
-{_table(["kind", "name", "from, to", "payload"], frames)}
+{markdown_table(["kind", "name", "from, to", "payload"], frames)}
 
 Any number of OBSERVATION and ACTION pairs may come while the agent works on a command. `stop` in an ACTION ends all
 traffic; until the next COMMAND the module holds cwnd without asking. A guest's read blocks the whole lab, so virtual
@@ -88,20 +89,8 @@ An `ndm_wire_observation` and the `ndm_wire_action` of its decision: mean and no
 """
 
 
-def _fields(fields: Iterable[schema.Field]) -> str:
-    rows = [
-        [str(index), f"`{field.name}`", field.meaning, f"{field.low:g}", f"{field.high:g}"]
-        for index, field in enumerate(fields)
-    ]
-    return _table(["index", "name", "meaning", "min", "max"], rows)
-
-
 def _layout(layout: Iterable[tuple[str, str, str, str]]) -> str:
-    return _table(
+    return markdown_table(
         ["type", "field", "content"],
         [[c_type.strip("_"), f"`{name}`", meaning] for c_type, _, name, meaning in layout],
     )
-
-
-def _table(titles: list[str], rows: list[list[str]]) -> str:
-    return "\n".join(markdown_table(titles, rows))

@@ -22,16 +22,16 @@ from compare.targets.tables import TargetTable
 from env.network.scenario import Scenario
 from env.network.schemes import Scheme
 
-FEW_SCENARIOS = 2  # up to so many, the headline has a row per scheme; above, a row per scenario
+FEW_SCENARIOS = 2  # up to this number the headline has a row per scheme; above, a row per scenario
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Everything that a report shows.
+    """The content of a report.
 
     comparisons: of every pair of schemes. published: figures of published single runs; tables: all rows of the TCP-NV
     paper's tables. environment: the content of environment.json, empty before it is written. run_name: returns a run's
-    folder, relative to the report. target: the judged target that the runs were made for, if any.
+    folder, relative to the report. target: the judged target of the runs, if any.
     """
 
     experiment: Experiment
@@ -46,7 +46,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Value:
-    """One value of a table. estimate: None without a run; wins: the table marks it as a winner."""
+    """One value of a table. estimate: None without a run. wins: whether the table marks it as a winner."""
 
     estimate: Estimate | None
     wins: bool = False
@@ -54,7 +54,7 @@ class Value:
 
 @dataclass(frozen=True)
 class MetricTable:
-    """One metric: a row per scenario, a value per scheme."""
+    """The table of one metric: a row per scenario, a value per scheme."""
 
     metric: Metric
     rows: list[tuple[str, list[Value]]]
@@ -62,7 +62,7 @@ class MetricTable:
 
 @dataclass(frozen=True)
 class ScenarioTable:
-    """One scenario: a row per scheme, a value per metric."""
+    """The table of one scenario: a row per scheme, a value per metric."""
 
     metrics: list[Metric]
     rows: list[tuple[Cell, list[Value]]]
@@ -92,8 +92,9 @@ class Headline:
 class ScenarioPage:
     """The page of one scenario.
 
-    table: for one flow; group_metrics and group_lines replace it for several flows. sharing: how several flows share
-    the network. everything: every metric with a value for each scheme. identical: the schemes whose runs are all equal.
+    table: for one flow; group_metrics and group_lines replace it for several flows. sharing: metrics of how several
+    flows share the network. everything: every metric, with a value per scheme. identical: labels of the schemes with
+    the same result for every seed.
     """
 
     name: str
@@ -122,7 +123,7 @@ def values_of(cells: Sequence[Cell], metric: Metric, winners: Winners) -> list[V
 
 
 def in_readable_unit(metric: Metric, rows: Sequence[list[Value]]) -> tuple[Metric, list[list[Value]]]:
-    """Return the metric and its values in the unit that suits them."""
+    """Return the metric and its values, in ms instead of us if all means are at least 1 ms."""
     means = (value.estimate.mean for values in rows for value in values if value.estimate)
     shown, factor = readable(metric, means)
     if factor == 1:
@@ -143,7 +144,7 @@ def scenario_table(cells: Sequence[Cell], metrics: list[Metric], winners: Winner
 def group_table(
     rows: Sequence[GroupRow], cells: Sequence[Cell], winners: Winners
 ) -> tuple[list[Metric], list[GroupLine]]:
-    """Return columns and rows of the table of several flows. cells: those of the scenario that have runs."""
+    """Return columns and rows of the table of several flows. cells: those of the scenario with runs."""
     columns = []
     for metric in shown_columns(rows):
         values, published = [], []
@@ -194,7 +195,7 @@ def headlines(cells: Sequence[Cell], winners: Winners) -> list[Headline]:
 
 
 def identical(cell: Cell) -> bool:
-    """True when every seed gave the same run: nothing on this path is random."""
+    """True if every seed gave the same result, because nothing on this path is random."""
     return len(cell.seeds) > 1 and all(len(set(map(repr, values))) <= 1 for values in cell.values.values())
 
 
@@ -225,7 +226,7 @@ def scenario_page(comparison: Comparison, name: str, cells: list[Cell], winners:
 
 @dataclass(frozen=True)
 class RateTable:
-    """Winning rates of one kind: a row per scheme, the highest first. won_if: the condition for winning a scenario."""
+    """Winning rates of one kind: a row per scheme, the highest first. won_if: the condition to win a scenario."""
 
     kind: str
     won_if: str
@@ -233,7 +234,7 @@ class RateTable:
 
 
 def rate_tables(cells: Sequence[Cell]) -> list[RateTable]:
-    """Return the winning rates over all scenarios; none below FEW_SCENARIOS scenarios of a kind."""
+    """Return the winning rates over all scenarios; none for kinds with fewer than FEW_SCENARIOS scenarios."""
     all_rates = winning_rates(cells)
     schemes = {scheme.name: scheme for scheme in schemes_of(cells)}
     tables = []

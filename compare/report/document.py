@@ -4,15 +4,15 @@
 
 writes the blocks of these pages again (compare/report/pages.py). The comment of a block names a content and a folder::
 
-    <!-- tables of results/mixed -->           the first tables of its report, the winning rates, and failed runs
+    <!-- tables of results/mixed -->           the first tables of the report, the winning rates, and failed runs
     <!-- picture of results/mixed -->          throughput against delay, a panel per scenario: a PNG beside the document
     <!-- target loss of results/targets -->    the tables of a target
-    <!-- runs of results/targets -->           how many runs each target took, and their time
-    <!-- result of results/targets -->         a line for each scheme: the requirements that it meets
+    <!-- runs of results/targets -->           number and duration of the runs of each target
+    <!-- result of results/targets -->         a line per scheme with the requirements that it meets
     <!-- goodput of results/targets -->        a row per scenario, a column per scheme or population of trained models
     <!-- file of runs/NAME/ablation.md -->     the text of a file that another command wrote
 
-When one block cannot be made, no document changes.
+If a block cannot be written, no document changes.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class _Results:
     def runs(self) -> str:
         heads = ["target", "runs", "failed", "virtual s", "wall s"]
         rows = [_cost(target.name, store, cells) for target, store, cells in self._measured]
-        return "\n".join(markdown_table(heads, rows, left=1)) + "\n"
+        return markdown_table(heads, rows, left=1) + "\n"
 
     def result(self) -> str:
         tables = list(self._targets.values())
@@ -100,8 +100,8 @@ class _Results:
         return goodput_table([cell for _, _, cells in self._measured for cell in cells])
 
 
-# what a block's comment says in front of "of FOLDER": one word, or a word and an argument
-_Maker = Callable[[_Results, str, Path], str]  # of results, argument and document
+# by the text before " of FOLDER" in a block's comment: one word, or a word and an argument
+_Maker = Callable[[_Results, str, Path], str]  # takes results, argument and document
 _MAKERS: dict[str, _Maker] = {
     "tables": lambda results, _argument, _document: results.tables(),
     "picture": lambda results, _argument, document: results.picture(document),
@@ -124,7 +124,7 @@ def render_documents(documents: Sequence[Path]) -> list[str]:
         kind, _, argument = what.partition(" ")
         maker = _MAKERS.get(f"{kind} NAME" if argument else kind)
         if maker is None:
-            raise CompareError(f"{document}: there is no block {what!r}; there are {', '.join(_MAKERS)}")
+            raise CompareError(f"{document}: block {what!r} is unknown; the blocks are {', '.join(_MAKERS)}")
         return maker(stored.setdefault(folder, _Results(Path(folder))), argument, document)
 
     return [fill_blocks(document.read_text(), partial(make, document=document)) for document in documents]

@@ -1,4 +1,4 @@
-"""Which figures the report draws for a scenario."""
+"""The figures of a scenario's page in the report."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from compare.report.plots.figure import Figure
 from compare.report.plots.interval_plot import IntervalRow, interval_plot
 from compare.report.plots.spread import cumulative_figure
 from compare.report.plots.throughput_delay_plot import throughput_delay_plot
-from compare.report.plots.timelines import flow_lines, flow_panels, queue_series, timelines
+from compare.report.plots.timelines import flow_lines, panels_of, queue_series, timelines
 from compare.statistics.estimates import estimate_of
 
 LATENCIES = ("mean_latency", "p99_latency")
 
-# metric to the published figure that is drawn beside it
+# metric to published figure in the same plot
 PUBLISHED_FIGURES = {"goodput": "goodput, receiver side", "retransmits": "retransmits", "zero_seconds": "zero seconds"}
 
 
 @dataclass(frozen=True)
 class ScenarioFigures:
-    """The figures of a scenario's page, in the order of the page. wide: across the page; flows: one for each scheme."""
+    """The figures of a scenario's page, in order. wide: as wide as the page. flows: one for each scheme."""
 
     plain: list[Figure] = field(default_factory=list)
     wide: list[Figure] = field(default_factory=list)
@@ -35,7 +35,7 @@ class ScenarioFigures:
     intervals: list[Figure] = field(default_factory=list)
 
     def in_order(self) -> list[Figure]:
-        """Return all figures in the order in which the template counts them."""
+        """Return all figures in the order of the template's indices."""
         return [*self.plain, *self.wide, *self.flows, *self.intervals]
 
 
@@ -57,7 +57,8 @@ def scenario_figures(page: ScenarioPage) -> ScenarioFigures:
     if len(measured[0].under_test) > 1:
         estimates = {cell.scheme.name: estimate_of(cell, "jain") for cell in measured}
         figures.plain.append(goodput_shares(measured, {name: jain for name, jain in estimates.items() if jain}))
-        panels = flow_panels(list(flows.values()), list(queues.values()), minimum=page.scenario.rack is not None)
+        lines = (line for of_scheme in flows.values() for line in of_scheme)
+        panels = panels_of(lines, list(queues.values()), minimum=page.scenario.rack is not None)
         for cell in measured:
             figures.flows.append(flow_lines(cell, flows[cell.scheme.name], queues.get(cell.scheme.name), panels))
     else:
@@ -82,7 +83,7 @@ def _distributions(cells: Sequence[Cell]) -> list[Figure]:
 
 
 def _interval_plots(page: ScenarioPage) -> list[Figure]:
-    """Return a figure for each metric of INTERVAL_PLOTS that is above 0 for some scheme."""
+    """Return a figure for each metric of INTERVAL_PLOTS that is above 0 in a run."""
     figures = []
     for metric in metric_layout.chosen(page.measured, metric_layout.INTERVAL_PLOTS):
         rows = []

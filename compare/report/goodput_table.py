@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from compare.metrics.cells import Cell, by_scenario
+from compare.metrics.cells import Cell, by_scenario, schemes_of
 from compare.report.pages import markdown_table
 from compare.statistics.estimates import estimate_of
 from compare.statistics.numbers import number
@@ -18,12 +18,12 @@ NOT_MEASURED = "–"
 def goodput_table(cells: Sequence[Cell]) -> str:
     """Return a Markdown table of mean goodputs of the first flow under test, Mbit/s.
 
-    Models ``runs/.../NAME/NAME-SEED`` share the column NAME, in the order of the command line. A scheme that was not
-    measured in every scenario (such as the reference of one target) has no column.
+    Models ``runs/.../NAME/NAME-SEED`` share the column NAME, in the order of the command line. Schemes that were not
+    measured in every scenario (such as the reference of one target) are left out.
     """
     scenarios = by_scenario(cells)
     columns: dict[str, list[Scheme]] = {}
-    for scheme in {cell.scheme.name: cell.scheme for cell in cells}.values():
+    for scheme in schemes_of(cells):
         if all(any(cell.scheme.name == scheme.name for cell in of_scenario) for of_scenario in scenarios.values()):
             columns.setdefault(_column(scheme), []).append(scheme)
     rows = []
@@ -31,7 +31,7 @@ def goodput_table(cells: Sequence[Cell]) -> str:
         means = {cell.scheme.name: _mean_mbps(cell) for cell in of_scenario}
         values = [", ".join(means[scheme.name] for scheme in schemes) for schemes in columns.values()]
         rows.append([scenario, *values])
-    return "\n".join(markdown_table(["goodput, Mbit/s", *columns], rows)) + "\n"
+    return markdown_table(["goodput, Mbit/s", *columns], rows) + "\n"
 
 
 def _column(scheme: Scheme) -> str:

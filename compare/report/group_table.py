@@ -29,10 +29,9 @@ class GroupRow:
 
 
 def group_rows(cells: Sequence[Cell], published: Sequence[PublishedRow]) -> list[GroupRow]:
-    """Return the rows of one scenario; none for one flow without latencies, or without a run.
+    """Return the rows of one scenario; none for a single bulk flow, or without a run.
 
-    A published row belongs to the scheme that it was measured with, whatever the duration: only retrans_total depends
-    on it.
+    Published rows are shown for any duration of the runs, because only retrans_total depends on it.
     """
     by_key = {(row.scenario, row.scheme, row.group): row for row in published}
     rows = []
@@ -49,7 +48,7 @@ def group_rows(cells: Sequence[Cell], published: Sequence[PublishedRow]) -> list
 
 
 def shown_columns(rows: Sequence[GroupRow]) -> list[Metric]:
-    """Return the columns with a value; lowest and highest rate only where a row has another rate in them."""
+    """Return the columns with a value; lowest and highest rate only if they differ from the rate in some row."""
     shown = []
     for column in COLUMNS:
         values = [row.measured[column.name] for row in rows if column.name in row.measured]

@@ -1,4 +1,4 @@
-"""report.html: one file that needs no network."""
+"""report.html: a single file that works offline."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from env.network.scenario import Scenario
 FOLDER = Path(__file__).resolve().parent
 PUBLISHED_NOTE = Markup(
     '<p class="soft">Published: single runs of iperf3 on the loopback device of a virtual machine, Linux 6.11. The '
-    "articles’ headlines give the sender’s bitrate, which counts the data left in the send buffer at the end; compare "
-    "goodput with the receiver’s bitrate. A published run is <em>inside</em> when it lies between the smallest and the "
-    "largest of the seeds measured here.</p>"
+    "articles’ headlines give the sender’s bitrate, which includes data left in the send buffer at the end; compare "
+    "goodput with the receiver’s bitrate. A published run is <em>inside</em> if it lies between the smallest and the "
+    "largest value of the seeds measured here.</p>"
 )
 
 
@@ -67,7 +67,7 @@ class Page:
 
     @property
     def command(self) -> str:
-        """The command that compares the default schemes in this scenario."""
+        """The command for a comparison of the default schemes in this scenario."""
         return f"python compare.py scenario={self.name}"
 
 
@@ -176,7 +176,7 @@ def _models(environment: dict[str, Any]) -> list[dict[str, str]]:
 
 
 def _json(figures: list[Figure]) -> Markup:
-    """Return the figures as JSON that is safe within a script element."""
+    """Return the figures as JSON, escaped for a script element."""
     text = json.dumps([figure.spec for figure in figures], separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))
 
@@ -196,5 +196,5 @@ def _flow_rows(scenario: Scenario) -> list[dict[str, Any]]:
     rows = [asdict(flow) for flow in scenario.flows]
     if len(rows) == 1 and rows[0]["kind"] == "bulk" and rows[0]["count"] == 1:
         return []
-    kept = [key for key in rows[0] if key == "scheme" or any(row[key] != rows[0][key] or row[key] for row in rows)]
-    return [{key: f"{row[key]:g}" if isinstance(row[key], float) else row[key] for key in kept} for row in rows]
+    keys = [key for key in rows[0] if key == "scheme" or any(row[key] != rows[0][key] or row[key] for row in rows)]
+    return [{key: f"{row[key]:g}" if isinstance(row[key], float) else row[key] for key in keys} for row in rows]

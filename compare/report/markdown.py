@@ -33,7 +33,7 @@ def render_markdown(comparison: Comparison) -> str:
         lines += ["", target_markdown(comparison.target).rstrip()]
     lines += _front(comparison, winners, "##")
     if comparison.published:
-        lines += ["", "## Published against measured", "", *_published(comparison.published)]
+        lines += ["", "## Published against measured", "", _published(comparison.published)]
     for name, part in by_scenario(comparison.cells).items():
         lines += ["", *_scenario(scenario_page(comparison, name, part, winners))]
     lines += ["", "## Environment", "", *_environment(comparison)]
@@ -78,7 +78,7 @@ def _headline(headline: Headline, comparison: Comparison) -> list[str]:
             "",
             f"{name_and_unit(table.metric)}: {table.metric.meaning}.",
             "",
-            *_table(["Scenario", *labels], rows),
+            _table(["Scenario", *labels], rows),
         ]
     return lines
 
@@ -88,10 +88,10 @@ def _scenario(page: ScenarioPage) -> list[str]:
     if not page.measured:
         lines.append("This scenario has no finished run.")
     elif page.group_lines:
-        lines += _group_table(page)
-        lines += ["", *_scheme_table(page.sharing)] if page.sharing.metrics else []
+        lines += [_group_table(page)]
+        lines += ["", _scheme_table(page.sharing)] if page.sharing.metrics else []
     else:
-        lines += _scheme_table(page.table)
+        lines += [_scheme_table(page.table)]
     for cell in page.cells:
         lines += _failures(cell, cell.scheme.label)
     return lines
@@ -106,12 +106,12 @@ def _failures(cell: Cell, name: str) -> list[str]:
     return lines
 
 
-def _scheme_table(table: ScenarioTable) -> list[str]:
+def _scheme_table(table: ScenarioTable) -> str:
     heads = ["Scheme", *map(name_and_unit, table.metrics), "Runs"]
     return _table(heads, [[cell.scheme.label, *map(_value, values), _runs(cell)] for cell, values in table.rows])
 
 
-def _group_table(page: ScenarioPage) -> list[str]:
+def _group_table(page: ScenarioPage) -> str:
     body = []
     for line in page.group_lines:
         body.append([line.cell.scheme.label, line.flows, *map(_value, line.values), _runs(line.cell)])
@@ -128,10 +128,10 @@ def _rates(table: RateTable) -> list[str]:
         shown = "–" if lo_hi is None else f"{number(100 * lo_hi[0])} to {number(100 * lo_hi[1])}"
         rows.append([scheme.label, number(100 * rate.rate.mean), shown, str(len(rate.won)), str(len(rate.counted))])
     caption = f"A scheme wins a scenario when {table.won_if}."
-    return [caption, "", *_table(["Scheme", "Winning rate, %", "Interval, %", "Won", "Counted"], rows)]
+    return [caption, "", _table(["Scheme", "Winning rate, %", "Interval, %", "Won", "Counted"], rows)]
 
 
-def _published(rows: Sequence[PublishedFigure]) -> list[str]:
+def _published(rows: Sequence[PublishedFigure]) -> str:
     heads = ["Scenario", "Scheme", "Figure", "Run", "Published", "Measured mean", "Smallest to largest", "Inside"]
     body = []
     for row in rows:
@@ -176,8 +176,8 @@ def _value(value: Value) -> str:
     return f"{f'**{mean}**' if value.wins else mean} ({interval(value.estimate)})"
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
-    """Return a table with plain cells. left: so many columns are aligned to the left and the rest to the right."""
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    """Return a table with escaped cells. left: the number of columns aligned to the left."""
     return markdown_table([*map(_plain, heads)], [[*map(_plain, row)] for row in rows], left)
 
 

@@ -1,4 +1,4 @@
-"""The metric layout: which metrics each table and figure of a report shows, in which order."""
+"""The metric layout: the metrics of each table and figure of a report, in order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from compare.metrics.cells import Cell
 from compare.metrics.metric import Metric
 
-# Each list is in the order shown and skips what was not measured; * stands for any ending. SEVERAL: for several flows.
+# Metrics that were not measured are skipped; * stands for any ending. SEVERAL: for several flows.
 HEADLINE = ("goodput", "queueing_p95", "rtt_p95", "retransmits_per_mb", "power")
 HEADLINE_SEVERAL = ("rate", "jain", "share_*", "convergence", "queueing_p95", "p99_latency", "retrans_pct")
 MAIN = (
@@ -37,7 +37,7 @@ SHARING = (
     "dropped",
     "marked",
 )
-# axes of the throughput-delay plot: the first pair of which both metrics were measured
+# axes of the throughput-delay plot: the first pair with both metrics measured
 THROUGHPUT_DELAY = (("goodput", "queueing_p95"), ("goodput", "rtt_p95"))
 THROUGHPUT_DELAY_SEVERAL = (("rate", "queueing_p95"), ("rate", "rtt"))
 INTERVAL_PLOTS = ("goodput", "queueing_p95", "rtt_p95", "retransmits", "retransmits_per_mb", "zero_seconds", "power")
@@ -45,7 +45,7 @@ INTERVAL_PLOTS_SEVERAL = ("rate", "rtt", "jain", "retrans_pct", "cwnd")
 
 
 def several(cells: Sequence[Cell]) -> bool:
-    """True when the scenario of these cells has several flows, or latencies."""
+    """True if the scenario of these cells has several flows, or latencies."""
     return any(cell.groups for cell in cells)
 
 

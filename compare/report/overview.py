@@ -12,6 +12,7 @@ from compare.metrics.cells import Cell, by_scenario, schemes_of
 from compare.metrics.metric import Metric
 from compare.report import metric_layout
 from compare.report.plots.figure import is_wide
+from compare.report.plots.markers import for_matplotlib
 from compare.statistics.estimates import Estimate, estimate_of
 from compare.statistics.numbers import name_and_unit, readable, scaled
 
@@ -28,10 +29,10 @@ DPI = 110
 
 
 def draw_overview(cells: Sequence[Cell], output: Path) -> int:
-    """Write the picture of every scenario that has throughput and delay; returns its number of panels.
+    """Write a picture with a panel for every scenario that has throughput and delay; return the number of panels.
 
-    A scheme's marker is at its means over the seeds, with the 95 % intervals of both. The delay axis is inverted: up
-    and to the right is better.
+    A scheme's marker is at its means over the seeds, with the 95 % intervals of both. The delay axis is inverted, so
+    that up and to the right is better.
     """
     panels = [
         (name, part, axes)
@@ -50,7 +51,7 @@ def draw_overview(cells: Sequence[Cell], output: Path) -> int:
     for axes in grid.flat[len(panels) :]:
         axes.axis("off")
     legend = [
-        Line2D([], [], linestyle="", marker=scheme.marker, color=scheme.colour, label=scheme.label)
+        Line2D([], [], linestyle="", marker=for_matplotlib(scheme), color=scheme.colour, label=scheme.label)
         for scheme in schemes_of(cells)
     ]
     figure.legend(handles=legend, loc="outside lower center", ncols=min(len(legend), 6), frameon=False)
@@ -68,34 +69,34 @@ def _panel(axes: Axes, cells: Sequence[Cell], throughput: Metric, delay: Metric)
         axes.errorbar(
             x.mean,
             y.mean,
-            xerr=_reach(x),
-            yerr=_reach(y),
-            marker=scheme.marker,
+            xerr=_error(x),
+            yerr=_error(y),
+            marker=for_matplotlib(scheme),
             color=scheme.colour,
             markersize=8,
             elinewidth=1,
         )
     if is_wide(x.mean for _, x, _ in means):
         axes.set_xscale("log")
-        _write_out(axes.xaxis)
+        _plain_ticks(axes.xaxis)
     if is_wide(y.mean for _, _, y in means):
         axes.set_yscale("log")
-        _write_out(axes.yaxis)
+        _plain_ticks(axes.yaxis)
     axes.invert_xaxis()
     axes.set_xlabel(name_and_unit(delay))
     axes.set_ylabel(name_and_unit(throughput))
     axes.grid(alpha=0.3)
 
 
-def _reach(estimate: Estimate) -> list[list[float]] | None:
-    """Return how far the interval reaches below and above the mean; None without an interval."""
+def _error(estimate: Estimate) -> list[list[float]] | None:
+    """Return the length of the interval below and above the mean, as matplotlib needs it; None without an interval."""
     if estimate.interval is None:
         return None
     lo, hi = estimate.interval
     return [[estimate.mean - lo], [hi - estimate.mean]]
 
 
-def _write_out(axis: Axis) -> None:
+def _plain_ticks(axis: Axis) -> None:
     """Label the ticks of a logarithmic axis with plain numbers."""
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.set_major_formatter("{x:,g}")

@@ -1,6 +1,6 @@
 """Markdown pages: tables, and the blocks of a page that a command writes.
 
-A block is what stands between a comment that says what it is and the line ``<!-- end -->``::
+A block is the text between a comment that names its content and the line ``<!-- end -->``::
 
     <!-- tables of results/mixed -->
     ...
@@ -15,16 +15,16 @@ from collections.abc import Callable, Sequence
 _BLOCK = re.compile(r"<!-- (?P<what>[^\n]+?) -->\n(?P<content>(?:(?!<!--).)*)<!-- end -->", re.DOTALL)
 
 
-def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int | None = None) -> list[str]:
-    """Return the lines of a table. left: so many columns are aligned to the left and the others to the right."""
+def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int | None = None) -> str:
+    """Return a table. left: the number of columns aligned to the left; the others go to the right."""
     rule = ["---" if left is None or index < left else "---:" for index in range(len(heads))]
-    return [f"| {' | '.join(row)} |" for row in (heads, rule, *rows)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (heads, rule, *rows))
 
 
 def fill_blocks(page: str, make: Callable[[str], str | None]) -> str:
     """Return the page with new contents of its blocks.
 
-    make: returns the content, which ends with a line's end, of the block that a comment names; None leaves it as it is.
+    make: returns a block's content from the comment's text, with a newline at its end; None leaves the block unchanged.
     """
 
     def block(match: re.Match[str]) -> str:

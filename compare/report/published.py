@@ -1,4 +1,4 @@
-"""The published single runs of datasets/published/figures.yaml, and their figures beside the measured ones."""
+"""The published single runs of datasets/published/figures.yaml, compared with the measured ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FIGURES = DATASETS / "published" / "figures.yaml"
 
 @dataclass(frozen=True)
 class PublishedRun:
-    """One published run. Bitrates in Mbit/s; transfers in MiB; zero_intervals None: not published."""
+    """One published run. zero_intervals: None if it was not published."""
 
     scenario: str
     scheme: str
@@ -36,7 +36,7 @@ class PublishedRun:
     zero_intervals: int | None = None
 
     def figures(self) -> list[tuple[str, str, float]]:
-        """Return (what it is called, the metric that it stands beside, value) for every figure with a counterpart."""
+        """Return (name, metric of the comparison, value) for every figure that the comparison has as a metric."""
         figures = [
             ("goodput, receiver side", "goodput", self.receiver_mbps),
             ("bitrate, sender side", "goodput", self.sender_mbps),
@@ -49,7 +49,7 @@ class PublishedRun:
 
 @dataclass(frozen=True)
 class PublishedFigure:
-    """A figure of a published single run beside the seeds of this comparison; measured: None without a run here."""
+    """A figure of a published single run, and its estimate over the seeds of this comparison; None without a run."""
 
     scenario: str
     scheme: str
@@ -66,7 +66,7 @@ class PublishedFigure:
 
 
 def load_published(file: Path = FIGURES) -> list[PublishedRun]:
-    """Read all published runs; raises CompareError when the file is missing or not as it should be."""
+    """Read all published runs; raises CompareError if the file is missing or damaged."""
     try:
         tests: list[dict[str, Any]] = yaml.safe_load(file.read_text())
         return [
@@ -79,9 +79,9 @@ def load_published(file: Path = FIGURES) -> list[PublishedRun]:
 
 
 def published_figures(cells: Sequence[Cell], runs: Sequence[PublishedRun]) -> list[PublishedFigure]:
-    """Return every published figure of the scenarios compared, those of schemes that were not measured included.
+    """Return every published figure of the compared scenarios, also of schemes that were not measured.
 
-    A scenario whose duration was changed has none: the counts would not be comparable.
+    Scenarios with a changed duration are left out, because counts depend on it.
     """
     measured = {(cell.scenario.name, cell.scheme.name): cell for cell in cells}
     duration_s = {cell.scenario.name: cell.scenario.duration_s for cell in cells}

@@ -1,4 +1,4 @@
-"""The tables of the TCP-NV paper (datasets/published/tcp_nv.yaml), row by row, with the names of our metrics."""
+"""The tables of the TCP-NV paper (datasets/published/tcp_nv.yaml), row by row, with this project's metric names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TABLES = FIGURES.parent / "tcp_nv.yaml"
 SCENARIO_FOLDER = "nv"  # of configs/scenario: nv/1s1c1fs is the paper's experiment 1s1c1fs
 FRAMES_FOLDER = "nv_frames"  # the same experiments in packets of four frames
 
-# the paper's columns of figures, and the metric of compare/metrics/group_metrics.py that is the same
+# the paper's columns of figures, and the same metrics in compare/metrics/group_metrics.py
 FIGURE_COLUMNS = {
     "cwnd": "cwnd",
     "rtt": "rtt",
@@ -39,8 +39,7 @@ class PublishedRow:
     """One row of one of the paper's tables.
 
     experiment: the paper's number, "1025.10". group: label of its flows (compare/metrics/group_metrics.py), empty for
-    the whole experiment. duration_s: None where the table does not say. figures: metric to value, in the metric's
-    unit.
+    the whole experiment. duration_s: None if the table does not give it. figures: metric to value.
     """
 
     table: int
@@ -67,12 +66,12 @@ def load_tables(file: Path = TABLES) -> list[PublishedRow]:
     numbers = [row.experiment for row in rows]
     twice = sorted({number for number in numbers if numbers.count(number) > 1})
     if twice:
-        raise CompareError(f"{file}: experiment {', '.join(twice)} is in it twice")
+        raise CompareError(f"{file}: experiment {', '.join(twice)} appears twice; each must appear once")
     return rows
 
 
 def paper_scenario(scenario: str) -> str:
-    """Return the scenario that the paper's figures belong to: nv/1s1c1fs, also for nv_frames/1s1c1fs."""
+    """Return the scenario of the paper's figures: nv/1s1c1fs, also for nv_frames/1s1c1fs."""
     folder, _, name = scenario.rpartition("/")
     return f"{SCENARIO_FOLDER}/{name}" if folder == FRAMES_FOLDER else scenario
 

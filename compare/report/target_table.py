@@ -10,21 +10,17 @@ from compare.targets.tables import Decision, TargetTable
 
 def target_markdown(table: TargetTable, level: int = 2) -> str:
     """Return a target's tables: every scheme at its worst scenario, and models in every scenario."""
+    rows = [[scheme.label, *map(_decision, decisions)] for scheme, decisions in table.rows()]
     lines = [f"{'#' * level} {table.target.name}: {table.target.title}", ""]
-    lines += markdown_table(
-        ["Scheme", *table.heads],
-        [[scheme.label, *map(_decision, decisions)] for scheme, decisions in table.rows()],
-    )
+    lines += [markdown_table(["Scheme", *table.heads], rows)]
     texts = {requirement.name: requirement.text for requirement in table.target.requirements}
     for scheme in table.detailed():
+        rows = [
+            [texts[one.requirement], one.scenario, _figure(one), str(one.bound or "–"), one.statement]
+            for one in table.judgements(scheme.name)
+        ]
         lines += ["", f"{scheme.label} in every scenario:", ""]
-        lines += markdown_table(
-            ["Requirement", "Scenario", "Figure", "Threshold", "Verdict"],
-            [
-                [texts[one.requirement], one.scenario, _figure(one), str(one.bound or "–"), one.statement]
-                for one in table.judgements(scheme.name)
-            ],
-        )
+        lines += [markdown_table(["Requirement", "Scenario", "Figure", "Threshold", "Verdict"], rows)]
     return "\n".join(lines) + "\n"
 
 

@@ -23,10 +23,10 @@ from compare.statistics.winners import WINNERS_NOTE, Winners
 def print_tables(
     console: Console, cells: list[Cell], comparisons: list[PairedComparison], published: list[PublishedRow]
 ) -> None:
-    """Print the main metrics of every scenario: the mean and, below it, the 95 % interval; published figures too.
+    """Print the main metrics of every scenario, with the 95 % interval below the mean, and published figures.
 
     The table of several flows, which is wide, has half the interval's width instead. Columns that do not fit the
-    terminal follow in further tables, so that nothing is cut.
+    terminal go to further tables.
     """
     winners = Winners(comparisons)
     for scenario, of_scenario in by_scenario(cells).items():
@@ -53,15 +53,15 @@ class _Column:
 
 
 def _fitting(console: Console, first: _Column, columns: list[_Column]) -> list[Table]:
-    """Return the columns as tables that fit the terminal; each of them begins with the first column."""
+    """Return the columns as tables that fit the terminal; each table begins with the first column."""
     tables: list[Table] = []
-    taken: list[_Column] = []
+    fitting: list[_Column] = []
     for column in columns:
-        if taken and _width(console, _build(first, [*taken, column])) > console.width:
-            tables.append(_build(first, taken))
-            taken = []
-        taken.append(column)
-    return [*tables, _build(first, taken)]
+        if fitting and _width(console, _build(first, [*fitting, column])) > console.width:
+            tables.append(_build(first, fitting))
+            fitting = []
+        fitting.append(column)
+    return [*tables, _build(first, fitting)]
 
 
 def _width(console: Console, table: Table) -> int:
@@ -120,11 +120,6 @@ def _group_columns(cells: list[Cell], rows: list[GroupRow], winners: Winners) ->
     return _Column("scheme\n[dim]flows[/dim]", names), columns
 
 
-def _mean(estimate: Estimate, wins: bool) -> str:
-    """Return the mean; a winner's has a star, so that it shows without colours too."""
-    return f"[bold green]*{number(estimate.mean)}[/bold green]" if wins else number(estimate.mean)
-
-
 def _runs(cell: Cell) -> str:
     lines = [f"{len(cell.seeds)}"]
     lines += [f"[red]{len(cell.failed)} failed[/red]"] if cell.failed else []
@@ -138,11 +133,13 @@ def _heading(metric: Metric) -> str:
 
 
 def _value(estimate: Estimate | None, wins: bool, *, narrow: bool) -> str:
-    """Return the mean and, where seeds differ, its interval below it. narrow: half the interval's width instead."""
+    """Return the mean with its interval below it, if seeds differ. narrow: half the interval's width instead."""
     if estimate is None:
         return "" if narrow else "no value"
     if estimate.interval is None:
         return f"{number(estimate.mean)}\n[dim]n={estimate.n}[/dim]"
     lo, hi = estimate.interval
     spread = f"±{number((hi - lo) / 2)}" if narrow else f"{number(lo)}–{number(hi)}"
-    return _mean(estimate, wins) + (f"\n[dim]{spread}[/dim]" if hi > lo else "")
+    # the star marks winners on terminals without colours
+    mean = f"[bold green]*{number(estimate.mean)}[/bold green]" if wins else number(estimate.mean)
+    return mean + (f"\n[dim]{spread}[/dim]" if hi > lo else "")

@@ -1,4 +1,4 @@
-"""Statistics over the seeds of one scenario, scheme and metric. Letters of shapes: S seeds."""
+"""Statistics over the seeds of one scenario, scheme and metric. Shapes: S seeds."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from compare.metrics.cells import Cell
 
 CONFIDENCE = 0.95
 RESAMPLES = 9999
-BOOTSTRAP_SEED = 20260215  # fixed: the same runs give the same interval
-MIN_VALUES = 3  # one or two runs say nothing about the spread of further runs
+BOOTSTRAP_SEED = 20260215  # fixed, so that the same runs give the same interval
+MIN_VALUES = 3  # one or two runs show nothing about the spread
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Mean over the seeds with its bootstrap interval [lo, hi]; minimum and maximum of the seeds, and their number.
+    """Mean over the seeds, its bootstrap interval [lo, hi], minimum, maximum and number of seeds.
 
     lo, hi: None below MIN_VALUES values.
     """
@@ -42,10 +42,10 @@ class Estimate:
 def estimate(values: Sequence[float]) -> Estimate:
     """Return mean and 95 % interval (bias-corrected and accelerated bootstrap, Efron 1987) of values, shape (S,).
 
-    NaN values (nothing to measure in that run) are left out, and n counts the rest. Fewer than MIN_VALUES values have
-    no interval. Equal values have an interval of no width.
+    NaN values (runs with nothing to measure) are left out, also from n. Fewer than MIN_VALUES values have no interval;
+    the interval of equal values has width 0.
 
-    Raises CompareError when no value is left.
+    Raises CompareError if no value is left.
     """
     finite = tuple(float(value) for value in values if np.isfinite(value))
     if not finite:
@@ -73,14 +73,14 @@ def _estimate(values: tuple[float, ...]) -> Estimate:
 
 
 def estimate_of(cell: Cell, metric: str) -> Estimate | None:
-    """Return the estimate of a cell's metric; None where no run has a value."""
+    """Return the estimate of a cell's metric; None if no run has a value."""
     values = cell.values.get(metric, [])
     return estimate(values) if any(map(math.isfinite, values)) else None
 
 
 def inside_spread(published: float, measured: Estimate) -> bool:
-    """True when a published single run lies between minimum and maximum of the seeds, both included.
+    """True if a published value lies between minimum and maximum of the seeds, both included.
 
-    A single run is compared with single runs, and not with the interval of their mean.
+    The published value is a single run, so it is compared with single runs and not with the interval of their mean.
     """
     return measured.minimum <= published <= measured.maximum

@@ -1,9 +1,11 @@
-"""Numbers as text: the same on the terminal, in Markdown and in HTML."""
+"""Numbers as text, the same on the terminal, in Markdown, in HTML and in CSV files."""
 
 from __future__ import annotations
 
+import csv
+import io
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from compare.metrics.metric import Metric
@@ -14,12 +16,12 @@ DIMENSIONLESS = ("count", "1", "")  # units that a text leaves out
 
 
 def number(value: float) -> str:
-    """Return a value with three significant digits, and whole numbers from 100 on."""
+    """Return a value with three significant digits; from 100 on, a whole number."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def interval(estimate: Estimate) -> str:
-    """Return "lo to hi"; words where there are too few runs for an interval, or all runs are equal."""
+    """Return "lo to hi", or words if there are too few runs for an interval or all runs are equal."""
     if estimate.interval is None:
         return f"{counted(estimate.n, 'run')}: no interval"
     lo, hi = estimate.interval
@@ -32,7 +34,7 @@ def name_and_unit(metric: Metric) -> str:
 
 
 def readable(metric: Metric, values: Iterable[float]) -> tuple[Metric, float]:
-    """Return the metric in the unit that suits its values, and the factor to it: from 1 ms on, ms in place of us."""
+    """Return the metric in ms, and the factor from us to ms, if all values are at least 1 ms; else as it is, and 1."""
     known = [value for value in values if math.isfinite(value) and value > 0]
     if metric.unit != "us" or not known or min(known) < US_PER_MS:
         return metric, 1.0
@@ -60,3 +62,18 @@ def counted(count: int, thing: str) -> str:
 def listed(parts: Iterable[str]) -> str:
     """Return the parts as one sentence."""
     return "; ".join(parts) + "."
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Sequence[str | float | None]]) -> str:
+    """Return the text of a CSV file: floats with six significant digits, None and NaN as empty fields."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_field(value) for value in row] for row in rows)
+    return text.getvalue()
+
+
+def _field(value: str | float | None) -> str:
+    if value is None or value != value:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

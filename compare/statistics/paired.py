@@ -1,19 +1,18 @@
 """Which schemes differ: paired t tests over the same seeds, corrected for the number of pairs.
 
-Tests by ranks or by exchanging signs (Wilcoxon's, permutations) cannot give a p below 2^(1-n): 1/512 with ten seeds,
-which is 0.07 after Holm's correction for the 36 pairs of nine schemes. They could never find a difference. The t test
-has no such floor. It keeps its level for differences that are far from normal but symmetric, as those of two equal
-schemes are. Colas, Sigaud and Oudeyer ("A Hitchhiker's Guide to Statistical Comparisons of Reinforcement Learning
-Algorithms", 2019) recommend it for samples of this size. Where one scheme hardly varies and the other is skewed, it
-reports too many differences: with ten seeds, in up to a quarter of the experiments with equal means.
+Rank and permutation tests (Wilcoxon's and others) cannot give a p below 2^(1-n). With ten seeds that is 1/512, or 0.07
+after Holm's correction for the 36 pairs of nine schemes, so they could never find a difference. The t test has no such
+limit. It keeps its level for differences that are symmetric, even if far from normal, as those of two equal schemes
+are. Colas, Sigaud and Oudeyer ("A Hitchhiker's Guide to Statistical Comparisons of Reinforcement Learning Algorithms",
+2019) recommend it for samples of this size. If one scheme hardly varies and the other is skewed, it finds too many
+differences: with ten seeds, in up to a quarter of the experiments with equal means.
 
-Letters of shapes: P pairs of schemes, S seeds.
+Shapes: P pairs of schemes, S seeds.
 """
 
 from __future__ import annotations
 
-import csv
-import io
+import dataclasses
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -24,20 +23,20 @@ from scipy import stats
 from compare.metrics.cells import Cell, by_scenario
 from compare.metrics.metric import Floats
 from compare.statistics.estimates import CONFIDENCE, MIN_VALUES
+from compare.statistics.numbers import csv_text
 
 LEVEL = 1 - CONFIDENCE
-COLUMNS = ("scenario", "metric", "scheme_a", "scheme_b", "mean_difference", "lo", "hi", "p", "p_holm", "n", "left_out")
 
 
 @dataclass(frozen=True)
 class PairedComparison:
     """One metric of two schemes in one scenario, over the seeds for which both have a value.
 
-    mean_difference: scheme_a less scheme_b. lo, hi: its 95 % interval (t distribution, not corrected). p: of the paired
-    t test; p_holm: after Holm's correction over all pairs of schemes of this scenario and metric. n: seeds with both
-    values; left_out: seeds without, because a run failed, is missing or has no value.
+    mean_difference: scheme_a minus scheme_b. lo, hi: its 95 % interval (t distribution, not corrected). p: of the
+    paired t test; p_holm: after Holm's correction over all pairs of schemes of this scenario and metric. n: seeds with
+    both values. left_out: the other seeds; a run failed, is missing or has no value.
 
-    lo and hi are None below MIN_VALUES seeds; p and p_holm also where all differences are equal, as nothing is random.
+    lo, hi, p and p_holm are None below MIN_VALUES seeds; p and p_holm also if all differences are equal.
     """
 
     scenario: str
@@ -58,6 +57,9 @@ class PairedComparison:
         if self.n < MIN_VALUES:
             return None
         return self.mean_difference != 0 if self.p_holm is None else self.p_holm < LEVEL
+
+
+COLUMNS = tuple(field.name for field in dataclasses.fields(PairedComparison))
 
 
 def compare_pairs(cells: Sequence[Cell]) -> list[PairedComparison]:
@@ -86,7 +88,7 @@ def _compare_metric(scenario: str, metric: str, cells: Sequence[Cell]) -> list[P
     testable = n >= MIN_VALUES
     error = np.zeros(len(pairs))  # (P,) standard error of the mean difference
     error[testable] = np.nanstd(differences[testable], axis=1, ddof=1) / np.sqrt(n[testable])
-    # differences that are equal but for rounding
+    # differences that are equal except for rounding
     error[error <= 1e-12 * np.abs(mean)] = 0.0
     varied = error > 0
     p, p_holm = np.full(len(pairs), np.nan), np.full(len(pairs), np.nan)
@@ -115,8 +117,8 @@ def _compare_metric(scenario: str, metric: str, cells: Sequence[Cell]) -> list[P
 def holm(p: Floats) -> Floats:
     """Return the p values after Holm's correction (1979) for their number, shape (P,).
 
-    The smallest is multiplied by P, the next one by P - 1, and so on; none becomes smaller than the one before.
-    Own code: statsmodels is 150 MB of packages, and its version takes minutes in a large comparison.
+    The smallest is multiplied by P, the next by P - 1, and so on; each is at least the previous one. statsmodels has
+    this function too, but with 150 MB of packages, and it takes minutes in a large comparison.
     """
     order = np.argsort(p)
     corrected = np.empty_like(p)
@@ -125,17 +127,11 @@ def holm(p: Floats) -> Floats:
 
 
 def values_by_seed(cell: Cell, metric: str) -> dict[int, float]:
-    """Return the values of a metric that are numbers, by seed."""
+    """Return the finite values of a metric by seed."""
     values = cell.values.get(metric, [])
     return {seed: value for seed, value in zip(cell.seeds, values, strict=bool(values)) if np.isfinite(value)}
 
 
 def comparisons_csv(comparisons: Iterable[PairedComparison]) -> str:
-    """Return the text of comparisons.csv: a row per scenario, metric and pair of schemes; None is an empty field."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in comparisons:
-        numbers = ["" if v is None else f"{v:.6g}" for v in (row.mean_difference, row.lo, row.hi, row.p, row.p_holm)]
-        writer.writerow([row.scenario, row.metric, row.scheme_a, row.scheme_b, *numbers, row.n, row.left_out])
-    return text.getvalue()
+    """Return the text of comparisons.csv: a row per scenario, metric and pair of schemes."""
+    return csv_text(COLUMNS, (dataclasses.astuple(comparison) for comparison in comparisons))

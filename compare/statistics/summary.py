@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import csv
-import io
-
 from compare.metrics.cells import Cell
 from compare.statistics.estimates import estimate_of
+from compare.statistics.numbers import csv_text
 
 COLUMNS = ("scenario", "scheme", "metric", "unit", "mean", "lo", "hi", "n")
 
 
 def summary_csv(cells: list[Cell]) -> str:
     """Return the text of summary.csv: a row per scenario, scheme and metric that has a value, in a fixed order."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for cell in cells:
-        for metric in cell.metrics:
-            estimate = estimate_of(cell, metric.name)
-            if estimate is not None:
-                numbers = [
-                    "" if value is None else f"{value:.6g}" for value in (estimate.mean, estimate.lo, estimate.hi)
-                ]
-                writer.writerow([cell.scenario.name, cell.scheme.name, metric.name, metric.unit, *numbers, estimate.n])
-    return text.getvalue()
+    return csv_text(
+        COLUMNS,
+        (
+            (cell.scenario.name, cell.scheme.name, metric.name, metric.unit, value.mean, value.lo, value.hi, value.n)
+            for cell in cells
+            for metric in cell.metrics
+            if (value := estimate_of(cell, metric.name)) is not None
+        ),
+    )

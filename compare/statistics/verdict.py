@@ -1,4 +1,4 @@
-"""The verdict on a claim: of a target's requirement, a published figure, a paper's statement."""
+"""The verdict on a claim: a target's requirement, a published figure, or a paper's statement."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Verdict(Enum):
-    """Whether a claim holds; the value is what tables and files say."""
+    """Whether a claim holds. The value is the word in tables and files."""
 
     MET = "yes"
     PARTLY = "in part"
@@ -16,20 +16,17 @@ class Verdict(Enum):
 
     @classmethod
     def of(cls, holds: bool | None) -> Verdict:
-        """Return the verdict on one fact; None stands for: not measured."""
+        """Return the verdict on one fact; None means not measured."""
         return cls.NOT_MEASURED if holds is None else cls.MET if holds else cls.MISSED
 
     @classmethod
-    def of_parts(cls, held: Iterable[bool]) -> Verdict:
-        """Return the verdict on a claim of several parts: MET when all of them hold, PARTLY when some do."""
-        parts = list(held)
+    def of_parts(cls, holds: Iterable[bool]) -> Verdict:
+        """Return the verdict on a claim of several parts: MET if all of them hold, PARTLY if some do."""
+        parts = list(holds)
         return cls.MET if all(parts) else cls.PARTLY if any(parts) else cls.MISSED
 
     @classmethod
     def of_all(cls, verdicts: Iterable[Verdict]) -> Verdict:
-        """Return the verdict on a requirement in several places: MISSED when it is missed in one of them."""
-        parts = set(verdicts)
-        for verdict in (cls.MISSED, cls.NOT_MEASURED):
-            if verdict in parts:
-                return verdict
-        return cls.MET
+        """Return the verdict on a requirement in several scenarios: MISSED if it is missed in one of them."""
+        verdicts = set(verdicts)
+        return next((verdict for verdict in (cls.MISSED, cls.NOT_MEASURED) if verdict in verdicts), cls.MET)

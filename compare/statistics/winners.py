@@ -1,4 +1,4 @@
-"""Which schemes win a metric of a scenario: those that a table marks."""
+"""The winners of a metric in a scenario: the schemes that a table marks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from compare.statistics.paired import PairedComparison, values_by_seed
 
 WINNERS_NOTE = (
     "Winners are marked: the best mean, and every mean that does not differ from it in the paired t test over the "
-    f"seeds with Holm's correction. A scheme needs {MIN_VALUES} runs to win; where no scheme differs, none is marked."
+    f"seeds with Holm's correction. A scheme needs {MIN_VALUES} runs to win. If no scheme differs, none is marked."
 )
 
 
@@ -26,7 +26,10 @@ class Winners:
             self._comparisons.setdefault((comparison.scenario, comparison.metric), []).append(comparison)
 
     def of(self, cells: Sequence[Cell], metric: Metric) -> list[str]:
-        """Return the schemes that a table marks. cells: of one scenario. None where every scheme with a run wins."""
+        """Return the schemes that a table marks: the winners, but none if every scheme with a run wins.
+
+        cells: of one scenario.
+        """
         if not cells:
             return []
         winners = winning_schemes(cells, metric, self._comparisons.get((cells[0].scenario.name, metric.name), ()))
@@ -36,8 +39,8 @@ class Winners:
 def winning_schemes(cells: Sequence[Cell], metric: Metric, comparisons: Iterable[PairedComparison]) -> list[str]:
     """Return the schemes that win a metric: the one with the best mean, and all that do not differ from it.
 
-    cells: of one scenario. Schemes with fewer than MIN_VALUES runs take no part. There is no winner where the metric
-    has no better direction, where all means are equal, or where fewer than two schemes take part.
+    cells: of one scenario. Schemes with fewer than MIN_VALUES runs are left out. Nobody wins if the metric has no
+    better direction, if all means are equal, or if fewer than two schemes are left.
     """
     by_seed = {cell.scheme.name: values_by_seed(cell, metric.name) for cell in cells}
     means = {
@@ -52,5 +55,5 @@ def winning_schemes(cells: Sequence[Cell], metric: Metric, comparisons: Iterable
             pair = {comparison.scheme_a, comparison.scheme_b}
             if best in pair:
                 differs[(pair - {best}).pop()] = comparison.differs
-    # a scheme that shares no seed with the best one cannot be compared with it, and does not win
+    # a scheme that has no seed in common with the best one cannot be compared with it and does not win
     return [name for name in means if name == best or differs.get(name) is False]

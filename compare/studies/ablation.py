@@ -92,16 +92,16 @@ def main(argv: Sequence[str]) -> int:
         populations = find_populations([folder / variant.name for variant in variants])
         text = table(populations)
         files = write_report(populations, folder / TABLE_NAME, folder / PICTURE_NAME)
-        beside = side_by_side(populations)
+        comparison = side_by_side(populations)
         files.append(folder / SIDE_BY_SIDE_NAME)
-        write_atomically(files[-1], beside.encode())
+        write_atomically(files[-1], comparison.encode())
     except (AblationError, CheckpointError, CurvesError, ExportError, PopulationError, OSError) as error:
         print(f"ablation: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("ablation: interrupted; the same command continues", file=sys.stderr)
         return 130
-    print(f"{text}\n\n{beside}\n{', '.join(map(str, files))}")
+    print(f"{text}\n\n{comparison}\n{', '.join(map(str, files))}")
     return 0 if all(trained) else 1
 
 

@@ -32,7 +32,7 @@ SHORT_EPISODES, EPISODES = 200, 20  # CPU time is counted in steps of 10 ms
 
 # The fixed rule: 67 packets fill the path, and one waits at the bottleneck.
 CWND = 68
-FULL_MBPS = 18.0  # least goodput; with an idle link there would be fewer packets, and the speed would be too high
+FULL_MBPS = 18.0  # least goodput of a full link; an idle link has fewer packets, and the speed would be too high
 
 
 class Speed(NamedTuple):

@@ -10,8 +10,6 @@ called linear if no point is further from the line than a tenth of the largest v
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import random
 import statistics
 import sys
@@ -24,6 +22,7 @@ from pathlib import Path as FilePath
 import matplotlib as mpl
 import numpy as np
 
+from compare.statistics.numbers import csv_text
 from env.lab import Lab, VirtualLab
 from env.lab.usage import cpu_seconds, lab_processes
 from env.network.path import Path
@@ -36,7 +35,7 @@ FLOWS = (1, 2, 4, 8, 16, 32, 64)
 RUNS = (1, 2, 4, 8)
 FLOW_MBPS = 5.0
 REPETITIONS = 5
-FAR = 0.1  # largest distance from the line that counts as linear, as a share of the largest value
+LINEAR_WITHIN = 0.1  # largest distance from the line that counts as linear, as a share of the largest value
 MEMORY_LIMIT_MB = 600
 COLUMNS = ("against", "x", "repetition", "packets", "wall_s", "cpu_s", "memory_mb")
 
@@ -147,15 +146,15 @@ def cost_of_runs(runs: int) -> Cost:
 
 def table(axes: Sequence[Axis]) -> str:
     """Return the text of cost.csv."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for axis in axes:
-        for x in axis.xs:
-            for repetition, cost in enumerate(axis.costs[x], 1):
-                figures = [f"{value:.4g}" for value in (cost.wall_s, cost.cpu_s, cost.memory_mb)]
-                writer.writerow([axis.against, x, repetition, cost.packets, *figures])
-    return text.getvalue()
+    return csv_text(
+        COLUMNS,
+        (
+            (axis.against, x, repetition, cost.packets, cost.wall_s, cost.cpu_s, cost.memory_mb)
+            for axis in axes
+            for x in axis.xs
+            for repetition, cost in enumerate(axis.costs[x], 1)
+        ),
+    )
 
 
 def draw(axes: Sequence[Axis], file: FilePath) -> None:
@@ -205,12 +204,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     status = 0
     for axis in axes:
         slope, intercept, distance = axis.fit()
-        verdict = "linear" if distance <= FAR else "NOT LINEAR"
+        verdict = "linear" if distance <= LINEAR_WITHIN else "NOT LINEAR"
         print(
             f"{axis.against}: CPU {1e3 * slope:.4g} ms each plus {intercept:.2f} s; the furthest point is "
             f"{100 * distance:.1f} % of the largest value from the line: {verdict}"
         )
-        status |= distance > FAR
+        status |= distance > LINEAR_WITHIN
     largest_mb = max(cost.memory_mb for cost in axes[1].costs[FLOWS[-1]])
     print(f"memory of a lab with {FLOWS[-1]} flows: {largest_mb:.0f} MB of at most {MEMORY_LIMIT_MB} MB")
     return status | (largest_mb > MEMORY_LIMIT_MB)

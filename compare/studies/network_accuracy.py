@@ -3,10 +3,10 @@
     python -m compare.studies.network_accuracy
 
 The probe (env/network/probe) sends numbered UDP packets over a path, and the kernel stamps every arrival. The first
-table is about netem: configured value, measured value and relative error. For a share of packets (loss, duplication,
-reordering), the sample is large enough that a relative error of 1 % exceeds chance: 8.9 million packets for a share of
-1 %. The table also has three standard deviations of the binomial distribution, the error that chance can cause. The
-second table is about the bottleneck: the exactness of the packet spacing, and the capacity of the buffer.
+table is about netem: configured value, measured value and relative error, and the error that chance can cause, which is
+three standard deviations of the binomial distribution. The samples for shares of packets (loss, duplication,
+reordering) are so large that chance causes at most 1 %: 8.9 million packets for a share of 1 %. The second table is
+about the bottleneck: the spacing of packets, and the capacity of the buffer.
 """
 
 from __future__ import annotations
@@ -22,18 +22,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from compare.report.pages import markdown_table
 from env.lab import Lab, VirtualLab
 from env.network.path import PACKET_BYTES, Path
 from env.network.topology.bottleneck import netem_options
 
 IP_BYTES = 1500  # of a full packet; PACKET_BYTES with its Ethernet header
-PACKETS = 1_000_000  # of a probe, whose result must fit into the lab's memory, and of rows that are not a share
+PACKETS = 1_000_000  # of a probe, as its result must fit into the lab's memory; also of rows that are not a share
 # a bottleneck's rates in Mbit/s with the RTTs in ms, and its buffers
 LINKS = ((1, 100), (20, 40), (1000, 4), (10_000, 0.4))
 BUFFERS_BDP = (0.2, 1, 8)
 CLOCK_NS = 258  # tolerance: reading the clock takes 256 ns, and delays a timer that is due meanwhile
-MOST = 10_000_000  # maximum number of packets in a row
-WITHIN = 0.01  # largest relative error of netem
+MAX_PACKETS = 10_000_000  # in a row
+MAX_ERROR = 0.01  # relative error of netem
 
 Integers = NDArray[np.int64]
 
@@ -96,21 +97,21 @@ class Row:
     """A row about netem. sampling: relative error that chance can cause (3 standard deviations)."""
 
     topology: str
-    what: str
+    name: str
     unit: str
-    asked: float
+    configured: float
     measured: float
     sampling: float
 
     @property
     def error(self) -> float:
         """Relative error."""
-        return self.measured / self.asked - 1
+        return self.measured / self.configured - 1
 
     @property
-    def right(self) -> bool:
-        """Whether the error is within WITHIN plus the sampling error."""
-        return abs(self.error) <= WITHIN + self.sampling
+    def accurate(self) -> bool:
+        """Whether the error is at most MAX_ERROR plus the sampling error."""
+        return abs(self.error) <= MAX_ERROR + self.sampling
 
 
 def impaired(topology: str, *, delay_ms: float = 20.0, **impairments: float) -> Path:
@@ -122,26 +123,26 @@ def impaired(topology: str, *, delay_ms: float = 20.0, **impairments: float) -> 
     return Path(topology="loopback", tc=(netem,))
 
 
-def packets_to_tell(pct: float) -> int:
-    """Return the sample size for which three standard deviations are 1 % of the share pct."""
+def sample_size(pct: float) -> int:
+    """Return the number of packets for which three standard deviations are 1 % of the share pct."""
     share = pct / 100
-    return math.ceil(9 * (1 - share) / share / WITHIN**2)
+    return math.ceil(9 * (1 - share) / share / MAX_ERROR**2)
 
 
 def measure_share(lab: Lab, topology: str, kind: str, pct: float, packets: int) -> Row:
     """Measure a share of packets, a million at a time; kind: loss, duplicate or reorder."""
     delay_ms = 20.0
     path = impaired(topology, delay_ms=delay_ms, **{f"{kind}_pct": pct})
-    counted = 0.0
+    affected = 0.0
     for first in range(0, packets, PACKETS):
         count = min(PACKETS, packets - first)
         # small packets in bursts, because netem draws for each packet
         arrivals = probe(lab, path, count, size_bytes=64, burst=50, interval_ns=1_000_000)
         shares = {"loss": arrivals.lost, "duplicate": arrivals.duplicated}
-        counted += count * (arrivals.overtaking(delay_ms * 1e6) if kind == "reorder" else shares[kind]())
+        affected += count * (arrivals.overtaking(delay_ms * 1e6) if kind == "reorder" else shares[kind]())
     share = pct / 100
     sampling = 3 * math.sqrt((1 - share) / (share * packets))
-    return Row(topology, f"{kind} {pct:g} %", "%", pct, 100 * counted / packets, sampling)
+    return Row(topology, f"{kind} {pct:g} %", "%", pct, 100 * affected / packets, sampling)
 
 
 def measure_delay(lab: Lab, topology: str, delay_ms: float, jitter_ms: float, packets: int) -> list[Row]:
@@ -149,12 +150,12 @@ def measure_delay(lab: Lab, topology: str, delay_ms: float, jitter_ms: float, pa
     path = impaired(topology, delay_ms=delay_ms, jitter_ms=jitter_ms)
     burst = 10 if jitter_ms else 1  # without jitter, packets of a burst would wait for each other
     delay_ns = probe(lab, path, packets, size_bytes=64, burst=burst, interval_ns=500_000).delay_ns
-    what = f"delay {delay_ms:g} ms" + (f" jitter {jitter_ms:g} ms" if jitter_ms else "")
-    of_mean = 3 * jitter_ms / delay_ms / math.sqrt(packets)
-    rows = [Row(topology, what, "ms", delay_ms, float(delay_ns.mean()) / 1e6, of_mean)]
+    name = f"delay {delay_ms:g} ms" + (f" jitter {jitter_ms:g} ms" if jitter_ms else "")
+    sampling = 3 * jitter_ms / delay_ms / math.sqrt(packets)
+    rows = [Row(topology, name, "ms", delay_ms, float(delay_ns.mean()) / 1e6, sampling)]
     if jitter_ms:
-        of_deviation = 3 / math.sqrt(2 * packets)
-        rows.append(Row(topology, f"{what}: deviation", "ms", jitter_ms, float(delay_ns.std()) / 1e6, of_deviation))
+        sampling = 3 / math.sqrt(2 * packets)
+        rows.append(Row(topology, f"{name}: deviation", "ms", jitter_ms, float(delay_ns.std()) / 1e6, sampling))
     return rows
 
 
@@ -180,7 +181,7 @@ def overload(lab: Lab, path: Path, rate_mbps: float, packets: int) -> Arrivals:
 
 
 def transmission_ns(rate_mbps: float) -> float:
-    """Return how long a full packet takes on the wire, ns."""
+    """Return the transmission time of a full packet, ns."""
     return PACKET_BYTES * 8 / rate_mbps * 1e3
 
 
@@ -188,22 +189,23 @@ def transmission_ns(rate_mbps: float) -> float:
 class Bottleneck:
     """Measurements of a bottleneck.
 
-    held_packets: maximum number of waiting packets. spacing_ns: largest difference between the spacing of two packets
-    and the transmission time. lost: packets that did not arrive. dropped: packets that the buffer counted as dropped.
+    held_packets: largest number of waiting packets. spacing_error_ns: largest difference between the spacing of two
+    packets and the transmission time. lost: packets that did not arrive. dropped: packets that the buffer counted as
+    dropped.
     """
 
     rate_mbps: float
     buffer_packets: int
     held_packets: int
-    spacing_ns: float
+    spacing_error_ns: float
     lost: int
     dropped: int
 
     @property
-    def right(self) -> bool:
-        """Whether the buffer has the configured size, nothing else drops, and the spacing is that of a wire."""
-        exact = self.spacing_ns <= CLOCK_NS
-        return self.held_packets == self.buffer_packets and self.lost == self.dropped and exact
+    def accurate(self) -> bool:
+        """Whether the buffer has the configured size, only the buffer drops, and the spacing is that of a wire."""
+        spaced = self.spacing_error_ns <= CLOCK_NS
+        return self.held_packets == self.buffer_packets and self.lost == self.dropped and spaced
 
 
 def measure_bottleneck(lab: Lab, rate_mbps: float, rtt_ms: float, buffer_bdp: float) -> Bottleneck:
@@ -211,34 +213,34 @@ def measure_bottleneck(lab: Lab, rate_mbps: float, rtt_ms: float, buffer_bdp: fl
     path = Path(rate_mbps=rate_mbps, rtt_ms=rtt_ms, buffer_bdp=buffer_bdp)
     packets = 2 * path.buffer_packets + 5_000
     arrivals = overload(lab, path, rate_mbps, packets)
-    left_ns = arrivals.captured_ns
+    departed_ns = arrivals.captured_ns
     # the link is empty for the first packet, so its delay is the delay without a queue
     entered_ns = arrivals.sent_ns + arrivals.delay_ns.min()
-    waiting = np.arange(1, left_ns.size + 1) - np.searchsorted(left_ns, entered_ns, side="right")
+    waiting = np.arange(1, departed_ns.size + 1) - np.searchsorted(departed_ns, entered_ns, side="right")
     # the second packet leaves up to a microsecond early, with the tokens of the link's idle time
-    spacing_ns = float(np.abs(np.diff(left_ns)[1:] - transmission_ns(rate_mbps)).max())
-    lost, dropped = packets - left_ns.size, queue_drops(lab)
-    return Bottleneck(rate_mbps, path.buffer_packets, int(waiting.max()), spacing_ns, lost, dropped)
+    spacing_error_ns = float(np.abs(np.diff(departed_ns)[1:] - transmission_ns(rate_mbps)).max())
+    lost, dropped = packets - departed_ns.size, queue_drops(lab)
+    return Bottleneck(rate_mbps, path.buffer_packets, int(waiting.max()), spacing_error_ns, lost, dropped)
 
 
 def queue_drops(lab: Lab) -> int:
-    """Return how many packets the router's bottleneck has dropped since the path was applied."""
-    shown = json.loads(lab.call("execute", node="r", argv=["tc", "-s", "-j", "qdisc", "show", "dev", "r-h2"]))
-    return sum(qdisc["drops"] for qdisc in shown if qdisc["kind"] == "pfifo")
+    """Return the number of packets dropped by the router's bottleneck since the path was applied."""
+    qdiscs = json.loads(lab.call("execute", node="r", argv=["tc", "-s", "-j", "qdisc", "show", "dev", "r-h2"]))
+    return sum(qdisc["drops"] for qdisc in qdiscs if qdisc["kind"] == "pfifo")
 
 
 # -- command ---------------------------------------------------------------------------------------------------------
 
 
-def measure_netem(lab: Lab, most: int) -> list[Row]:
-    """Return the rows of the first table. most: maximum number of packets in a row."""
+def measure_netem(lab: Lab, max_packets: int) -> list[Row]:
+    """Return the rows of the first table. max_packets: of a row."""
     rows = []
-    packets = min(most, PACKETS)
+    packets = min(max_packets, PACKETS)
     for topology in ("router", "loopback"):
         rows += measure_delay(lab, topology, 20, 0, min(packets, 10_000))
         rows += measure_delay(lab, topology, 20, 4, packets)
         for kind in ("loss", "duplicate", "reorder"):
-            rows += [measure_share(lab, topology, kind, pct, min(most, packets_to_tell(pct))) for pct in (1, 10, 50)]
+            rows += [measure_share(lab, topology, kind, pct, min(max_packets, sample_size(pct))) for pct in (1, 10, 50)]
         rows += [measure_rate(lab, topology, rate_mbps, min(packets, 20_000)) for rate_mbps in (1, 20, 1000, 10_000)]
     return rows
 
@@ -249,35 +251,46 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--packets",
         type=int,
-        default=MOST,
-        help="maximum number in a row, for a quick look (default: for 1 %%)",
+        default=MAX_PACKETS,
+        help="maximum number in a row (default %(default)s); less is faster and less accurate",
     )
     arguments = parser.parse_args(argv)
-    if not 10_000 <= arguments.packets <= MOST:
-        parser.error(f"--packets is {arguments.packets}; it must lie between 10000 and {MOST}")
+    if not 10_000 <= arguments.packets <= MAX_PACKETS:
+        parser.error(f"--packets is {arguments.packets}; it must lie between 10000 and {MAX_PACKETS}")
     with VirtualLab(seed=1, memory_mb=1024, timeout_s=600) as lab:
         rows = measure_netem(lab, arguments.packets)
-        print("| topology | asked | measured | error | chance (3 sigma) |")
-        print("|---|---|---|---|---|")
-        for row in rows:
-            print(
-                f"| {row.topology} | {row.what} | {row.measured:.6g} {row.unit} | {100 * row.error:+.3f} % | "
-                f"{100 * row.sampling:.3f} % |"
-            )
-        print()
+        texts = [
+            [
+                row.topology,
+                row.name,
+                f"{row.measured:.6g} {row.unit}",
+                f"{100 * row.error:+.3f} %",
+                f"{100 * row.sampling:.3f} %",
+            ]
+            for row in rows
+        ]
+        print(markdown_table(["topology", "configured", "measured", "error", "chance (3 sigma)"], texts), end="\n\n")
         bottlenecks = [measure_bottleneck(lab, rate, rtt, bdp) for rate, rtt in LINKS for bdp in BUFFERS_BDP]
-        print("| bottleneck | buffer asked | held | packets lost | dropped by the buffer | spacing off by at most |")
-        print("|---|---|---|---|---|---|")
-        for one in bottlenecks:
-            print(
-                f"| {one.rate_mbps:g} Mbit/s | {one.buffer_packets} | {one.held_packets} | {one.lost} | "
-                f"{one.dropped} | {one.spacing_ns:.1f} ns of {transmission_ns(one.rate_mbps):.0f} ns |"
-            )
-    wrong = [row.what for row in rows if not row.right]
-    wrong += [f"{one.rate_mbps:g} Mbit/s, buffer of {one.buffer_packets}" for one in bottlenecks if not one.right]
-    if wrong:
-        print(f"error: not as asked: {', '.join(wrong)}", file=sys.stderr)
-    return bool(wrong)
+        texts = [
+            [
+                f"{link.rate_mbps:g} Mbit/s",
+                f"{link.buffer_packets}",
+                f"{link.held_packets}",
+                f"{link.lost}",
+                f"{link.dropped}",
+                f"{link.spacing_error_ns:.1f} ns of {transmission_ns(link.rate_mbps):.0f} ns",
+            ]
+            for link in bottlenecks
+        ]
+        heads = ["bottleneck", "buffer", "largest queue", "packets lost", "dropped by the buffer", "spacing error"]
+        print(markdown_table(heads, texts))
+    inaccurate = [row.name for row in rows if not row.accurate]
+    inaccurate += [
+        f"{link.rate_mbps:g} Mbit/s, buffer of {link.buffer_packets}" for link in bottlenecks if not link.accurate
+    ]
+    if inaccurate:
+        print(f"error: not as configured: {', '.join(inaccurate)}", file=sys.stderr)
+    return bool(inaccurate)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""The claims of the TCP-NV paper, each with the measured figures that decide it. Pure functions.
+"""The claims of the TCP-NV paper, each with the measured figures that decide it: pure functions.
 
-Section numbers are the paper's. "Others" are Reno, Cubic and CDG, as in the paper.
+Section numbers are those of the paper. "Others" are Reno, Cubic and CDG, as in the paper.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from compare.metrics.cells import Cell
-from compare.metrics.series import flow_series, rate_between
+from compare.metrics.series import flow_series, goodput_between
 from compare.report.published_tables import SCENARIO_FOLDER
 from compare.statistics.estimates import estimate_of
 from compare.statistics.numbers import number
@@ -22,8 +22,8 @@ from env.network.schemes import SCHEMES
 
 NV = "nv"
 OTHERS = ("reno", "cubic", "cdg")
-LONG_S = 120.0  # shortest run that decides a claim about 5 minutes
-MOMENTS = (0.02, 1 / 6, 0.5, 1.0)  # of the run: 6 s, 50 s, half and all of 5 minutes
+LONG_S = 120.0  # shortest run for a verdict on a claim about 5 minutes
+MOMENTS = (0.02, 1 / 6, 0.5, 1.0)  # as shares of the run: 6 s, 50 s, half and all of 5 minutes
 LABELS = {name: SCHEMES[name].label for name in OTHERS} | {NV: "NV"}
 
 
@@ -39,10 +39,10 @@ class Claim:
 
 
 class Evidence:
-    """Means over the seeds, by scenario, scheme and metric; and the flows of one run of each.
+    """Means over the seeds by scenario, scheme and metric, and the flows of one run per scenario and scheme.
 
-    folder: of the scenarios: nv, or another folder with the same experiments, under the names of nv. Of several cells
-    of a scenario and scheme the first one counts, and for claims about long runs the longest one.
+    folder: of the scenarios; another folder than nv has the same experiments, and is asked with the names of nv. If
+    several cells have the same scenario and scheme, the first counts, or the longest for claims about long runs.
     """
 
     def __init__(self, cells: Sequence[Cell], folder: str = SCENARIO_FOLDER) -> None:
@@ -58,28 +58,28 @@ class Evidence:
                 self._longest[key] = cell
 
     def has(self, scenario: str, schemes: Sequence[str]) -> bool:
-        """True when the scenario was measured with all of these schemes."""
+        """True if the scenario was measured with all of these schemes."""
         return all((scenario, scheme) in self._cells for scheme in schemes)
 
     def mean(self, scenario: str, scheme: str, metric: str) -> float:
-        """Return a metric's mean; NaN where it has no value."""
+        """Return a metric's mean; NaN without a value."""
         estimate = estimate_of(self._cells[scenario, scheme], metric)
         return math.nan if estimate is None else estimate.mean
 
     def flows(self, scenario: str, scheme: str) -> list[FlowResult]:
-        """Return the flows of the first good seed."""
+        """Return the flows of the first seed with a result."""
         return self._cells[scenario, scheme].flows
 
     def longest_flows(self, scenario: str, scheme: str) -> list[FlowResult]:
-        """Return the flows of the first good seed of the longest run."""
+        """Return the flows of the first seed with a result of the longest run."""
         return self._longest[scenario, scheme].flows
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """A claim that a metric of the others over NV's (or NV's over the others', when inverse) lies in a range.
+    """A claim that the ratio of a metric of the others to NV's (inverse: of NV's to the others') lies in [low, high].
 
-    It holds when the ratio to each of the others lies in [low, high], in part when to one of them.
+    It holds if the ratio lies in the range for each of the others, and in part if for one of them.
     """
 
     section: str
@@ -95,15 +95,15 @@ class Ratio:
         """Return the claim with its figures."""
         if not evidence.has(self.scenario, (NV, *self.others)):
             return Claim(self.section, self.text, self.scenario, "not measured", Verdict.NOT_MEASURED)
-        ours = evidence.mean(self.scenario, NV, self.metric)
-        figures, held = [], []
+        of_nv = evidence.mean(self.scenario, NV, self.metric)
+        figures, holds = [], []
         for other in self.others:
-            theirs = evidence.mean(self.scenario, other, self.metric)
-            ratio = _over(ours, theirs) if self.inverse else _over(theirs, ours)
-            held.append(self.low <= ratio <= self.high)
-            figures.append(f"{LABELS[other]} {number(theirs)}, {_times(ratio)}")
-        measured = f"{self.metric}: NV {number(ours)}; {'; '.join(figures)}"
-        return Claim(self.section, self.text, self.scenario, measured, Verdict.of_parts(held))
+            of_other = evidence.mean(self.scenario, other, self.metric)
+            ratio = _over(of_nv, of_other) if self.inverse else _over(of_other, of_nv)
+            holds.append(self.low <= ratio <= self.high)
+            figures.append(f"{LABELS[other]} {number(of_other)}, {_times(ratio)}")
+        measured = f"{self.metric}: NV {number(of_nv)}; {'; '.join(figures)}"
+        return Claim(self.section, self.text, self.scenario, measured, Verdict.of_parts(holds))
 
 
 def _over(a: float, b: float) -> float:
@@ -168,8 +168,8 @@ def cubic_streams(evidence: Evidence) -> Claim:
     lost = {scheme: evidence.mean(scenario, scheme, "retrans_pct") for scheme in ("cubic", *rest)}
     p99 = {scheme: evidence.mean(scenario, scheme, "p99_latency") for scheme in ("cubic", *rest)}
     figures = [f"{LABELS[s]} {number(lost[s])} % and {number(p99[s])} us" for s in ("cubic", *rest)]
-    held = [all(lost["cubic"] > 3 * lost[s] for s in rest), all(p99["cubic"] > 7 * p99[s] for s in rest)]
-    return Claim("4.6", text, scenario, f"retransmitted and p99: {'; '.join(figures)}", Verdict.of_parts(held))
+    holds = [all(lost["cubic"] > 3 * lost[s] for s in rest), all(p99["cubic"] > 7 * p99[s] for s in rest)]
+    return Claim("4.6", text, scenario, f"retransmitted and p99: {'; '.join(figures)}", Verdict.of_parts(holds))
 
 
 def adaptation(evidence: Evidence) -> Claim:
@@ -180,40 +180,40 @@ def adaptation(evidence: Evidence) -> Claim:
     first, second = evidence.flows(scenario, NV)
     joins_s, leaves_s = second.start_s, second.start_s + second.duration_s
     end_s = first.duration_s
-    # a fifth of each phase is left to the change
+    # the first fifth of each phase belongs to the change and is not measured
     settle_s = (leaves_s - joins_s) / 5
     alone, together, after = (
-        rate_between(first, from_s, to_s)
+        goodput_between(first, from_s, to_s)
         for from_s, to_s in ((joins_s / 5, joins_s), (joins_s + settle_s, leaves_s), (leaves_s + settle_s, end_s))
     )
-    other = rate_between(second, joins_s + settle_s, leaves_s)
-    again = first.retransmits + second.retransmits
-    held = [0.3 < together / alone < 0.7, after > 0.9 * alone, again == 0]
+    other = goodput_between(second, joins_s + settle_s, leaves_s)
+    retransmits = first.retransmits + second.retransmits
+    holds = [0.3 < together / alone < 0.7, after > 0.9 * alone, retransmits == 0]
     measured = (
         f"first flow {number(alone)} Mbit/s alone, {number(together)} beside the second's {number(other)}, "
-        f"{number(after)} after it; {again:.0f} retransmissions"
+        f"{number(after)} after it; {retransmits:.0f} retransmissions"
     )
-    return Claim("4.3", text, scenario, measured, Verdict.of_parts(held))
+    return Claim("4.3", text, scenario, measured, Verdict.of_parts(holds))
 
 
 def unfairness_to_reno(evidence: Evidence) -> Claim:
-    """4.5: a Reno flow takes nearly everything from an NV flow, and no such thing happens among the others."""
+    """4.5: a Reno flow takes nearly everything from an NV flow, but not from a Reno, Cubic or CDG flow."""
     return _unfairness(evidence, "Reno", "nv/1s2c1fvrp")
 
 
 def unfairness_to_cubic(evidence: Evidence) -> Claim:
-    """4.5: and so does a Cubic flow."""
+    """4.5: a Cubic flow does the same."""
     return _unfairness(evidence, "Cubic", "nv/1s2c1fvrp_cubic")
 
 
-def _unfairness(evidence: Evidence, beside: str, scenario: str) -> Claim:
-    text = f"a {beside} flow takes the bandwidth of an NV flow; Reno, Cubic and CDG hold their share beside it"
+def _unfairness(evidence: Evidence, competing: str, scenario: str) -> Claim:
+    text = f"a {competing} flow takes the bandwidth of an NV flow; Reno, Cubic and CDG hold their share beside it"
     if not evidence.has(scenario, (NV, *OTHERS)):
         return Claim("4.5", text, scenario, "not measured", Verdict.NOT_MEASURED)
     shares = {scheme: _share_beside(evidence.flows(scenario, scheme)) for scheme in (NV, *OTHERS)}
     figures = ", ".join(f"{LABELS[scheme]} {100 * share:.0f} %" for scheme, share in shares.items())
-    held = [shares[NV] < 0.3, all(0.3 <= shares[scheme] <= 0.7 for scheme in OTHERS)]
-    return Claim("4.5", text, scenario, f"share of the flow that was there before: {figures}", Verdict.of_parts(held))
+    holds = [shares[NV] < 0.3, all(0.3 <= shares[scheme] <= 0.7 for scheme in OTHERS)]
+    return Claim("4.5", text, scenario, f"share of the first flow: {figures}", Verdict.of_parts(holds))
 
 
 def _share_beside(flows: Sequence[FlowResult]) -> float:
@@ -221,12 +221,12 @@ def _share_beside(flows: Sequence[FlowResult]) -> float:
     first, second = flows[:2]
     from_s = second.start_s + second.duration_s / 5
     to_s = second.start_s + second.duration_s
-    first_mbps, second_mbps = rate_between(first, from_s, to_s), rate_between(second, from_s, to_s)
+    first_mbps, second_mbps = goodput_between(first, from_s, to_s), goodput_between(second, from_s, to_s)
     return first_mbps / (first_mbps + second_mbps)
 
 
 def drift(evidence: Evidence) -> Claim:
-    """4.8: the smallest RTT that NV's flows see grows, then stays."""
+    """4.8: the minimum RTT of NV's flows grows, then stays."""
     text, scenario = "min RTT grows to 300 to 450 us within 50 s, then is stable: NV stays in control", "nv/2s3c5fr"
     if not evidence.has(scenario, (NV,)):
         return Claim("4.8", text, scenario, "not measured", Verdict.NOT_MEASURED)
@@ -234,26 +234,26 @@ def drift(evidence: Evidence) -> Claim:
     end_s = flows[0].duration_s
     figures, medians = [], []
     for share in MOMENTS:
-        at_us = [known for flow in flows if math.isfinite(known := min_rtt_us(flow, share * end_s))]
-        if not at_us:
+        minima_us = [rtt_us for flow in flows if math.isfinite(rtt_us := min_rtt_us(flow, share * end_s))]
+        if not minima_us:
             continue  # no flow has begun
-        medians.append(float(np.median(at_us)))
+        medians.append(float(np.median(minima_us)))
         figures.append(
-            f"{number(medians[-1])} us ({number(min(at_us))} to {number(max(at_us))}) at {share * end_s:.0f} s"
+            f"{number(medians[-1])} us ({number(min(minima_us))} to {number(max(minima_us))}) at {share * end_s:.0f} s"
         )
     measured = f"median of the flows: {', '.join(figures)}"
     if end_s < LONG_S or len(medians) < len(MOMENTS):
-        return Claim("4.8", text, scenario, f"{measured}: too short to tell", Verdict.NOT_MEASURED)
-    held = [
+        return Claim("4.8", text, scenario, f"{measured}: the run is too short", Verdict.NOT_MEASURED)
+    holds = [
         medians[-1] > 2 * medians[0],  # grows
         medians[-1] < 1.5 * medians[1],  # is stable after a sixth of the run
         300 / 1.5 < medians[-1] < 450 * 1.5,
     ]
-    return Claim("4.8", text, scenario, measured, Verdict.of_parts(held))
+    return Claim("4.8", text, scenario, measured, Verdict.of_parts(holds))
 
 
 def min_rtt_us(flow: FlowResult, at_s: float) -> float:
-    """Return the smallest RTT that the congestion control keeps at a time of the run, us; NaN before the first one."""
+    """Return the congestion control's minimum RTT at a time of the run, us; NaN before its first one."""
     series = flow_series(flow)
     before = (series["t_s"] <= at_s + 1e-3) & np.isfinite(series["kept_min_rtt_ms"])
     return float(series["kept_min_rtt_ms"][before][-1] * 1e3) if before.any() else math.nan

@@ -47,7 +47,7 @@ def main() -> None:
         for recent in (True, False):
             metrics = measure(scheme, recent=recent)
             rows.append([scheme, "RACK, TLP" if recent else "as in 2015", *(number(metrics[name]) for name in METRICS)])
-    print("\n".join(markdown_table(["scheme", "recovery", *METRICS], rows, left=2)))
+    print(markdown_table(["scheme", "recovery", *METRICS], rows, left=2))
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@
     python -m compare.studies.precision runs/NAME --scenarios stress loss/1pct --seeds 5 --decisions 1000
 
 The float policy is the torch network of the training and decides through the Gymnasium environment. The int16 model is
-what `make export-weights` writes, and decides in the lab's kernel. On both sides a seed has the same random numbers,
-the reward has the weights of the run's profile, and there is no exploration noise.
+the output of `make export-weights` and decides in the lab's kernel. Both have the same random numbers for a seed, the
+reward weights of the run's profile, and no exploration noise.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from compare.report.pages import markdown_table
 from env import schema
 from env.gym.episode import boot_lab
 from env.gym.ndm_env import NdmEnv
@@ -45,13 +46,14 @@ SCENARIOS = (
 )
 SEEDS = 3
 DECISIONS = 1000
+METRIC_NAMES = ("goodput, Mbit/s", "queueing delay, ms", "reward")  # of Means, for tables
 
 Floats = npt.NDArray[np.float64]
 Decide = Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]]
 
 
-class Played(NamedTuple):
-    """One run: mean goodput, Mbit/s, and mean queueing delay, ms, over virtual time; mean reward of a decision."""
+class Means(NamedTuple):
+    """Means of an episode: goodput and queueing delay over virtual time, reward over decisions."""
 
     goodput_mbps: float
     queueing_delay_ms: float
@@ -59,15 +61,15 @@ class Played(NamedTuple):
 
 
 class Row(NamedTuple):
-    """The runs on one path, with the same seeds in float and in int16."""
+    """The episodes on one path, with the same seeds in float and in int16."""
 
     scenario: str
-    in_float: list[Played]
-    in_int16: list[Played]
+    in_float: list[Means]
+    in_int16: list[Means]
 
 
 def float_policy(weights: dict[str, torch.Tensor]) -> Decide:
-    """Return the policy of one connection, from observation [D] to mean action [A], in float as in training."""
+    """Return a policy with a recurrent state of its own, from observation [D] to mean action [A], in float."""
     policy = Policy(len(weights["rnn.bias_ih_l0"]))
     policy.load_state_dict(weights)
     state = torch.zeros(1, 1, policy.hidden)
@@ -82,20 +84,20 @@ def float_policy(weights: dict[str, torch.Tensor]) -> Decide:
     return decide
 
 
-def play_through_gymnasium(env: NdmEnv, decide: Decide, scenario: str, seed: int) -> Played:
-    """Run one episode with the decisions of a policy on the host."""
+def run_on_host(env: NdmEnv, decide: Decide, scenario: str, seed: int) -> Means:
+    """Run one episode with a policy on the host, through the Gymnasium environment."""
     observation, _ = env.reset(seed=seed, options={"scenario": scenario})
     rewards, infos, over = [], [], False
     while not over:
         observation, reward, _, over, info = env.step(decide(observation))
         rewards.append(float(reward))
         infos.append((info["goodput_mbps"], info["queueing_delay_ms"], info["interval_us"]))
-    goodput, queueing, length = np.array(infos).T
-    return _played(goodput, queueing, np.array(rewards), length)
+    goodput, queueing, interval = np.array(infos).T
+    return _means(goodput, queueing, np.array(rewards), interval)
 
 
-def play_in_kernel(lab: Lab, env: NdmEnv, model: bytes, scenario: str, seed: int) -> Played:
-    """Run the same episode with the decisions of the kernel; the lab's own seed does not matter."""
+def run_in_kernel(lab: Lab, env: NdmEnv, model: bytes, scenario: str, seed: int) -> Means:
+    """Run the same episode with the model in the kernel; the lab's seed does not matter."""
     episode_config, episode = scenario_episode_config(scenario).alone(), env.episode
     noise = np.zeros((1, episode.decisions, len(schema.ACTIONS)), np.int16)
     record = run_episode(lab, RolloutTask(model, episode_config, seed, noise, episode.decisions, episode.duration_s))
@@ -103,12 +105,12 @@ def play_in_kernel(lab: Lab, env: NdmEnv, model: bytes, scenario: str, seed: int
     if not flows:
         raise LabError(f"the model made fewer than two decisions on {scenario}")
     infos = flows[0].infos
-    return _played(infos["goodput_mbps"], infos["queueing_delay_ms"], flows[0].rewards, infos["interval_us"])
+    return _means(infos["goodput_mbps"], infos["queueing_delay_ms"], flows[0].rewards, infos["interval_us"])
 
 
-def _played(goodput: Floats, queueing: Floats, rewards: npt.NDArray[np.floating], length: Floats) -> Played:
-    mean_goodput, mean_queueing = (float(np.average(values, weights=length)) for values in (goodput, queueing))
-    return Played(mean_goodput, mean_queueing, float(rewards.mean(dtype=np.float64)))
+def _means(goodput: Floats, queueing: Floats, rewards: npt.NDArray[np.floating], interval: Floats) -> Means:
+    mean_goodput, mean_queueing = (float(np.average(values, weights=interval)) for values in (goodput, queueing))
+    return Means(mean_goodput, mean_queueing, float(rewards.mean(dtype=np.float64)))
 
 
 def compare(run: Path, scenarios: Sequence[str], seeds: Sequence[int], decisions: int) -> list[Row]:
@@ -128,8 +130,8 @@ def compare(run: Path, scenarios: Sequence[str], seeds: Sequence[int], decisions
             rows.append(Row(scenario, [], []))
             for seed in seeds:
                 print(f"{scenario}, seed {seed}", file=sys.stderr, flush=True)
-                rows[-1].in_float.append(play_through_gymnasium(env, float_policy(saved["policy"]), scenario, seed))
-                rows[-1].in_int16.append(play_in_kernel(lab, env, model, scenario, seed))
+                rows[-1].in_float.append(run_on_host(env, float_policy(saved["policy"]), scenario, seed))
+                rows[-1].in_int16.append(run_in_kernel(lab, env, model, scenario, seed))
     finally:
         env.close()
         lab.close()
@@ -139,25 +141,26 @@ def compare(run: Path, scenarios: Sequence[str], seeds: Sequence[int], decisions
 def table(rows: Sequence[Row]) -> str:
     """Return a Markdown table: means over the seeds on each path, and the largest difference of any seed."""
     heads = ["path"]
-    for what in ("goodput, Mbit/s", "queueing delay, ms", "reward"):
-        heads += [f"{what}: float", "int16", "largest difference"]
-    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
-    most = np.zeros(len(Played._fields))
+    for metric in METRIC_NAMES:
+        heads += [f"{metric}: float", "int16", "largest difference"]
+    largest = np.zeros(len(Means._fields))
+    texts = []
     for row in rows:
-        one, other = np.array(row.in_float), np.array(row.in_int16)  # [seeds, 3]
-        apart = np.abs(one - other).max(axis=0)
-        most = np.maximum(most, apart)
-        numbers = np.stack([one.mean(axis=0), other.mean(axis=0), apart]).T
-        lines.append(_line(row.scenario, numbers))
-    lines.append(_line("**largest**", np.stack([np.full(3, np.nan), np.full(3, np.nan), most]).T))
-    return "\n".join(lines)
+        in_float, in_int16 = np.array(row.in_float), np.array(row.in_int16)  # [seeds, 3]
+        difference = np.abs(in_float - in_int16).max(axis=0)
+        largest = np.maximum(largest, difference)
+        numbers = np.stack([in_float.mean(axis=0), in_int16.mean(axis=0), difference]).T
+        texts.append(_texts(row.scenario, numbers))
+    texts.append(_texts("**largest**", np.stack([np.full(3, np.nan), np.full(3, np.nan), largest]).T))
+    return markdown_table(heads, texts)
 
 
-def _line(name: str, numbers: Floats) -> str:
+def _texts(name: str, numbers: Floats) -> list[str]:
     """Return a row. numbers: [3, 3], goodput, queueing delay and reward by float, int16 and difference."""
-    forms = ("{:.2f}", "{:.2f}", "{:.4f}")
-    cells = ["" if np.isnan(n) else form.format(n) for form, of in zip(forms, numbers, strict=True) for n in of]
-    return f"| {' | '.join([name, *cells])} |"
+    texts = [name]
+    for row, form in zip(numbers, (".2f", ".2f", ".4f"), strict=True):
+        texts += ["" if np.isnan(value) else f"{value:{form}}" for value in row]
+    return texts
 
 
 def parse(parser: argparse.ArgumentParser, argv: Sequence[str], scenarios: Sequence[str]) -> argparse.Namespace:
@@ -166,8 +169,9 @@ def parse(parser: argparse.ArgumentParser, argv: Sequence[str], scenarios: Seque
     parser.add_argument("--seeds", type=int, default=SEEDS, help="number of seeds 1, 2, ...; default %(default)s")
     parser.add_argument("--decisions", type=int, default=DECISIONS, help="decisions of a run; default %(default)s")
     arguments = parser.parse_args(argv)
-    if arguments.seeds < 1 or arguments.decisions < 2:
-        parser.error(f"seeds is {arguments.seeds} and decisions {arguments.decisions}; at least 1 and 2 are needed")
+    for name, least in (("seeds", 1), ("decisions", 2)):
+        if getattr(arguments, name) < least:
+            parser.error(f"--{name} is {getattr(arguments, name)}; it must be at least {least}")
     return arguments
 
 

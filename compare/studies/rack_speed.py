@@ -51,8 +51,8 @@ def main(argv: list[str] | None = None) -> int:
             repetitions = [
                 measure(lab, rack, traffic, arguments.scheme, arguments.seconds) for _ in range(arguments.repetitions)
             ]
-            cost, what = min(repetitions)
-            print(f"{name}: {cost:.2f} wall s per virtual s, {what}", flush=True)
+            cost, rate_and_rtt = min(repetitions)
+            print(f"{name}: {cost:.2f} wall s per virtual s, {rate_and_rtt}", flush=True)
     return 0
 
 

@@ -77,8 +77,10 @@ MEASURES = (
 
 
 def measures(result: RunResult) -> dict[str, float]:
-    """Return the measures of a run: total goodput, the first flow's share (with several flows), retransmitted segments,
-    and the mean smoothed RTT of the first flow.
+    """Return the values of MEASURES for a run.
+
+    They are the goodput of all flows, the first flow's share (with several flows), retransmitted segments, and the
+    first flow's mean smoothed RTT.
     """
     flows = result.flows
     received = [flow.received_bytes for flow in flows]
@@ -94,7 +96,7 @@ def measures(result: RunResult) -> dict[str, float]:
 
 
 def make_run(lab: Lab, case: Case, number: int) -> dict[str, Any]:
-    """Make one run. Runs with which the machine did not keep up are counted and repeated. Raises NotKeptUp."""
+    """Make one run; repeat and count it if the machine did not keep up. Raises NotKeptUp after ATTEMPTS attempts."""
     scenario = load_scenario(case.scenario).lasting(DURATION_S)
     for refused in range(ATTEMPTS):
         try:
@@ -107,7 +109,7 @@ def make_run(lab: Lab, case: Case, number: int) -> dict[str, Any]:
                 raise
             continue
         return {"measures": measures(result), "pulse": result.pulse, "refused": refused}
-    raise AssertionError("a loop of no attempts")
+    raise AssertionError("ATTEMPTS is 0")
 
 
 def missing(
@@ -131,7 +133,11 @@ def make_runs(folder: FilePath, kernel: str, cases: Sequence[Case], numbers: dic
     with ExitStack() as stack:
         for case, name, number in missing(runs, cases, numbers):
             if name not in labs:
-                lab = VirtualLab(seed=0, modules=MODULES) if name == "virtual" else vm(kernel, name)
+                lab = (
+                    VirtualLab(seed=0, modules=MODULES)
+                    if name == "virtual"
+                    else VmLab(kernel=kernel, modules=MODULES, clock=name)
+                )
                 labs[name] = stack.enter_context(lab)
             run = {"scenario": case.scenario, "scheme": case.scheme, "lab": name, "number": number, "kernel": kernel}
             try:
@@ -144,11 +150,6 @@ def make_runs(folder: FilePath, kernel: str, cases: Sequence[Case], numbers: dic
                 out.write(json.dumps(run) + "\n")
             print(f"{case.scenario} {case.scheme} {name} {number}: {run['measures']} {run['pulse']}", flush=True)
     return runs
-
-
-def vm(kernel: str, clock: str) -> VmLab:
-    """Return the VM lab with a clock."""
-    return VmLab(kernel=kernel, modules=MODULES, clock=clock)
 
 
 # -- table -----------------------------------------------------------------------------------------------------------
@@ -190,24 +191,24 @@ def table(runs: list[dict[str, Any]]) -> str:
             if any(values.values()):
                 cells = [spread(values[lab], digits) for lab in LABS]
                 measure = f"{name}, {unit}" if unit else name
-                apart = difference(values["virtual"], values["real"], digits)
-                rows.append([f"{scenario}, {scheme}", measure, *cells, apart])
-    lines = markdown_table(["scenario, scheme", "measure", *labs, "real time − virtual"], rows)
-    return "\n".join([*lines, "", in_time(runs)])
+                cells.append(difference(values["virtual"], values["real"], digits))
+                rows.append([f"{scenario}, {scheme}", measure, *cells])
+    heads = ["scenario, scheme", "measure", *labs, "real time − virtual"]
+    return f"{markdown_table(heads, rows)}\n\n{timing(runs)}"
 
 
-def in_time(runs: list[dict[str, Any]]) -> str:
+def timing(runs: list[dict[str, Any]]) -> str:
     """Return a paragraph about the timing of the runs in real time."""
     real = [run for run in runs if run["lab"] == "real"]
     if not real:
         return "No run in real time counted."
-    of = {name: [run["pulse"][name] for run in real] for name in real[0]["pulse"]}
+    pulse = {name: [run["pulse"][name] for run in real] for name in real[0]["pulse"]}
     return (
         f"In real time {len(real)} runs counted; {sum(run['refused'] for run in real)} were refused and made again. Of "
-        f"those that counted, the guest's timers were {min(of['late_p50_us']):.0f} to {max(of['late_p50_us']):.0f} us "
-        f"late in the median, 99 % of them within {max(of['late_p99_us']):.0f} us, all within "
-        f"{max(of['late_max_us']) / 1e3:.0f} ms; its CPU was idle for {min(of['idle_pct']):.0f} to "
-        f"{max(of['idle_pct']):.0f} % of the time."
+        f"those that counted, the guest's timers were {min(pulse['late_p50_us']):.0f} to "
+        f"{max(pulse['late_p50_us']):.0f} us late in the median, 99 % of them within {max(pulse['late_p99_us']):.0f} "
+        f"us, all within {max(pulse['late_max_us']) / 1e3:.0f} ms; its CPU was idle for "
+        f"{min(pulse['idle_pct']):.0f} to {max(pulse['idle_pct']):.0f} % of the time."
     )
 
 

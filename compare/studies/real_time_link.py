@@ -17,7 +17,7 @@ import numpy as np
 from compare.studies.network_accuracy import impaired, overload, probe
 from env.lab import LabError
 from env.lab.vm import CLOCKS, VmLab
-from env.network.path import Path
+from env.network.path import PACKET_BYTES, Path
 
 DELAY_MS = 20.0
 RATES_MBPS = (5.0, 20.0)
@@ -27,18 +27,17 @@ PACKETS = 4000
 
 def measure_delay(lab: VmLab) -> str:
     """Return a row: the measured delay of netem."""
-    delay_ms = (
-        probe(lab, impaired("router", delay_ms=DELAY_MS), PACKETS, size_bytes=64, interval_ns=2_000_000).delay_ns / 1e6
-    )
-    middle, most = np.percentile(delay_ms, (50, 99))
-    return f"| delay {DELAY_MS:g} ms | | {delay_ms.mean():.2f} ms, median {middle:.2f}, p99 {most:.2f} |"
+    path = impaired("router", delay_ms=DELAY_MS)
+    delay_ms = probe(lab, path, PACKETS, size_bytes=64, interval_ns=2_000_000).delay_ns / 1e6
+    median, p99 = np.percentile(delay_ms, (50, 99))
+    return f"| delay {DELAY_MS:g} ms | | {delay_ms.mean():.2f} ms, median {median:.2f}, p99 {p99:.2f} |"
 
 
 def measure_rate(lab: VmLab, rate_mbps: float) -> str:
     """Return a row: the rate of a bottleneck that is loaded with twice its rate."""
     arrivals = overload(lab, Path(rate_mbps=rate_mbps, rtt_ms=10, buffer_bdp=1), rate_mbps, PACKETS)
     span_ns = float(arrivals.captured_ns[-1] - arrivals.captured_ns[0])
-    measured_mbps = (arrivals.number.size - 1) * 1514 * 8 / span_ns * 1e3
+    measured_mbps = (arrivals.number.size - 1) * PACKET_BYTES * 8 / span_ns * 1e3
     return f"| rate {rate_mbps:g} Mbit/s | {lab.burst_us:g} | {measured_mbps:.3f} Mbit/s |"
 
 
@@ -48,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--kernel", default="6.12", help="version of the stock kernel (default 6.12)")
     parser.add_argument("--clock", choices=list(CLOCKS), default="real")
     arguments = parser.parse_args(argv)
-    print("| asked | burst, us | measured |\n|---|---|---|")
+    print("| configured | burst, us | measured |\n|---|---|---|")
     try:
         for burst_us in BURSTS_US:
             with VmLab(kernel=arguments.kernel, clock=arguments.clock, burst_us=burst_us) as lab:

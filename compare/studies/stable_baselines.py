@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from stable_baselines3 import PPO
 from tqdm import tqdm
 
-from compare.studies.precision import Decide, Played, float_policy, parse, play_through_gymnasium
+from compare.report.pages import markdown_table
+from compare.studies.precision import METRIC_NAMES, Means, float_policy, parse, run_on_host
 from env.gym.ndm_env import NdmEnv
 from env.lab import LabError
 from env.network.scenario import ScenarioError
@@ -34,16 +36,16 @@ FILE_NAME = "sb3.zip"
 
 
 class Row(NamedTuple):
-    """A run on a path: the means over the seeds of its own policy (ours) and of Stable-Baselines3's (theirs)."""
+    """A run on a path: the means over the seeds, with NDM's policy and with that of Stable-Baselines3."""
 
     run: str
     scenario: str
-    ours: Played
-    theirs: Played
+    ndm: Means
+    sb3: Means
 
 
 def train(env: NdmEnv, file: Path, seed: int, decisions: int) -> PPO:
-    """Return the PPO of the file, trained for `decisions` decisions; it is saved even if the training is interrupted.
+    """Return the file's PPO, trained for `decisions` decisions in all; an interrupted training is saved too.
 
     Raises LabError and KeyboardInterrupt.
     """
@@ -53,28 +55,23 @@ def train(env: NdmEnv, file: Path, seed: int, decisions: int) -> PPO:
         try:
             with tqdm(total=decisions, initial=learner.num_timesteps, unit=" decisions") as bar:
 
-                def moved(*_: object) -> bool:
+                def show_progress(*_: object) -> bool:
                     bar.update()
                     return True
 
-                learner.learn(left, moved, reset_num_timesteps=False)
+                learner.learn(left, show_progress, reset_num_timesteps=False)
         finally:
             learner.save(file)
     return learner
 
 
-def theirs(learner: PPO) -> Decide:
-    """Return the policy with PPO's mean action."""
-    return lambda observation: learner.predict(observation, deterministic=True)[0]
-
-
-def mean(played: Sequence[Played]) -> Played:
-    """Return the means over runs."""
-    return Played(*np.mean(played, axis=0).tolist())
+def mean(episodes: Sequence[Means]) -> Means:
+    """Return the means over episodes."""
+    return Means(*np.mean(episodes, axis=0).tolist())
 
 
 def compare(run: Path, scenarios: Sequence[str], seeds: Sequence[int], decisions: int) -> list[Row]:
-    """Train the run's counterpart, and run both policies on each scenario with each seed.
+    """Train PPO of Stable-Baselines3 as long as the run, and run both policies on each scenario with each seed.
 
     Raises CheckpointError, ProfileError, ScenarioError and env.lab's LabError.
     """
@@ -85,32 +82,32 @@ def compare(run: Path, scenarios: Sequence[str], seeds: Sequence[int], decisions
     print(f"{run.name}: PPO of Stable-Baselines3, {saved['decisions']:,} decisions", file=sys.stderr, flush=True)
     with NdmEnv(profile) as env:
         learner = train(env, run / FILE_NAME, saved["config"]["seed"], saved["decisions"])
+
+    def sb3_policy(observation: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        action: npt.NDArray[np.float32] = learner.predict(observation, deterministic=True)[0]
+        return action
+
     rows = []
     with NdmEnv(profile, episode_decisions=decisions) as env:
         for scenario in scenarios:
             print(f"{run.name}: {scenario}", file=sys.stderr, flush=True)
-            ours = [play_through_gymnasium(env, float_policy(saved["policy"]), scenario, seed) for seed in seeds]
-            others = [play_through_gymnasium(env, theirs(learner), scenario, seed) for seed in seeds]
-            rows.append(Row(run.name, scenario, mean(ours), mean(others)))
+            ndm = [run_on_host(env, float_policy(saved["policy"]), scenario, seed) for seed in seeds]
+            sb3 = [run_on_host(env, sb3_policy, scenario, seed) for seed in seeds]
+            rows.append(Row(run.name, scenario, mean(ndm), mean(sb3)))
     return rows
 
 
 def table(rows: Sequence[Row]) -> str:
     """Return a Markdown table."""
-    heads = [
-        "run",
-        "path",
-        *(f"{what}: {name}" for what in ("goodput, Mbit/s", "queueing delay, ms", "reward") for name in ("NDM", "SB3")),
-    ]
-    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    heads = ["run", "path"]
+    for metric in METRIC_NAMES:
+        heads += [f"{metric}: NDM", "SB3"]
+    texts = []
     for row in rows:
-        numbers = [
-            f"{of:{form}}"
-            for form, *both in zip((".2f", ".2f", ".3f"), row.ours, row.theirs, strict=True)
-            for of in both
-        ]
-        lines.append(f"| {' | '.join([row.run, row.scenario, *numbers])} |")
-    return "\n".join(lines)
+        texts.append([row.run, row.scenario])
+        for ndm, sb3, form in zip(row.ndm, row.sb3, (".2f", ".2f", ".3f"), strict=True):
+            texts[-1] += [f"{ndm:{form}}", f"{sb3:{form}}"]
+    return markdown_table(heads, texts)
 
 
 def main(argv: Sequence[str]) -> int:

@@ -2,9 +2,9 @@
 
     python -m compare.studies.tcp_nv docs/results/tcp-nv.md results/nv [results/nv-long ...]
 
-replaces what stands between ``<!-- table 1 -->`` and ``<!-- end -->`` (tables 1 to 7, and ``claims``, ``causes``,
-``runs``) in the document. Of a scenario and scheme that several folders hold, the tables take the first folder's runs,
-and what is said about minutes takes the longest ones.
+replaces the text between ``<!-- table 1 -->`` and ``<!-- end -->`` (tables 1 to 7, and ``claims``, ``causes``,
+``runs``) in the document. If several folders hold a scenario and scheme, the tables use the first folder's runs, and
+claims about minutes use the longest runs.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def _first(cells: Sequence[Cell]) -> list[Cell]:
 def table(which: int, cells: Sequence[Cell], tables: Sequence[PublishedRow]) -> str:
     """Return one of the paper's tables as Markdown.
 
-    In each field: our mean in packets of up to 64 KB; in packets of four frames, where that was measured; the paper's.
+    Each field has the mean measured in packets of up to 64 KB, that in packets of four frames (if measured), and the
+    paper's value.
     """
     published = [row for row in tables if row.table == which]
     scenarios = list(dict.fromkeys(row.scenario for row in published))
@@ -71,10 +72,10 @@ def table(which: int, cells: Sequence[Cell], tables: Sequence[PublishedRow]) -> 
     heads = ["experiment", "scheme", "flows", *(f"{c.title}{_unit(c.unit)}" for c in columns)]
     lines = []
     for row in rows:
-        beside = frames.get((row.cell.scenario.name, row.cell.scheme.name, row.group.label))
-        fields = [_figures(row, beside, column.name) for column in columns]
+        in_frames = frames.get((row.cell.scenario.name, row.cell.scheme.name, row.group.label))
+        fields = [_figures(row, in_frames, column.name) for column in columns]
         lines.append([_short(row.cell.scenario.name), row.cell.scheme.label, row.group.title, *fields])
-    return _text(heads, lines, left=3)
+    return markdown_table(heads, lines, left=3) + "\n"
 
 
 def _rows(cells: Sequence[Cell], published: Sequence[PublishedRow], scenarios: Sequence[str]) -> list[GroupRow]:
@@ -86,7 +87,7 @@ def _rows(cells: Sequence[Cell], published: Sequence[PublishedRow], scenarios: S
 
 
 def _figures(row: GroupRow, frames: GroupRow | None, column: str) -> str:
-    """Return "ours / in frames / the paper's", a dash for a missing value; ours alone where both others are missing."""
+    """Return "measured / in frames / paper's" with a dash for a missing value; only the first if it is alone."""
     estimates = [row.measured.get(column), None if frames is None else frames.measured.get(column)]
     shown = ["–" if estimate is None else number(estimate.mean) for estimate in estimates]
     paper = row.figure(column)
@@ -95,7 +96,7 @@ def _figures(row: GroupRow, frames: GroupRow | None, column: str) -> str:
 
 
 def causes_table(cells: Sequence[Cell]) -> str:
-    """Return what other packet sizes and buffers do, as Markdown: each variant below the experiment that it varies."""
+    """Return the results of other packet sizes and buffers as Markdown: each variant below its experiment."""
     variants = sorted(cell.scenario.name for cell in cells if cell.scenario.name.startswith(f"{CAUSES_FOLDER}/"))
     bases = list(dict.fromkeys(_short(name).partition("_")[0] for name in variants))
     order = [
@@ -117,32 +118,35 @@ def causes_table(cells: Sequence[Cell]) -> str:
         estimates = [row.measured.get(column.name) for column in columns]
         fields = ["–" if estimate is None else number(estimate.mean) for estimate in estimates]
         lines.append([row.cell.scenario.name, row.cell.scheme.label, row.group.title, *fields])
-    return _text(heads, lines, left=3)
+    return markdown_table(heads, lines, left=3) + "\n"
 
 
 def claims_table(cells: Sequence[Cell]) -> str:
-    """Return the paper's claims as Markdown, with whether each holds here and the figures that decide it."""
+    """Return the paper's claims as Markdown, each with its verdicts and the figures that decide them."""
     here, frames = (judge_claims(Evidence(cells, folder)) for folder in (SCENARIO_FOLDER, FRAMES_FOLDER))
     lines = []
-    for ours, other in zip(here, frames, strict=True):
-        shown = [f"**{claim.verdict.value or 'not decided'}**: {claim.measured}" for claim in (ours, other)]
-        lines.append([ours.section, ours.text, _short(ours.scenario), *shown])
-    return _text(["section", "claim", "experiment", "here", "in packets of four frames"], lines)
+    for claim, in_frames in zip(here, frames, strict=True):
+        shown = [f"**{one.verdict.value or 'not decided'}**: {one.measured}" for one in (claim, in_frames)]
+        lines.append([claim.section, claim.text, _short(claim.scenario), *shown])
+    heads = ["section", "claim", "experiment", "here", "in packets of four frames"]
+    return markdown_table(heads, lines) + "\n"
 
 
 def runs_table(stores: Sequence[Store]) -> str:
-    """Return what was run as Markdown: the command of each folder, virtual and wall time."""
+    """Return the runs as Markdown: command, number, virtual and wall time of each folder."""
     lines = []
     for store in stores:
         environment, experiment = store.environment(), store.experiment()
         done = [run for run in experiment.runs() if store.is_done(run)]
         virtual_s = sum(run.scenario.duration_s for run in done)
         if not environment:
-            raise CompareError(f"{store.folder} has no environment.json yet: the comparison was interrupted")
+            raise CompareError(
+                f"{store.folder} has no environment.json, because the comparison was interrupted: run it again"
+            )
         kernel = ", ".join(environment["kernel"]).split()[0]
         command = f"`{environment['command']}`"
         lines.append([command, f"{len(done)}", f"{virtual_s:.0f} s", f"{environment['wall_s']:.0f} s", kernel])
-    return _text(["command", "runs", "virtual time", "wall time", "lab kernel"], lines)
+    return markdown_table(["command", "runs", "virtual time", "wall time", "lab kernel"], lines) + "\n"
 
 
 def _short(scenario: str) -> str:
@@ -151,10 +155,6 @@ def _short(scenario: str) -> str:
 
 def _unit(unit: str) -> str:
     return "" if unit in ("count", "1") else f", {unit}"
-
-
-def _text(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int | None = None) -> str:
-    return "\n".join(markdown_table(heads, rows, left)) + "\n"
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -1,1 +1,1 @@
-"""The targets of the shipped model: what is measured, what it must reach, verdicts (docs/results/targets.md)."""
+"""The targets of the shipped model: scenarios, requirements and verdicts (docs/results/targets.md)."""

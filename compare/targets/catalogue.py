@@ -1,4 +1,4 @@
-"""The seven targets of the shipped model: scenarios, what is compared with what, and thresholds."""
+"""The seven targets of the shipped model: scenarios, compared schemes and thresholds."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from compare.errors import CompareError
-from compare.targets.figures import metric, of_runs, share_of_rival, used_of_what_is_left
+from compare.targets.figures import competing_share, metric, per_run, utilisation_after_loss
 from compare.targets.held_out import held_out_scenarios
 from compare.targets.requirement import InEachScenario, Requirement, at_least, at_most, best_peer, between, of_reference
-from compare.targets.response import jain_from_then_on, jain_when_settled, round_trips_to_drain, round_trips_to_use
+from compare.targets.response import jain_later, jain_when_settled, round_trips_to_drain, round_trips_to_use
 from compare.targets.winning import HighestRate
 from env.near import did_you_mean
 from env.network.scenario import Scenario, load_scenario, scenarios_named
@@ -23,8 +23,8 @@ class Target:
     """A set of scenarios and its requirements.
 
     make: returns the scenarios. references: schemes that are always measured, as sources of bounds or for comparison.
-    sample_ms: the longest time between two samples. most_seeds: the largest number of seeds, for targets with many
-    scenarios. reported: whether it has a report with a page for each scenario.
+    sample_ms: the longest time between two samples. max_seeds: for targets with many scenarios. reported: whether it
+    has a report with a page for each scenario.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Target:
     references: tuple[str, ...]
     requirements: tuple[Requirement, ...]
     sample_ms: int = 50
-    most_seeds: int | None = None
+    max_seeds: int | None = None
     reported: bool = True
 
 
@@ -126,34 +126,34 @@ TARGETS = {
             (
                 InEachScenario(
                     "used",
-                    "at least 90 % of what the loss leaves of the link",
+                    "utilisation at least 90 % of the rate that loss leaves",
                     "%",
                     LOSS,
-                    used_of_what_is_left,
+                    utilisation_after_loss,
                     at_least(90),
                 ),
             ),
         ),
         Target(
             "fairness",
-            "Fairness among its own flows and beside Cubic",
+            "Fairness among its own flows and against Cubic",
             _named(*SAME, "compete/rtt_1v4", *BESIDE_CUBIC),
             (),
             (
                 InEachScenario(
                     "own",
-                    "four of its own: Jain index at least 0.95 within 20 round trips of the last start",
+                    "four own flows: Jain index at least 0.95 within 20 round trips of the last start",
                     "",
                     SAME,
-                    of_runs(jain_when_settled),
+                    per_run(jain_when_settled),
                     at_least(0.95),
                 ),
                 InEachScenario(
                     "own_later",
-                    "four of its own: Jain index at least 0.95 from then on",
+                    "four own flows: Jain index at least 0.95 after that",
                     "",
                     SAME,
-                    of_runs(jain_from_then_on),
+                    per_run(jain_later),
                     at_least(0.95),
                 ),
                 InEachScenario(
@@ -161,7 +161,7 @@ TARGETS = {
                 ),
                 InEachScenario(
                     "beside_cubic",
-                    "beside Cubic: 0.5 to 1.5 of its fair share",
+                    "against Cubic: own goodput 0.5 to 1.5 of the fair share",
                     "",
                     BESIDE_CUBIC,
                     metric("share_cubic"),
@@ -169,10 +169,10 @@ TARGETS = {
                 ),
                 InEachScenario(
                     "left_to_cubic",
-                    "beside Cubic: Cubic has 0.5 to 1.5 of its own",
+                    "against Cubic: Cubic's goodput 0.5 to 1.5 of the fair share",
                     "",
                     BESIDE_CUBIC,
-                    of_runs(share_of_rival),
+                    per_run(competing_share),
                     between(0.5, 1.5),
                 ),
             ),
@@ -189,7 +189,7 @@ TARGETS = {
                     "95 % of the rate used within 5 round trips of an increase",
                     "round trips",
                     UP,
-                    of_runs(round_trips_to_use),
+                    per_run(round_trips_to_use),
                     at_most(5),
                 ),
                 InEachScenario(
@@ -197,12 +197,12 @@ TARGETS = {
                     "queue drained within 5 round trips of a decrease",
                     "round trips",
                     DOWN,
-                    of_runs(round_trips_to_drain),
+                    per_run(round_trips_to_drain),
                     at_most(5),
                 ),
                 InEachScenario(
                     "power",
-                    "on the traces at least BBR's power",
+                    "power at least BBR's on the traces",
                     "Mbit/s/ms",
                     TRACES,
                     power,
@@ -219,7 +219,7 @@ TARGETS = {
             (
                 InEachScenario(
                     "p99",
-                    "the requests' p99 latency at most half of that beside Cubic",
+                    "p99 latency of requests at most half of that with Cubic",
                     "us",
                     REQUESTS,
                     p99,
@@ -240,10 +240,10 @@ TARGETS = {
                     "friendliness",
                     "highest winning rate, friendliness",
                     lambda rates: rates.friendliness,
-                    "scenarios beside another flow",
+                    "scenarios with a competing flow",
                 ),
             ),
-            most_seeds=1,
+            max_seeds=1,
             reported=False,
         ),
     )
@@ -251,14 +251,14 @@ TARGETS = {
 
 
 def find_targets(names: str | Sequence[str]) -> list[Target]:
-    """Return the targets of these names, in the order of TARGETS; raises CompareError for an unknown one, or none."""
-    given = [names] if isinstance(names, str) else list(names)
-    if ALL in given:
-        given = list(TARGETS)
-    for name in given:
+    """Return the targets of these names, in the order of TARGETS; raises CompareError without or for unknown names."""
+    wanted = [names] if isinstance(names, str) else list(names)
+    if ALL in wanted:
+        wanted = list(TARGETS)
+    for name in wanted:
         if name not in TARGETS:
-            hint = did_you_mean(name, [*TARGETS, ALL], most=1)
+            hint = did_you_mean(name, [*TARGETS, ALL], limit=1)
             raise CompareError(f"target {name!r} is unknown: {hint}The targets are {', '.join(TARGETS)}, and {ALL}")
-    if not given:
+    if not wanted:
         raise CompareError(f"targets is empty; choose from {', '.join(TARGETS)}, and {ALL}")
-    return [target for target in TARGETS.values() if target.name in given]
+    return [target for target in TARGETS.values() if target.name in wanted]

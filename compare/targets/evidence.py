@@ -11,7 +11,7 @@ from compare.metrics.cells import Cell, schemes_of
 from compare.statistics.estimates import Estimate, estimate
 from env.network.schemes import Scheme
 
-Figure = Callable[[Cell], Sequence[float]]  # one value per good seed, NaN where a run has none
+Figure = Callable[[Cell], Sequence[float]]  # one value per seed with a result, NaN if the run has none
 
 
 def is_model(scheme: Scheme) -> bool:
@@ -20,7 +20,7 @@ def is_model(scheme: Scheme) -> bool:
 
 
 def competes(scheme: Scheme) -> bool:
-    """True for schemes that take part: the oracle and constant windows only set bounds."""
+    """True for schemes that are judged: the oracle and constant windows only set bounds."""
     return not scheme.is_oracle and not scheme.packets
 
 
@@ -36,26 +36,22 @@ class Evidence:
         self.schemes: list[Scheme] = [scheme for scheme in schemes_of(cells) if competes(scheme)]
         self._models = [scheme.name for scheme in self.schemes if is_model(scheme)]
 
-    def scenarios(self) -> list[str]:
-        """Return the names of the scenarios, in order."""
-        return list(dict.fromkeys(scenario for scenario, _ in self._cells))
-
     def cells(self, schemes: Sequence[str]) -> list[Cell]:
         """Return the cells of these schemes."""
         return [cell for (_, scheme), cell in self._cells.items() if scheme in schemes]
 
     def cell(self, scenario: str, scheme: str) -> Cell | None:
-        """Return a cell; None where it was not measured."""
+        """Return a cell; None if it was not measured."""
         return self._cells.get((scenario, scheme))
 
     def estimate(self, scenario: str, scheme: str, figure: Figure) -> Estimate | None:
-        """Return a figure's estimate over the seeds; None where no run gave one."""
+        """Return a figure's estimate over the seeds; None without a value."""
         cell = self.cell(scenario, scheme)
         values = [] if cell is None else list(figure(cell))
         return estimate(values) if any(np.isfinite(value) for value in values) else None
 
     def mean(self, scenario: str, scheme: str, figure: Figure) -> float:
-        """Return a figure's mean over the seeds; NaN where no run gave one."""
+        """Return a figure's mean over the seeds; NaN without a value."""
         estimate = self.estimate(scenario, scheme, figure)
         return math.nan if estimate is None else estimate.mean
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
+from compare.experiment.experiment import flows_under_test
 from compare.metrics.cells import Cell
-from compare.metrics.group_metrics import goodput_mbps
+from compare.metrics.flow_metrics import goodput_mbps
+from compare.metrics.metric import finite_mean
 from compare.metrics.sharing import fair_shares_mbps
 from compare.targets.evidence import Figure
 from env.lab import RunResult
 from env.network.capacity import network_capacity
-from env.network.scenario import UNDER_TEST, Scenario
+from env.network.scenario import Scenario
 
 
 def metric(name: str) -> Figure:
@@ -19,25 +20,22 @@ def metric(name: str) -> Figure:
     return lambda cell: cell.values.get(name, [])
 
 
-def of_runs(measure: Callable[[RunResult, Scenario], float]) -> Figure:
+def per_run(measure: Callable[[RunResult, Scenario], float]) -> Figure:
     """Return the figure that is a function of a run's result."""
     return lambda cell: [measure(cell.result(seed), cell.scenario) for seed in cell.seeds]
 
 
-def used_of_what_is_left(cell: Cell) -> Sequence[float]:
-    """Return the utilisation, % of what random loss leaves of the link."""
+def utilisation_after_loss(cell: Cell) -> Sequence[float]:
+    """Return the utilisation, % of the rate that random loss leaves."""
     left = 1 - cell.scenario.network_path().loss_pct / 100
     return [value / left for value in cell.values.get("utilisation", [])]
 
 
-def share_of_rival(result: RunResult, scenario: Scenario) -> float:
-    """Return the mean, over the flows that are not under test, of goodput over fair share."""
-    flows = result.flows
-    fair = fair_shares_mbps(flows, network_capacity(scenario.network(), scenario.duration_s))
-    schemes = [flow["scheme"] for flow in scenario.flows_with(UNDER_TEST)]
-    shares = [
+def competing_share(result: RunResult, scenario: Scenario) -> float:
+    """Return the mean of goodput over fair share of the flows that are not under test."""
+    fair = fair_shares_mbps(result.flows, network_capacity(scenario.network(), scenario.duration_s))
+    return finite_mean(
         goodput_mbps(flow) / share
-        for flow, share, scheme in zip(flows, fair, schemes, strict=True)
-        if scheme != UNDER_TEST and share > 0
-    ]
-    return sum(shares) / len(shares) if shares else math.nan
+        for flow, share, under_test in zip(result.flows, fair, flows_under_test(scenario), strict=True)
+        if not under_test and share > 0
+    )

@@ -1,7 +1,7 @@
 """The scenarios of the winning rates: fixed draws from paths that training never sees (env/profile/held_out.py).
 
-Rate, RTT and buffer are drawn from their held-out bands. Some single flows have random loss, some have jitter, and for
-some the link follows a held-out trace. Half of the pairs have a Cubic flow as the other one.
+Rate, RTT and buffer are drawn from their held-out bands. Some single flows have random loss, some have jitter, and some
+have a link that follows a held-out trace. In half of the scenarios with a competing flow, that flow is Cubic.
 """
 
 from __future__ import annotations
@@ -19,73 +19,79 @@ from env.profile import with_jitter
 from env.profile.held_out import BANDED, TRACES, draw_in_band
 
 SEED = 20260622  # of the draw; another seed gives another set of scenarios
-ALONE = 200
-BESIDE = 100
-KINDS = {"clean": 0.6, "lossy": 0.2, "jittery": 0.1, "traced": 0.1}  # of single flows: the probability of each kind
+SINGLES = 200
+PAIRS = 100
+KINDS = {"clean": 0.6, "lossy": 0.2, "jittery": 0.1, "traced": 0.1}  # probability of each kind of single flow
 LOSS_PCT = (0.05, 2.0)  # log-uniform
 JITTER_RATIO = (0.05, 0.5)  # standard deviation over one-way delay, log-uniform
-RIVALS = {"cubic": 0.5, "reno": 0.25, "bbr": 0.25}
-# Most packets in path and buffer: for each SACK the kernel goes through all packets in flight, and with some ten
-# thousand of them a virtual minute takes many minutes.
-MOST_PACKETS = 15_000
-# Round trips after which a single flow has reached its rate; two flows that share a link need more.
-ROUND_TRIPS_ALONE, ROUND_TRIPS_BESIDE = 100, 200
-ALONE_S, BESIDE_S = (12.0, 30.0), (20.0, 60.0)
+COMPETING = {"cubic": 0.5, "reno": 0.25, "bbr": 0.25}  # probability of each competing scheme
+# Limit for path and buffer: for each SACK the kernel goes through all packets in flight, and with some ten thousand
+# of them a virtual minute takes many minutes.
+MAX_PACKETS = 15_000
+# Round trips in which a single flow reaches its rate; two flows that share a link need more.
+ROUND_TRIPS_SINGLE, ROUND_TRIPS_PAIR = 100, 200
+SINGLE_S, PAIR_S = (12.0, 30.0), (20.0, 60.0)
 
 
-def held_out_scenarios(alone: int = ALONE, beside: int = BESIDE) -> tuple[Scenario, ...]:
-    """Return scenarios of one flow, and of one flow beside another scheme's; fewer are the first of a larger set."""
-    singles, pairs = (np.random.default_rng([SEED, part]) for part in (0, 1))
-    scenarios = [_alone(number, singles) for number in range(1, alone + 1)]
-    scenarios += [_beside(number, pairs) for number in range(1, beside + 1)]
+def held_out_scenarios(singles: int = SINGLES, pairs: int = PAIRS) -> tuple[Scenario, ...]:
+    """Return scenarios of a single flow, then scenarios of a flow and a competing one.
+
+    A smaller number gives the first scenarios of a larger one.
+    """
+    of_singles, of_pairs = (np.random.default_rng([SEED, part]) for part in (0, 1))
+    scenarios = [_single(number, of_singles) for number in range(1, singles + 1)]
+    scenarios += [_pair(number, of_pairs) for number in range(1, pairs + 1)]
     for scenario in scenarios:
         check_scenario(scenario)
     return tuple(scenarios)
 
 
-def _alone(number: int, rng: np.random.Generator) -> Scenario:
+def _single(number: int, rng: np.random.Generator) -> Scenario:
     kind = _choice(KINDS, rng)
     path = _drawn_path(rng)
     if kind == "traced":
         traces = [trace for trace in trace_names() if trace.startswith(TRACES)]
         path = {"trace": traces[int(rng.integers(len(traces)))]} | {k: v for k, v in path.items() if k != "rate_mbps"}
-    path = _held(path, [SEED, 0, number])
+    path = _limited(path, [SEED, 0, number])
     if kind == "lossy":
         path["loss_pct"] = float(f"{_log_uniform(LOSS_PCT, rng):.3g}")
     elif kind == "jittery":
         jittery = with_jitter(Path(**path), _log_uniform(JITTER_RATIO, rng))
         path |= {"jitter_ms": jittery.jitter_ms, "reference_rtt_ms": jittery.reference_rtt_ms}
-    duration_s = _duration_s(path["rtt_ms"], ROUND_TRIPS_ALONE, ALONE_S)
+    duration_s = _duration_s(path["rtt_ms"], ROUND_TRIPS_SINGLE, SINGLE_S)
     name = f"held_out/alone_{number:03d}"
     return Scenario(name, f"A {kind} path that no training saw", duration_s, path=path, stagger_ms=200.0)
 
 
-def _beside(number: int, rng: np.random.Generator) -> Scenario:
-    rival = _choice(RIVALS, rng)
-    path = _held(_drawn_path(rng), [SEED, 1, number])
-    duration_s = _duration_s(path["rtt_ms"], ROUND_TRIPS_BESIDE, BESIDE_S)
-    claim = f"Beside {rival} on a path that no training saw each flow has half of the link"
+def _pair(number: int, rng: np.random.Generator) -> Scenario:
+    scheme = _choice(COMPETING, rng)
+    path = _limited(_drawn_path(rng), [SEED, 1, number])
+    duration_s = _duration_s(path["rtt_ms"], ROUND_TRIPS_PAIR, PAIR_S)
+    claim = f"Beside {scheme} on a path that no training saw each flow has half of the link"
     name = f"held_out/beside_{number:03d}"
-    return Scenario(name, claim, duration_s, path=path, stagger_ms=500.0, flows=[Flow(), Flow(scheme=rival)])
+    return Scenario(name, claim, duration_s, path=path, stagger_ms=500.0, flows=[Flow(), Flow(scheme=scheme)])
 
 
 def _drawn_path(rng: np.random.Generator) -> dict[str, Any]:
-    # three digits, like the ends of the bands: a rounded value stays within its band
+    # three digits, like the ends of the bands, so that a rounded value stays within its band
     return {name: float(f"{draw_in_band(name, rng):.3g}") for name in BANDED}
 
 
-def _held(path: dict[str, Any], seed: Sequence[int]) -> dict[str, Any]:
-    """Return the path, drawn again while it holds too much. Its random numbers are its alone: no other path changes."""
+def _limited(path: dict[str, Any], seed: Sequence[int]) -> dict[str, Any]:
+    """Return the path, drawn again until it holds at most MAX_PACKETS.
+
+    The path has a random generator of its own, so the other paths stay the same.
+    """
     attempt = 0
-    while _packets(Path(**path)) > MOST_PACKETS:
+    while _packets(Path(**path)) > MAX_PACKETS:
         attempt += 1
-        again = _drawn_path(np.random.default_rng([*seed, attempt]))
-        path = path | {name: value for name, value in again.items() if name in path}
+        redrawn = _drawn_path(np.random.default_rng([*seed, attempt]))
+        path = path | {name: value for name, value in redrawn.items() if name in path}
     return path
 
 
 def _packets(path: Path) -> float:
-    """Return how many packets path and buffer hold."""
+    """Return the number of packets that path and buffer hold."""
     return path.bdp_bytes / PACKET_BYTES + path.buffer_packets
 
 
@@ -93,8 +99,8 @@ def _duration_s(rtt_ms: float, round_trips: int, limits: Sequence[float]) -> flo
     return float(math.ceil(min(max(round_trips * rtt_ms / 1e3, limits[0]), limits[1])))
 
 
-def _choice(chances: dict[str, float], rng: np.random.Generator) -> str:
-    return str(rng.choice(list(chances), p=list(chances.values())))
+def _choice(probabilities: dict[str, float], rng: np.random.Generator) -> str:
+    return str(rng.choice(list(probabilities), p=list(probabilities.values())))
 
 
 def _log_uniform(limits: Sequence[float], rng: np.random.Generator) -> float:

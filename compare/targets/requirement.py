@@ -1,4 +1,4 @@
-"""A requirement: a figure, the bound that it must reach in each scenario, and the judgement. Pure functions."""
+"""A requirement: a figure, the bound that it must reach in each scenario, and the judgement: pure functions."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from compare.targets.evidence import Evidence, Figure
 
 @dataclass(frozen=True)
 class Bound:
-    """The range of a figure: from low to high, None for an open side. strict: the ends do not count as within.
+    """The range of a figure, from low to high; None for an open side.
 
-    said: the source of the ends, such as another scheme's name.
+    source: of low and high, such as another scheme's name. strict: low and high themselves are outside.
     """
 
     low: float | None = None
     high: float | None = None
-    said: str = ""
+    source: str = ""
     strict: bool = False
 
     def holds(self, value: float) -> bool:
@@ -31,16 +31,16 @@ class Bound:
         return margin > 0 if self.strict else margin >= 0
 
     def margin(self, value: float) -> float:
-        """Return how far a value is within the bound, as a share of the bound; negative outside of the bound.
+        """Return the distance from a value to the bound, as a share of the bound; negative outside of the bound.
 
-        Infinite where the bound is 0 and the value is not.
+        Infinite if the bound is 0 and the value is not.
         """
-        ends = []
+        margins = []
         if self.low is not None:
-            ends.append(_share(value - self.low, self.low))
+            margins.append(_share(value - self.low, self.low))
         if self.high is not None:
-            ends.append(_share(self.high - value, self.high))
-        return min(ends)
+            margins.append(_share(self.high - value, self.high))
+        return min(margins)
 
     def __str__(self) -> str:
         low, high = ("" if end is None else number(end) for end in (self.low, self.high))
@@ -50,7 +50,7 @@ class Bound:
             text = f"> {low}" if self.strict else f"≥ {low}"
         else:
             text = f"< {high}" if self.strict else f"≤ {high}"
-        return f"{text} ({self.said})" if self.said else text
+        return f"{text} ({self.source})" if self.source else text
 
 
 def _share(difference: float, bound: float) -> float:
@@ -63,8 +63,8 @@ def _share(difference: float, bound: float) -> float:
 class Judgement:
     """Whether one scheme meets a requirement in one scenario.
 
-    figure: over the seeds, None without a value. bound: None where its source was not measured. failed: number of
-    failed runs.
+    figure: over the seeds; None without a value. bound: None if its source was not measured. failed: number of failed
+    runs.
     """
 
     requirement: str
@@ -77,26 +77,26 @@ class Judgement:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the mean lies within the bound. Where every run failed the requirement is missed."""
+        """Whether the mean lies within the bound. If every run failed, the requirement is missed."""
         if self.bound is None or (self.figure is None and not self.failed):
             return Verdict.NOT_MEASURED
         return Verdict.of(self.figure is not None and self.bound.holds(self.figure.mean))
 
     @property
     def margin(self) -> float:
-        """How far the mean is within the bound, as a share of the bound; NaN without figure or bound."""
+        """The distance from the mean to the bound, as a share of the bound; NaN without figure or bound."""
         return math.nan if self.bound is None or self.figure is None else self.bound.margin(self.figure.mean)
 
     @property
     def open(self) -> bool:
-        """True when the bound lies within the interval of the mean: other seeds might give another verdict."""
+        """True if the bound lies within the interval of the mean, so that other seeds might give another verdict."""
         if self.bound is None or self.figure is None or self.figure.interval is None:
             return False
         return len({self.bound.holds(value) for value in (*self.figure.interval, self.figure.mean)}) > 1
 
     @property
     def statement(self) -> str:
-        """The verdict in words: met, missed by how much, not measured; "open" where the interval allows both."""
+        """The verdict in words: met, missed by a percentage, or not measured; with "open" if it is open."""
         if self.verdict is Verdict.NOT_MEASURED:
             return "not measured"
         if self.figure is None:
@@ -144,7 +144,7 @@ class Requirement(Protocol):
 class InEachScenario:
     """A figure must reach a bound in each of several scenarios.
 
-    bound: returns the bound for a scenario and a scheme; None where its source was not measured.
+    bound: returns the bound for a scenario and a scheme; None if its source was not measured.
     """
 
     name: str
@@ -167,22 +167,22 @@ class InEachScenario:
 
 
 def at_least(value: float) -> Callable[[Evidence, str, str], Bound]:
-    """Return the lower bound that is the same everywhere."""
+    """Return a constant lower bound."""
     return lambda *_: Bound(low=value)
 
 
 def at_most(value: float) -> Callable[[Evidence, str, str], Bound]:
-    """Return the upper bound that is the same everywhere."""
+    """Return a constant upper bound."""
     return lambda *_: Bound(high=value)
 
 
 def between(low: float, high: float) -> Callable[[Evidence, str, str], Bound]:
-    """Return the range that is the same everywhere."""
+    """Return a constant range."""
     return lambda *_: Bound(low, high)
 
 
 def best_peer(figure: Figure) -> Callable[[Evidence, str, str], Bound | None]:
-    """Return the lower bound that is the highest mean of the scheme's peers."""
+    """Return a lower bound: the highest mean of the scheme's peers."""
 
     def bound(evidence: Evidence, scenario: str, scheme: str) -> Bound | None:
         means = {peer: evidence.mean(scenario, peer, figure) for peer in evidence.peers(scheme)}
@@ -190,7 +190,7 @@ def best_peer(figure: Figure) -> Callable[[Evidence, str, str], Bound | None]:
         if not means:
             return None
         best = max(means, key=lambda peer: means[peer])
-        return Bound(low=means[best], said=best)
+        return Bound(low=means[best], source=best)
 
     return bound
 
@@ -198,31 +198,28 @@ def best_peer(figure: Figure) -> Callable[[Evidence, str, str], Bound | None]:
 def of_reference(
     figure: Figure, reference: str, *, least: float | None = None, most: float | None = None, strict: bool = False
 ) -> Callable[[Evidence, str, str], Bound | None]:
-    """Return the bound that is a multiple of another scheme's mean in the same scenario: least or most times it."""
+    """Return a bound: another scheme's mean in the same scenario, times least (lower bound) or most (upper bound)."""
 
     def bound(evidence: Evidence, scenario: str, _: str) -> Bound | None:
         mean = evidence.mean(scenario, reference, figure)
         if not math.isfinite(mean):
             return None
         factor = least if least is not None else most
-        said = reference if factor == 1 else f"{factor:g} × {reference}"
+        source = reference if factor == 1 else f"{factor:g} × {reference}"
         return Bound(
-            None if least is None else least * mean,
-            None if most is None else most * mean,
-            said=said,
-            strict=strict,
+            None if least is None else least * mean, None if most is None else most * mean, source=source, strict=strict
         )
 
     return bound
 
 
 def worst(judgements: Sequence[Judgement]) -> Judgement:
-    """Return the judgement furthest from being met: first not measured, then without a figure, then by margin."""
+    """Return the judgement furthest from being met: not measured, else without a figure, else with the least margin."""
     return min(
         judgements,
-        key=lambda one: (
-            one.verdict is not Verdict.NOT_MEASURED,
-            one.figure is not None,
-            one.margin if one.figure and one.bound else 0.0,
+        key=lambda judgement: (
+            judgement.verdict is not Verdict.NOT_MEASURED,
+            judgement.figure is not None,
+            judgement.margin if judgement.figure and judgement.bound else 0.0,
         ),
     )

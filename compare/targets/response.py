@@ -1,55 +1,58 @@
-"""How many round trips a scheme takes to respond to a change. Pure functions of a run's result.
+"""The round trips that a scheme takes to respond to a change: pure functions of a run's result.
 
-A round trip at a given time is that of the empty path plus the queueing delay at the bottleneck. A sender can learn of
-a change, and act on it, once per round trip. All figures come from the samples of the queue
-(docs/reference/file-formats.md), so a run needs several samples per round trip.
+A round trip is that of the empty path plus the queueing delay at the bottleneck at the time. A sender can notice a
+change, and react, once per round trip. All figures come from the samples of the queue (docs/reference/file-formats.md),
+so a run needs several samples per round trip.
 
-Letters of shapes: N samples of the queue.
+Shapes: N samples of the queue.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from compare.experiment.experiment import flows_under_test
 from compare.metrics.group_metrics import jain_index
 from compare.metrics.metric import BITS_PER_MBIT, Floats
-from compare.metrics.series import rate_between
-from env.lab import FlowResult, RunResult
+from compare.metrics.series import goodput_between
+from env.lab import RunResult
 from env.network.capacity import PAYLOAD_SHARE, base_rtt_ms, link_capacity
 from env.network.path import Path
-from env.network.scenario import UNDER_TEST, Scenario
+from env.network.scenario import Scenario
 
-USED = 0.95  # of what the link carries, over so many round trips:
+USED = 0.95  # share of the capacity over USE_ROUND_TRIPS round trips that counts as using the rate
 USE_ROUND_TRIPS = 5
-DRAINED = 0.25  # of the empty path's round trip: largest queueing delay of a drained queue
-SETTLED = 20  # round trips after the last flow's start; shares are then measured over as many more
+DRAINED = 0.25  # largest queueing delay of a drained queue, as a share of the empty path's round trip
+SETTLED = 20  # round trips from the last flow's start until shares are measured, over as many round trips
 
 
 @dataclass(frozen=True)
 class Link:
-    """The bottleneck over time, every field of shape (N,), beginning at 0 s.
+    """The bottleneck over time, every field of shape (N + 1,), beginning at 0 s.
 
-    wait_ms: queueing delay of a packet that arrives. sent_mbit: payload since the run began. passed: round trips since
-    then.
+    wait_ms: queueing delay of a packet that arrives. sent_mbit, round_trips: payload and round trips since the run
+    began.
     """
 
     t_s: Floats
     wait_ms: Floats
     sent_mbit: Floats
-    passed: Floats
+    round_trips: Floats
 
-    def round_trips(self, begin_s: float, end_s: float) -> float:
+    def round_trips_between(self, begin_s: float, end_s: float) -> float:
         """Return the number of round trips between two times."""
-        begin, end = np.interp([begin_s, end_s], self.t_s, self.passed)
+        begin, end = np.interp([begin_s, end_s], self.t_s, self.round_trips)
         return float(end - begin)
 
-    def after(self, begin_s: float, round_trips: float) -> float:
+    def time_after(self, begin_s: float, round_trips: float) -> float:
         """Return the time a number of round trips later, at most that of the last sample."""
-        return float(np.interp(np.interp(begin_s, self.t_s, self.passed) + round_trips, self.passed, self.t_s))
+        end = np.interp(begin_s, self.t_s, self.round_trips) + round_trips
+        return float(np.interp(end, self.round_trips, self.t_s))
 
     def sent_between(self, begin_s: float, end_s: float) -> float:
         """Return the payload sent between two times, Mbit."""
@@ -66,8 +69,8 @@ def bottleneck(result: RunResult, path: Path, duration_s: float) -> Link | None:
     sent = np.append(0.0, result.queue["sent_bytes"]) * 8 / BITS_PER_MBIT * PAYLOAD_SHARE
     wait_ms = 1e3 * link_capacity(path, duration_s).seconds_to_carry(t_s, backlog)
     per_s = 1e3 / (base_rtt_ms(path, t_s, 1) + wait_ms)
-    passed = np.append(0.0, np.cumsum(np.diff(t_s) * (per_s[1:] + per_s[:-1]) / 2))
-    return Link(t_s, wait_ms, sent, passed)
+    round_trips = np.append(0.0, np.cumsum(np.diff(t_s) * (per_s[1:] + per_s[:-1]) / 2))
+    return Link(t_s, wait_ms, sent, round_trips)
 
 
 @dataclass(frozen=True)
@@ -92,10 +95,11 @@ def rate_steps(path: Path, duration_s: float) -> Iterator[RateStep]:
 
 
 def round_trips_to_use(result: RunResult, scenario: Scenario) -> float:
-    """Return the round trips until 95 % of a higher rate are used, for the slowest increase.
+    """Return the round trips from an increase of the rate until 95 % of the rate is used, for the slowest increase.
 
-    They end where the first five round trips begin over which the link sends so much. An increase that is not used
-    before the next change counts as the full number of round trips until then. NaN without an increase or samples.
+    The rate is used from the beginning of the first five round trips over which the link sends 95 %. An increase that
+    is not used before the next change counts as the full number of round trips until then. NaN without an increase or
+    samples.
     """
     path, duration_s = scenario.network_path(), scenario.duration_s
     link = bottleneck(result, path, duration_s)
@@ -104,25 +108,26 @@ def round_trips_to_use(result: RunResult, scenario: Scenario) -> float:
     capacity = link_capacity(path, duration_s)
 
     def used(begin_s: float) -> float:
-        end_s = link.after(begin_s, USE_ROUND_TRIPS)
+        end_s = link.time_after(begin_s, USE_ROUND_TRIPS)
         return link.sent_between(begin_s, end_s) / float(capacity.between(begin_s, end_s))
 
     round_trips = []
     for step in rate_steps(path, duration_s):
         if step.after_mbps > step.before_mbps:
             last_s = min(step.end_s, float(link.t_s[-1]))
-            times = _times(link, step.at_s, last_s)
-            good = (
-                t for t in times if link.round_trips(float(t), last_s) >= USE_ROUND_TRIPS and used(float(t)) >= USED
+            used_from_s = (
+                t
+                for t in map(float, _times(link, step.at_s, last_s))
+                if link.round_trips_between(t, last_s) >= USE_ROUND_TRIPS and used(t) >= USED
             )
-            round_trips.append(link.round_trips(step.at_s, float(next(good, last_s))))
+            round_trips.append(link.round_trips_between(step.at_s, next(used_from_s, last_s)))
     return max(round_trips, default=math.nan)
 
 
 def round_trips_to_drain(result: RunResult, scenario: Scenario) -> float:
-    """Return the round trips until the queue after a lower rate is drained, for the slowest decrease.
+    """Return the round trips from a decrease of the rate until the queue is drained, for the slowest decrease.
 
-    A queue is drained when its delay is at most a quarter of the empty path's round trip. The search begins one such
+    A queue is drained if its delay is at most a quarter of the empty path's round trip. The search begins one such
     round trip after the step, when the packets in flight at the step have arrived. A queue that is not drained before
     the next change counts as the full number of round trips until then. NaN without a decrease or samples.
     """
@@ -138,7 +143,7 @@ def round_trips_to_drain(result: RunResult, scenario: Scenario) -> float:
             times = _times(link, step.at_s + base_s, last_s)
             waits_ms = np.interp(times, link.t_s, link.wait_ms)
             drained = times[waits_ms <= DRAINED * base_s * 1e3]
-            round_trips.append(link.round_trips(step.at_s, float(drained[0]) if drained.size else last_s))
+            round_trips.append(link.round_trips_between(step.at_s, float(drained[0]) if drained.size else last_s))
     return max(round_trips, default=math.nan)
 
 
@@ -149,33 +154,28 @@ def _times(link: Link, begin_s: float, end_s: float) -> Floats:
 
 
 def jain_when_settled(result: RunResult, scenario: Scenario) -> float:
-    """Return the Jain index of the flows under test from 20 to 40 round trips after the last one's start.
+    """Return the Jain index of the flows under test from 20 to 40 round trips after the last flow's start.
 
-    NaN where the run ends before that, or has no samples.
+    NaN if the run ends before that or has no samples.
     """
     return _jain(result, scenario, SETTLED)
 
 
-def jain_from_then_on(result: RunResult, scenario: Scenario) -> float:
-    """Return the same from 20 round trips after the last one's start to the end of the run."""
+def jain_later(result: RunResult, scenario: Scenario) -> float:
+    """Return the Jain index from 20 round trips after the last flow's start to the end of the run; else NaN."""
     return _jain(result, scenario, math.inf)
 
 
-def _jain(result: RunResult, scenario: Scenario, over: float) -> float:
+def _jain(result: RunResult, scenario: Scenario, round_trips: float) -> float:
     link = bottleneck(result, scenario.network_path(), scenario.duration_s)
-    flows = tested_flows(result, scenario)
     if link is None:
         return math.nan
-    last_s = max(flow.start_s for flow in flows)
-    end_s = float(link.t_s[-1])
-    begin_s = link.after(last_s, SETTLED)
-    until_s = end_s if math.isinf(over) else link.after(begin_s, over)
-    if begin_s >= end_s or (math.isfinite(over) and link.round_trips(begin_s, end_s) < over):
+    flows = list(itertools.compress(result.flows, flows_under_test(scenario)))
+    run_end_s = float(link.t_s[-1])
+    begin_s = link.time_after(max(flow.start_s for flow in flows), SETTLED)
+    end_s = run_end_s if math.isinf(round_trips) else link.time_after(begin_s, round_trips)
+    if begin_s >= run_end_s or (
+        math.isfinite(round_trips) and link.round_trips_between(begin_s, run_end_s) < round_trips
+    ):
         return math.nan
-    return jain_index([rate_between(flow, begin_s, until_s) for flow in flows])
-
-
-def tested_flows(result: RunResult, scenario: Scenario) -> Sequence[FlowResult]:
-    """Return the flows of a run that are under test."""
-    schemes = [flow["scheme"] for flow in scenario.flows_with(UNDER_TEST)]
-    return [flow for flow, scheme in zip(result.flows, schemes, strict=True) if scheme == UNDER_TEST]
+    return jain_index([goodput_between(flow, begin_s, end_s) for flow in flows])

@@ -1,4 +1,4 @@
-"""The folder of a comparison's targets: a comparison for each target, in a folder with the target's name."""
+"""The folder of targets: it holds one comparison per target, in a folder with the target's name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from compare.targets.catalogue import TARGETS, Target
 
 
 def holds_targets(folder: Path) -> bool:
-    """Whether a folder is one of targets."""
+    """True if a folder holds a target's comparison and is not itself a comparison."""
     return not (folder / EXPERIMENT).exists() and any((folder / name / EXPERIMENT).exists() for name in TARGETS)
 
 

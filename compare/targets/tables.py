@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from compare.statistics.numbers import counted
+from compare.statistics.numbers import counted, csv_text
 from compare.statistics.verdict import Verdict
 from compare.targets.catalogue import Target
 from compare.targets.evidence import Evidence, is_model
@@ -24,7 +22,7 @@ COLUMNS = (
 class Decision:
     """The verdict on a requirement and a scheme, over all scenarios.
 
-    text: the scenario that decides it, with figure, threshold and verdict.
+    text: the scenario that decides the verdict, with figure, bound and verdict there.
     """
 
     verdict: Verdict
@@ -45,7 +43,7 @@ class TargetTable:
 
     @property
     def heads(self) -> list[str]:
-        """The requirements, with their units."""
+        """The heads of the columns: the requirements with their units."""
         return [f"{one.text}{f', {one.unit}' if one.unit else ''}" for one in self.target.requirements]
 
     def judgements(self, scheme: str) -> list[Judgement]:
@@ -53,17 +51,14 @@ class TargetTable:
         return [one for requirement in self.target.requirements for one in self._judged[requirement.name, scheme]]
 
     def rows(self) -> list[tuple[Scheme, list[Decision]]]:
-        """Return a row per scheme, a decision per requirement."""
+        """Return a row per scheme, with a decision per requirement."""
         return [
-            (
-                scheme,
-                [_decision(self._judged[requirement.name, scheme.name]) for requirement in self.target.requirements],
-            )
+            (scheme, [_decision(self._judged[one.name, scheme.name]) for one in self.target.requirements])
             for scheme in self.schemes
         ]
 
     def verdicts(self, scheme: str) -> dict[str, Verdict]:
-        """Return requirement to whether a scheme meets it in every scenario."""
+        """Return requirement to verdict of a scheme, over all scenarios."""
         return {one.name: _over_scenarios(self._judged[one.name, scheme]) for one in self.target.requirements}
 
     def detailed(self) -> list[Scheme]:
@@ -76,42 +71,34 @@ def _over_scenarios(judgements: Sequence[Judgement]) -> Verdict:
 
 
 def _decision(judgements: Sequence[Judgement]) -> Decision:
-    decides = worst(judgements)
-    text = f"{decides.shown} {decides.bound or ''}".strip() + f": {decides.statement}"
+    deciding = worst(judgements)
+    text = f"{deciding.shown} {deciding.bound or ''}".strip() + f": {deciding.statement}"
     if len(judgements) > 1:
-        kept = sum(one.verdict is Verdict.MET for one in judgements)
-        text = f"{kept} of {len(judgements)}; {decides.scenario}: {text}"
+        met = sum(one.verdict is Verdict.MET for one in judgements)
+        text = f"{met} of {len(judgements)}; {deciding.scenario}: {text}"
     return Decision(_over_scenarios(judgements), text)
 
 
-def csv_text(tables: Sequence[TargetTable]) -> str:
+def targets_csv(tables: Sequence[TargetTable]) -> str:
     """Return the text of targets.csv: a row per requirement, scenario and scheme."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    return csv_text(COLUMNS, _csv_rows(tables))
+
+
+def _csv_rows(tables: Sequence[TargetTable]) -> Iterator[list[str | float | None]]:
     for table in tables:
         for scheme in table.schemes:
             for one in table.judgements(scheme.name):
                 figure, bound = one.figure, one.bound
-                numbers = [None] * 3 if figure is None else [figure.mean, figure.lo, figure.hi]
-                ends = [None, None] if bound is None else [bound.low, bound.high]
-                writer.writerow(
-                    [
-                        table.target.name, one.requirement, one.scenario, one.scheme, one.unit,
-                        *map(_number, numbers), 0 if figure is None else figure.n, one.failed,
-                        *map(_number, ends), "" if bound is None else bound.said,
-                        one.verdict.value, _number(one.margin),
-                    ]
-                )  # fmt: skip
-    return text.getvalue()
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None or value != value else f"{value:.6g}"
+                numbers = [None, None, None, 0] if figure is None else [figure.mean, figure.lo, figure.hi, figure.n]
+                range_ = [None, None, None] if bound is None else [bound.low, bound.high, bound.source]
+                yield [
+                    table.target.name, one.requirement, one.scenario, one.scheme, one.unit, *numbers, one.failed,
+                    *range_, one.verdict.value, one.margin,
+                ]  # fmt: skip
 
 
 def last_lines(tables: Sequence[TargetTable], schemes: Sequence[str]) -> list[str]:
-    """Return a line per scheme: number and names of the requirements that it meets; not measured counts as not met."""
+    """Return a line per scheme with the requirements that it meets; those that were not measured count as not met."""
     lines = []
     for scheme in schemes:
         verdicts: Mapping[str, Verdict] = {

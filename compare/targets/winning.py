@@ -13,15 +13,15 @@ from compare.targets.requirement import Bound, Judgement
 
 @dataclass(frozen=True)
 class HighestRate:
-    """The winning rate is at least the highest of the scheme's peers; other schemes are not counted.
+    """The winning rate must be at least the highest of the scheme's peers; other schemes do not count.
 
-    kind: picks the rates of single flows or of friendliness. counted: the name of its scenarios in tables.
+    kind: returns the rates of single flows or of friendliness. scenarios: the name of these scenarios in tables.
     """
 
     name: str
     text: str
     kind: Callable[[WinningRates], tuple[WinningRate, ...]]
-    counted: str
+    scenarios: str
     unit: str = "%"
 
     def judge(self, evidence: Evidence, scheme: str) -> list[Judgement]:
@@ -30,17 +30,17 @@ class HighestRate:
         rates = {rate.scheme: rate for rate in self.kind(winning_rates(evidence.cells([scheme, *peers])))}
         rate = rates.pop(scheme, None)
         if rate is None or not rates:
-            return [Judgement(self.name, self.counted, scheme, self.unit, None, None)]
+            return [Judgement(self.name, self.scenarios, scheme, self.unit, None, None)]
         best = max(rates.values(), key=lambda peer: peer.rate.mean)
         figure = scaled(rate.rate, 100)
         return [
             Judgement(
                 self.name,
-                f"{len(rate.counted)} {self.counted}",
+                f"{len(rate.counted)} {self.scenarios}",
                 scheme,
                 self.unit,
                 figure,
-                Bound(low=100 * best.rate.mean, said=best.scheme),
+                Bound(low=100 * best.rate.mean, source=best.scheme),
                 sum(len(cell.failed) for cell in evidence.cells([scheme])),
             )
         ]

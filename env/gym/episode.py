@@ -1,4 +1,4 @@
-"""One learner in one lab, step by step: begins episodes, sends decisions, computes rewards. Both environments use it.
+"""Steps one learner in one lab: begins episodes, sends decisions, computes rewards. Both environments use it.
 
 Only receive(), receive_first(), receive_end() and stop() wait, so that several labs can advance side by side.
 """
@@ -25,14 +25,14 @@ BootLab = Callable[[int], Lab]
 
 
 def boot_lab(seed: int) -> Lab:
-    """Return a virtual lab that boots; its first command waits for it. Raises env.lab.LabMissing."""
+    """Return a virtual lab that is booting; its first command waits for the boot. Raises env.lab.LabMissing."""
     lab = VirtualLab(seed=seed)
     lab.start()
     return lab
 
 
 class Interval(NamedTuple):
-    """The interval after a decision. features: Q12, [10]. over: the episode ends with it."""
+    """The interval after a decision. features: Q12, [D]. over: whether the episode ends with this interval."""
 
     features: tuple[int, ...]
     outcome: Outcome
@@ -53,8 +53,8 @@ class Interval(NamedTuple):
 class Episode:
     """The episodes of one lab, one after the other.
 
-    profile: name, or a Profile. decisions, duration_s (virtual time): length of an episode; None for the profile's.
-    Raises env.profile.ProfileError, ValueError.
+    profile: a name in configs/profile, or a Profile. decisions, duration_s: length of an episode, the latter in virtual
+    seconds; None for the profile's. Raises env.profile.ProfileError, ValueError.
     """
 
     def __init__(
@@ -92,7 +92,8 @@ class Episode:
     def begin(
         self, rng: np.random.Generator, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> None:
-        """Draw an episode and start its run. With a seed the lab boots anew, so that everything after it is repeatable.
+        """Draw an episode and start its run. With a seed the lab boots anew, so that everything afterwards is
+        repeatable.
 
         options: {"scenario": name} or {"path": {...}} instead of an episode of the profile. Raises ValueError for other
         options, env.network.scenario.ScenarioError, env.network.path.PathError, env.lab.LabError.
@@ -118,7 +119,7 @@ class Episode:
         self.lab.begin_run(config.path, flows, duration_s)
 
     def prepare(self, seed: int) -> None:
-        """Boot for a begin() with this seed, so that several labs boot side by side."""
+        """Boot the lab for a begin() with this seed, so that several labs boot side by side."""
         self.close()
         self.lab = self._boot(seed)
         self._fresh_seed = seed
@@ -126,7 +127,7 @@ class Episode:
     def _choose(self, rng: np.random.Generator, options: Mapping[str, Any] | None) -> EpisodeConfig:
         unknown = [key for key in options or () if key not in OPTIONS]
         if unknown or (options and len(options) > 1):
-            raise ValueError(f"reset options are {dict(options or {})}; reset() takes one of {', '.join(OPTIONS)}")
+            raise ValueError(f"the options of reset() are {dict(options or {})}; it takes one of {', '.join(OPTIONS)}")
         if options and "scenario" in options:
             return scenario_episode_config(options["scenario"])
         if options:
@@ -135,7 +136,7 @@ class Episode:
         return self.sampler.draw(rng)
 
     def stop(self) -> None:
-        """End the run, if one is going on, and wait for its Reply. Afterwards the lab takes the next command."""
+        """End the current run, if there is one, and wait for its Reply. Afterwards the lab takes the next command."""
         while self._running:
             if not self._waiting:
                 self.end()
@@ -164,7 +165,7 @@ class Episode:
     # -- within an episode ---------------------------------------------------------------------------------------
 
     def _take(self) -> Observation | None:
-        """Wait for a frame and return it; None for the Reply, with which the run is over."""
+        """Wait for a frame and return it; None for the Reply, which ends the run."""
         assert self.lab is not None
         frame = self.lab.receive()
         while isinstance(frame, Observation) and frame.flow <= self._ended_flow:

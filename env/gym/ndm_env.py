@@ -10,6 +10,7 @@ import numpy as np
 from env.gym.episode import BootLab, Episode, boot_lab
 from env.profile import Profile
 from env.reward import terms_table
+from env.schema import ACTIONS, FEATURES, fields_table
 from env.spaces import FEATURE_SCALE, INFO, FloatArray, action_space, observation_space
 
 
@@ -23,28 +24,14 @@ class NdmEnv(gymnasium.Env[FloatArray, FloatArray]):
     from the profile.
 
     ## Action
-    `Box(2)`, float32. Values outside the limits are clipped.
+    A `Box`, float32. Values outside the limits are clipped.
 
-    | index | name | meaning | min | max |
-    |---|---|---|---|---|
-    | 0 | cwnd_log2 | log2 of the factor on cwnd, to which a packet and a quarter of its root are added | -1 | 1 |
-    | 1 | pacing | log2 of the factor on the neutral pacing gain (1.25 cwnd / srtt) | -1 | 1 |
+    {actions}
 
     ## Observation
-    `Box(10)`, float32: dimensionless, computed in the kernel in fixed point (steps of 2**-12). Each array is new.
+    A `Box`, float32: dimensionless, computed in the kernel in fixed point (steps of 2**-12). Each array is new.
 
-    | index | name | meaning | min | max |
-    |---|---|---|---|---|
-    | 0 | rtt_ratio | smoothed RTT over the filtered minimum RTT, minus 1 | 0 | 7.99976 |
-    | 1 | entropy | 0.6 loss entropy + 0.4 delay entropy, Shannon, last 16 samples | 0 | 1 |
-    | 2 | slow_start | start-up phase: 1 while cwnd < ssthresh, else -1 | -1 | 1 |
-    | 3 | congestion | 1 when entropy is low and delay or loss is rising, else -1 | -1 | 1 |
-    | 4 | plasticity | rises on loss or time-out, decays otherwise (NDM v1) | 0 | 1 |
-    | 5 | loss_rate | lost over sent in the interval, undone losses taken back | 0 | 1 |
-    | 6 | rtt_variation | RTT mean deviation over smoothed RTT | 0 | 7.99976 |
-    | 7 | rtt_gradient | change of mean RTT since the last interval, over min RTT | -7.99976 | 7.99976 |
-    | 8 | delivery_ratio | delivery rate over its windowed maximum | 0 | 1 |
-    | 9 | inflight_ratio | packets in flight over the BDP with the standing queue | 0 | 7.99976 |
+    {inputs}
 
     ## Reward
     The weighted sum of these terms. env/reward.py has the formulas, the profile the weights. The reference is the
@@ -106,7 +93,7 @@ class NdmEnv(gymnasium.Env[FloatArray, FloatArray]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[FloatArray, dict[str, Any]]:
-        """Begin an episode; return the first observation [10] and info: `path`, `cwnd`, `now_us`."""
+        """Begin an episode; return the first observation [D] and info: `path`, `cwnd`, `now_us`."""
         super().reset(seed=seed)
         self._active = False
         self.episode.begin(self.np_random, seed, options)
@@ -116,7 +103,7 @@ class NdmEnv(gymnasium.Env[FloatArray, FloatArray]):
         return np.array(first.features, np.float32) * FEATURE_SCALE, info
 
     def step(self, action: FloatArray) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
-        """Take action [2]; return observation [10], reward, False, truncated and info, one interval later."""
+        """Take action [A]; return observation [D], reward, False, truncated and info, one interval later."""
         if not self._active:
             raise gymnasium.error.ResetNeeded("step() outside of an episode: call reset()")
         cwnd_log2, pacing = np.asarray(action, np.float32).tolist()
@@ -135,4 +122,9 @@ class NdmEnv(gymnasium.Env[FloatArray, FloatArray]):
 
 
 if NdmEnv.__doc__:  # python -OO strips it
-    NdmEnv.__doc__ = NdmEnv.__doc__.replace("{reward terms}", terms_table().replace("\n", "\n    "))
+    for _place, _table in (
+        ("{actions}", fields_table(ACTIONS)),
+        ("{inputs}", fields_table(FEATURES)),
+        ("{reward terms}", terms_table()),
+    ):
+        NdmEnv.__doc__ = NdmEnv.__doc__.replace(_place, _table.replace("\n", "\n    "))

@@ -1,6 +1,6 @@
-"""`NdmTcp-v1` over several labs that advance side by side, one process each.
+"""`NdmTcp-v1` over several labs that advance side by side, each in its own process.
 
-Letters of shapes: N workers, D observation (10), A action (2), P description of the path (8), M numbers in info.
+Letters of shapes: N workers, D observation, A action, P description of the path (8), M numbers in info.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from env.profile import PATH_FEATURES, Profile
 from env.spaces import FEATURE_SCALE, INFO, FloatArray, action_space, observation_space
 
 BoolArray = npt.NDArray[np.bool_]
-HUNG_MS = 150_000  # wall time without a frame from any lab; a lab's own limit is shorter, and its error says more
+HUNG_MS = 150_000  # wall time without a frame from any lab; longer than a lab's own limit, whose error says more
 
 
 class Phase(Enum):
-    """What a worker is waiting for."""
+    """The frame or decision that a worker is waiting for."""
 
     FIRST = 0  # the first observation of an episode
     INTERVAL = 1  # the observation after a decision
@@ -37,7 +37,7 @@ class Phase(Enum):
 class NdmVectorEnv(VectorEnv[FloatArray, FloatArray, npt.NDArray[Any]]):
     """`num_envs` labs; env.gym.ndm_env.NdmEnv documents observation, action, reward and the other arguments.
 
-    The autoreset mode is SAME_STEP: where an episode ends, step() returns the first observation of the next one. The
+    The autoreset mode is SAME_STEP: when an episode ends, step() returns the first observation of the next one. The
     last observation is `infos["final_obs"][n]`, and the last info is in `infos["final_info"]`. Worker n has the seed
     `seed + n` and equals a single environment with that seed. reset() without a seed draws the workers' seeds for the
     paths from `np_random`. Arrays in infos are [N], `path` is [N, P]; the mask of `name` is `_name`.

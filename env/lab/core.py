@@ -1,4 +1,4 @@
-"""Which CPU core a lab runs on.
+"""Chooses the CPU core on which a lab runs.
 
 A lab has one host process for its kernel and one for each program in the guest. Exactly one of them runs at any time,
 and they switch thousands of times a second. When the scheduler spreads them over cores, each switch wakes an idle core,

@@ -1,4 +1,4 @@
-"""The host lab: the machine's running kernel, in namespaces of its own. It needs root and runs in real time."""
+"""The host lab: namespaces of the machine's running kernel. It needs root and runs in real time."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 from env.checkout import MODEL_BUILD, ROOT
-from env.lab.errors import LabError, LabMissing
-from env.lab.lab import GUEST, PROBE, PROGRAM
+from env.lab.errors import LabError
+from env.lab.lab import GUEST, PROBE, PROGRAM, require_files
 from env.lab.process import spawn
 from env.lab.real_time import PULSE, RealTimeLab
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Sequence
 
 INIT = GUEST / "init-host.sh"
 CHANNEL_FD = 3
+TIMEOUT_S = 300.0
 # A closed connection keeps a module in use for a moment after its namespace is gone.
 UNLOAD_TIMEOUT_S = 30.0
 
@@ -32,28 +32,26 @@ def modules_folder() -> FilePath:
 class HostLab(RealTimeLab):
     """The agent and the network in network, mount and process namespaces of the running kernel.
 
-    modules: as in Lab, built for the running kernel. The lab loads them into it, and unloads them when it ends. It
-    refuses a module that is already loaded, because the module's source is unknown. A run that is traced sets the
-    kernel's tracing; the lab changes nothing else of the machine.
+    The lab loads kernel modules into the running kernel, and unloads them when it ends. It refuses a module that is
+    already loaded, because the module's source is unknown. A traced run changes the kernel's tracing. The lab changes
+    nothing else of the machine.
 
-    Raises LabError without root's rights.
+    Raises LabError for a user other than root.
     """
 
-    def __init__(self, *, modules: Sequence[str | FilePath] = (), timeout_s: float = 300.0) -> None:
+    def __init__(self) -> None:
         if os.geteuid() != 0:
             raise LabError("lab=host needs root for network namespaces and kernel modules; lab=virtual does not")
         super().__init__(
-            modules=("sch_linktrace", *modules),
+            modules=("sch_linktrace",),
             modules_folder=modules_folder(),
             modules_target=f"module KDIR=/lib/modules/{os.uname().release}/build",
-            timeout_s=timeout_s,
+            timeout_s=TIMEOUT_S,
         )
         self._loaded: list[str] = []
 
     def _check_files(self) -> None:
-        for file in (PROGRAM, PROBE, PULSE):
-            if not file.is_file():
-                raise LabMissing(f"{file} does not exist: run `make {self._modules_target}`")
+        require_files((PROGRAM, PROBE, PULSE), self._modules_target)
 
     def _spawn(self, channel: socket.socket, console: int, core: int) -> int:  # noqa: ARG002 (the kernel chooses)
         namespaces = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
@@ -63,7 +61,7 @@ class HostLab(RealTimeLab):
     def _load(self, module: FilePath) -> None:
         if FilePath("/sys/module", module.stem).exists():
             raise LabError(
-                f"module {module.stem} is already loaded; run `rmmod {module.stem}`, so that the lab loads {module}"
+                f"module {module.stem} is already loaded; run `rmmod {module.stem}`, so that the lab can load {module}"
             )
         super()._load(module)
         self._loaded.append(module.stem)
@@ -79,9 +77,9 @@ class HostLab(RealTimeLab):
 def _unload(name: str) -> None:
     deadline = time.monotonic() + UNLOAD_TIMEOUT_S
     while True:
-        done = subprocess.run(["rmmod", name], capture_output=True, text=True, check=False)
-        if not done.returncode:
+        rmmod = subprocess.run(["rmmod", name], capture_output=True, text=True, check=False)
+        if not rmmod.returncode:
             return
         if time.monotonic() > deadline:
-            raise LabError(f"module {name} could not be unloaded: {done.stderr.strip()}")
+            raise LabError(f"module {name} could not be unloaded: {rmmod.stderr.strip()}")
         time.sleep(0.2)

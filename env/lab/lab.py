@@ -15,7 +15,7 @@ from env.lab.result import RunResult
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from types import TracebackType
 
     from env.network.path import Path
@@ -26,15 +26,22 @@ PROGRAM = BUILD / "flow"
 PROBE = BUILD / "probe"
 
 
+def require_files(files: Iterable[FilePath], target: str) -> None:
+    """Raise LabMissing for the first file that does not exist. target: the make target that builds them."""
+    for file in files:
+        if not file.is_file():
+            raise LabMissing(f"{file} does not exist: run `make {target}`")
+
+
 class Lab(ABC):
     """A guest with a network of its own, and the agent in it (env/lab/guest/agent.py).
 
-    modules: kernel modules to load before the first command, names in modules_folder or paths of .ko files.
-    modules_target: the make target that builds them. timeout_s: wall seconds without any answer after which the guest
-    counts as hung; a run is silent for as long as it lasts.
+    modules: kernel modules to load before the first command, as names in modules_folder or paths of .ko files.
+    modules_target: the make target that builds them. timeout_s: wall seconds without an answer after which the guest
+    counts as hung; a run gives no answer before its end.
 
-    The guest ends with close(), with the `with` block, or with the last reference. Raises LabMissing when a module does
-    not exist.
+    The guest ends with close(), with the `with` block, or with the last reference to the lab. Raises LabMissing when a
+    module does not exist.
     """
 
     def __init__(
@@ -44,7 +51,7 @@ class Lab(ABC):
         self._modules_folder = modules_folder
         self._modules_target = modules_target
         self.modules = [self._module_file(module) for module in modules]
-        self._unloaded: list[FilePath] = []
+        self._pending_modules: list[FilePath] = []
         self._process: GuestProcess | None = None
         self._frames = FrameReader()
 
@@ -54,7 +61,7 @@ class Lab(ABC):
 
     @abstractmethod
     def _spawn(self, channel: socket.socket, console: int, core: int) -> int:
-        """Start the guest's process, as env.lab.process.GuestProcess says."""
+        """Start the guest's process: the argument of env.lab.process.GuestProcess."""
 
     def _seed_of_run(self, seed: int | None) -> int | None:  # noqa: ARG002 (the virtual lab's)
         """Return the seed of the guest's randomness in the next run; None for a kernel that has no such seed."""
@@ -72,7 +79,8 @@ class Lab(ABC):
     # -- the guest -----------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Boot the guest, unless it runs. Returns at once, so that labs boot side by side; the first command waits.
+        """Boot the guest if it is not running. Returns at once, so that labs boot side by side; the first command
+        waits.
 
         Raises LabMissing when the kernel, the modules or the traffic program do not exist.
         """
@@ -81,7 +89,7 @@ class Lab(ABC):
         self._check_files()
         self._process = GuestProcess(self._spawn)
         self._frames = FrameReader()
-        self._unloaded = list(self.modules)
+        self._pending_modules = list(self.modules)
 
     def close(self) -> None:
         """End the guest. Safe to call twice."""
@@ -101,7 +109,7 @@ class Lab(ABC):
     # -- commands ------------------------------------------------------------------------------------------------
 
     def call(self, command: str, /, **args: Any) -> Any:
-        """Have the agent carry out a command and return its result.
+        """Have the agent carry out a command, and return its result.
 
         Raises GuestFailed with the guest's traceback, GuestDied, GuestHung.
         """
@@ -109,12 +117,12 @@ class Lab(ABC):
         return self._receive_reply(command)
 
     def begin(self, command: str, /, **args: Any) -> None:
-        """Send a command; receive() then returns the observations of learning flows and at last the Reply."""
+        """Send a command. receive() then returns the observations of learning flows and, at the end, the Reply."""
         self._load_modules()
         self._send(command_frame(command, args))
 
     def load(self, module: str | FilePath) -> None:
-        """Load a kernel module, given as in the constructor's modules, unless it is loaded.
+        """Load a kernel module, given as in the constructor's modules, if it is not loaded.
 
         Raises LabError when another file of the same name is loaded: the kernel takes each name once.
         """
@@ -130,13 +138,12 @@ class Lab(ABC):
         file = FilePath(module)
         if file.suffix != ".ko":
             file = self._modules_folder / f"{module}.ko"
-        if not file.is_file():
-            raise LabMissing(f"kernel module {file} does not exist: run `make {self._modules_target}`")
+        require_files([file], self._modules_target)
         return file.resolve()
 
     def _load_modules(self) -> None:
-        unloaded, self._unloaded = self._unloaded, []
-        for module in unloaded:
+        pending, self._pending_modules = self._pending_modules, []
+        for module in pending:
             self._load(module)
 
     def _load(self, module: FilePath) -> None:
@@ -164,10 +171,10 @@ class Lab(ABC):
     ) -> None:
         """Send a `run` command.
 
-        seed: the run is the same as the first run of a lab with this seed; only the virtual lab uses it. play: the
-        guest decides for the learning flows; receive() returns a Record of their decisions, then the Reply, of which
-        RunResult.from_reply() makes the result. options: sample_ms, trace, describe, until (a file in the guest: the
-        run ends when its content changes).
+        seed: the run gives the same result as the first run of a lab with this seed; only the virtual lab uses it.
+        play: the guest decides for the learning flows; receive() returns a Record of their decisions, then the Reply,
+        from which RunResult.from_reply() makes the result. options: sample_ms, trace, describe, until (a file in the
+        guest: the run ends when its content changes).
         """
         if play is not None:
             self._load_modules()  # the PLAY frame belongs to the next command, which must not be a `load`
@@ -183,7 +190,7 @@ class Lab(ABC):
         )
 
     def probe(self, path: Path, **pattern: int) -> dict[str, Any]:
-        """Send packets without TCP over the path; env/network/topology/packets.py has the pattern and the result."""
+        """Send packets without TCP over the path. Pattern and result: env/network/topology/packets.py."""
         result: dict[str, Any] = self.call(
             "probe", program=str(PROBE), path=path.as_dict(), seed=self._seed_of_run(None), **pattern
         )
@@ -198,19 +205,15 @@ class Lab(ABC):
             while (frame := self._frames.next_frame()) is None:
                 self._frames.feed(process.read(self.timeout_s))
         except (GuestDied, GuestHung, BrokenFrame) as error:
-            raise self._lost(error) from None
+            raise self._ended_with(error) from None
         return frame
 
     def act(self, cwnd_log2: float, pacing: float, *, stop: bool = False) -> None:
         """Answer the last observation. Actions in [-1, 1]; values outside are clipped."""
         self._send(action_frame(cwnd_log2, pacing, stop))
 
-    def has_frame(self) -> bool:
-        """Return whether receive() would return without reading from the channel."""
-        return self._frames.has_frame()
-
     def fileno(self) -> int:
-        """Return the channel's descriptor, for select; has_frame() tells of frames that have already been read."""
+        """Return the channel's descriptor, for select."""
         return self._running().fileno()
 
     def _receive_reply(self, command: str) -> Any:
@@ -225,14 +228,14 @@ class Lab(ABC):
         try:
             self._running().write(frame)
         except GuestDied as error:
-            raise self._lost(error) from None
+            raise self._ended_with(error) from None
 
     def _running(self) -> GuestProcess:
         if self._process is None:
             raise LabError("the lab is not running: call start() or use it as a context manager")
         return self._process
 
-    def _lost(self, error: LabError) -> LabError:
+    def _ended_with(self, error: LabError) -> LabError:
         """End the guest and return its error with the last console lines."""
         console = self.console()
         self.close()

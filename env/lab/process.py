@@ -32,11 +32,11 @@ def spawn(
 ) -> int:
     """Start a program as the leader of a new process group and return its id.
 
-    Its output goes to the console's descriptor, its input is empty. descriptors: further ones, by the number that the
+    Its output goes to the console's descriptor; its input is empty. descriptors: further ones, by the number that the
     program sees. Ctrl-C does not reach the new group: the lab's owner ends it. options: of os.posix_spawnp.
     """
     sources = {1: console, 2: console} | dict(descriptors or {})
-    # above all numbers of the program, so that no duplicate replaces the source of the next one
+    # the copies lie above all numbers of the program, so that dup2() overwrites no source that is still needed
     high = {number: fcntl.fcntl(source, fcntl.F_DUPFD_CLOEXEC, max(sources) + 1) for number, source in sources.items()}
     try:
         return os.posix_spawnp(
@@ -60,8 +60,9 @@ def spawn(
 class GuestProcess:
     """A guest's process group, the host's end of the channel to it, and its console.
 
-    start: starts the process, given the guest's end of the channel, the console's descriptor and the number of the CPU
-    core to run on; returns the process id. Process, memory and channel end with close() or with the last reference.
+    start: a function that starts the process and returns its id, given the guest's end of the channel, the console's
+    descriptor and the number of the CPU core to run on. Process, memory and channel end with close() or with the last
+    reference.
     """
 
     def __init__(self, start: Callable[[socket.socket, int, int], int]) -> None:

@@ -1,4 +1,4 @@
-"""The frames between the host and a guest: what they carry, and their bytes. env/schema.py defines the layout."""
+"""The frames between the host and a guest, packed and unpacked. env/schema.py defines their layout."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FEATURES_END = _FEATURES_BEGIN + len(schema.FEATURES)
 
 
 class Observation(NamedTuple):
-    """What a learning flow reports at a decision: fields and units as in schema.OBSERVATION_FIELDS; features in Q12."""
+    """What a learning flow reports at a decision. Fields and units are those of schema.OBSERVATION_LAYOUT."""
 
     now_us: int
     bytes_acked: int
@@ -50,7 +50,7 @@ class Reply(NamedTuple):
 
 
 class Record(NamedTuple):
-    """The decisions of a run's learning flows: one row of schema.STEP_DTYPE for each, in order of time."""
+    """The decisions of a run's learning flows, each a row of schema.STEP_DTYPE, in order of time."""
 
     steps: npt.NDArray[np.void]
 
@@ -59,10 +59,12 @@ class Play(NamedTuple):
     """What the guest needs to decide for a run's learning flows itself: `begin_run(play=...)`.
 
     model: a model file (export.formats.blob). noise: int16 [flow, decision, action], ACTION_FRAC fraction bits, added
-    to the model's output; beyond its end there is no noise. snapshot: a model file for the ndm_snapshot flows, which
-    have no noise and are not recorded; without it they hold their windows. The run ends `duration_s` after the first
-    observation, after `steps` observations of all flows together, or when a window exceeds `most_cwnd` packets.
-    skip_slow_start: the flows, counted from 0 as they open, that skip slow start (kernel/ndm/ndm_slow_start.h).
+    to the model's output; there is no noise beyond its end. snapshot: a model file for the ndm_snapshot flows, which
+    have no noise and are not recorded; without it they hold their windows. skip_slow_start: the flows, counted from 0
+    as they open, that skip slow start (kernel/ndm/ndm_slow_start.h).
+
+    The run ends `duration_s` after the first observation, after `steps` observations of all flows together, or when a
+    window exceeds `most_cwnd` packets.
     """
 
     model: bytes
@@ -94,9 +96,8 @@ def play_frame(play: Play) -> bytes:
 
 def action_frame(cwnd_log2: float, pacing: float, stop: bool) -> bytes:
     """Return the ACTION frame; actions outside [-1, 1] are clipped."""
-    a = round(min(max(cwnd_log2, -1.0), 1.0) * _ACTION_SCALE)
-    b = round(min(max(pacing, -1.0), 1.0) * _ACTION_SCALE)
-    return _ACTION_HEADER + schema.ACTION.pack(a, b, stop, False)
+    actions = (round(min(max(action, -1.0), 1.0) * _ACTION_SCALE) for action in (cwnd_log2, pacing))
+    return _ACTION_HEADER + schema.ACTION.pack(*actions, stop, False)
 
 
 def _frame(kind: int, payload: bytes) -> bytes:
@@ -104,7 +105,7 @@ def _frame(kind: int, payload: bytes) -> bytes:
 
 
 class FrameReader:
-    """Takes the guest's bytes as they come and returns whole frames."""
+    """Assembles frames from the guest's bytes."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -112,13 +113,6 @@ class FrameReader:
     def feed(self, data: bytes) -> None:
         """Append bytes from the guest."""
         self._buffer += data
-
-    def has_frame(self) -> bool:
-        """Return whether next_frame() would return a frame."""
-        if len(self._buffer) < schema.FRAME_HEADER.size:
-            return False
-        length: int = schema.FRAME_HEADER.unpack_from(self._buffer)[0]
-        return len(self._buffer) >= schema.FRAME_HEADER.size + length
 
     def next_frame(self) -> Frame | None:
         """Return the next frame, or None when more bytes are needed.

@@ -1,4 +1,4 @@
-"""What the labs in real time share: no seed, no racks, and a check that the machine was fast enough for a run."""
+"""Labs in real time. They have no seed and no racks, and they check that the machine was fast enough for a run."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 PULSE = BUILD / "pulse"
 
-# A run in real time is valid when 99 % of the guest's timers were no later than a bottleneck's burst makes up for, none
-# was later than half of a usual round trip, and the guest's CPU was not fully used.
+# A run in real time is valid if a bottleneck's burst covered the lateness of 99 % of the guest's timers, no timer was
+# later than half of a usual round trip, and the guest's CPU had time left.
 LATE_P99_US = REAL.burst_us
 LATE_MAX_US = 20_000.0
 IDLE_PCT = 20.0
@@ -32,18 +32,18 @@ class NotKeptUp(LabError):
 class RealTimeLab(Lab):
     """A lab with a stock kernel, in the time of a machine's clock.
 
-    Results have `pulse` besides: how late the guest's timers were, and how idle its CPU was (env/lab/pulse). Racks are
-    not possible: their rates exceed what such a machine carries.
+    Results also have `pulse`: how late the guest's timers were, and how idle its CPU was (env/lab/pulse). Racks are not
+    possible, because their rates exceed what such a machine carries.
     """
 
     def begin_run(self, path: Path | Rack, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any) -> None:
-        """Send a `run` command as Lab does. A seed has no effect. Raises LabError for a rack."""
+        """As Lab.begin_run(). A seed has no effect. Raises LabError for a rack."""
         if not isinstance(path, Path):
             raise LabError("a rack's rates are too high for a lab in real time; use a scenario with a path")
         super().begin_run(path, flows, duration_s, pulse=str(PULSE), **options)
 
     def run(self, path: Path | Rack, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any) -> RunResult:
-        """Run flows to their end as Lab does. Raises NotKeptUp when the machine was too slow."""
+        """As Lab.run(). Raises NotKeptUp when the machine was too slow."""
         result = super().run(path, flows, duration_s, **options)
         check_kept_up(result.pulse)
         return result
@@ -57,5 +57,5 @@ def check_kept_up(pulse: dict[str, float]) -> None:
             f"the machine did not keep up with a run in real time: 99 % of the guest's timers were at most "
             f"{late_p99_us:.0f} us late (allowed: {LATE_P99_US:.0f}), the latest {late_max_us:.0f} us (allowed: "
             f"{LATE_MAX_US:.0f}), and its CPU was idle for {idle_pct:.0f} % of the time (needed: {IDLE_PCT:.0f}); "
-            f"run nothing else beside it, or use a scenario with a lower rate"
+            f"run nothing else on the machine, or use a scenario with a lower rate"
         )

@@ -1,4 +1,4 @@
-"""The faults that a guest's kernel reports: findings of the sanitizers, and leaked memory."""
+"""Reads the faults that a guest's kernel reports: findings of the sanitizers, and leaked memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def find_reports(log: str) -> list[str]:
 
 
 class LeakWatch:
-    """Reports the memory that a sanitizer kernel leaks from now on; leaks of the boot do not count."""
+    """Reports the memory that a sanitizer kernel leaks after this object is made; leaks of the boot do not count."""
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
@@ -44,7 +44,7 @@ class LeakWatch:
 
 
 def _shell(lab: Lab, command: str) -> str:
-    done = lab.call("shell", command=command)
-    if done["status"]:
-        raise LabError(f"{command}: {done['stderr']}")
-    return str(done["stdout"])
+    reply = lab.call("shell", command=command)
+    if reply["status"]:
+        raise LabError(f"{command}: {reply['stderr']}")
+    return str(reply["stdout"])

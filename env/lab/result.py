@@ -1,4 +1,4 @@
-"""The result of a run: what each flow sent and received, and the samples taken on the way.
+"""The result of a run: what each flow sent and received, and the samples that were taken during the run.
 
 docs/reference/file-formats.md explains the fields and the columns of the samples.
 """
@@ -39,7 +39,7 @@ class Table:
 
 @dataclass(kw_only=True)
 class Latency:
-    """How long a flow's requests or writes took. histogram: of (low_us, high_us, count), low included, high not."""
+    """How long a flow's requests or writes took. histogram: (low_us, high_us, count), low included and high not."""
 
     count: int
     mean_us: float = np.nan
@@ -52,12 +52,12 @@ class Latency:
 
 @dataclass(kw_only=True, eq=False)
 class FlowResult:
-    """A flow as it was asked for, and what it did until it ended.
+    """A flow as requested, and what it did until it ended.
 
     pause_s, seed: of web traffic. received_bytes: read by the receiving application. sent_bytes: sent at least once.
-    inflight_bytes: sent and not received. segments_sent: with those sent again, which retransmits counts. latency: not
-    of bulk traffic. algorithm: the congestion control, where a comparison gives its scheme another name. sender,
-    receiver: the samples of both ends; empty when the run had no sample_ms.
+    inflight_bytes: sent and not received. segments_sent: including retransmissions, which `retransmits` counts.
+    latency: None for bulk traffic. algorithm: the congestion control, if a comparison gives its scheme another name.
+    sender, receiver: the samples of both ends; empty when the run had no sample_ms.
     """
 
     kind: str = "bulk"
@@ -88,7 +88,7 @@ class FlowResult:
 
 @dataclass(kw_only=True)
 class PortCounts:
-    """What a port of the network did to packets: dropped, marked (ECN), lost on its link (netem), policed."""
+    """The packets that a port of the network dropped, marked (ECN), lost on its link (netem) and policed."""
 
     device: str
     port: int = 0
@@ -100,10 +100,11 @@ class PortCounts:
 
 @dataclass(kw_only=True, eq=False)
 class RunResult:
-    """What a run gave. Empty: queue and ports without sample_ms, trace without trace, environment without describe.
+    """The result of a run.
 
-    ports: of the bottleneck's queues. pulse: whether a guest in real time kept up (env/lab/pulse). trace: the lines of
-    ndm_decision. environment: kernel, modules, qdiscs and sysctls. queue: the samples of the ports.
+    ports: of the bottleneck's queues. queue: the samples of the ports. Both are empty without sample_ms. pulse: whether
+    a guest in real time kept up (env/lab/pulse). trace: the lines of ndm_decision; empty without trace. environment:
+    kernel, modules, qdiscs and sysctls; empty without describe.
     """
 
     duration_s: float

@@ -38,14 +38,14 @@ BOOT_MODULES = ("virtio_pci", "9pnet_virtio", "9p", "virtio_console")
 
 
 class StockKernelError(RuntimeError):
-    """A kernel that cannot be fetched; the message says what to do."""
+    """A kernel cannot be fetched; the message says what to do."""
 
 
 class StockKernel:
     """A kernel that has been fetched.
 
-    image, initramfs: what QEMU boots. root: a folder whose lib/modules holds the kernel's modules. modules: the folder
-    of the project's own, built for it. Raises LabMissing when it has not been fetched.
+    image, initramfs: the files that QEMU boots. root: a folder whose lib/modules holds the kernel's modules. modules:
+    the folder of the project's modules, built for this kernel. Raises LabMissing when the kernel has not been fetched.
     """
 
     def __init__(self, version: str) -> None:
@@ -65,7 +65,7 @@ class StockKernel:
 
 
 def find_release(version: str) -> str:
-    """Return the newest release of a version whose headers are installed, as 6.1.0-56-amd64."""
+    """Return the newest release of a version whose headers are installed, such as 6.1.0-56-amd64."""
     releases = {}
     for folder in HEADERS.glob(f"linux-headers-{version}[.-]*-amd64"):
         release = folder.name.removeprefix("linux-headers-")
@@ -158,7 +158,7 @@ def _run(command: list[str], cwd: Path | None = None) -> subprocess.CompletedPro
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Fetch kernels and print where they are."""
+    """Fetch kernels, build the modules for them, and print the folders; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("versions", nargs="*", metavar="VERSION", default=VERSIONS, help="default: 6.1 6.12")
     arguments = parser.parse_args(argv)

@@ -1,4 +1,4 @@
-"""The processes of a lab and their CPU time."""
+"""Finds the processes of a lab and measures their CPU time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def lab_processes(lab: Lab) -> Iterator[Path]:
 
 
 def cpu_seconds(lab: Lab) -> float:
-    """Return the CPU time of a lab's processes, those that have ended included."""
+    """Return the CPU time of a lab's processes, including those that have ended, s."""
     ticks = 0
     for process in lab_processes(lab):
         fields = (process / "stat").read_text().rsplit(")", 1)[1].split()

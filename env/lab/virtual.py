@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from env.checkout import BUILD, MODEL_BUILD
 from env.lab.errors import LabError, LabMissing
-from env.lab.lab import GUEST, PROBE, PROGRAM, Lab
+from env.lab.lab import GUEST, PROBE, PROGRAM, Lab, require_files
 from env.lab.process import spawn
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 KERNEL = BUILD / "lab-kernel" / "linux"
 MODULES = MODEL_BUILD / "modules" / "lab"
+ALWAYS_LOADED = ("tcp_ndm_gym", "lab_gate", "sch_linktrace")  # by guest/init.sh
 # Each variant's make targets: of its kernel, and of its modules.
 VARIANTS = {"lab": ("lab-kernel", "module"), "sanitizer": ("sanitizer", "sanitizer")}
 
@@ -28,12 +29,11 @@ EPOCH_S = 1_700_000_000
 
 
 class VirtualLab(Lab):
-    """A lab kernel with a seed; the n-th run of a seed gives the same bytes, whatever ran in the lab before.
+    """A lab kernel with a seed. The n-th run of a seed gives the same bytes, whatever ran in the lab before.
 
-    seed: of all randomness in the guest. modules: as in Lab, names of build/modules/lab; tcp_ndm_gym, lab_gate and
-    sch_linktrace are always loaded. memory_mb: of the guest, allocated as it is used. timeout_s: as in Lab. variant:
-    "lab", or "sanitizer" for the kernel that `make sanitizer` builds, with modules of its own. kernel: another image
-    for the variant's modules.
+    seed: of all randomness in the guest. modules: as in Lab, names of build/modules/lab, besides ALWAYS_LOADED.
+    memory_mb: of the guest, allocated as it is used. timeout_s: as in Lab. variant: "lab", or "sanitizer" for the
+    kernel that `make sanitizer` builds, with modules of its own. kernel: another image for the variant's modules.
     """
 
     def __init__(
@@ -64,11 +64,9 @@ class VirtualLab(Lab):
 
     def _check_files(self) -> None:
         kernel_target, modules_target = VARIANTS[self.variant]
-        always_loaded = [self._modules_folder / f"{name}.ko" for name in ("tcp_ndm_gym", "lab_gate", "sch_linktrace")]
-        targets = {self.kernel: kernel_target} | dict.fromkeys(always_loaded, modules_target)
-        for file, target in (targets | {PROGRAM: "module", PROBE: "module"}).items():
-            if not file.is_file():
-                raise LabMissing(f"{file} does not exist: run `make {target}`")
+        require_files([self.kernel], kernel_target)
+        require_files((self._modules_folder / f"{name}.ko" for name in ALWAYS_LOADED), modules_target)
+        require_files((PROGRAM, PROBE), "module")
         if not os.access(self.kernel, os.X_OK):
             raise LabMissing(f"{self.kernel} cannot be executed: run `chmod +x {self.kernel}`")
 
@@ -102,7 +100,7 @@ class VirtualLab(Lab):
             "random.trust_bootloader=on",
             f"lab_seed={self.seed}",
             "norandmaps",
-            # the management console is not used; without a folder for it, a killed lab leaves nothing behind
+            # without a folder for the management console, which is not used, a killed lab leaves nothing behind
             "uml_dir=/proc/self",
             "con=null",
             "con0=null,fd:2",

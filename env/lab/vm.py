@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from env.checkout import ROOT
 from env.lab.errors import GuestFailed, LabError, LabMissing
-from env.lab.lab import GUEST, PROBE, PROGRAM
+from env.lab.lab import GUEST, PROBE, PROGRAM, require_files
 from env.lab.process import spawn
 from env.lab.protocol import Frame, Reply
 from env.lab.real_time import PULSE, RealTimeLab
@@ -35,10 +35,10 @@ CLOCKS = {"real": [], "counted": ["-icount", "shift=0,sleep=off"]}
 class VmLab(RealTimeLab):
     """A stock kernel in a virtual machine without KVM, which many machines lack or forbid.
 
-    kernel: a version that has been fetched, as 6.12 (env/lab/stock_kernel.py). modules: as in Lab, built for this
-    kernel; sch_linktrace is always loaded. memory_mb: of the guest. timeout_s: as in Lab. clock: "real", or "counted":
-    the guest's clock advances by a nanosecond for each instruction, and jumps when the guest is idle (QEMU's icount).
-    The guest's CPU then has the same speed on every machine, however busy. burst_us: of bottlenecks, in place of the
+    kernel: a version that has been fetched, such as 6.12 (env/lab/stock_kernel.py). modules: as in Lab, built for this
+    kernel; sch_linktrace is always loaded. memory_mb: of the guest. timeout_s: as in Lab. clock: "real" or "counted".
+    A counted clock advances by a nanosecond for each instruction, and jumps when the guest is idle (QEMU's icount), so
+    that the guest's CPU has the same speed on every machine, however busy. burst_us: of bottlenecks, instead of the
     clock's (env/network/clock.py).
     """
 
@@ -66,9 +66,7 @@ class VmLab(RealTimeLab):
         )
 
     def _check_files(self) -> None:
-        for file in (self.stock.image, self.stock.initramfs, PROGRAM, PROBE, PULSE):
-            if not file.is_file():
-                raise LabMissing(f"{file} does not exist: run `make vm-kernel`")
+        require_files((self.stock.image, self.stock.initramfs, PROGRAM, PROBE, PULSE), self._modules_target)
         if shutil.which(QEMU) is None:
             raise LabMissing(f"{QEMU} is missing: run `make vm-kernel`, which installs the package qemu-system-x86")
 
@@ -124,15 +122,15 @@ class VmLab(RealTimeLab):
         super()._send(frame)
 
     def receive(self) -> Frame:
-        """Wait for the next frame as Lab does."""
+        """As Lab.receive()."""
         frame = super().receive()
         if self.clock == "counted" and isinstance(frame, Reply):
-            # an idle guest's clock would jump on as fast as it can until the next command
+            # until the next command an idle guest's clock would jump ahead as fast as it can
             os.kill(self.pid, signal.SIGSTOP)
         return frame
 
     def run(self, path: Path | Rack, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any) -> RunResult:
-        """Run flows to their end as Lab does. Raises NotKeptUp when the machine was too slow."""
+        """As RealTimeLab.run(), with two more attempts when a counted clock ran ahead of the run's preparation."""
         for _ in range(2):
             try:
                 return super().run(path, flows, duration_s, **options)

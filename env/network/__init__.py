@@ -1,1 +1,1 @@
-"""Networks: paths and scenarios (host and guest), topology, links and traffic (guest)."""
+"""Networks. Paths, racks and scenarios are for host and guest; topology, links and traffic run in the guest."""

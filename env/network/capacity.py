@@ -1,6 +1,6 @@
-"""The capacity of a network at any time of a run, and its round-trip time without a queue. Pure functions.
+"""Pure functions for the capacity of a network at any time of a run, and for its round-trip time without a queue.
 
-Capacity counts payload: of a full frame of 1514 bytes 1448 are the application's (TCP with time stamps).
+Capacity counts payload: 1448 bytes of a full frame of 1514 bytes belong to the application (TCP with time stamps).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 BITS_PER_MBIT = 1e6
 PAYLOAD_SHARE = SEGMENT_BYTES / PACKET_BYTES  # of a full frame
-DRAIN_S = 60.0  # capacity after the run's end, for queues that drain then
+DRAIN_S = 60.0  # the capacity goes on after the run's end, for queues that drain then
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,14 @@ class Capacity:
         return carried
 
     def seconds_to_carry(self, t_s: Floats, backlog_bytes: Floats) -> Floats:
-        """Return the time in which a queue of backlog_bytes (of frames) at t_s drains, s, in the arguments' shape."""
-        wanted = backlog_bytes * 8 / BITS_PER_MBIT * PAYLOAD_SHARE + np.interp(t_s, self.t_s, self.megabits)
-        drained: Floats = np.interp(wanted, self.megabits, self.t_s)
+        """Return the time in which a queue of backlog_bytes (of frames) at t_s drains, s; shape of the arguments."""
+        last_megabit = backlog_bytes * 8 / BITS_PER_MBIT * PAYLOAD_SHARE + np.interp(t_s, self.t_s, self.megabits)
+        drained: Floats = np.interp(last_megabit, self.megabits, self.t_s)
         return np.where(backlog_bytes > 0, np.maximum(drained - t_s, 0.0), 0.0)
 
 
 def link_capacity(path: Path, duration_s: float) -> Capacity:
-    """Return the capacity of a router path's bottleneck: its rate with all steps, or its trace."""
+    """Return the capacity of a router path's bottleneck, from its rate with all steps or from its trace."""
     end_s = duration_s + DRAIN_S
     if path.trace:
         return _trace_capacity(path.trace, end_s)
@@ -61,9 +61,8 @@ def link_capacity(path: Path, duration_s: float) -> Capacity:
 def network_capacity(network: Path | Rack, duration_s: float, pairs: Iterable[tuple[int, int]] = ()) -> Capacity:
     """Return the capacity of a network from its senders to its receivers.
 
-    A path's is that of its bottleneck and its policer together, a loopback path's is reference_mbps. A rack's is the
-    rate of a link times the number of links that its flows can keep busy at once (pairs: each flow's client and server,
-    from 1).
+    The bottleneck and the policer limit a path; a loopback path has reference_mbps. A rack has the rate of a link times
+    the number of links that its flows can keep busy at once. pairs: each flow's client and server, from 1.
     """
     end_s = duration_s + DRAIN_S
     if isinstance(network, Rack):
@@ -76,8 +75,8 @@ def network_capacity(network: Path | Rack, duration_s: float, pairs: Iterable[tu
         return _stepped(network, end_s, network.police_mbps)
     traced = _trace_capacity(network.trace, end_s)
     police = network.police_mbps * PAYLOAD_SHARE
-    least = np.minimum(np.diff(traced.megabits), police * np.diff(traced.t_s))
-    return Capacity(traced.t_s, np.concatenate([[0.0], np.cumsum(least)]))
+    carried = np.minimum(np.diff(traced.megabits), police * np.diff(traced.t_s))
+    return Capacity(traced.t_s, np.concatenate([[0.0], np.cumsum(carried)]))
 
 
 def capacity_until(network: Path | Rack, end_s: float) -> Capacity:
@@ -107,12 +106,12 @@ def _constant(mbps: float, end_s: float) -> Capacity:
     return Capacity(np.array([0.0, end_s]), np.array([0.0, mbps * end_s]))
 
 
-def _stepped(path: Path, end_s: float, most_mbps: float) -> Capacity:
-    t_s, rates, now = [0.0], [min(path.rate_mbps, most_mbps)], path
+def _stepped(path: Path, end_s: float, limit_mbps: float) -> Capacity:
+    t_s, rates, path_now = [0.0], [min(path.rate_mbps, limit_mbps)], path
     for step in path.steps:
-        now = now.after(step)
+        path_now = path_now.after(step)
         t_s.append(step.at_s)
-        rates.append(min(now.rate_mbps, most_mbps))
+        rates.append(min(path_now.rate_mbps, limit_mbps))
     knots = np.array([*t_s, max(end_s, t_s[-1])])
     carried = np.cumsum(np.diff(knots) * np.array(rates)) * PAYLOAD_SHARE
     return Capacity(knots, np.concatenate([[0.0], carried]))
@@ -126,10 +125,10 @@ def _trace_capacity(name: str, end_s: float) -> Capacity:
     per_ms = np.zeros(trace.duration_ms + 1)
     per_ms[times_ms] = opportunities
     per_ms[-1] += per_ms[0]  # at 0 the trace begins again
-    wanted_ms = math.ceil(end_s * 1e3)
-    tiled = np.resize(per_ms[1:], wanted_ms)
-    megabits = np.concatenate([[0.0], np.cumsum(tiled)]) * SEGMENT_BYTES * 8 / BITS_PER_MBIT
-    return Capacity(np.arange(wanted_ms + 1) / 1e3, megabits)
+    end_ms = math.ceil(end_s * 1e3)
+    repeated = np.resize(per_ms[1:], end_ms)
+    megabits = np.concatenate([[0.0], np.cumsum(repeated)]) * SEGMENT_BYTES * 8 / BITS_PER_MBIT
+    return Capacity(np.arange(end_ms + 1) / 1e3, megabits)
 
 
 def _busy_links(pairs: set[tuple[int, int]]) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 
 class PathError(ValueError):
-    """A network that cannot be built; the message names the wrong value and the valid ones."""
+    """A network cannot be built; the message names the wrong value and the valid ones."""
 
 
 def check_number(name: str, value: Any, low: float, high: float, whole: bool = False) -> None:
@@ -32,4 +32,4 @@ def check_fields(kind: type[Any], what: str, keys: Iterable[str]) -> None:
     known = [field.name for field in fields(kind)]
     for key in keys:
         if key not in known:
-            raise PathError(f"{key!r} is no field of a {what}; the fields are {', '.join(known)}")
+            raise PathError(f"{key!r} is not a field of a {what}; the fields are {', '.join(known)}")

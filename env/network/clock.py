@@ -1,4 +1,4 @@
-"""The kinds of a lab's clock: the one place in which virtual time and real time differ for the network code.
+"""The kinds of a lab's clock. For the network code, virtual time and real time differ only here.
 
 Standard library only: the guest agent imports this module.
 """
@@ -14,9 +14,9 @@ class Clock:
     """A kind of clock.
 
     virtual: computation takes no time, so that both ends of a flow are sampled at the same instant. grid_ns: a run
-    begins at a multiple of this on CLOCK_MONOTONIC. preparation_s: from the command to the run's origin; links are
-    changed and programs started in this time. uptime_s: of the kernel when the agent takes its first command. burst_us:
-    how much of its rate a bottleneck may send at once after a pause.
+    begins at a multiple of this on CLOCK_MONOTONIC. preparation_s: time from the command to the run's origin, in which
+    links are changed and programs start. uptime_s: of the kernel when the agent takes its first command. burst_us: the
+    burst that a bottleneck may send after a pause, as time at its rate.
     """
 
     virtual: bool

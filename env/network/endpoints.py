@@ -1,4 +1,4 @@
-"""The ends of flows as the traffic program takes them (env/network/flow/main.c).
+"""The ends of flows in the format of the traffic program (env/network/flow/main.c).
 
 Standard library only: the guest agent imports this module.
 """
@@ -17,12 +17,13 @@ LOW_WATER_RANGE_BYTES = (1 << 16, 1 << 20)
 
 
 def flow_with_defaults(flow: dict[str, Any]) -> dict[str, Any]:
-    """Return the flow of a COMMAND with all keys. The default is bulk traffic between the only two hosts."""
+    """Return the flow of a COMMAND with all keys. The default is bulk traffic from the first client to the first
+    server."""
     return {"kind": "bulk", "client": 1, "server": 1, "size_bytes": 0} | flow
 
 
 def low_water_bytes(kind: str, rate_mbps: float) -> int:
-    """Return SO_RCVLOWAT for a receiver of bulk traffic on a topology; 0 leaves the kernel's default."""
+    """Return SO_RCVLOWAT for a receiver of bulk traffic on this kind of topology; 0 leaves the kernel's default."""
     if kind == "loopback":
         return 0
     low, high = LOW_WATER_RANGE_BYTES
@@ -45,6 +46,6 @@ def queue_argument(namespace: str, devices: list[str]) -> str:
 def send_argument(index: int, flow: dict[str, Any], namespace: str, address: str) -> str:
     """Return the sending end of a flow."""
     start_us, duration_us = round(flow["start_s"] * 1e6), round(flow["duration_s"] * 1e6)
-    what = f"{flow['scheme']},{flow['kind']},{flow['size_bytes']}"
-    argument = f"send,{index},{namespace},{address},{what},{start_us},{start_us + duration_us}"
+    traffic = f"{flow['scheme']},{flow['kind']},{flow['size_bytes']}"
+    argument = f"send,{index},{namespace},{address},{traffic},{start_us},{start_us + duration_us}"
     return f"{argument},{flow['seed']},{round(flow['pause_s'] * 1e6)}" if flow["kind"] == "web" else argument

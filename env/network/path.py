@@ -23,7 +23,7 @@ MIN_BUFFER_PACKETS = 4
 MAX_CLIENTS = 32
 TOPOLOGIES = ("router", "loopback")
 QDISCS = ("pfifo", "fq_codel", "cake", "red", "fq", "step")
-# name, least, most
+# name, minimum, maximum
 NUMBERS = (
     ("rate_mbps", 0.01, 100_000.0),
     ("rtt_ms", 0.0, 20_000.0),
@@ -88,7 +88,7 @@ class Path:
         object.__setattr__(self, "steps", tuple(Step.from_value(step) for step in self.steps))
         self._check_values()
         if self.trace:
-            self._take_rate_of_trace()
+            self._set_rate_from_trace()
         if self.topology == "loopback":
             self._check_loopback()
         else:
@@ -118,7 +118,7 @@ class Path:
         if self.qdisc not in QDISCS:
             raise PathError(f"qdisc {self.qdisc!r} is unknown; it is one of {', '.join(QDISCS)}")
 
-    def _take_rate_of_trace(self) -> None:
+    def _set_rate_from_trace(self) -> None:
         """Set rate_mbps to the trace's mean rate, and make a file's path absolute: the guest uses it too."""
         if not isinstance(self.trace, str):
             raise PathError(f"trace is {self.trace!r}; it must be the name of a trace or the path of a file")
@@ -159,18 +159,18 @@ class Path:
                 f"loss_pct is {self.loss_pct:g}; with loss_burst_packets it must lie above 0 and not above 50"
             )
         if not self.jitter_reorders and not self.jitter_ms:
-            raise PathError("jitter_reorders is false, but there is no jitter_ms")
+            raise PathError("jitter_reorders is false, but jitter_ms is 0; it must be above 0")
         if not self.reorder_pct and (self.reorder_correlation_pct or self.reorder_gap > 1):
             raise PathError("reorder_correlation_pct and reorder_gap need reorder_pct above 0")
 
     def _check_loopback(self) -> None:
-        default = Path.__dataclass_fields__
-        for name in default:
-            of_both = ("topology", "rate_mbps", "rtt_ms", "tc", "reference_mbps", "reference_rtt_ms")
-            if name not in of_both and getattr(self, name) != default[name].default:
+        fields = Path.__dataclass_fields__
+        for name in fields:
+            allowed = ("topology", "rate_mbps", "rtt_ms", "tc", "reference_mbps", "reference_rtt_ms")
+            if name not in allowed and getattr(self, name) != fields[name].default:
                 raise PathError(f"{name} is for topology router; a loopback path is described by its tc commands")
         if not self.tc:
-            raise PathError("a loopback path needs its tc commands")
+            raise PathError("tc is empty; a loopback path needs its tc commands")
         for command in self.tc:
             if not isinstance(command, str):
                 raise PathError(f"{command!r} is not a tc command; in YAML, quote a command with a colon and a space")
@@ -185,7 +185,7 @@ class Path:
 
     @property
     def clients(self) -> int:
-        """The number of hosts that send."""
+        """The number of sending hosts."""
         return max(1, len(self.client_extra_rtt_ms))
 
     @property

@@ -22,17 +22,18 @@ MAX_WEB_BYTES = MAX_SIZE_BYTES >> 8  # on average: the largest is up to 228 time
 
 
 class ScenarioError(ValueError):
-    """A scenario that is unknown or cannot run; the message names the error and the valid values."""
+    """A scenario is unknown or cannot run; the message names the error and the valid values."""
 
 
 @dataclass
 class Flow:
-    """Flows between two hosts. Times in virtual seconds.
+    """Flows between two hosts. Times are virtual seconds.
 
-    scheme: a congestion-control name of the lab, or under_test. duration_s 0 means: until the scenario ends. kind:
-    bulk (as much as the network takes), stream (writes of size_bytes, back to back), request (requests of size_bytes
-    and replies of one byte, back to back) or web (requests of random, heavy-tailed sizes of size_bytes on average, and
-    after each reply a random pause of pause_ms on average). client, server: hosts, from 1. count: so many equal flows.
+    scheme: a congestion control of the lab, or under_test. duration_s: 0 for a flow that lasts until the scenario ends.
+    kind: bulk (as much as the network takes), stream (writes of size_bytes, back to back), request (requests of
+    size_bytes and replies of one byte, back to back) or web (requests of random, heavy-tailed sizes of size_bytes on
+    average, and after each reply a random pause of pause_ms on average). client, server: hosts, from 1. count: number
+    of equal flows.
     """
 
     scheme: str = UNDER_TEST
@@ -48,10 +49,11 @@ class Flow:
 
 @dataclass
 class Scenario:
-    """What configs/scenario/NAME.yaml may hold: either a path or a rack.
+    """The keys of configs/scenario/NAME.yaml, which has either a path or a rack.
 
-    stagger_ms: the maximum of a random delay of each flow's start, drawn from the run's seed. Flows that begin in the
-    same nanosecond stay synchronized, which no real flows do. schemes: under test in a comparison that names none.
+    stagger_ms: the maximum of a random delay of each flow's start, drawn from the run's seed. Without it, flows that
+    begin in the same nanosecond stay synchronized, unlike real flows. schemes: under test in a comparison that names
+    none.
     """
 
     name: str = MISSING
@@ -76,7 +78,7 @@ class Scenario:
         """Return the path, checked; raises ScenarioError, also when the scenario is a rack."""
         network = self.network()
         if not isinstance(network, Path):
-            raise ScenarioError(f"scenario {self.name} is a rack; one with a path is needed here")
+            raise ScenarioError(f"scenario {self.name} is a rack; choose a scenario with a path")
         return network
 
     def lasting(self, duration_s: float) -> Scenario:
@@ -144,7 +146,7 @@ def load_scenario(name: str) -> Scenario:
         text = " ".join(str(error).split()) if isinstance(error, YAMLError) else str(error).splitlines()[0]
         raise ScenarioError(f"{file}: {f'{key}: ' if key else ''}{text}") from error
     if not isinstance(scenario, Scenario):
-        raise ScenarioError(f"{file}: not a scenario")
+        raise ScenarioError(f"{file} is not a scenario: it must be a mapping of keys")
     if scenario.name != name:
         raise ScenarioError(f"{file}: its name is {scenario.name!r}; it must be that of the file, {name!r}")
     check_scenario(scenario)
@@ -171,7 +173,7 @@ def check_scenario(scenario: Scenario) -> None:
                 )
     total = sum(flow.count for flow in scenario.flows)
     if total > MAX_FLOWS:
-        raise ScenarioError(f"{where}: it has {total} flows; {MAX_FLOWS} are possible")
+        raise ScenarioError(f"{where}: it has {total} flows; at most {MAX_FLOWS} are possible")
 
 
 def _check_flow(flow: Flow, hosts: dict[str, int], where: str) -> None:
@@ -194,7 +196,7 @@ def _check_flow(flow: Flow, hosts: dict[str, int], where: str) -> None:
         if not 1 <= given <= number:
             raise ScenarioError(f"{where}: a flow has {side} {given}; the network has {number}, counted from 1")
     if flow.count < 1:
-        raise ScenarioError(f"{where}: count is {flow.count}; there is at least one flow")
+        raise ScenarioError(f"{where}: count is {flow.count}; it must be at least 1")
 
 
 def _check_times(flow: Flow, scenario: Scenario) -> None:

@@ -1,12 +1,13 @@
 """The congestion controls that a flow can have: the one table, from which every list of schemes derives.
 
 An entry of SCHEMES is all it takes to add one that the lab kernel or a module of kernel/ has: scenarios, comparisons,
-targets, reports and recordings then know it by its name.
+targets, reports, training profiles and recordings then know it by its name.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -27,24 +28,21 @@ class SchemeError(ValueError):
 class Scheme:
     """A congestion control.
 
-    name: on the command line and in every file. label, colour, marker: in reports; the marker as matplotlib calls it.
-    algorithm: name in the kernel. module: the kernel module with the algorithm, empty if it is built in. model:
-    run or checkpoint in place of the model in the module, "untrained" or "untrained-SEED", empty otherwise. packets: of
-    a constant window, 0 for others; a search finds algorithm and packets of the oracle for each scenario.
-
-    rival: whether training profiles may name it for the flows beside a learner. by_name_only: whether "all" leaves it
-    out.
+    name: on the command line and in every file. label, colour, marker: in reports; compare/report/plots/markers.py
+    draws the markers. algorithm: name in the kernel. module: the kernel module with the algorithm, empty if it is built
+    in. model: run or checkpoint in place of the model in the module, "untrained" or "untrained-SEED", empty otherwise.
+    packets: of a constant window, 0 for others; a search finds algorithm and packets of the oracle for each scenario.
+    by_name_only: whether "all" leaves it out.
     """
 
     name: str
     label: str
     algorithm: str
-    colour: str
-    marker: str
+    colour: str = ""
+    marker: str = ""
     module: str = ""
     model: str = ""
     packets: int = 0
-    rival: bool = False
     by_name_only: bool = False
 
     @property
@@ -57,28 +55,56 @@ class Scheme:
         return replace(self, algorithm=f"cwnd_{packets}", packets=packets)
 
 
+# Looks of schemes that name none, in the order of the table. Each colour differs from all others in this file by at
+# least 10 (CIE76) for normal vision, protanopia, deuteranopia and tritanopia.
+FREE_LOOKS = (
+    ("#8800ff", "star-diamond"),
+    ("#ff11cc", "hourglass"),
+    ("#77bb99", "triangle-ne"),
+    ("#cc0033", "hexagram"),
+    ("#bb77ff", "bowtie"),
+    ("#ccbb88", "star-triangle-up"),
+    ("#6644bb", "diamond-wide"),
+    ("#558855", "triangle-sw"),
+    ("#996688", "star-square"),
+    ("#4444dd", "star-triangle-down"),
+    ("#665566", "triangle-se"),
+    ("#556655", "triangle-nw"),
+)
+
+
+def with_looks(schemes: Sequence[Scheme]) -> dict[str, Scheme]:
+    """Return the schemes by name. One without a look gets the next of FREE_LOOKS that none of them has."""
+    taken = {scheme.marker for scheme in schemes}
+    looks = itertools.cycle([look for look in FREE_LOOKS if look[1] not in taken] or FREE_LOOKS)
+    named = {}
+    for scheme in schemes:
+        colour, marker = (scheme.colour, scheme.marker) if scheme.marker else next(looks)
+        named[scheme.name] = replace(scheme, colour=colour, marker=marker)
+    return named
+
+
 ORACLE = "oracle"
 # Colours of Okabe and Ito (2008) and Tol's muted set (2021), chosen to differ for every kind of colour vision and to
 # be seen on white and on black; the markers differ too, so that no picture needs its colours.
-SCHEMES = {
-    scheme.name: scheme
-    for scheme in (
-        Scheme("ndm", "NDM", "ndm", "#d55e00", "*", module="tcp_ndm", rival=True),
-        Scheme("reno", "Reno", "reno", "#56b4e9", "o", rival=True),
-        Scheme("cubic", "Cubic", "cubic", "#0072b2", "s", rival=True),
-        Scheme("bbr", "BBR", "bbr", "#009e73", "^", rival=True),
-        Scheme("nv", "TCP-NV", "nv", "#785ef0", "H", module="tcp_nv", rival=True),
-        Scheme("cdg", "CDG", "cdg", "#e69f00", "D", rival=True),
-        Scheme("vegas", "Vegas", "vegas", "#cc79a7", "v", rival=True),
-        Scheme("westwood", "Westwood+", "westwood", "#999933", "P", rival=True),
-        Scheme("illinois", "Illinois", "illinois", "#aa4499", "X", rival=True),
-        Scheme("ndm_v1", "NDM v1", "ndm_v1", "#b2abd2", "8", module="tcp_ndm_v1", rival=True),
+SCHEMES = with_looks(
+    (
+        Scheme("ndm", "NDM", "ndm", "#d55e00", "*", module="tcp_ndm"),
+        Scheme("reno", "Reno", "reno", "#56b4e9", "o"),
+        Scheme("cubic", "Cubic", "cubic", "#0072b2", "s"),
+        Scheme("bbr", "BBR", "bbr", "#009e73", "^"),
+        Scheme("nv", "TCP-NV", "nv", "#785ef0", "H", module="tcp_nv"),
+        Scheme("cdg", "CDG", "cdg", "#e69f00", "D"),
+        Scheme("vegas", "Vegas", "vegas", "#cc79a7", "v"),
+        Scheme("westwood", "Westwood+", "westwood", "#999933", "P"),
+        Scheme("illinois", "Illinois", "illinois", "#aa4499", "X"),
+        Scheme("ndm_v1", "NDM v1", "ndm_v1", "#b2abd2", "8", module="tcp_ndm_v1"),
         # without ECN marks DCTCP is Reno
-        Scheme("dctcp", "DCTCP", "dctcp", "#888888", "h", rival=True, by_name_only=True),
+        Scheme("dctcp", "DCTCP", "dctcp", "#888888", "h", by_name_only=True),
         # its search takes hundreds of runs
         Scheme(ORACLE, "Oracle (best window)", "", "#117733", "+", module="tcp_window", by_name_only=True),
     )
-}
+)
 ALL = "all"  # stands for:
 ALL_SCHEMES = tuple(scheme.name for scheme in SCHEMES.values() if not scheme.by_name_only)
 DEFAULT_SCHEMES = ("ndm", "reno", "cubic", "bbr", "cdg", "vegas")  # compared in a scenario that names none

@@ -1,4 +1,4 @@
-"""The files that a lab boots from, by hash: every node of a cluster must have the same."""
+"""Hashes the files that a lab boots from. Every node of a cluster must have the same files."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from env.lab.lab import PROGRAM
-from env.lab.virtual import KERNEL, MODULES
-from env.pool.errors import ClusterError
-
-ALWAYS_LOADED = ("tcp_ndm_gym", "lab_gate", "sch_linktrace")
+from env.lab.virtual import ALWAYS_LOADED, KERNEL, MODULES
+from env.pool.pool import ClusterError
 
 
 def lab_files(modules: Iterable[str]) -> dict[Path, str]:
-    """Return the SHA-256 of the virtual lab's kernel, traffic program and modules, by path, of those that exist.
+    """Return, by path, the SHA-256 of those of the virtual lab's kernel, traffic program and modules that exist.
 
-    modules: names of further ones in build/modules/lab.
+    modules: names in build/modules/lab, besides those that are always loaded.
     """
     files = [KERNEL, PROGRAM, *(MODULES / f"{name}.ko" for name in (*ALWAYS_LOADED, *modules))]
     return {file: _sha256(file) for file in files if file.is_file()}
 
 
 def check_files(files: Mapping[Path, str]) -> None:
-    """Raise ClusterError when this node does not have these files. files: by path, the SHA-256 that each must have."""
+    """Raise ClusterError if a file is missing on this node or differs. files: by path, the SHA-256 that each must
+    have."""
     for file, expected in files.items():
         if not file.is_file() or _sha256(file) != expected:
             difference = "differs" if file.is_file() else "is missing"

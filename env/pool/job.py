@@ -1,4 +1,4 @@
-"""What a pool runs: one piece of work for one lab."""
+"""A job: one piece of work for one lab, which a pool runs."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ ResultT_co = TypeVar("ResultT_co", covariant=True)
 
 
 class Job(Protocol[ResultT_co]):
-    """Work for one lab, and what the pool must know about it.
+    """Work for one lab, with its cost and timeout.
 
-    The result is a pure function of the job: a job loads what it needs into the lab and gives each run its seed, so it
-    does not matter which lab does the job, what that lab did before, nor how often the job is repeated. On a cluster
-    jobs and results are pickled.
+    The result is a pure function of the job, because a job loads what it needs into the lab and seeds each run. It does
+    not depend on which lab does the job, what that lab did before, or how often the job is repeated. On a cluster jobs
+    and results are pickled.
     """
 
     @property
     def cost(self) -> float:
-        """Expected duration in any unit; of the jobs that are submitted together the longest begin first."""
+        """Expected duration in any unit. Of the jobs that are submitted together, the longest begin first."""
         ...
 
     @property

@@ -1,4 +1,4 @@
-"""Labs side by side: the interface, the labs of this machine, and and how to wait for them."""
+"""The interface of a pool of labs, the pool of this machine, and a function that waits for jobs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Self, TypeVar
 
+from env.lab import LabError
 from env.pool.job import Job
 from env.pool.slot import BootLab, LabSlot
 
@@ -15,10 +16,14 @@ ResultT = TypeVar("ResultT")
 STOP_POLL_S = 0.2  # wall seconds between two questions whether to stop
 
 
-class Pool(ABC):
-    """Labs that do jobs side by side, each with the retry policy of env/pool/slot.py.
+class ClusterError(LabError):
+    """Ray is missing, a cluster cannot be reached, or a node has other files; the message names the remedy."""
 
-    A context manager. workers: jobs at the same time.
+
+class Pool(ABC):
+    """Labs that do jobs side by side, with the retry policy of env/pool/slot.py. A context manager.
+
+    workers: number of jobs that run at the same time.
     """
 
     workers: int
@@ -30,7 +35,7 @@ class Pool(ABC):
         self.close()
 
     def submit(self, jobs: Sequence[Job[ResultT]]) -> list[Future[ResultT]]:
-        """Start jobs, those of the highest cost first. Returns one future for each, in the order of the jobs.
+        """Start jobs, those with the highest cost first. Returns one future for each, in the order of the jobs.
 
         A future raises what env.pool.slot.LabSlot.do() raises: GuestHung for a job that hangs twice.
         """
@@ -52,9 +57,9 @@ class Pool(ABC):
 
 
 class LabPool(Pool):
-    """Labs of this machine: processes of their own, for each of which a thread here waits.
+    """Labs of this machine. Each is a process, for which a thread of this process waits.
 
-    boot: returns a new lab, which the pool starts. A lab boots when its first job comes.
+    boot: returns a new lab, which the pool starts when its first job comes.
     """
 
     def __init__(self, workers: int, boot: BootLab) -> None:
@@ -62,7 +67,7 @@ class LabPool(Pool):
             raise ValueError(f"workers is {workers}; it must be at least 1")
         self.workers = workers
         self._slots = [LabSlot(boot) for _ in range(workers)]
-        self._idle = list(self._slots)  # a stack: a slot whose lab has booted is taken before one that is empty
+        self._idle = list(self._slots)  # a stack, so that a slot with a booted lab is taken before an empty one
         self._executor = ThreadPoolExecutor(workers, "lab")
 
     def _submit(self, job: Job[ResultT]) -> Future[ResultT]:
@@ -95,7 +100,7 @@ def wait_all(
 ) -> bool:
     """Wait until all jobs have ended. Returns False as soon as `should_stop` does; raises a job's error at once.
 
-    tolerated: errors that are not raised here, but by the future itself.
+    tolerated: errors that this function does not raise; the future's result() does.
     """
     unfinished = set(futures)
     while unfinished:

@@ -1,7 +1,7 @@
-"""Labs of a Ray cluster: the slots of env/pool/slot.py, one for each core of each node.
+"""The pool of a Ray cluster: a slot (env/pool/slot.py) for each core of each node.
 
 Ray repeats a job elsewhere when its node or worker process is gone; the result is the same (env/pool/job.py). Importing
-this module raises ClusterError where Ray is not installed.
+this module raises ClusterError if Ray is not installed.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from env.checkout import MODEL_BUILD, ROOT
-from env.pool.errors import ClusterError
 from env.pool.files import check_files
 from env.pool.job import Job
-from env.pool.pool import Pool
+from env.pool.pool import ClusterError, Pool
 from env.pool.slot import BootLab, LabSlot
 
 try:
@@ -31,13 +30,14 @@ except ImportError as _error:
 ResultT = TypeVar("ResultT")
 
 CONNECT_TIMEOUT_S = 10.0
-FOREVER = -1  # of Ray's retries: a job is repeated as often as its node or worker process is gone
+FOREVER = -1  # retries: Ray repeats a job each time that its node or worker process is gone
 
 
 class RayPool(Pool):
-    """Labs of a cluster. address: as for connect().
+    """Labs of a cluster.
 
-    boot: returns a new lab; picklable. files: by path, the SHA-256 that a node must have. Raises ClusterError.
+    address: as for connect(). boot: returns a new lab; picklable. files: by path, the SHA-256 that each file of a node
+    must have. Raises ClusterError.
     """
 
     def __init__(self, address: str | None, boot: BootLab, files: Mapping[Path, str]) -> None:
@@ -65,7 +65,7 @@ class RayPool(Pool):
 
     @property
     def busy_s(self) -> float:
-        """See Pool; of the jobs that have ended."""
+        """See Pool; counts only jobs that have ended."""
         return self._busy_s
 
     def close(self) -> None:
@@ -107,8 +107,8 @@ def connect(address: str | None) -> None:
             runtime_env={"env_vars": {"PYTHONPATH": str(ROOT), "NDM_MODEL_BUILD": str(MODEL_BUILD)}},
         )
     except (ConnectionError, RayError, ValueError, RuntimeError) as error:
-        first = str(error).strip().splitlines()[0]
-        raise ClusterError(f"the Ray cluster {address} cannot be reached: {first}") from error
+        first_line = str(error).strip().splitlines()[0]
+        raise ClusterError(f"the Ray cluster {address} cannot be reached: {first_line}") from error
 
 
 def _check_reachable(address: str) -> None:
@@ -117,7 +117,7 @@ def _check_reachable(address: str) -> None:
         return
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit():
-        raise ClusterError(f"ray_address is {address!r}; it is HOST:PORT of a Ray cluster, or auto")
+        raise ClusterError(f"ray_address is {address!r}; it must be HOST:PORT of a Ray cluster, or auto")
     try:
         socket.create_connection((host, int(port)), CONNECT_TIMEOUT_S).close()
     except (OSError, OverflowError) as error:

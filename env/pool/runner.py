@@ -1,4 +1,4 @@
-"""The option `runner=`: where jobs are done, and the pool that does them."""
+"""The option `runner=`, which chooses the pool that does the jobs."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ RUNNERS = ("local", "ray")
 
 
 def check_runner(runner: str, ray_address: str | None) -> None:
-    """Raise ValueError for a runner that does not exist, or an address without one that uses it."""
+    """Raise ValueError for a runner that does not exist, and for an address with a runner that does not use it."""
     if runner not in RUNNERS:
-        hint = did_you_mean(runner, RUNNERS, most=1)
+        hint = did_you_mean(runner, RUNNERS, limit=1)
         raise ValueError(f"runner is {runner!r}: {hint}It is one of {', '.join(RUNNERS)}")
     if ray_address is not None and runner != "ray":
         raise ValueError(f"ray_address is {ray_address!r}, but runner is {runner}: add runner=ray")
 
 
 def make_pool(runner: str, address: str | None, workers: int, boot: BootLab, files: Mapping[Path, str]) -> Pool:
-    """Return the labs of the option `runner=`, one of RUNNERS.
+    """Return the pool of a runner, one of RUNNERS.
 
-    boot: returns a new lab; for a cluster it is picklable. workers: labs of this machine; a cluster has one for each
-    core. address: of the cluster, as for env.pool.ray_pool.connect(). files: by path, the SHA-256 of each file that a
-    node must have, as env.pool.files.lab_files() returns them. Raises ClusterError.
+    address: of the cluster, as for env.pool.ray_pool.connect(). workers: number of labs on this machine; a cluster has
+    one for each core. boot: returns a new lab; picklable for a cluster. files: the files that a node must have, as
+    env.pool.files.lab_files() returns them. Raises ClusterError.
     """
     if runner == "local":
         return LabPool(workers, boot)

@@ -1,6 +1,6 @@
-"""One lab that does job after job, and the retry policy: what happens when a lab fails.
+"""One lab that does job after job, with the retry policy for labs that fail.
 
-After any error the lab is thrown away, and the next attempt or job boots another one.
+After any error the lab is closed, and the next attempt or job boots another one.
 
 | error | the job |
 |---|---|
@@ -9,8 +9,8 @@ After any error the lab is thrown away, and the next attempt or job boots anothe
 | any other, a file that is missing for example | is given up at once: a fresh lab would not help |
 | any, after close() | is given up, and no lab boots again |
 
-A retry does not change a result, which is a pure function of the job (env/pool/job.py). GuestFailed is among the errors
-to retry because a lab that has run for hours may have lost a program to the guest's OOM killer.
+A retry does not change a result, which is a pure function of the job (env/pool/job.py). GuestFailed is retried, because
+in a lab that has run for hours the guest's OOM killer may have killed a program.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ BootLab = Callable[[], Lab]  # returns a lab; the slot starts it
 
 RETRIED = (GuestDied, GuestFailed, GuestHung)
 MAX_ATTEMPTS = 3
-MAX_HANGS = 2  # fewer than MAX_ATTEMPTS: each takes the whole timeout, and a job that hangs twice mostly hangs again
+MAX_HANGS = 2  # fewer than MAX_ATTEMPTS: each takes the whole timeout, and a job that hung twice usually hangs again
 
 
 class LabSlot:
@@ -60,7 +60,7 @@ class LabSlot:
         return ended_s if began is None else ended_s + time.perf_counter() - began
 
     def close(self) -> None:
-        """End the lab for good. Another thread's job then fails; safe to call twice."""
+        """End the lab permanently. A job of another thread then fails. Safe to call twice."""
         with self._lock:
             self._closed = True
         self._drop()

@@ -1,4 +1,4 @@
-"""Training profiles: the mixtures of configs/profile, the episodes drawn from them, and what training never sees."""
+"""Training profiles: the mixtures of configs/profile, the episodes drawn from them, and the paths held out."""
 
 from env.profile.checks import check_profile
 from env.profile.episode_config import (

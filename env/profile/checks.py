@@ -1,4 +1,4 @@
-"""Checks of a profile: episodes can be drawn, and nothing in it is held out from training."""
+"""Checks that episodes can be drawn from a profile, and that nothing in it is held out from training."""
 
 from __future__ import annotations
 
@@ -11,26 +11,23 @@ from env.near import did_you_mean
 from env.network.path import Path, PathError
 from env.network.scenario import ScenarioError
 from env.network.step import Step
+from env.options import check_limits
 from env.profile.episode_config import RIVALS, scenario_episode_config
 from env.profile.held_out import TRACES, in_band, is_held_out, within_band
 from env.profile.mixture import DRAWN_FIELDS, Draw, MixtureComponent, Profile, ProfileError, with_jitter
 from env.reward import RewardWeights
 
-MOST_FLOWS = 32  # of one kind in an episode
-MOST_STEPS = 32  # of the rate, in an episode
+MAX_FLOWS = 32  # of one kind in an episode
+MAX_STEPS = 32  # of the rate, in an episode
 
 
 def check_profile(profile: Profile) -> None:
     """Raise ProfileError when an episode cannot be drawn from the profile."""
     where = f"profile {profile.name}"
-    if profile.episode_decisions < 1 or not profile.episode_s > 0:
-        raise ProfileError(
-            f"{where}: episode_decisions is {profile.episode_decisions} and episode_s {profile.episode_s:g}; "
-            "they must be at least 1 and above 0"
-        )
-    if profile.episode_packets is not None and not profile.episode_packets > 0:
-        raise ProfileError(f"{where}: episode_packets is {profile.episode_packets:g}; it must be above 0")
-    _check_probability(f"{where}: skip_slow_start_prob", profile.skip_slow_start_prob)
+    try:
+        check_limits(profile, f"{where}: ")
+    except ValueError as error:
+        raise ProfileError(str(error)) from error
     _check_reward(f"{where}: reward", profile.reward)
     for name, component in profile.paths.items():
         _check_component(f"{where}: paths.{name}", component)
@@ -45,7 +42,8 @@ def _check_reward(where: str, reward: RewardWeights) -> None:
 
 def _check_component(where: str, component: MixtureComponent) -> None:
     _check_not_negative(f"{where}.weight", component.weight)
-    _check_probability(f"{where}.rival_chance", component.rival_chance)
+    if not 0 <= component.rival_chance <= 1:
+        raise ProfileError(f"{where}.rival_chance is {component.rival_chance:g}; it must be at least 0 and at most 1")
     if component.reward is not None:
         _check_reward(f"{where}.reward", component.reward)
     for name, draw in component.draws().items():
@@ -66,7 +64,7 @@ def _check_scenario(where: str, component: MixtureComponent, scenario: str) -> N
     given = [name for name, draw in component.draws().items() if draw.bounds()]
     given += [name for name in ("rivals", "traces", "start_spread_s") if getattr(component, name)]
     if given:
-        raise ProfileError(f"{where}: scenario {scenario} already says {', '.join(given)}")
+        raise ProfileError(f"{where}: scenario {scenario} sets {', '.join(given)} itself; leave them out")
     try:
         config = scenario_episode_config(scenario)
     except ScenarioError as error:
@@ -78,10 +76,10 @@ def _check_scenario(where: str, component: MixtureComponent, scenario: str) -> N
 def _check_flows(where: str, component: MixtureComponent) -> None:
     for scheme in component.rivals:
         if scheme not in RIVALS:
-            hint = did_you_mean(scheme, RIVALS, most=1)
-            raise ProfileError(f"{where}.rivals: {scheme!r} is unknown: {hint}They are {', '.join(RIVALS)}.")
+            hint = did_you_mean(scheme, RIVALS, limit=1)
+            raise ProfileError(f"{where}.rivals: {scheme!r} is unknown: {hint}The rivals are {', '.join(RIVALS)}.")
     for name in ("learners", "rival_count"):
-        _check_count(f"{where}.{name}", getattr(component, name), MOST_FLOWS)
+        _check_count(f"{where}.{name}", getattr(component, name), MAX_FLOWS)
     _check_not_negative(f"{where}.start_spread_s", component.start_spread_s)
     low, _ = component.extra_rtt_ratio.bounds() or (0.0, 0.0)
     _check_not_negative(f"{where}.extra_rtt_ratio", low)
@@ -90,11 +88,11 @@ def _check_flows(where: str, component: MixtureComponent) -> None:
 def _check_steps(where: str, component: MixtureComponent) -> None:
     if component.rate_steps.bounds() and not component.rate_step.bounds():
         raise ProfileError(f"{where}.rate_steps is given without rate_step, the factor on the rate at a step")
-    _check_count(f"{where}.rate_steps", component.rate_steps, MOST_STEPS)
+    _check_count(f"{where}.rate_steps", component.rate_steps, MAX_STEPS)
 
 
 def _check_paths(where: str, component: MixtureComponent) -> None:
-    """Make the paths of all smallest and of all largest values."""
+    """Raise ProfileError unless the path of all smallest values and the path of all largest values are valid."""
     draws = component.draws()
     for end, trace in itertools.product((0, 1), component.traces or [""]):
         numbers: dict[str, Any] = {name: bounds[end] for name in DRAWN_FIELDS if (bounds := draws[name].bounds())}
@@ -113,7 +111,7 @@ def _check_draw(where: str, draw: Draw) -> None:
     if len(given) > 1:
         raise ProfileError(f"{where} has {' and '.join(given)}; it takes one of {', '.join(known)}")
     if draw.choice is not None and not draw.choice:
-        raise ProfileError(f"{where}.choice is empty")
+        raise ProfileError(f"{where}.choice is empty; it needs at least one value")
     for name in ("uniform", "log_uniform"):
         ends = getattr(draw, name)
         if ends is not None and not (len(ends) == 2 and ends[0] <= ends[1]):
@@ -132,17 +130,12 @@ def _check_outside_bands(where: str, name: str, draw: Draw) -> None:
         raise ProfileError(f"{where} is {', '.join(held_out)}: held out from training by configs/held_out.yaml")
 
 
-def _check_count(where: str, draw: Draw, most: int) -> None:
+def _check_count(where: str, draw: Draw, maximum: int) -> None:
     low, high = draw.bounds() or (1, 1)
-    if not 1 <= low <= high <= most:
-        raise ProfileError(f"{where} goes from {low:g} to {high:g}; it must lie between 1 and {most}")
+    if not 1 <= low <= high <= maximum:
+        raise ProfileError(f"{where} goes from {low:g} to {high:g}; it must lie between 1 and {maximum}")
 
 
 def _check_not_negative(where: str, value: float) -> None:
     if not 0 <= value < math.inf:
         raise ProfileError(f"{where} is {value:g}; it must be finite and not negative")
-
-
-def _check_probability(where: str, value: float) -> None:
-    if not 0 <= value <= 1:
-        raise ProfileError(f"{where} is {value:g}; it must lie between 0 and 1")

@@ -1,4 +1,4 @@
-"""What one episode runs on: a path, the flows on it, and the weights of its reward."""
+"""The configuration of one episode: a path, the flows on it, and the weights of its reward."""
 
 from __future__ import annotations
 
@@ -18,15 +18,8 @@ from env.reward import RewardWeights
 LEARNER = "learner"  # the scheme of a flow that the policy controls
 SNAPSHOT = "snapshot"  # a rival that an older version of the policy controls, in the kernel
 STAND_IN = "ndm"  # replaces SNAPSHOT where there is no older version: the model that was exported last
-_RIVALS = {scheme.name: scheme.module for scheme in SCHEMES.values() if scheme.rival}
-# Schemes that a rival may have, with the kernel module that a lab loads for each; "" for those in the lab's kernel. The
-# critic's inputs are in this order: the kernel's own schemes, the snapshot, those of modules, the stand-in.
-RIVALS = (
-    {name: module for name, module in _RIVALS.items() if not module}
-    | {SNAPSHOT: ""}
-    | {name: module for name, module in _RIVALS.items() if module and name != STAND_IN}
-    | {STAND_IN: _RIVALS[STAND_IN]}
-)
+# Schemes that a rival may have, with the kernel module that a lab loads for each; "" for those in the lab's kernel.
+RIVALS = {scheme.name: scheme.module for scheme in SCHEMES.values() if not scheme.is_oracle} | {SNAPSHOT: ""}
 PATH_FEATURES = (
     "log_rate",  # -1 at 1 Mbit/s, 1 at 1 Gbit/s
     "log_rtt",  # base RTT: -1 at 10 ms, 1 at 300 ms
@@ -40,7 +33,7 @@ PATH_FEATURES = (
 
 
 class EpisodeFlow(NamedTuple):
-    """A flow of an episode. scheme: LEARNER, or a congestion control. client: counted from 1."""
+    """A flow of an episode. scheme: LEARNER, or a key of RIVALS. client: counted from 1."""
 
     scheme: str
     start_s: float = 0.0
@@ -53,7 +46,7 @@ FIRST_LEARNER = EpisodeFlow(LEARNER)  # part of every episode
 class EpisodeConfig(NamedTuple):
     """The configuration of an episode.
 
-    other_flows: beside FIRST_LEARNER, further learners and rivals. reward: None for the profile's weights. component:
+    other_flows: further learners beside FIRST_LEARNER, and rivals. reward: None for the profile's weights. component:
     name of the mixture component that the episode was drawn from.
     """
 

@@ -1,8 +1,8 @@
-"""Paths that training never sees: the bands of configs/held_out.yaml, and the traces of datasets/traces/held_out.
+"""The paths that training never sees: the bands of configs/held_out.yaml, and the traces of datasets/traces/held_out.
 
 A path is held out when its rate, its RTT and its buffer all lie in bands, or when its link follows a held-out trace. No
-profile draws a rate, an RTT or a buffer from a band, whatever the other two are: a held-out path differs from every
-training path in all three.
+profile draws a rate, an RTT or a buffer from a band, whatever the other two values are. So a held-out path differs from
+every training path in all three.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ def read_bands(text: str) -> Mapping[str, Bands]:
 
 
 def in_band(name: str, value: float) -> bool:
-    """Whether a value lies in a held-out band, ends included; never for a number that has no bands."""
+    """Return whether a value lies in a held-out band, ends included; False for a number without bands."""
     return any(low <= value <= high for low, high in held_out_bands().get(name, ()))
 
 
 def within_band(name: str, low: float, high: float) -> bool:
-    """Whether a whole range lies in one band, so that training could draw nothing from it."""
+    """Return whether a whole range lies in one band, so that training could draw nothing from it."""
     return any(begin <= low and high <= end for begin, end in held_out_bands().get(name, ()))
 
 
@@ -82,16 +82,16 @@ def draw_in_band(name: str, rng: np.random.Generator) -> float:
     """Return a value from the bands of a number, log-uniform over all its bands together."""
     bands = held_out_bands()[name]
     widths = [math.log(high / low) for low, high in bands]
-    at = float(rng.uniform(0, sum(widths)))
+    position = float(rng.uniform(0, sum(widths)))
     for (low, high), width in zip(bands, widths, strict=True):
-        if at <= width:
-            return min(max(low * math.exp(at), low), high)
-        at -= width
-    return bands[-1][1]  # a rounding error beyond the last
+        if position <= width:
+            return min(max(low * math.exp(position), low), high)
+        position -= width
+    return bands[-1][1]  # a rounding error placed it beyond the last band
 
 
 def is_held_out(path: Path) -> bool:
-    """Whether training must not see a path."""
+    """Return whether training must not see a path."""
     if path.trace.startswith(TRACES):
         return True
     return path.topology == "router" and all(in_band(name, getattr(path, name)) for name in BANDED)

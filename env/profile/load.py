@@ -32,21 +32,24 @@ def load_profile(name: str) -> Profile:
     file = FOLDER / f"{name}.yaml"
     if not file.is_file():
         names = profile_names()
-        hint = did_you_mean(name, names, most=1)
+        hint = did_you_mean(name, names, limit=1)
         raise ProfileError(f"profile {name!r} is unknown: {hint}The profiles are {', '.join(names)}.")
     try:
         loaded = OmegaConf.load(file)
     except (YAMLError, OSError) as error:
         raise ProfileError(f"{file}: {error}") from error
     if not isinstance(loaded, DictConfig):
-        raise ProfileError(f"{file}: not a profile; its keys are {_keys(Profile)}")
+        raise ProfileError(f"{file} is not a profile; the keys of one are {_keys(Profile)}")
     return profile_from_config(loaded)
 
 
 def profile_from_config(config: DictConfig | Mapping[str, Any]) -> Profile:
     """Return the checked profile of a mapping. Raises ProfileError."""
     try:
-        profile = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Profile), config))
+        if OmegaConf.get_type(config) is Profile:  # Hydra's group; a merge would take 0.2 s
+            profile = OmegaConf.to_object(config)
+        else:
+            profile = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Profile), config))
     except MissingMandatoryValue as error:
         raise ProfileError(f"a profile needs `name` and `paths`: {_first_line(error)}") from error
     except OmegaConfBaseException as error:
@@ -65,9 +68,8 @@ def _first_line(error: Exception) -> str:
 
 
 def _explain(error: OmegaConfBaseException) -> str:
-    """Return OmegaConf's message with the place of the error and, for a wrong key, the right ones."""
-    place = error.full_key or "the profile"
-    text = f"{place}: {_first_line(error)}"
+    """Return OmegaConf's message with the key of the error and, for a wrong key, the right ones."""
+    text = f"{error.full_key or 'the profile'}: {_first_line(error)}"
     kind = error.object_type
     if isinstance(kind, type) and is_dataclass(kind):
         text += f"; the keys there are {_keys(kind)}"

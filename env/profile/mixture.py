@@ -23,15 +23,15 @@ import numpy as np
 from omegaconf import MISSING
 
 from env.network.path import PACKET_BYTES, Path
-from env.option_help import option
+from env.options import option
 from env.reward import RewardWeights
 
-FEWEST_DECISIONS = 64  # episode_packets makes no episode shorter than this
+MIN_DECISIONS = 64  # episode_packets makes no episode shorter than this
 DRAWN_FIELDS = ("rate_mbps", "rtt_ms", "buffer_bdp", "loss_pct", "duplicate_pct", "reorder_pct")  # of the path
 
 
 class ProfileError(ValueError):
-    """An unknown or unusable profile; the message names the bad value and the right ones."""
+    """A profile is unknown or cannot be used; the message names the bad value and the right ones."""
 
 
 @dataclass
@@ -73,8 +73,8 @@ class MixtureComponent:
     jitter_ratio: the standard deviation of netem's delay over the one-way base delay. learners: the number of flows
     that the policy controls. rivals: with probability rival_chance, rival_count flows of one of these schemes compete.
     start_spread_s: all flows but the first start within this time. extra_rtt_ratio: every second flow has a base RTT
-    that is longer by this factor times the path's. rate_step: once in the episode the rate becomes this factor times
-    the first rate. rate_steps: the number of such steps, one in each of as many equal parts of the episode. traces: the
+    that is longer by this factor times the path's. rate_step: at a step of the rate, this factor times the first rate.
+    rate_steps: the number of steps; the episode is divided into as many equal parts with one step in each. traces: the
     link follows one of these traces instead of a rate. reward: the weights on these paths, instead of the profile's.
     """
 
@@ -111,22 +111,24 @@ class Profile:
     name: str = MISSING
     paths: dict[str, MixtureComponent] = MISSING
     reward: RewardWeights = field(default_factory=RewardWeights)
-    episode_decisions: int = option(256, "decisions of each learner in an episode, at most")
-    episode_s: float = option(60.0, "virtual seconds of an episode, at most")
+    episode_decisions: int = option(256, "decisions of each learner in an episode, at most", ge=1)
+    episode_s: float = option(60.0, "virtual seconds of an episode, at most", gt=0)
     episode_packets: float | None = option(
-        None, "an episode has no more decisions than a full link needs to carry so many packets; default: no limit"
+        None,
+        "an episode ends after the decisions in which a full link carries so many packets; default: no limit",
+        gt=0,
     )
     skip_slow_start_prob: float = option(
-        0.0, "probability with which each learner skips slow start, as after an early loss"
+        0.0, "probability with which each learner skips slow start, as after an early loss", ge=0, le=1
     )
 
     def decisions_on(self, path: Path) -> int:
-        """Return the number of decisions of each learner in an episode: fewer where a round trip has many packets."""
+        """Return the number of decisions of each learner in an episode; fewer if a round trip has many packets."""
         if self.episode_packets is None or path.topology == "loopback":  # packets of 64 KB
             return self.episode_decisions
         packets = max(path.bdp_bytes / PACKET_BYTES, 1.0)  # of a round trip, which may take no time
-        fitting = min(self.episode_packets / packets, self.episode_decisions)
-        return max(round(fitting), min(FEWEST_DECISIONS, self.episode_decisions))
+        decisions = min(self.episode_packets / packets, self.episode_decisions)
+        return max(round(decisions), min(MIN_DECISIONS, self.episode_decisions))
 
 
 def with_jitter(path: Path, ratio: float) -> Path:

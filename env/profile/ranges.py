@@ -1,8 +1,8 @@
-"""Narrower ranges for a mixture component: the easy middle of each range, or the surroundings of one episode.
+"""Narrows the ranges of a mixture component to the easy middle of each range, or to the surroundings of one episode.
 
-Both functions return a mixture component again, so that the sampler draws from it as usual, within the profile's own
-ranges and outside the held-out bands. Only ranges (uniform, log_uniform) become narrower. A log-uniform range is
-measured in the logarithm.
+Both functions return another mixture component, so that the sampler draws from it as usual, within the profile's ranges
+and outside the held-out bands. Only ranges (uniform, log_uniform) become narrower. A log-uniform range is measured in
+the logarithm.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from env.profile.episode_config import EpisodeConfig
 from env.profile.held_out import within_band
 from env.profile.mixture import DRAWN_FIELDS, Draw, MixtureComponent
 
-# The smallest value of these is the easiest: a path without loss or jitter, flows with the same RTT. Of all other
-# ranges it is the middle.
+# The smallest value of these is the easiest: a path without loss or jitter, flows with the same RTT. The easiest value
+# of all other ranges is the middle.
 LEAST_IS_EASY = ("loss_pct", "duplicate_pct", "reorder_pct", "jitter_ratio", "extra_rtt_ratio")
 
 
@@ -37,9 +37,9 @@ def _narrowed(name: str, draw: Draw, width: float) -> Draw:
         low, high = _share(name, draw.uniform[0], draw.uniform[1], width)
         narrowed = Draw(uniform=[low, high])
     elif draw.log_uniform is not None:
-        least, most = draw.log_uniform
-        low, high = (math.exp(end) for end in _share(name, math.log(least), math.log(most), width))
-        narrowed = Draw(log_uniform=[max(low, least), min(high, most)])  # exp(log(x)) may miss x by a rounding error
+        first, last = draw.log_uniform
+        low, high = (math.exp(end) for end in _share(name, math.log(first), math.log(last), width))
+        narrowed = Draw(log_uniform=[max(low, first), min(high, last)])  # exp(log(x)) may miss x by a rounding error
     else:
         return draw
     return draw if within_band(name, low, high) else narrowed
@@ -53,9 +53,9 @@ def _share(name: str, low: float, high: float, width: float) -> tuple[float, flo
 
 
 def around(component: MixtureComponent, config: EpisodeConfig, factor: float) -> MixtureComponent:
-    """Return the component of an episode with each range cut to the episode's number, times and over a factor above 1.
+    """Return the component of an episode, with each range cut to [number / factor, number * factor]; factor: above 1.
 
-    Choices and counts keep the episode's value: learners, rivals, trace.
+    number: the episode's value. Choices and counts (learners, rivals, trace) keep the episode's value.
     """
     path, rivals = config.path, config.rivals
     numbers = {name: getattr(path, name) for name in DRAWN_FIELDS}
@@ -71,10 +71,10 @@ def around(component: MixtureComponent, config: EpisodeConfig, factor: float) ->
     if len(path.steps) == 1 and path.steps[0].rate_mbps is not None:  # several are drawn anew
         numbers["rate_step"] = path.steps[0].rate_mbps / path.rate_mbps
     draws = component.draws()
-    near: dict[str, Any] = {name: _near(draws[name], number, factor) for name, number in numbers.items()}
+    narrowed: dict[str, Any] = {name: _near(draws[name], number, factor) for name, number in numbers.items()}
     return replace(
         component,
-        **near,
+        **narrowed,
         rivals=sorted({rival.scheme for rival in rivals}),
         rival_chance=1.0,
         traces=[path.trace] if path.trace else [],

@@ -1,4 +1,4 @@
-"""Draws episodes from a profile: from the whole ranges, from their easy middle, or near a given episode."""
+"""Draws episodes from the whole ranges of a profile, from their easy middle, or near a given episode."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from env.profile.ranges import around, middle
 
 
 class PathSampler:
-    """Draws episodes from a checked profile; no number of them lies in a held-out band.
+    """Draws episodes from a checked profile. None of their numbers lies in a held-out band.
 
-    snapshots: whether rollouts have a model for the rival SNAPSHOT; otherwise STAND_IN replaces it.
+    snapshots: whether the rollouts have a model for the rival SNAPSHOT; if not, STAND_IN replaces it.
     """
 
     def __init__(self, profile: Profile, snapshots: bool = False) -> None:
@@ -39,7 +39,7 @@ class PathSampler:
     def draw(self, rng: np.random.Generator, width: float = 1.0) -> EpisodeConfig:
         """Return the next episode; all randomness comes from `rng`.
 
-        width: of each range, the share around its easy middle that numbers are drawn from (ranges.middle).
+        width: share of each range, around its easy middle, that numbers are drawn from (ranges.middle).
         """
         name = self._names[int(rng.choice(len(self._names), p=self._probabilities))]
         if name in self._scenarios:

@@ -77,11 +77,16 @@ def _whole_range(uniform: Float64) -> Int16:
 
 
 def _usual(uniform: Float64) -> Int16:
-    """Inputs (N, I) distributed as on real connections (small ratios, rare loss), from numbers in [0, 1)."""
+    """Inputs (N, I) distributed as on real connections (small ratios, rare loss), from numbers in [0, 1).
+
+    An input without a distribution of its own is mostly small: the cube of a number spread evenly over its range.
+    """
     u = dict(zip((field.name for field in schema.FEATURES), uniform.T, strict=True))
     exponential = {name: -np.log1p(-values) for name, values in u.items()}
     centred = u["rtt_gradient"] - 0.5
-    columns = {
+    largest = np.maximum(-_LOW, _HIGH)  # (I)
+    cubes = (_LOW + uniform * (_HIGH - _LOW)) ** 3 / largest**2  # (N, I)
+    columns = dict(zip(u, cubes.T, strict=True)) | {
         "rtt_ratio": 0.7 * exponential["rtt_ratio"],
         "entropy": u["entropy"],
         "slow_start": np.where(u["slow_start"] < 0.2, 1.0, -1.0),
@@ -93,7 +98,7 @@ def _usual(uniform: Float64) -> Int16:
         "delivery_ratio": u["delivery_ratio"] ** 0.3,
         "inflight_ratio": 0.7 + 0.8 * exponential["inflight_ratio"],
     }
-    return _fixed(np.stack([columns[field.name] for field in schema.FEATURES], axis=1))
+    return _fixed(np.stack(list(columns.values()), axis=1))
 
 
 def _noise(rng: np.random.Generator) -> Iterator[Float64]:

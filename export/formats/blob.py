@@ -12,7 +12,17 @@ import numpy as np
 
 from env import schema
 from export.checks.proof import prove
-from export.integer.model import ENVELOPE_MAX, FORMAT, INPUTS, OUTPUTS, ExportError, Int16, IntegerModel, Provenance
+from export.integer.model import (
+    ENVELOPE_MAX,
+    FORMAT,
+    INPUTS,
+    OUTPUTS,
+    ExportError,
+    Int16,
+    IntegerModel,
+    Provenance,
+    with_all_inputs,
+)
 
 MAGIC = b"NDMMODEL"
 LAYOUT = 2
@@ -49,7 +59,7 @@ def write_blob(model: IntegerModel, provenance: Provenance) -> bytes:
 
 
 def read_blob(content: bytes, origin: str) -> tuple[IntegerModel, Provenance]:
-    """Read a file of write_blob(). origin: name of the file for errors.
+    """Read a file of write_blob(), which may have been made before the last inputs. origin: its name for errors.
 
     Raises ExportError for another format, a wrong size, or one changed bit anywhere.
     """
@@ -66,12 +76,12 @@ def read_blob(content: bytes, origin: str) -> tuple[IntegerModel, Provenance]:
             f"{origin} has layout {layout}, format {format_} and schema {schema_}; this version reads {LAYOUT}, "
             f"{FORMAT} and {schema.SCHEMA_VERSION}: export it again"
         )
-    if (inputs, outputs) != (INPUTS, OUTPUTS) or not 1 <= hidden <= schema.HIDDEN_MAX:
+    if outputs != OUTPUTS or not 1 <= hidden <= schema.HIDDEN_MAX:
         raise ExportError(
-            f"{origin} has {inputs} inputs, {hidden} hidden units, {outputs} outputs; the kernel takes {INPUTS}, "
-            f"1 to {schema.HIDDEN_MAX}, {OUTPUTS}"
+            f"{origin} has {hidden} hidden units and {outputs} outputs; the kernel takes 1 to {schema.HIDDEN_MAX} and "
+            f"{OUTPUTS}"
         )
-    shapes = ((hidden, INPUTS), (hidden, hidden), (hidden,), (OUTPUTS, hidden), (OUTPUTS,))
+    shapes = ((hidden, inputs), (hidden, hidden), (hidden,), (OUTPUTS, hidden), (OUTPUTS,))
     counts = [int(np.prod(shape)) for shape in shapes]
     at = _HEAD.size + hidden + OUTPUTS
     if described > ENVELOPE_MAX or at + 2 * sum(counts) + described + _DIGEST_BYTES != size:
@@ -80,6 +90,7 @@ def read_blob(content: bytes, origin: str) -> tuple[IntegerModel, Provenance]:
     numbers: Int16 = np.frombuffer(content, "<i2", sum(counts), at).astype(np.int16)
     parts = np.split(numbers, np.cumsum(counts)[:-1])
     w, u, b, v, c = (part.reshape(shape) for part, shape in zip(parts, shapes, strict=True))
+    w = with_all_inputs(w, origin)
     model = IntegerModel(row_frac=tuple(fracs[:hidden]), out_frac=tuple(fracs[hidden:]), w=w, u=u, b=b, v=v, c=c)
     envelope = content[at + 2 * sum(counts) : -_DIGEST_BYTES]
     texts = [text.rstrip(b"\0") for text in (name, profile, revision)]

@@ -23,8 +23,9 @@ import numpy as np
 
 from env import schema
 from env.checkout import DATASETS
+from env.files import generate
 from export.integer import reference
-from export.integer.model import FORMAT, FRAC_MAX, INPUTS, OUTPUTS, ExportError, Int16, IntegerModel
+from export.integer.model import FORMAT, FRAC_MAX, INPUTS, OUTPUTS, ExportError, Int16, IntegerModel, with_all_inputs
 
 MAGIC = "ndm-golden"
 VERSION = 1
@@ -119,8 +120,8 @@ def parse(text: str, origin: str) -> list[Vector]:
         if content.get(key) != wanted:
             raise ExportError(f"{origin} has {key} {content.get(key)!r}, this version {wanted}: run {REGENERATE}")
     try:
-        return [_vector_from_json(vector) for vector in content["vectors"]]
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        return [_vector_from_json(vector, origin) for vector in content["vectors"]]
+    except (LookupError, TypeError, ValueError, OverflowError) as error:
         raise ExportError(f"{origin} is damaged ({error!r}); regenerate it: {REGENERATE}") from error
 
 
@@ -191,18 +192,19 @@ def _vector_to_json(vector: Vector) -> dict[str, Any]:
     }
 
 
-def _vector_from_json(content: dict[str, Any]) -> Vector:
+def _vector_from_json(content: dict[str, Any], origin: str) -> Vector:
     def array(name: str) -> Int16:
         return np.array(content[name], dtype=np.int16)
 
     model = IntegerModel(
         row_frac=tuple(content["row_frac"]),
         out_frac=tuple(content["out_frac"]),
-        **{name: array(name) for name in ("w", "u", "b", "v", "c")},
+        w=with_all_inputs(array("w"), origin),
+        **{name: array(name) for name in ("u", "b", "v", "c")},
     )
-    vector = Vector(content["name"], model, array("x"), array("h"), array("outputs"), array("last_h"))
+    x = with_all_inputs(array("x"), origin)
+    vector = Vector(content["name"], model, x, array("h"), array("outputs"), array("last_h"))
     shapes = {
-        "x": (len(vector.x), INPUTS),
         "h": (model.hidden,),
         "outputs": (len(vector.x), OUTPUTS),
         "last_h": (model.hidden,),
@@ -223,21 +225,5 @@ def _dump(value: Any, depth: int) -> str:
     return json.dumps(value)
 
 
-def main(argv: list[str]) -> int:
-    """Write the file, or with --check compare it; returns the exit status."""
-    text = render(core_vectors())
-    if argv == ["--check"]:
-        if not FILE.is_file() or FILE.read_text() != text:
-            print(f"{FILE} is not what the reference computes: run `{REGENERATE}`", file=sys.stderr)
-            return 1
-        return 0
-    if argv:
-        print(f"usage: {REGENERATE} [--check]", file=sys.stderr)
-        return 2
-    FILE.parent.mkdir(parents=True, exist_ok=True)
-    FILE.write_text(text)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(generate(REGENERATE, {FILE: lambda: render(core_vectors())}, sys.argv[1:]))

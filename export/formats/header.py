@@ -12,7 +12,7 @@ from env import schema
 from env.files import write_atomically
 from export.checks.proof import prove
 from export.formats.blob import check_texts
-from export.integer.model import FORMAT, Int16, IntegerModel, Provenance
+from export.integer.model import FORMAT, INPUTS, Int16, IntegerModel, Provenance
 from export.selection import EXPORTED, model_name, select, selected, selection_file
 
 
@@ -41,6 +41,13 @@ def _matrix(field: str, rows: Int16) -> list[str]:
 def _bytes(field: str, content: bytes) -> list[str]:
     parts = [", ".join(f"0x{byte:02x}" for byte in content[i : i + 8]) for i in range(0, len(content), 8)]
     return [f"\t\t.{field} = {{", *(f"\t\t\t{part}," for part in parts), "\t\t},"]
+
+
+def _requirement(name: str) -> list[str]:
+    """Return the check that all inputs of the model exist; that the first ones do follows from the schema's version."""
+    if schema.INPUTS_MIN == INPUTS:
+        return []
+    return [f'_Static_assert(NDM_INPUTS >= {INPUTS}, "model {name} has too many inputs: make module MODELS=mixed");']
 
 
 def _training(provenance: Provenance) -> list[str]:
@@ -84,6 +91,7 @@ def render_header(model: IntegerModel, provenance: Provenance) -> str:
             f"#if NDM_MODEL_FORMAT != {FORMAT} || NDM_SCHEMA_VERSION != {schema.SCHEMA_VERSION}",
             f'#error "model {name} is of another format or schema: run make export-weights"',
             "#endif",
+            *_requirement(name),
             "",
             "/* No |accumulator| passes it, whatever the inputs and the state: `make verify-model`. */",
             f'_Static_assert({bound}LL < 1LL << 62, "model {name} could overflow");',

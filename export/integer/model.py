@@ -1,6 +1,6 @@
 """The integer model, the form of a quantized policy that all file formats share.
 
-Letters: H hidden units (1 to ``schema.HIDDEN_MAX``), I inputs (10), O outputs (2).
+Letters: H hidden units (1 to ``schema.HIDDEN_MAX``), I inputs, O outputs.
 """
 
 from __future__ import annotations
@@ -40,6 +40,19 @@ class Provenance:
     training: str = ""  # the essentials of the run's card (training/run_folder/card.py), JSON; not in the blob
 
 
+def with_all_inputs(columns: Int16, origin: str) -> Int16:
+    """Return columns (N, inputs of a model) as (N, I), with zeros for the inputs that were appended after the model.
+
+    origin: its name for errors. Raises ExportError for a number of inputs that no model of this schema version has.
+    """
+    count = columns.shape[1]
+    if not schema.INPUTS_MIN <= count <= INPUTS:
+        raise ExportError(
+            f"{origin} has {count} inputs; this version has {INPUTS} and requires the first {schema.INPUTS_MIN}"
+        )
+    return np.pad(columns, ((0, 0), (0, INPUTS - count)))
+
+
 @dataclass(frozen=True)
 class IntegerModel:
     """Weights of the integer network; a number n of row r stands for ``n / 2**frac[r]``.
@@ -75,11 +88,3 @@ class IntegerModel:
     def hidden(self) -> int:
         """H, the number of recurrent units."""
         return len(self.row_frac)
-
-    def equals(self, other: IntegerModel) -> bool:
-        """Whether all numbers are equal (``==`` of dataclasses does not work on arrays)."""
-        return (
-            self.row_frac == other.row_frac
-            and self.out_frac == other.out_frac
-            and all(np.array_equal(getattr(self, name), getattr(other, name)) for name in ("w", "u", "b", "v", "c"))
-        )

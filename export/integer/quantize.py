@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from env import schema
+from export.checkpoint import POLICY_TENSORS
 from export.integer.model import FRAC_MAX, INPUTS, OUTPUTS, ExportError, Float64, Int16, IntegerModel
 
 INT16_MAX = 32767
@@ -22,7 +22,7 @@ INT16_MAX = 32767
 
 @dataclass(frozen=True)
 class FloatPolicy:
-    """Weights of ``torch.nn.RNN(10, H, nonlinearity="tanh")`` and its linear read-out, in float64.
+    """Weights of ``torch.nn.RNN(I, H, nonlinearity="tanh")`` and its linear read-out, in float64.
 
     Only the sum of the RNN's two biases matters, so they are one vector.
     """
@@ -39,26 +39,9 @@ class FloatPolicy:
 
         Raises ExportError for a missing or unknown name, a shape that does not fit, NaN or infinity.
         """
-        names = (
-            "rnn.weight_ih_l0",
-            "rnn.weight_hh_l0",
-            "rnn.bias_ih_l0",
-            "rnn.bias_hh_l0",
-            "readout.weight",
-            "readout.bias",
-        )
-        missing = [name for name in names if name not in state]
-        if missing:
-            raise ExportError(
-                f"the policy lacks {', '.join(missing)}; it has {', '.join(map(str, state)) or 'nothing'}"
-            )
-        unknown = [str(name) for name in state if str(name).startswith(("rnn.", "readout.")) and name not in names]
-        if unknown:
-            raise ExportError(
-                f"the policy has {', '.join(unknown)}, which the integer network does not support: "
-                f"it is one layer of torch.nn.RNN and one linear read-out"
-            )
-        arrays = {name: np.asarray(_numpy(state[name]), dtype=np.float64) for name in names}
+        if set(state) != set(POLICY_TENSORS):
+            raise ExportError(f"the policy has the tensors {sorted(state)}; it must have {sorted(POLICY_TENSORS)}")
+        arrays = {name: np.asarray(state[name], dtype=np.float64) for name in POLICY_TENSORS}
         first = arrays["rnn.weight_ih_l0"].shape
         if len(first) != 2 or first[1] != INPUTS:
             raise ExportError(
@@ -68,7 +51,7 @@ class FloatPolicy:
         if not 1 <= hidden <= schema.HIDDEN_MAX:
             raise ExportError(f"the policy has {hidden} hidden units; the kernel has room for 1 to {schema.HIDDEN_MAX}")
         shapes = ((hidden, INPUTS), (hidden, hidden), (hidden,), (hidden,), (OUTPUTS, hidden), (OUTPUTS,))
-        for name, shape in zip(names, shapes, strict=True):
+        for name, shape in zip(POLICY_TENSORS, shapes, strict=True):
             if arrays[name].shape != shape:
                 raise ExportError(f"{name} must be of shape {shape}, not {arrays[name].shape}")
             if not np.isfinite(arrays[name]).all():
@@ -77,7 +60,7 @@ class FloatPolicy:
                     f"{name} holds {bad.size} of {arrays[name].size} weights that are not finite (first: {bad[0]}); "
                     f"the training diverged; export an earlier checkpoint"
                 )
-        w, u, b_ih, b_hh, v, c = (arrays[name] for name in names)
+        w, u, b_ih, b_hh, v, c = arrays.values()
         return cls(w=w, u=u, b=b_ih + b_hh, v=v, c=c)
 
     @property
@@ -90,10 +73,6 @@ class FloatPolicy:
         following: Float64 = np.tanh(x @ self.w.T + h @ self.u.T + self.b)
         outputs: Float64 = np.clip(following @ self.v.T + self.c, -1.0, 1.0)
         return following, outputs
-
-
-def _numpy(value: Any) -> ArrayLike:
-    return value.detach().cpu().numpy() if hasattr(value, "detach") else np.asarray(value)
 
 
 def _fraction_bits(rows: list[Float64], what: str) -> tuple[int, ...]:

@@ -3,9 +3,9 @@
 Generated into ``kernel/ndm/ndm_tables.h``::
 
     python -m export.integer.tables            # writes kernel/ndm/ndm_tables.h
-    python -m export.integer.tables --check    # exits with 1 if the committed header is stale (part of `make lint`)
+    python -m export.integer.tables --check    # exits with 1 if the committed header is not up to date
 
-Only the standard library is used. Every entry is the nearest representable value; the worst error of each function
+Every entry is the nearest representable value; the worst error of each function
 that reads a table is stated beside it in ``kernel/ndm/ndm_math.h`` and tested over the function's whole range.
 """
 
@@ -15,6 +15,7 @@ import math
 import sys
 
 from env.checkout import KERNEL
+from env.files import generate
 
 HEADER = KERNEL / "ndm" / "ndm_tables.h"
 
@@ -79,20 +80,5 @@ def render_header() -> str:
     return "\n".join([*lines, "#endif /* NDM_TABLES_H */", ""])
 
 
-def main(argv: list[str]) -> int:
-    """Write the header, or with --check compare it; returns the exit status."""
-    text = render_header()
-    if argv == ["--check"]:
-        if not HEADER.is_file() or HEADER.read_text() != text:
-            print(f"{HEADER} is stale: run `python -m export.integer.tables`", file=sys.stderr)
-            return 1
-        return 0
-    if argv:
-        print("usage: python -m export.integer.tables [--check]", file=sys.stderr)
-        return 2
-    HEADER.write_text(text)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(generate("python -m export.integer.tables", {HEADER: render_header}, sys.argv[1:]))

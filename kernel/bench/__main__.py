@@ -3,7 +3,7 @@
 
 The last line is `decision_ns=... per_ack_vs_bbr=... cpu_per_gb_vs_cubic=...`; the lines above it have the spread of
 each figure and the conditions of the measurement. The exit status is 1 if a figure that does not depend on the machine
-misses its target: instructions, the size of the state, the tracepoint. Times are only printed with their targets.
+misses its target: the instructions, the size of the state, the tracepoint.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from pathlib import Path
 
 from env.lab import LabError
 from kernel.bench import acks, counted, cpu, decision, instructions
-from kernel.bench.build import BenchError, BuildError, Kernel, build, has_bbr, lab_kernel, stock_kernels
+from kernel.bench.build import BenchError, Kernel, build, has_bbr, lab_kernel, stock_kernels
 from kernel.bench.state import state
+from kernel.lab.build import BuildError
 
 PER_ACK_TARGET = 1.10  # of BBR's instructions
 DECISION_TARGET_NS = 500
@@ -63,11 +64,11 @@ def show_tracepoint(kernel: Kernel, events: Path) -> bool:
     nops = bool(places) and all(map(decision.is_nop, places))
     traced, untraced = (instructions.count(kernel, scheme, events) for scheme in ("ndm", "ndm_untraced"))
     print(f"\nThe tracepoint while it is off, {kernel.release}:")
-    print(f"  the code where it branches off: {'; '.join(places) or 'no jump label'}: {'a nop' if nops else 'NO NOP'}")
+    print(f"  its branch: {'; '.join(places) or 'no jump label'}: {'a nop' if nops else 'NO NOP'}")
     print(
         f"  instructions per decision: {traced.per_decision:.1f} with it, {untraced.per_decision:.1f} compiled without "
-        f"it; per other ACK: {traced.per_ack:.1f} and {untraced.per_ack:.1f} (the nop is one of them; what is more, "
-        f"the compiler arranges otherwise)"
+        f"it; per other ACK: {traced.per_ack:.1f} and {untraced.per_ack:.1f} (one of them is the nop; further ones "
+        f"come from the compiler's other code layout)"
     )
     return nops
 
@@ -79,10 +80,10 @@ def show_decision(kernel: Kernel, events: Path, batches: int) -> float:
     print(f"\nA decision, {kernel.release}, ns, warm cache (a batch: all decisions of {acks.STEADY.name}):")
     print(f"  cong_control() that decides: {spread(times.decision, 0)}")
     print(f"    target under {DECISION_TARGET_NS} ns: {verdict(median < DECISION_TARGET_NS)}")
-    print(f"    setting the socket, taken off: {times.besides:.0f}")
+    print(f"    subtracted for setting the socket: {times.overhead:.0f}")
     cold = decision.cold_decisions(kernel, events, COLD_CALLS)
-    print(f"  with caches full of something else, one by one: {spread(cold.decision, 0)}")
-    print(f"    the clock, taken off: {cold.besides:.0f}")
+    print(f"  with cold caches, one by one: {spread(cold.decision, 0)}")
+    print(f"    subtracted for the clock: {cold.overhead:.0f}")
     for hidden in decision.HIDDEN:
         print(f"  ndm_core_step() alone, H = {hidden:2d}: {spread(decision.core(kernel, hidden, batches), 0)}")
     return median
@@ -94,14 +95,14 @@ def show_instructions(kernel: Kernel, recorded: dict[acks.Connection, Path], sam
     ratios = {}
     for connection, events in recorded.items():
         ndm, bbr = (instructions.count(kernel, scheme, events) for scheme in ("ndm", "bbr"))
-        ratio = ndm.per_ack / (bbr.instructions / bbr.acks)
+        ratio = ndm.per_ack / bbr.per_ack_and_decisions
         ratios[connection.name] = ratio
         print(f"  {connection.name}: {ndm.acks} ACKs, {ndm.decisions} decisions")
         print(f"    ndm {ndm.per_ack:.1f} an ACK without a decision, {ndm.per_decision:.1f} with one")
         print(f"    bbr {bbr.per_ack_and_decisions:.1f} an ACK")
         print(
-            f"    ndm / bbr = {ratio:.3f} outside decisions (target {PER_ACK_TARGET:.2f} at most: "
-            f"{verdict(ratio <= PER_ACK_TARGET)}); with decisions shared out among all ACKs: "
+            f"    ndm / bbr = {ratio:.3f} outside decisions (target at most {PER_ACK_TARGET:.2f}: "
+            f"{verdict(ratio <= PER_ACK_TARGET)}); with decisions, per ACK: "
             f"{ndm.per_ack_and_decisions:.1f} / {bbr.per_ack_and_decisions:.1f} = "
             f"{ndm.per_ack_and_decisions / bbr.per_ack_and_decisions:.3f}"
         )
@@ -122,7 +123,7 @@ def show_counted(repetitions: int) -> float:
         for repetition in range(repetitions):
             for scheme in counted.SCHEMES if repetition % 2 == 0 else reversed(counted.SCHEMES):
                 costs_by_scheme[scheme].append(counted.cost(lab, scheme))
-    print(f"\nInstructions of a stock {counted.KERNEL} for a gigabyte, 10^9, sender, network and receiver:")
+    print(f"\nInstructions, 10^9, of a stock {counted.KERNEL} per gigabyte; sender, network and receiver:")
     for scheme, costs in costs_by_scheme.items():
         print(
             f"  {scheme:11} {spread([one.instructions for one in costs], 3)}; "
@@ -135,7 +136,7 @@ def show_counted(repetitions: int) -> float:
     ]
     ratio = statistics.median(shares)
     print(f"  ndm / cubic, pair by pair: {spread(shares, 3)}")
-    print(f"    target for ndm / cubic {CPU_TARGET:.2f} at most: {verdict(ratio <= CPU_TARGET)}")
+    print(f"    target at most {CPU_TARGET:.2f}: {verdict(ratio <= CPU_TARGET)}")
     return ratio
 
 
@@ -153,22 +154,17 @@ def show_cpu(bulk: cpu.Bulk, repetitions: int) -> None:
     for scheme, to in (("ndm", "cubic"), ("bbr", "cubic"), ("cubic_paced", "cubic"), ("ndm", "cubic_paced")):
         print(f"  {scheme} / {to}, pair by pair: {spread(cpu.ratios(costs, scheme, to), 3)}")
     # other work on the machine can only add to a cost, so the minima are compared too
-    least = {scheme: min(cost.cpu_s for cost in of_scheme) for scheme, of_scheme in costs.items()}
-    print(f"  the least of each: ndm / cubic {least['ndm'] / least['cubic']:.3f}")
+    minima = {scheme: min(cost.cpu_s for cost in of_scheme) for scheme, of_scheme in costs.items()}
+    print(f"  minima: ndm / cubic {minima['ndm'] / minima['cubic']:.3f}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--batches", type=int, default=300, help="batches of decisions to time (default 300)")
+    parser.add_argument("--repetitions", type=int, default=5, help="repetitions of the bulk transfers (default 5)")
     parser.add_argument(
-        "--repetitions",
-        type=int,
-        default=5,
-        help="repetitions of the bulk transfers (default 5)",
-    )
-    parser.add_argument(
-        "--sampled", type=int, default=SAMPLED_ACKS, help="ACKs stepped through, 0 for none (default 200)"
+        "--sampled", type=int, default=SAMPLED_ACKS, help="ACKs counted individually, 0 for none (default 200)"
     )
     arguments = parser.parse_args(argv)
     if arguments.batches < 1 or arguments.repetitions < 1 or arguments.sampled < 0:
@@ -180,7 +176,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             build(kernel)
         recorded = dict(zip(acks.CONNECTIONS, acks.record(acks.CONNECTIONS), strict=True))
         good = show_state(kernels)
-        main_kernel = kernels[-1]  # the newest stock kernel; the lab's if no headers are installed
+        main_kernel = kernels[-1]  # the newest stock kernel, or the lab's without any headers
         for kernel in stock:
             good &= show_tracepoint(kernel, recorded[acks.STEADY])
         ratios = {
@@ -188,14 +184,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         }
         good &= all(ratio <= PER_ACK_TARGET for of_kernel in ratios.values() for ratio in of_kernel.values())
         decision_ns = show_decision(main_kernel, recorded[acks.STEADY], arguments.batches)
-        of_cpu = show_counted(arguments.repetitions)
-        for bulk in cpu.BULKS:  # in CPU time of the virtual lab, which shows the cost of pacing
+        cpu_ratio = show_counted(arguments.repetitions)
+        for bulk in cpu.BULKS:  # CPU time of the virtual lab, which shows the cost of pacing
             show_cpu(bulk, arguments.repetitions)
     except (BenchError, BuildError, LabError) as error:
         print(f"bench-kernel: {error}", file=sys.stderr)
         return 1
     per_ack = ratios[list(ratios)[-1]][acks.STEADY.name]
-    print(f"\ndecision_ns={decision_ns:.0f} per_ack_vs_bbr={per_ack:.3f} cpu_per_gb_vs_cubic={of_cpu:.3f}")
+    print(f"\ndecision_ns={decision_ns:.0f} per_ack_vs_bbr={per_ack:.3f} cpu_per_gb_vs_cubic={cpu_ratio:.3f}")
     return 0 if good else 1
 
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The events that the kernel passes to a congestion control: ack_record.c
- * records them in the lab, socket.c replays them to a congestion control.
+ * The events that the kernel passes to a congestion control: ack_record.c records
+ * them in the lab, socket.c replays them.
  *
- * The fields are those of struct tcp_sock and struct rate_sample, under their
- * own names. The ones that a congestion control sets are not among them: cwnd,
- * ssthresh, the pacing rate.
+ * The fields have the names of struct tcp_sock and struct rate_sample. Fields that a
+ * congestion control sets are missing: cwnd, ssthresh, the pacing rate.
  */
 #ifndef NDM_ACK_EVENTS_H
 #define NDM_ACK_EVENTS_H
@@ -13,7 +12,7 @@
 #include <linux/types.h>
 
 enum ack_event_kind {
-	ACK_EVENT_INIT,		/* the connection is there */
+	ACK_EVENT_INIT,		/* init() */
 	ACK_EVENT_ACK,		/* cong_control() */
 	ACK_EVENT_STATE,	/* set_state() */
 	ACK_EVENT_SSTHRESH,	/* ssthresh() */

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The congestion control ack_record: a constant window, and a record of all
- * that the kernel tells a congestion control. /proc/ack_record has the events
- * of the connection that opened last (struct ack_event, one after the other);
- * how many fit is set on insmod, and later ones are not kept.
+ * The congestion control ack_record: a constant window, and a record of the events
+ * that the kernel passes to it. /proc/ack_record has the events of the last opened
+ * connection (an array of struct ack_event), up to a number given to insmod.
  *
- * For `make bench-kernel`, in the lab only: the window gives way to nothing.
+ * For `make bench-kernel`, in the lab only: the window never yields to congestion.
  */
 #include <linux/module.h>
 #include <linux/proc_fs.h>
@@ -21,20 +20,20 @@ MODULE_PARM_DESC(packets, "the window, packets");
 
 static unsigned int room = 50000;
 module_param(room, uint, 0444);
-MODULE_PARM_DESC(room, "how many events are kept at most");
+MODULE_PARM_DESC(room, "maximum number of recorded events");
 
-static struct ack_event *events;
-static unsigned int count;
+static struct ack_event *record_events;
+static unsigned int record_count;
 
 static void record(const struct sock *sk, enum ack_event_kind kind, u32 state,
 		   const struct rate_sample *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	struct ack_event *event = events + count;
+	struct ack_event *event = record_events + record_count;
 
-	if (count == room)
+	if (record_count == room)
 		return;
-	count++;
+	record_count++;
 	memset(event, 0, sizeof(*event));
 	event->kind = kind;
 	event->state = state;
@@ -49,22 +48,22 @@ static void record(const struct sock *sk, enum ack_event_kind kind, u32 state,
 #undef RECORD
 }
 
-static u32 ca_state(const struct sock *sk)
+static u32 record_ca_state(const struct sock *sk)
 {
 	return inet_csk(sk)->icsk_ca_state;
 }
 
 static void record_init(struct sock *sk)
 {
-	count = 0;
+	record_count = 0;
 	tcp_snd_cwnd_set(tcp_sk(sk), packets);
-	record(sk, ACK_EVENT_INIT, ca_state(sk), NULL);
+	record(sk, ACK_EVENT_INIT, record_ca_state(sk), NULL);
 }
 
 static void NDM_CONG_CONTROL(record_cong_control)
 {
 	tcp_snd_cwnd_set(tcp_sk(sk), packets);
-	record(sk, ACK_EVENT_ACK, ca_state(sk), rs);
+	record(sk, ACK_EVENT_ACK, record_ca_state(sk), rs);
 }
 
 static void record_set_state(struct sock *sk, u8 state)
@@ -74,17 +73,17 @@ static void record_set_state(struct sock *sk, u8 state)
 
 static u32 record_ssthresh(struct sock *sk)
 {
-	record(sk, ACK_EVENT_SSTHRESH, ca_state(sk), NULL);
+	record(sk, ACK_EVENT_SSTHRESH, record_ca_state(sk), NULL);
 	return packets;
 }
 
 static u32 record_undo_cwnd(struct sock *sk)
 {
-	record(sk, ACK_EVENT_UNDO, ca_state(sk), NULL);
+	record(sk, ACK_EVENT_UNDO, record_ca_state(sk), NULL);
 	return packets;
 }
 
-static struct tcp_congestion_ops ops __read_mostly = {
+static struct tcp_congestion_ops record_ops __read_mostly = {
 	.init = record_init,
 	.cong_control = record_cong_control,
 	.set_state = record_set_state,
@@ -94,41 +93,41 @@ static struct tcp_congestion_ops ops __read_mostly = {
 	.name = "ack_record",
 };
 
-static ssize_t read_events(struct file *file, char __user *buffer,
+static ssize_t record_read(struct file *file, char __user *buffer,
 			   size_t size, loff_t *offset)
 {
-	return simple_read_from_buffer(buffer, size, offset, events,
-				       count * sizeof(*events));
+	return simple_read_from_buffer(buffer, size, offset, record_events,
+				       record_count * sizeof(*record_events));
 }
 
 static const struct proc_ops record_proc_ops = {
-	.proc_read = read_events,
+	.proc_read = record_read,
 };
 
 static int __init ack_record_init(void)
 {
 	int err;
 
-	events = vzalloc(array_size(room, sizeof(*events)));
-	if (!events)
+	record_events = vzalloc(array_size(room, sizeof(*record_events)));
+	if (!record_events)
 		return -ENOMEM;
-	err = tcp_register_congestion_control(&ops);
+	err = tcp_register_congestion_control(&record_ops);
 	if (err)
 		goto free;
 	if (proc_create("ack_record", 0400, NULL, &record_proc_ops))
 		return 0;
-	tcp_unregister_congestion_control(&ops);
+	tcp_unregister_congestion_control(&record_ops);
 	err = -ENOMEM;
 free:
-	vfree(events);
+	vfree(record_events);
 	return err;
 }
 
 static void __exit ack_record_exit(void)
 {
 	remove_proc_entry("ack_record", NULL);
-	tcp_unregister_congestion_control(&ops);
-	vfree(events);
+	tcp_unregister_congestion_control(&record_ops);
+	vfree(record_events);
 }
 
 module_init(ack_record_init);

@@ -16,7 +16,7 @@ from kernel.bench.build import OUTPUT, BenchError, build_modules
 
 @dataclass(frozen=True)
 class Connection:
-    """A connection with a constant window. window: packets; the BDP of its path and a queue."""
+    """A connection with a constant window. window: packets, more than the BDP of its path."""
 
     name: str
     path: NetworkPath
@@ -43,16 +43,16 @@ def record(connections: Sequence[Connection], folder: Path = OUTPUT) -> list[Pat
     files = []
     for number, connection in enumerate(connections):
         with VirtualLab(seed=1, memory_mb=1024) as lab:
-            shown = lab.call("shell", command=f"insmod {module} packets={connection.window} room={ROOM}")
-            if shown["status"]:
-                raise BenchError(f"ack_record.ko: {shown['stderr'].strip()}")
+            reply = lab.call("shell", command=f"insmod {module} packets={connection.window} room={ROOM}")
+            if reply["status"]:
+                raise BenchError(f"ack_record.ko: {reply['stderr'].strip()}")
             flow = {"scheme": "ack_record", "start_s": 0, "duration_s": connection.duration_s}
             result = lab.run(connection.path, [flow], connection.duration_s)
             mbps = result.flows[0].received_bytes * 8e-6 / connection.duration_s
             if not connection.path.loss_pct and mbps < 0.9 * connection.path.rate_mbps:
-                raise BenchError(f"{connection.name}: {mbps:.1f} Mbit/s; the link should have been full")
-            shown = lab.call("shell", command="gzip -1 -c /proc/ack_record | base64 -w 0")
+                raise BenchError(f"{connection.name}: {mbps:.1f} Mbit/s do not fill the link")
+            reply = lab.call("shell", command="gzip -1 -c /proc/ack_record | base64 -w 0")
         file = folder / f"acks-{number}"
-        file.write_bytes(gzip.decompress(base64.b64decode(shown["stdout"])))
+        file.write_bytes(gzip.decompress(base64.b64decode(reply["stdout"])))
         files.append(file)
     return files

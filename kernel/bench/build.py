@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from env.lab.stock_kernel import HEADERS, StockKernelError, find_release
-from kernel.lab.build import BuildError, find_source
+from kernel.lab.build import find_source
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -22,9 +22,9 @@ OUTPUT = ROOT / "build" / "bench"
 LAB = ROOT / "build" / "lab-kernel"
 STOCK_VERSIONS = ("6.1", "6.12")
 
-# files that the kernel's source has and the pruned tree of the lab kernel does not: BBR, its filter, and Cubic
+# BBR, its filter and Cubic: the lab kernel's tree is pruned, so these files come from the kernel's source
 KERNEL_SOURCES = ("net/ipv4/tcp_bbr.c", "lib/win_minmax.c", "net/ipv4/tcp_cubic.c")
-# congestion control -> objects of its program besides the common ones, relative to the folder `bench`
+# congestion control -> its objects, relative to the folder `bench`
 PROGRAMS = {
     "ndm": ("../tcp_ndm.o",),
     "ndm_untraced": ("../../{}-untraced/tcp_ndm.o",),
@@ -79,7 +79,7 @@ def stock_kernels() -> list[Kernel]:
 
 
 def has_bbr(kernel: Kernel) -> bool:
-    """Return whether BBR's source is available for this kernel's version: the lab kernel was built from the same."""
+    """Return whether the available source of BBR, the lab kernel's, has this kernel's version."""
     return kernel.version == lab_kernel().version
 
 
@@ -95,16 +95,16 @@ def kernel_sources() -> Path:
         for name, path in wanted.items():
             shutil.copy2(source / path, folder / name)
         return folder
-    left = set(KERNEL_SOURCES)
+    missing = set(KERNEL_SOURCES)
     with tarfile.open(source, "r|*") as archive:
         for member in archive:
             path = member.name.split("/", 1)[-1]
-            if path in left and (content := archive.extractfile(member)) is not None:
+            if path in missing and (content := archive.extractfile(member)) is not None:
                 (folder / Path(path).name).write_bytes(content.read())
-                left.remove(path)
-                if not left:
+                missing.remove(path)
+                if not missing:
                     return folder
-    raise BenchError(f"{source} has no {' and no '.join(sorted(left))}: it is not a kernel source")
+    raise BenchError(f"{source} has no {' and no '.join(sorted(missing))}: it is not a kernel source")
 
 
 def copy_sources(folder: Path) -> None:
@@ -153,8 +153,8 @@ def build(kernel: Kernel) -> Path:
         # a symbol that kernel.c does not define gets address 0, so using it ends the program
         link = ["cc", "-static", "-no-pie", "-Wl,--unresolved-symbols=ignore-all", "-Wl,-z,noexecstack"]
         common = ["replay.o", "kernel.o", "socket.o", "core.o"]
-        played = [name.format(kernel.name) for name in PROGRAMS[scheme]]
-        run([*link, "-o", f"replay_{scheme}", *common, *played], folder)
+        under_test = [name.format(kernel.name) for name in PROGRAMS[scheme]]
+        run([*link, "-o", f"replay_{scheme}", *common, *under_test], folder)
     return folder
 
 
@@ -179,9 +179,6 @@ def run(command: Sequence[str], folder: Path | None = None) -> str:
     except FileNotFoundError:
         raise BenchError(f"{command[0]} is missing: run `setup/packages.py bench`") from None
     if done.returncode:
-        said = done.stderr.strip() or done.stdout.strip() or f"status {done.returncode}"
-        raise BenchError(f"{' '.join(command)}: {said}")
+        output = done.stderr.strip() or done.stdout.strip() or f"status {done.returncode}"
+        raise BenchError(f"{' '.join(command)}: {output}")
     return done.stdout
-
-
-__all__ = ["BenchError", "BuildError", "Kernel", "build", "build_modules", "lab_kernel", "run", "stock_kernels"]

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The network alone, with the kernel's flags. */
+/* Calls the network without a socket; built with the kernel's flags. */
 #include "ndm/ndm_core.h"
 #include "replay.h"
 
-#define ROW_FRAC 14	/* usual of trained models */
+#define ROW_FRAC 14	/* usual in trained models */
 
-static u32 drawn = 1;
-
-static s16 draw(void)
+static s16 random_weight(void)
 {
-	drawn = drawn * 1664525 + 1013904223;
-	return (s32)drawn >> 19;	/* below 1 in Q12, 0.25 in Q14 */
+	static u32 random = 1;
+
+	random = random * 1664525 + 1013904223;
+	return (s32)random >> 19;	/* below 1 in Q12, 0.25 in Q14 */
 }
 
-/* Any weights take the same time, as long as tanh has something to look up. */
+/* The weights do not matter for the time, unless they saturate tanh. */
 void replay_core(unsigned int hidden, unsigned int steps)
 {
 	static struct ndm_model model;
@@ -24,20 +24,20 @@ void replay_core(unsigned int hidden, unsigned int steps)
 	model.hidden = hidden;
 	for (r = 0; r < NDM_HIDDEN_MAX; r++) {
 		model.row_frac[r] = ROW_FRAC;
-		model.b[r] = draw();
+		model.b[r] = random_weight();
 		for (i = 0; i < NDM_INPUTS; i++)
-			model.w[r][i] = draw();
+			model.w[r][i] = random_weight();
 		for (i = 0; i < NDM_HIDDEN_MAX; i++)
-			model.u[r][i] = draw();
+			model.u[r][i] = random_weight();
 		for (i = 0; i < NDM_OUTPUTS; i++)
-			model.v[i][r] = draw();
+			model.v[i][r] = random_weight();
 	}
 	for (i = 0; i < NDM_OUTPUTS; i++)
 		model.out_frac[i] = ROW_FRAC;
 	for (i = 0; i < NDM_INPUTS; i++)
-		x[i] = draw();
+		x[i] = random_weight();
 	while (steps--) {
 		ndm_core_step(&model, h, x, out);
-		x[steps % NDM_INPUTS] ^= out[0] & 255;	/* no two alike */
+		x[steps % NDM_INPUTS] ^= out[0] & 255;	/* vary the inputs */
 	}
 }

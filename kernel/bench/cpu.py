@@ -98,7 +98,7 @@ def repeat(lab: Lab, bulk: Bulk, scheme: str) -> Cost:
     gigabytes = long.gigabytes - short.gigabytes
     mbps = gigabytes * 8e3 / (bulk.long_s - SHORT_S)
     if mbps < FULL * bulk.payload_mbps:
-        raise BenchError(f"{scheme} moved {mbps:.1f} Mbit/s of {bulk.payload_mbps:.1f}: the link should have been full")
+        raise BenchError(f"{scheme} moved {mbps:.1f} of {bulk.payload_mbps:.1f} Mbit/s and did not fill the link")
     segments = long.segments / long.packets
     return Cost((long.cpu_s - short.cpu_s) / gigabytes, mbps, segments, long.retransmits)
 

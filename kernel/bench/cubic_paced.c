@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The kernel's Cubic, paced by TCP itself: what pacing costs a sender, beside
- * Cubic as it is. For `make bench-kernel`, in the lab only; tcp_cubic.c comes
- * from the kernel's source.
+ * The kernel's Cubic with TCP's internal pacing, to measure the cost of pacing. For
+ * `make bench-kernel`, in the lab only; tcp_cubic.c comes from the kernel's source.
  */
 #include <linux/module.h>
 
-/* Its init and exit are called here, and it has another name. */
+/* Replace the module's init and exit. */
 #undef module_init
 #undef module_exit
 #define module_init(function)

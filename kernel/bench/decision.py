@@ -16,28 +16,28 @@ NOPS = ("0f 1f 44 00 00", "66 90")
 
 
 class Times(NamedTuple):
-    """Times in ns. decision: cong_control() with a decision. besides: median of the overhead, already subtracted."""
+    """Times in ns. decision: cong_control() with a decision. overhead: its median, already subtracted."""
 
     decision: list[float]
-    besides: float
+    overhead: float
 
 
 def decisions(kernel: Kernel, events: Path, batches: int) -> Times:
     """Time all decisions of a record in sequence, `batches` times; the result has the mean of each batch."""
     lines = run([*program(kernel, "ndm"), "decide", str(events), str(batches)]).splitlines()
     pairs = [tuple(map(float, line.split())) for line in lines]
-    setting = statistics.median(setting for _, setting in pairs)
-    return Times([whole - setting for whole, _ in pairs], setting)
+    overhead = statistics.median(setting for _, setting in pairs)
+    return Times([total - overhead for total, _ in pairs], overhead)
 
 
 def cold_decisions(kernel: Kernel, events: Path, calls: int) -> Times:
     """Time `calls` decisions individually, each after its code and data were evicted from the near caches."""
-    calls_and_clock, clock = (
+    totals, clock = (
         [float(line) for line in run([*program(kernel, "ndm"), what, str(events), str(calls)]).splitlines()]
         for what in ("cold", "clock")
     )
-    besides = statistics.median(clock)
-    return Times([whole - besides for whole in calls_and_clock], besides)
+    overhead = statistics.median(clock)
+    return Times([total - overhead for total in totals], overhead)
 
 
 def core(kernel: Kernel, hidden: int, batches: int) -> list[float]:
@@ -46,7 +46,7 @@ def core(kernel: Kernel, hidden: int, batches: int) -> list[float]:
 
 
 def tracepoint_places(kernel: Kernel) -> list[str]:
-    """Return the code bytes, in hexadecimal, of each place where the tracepoint branches off; none in the lab."""
+    """Return the code bytes, in hexadecimal, of each branch to the tracepoint; none in the lab."""
     return run([*program(kernel, "ndm"), "tracepoint"]).splitlines()
 
 

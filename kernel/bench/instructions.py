@@ -71,9 +71,9 @@ def callees(text: str) -> dict[str, tuple[int, int]]:
                 caller = match[2]
         elif line.startswith("calls="):
             calls = int(line[6:].split()[0])
-        elif calls:  # the line after calls=: a position, and the instructions of the calls and all that they call
-            seen = totals.get(caller, (0, 0))
-            totals[caller] = (seen[0] + calls, seen[1] + int(line.split()[1]))
+        elif calls:  # the line after calls=: a position, and the instructions of the calls including their callees
+            total = totals.get(caller, (0, 0))
+            totals[caller] = (total[0] + calls, total[1] + int(line.split()[1]))
             calls = 0
     return {names[number]: total for number, total in totals.items()}
 

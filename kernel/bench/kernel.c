@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the kernel's image would have for the modules: only what their init and
- * cong_control() need. Built for user space, but without SSE, because kernel
- * code calls it with a stack that is aligned to 8 bytes.
+ * The parts of the kernel's image that the modules' init and cong_control() need.
+ * Built for user space, but without SSE, because kernel code calls it with a stack
+ * that is aligned to 8 bytes.
  */
 #include <stddef.h>
 
 unsigned long jiffies;
-/* The kernel's struct module and per-CPU task are smaller. */
+/* At least as large as the kernel's struct module and per-CPU task. */
 char __this_module[4096], pcpu_hot[4096];
 int signals_enabled;
 unsigned int nr_cpu_ids = 1;
@@ -16,12 +16,11 @@ unsigned int nr_cpu_ids = 1;
 
 #define UNUSED __attribute__((unused))
 
-/* Where a device or a sysfs folder would be: something that is no error. */
-static char thing[4096];
-
 void *__root_device_register(const char *name UNUSED, void *owner UNUSED)
 {
-	return thing;
+	static char device[4096];
+
+	return device;
 }
 
 int kobject_init_and_add(void *folder UNUSED, const void *type UNUSED,
@@ -53,7 +52,7 @@ void __init_swait_queue_head(void *queue UNUSED, const char *name UNUSED,
 {
 }
 
-/* Per-CPU memory: an address of the image, which replay.c maps for %gs too. */
+/* Per-CPU memory: an address of the program, which replay.c maps for %gs too. */
 static void *percpu(size_t size, size_t align)
 {
 	static char memory[65536] __attribute__((aligned(4096)));
@@ -107,7 +106,7 @@ long strscpy(char *to, const char *from, size_t size)
 
 /* -- called by cong_control() ---------------------------------------------- */
 
-/* Of a kernel that is preempted (PREEMPT_RCU): one counter of the task. */
+/* As in a preemptible kernel (PREEMPT_RCU): a counter of the task. */
 static int rcu_nesting;
 
 void __rcu_read_lock(void)
@@ -120,7 +119,7 @@ void __rcu_read_unlock(void)
 	*(volatile int *)&rcu_nesting = rcu_nesting - 1;
 }
 
-/* Of a decision. Two bits of @x make one of the root, from the highest on. */
+/* As in lib/math/int_sqrt.c. */
 unsigned long int_sqrt(unsigned long x)
 {
 	unsigned long root = 0, bit;
@@ -137,7 +136,7 @@ unsigned long int_sqrt(unsigned long x)
 	return root;
 }
 
-/* User-mode Linux masks signals around what must not be interrupted. */
+/* User-mode Linux masks signals in critical sections. */
 int um_set_signals(int enable)
 {
 	int before = signals_enabled;
@@ -147,8 +146,8 @@ int um_set_signals(int enable)
 }
 
 /*
- * The kernel replaces calls of the first two by one instruction if the
- * processor supports it, so its code expects all registers but rax unchanged.
+ * The kernel may replace calls of the first two by one instruction, so its code
+ * expects all registers but rax unchanged.
  */
 asm(".text\n"
     ".globl __sw_hweight32, __sw_hweight16, __x86_return_thunk\n"
@@ -159,12 +158,12 @@ asm(".text\n"
     "	movzwl %di, %eax\n"
     "	popcntl %eax, %eax\n"
     "	ret\n"
-    /* Every ret of the kernel is a jump to this one. */
+    /* Every return in the kernel jumps here. */
     "__x86_return_thunk:\n"
     "	ret\n"
     "	int3\n");
 
-/* An indirect call goes through a retpoline, as on the processors with Spectre. */
+/* Indirect calls use retpolines, as on processors with Spectre. */
 #define THUNK(register)					\
 	asm(".globl __x86_indirect_thunk_" #register "\n"	\
 	    "__x86_indirect_thunk_" #register ":\n"		\

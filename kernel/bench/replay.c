@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Plays recorded ACKs to the congestion control that it is linked to.
+ * Replays recorded ACKs to the congestion control that it is linked to. Each command prints lines:
  *
- *	replay SCHEME calls EVENTS		to be counted by callgrind: call_deciding() calls cong_control() for the
- *						ACKs that bring a decision, call_waiting() for the others
- *	replay SCHEME step EVENTS EVERY		a line for every so many-th ACK: its instructions, and 1 for a decision
- *	replay SCHEME decide EVENTS BATCHES	a line for each batch, all decisions of the record: ns a decision, and
- *						the share that sets the socket, ns
- *	replay SCHEME cold EVENTS CALLS		a line for each of so many decisions whose code and data no cache near
- *						the processor has: ns, with the clock's own
- *	replay SCHEME clock EVENTS CALLS	the same with nothing called: ns that the clock takes
- *	replay SCHEME core HIDDEN BATCHES	ns a step of the network alone
- *	replay SCHEME tracepoint		the bytes of the code where the tracepoint branches off, a line each
+ *	replay SCHEME calls EVENTS		none, for callgrind: call_deciding() calls cong_control() for ACKs with
+ *						a decision, call_waiting() for the others
+ *	replay SCHEME step EVENTS EVERY		for each EVERY-th ACK: its instructions, and 1 with a decision
+ *	replay SCHEME decide EVENTS BATCHES	for each batch of all decisions: ns per decision, and ns of it for
+ *						setting the socket
+ *	replay SCHEME cold EVENTS CALLS		for each of CALLS decisions whose code and data are in no cache near
+ *						the processor: ns, including the clock
+ *	replay SCHEME clock EVENTS CALLS	the same without a call: ns of the clock
+ *	replay SCHEME core HIDDEN BATCHES	for each batch: ns per step of the network alone
+ *	replay SCHEME tracepoint		for each branch to the tracepoint: the bytes of its code
  *
- * `step` has the processor itself count: with its trap flag set it stops after each instruction (SIGTRAP).
+ * `step` counts with the processor's trap flag, which stops it after each instruction (SIGTRAP).
  */
 #define _GNU_SOURCE
 #include <asm/prctl.h>
@@ -45,12 +45,12 @@ static void fail(const char *what)
 	exit(1);
 }
 
-/* -- as the kernel loads a module --------------------------------------------------------------------------------- */
+/* -- what the kernel does when it loads a module ------------------------------------------------------------------ */
 
 extern char __executable_start[], etext[], end[];
 extern uint64_t __start___mcount_loc[] __attribute__((weak)), __stop___mcount_loc[] __attribute__((weak));
 
-/* Calls that ftrace may turn on begin as an instruction that does nothing. */
+/* Replaces the calls of ftrace by no-ops, as in a running kernel without tracing. */
 static void turn_off_ftrace(void)
 {
 	static const unsigned char nop[5] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
@@ -64,8 +64,8 @@ static void turn_off_ftrace(void)
 		memcpy((void *)*site, nop, sizeof(nop));
 }
 
-/* Per-CPU variables lie at gs + their address: an area of zeros as large as the program. */
-static void give_a_cpu(void)
+/* Per-CPU variables are at gs + their address: map zeros, as large as the program. */
+static void map_percpu_area(void)
 {
 	size_t size = (uintptr_t)end + PAGE;
 	void *area = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -87,8 +87,8 @@ static void crashed(int signal)
 /* -- one ACK ------------------------------------------------------------------------------------------------------- */
 
 /*
- * Each calls the function of a call: plainly, or with a trap after each instruction. Three of them are identical, so
- * that callgrind counts them separately.
+ * Each calls call->function, the last one with a trap after each instruction. The others are identical, so that
+ * callgrind counts them separately.
  */
 void call_plain(const struct replay_call *call);
 void call_waiting(const struct replay_call *call);
@@ -123,7 +123,7 @@ asm(".text\n"
     "	andl $~0x100, (%rsp)\n"
     "	popf\n"
     "	END call_stepped\n");
-/* What stops besides the function: call; pushf, andl, popf. */
+/* Stops outside the function: call, pushf, andl, popf. */
 #define STEPS_BESIDES 4u
 
 static volatile unsigned int steps;
@@ -134,9 +134,9 @@ static void stepped(int signal)
 	steps++;
 }
 
-/* -- what can be asked --------------------------------------------------------------------------------------------- */
+/* -- commands ------------------------------------------------------------------------------------------------------ */
 
-/* Which events are ACKs that bring a decision; how many there are. */
+/* Marks the events that are ACKs with a decision; returns their number. */
 static size_t find_decisions(unsigned char *decides)
 {
 	unsigned int before = 0;
@@ -186,7 +186,7 @@ static void play_steps(const unsigned char *decides, unsigned int every)
 	}
 }
 
-/* Of the processor, for this program: what else the machine does is not in it. */
+/* CPU time of this program. */
 static double now_ns(void)
 {
 	struct timespec now;
@@ -201,8 +201,8 @@ static void nothing(const struct replay_call *call)
 	asm volatile("");
 }
 
-/* ns that the events at the places take, all in one connection. */
-static double time_places(const size_t *places, size_t count, void (*call)(const struct replay_call *call))
+/* The time of these events, all in one connection, ns. */
+static double time_events(const size_t *indices, size_t count, void (*call)(const struct replay_call *call))
 {
 	double began;
 
@@ -210,7 +210,7 @@ static double time_places(const size_t *places, size_t count, void (*call)(const
 	replay_event(events); /* init */
 	began = now_ns();
 	for (size_t i = 0; i < count; i++) {
-		replay_event(events + places[i] * replay_event_size);
+		replay_event(events + indices[i] * replay_event_size);
 		call(&replay_call);
 	}
 	return now_ns() - began;
@@ -220,46 +220,47 @@ static void expect_decisions(size_t count)
 {
 	if (replay_decisions() == count)
 		return;
-	fprintf(stderr, "replay: %u decisions where %zu were expected\n", replay_decisions(), count);
+	fprintf(stderr, "replay: the record's decisions alone gave %u decisions instead of %zu\n",
+		replay_decisions(), count);
 	exit(1);
 }
 
-static size_t *list_places(const unsigned char *decides, size_t count)
+static size_t *list_decisions(const unsigned char *decides, size_t count)
 {
-	size_t *places = calloc(count + 1, sizeof(*places)), n = 0;
+	size_t *indices = calloc(count + 1, sizeof(*indices)), n = 0;
 
-	if (!places)
+	if (!indices)
 		fail("no memory");
 	if (!count) {
-		fprintf(stderr, "replay: it decides nowhere in this record\n");
+		fprintf(stderr, "replay: this record has no decision\n");
 		exit(1);
 	}
 	for (size_t i = 0; i < events_count; i++)
 		if (decides[i])
-			places[n++] = i;
-	return places;
+			indices[n++] = i;
+	return indices;
 }
 
-static void time_decisions(const size_t *places, size_t count, int batches)
+static void time_decisions(const size_t *indices, size_t count, int batches)
 {
 	while (batches--) {
-		double whole = time_places(places, count, call_plain);
+		double total_ns = time_events(indices, count, call_plain);
 
 		expect_decisions(count);
-		printf("%.2f %.2f\n", whole / count, time_places(places, count, nothing) / count);
+		printf("%.2f %.2f\n", total_ns / count, time_events(indices, count, nothing) / count);
 	}
 }
 
-/* Put something else into the caches near the processor. */
+/* Fills the caches near the processor with other data. */
 static void fill_caches(void)
 {
-	static volatile char other[CACHES];
+	static volatile char data[CACHES];
 
 	for (size_t i = 0; i < CACHES; i += 64)
-		other[i]++;
+		data[i]++;
 }
 
-static void time_cold(const size_t *places, size_t count, int calls, void (*call)(const struct replay_call *call))
+static void time_cold(const size_t *indices, size_t count, int calls, void (*call)(const struct replay_call *call))
 {
 	for (int i = 0; i < calls; i++) {
 		struct timespec begun, ended;
@@ -269,7 +270,8 @@ static void time_cold(const size_t *places, size_t count, int calls, void (*call
 			replay_event(events); /* init */
 		}
 		fill_caches();
-		replay_event(events + places[i % count] * replay_event_size); /* the kernel has looked at the socket */
+		/* after fill_caches(), because the kernel, too, has just used the socket */
+		replay_event(events + indices[i % count] * replay_event_size);
 		clock_gettime(CLOCK_MONOTONIC, &begun);
 		call(&replay_call);
 		clock_gettime(CLOCK_MONOTONIC, &ended);
@@ -287,14 +289,14 @@ static void time_core(unsigned int hidden, int batches)
 	}
 }
 
-/* The kernel's struct jump_entry: where code branches, where to, and the key that turns it on; all relative. */
+/* The kernel's struct jump_entry: relative addresses of a branch, its target and the key that enables it. */
 struct jump_entry {
 	int32_t code, target;
 	int64_t key;
 };
 
 extern struct jump_entry __start___jump_table[] __attribute__((weak)), __stop___jump_table[] __attribute__((weak));
-/* Its key is in its first bytes. */
+/* The key is in the first bytes of the tracepoint. */
 extern char __tracepoint_ndm_decision[] __attribute__((weak));
 #define TRACEPOINT_HEAD 64
 
@@ -319,7 +321,7 @@ static void read_events(const char *name)
 	if (fd < 0 || fstat(fd, &status))
 		fail(name);
 	if (!status.st_size || status.st_size % replay_event_size) {
-		fprintf(stderr, "replay: %s has %lld bytes, no number of events of %lu bytes each\n", name,
+		fprintf(stderr, "replay: %s has %lld bytes, not a multiple of an event's %lu bytes\n", name,
 			(long long)status.st_size, replay_event_size);
 		exit(1);
 	}
@@ -353,11 +355,11 @@ int main(int argc, char **argv)
 	}
 	if (argc < 4 || (argc > 4 && number < 1))
 		return usage();
-	give_a_cpu();
+	map_percpu_area();
 	turn_off_ftrace();
 	err = replay_open(argv[1]);
 	if (err) {
-		fprintf(stderr, "replay: the module's init gave %d for %s\n", err, argv[1]);
+		fprintf(stderr, "replay: the module's init for %s failed with error %d\n", argv[1], err);
 		return 1;
 	}
 	if (argc == 5 && !strcmp(what, "core")) {
@@ -374,11 +376,11 @@ int main(int argc, char **argv)
 	else if (argc == 5 && !strcmp(what, "step"))
 		play_steps(decides, number);
 	else if (argc == 5 && !strcmp(what, "decide"))
-		time_decisions(list_places(decides, decisions), decisions, number);
+		time_decisions(list_decisions(decides, decisions), decisions, number);
 	else if (argc == 5 && !strcmp(what, "cold"))
-		time_cold(list_places(decides, decisions), decisions, number, call_plain);
+		time_cold(list_decisions(decides, decisions), decisions, number, call_plain);
 	else if (argc == 5 && !strcmp(what, "clock"))
-		time_cold(list_places(decides, decisions), decisions, number, nothing);
+		time_cold(list_decisions(decides, decisions), decisions, number, nothing);
 	else
 		return usage();
 	return 0;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Between the two halves of the replay program: socket.c, core.c and the module
- * under test have the kernel's headers and flags, replay.c those of user space.
+ * The interface between the two halves of the replay program: socket.c, core.c and
+ * the module under test are built with the kernel's headers and flags, replay.c with
+ * those of user space.
  */
 #ifndef NDM_REPLAY_H
 #define NDM_REPLAY_H
 
-/* A call of cong_control(), with the arguments that this kernel gives it. */
+/* A call of cong_control() with this kernel's arguments. */
 struct replay_call {
 	void *function;
 	unsigned long arguments[4];
@@ -14,18 +15,18 @@ struct replay_call {
 
 /* -- socket.c -- */
 extern const unsigned long replay_event_size;
-/* The module's own init; then the congestion control of that name is played. */
+/* Calls the module's init and selects a congestion control; returns 0 or an error. */
 int replay_open(const char *name);
-/* A new connection. */
+/* Begins a new connection. */
 void replay_begin(void);
-/* The socket as it was at the event. True for an ACK: replay_call follows. */
+/* Sets the socket as at the event. True for an ACK: replay_call is then to be called. */
 int replay_event(const void *event);
 extern struct replay_call replay_call;
-/* Of this connection by NDM; 0 for another congestion control. */
+/* NDM's decisions in this connection; 0 for another congestion control. */
 unsigned int replay_decisions(void);
 
 /* -- core.c -- */
-/* steps decisions of the network alone with the first @hidden units. */
+/* Runs the network alone for @steps decisions with @hidden units. */
 void replay_core(unsigned int hidden, unsigned int steps);
 
 /* -- the module -- */

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A struct tcp_sock without a kernel around it: recorded events are played to
- * the congestion control of a module that is linked to this, the very object
- * that the kernel would load.
+ * A struct tcp_sock outside a kernel: replays recorded events to the congestion
+ * control of a linked module, which is the object that the kernel would load.
  *
- * Only the kernel functions that init and cong_control() call are defined. Any
- * other function has the address 0, so calling one ends the program.
+ * Only the kernel functions that init and cong_control() call are defined. Other
+ * functions have the address 0; calling one ends the program.
  */
 #include <linux/jiffies.h>
 #include <linux/module.h>
@@ -23,7 +22,7 @@ static struct tcp_congestion_ops *registered[OPS_MAX];
 static unsigned int registered_count;
 static const struct tcp_congestion_ops *ops;
 
-/* cong_control() without the ACK and its flags. */
+/* cong_control() until Linux 6.9. */
 typedef void until_6_9_fn(struct sock *sk, const struct rate_sample *rs);
 
 static struct tcp_sock socket;
@@ -33,7 +32,7 @@ static struct rate_sample sample;
 const unsigned long replay_event_size = sizeof(struct ack_event);
 struct replay_call replay_call;
 
-/* -- what the modules call ------------------------------------------------- */
+/* -- kernel functions that the modules call -------------------------------- */
 
 int tcp_register_congestion_control(struct tcp_congestion_ops *type)
 {
@@ -47,7 +46,7 @@ void tcp_unregister_congestion_control(struct tcp_congestion_ops *type)
 {
 }
 
-/* BBR draws the phase that its cycle begins with. */
+/* BBR begins its gain cycle with a random phase. */
 u8 get_random_u8(void)
 {
 	return 4;
@@ -102,7 +101,7 @@ int replay_event(const void *data)
 		ops->init(sk);
 		return false;
 	case ACK_EVENT_STATE:
-		/* The kernel calls it before the state changes. */
+		/* The kernel calls it before it changes the state. */
 		if (ops->set_state)
 			ops->set_state(sk, event->state);
 		inet_csk(sk)->icsk_ca_state = event->state;
@@ -121,7 +120,7 @@ int replay_event(const void *data)
 	inet_csk(sk)->icsk_ca_state = event->state;
 	replay_call.function = ops->cong_control;
 	replay_call.arguments[0] = (unsigned long)sk;
-	/* Until 6.9 the sample was the second argument, now the fourth. */
+	/* The sample is the second argument until 6.9, then the fourth. */
 	if (__builtin_types_compatible_p(typeof(ops->cong_control),
 					 until_6_9_fn *)) {
 		replay_call.arguments[1] = (unsigned long)&sample;

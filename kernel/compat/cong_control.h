@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* cong_control() got the ACK and its flags in 6.10. */
+/* Linux 6.10 added the ACK and its flags to the arguments of cong_control(). */
 #ifndef NDM_COMPAT_CONG_CONTROL_H
 #define NDM_COMPAT_CONG_CONTROL_H
 

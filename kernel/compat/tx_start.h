@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The start of sending after idleness: an operation of its own since 7.1. */
+/* Since Linux 7.1, the start of sending after idleness has its own operation. */
 #ifndef NDM_COMPAT_TX_START_H
 #define NDM_COMPAT_TX_START_H
 

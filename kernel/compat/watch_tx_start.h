@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Listening to the start of sending after idleness of a congestion control that
- * another module wraps: an operation of its own since 7.1.
+ * For a module that wraps a congestion control: the start of sending after idleness,
+ * which has its own operation since Linux 7.1.
  */
 #ifndef NDM_COMPAT_WATCH_TX_START_H
 #define NDM_COMPAT_WATCH_TX_START_H

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * libFuzzer on the parser of model files and on the network that it fills, with
- * ASan and UBSan: `make fuzz`.
+ * libFuzzer on the parser of model files and the resulting network, with ASan and
+ * UBSan: `make fuzz`.
  *
- * The input is a file, whose SHA-256 is not looked at: it would keep the fuzzer
- * out. Behind it come a state and inputs of the network. A file that is taken
- * must be what it says it is, to the last number, and decisions of its model are
- * those of exact_network.h.
+ * The input is a file, followed by a state and inputs of the network. The SHA-256 is
+ * not checked, because the fuzzer could not match it. The model of an accepted file
+ * must equal the file's numbers, and its decisions those of exact_network.h.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +15,10 @@
 #include "input.h"
 #include "require.h"
 
-/* More than any file that is taken, and the inputs behind it. */
+/* Larger than the largest accepted file and the inputs after it. */
 #define FILE_MAX 4096
 
-/* (rows, columns) numbers of the file are those in @row, and are taken off. */
+/* Checks (rows, columns) numbers of the file against @row, and skips them in @at. */
 static void check_numbers(const u8 **at, const s16 *row, int rows, int columns,
 			  int stride)
 {
@@ -36,7 +35,7 @@ static void check_numbers(const u8 **at, const s16 *row, int rows, int columns,
 	}
 }
 
-/* The model is the one that stands in the file. */
+/* Checks that the model equals the file's content. */
 static void check_model(const struct ndm_model *m, const u8 *file, size_t size,
 			size_t envelope)
 {
@@ -49,7 +48,7 @@ static void check_model(const struct ndm_model *m, const u8 *file, size_t size,
 		REQUIRE(m->row_frac[i] == *at && *at <= NDM_BLOB_FRAC_MAX);
 	for (i = 0; i < NDM_OUTPUTS; i++, at++)
 		REQUIRE(m->out_frac[i] == *at && *at <= NDM_BLOB_FRAC_MAX);
-	check_numbers(&at, m->w[0], m->hidden, NDM_INPUTS, NDM_INPUTS);
+	check_numbers(&at, m->w[0], m->hidden, file[17], NDM_INPUTS);
 	check_numbers(&at, m->u[0], m->hidden, m->hidden, NDM_HIDDEN_MAX);
 	check_numbers(&at, m->b, 1, m->hidden, NDM_HIDDEN_MAX);
 	check_numbers(&at, m->v[0], NDM_OUTPUTS, m->hidden, NDM_HIDDEN_MAX);
@@ -87,28 +86,28 @@ static void decide(const struct ndm_model *m, struct input *in)
 }
 
 /*
- * A file and the inputs behind it. What the file says of its size parts them; a
- * size of 0 stands for the one that fits its dimensions, with the bytes behind
- * the head again and again: one changed byte makes a file of more units.
+ * Splits the input into the file and the rest, and returns the file's size. This is
+ * the size in its header. 0 stands for the size that fits its dimensions, with the
+ * bytes after the header repeated: one changed byte makes a file with more units.
  */
-static size_t parted(const u8 *data, size_t size, u8 *file)
+static size_t split_file(const u8 *data, size_t size, u8 *file)
 {
-	u32 said = size < 12 ? size : ndm_blob_u32(data + 8);
+	u32 stated = size < 12 ? size : ndm_blob_u32(data + 8);
 	size_t at = 0, fitting;
 
-	if (said || size <= NDM_BLOB_HEAD) {
+	if (stated || size <= NDM_BLOB_HEAD) {
 		memcpy(file, data, size);
-		return said < size ? said : size;
+		return stated < size ? stated : size;
 	}
-	fitting = ndm_blob_size(data[16],
+	fitting = ndm_blob_size(data[16], data[17],
 				ndm_blob_u16(data + NDM_BLOB_HEAD - 2));
 	if (fitting > FILE_MAX)
 		fitting = FILE_MAX;
 	while (at < fitting)
 		for (size_t i = at ? NDM_BLOB_HEAD : 0; i < size && at < fitting; i++)
 			file[at++] = data[i];
-	said = fitting;
-	memcpy(file + 8, &said, sizeof(said));
+	stated = fitting;
+	memcpy(file + 8, &stated, sizeof(stated));
 	return fitting;
 }
 
@@ -126,8 +125,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 
 	if (size > FILE_MAX)
 		return 0;
-	length = parted(data, size, file);
-	copy = malloc(length ? length : 1);	/* so that ASan sees its very end */
+	length = split_file(data, size, file);
+	copy = malloc(length ? length : 1);	/* ASan sees reads beyond its end */
 	memcpy(copy, file, length);
 	problem = ndm_blob_parse(copy, length, &m, &facts);
 	free(copy);
@@ -138,7 +137,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	REQUIRE(length <= NDM_BLOB_MAX);
 	check_facts(&facts);
 	check_model(&m, file, length, strlen(facts.envelope));
-	/* A repeated body serves as state and inputs too. */
+	/* A repeated body is used as state and inputs, too. */
 	if (length >= size)
 		length = NDM_BLOB_HEAD;
 	in = (struct input) { data + length, size - length };

@@ -2,12 +2,11 @@
 /*
  * libFuzzer on the inference, with ASan and UBSan: `make fuzz`.
  *
- * The input is a head (sizes and scales that ndm_blob.h takes) and numbers:
- * weights, state and inputs of as many decisions as the head says. Where they
- * run out they begin again, so that few bytes make a large model, and two bytes
- * the worst sums of all; or they are drawn, with the bytes as the seed. Each
- * decision is compared with the same in 128 bits, and made a second time by a
- * model and a state that differ where nothing may look.
+ * The input is a head (sizes and scales that ndm_blob.h accepts) and numbers:
+ * weights, state and inputs. The numbers repeat, so that few bytes make a large
+ * model and two bytes the largest sums; or they are random with the bytes as the
+ * seed. Each decision is compared with the same decision in 128 bits, and with one
+ * of a model and a state with other values in their unused units.
  */
 #include <string.h>
 
@@ -20,14 +19,15 @@
 struct head {
 	u8 hidden;
 	u8 steps;
-	u8 numbers;	/* enum kind, modulo KINDS */
+	u8 kind;	/* enum kind, modulo KINDS */
 	u8 scales[NDM_HIDDEN_MAX + NDM_OUTPUTS];
 };
 
+/* How the input's bytes become numbers. */
 enum kind {
-	AS_THEY_ARE,
-	ENDS,		/* of s16 alone */
-	DRAWN,
+	UNCHANGED,
+	EXTREMES,	/* extremes of s16 and numbers around 0 */
+	RANDOM,
 	KINDS
 };
 
@@ -38,8 +38,8 @@ struct numbers {
 	u32 random;
 };
 
-/* Marsaglia's xorshift, which stirs in one more number of the input. */
-static u32 draw(u32 random, u16 value)
+/* Marsaglia's xorshift, mixed with a number of the input. */
+static u32 next_random(u32 random, u16 value)
 {
 	random ^= value ? value : 0x9e3779b9;
 	random ^= random << 13;
@@ -49,16 +49,16 @@ static u32 draw(u32 random, u16 value)
 
 static s16 next_number(struct numbers *n)
 {
-	static const s16 ends[] = { -32768, -32767, -1, 0, 1, 32767, 32766, 2 };
+	static const s16 extremes[] = { -32768, -32767, -1, 0, 1, 32767, 32766, 2 };
 	u16 value;
 
 	value = n->data[n->at] | n->data[(n->at + 1) % n->size] << 8;
 	n->at = (n->at + 2) % n->size;
 	switch (n->kind) {
-	case ENDS:
-		return ends[value % 8];
-	case DRAWN:
-		n->random = draw(n->random, value);
+	case EXTREMES:
+		return extremes[value % 8];
+	case RANDOM:
+		n->random = next_random(n->random, value);
 		return (s16)(n->random >> 16);
 	default:
 		return (s16)value;
@@ -74,14 +74,14 @@ static void fill(struct numbers *n, s16 *to, int rows, int columns, int stride)
 			to[row * stride + column] = next_number(n);
 }
 
-/* What the model has no units for holds @rest. */
+/* The bytes of unused units are @unused. */
 static struct ndm_model model_of(const struct head *head, struct numbers *n,
-				 u8 rest)
+				 u8 unused)
 {
 	struct ndm_model m;
 	int i;
 
-	memset(&m, rest, sizeof(m));
+	memset(&m, unused, sizeof(m));
 	m.hidden = 1 + head->hidden % NDM_HIDDEN_MAX;
 	for (i = 0; i < m.hidden; i++)
 		m.row_frac[i] = head->scales[i] % (NDM_BLOB_FRAC_MAX + 1);
@@ -113,7 +113,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	n = (struct numbers) {
 		.data = in.data,
 		.size = in.left,
-		.kind = head.numbers % KINDS,
+		.kind = head.kind % KINDS,
 	};
 	again = n;
 	m = model_of(&head, &n, 0);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the ten inputs of ndm_features.h must come to: from the history of the
+ * What the inputs of ndm_features.h must come to: from the history of the
  * connection instead of its running state, in 128 bits and, where the header
- * has tables, in floating point.
+ * has tables, in floating point. An input that is missing here is checked for
+ * its limits alone (features_fuzz.c).
  */
 #ifndef NDM_FUZZ_EXACT_FEATURES_H
 #define NDM_FUZZ_EXACT_FEATURES_H

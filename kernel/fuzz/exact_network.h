@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What ndm_core_step() must come to, in 128 bits, which cannot overflow, and
- * with divisions in place of shifts: the formulas of ndm_core.h, not its code.
+ * The exact result of ndm_core_step(): the formulas of ndm_core.h in 128 bits, which
+ * cannot overflow, and with divisions in place of shifts.
  */
 #ifndef NDM_FUZZ_EXACT_NETWORK_H
 #define NDM_FUZZ_EXACT_NETWORK_H
@@ -12,13 +12,13 @@
 #include "ndm/ndm_core.h"
 #include "require.h"
 
-/* What ndm_core.h says that no accumulator passes. */
-#define EXACT_BOUND ((__int128)97 << 30)
+/* The bound of accumulators that ndm_core.h states. */
+#define EXACT_BOUND ((__int128)(8 * NDM_INPUTS + 17) << 30)
 
-/* What ndm_math.h says of ndm_tanh(), units of 2^-15. */
+/* The error of ndm_tanh() that ndm_math.h states, units of 2^-15. */
 #define EXACT_TANH_ERROR 1.54
 
-/* a / 2^bits to the nearest whole number, halves up. */
+/* a / 2^bits, rounded to the nearest whole number, halves up. */
 static inline __int128 exact_rounded(__int128 a, int bits)
 {
 	__int128 unit = (__int128)2 << bits;
@@ -38,7 +38,7 @@ static inline __int128 exact_clamped(__int128 a, __int128 limit)
 /* A sum that the core keeps in 64 bits. */
 struct exact_sum {
 	__int128 value;
-	__int128 magnitude;	/* of all terms: no part of the sum passes it */
+	__int128 magnitude;	/* sum of |term|, a bound of all partial sums */
 };
 
 static inline void exact_add(struct exact_sum *acc, __int128 term)
@@ -82,7 +82,7 @@ static inline void check_output(const struct ndm_model *m, int k, const s16 *h,
 				     1 << 14));
 }
 
-/* One decision, with a check of every intermediate number. */
+/* One decision with a check of every row and output. */
 static inline void checked_step(const struct ndm_model *m, s16 *h, const s16 *x,
 				s16 *out)
 {

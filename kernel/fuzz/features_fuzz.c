@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * libFuzzer on the ten inputs, with ASan and UBSan: `make fuzz`.
+ * libFuzzer on the inputs, with ASan and UBSan: `make fuzz`.
  *
- * The input is where a connection's clock and counters begin, then its events:
- * RTT samples, time-outs, marks, undone recoveries, idle times and ends of
- * intervals, in a drain or not, with any readings or with likely ones. What each
- * interval comes to is compared with exact_features.h, and with the same events
- * on a state in other memory.
+ * The input is a connection's first clock and counters, then its events: RTT
+ * samples, time-outs, marks, undone recoveries, idle times and ends of intervals,
+ * inside and outside drains, with any readings or with likely ones. Each interval's
+ * results are compared with exact_features.h, with the limits of the schema, and
+ * with the same events on a state in other memory.
  */
 #include <string.h>
 
 #include "exact_features.h"
 #include "input.h"
 
-/* A kind more gives the inputs of the corpus another meaning: merge it anew. */
+/* A new kind changes the meaning of the corpus: merge it again (make fuzz-corpus). */
 enum event_kind {
 	RTT, RTTS, TIMEOUT, UNDO, IDLE, CLOSE_LIKELY, CLOSE_ANY, OVER, MARK,
 	EVENT_KINDS
 };
 
-/* Of the flags: in slow start, and how many intervals are left of a drain. */
+/* Flags: slow start, and the remaining intervals of a drain. */
 #define SLOW_START 1
 #define DRAIN(flags) ((flags) >> 1 & 3)
 
-/* Packed as the fuzzer's bytes are; taken only as far as an event needs. */
+/* Packed like the fuzzer's bytes. */
 struct likely {
 	u16 length_100us, delivered, srtt_100us, mdev_100us;
 	u8 lost, inflight, flags;
@@ -42,16 +42,23 @@ struct connection {
 
 static void end_interval(struct connection *c, u8 drain)
 {
+	static const s16 limits[NDM_INPUTS][2] = NDM_INPUT_LIMITS;
 	struct ndm_interval interval, again;
+	int i;
 
 	c->m->drain = c->again->drain = c->exact.drain = drain;
 
-	/* The padding between the fields is undefined: give it one value. */
+	/* Make the padding equal for memcmp(). */
 	memset(&interval, 0x11, sizeof(interval));
 	memset(&again, 0x11, sizeof(again));
+	/* Make an input that is not computed differ. */
+	memset(again.x, 0x22, sizeof(again.x));
 	ndm_interval_close(c->m, &c->now, &interval);
 	ndm_interval_close(c->again, &c->now, &again);
 	REQUIRE(!memcmp(&interval, &again, sizeof(interval)));
+	for (i = 0; i < NDM_INPUTS; i++)
+		REQUIRE(interval.x[i] >= limits[i][0] &&
+			interval.x[i] <= limits[i][1]);
 	check_close(&c->exact, &c->now, &interval);
 	REQUIRE(c->m->decisions == c->exact.decisions);
 }
@@ -125,8 +132,8 @@ static void check_over(const struct connection *c, u32 now_us, u32 prior)
 		(since < 2147483648 && length_us >= 1000));
 }
 
-/* One event; false when the input has no more. */
-static bool happen(struct connection *c, struct input *in)
+/* Processes an event; false at the end of the input. */
+static bool next_event(struct connection *c, struct input *in)
 {
 	u32 a = 0, b = 0;
 	u8 kind;
@@ -140,7 +147,7 @@ static bool happen(struct connection *c, struct input *in)
 		sample_rtt(c, a, 1);
 		return true;
 	case RTTS:
-		/* To fill the counter takes too long here: features_kunit.c. */
+		/* Filling the counter takes too long here; features_kunit.c does. */
 		if (!take(in, &a, sizeof(a)) || !take(in, &b, 1))
 			return false;
 		sample_rtt(c, a, b);
@@ -174,7 +181,7 @@ static bool happen(struct connection *c, struct input *in)
 		if (!take(in, &a, sizeof(a)) || !take(in, &b, sizeof(b)))
 			return false;
 		check_over(c, a, b);
-		/* And at both edges, which few inputs meet. */
+		/* Also at both limits, which few inputs meet. */
 		check_over(c, c->exact.begin.now_us + 999 + a % 2,
 			   c->exact.begin.delivered - b % 2);
 		return true;
@@ -201,7 +208,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	ndm_measure_init(&m, &c.now);
 	ndm_measure_init(&again, &c.now);
 	exact_init(&c.exact, &c.now);
-	while (happen(&c, &in))
+	while (next_event(&c, &in))
 		;
 	return 0;
 }

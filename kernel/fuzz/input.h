@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The bytes that libFuzzer gives, read from front to back. */
+/* Reads libFuzzer's bytes from front to back. */
 #ifndef NDM_FUZZ_INPUT_H
 #define NDM_FUZZ_INPUT_H
 
@@ -13,7 +13,7 @@ struct input {
 	size_t left;
 };
 
-/* The next @size bytes; false, and nothing is taken, when there are fewer. */
+/* Copies the next @size bytes; false, without a copy, if there are fewer. */
 static inline bool take(struct input *in, void *to, size_t size)
 {
 	if (in->left < size)

@@ -2,17 +2,17 @@
 /*
  * libFuzzer on the rules of TCP-NV, with ASan and UBSan: `make fuzz SECONDS=60`.
  *
- * The input is a set of parameters within their ranges, then events of one
- * connection: ACKs with any RTT, any bytes in flight, at any time; ends of
- * round trips with any segment size; the kernel taking the window or changing
- * it. After each event what must always hold is checked, and products and
- * quotients are compared with the same in 128 bits, which cannot overflow.
+ * The input is a set of parameters within their ranges, then a connection's events:
+ * ACKs with any time, RTT and bytes in flight; ends of round trips with any segment
+ * size; windows that the kernel takes over or changes. Each event is followed by a
+ * check of the invariants. Products and quotients are compared with 128 bits, which
+ * cannot overflow.
  */
 #include "nv/nv.h"
 #include "input.h"
 #include "require.h"
 
-enum event_kind { ACK, ROUND_END, WINDOW_TAKEN, WINDOW_CHANGED, EVENT_KINDS };
+enum event_kind { ACK, ROUND_END, OWNER_CHANGED, WINDOW_CHANGED, EVENT_KINDS };
 
 struct event {
 	u8 kind;
@@ -23,11 +23,11 @@ static int take_params(struct input *in, struct nv_params *p)
 {
 	u32 value;
 
-#define TAKE(name, initial, least, most, meaning)			\
+#define TAKE(name, initial, min, max, meaning)				\
 	do {								\
 		if (!take(in, &value, sizeof(value)))			\
 			return 0;					\
-		p->name = (least) + value % ((most) - (least) + 1);	\
+		p->name = (min) + value % ((max) - (min) + 1);		\
 	} while (0);
 	NV_PARAMETERS(TAKE)
 	return 1;
@@ -114,7 +114,7 @@ static void end_round(struct nv_state *nv, const struct nv_params *p,
 	check_decrease(p, win->cwnd, random);
 	nv_round_end(nv, p, win, mss, random);
 	nv_round_begin(nv, random);
-	/* Down to min_cwnd, up only to what a temporary decrease has taken. */
+	/* At least min_cwnd; cwnd rises only at the end of a temporary decrease. */
 	REQUIRE(win->cwnd >= before.cwnd || win->cwnd >= p->min_cwnd);
 	REQUIRE(win->cwnd <= before.cwnd ||
 		(may_restore && win->cwnd == full_cwnd));
@@ -144,13 +144,13 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		case ROUND_END:
 			end_round(&nv, &p, &win, event.a, event.b);
 			break;
-		case WINDOW_TAKEN:
+		case OWNER_CHANGED:
 			win.cwnd = win.ssthresh = loss(&p, win.cwnd);
-			nv_window_taken(&nv, event.a);
+			nv_change_owner(&nv, event.a);
 			REQUIRE(nv.growth && !nv.calls && !nv.probe_rounds);
 			break;
 		case WINDOW_CHANGED:
-			/* The kernel's own windows are from 1 to its clamp. */
+			/* The kernel sets windows from 1 on. */
 			win.cwnd = max_t(u32, event.a, 1);
 			win.ssthresh = max_t(u32, event.b, NV_SSTHRESH_MIN);
 			break;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What must always hold, in a fuzz target: libFuzzer keeps the input where it does not. */
+/* Invariants of a fuzz target: libFuzzer stores the input that violates one. */
 #ifndef NDM_FUZZ_REQUIRE_H
 #define NDM_FUZZ_REQUIRE_H
 

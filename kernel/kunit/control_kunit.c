@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The control loop, the guard and what Reno does after it, on a socket that has
- * no connection: struct tcp_sock as the kernel would have filled it.
+ * The control loop, the guard and Reno after it, on a struct tcp_sock without a
+ * connection, with its fields as the kernel would set them.
  */
 #include <kunit/test.h>
 #include <linux/module.h>
@@ -15,16 +15,16 @@
 #define MSS 1448
 #define RTT_US 40000
 
-/* Bytes per second of so many percent of cwnd / srtt. */
-#define AT(cwnd, srtt_us, gain_pct) \
+/* The pacing rate, bytes/s, of gain_pct percent of cwnd / srtt. */
+#define RATE(cwnd, srtt_us, gain_pct) \
 	((u64)(cwnd) * MSS * 10000 * (gain_pct) / (srtt_us))
 
 /* -- a socket -------------------------------------------------------------- */
 
 static atomic_t flows = ATOMIC_INIT(0);
 
-/* Established, past its start, 10 packets of window all in use, an RTT of RTT_US. */
-static struct sock *socket_of(struct kunit *test)
+/* Established, after slow start, a fully used window of 10 packets, RTT_US. */
+static struct sock *new_socket(struct kunit *test)
 {
 	struct tcp_sock *tp = kunit_kzalloc(test, sizeof(*tp), GFP_KERNEL);
 	struct sock *sk = (struct sock *)tp;
@@ -45,8 +45,8 @@ static struct sock *socket_of(struct kunit *test)
 	return sk;
 }
 
-/* An ACK of so many packets, all sent a round trip ago, RTT_US after the last. */
-static struct rate_sample ack_of(struct sock *sk, u32 packets)
+/* RTT_US after the last ACK: an ACK of packets that were sent a round trip ago. */
+static struct rate_sample ack_packets(struct sock *sk, u32 packets)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct rate_sample rs = {
@@ -61,63 +61,63 @@ static struct rate_sample ack_of(struct sock *sk, u32 packets)
 	return rs;
 }
 
-static int calls;
-static struct ndm_interval seen;
-static s16 wanted[NDM_OUTPUTS];
+static int decisions;
+static struct ndm_interval last_interval;
+static s16 next_actions[NDM_OUTPUTS];
 
 static bool decide(struct sock *sk, u32 decision,
 		   const struct ndm_interval *interval, s16 *actions)
 {
-	calls++;
-	seen = *interval;
-	memcpy(actions, wanted, sizeof(wanted));
+	decisions++;
+	last_interval = *interval;
+	memcpy(actions, next_actions, sizeof(next_actions));
 	return true;
 }
 
-static bool nobody_decides(struct sock *sk, u32 decision,
-			   const struct ndm_interval *interval, s16 *actions)
+static bool do_not_decide(struct sock *sk, u32 decision,
+			  const struct ndm_interval *interval, s16 *actions)
 {
-	calls++;
+	decisions++;
 	return false;
 }
 
-/* One interval with an answer to it. */
+/* One interval and its decision. */
 static void round_trip(struct sock *sk, s16 cwnd_log2, s16 pacing)
 {
-	struct rate_sample rs = ack_of(sk, 10);
+	struct rate_sample rs = ack_packets(sk, 10);
 
-	wanted[NDM_OUT_CWND_LOG2] = cwnd_log2;
-	wanted[NDM_OUT_PACING] = pacing;
+	next_actions[NDM_OUT_CWND_LOG2] = cwnd_log2;
+	next_actions[NDM_OUT_PACING] = pacing;
 	ndm_control(sk, &rs, decide);
 }
 
 /* -- decisions ------------------------------------------------------------- */
 
-static void once_an_interval_test(struct kunit *test)
+static void one_decision_per_interval_test(struct kunit *test)
 {
-	struct sock *sk = socket_of(test);
-	struct rate_sample rs = ack_of(sk, 1);
-	int before = calls;
+	struct sock *sk = new_socket(test);
+	struct rate_sample rs = ack_packets(sk, 1);
+	int before = decisions;
 	int i;
 
-	/* Sent before the interval began: no packet-timed round trip yet. */
+	/* Packets from before the interval: no packet-timed round trip yet. */
 	rs.prior_delivered = -1;
 	for (i = 0; i < 100; i++)
 		ndm_control(sk, &rs, decide);
-	KUNIT_EXPECT_EQ(test, calls, before);
-	rs = ack_of(sk, 1);
+	KUNIT_EXPECT_EQ(test, decisions, before);
+	rs = ack_packets(sk, 1);
 	ndm_control(sk, &rs, decide);
-	KUNIT_EXPECT_EQ(test, calls, before + 1);
-	/* At once again: shorter than NDM_INTERVAL_MIN_US. */
-	rs = ack_of(sk, 1);
+	KUNIT_EXPECT_EQ(test, decisions, before + 1);
+	/* The next ACK at the same time: shorter than NDM_INTERVAL_MIN_US. */
+	rs = ack_packets(sk, 1);
 	tcp_sk(sk)->tcp_mstamp -= RTT_US;
 	ndm_control(sk, &rs, decide);
-	KUNIT_EXPECT_EQ(test, calls, before + 1);
-	/* A rate sample that the kernel calls invalid. */
-	rs = ack_of(sk, 1);
+	KUNIT_EXPECT_EQ(test, decisions, before + 1);
+	/* An invalid rate sample. */
+	rs = ack_packets(sk, 1);
 	rs.delivered = -1;
 	ndm_control(sk, &rs, decide);
-	KUNIT_EXPECT_EQ(test, calls, before + 1);
+	KUNIT_EXPECT_EQ(test, decisions, before + 1);
 }
 
 struct window_case {
@@ -129,20 +129,20 @@ struct window_case {
 };
 
 static const struct window_case window_cases[] = {
-	{ "a packet and a quarter of the root", 10, 0, true, ~0U, 11 },
-	{ "and more of a larger one", 10000, 0, true, ~0U, 10026 },
-	{ "double", 10, 16384, true, ~0U, 21 },
-	{ "halve", 10, -16384, true, ~0U, 6 },
-	{ "half an octave", 100, 8192, true, ~0U, 144 },
-	{ "no growth that is not used", 10, 16384, false, ~0U, 10 },
-	{ "less all the same", 10, -16384, false, ~0U, 6 },
-	{ "the smallest", 2, -16384, true, ~0U, 2 },
-	{ "never below it", 3, -16384, true, ~0U, 2 },
-	{ "the largest", NDM_CWND_MAX, 16384, true, ~0U, NDM_CWND_MAX },
-	{ "into the largest", NDM_CWND_MAX - 1, 16384, true, ~0U, NDM_CWND_MAX },
-	{ "the clamp of the socket", 100, 16384, true, 150, 150 },
-	{ "what no policy says", 10, S16_MAX, true, ~0U, 21 },
-	{ "nor that", 10, S16_MIN, true, ~0U, 6 },
+	{ "zero action adds 1 + sqrt(cwnd) / 4", 10, 0, true, ~0U, 11 },
+	{ "zero action on a large window", 10000, 0, true, ~0U, 10026 },
+	{ "action 1 doubles", 10, 16384, true, ~0U, 21 },
+	{ "action -1 halves", 10, -16384, true, ~0U, 6 },
+	{ "action 0.5", 100, 8192, true, ~0U, 144 },
+	{ "an unused window does not grow", 10, 16384, false, ~0U, 10 },
+	{ "an unused window shrinks", 10, -16384, false, ~0U, 6 },
+	{ "the minimum stays", 2, -16384, true, ~0U, 2 },
+	{ "shrinking ends at the minimum", 3, -16384, true, ~0U, 2 },
+	{ "the maximum stays", NDM_CWND_MAX, 16384, true, ~0U, NDM_CWND_MAX },
+	{ "growth ends at the maximum", NDM_CWND_MAX - 1, 16384, true, ~0U, NDM_CWND_MAX },
+	{ "growth ends at the socket's clamp", 100, 16384, true, 150, 150 },
+	{ "actions above 1 are clamped", 10, S16_MAX, true, ~0U, 21 },
+	{ "actions below -1 are clamped", 10, S16_MIN, true, ~0U, 6 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(window, window_cases, name);
@@ -150,24 +150,24 @@ KUNIT_ARRAY_PARAM_DESC(window, window_cases, name);
 static void window_test(struct kunit *test)
 {
 	const struct window_case *c = test->param_value;
-	struct sock *sk = socket_of(test);
+	struct sock *sk = new_socket(test);
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	tcp_snd_cwnd_set(tp, c->cwnd);
-	tp->snd_ssthresh = 1;	/* no slow start, where half a window counts */
+	tp->snd_ssthresh = 1;	/* slow start has another rule for unused windows */
 	tp->is_cwnd_limited = c->limited;
 	tp->snd_cwnd_clamp = c->clamp;
 	round_trip(sk, c->action, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), c->expected);
 }
 
-static void small_steps_add_up_test(struct kunit *test)
+static void fractions_of_a_packet_add_up_test(struct kunit *test)
 {
-	struct sock *sk = socket_of(test);
+	struct sock *sk = new_socket(test);
 	int i;
 
 	tcp_snd_cwnd_set(tcp_sk(sk), 4);
-	/* by 2^-0.375, and 1.5 more: 4.58, 5.07, 5.47, 5.80, 6.07 */
+	/* Times 2^-0.375 plus 1 + sqrt(cwnd) / 4: 4.58, 5.07, 5.47, 5.80, 6.07. */
 	for (i = 0; i < 4; i++)
 		round_trip(sk, -6144, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 5);
@@ -175,61 +175,60 @@ static void small_steps_add_up_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 6);
 }
 
-static void windows_end_alike_test(struct kunit *test)
+static void windows_converge_test(struct kunit *test)
 {
-	static const u32 from[] = { 2, 10, 5000 };
-	u32 ends[ARRAY_SIZE(from)];
+	static const u32 first_cwnd[] = { 2, 10, 5000 };
+	u32 last_cwnd[ARRAY_SIZE(first_cwnd)];
 	int i, n;
 
-	/* By 2^-0.125 and a packet and a quarter of the root more. */
-	for (n = 0; n < ARRAY_SIZE(from); n++) {
-		struct sock *sk = socket_of(test);
+	for (n = 0; n < ARRAY_SIZE(first_cwnd); n++) {
+		struct sock *sk = new_socket(test);
 
-		tcp_snd_cwnd_set(tcp_sk(sk), from[n]);
+		tcp_snd_cwnd_set(tcp_sk(sk), first_cwnd[n]);
 		for (i = 0; i < 400; i++)
 			round_trip(sk, -2048, 0);
-		ends[n] = tcp_snd_cwnd(tcp_sk(sk));
+		last_cwnd[n] = tcp_snd_cwnd(tcp_sk(sk));
 	}
-	KUNIT_EXPECT_EQ(test, ends[1], ends[0]);
-	KUNIT_EXPECT_EQ(test, ends[2], ends[0]);
+	KUNIT_EXPECT_EQ(test, last_cwnd[1], last_cwnd[0]);
+	KUNIT_EXPECT_EQ(test, last_cwnd[2], last_cwnd[0]);
 }
 
-static void nobody_test(struct kunit *test)
+static void no_decision_changes_nothing_test(struct kunit *test)
 {
-	struct sock *sk = socket_of(test);
-	struct rate_sample rs = ack_of(sk, 10);
+	struct sock *sk = new_socket(test);
+	struct rate_sample rs = ack_packets(sk, 10);
 	unsigned long rate = READ_ONCE(sk->sk_pacing_rate);
-	int before = calls;
+	int before = decisions;
 
 	tcp_snd_cwnd_set(tcp_sk(sk), 30);
-	ndm_control(sk, &rs, nobody_decides);
-	KUNIT_EXPECT_EQ(test, calls, before + 1);
+	ndm_control(sk, &rs, do_not_decide);
+	KUNIT_EXPECT_EQ(test, decisions, before + 1);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 30);
 	KUNIT_EXPECT_EQ(test, READ_ONCE(sk->sk_pacing_rate), rate);
 }
 
-/* -- the start ------------------------------------------------------------- */
+/* -- slow start ------------------------------------------------------------ */
 
-struct sign_case {
+struct slow_start_case {
 	const char *name;
 	int loss, rtt_ratio, rtt_gradient;	/* Q12 */
 	bool expected;
 };
 
-static const struct sign_case sign_cases[] = {
-	{ "none", 0, 0, 0, false },
-	{ "less than an eighth", 0, NDM_ONE / 8 - 1, NDM_ONE / 8 - 1, false },
-	{ "an RTT that falls", 0, 0, S16_MIN, false },
-	{ "an eighth over the minimum", 0, NDM_ONE / 8, 0, true },
-	{ "an eighth more than before", 0, 0, NDM_ONE / 8, true },
+static const struct slow_start_case slow_start_cases[] = {
+	{ "no queue, no loss", 0, 0, 0, false },
+	{ "RTT less than an eighth larger", 0, NDM_ONE / 8 - 1, NDM_ONE / 8 - 1, false },
+	{ "falling RTT", 0, 0, S16_MIN, false },
+	{ "RTT an eighth above the minimum", 0, NDM_ONE / 8, 0, true },
+	{ "RTT an eighth above the last interval's", 0, 0, NDM_ONE / 8, true },
 	{ "a loss", 1, 0, 0, true },
 };
 
-KUNIT_ARRAY_PARAM_DESC(sign, sign_cases, name);
+KUNIT_ARRAY_PARAM_DESC(slow_start_over, slow_start_cases, name);
 
-static void sign_test(struct kunit *test)
+static void slow_start_over_test(struct kunit *test)
 {
-	const struct sign_case *c = test->param_value;
+	const struct slow_start_case *c = test->param_value;
 	s16 x[NDM_INPUTS] = {
 		[NDM_IN_LOSS_RATE] = c->loss,
 		[NDM_IN_RTT_RATIO] = c->rtt_ratio,
@@ -239,10 +238,10 @@ static void sign_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ndm_slow_start_over(x), c->expected);
 }
 
-/* Before the first decision of a connection. */
-static struct sock *beginning(struct kunit *test)
+/* A socket before its first decision. */
+static struct sock *slow_start_socket(struct kunit *test)
 {
-	struct sock *sk = socket_of(test);
+	struct sock *sk = new_socket(test);
 
 	tcp_sk(sk)->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 	tcp_sk(sk)->is_cwnd_limited = 0;
@@ -250,24 +249,24 @@ static struct sock *beginning(struct kunit *test)
 	return sk;
 }
 
-static void start_test(struct kunit *test)
+static void slow_start_test(struct kunit *test)
 {
-	struct sock *sk = beginning(test);
+	struct sock *sk = slow_start_socket(test);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	/* 20 + 1 + 3 / 4, whatever the policy says, at the highest pacing */
+	/* The action is ignored: 20 + 1 + 3 / 4 packets, the highest pacing gain. */
 	round_trip(sk, -16384, -16384);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 21);
 	KUNIT_EXPECT_EQ(test, READ_ONCE(sk->sk_pacing_rate) / 1000,
-			AT(21, RTT_US, 250) / 1000);
-	/* No growth that is not used. */
+			RATE(21, RTT_US, 250) / 1000);
+	/* An unused window does not grow. */
 	round_trip(sk, 16384, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 21);
 	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, TCP_INFINITE_SSTHRESH);
-	/* The first sign, and the policy is heard, for good. */
+	/* From the first sign of a queue on, the policy sets the window. */
 	tcp_sk(sk)->srtt_us += RTT_US;
 	round_trip(sk, -16384, 0);
-	KUNIT_EXPECT_EQ(test, seen.x[NDM_IN_SLOW_START], NDM_ONE);
+	KUNIT_EXPECT_EQ(test, last_interval.x[NDM_IN_SLOW_START], NDM_ONE);
 	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 21);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 13);
 	tcp_sk(sk)->srtt_us -= RTT_US;
@@ -275,12 +274,12 @@ static void start_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 8);
 }
 
-static void start_ends_with_a_loss_test(struct kunit *test)
+static void loss_ends_slow_start_test(struct kunit *test)
 {
-	struct sock *sk = beginning(test);
+	struct sock *sk = slow_start_socket(test);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	/* As tcp_enter_recovery() does it. */
+	/* As tcp_enter_recovery() does. */
 	tp->snd_ssthresh = ndm_ssthresh(sk);
 	round_trip(sk, -16384, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 6);
@@ -297,35 +296,35 @@ struct due_case {
 };
 
 static const struct due_case due_cases[] = {
-	{ "not at once", 0, 100, 0, 0, 0, false },
-	{ "not before the first", 8, 100, 0, S16_MAX, 0, false },
-	{ "the first", 16, 100, 0, 0, 0, true },
-	{ "the second", 32, 100, 0, 0, 0, true },
-	{ "not between", 48, 100, 0, NDM_ONE - 1, 0, false },
-	{ "then not for nothing", 64, 100, 0, NDM_ONE / 8 - 1, 0, false },
-	{ "now and then for a queue", 64, 100, 0, NDM_ONE / 8, 0, true },
-	{ "and again", 128, 100, 0, NDM_ONE / 8, 0, true },
-	{ "not for one that stands", 64, 100, 0, NDM_ONE / 8 + NDM_ONE - 1, 32, false },
-	{ "for more than stands", 64, 100, 0, NDM_ONE / 8 + NDM_ONE, 32, true },
-	{ "seldom without one", 256, 100, 0, 0, 0, true },
-	{ "not between these", 512 + 64, 100, 0, 0, 0, false },
-	{ "for ever", 1 << 31, 100, 0, 0, 0, true },
-	{ "the smallest window", 256, 4, 0, 0, 0, true },
-	{ "a smaller one", 256, 3, 0, 0, 0, false },
-	{ "an RTT just steady", 256, 100, NDM_ONE / 8, 0, 0, true },
-	{ "one that jumps", 256, 100, NDM_ONE / 8 + 1, 0, 0, false },
-	{ "early, for twice the RTT", 48, 100, NDM_ONE / 4, NDM_ONE, 0, true },
-	{ "at every eighth", 56, 100, 0, NDM_ONE, 0, true },
-	{ "at no other", 55, 100, 0, S16_MAX, 0, false },
-	{ "not where it jumps more", 48, 100, NDM_ONE / 4 + 1, NDM_ONE, 0, false },
-	{ "nor for a queue that stands", 48, 100, 0, 3 * NDM_ONE - 1, 32, false },
-	{ "but for as much again", 48, 100, 0, 3 * NDM_ONE, 32, true },
-	{ "not for more than there can be", 48, 100, 0, S16_MAX, 255, false },
+	{ "first decision", 0, 100, 0, 0, 0, false },
+	{ "before the first drain, large queue", 8, 100, 0, S16_MAX, 0, false },
+	{ "first drain", 16, 100, 0, 0, 0, true },
+	{ "second drain", 32, 100, 0, 0, 0, true },
+	{ "between regular drains", 48, 100, 0, NDM_ONE - 1, 0, false },
+	{ "decision 64, small queue", 64, 100, 0, NDM_ONE / 8 - 1, 0, false },
+	{ "decision 64, unexplained queue", 64, 100, 0, NDM_ONE / 8, 0, true },
+	{ "decision 128, unexplained queue", 128, 100, 0, NDM_ONE / 8, 0, true },
+	{ "standing queue only", 64, 100, 0, NDM_ONE / 8 + NDM_ONE - 1, 32, false },
+	{ "more than the standing queue", 64, 100, 0, NDM_ONE / 8 + NDM_ONE, 32, true },
+	{ "decision 256, no queue", 256, 100, 0, 0, 0, true },
+	{ "decision 576, no queue", 512 + 64, 100, 0, 0, 0, false },
+	{ "decision 2^31", 1 << 31, 100, 0, 0, 0, true },
+	{ "smallest window", 256, 4, 0, 0, 0, true },
+	{ "window too small", 256, 3, 0, 0, 0, false },
+	{ "largest RTT deviation", 256, 100, NDM_ONE / 8, 0, 0, true },
+	{ "RTT deviation too large", 256, 100, NDM_ONE / 8 + 1, 0, 0, false },
+	{ "early at twice the RTT", 48, 100, NDM_ONE / 4, NDM_ONE, 0, true },
+	{ "early at a multiple of 8", 56, 100, 0, NDM_ONE, 0, true },
+	{ "early at no other decision", 55, 100, 0, S16_MAX, 0, false },
+	{ "early, RTT deviation too large", 48, 100, NDM_ONE / 4 + 1, NDM_ONE, 0, false },
+	{ "early, standing queue only", 48, 100, 0, 3 * NDM_ONE - 1, 32, false },
+	{ "early, twice the explained RTT", 48, 100, 0, 3 * NDM_ONE, 32, true },
+	{ "largest standing queue", 48, 100, 0, S16_MAX, 255, false },
 };
 
 KUNIT_ARRAY_PARAM_DESC(due, due_cases, name);
 
-static void due_test(struct kunit *test)
+static void drain_due_test(struct kunit *test)
 {
 	const struct due_case *c = test->param_value;
 	s16 x[NDM_INPUTS] = {
@@ -346,19 +345,19 @@ struct depth_case {
 
 static const struct depth_case depth_cases[] = {
 	{ "no queue", 0, 0, 1 },
-	{ "half of min_rtt", NDM_ONE / 2, 0, 1 },
-	{ "more", NDM_ONE / 2 + 1, 0, 2 },
-	{ "twice", 2 * NDM_ONE, 0, 2 },
-	{ "more again", 2 * NDM_ONE + 1, 0, 3 },
-	{ "as much as is told apart", S16_MAX, 0, 4 },
-	{ "all of it stands", 2 * NDM_ONE, 64, 1 },
-	{ "half of it does", 2 * NDM_ONE + 1, 32, 2 },
-	{ "less than stood", 0, 255, 1 },
+	{ "queue of 0.5 min_rtt", NDM_ONE / 2, 0, 1 },
+	{ "queue above 0.5 min_rtt", NDM_ONE / 2 + 1, 0, 2 },
+	{ "queue of 2 min_rtt", 2 * NDM_ONE, 0, 2 },
+	{ "queue above 2 min_rtt", 2 * NDM_ONE + 1, 0, 3 },
+	{ "largest rtt_ratio", S16_MAX, 0, 4 },
+	{ "standing queue only", 2 * NDM_ONE, 64, 1 },
+	{ "half of the queue stands", 2 * NDM_ONE + 1, 32, 2 },
+	{ "less than the standing queue", 0, 255, 1 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(depth, depth_cases, name);
 
-static void depth_test(struct kunit *test)
+static void drain_depth_test(struct kunit *test)
 {
 	const struct depth_case *c = test->param_value;
 	s16 x[NDM_INPUTS] = { [NDM_IN_RTT_RATIO] = c->rtt_ratio };
@@ -375,10 +374,10 @@ static void standing_queue_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ndm_standing_queue(NDM_RTT_MAX_US, 0), U8_MAX);
 }
 
-/* A socket with a window of 100 packets, a decision away from its first drain. */
-static struct sock *before_a_drain(struct kunit *test)
+/* A socket with a window of 100 packets, one decision before its first drain. */
+static struct sock *socket_before_drain(struct kunit *test)
 {
-	struct sock *sk = socket_of(test);
+	struct sock *sk = new_socket(test);
 	int i;
 
 	for (i = 0; i < NDM_DRAIN_FIRST; i++)
@@ -389,7 +388,7 @@ static struct sock *before_a_drain(struct kunit *test)
 
 static void drain_test(struct kunit *test)
 {
-	struct sock *sk = before_a_drain(test);
+	struct sock *sk = socket_before_drain(test);
 	struct ndm_sock *ndm = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
@@ -397,7 +396,7 @@ static void drain_test(struct kunit *test)
 	round_trip(sk, 0, 0);
 	KUNIT_EXPECT_EQ(test, ndm->cwnd_fp >> NDM_CWND_FRAC, 103);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 51);
-	/* Asked and not heard. */
+	/* The action is ignored. */
 	round_trip(sk, 16384, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 51);
 	round_trip(sk, -16384, 0);
@@ -406,62 +405,62 @@ static void drain_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 55);
 }
 
-/* An interval whose packets have taken @rtt_us, as the smoothed RTT has not. */
-static void round_trip_of(struct sock *sk, u32 rtt_us)
+/* One interval with RTT samples of @rtt_us, while the smoothed RTT stays RTT_US. */
+static void round_trip_with_rtt(struct sock *sk, u32 rtt_us)
 {
-	struct rate_sample rs = ack_of(sk, 10);
+	struct rate_sample rs = ack_packets(sk, 10);
 
 	rs.rtt_us = rtt_us;
-	memset(wanted, 0, sizeof(wanted));
+	memset(next_actions, 0, sizeof(next_actions));
 	ndm_control(sk, &rs, decide);
 }
 
-static void drain_measures_test(struct kunit *test)
+static void drain_measures_standing_queue_test(struct kunit *test)
 {
-	struct sock *sk = before_a_drain(test);
+	struct sock *sk = socket_before_drain(test);
 	struct ndm_measure *m = &((struct ndm_sock *)inet_csk_ca(sk))->measure;
 
-	/* The first interval says nothing, the second one what stays. */
+	/* Only the second interval of the drain measures the queue. */
 	round_trip(sk, 0, 0);
-	round_trip_of(sk, 3 * RTT_US);
+	round_trip_with_rtt(sk, 3 * RTT_US);
 	KUNIT_EXPECT_EQ(test, m->standing, 0);
-	round_trip_of(sk, 2 * RTT_US);
+	round_trip_with_rtt(sk, 2 * RTT_US);
 	KUNIT_EXPECT_EQ(test, m->min_rtt_us, RTT_US);
 	KUNIT_EXPECT_EQ(test, m->standing, 32);
-	round_trip_of(sk, 5 * RTT_US);
+	round_trip_with_rtt(sk, 5 * RTT_US);
 	KUNIT_EXPECT_EQ(test, m->standing, 32);
-	/* A path that is shorter than was known: no queue stands there. */
-	sk = before_a_drain(test);
+	/* A new minimum RTT: no standing queue. */
+	sk = socket_before_drain(test);
 	m = &((struct ndm_sock *)inet_csk_ca(sk))->measure;
 	round_trip(sk, 0, 0);
 	round_trip(sk, 0, 0);
-	round_trip_of(sk, RTT_US / 2);
+	round_trip_with_rtt(sk, RTT_US / 2);
 	KUNIT_EXPECT_EQ(test, m->min_rtt_us, RTT_US / 2);
 	KUNIT_EXPECT_EQ(test, m->standing, 0);
 }
 
-static void no_drain_test(struct kunit *test)
+static void no_drain_in_recovery_or_unused_test(struct kunit *test)
 {
-	struct sock *sk = before_a_drain(test);
+	struct sock *sk = socket_before_drain(test);
 
 	inet_csk(sk)->icsk_ca_state = TCP_CA_Recovery;
 	round_trip(sk, 0, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 103);
-	sk = before_a_drain(test);
+	sk = socket_before_drain(test);
 	tcp_sk(sk)->is_cwnd_limited = 0;
 	tcp_sk(sk)->snd_ssthresh = 1;
 	round_trip(sk, 0, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 100);
 }
 
-static void drain_ends_with_the_kernel_test(struct kunit *test)
+static void kernel_window_ends_drain_test(struct kunit *test)
 {
-	struct sock *sk = before_a_drain(test);
+	struct sock *sk = socket_before_drain(test);
 	struct ndm_sock *ndm = inet_csk_ca(sk);
 
 	round_trip(sk, 0, 0);
 	KUNIT_EXPECT_EQ(test, (int)ndm->measure.drain, NDM_DRAIN_INTERVALS);
-	/* A time-out, say: its window counts, whole. */
+	/* As after a time-out. */
 	tcp_snd_cwnd_set(tcp_sk(sk), 1);
 	round_trip(sk, 0, 0);
 	KUNIT_EXPECT_EQ(test, (int)ndm->measure.drain, 0);
@@ -476,16 +475,16 @@ struct pacing_case {
 };
 
 static const struct pacing_case pacing_cases[] = {
-	{ "neutral: 1.25 cwnd/srtt", 10, 40000, 0, ~0ULL, AT(10, 40000, 125) },
-	{ "twice it", 10, 40000, 16384, ~0ULL, AT(10, 40000, 250) },
-	{ "half of it", 1000, 40000, -16384, ~0ULL, AT(1000, 40000, 125) / 2 },
-	{ "no RTT yet: 1 ms", 10, 0, 0, ~0ULL, AT(10, 1000, 125) },
-	{ "1 us", 10, 1, 0, ~0ULL, AT(10, 1, 125) },
-	{ "10 s", 2, 10000000, 0, ~0ULL, AT(2, 10000000, 125) },
-	{ "the socket's limit", 1000, 1000, 0, 5000, 5000 },
-	{ "the largest window", NDM_CWND_MAX, 40000, 0, ~0ULL,
-	  AT(NDM_CWND_MAX, 40000, 125) },
-	{ "past what 64 bits hold", NDM_CWND_MAX, 1, 16384, ~0ULL,
+	{ "neutral: 1.25 cwnd/srtt", 10, 40000, 0, ~0ULL, RATE(10, 40000, 125) },
+	{ "action 1: twice", 10, 40000, 16384, ~0ULL, RATE(10, 40000, 250) },
+	{ "action -1: half", 1000, 40000, -16384, ~0ULL, RATE(1000, 40000, 125) / 2 },
+	{ "no RTT yet: 1 ms", 10, 0, 0, ~0ULL, RATE(10, 1000, 125) },
+	{ "RTT of 1 us", 10, 1, 0, ~0ULL, RATE(10, 1, 125) },
+	{ "RTT of 10 s", 2, 10000000, 0, ~0ULL, RATE(2, 10000000, 125) },
+	{ "the socket's maximum rate", 1000, 1000, 0, 5000, 5000 },
+	{ "largest window", NDM_CWND_MAX, 40000, 0, ~0ULL,
+	  RATE(NDM_CWND_MAX, 40000, 125) },
+	{ "largest rate", NDM_CWND_MAX, 1, 16384, ~0ULL,
 	  (NDM_PACING_MAX >> 1) * 5 },
 };
 
@@ -494,40 +493,40 @@ KUNIT_ARRAY_PARAM_DESC(pacing, pacing_cases, name);
 static void pacing_test(struct kunit *test)
 {
 	const struct pacing_case *c = test->param_value;
-	struct sock *sk = socket_of(test);
+	struct sock *sk = new_socket(test);
 	u64 rate;
 
 	tcp_snd_cwnd_set(tcp_sk(sk), c->cwnd);
-	tcp_sk(sk)->snd_cwnd_clamp = c->cwnd;	/* and no more */
+	tcp_sk(sk)->snd_cwnd_clamp = c->cwnd;	/* no growth */
 	tcp_sk(sk)->srtt_us = c->srtt_us << 3;
 	sk->sk_max_pacing_rate = min_t(u64, c->max, ~0UL);
 	round_trip(sk, 0, c->action);
 	rate = READ_ONCE(sk->sk_pacing_rate);
-	/* Gains have 16 fraction bits. */
+	/* Gains are rounded to 16 fraction bits. */
 	KUNIT_EXPECT_GE(test, rate, c->expected - c->expected / 20000 - 1);
 	KUNIT_EXPECT_LE(test, rate, c->expected + c->expected / 20000 + 1);
 }
 
 static void mark_test(struct kunit *test)
 {
-	struct sock *sk = socket_of(test);
+	struct sock *sk = new_socket(test);
 
 	round_trip(sk, 0, 0);
-	KUNIT_EXPECT_EQ(test, seen.x[NDM_IN_LOSS_RATE], 0);
+	KUNIT_EXPECT_EQ(test, last_interval.x[NDM_IN_LOSS_RATE], 0);
 	ndm_set_state(sk, TCP_CA_CWR);
 	round_trip(sk, 0, 0);
-	/* One in eleven: the ten were delivered. */
-	KUNIT_EXPECT_EQ(test, seen.x[NDM_IN_LOSS_RATE], NDM_ONE / 11);
-	KUNIT_EXPECT_EQ(test, seen.x[NDM_IN_CONGESTION], NDM_ONE);
+	/* One lost, ten delivered. */
+	KUNIT_EXPECT_EQ(test, last_interval.x[NDM_IN_LOSS_RATE], NDM_ONE / 11);
+	KUNIT_EXPECT_EQ(test, last_interval.x[NDM_IN_CONGESTION], NDM_ONE);
 	round_trip(sk, 0, 0);
-	KUNIT_EXPECT_EQ(test, seen.x[NDM_IN_LOSS_RATE], 0);
+	KUNIT_EXPECT_EQ(test, last_interval.x[NDM_IN_LOSS_RATE], 0);
 }
 
-/* -- what the kernel does to the window ------------------------------------ */
+/* -- windows set by the kernel --------------------------------------------- */
 
 static void timeout_test(struct kunit *test)
 {
-	struct sock *sk = socket_of(test);
+	struct sock *sk = new_socket(test);
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct rate_sample rs = { .prior_delivered = -1, .rtt_us = -1,
 				  .acked_sacked = 3 };
@@ -535,7 +534,7 @@ static void timeout_test(struct kunit *test)
 
 	tcp_snd_cwnd_set(tp, 40);
 	KUNIT_EXPECT_EQ(test, ndm_ssthresh(sk), 40);
-	/* As tcp_enter_loss() does it. */
+	/* As tcp_enter_loss() does. */
 	tp->prior_cwnd = 40;
 	tcp_snd_cwnd_set(tp, 1);
 	inet_csk(sk)->icsk_ca_state = TCP_CA_Loss;
@@ -546,11 +545,11 @@ static void timeout_test(struct kunit *test)
 	}
 	ndm_control(sk, &rs, decide);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 20);
-	/* The time-out was spurious: the window is restored, and the saved one cleared. */
+	/* The time-out was spurious: window and plasticity are restored. */
 	KUNIT_EXPECT_EQ(test, ndm_undo_cwnd(sk), 40);
 	round_trip(sk, 0, 0);
-	KUNIT_EXPECT_LE(test, seen.x[NDM_IN_PLASTICITY], NDM_PLASTICITY_START);
-	/* In fast recovery the policy took what was taken. */
+	KUNIT_EXPECT_LE(test, last_interval.x[NDM_IN_PLASTICITY], NDM_PLASTICITY_START);
+	/* In fast recovery only the policy reduces the window: nothing to undo. */
 	inet_csk(sk)->icsk_ca_state = TCP_CA_Recovery;
 	KUNIT_EXPECT_EQ(test, ndm_undo_cwnd(sk), tcp_snd_cwnd(tp));
 }
@@ -564,12 +563,12 @@ struct restart_case {
 };
 
 static const struct restart_case restart_cases[] = {
-	{ "shorter than an RTO", 80, 50, 990, true, 80, 50 },
-	{ "one RTO", 80, 50, 1010, true, 40, 60 },
-	{ "two RTOs", 80, 70, 2010, true, 20, 70 },
-	{ "not below the initial window", 80, 50, 50000, true, 10, 60 },
-	{ "for hours", 80, 50, 40000000, true, 10, 60 },
-	{ "one that is smaller stays", 4, 50, 50000, true, 4, 50 },
+	{ "idle for less than an RTO", 80, 50, 990, true, 80, 50 },
+	{ "idle for one RTO", 80, 50, 1010, true, 40, 60 },
+	{ "idle for two RTOs", 80, 70, 2010, true, 20, 70 },
+	{ "down to the initial window", 80, 50, 50000, true, 10, 60 },
+	{ "idle for hours", 80, 50, 40000000, true, 10, 60 },
+	{ "a smaller window stays", 4, 50, 50000, true, 4, 50 },
 	{ "net.ipv4.tcp_slow_start_after_idle=0", 80, 50, 50000, false, 80, 50 },
 };
 
@@ -578,7 +577,7 @@ KUNIT_ARRAY_PARAM_DESC(restart, restart_cases, name);
 static void restart_test(struct kunit *test)
 {
 	const struct restart_case *c = test->param_value;
-	struct sock *sk = socket_of(test);
+	struct sock *sk = new_socket(test);
 	struct tcp_sock *tp = tcp_sk(sk);
 	u8 before = init_net.ipv4.sysctl_tcp_slow_start_after_idle;
 
@@ -592,12 +591,12 @@ static void restart_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, c->expected_ssthresh);
 }
 
-static void still_out_test(struct kunit *test)
+static void lost_packets_are_not_idle_test(struct kunit *test)
 {
-	struct sock *sk = socket_of(test);
+	struct sock *sk = new_socket(test);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	/* All lost, none acknowledged: in flight are none, yet it is not idle. */
+	/* All packets are lost: none is in flight, but the flow is not idle. */
 	tp->packets_out = 8;
 	tp->lost_out = 8;
 	tcp_snd_cwnd_set(tp, 80);
@@ -608,7 +607,7 @@ static void still_out_test(struct kunit *test)
 
 static void info_test(struct kunit *test)
 {
-	struct sock *sk = socket_of(test);
+	struct sock *sk = new_socket(test);
 	union tcp_cc_info info;
 	int attr = 0;
 
@@ -619,7 +618,7 @@ static void info_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ndm_get_info(sk, 1 << (INET_DIAG_VEGASINFO - 1),
 					   &attr, &info), sizeof(info.bbr));
 	KUNIT_EXPECT_EQ(test, attr, INET_DIAG_BBRINFO);
-	/* 10 packets in 40 ms, all of the window: 362,000 bytes/s, cut to Q24 */
+	/* A window of 10 packets in 40 ms: 362,000 bytes/s, rounded down in Q24. */
 	KUNIT_EXPECT_EQ(test, info.bbr.bbr_bw_lo / 100, 3619);
 	KUNIT_EXPECT_EQ(test, info.bbr.bbr_bw_hi, 0);
 	KUNIT_EXPECT_EQ(test, info.bbr.bbr_min_rtt, RTT_US);
@@ -628,26 +627,26 @@ static void info_test(struct kunit *test)
 }
 
 static struct kunit_case control_cases[] = {
-	KUNIT_CASE(once_an_interval_test),
+	KUNIT_CASE(one_decision_per_interval_test),
 	KUNIT_CASE_PARAM(window_test, window_gen_params),
-	KUNIT_CASE(small_steps_add_up_test),
-	KUNIT_CASE(windows_end_alike_test),
-	KUNIT_CASE(nobody_test),
-	KUNIT_CASE_PARAM(sign_test, sign_gen_params),
-	KUNIT_CASE(start_test),
-	KUNIT_CASE(start_ends_with_a_loss_test),
-	KUNIT_CASE_PARAM(due_test, due_gen_params),
-	KUNIT_CASE_PARAM(depth_test, depth_gen_params),
+	KUNIT_CASE(fractions_of_a_packet_add_up_test),
+	KUNIT_CASE(windows_converge_test),
+	KUNIT_CASE(no_decision_changes_nothing_test),
+	KUNIT_CASE_PARAM(slow_start_over_test, slow_start_over_gen_params),
+	KUNIT_CASE(slow_start_test),
+	KUNIT_CASE(loss_ends_slow_start_test),
+	KUNIT_CASE_PARAM(drain_due_test, due_gen_params),
+	KUNIT_CASE_PARAM(drain_depth_test, depth_gen_params),
 	KUNIT_CASE(standing_queue_test),
 	KUNIT_CASE(drain_test),
-	KUNIT_CASE(drain_measures_test),
-	KUNIT_CASE(no_drain_test),
-	KUNIT_CASE(drain_ends_with_the_kernel_test),
+	KUNIT_CASE(drain_measures_standing_queue_test),
+	KUNIT_CASE(no_drain_in_recovery_or_unused_test),
+	KUNIT_CASE(kernel_window_ends_drain_test),
 	KUNIT_CASE_PARAM(pacing_test, pacing_gen_params),
 	KUNIT_CASE(mark_test),
 	KUNIT_CASE(timeout_test),
 	KUNIT_CASE_PARAM(restart_test, restart_gen_params),
-	KUNIT_CASE(still_out_test),
+	KUNIT_CASE(lost_packets_are_not_idle_test),
 	KUNIT_CASE(info_test),
 	{}
 };
@@ -671,37 +670,40 @@ struct judge_case {
 #define FP(packets) ((packets) << NDM_CWND_FRAC)
 
 static const struct judge_case judge_cases[] = {
-	{ "all is well", 0, 0, 0, FP(64), FP(128), false, NDM_GUARD_GOOD },
+	{ "growth without loss or queue", 0, 0, 0, FP(64), FP(128), false, NDM_GUARD_GOOD },
 	{ "grows into loss", EIGHTH, 0, 0, FP(64), FP(64) + 1, false,
 	  NDM_GUARD_PRESSING },
-	{ "stays in loss", EIGHTH, 0, 0, FP(64), FP(64), false,
+	{ "holds with loss", EIGHTH, 0, 0, FP(64), FP(64), false,
 	  NDM_GUARD_PRESSING },
-	{ "cuts too little in loss", EIGHTH, 0, 0, FP(64), FP(60) + 1, false,
+	{ "shrinks too little with loss", EIGHTH, 0, 0, FP(64), FP(60) + 1, false,
 	  NDM_GUARD_PRESSING },
-	{ "cuts enough", NDM_ONE, 0, 0, FP(64), FP(60), false, NDM_GUARD_GOOD },
-	{ "a little loss is its own to judge", EIGHTH - 1, 0, 0, FP(64), FP(128),
+	{ "shrinks by a sixteenth with loss", NDM_ONE, 0, 0, FP(64), FP(60), false,
+	  NDM_GUARD_GOOD },
+	{ "less loss is tolerated", EIGHTH - 1, 0, 0, FP(64), FP(128),
 	  false, NDM_GUARD_GOOD },
-	{ "an RTT that jumps proves no loss", NDM_ONE, S16_MAX, NDM_ONE / 4 + 1,
+	{ "loss on an unsteady path is tolerated", NDM_ONE, S16_MAX, NDM_ONE / 4 + 1,
 	  FP(64), FP(128), false, NDM_GUARD_GOOD },
-	{ "one just steady does", NDM_ONE, 0, NDM_ONE / 4, FP(64), FP(128), false,
-	  NDM_GUARD_PRESSING },
+	{ "largest RTT deviation of a steady path", NDM_ONE, 0, NDM_ONE / 4, FP(64),
+	  FP(128), false, NDM_GUARD_PRESSING },
 	{ "grows into a queue", 0, 2 * NDM_ONE, 0, FP(64), FP(65) + 1, false,
 	  NDM_GUARD_PRESSING },
-	{ "as Reno would", 0, S16_MAX, 0, FP(64), FP(65), false, NDM_GUARD_GOOD },
-	{ "a shorter queue", 0, 2 * NDM_ONE - 1, 0, FP(64), FP(128), false,
+	{ "grows by Reno's packet in a queue", 0, S16_MAX, 0, FP(64), FP(65), false,
 	  NDM_GUARD_GOOD },
-	{ "a window that nobody feels", NDM_ONE, S16_MAX, 0, FP(2), FP(4), false,
+	{ "a shorter queue is tolerated", 0, 2 * NDM_ONE - 1, 0, FP(64), FP(128), false,
 	  NDM_GUARD_GOOD },
-	{ "and one that they do", NDM_ONE, 0, 0, FP(4), FP(4) + 1, false,
+	{ "four packets are exempt", NDM_ONE, S16_MAX, 0, FP(2), FP(4), false,
+	  NDM_GUARD_GOOD },
+	{ "more than four are not", NDM_ONE, 0, 0, FP(4), FP(4) + 1, false,
 	  NDM_GUARD_PRESSING },
-	{ "stays at the bottom", 0, NDM_ONE / 4, 0, FP(2), FP(3) - 1, true,
+	{ "stays at the minimum", 0, NDM_ONE / 4, 0, FP(2), FP(3) - 1, true,
 	  NDM_GUARD_STARVING },
-	{ "sinks at the bottom", 0, 0, NDM_ONE, FP(3), FP(2), true,
+	{ "shrinks at the minimum", 0, 0, NDM_ONE, FP(3), FP(2), true,
 	  NDM_GUARD_STARVING },
-	{ "rises from it", 0, 0, 0, FP(2), FP(3), true, NDM_GUARD_GOOD },
-	{ "for a queue", 0, NDM_ONE / 4 + 1, 0, FP(2), FP(2), true, NDM_GUARD_GOOD },
-	{ "for a loss", 1, 0, 0, FP(2), FP(2), true, NDM_GUARD_GOOD },
-	{ "low, but not at the bottom", 0, 0, 0, FP(3), FP(2), false,
+	{ "grows from the minimum", 0, 0, 0, FP(2), FP(3), true, NDM_GUARD_GOOD },
+	{ "minimum with a queue", 0, NDM_ONE / 4 + 1, 0, FP(2), FP(2), true,
+	  NDM_GUARD_GOOD },
+	{ "minimum with a loss", 1, 0, 0, FP(2), FP(2), true, NDM_GUARD_GOOD },
+	{ "small, but not at the minimum", 0, 0, 0, FP(3), FP(2), false,
 	  NDM_GUARD_GOOD },
 };
 
@@ -733,7 +735,7 @@ static void bucket_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ndm_guard_fill(5, NDM_GUARD_GOOD), 3);
 	KUNIT_EXPECT_EQ(test, ndm_guard_fill(1, NDM_GUARD_GOOD), 0);
 	KUNIT_EXPECT_EQ(test, ndm_guard_fill(0, NDM_GUARD_GOOD), 0);
-	/* A policy that errs as often as not is left alone for ever. */
+	/* A policy that errs in half of its decisions keeps the connection. */
 	for (bucket = 0, i = 0; i < 10000; i++)
 		bucket = ndm_guard_fill(bucket, i % 2 ? NDM_GUARD_GOOD :
 							NDM_GUARD_PRESSING);
@@ -744,7 +746,7 @@ static void bucket_test(struct kunit *test)
 
 static void reno_begins_test(struct kunit *test)
 {
-	struct sock *sk = socket_of(test);
+	struct sock *sk = new_socket(test);
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	tcp_snd_cwnd_set(tp, 1000);
@@ -766,30 +768,30 @@ static void reno_begins_test(struct kunit *test)
 
 static void reno_test(struct kunit *test)
 {
-	struct sock *sk = socket_of(test);
+	struct sock *sk = new_socket(test);
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct rate_sample rs = { .acked_sacked = 10 };
 	int i;
 
-	/* Slow start: as many more as were acknowledged. */
+	/* Slow start adds the acknowledged packets. */
 	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 	tp->max_packets_out = 100;
 	ndm_reno_control(sk, &rs);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 20);
 	KUNIT_EXPECT_EQ(test, READ_ONCE(sk->sk_pacing_rate) / 1000,
 			20ULL * MSS * 2 / 40);
-	/* Congestion avoidance: one more a round trip. */
+	/* Congestion avoidance adds one packet a round trip. */
 	tp->snd_ssthresh = 20;
 	for (i = 0; i < 2; i++)
 		ndm_reno_control(sk, &rs);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 21);
-	/* Recovery: at ssthresh, and no further. */
+	/* Recovery reduces to ssthresh, once. */
 	tp->snd_ssthresh = 10;
 	inet_csk(sk)->icsk_ca_state = TCP_CA_Recovery;
 	for (i = 0; i < 5; i++)
 		ndm_reno_control(sk, &rs);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 10);
-	/* Nothing acknowledged, nothing gained. */
+	/* No growth without acknowledged packets. */
 	inet_csk(sk)->icsk_ca_state = TCP_CA_Open;
 	rs.acked_sacked = 0;
 	for (i = 0; i < 100; i++)
@@ -812,5 +814,5 @@ static struct kunit_suite guard_suite = {
 
 kunit_test_suites(&control_suite, &guard_suite);
 
-MODULE_DESCRIPTION("KUnit tests of NDM's control loop and of its guard");
+MODULE_DESCRIPTION("KUnit tests of NDM's control loop and guard");
 MODULE_LICENSE("GPL");

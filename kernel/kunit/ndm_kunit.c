@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The fixed-point functions over their whole ranges, the integer network with
- * the worst weights that there are, and the parser of model files: each reason
- * to refuse one, and every length.
+ * extreme weights, and the parser of model files: each reason to refuse a file, and
+ * every length.
  */
 #include <kunit/test.h>
 #include <linux/math64.h>
@@ -15,9 +15,9 @@
 /* -- functions ------------------------------------------------------------- */
 
 /*
- * The worst errors that ndm_math.h states are measured here against 62 and more
- * bits, at every argument there is. tests/kernel/ndm measures them against floating
- * point, and holds the entries of all tables to their formulas there.
+ * These tests measure the worst errors that ndm_math.h states, for every argument,
+ * against at least 62 bits. tests/kernel/ndm measures them against floating point and
+ * checks the entries of all tables.
  */
 
 struct point {
@@ -56,8 +56,8 @@ static void tanh_test(struct kunit *test)
 }
 
 /*
- * tanh(x) = (1 - e^-2x) / (1 + e^-2x); e^-2x is Q62, multiplied from step to step
- * by e^(-2/2^15) in Q63, which loses less than 2^-43 in all.
+ * tanh(x) = (1 - e^-2x) / (1 + e^-2x); e^-2x is Q62. Each step multiplies it by
+ * e^(-2/2^15) in Q63, which loses less than 2^-43 in total.
  */
 static void tanh_error_test(struct kunit *test)
 {
@@ -70,13 +70,13 @@ static void tanh_error_test(struct kunit *test)
 	for (x = 0; x <= NDM_TANH_LIMIT << 15; x++) {
 		s64 exact = div64_u64((1ULL << 62) - exponential,
 				      ((1ULL << 62) + exponential) >> 30);
-		/* The result cannot be 1. */
+		/* The result is at most S16_MAX. */
 		s64 error = abs(ndm_tanh(x) * unit - min(exact, S16_MAX * unit));
 
 		worst = max(worst, error);
 		exponential = mul_u64_u64_shr(exponential, step, 63);
 	}
-	/* 1.54 units; and no less, or the statement is out of date */
+	/* 1.54 units; much less would make the stated error outdated */
 	KUNIT_EXPECT_LE(test, worst, 154 * unit / 100);
 	KUNIT_EXPECT_GT(test, worst, 153 * unit / 100);
 }
@@ -109,8 +109,8 @@ static void exp2_test(struct kunit *test)
 }
 
 /*
- * 2^x is Q62, from 2^-1 on multiplied from step to step by 2^(2^-14), which loses
- * a relative 2^-45 at most.
+ * 2^x is Q62 and begins with 2^-1. Each step multiplies it by 2^(2^-14), which loses
+ * at most a relative 2^-45.
  */
 static void exp2_error_test(struct kunit *test)
 {
@@ -124,11 +124,11 @@ static void exp2_error_test(struct kunit *test)
 		s64 error = abs((s64)(ndm_exp2(x) * unit - exact));
 
 		worst = max(worst, error);
-		/* Of 2^-30. */
+		/* In units of 2^-30. */
 		relative = max_t(s64, relative, div64_u64(error, exact >> 30));
 		exact = mul_u64_u64_shr(exact, step, 62);
 	}
-	/* 1.34 units and 3.1e-5; and no less */
+	/* 1.34 units and 3.1e-5; much less would make the stated errors outdated */
 	KUNIT_EXPECT_LE(test, worst, 134 * (unit / 100));
 	KUNIT_EXPECT_GT(test, worst, 133 * (unit / 100));
 	KUNIT_EXPECT_LE(test, relative, 33286);
@@ -160,7 +160,7 @@ static void quarter_octave_test(struct kunit *test)
 	}
 }
 
-/* Whether a / b is at least 2^(@quarters / 4); a, b and quarters as below. */
+/* Whether a / b is at least 2^(@quarters / 4), for a and b of 16 bits. */
 static bool at_least(u64 a, u64 b, s32 quarters)
 {
 	u64 a4 = a * a * a * a, b4 = b * b * b * b;
@@ -173,18 +173,18 @@ static bool at_least(u64 a, u64 b, s32 quarters)
 }
 
 /*
- * The logarithm, exactly: every ratio that 16 bits have to one of these, both
- * ways. Fourth powers fit 64 bits, so there is no rounding to allow for.
+ * The exact logarithm of the ratios of all 16-bit numbers to these, and of their
+ * inverses. Fourth powers fit into 64 bits, so there is no rounding error.
  */
 static void quarter_octave_exact_test(struct kunit *test)
 {
-	static const u32 others[] = { 1, 3, 1000, 19683, 40000, 65535 };
+	static const u32 divisors[] = { 1, 3, 1000, 19683, 40000, 65535 };
 	s32 last, up, down;
 	u32 a, b;
 	int i;
 
-	for (i = 0; i < ARRAY_SIZE(others); i++) {
-		b = others[i];
+	for (i = 0; i < ARRAY_SIZE(divisors); i++) {
+		b = divisors[i];
 		last = -128;
 		for (a = 1; a <= U16_MAX; a++) {
 			up = ndm_quarter_octave(a, b);
@@ -199,7 +199,7 @@ static void quarter_octave_exact_test(struct kunit *test)
 	}
 }
 
-/* Shannon: of k in 16 and the rest, 0 at the ends and 1 in the middle. */
+/* The binary entropy of k in 16 is symmetric: 0 at both ends and 1 in the middle. */
 static void entropy_test(struct kunit *test)
 {
 	int k;
@@ -212,7 +212,7 @@ static void entropy_test(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, ndm_binary_entropy_table[k],
 				ndm_binary_entropy_table[16 - k]);
 	}
-	/* -p log2 p is largest at 1/e, and its halves make a coin's entropy. */
+	/* -p log2 p: two halves have an entropy of 1, sixteen sixteenths of 4. */
 	KUNIT_EXPECT_EQ(test, 2 * ndm_plogp_table[8], 4096);
 	KUNIT_EXPECT_EQ(test, ndm_plogp_table[16], 0);
 	KUNIT_EXPECT_EQ(test, 16 * ndm_plogp_table[1], 4 * 4096);
@@ -220,18 +220,18 @@ static void entropy_test(struct kunit *test)
 
 /* -- the network ----------------------------------------------------------- */
 
-static void worst_weights_test(struct kunit *test)
+static void extreme_weights_test(struct kunit *test)
 {
-	static const s16 ends[] = { S16_MIN, S16_MAX };
+	static const s16 extremes[] = { S16_MIN, S16_MAX };
 	struct ndm_model *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
 	s16 h[NDM_HIDDEN_MAX], x[NDM_INPUTS], out[NDM_OUTPUTS];
 	int weight, state, input, frac, i;
 
 	KUNIT_ASSERT_NOT_NULL(test, m);
 	for (i = 0; i < 16; i++) {
-		weight = ends[i & 1];
-		state = ends[i >> 1 & 1];
-		input = ends[i >> 2 & 1];
+		weight = extremes[i & 1];
+		state = extremes[i >> 1 & 1];
+		input = extremes[i >> 2 & 1];
 		frac = i >> 3 ? NDM_BLOB_FRAC_MAX : 0;
 		m->hidden = NDM_HIDDEN_MAX;
 		memset(m->row_frac, frac, sizeof(m->row_frac));
@@ -244,7 +244,7 @@ static void worst_weights_test(struct kunit *test)
 		memset16((u16 *)h, state, ARRAY_SIZE(h));
 		memset16((u16 *)x, input, ARRAY_SIZE(x));
 		ndm_core_step(m, h, x, out);
-		/* weights, inputs and state of one sign: all to one side */
+		/* With state and inputs of one sign, all terms have one sign. */
 		KUNIT_EXPECT_LE(test, abs(out[0]), 1 << NDM_ACTION_FRAC);
 		if (!frac && state == input)
 			KUNIT_EXPECT_EQ(test, h[0],
@@ -256,9 +256,11 @@ static void worst_weights_test(struct kunit *test)
 /* -- model files ----------------------------------------------------------- */
 
 #define HIDDEN 3
+#define INPUTS NDM_INPUTS_MIN	/* of a model made before the others */
+#define FIRST_U (HIDDEN * INPUTS - 20)
 #define ENVELOPE "rtt_ms 10..300"
 
-static void put(u8 *at, u64 value, int bytes)
+static void put_le(u8 *at, u64 value, int bytes)
 {
 	while (bytes--) {
 		*at++ = value;
@@ -266,46 +268,41 @@ static void put(u8 *at, u64 value, int bytes)
 	}
 }
 
-/* A file of HIDDEN units whose numbers count from -20 on. */
-static u8 *blob_of(struct kunit *test, size_t *size)
+/* A file with HIDDEN units; its weights are -20, -19, ... */
+static u8 *new_blob(struct kunit *test, size_t *size)
 {
 	size_t envelope = strlen(ENVELOPE);
 	u8 *data, *at;
 	int i;
 
-	*size = ndm_blob_size(HIDDEN, envelope);
+	*size = ndm_blob_size(HIDDEN, INPUTS, envelope);
 	data = kunit_kzalloc(test, *size, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, data);
 	memcpy(data, NDM_BLOB_MAGIC, 8);
-	put(data + 8, *size, 4);
-	put(data + 12, NDM_MODEL_FORMAT, 2);
-	put(data + 14, NDM_SCHEMA_VERSION, 2);
+	put_le(data + 8, *size, 4);
+	put_le(data + 12, NDM_MODEL_FORMAT, 2);
+	put_le(data + 14, NDM_SCHEMA_VERSION, 2);
 	data[16] = HIDDEN;
-	data[17] = NDM_INPUTS;
+	data[17] = INPUTS;
 	data[18] = NDM_OUTPUTS;
 	data[19] = NDM_BLOB_LAYOUT;
-	put(data + 20, 1000000007, 8);
+	put_le(data + 20, 1000000007, 8);
 	strscpy(data + 28, "name", NDM_BLOB_TEXT);
 	strscpy(data + 28 + NDM_BLOB_TEXT, "profile", NDM_BLOB_TEXT);
 	strscpy(data + 28 + 2 * NDM_BLOB_TEXT, "revision", NDM_BLOB_TEXT);
-	put(data + NDM_BLOB_HEAD - 2, envelope, 2);
+	put_le(data + NDM_BLOB_HEAD - 2, envelope, 2);
 	memset(data + NDM_BLOB_HEAD, 7, HIDDEN + NDM_OUTPUTS);
 	at = data + NDM_BLOB_HEAD + HIDDEN + NDM_OUTPUTS;
 	for (i = 0; at < data + *size - envelope - NDM_BLOB_DIGEST; i++, at += 2)
-		put(at, i - 20, 2);
+		put_le(at, i - 20, 2);
 	memcpy(at, ENVELOPE, envelope);
 	return data;
 }
 
-/* What a file is parsed into: too much for the stack. */
-struct parsed {
-	struct ndm_model m;
-	struct ndm_blob_facts facts;
-};
-
-static struct parsed *room_of(struct kunit *test)
+/* Too large for the stack. */
+static struct ndm_described_model *new_model(struct kunit *test)
 {
-	struct parsed *to = kunit_kzalloc(test, sizeof(*to), GFP_KERNEL);
+	struct ndm_described_model *to = kunit_kzalloc(test, sizeof(*to), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, to);
 	return to;
@@ -313,21 +310,24 @@ static struct parsed *room_of(struct kunit *test)
 
 static void blob_test(struct kunit *test)
 {
-	struct parsed *to = room_of(test);
+	struct ndm_described_model *to = new_model(test);
 	size_t size;
-	u8 *data = blob_of(test, &size);
+	u8 *data = new_blob(test, &size);
+	int i;
 
-	KUNIT_ASSERT_NULL(test, ndm_blob_parse(data, size, &to->m, &to->facts));
-	KUNIT_EXPECT_EQ(test, to->m.hidden, HIDDEN);
-	KUNIT_EXPECT_EQ(test, to->m.out_frac[1], 7);
-	KUNIT_EXPECT_EQ(test, to->m.w[0][0], -20);
-	KUNIT_EXPECT_EQ(test, to->m.w[2][9], 9);
-	KUNIT_EXPECT_EQ(test, to->m.u[0][0], 10);
-	KUNIT_EXPECT_EQ(test, to->m.u[2][2], 18);
-	KUNIT_EXPECT_EQ(test, to->m.u[2][3], 0);
-	KUNIT_EXPECT_EQ(test, to->m.b[0], 19);
-	KUNIT_EXPECT_EQ(test, to->m.v[1][2], 27);
-	KUNIT_EXPECT_EQ(test, to->m.c[1], 29);
+	KUNIT_ASSERT_NULL(test, ndm_blob_parse(data, size, &to->model, &to->facts));
+	KUNIT_EXPECT_EQ(test, to->model.hidden, HIDDEN);
+	KUNIT_EXPECT_EQ(test, to->model.out_frac[1], 7);
+	KUNIT_EXPECT_EQ(test, to->model.w[0][0], -20);
+	KUNIT_EXPECT_EQ(test, to->model.w[2][INPUTS - 1], FIRST_U - 1);
+	for (i = INPUTS; i < NDM_INPUTS; i++)
+		KUNIT_EXPECT_EQ(test, to->model.w[0][i], 0);
+	KUNIT_EXPECT_EQ(test, to->model.u[0][0], FIRST_U);
+	KUNIT_EXPECT_EQ(test, to->model.u[2][2], FIRST_U + 8);
+	KUNIT_EXPECT_EQ(test, to->model.u[2][3], 0);
+	KUNIT_EXPECT_EQ(test, to->model.b[0], FIRST_U + 9);
+	KUNIT_EXPECT_EQ(test, to->model.v[1][2], FIRST_U + 17);
+	KUNIT_EXPECT_EQ(test, to->model.c[1], FIRST_U + 19);
 	KUNIT_EXPECT_EQ(test, to->facts.decisions, 1000000007ULL);
 	KUNIT_EXPECT_STREQ(test, to->facts.name, "name");
 	KUNIT_EXPECT_STREQ(test, to->facts.envelope, ENVELOPE);
@@ -344,18 +344,19 @@ static const struct refused_case refused_cases[] = {
 	{ "format", 12, NDM_MODEL_FORMAT + 1 },
 	{ "schema", 14, NDM_SCHEMA_VERSION + 1 },
 	{ "no hidden units", 16, 0 },
-	{ "one too many", 16, NDM_HIDDEN_MAX + 1 },
-	{ "other hidden units than its size", 16, HIDDEN + 1 },
-	{ "inputs", 17, NDM_INPUTS + 1 },
+	{ "too many hidden units", 16, NDM_HIDDEN_MAX + 1 },
+	{ "hidden units do not fit the size", 16, HIDDEN + 1 },
+	{ "too many inputs", 17, NDM_INPUTS + 1 },
+	{ "too few inputs", 17, NDM_INPUTS_MIN - 1 },
 	{ "outputs", 18, NDM_OUTPUTS - 1 },
 	{ "layout", 19, NDM_BLOB_LAYOUT + 1 },
 	{ "empty name", 28, 0 },
-	{ "name for a terminal", 28, 27 },
-	{ "something behind the name", 28 + 63, 'x' },
+	{ "control character in the name", 28, 27 },
+	{ "no zeros after the name", 28 + 63, 'x' },
 	{ "envelope too long", NDM_BLOB_HEAD - 1, 0xff },
 	{ "scale of a row", NDM_BLOB_HEAD, NDM_BLOB_FRAC_MAX + 1 },
 	{ "scale of an output", NDM_BLOB_HEAD + HIDDEN + 1, 0xff },
-	{ "envelope for a terminal", -NDM_BLOB_DIGEST - 1, '\n' },
+	{ "control character in the envelope", -NDM_BLOB_DIGEST - 1, '\n' },
 };
 
 KUNIT_ARRAY_PARAM_DESC(refused, refused_cases, name);
@@ -363,31 +364,31 @@ KUNIT_ARRAY_PARAM_DESC(refused, refused_cases, name);
 static void refused_test(struct kunit *test)
 {
 	const struct refused_case *c = test->param_value;
-	struct parsed *to = room_of(test);
+	struct ndm_described_model *to = new_model(test);
 	size_t size;
-	u8 *data = blob_of(test, &size);
+	u8 *data = new_blob(test, &size);
 
 	data[c->at < 0 ? size + c->at : c->at] = c->value;
-	KUNIT_EXPECT_NOT_NULL(test, ndm_blob_parse(data, size, &to->m, &to->facts));
+	KUNIT_EXPECT_NOT_NULL(test, ndm_blob_parse(data, size, &to->model, &to->facts));
 }
 
-/* Each in memory of its own length: KASAN sees a byte read behind its end. */
-static void cut_test(struct kunit *test)
+/* Each length has its own allocation, so that KASAN sees reads beyond its end. */
+static void truncated_test(struct kunit *test)
 {
-	struct parsed *to = room_of(test);
+	struct ndm_described_model *to = new_model(test);
 	size_t size, length;
-	u8 *data = blob_of(test, &size);
-	u8 *cut;
+	u8 *data = new_blob(test, &size);
+	u8 *truncated;
 
 	for (length = 1; length < size; length++) {
-		cut = kmemdup(data, length, GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, cut);
+		truncated = kmemdup(data, length, GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, truncated);
 		if (length >= 12)
-			put(cut + 8, length, 4);
+			put_le(truncated + 8, length, 4);
 		KUNIT_EXPECT_NOT_NULL(test,
-				      ndm_blob_parse(cut, length, &to->m,
+				      ndm_blob_parse(truncated, length, &to->model,
 						     &to->facts));
-		kfree(cut);
+		kfree(truncated);
 	}
 }
 
@@ -399,10 +400,10 @@ static struct kunit_case ndm_cases[] = {
 	KUNIT_CASE(quarter_octave_test),
 	KUNIT_CASE(quarter_octave_exact_test),
 	KUNIT_CASE(entropy_test),
-	KUNIT_CASE(worst_weights_test),
+	KUNIT_CASE(extreme_weights_test),
 	KUNIT_CASE(blob_test),
 	KUNIT_CASE_PARAM(refused_test, refused_gen_params),
-	KUNIT_CASE(cut_test),
+	KUNIT_CASE(truncated_test),
 	{}
 };
 
@@ -413,5 +414,5 @@ static struct kunit_suite ndm_suite = {
 
 kunit_test_suite(ndm_suite);
 
-MODULE_DESCRIPTION("KUnit tests of NDM's arithmetic and of its model files");
+MODULE_DESCRIPTION("KUnit tests of NDM's arithmetic and model files");
 MODULE_LICENSE("GPL");

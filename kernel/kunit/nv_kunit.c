@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The rules of TCP-NV, one table each: what the paper's formulas give for
- * numbers worked out by hand, and for those at the ends of their ranges.
+ * The rules of TCP-NV, one table each: results of the paper's formulas computed by
+ * hand, also at the limits of their ranges.
  */
 #include <kunit/test.h>
 #include <linux/limits.h>
@@ -22,16 +22,16 @@ struct average_case {
 };
 
 static const struct average_case average_cases[] = {
-	{ "first sample as it is", 0, 40, 128, 40 },
-	{ "half of each by default", 100, 50, 128, 75 },
+	{ "first sample", 0, 40, 128, 40 },
+	{ "factor 128: the mean", 100, 50, 128, 75 },
 	{ "rounds down", 100, 51, 128, 75 },
-	{ "256: the new one alone", 100, 7, 256, 7 },
-	{ "1: hardly moves", 25600, 0x100, 1, 25501 },
+	{ "factor 256: the new sample", 100, 7, 256, 7 },
+	{ "factor 1", 25600, 0x100, 1, 25501 },
 	{ "1 us stays 1 us", 1, 1, 128, 1 },
-	{ "2 us falls to 1 us, not to 0", 2, 1, 128, 1 },
+	{ "the average is never 0", 2, 1, 128, 1 },
 	{ "10 s after 10 us", 10, 10000000, 128, 5000005 },
 	{ "10 us after 10 s", 10000000, 10, 128, 5000005 },
-	{ "the longest RTTs there are", S32_MAX, S32_MAX, 128, S32_MAX },
+	{ "longest RTTs", S32_MAX, S32_MAX, 128, S32_MAX },
 };
 
 KUNIT_ARRAY_PARAM_DESC(average, average_cases, name);
@@ -56,16 +56,16 @@ struct min_rtt_case {
 	struct min_rtt_step steps[6];
 };
 
-/* With rtt_factor 256, so that a sample is its own average; period 5 s. */
+/* rtt_factor is 256, so that a sample is its own average; the period is 5 s. */
 static const struct min_rtt_case min_rtt_cases[] = {
-	{ "the least of all", 0,
+	{ "smallest of a period", 0,
 	  { { 0, 50, 50, 50 }, { 1, 40, 40, 40 }, { 2, 60, 40, 40 } } },
-	{ "one period old ones are replaced by the collected", 0,
+	{ "renewed after a period", 0,
 	  { { 1, 40, 40, 40 }, { 5, 60, 40, 60 }, { 6, 55, 40, 55 },
 	    { 10, 70, 55, 70 }, { 11, 65, 55, 65 }, { 15, 90, 65, 90 } } },
-	{ "not one second early", 0,
+	{ "not renewed before its end", 0,
 	  { { 0, 40, 40, 40 }, { 4, 60, 40, 40 }, { 5, 60, 40, 60 } } },
-	{ "idle for many periods: the last minimum stays", 0,
+	{ "kept while the flow is idle", 0,
 	  { { 0, 40, 40, 40 }, { 5, 60, 40, 60 }, { 1000, 80, 60, 80 },
 	    { 2000, 90, 80, 90 } } },
 	{ "the clock wraps", U32_MAX - 2 * SECOND_US,
@@ -92,7 +92,7 @@ static void min_rtt_test(struct kunit *test)
 	}
 }
 
-/* A single small RTT counts only as much as it moves the average. */
+/* A single small RTT counts only as far as it changes the average. */
 static void rare_min_rtt_test(struct kunit *test)
 {
 	struct nv_state nv;
@@ -105,7 +105,7 @@ static void rare_min_rtt_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, nv.min_rtt_us, 60);
 }
 
-/* -- what is a measurement -------------------------------------------------- */
+/* -- valid measurements ----------------------------------------------------- */
 
 struct measure_case {
 	const char *name;
@@ -117,9 +117,9 @@ static const struct measure_case measure_cases[] = {
 	{ "an RTT and bytes in flight", 40, MSS, 1, 1, 40 },
 	{ "no RTT: a retransmission", -1, MSS, 1, 0, 0 },
 	{ "a negative RTT", S32_MIN, MSS, 1, 0, 0 },
-	{ "an RTT of zero: a coarse clock", 0, MSS, 1, 0, 0 },
+	{ "an RTT of 0: a coarse clock", 0, MSS, 1, 0, 0 },
 	{ "nothing in flight: an RTT, no rate", 40, 0, 1, 0, 40 },
-	{ "the ends of both ranges", S32_MAX, U32_MAX, 1, 1, S32_MAX },
+	{ "largest values", S32_MAX, U32_MAX, 1, 1, S32_MAX },
 };
 
 KUNIT_ARRAY_PARAM_DESC(measure, measure_cases, name);
@@ -167,10 +167,10 @@ struct rate_case {
 static const struct rate_case rate_cases[] = {
 	{ "more bytes in the same time", { 3000, 40 }, { 2000, 40 }, true },
 	{ "the same bytes in more time", { 3000, 50 }, { 3000, 40 }, false },
-	{ "equal as fractions", { 6000, 80 }, { 3000, 40 }, false },
-	{ "by one byte in 2^32", { U32_MAX, 7 }, { U32_MAX - 1, 7 }, true },
-	{ "by one us in 2^31", { 9, S32_MAX - 1 }, { 9, S32_MAX }, true },
-	{ "the largest against the least", { U32_MAX, 1 }, { 1, S32_MAX },
+	{ "equal fractions", { 6000, 80 }, { 3000, 40 }, false },
+	{ "one byte of 2^32 more", { U32_MAX, 7 }, { U32_MAX - 1, 7 }, true },
+	{ "one us of 2^31 less", { 9, S32_MAX - 1 }, { 9, S32_MAX }, true },
+	{ "largest and smallest rate", { U32_MAX, 1 }, { 1, S32_MAX },
 	  true },
 };
 
@@ -180,12 +180,12 @@ static void rate_test(struct kunit *test)
 {
 	const struct rate_case *c = test->param_value;
 
-	KUNIT_EXPECT_EQ(test, nv_rate_is_more(c->a, c->b), c->more);
+	KUNIT_EXPECT_EQ(test, nv_rate_exceeds(c->a, c->b), c->more);
 	if (c->more)
-		KUNIT_EXPECT_FALSE(test, nv_rate_is_more(c->b, c->a));
+		KUNIT_EXPECT_FALSE(test, nv_rate_exceeds(c->b, c->a));
 }
 
-/* The maximum is of one determination, and its RTT is the averaged one. */
+/* The maximum is that since the last verdict, and its RTT is the averaged one. */
 static void max_rate_test(struct kunit *test)
 {
 	struct nv_state nv;
@@ -196,7 +196,7 @@ static void max_rate_test(struct kunit *test)
 	nv_measure(&nv, &defaults, 0, 50, 5 * MSS);
 	KUNIT_EXPECT_EQ(test, nv.max_rate.bytes, 20 * MSS);
 	KUNIT_EXPECT_EQ(test, nv.max_rate.rtt_us, 50);
-	nv_measure_afresh(&nv);
+	nv_restart_measurement(&nv);
 	nv_measure(&nv, &defaults, 0, 50, MSS);
 	KUNIT_EXPECT_EQ(test, nv.max_rate.bytes, MSS);
 }
@@ -210,18 +210,18 @@ struct target_case {
 };
 
 static const struct target_case target_cases[] = {
-	{ "no queue: what is in flight, and the pad",
+	{ "no queue: packets in flight plus pad",
 	  { 12 * MSS, 40 }, 40, MSS, 10, 22 },
-	{ "RTT twice the minimum: half of it", { 40 * MSS, 80 }, 40, MSS, 10,
+	{ "RTT twice the minimum: half of them", { 40 * MSS, 80 }, 40, MSS, 10,
 	  30 },
-	{ "a part of a packet is a packet", { 10 * MSS + 1, 40 }, 40, MSS, 10,
+	{ "rounds up to a packet", { 10 * MSS + 1, 40 }, 40, MSS, 10,
 	  21 },
 	{ "less than a packet", { 1, 40 }, 20, MSS, 3, 4 },
-	{ "nothing measured", { 0, 0 }, 0, MSS, 10, 0 },
+	{ "no measurement", { 0, 0 }, 0, MSS, 10, 0 },
 	{ "no minimum yet", { MSS, 40 }, 0, MSS, 10, 0 },
 	{ "no segment size", { MSS, 40 }, 40, 0, 10, 0 },
-	{ "beyond u32: cut there", { U32_MAX, 1 }, S32_MAX, 1, 10, U32_MAX },
-	{ "the largest divisor", { U32_MAX, U32_MAX }, U32_MAX, U32_MAX, 10,
+	{ "limited to u32", { U32_MAX, 1 }, S32_MAX, 1, 10, U32_MAX },
+	{ "largest divisor", { U32_MAX, U32_MAX }, U32_MAX, U32_MAX, 10,
 	  11 },
 };
 
@@ -248,13 +248,13 @@ struct enough_case {
 };
 
 static const struct enough_case enough_cases[] = {
-	{ "60 over 2 RTTs", 60, 2, false, true },
+	{ "60 in 2 RTTs", 60, 2, false, true },
 	{ "59", 59, 200, false, false },
 	{ "one RTT", 1000, 1, false, false },
-	{ "slow start: 30 over 2 RTTs", 30, 2, true, true },
+	{ "slow start: 30 in 2 RTTs", 30, 2, true, true },
 	{ "slow start: 29", 29, 2, true, false },
 	{ "slow start: one RTT", 30, 1, true, false },
-	{ "saturated", U16_MAX, U8_MAX, false, true },
+	{ "saturated counters", U16_MAX, U8_MAX, false, true },
 };
 
 KUNIT_ARRAY_PARAM_DESC(enough, enough_cases, name);
@@ -280,11 +280,11 @@ static const struct decrease_case decrease_cases[] = {
 	{ "at least 2", 101, 100, 38, 10, 99 },
 	{ "all of the excess", 300, 100, 128, 10, 100 },
 	{ "not below the floor", 12, 11, 38, 11, 11 },
-	{ "at the floor it stays", 10, 1, 128, 10, 10 },
-	{ "below the floor it is not raised", 5, 2, 128, 10, 5 },
-	{ "never to zero", 2, 1, 128, 2, 2 },
-	{ "the largest", U32_MAX, 0, 128, 2, 2 },
-	{ "the largest, by 38/128", U32_MAX, 0, 38, 2, 3019898880U },
+	{ "stays at the floor", 10, 1, 128, 10, 10 },
+	{ "not raised to the floor", 5, 2, 128, 10, 5 },
+	{ "never 0", 2, 1, 128, 2, 2 },
+	{ "largest cwnd", U32_MAX, 0, 128, 2, 2 },
+	{ "largest cwnd, 38/128", U32_MAX, 0, 38, 2, 3019898880U },
 };
 
 KUNIT_ARRAY_PARAM_DESC(decrease, decrease_cases, name);
@@ -311,7 +311,7 @@ static const struct ssthresh_case ssthresh_cases[] = {
 	{ "4: half of it", 41, 4, 20 },
 	{ "16: twice", 40, 16, 80 },
 	{ "at least 2", 1, 1, 2 },
-	{ "at most infinite", U32_MAX, 255, NV_SSTHRESH_MAX },
+	{ "at most the infinite ssthresh", U32_MAX, 255, NV_SSTHRESH_MAX },
 };
 
 KUNIT_ARRAY_PARAM_DESC(ssthresh, ssthresh_cases, name);
@@ -334,9 +334,9 @@ static const struct loss_case loss_cases[] = {
 	{ "a quarter", 40, 256, 10 },
 	{ "rounds down", 41, 512, 20 },
 	{ "at least 2", 3, 512, 2 },
-	{ "of one packet", 1, 1, 2 },
-	{ "always less", 1024, 1023, 1023 },
-	{ "of the largest", U32_MAX, 1023, 4290772991U },
+	{ "one packet", 1, 1, 2 },
+	{ "largest factor", 1024, 1023, 1023 },
+	{ "largest cwnd", U32_MAX, 1023, 4290772991U },
 };
 
 KUNIT_ARRAY_PARAM_DESC(loss, loss_cases, name);
@@ -386,7 +386,7 @@ static void growth_test(struct kunit *test)
 	KUNIT_EXPECT_LE(test, nv.growth_shift, NV_GROWTH_SHIFT_MAX);
 	KUNIT_EXPECT_GE(test, nv_growth_acks(&nv, 1), 1);
 	/* congestion */
-	nv_window_taken(&nv, 0);
+	nv_change_owner(&nv, 0);
 	nv_allow_growth(&nv, &p, false);
 	KUNIT_EXPECT_EQ(test, nv_growth_acks(&nv, 4096), 4096);
 }
@@ -406,9 +406,9 @@ struct round_case {
 };
 
 static const struct round_case round_cases[] = {
-	{ "below: grows, at once", { 47, 2 }, 2, 2, 0, 0, 40, { 47, 2 }, 1,
+	{ "below: grows at once", { 47, 2 }, 2, 2, 0, 0, 40, { 47, 2 }, 1,
 	  true },
-	{ "in the pad's buffer: holds", { 48, 2 }, 50, 50, 0, 1, 40, { 48, 2 },
+	{ "within pad_buffer: holds", { 48, 2 }, 50, 50, 0, 1, 40, { 48, 2 },
 	  0, true },
 	{ "at the target: holds", { 50, 2 }, 50, 50, 0, 1, 40, { 50, 2 }, 0,
 	  true },
@@ -416,19 +416,19 @@ static const struct round_case round_cases[] = {
 	  true },
 	{ "above, few measurements: waits", { 90, 2 }, 59, 59, 1, 1, 40,
 	  { 90, 2 }, 1, false },
-	{ "above, waits without growth too", { 90, 2 }, 59, 59, 1, 0, 40,
+	{ "above, waiting: growth stays off", { 90, 2 }, 59, 59, 1, 0, 40,
 	  { 90, 2 }, 0, false },
 	{ "above, first RTT: waits", { 90, 2 }, 60, 60, 0, 1, 40, { 90, 2 }, 1,
 	  false },
-	{ "slow start: fewer do", { 90, 1000 }, 30, 30, 1, 1, 40, { 79, 50 }, 0,
+	{ "slow start: decreases earlier", { 90, 1000 }, 30, 30, 1, 1, 40, { 79, 50 }, 0,
 	  true },
 	{ "slow start: grows", { 30, 1000 }, 30, 30, 0, 1, 40, { 30, 1000 }, 1,
 	  true },
 	{ "one ACK: grows, no verdict", { 90, 2 }, 1, 100, 5, 0, 40, { 90, 2 },
 	  1, false },
-	{ "nothing measured: as before", { 90, 2 }, 5, 0, 5, 1, 0, { 90, 2 }, 1,
+	{ "nothing measured: no change", { 90, 2 }, 5, 0, 5, 1, 0, { 90, 2 }, 1,
 	  false },
-	{ "min_cwnd is kept", { 12, 2 }, 60, 60, 1, 1, 1, { 10, 11 }, 0, true },
+	{ "not below min_cwnd", { 12, 2 }, 60, 60, 1, 1, 1, { 10, 11 }, 0, true },
 };
 
 KUNIT_ARRAY_PARAM_DESC(round, round_cases, name);
@@ -467,10 +467,10 @@ struct boundary_case {
 };
 
 static const struct boundary_case boundary_cases[] = {
-	{ "data from before the round", 1000, 1000, false },
-	{ "the first byte after", 1000, 1001, true },
-	{ "the numbers wrap", U32_MAX, 1, true },
-	{ "and are behind", 1, U32_MAX, false },
+	{ "data sent before the round", 1000, 1000, false },
+	{ "first byte of the round", 1000, 1001, true },
+	{ "sequence numbers wrap", U32_MAX, 1, true },
+	{ "sequence numbers wrap, before the round", 1, U32_MAX, false },
 };
 
 KUNIT_ARRAY_PARAM_DESC(boundary, boundary_cases, name);
@@ -484,9 +484,9 @@ static void boundary_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, nv_round_is_over(&nv, c->snd_una), c->over);
 }
 
-/* -- the window taken away and given back ---------------------------------------------- */
+/* -- the kernel takes or returns the window -------------------------------------------- */
 
-static void taken_test(struct kunit *test)
+static void change_owner_test(struct kunit *test)
 {
 	struct nv_state nv;
 
@@ -496,7 +496,7 @@ static void taken_test(struct kunit *test)
 	nv.growth = 0;
 	nv.growth_shift = 3;
 	nv.probe_rounds = 2;
-	nv_window_taken(&nv, 5000);
+	nv_change_owner(&nv, 5000);
 	KUNIT_EXPECT_EQ(test, nv.max_rate.bytes, 0);
 	KUNIT_EXPECT_EQ(test, nv.calls, 0);
 	KUNIT_EXPECT_EQ(test, nv.rounds, 0);
@@ -517,14 +517,14 @@ struct probe_case {
 
 static const struct probe_case probe_cases[] = {
 	{ "off by default", 0, 8, 100, 2, 0 },
-	{ "off without a length", 0, 4, 100, 2, 0 },
-	{ "off without a decrease", 3, 8, 100, 2, 0 },
+	{ "off for 0 RTTs", 0, 4, 100, 2, 0 },
+	{ "off with dec_factor 8", 3, 8, 100, 2, 0 },
 	{ "to 5/8 for 3 RTTs", 3, 5, 100, 2, 62 },
-	{ "for one RTT", 1, 4, 100, 2, 50 },
-	{ "to min_cwnd at the lowest", 3, 1, 40, 2, 10 },
+	{ "to 4/8 for one RTT", 1, 4, 100, 2, 50 },
+	{ "not below min_cwnd", 3, 1, 40, 2, 10 },
 	{ "not at min_cwnd", 3, 1, 10, 2, 0 },
 	{ "not in slow start", 3, 4, 100, 1000, 0 },
-	{ "of the largest", 255, 7, U32_MAX, 2, 3758096383U },
+	{ "largest cwnd", 255, 7, U32_MAX, 2, 3758096383U },
 };
 
 KUNIT_ARRAY_PARAM_DESC(probe, probe_cases, name);
@@ -541,7 +541,7 @@ static void probe_test(struct kunit *test)
 	p.dec_factor = c->factor;
 	nv_init(&nv, 0, 0);
 	for (round = 0; round < 3; round++) {
-		/* 1 round of waiting each: the least that can be drawn */
+		/* random = 0 waits for one round, the minimum. */
 		bool verdict = !nv_probe(&nv, &p, &win, 0);
 		u32 left = c->delta;
 
@@ -561,8 +561,8 @@ static void probe_test(struct kunit *test)
 	}
 }
 
-/* A window that the kernel has changed meanwhile is not given back. */
-static void probe_overruled_test(struct kunit *test)
+/* The cwnd is not restored if the kernel has changed it meanwhile. */
+static void probe_changed_by_kernel_test(struct kunit *test)
 {
 	struct nv_window win = { .cwnd = 100, .ssthresh = 2 };
 	struct nv_params p = defaults;
@@ -578,7 +578,7 @@ static void probe_overruled_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, win.cwnd, 20);
 }
 
-/* The mean of the waits over all that can be drawn is 256 round trips. */
+/* The mean of all possible waits is 256 round trips. */
 static void probe_wait_test(struct kunit *test)
 {
 	struct nv_params p = defaults;
@@ -639,9 +639,9 @@ static struct kunit_case nv_cases[] = {
 	KUNIT_CASE_PARAM(growth_test, growth_gen_params),
 	KUNIT_CASE_PARAM(round_test, round_gen_params),
 	KUNIT_CASE_PARAM(boundary_test, boundary_gen_params),
-	KUNIT_CASE(taken_test),
+	KUNIT_CASE(change_owner_test),
 	KUNIT_CASE_PARAM(probe_test, probe_gen_params),
-	KUNIT_CASE(probe_overruled_test),
+	KUNIT_CASE(probe_changed_by_kernel_test),
 	KUNIT_CASE(probe_wait_test),
 	{}
 };

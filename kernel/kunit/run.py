@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Run every KUnit module in the sanitizer kernel: print its KTAP, fail on a failed test or a sanitizer's report.
+"""`make kunit`: run every KUnit module in the sanitizer kernel and print its KTAP.
 
-make kunit
+It fails on a failed test or a sanitizer's report.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FAILED = re.compile(r"^\s*not ok ")
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of one module. passed, total: tests, each row of a table being one. problems: empty when all is well."""
+    """The outcome of a module. passed, total: numbers of tests; each row of a table is one. problems: of any kind."""
 
     passed: int
     total: int
@@ -35,7 +35,7 @@ class Outcome:
 
 
 def read_ktap(lines: list[str]) -> Outcome:
-    """Judge a module's KTAP: it must reach the results of all its suites, with at least one test, all passed."""
+    """Return the outcome of a module's KTAP: all suites must end, and all tests, at least one, must pass."""
     problems = [line.strip() for line in lines if _FAILED.match(line)]
     passed = total = 0
     for line in lines:
@@ -64,7 +64,7 @@ def run_module(lab: Lab, module: Path) -> tuple[list[str], Outcome]:
 
 
 def main() -> int:
-    """Run them all; returns the exit status."""
+    """Run all modules; return the exit status."""
     modules = sorted(MODULES.glob("*_kunit.ko"))
     if not modules:
         print(f"kunit: {MODULES} holds no test module: run `make sanitizer`", file=sys.stderr)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One fault of each kind that the sanitizer kernel is there to find, so that a
- * test run without reports is known to mean that there were none:
+ * One fault for each sanitizer, to test that the sanitizer kernel reports it:
  *
  *	insmod sanitizer_faults.ko fault=kasan|ubsan|lockdep|kmemleak|warning
  */
@@ -17,7 +16,7 @@ MODULE_PARM_DESC(fault, "kasan, ubsan, lockdep, kmemleak or warning");
 
 #define FAULT_BYTES 24
 
-/* Written so that the compiler cannot leave the faults out. */
+/* Written to keep the compiler from removing the faults. */
 static unsigned int sink;
 
 static DEFINE_SPINLOCK(first);
@@ -59,9 +58,9 @@ static int __init sanitizer_faults_init(void)
 	} else if (!strcmp(fault, "kmemleak")) {
 		WRITE_ONCE(sink, !kmalloc(FAULT_BYTES, GFP_KERNEL));
 	} else if (!strcmp(fault, "warning")) {
-		WARN(1, "a warning, as asked");
+		WARN(1, "a warning, as requested");
 	} else {
-		pr_err("fault=%s is none of kasan, ubsan, lockdep, kmemleak, warning\n",
+		pr_err("fault=%s is invalid: use kasan, ubsan, lockdep, kmemleak or warning\n",
 		       fault);
 		return -EINVAL;
 	}

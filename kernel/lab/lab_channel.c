@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The lab's end of the channel to its host: one Unix stream socket, which
- * user-mode Linux inherits as a file descriptor of its own process.
+ * The lab's end of the channel to its host: a Unix stream socket that the process
+ * of user-mode Linux inherits as a file descriptor.
  *
- * A read from that descriptor blocks the process that is the lab, and with it
- * virtual time: the guest does not age while the host thinks. Frames and their
- * kinds are in ndm_schema.h.
+ * A read from that descriptor blocks this process and with it virtual time: the
+ * guest's clock stands still while the host computes. ndm_schema.h defines the
+ * frames.
  *
  * Two users share the channel:
  *
  *	agent		/dev/lab_gate:
- *			read	the next COMMAND as u32 length, then so many
- *				bytes. A large one may be read in pieces; no
- *				read crosses into the next frame. Blocks the
- *				lab until the host sends.
+ *			read	the next COMMAND: u32 length, then the payload.
+ *				It may be read in pieces; no read crosses into
+ *				the next frame. Blocks the lab until the host
+ *				sends.
  *			write	one REPLY: the whole buffer is its payload.
  *			poll	POLLPRI from an ACTION with stop = 1 until the
  *				next COMMAND has arrived.
- *	tcp_ndm_gym	exchange(): one OBSERVATION out, one ACTION in. Only
- *			between a COMMAND and its stop; else cwnd is held.
- *			A snapshot's decision is not asked for: it holds cwnd.
- *			After a PLAY in front of the COMMAND nothing is asked:
- *			the rollout (lab_rollout.h) decides, ends the run,
- *			and one RECORD goes out in front of the REPLY.
+ *	tcp_ndm_gym	lab_decide(): sends an OBSERVATION, receives an ACTION,
+ *			between a COMMAND and its stop. At other times the
+ *			policy holds cwnd; a snapshot always does. After a
+ *			PLAY before the COMMAND the rollout (lab_rollout.h)
+ *			decides instead of the host and ends the run; a RECORD
+ *			is sent before the REPLY.
  *
  * When the host disconnects or breaks the framing, the lab powers off, because
  * it cannot report an error.
@@ -49,42 +49,42 @@
 
 static int fd = 3;
 module_param(fd, int, 0444);
-MODULE_PARM_DESC(fd, "file descriptor of the host that carries the channel (default 3)");
+MODULE_PARM_DESC(fd, "the host process's file descriptor of the channel (default 3)");
 
-/* Whole frames only: held while one is written, or written and answered. */
-static DEFINE_SPINLOCK(channel_lock);
-static bool host_gone;
+/* Held for a whole frame, or for an OBSERVATION and its ACTION. */
+static DEFINE_SPINLOCK(lab_channel_lock);
+static bool lab_failed;
 
-/* Observations are sent: after a COMMAND, until its stop or the next COMMAND. */
-static bool asking;
-static bool stopped;
-static DECLARE_WAIT_QUEUE_HEAD(stop_wait);
+/* Observations are sent: from a COMMAND to its stop or the next COMMAND. */
+static bool lab_observing;
+static bool lab_stopped;
+static DECLARE_WAIT_QUEUE_HEAD(lab_stop_wait);
 
-/* The COMMAND being read: u32 length and payload, command_size bytes in all. */
-static DEFINE_MUTEX(command_mutex);
-static u8 *command;
-static size_t command_size;
-static size_t command_taken;
+/* The COMMAND being read: u32 length and payload, lab_command_size bytes in all. */
+static DEFINE_MUTEX(lab_command_mutex);
+static u8 *lab_command;
+static size_t lab_command_size;
+static size_t lab_command_read;
 
-static void power_off(struct work_struct *work)
+static void lab_power_off(struct work_struct *work)
 {
 	kernel_power_off();
 }
 
-static DECLARE_WORK(power_off_work, power_off);
+static DECLARE_WORK(lab_power_off_work, lab_power_off);
 
-/* From any context; power-off sleeps, so it is left to a worker. */
-static int end_of_host(const char *why)
+/* Called in any context; a worker powers off, as that sleeps. */
+static int lab_fail(const char *why)
 {
-	if (!READ_ONCE(host_gone)) {
-		WRITE_ONCE(host_gone, true);
-		pr_emerg("the host is gone (%s): powering off\n", why);
-		schedule_work(&power_off_work);
+	if (!READ_ONCE(lab_failed)) {
+		WRITE_ONCE(lab_failed, true);
+		pr_emerg("the channel failed (%s): powering off\n", why);
+		schedule_work(&lab_power_off_work);
 	}
 	return -EPIPE;
 }
 
-static int channel_write(const void *buffer, size_t size)
+static int lab_channel_write(const void *buffer, size_t size)
 {
 	int n;
 
@@ -93,15 +93,15 @@ static int channel_write(const void *buffer, size_t size)
 		if (n == -EINTR)
 			continue;
 		if (n <= 0)
-			return end_of_host("write failed");
+			return lab_fail("write failed");
 		buffer += n;
 		size -= n;
 	}
 	return 0;
 }
 
-/* @buffer must have been touched: the host cannot fault in a fresh vmalloc. */
-static int channel_read(void *buffer, size_t size)
+/* @buffer must have been written before: the host cannot fault in a fresh vmalloc. */
+static int lab_channel_read(void *buffer, size_t size)
 {
 	int n;
 
@@ -110,24 +110,24 @@ static int channel_read(void *buffer, size_t size)
 		if (n == -EINTR)
 			continue;
 		if (n <= 0)
-			return end_of_host(n ? "read failed" : "end of file");
+			return lab_fail(n ? "read failed" : "the host closed it");
 		buffer += n;
 		size -= n;
 	}
 	return 0;
 }
 
-/* Caller holds channel_lock. */
-static void stop_run(void)
+/* The caller holds lab_channel_lock. */
+static void lab_stop_run(void)
 {
-	asking = false;
-	WRITE_ONCE(stopped, true);
-	wake_up_interruptible_poll(&stop_wait, EPOLLPRI);
+	lab_observing = false;
+	WRITE_ONCE(lab_stopped, true);
+	wake_up_interruptible_poll(&lab_stop_wait, EPOLLPRI);
 }
 
-static bool exchange(enum ndm_gym_model model,
-		     const struct ndm_wire_observation *observation,
-		     struct ndm_wire_action *action)
+static bool lab_decide(enum ndm_gym_model model,
+		       const struct ndm_wire_observation *observation,
+		       struct ndm_wire_action *action)
 {
 	struct {
 		struct ndm_frame_header header;
@@ -150,50 +150,50 @@ static bool exchange(enum ndm_gym_model model,
 	BUILD_BUG_ON(sizeof(answer) != sizeof(struct ndm_frame_header) +
 		     NDM_WIRE_ACTION_SIZE);
 
-	spin_lock_bh(&channel_lock);
-	if (!asking || host_gone)
+	spin_lock_bh(&lab_channel_lock);
+	if (!lab_observing || lab_failed)
 		goto out;
 	if (lab_rollout_runs()) {
 		if (!lab_rollout_decide(model, observation, action))
-			stop_run();
+			lab_stop_run();
 		decided = true;
 		goto out;
 	}
 	if (model != NDM_GYM_POLICY)
 		goto out;
-	if (channel_write(&question, sizeof(question)) ||
-	    channel_read(&answer, sizeof(answer)))
+	if (lab_channel_write(&question, sizeof(question)) ||
+	    lab_channel_read(&answer, sizeof(answer)))
 		goto out;
 	if (answer.header.kind != NDM_FRAME_ACTION ||
 	    answer.header.length != sizeof(answer.payload)) {
-		end_of_host("an observation was answered by something else than an action");
+		lab_fail("the host did not answer an OBSERVATION with an ACTION");
 		goto out;
 	}
 	if (answer.payload.stop) {
-		stop_run();
+		lab_stop_run();
 		goto out;
 	}
 	*action = answer.payload;
 	decided = true;
 out:
-	spin_unlock_bh(&channel_lock);
+	spin_unlock_bh(&lab_channel_lock);
 	return decided;
 }
 
-static const struct ndm_gym_host gate_host = {
-	.decide = exchange,
+static const struct ndm_gym_host lab_gate_host = {
+	.decide = lab_decide,
 };
 
-static void set_asking(bool value)
+static void lab_set_observing(bool observing)
 {
-	spin_lock_bh(&channel_lock);
-	asking = value;
-	if (value)
-		WRITE_ONCE(stopped, false);
-	spin_unlock_bh(&channel_lock);
+	spin_lock_bh(&lab_channel_lock);
+	lab_observing = observing;
+	if (observing)
+		WRITE_ONCE(lab_stopped, false);
+	spin_unlock_bh(&lab_channel_lock);
 }
 
-static int receive_play(size_t size)
+static int lab_receive_play(size_t size)
 {
 	const char *problem;
 	u8 *frame;
@@ -201,86 +201,86 @@ static int receive_play(size_t size)
 
 	frame = kvzalloc(max_t(size_t, size, 1), GFP_KERNEL);
 	if (!frame)
-		return end_of_host("no memory for what is to be played");
-	error = channel_read(frame, size);
+		return lab_fail("no memory for a PLAY frame");
+	error = lab_channel_read(frame, size);
 	if (!error) {
 		problem = lab_rollout_begin(frame, size);
 		if (problem)
-			error = end_of_host(problem);
+			error = lab_fail(problem);
 	}
 	kvfree(frame);
 	return error;
 }
 
-static int receive_command(void)
+static int lab_receive_command(void)
 {
 	struct ndm_frame_header header = {};
 	u8 *frame;
 	int error;
 
 	/* The rest of this frame must not be read as an ACTION. */
-	set_asking(false);
-	error = channel_read(&header, sizeof(header));
+	lab_set_observing(false);
+	error = lab_channel_read(&header, sizeof(header));
 	if (!error && header.kind == NDM_FRAME_PLAY &&
 	    header.length <= NDM_FRAME_MAX) {
-		error = receive_play(header.length);
+		error = lab_receive_play(header.length);
 		if (!error)
-			error = channel_read(&header, sizeof(header));
+			error = lab_channel_read(&header, sizeof(header));
 	}
 	if (error)
 		return error;
 	if (header.kind != NDM_FRAME_COMMAND || header.length > NDM_FRAME_MAX)
-		return end_of_host("a command was expected");
+		return lab_fail("the host sent no COMMAND, or one that is too long");
 
 	frame = kvmalloc(sizeof(u32) + header.length, GFP_KERNEL);
 	if (!frame)
-		return end_of_host("no memory for a command");
+		return lab_fail("no memory for a COMMAND");
 	memset(frame, 0, sizeof(u32) + header.length);
 	memcpy(frame, &header.length, sizeof(u32));
-	error = channel_read(frame + sizeof(u32), header.length);
+	error = lab_channel_read(frame + sizeof(u32), header.length);
 	if (error) {
 		kvfree(frame);
 		return error;
 	}
 
-	kvfree(command);
-	command = frame;
-	command_size = sizeof(u32) + header.length;
-	command_taken = 0;
-	set_asking(true);
+	kvfree(lab_command);
+	lab_command = frame;
+	lab_command_size = sizeof(u32) + header.length;
+	lab_command_read = 0;
+	lab_set_observing(true);
 	return 0;
 }
 
-static ssize_t gate_read(struct file *file, char __user *to, size_t size,
-			 loff_t *offset)
+static ssize_t lab_gate_read(struct file *file, char __user *to, size_t size,
+			     loff_t *offset)
 {
 	ssize_t n;
 
 	if (!size)
 		return 0;
-	n = mutex_lock_interruptible(&command_mutex);
+	n = mutex_lock_interruptible(&lab_command_mutex);
 	if (n)
 		return n;
-	if (command_taken == command_size) {
-		n = receive_command();
+	if (lab_command_read == lab_command_size) {
+		n = lab_receive_command();
 		if (n)
 			goto out;
 	}
-	n = min(size, command_size - command_taken);
-	if (copy_to_user(to, command + command_taken, n))
+	n = min(size, lab_command_size - lab_command_read);
+	if (copy_to_user(to, lab_command + lab_command_read, n))
 		n = -EFAULT;
 	else
-		command_taken += n;
+		lab_command_read += n;
 out:
-	mutex_unlock(&command_mutex);
-	/* The agent does not outlive the host by a single instruction. */
-	if (READ_ONCE(host_gone))
-		flush_work(&power_off_work);
+	mutex_unlock(&lab_command_mutex);
+	/* The agent must not run on without its host. */
+	if (READ_ONCE(lab_failed))
+		flush_work(&lab_power_off_work);
 	return n;
 }
 
-/* What the rollout has recorded goes in front of the REPLY. */
-static int send_record(void)
+/* Sends the rollout's RECORD before the REPLY. */
+static int lab_send_record(void)
 {
 	struct ndm_frame_header header = { .kind = NDM_FRAME_RECORD };
 	const void *record;
@@ -289,17 +289,17 @@ static int send_record(void)
 
 	if (!lab_rollout_runs())
 		return 0;
-	asking = false;
+	lab_observing = false;
 	record = lab_rollout_steps(&size);
 	header.length = size;
-	error = channel_write(&header, sizeof(header));
+	error = lab_channel_write(&header, sizeof(header));
 	if (!error)
-		error = channel_write(record, size);
+		error = lab_channel_write(record, size);
 	return error;
 }
 
-static ssize_t gate_write(struct file *file, const char __user *from,
-			  size_t size, loff_t *offset)
+static ssize_t lab_gate_write(struct file *file, const char __user *from,
+			      size_t size, loff_t *offset)
 {
 	struct ndm_frame_header *frame;
 	int error;
@@ -317,35 +317,35 @@ static ssize_t gate_write(struct file *file, const char __user *from,
 		kvfree(frame);
 		return -EFAULT;
 	}
-	spin_lock_bh(&channel_lock);
-	error = send_record();
+	spin_lock_bh(&lab_channel_lock);
+	error = lab_send_record();
 	if (!error)
-		error = channel_write(frame, sizeof(*frame) + size);
-	spin_unlock_bh(&channel_lock);
+		error = lab_channel_write(frame, sizeof(*frame) + size);
+	spin_unlock_bh(&lab_channel_lock);
 	lab_rollout_end();
 	kvfree(frame);
-	if (READ_ONCE(host_gone))
-		flush_work(&power_off_work);
+	if (READ_ONCE(lab_failed))
+		flush_work(&lab_power_off_work);
 	return error ? error : size;
 }
 
-static __poll_t gate_poll(struct file *file, struct poll_table_struct *wait)
+static __poll_t lab_gate_poll(struct file *file, struct poll_table_struct *wait)
 {
-	poll_wait(file, &stop_wait, wait);
-	return EPOLLOUT | EPOLLWRNORM | (READ_ONCE(stopped) ? EPOLLPRI : 0);
+	poll_wait(file, &lab_stop_wait, wait);
+	return EPOLLOUT | EPOLLWRNORM | (READ_ONCE(lab_stopped) ? EPOLLPRI : 0);
 }
 
-static const struct file_operations gate_operations = {
+static const struct file_operations lab_gate_operations = {
 	.owner = THIS_MODULE,
-	.read = gate_read,
-	.write = gate_write,
-	.poll = gate_poll,
+	.read = lab_gate_read,
+	.write = lab_gate_write,
+	.poll = lab_gate_poll,
 };
 
-static struct miscdevice gate_device = {
+static struct miscdevice lab_gate_device = {
 	.minor = MISC_DYNAMIC_MINOR,
 	.name = "lab_gate",
-	.fops = &gate_operations,
+	.fops = &lab_gate_operations,
 	.mode = 0600,
 };
 
@@ -353,27 +353,27 @@ static int __init lab_gate_init(void)
 {
 	int error;
 
-	/* A blocking read is what stops virtual time. */
+	/* A blocking read stops virtual time. */
 	error = os_set_fd_block(fd, 1);
 	if (error) {
-		pr_err("file descriptor %d of the host cannot be used (error %d): start the lab with the channel there, or pass fd=\n",
+		pr_err("fd=%d is unusable (error %d): give the file descriptor of the channel's socket\n",
 		       fd, error);
 		return error;
 	}
-	error = misc_register(&gate_device);
+	error = misc_register(&lab_gate_device);
 	if (error)
 		return error;
-	error = ndm_gym_set_host(&gate_host);
+	error = ndm_gym_set_host(&lab_gate_host);
 	if (error)
-		misc_deregister(&gate_device);
+		misc_deregister(&lab_gate_device);
 	return error;
 }
 
 static void __exit lab_gate_exit(void)
 {
 	ndm_gym_set_host(NULL);
-	misc_deregister(&gate_device);
-	kvfree(command);
+	misc_deregister(&lab_gate_device);
+	kvfree(lab_command);
 	lab_rollout_end();
 }
 

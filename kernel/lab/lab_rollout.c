@@ -8,66 +8,68 @@
 #include "lab_rollout.h"
 #include "ndm/ndm_blob.h"
 
-/* A model and its flows, which count up. */
-struct played {
-	struct ndm_described_model is;
-	bool there;
+/* A model and its flows, which have consecutive numbers. */
+struct lab_rollout_model {
+	struct ndm_described_model described;
+	bool loaded;
 	s16 h[LAB_ROLLOUT_FLOWS][NDM_HIDDEN_MAX];	/* Q15 */
-	u32 first_flow;			/* 0: none seen yet */
+	u32 first_flow;			/* 0: no decision yet */
 };
 
-struct rollout {
+struct lab_rollout {
 	struct ndm_wire_play plan;
-	struct played models[NDM_GYM_MODELS];
+	struct lab_rollout_model models[NDM_GYM_MODELS];
 	u64 end_us;			/* 0: nothing recorded yet */
 	s16 *noise;			/* [flows][decisions][NDM_OUTPUTS], Q14 */
 	struct ndm_wire_step *steps;
 	u32 recorded;
 };
 
-static struct rollout *rollout;
+static struct lab_rollout *lab_rollout;
 
-/* Flows count on from run to run: those up to the former are of earlier runs. */
-static u32 earlier_flows[NDM_GYM_MODELS], newest_flow[NDM_GYM_MODELS];
+/* Flow numbers increase from run to run; those up to lab_earlier_flow are of earlier runs. */
+static u32 lab_earlier_flow[NDM_GYM_MODELS], lab_newest_flow[NDM_GYM_MODELS];
 
 void lab_rollout_end(void)
 {
-	if (!rollout)
+	if (!lab_rollout)
 		return;
-	kvfree(rollout->steps);
-	kvfree(rollout->noise);
-	kvfree(rollout);
-	rollout = NULL;
+	kvfree(lab_rollout->steps);
+	kvfree(lab_rollout->noise);
+	kvfree(lab_rollout);
+	lab_rollout = NULL;
 }
 
 bool lab_rollout_runs(void)
 {
-	return rollout;
+	return lab_rollout;
 }
 
 const void *lab_rollout_steps(size_t *size)
 {
-	*size = rollout->recorded * sizeof(*rollout->steps);
-	return rollout->steps;
+	*size = lab_rollout->recorded * sizeof(*lab_rollout->steps);
+	return lab_rollout->steps;
 }
 
-static size_t noise_size(const struct ndm_wire_play *plan)
+static size_t lab_noise_size(const struct ndm_wire_play *plan)
 {
 	return array3_size(plan->flows, plan->decisions,
 			   NDM_OUTPUTS * sizeof(s16));
 }
 
-static const char *take_model(struct played *played, const u8 *file, u32 size)
+static const char *lab_load_model(struct lab_rollout_model *model, const u8 *file,
+				  u32 size)
 {
-	played->there = true;
-	return ndm_blob_parse(file, size, &played->is.model,
-			      &played->is.facts);
+	model->loaded = true;
+	return ndm_blob_parse(file, size, &model->described.model,
+			      &model->described.facts);
 }
 
-static const char *take(struct rollout *next, const void *frame, size_t size)
+static const char *lab_load_frame(struct lab_rollout *next, const void *frame,
+				  size_t size)
 {
 	const struct ndm_wire_play *plan = &next->plan;
-	const u8 *model = frame + sizeof(*plan);
+	const u8 *policy = frame + sizeof(*plan);
 	const char *problem;
 	size_t steps, files;
 	const u8 *snapshot;
@@ -75,24 +77,24 @@ static const char *take(struct rollout *next, const void *frame, size_t size)
 	memcpy(&next->plan, frame, sizeof(*plan));
 	steps = size_mul(plan->steps, sizeof(*next->steps));
 	if (!plan->steps || steps > NDM_FRAME_MAX)
-		return "it is to record too much or nothing";
+		return "the PLAY frame records no steps, or too many";
 	files = size_add(plan->model_bytes, plan->snapshot_bytes);
-	if (size != size_add(size_add(sizeof(*plan), files), noise_size(plan)))
-		return "it has not the size that it says";
-	snapshot = model + plan->model_bytes;
-	problem = take_model(&next->models[NDM_GYM_POLICY], model,
-			     plan->model_bytes);
+	if (size != size_add(size_add(sizeof(*plan), files), lab_noise_size(plan)))
+		return "the PLAY frame has not the size that its header states";
+	snapshot = policy + plan->model_bytes;
+	problem = lab_load_model(&next->models[NDM_GYM_POLICY], policy,
+				 plan->model_bytes);
 	if (!problem && plan->snapshot_bytes)
-		problem = take_model(&next->models[NDM_GYM_SNAPSHOT], snapshot,
-				     plan->snapshot_bytes);
+		problem = lab_load_model(&next->models[NDM_GYM_SNAPSHOT], snapshot,
+					 plan->snapshot_bytes);
 	if (problem)
 		return problem;
-	/* Touched before the host reads or writes it. */
-	next->noise = kvzalloc(max(noise_size(plan), sizeof(s16)), GFP_KERNEL);
+	/* Zeroed, so that its pages exist when the host reads or writes it. */
+	next->noise = kvzalloc(max(lab_noise_size(plan), sizeof(s16)), GFP_KERNEL);
 	next->steps = kvzalloc(steps, GFP_KERNEL);
 	if (!next->noise || !next->steps)
-		return "there is no memory for it";
-	memcpy(next->noise, snapshot + plan->snapshot_bytes, noise_size(plan));
+		return "no memory for a rollout";
+	memcpy(next->noise, snapshot + plan->snapshot_bytes, lab_noise_size(plan));
 	return NULL;
 }
 
@@ -102,93 +104,86 @@ const char *lab_rollout_begin(const void *frame, size_t size)
 
 	lab_rollout_end();
 	if (size < sizeof(struct ndm_wire_play))
-		return "it is too short";
-	rollout = kvzalloc(sizeof(*rollout), GFP_KERNEL);
-	if (!rollout)
-		return "there is no memory for it";
-	problem = take(rollout, frame, size);
+		return "the PLAY frame is shorter than its header";
+	lab_rollout = kvzalloc(sizeof(*lab_rollout), GFP_KERNEL);
+	if (!lab_rollout)
+		return "no memory for a rollout";
+	problem = lab_load_frame(lab_rollout, frame, size);
 	if (problem)
 		lab_rollout_end();
-	memcpy(earlier_flows, newest_flow, sizeof(earlier_flows));
+	memcpy(lab_earlier_flow, lab_newest_flow, sizeof(lab_earlier_flow));
 	return problem;
 }
 
-/* Which of the run's flows this is, from 0. */
-static u32 index_of(struct played *played, u32 flow)
+/* The flow's index within this run. */
+static u32 lab_flow_index(struct lab_rollout_model *model, u32 flow)
 {
-	if (!played->first_flow)
-		played->first_flow = flow;
-	return flow - played->first_flow;
+	if (!model->first_flow)
+		model->first_flow = flow;
+	return flow - model->first_flow;
 }
 
-static const s16 *noise_of(u32 flow, u32 decision)
+static const s16 *lab_noise(u32 flow, u32 decision)
 {
-	static const s16 silence[NDM_OUTPUTS];
-	const struct ndm_wire_play *plan = &rollout->plan;
+	static const s16 no_noise[NDM_OUTPUTS];
+	const struct ndm_wire_play *plan = &lab_rollout->plan;
 
 	if (flow >= plan->flows || decision >= plan->decisions)
-		return silence;
-	return rollout->noise +
+		return no_noise;
+	return lab_rollout->noise +
 	       ((size_t)flow * plan->decisions + decision) * NDM_OUTPUTS;
 }
 
-/* What the policy does, with noise, to be recorded. */
-static void play(struct played *policy, u32 flow, struct ndm_wire_step *step)
+/* Decides with noise. The step records mean plus noise, the action is clamped. */
+static void lab_record(struct lab_rollout_model *policy, u32 flow,
+		       const struct ndm_wire_observation *observation,
+		       struct ndm_wire_action *action)
 {
-	const struct ndm_wire_observation *seen = &step->observation;
-	const s16 *noise = noise_of(flow, seen->decision);
+	struct ndm_wire_step *step = &lab_rollout->steps[lab_rollout->recorded++];
+	const s16 *noise = lab_noise(flow, observation->decision);
 	s16 mean[NDM_OUTPUTS];
 	int k;
 
-	ndm_core_step(&policy->is.model, policy->h[flow], seen->features, mean);
-	for (k = 0; k < NDM_OUTPUTS; k++)
+	if (!lab_rollout->end_us)
+		lab_rollout->end_us = observation->now_us + lab_rollout->plan.duration_us;
+	step->observation = *observation;
+	ndm_core_step(&policy->described.model, policy->h[flow],
+		      observation->features, mean);
+	for (k = 0; k < NDM_OUTPUTS; k++) {
 		step->action.actions[k] = clamp_t(s32, mean[k] + noise[k],
 						  S16_MIN, S16_MAX);
-}
-
-static void record(struct played *policy, u32 flow,
-		   const struct ndm_wire_observation *observation,
-		   struct ndm_wire_action *action)
-{
-	struct ndm_wire_step *step = &rollout->steps[rollout->recorded++];
-	int k;
-
-	if (!rollout->end_us)
-		rollout->end_us = observation->now_us + rollout->plan.duration_us;
-	step->observation = *observation;
-	play(policy, flow, step);
-	for (k = 0; k < NDM_OUTPUTS; k++)
 		action->actions[k] = clamp_t(s16, step->action.actions[k],
 					     -(1 << NDM_ACTION_FRAC),
 					     1 << NDM_ACTION_FRAC);
-	action->skip_slow_start = rollout->plan.skip_slow_start >> flow & 1;
+	}
+	action->skip_slow_start = lab_rollout->plan.skip_slow_start >> flow & 1;
 }
 
-static bool goes_on(const struct ndm_wire_observation *observation)
+static bool lab_run_continues(const struct ndm_wire_observation *observation)
 {
-	return rollout->recorded < rollout->plan.steps &&
-	       (!rollout->end_us || observation->now_us < rollout->end_us) &&
-	       observation->cwnd <= rollout->plan.most_cwnd;
+	return lab_rollout->recorded < lab_rollout->plan.steps &&
+	       (!lab_rollout->end_us || observation->now_us < lab_rollout->end_us) &&
+	       observation->cwnd <= lab_rollout->plan.most_cwnd;
 }
 
 bool lab_rollout_decide(enum ndm_gym_model model,
 			const struct ndm_wire_observation *observation,
 			struct ndm_wire_action *action)
 {
-	struct played *played = &rollout->models[model];
+	struct lab_rollout_model *decider = &lab_rollout->models[model];
 	u32 flow;
 
 	*action = (struct ndm_wire_action) {};
-	if (observation->flow <= earlier_flows[model] || !played->there)
+	if (observation->flow <= lab_earlier_flow[model] || !decider->loaded)
 		return true;
-	flow = index_of(played, observation->flow);
+	flow = lab_flow_index(decider, observation->flow);
 	if (flow >= LAB_ROLLOUT_FLOWS)
 		return true;
-	newest_flow[model] = max(newest_flow[model], observation->flow);
+	lab_newest_flow[model] = max(lab_newest_flow[model], observation->flow);
 	if (model == NDM_GYM_POLICY)
-		record(played, flow, observation, action);
+		lab_record(decider, flow, observation, action);
 	else
-		ndm_core_step(&played->is.model, played->h[flow],
+		ndm_core_step(&decider->described.model, decider->h[flow],
 			      observation->features, action->actions);
-	return goes_on(observation);
+	return lab_run_continues(observation);
 }

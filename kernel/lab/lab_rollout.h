@@ -5,24 +5,24 @@
  * recorded. Flows of a second model, a snapshot, may run beside them; these have
  * no noise and are not recorded.
  *
- * To ask the host costs as much time as to simulate the packets of a round trip.
- * So the host sends the policy once and receives whole episodes.
+ * Asking the host for a decision takes as long as simulating the packets of a round
+ * trip. So the host sends the policy once and receives whole episodes.
  */
 #ifndef LAB_ROLLOUT_H
 #define LAB_ROLLOUT_H
 
 #include "ndm_gym.h"
 
-/* Of each model; flows beyond hold their windows, unrecorded. */
+/* Flows per model; further flows hold their windows and are not recorded. */
 #define LAB_ROLLOUT_FLOWS 64
 
 /**
  * lab_rollout_begin - start a rollout
  * @frame: a payload of NDM_FRAME_PLAY; copied
- * @size: its bytes
+ * @size: its size in bytes
  *
  * Context: may sleep; no rollout may be running.
- * Return: NULL, or why the frame is refused.
+ * Return: NULL, or the reason why the frame is refused.
  */
 const char *lab_rollout_begin(const void *frame, size_t size);
 
@@ -30,13 +30,13 @@ const char *lab_rollout_begin(const void *frame, size_t size);
 bool lab_rollout_runs(void);
 
 /**
- * lab_rollout_decide - decide for one flow, and record the step of a learner
+ * lab_rollout_decide - decide for one flow, and record a learner's step
  * @model: the flow's model
  * @observation: the flow's observation
- * @action: filled in
+ * @action: filled with the decision
  *
  * Context: any; calls must not overlap.
- * Return: whether the run goes on; when not, this was its last decision.
+ * Return: whether the run continues; false after its last decision.
  */
 bool lab_rollout_decide(enum ndm_gym_model model,
 			const struct ndm_wire_observation *observation,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* How tcp_ndm_gym reaches whoever decides for it. */
+/* The interface between tcp_ndm_gym and the host that decides for it. */
 #ifndef NDM_GYM_H
 #define NDM_GYM_H
 
@@ -14,8 +14,8 @@ enum ndm_gym_model {
 
 struct ndm_gym_host {
 	/*
-	 * Fills @action for @observation, or returns false: hold cwnd. Runs in
-	 * softirq or with a socket locked, so it must not sleep.
+	 * Fills @action for @observation; false: hold cwnd. Must not sleep: it
+	 * runs in softirq or with a socket locked.
 	 */
 	bool (*decide)(enum ndm_gym_model model,
 		       const struct ndm_wire_observation *observation,
@@ -24,8 +24,8 @@ struct ndm_gym_host {
 
 /**
  * ndm_gym_set_host - register the host that decides
- * @host: must stay valid until it is replaced; NULL unregisters the old host,
- *	of which no call is running any more on return
+ * @host: must stay valid until it is replaced; NULL unregisters the old host and
+ *	waits for its running calls
  *
  * Context: may sleep.
  * Return: 0, or -EBUSY when another host is registered.
@@ -33,25 +33,25 @@ struct ndm_gym_host {
 int ndm_gym_set_host(const struct ndm_gym_host *host);
 
 /**
- * ndm_gym_ask - have the host decide
+ * ndm_gym_ask - ask the host for a decision
  * @model: the model that decides
  * @observation: its observation
  * @action: filled with the decision
  *
  * Context: any but hard interrupts; does not sleep.
- * Return: false without a host or a decision: hold cwnd.
+ * Return: false without a host or a decision; the caller then holds cwnd.
  */
 bool ndm_gym_ask(enum ndm_gym_model model,
 		 const struct ndm_wire_observation *observation,
 		 struct ndm_wire_action *action);
 
 /**
- * ndm_gym_new_flow - the number of a connection that shows itself to the host
+ * ndm_gym_new_flow - number a connection that sends observations as the policy
  *
- * One count for all that do so as the policy, so that the host can tell a
- * connection of now from one of an earlier run.
+ * All such connections share one counter, so that the host can tell those of this
+ * run from those of earlier runs.
  *
- * Return: counts from 1 as they open.
+ * Return: the number, from 1 in opening order.
  */
 u32 ndm_gym_new_flow(void);
 

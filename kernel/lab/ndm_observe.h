@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The observation of an interval for the host, for ndm_gym and for experts. */
+/* Fills in an interval's observation for the host: tcp_ndm_gym and experts use it. */
 #ifndef NDM_OBSERVE_H
 #define NDM_OBSERVE_H
 
@@ -14,9 +14,9 @@
  * ndm_observe - fill in the observation of an interval that has just ended
  * @sk: the connection
  * @flow: its number
- * @m: its measurements, the interval closed
- * @interval: what the interval came to
- * @o: to be filled
+ * @m: its measurements, after ndm_interval_close()
+ * @interval: the interval's results
+ * @o: the observation
  */
 static inline void ndm_observe(const struct sock *sk, u32 flow,
 			       const struct ndm_measure *m,

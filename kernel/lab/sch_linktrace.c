@@ -1,48 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * linktrace: a queue in front of a link whose rate was recorded.
+ * linktrace: a queue in front of a link with a recorded rate.
  *
- * The record is a link trace in Mahimahi's format (R. Netravali et al.,
- * "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015): text, one
- * line for each delivery opportunity, which is the time at which it comes, in
- * whole milliseconds from the beginning of the trace, in rising order; equal
- * lines are as many opportunities at once. After its last line the trace begins
- * again, so
+ * The recording is a link trace in Mahimahi's format (R. Netravali et al.,
+ * "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015): text with a line
+ * per delivery opportunity. The line is its time in whole milliseconds since the
+ * beginning of the trace. Lines rise; equal lines are simultaneous opportunities.
+ * After its last line the trace repeats, so
  *
  *	t(line, round) = start + round * last line + line
  *
- * What an opportunity is worth is Mahimahi's accounting too:
+ * Opportunities deliver packets as in Mahimahi:
  *
- *	- it delivers up to 1504 bytes, a packet counting with its IP header and
- *	  4 bytes more (there: those of the tunnel device that packets come
- *	  through), so that one opportunity is one full packet of 1500 bytes;
- *	- several small packets share one, and a packet that does not fit into the
- *	  rest of one goes on in the next, and leaves with the last it needs;
- *	- it is for packets that have come before it. What finds the queue empty,
- *	  in whole or in part, is lost.
+ *	- An opportunity delivers up to 1504 bytes. A packet counts with its IP
+ *	  header and 4 bytes (of Mahimahi's tunnel device), so that an opportunity
+ *	  is a full packet of 1500 bytes.
+ *	- Small packets share an opportunity. A packet that does not fit into the
+ *	  rest of one continues in the next, and leaves with its last one.
+ *	- An opportunity delivers only packets that arrived before it. What it cannot
+ *	  use, in whole or in part, is lost.
  *
- * The rules hold for the times of the trace and of the packets' arrival, not
- * for the time at which the queue happens to be served, so a late timer delays
- * what leaves but changes nothing in what leaves with what.
+ * These rules use the times of the trace and of the packets' arrival. A late timer
+ * delays packets, but does not change which opportunity delivers them.
  *
- * The queue is first in, first out, and a packet that finds it full is dropped.
- * A packet of segmentation offload is one packet and takes as many
- * opportunities as its bytes do: turn the offloads off on both ends.
+ * The queue is first in, first out, and drops packets when it is full. A packet of
+ * segmentation offload is one packet of many opportunities: turn offloads off at
+ * both ends.
  *
- * A stock tc cannot say options of a queueing discipline that it does not know,
- * so the trace is written to a file of the network namespace first, and the next
- * linktrace that is made in that namespace takes it:
+ * tc cannot set options of a queueing discipline that it does not know. So a file of
+ * the network namespace takes the trace, and the next linktrace made in this
+ * namespace uses it:
  *
  *	{ echo "limit 100"; cat FILE; } >/proc/net/linktrace
  *	tc qdisc add dev DEVICE root linktrace
  *
- * The line with options may be missing, and so may each option:
+ * The line with options and each option may be missing:
  *
- *	limit PACKETS	    that fit into the queue; else the device's txqueuelen
- *	start NANOSECONDS   of CLOCK_MONOTONIC, when the trace begins; else when
- *			    the queue is made. There is no delivery before.
+ *	limit PACKETS	    size of the queue (default: the device's txqueuelen)
+ *	start NANOSECONDS   CLOCK_MONOTONIC when the trace begins; nothing is
+ *			    delivered before (default: when the queue is made)
  *
- * Reading the file tells what is waiting there, or why nothing is.
+ * Reading the file shows the waiting trace, or why there is none.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -60,16 +58,16 @@
 #include <net/netns/generic.h>
 #include <net/pkt_sched.h>
 
-#define OPPORTUNITY_BYTES 1504U	/* what one line delivers */
-#define TUNNEL_BYTES 4U		/* counted on top of the IP packet */
+#define OPPORTUNITY_BYTES 1504U	/* that a line delivers */
+#define TUNNEL_BYTES 4U		/* added to each IP packet */
 
 #define TRACE_MS_MAX (24 * 3600 * 1000U)	/* a day: in ns below 2^47 */
 #define START_NS_MAX (1ULL << 62)	/* 146 years: no sum of times overflows */
 #define LIMIT_MAX (1U << 24)	/* packets */
 #define RUNS_MAX (1U << 22)	/* 32 MiB; over an hour with no idle ms */
-#define RUNS_FIRST 1024U
+#define RUNS_FIRST 1024U	/* initial size of the array */
 
-#define LINE_MAX 64U		/* characters; the longest of use has 36 */
+#define LINE_MAX 64U		/* characters; the longest useful line has 36 */
 #define STATUS_MAX 128U
 
 /* All opportunities of one millisecond. */
@@ -78,16 +76,16 @@ struct run {
 	u32 count;
 };
 
-/* What was written to the file: a trace and its options. */
+/* A trace and its options, as written to the file. */
 struct schedule {
-	struct run *runs;	/* ms rising; the last one's is above 0 */
+	struct run *runs;	/* ms rising; the last one is above 0 */
 	u32 count;
-	u32 room;
-	u32 limit;		/* packets; 0: the device's */
+	u32 capacity;
+	u32 limit;		/* packets; 0: the device's txqueuelen */
 	u64 start_ns;		/* CLOCK_MONOTONIC; 0: when the queue is made */
 };
 
-static void schedule_free(struct schedule *schedule)
+static void linktrace_schedule_free(struct schedule *schedule)
 {
 	if (!schedule)
 		return;
@@ -99,10 +97,10 @@ static void schedule_free(struct schedule *schedule)
 
 static unsigned int linktrace_net_id;
 
-/* Of a network namespace. */
+/* State of a network namespace. */
 struct linktrace_net {
 	struct net *net;
-	struct mutex lock;	/* for what follows, and for every upload */
+	struct mutex lock;	/* protects the fields below and every upload */
 	struct schedule *waiting;
 	char status[STATUS_MAX];
 };
@@ -117,7 +115,8 @@ struct upload {
 	char text[LINE_MAX + 1];
 };
 
-static int __printf(2, 3) refuse(struct upload *upload, const char *why, ...)
+static int __printf(2, 3) linktrace_refuse(struct upload *upload,
+					   const char *why, ...)
 {
 	char *status = upload->owner->status;
 	va_list args;
@@ -131,34 +130,34 @@ static int __printf(2, 3) refuse(struct upload *upload, const char *why, ...)
 	return -EINVAL;
 }
 
-static int add_run(struct upload *upload, u32 ms)
+static int linktrace_add_run(struct upload *upload, u32 ms)
 {
 	struct schedule *schedule = upload->schedule;
-	struct run *more;
-	u32 room;
+	struct run *runs;
+	u32 capacity;
 
-	if (schedule->count == schedule->room) {
-		room = schedule->room ? 2 * schedule->room : RUNS_FIRST;
-		if (room > RUNS_MAX)
-			return refuse(upload, "more than %u different times",
-				      RUNS_MAX);
-		more = kvmalloc_array(room, sizeof(*more), GFP_KERNEL_ACCOUNT);
-		if (!more) {
+	if (schedule->count == schedule->capacity) {
+		capacity = schedule->capacity ? 2 * schedule->capacity : RUNS_FIRST;
+		if (capacity > RUNS_MAX)
+			return linktrace_refuse(upload, "more than %u different times",
+						RUNS_MAX);
+		runs = kvmalloc_array(capacity, sizeof(*runs), GFP_KERNEL_ACCOUNT);
+		if (!runs) {
 			upload->failed = true;
 			return -ENOMEM;
 		}
 		if (schedule->count)
-			memcpy(more, schedule->runs,
-			       schedule->count * sizeof(*more));
+			memcpy(runs, schedule->runs,
+			       schedule->count * sizeof(*runs));
 		kvfree(schedule->runs);
-		schedule->runs = more;
-		schedule->room = room;
+		schedule->runs = runs;
+		schedule->capacity = capacity;
 	}
 	schedule->runs[schedule->count++] = (struct run){ .ms = ms, .count = 1 };
 	return 0;
 }
 
-static int read_time(struct upload *upload)
+static int linktrace_read_time(struct upload *upload)
 {
 	struct schedule *schedule = upload->schedule;
 	struct run *last = NULL;
@@ -168,20 +167,21 @@ static int read_time(struct upload *upload)
 		last = &schedule->runs[schedule->count - 1];
 	if (!isdigit(upload->text[0]) || kstrtou32(upload->text, 10, &ms) ||
 	    ms > TRACE_MS_MAX)
-		return refuse(upload, "'%.20s' is no time: whole milliseconds from 0 to %u",
-			      upload->text, TRACE_MS_MAX);
+		return linktrace_refuse(upload,
+					"'%.20s' is no time: it must be whole milliseconds from 0 to %u",
+					upload->text, TRACE_MS_MAX);
 	if (!last || ms > last->ms)
-		return add_run(upload, ms);
+		return linktrace_add_run(upload, ms);
 	if (ms < last->ms)
-		return refuse(upload, "%u comes after %u: times must not fall",
-			      ms, last->ms);
+		return linktrace_refuse(upload, "%u comes after %u: times must not decrease",
+					ms, last->ms);
 	if (last->count == U32_MAX)
-		return refuse(upload, "too many opportunities at %u", ms);
+		return linktrace_refuse(upload, "too many opportunities at %u ms", ms);
 	last->count++;
 	return 0;
 }
 
-static int read_options(struct upload *upload)
+static int linktrace_read_options(struct upload *upload)
 {
 	struct schedule *schedule = upload->schedule;
 	char *rest = upload->text, *word, *value;
@@ -191,49 +191,51 @@ static int read_options(struct upload *upload)
 		if (!strcmp(word, "limit")) {
 			if (!value || kstrtou32(value, 10, &schedule->limit) ||
 			    !schedule->limit || schedule->limit > LIMIT_MAX)
-				return refuse(upload, "limit must be from 1 to %u packets",
-					      LIMIT_MAX);
+				return linktrace_refuse(upload,
+							"limit must be from 1 to %u packets",
+							LIMIT_MAX);
 		} else if (!strcmp(word, "start")) {
 			if (!value || kstrtou64(value, 10, &schedule->start_ns) ||
 			    !schedule->start_ns ||
 			    schedule->start_ns > START_NS_MAX)
-				return refuse(upload, "start must be from 1 to %llu ns",
-					      START_NS_MAX);
+				return linktrace_refuse(upload,
+							"start must be from 1 to %llu ns",
+							START_NS_MAX);
 		} else {
-			return refuse(upload, "'%.20s' is no option: they are limit and start",
-				      word);
+			return linktrace_refuse(upload,
+						"'%.20s' is no option: use limit or start", word);
 		}
 	}
 	return 0;
 }
 
-static int end_of_line(struct upload *upload)
+static int linktrace_end_line(struct upload *upload)
 {
 	int error;
 
 	upload->text[upload->length] = 0;
 	if (upload->line == 1 && isalpha(upload->text[0]))
-		error = read_options(upload);
+		error = linktrace_read_options(upload);
 	else
-		error = read_time(upload);
+		error = linktrace_read_time(upload);
 	upload->length = 0;
 	upload->line++;
 	return error;
 }
 
-static int take_text(struct upload *upload, const char *text, size_t size)
+static int linktrace_parse(struct upload *upload, const char *text, size_t size)
 {
 	const char *end = text + size;
 	int error;
 
 	for (; text < end; text++) {
 		if (*text == '\n') {
-			error = end_of_line(upload);
+			error = linktrace_end_line(upload);
 			if (error)
 				return error;
 		} else if (upload->length == LINE_MAX) {
-			return refuse(upload, "longer than %u characters",
-				      LINE_MAX);
+			return linktrace_refuse(upload, "longer than %u characters",
+						LINE_MAX);
 		} else {
 			upload->text[upload->length++] = *text;
 		}
@@ -241,23 +243,23 @@ static int take_text(struct upload *upload, const char *text, size_t size)
 	return 0;
 }
 
-/* The trace is complete when its file is closed. */
-static void end_of_trace(struct upload *upload)
+/* Called when the file is closed: the trace is complete. */
+static void linktrace_end_trace(struct upload *upload)
 {
 	struct linktrace_net *owner = upload->owner;
 	struct schedule *schedule = upload->schedule;
 	u64 opportunities = 0;
 	u32 i, period_ms;
 
-	if (upload->failed || (upload->length && end_of_line(upload)))
+	if (upload->failed || (upload->length && linktrace_end_line(upload)))
 		return;
 	if (!schedule->count) {
-		refuse(upload, "there is no delivery opportunity");
+		linktrace_refuse(upload, "there is no delivery opportunity");
 		return;
 	}
 	period_ms = schedule->runs[schedule->count - 1].ms;
 	if (!period_ms) {
-		refuse(upload, "the trace ends at 0: it must last a millisecond at least");
+		linktrace_refuse(upload, "the trace ends at 0: it must last at least 1 ms");
 		return;
 	}
 	for (i = 0; i < schedule->count; i++)
@@ -265,7 +267,7 @@ static void end_of_trace(struct upload *upload)
 	scnprintf(owner->status, STATUS_MAX,
 		  "waiting: %llu opportunities in %u ms", opportunities,
 		  period_ms);
-	schedule_free(owner->waiting);
+	linktrace_schedule_free(owner->waiting);
 	owner->waiting = schedule;
 	upload->schedule = NULL;
 }
@@ -306,7 +308,7 @@ static ssize_t linktrace_write(struct file *file, const char __user *from,
 	else if (upload->failed)
 		error = -EINVAL;
 	else
-		error = take_text(upload, text, result);
+		error = linktrace_parse(upload, text, result);
 	mutex_unlock(&upload->owner->lock);
 	kfree(text);
 	return error ? error : result;
@@ -331,9 +333,9 @@ static int linktrace_release(struct inode *inode, struct file *file)
 
 	mutex_lock(&upload->owner->lock);
 	if (upload->schedule)
-		end_of_trace(upload);
+		linktrace_end_trace(upload);
 	mutex_unlock(&upload->owner->lock);
-	schedule_free(upload->schedule);
+	linktrace_schedule_free(upload->schedule);
 	kfree(upload);
 	return 0;
 }
@@ -345,7 +347,7 @@ static const struct proc_ops linktrace_proc_ops = {
 	.proc_release = linktrace_release,
 };
 
-static void set_status_empty(struct linktrace_net *owner)
+static void linktrace_set_empty(struct linktrace_net *owner)
 {
 	strscpy(owner->status, "empty: write a trace here", STATUS_MAX);
 }
@@ -356,7 +358,7 @@ static int __net_init linktrace_net_init(struct net *net)
 
 	owner->net = net;
 	mutex_init(&owner->lock);
-	set_status_empty(owner);
+	linktrace_set_empty(owner);
 	if (!proc_create_data("linktrace", 0600, net->proc_net,
 			      &linktrace_proc_ops, owner))
 		return -ENOMEM;
@@ -369,7 +371,7 @@ static void __net_exit linktrace_net_exit(struct net *net)
 
 	/* Files that are still open are released here. */
 	remove_proc_entry("linktrace", net->proc_net);
-	schedule_free(owner->waiting);
+	linktrace_schedule_free(owner->waiting);
 }
 
 static struct pernet_operations linktrace_net_ops = {
@@ -386,18 +388,18 @@ struct linktrace_sched {
 	u64 period_ns;
 	/* the next unused opportunity */
 	u64 round_ns;		/* when this round of the trace began */
-	u32 at;			/* the run that it belongs to */
-	u32 had;		/* used opportunities of that run */
+	u32 run;		/* index of its run */
+	u32 used;		/* used opportunities of that run */
 	/* the last used opportunity */
 	u64 opportunity_ns;
 	u32 left;		/* its unused bytes */
 	struct qdisc_watchdog watchdog;
 };
 
-/* Of a packet in the queue. */
+/* State of a packet in the queue. */
 struct linktrace_cb {
 	u64 arrival_ns;
-	u32 left;		/* bytes still to be delivered */
+	u32 left;		/* bytes not yet delivered */
 };
 
 static struct linktrace_cb *linktrace_cb(const struct sk_buff *skb)
@@ -406,23 +408,23 @@ static struct linktrace_cb *linktrace_cb(const struct sk_buff *skb)
 	return (struct linktrace_cb *)qdisc_skb_cb(skb)->data;
 }
 
-static u64 next_opportunity_ns(const struct linktrace_sched *q)
+static u64 linktrace_next_ns(const struct linktrace_sched *q)
 {
-	return q->round_ns + (u64)q->schedule->runs[q->at].ms * NSEC_PER_MSEC;
+	return q->round_ns + (u64)q->schedule->runs[q->run].ms * NSEC_PER_MSEC;
 }
 
-static void go_to_run(struct linktrace_sched *q, u32 at)
+static void linktrace_go_to_run(struct linktrace_sched *q, u32 run)
 {
-	q->had = 0;
-	q->at = at;
-	if (at == q->schedule->count) {
-		q->at = 0;
+	q->used = 0;
+	q->run = run;
+	if (run == q->schedule->count) {
+		q->run = 0;
 		q->round_ns += q->period_ns;
 	}
 }
 
-/* The first run later than @ms, from @low on; the number of runs if none is. */
-static u32 first_run_after(const struct schedule *schedule, u32 low, u64 ms)
+/* The first run from @low on that is later than @ms; if none, the number of runs. */
+static u32 linktrace_run_after(const struct schedule *schedule, u32 low, u64 ms)
 {
 	u32 high = schedule->count, middle;
 
@@ -436,30 +438,30 @@ static u32 first_run_after(const struct schedule *schedule, u32 low, u64 ms)
 	return low;
 }
 
-/* Opportunities up to and at this time have found nothing to deliver. */
-static void lose_opportunities(struct linktrace_sched *q, u64 until_ns)
+/* Discards the opportunities up to this time: there was nothing to deliver. */
+static void linktrace_lose_opportunities(struct linktrace_sched *q, u64 until_ns)
 {
 	u64 rounds, ms;
 
 	if (q->opportunity_ns <= until_ns)
 		q->left = 0;
-	if (next_opportunity_ns(q) > until_ns)
+	if (linktrace_next_ns(q) > until_ns)
 		return;
 	rounds = div64_u64(until_ns - q->round_ns, q->period_ns);
 	if (rounds) {
 		q->round_ns += rounds * q->period_ns;
-		q->at = 0;
+		q->run = 0;
 	}
 	ms = div_u64(until_ns - q->round_ns, NSEC_PER_MSEC);
-	go_to_run(q, first_run_after(q->schedule, q->at, ms));
+	linktrace_go_to_run(q, linktrace_run_after(q->schedule, q->run, ms));
 }
 
-static void take_opportunity(struct linktrace_sched *q)
+static void linktrace_use_opportunity(struct linktrace_sched *q)
 {
-	q->opportunity_ns = next_opportunity_ns(q);
+	q->opportunity_ns = linktrace_next_ns(q);
 	q->left = OPPORTUNITY_BYTES;
-	if (++q->had == q->schedule->runs[q->at].count)
-		go_to_run(q, q->at + 1);
+	if (++q->used == q->schedule->runs[q->run].count)
+		linktrace_go_to_run(q, q->run + 1);
 }
 
 static int linktrace_enqueue(struct sk_buff *skb, struct Qdisc *sch,
@@ -485,16 +487,16 @@ static struct sk_buff *linktrace_dequeue(struct Qdisc *sch)
 		return NULL;
 	now_ns = ktime_get_ns();
 	cb = linktrace_cb(skb);
-	lose_opportunities(q, cb->arrival_ns);
+	linktrace_lose_opportunities(q, cb->arrival_ns);
 	while (cb->left > q->left) {
 		cb->left -= q->left;
 		q->left = 0;
-		next_ns = next_opportunity_ns(q);
+		next_ns = linktrace_next_ns(q);
 		if (next_ns > now_ns) {
 			qdisc_watchdog_schedule_ns(&q->watchdog, next_ns);
 			return NULL;
 		}
-		take_opportunity(q);
+		linktrace_use_opportunity(q);
 	}
 	q->left -= cb->left;
 	return qdisc_dequeue_head(sch);
@@ -517,7 +519,7 @@ static int linktrace_init(struct Qdisc *sch, struct nlattr *opt,
 	struct linktrace_sched *q = qdisc_priv(sch);
 	struct schedule *schedule;
 
-	/* Before any error: destroy() follows one. */
+	/* Before any error, because destroy() follows it. */
 	qdisc_watchdog_init(&q->watchdog, sch);
 	if (opt) {
 		NL_SET_ERR_MSG(extack, "linktrace takes its options from /proc/net/linktrace");
@@ -527,10 +529,10 @@ static int linktrace_init(struct Qdisc *sch, struct nlattr *opt,
 	schedule = owner->waiting;
 	owner->waiting = NULL;
 	if (schedule)
-		set_status_empty(owner);
+		linktrace_set_empty(owner);
 	mutex_unlock(&owner->lock);
 	if (!schedule) {
-		NL_SET_ERR_MSG(extack, "no trace waits in /proc/net/linktrace, which tells why");
+		NL_SET_ERR_MSG(extack, "no trace is waiting: see /proc/net/linktrace");
 		return -ENOENT;
 	}
 	q->schedule = schedule;
@@ -547,7 +549,7 @@ static void linktrace_destroy(struct Qdisc *sch)
 	struct linktrace_sched *q = qdisc_priv(sch);
 
 	qdisc_watchdog_cancel(&q->watchdog);
-	schedule_free(q->schedule);
+	linktrace_schedule_free(q->schedule);
 }
 
 static struct Qdisc_ops linktrace_ops = {
@@ -584,7 +586,7 @@ static void __exit linktrace_module_exit(void)
 module_init(linktrace_module_init);
 module_exit(linktrace_module_exit);
 
-/* What the kernel asks for when tc names the discipline, since 6.8. */
+/* Since Linux 6.8 the kernel requests the module by this name. */
 MODULE_ALIAS("net-sch-linktrace");
 MODULE_DESCRIPTION("Link that follows a trace in Mahimahi's format");
 MODULE_LICENSE("GPL");

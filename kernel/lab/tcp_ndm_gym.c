@@ -3,9 +3,9 @@
  * NDM with a host in place of the network: the module for training.
  *
  * It measures and controls with the code of tcp_ndm (ndm_features.h,
- * ndm_control.h); only the network is elsewhere. The host that registers with
- * ndm_gym_set_host() decides once per control interval. Without a host, as on
- * any stock kernel, every decision is to hold the window.
+ * ndm_control.h), but the host registered with ndm_gym_set_host() decides once per
+ * control interval. Without a host, as on any stock kernel, every decision is to
+ * hold the window.
  *
  * There are two congestion controls: ndm_gym for the policy in training, and
  * ndm_snapshot for an older policy that competes with it. They differ only in
@@ -19,20 +19,20 @@
 #include "ndm_gym.h"
 #include "ndm_observe.h"
 
-static const struct ndm_gym_host __rcu *gym_host;
-static DEFINE_MUTEX(host_mutex);
-static atomic_t flows[NDM_GYM_MODELS];
+static const struct ndm_gym_host __rcu *ndm_gym_host;
+static DEFINE_MUTEX(ndm_gym_host_mutex);
+static atomic_t ndm_gym_flows[NDM_GYM_MODELS];
 
 int ndm_gym_set_host(const struct ndm_gym_host *host)
 {
 	int error = 0;
 
-	mutex_lock(&host_mutex);
-	if (host && rcu_access_pointer(gym_host))
+	mutex_lock(&ndm_gym_host_mutex);
+	if (host && rcu_access_pointer(ndm_gym_host))
 		error = -EBUSY;
 	else
-		rcu_assign_pointer(gym_host, host);
-	mutex_unlock(&host_mutex);
+		rcu_assign_pointer(ndm_gym_host, host);
+	mutex_unlock(&ndm_gym_host_mutex);
 	if (!host)
 		synchronize_rcu();
 	return error;
@@ -41,7 +41,7 @@ EXPORT_SYMBOL_GPL(ndm_gym_set_host);
 
 u32 ndm_gym_new_flow(void)
 {
-	return atomic_inc_return(&flows[NDM_GYM_POLICY]);
+	return atomic_inc_return(&ndm_gym_flows[NDM_GYM_POLICY]);
 }
 EXPORT_SYMBOL_GPL(ndm_gym_new_flow);
 
@@ -50,26 +50,34 @@ bool ndm_gym_ask(enum ndm_gym_model model,
 		 struct ndm_wire_action *action)
 {
 	const struct ndm_gym_host *host;
-	bool answered = false;
+	bool decided = false;
 
 	rcu_read_lock();
-	host = rcu_dereference(gym_host);
+	host = rcu_dereference(ndm_gym_host);
 	if (host)
-		answered = host->decide(model, observation, action);
+		decided = host->decide(model, observation, action);
 	rcu_read_unlock();
-	return answered;
+	return decided;
 }
 EXPORT_SYMBOL_GPL(ndm_gym_ask);
 
-static bool decide_by(enum ndm_gym_model model, struct sock *sk,
-		      const struct ndm_interval *interval, s16 *actions)
+/* One congestion control per model. */
+static struct tcp_congestion_ops ndm_gym_ops[NDM_GYM_MODELS];
+
+static enum ndm_gym_model ndm_gym_model_of(const struct sock *sk)
+{
+	return inet_csk(sk)->icsk_ca_ops - ndm_gym_ops;
+}
+
+static bool ndm_gym_decide(struct sock *sk, u32 decision,
+			   const struct ndm_interval *interval, s16 *actions)
 {
 	const struct ndm_sock *ndm = inet_csk_ca(sk);
 	struct ndm_wire_observation observation;
 	struct ndm_wire_action action;
 
 	ndm_observe(sk, ndm->flow, &ndm->measure, interval, &observation);
-	if (!ndm_gym_ask(model, &observation, &action))
+	if (!ndm_gym_ask(ndm_gym_model_of(sk), &observation, &action))
 		return false;
 	BUILD_BUG_ON(sizeof(action.actions) != NDM_OUTPUTS * sizeof(*actions));
 	memcpy(actions, action.actions, sizeof(action.actions));
@@ -78,60 +86,32 @@ static bool decide_by(enum ndm_gym_model model, struct sock *sk,
 	return true;
 }
 
-static bool gym_decide(struct sock *sk, u32 decision,
-		       const struct ndm_interval *interval, s16 *actions)
+static void NDM_CONG_CONTROL(ndm_gym_cong_control)
 {
-	return decide_by(NDM_GYM_POLICY, sk, interval, actions);
+	ndm_control(sk, rs, ndm_gym_decide);
 }
 
-static bool snapshot_decide(struct sock *sk, u32 decision,
-			    const struct ndm_interval *interval, s16 *actions)
+static void ndm_gym_init(struct sock *sk)
 {
-	return decide_by(NDM_GYM_SNAPSHOT, sk, interval, actions);
+	ndm_sock_init(sk, &ndm_gym_flows[ndm_gym_model_of(sk)]);
 }
 
-static void NDM_CONG_CONTROL(gym_cong_control)
-{
-	ndm_control(sk, rs, gym_decide);
-}
+#define NDM_GYM_OPS(_name)				\
+	{						\
+		.init = ndm_gym_init,			\
+		.ssthresh = ndm_ssthresh,		\
+		.undo_cwnd = ndm_undo_cwnd,		\
+		.cong_control = ndm_gym_cong_control,	\
+		NDM_TX_START_OP,			\
+		.set_state = ndm_set_state,		\
+		.get_info = ndm_get_info,		\
+		.owner = THIS_MODULE,			\
+		.name = _name,				\
+	}
 
-static void NDM_CONG_CONTROL(snapshot_cong_control)
-{
-	ndm_control(sk, rs, snapshot_decide);
-}
-
-static void gym_init(struct sock *sk)
-{
-	ndm_sock_init(sk, &flows[NDM_GYM_POLICY]);
-}
-
-static void snapshot_init(struct sock *sk)
-{
-	ndm_sock_init(sk, &flows[NDM_GYM_SNAPSHOT]);
-}
-
-static struct tcp_congestion_ops ndm_gym __read_mostly = {
-	.init = gym_init,
-	.ssthresh = ndm_ssthresh,
-	.undo_cwnd = ndm_undo_cwnd,
-	.cong_control = gym_cong_control,
-	NDM_TX_START_OP,
-	.set_state = ndm_set_state,
-	.get_info = ndm_get_info,
-	.owner = THIS_MODULE,
-	.name = "ndm_gym",
-};
-
-static struct tcp_congestion_ops ndm_snapshot __read_mostly = {
-	.init = snapshot_init,
-	.ssthresh = ndm_ssthresh,
-	.undo_cwnd = ndm_undo_cwnd,
-	.cong_control = snapshot_cong_control,
-	NDM_TX_START_OP,
-	.set_state = ndm_set_state,
-	.get_info = ndm_get_info,
-	.owner = THIS_MODULE,
-	.name = "ndm_snapshot",
+static struct tcp_congestion_ops ndm_gym_ops[NDM_GYM_MODELS] __read_mostly = {
+	[NDM_GYM_POLICY] = NDM_GYM_OPS("ndm_gym"),
+	[NDM_GYM_SNAPSHOT] = NDM_GYM_OPS("ndm_snapshot"),
 };
 
 static int __init tcp_ndm_gym_init(void)
@@ -141,23 +121,23 @@ static int __init tcp_ndm_gym_init(void)
 	BUILD_BUG_ON(sizeof(struct ndm_sock) > ICSK_CA_PRIV_SIZE);
 	BUILD_BUG_ON(sizeof(struct ndm_wire_observation) !=
 		     NDM_WIRE_OBSERVATION_SIZE);
-	error = tcp_register_congestion_control(&ndm_gym);
+	error = tcp_register_congestion_control(&ndm_gym_ops[NDM_GYM_POLICY]);
 	if (error)
 		return error;
-	error = tcp_register_congestion_control(&ndm_snapshot);
+	error = tcp_register_congestion_control(&ndm_gym_ops[NDM_GYM_SNAPSHOT]);
 	if (error)
-		tcp_unregister_congestion_control(&ndm_gym);
+		tcp_unregister_congestion_control(&ndm_gym_ops[NDM_GYM_POLICY]);
 	return error;
 }
 
 static void __exit tcp_ndm_gym_exit(void)
 {
-	tcp_unregister_congestion_control(&ndm_snapshot);
-	tcp_unregister_congestion_control(&ndm_gym);
+	tcp_unregister_congestion_control(&ndm_gym_ops[NDM_GYM_SNAPSHOT]);
+	tcp_unregister_congestion_control(&ndm_gym_ops[NDM_GYM_POLICY]);
 }
 
 module_init(tcp_ndm_gym_init);
 module_exit(tcp_ndm_gym_exit);
 
-MODULE_DESCRIPTION("NDM TCP congestion control, decisions asked of a host");
+MODULE_DESCRIPTION("NDM TCP congestion control whose decisions come from a host");
 MODULE_LICENSE("GPL");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A model as a file: what export/formats/blob.py writes and the firmware loader hands
- * to tcp_ndm. Layout, little endian, no padding (H hidden units, I inputs, O
- * outputs):
+ * A model as a file, written by export/formats/blob.py and passed to tcp_ndm by the
+ * firmware loader. Layout, little endian, no padding (H hidden units, I inputs,
+ * O outputs):
  *
  *	8	magic "NDMMODEL"
  *	4	size of the whole file, u32
@@ -17,11 +17,14 @@
  *	E	envelope: what it was trained for
  *	32	SHA-256 of everything before
  *
- * Texts are printable ASCII; the three of 64 bytes end with a zero and have
- * nothing but zeros behind it.
+ * Texts are printable ASCII; the three of 64 bytes are padded with at least one
+ * zero.
  *
- * Pure: bytes in, a model out. The caller checks the SHA-256 at the end, which
- * detects changed bits; the parser checks every field nevertheless.
+ * I is NDM_INPUTS_MIN to NDM_INPUTS. A model has weight 0 for the inputs that it
+ * lacks.
+ *
+ * Pure: bytes in, a model out. The caller checks the SHA-256, which detects changed
+ * bits; the parser checks every field nevertheless.
  */
 #ifndef NDM_BLOB_H
 #define NDM_BLOB_H
@@ -38,7 +41,7 @@
 #define NDM_BLOB_TEXT 64
 #define NDM_BLOB_ENVELOPE_MAX 1024
 #define NDM_BLOB_HEAD (8 + 4 + 2 + 2 + 4 + 8 + 3 * NDM_BLOB_TEXT + 32 + 2)
-/* Of the largest model with the longest envelope. */
+/* Size of the largest model with the longest envelope. */
 #define NDM_BLOB_MAX							     \
 	(NDM_BLOB_HEAD + NDM_HIDDEN_MAX + NDM_OUTPUTS +			     \
 	 2 * (NDM_HIDDEN_MAX * (NDM_INPUTS + NDM_HIDDEN_MAX + 1) +	     \
@@ -46,12 +49,12 @@
 	 NDM_BLOB_ENVELOPE_MAX + NDM_BLOB_DIGEST)
 
 /*
- * With more fraction bits than this a shift of ndm_core_step() would leave the
- * 64 bits. Weights themselves cannot overflow: see there.
+ * With more fraction bits a shift in ndm_core_step() would exceed 64 bits. The
+ * weights themselves cannot overflow (ndm_core.h).
  */
 #define NDM_BLOB_FRAC_MAX 22
 
-/* Where a model comes from. */
+/* The origin of a model. */
 struct ndm_blob_facts {
 	u64 decisions;
 	char name[NDM_BLOB_TEXT];
@@ -61,7 +64,7 @@ struct ndm_blob_facts {
 	char envelope[NDM_BLOB_ENVELOPE_MAX + 1];
 };
 
-/* A model that says where it comes from: one of a file, or compiled in. */
+/* A model from a file or compiled in. */
 struct ndm_described_model {
 	struct ndm_model model;
 	struct ndm_blob_facts facts;
@@ -82,10 +85,11 @@ static inline u64 ndm_blob_u64(const u8 *at)
 	return ndm_blob_u32(at) | (u64)ndm_blob_u32(at + 4) << 32;
 }
 
-static inline size_t ndm_blob_size(size_t hidden, size_t envelope)
+static inline size_t ndm_blob_size(size_t hidden, size_t inputs,
+				   size_t envelope)
 {
 	size_t scales = hidden + NDM_OUTPUTS;
-	size_t numbers = hidden * (NDM_INPUTS + hidden + 1) +
+	size_t numbers = hidden * (inputs + hidden + 1) +
 			 NDM_OUTPUTS * (hidden + 1);
 
 	return NDM_BLOB_HEAD + scales + 2 * numbers + envelope +
@@ -102,7 +106,7 @@ static inline bool ndm_blob_printable(const u8 *text, size_t length)
 	return true;
 }
 
-/* A text of NDM_BLOB_TEXT bytes, copied to @to when it is one. */
+/* Copies a text of NDM_BLOB_TEXT bytes to @to; false if it is invalid. */
 static inline bool ndm_blob_text(const u8 *from, char *to)
 {
 	size_t length = strnlen((const char *)from, NDM_BLOB_TEXT);
@@ -118,7 +122,10 @@ static inline bool ndm_blob_text(const u8 *from, char *to)
 	return true;
 }
 
-/* (rows, columns) numbers into an array with @stride columns. */
+/*
+ * Copies (rows, columns) numbers to an array with @stride columns; returns the
+ * position after them.
+ */
 static inline const u8 *ndm_blob_numbers(const u8 *at, s16 *to, int rows,
 					 int columns, int stride)
 {
@@ -131,13 +138,13 @@ static inline const u8 *ndm_blob_numbers(const u8 *at, s16 *to, int rows,
 }
 
 /**
- * ndm_blob_parse - a model from a file
- * @data: the file
- * @size: its bytes
- * @m: the model; what is there is of no use when the file is refused
- * @facts: where it comes from, likewise
+ * ndm_blob_parse - read a model from a file
+ * @data: the content of the file
+ * @size: its size in bytes
+ * @m: the model; undefined when the file is refused
+ * @facts: the model's origin; undefined when the file is refused
  *
- * Return: NULL, or why the file is refused.
+ * Return: NULL, or the reason why the file is refused.
  */
 static inline const char *ndm_blob_parse(const u8 *data, size_t size,
 					 struct ndm_model *m,
@@ -147,29 +154,31 @@ static inline const char *ndm_blob_parse(const u8 *data, size_t size,
 	const u8 *tail = texts + 3 * NDM_BLOB_TEXT;
 	const u8 *at = data + NDM_BLOB_HEAD;
 	u32 envelope;
-	int hidden, i;
+	int hidden, inputs, i;
 
 	if (size < NDM_BLOB_HEAD + NDM_BLOB_DIGEST)
 		return "it is shorter than a header";
 	if (memcmp(data, NDM_BLOB_MAGIC, 8))
 		return "it does not begin with " NDM_BLOB_MAGIC;
 	if (ndm_blob_u32(data + 8) != size)
-		return "it has not the size that it says";
+		return "its size is not the one that its header states";
 	if (data[19] != NDM_BLOB_LAYOUT)
-		return "its layout is another version's";
+		return "its layout has another version: export it again";
 	if (ndm_blob_u16(data + 12) != NDM_MODEL_FORMAT)
-		return "its format is another version's";
+		return "its format has another version: export it again";
 	if (ndm_blob_u16(data + 14) != NDM_SCHEMA_VERSION)
-		return "its inputs and outputs are another version's";
+		return "its inputs and outputs have another version: train it again";
 	hidden = data[16];
 	if (hidden < 1 || hidden > NDM_HIDDEN_MAX)
-		return "it has more hidden units than there is room for, or none";
-	if (data[17] != NDM_INPUTS || data[18] != NDM_OUTPUTS)
+		return "it has no hidden units, or too many";
+	inputs = data[17];
+	if (inputs < NDM_INPUTS_MIN || inputs > NDM_INPUTS ||
+	    data[18] != NDM_OUTPUTS)
 		return "it has another number of inputs or outputs";
 	envelope = ndm_blob_u16(tail + 32);
 	if (envelope > NDM_BLOB_ENVELOPE_MAX)
 		return "its envelope is too long";
-	if (size != ndm_blob_size(hidden, envelope))
+	if (size != ndm_blob_size(hidden, inputs, envelope))
 		return "its size does not fit its dimensions";
 
 	memset(m, 0, sizeof(*m));
@@ -183,12 +192,12 @@ static inline const char *ndm_blob_parse(const u8 *data, size_t size,
 
 	for (i = 0; i < hidden + NDM_OUTPUTS; i++)
 		if (at[i] > NDM_BLOB_FRAC_MAX)
-			return "a scale is so small that a sum could overflow";
+			return "a scale has so many fraction bits that a sum could overflow";
 	m->hidden = hidden;
 	memcpy(m->row_frac, at, hidden);
 	memcpy(m->out_frac, at + hidden, NDM_OUTPUTS);
 	at += hidden + NDM_OUTPUTS;
-	at = ndm_blob_numbers(at, m->w[0], hidden, NDM_INPUTS, NDM_INPUTS);
+	at = ndm_blob_numbers(at, m->w[0], hidden, inputs, NDM_INPUTS);
 	at = ndm_blob_numbers(at, m->u[0], hidden, hidden, NDM_HIDDEN_MAX);
 	at = ndm_blob_numbers(at, m->b, 1, hidden, NDM_HIDDEN_MAX);
 	at = ndm_blob_numbers(at, m->v[0], NDM_OUTPUTS, hidden, NDM_HIDDEN_MAX);

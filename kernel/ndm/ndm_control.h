@@ -3,8 +3,8 @@
  * The control loop on a socket, shared by tcp_ndm and tcp_ndm_gym. Each supplies
  * the function that decides.
  *
- * One decision per control interval, a packet-timed round trip of at least
- * 1 ms. In between, per ACK, only counters move. A decision is two actions in
+ * There is one decision per control interval, a packet-timed round trip of at
+ * least 1 ms; other ACKs only update counters. A decision is two actions in
  * [-1, 1]:
  *
  *	cwnd    = cwnd * 2^cwnd_log2 + 1 + sqrt(cwnd) / 4	(ndm_window.h)
@@ -13,16 +13,16 @@
  * In slow start the window doubles instead (ndm_slow_start.h), and in a drain it is
  * half or less for two intervals (ndm_drain.h).
  *
- * The policy alone reduces the window in fast recovery: ssthresh() gives the
- * window as it is, and there is no PRR (the kernel leaves cwnd alone when
- * cong_control is there). A time-out is the kernel's: it sets the window to
- * what is in flight plus 1. From there it slow-starts to half of the old window
- * while the kernel repairs what was lost (TCP_CA_Loss), besides what the policy
- * decides; after a spurious time-out the old window is restored.
+ * In fast recovery only the policy reduces the window: ssthresh() returns the
+ * current window, and the kernel runs no PRR for algorithms with cong_control().
+ * After a time-out the kernel sets the window to the packets in flight plus 1.
+ * While it retransmits (TCP_CA_Loss), the window slow-starts to half of the old
+ * one, in addition to the policy's decisions. After a spurious time-out the old
+ * window is restored.
  *
- * The window grows only while it is used (RFC 7661): a flow that its application
- * or its receiver limits must not build up a window that it has never tried. After
- * idleness the window decays (RFC 2861).
+ * The window grows only while it is used (RFC 7661): a flow limited by its
+ * application or receiver must not build up a window that it has never tried.
+ * After idleness the window decays (RFC 2861).
  *
  * An ECN mark, or a loss that a tail loss probe has repaired, counts as one lost
  * packet in the interval (RFC 3168: a mark is treated as a loss).
@@ -45,26 +45,26 @@
 /* The neutral pacing gain 1.25, Q16: enough above cwnd/srtt not to bind. */
 #define NDM_PACING_GAIN 81920
 
-/* Pacing rates are cut here, 70 TB/s, so that the gain fits into 64 bits. */
+/* Bytes per second, 70 TB/s: rate times gain fits into 64 bits. */
 #define NDM_PACING_MAX (1ULL << 46)
 
-/* The RTT that pacing starts with where the handshake gave none. */
+/* The initial RTT for pacing when the handshake gave no sample. */
 #define NDM_RTT_UNKNOWN_US 1000
 
 /* Private state of one socket: 72 bytes, which leaves 32 for the network. */
 struct ndm_sock {
 	struct ndm_measure measure;
 	u32 cwnd_fp;	/* cwnd with NDM_CWND_FRAC fraction bits */
-	u32 flow : 20;	/* which connection: counts from 1 as they open, wraps */
-	/* What follows is tcp_ndm's. */
-	u32 model : 6;	/* number of the model whose memory the network's is */
+	u32 flow : 20;	/* number of the connection, from 1 in opening order; wraps */
+	/* used by tcp_ndm only */
+	u32 model : 6;	/* number of the model that the recurrent state belongs to */
 	u32 guard_bucket : 5;	/* ndm_guard.h */
 	u32 reno : 1;	/* the guard has taken the connection from the policy */
 };
 
 /*
  * Fills @actions (NDM_OUTPUTS, Q14) for the interval that just ended. @decision:
- * counts from 0. Returns whether to follow them: else window and pacing stay.
+ * counts from 0. Returns whether to apply them; otherwise window and pacing stay.
  */
 typedef bool ndm_decide_fn(struct sock *sk, u32 decision,
 			   const struct ndm_interval *interval, s16 *actions);
@@ -77,9 +77,9 @@ static inline struct ndm_reading ndm_read(const struct sock *sk)
 		.now_us = tp->tcp_mstamp,
 		.delivered = tp->delivered,
 		/*
-		 * A DSACK reports a segment that arrived twice; when this side
-		 * had retransmitted one, that one was not lost. More of them
-		 * than retransmissions means that the network duplicates.
+		 * A DSACK reports a segment that arrived twice, so its
+		 * retransmission was spurious: nothing was lost. DSACKs beyond
+		 * the number of retransmissions are duplicates of the network.
 		 */
 		.lost = tp->lost - min(tp->dsack_dups, tp->total_retrans),
 		.inflight = tcp_packets_in_flight(tp),
@@ -89,7 +89,7 @@ static inline struct ndm_reading ndm_read(const struct sock *sk)
 	};
 }
 
-/* Bytes per second: @gain * cwnd * mss / srtt. @gain: Q16, below 2^18. */
+/* Sets the pacing rate, bytes/s: @gain * cwnd * mss / srtt. @gain: Q16, below 2^18. */
 static inline void ndm_set_pacing_gain(struct sock *sk, u32 gain)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -104,23 +104,23 @@ static inline void ndm_set_pacing_gain(struct sock *sk, u32 gain)
 		   min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
 }
 
-/* The pacing of a decision: NDM_PACING_GAIN * 2^@pacing, at most 2.5. */
+/* Applies a decision's pacing: the gain is NDM_PACING_GAIN * 2^@pacing, at most 2.5. */
 static inline void ndm_set_pacing(struct sock *sk, s16 pacing)
 {
 	ndm_set_pacing_gain(sk, (u64)NDM_PACING_GAIN * ndm_exp2(pacing) >> 16);
 }
 
 /*
- * The highest pacing gain, while nothing is in flight and the next decision is a
- * round trip away: up to a window of data then leaves within half a round trip
- * instead of nearly a whole one.
+ * The highest pacing gain, for a sender that starts with nothing in flight or is in
+ * slow start: a window of data leaves within half a round trip instead of nearly a
+ * whole one.
  */
 static inline void ndm_set_max_pacing(struct sock *sk)
 {
 	ndm_set_pacing_gain(sk, 2 * NDM_PACING_GAIN);
 }
 
-/* The window that the kernel gets: in a drain a part of the policy's. */
+/* The window for the kernel: in a drain, a fraction of the policy's. */
 static inline u32 ndm_window(const struct ndm_sock *ndm)
 {
 	u32 cwnd = ndm->cwnd_fp >> NDM_CWND_FRAC;
@@ -134,17 +134,17 @@ static inline void ndm_set_cwnd(struct sock *sk, struct ndm_sock *ndm,
 				u32 cwnd_fp)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 most = min(tp->snd_cwnd_clamp, NDM_CWND_MAX);
+	u32 cwnd_max = min(tp->snd_cwnd_clamp, NDM_CWND_MAX);
 
 	cwnd_fp = max_t(u32, cwnd_fp, NDM_CWND_MIN << NDM_CWND_FRAC);
-	ndm->cwnd_fp = min(cwnd_fp, most << NDM_CWND_FRAC);
+	ndm->cwnd_fp = min(cwnd_fp, cwnd_max << NDM_CWND_FRAC);
 	tcp_snd_cwnd_set(tp, ndm_window(ndm));
 }
 
 /*
- * Whether at least half of the window was used (RFC 7661, section 4.1), a rule that
- * the kernel applies to slow start only. A paced flow seldom has its whole window in
- * flight.
+ * Whether at least half of the window was used (RFC 7661, section 4.1). The kernel
+ * applies this rule in slow start only, but a paced flow seldom has its whole window
+ * in flight.
  */
 static inline bool ndm_window_used(const struct sock *sk)
 {
@@ -154,7 +154,7 @@ static inline bool ndm_window_used(const struct sock *sk)
 	       tcp_snd_cwnd(tp) < 2 * tp->max_packets_out;
 }
 
-/* The window of a decision: @cwnd_log2 is Q14 in [-1, 1]. */
+/* Applies a decision's window. @cwnd_log2: Q14 in [-1, 1]. */
 static inline void ndm_apply_cwnd(struct sock *sk, struct ndm_sock *ndm,
 				  s16 cwnd_log2)
 {
@@ -166,8 +166,9 @@ static inline void ndm_apply_cwnd(struct sock *sk, struct ndm_sock *ndm,
 }
 
 /*
- * The policy's window, or a drain: there the policy runs, but its output is
- * ignored. A drain begins with the window of a decision and restores it afterwards.
+ * Applies the policy's window, or continues a drain: during a drain the policy runs,
+ * but its output is ignored. A drain begins with a decision's window and restores it
+ * at its end.
  */
 static inline void ndm_drain_or_apply(struct sock *sk, struct ndm_sock *ndm,
 				      u32 decision, const s16 *x, const s16 *actions)
@@ -198,7 +199,7 @@ static inline void ndm_end_slow_start(struct sock *sk)
 		tcp_sk(sk)->snd_ssthresh = ndm_ssthresh(sk);
 }
 
-/* Whether the window doubles, whatever the policy says; ends slow start. */
+/* Ends slow start at the first sign of a queue; returns whether it continues. */
 static inline bool ndm_in_slow_start(struct sock *sk, const s16 *x)
 {
 	if (ndm_slow_start_over(x))
@@ -218,7 +219,7 @@ static inline void ndm_recover_from_timeout(struct sock *sk,
 				      << NDM_CWND_FRAC);
 }
 
-/* An ACK is measured. Returns whether it ends the interval. */
+/* Measures an ACK. Returns whether it ends the interval. */
 static inline bool ndm_measure_ack(struct sock *sk,
 				   const struct rate_sample *rs)
 {
@@ -232,7 +233,7 @@ static inline bool ndm_measure_ack(struct sock *sk,
 				 rs->prior_delivered);
 }
 
-/* The interval ends now, and the next one begins. Returns its number. */
+/* Ends the interval and begins the next one. Returns the ended interval's number. */
 static inline u32 ndm_close(struct sock *sk, struct ndm_interval *interval)
 {
 	struct ndm_sock *ndm = inet_csk_ca(sk);
@@ -252,13 +253,13 @@ static inline void ndm_control(struct sock *sk, const struct rate_sample *rs,
 	struct ndm_interval interval;
 	u32 decision;
 
-	/* The kernel has set the window itself: a time-out, its undo, a probe. */
+	/* The kernel has set the window itself: time-out, undo or MTU probe. */
 	if (ndm_window(ndm) != tcp_snd_cwnd(tp)) {
 		ndm->cwnd_fp = tcp_snd_cwnd(tp) << NDM_CWND_FRAC;
 		ndm->measure.drain = 0;
 	}
 
-	/* The first ACK after a time-out ends an interval: decisions go on. */
+	/* Decisions continue: the first ACK after a time-out ends an interval. */
 	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
 		ndm_recover_from_timeout(sk, ndm, rs->acked_sacked);
 	if (!ndm_measure_ack(sk, rs))
@@ -288,11 +289,11 @@ static inline void ndm_sock_init(struct sock *sk, atomic_t *flows)
 	ndm->guard_bucket = 0;
 	ndm->reno = 0;
 	ndm_set_max_pacing(sk);
-	/* TCP paces by itself unless an fq qdisc has said that it does. */
+	/* TCP paces internally unless an fq qdisc does. */
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 }
 
-/* A time-out's reduction is undone; in fast recovery the policy sets the window. */
+/* Undoes a time-out's reduction only: in fast recovery the policy sets the window. */
 static inline u32 ndm_undo_cwnd(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -316,9 +317,9 @@ static inline void ndm_set_state(struct sock *sk, u8 state)
 }
 
 /*
- * A window that was not used for longer than an RTO says little about the path: it
- * is halved for each RTO (RFC 2861, section 3; RFC 5681, section 4.1), as the
- * kernel does for algorithms without cong_control().
+ * A window that was unused for longer than an RTO says little about the path. It is
+ * halved for each RTO (RFC 2861, section 3; RFC 5681, section 4.1), as the kernel
+ * does for algorithms without cong_control().
  */
 static inline void ndm_restart(struct sock *sk)
 {
@@ -326,25 +327,25 @@ static inline void ndm_restart(struct sock *sk)
 	u32 rto = max_t(u32, inet_csk(sk)->icsk_rto, 1);
 	u32 rtos = (tcp_jiffies32 - tp->lsndtime) / rto;
 	u32 cwnd = tcp_snd_cwnd(tp);
-	u32 least = min_t(u32, cwnd, TCP_INIT_CWND);
+	u32 restart_cwnd = min_t(u32, cwnd, TCP_INIT_CWND);
 
 	if (!rtos ||
 	    !READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_slow_start_after_idle))
 		return;
 	tp->snd_ssthresh = tcp_current_ssthresh(sk);
-	tcp_snd_cwnd_set(tp, max(cwnd >> min_t(u32, rtos, 31), least));
+	tcp_snd_cwnd_set(tp, max(cwnd >> min_t(u32, rtos, 31), restart_cwnd));
 	tp->snd_cwnd_stamp = tcp_jiffies32;
 	tp->snd_cwnd_used = 0;
 }
 
-/* Called when the first packet goes out while none is in flight. */
+/* Called when a packet is sent while none is in flight. */
 static inline void ndm_tx_start(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ndm_sock *ndm = inet_csk_ca(sk);
 	u64 idle_us;
 
-	/* Marked lost is not idle: after a time-out, packets are still out. */
+	/* Not idle: after a time-out, packets marked lost are still outstanding. */
 	if (tp->packets_out)
 		return;
 	ndm_restart(sk);
@@ -361,9 +362,9 @@ static inline u32 ndm_gain(u64 a, u64 b)
 }
 
 /*
- * ss prints BBR's terms: the largest recent delivery rate, the filtered minimum
- * RTT, and pacing rate and window as multiples of that rate and of the resulting
- * BDP.
+ * Reports in BBR's terms, which ss prints: the largest recent delivery rate, the
+ * filtered minimum RTT, and pacing rate and window as multiples of that rate and of
+ * the resulting BDP.
  */
 static inline size_t ndm_get_info(struct sock *sk, u32 ext, int *attr,
 				  union tcp_cc_info *info)
@@ -373,11 +374,11 @@ static inline size_t ndm_get_info(struct sock *sk, u32 ext, int *attr,
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u64 rate, bdp;
 
-	/* sock_diag passes eight bits only: BBR's info goes with Vegas's bit. */
+	/* sock_diag passes only eight bits, so ss asks for BBR's info with Vegas's bit. */
 	if (!(ext & (1 << (INET_DIAG_BBRINFO - 1))) &&
 	    !(ext & (1 << (INET_DIAG_VEGASINFO - 1))))
 		return 0;
-	/* 2^32 * 10^6 * 2^17 does not fit: 8 of the fraction bits are dropped. */
+	/* Drop 8 fraction bits: 2^32 * 10^6 * 2^17 exceeds 64 bits. */
 	rate = ((u64)m->max_rate * USEC_PER_SEC >> 8) * tp->mss_cache >>
 	       (NDM_RATE_FRAC - 8);
 	bdp = (u64)m->max_rate * m->min_rtt_us >> (NDM_RATE_FRAC - 8);

@@ -9,12 +9,13 @@
  * x (I) Q12, h (H) Q15, y (O) Q14, all s16. Row r of W, U and b shares the
  * scale 2^-row_frac[r], row k of V and c the scale 2^-out_frac[k].
  *
- * This file is the only inference code of the project: the modules, the tests
- * in user space and the fuzzer all compile it. export/integer/reference.py states the
- * same arithmetic in NumPy and golden vectors tie the two together.
+ * This file is the project's only inference code: the modules, the tests in user
+ * space and the fuzzer compile it. export/integer/reference.py states the same
+ * arithmetic in NumPy; golden vectors check that both agree.
  *
- * Right shifts of negative numbers are arithmetic, as everywhere in the kernel;
- * scaling up is a product, because a left shift of a negative is undefined.
+ * Right shifts of negative numbers are arithmetic, as everywhere in the kernel.
+ * Scaling up is a multiplication, because a left shift of a negative number is
+ * undefined.
  */
 #ifndef NDM_CORE_H
 #define NDM_CORE_H
@@ -26,7 +27,7 @@
 #include "ndm_math.h"
 #include "ndm_schema.h"
 
-/* Layout of struct ndm_model and meaning of its numbers; see export/integer/model.py. */
+/* Version of struct ndm_model's layout and number formats; see export/integer/model.py. */
 #define NDM_MODEL_FORMAT 1
 
 struct ndm_model {
@@ -47,8 +48,9 @@ struct ndm_model {
  * @x: (I) inputs, Q12
  * @out: (O) outputs, Q14, -16384 to 16384
  *
- * No |accumulator| passes 10 * 2^15 * 2^15 * 8 + 16 * 2^15 * 2^15 + 2^15 * 2^15
- * = 97 * 2^30 < 2^37, so s64 never overflows, whatever the weights.
+ * No |accumulator| exceeds I * 2^15 * 2^15 * 8 + 16 * 2^15 * 2^15 + 2^15 * 2^15
+ * = (8 I + 17) * 2^30. A model file has at most 255 inputs, so this is below 2^42,
+ * and s64 never overflows, whatever the weights.
  */
 static inline void ndm_core_step(const struct ndm_model *m, s16 *h,
 				 const s16 *x, s16 *out)

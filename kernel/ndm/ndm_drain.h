@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Drains: from time to time a flow reduces its window for two round trips, to
- * measure the queue that remains. The idea is that of BBR's PROBE_RTT.
+ * Drains: from time to time a flow reduces its window for two round trips to
+ * measure the queue that remains, as BBR does in PROBE_RTT.
  *
  * A flow that joins a standing queue mistakes that queue for propagation delay. It
  * then underestimates the queue and takes more than its share, until the queue
  * runs empty (the latecomer's advantage of Vegas). Nor can a flow tell its own
  * queue from that of others by the RTT alone. A smaller window separates them: in
  * the first round trip the flow's own queue drains, in the second one the RTT
- * shows the rest:
+ * the rest:
  *
  *	- a new minimum RTT, if it is below the known one
  *	- else the standing queue, kept by other flows: the inputs then compare
- *	  what is in flight with the bandwidth-delay product including this queue
+ *	  the packets in flight with the bandwidth-delay product including it
  *
- * The window is halved at least once, and as often as needed to leave no more than
- * the known standing queue if all other queue is the flow's own. Half a window
- * costs at most one round trip's packets. So a drain comes every NDM_DRAIN_EVERY
- * decisions while there is a queue that the last drain does not explain, else
- * every NDM_DRAIN_SELDOM, and early when the RTT is twice the explained one: the
- * link has become slower, or new flows have arrived.
+ * The window is halved at least once, and as often as needed to leave only the known
+ * standing queue if the flow itself keeps all other queue. At half the window, a
+ * drain costs one round trip's packets. It therefore begins every NDM_DRAIN_EVERY
+ * decisions while there is a queue that the last drain does not explain, otherwise
+ * every NDM_DRAIN_SELDOM. It begins early when the RTT is twice the explained one:
+ * the link has become slower, or new flows have arrived.
  *
  * Pure: plain numbers in, plain numbers out.
  */
@@ -34,39 +34,40 @@
 #include "ndm_schema.h"
 #include "ndm_window.h"
 
-/*
- * Before these two decisions of a connection, and then every so many: the first
- * number is for a queue of NDM_DRAIN_QUEUE of min_rtt or more that is not explained.
- */
+/* The decisions that begin the first two drains of a connection. */
 #define NDM_DRAIN_FIRST 16
 #define NDM_DRAIN_SECOND 32
+
+/* Decisions between drains with an unexplained queue, and without. */
 #define NDM_DRAIN_EVERY 64
 #define NDM_DRAIN_SELDOM 256
-#define NDM_DRAIN_QUEUE (1 << (NDM_FEATURE_FRAC - 3))	/* Q12 */
 
-/* An early one may come before every so many. */
+/* The smallest unexplained queue: an eighth of min_rtt, Q12. */
+#define NDM_DRAIN_QUEUE (1 << (NDM_FEATURE_FRAC - 3))
+
+/* An early drain begins at a multiple of this decision. */
 #define NDM_DRAIN_EARLY 8
 
-/* Intervals that a drain lasts: the queue runs down, then the RTT is measured. */
+/* Intervals of a drain: the queue runs down, then the RTT is measured. */
 #define NDM_DRAIN_INTERVALS 2
 
 /* Half of a smaller window is less than NDM_CWND_MIN. */
 #define NDM_DRAIN_CWND_MIN (2 * NDM_CWND_MIN)
 
-/* The window is halved up to four times: the RTT is at most nine times min_rtt. */
+/* How often the window is halved at most: rtt_ratio ends at nine times min_rtt. */
 #define NDM_DRAIN_DEEPEST 4
 
 /*
- * An RTT that deviates by more than an eighth of itself would not tell; one that
- * is rising because of a new queue deviates somewhat more. Q12.
+ * The largest rtt_variation at which a drain's RTT is meaningful, Q12: an eighth of
+ * the RTT. While a new queue makes the RTT rise, it deviates by up to a quarter.
  */
 #define NDM_DRAIN_STEADY (1 << (NDM_FEATURE_FRAC - 3))
 #define NDM_DRAIN_STEADY_EARLY (1 << (NDM_FEATURE_FRAC - 2))
 
-/* The standing queue is kept in u8, as so many fraction bits of min_rtt. */
+/* The standing queue is stored in u8 with 5 fraction bits of min_rtt. */
 #define NDM_STANDING_FRAC 5
 
-/* The RTT, and the part that the last drain explains, over min_rtt, Q12. */
+/* The RTT over min_rtt, Q12, and the part that the last drain explains. */
 static inline u32 ndm_rtt_over_min(const s16 *x)
 {
 	return (1 << NDM_FEATURE_FRAC) + x[NDM_IN_RTT_RATIO];
@@ -78,7 +79,7 @@ static inline u32 ndm_standing_over_min(u8 standing)
 	       (standing << (NDM_FEATURE_FRAC - NDM_STANDING_FRAC));
 }
 
-/* Whether a regular drain is due. @queue: there is a queue that is not explained. */
+/* Whether a regular drain is due. @queue: there is an unexplained queue. */
 static inline bool ndm_drain_regular(u32 decision, bool queue)
 {
 	return decision == NDM_DRAIN_FIRST || decision == NDM_DRAIN_SECOND ||
@@ -110,7 +111,7 @@ static inline bool ndm_drain_due(u32 decision, u32 cwnd_fp, const s16 *x,
 
 /*
  * How often the window is halved: 2^depth is at least 4/3 of the RTT over its
- * explained part, so that a quarter of the path stays empty. @x: as above
+ * explained part, so that a quarter of the path stays empty. @x: the inputs
  */
 static inline u8 ndm_drain_depth(const s16 *x, u8 standing)
 {
@@ -123,7 +124,7 @@ static inline u8 ndm_drain_depth(const s16 *x, u8 standing)
 	return depth;
 }
 
-/* What stays of the queue, as it is kept: at most 8 times @min_rtt_us. */
+/* The remaining queue, NDM_STANDING_FRAC fraction bits of @min_rtt_us, at most 8. */
 static inline u8 ndm_standing_queue(u32 rtt_us, u32 min_rtt_us)
 {
 	u64 queue_us = rtt_us - min_t(u32, rtt_us, min_rtt_us);

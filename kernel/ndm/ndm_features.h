@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The ten inputs of the network, measured over one control interval.
+ * The inputs of the network, measured over one control interval.
  *
- * Pure: plain numbers in, plain numbers out, no struct sock, so that the same
- * lines run in the modules and in the tests of user space. Every input is
- * scale-free and Q12 (12 fraction bits, 4096 = 1), in the order and range of
- * ndm_schema.h:
+ * Pure: plain numbers in, plain numbers out, no struct sock, so that the same code
+ * runs in the modules and in the tests in user space. Every input is scale-free and
+ * Q12 (12 fraction bits, 4096 = 1), in the order and range of ndm_schema.h:
  *
  *	rtt_ratio	srtt / min_rtt - 1
  *	entropy		0.6 H2(losses) + 0.4 H(delays) / log2(16)
  *	slow_start	cwnd < ssthresh ? 1 : -1
  *	congestion	entropy < 0.7 and (loss or rising delay) ? 1 : -1
  *	plasticity	+0.1 on loss, +0.2 on a time-out, else * 0.995
- *	loss_rate	lost / (lost + delivered), a mark being one that is lost
+ *	loss_rate	lost / (lost + delivered); an ECN mark counts as a loss
  *	rtt_variation	mdev / srtt
  *	rtt_gradient	(mean RTT - last interval's mean RTT) / min_rtt
  *	delivery_ratio	rate / max_rate
@@ -20,11 +19,11 @@
  *
  * min_rtt is not the smallest RTT sample: with jitter larger than the base delay a
  * rare minimum is noise (TCP-NV, section 2). It is the smallest *smoothed* RTT at
- * the ends of the intervals of the last 30 to 60 s, renewed as in TCP-NV: the next
- * minimum is collected beside the current one, then replaces it. max_rate is
- * renewed the same way. The standing queue is the queue that remained in the last
- * drain (ndm_drain.h): the flow's own queue shows in rtt_ratio and inflight_ratio,
- * that of other flows in rtt_ratio only.
+ * the ends of the intervals of the last 30 to 60 s, renewed as in TCP-NV: every 30 s
+ * the minimum collected since the last renewal replaces it. max_rate is renewed the
+ * same way. The standing queue is the queue that remained in the last drain
+ * (ndm_drain.h): the flow's own queue shows in rtt_ratio and inflight_ratio, that of
+ * other flows in rtt_ratio only.
  *
  * H2 is the binary entropy of the loss bits of the last 16 intervals, H that of
  * the histogram of their mean RTTs over 16 quarter octaves above min_rtt. Low
@@ -55,33 +54,33 @@
 /* A minimum RTT is valid for one to two of these. */
 #define NDM_MIN_RTT_BUCKET_US (30 * 1000 * 1000)
 
-/* A maximum rate is valid for one to two of these: both must have passed. */
+/* A maximum rate is valid for one to two of these: both conditions must hold. */
 #define NDM_RATE_BUCKET_INTERVALS 10	/* fits 4 bits */
 #define NDM_RATE_BUCKET_US (200 * 1000)
 
 /* Packets per microsecond have this many fraction bits, as in BBR. */
 #define NDM_RATE_FRAC 24
 
-/* Longer than any RTT of TCP: 2^30 us are 18 minutes. Bounds the sums below. */
+/* 18 minutes, longer than any RTT of TCP. Bounds the sums below. */
 #define NDM_RTT_MAX_US (1U << 30)
 
-/* NDM v1's constants, Q12 but for the decay, which is Q16. */
+/* NDM v1's constants, Q12; the decay is Q16. */
 #define NDM_PLASTICITY_START 1229	/* 0.3 */
 #define NDM_PLASTICITY_LOSS 410		/* 0.1 */
 #define NDM_PLASTICITY_TIMEOUT 819	/* 0.2 */
 #define NDM_PLASTICITY_DECAY 65208	/* 0.995 */
-#define NDM_ENTROPY_NOISE 2867		/* 0.7: above it, it is noise */
+#define NDM_ENTROPY_NOISE 2867		/* 0.7: a higher entropy is noise */
 
-/* What counts as rising delay for NDM v1's rule, Q12. */
+/* The thresholds of rising delay for NDM v1's rule, Q12. */
 #define NDM_RISING_GRADIENT 82		/* 0.02 of min_rtt since the last interval */
 #define NDM_RISING_RTT_RATIO 410	/* 0.1 over min_rtt: there is a queue */
 
-/* Measurement state of one connection: 64 bytes of the 104 there are. */
+/* Measurement state of one connection: 64 of the 104 available bytes. */
 struct ndm_measure {
 	u64 delay_ring;		/* 16 quarter octaves, 4 bits each, newest lowest */
-	u32 start_us;		/* when the interval began, idle time cut out */
-	u32 start_delivered;	/* packets delivered by then */
-	u32 start_lost;		/* packets lost by then, undone ones taken back */
+	u32 start_us;		/* start of the interval, moved by its idle time */
+	u32 start_delivered;	/* packets delivered before the interval */
+	u32 start_lost;		/* packets lost before it, without undone losses */
 	u32 rtt_sum_us;		/* of rtt_count samples of this interval */
 	u32 last_rtt_us;	/* mean RTT of the last interval that had one; 0: none */
 	u32 min_rtt_us;		/* filtered minimum; 0: none yet */
@@ -97,16 +96,16 @@ struct ndm_measure {
 	u16 drain_depth : 3;	/* how often the window is halved in a drain */
 	u8 standing;		/* queue, min_rtt / 2^NDM_STANDING_FRAC */
 	u8 rate_intervals : 4;	/* since rate_stamp_us, saturates */
-	u8 drain : 2;		/* intervals that are left of a drain */
-	u8 timed_out : 1;	/* a retransmission time-out fell into this interval */
-	u8 marked : 1;		/* an ECN mark did, or a loss that a probe repaired */
+	u8 drain : 2;		/* remaining intervals of a drain */
+	u8 timed_out : 1;	/* there was a retransmission time-out in this interval */
+	u8 marked : 1;		/* there was an ECN mark, or a loss that a probe repaired */
 };
 
 /* A connection's clock, counters and gauges at one moment. */
 struct ndm_reading {
 	u32 now_us;
 	u32 delivered;		/* packets since the connection began */
-	u32 lost;		/* packets since then, undone ones taken back */
+	u32 lost;		/* packets since then, without undone losses */
 	u32 inflight;		/* packets */
 	u32 srtt_us;		/* smoothed RTT; 0: no sample yet */
 	u32 mdev_us;		/* mean deviation of the RTT */
@@ -149,9 +148,9 @@ static inline void ndm_measure_init(struct ndm_measure *m,
 static inline void ndm_measure_rtt(struct ndm_measure *m, u32 rtt_us)
 {
 	/*
-	 * The sum stays below 2^32: it is at most 2^31 here, and a sample at
-	 * most 2^30. Half of sum and count has the same mean, once one of an
-	 * odd count, as large as the mean, is taken off.
+	 * Keep the sum below 2^32: halve it above 2^31, as a sample is at most
+	 * 2^30. Half of sum and count has the same mean; an odd count first
+	 * loses one sample as large as the mean.
 	 */
 	if (m->rtt_sum_us > 1U << 31 || m->rtt_count == U16_MAX) {
 		if (m->rtt_count & 1)
@@ -163,7 +162,7 @@ static inline void ndm_measure_rtt(struct ndm_measure *m, u32 rtt_us)
 	m->rtt_count++;
 }
 
-/* Nothing was outstanding for @idle_us: the interval does not count this time. */
+/* Nothing was outstanding for @idle_us; the interval excludes this time. */
 static inline void ndm_measure_idle(struct ndm_measure *m, u32 now_us,
 				    u32 idle_us)
 {
@@ -176,15 +175,15 @@ static inline void ndm_measure_timeout(struct ndm_measure *m)
 	m->timed_out = 1;
 }
 
-/* The network has signalled congestion without losing a packet. */
+/* The network has signalled congestion without a loss. */
 static inline void ndm_measure_mark(struct ndm_measure *m)
 {
 	m->marked = 1;
 }
 
 /*
- * The last recovery was spurious: its losses are taken back. They fell into this
- * interval, or into the one that has just been closed.
+ * Takes back the losses of the last recovery, which was spurious. They are in this
+ * interval or in the one that has just been closed.
  */
 static inline void ndm_measure_undo(struct ndm_measure *m, u32 lost)
 {
@@ -194,9 +193,9 @@ static inline void ndm_measure_undo(struct ndm_measure *m, u32 lost)
 }
 
 /*
- * Whether the interval is over: a packet sent after its begin was delivered (a
- * packet-timed round trip) and the shortest worthwhile time has passed.
- * @prior_delivered: packets delivered when the newest acknowledged one was sent
+ * Whether the interval is over: a packet sent after its start was delivered (a
+ * packet-timed round trip) and NDM_INTERVAL_MIN_US have passed.
+ * @prior_delivered: packets delivered when the newest acknowledged packet was sent
  */
 static inline bool ndm_interval_over(const struct ndm_measure *m, u32 now_us,
 				     u32 prior_delivered)
@@ -228,7 +227,7 @@ static inline s16 ndm_delay_entropy(u64 ring)
 	return min_t(u32, sum / 4, NDM_ONE);
 }
 
-/* The filtered minimum RTT takes in @srtt_us. */
+/* Updates the filtered minimum RTT with @srtt_us. */
 static inline void ndm_min_rtt_update(struct ndm_measure *m, u32 now_us,
 				      u32 srtt_us)
 {
@@ -245,7 +244,7 @@ static inline void ndm_min_rtt_update(struct ndm_measure *m, u32 now_us,
 	}
 }
 
-/* The maximum rate takes in @rate. */
+/* Updates the maximum rate with @rate. */
 static inline void ndm_max_rate_update(struct ndm_measure *m, u32 now_us,
 				       u32 rate)
 {
@@ -282,8 +281,9 @@ static inline u32 ndm_mean_rtt(const struct ndm_measure *m)
 }
 
 /*
- * An interval with this mean RTT has ended at @now. In a connection's first
- * intervals a minimum counts only once the RTT deviates by less than itself.
+ * Updates minimum RTT and standing queue after an interval with this mean RTT. In a
+ * connection's first intervals a minimum counts only when the RTT's deviation is at
+ * most the RTT.
  */
 static inline void ndm_rtt_update(struct ndm_measure *m,
 				  const struct ndm_reading *now, u32 srtt_us,
@@ -295,27 +295,27 @@ static inline void ndm_rtt_update(struct ndm_measure *m,
 		m->min_rtt_us = 0;
 		m->next_min_rtt_us = 0;
 	}
-	/* In few packets the smoothed RTT does not come down as far. */
+	/* A drain has too few packets for the smoothed RTT to follow. */
 	ndm_min_rtt_update(m, now->now_us,
 			   drained ? min_t(u32, srtt_us, rtt_us) : srtt_us);
 	if (drained)
 		m->standing = ndm_standing_queue(rtt_us, m->min_rtt_us);
 }
 
-/* The BDP of a path with its standing queue, packets with 12 fraction bits. */
+/* The BDP of a path including its standing queue, packets with 12 fraction bits. */
 static inline u64 ndm_standing_bdp(const struct ndm_measure *m)
 {
-	/* Below 2^32 * 2^30 >> 12, and at most nine times that. */
+	/* Below 2^50; the standing queue makes it at most nine times as large. */
 	u64 bdp = (u64)m->max_rate * m->min_rtt_us >> (NDM_RATE_FRAC - 12);
 
 	return bdp + (bdp * m->standing >> NDM_STANDING_FRAC);
 }
 
 /**
- * ndm_interval_close - the interval ends at @now, and the next one begins
+ * ndm_interval_close - end the interval and begin the next one
  * @m: the connection's measurements
  * @now: its clock, counters and gauges
- * @interval: its results
+ * @interval: filled with the interval's results
  */
 static inline void ndm_interval_close(struct ndm_measure *m,
 				      const struct ndm_reading *now,
@@ -323,14 +323,14 @@ static inline void ndm_interval_close(struct ndm_measure *m,
 {
 	u32 length_us = now->now_us - m->start_us;
 	u32 delivered = now->delivered - m->start_delivered;
-	/* Losses undone since may outnumber the new ones: then there were none. */
+	/* Negative when more losses were undone than occurred: then there were none. */
 	u32 lost = (u32)max_t(s32, now->lost - m->start_lost, 0) + m->marked;
 	u32 srtt_us = min_t(u32, now->srtt_us, NDM_RTT_MAX_US);
 	u32 rtt_us = ndm_mean_rtt(m), rate;
 	s32 entropy, gradient = 0;
 	s16 *x = interval->x;
 
-	/* delivered << 24 < 2^56; more than 2^32 - 1 would be 256 packets/us. */
+	/* delivered << 24 < 2^56; rates are capped at 256 packets/us. */
 	rate = min_t(u64, div_u64((u64)delivered << NDM_RATE_FRAC,
 				  max_t(u32, length_us, 1)), U32_MAX);
 	ndm_rtt_update(m, now, srtt_us, rtt_us);
@@ -351,7 +351,7 @@ static inline void ndm_interval_close(struct ndm_measure *m,
 				gradient = -ndm_ratio(m->last_rtt_us - rtt_us,
 						      m->min_rtt_us, S16_MAX);
 		} else {
-			/* One sample says nothing yet: entropy 0. */
+			/* One sample has entropy 0: fill the ring with it. */
 			m->delay_ring = bin * 0x1111111111111111ULL;
 		}
 		m->last_rtt_us = rtt_us;
@@ -375,7 +375,7 @@ static inline void ndm_interval_close(struct ndm_measure *m,
 	x[NDM_IN_RTT_VARIATION] = ndm_ratio(now->mdev_us, srtt_us, S16_MAX);
 	x[NDM_IN_RTT_GRADIENT] = gradient;
 	x[NDM_IN_DELIVERY_RATIO] = ndm_ratio(rate, m->max_rate, NDM_ONE);
-	/* The fraction bits matter where the BDP is a few packets. */
+	/* 12 fraction bits more, for BDPs of a few packets. */
 	x[NDM_IN_INFLIGHT_RATIO] =
 		min_t(u64, div64_u64((u64)now->inflight << (12 + NDM_FEATURE_FRAC),
 				     max_t(u64, ndm_standing_bdp(m), 1)),

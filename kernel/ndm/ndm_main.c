@@ -4,7 +4,7 @@
  *
  * Once per control interval (a packet-timed round trip, at least 1 ms):
  *
- *	x    = ten scale-free measurements of the interval	ndm_features.h
+ *	x    = scale-free measurements of the interval	ndm_features.h
  *	h'   = tanh(W x + U h + b)				ndm_core.h
  *	y    = clamp(V h' + c, -1, 1)
  *	cwnd = cwnd * 2^y[0] + 1 + sqrt(cwnd) / 4		ndm_window.h
@@ -14,14 +14,13 @@
  * int16 weights, 64-bit sums, tables for tanh and 2^y. The weights are trained on
  * this code (tcp_ndm_gym) and come with ndm_weights.h.
  *
- * The module may have several models, each a congestion control of its own
+ * The module may have several models, each as its own congestion control
  * (ndm_weights.h): the first is "ndm", the others "ndm_NAME". Each model can be
  * replaced while connections run; see ndm_slot.h. When a policy does harm, Reno
  * takes the connection over; see ndm_guard.h.
  *
  * /sys/module/tcp_ndm/ndm/ describes the model in use. The tracepoint
- * ndm:ndm_decision (of a variant: NAME:ndm_decision) shows every decision with all
- * that is needed to compute it again.
+ * ndm:ndm_decision shows every decision with all values needed to recompute it.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -38,9 +37,9 @@
 #include "ndm_weights.h"
 
 /*
- * The name of the congestion control, and of the tracepoint's system: modules
- * with other models have other names, so that they can be loaded side by side
- * (NDM_VARIANT in Kbuild).
+ * The name of the congestion control and of the tracepoints' system. Modules with
+ * other models have other names (NDM_VARIANT in Kbuild), so that they can be loaded
+ * side by side.
  */
 #ifndef NDM_ALGORITHM
 #define NDM_ALGORITHM ndm
@@ -53,16 +52,16 @@ static atomic_t ndm_flows = ATOMIC_INIT(0);
 
 static char *ndm_first_model = NDM_BUILTIN;
 module_param_named(model, ndm_first_model, charp, 0);
-MODULE_PARM_DESC(model, "model to begin with: a file for the firmware loader, or builtin (default)");
+MODULE_PARM_DESC(model, "initial model: a file for the firmware loader, or builtin (default)");
 
 /* -- on a socket ----------------------------------------------------------- */
 
 struct ndm_network_sock {
-	struct ndm_sock sock;	/* first: ndm_control.h finds it there */
+	struct ndm_sock sock;	/* must be first: ndm_control.h casts to it */
 	s16 h[NDM_HIDDEN_MAX];	/* (H) recurrent state, Q15 */
 };
 
-/* A connection that changes to another model resets its state and its guard. */
+/* Resets the state and the guard of a connection that changes to another model. */
 static void ndm_use_model(struct ndm_network_sock *ndm, u8 number)
 {
 	if (likely(ndm->sock.model == number))
@@ -75,7 +74,7 @@ static void ndm_use_model(struct ndm_network_sock *ndm, u8 number)
 
 /*
  * Checks a decision with the guard, which may hand the connection to Reno. Returns
- * whether the policy keeps it.
+ * whether the policy keeps the connection.
  */
 static bool ndm_guard_decision(struct sock *sk, struct ndm_slot *slot,
 			       const struct ndm_interval *interval,
@@ -112,7 +111,7 @@ static bool ndm_network_decide(struct sock *sk, u32 decision,
 	rcu_read_lock();
 	loaded = rcu_dereference(slot->active);
 	ndm_use_model(ndm, READ_ONCE(loaded->number));
-	ndm_core_step(&loaded->is->model, ndm->h, interval->x, actions);
+	ndm_core_step(&loaded->described->model, ndm->h, interval->x, actions);
 	rcu_read_unlock();
 	this_cpu_inc(*slot->decisions);
 	trace_ndm_decision(slot->ops.name, ndm->sock.flow, decision,
@@ -121,7 +120,7 @@ static bool ndm_network_decide(struct sock *sk, u32 decision,
 	return ndm_guard_decision(sk, slot, interval, actions);
 }
 
-/* Reno controls the window. Measuring goes on, and a new model ends this. */
+/* Reno controls the window. Measuring continues; a new model ends Reno's control. */
 static void ndm_network_reno_control(struct sock *sk,
 				     const struct rate_sample *rs)
 {
@@ -200,7 +199,7 @@ static int __init ndm_slot_setup(struct ndm_slot *slot, const char *name,
 {
 	slot->ops = ndm_network_ops;
 	if (strscpy(slot->ops.name, name, TCP_CA_NAME_MAX) < 0) {
-		pr_err("%s is longer than the %d letters of a congestion control\n",
+		pr_err("%s is too long for a congestion control: at most %d characters\n",
 		       name, TCP_CA_NAME_MAX - 1);
 		return -ENAMETOOLONG;
 	}

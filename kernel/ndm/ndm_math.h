@@ -2,9 +2,9 @@
 /*
  * Fixed-point functions of the network, the features and the control loop.
  *
- * Plain integer C for the kernel and for user space (kernel/user/include has
- * the few kernel names that are needed there). "Qn" is n fraction bits. Each
- * worst error was measured over the whole range; tests/kernel/ndm repeats that.
+ * Plain integer C for the kernel and for user space, where kernel/user/include has
+ * the few kernel functions needed. "Qn" means n fraction bits. The worst errors are
+ * measured over the whole range by tests/kernel/ndm.
  */
 #ifndef NDM_MATH_H
 #define NDM_MATH_H
@@ -17,7 +17,7 @@
 
 /*
  * tanh(x): x and the result are Q15, |x| at most 8 << 15.
- * Worst error: 1.54 units of 2^-15 (4.7e-5). Odd to the bit, never falls.
+ * Worst error: 1.54 units of 2^-15 (4.7e-5). Monotonic; ndm_tanh(-x) = -ndm_tanh(x).
  */
 static inline s16 ndm_tanh(s32 x)
 {
@@ -54,9 +54,8 @@ static inline u32 ndm_exp2(s16 x)
 }
 
 /*
- * The quarter octave that a / b falls into: floor(4 log2(a / b)), -128 to 127.
- * a and b are positive; 0 counts as 1. Exact but for the 30 fraction bits of
- * the thresholds: a ratio within 5e-10 of one may fall on its other side.
+ * The quarter octave of a / b: floor(4 log2(a / b)), -128 to 127. 0 counts as 1.
+ * The thresholds have 30 fraction bits; a ratio within 5e-10 of one may be off by one.
  */
 static inline s32 ndm_quarter_octave(u32 a, u32 b)
 {

@@ -2,10 +2,10 @@
 /*
  * Reno on a socket that the guard has taken over from the policy.
  *
- * Growth, ssthresh and undo are the kernel's own functions. The kernel leaves
- * the window alone in recovery when cong_control() is there, PRR included: then
- * it is ssthresh at once, as in RFC 6675. Pacing is what the kernel has for
- * algorithms that set none: twice cwnd/srtt in slow start, 1.2 times after it.
+ * Growth, ssthresh and undo are the kernel's own functions. The kernel runs no PRR
+ * for algorithms with cong_control(), so recovery sets the window to ssthresh at
+ * once (RFC 6675). Pacing is the kernel's default: twice cwnd/srtt in slow start,
+ * 1.2 times after it.
  */
 #ifndef NDM_RENO_H
 #define NDM_RENO_H
@@ -18,7 +18,7 @@
 #define NDM_RENO_GAIN_SLOW_START (2 << 16)
 #define NDM_RENO_GAIN 78643	/* 1.2, Q16 */
 
-/* Begins Reno: a starved connection in slow start, any other one at half its window. */
+/* Begins in slow start after starving, otherwise at half the window in use. */
 static inline void ndm_reno_begin(struct sock *sk,
 				  enum ndm_guard_verdict verdict)
 {
@@ -33,7 +33,7 @@ static inline void ndm_reno_begin(struct sock *sk,
 	used = min(tcp_snd_cwnd(tp), tcp_packets_in_flight(tp));
 	tp->snd_ssthresh = max_t(u32, used / 2, NDM_CWND_MIN);
 	tcp_snd_cwnd_set(tp, tp->snd_ssthresh);
-	/* A running recovery must not restore the policy's window. */
+	/* A recovery in progress must not restore the policy's window. */
 	tp->undo_marker = 0;
 }
 

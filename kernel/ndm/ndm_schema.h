@@ -6,6 +6,7 @@
 #include <linux/types.h>
 
 #define NDM_SCHEMA_VERSION 2
+#define NDM_INPUTS_MIN 10
 #define NDM_FEATURE_FRAC 12
 #define NDM_ACTION_FRAC 14
 #define NDM_HIDDEN_FRAC 15
@@ -37,6 +38,24 @@ enum {
 	NDM_OUT_PACING,	/* log2 of the factor on the neutral pacing gain (1.25 cwnd / srtt) */
 	NDM_OUTPUTS,
 };
+
+/* Least and largest value of each input, Q12. */
+#define NDM_INPUT_LIMITS {	\
+	[NDM_IN_RTT_RATIO] = { 0, 32767 },	\
+	[NDM_IN_ENTROPY] = { 0, 4096 },	\
+	[NDM_IN_SLOW_START] = { -4096, 4096 },	\
+	[NDM_IN_CONGESTION] = { -4096, 4096 },	\
+	[NDM_IN_PLASTICITY] = { 0, 4096 },	\
+	[NDM_IN_LOSS_RATE] = { 0, 4096 },	\
+	[NDM_IN_RTT_VARIATION] = { 0, 32767 },	\
+	[NDM_IN_RTT_GRADIENT] = { -32767, 32767 },	\
+	[NDM_IN_DELIVERY_RATIO] = { 0, 4096 },	\
+	[NDM_IN_INFLIGHT_RATIO] = { 0, 32767 },	\
+}
+
+/* All inputs for a printk: its format and its arguments. */
+#define NDM_INPUTS_FORMAT "%d,%d,%d,%d,%d,%d,%d,%d,%d,%d"
+#define NDM_INPUTS_OF(x) x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], x[8], x[9]
 
 struct ndm_frame_header {
 	__u32 length;	/* bytes of payload that follow */
@@ -75,7 +94,7 @@ struct ndm_wire_action {
 
 #define NDM_WIRE_ACTION_SIZE 8
 
-/* One decision of a player: what it saw, and mean + noise before the cut to [-1, 1]. */
+/* One decision of a rollout: the observation, and mean + noise before clipping to [-1, 1]. */
 struct ndm_wire_step {
 	struct ndm_wire_observation observation;
 	struct ndm_wire_action action;

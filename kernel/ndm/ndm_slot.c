@@ -13,20 +13,20 @@
 
 #include "ndm_slot.h"
 
-/* One change of a slot's model at a time. */
+/* Serialises changes of the slots' models. */
 static DEFINE_MUTEX(ndm_swap_mutex);
 static struct device *ndm_device;
 
-/* -- another model --------------------------------------------------------- */
+/* -- load and replace a model ---------------------------------------------- */
 
 static const char *ndm_check_name(const char *file)
 {
 	if (!*file)
 		return "it has no name";
 	if (*file == '/' || strstr(file, ".."))
-		return "it is not below the folders of the firmware loader";
+		return "its name must be relative to /lib/firmware and without ..";
 	if (strlen(file) >= sizeof_field(struct ndm_loaded, file))
-		return "its name is too long";
+		return "its name must have less than 64 characters";
 	return NULL;
 }
 
@@ -41,7 +41,8 @@ static struct ndm_loaded *ndm_read_file(const char *file)
 
 	err = request_firmware_direct(&firmware, file, ndm_device);
 	if (err) {
-		pr_err("model %s is not there (%d)\n", file, err);
+		pr_err("model %s was not found (error %d): put it into /lib/firmware\n",
+		       file, err);
 		return ERR_PTR(err);
 	}
 	err = -ENOMEM;
@@ -63,7 +64,7 @@ static struct ndm_loaded *ndm_read_file(const char *file)
 				 &loaded->from_file.facts);
 	if (problem)
 		goto refuse;
-	loaded->is = &loaded->from_file;
+	loaded->described = &loaded->from_file;
 	strscpy(loaded->file, file, sizeof(loaded->file));
 	release_firmware(firmware);
 	return loaded;
@@ -84,15 +85,15 @@ static void ndm_swap_model(struct ndm_slot *slot, struct ndm_loaded *next)
 					 lockdep_is_held(&ndm_swap_mutex));
 	if (next == last)
 		return;
-	/* The builtin model has readers already: only its number changes. */
+	/* The builtin model may have readers: only its number changes. */
 	WRITE_ONCE(next->number, (last->number + 1) % 64);
 	rcu_assign_pointer(slot->active, next);
 	if (last != &slot->builtin)
 		kfree_rcu(last, rcu);
 	slot->swaps++;
-	pr_info("%s: model %s, %s of %llu decisions, is in use\n",
-		slot->ops.name, next->file, next->is->facts.name,
-		next->is->facts.decisions);
+	pr_info("%s: uses model %s (%s, trained for %llu decisions)\n",
+		slot->ops.name, next->file, next->described->facts.name,
+		next->described->facts.decisions);
 }
 
 int ndm_slot_load(struct ndm_slot *slot, const char *file)
@@ -102,7 +103,7 @@ int ndm_slot_load(struct ndm_slot *slot, const char *file)
 	int err = 0;
 
 	if (problem) {
-		pr_err("a model is refused: %s\n", problem);
+		pr_err("model %.64s is refused: %s\n", file, problem);
 		return -EINVAL;
 	}
 	mutex_lock(&ndm_swap_mutex);
@@ -117,7 +118,7 @@ int ndm_slot_load(struct ndm_slot *slot, const char *file)
 	return err;
 }
 
-/* -- its folder ------------------------------------------------------------ */
+/* -- the folder in sysfs --------------------------------------------------- */
 
 static struct ndm_slot *ndm_folder_slot(struct kobject *kobj)
 {
@@ -153,16 +154,27 @@ static ssize_t ndm_model_show(struct kobject *kobj, struct kobj_attribute *attr,
 static struct kobj_attribute ndm_model_attr =
 	__ATTR(model, 0644, ndm_model_show, ndm_model_store);
 
-/* One fact about the model in use, read from "facts". */
-#define NDM_FACT(name, format, ...)					     \
+static u64 ndm_decisions(const struct ndm_slot *slot)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(*per_cpu_ptr(slot->decisions, cpu));
+	return sum;
+}
+
+/* A file with one value of "slot" or of "facts", the origin of the model in use. */
+#define NDM_VALUE(name, format, ...)					     \
 static ssize_t ndm_##name##_show(struct kobject *kobj,			     \
 				 struct kobj_attribute *attr, char *text)    \
 {									     \
-	const struct ndm_blob_facts *facts;				     \
+	const struct ndm_slot *slot = ndm_folder_slot(kobj);		     \
+	const struct ndm_blob_facts *facts __maybe_unused;		     \
 	ssize_t length;							     \
 									     \
 	rcu_read_lock();						     \
-	facts = &rcu_dereference(ndm_folder_slot(kobj)->active)->is->facts;  \
+	facts = &rcu_dereference(slot->active)->described->facts;	     \
 	length = sysfs_emit(text, format "\n", __VA_ARGS__);		     \
 	rcu_read_unlock();						     \
 	return length;							     \
@@ -170,21 +182,18 @@ static ssize_t ndm_##name##_show(struct kobject *kobj,			     \
 static struct kobj_attribute ndm_##name##_attr =			     \
 	__ATTR(name, 0444, ndm_##name##_show, NULL)
 
-NDM_FACT(name, "%s", facts->name);
-NDM_FACT(profile, "%s", facts->profile);
-NDM_FACT(envelope, "%s", facts->envelope);
-NDM_FACT(revision, "%s", facts->revision);
-NDM_FACT(sha256, "%*phN", (int)sizeof(facts->sha256), facts->sha256);
-NDM_FACT(trained_decisions, "%llu", facts->decisions);
+NDM_VALUE(name, "%s", facts->name);
+NDM_VALUE(profile, "%s", facts->profile);
+NDM_VALUE(envelope, "%s", facts->envelope);
+NDM_VALUE(revision, "%s", facts->revision);
+NDM_VALUE(sha256, "%*phN", (int)sizeof(facts->sha256), facts->sha256);
+NDM_VALUE(trained_decisions, "%llu", facts->decisions);
+NDM_VALUE(format, "%d", NDM_MODEL_FORMAT);
 
-static ssize_t ndm_format_show(struct kobject *kobj,
-			       struct kobj_attribute *attr, char *text)
-{
-	return sysfs_emit(text, "%d\n", NDM_MODEL_FORMAT);
-}
-
-static struct kobj_attribute ndm_format_attr =
-	__ATTR(format, 0444, ndm_format_show, NULL);
+NDM_VALUE(decisions, "%llu", ndm_decisions(slot));
+NDM_VALUE(guard_interventions, "%d", atomic_read(&slot->interventions));
+NDM_VALUE(model_swaps, "%u", READ_ONCE(slot->swaps));
+NDM_VALUE(models_refused, "%u", READ_ONCE(slot->refused));
 
 static struct attribute *ndm_fact_attrs[] = {
 	&ndm_model_attr.attr,
@@ -201,50 +210,6 @@ static struct attribute *ndm_fact_attrs[] = {
 static const struct attribute_group ndm_facts_group = {
 	.attrs = ndm_fact_attrs,
 };
-
-static ssize_t ndm_decisions_show(struct kobject *kobj,
-				  struct kobj_attribute *attr, char *text)
-{
-	const struct ndm_slot *slot = ndm_folder_slot(kobj);
-	u64 sum = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		sum += READ_ONCE(*per_cpu_ptr(slot->decisions, cpu));
-	return sysfs_emit(text, "%llu\n", sum);
-}
-
-static struct kobj_attribute ndm_decisions_attr =
-	__ATTR(decisions, 0444, ndm_decisions_show, NULL);
-
-static ssize_t ndm_guard_interventions_show(struct kobject *kobj,
-					    struct kobj_attribute *attr,
-					    char *text)
-{
-	return sysfs_emit(text, "%d\n",
-			  atomic_read(&ndm_folder_slot(kobj)->interventions));
-}
-
-static struct kobj_attribute ndm_guard_interventions_attr =
-	__ATTR(guard_interventions, 0444, ndm_guard_interventions_show, NULL);
-
-static ssize_t ndm_model_swaps_show(struct kobject *kobj,
-				    struct kobj_attribute *attr, char *text)
-{
-	return sysfs_emit(text, "%u\n", READ_ONCE(ndm_folder_slot(kobj)->swaps));
-}
-
-static struct kobj_attribute ndm_model_swaps_attr =
-	__ATTR(model_swaps, 0444, ndm_model_swaps_show, NULL);
-
-static ssize_t ndm_models_refused_show(struct kobject *kobj,
-				       struct kobj_attribute *attr, char *text)
-{
-	return sysfs_emit(text, "%u\n", READ_ONCE(ndm_folder_slot(kobj)->refused));
-}
-
-static struct kobj_attribute ndm_models_refused_attr =
-	__ATTR(models_refused, 0444, ndm_models_refused_show, NULL);
 
 static struct attribute *ndm_counter_attrs[] = {
 	&ndm_decisions_attr.attr,
@@ -267,7 +232,7 @@ static const struct attribute_group *ndm_slot_groups[] = {
 
 static void ndm_folder_release(struct kobject *kobj)
 {
-	complete(&ndm_folder_slot(kobj)->folder_is_gone);
+	complete(&ndm_folder_slot(kobj)->folder_released);
 }
 
 static const struct kobj_type ndm_folder_type = {
@@ -276,7 +241,7 @@ static const struct kobj_type ndm_folder_type = {
 	.default_groups = ndm_slot_groups,
 };
 
-/* -- from the module's init and exit ---------------------------------------- */
+/* -- called by the module's init and exit ----------------------------------- */
 
 int ndm_slot_init(struct ndm_slot *slot,
 		  const struct ndm_described_model *model)
@@ -286,10 +251,10 @@ int ndm_slot_init(struct ndm_slot *slot,
 	slot->decisions = alloc_percpu(u64);
 	if (!slot->decisions)
 		return -ENOMEM;
-	slot->builtin.is = model;
+	slot->builtin.described = model;
 	strscpy(slot->builtin.file, NDM_BUILTIN, sizeof(slot->builtin.file));
 	RCU_INIT_POINTER(slot->active, &slot->builtin);
-	init_completion(&slot->folder_is_gone);
+	init_completion(&slot->folder_released);
 	err = kobject_init_and_add(&slot->folder, &ndm_folder_type,
 				   &THIS_MODULE->mkobj.kobj, "%s",
 				   slot->ops.name);
@@ -303,7 +268,7 @@ void ndm_slot_exit(struct ndm_slot *slot)
 	struct ndm_loaded *last;
 
 	kobject_put(&slot->folder);
-	wait_for_completion(&slot->folder_is_gone);
+	wait_for_completion(&slot->folder_released);
 	last = rcu_dereference_protected(slot->active, true);
 	if (last != &slot->builtin)
 		kfree(last);

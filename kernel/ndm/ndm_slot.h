@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A slot: one congestion control of the module, "ndm" or "ndm_NAME", with the
- * model that its connections use.
+ * A slot: one congestion control of the module, "ndm" or "ndm_NAME", and the model
+ * that its connections use.
  *
  * The compiled-in model can be replaced while connections run:
  *
  *	echo fiber.bin > /sys/module/tcp_ndm/ndm/model
  *
  * loads /lib/firmware/fiber.bin through the firmware loader (ndm_blob.h parses it);
- * "builtin" restores the compiled-in model. Every open connection uses the new
- * model from its next decision on, with its state reset to zero, because a state
- * has no meaning for other weights. A file that is refused changes nothing.
+ * "builtin" restores the compiled-in model. Open connections use the new model from
+ * their next decision on, with their state reset to zero: it has no meaning for
+ * other weights. A refused file changes nothing.
  *
- * The same folder shows the facts about the model, and counters/ its activity.
+ * The same folder describes the model; counters/ shows its activity.
  */
 #ifndef NDM_SLOT_H
 #define NDM_SLOT_H
@@ -29,21 +29,21 @@
 
 /* A model in use, and the file that it comes from. */
 struct ndm_loaded {
-	const struct ndm_described_model *is;
-	u8 number;		/* 0 to 63: counts on with each model, and wraps */
+	const struct ndm_described_model *described;
+	u8 number;		/* 0 to 63: increases with each model, wraps */
 	char file[64];
 	struct ndm_described_model from_file;
 	struct rcu_head rcu;
 };
 
 struct ndm_slot {
-	struct tcp_congestion_ops ops;	/* leads from a socket to its slot */
+	struct tcp_congestion_ops ops;	/* ndm_slot_of() finds the slot by it */
 	struct ndm_loaded __rcu *active;
 	struct ndm_loaded builtin;
 	u64 __percpu *decisions;
 	atomic_t interventions;		/* of the guard */
 	struct kobject folder;		/* in sysfs */
-	struct completion folder_is_gone;
+	struct completion folder_released;
 	unsigned int swaps, refused;	/* under the mutex of ndm_slot.c */
 };
 
@@ -53,8 +53,8 @@ static inline struct ndm_slot *ndm_slot_of(const struct sock *sk)
 }
 
 /**
- * ndm_slot_init - set up a slot with its compiled-in model, and its folder in sysfs
- * @slot: its ops are set; the congestion control is not registered here
+ * ndm_slot_init - set up a slot with its compiled-in model and its sysfs folder
+ * @slot: its ops are set; registering the congestion control is the caller's task
  * @model: the compiled-in model
  *
  * Context: may sleep.
@@ -71,11 +71,11 @@ void ndm_slot_exit(struct ndm_slot *slot);
  * @file: a file name for the firmware loader, or NDM_BUILTIN
  *
  * Context: may sleep.
- * Return: 0, or a negative errno: the file is refused and nothing has changed.
+ * Return: 0, or a negative errno when the file is refused; nothing has changed then.
  */
 int ndm_slot_load(struct ndm_slot *slot, const char *file);
 
-/* The device that the firmware loader loads files for; before the first slot. */
+/* The device that the firmware loader needs; added before the first slot. */
 int ndm_slot_device_add(void);
 void ndm_slot_device_del(void);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Slow start: each decision doubles the window (RFC 5681, section 3.1) until the
- * first sign of a queue or a loss. On an unknown path the inputs say nothing about
- * how far the window may grow, so the policy does not decide it. From the first
- * sign on, that decision included, the policy sets the window.
+ * first sign of a queue or a loss. On an unknown path the inputs do not show how far
+ * the window may grow, so the policy does not set it. From the decision with the
+ * first sign on, the policy sets the window.
  *
- * The sign of a queue is that of HyStart++ (RFC 9406, section 4.2), an RTT that is
- * an eighth above the smallest one: here the smoothed RTT over the filtered
- * minimum, or the mean RTT over that of the interval before.
+ * The sign of a queue is that of HyStart++ (RFC 9406, section 4.2): an RTT an eighth
+ * above the smallest one. Here it is the smoothed RTT against the filtered minimum,
+ * or the mean RTT against the previous interval's.
  *
  * Pure: plain numbers in, plain numbers out.
  */

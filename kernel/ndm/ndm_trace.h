@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoint ndm:ndm_decision (the system is called as the congestion control):
- * one line per decision of tcp_ndm, enough to replay the integer network bit for
- * bit (its state starts at 0 with decision 0 of each flow and with another model):
+ * Tracepoint ndm:ndm_decision: one line per decision of tcp_ndm, enough to replay
+ * the integer network bit for bit. Its state starts at 0 with decision 0 of each
+ * flow and with each new model. The trace system has the congestion control's name.
  *
  *	ndm_decision: flow=1 decision=0 x=0,819,... action=-12,340 cwnd=10
  *		srtt_us=40012 model=0 ca=ndm
  *
- * x: the ten inputs, Q12, in the order of ndm_schema.h; action: the two outputs,
- * Q14; cwnd: packets, before the decision; model: counts on with each that is
- * taken into use, modulo 64; ca: the congestion control.
+ * x: the inputs, Q12, in the order of ndm_schema.h; action: the two outputs,
+ * Q14; cwnd: packets, before the decision; model: number of the model in use, which
+ * increases with each new model, modulo 64; ca: the congestion control.
  *
  * Tracepoint ndm:ndm_guard: one line when the guard takes a connection from its
  * policy; verdict: 1 pressing, 2 starving (ndm_guard.h).
@@ -54,11 +54,9 @@ TRACE_EVENT(ndm_decision,
 		memcpy(__entry->action, action, sizeof(__entry->action));
 	),
 
-	TP_printk("flow=%u decision=%u x=%d,%d,%d,%d,%d,%d,%d,%d,%d,%d action=%d,%d cwnd=%u srtt_us=%u model=%u ca=%s",
-		  __entry->flow, __entry->decision,
-		  __entry->x[0], __entry->x[1], __entry->x[2], __entry->x[3],
-		  __entry->x[4], __entry->x[5], __entry->x[6], __entry->x[7],
-		  __entry->x[8], __entry->x[9],
+	TP_printk("flow=%u decision=%u x=" NDM_INPUTS_FORMAT
+		  " action=%d,%d cwnd=%u srtt_us=%u model=%u ca=%s",
+		  __entry->flow, __entry->decision, NDM_INPUTS_OF(__entry->x),
 		  __entry->action[0], __entry->action[1],
 		  __entry->cwnd, __entry->srtt_us, __entry->model, __entry->ca)
 );

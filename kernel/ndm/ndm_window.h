@@ -9,11 +9,11 @@
  * and choose similar factors, so with a factor alone each would keep its share.
  * The added term weighs more in a smaller window. Every negative cwnd_log2 then has
  * its own fixed-point window, as in FAST TCP (Wei et al., 2006). The square root
- * keeps the term effective for large windows, as in binomial congestion control
+ * keeps the term effective in large windows, as in binomial congestion control
  * (Bansal and Balakrishnan, 2001).
  *
- * cwnd keeps 8 fraction bits between decisions: otherwise a change of 10 % would be
- * lost in a window of 4 packets.
+ * cwnd has 8 fraction bits between decisions: otherwise a window of 4 packets would
+ * lose a change of 10 %.
  *
  * Pure: plain numbers in, plain numbers out.
  */
@@ -28,16 +28,16 @@
 #define NDM_CWND_FRAC 8
 #define NDM_CWND_ONE (1U << NDM_CWND_FRAC)
 #define NDM_CWND_MIN 2
-#define NDM_CWND_MAX (1U << 23)		/* with its fraction bits, below 2^32 */
+#define NDM_CWND_MAX (1U << 23)		/* below 2^32 with its fraction bits */
 
 /* sqrt(256 w) is 16 sqrt(w), so with 8 fraction bits sqrt(w) / 4 is 4 sqrt(256 w). */
 #define NDM_CWND_ROOT 4
 
 /**
- * ndm_next_cwnd - the window of a decision
- * @cwnd_fp: the window until now, NDM_CWND_FRAC fraction bits, at most 2^31
- * @cwnd_log2: Q14
- * Return: with as many fraction bits, at most 2^32 + 2^18 + 2^8
+ * ndm_next_cwnd - compute the window after a decision
+ * @cwnd_fp: the current window, NDM_CWND_FRAC fraction bits, at most 2^31
+ * @cwnd_log2: the decision, Q14
+ * Return: the window with as many fraction bits, at most 2^32 + 2^18 + 2^8
  */
 static inline u64 ndm_next_cwnd(u32 cwnd_fp, s16 cwnd_log2)
 {

@@ -4,46 +4,45 @@
  * 10 Gbit/s and round trips of tens of microseconds. Written from "TCP-NV: An
  * Update to TCP-Vegas" (L. Brakmo, 2015), sections 2 and 3.
  *
- * As long as there is no queue, twice the data in flight is twice the rate: all
- * points (in flight, rate) lie on a line through the origin, whose slope is
- * 1 / min_rtt. Below the line the same rate was had with less in flight, and the
- * rest stands in a queue. For every ACK
+ * Without a queue the rate is proportional to the data in flight: all points
+ * (in flight, rate) lie on a line through the origin with slope 1 / min_rtt. A point
+ * below the line has a queue: the same rate is possible with less data in flight.
+ * For every ACK
  *
  *	avg_rtt  = (rtt f + avg_rtt (256 - f)) / 256	f = nv_rtt_factor
- *	min_rtt  = least avg_rtt of one to two nv_reset_period
+ *	min_rtt  = smallest avg_rtt of one to two nv_reset_period
  *	max_rate = largest in_flight / avg_rtt since the last verdict
  *
  * and once per round trip a verdict
  *
  *	max_win  = max_rate min_rtt / mss + nv_pad
  *
- *	cwnd > max_win				congested: once enough is measured
+ *	cwnd > max_win				congested: decrease
  *		cwnd -= max(2, (cwnd - max_win) nv_cong_decrease_mult / 128)
  *		ssthresh = max_win nv_ssthresh_factor / 8
- *	cwnd < max_win - nv_pad_buffer		grow: as Reno, or faster
+ *	cwnd < max_win - nv_pad_buffer		grow: like Reno, or faster
  *	between					hold
  *
- * The best of many measurements decides, because a single one that is bad is
- * noise: interrupt coalescing, TSO and GRO stretch RTTs by more than the whole
- * path takes. So min_rtt is of averages, max_rate is a maximum, the absence of
- * congestion is decided every round trip, and congestion only after
- * nv_dec_eval_min_calls measurements (nv_ssthresh_eval_min_calls in slow start)
- * over nv_rtt_min_cnt round trips.
+ * The best of many measurements decides, because single ones are noisy: interrupt
+ * coalescing, TSO and GRO can add more than the path's RTT. Therefore min_rtt is a
+ * minimum of averages and max_rate a maximum. A verdict of no congestion is possible
+ * in every round trip, one of congestion only after nv_dec_eval_min_calls
+ * measurements (nv_ssthresh_eval_min_calls in slow start) over nv_rtt_min_cnt round
+ * trips.
  *
- * A loss leaves nv_loss_dec_factor / 1024 of the window. From there until the
- * end of fast recovery or of the time-out the window is the kernel's, nothing
- * is measured, and the next verdict starts from nothing.
+ * A loss leaves nv_loss_dec_factor / 1024 of the window. Until fast recovery or the
+ * time-out ends, the kernel sets the window and nothing is measured; then measuring
+ * restarts.
  *
- * A flow that never pauses never sees the path without its own queue: with each
- * renewal its min_rtt takes in a part of nv_pad, and cwnd follows. The temporary
- * decrease of cwnd (nv_rtt_cnt_inc_delta, nv_dec_factor) stops that drift, at
- * the price of latency while it lasts; it is off by default, as in the paper.
+ * A flow that never pauses never sees the path without its own queue: each renewal
+ * of min_rtt includes a part of nv_pad, and cwnd increases with it. The temporary
+ * decrease of cwnd (nv_rtt_cnt_inc_delta, nv_dec_factor) stops this drift at the
+ * price of latency while it lasts; it is off by default, as in the paper.
  *
- * An application that sends less than the window allows has that little in
- * flight, so its window comes down towards it, to nv_min_cwnd at the lowest:
- * the paper's rule as it is, which here validates the window too.
+ * When an application sends less than the window allows, the paper's rule decreases
+ * the window towards the data in flight, down to nv_min_cwnd.
  *
- * The rules are in nv.h, free of sockets; here they meet one.
+ * The rules are in nv.h; this file applies them to a socket.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -58,11 +57,11 @@
 
 static struct nv_params nv_params = NV_PARAMS_DEFAULT;
 
-/* Where one parameter lies and what it may be. */
+/* A parameter and its range. */
 struct nv_setting {
 	u32 *value;
-	u32 least;
-	u32 most;
+	u32 min;
+	u32 max;
 	const char *meaning;
 };
 
@@ -73,10 +72,10 @@ static int nv_setting_set(const char *text, const struct kernel_param *param)
 	unsigned int value;
 
 	if (kstrtouint(text, 10, &value) ||
-	    value < setting->least || value > setting->most) {
+	    value < setting->min || value > setting->max) {
 		pr_err("%s=%.*s is refused: it must be a whole number from %u to %u: %s; it stays %u\n",
-		       param->name, min(length, 32), text, setting->least,
-		       setting->most, setting->meaning, *setting->value);
+		       param->name, min(length, 32), text, setting->min,
+		       setting->max, setting->meaning, *setting->value);
 		return -EINVAL;
 	}
 	WRITE_ONCE(*setting->value, value);
@@ -95,22 +94,22 @@ static const struct kernel_param_ops nv_setting_ops = {
 	.get = nv_setting_get,
 };
 
-#define NV_SETTING(_name, _default, _least, _most, _meaning)		\
+#define NV_SETTING(_name, _default, _min, _max, _meaning)		\
 	static struct nv_setting nv_##_name = {				\
 		.value = &nv_params._name,				\
-		.least = _least,					\
-		.most = _most,						\
+		.min = _min,						\
+		.max = _max,						\
 		.meaning = _meaning,					\
 	};								\
 	module_param_cb(nv_##_name, &nv_setting_ops, &nv_##_name, 0644);	\
 	MODULE_PARM_DESC(nv_##_name, _meaning				\
-			 "; " __stringify(_least) " to " __stringify(_most) \
+			 "; " __stringify(_min) " to " __stringify(_max) \
 			 ", default " __stringify(_default));
 NV_PARAMETERS(NV_SETTING)
 #undef NV_SETTING
 
-/* In the other states the window is the kernel's: PRR or the time-out sets it. */
-static bool nv_has_window(u8 ca_state)
+/* Whether TCP-NV sets the window; in other states PRR or the time-out sets it. */
+static bool nv_owns_window(u8 ca_state)
 {
 	return ca_state == TCP_CA_Open || ca_state == TCP_CA_Disorder;
 }
@@ -132,10 +131,10 @@ static void nv_end_round(struct sock *sk, struct nv_state *nv)
 }
 
 /*
- * The bytes in flight when the acknowledged packet was sent, which the kernel
- * counts as they arrive: all that was delivered from then to its ACK. When no
- * acknowledged packet has recorded what was delivered when it left, the kernel
- * counts from the start of the connection, and there is no measurement.
+ * The bytes in flight when the acknowledged packet was sent. The kernel counts them
+ * as the bytes delivered from then to its ACK. If no acknowledged packet recorded
+ * the delivered bytes when it was sent, the kernel counts from the start of the
+ * connection, which is no measurement.
  */
 static u32 nv_in_flight(const struct tcp_sock *tp,
 			const struct ack_sample *sample)
@@ -150,7 +149,7 @@ static void nv_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 	struct nv_state *nv = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!nv_has_window(inet_csk(sk)->icsk_ca_state))
+	if (!nv_owns_window(inet_csk(sk)->icsk_ca_state))
 		return;
 	nv_measure(nv, &nv_params, tp->tcp_mstamp, sample->rtt_us,
 		   nv_in_flight(tp, sample));
@@ -178,12 +177,12 @@ static u32 nv_ssthresh(struct sock *sk)
 	return nv_loss_ssthresh(tcp_snd_cwnd(tcp_sk(sk)), &nv_params);
 }
 
-/* Called with the new state while the old one still stands. */
+/* Called with the new state before icsk_ca_state changes. */
 static void nv_set_state(struct sock *sk, u8 state)
 {
-	if (!nv_has_window(state) ||
-	    !nv_has_window(inet_csk(sk)->icsk_ca_state))
-		nv_window_taken(inet_csk_ca(sk), tcp_sk(sk)->snd_nxt);
+	if (!nv_owns_window(state) ||
+	    !nv_owns_window(inet_csk(sk)->icsk_ca_state))
+		nv_change_owner(inet_csk_ca(sk), tcp_sk(sk)->snd_nxt);
 }
 
 static void nv_sock_init(struct sock *sk)
@@ -193,7 +192,7 @@ static void nv_sock_init(struct sock *sk)
 	nv_init(inet_csk_ca(sk), tp->tcp_mstamp, tp->snd_nxt);
 }
 
-/* As Vegas shows it: measurements since the last verdict, average, minimum. */
+/* Reports as Vegas does: measurements since the last verdict, average and min RTT. */
 static size_t nv_get_info(struct sock *sk, u32 ext, int *attr,
 			  union tcp_cc_info *info)
 {
@@ -231,7 +230,7 @@ static int __init tcp_nv_init(void)
 	BUILD_BUG_ON(NV_SSTHRESH_MAX != TCP_INFINITE_SSTHRESH);
 	err = tcp_register_congestion_control(&nv);
 	if (err == -EEXIST)
-		pr_err("another congestion control is registered as nv: unload its module with rmmod (the kernel's own is tcp_nv) and load this one again; one that is built in can only be left out of the kernel (CONFIG_TCP_CONG_NV=n)\n");
+		pr_err("another congestion control is registered as nv: unload its module (the kernel's own is tcp_nv) and load this one again; if it is built in, the kernel needs CONFIG_TCP_CONG_NV=n\n");
 	return err;
 }
 

@@ -21,12 +21,12 @@ from kernel.ports.trees import PortsError, Tree, find_trees
 
 BUILD_SCRIPT = Path(__file__).resolve().parents[1] / "build.sh"
 COMPLAINT = re.compile(r"warning:|error:", re.IGNORECASE)
-# about debug types, which are not built
+# concerns debug types, which are not built
 HARMLESS = "warning: pahole version differs from the one used to build the kernel"
 
 
 def build(tree: Tree) -> list[str]:
-    """Build for one tree. Returns problems: all lines of make's output if it fails or warns; empty on success."""
+    """Build for one tree. Returns the problems: the lines of make's output if it fails or warns."""
     flags = "W=1 C=2" if tree.sparse else "W=1"
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
@@ -64,8 +64,8 @@ def main() -> int:
         return 1
     status = 0
     for tree in trees:
-        if wrong := build(tree):
-            print(f"{tree.release} ({tree.kdir}):", *wrong, sep="\n  ", file=sys.stderr)
+        if problems := build(tree):
+            print(f"{tree.release} ({tree.kdir}):", *problems, sep="\n  ", file=sys.stderr)
             status = 1
     return status
 

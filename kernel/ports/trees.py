@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Kernel trees to build the modules for that this machine could not run: another architecture, a newer Linux.
+"""Kernel trees that this machine cannot run, to build the modules for: another architecture, or a newer Linux.
 
-They are Debian's header packages, downloaded and unpacked, nothing of them installed: for arm64 the same kernels whose
-amd64 headers are in /usr/src, and for both architectures the newest kernel of the next release's backports. Each lies
-in $NDM_CACHE/ports/HASH (default ~/.cache/ndm-tcp), the hash being over the packages' versions and this recipe.
+These are Debian's header packages, downloaded and unpacked but not installed: for arm64 the kernels whose amd64 headers
+are in /usr/src, and for both architectures the newest kernel of the next release's backports. A tree is in
+$NDM_CACHE/ports/HASH (default ~/.cache/ndm-tcp); the hash covers the packages' versions and this file.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from env.lab.stock_kernel import HEADERS, VERSIONS, find_release
 
 SOURCES = Path("/etc/apt/sources.list.d")
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-PREFIX = {"amd64": "x86_64-linux-gnu-", "arm64": "aarch64-linux-gnu-"}  # of each architecture's compiler
-NEXT, BACKPORTS = "trixie", "trixie-backports"  # after bookworm; what is in NEXT runs what is in BACKPORTS
-# what the programs of the newer kernel's build are linked with
+PREFIX = {"amd64": "x86_64-linux-gnu-", "arm64": "aarch64-linux-gnu-"}  # architecture -> prefix of its compiler
+NEXT, BACKPORTS = "trixie", "trixie-backports"  # the release after bookworm; its libraries run its backports
+# libraries of the programs that build modules for the newer kernel
 LIBRARIES = ("libc6", "libelf1t64", "libssl3t64", "libzstd1", "zlib1g")
 INTERPRETER = "ld-linux-x86-64.so.2"
 
 
 class PortsError(RuntimeError):
-    """A tree that cannot be had; the message says what to do."""
+    """A tree is not available. The message says what to do."""
 
 
 @dataclass(frozen=True)
 class Tree:
-    """Headers to build for. release: as uname -r would say it. sparse: whether this machine's one can read them."""
+    """Headers to build for. release: as in uname -r. sparse: whether this machine's sparse can read them."""
 
     release: str
     kdir: Path
@@ -55,7 +55,7 @@ class Package:
 
 
 def find_trees() -> list[Tree]:
-    """Return the trees, fetched unless they are in the cache. Raises PortsError."""
+    """Return the trees; download those that are not in the cache. Raises PortsError."""
     for tool, package in (("apt-get", "apt"), ("patchelf", "patchelf")):
         if shutil.which(tool) is None:
             raise PortsError(f"{tool} is missing: install the package {package}")
@@ -76,13 +76,13 @@ def find_trees() -> list[Tree]:
     entry = _fetch(cache, apt, packages, [Package(name, versions[name]) for name in LIBRARIES])
     for architecture in PREFIX:
         release = f"{newest}-{architecture}"
-        # the sparse of this release does not know __typeof_unqual__
+        # bookworm's sparse does not know __typeof_unqual__
         trees.append(Tree(release, entry / f"usr/src/linux-headers-{release}", sparse=False))
     return trees
 
 
 class Apt:
-    """apt with lists of its own, of the suites and architectures wanted here: the machine's stay as they are."""
+    """apt with its own lists of suites and architectures; the machine's lists do not change."""
 
     def __init__(self, folder: Path) -> None:
         for name in ("lists/partial", "archives/partial", "sources"):
@@ -94,7 +94,7 @@ class Apt:
             link = folder / "sources" / file.name
             link.unlink(missing_ok=True)
             link.symlink_to(file)
-        (folder / "status").touch()  # as if nothing were installed: what is here is no candidate
+        (folder / "status").touch()  # no package counts as installed
         (folder / "apt.conf").write_text(
             f'Dir::State::lists "{folder}/lists";\nDir::State::status "{folder}/status";\nDir::Cache "{folder}";\n'
             f'Dir::Etc::sourceparts "{folder}/sources";\nAPT::Architectures {{"amd64"; "arm64";}};\n'
@@ -105,25 +105,23 @@ class Apt:
 
     def newest_release(self) -> str:
         """Return the release of the newest kernel in the backports, without its architecture: 7.3.4+deb13."""
-        shown = self._run(["apt-cache", "show", "linux-headers-amd64"])
-        found: dict[tuple[int, ...], str] = {}
-        for release in re.findall(r"linux-headers-(\d[^ ]*)-amd64 \(=", shown):
-            found[tuple(int(number) for number in re.findall(r"\d+", release))] = release
-        if not found:
+        text = self._run(["apt-cache", "show", "linux-headers-amd64"])
+        releases: list[str] = re.findall(r"linux-headers-(\d[^ ]*)-amd64 \(=", text)
+        if not releases:
             raise PortsError(f"the suite {BACKPORTS} has no linux-headers-amd64")
-        return found[max(found)]
+        return max(releases, key=lambda release: [int(number) for number in re.findall(r"\d+", release)])
 
     def versions(self, packages: Sequence[str]) -> dict[str, str]:
         """Return the newest version of each package."""
-        shown = self._run(["apt-cache", "show", "--no-all-versions", *packages])
-        found = {}
-        for paragraph in shown.split("\n\n"):
+        text = self._run(["apt-cache", "show", "--no-all-versions", *packages])
+        versions = {}
+        for paragraph in text.split("\n\n"):
             facts: dict[str, str] = dict(re.findall(r"^(Package|Version): (\S+)$", paragraph, re.MULTILINE))
             if facts:
-                found[facts["Package"]] = facts["Version"]
-        if missing := set(packages) - found.keys():
+                versions[facts["Package"]] = facts["Version"]
+        if missing := set(packages) - versions.keys():
             raise PortsError(f"the suites {NEXT} and {BACKPORTS} have no {' and '.join(sorted(missing))}")
-        return found
+        return versions
 
     def download(self, packages: Sequence[Package], folder: Path) -> list[Path]:
         """Download packages into an empty folder."""
@@ -135,25 +133,25 @@ class Apt:
 
     @staticmethod
     def _site() -> str:
-        """The archive that this machine uses, which has the other suites too."""
-        shown = _run(["apt-get", "indextargets", "--format", "$(LABEL) $(REPO_URI)", "Created-By: Packages"])
-        match = re.search(r"^Debian (\S+)$", shown, re.MULTILINE)
+        """Return the URL of the machine's Debian archive, which has the other suites, too."""
+        targets = _run(["apt-get", "indextargets", "--format", "$(LABEL) $(REPO_URI)", "Created-By: Packages"])
+        match = re.search(r"^Debian (\S+)$", targets, re.MULTILINE)
         if match is None or not KEYRING.is_file():
-            raise PortsError("these trees come from Debian's archive, and this machine's apt knows none")
+            raise PortsError("this machine's apt has no Debian archive, where these trees come from: run it on Debian")
         return match[1]
 
 
 def _for_arm64(version: str) -> Package:
-    """The arm64 package of the newest amd64 headers of a version in /usr/src."""
+    """Return the arm64 package of the newest amd64 headers of a version in /usr/src."""
     release = find_release(version)
     built = _run(["dpkg-query", "-W", "-f=${Version}", f"linux-headers-{release}"])
     return Package(f"linux-headers-{release.removesuffix('-amd64')}-arm64", built, "arm64")
 
 
 def _fetch(cache: Path, apt: Apt, packages: Sequence[Package], libraries: Sequence[Package]) -> Path:
-    """Return a folder with the packages' usr/src, ready to build for.
+    """Return a folder with the packages' usr/src, ready to build modules for.
 
-    libraries: what the programs of a kbuild package among them are linked with.
+    libraries: packages of the libraries that the programs in a kbuild package use.
     """
     recipe = "\n".join([Path(__file__).read_text(), *map(str, [*packages, *libraries])])
     entry = cache / hashlib.sha256(recipe.encode()).hexdigest()[:16]
@@ -176,13 +174,13 @@ def _fetch(cache: Path, apt: Apt, packages: Sequence[Package], libraries: Sequen
 
 
 def _adapt(folder: Path, entry: Path) -> None:
-    """Have headers refer to where they will lie, and to this machine's compiler."""
+    """Make headers refer to their future folder and to this machine's compiler."""
     release = re.sub(r"^linux-headers-|-a\w+64$", "", folder.name)
     makefile = folder / "Makefile"
     if (folder.parent / f"linux-headers-{release}-common").is_dir():
         makefile.write_text(makefile.read_text().replace("/usr/src/", f"{entry}/usr/src/"))
     else:
-        # the machine has the parts that are the same for every architecture
+        # parts that are the same for every architecture are installed on the machine
         for name in ("scripts", "tools"):
             link = folder / name
             target = os.path.normpath(HEADERS / "any" / os.readlink(link))
@@ -192,17 +190,17 @@ def _adapt(folder: Path, entry: Path) -> None:
     prefix = PREFIX[folder.name.rpartition("-")[2]]
     text = re.sub(r"\(CROSS_COMPILE\)gcc-\d+", "(CROSS_COMPILE)gcc", variables.read_text())
     variables.write_text(f"{text}override CROSS_COMPILE = {prefix}\n")
-    # types for debuggers, which need the pahole of the kernel's builder
+    # used for debug types, which need the pahole that built the kernel
     (folder / "vmlinux").unlink(missing_ok=True)
-    # Kconfig would ask the compiler; gcc has the option since 14
-    knows = ["gcc", "-fmin-function-alignment=8", "-fsyntax-only", "-x", "c", "/dev/null"]
-    if subprocess.run(knows, capture_output=True, check=False).returncode:
+    # the configuration states an option of gcc 14
+    test = ["gcc", "-fmin-function-alignment=8", "-fsyntax-only", "-x", "c", "/dev/null"]
+    if subprocess.run(test, capture_output=True, check=False).returncode:
         configuration = folder / "include/config/auto.conf"
         configuration.write_text(configuration.read_text().replace("CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT=y\n", ""))
 
 
 def _link(program: Path, libraries: Path) -> None:
-    """Have a program of a newer distribution run here, with that distribution's libraries."""
+    """Make a newer distribution's program run here, with that distribution's libraries."""
     if program.is_symlink() or not program.is_file() or program.open("rb").read(4) != b"\x7fELF":
         return
     _run(["patchelf", "--set-interpreter", str(libraries / INTERPRETER), "--set-rpath", str(libraries), str(program)])

@@ -23,7 +23,7 @@ MODULES = {"ndm": "tcp_ndm", "nv": "tcp_nv"}
 MODEL = DATASETS / "models" / "mixed" / "policy.bin"
 PATH = Path(rate_mbps=5, rtt_ms=40, jitter_ms=2, loss_pct=0.1)
 DURATION_S = 10.0
-LEAST_MBPS = 1.0  # far below the usual rates: the test checks whether data moves, not how fast
+MIN_MBPS = 1.0  # far below the usual rates: the test checks whether data moves, not how fast
 
 
 def test_scheme(lab: VmLab, scheme: str) -> list[str]:
@@ -31,18 +31,16 @@ def test_scheme(lab: VmLab, scheme: str) -> list[str]:
     module = MODULES[scheme]
     problems = []
     flow = {"scheme": scheme, "start_s": 0.0, "duration_s": DURATION_S}
-    result = lab.run(PATH, [flow], DURATION_S, sample_ms=100)
-    sent = result.flows[0]
-    mbps = sent.received_bytes * 8 / DURATION_S / 1e6
-    rtt_ms = float(sent.sender["srtt_us"].mean()) / 1e3
-    print(f"  {scheme}: {mbps:.2f} Mbit/s, mean RTT {rtt_ms:.1f} ms, {sent.retransmits} retransmits", flush=True)
-    if mbps < LEAST_MBPS:
-        problems.append(f"{scheme} moved {mbps:.2f} Mbit/s; at least {LEAST_MBPS:g} is expected")
-    # a socket that uses the module prevents its unloading
-    held = lab.call("shell", command=f"python3 -c '{HOLD.format(scheme=scheme, module=module)}'")
-    print(f"  {module}: {held['stdout'].strip() or held['stderr'].strip()}")
-    if held["status"]:
-        problems.append(f"{module}: {held['stderr'].strip()}")
+    flow_result = lab.run(PATH, [flow], DURATION_S, sample_ms=100).flows[0]
+    mbps = flow_result.received_bytes * 8 / DURATION_S / 1e6
+    rtt_ms = float(flow_result.sender["srtt_us"].mean()) / 1e3
+    print(f"  {scheme}: {mbps:.2f} Mbit/s, mean RTT {rtt_ms:.1f} ms, {flow_result.retransmits} retransmits", flush=True)
+    if mbps < MIN_MBPS:
+        problems.append(f"{scheme} moved {mbps:.2f} Mbit/s; at least {MIN_MBPS:g} is expected")
+    reply = lab.call("shell", command=f"python3 -c '{UNLOAD.format(scheme=scheme, module=module)}'")
+    print(f"  {module}: {reply['stdout'].strip() or reply['stderr'].strip()}")
+    if reply["status"]:
+        problems.append(f"{module}: {reply['stderr'].strip()}")
     return problems
 
 
@@ -52,27 +50,26 @@ def test_swap(lab: VmLab) -> list[str]:
         f"printf {MODEL.parent} >/sys/module/firmware_class/parameters/path; cd /sys/module/tcp_ndm/ndm && "
         f"echo {MODEL.name} >model && cat model sha256 && echo builtin >model && cat counters/model_swaps"
     )
-    done = lab.call("shell", command=command)
-    if done["status"]:
-        return [f"the model file was refused: {done['stderr'].strip()}"]
-    file, sha256, swaps = done["stdout"].split()
+    reply = lab.call("shell", command=command)
+    if reply["status"]:
+        return [f"the model file was refused: {reply['stderr'].strip()}"]
+    file, sha256, swaps = reply["stdout"].split()
     print(f"  model {file}, SHA-256 {sha256[:16]}, loaded, then replaced by the built-in model: {swaps} swaps")
     return [] if (file, swaps) == (MODEL.name, "2") else [f"the model in use is {file} after {swaps} swaps"]
 
 
 # Runs in the guest: rmmod must fail while a socket uses the congestion control, and succeed when it is closed.
-HOLD = """
+UNLOAD = """
 import socket, subprocess, sys
 def unload():
     return subprocess.run(["rmmod", "{module}"], capture_output=True, text=True)
-with socket.socket() as one:
-    one.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"{scheme}")
-    refused = unload()
-    if not refused.returncode:
+with socket.socket() as user:
+    user.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"{scheme}")
+    if not unload().returncode:
         sys.exit("unloaded while a socket used it")
-gone = unload()
-if gone.returncode:
-    sys.exit("not unloaded: " + gone.stderr)
+unloaded = unload()
+if unloaded.returncode:
+    sys.exit("not unloaded: " + unloaded.stderr)
 print("unloading refused while a socket uses it, then unloaded")
 """
 

@@ -1,31 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The kernel's own congestion controls as experts: what the network would see
- * while another algorithm sets the window. For recordings, in the lab only.
+ * The kernel's congestion controls as experts: records the inputs that tcp_ndm would
+ * have while another algorithm sets the window. For the lab only.
  *
  *	echo cubic >/sys/module/tcp_expert/parameters/scheme
  *
- * registers expert_cubic, which is Cubic: every operation is passed on to it, and
- * nothing of what it does changes. Beside it each connection is measured with the
- * lines of tcp_ndm (ndm_features.h), and each control interval that ends is shown
- * to the host of tcp_ndm_gym as an observation. The host's answer is not used.
+ * registers expert_cubic. It passes every operation on to Cubic, whose behaviour
+ * does not change. In addition it measures each connection with the code of tcp_ndm
+ * (ndm_features.h) and sends an observation of each control interval to the host of
+ * tcp_ndm_gym. The host's answer is not used.
  *
- * All ten inputs are those that tcp_ndm would have on this connection. That goes
- * for the slow start flag too: it compares the window with the ssthresh that
- * tcp_ndm would have set, not with the scheme's own.
+ * All inputs are those that tcp_ndm would have on this connection. The slow
+ * start flag, too, compares the window with the ssthresh that tcp_ndm would have
+ * set, not with the scheme's own.
  *
- * An interval is closed where tcp_ndm closes it, when the window is to be
- * controlled after an ACK. A scheme with cong_control() is called just then. For
- * a scheme without cong_control(), adding it would change the scheme, because
- * the kernel then no longer reduces the window. There the ACK is taken
- * from pkts_acked(), which knows all of the rate sample that is needed, with the
- * window, which fast recovery may move next. The interval is closed at the next
- * call that the kernel makes before it sends anything: cong_avoid(), or
- * min_tso_segs() of the segments to send. Where an ACK finds nothing to send and
- * no window to raise, the next one closes the interval, with what it finds.
+ * tcp_ndm closes an interval when the kernel calls cong_control() after an ACK. So
+ * does the expert of a scheme with cong_control(). A scheme without cong_control()
+ * must not get one, because the kernel would then no longer reduce its window. Its
+ * expert reads the ACK in pkts_acked(), together with the window, which fast
+ * recovery may change next. It closes the interval at the kernel's next call before
+ * sending: cong_avoid() or min_tso_segs(). If an ACK causes neither, the next ACK
+ * closes the interval.
  *
- * The measurements cannot be where a congestion control keeps its own, since
- * that place is the scheme's: they are found by the socket's address.
+ * The scheme occupies the socket's private state, so the expert finds its own state
+ * by the socket's address.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -44,16 +42,16 @@
 #define EXPERT_PREFIX "expert_"
 #define EXPERT_HASH_BITS 6
 
-/* A registered expert. Its sockets find it through icsk_ca_ops. */
+/* A registered expert; expert_of() finds it by icsk_ca_ops. */
 struct expert {
 	struct tcp_congestion_ops ops;
 	const struct tcp_congestion_ops *scheme;
-	struct socket *holder;		/* uses the scheme, so that it stays */
-	bool listens;			/* to callbacks, not to cong_control() */
+	struct socket *holder;		/* holds a reference to the scheme */
+	bool uses_callbacks;		/* measures in callbacks, not in cong_control() */
 	struct list_head list;
 };
 
-/* What an ACK said, until the interval may be closed. */
+/* An ACK, stored until the interval may be closed. */
 struct expert_ack {
 	u32 now_us;
 	long rtt_us;			/* negative: no sample */
@@ -64,39 +62,36 @@ struct expert_ack {
 	bool pending;
 };
 
-/* A connection that is watched. */
+/* A measured connection. */
 struct expert_flow {
 	struct hlist_node node;
 	struct rcu_head rcu;
 	const struct sock *sk;
 	struct ndm_measure measure;
 	struct expert_ack ack;
-	u32 number;			/* counts from 1 as they open */
+	u32 number;			/* from 1 in opening order */
 	u32 ssthresh;			/* as tcp_ndm would have set it */
-	u32 prior_ssthresh;		/* before the last time it was set */
+	u32 prior_ssthresh;		/* before its last change */
 };
 
 static DEFINE_HASHTABLE(expert_flows, EXPERT_HASH_BITS);
 static DEFINE_SPINLOCK(expert_flows_lock);	/* for adding and removing */
 
-/* All of this under the module's parameter lock. */
-static LIST_HEAD(experts);
+/* Protected by the module's parameter lock. */
+static LIST_HEAD(expert_list);
 static bool expert_loaded;	/* between init and exit */
 
-static bool callbacks;
-module_param(callbacks, bool, 0600);
+static bool expert_callbacks;
+module_param_named(callbacks, expert_callbacks, bool, 0600);
 MODULE_PARM_DESC(callbacks,
-		 "measure experts registered from now on as if they had no cong_control(), to see what that changes");
+		 "experts registered from now on measure in callbacks even if the scheme has cong_control() (for tests)");
 
 static struct expert *expert_of(const struct sock *sk)
 {
 	return container_of(inet_csk(sk)->icsk_ca_ops, struct expert, ops);
 }
 
-/*
- * Around every call of the scheme: it finds itself in icsk_ca_ops, as some need
- * to (tcp_window's number of packets is there).
- */
+/* Some schemes find themselves by icsk_ca_ops (tcp_window), so every call sets it. */
 static const struct expert *expert_hand_over(struct sock *sk)
 {
 	const struct expert *expert = expert_of(sk);
@@ -110,22 +105,20 @@ static void expert_take_back(struct sock *sk, const struct expert *expert)
 	inet_csk(sk)->icsk_ca_ops = &expert->ops;
 }
 
-/* The socket is locked or in softirq, so its own flow stays: no lock needed. */
+/* Returns NULL without a flow. The caller owns the socket, so its flow stays valid. */
 static struct expert_flow *expert_find(const struct sock *sk)
 {
-	struct expert_flow *flow, *found = NULL;
+	struct expert_flow *flow;
 
 	rcu_read_lock();
 	hash_for_each_possible_rcu(expert_flows, flow, node, (unsigned long)sk)
-		if (flow->sk == sk) {
-			found = flow;
+		if (flow->sk == sk)
 			break;
-		}
 	rcu_read_unlock();
-	return found;
+	return flow;
 }
 
-/* The interval, if the ACK that was noted ends one. */
+/* Measures the stored ACK, and sends an observation if it ends an interval. */
 static void expert_measure(struct sock *sk, struct expert_flow *flow)
 {
 	struct ndm_measure *m = &flow->measure;
@@ -161,7 +154,7 @@ static void NDM_CONG_CONTROL(expert_cong_control)
 	struct expert_flow *flow = expert_find(sk);
 	const struct expert *expert;
 
-	if (flow && !expert_of(sk)->listens) {
+	if (flow && !expert_of(sk)->uses_callbacks) {
 		flow->ack = (struct expert_ack) {
 			.now_us = tcp_sk(sk)->tcp_mstamp,
 			.rtt_us = rs->rtt_us,
@@ -184,12 +177,12 @@ static void expert_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	const struct expert *expert;
 
-	if (flow && expert_of(sk)->listens) {
+	if (flow && expert_of(sk)->uses_callbacks) {
 		expert_measure(sk, flow);
 		/*
 		 * in_flight is mss * (delivered - prior_delivered), modulo 2^32.
-		 * prior_delivered is 0 when nothing was delivered, and else at
-		 * least 1, for the SYN.
+		 * prior_delivered is 0 if it is unknown; otherwise it includes
+		 * the SYN and is at least 1.
 		 */
 		flow->ack = (struct expert_ack) {
 			.now_us = tp->tcp_mstamp,
@@ -228,51 +221,51 @@ static u32 expert_min_tso_segs(struct sock *sk)
 {
 	struct expert_flow *flow = expert_find(sk);
 	const struct expert *expert;
-	u32 answer;
+	u32 segments;
 
 	if (flow)
 		expert_measure(sk, flow);
-	/* What the kernel takes when there is no such operation. */
-	answer = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_tso_segs);
+	/* The kernel's default without this operation. */
+	segments = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_tso_segs);
 	expert = expert_hand_over(sk);
 	if (expert->scheme->min_tso_segs)
-		answer = expert->scheme->min_tso_segs(sk);
+		segments = expert->scheme->min_tso_segs(sk);
 	expert_take_back(sk, expert);
-	return answer;
+	return segments;
 }
 
 static u32 expert_ssthresh(struct sock *sk)
 {
 	struct expert_flow *flow = expert_find(sk);
 	const struct expert *expert;
-	u32 answer;
+	u32 ssthresh;
 
 	if (flow) {
 		flow->prior_ssthresh = flow->ssthresh;
 		flow->ssthresh = ndm_ssthresh(sk);
 	}
 	expert = expert_hand_over(sk);
-	answer = expert->scheme->ssthresh(sk);
+	ssthresh = expert->scheme->ssthresh(sk);
 	expert_take_back(sk, expert);
-	return answer;
+	return ssthresh;
 }
 
 static u32 expert_undo_cwnd(struct sock *sk)
 {
 	struct expert_flow *flow = expert_find(sk);
 	const struct expert *expert;
-	u32 answer;
+	u32 cwnd;
 
 	if (flow) {
 		ndm_measure_undo(&flow->measure, ndm_read(sk).lost);
 		flow->ssthresh = max(flow->ssthresh, flow->prior_ssthresh);
 	}
 	expert = expert_hand_over(sk);
-	answer = expert->scheme->undo_cwnd(sk);
+	cwnd = expert->scheme->undo_cwnd(sk);
 	expert_take_back(sk, expert);
 	if (flow)
-		flow->ack.cwnd = answer;
-	return answer;
+		flow->ack.cwnd = cwnd;
+	return cwnd;
 }
 
 static void expert_set_state(struct sock *sk, u8 state)
@@ -321,12 +314,12 @@ static void expert_in_ack_event(struct sock *sk, u32 flags)
 static u32 expert_sndbuf_expand(struct sock *sk)
 {
 	const struct expert *expert;
-	u32 answer;
+	u32 factor;
 
 	expert = expert_hand_over(sk);
-	answer = expert->scheme->sndbuf_expand(sk);
+	factor = expert->scheme->sndbuf_expand(sk);
 	expert_take_back(sk, expert);
-	return answer;
+	return factor;
 }
 
 static void expert_init(struct sock *sk)
@@ -351,7 +344,7 @@ static void expert_init(struct sock *sk)
 	expert_take_back(sk, expert);
 }
 
-/* Called for a socket that never got as far as init, too. */
+/* Called for sockets without init(), too. */
 static void expert_release(struct sock *sk)
 {
 	struct expert_flow *flow = expert_find(sk);
@@ -370,16 +363,16 @@ static void expert_release(struct sock *sk)
 }
 
 /*
- * Operations that the scheme has not got stay away, except for those that
- * listen: to have them changes nothing in the kernel. get_info is the scheme's,
- * called without the socket's lock.
+ * Wraps the scheme's operations, and adds pkts_acked() and min_tso_segs() where the
+ * expert measures in them; that does not change the kernel's behaviour. get_info()
+ * is called without the socket's lock and therefore not wrapped.
  */
 static void expert_wrap(struct expert *expert)
 {
 	struct tcp_congestion_ops *ops = &expert->ops;
 
 	*ops = *expert->scheme;
-	expert->listens = !ops->cong_control || callbacks;
+	expert->uses_callbacks = !ops->cong_control || expert_callbacks;
 	INIT_LIST_HEAD(&ops->list);
 	snprintf(ops->name, sizeof(ops->name), EXPERT_PREFIX "%s",
 		 expert->scheme->name);
@@ -394,9 +387,9 @@ static void expert_wrap(struct expert *expert)
 		ops->cong_control = expert_cong_control;
 	if (ops->cong_avoid)
 		ops->cong_avoid = expert_cong_avoid;
-	if (ops->pkts_acked || expert->listens)
+	if (ops->pkts_acked || expert->uses_callbacks)
 		ops->pkts_acked = expert_pkts_acked;
-	if (ops->min_tso_segs || expert->listens)
+	if (ops->min_tso_segs || expert->uses_callbacks)
 		ops->min_tso_segs = expert_min_tso_segs;
 	if (ops->in_ack_event)
 		ops->in_ack_event = expert_in_ack_event;
@@ -404,7 +397,7 @@ static void expert_wrap(struct expert *expert)
 		ops->sndbuf_expand = expert_sndbuf_expand;
 }
 
-/* A socket that uses the scheme: by it the scheme is found, and held. */
+/* Finds the scheme by name with a socket that uses it and holds its module. */
 static int expert_hold(struct expert *expert, const char *scheme)
 {
 	struct socket *holder;
@@ -431,7 +424,7 @@ static int expert_register(const char *scheme)
 	struct expert *expert;
 	int err;
 
-	list_for_each_entry(expert, &experts, list)
+	list_for_each_entry(expert, &expert_list, list)
 		if (!strcmp(expert->scheme->name, scheme))
 			return 0;
 	expert = kzalloc(sizeof(*expert), GFP_KERNEL);
@@ -443,7 +436,7 @@ static int expert_register(const char *scheme)
 		       scheme);
 		goto free;
 	}
-	/* Without ECN it puts another one into its place. */
+	/* Such a scheme replaces itself on a path without ECN (DCTCP by Reno). */
 	err = -EOPNOTSUPP;
 	if (expert->scheme->flags & TCP_CONG_NEEDS_ECN) {
 		pr_err("scheme=%s is refused: it needs ECN\n", scheme);
@@ -453,7 +446,7 @@ static int expert_register(const char *scheme)
 	err = tcp_register_congestion_control(&expert->ops);
 	if (err)
 		goto release;
-	list_add(&expert->list, &experts);
+	list_add(&expert->list, &expert_list);
 	return 0;
 release:
 	sock_release(expert->holder);
@@ -462,28 +455,28 @@ free:
 	return err;
 }
 
-static int scheme_set(const char *text, const struct kernel_param *param)
+static int expert_scheme_set(const char *text, const struct kernel_param *param)
 {
-	const size_t most = TCP_CA_NAME_MAX - sizeof(EXPERT_PREFIX);
+	const size_t max_length = TCP_CA_NAME_MAX - sizeof(EXPERT_PREFIX);
 	char name[TCP_CA_NAME_MAX];
 	size_t length = strcspn(text, "\n");
 
-	if (!expert_loaded || !length || length > most) {
+	if (!expert_loaded || !length || length > max_length) {
 		pr_err("%s=%.*s is refused: write the name of a congestion control, of 1 to %zu characters, once the module is loaded\n",
-		       param->name, (int)min_t(size_t, length, 32), text, most);
+		       param->name, (int)min_t(size_t, length, 32), text, max_length);
 		return -EINVAL;
 	}
 	strscpy(name, text, length + 1);
 	return expert_register(name);
 }
 
-static const struct kernel_param_ops scheme_ops = {
-	.set = scheme_set,
+static const struct kernel_param_ops expert_scheme_ops = {
+	.set = expert_scheme_set,
 };
 
-module_param_cb(scheme, &scheme_ops, NULL, 0200);
+module_param_cb(scheme, &expert_scheme_ops, NULL, 0200);
 MODULE_PARM_DESC(scheme,
-		 "registers expert_SCHEME, which is this congestion control, watched; write again for further ones");
+		 "registers expert_SCHEME, which measures this congestion control; each write registers one more");
 
 static int __init tcp_expert_init(void)
 {
@@ -493,14 +486,14 @@ static int __init tcp_expert_init(void)
 	return 0;
 }
 
-/* No socket uses any of them: each holds a reference to the module. */
+/* Sockets hold a reference to the module, so none uses an expert now. */
 static void __exit tcp_expert_exit(void)
 {
 	struct expert *expert, *next;
 
 	kernel_param_lock(THIS_MODULE);
 	expert_loaded = false;
-	list_for_each_entry_safe(expert, next, &experts, list) {
+	list_for_each_entry_safe(expert, next, &expert_list, list) {
 		tcp_unregister_congestion_control(&expert->ops);
 		sock_release(expert->holder);
 		kfree(expert);
@@ -511,5 +504,5 @@ static void __exit tcp_expert_exit(void)
 module_init(tcp_expert_init);
 module_exit(tcp_expert_exit);
 
-MODULE_DESCRIPTION("Congestion controls of the kernel, watched with NDM's measurements");
+MODULE_DESCRIPTION("Congestion controls of the kernel, measured with NDM's inputs");
 MODULE_LICENSE("GPL");

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * NDM-TCP v1: the untrained ancestor of tcp_ndm, so that its published figures
- * (datasets/published) have a live counterpart to stand beside.
+ * NDM-TCP v1: the untrained ancestor of tcp_ndm, to reproduce its published figures
+ * (datasets/published).
  *
- * The rules of https://github.com/hejhdiss/lkm-ndm-tcp, version 1.0, written
- * anew, its oddities kept: they are what was measured.
+ * The rules of https://github.com/hejhdiss/lkm-ndm-tcp, version 1.0, rewritten,
+ * including its oddities, which the published figures depend on.
  *
- * Per ACK, the smoothed RTT in ms goes into a ring of 16. Every 8 packets the
- * entropy of the ring is taken; below 0.7 the path counts as congested. Growth
- * is Reno's, in slow start by half of the packets acknowledged when congested,
- * and in congestion avoidance by a share of them that a network decides:
+ * Per ACK, the smoothed RTT in ms is stored in a ring of 16. Every 8 packets the
+ * ring's entropy is computed; below 0.7 the path counts as congested. Growth is
+ * Reno's, but a congested path counts only half of the acknowledged packets in slow
+ * start, and in congestion avoidance the network decides which share of them counts:
  *
  *	h_i' = cubic(sum_j w_ij x_j + h_i / 2)		8 units, 8 inputs
  *	out  = sum_i v_i h_i'
  *	w_ij = (37 i + 17 j) / 1000 - 1			made from indices,
  *	v_i  = 13 i / 1000 - 1				never trained
  *
- * A loss leaves a half of the window, or a third when the entropy is high.
+ * A loss leaves half of the window, or a third when the entropy is high.
  *
- * Oddities: the logarithm in the entropy is the length of p in bits, and grows
- * with p instead of falling, so any spread of RTTs counts as full entropy. The
- * README speaks of 2/3 of the window after a loss; the code leaves 1/3. tanh is
- * x - x^3/3 up to 3, where it is -6. Two of the inputs are always 0.
+ * Oddities: the logarithm in the entropy is the length of p in bits and rises with p
+ * instead of falling, so any spread of RTTs counts as full entropy. The README
+ * states 2/3 of the window after a loss; the code leaves 1/3. tanh is x - x^3/3 up
+ * to 3, where it is -6. Two inputs are always 0.
  *
- * All reals are in thousandths.
+ * Real numbers are integers in units of 1/1000.
  */
 #include <linux/bitops.h>
 #include <linux/module.h>
@@ -34,17 +34,17 @@
 #define V1_INPUTS 8
 #define V1_HISTORY 16
 #define V1_BINS 16
-#define V1_ENTROPY_SAMPLES 8	/* fewer have no entropy */
+#define V1_ENTROPY_SAMPLES 8	/* with fewer, the entropy is 0 */
 #define V1_ENTROPY_PACKETS 8
 #define V1_ENTROPY_THRESHOLD 700
 #define V1_PLASTICITY 300
 #define V1_PLASTICITY_DECAY 995
 #define V1_PLASTICITY_MIN 100
-#define V1_RTT_RATIO_MAX (1000 * V1_ONE)	/* keeps the sums below in 32 bits */
+#define V1_RTT_RATIO_MAX (1000 * V1_ONE)	/* keeps the sums within 32 bits */
 
-/* 84 bytes of the 104 there are. */
+/* State of one connection: 84 of the 104 available bytes. */
 struct ndm_v1 {
-	u32 min_rtt_us;			/* the least smoothed RTT */
+	u32 min_rtt_us;			/* smallest smoothed RTT */
 	u32 ssthresh;
 	u32 prior_cwnd;
 	u16 rtt_ms[V1_HISTORY];
@@ -52,16 +52,16 @@ struct ndm_v1 {
 	u16 entropy;
 	u16 plasticity;
 	u32 acked;			/* packets since the last entropy */
-	u8 next;			/* of rtt_ms */
+	u8 next;			/* next index of rtt_ms */
 	u8 samples;
-	bool measured;			/* there has been an entropy */
+	bool measured;			/* the entropy was computed */
 	bool congested;
 	bool lost;			/* since the last entropy but one */
 };
 
 static u16 v1_entropy(const struct ndm_v1 *v1)
 {
-	u16 least = U16_MAX, most = 0;
+	u16 min_ms = U16_MAX, max_ms = 0;
 	u8 count[V1_BINS] = {};
 	u32 entropy = 0;
 	int i;
@@ -69,25 +69,25 @@ static u16 v1_entropy(const struct ndm_v1 *v1)
 	if (v1->samples < V1_ENTROPY_SAMPLES)
 		return 0;
 	for (i = 0; i < v1->samples; i++) {
-		least = min(least, v1->rtt_ms[i]);
-		most = max(most, v1->rtt_ms[i]);
+		min_ms = min(min_ms, v1->rtt_ms[i]);
+		max_ms = max(max_ms, v1->rtt_ms[i]);
 	}
-	if (least == most)
+	if (min_ms == max_ms)
 		return 0;
-	/* below 2^16 * 2^4 */
+	/* Below 2^16 * 2^4. */
 	for (i = 0; i < v1->samples; i++)
-		count[(u32)(v1->rtt_ms[i] - least) * (V1_BINS - 1) /
-		      (most - least)]++;
+		count[(u32)(v1->rtt_ms[i] - min_ms) * (V1_BINS - 1) /
+		      (max_ms - min_ms)]++;
 	for (i = 0; i < V1_BINS; i++) {
 		u32 p = count[i] * V1_ONE / v1->samples;
 
-		/* At most 10 bits of p: 1000 * 10 */
+		/* At most 1000 * 10: p has up to 10 bits. */
 		entropy += p * fls(p);
 	}
 	return min_t(u32, entropy / 4, V1_ONE);
 }
 
-/* @x - @x^3/3 within +-3; |@x| < 2^31 */
+/* x - x^3/3 in [-3, 3], else 1 or -1; |@x| < 2^31. */
 static s32 v1_cubic(s64 x)
 {
 	if (x > 3 * V1_ONE)
@@ -98,7 +98,7 @@ static s32 v1_cubic(s64 x)
 	return x - div_s64(div_s64(x * x, V1_ONE) * x, V1_ONE) / 3;
 }
 
-/* The network's share of the packets acknowledged: 0 to 1. */
+/* The share of the acknowledged packets that counts: 0 to 1. */
 static u32 v1_share(struct ndm_v1 *v1, u32 rtt_us, bool slow_start)
 {
 	/* 2^32 * 1000 fits into 64 bits. */
@@ -128,7 +128,7 @@ static u32 v1_share(struct ndm_v1 *v1, u32 rtt_us, bool slow_start)
 	return clamp(V1_ONE / 2 + out / 8, 0, V1_ONE);
 }
 
-static void v1_remember(struct ndm_v1 *v1, u32 rtt_us, u32 acked)
+static void v1_store(struct ndm_v1 *v1, u32 rtt_us, u32 acked)
 {
 	v1->min_rtt_us = min(v1->min_rtt_us, rtt_us);
 	v1->rtt_ms[v1->next] = clamp_t(u32, rtt_us / USEC_PER_MSEC, 1, U16_MAX);
@@ -154,7 +154,7 @@ static void v1_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 
 	if (!acked)
 		return;
-	v1_remember(v1, rtt_us, acked);
+	v1_store(v1, rtt_us, acked);
 	slow_start = tcp_snd_cwnd(tp) < v1->ssthresh;
 	share = v1_share(v1, rtt_us, slow_start);
 	if (slow_start) {
@@ -162,7 +162,7 @@ static void v1_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	} else if (v1->measured) {
 		u32 whole = v1->congested ? 2 * V1_ONE : V1_ONE;
 
-		/* acked < 2^22: 2^32 packets have gone round by then */
+		/* acked < 2^22, so the product fits into 32 bits. */
 		tcp_cong_avoid_ai(tp, tcp_snd_cwnd(tp),
 				  max(1U, acked * share / whole));
 	} else {

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A constant congestion window: the yardstick that a path is measured with.
+ * A constant congestion window, to measure a path with.
  *
  *	echo 16 >/sys/module/tcp_window/parameters/packets
  *
- * registers the congestion control cwnd_16, whose cwnd is 16 packets from the
- * first ACK to the last, whatever is lost, delayed or marked, and whose sending
- * is clocked by ACKs alone, without pacing. As many windows can be registered as
- * there are connections to try them: windows of several sizes meet on one path.
+ * registers the congestion control cwnd_16. Its cwnd is always 16 packets, with any
+ * loss, delay or marks, and without pacing. Any number of windows can be registered,
+ * so that windows of several sizes can share a path.
  *
- * What the kernel does to a window by itself is undone: a time-out takes it to
- * what is in flight plus 1, here it is whole again before the first segment is
- * sent again. ssthresh is the window too, so that no recovery has less to return
- * to. Only a clamp, the application's or that of memory, is below it.
+ * The window overrides the kernel's changes: after a time-out it is restored before
+ * the first retransmission. ssthresh is the window too, so that no recovery reduces
+ * it. Only snd_cwnd_clamp, set by the application or the kernel's memory limits, can
+ * make it smaller.
  *
- * This is no congestion control for a network: nothing makes it give way.
+ * Use it in a lab only: it never yields to congestion.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -28,16 +27,16 @@
 
 #define WINDOW_MAX 1000000	/* packets; cwnd_1000000 has 12 characters */
 
-/* One congestion control. Its sockets find it through icsk_ca_ops. */
+/* One congestion control; window_of() finds it by icsk_ca_ops. */
 struct window {
 	struct tcp_congestion_ops ops;
 	struct list_head list;
 	u32 packets;
 };
 
-/* All of this under the module's parameter lock. */
-static LIST_HEAD(windows);
-static u32 window_at_load;	/* given to insmod, 0 for none */
+/* Protected by the module's parameter lock. */
+static LIST_HEAD(window_list);
+static u32 window_at_load;	/* parameter of insmod, 0: none */
 static bool window_loaded;	/* between init and exit */
 
 static u32 window_of(const struct sock *sk)
@@ -63,7 +62,7 @@ static u32 window_ssthresh(struct sock *sk)
 	return window_of(sk);
 }
 
-/* The kernel has just taken the window away. */
+/* Restores the window after a time-out. */
 static void window_set_state(struct sock *sk, u8 state)
 {
 	if (state == TCP_CA_Loss)
@@ -84,7 +83,7 @@ static int window_register(u32 packets)
 	struct window *window;
 	int err;
 
-	list_for_each_entry(window, &windows, list)
+	list_for_each_entry(window, &window_list, list)
 		if (window->packets == packets)
 			return 0;
 	window = kzalloc(sizeof(*window), GFP_KERNEL);
@@ -99,15 +98,12 @@ static int window_register(u32 packets)
 		kfree(window);
 		return err;
 	}
-	list_add(&window->list, &windows);
+	list_add(&window->list, &window_list);
 	return 0;
 }
 
-/*
- * insmod sets parameters before init, and may fail after that: nothing must be
- * registered by then.
- */
-static int packets_set(const char *text, const struct kernel_param *param)
+/* insmod sets parameters before init and may still fail: init registers this window. */
+static int window_packets_set(const char *text, const struct kernel_param *param)
 {
 	int length = strcspn(text, "\n");
 	unsigned int packets;
@@ -124,13 +120,13 @@ static int packets_set(const char *text, const struct kernel_param *param)
 	return 0;
 }
 
-static const struct kernel_param_ops packets_ops = {
-	.set = packets_set,
+static const struct kernel_param_ops window_packets_ops = {
+	.set = window_packets_set,
 };
 
-module_param_cb(packets, &packets_ops, NULL, 0200);
+module_param_cb(packets, &window_packets_ops, NULL, 0200);
 MODULE_PARM_DESC(packets,
-		 "registers cwnd_N, a constant window of N packets, 1 to 1000000; write again for further ones");
+		 "registers cwnd_N, a constant window of N packets, 1 to 1000000; each write registers one more");
 
 static int __init tcp_window_init(void)
 {
@@ -146,14 +142,14 @@ static int __init tcp_window_init(void)
 	return err;
 }
 
-/* No socket uses any of them: each holds a reference to the module. */
+/* Sockets hold a reference to the module, so none uses a window now. */
 static void __exit tcp_window_exit(void)
 {
 	struct window *window, *next;
 
 	kernel_param_lock(THIS_MODULE);
 	window_loaded = false;
-	list_for_each_entry_safe(window, next, &windows, list) {
+	list_for_each_entry_safe(window, next, &window_list, list) {
 		tcp_unregister_congestion_control(&window->ops);
 		kfree(window);
 	}
@@ -163,5 +159,5 @@ static void __exit tcp_window_exit(void)
 module_init(tcp_window_init);
 module_exit(tcp_window_exit);
 
-MODULE_DESCRIPTION("A constant TCP congestion window, to measure paths with");
+MODULE_DESCRIPTION("Constant TCP congestion windows, to measure paths with");
 MODULE_LICENSE("GPL");

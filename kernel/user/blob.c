@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The parser of model files as a function of build/libndm.so. */
+/* The parser of model files as functions of build/libndm.so. */
 #include "ndm/ndm_blob.h"
 
 unsigned int ndm_user_blob_max(void)
@@ -7,7 +7,7 @@ unsigned int ndm_user_blob_max(void)
 	return NDM_BLOB_MAX;
 }
 
-/* NULL, or why the file is refused; the SHA-256 at its end is not looked at. */
+/* Returns NULL, or why the file is refused; does not check the SHA-256 at its end. */
 const char *ndm_user_blob_parse(const u8 *data, size_t size,
 				struct ndm_model *m,
 				struct ndm_blob_facts *facts)

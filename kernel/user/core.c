@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The integer network and its fixed-point functions as plain functions of
- * build/libndm.so, for export/integer/native.py. Arrays are contiguous, row by row.
+ * The integer network and its fixed-point functions as functions of build/libndm.so,
+ * for export/integer/native.py. Arrays are contiguous, row by row.
  */
 #include "ndm/ndm_core.h"
 #include "ndm_weights.h"
 #include "ndm/ndm_window.h"
 
 #define NDM_ADDRESS(name) (&ndm_model_##name)
-static const struct ndm_described_model *const models[] = {
+static const struct ndm_described_model *const ndm_user_models[] = {
 	NDM_MODELS(NDM_ADDRESS)
 };
 
@@ -22,19 +22,19 @@ unsigned int ndm_user_model_format(void)
 	return NDM_MODEL_FORMAT;
 }
 
-/* The default model: the first of those that this was built with. */
+/* The first compiled-in model, which is the default. */
 const struct ndm_model *ndm_user_shipped_model(void)
 {
-	return &models[0]->model;
+	return &ndm_user_models[0]->model;
 }
 
 /* 32 bytes */
 const u8 *ndm_user_shipped_sha256(void)
 {
-	return models[0]->facts.sha256;
+	return ndm_user_models[0]->facts.sha256;
 }
 
-/* steps T: x (T, NDM_INPUTS), h (NDM_HIDDEN_MAX) in and out, out (T, NDM_OUTPUTS). */
+/* T steps: x (T, NDM_INPUTS), h (NDM_HIDDEN_MAX) in and out, out (T, NDM_OUTPUTS) */
 void ndm_user_rollout(const struct ndm_model *m, s16 *h, const s16 *x, s16 *out,
 		      unsigned int steps)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ten inputs as plain functions of build/libndm.so, for
- * tests/kernel/ndm/test_features.py: one connection's measurements, driven event
- * by event.
+ * The inputs as functions of build/libndm.so, for
+ * tests/kernel/ndm/test_features.py: one connection's measurements, driven event by
+ * event.
  */
 #include "ndm/ndm_features.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The rules of TCP-NV as plain functions of build/libndm.so, for
- * tests/kernel/nv/test_nv.py: one connection, driven event by event. Parameters
- * are an array of u32 in the order of NV_PARAMETERS.
+ * The rules of TCP-NV as functions of build/libndm.so, for tests/kernel/nv/test_nv.py:
+ * one connection, driven event by event. Parameters are an array of u32 in the order
+ * of NV_PARAMETERS.
  */
 #include "nv/nv.h"
 
@@ -58,7 +58,7 @@ void nv_user_round_end(struct nv_state *nv, const struct nv_params *p,
 
 void nv_user_window_taken(struct nv_state *nv, u32 snd_nxt)
 {
-	nv_window_taken(nv, snd_nxt);
+	nv_change_owner(nv, snd_nxt);
 }
 
 u32 nv_user_average_rtt(u32 avg_rtt_us, u32 rtt_us, u32 factor)
@@ -68,7 +68,7 @@ u32 nv_user_average_rtt(u32 avg_rtt_us, u32 rtt_us, u32 factor)
 
 int nv_user_rate_is_more(u32 a_bytes, u32 a_rtt_us, u32 b_bytes, u32 b_rtt_us)
 {
-	return nv_rate_is_more((struct nv_rate) { a_bytes, a_rtt_us },
+	return nv_rate_exceeds((struct nv_rate) { a_bytes, a_rtt_us },
 			       (struct nv_rate) { b_bytes, b_rtt_us });
 }
 

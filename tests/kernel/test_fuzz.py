@@ -1,4 +1,4 @@
-"""The fuzz targets: in the sources as they are they find nothing, and a fault put into a header they find."""
+"""The fuzz targets: they find nothing in the sources, and they find a fault that is put into a header."""
 
 from __future__ import annotations
 
@@ -18,24 +18,20 @@ RUNS = 30_000
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """Make a folder with the sources alone: what is built and found there leaves the repository as it is."""
+    """Make a folder with the sources alone, so that builds and findings stay out of the repository."""
     find_tool("clang")
     shutil.copytree(ROOT / "kernel", tmp_path / "kernel")
     return tmp_path
 
 
 def fuzz(target: str, folder: Path, runs: int) -> subprocess.CompletedProcess[str]:
-    """Build a target from a copy, run it over the whole corpus and new inputs, each time the same ones."""
+    """Build a target from a copy, and run it over the corpus and new inputs, which follow from a fixed seed."""
     make = ["make", "--no-print-directory", "-f", str(ROOT / "Makefile")]
-    built = subprocess.run(
-        [*make, f"build/fuzz/{target}_fuzz"], cwd=folder, capture_output=True, text=True, check=False
-    )
+    options = {"cwd": folder, "capture_output": True, "text": True, "check": False}
+    built = subprocess.run([*make, f"build/fuzz/{target}_fuzz"], **options)
     assert built.returncode == 0, built.stderr
     assert "warning:" not in built.stderr
-    return subprocess.run(
-        [*make, f"fuzz-{target}", f"RUNS={runs}", "FUZZ_ARGS=-seed=1 -timeout=20"],
-        cwd=folder, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    return subprocess.run([*make, f"fuzz-{target}", f"RUNS={runs}", "FUZZ_ARGS=-seed=1 -timeout=20"], **options)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -48,7 +44,7 @@ def test_nothing_is_found(copy: Path, target: str) -> None:
 
 @dataclass(frozen=True)
 class Fault:
-    """A line of a header, in kernel/, that is right, and the same gone wrong. sign: what must be reported."""
+    """A fault in a header of kernel/: the right text, the wrong one, and the report that must name it."""
 
     name: str
     target: str
@@ -80,7 +76,7 @@ FAULTS = (
           "heap-buffer-overflow"),
     Fault("a text without an end", "blob", "ndm/ndm_blob.h", "length == NDM_BLOB_TEXT ||", "", "does not hold"),
     Fault("the envelope's size is believed", "blob", "ndm/ndm_blob.h",
-          "if (size != ndm_blob_size(hidden, envelope))", "if (0)", "heap-buffer-overflow|does not hold"),
+          "if (size != ndm_blob_size(hidden, inputs, envelope))", "if (0)", "heap-buffer-overflow|does not hold"),
     Fault("an RTT of any size", "features", "ndm/ndm_features.h", "min_t(u32, rtt_us, NDM_RTT_MAX_US)", "rtt_us",
           "does not hold"),
     Fault("half of an odd count is too few", "features", "ndm/ndm_features.h",
@@ -105,6 +101,10 @@ FAULTS = (
           "signed integer overflow"),
     Fault("the minimum RTT is never renewed", "features", "ndm/ndm_features.h",
           "\t\tm->min_rtt_us = m->next_min_rtt_us;\n", "", "does not hold"),
+    Fault("an input is not computed", "features", "ndm/ndm_schema.h", "\tNDM_INPUTS,\n",
+          "\tNDM_IN_FORGOTTEN,\n\tNDM_INPUTS,\n", "does not hold"),
+    Fault("an input past its limit", "features", "ndm/ndm_schema.h", "[NDM_IN_LOSS_RATE] = { 0, 4096 }",
+          "[NDM_IN_LOSS_RATE] = { 0, 4095 }", "does not hold"),
     Fault("ssthresh under its floor", "nv", "nv/nv.h", "NV_SSTHRESH_MIN)", "NV_SSTHRESH_MIN - 1)", "does not hold"),
 )  # fmt: skip
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from env.lab import Observation, Reply
 from env.network.path import Path
+from env.schema import FEATURES
 
 INTERVAL_US = 40_000
 
@@ -73,7 +74,7 @@ class FakeLab:
     def _ask(self, flow: int | None = None) -> None:
         self._now_us += INTERVAL_US
         acked = self._decision * 100_000  # 20 Mbit/s
-        features = tuple(range(self._decision, self._decision + 10))
+        features = tuple(range(self._decision, self._decision + len(FEATURES)))
         self._put(
             Observation(
                 now_us=self._now_us,

@@ -1,22 +1,26 @@
-"""Virtual labs for the tests: booted once for a module, and checked when they close."""
+"""Virtual labs for the tests, booted once for a module and checked when they close, and the decisions in a trace."""
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
-from env.checkout import BUILD
+from env.checkout import BUILD, KERNEL
 from env.lab import Lab, VirtualLab
 from env.lab.reports import LeakWatch, find_reports, kernel_log
+from env.pool import LabPool
 from tests.support.guest import shell
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
 SANITIZER_MODULES = BUILD / "modules" / "sanitizer"
+DECISION = re.compile(r"flow=(\d+) decision=(\d+) x=([-\d,]+) action=([-\d,]+) cwnd=(\d+) srtt_us=\d+ model=(\d+)")
 
 
 @contextmanager
@@ -63,3 +67,36 @@ def shared_lab(
         yield from boot(variant)
 
     return in_both_kernels if both_kernels else in_one_kernel
+
+
+def build_modules(folder: Path, *arguments: str | Path, variant: str = "lab", **environment: str) -> Path:
+    """Build modules for a lab's kernel into the folder, without a warning. arguments: as of kernel/build.sh."""
+    command = [KERNEL / "build.sh", folder, BUILD / f"{variant}-kernel" / "tree", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | environment)
+    assert done.stdout + done.stderr == ""
+    return folder
+
+
+def lab_pool(workers: int = 1) -> LabPool:
+    """Return a pool of virtual labs."""
+    return LabPool(workers, partial(VirtualLab, seed=1))
+
+
+class Decision(NamedTuple):
+    """A line of the tracepoint ndm_decision: x in Q12, action in Q14, model as the number of the model's exchange."""
+
+    flow: int
+    number: int
+    x: tuple[int, ...]
+    action: tuple[int, ...]
+    cwnd: int
+    model: int
+
+
+def traced_decisions(trace: list[str]) -> list[Decision]:
+    """Return the decisions of a run's trace; other lines are left out."""
+    decisions = []
+    for flow, number, x, action, cwnd, model in (match.groups() for match in map(DECISION.search, trace) if match):
+        inputs, outputs = (tuple(map(int, numbers.split(","))) for numbers in (x, action))
+        decisions.append(Decision(int(flow), int(number), inputs, outputs, int(cwnd), int(model)))
+    return decisions

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
-from env.checkout import ROOT
-
-KERNEL = ROOT / "kernel"
+from tests.support.tools import compile_kernel
 
 
 class Parameter(ctypes.Structure):
@@ -30,24 +27,8 @@ class Range(NamedTuple):
 
 
 def build(folder: Path) -> ctypes.CDLL:
-    library = folder / "libnv.so"
-    subprocess.run(
-        [
-            *("cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Wno-sign-compare", "-Werror", "-shared", "-fPIC"),
-            *("-fsanitize=undefined", "-fno-sanitize-recover=undefined"),
-            *(
-                "-I",
-                str(KERNEL / "user" / "include"),
-                "-I",
-                str(KERNEL),
-                "-o",
-                str(library),
-                str(KERNEL / "user" / "nv.c"),
-            ),
-        ],
-        check=True,
-    )
-    lib = ctypes.CDLL(str(library))
+    """Compile kernel/user/nv.c with the undefined-behaviour sanitizer, and load it."""
+    lib = ctypes.CDLL(str(compile_kernel("nv.c", folder)))
     lib.nv_user_parameter.restype = ctypes.POINTER(Parameter)
     for name in ("average_rtt", "max_win", "decreased_cwnd", "congestion_ssthresh", "loss_ssthresh", "growth_acks"):
         getattr(lib, f"nv_user_{name}").restype = ctypes.c_uint32
@@ -55,9 +36,9 @@ def build(folder: Path) -> ctypes.CDLL:
 
 
 def parameters(lib: ctypes.CDLL) -> dict[str, Range]:
-    """Every parameter in the order of the C structure."""
-    found: dict[str, Range] = {}
-    while entry := lib.nv_user_parameter(len(found)):
+    """Return every parameter in the order of the C structure."""
+    ranges: dict[str, Range] = {}
+    while entry := lib.nv_user_parameter(len(ranges)):
         parameter = entry.contents
-        found[parameter.name.decode()] = Range(parameter.value, parameter.least, parameter.most)
-    return found
+        ranges[parameter.name.decode()] = Range(parameter.value, parameter.least, parameter.most)
+    return ranges

@@ -1,12 +1,14 @@
-"""A comparison's folder with runs to draw, without a lab: recorded and made flows, one run failed, one missing."""
+"""A comparison's folder with runs to draw, made without a lab, and a reader that checks a report's HTML."""
 
 from __future__ import annotations
 
 import json
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 from compare.experiment.experiment import plan
+from compare.experiment.run_files import pack
 from compare.experiment.store import Store
 from compare.metrics.cells import read_cells
 from compare.report import Comparison
@@ -17,7 +19,7 @@ from compare.targets.evidence import Evidence
 from compare.targets.tables import TargetTable
 from env.lab import RunResult
 from env.lab.result import Latency
-from tests.support.recorded import recorded
+from tests.support.results import recorded
 
 SCENARIOS = ["stress", "bottleneck", "delay/rtt_50ms", "compete/cubic_1v1", "compete/requests"]
 SCHEMES = ["ndm", "cubic", "bbr"]
@@ -28,6 +30,7 @@ ENVIRONMENT = {
     "modules": {"ndm": {"tcp_ndm": "0123456789abcdef" * 4}},
     "models": {"ndm": {"ndm": {"name": "mixed", "sha256": "fedcba9876543210" * 4}}},
 }
+VOID = {"meta", "br", "link", "img", "input", "hr"}
 
 
 def comparison(store: Store) -> Comparison:
@@ -41,7 +44,7 @@ def comparison(store: Store) -> Comparison:
 
 
 def made_store(folder: Path) -> Store:
-    """Write the folder: the recorded run in every place, each seed and scheme with another share of its bytes."""
+    """Write the folder: the recorded run, its bytes scaled by seed and scheme; one run has failed, one is missing."""
     store = Store(folder)
     experiment = plan(SCENARIOS, SCHEMES, 4, None, 50)
     runs = experiment.runs()
@@ -50,9 +53,8 @@ def made_store(folder: Path) -> Store:
             if number == len(runs) - 6:
                 store.save_error(run, "LabError: the guest panicked")
                 continue
-            store.save(
-                run, _result(run.scenario.flows_with(run.scheme.algorithm), run.seed, SCHEMES.index(run.scheme.name))
-            )
+            flows = run.scenario.flows_with(run.scheme.algorithm)
+            store.save(run, pack(_result(flows, run.seed, SCHEMES.index(run.scheme.name))))
     store.write("environment.json", json.dumps(ENVIRONMENT).encode())
     return store
 
@@ -77,3 +79,45 @@ def _result(wanted: list[dict[str, Any]], seed: int, place: int) -> RunResult:
         flows.append(flow)
     result.flows = flows
     return result
+
+
+class CheckedPage(HTMLParser):
+    """Fails on tags that do not match; collects ids, references, table headers and figures."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.scopes: list[str | None] = []
+        self.alternatives: list[str] = []
+        self.json: list[str] = []
+        self.tables = self.captions = 0
+        self._in_json = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        if tag not in VOID:
+            self.open.append(tag)
+        self.ids += [value] if (value := values.get("id")) else []
+        self.links += [value for name in ("href", "src", "xlink:href") if (value := values.get(name))]
+        self.tables += tag == "table"
+        self.captions += tag == "caption"
+        self._in_json = values.get("type") == "application/json"
+        if tag == "th":
+            self.scopes.append(values.get("scope"))
+        if values.get("role") == "img":
+            self.alternatives.append(values.get("aria-label") or "")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self._in_json and data.strip():
+            self.json.append(data)

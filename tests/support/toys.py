@@ -14,8 +14,10 @@ from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from env.privileged import PRIVILEGED
+from env.spaces import INFO
 from env.trajectory import Trajectory
-from training.rollouts import SamplingState
+from training.policy import OBSERVATION_SIZE
+from training.sampling.rollouts import SamplingState
 
 Array = npt.NDArray[np.float32]
 
@@ -24,7 +26,7 @@ class ToyVector(VectorEnv[Array, Array, Array]):
     """N copies of a world whose episodes are truncated after ``horizon`` steps.
 
     A world defines `begin`, which gives the environments in ``mask`` [N] a new episode; `look`, the observations
-    [N, 10]; and `act`, which takes actions [N, 2] clipped to [-1, 1] and returns rewards [N].
+    [N, D]; and `act`, which takes actions [N, 2] clipped to [-1, 1] and returns rewards [N].
     """
 
     metadata: ClassVar[dict[str, Any]] = {"autoreset_mode": AutoresetMode.SAME_STEP}
@@ -32,7 +34,7 @@ class ToyVector(VectorEnv[Array, Array, Array]):
     def __init__(self, num_envs: int, horizon: int) -> None:
         self.num_envs = num_envs
         self.horizon = horizon
-        self.single_observation_space = spaces.Box(-8, 8, (10,), np.float32)
+        self.single_observation_space = spaces.Box(-8, 8, (OBSERVATION_SIZE,), np.float32)
         self.single_action_space = spaces.Box(-1, 1, (2,), np.float32)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -124,7 +126,6 @@ class ToyPlayer:
         self.workers = world.num_envs
         self.seconds = {"lab": 0.0, "policy": 0.0}
         self.begun: deque[tuple[PolicyRunner, Any, int]] = deque()
-        self.privileged = len(PRIVILEGED)
 
     def submit(self, weights: Mapping[str, Tensor], log_std: Tensor, batch: int, _: SamplingState) -> None:
         self.begun.append((PolicyRunner(weights), np.exp(log_std.numpy()), batch))
@@ -159,16 +160,16 @@ class ToyPlayer:
             look, reward, _, ended, infos = world.step(actions[-1])
             last = ended.all()
             observations.append(np.array(infos["final_obs"].tolist(), np.float32) if last else look)
-            told = infos["final_info"] if last else infos
+            info = infos["final_info"] if last else infos
             rewards.append(reward)
-            measured.append({name: told[name] for name in told if name[0] != "_" and told[name].shape == reward.shape})
+            measured.append({name: info[name] for name in info if name[0] != "_" and info[name].shape == reward.shape})
         return [
             Trajectory(
                 np.array([o[n] for o in observations]),
                 np.array([a[n] for a in actions]),
                 np.array([r[n] for r in rewards]),
                 np.repeat(privileged[n][None], len(observations), axis=0),
-                {name: np.array([float(m[name][n]) for m in measured]) for name in measured[0]},
+                {name: np.array([float(m[name][n]) if name in m else 1.0 for m in measured]) for name in INFO},
             )
             for n in range(world.num_envs)
         ]
@@ -191,7 +192,7 @@ class RememberCue(ToyVector):
         self.cue[mask] = self.np_random.choice([-1.0, 1.0], int(mask.sum()))
 
     def look(self) -> Array:
-        observations = np.zeros((self.num_envs, 10), np.float32)
+        observations = np.zeros((self.num_envs, OBSERVATION_SIZE), np.float32)
         observations[:, 0] = np.where(self.age == 0, self.cue, 0)
         return observations
 
@@ -228,7 +229,7 @@ class FluidQueue(ToyVector):
         return np.clip(self.previous / self.bdp - 1, 0, 2)
 
     def look(self) -> Array:
-        observations = np.zeros((self.num_envs, 10), np.float32)
+        observations = np.zeros((self.num_envs, OBSERVATION_SIZE), np.float32)
         observations[:, 0] = self.queue
         observations[:, 8] = np.minimum(self.previous, self.bdp) / self.best
         observations[:, 9] = np.minimum(self.cwnd / np.minimum(self.previous, self.bdp), 8)
@@ -254,7 +255,7 @@ class Endless(ToyVector):
         pass
 
     def look(self) -> Array:
-        return np.zeros((self.num_envs, 10), np.float32)
+        return np.zeros((self.num_envs, OBSERVATION_SIZE), np.float32)
 
     def act(self, actions: Array) -> Array:  # noqa: ARG002
         return np.ones(self.num_envs, np.float32)

@@ -1,1 +1,1 @@
-"""The choice of training episodes: widening ranges, hard episodes, snapshots of earlier policies."""
+"""Chooses training episodes: widening ranges, hard episodes, and snapshots of earlier policies as rivals."""

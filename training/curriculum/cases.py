@@ -56,7 +56,7 @@ class Case:
         )
 
     def describe(self) -> dict[str, Any]:
-        """Return plain data for the card and the file; of the path, only fields that differ from the defaults."""
+        """Return plain data for the card and the file, with those fields of the path that are not the defaults."""
         default = type(self.episode_config.path)().as_dict()
         path = {name: value for name, value in self.episode_config.path.as_dict().items() if value != default[name]}
         return {
@@ -72,9 +72,9 @@ class Case:
         }
 
 
-def hardest(cases: Sequence[Case], most: int) -> tuple[Case, ...]:
-    """Return the cases with the largest gaps above 0, at most `most`, the largest first."""
-    return tuple(sorted((case for case in cases if case.gap > 0), key=lambda case: -case.gap)[:most])
+def hardest(cases: Sequence[Case], limit: int) -> tuple[Case, ...]:
+    """Return up to `limit` cases with the largest gaps above 0, the largest first."""
+    return tuple(sorted((case for case in cases if case.gap > 0), key=lambda case: -case.gap)[:limit])
 
 
 def summary(case: Mapping[str, Any]) -> str:
@@ -92,16 +92,16 @@ def summary(case: Mapping[str, Any]) -> str:
     return ", ".join([case["component"], *numbers, *steps, *([f"beside {' '.join(competing)}"] if competing else [])])
 
 
-def keep_until(folder: Path, update: int) -> None:
-    """Delete the cases chosen after this update; a training that resumes from it chooses them again.
+def delete_after(folder: Path, update: int) -> None:
+    """Delete the cases that were chosen after this update; a training that resumes from it chooses them again.
 
     Raises env.files.WriteError.
     """
     file = folder / FILE_NAME
     if file.is_file():
         lines = file.read_text().splitlines(keepends=True)
-        kept = [line for line in lines if line.endswith("\n") and json.loads(line)["chosen"] <= update]
-        write_atomically(file, "".join(kept).encode())
+        remaining = [line for line in lines if line.endswith("\n") and json.loads(line)["chosen"] <= update]
+        write_atomically(file, "".join(remaining).encode())
 
 
 def append(folder: Path, update: int, cases: Iterable[Case]) -> None:

@@ -1,4 +1,4 @@
-"""A curriculum: widening ranges, hard episodes on which a kernel algorithm beats the policy, and skipped slow starts.
+"""A curriculum: widening ranges, hard episodes on which a kernel algorithm beats the policy, and skipped slow start.
 
 If some connections of a profile skip slow start (profile.skip_slow_start_prob), all connections skip it in the first
 part of a training. Otherwise slow start opens the window, and the policy learns late to open it by itself
@@ -35,17 +35,16 @@ from torch import Tensor
 from env import schema
 from env.expert import DEFAULT_EXPERTS, Expert
 from env.near import did_you_mean
-from env.option_help import option
+from env.options import check_limits, option
 from env.pool import Pool, wait_all
 from env.profile import RIVALS, SNAPSHOT, EpisodeConfig, PathSampler, Profile
 from env.rollout import Rollout, RolloutJob, RolloutTask
 from export.formats.model_file import model_file
 from training.curriculum.cases import Case, hardest
 from training.metrics import Metric
-from training.rollouts import SamplingState, draw_snapshot
+from training.sampling.rollouts import SamplingState, draw_snapshot
 
-NO_EXPERTS = (SNAPSHOT, "dctcp")  # dctcp needs ECN
-SHARES = ("start_width", "whole_after", "skip_slow_start_until", "hard_share", "cost")  # options from 0 to 1
+NO_EXPERTS = (SNAPSHOT, "dctcp")  # rivals that cannot compete; dctcp needs ECN
 CONTEST = 1  # part of the seed of a contest, so that it differs from the seed of a batch
 
 METRICS = (
@@ -64,38 +63,39 @@ METRICS = (
 class CurriculumOptions:
     """The distribution of a training's episodes over its progress: options ``curriculum.<name>=``.
 
-    Raises ValueError for a value outside its range.
+    Raises ValueError for a value outside its limits.
     """
 
     start_width: float = option(
-        1.0, "initial share of each range to draw from, around its easy middle; 1: the whole range"
+        1.0, "initial share of each range to draw from, around its easy middle; 1: the whole range", gt=0, le=1
     )
-    whole_after: float = option(0.5, "share of the training over which the ranges widen linearly to 1")
+    whole_after: float = option(0.5, "share of the training over which the ranges widen linearly to 1", ge=0, le=1)
     skip_slow_start_until: float = option(
-        0.65, "share of the training in which all connections skip slow start, if the profile has some that do"
+        0.65,
+        "share of the training in which all connections skip slow start, if the profile has some that do",
+        ge=0,
+        le=1,
     )
-    hard_share: float = option(0.0, "share of the episodes that are drawn around hard episodes; 0: no contests")
+    hard_share: float = option(
+        0.0, "share of the episodes that are drawn around hard episodes; 0: no contests", ge=0, le=1
+    )
     schemes: list[str] | None = option(
         None, "schemes [a,b,...] that compete with the policy; default: [bbr,cubic,illinois]"
     )
-    every: int = option(10, "updates from one contest to the next")
+    every: int = option(10, "updates from one contest to the next", ge=1)
     cost: float = option(
-        0.05, "decisions of a contest, at most, over the decisions of the batches between two contests"
+        0.05,
+        "decisions of a contest, at most, over the decisions of the batches between two contests",
+        ge=0,
+        le=1,
     )
-    most_hard: int = option(8, "number of hard episodes, at most; running them takes no more than half of a contest")
-    vary: float = option(1.3, "numbers of a hard episode vary within this factor, up and down")
+    most_hard: int = option(
+        8, "number of hard episodes, at most; running them takes no more than half of a contest", ge=1
+    )
+    vary: float = option(1.3, "numbers of a hard episode vary within this factor, up and down", gt=1)
 
     def __post_init__(self) -> None:
-        for name in SHARES:
-            value = getattr(self, name)
-            if not 0 <= value <= 1 or (name == "start_width" and not value):
-                least = "above 0" if name == "start_width" else "at least 0"
-                raise ValueError(f"curriculum.{name} is {value}; it must be {least} and at most 1")
-        for name in ("every", "most_hard"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"curriculum.{name} is {getattr(self, name)}; it must be at least 1")
-        if not self.vary > 1:
-            raise ValueError(f"curriculum.vary is {self.vary}; it must be above 1")
+        check_limits(self, "curriculum.")
         _check_schemes(self.competitors)
 
     @property
@@ -105,7 +105,7 @@ class CurriculumOptions:
 
     @property
     def changes_anything(self) -> bool:
-        """Whether any batch is not drawn from the whole profile."""
+        """Whether some batches are not drawn from the whole profile."""
         return self.start_width < 1 or self.hard_share > 0
 
     def width(self, done: float) -> float:
@@ -121,8 +121,8 @@ def _check_schemes(schemes: Sequence[str]) -> None:
         raise ValueError(f"curriculum.schemes is {list(schemes)}; name one or more of {', '.join(known)}, each once")
     for scheme in schemes:
         if scheme not in known:
-            hint = did_you_mean(scheme, known, most=1)
-            raise ValueError(f"curriculum.schemes has {scheme!r}: {hint}They are {', '.join(known)}.")
+            hint = did_you_mean(scheme, known, limit=1)
+            raise ValueError(f"curriculum.schemes has {scheme!r}: {hint}The schemes are {', '.join(known)}.")
 
 
 class Contest(NamedTuple):
@@ -138,9 +138,9 @@ class Contest(NamedTuple):
 
 
 class Curriculum:
-    """What the batches of a training are drawn from.
+    """Makes the sampling states of a training's batches, and runs its contests.
 
-    seed: of the run. decisions: of a batch. pool: labs of the contests; None: no contests.
+    seed: of the run. decisions: of a batch. pool: labs for the contests; None for no contests.
     """
 
     def __init__(
@@ -202,12 +202,12 @@ class Curriculum:
     def _draw(self, update: int, model: bytes, snapshots: tuple[bytes, ...]) -> tuple[Case, ...]:
         """Return new cases: as many as the budget of decisions allows after the hard ones, at least one."""
         rng = np.random.default_rng((self._seed, update, CONTEST))
-        left = self._budget - sum(self._decisions(case.episode_config) for case in self.hard)
+        budget = self._budget - sum(self._decisions(case.episode_config) for case in self.hard)
         cases: list[Case] = []
         while True:
             episode_config = self._sampler.draw(rng)
-            left -= self._decisions(episode_config) * (1 + len(self._experts))
-            if cases and left < 0:
+            budget -= self._decisions(episode_config) * (1 + len(self._experts))
+            if cases and budget < 0:
                 return tuple(cases)
             snapshot = draw_snapshot(episode_config, snapshots or (model,), rng)
             cases.append(Case(episode_config, int(rng.integers(2**63)), snapshot, update))
@@ -242,11 +242,12 @@ class Curriculum:
         self.hard = self._affordable(hardest([*current, *new], self._options.most_hard))
         self.promoted = tuple(case for case in self.hard if case in new)
         gaps = [case.gap for case in new]
-        won = [case.scheme if case.gap > 0 else "policy" for case in new]
+        winners = [case.scheme if case.gap > 0 else "policy" for case in new]
+        names = ("policy", *self._options.competitors)
         return {
             "curriculum/gap_median": float(np.median(gaps)),
             "curriculum/gap_worst": max(gaps),
-            **{f"curriculum/won_{name}": won.count(name) / len(won) for name in ("policy", *self._options.competitors)},
+            **{f"curriculum/won_{name}": winners.count(name) / len(winners) for name in names},
         }
 
     def _affordable(self, cases: Sequence[Case]) -> tuple[Case, ...]:

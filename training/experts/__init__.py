@@ -1,1 +1,1 @@
-"""Recordings of the kernel's congestion controls (experts), and imitation of them by the policy."""
+"""Records the kernel's congestion controls (experts), and trains the policy to imitate them."""

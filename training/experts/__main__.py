@@ -11,10 +11,10 @@ from pathlib import Path
 from tqdm import tqdm
 
 from env.lab import LabError
-from env.option_help import option_lines
+from env.options import option_lines
 from env.profile import ProfileError, load_profile
 from training.experts.options import RecordOptions, read_options
-from training.experts.recorder import described, draw, find_experts, make_labs, record
+from training.experts.recorder import draw, find_experts, make_labs, provenance_of, record
 from training.experts.recording import Recording, RecordingError, read, write
 from training.experts.summary import table
 
@@ -38,7 +38,7 @@ def main() -> None:
         return
     try:
         if arguments[0] == "record":
-            make(read_options(arguments[1:]))
+            make_recording(read_options(arguments[1:]))
         elif arguments[0] == "show" and len(arguments) == 2:
             show(read(Path(arguments[1])))
         else:
@@ -52,20 +52,20 @@ def main() -> None:
         sys.exit(130)
 
 
-def make(options: RecordOptions) -> None:
-    """Make a recording, write it, and print its table."""
+def make_recording(options: RecordOptions) -> None:
+    """Make a recording, write it and print its table. Raises RecordingError, ProfileError, LabError."""
     profile = load_profile(options.profile)
     if options.decisions is not None:
         profile = replace(profile, episode_decisions=options.decisions)
     experts = find_experts(options.experts)
-    episode_configs = draw(profile, options.episodes, options.seed)
+    episodes = draw(profile, options.episodes, options.seed)
     began = time.monotonic()
     with (
-        make_labs(options, experts, episode_configs) as labs,
-        tqdm(total=len(episode_configs) * len(experts), unit=" connections", dynamic_ncols=True) as bar,
+        make_labs(options, experts, episodes) as labs,
+        tqdm(total=len(episodes) * len(experts), unit=" connections", dynamic_ncols=True) as bar,
     ):
-        lessons = record(profile, experts, episode_configs, labs, bar.update)
-    recording = Recording(episode_configs, lessons, described(profile, experts, episode_configs, options.seed))
+        lessons = record(profile, experts, episodes, labs, bar.update)
+    recording = Recording(episodes, lessons, provenance_of(profile, experts, episodes, options.seed))
     write(options.file, recording)
     show(recording)
     print(f"{options.file}: {options.file.stat().st_size / 1e6:.1f} MB, {time.monotonic() - began:.0f} s")
@@ -73,8 +73,9 @@ def make(options: RecordOptions) -> None:
 
 def show(recording: Recording) -> None:
     """Print the table of a recording, with the reward weights of its profile."""
-    print(f"{recording.made['command']}\nprofile {recording.made['profile']}, seed {recording.made['seed']}\n")
-    print(table(recording, load_profile(recording.made["profile"]).reward))
+    provenance = recording.provenance
+    print(f"{provenance['command']}\nprofile {provenance['profile']}, seed {provenance['seed']}\n")
+    print(table(recording, load_profile(provenance["profile"]).reward))
 
 
 if __name__ == "__main__":

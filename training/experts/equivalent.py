@@ -4,7 +4,7 @@ NDM sets the window once per interval; an expert changes it with every ACK. The 
 window and pacing rate at the end of the interval::
 
     cwnd_log2[k] = log2((cwnd[k + 1] - 1 - sqrt(cwnd[k]) / 4) / cwnd[k])
-    pacing[k]    = log2(pacing_rate[k + 1] / (1.25 cwnd[k + 1] mss / srtt[k]))          both cut to [-1, 1]
+    pacing[k]    = log2(pacing_rate[k + 1] / (1.25 cwnd[k + 1] mss / srtt[k]))          both clipped to [-1, 1]
 
 The first formula inverts kernel/ndm/ndm_window.h. The divisor in the second one is the pacing rate of a neutral
 decision: kernel/ndm/ndm_control.h computes the rate from the new window and the current smoothed RTT.
@@ -30,7 +30,7 @@ LEAST_CWND = 2.0**-8  # packets; resolution of the window in ndm_window.h
 Numbers = npt.NDArray[np.float64]
 
 
-def added(cwnd: Numbers) -> Numbers:
+def added_packets(cwnd: Numbers) -> Numbers:
     """Return the packets that ndm_window.h adds in each interval to a window of `cwnd` packets."""
     return 1 + np.sqrt(cwnd) / 4
 
@@ -45,7 +45,7 @@ def equivalent_actions(
     """
     actions = np.zeros((cwnd.size - 1, len(ACTIONS)))
     before = np.maximum(cwnd[:-1], 1)
-    actions[:, 0] = np.log2(np.maximum(cwnd[1:] - added(before), LEAST_CWND) / before)
+    actions[:, 0] = np.log2(np.maximum(cwnd[1:] - added_packets(before), LEAST_CWND) / before)
     if sets_rate:
         srtt_s = np.where(srtt_us[:-1] > 0, srtt_us[:-1], RTT_UNKNOWN_US) / 1e6
         neutral = NEUTRAL_GAIN * np.maximum(cwnd[1:], 1) * mss[1:] / srtt_s
@@ -53,7 +53,7 @@ def equivalent_actions(
     return actions
 
 
-def cut(actions: Numbers) -> npt.NDArray[np.float32]:
+def clipped(actions: Numbers) -> npt.NDArray[np.float32]:
     """Return the actions clipped to their bounds in schema.ACTIONS."""
     low, high = np.array([action.low for action in ACTIONS]), np.array([action.high for action in ACTIONS])
     return np.clip(actions, low, high).astype(np.float32)

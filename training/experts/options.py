@@ -13,7 +13,7 @@ from yaml import YAMLError
 
 from env.expert import DEFAULT_EXPERTS
 from env.near import did_you_mean
-from env.option_help import option
+from env.options import check_limits, option
 from env.pool import check_runner
 from training.experts.recording import RecordingError
 
@@ -24,11 +24,11 @@ class RecordOptions:
 
     profile: str = option("mixed", "profile of configs/profile with the paths, traffic and reward")
     schemes: list[str] | None = option(None, "experts [a,b,...]; default: [bbr,cubic,illinois]")
-    episodes: int = option(64, "episodes drawn from the profile; every expert runs on each of them")
-    decisions: int | None = option(None, "control intervals of an episode; default: the profile's")
-    seed: int = option(1, "seed of episodes and labs")
+    episodes: int = option(64, "episodes drawn from the profile; every expert runs on each of them", ge=1)
+    decisions: int | None = option(None, "control intervals of an episode; default: the profile's", ge=1)
+    seed: int = option(1, "seed of episodes and labs", ge=0)
     output: str | None = option(None, "file to write; default: build/experts/PROFILE.parquet")
-    jobs: int | None = option(None, "labs side by side; default: one per core")
+    jobs: int | None = option(None, "labs side by side; default: one per core", ge=1)
     runner: str = option("local", "where episodes run: local (this machine), or ray (a Ray cluster; needs `make ray`)")
     ray_address: str | None = option(
         None, "address of the cluster, HOST:PORT or auto; default: start one on this machine for the recording"
@@ -56,7 +56,7 @@ def read_options(arguments: Sequence[str]) -> RecordOptions:
     for argument in arguments:
         key, equals, _ = argument.partition("=")
         if not equals or key not in known:
-            hint = did_you_mean(key, known, most=1)
+            hint = did_you_mean(key, known, limit=1)
             raise RecordingError(f"{argument!r} is no option: {hint}The options are KEY=VALUE with {', '.join(known)}")
     try:
         given = OmegaConf.from_dotlist(list(arguments))
@@ -64,14 +64,9 @@ def read_options(arguments: Sequence[str]) -> RecordOptions:
     except (OmegaConfBaseException, YAMLError) as error:
         raise RecordingError(f"{str(error).splitlines()[0]} (in {' '.join(arguments)})") from error
     assert isinstance(options, RecordOptions)
-    for name in ("episodes", "decisions", "jobs"):
-        value = getattr(options, name)
-        if value is not None and value < 1:
-            raise RecordingError(f"{name} is {value}; it must be at least 1")
     try:
+        check_limits(options)
         check_runner(options.runner, options.ray_address)
     except ValueError as error:
         raise RecordingError(str(error)) from error
-    if options.seed < 0:
-        raise RecordingError(f"seed is {options.seed}; it must not be negative")
     return options

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import shlex
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import as_completed
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,8 +16,6 @@ from env import schema
 from env.checkout import git_revision
 from env.expert import Expert
 from env.lab import Lab, VirtualLab
-from env.lab.lab import PROGRAM
-from env.lab.virtual import KERNEL, MODULES
 from env.network.schemes import Scheme, SchemeError, find_schemes
 from env.pool import Pool, lab_files, make_pool
 from env.profile import PathSampler, Profile
@@ -28,14 +24,14 @@ from env.rollout import RolloutTask, run_episode
 from env.trajectory import Steps
 from export.formats.model_file import model_file
 from export.selection import further_algorithms
-from training.experts.equivalent import cut, equivalent_actions
+from training.experts.equivalent import clipped, equivalent_actions
 from training.experts.options import RecordOptions
-from training.experts.recording import Drawn, Lesson, RecordingError, connections
+from training.experts.recording import DrawnEpisode, Lesson, RecordingError, connections
 from training.policy import initial_policy
 
 
 def find_experts(names: Sequence[str]) -> list[Expert]:
-    """Return the experts with these names, written as for compare.py: bbr, cubic, window@16, ndm, ...
+    """Return the experts with these names, which are those of compare.py: bbr, cubic, window@16, ndm, ...
 
     Raises RecordingError for an unknown name, with near matches, and for a scheme that cannot be an expert.
     """
@@ -53,18 +49,18 @@ def _expert(scheme: Scheme) -> Expert:
     return Expert(scheme.name, scheme.algorithm, scheme.module, scheme.packets)
 
 
-def draw(profile: Profile, count: int, seed: int) -> tuple[Drawn, ...]:
+def draw(profile: Profile, count: int, seed: int) -> tuple[DrawnEpisode, ...]:
     """Return the first `count` episodes that this seed draws from the profile."""
     rng, sampler = np.random.default_rng(seed), PathSampler(profile)
-    return tuple(Drawn(sampler.draw(rng), int(rng.integers(2**63))) for _ in range(count))
+    return tuple(DrawnEpisode(sampler.draw(rng), int(rng.integers(2**63))) for _ in range(count))
 
 
 @dataclass(frozen=True)
 class RecordingJob:
-    """A job (env/pool/job.py) that records the task's expert. number: of the episode in the recording."""
+    """A job (env/pool/job.py) that records the task's expert. episode: its index in the recording."""
 
     task: RolloutTask
-    number: int
+    episode: int
     timeout_s: ClassVar[None] = None
 
     @property
@@ -76,13 +72,13 @@ class RecordingJob:
         """Raises env.lab.LabError."""
         assert self.task.expert is not None
         steps = _with_actions(run_episode(lab, self.task), self.task.expert)
-        return Lesson(self.task.expert.name, self.number, steps)
+        return Lesson(self.task.expert.name, self.episode, steps)
 
 
 def record(
     profile: Profile,
     experts: Sequence[Expert],
-    episode_configs: Sequence[Drawn],
+    episodes: Sequence[DrawnEpisode],
     pool: Pool,
     progress: Callable[[int], object] = lambda _: None,
 ) -> tuple[Lesson, ...]:
@@ -90,23 +86,23 @@ def record(
 
     progress: called with the number of newly finished lessons. Raises LabError.
     """
-    # the lab needs a model file; the expert decides, and the model's output is ignored
-    unused, _ = model_file(initial_policy(1, 0).state_dict(), "none", "none")
-    silence = np.zeros((0, 0, len(schema.ACTIONS)), np.int16)
+    # a rollout needs a model file, although the expert decides and the model's output is ignored
+    unused_model, _ = model_file(initial_policy(1, 0).state_dict(), "none", "none")
+    no_noise = np.zeros((0, 0, len(schema.ACTIONS)), np.int16)
     jobs = [
         RecordingJob(
             RolloutTask(
-                unused,
+                unused_model,
                 drawn.episode_config,
                 drawn.seed,
-                silence,
+                no_noise,
                 profile.episode_decisions * len(drawn.episode_config.learners),
                 profile.episode_s,
                 expert,
             ),
             number,
         )
-        for number, drawn in enumerate(episode_configs)
+        for number, drawn in enumerate(episodes)
         for expert in experts
     ]
     futures = pool.submit(jobs)
@@ -116,52 +112,50 @@ def record(
     return tuple(future.result() for future in futures)
 
 
-def make_labs(options: RecordOptions, experts: Sequence[Expert], episode_configs: Sequence[Drawn]) -> Pool:
+def make_labs(options: RecordOptions, experts: Sequence[Expert], episodes: Sequence[DrawnEpisode]) -> Pool:
     """Return the labs of a recording. Raises env.pool.ClusterError."""
     boot = partial(VirtualLab, seed=1)  # each run brings its own seed
-    files = lab_files(_modules(experts, episode_configs))
+    files = lab_files(_modules(experts, episodes))
     return make_pool(options.runner, options.ray_address, options.workers, boot, files)
 
 
-def _modules(experts: Sequence[Expert], episode_configs: Sequence[Drawn]) -> tuple[str, ...]:
+def _modules(experts: Sequence[Expert], episodes: Sequence[DrawnEpisode]) -> tuple[str, ...]:
     """Return the kernel modules of the experts and of the competing flows."""
-    of_rivals = sorted({module for drawn in episode_configs for module in drawn.episode_config.modules})
-    of_experts = (module for expert in experts for module in expert.modules)
-    return tuple(dict.fromkeys([*of_experts, *of_rivals]))
+    expert_modules = (module for expert in experts for module in expert.modules)
+    rival_modules = sorted({module for drawn in episodes for module in drawn.episode_config.modules})
+    return tuple(dict.fromkeys([*expert_modules, *rival_modules]))
 
 
 def _with_actions(steps: Steps, expert: Expert) -> Steps:
     """Return the steps of all connections, one connection after the other, with the equivalent actions.
 
-    The last step of a connection has no action. Flow numbers and times count from the beginning of the run, so that
+    The last step of a connection has the action 0. Flow numbers and times count from the beginning of the run, so that
     they do not depend on earlier runs of the lab.
     """
     parts = []
     for number, recorded in enumerate(connections(steps), 1):
-        lesson = recorded.copy()
+        connection = recorded.copy()
         cwnd, pacing_rate, srtt_us, mss = (
-            lesson[name].astype(np.float64) for name in ("cwnd", "pacing_rate", "srtt_us", "mss")
+            connection[name].astype(np.float64) for name in ("cwnd", "pacing_rate", "srtt_us", "mss")
         )
-        actions = cut(equivalent_actions(cwnd, pacing_rate, srtt_us, mss, expert.sets_rate))
-        lesson["actions"] = 0
-        lesson["actions"][:-1] = np.rint(actions * 2**schema.ACTION_FRAC)
-        lesson["flow"] = number
-        lesson["now_us"] -= run_origin_us(steps["now_us"][0])
-        parts.append(lesson)
+        actions = clipped(equivalent_actions(cwnd, pacing_rate, srtt_us, mss, expert.sets_rate))
+        connection["actions"] = 0
+        connection["actions"][:-1] = np.rint(actions * 2**schema.ACTION_FRAC)
+        connection["flow"] = number
+        connection["now_us"] -= run_origin_us(steps["now_us"][0])
+        parts.append(connection)
     return np.concatenate([steps[:0], *parts])
 
 
-def described(
-    profile: Profile, experts: Sequence[Expert], episode_configs: Sequence[Drawn], seed: int
+def provenance_of(
+    profile: Profile, experts: Sequence[Expert], episodes: Sequence[DrawnEpisode], seed: int
 ) -> dict[str, Any]:
-    """Return the provenance of a recording: command, profile, seed, git revision and the SHA-256 of the lab's files."""
-    files: dict[str, Path] = {"lab kernel": KERNEL, "traffic program": PROGRAM}
-    for module in ("lab_gate", "tcp_ndm_gym", *_modules(experts, episode_configs)):
-        files[module] = MODULES / f"{module}.ko"
+    """Return the provenance of a recording: command, profile, seed, git revision, hashes of the lab's files."""
+    files = lab_files(_modules(experts, episodes))
     return {
         "command": shlex.join(sys.orig_argv),
         "profile": profile.name,
         "seed": seed,
         "git_revision": git_revision(),
-        "sha256": {name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in files.items()},
+        "sha256": {file.name: sha256 for file, sha256 in files.items()},
     }

@@ -14,27 +14,27 @@ from training.experts.recording import Lesson, Recording
 
 def reward_of(recording: Recording, lesson: Lesson, weights: RewardWeights) -> float:
     """Return the mean reward of an interval; -inf for a lesson without decisions."""
-    rewards = [trajectory.rewards for trajectory in recording.judged(lesson, weights)]
+    rewards = [trajectory.rewards for trajectory in recording.trajectories_of(lesson, weights)]
     return float(np.concatenate(rewards).mean()) if rewards else -np.inf
 
 
 def best_of(recording: Recording, lessons: Sequence[Lesson], weights: RewardWeights) -> Lesson:
-    """Return the lesson with the highest reward; of equal ones, the first."""
+    """Return the lesson with the highest reward; the first one if several have it."""
     return max(lessons, key=lambda lesson: reward_of(recording, lesson, weights))
 
 
 def table(recording: Recording, weights: RewardWeights) -> str:
     """Return a Markdown table, one row for each expert."""
-    best = Counter(best_of(recording, lessons, weights).scheme for lessons in recording.by_course())
-    heads = ["expert", "episode_configs", "decisions", "reward", "best on", *(f"{a.name} at a bound" for a in ACTIONS)]
+    best = Counter(best_of(recording, lessons, weights).scheme for lessons in recording.by_episode())
+    heads = ["expert", "episodes", "decisions", "reward", "best on", *(f"{a.name} at a bound" for a in ACTIONS)]
     lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     for scheme in dict.fromkeys(lesson.scheme for lesson in recording.lessons):
         lessons = [lesson for lesson in recording.lessons if lesson.scheme == scheme]
-        judged = [trajectory for lesson in lessons for trajectory in recording.judged(lesson, weights)]
-        cells = [scheme, str(len(lessons)), str(sum(len(trajectory.rewards) for trajectory in judged))]
-        if judged:
-            actions = np.concatenate([trajectory.actions for trajectory in judged])  # [decisions, A]
-            cells += [f"{np.mean([trajectory.rewards.mean() for trajectory in judged]):.3f}", str(best[scheme])]
+        trajectories = [trajectory for lesson in lessons for trajectory in recording.trajectories_of(lesson, weights)]
+        cells = [scheme, str(len(lessons)), str(sum(len(trajectory.rewards) for trajectory in trajectories))]
+        if trajectories:
+            actions = np.concatenate([trajectory.actions for trajectory in trajectories])  # [decisions, A]
+            cells += [f"{np.mean([trajectory.rewards.mean() for trajectory in trajectories]):.3f}", str(best[scheme])]
             cells += [f"{share:.1%}" for share in (np.abs(actions) >= 1 - 2.0**-ACTION_FRAC).mean(0)]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)

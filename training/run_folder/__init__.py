@@ -1,1 +1,1 @@
-"""What a run writes into its folder: checkpoint, metrics, card, learning curve, alarms."""
+"""Writes the folder of a run: checkpoint, metrics, card, learning curve and alarms."""

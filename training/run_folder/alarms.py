@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from env.schema import ACTIONS
 from training.metrics import Metric
 
-AFTER = 10  # updates in a row: fewer happen in a healthy training
-AT_BOUND = 0.5  # share of decisions at a bound from which an update counts
-AT_MINIMUM = 1.01  # exploration over its lower limit up to which an update counts
+AFTER = 10  # updates in a row; fewer also happen in a healthy training
+AT_BOUND = 0.5  # an update counts from this share of decisions at a bound on
+AT_MINIMUM = 1.01  # an update counts up to this ratio of the exploration to its lower limit
 
 METRICS = tuple(
     Metric(f"alarms/{kind}_{action.name}", "updates", f"number of updates in a row in which {meaning}")

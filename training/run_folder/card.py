@@ -18,7 +18,8 @@ from omegaconf import OmegaConf
 
 from env.checkout import git_revision
 from env.files import write_atomically
-from env.lab.virtual import KERNEL, MODULES
+from env.lab.virtual import KERNEL
+from env.pool import lab_files
 from training.curriculum.cases import FILE_NAME as CASES_NAME
 from training.curriculum.cases import summary
 
@@ -48,7 +49,7 @@ class Card:
     def of(cls, name: str, config: dict[str, Any], saved: Mapping[str, Any] | None, modules: Iterable[str]) -> Card:
         """Return the card of a new run, or of one that continues from the card ``saved`` (`facts`).
 
-        modules: kernel modules that its labs run.
+        modules: as for describe_lab().
         """
         command = shlex.join([Path(sys.executable).name, *sys.argv])
         card = cls(name, config, [command], git_revision(), describe_lab(modules))
@@ -132,22 +133,20 @@ class Card:
         ]
 
 
-def describe_lab(names: Iterable[str]) -> dict[str, Any]:
-    """Return what labs with these kernel modules run on: release, SHA-256 of the kernel's manifest and of each module.
+def describe_lab(modules: Iterable[str]) -> dict[str, Any]:
+    """Return what the labs run on: release, SHA-256 of the kernel's manifest and of each module.
 
-    Empty where no lab kernel is built.
+    modules: names, besides those that are always loaded. Empty where no lab kernel is built.
     """
     manifest = KERNEL.with_name("manifest.json")
     if not manifest.is_file():
         return {}
     content = manifest.read_bytes()
-    modules = {name: MODULES / f"{name}.ko" for name in names}
+    files = lab_files(modules)
     return {
         "release": json.loads(content)["release"],
         "manifest_sha256": hashlib.sha256(content).hexdigest(),
-        "modules": {
-            name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in modules.items() if file.is_file()
-        },
+        "modules": {file.stem: sha256 for file, sha256 in files.items() if file.suffix == ".ko"},
     }
 
 

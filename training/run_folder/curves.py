@@ -1,4 +1,4 @@
-"""Learning curves: the metrics of runs, read from TensorBoard's files, and a picture with the curves of all seeds."""
+"""Reads the metrics of runs from TensorBoard's files, and draws the learning curves of all seeds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class CurvesError(Exception):
-    """A run without the metrics to draw; the text says which."""
+    """A run does not exist or lacks the metrics to draw; the message says which."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ class Curve:
     def part(self, begin: float, end: float) -> float:
         """Return the mean between two shares of the training; the value at its end where no update lies between."""
         total = self.decisions[-1]
-        inside = (self.decisions > begin * total) & (self.decisions <= end * total)
-        if not inside.any():
-            inside = np.arange(self.decisions.size) == np.searchsorted(self.decisions, end * total)
-        return float(self.values[inside].mean())
+        selected = (self.decisions > begin * total) & (self.decisions <= end * total)
+        if not selected.any():
+            selected = np.arange(self.decisions.size) == np.searchsorted(self.decisions, end * total)
+        return float(self.values[selected].mean())
 
     def scaled(self, decisions: float, values: float) -> Curve:
         """Return the curve with decisions and values multiplied by these factors."""
@@ -72,17 +72,6 @@ def read_metrics(run: Path) -> dict[str, Curve]:
         steps, values = [scalar.step for scalar in scalars], [scalar.value for scalar in scalars]
         metrics[tag] = Curve(np.array(steps, np.float64), np.array(values, np.float64))
     return metrics
-
-
-def read_metric(run: Path, tag: str) -> tuple[FloatArray, FloatArray]:
-    """Return decisions [updates] and values [updates] of one metric of a run, over all its resumptions.
-
-    Raises CurvesError when there is no such run or metric.
-    """
-    metrics = read_metrics(run)
-    if tag not in metrics:
-        raise CurvesError(f"{run} has no metric {tag}; it has {', '.join(sorted(metrics)) or 'none'}")
-    return metrics[tag].decisions, metrics[tag].values
 
 
 def median_and_band(curves: Sequence[Curve]) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:

@@ -1,4 +1,4 @@
-"""What ``train.py -m`` has beyond Hydra: a sweeper for populations and a launcher for Ray.
+"""The extensions of Hydra for ``train.py -m``: a sweeper for populations and a launcher for Ray.
 
 Importing this package registers both with Hydra.
 """
@@ -7,7 +7,7 @@ import sys
 
 from hydra.core.plugins import Plugins
 
-_plugins = Plugins.instance()  # first: its scan executes Hydra's own plugins again, which ours derive from
+_plugins = Plugins.instance()  # before the imports: its scan executes Hydra's plugins, the base of ours, again
 
 from training.sweeps.population_sweeper import PopulationSweeper  # noqa: E402
 from training.sweeps.ray_launcher import RayLauncher  # noqa: E402

@@ -1,4 +1,4 @@
-"""The report on a population: runs that differ only in their seed. It shows all of them, not just the best.
+"""Reports on populations, which are runs that differ only in their seed. The report shows all runs, not just the best.
 
     python train.py -m profile=mixed                            # trains runs/mixed/mixed-1, -2, -3; writes the report
     python -m training.sweeps.population runs/mixed             # the report, also while runs are still training
@@ -60,10 +60,10 @@ def find_populations(folders: Sequence[Path]) -> list[Population]:
     for folder in folders:
         if not folder.is_dir():
             raise PopulationError(f"there is no run or population {folder}")
-    alone = tuple(folder for folder in folders if not _runs(folder))
-    if alone and len(alone) < len(folders):
-        raise PopulationError(f"{', '.join(map(str, alone))}: no population, as {len(folders) - len(alone)} others are")
-    return [Population("runs", alone)] if alone else [Population(folder.name, _runs(folder)) for folder in folders]
+    runs = tuple(folder for folder in folders if not _runs(folder))
+    if runs and len(runs) < len(folders):
+        raise PopulationError(f"{', '.join(map(str, runs))}: not a population; give populations only, or runs only")
+    return [Population("runs", runs)] if runs else [Population(folder.name, _runs(folder)) for folder in folders]
 
 
 def _runs(folder: Path) -> tuple[Path, ...]:
@@ -101,12 +101,12 @@ def table(populations: Sequence[Population]) -> str:
     for population in populations:
         numbers = [_numbers(metrics[run], goal) for run in population.runs]
         rows += [[*_facts(run), *_cells(values, goal)] for run, values in zip(population.runs, numbers, strict=True)]
-        whole = f"{population.name}: " if len(populations) > 1 else ""
+        prefix = f"{population.name}: " if len(populations) > 1 else ""
         measured = [values for values in numbers if any(value is not None for value in values)]
         for name, pick in (("median", np.median), ("lowest", np.min), ("highest", np.max)):
             columns = ([value for value in column if value is not None] for column in zip(*numbers, strict=True))
             picked = [float(pick(column)) if column else None for column in columns]
-            summaries.append([f"**{whole}{name}**", "", f"of {len(measured)}", "", "", *_cells(picked, goal)])
+            summaries.append([f"**{prefix}{name}**", "", f"of {len(measured)}", "", "", *_cells(picked, goal)])
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *rows, *summaries))
 
 
@@ -155,7 +155,7 @@ def write_report(populations: Sequence[Population], written: Path, picture: Path
 
 
 def main(argv: Sequence[str]) -> int:
-    """The command line; returns the exit status."""
+    """Run the command line; return the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m training.sweeps.population", description="Report on all seeds of a training."
     )

@@ -1,7 +1,7 @@
-"""``train.py -m``: train each combination of values with each seed, resume interrupted runs, and report all of them.
+"""``train.py -m``: trains each combination of values with each seed, resumes interrupted runs, and reports all of them.
 
-The combinations are those of Hydra's own sweeper. Each is a population (training/sweeps/population.py) with a name that
-is the same whenever the command is; a run that fails leaves the others alone; the report comes at the end.
+The combinations are those of Hydra's sweeper. Each is a population (training/sweeps/population.py); the same command
+always gives it the same name. A run that fails does not affect the others. The report comes at the end.
 """
 
 import re
@@ -17,14 +17,14 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.core.utils import JobReturn, JobStatus
 
-# Keys that are no part of a population's name: its runs differ in them, or they do not change the result.
+# Keys that are not part of a population's name, because its runs differ in them, or because they do not change results.
 UNNAMED = ("seed", "name", "runs", "runner", "ray_address", "checkpoint_every")
 UNNAMED_GROUPS = ("lab", "hydra")
 
 
 @dataclass
 class PopulationSweeperConf(BasicSweeperConf):
-    """``hydra/sweeper=population``; ``params``: what is swept where the command line does not say."""
+    """``hydra/sweeper=population``. ``params``: the sweeps that apply unless the command line has others."""
 
     _target_: str = "hydra_plugins.ndm.PopulationSweeper"
 
@@ -36,7 +36,7 @@ class PopulationSweeper(BasicSweeper):
     """Trains populations, and reports each; ends the process with status 1 when a run failed, 130 when stopped."""
 
     def sweep(self, arguments: list[str]) -> list[Sequence[JobReturn]]:
-        """Train what the arguments say; returns the result of each run."""
+        """Train the runs of the arguments; return the result of each run."""
         assert self.config is not None
         assert self.launcher is not None
         assert self.hydra_context is not None
@@ -53,7 +53,8 @@ class PopulationSweeper(BasicSweeper):
             returns = list(self.launcher.launch(jobs, initial_job_idx=0))
         except KeyboardInterrupt:
             stopped = True
-        failed = [_failure(job, one) for job, one in zip(jobs, returns, strict=False) if one.status is JobStatus.FAILED]
+        ended = zip(jobs, returns, strict=False)
+        failed = [_failure(job, result) for job, result in ended if result.status is JobStatus.FAILED]
         _report(folders)
         if stopped:
             print("\ntrain.py: stopped; the same command continues", file=sys.stderr)
@@ -66,7 +67,8 @@ class PopulationSweeper(BasicSweeper):
 def named(overrides: Sequence[Override], jobs: Sequence[list[str]]) -> list[list[str]]:
     """Return the jobs with the name of their population as the last override.
 
-    It is ``name=``, or else the profile and what else is given, followed by the values that are swept.
+    The name is that of ``name=``, or else the profile and the other given values, followed by the values that are
+    swept.
     """
     given = {o.key_or_group: o for o in overrides if not _is_unnamed(o.key_or_group)}
     swept = {key for key, override in given.items() if override.is_sweep_override()}
@@ -75,9 +77,9 @@ def named(overrides: Sequence[Override], jobs: Sequence[list[str]]) -> list[list
     named_jobs = []
     for job in jobs:
         values = first | {override.split("=", 1)[0].lstrip("+~"): override for override in job}
-        named = [key for key in values if key in swept or (given_name is None and (key in given or key in first))]
+        keys = [key for key in values if key in swept or (given_name is None and (key in given or key in first))]
         words = [given_name] if given_name is not None else []
-        words += [_word(values[key]) for key in named]
+        words += [_word(values[key]) for key in keys]
         others = [override for override in job if not override.startswith("name=")]
         named_jobs.append([*others, f"name={'-'.join(words)}"])
     return named_jobs
@@ -94,8 +96,8 @@ def _word(override: str) -> str:
     return "_".join(re.sub(r"[^A-Za-z0-9_.]+", "_", word).strip("_") for word in words)
 
 
-def _failure(job: Sequence[str], one: JobReturn) -> str:
-    error: Any = one._return_value  # the property raises it
+def _failure(job: Sequence[str], result: JobReturn) -> str:
+    error: Any = result._return_value  # the property raises it
     return f"  {' '.join(job)}: {error}"
 
 

@@ -1,6 +1,6 @@
-"""``train.py -m hydra/launcher=ray``: the runs of a sweep side by side on a Ray cluster, each on cores of one node.
+"""``train.py -m hydra/launcher=ray``: runs a sweep side by side on a Ray cluster, each run on cores of one node.
 
-hydra-ray-launcher of PyPI starts the same tasks, but kills them on Ctrl-C before they save, and depends on the forty
+PyPI's hydra-ray-launcher starts the same tasks, but kills them on Ctrl-C before they save, and depends on the forty
 packages of its AWS launcher.
 """
 
@@ -76,17 +76,17 @@ class RayLauncher(Launcher):
                     config.hydra.job.num = number
                 state = Singleton.get_state()
                 tasks[task.remote(os.getcwd(), self._context, config, self._function, state)] = list(overrides)
-            return _gathered(tasks)
+            return _wait_for(tasks)
         finally:
             ray.shutdown()
 
     def _check_cores(self, nodes: Sequence[Mapping[str, Any]]) -> None:
         """Exit when no node has enough cores for a job: Ray itself would wait for one."""
-        most = max((int(node["Resources"].get("CPU", 0)) for node in nodes if node["Alive"]), default=0)
-        if self._cores > most:
+        largest = max((int(node["Resources"].get("CPU", 0)) for node in nodes if node["Alive"]), default=0)
+        if self._cores > largest:
             sys.exit(
                 f"train.py: a run takes lab.workers={self._cores} cores, but the largest node of the cluster has "
-                f"{most}: give lab.workers={most} or less"
+                f"{largest}: give lab.workers={largest} or less"
             )
 
 
@@ -107,8 +107,8 @@ def _run(
     )
 
 
-def _gathered(tasks: Mapping[Any, list[str]]) -> list[JobReturn]:
-    """Wait for the tasks and return their results. tasks: each with the overrides of its job."""
+def _wait_for(tasks: Mapping[Any, list[str]]) -> list[JobReturn]:
+    """Wait for the tasks and return their results. tasks: each task's overrides."""
     import ray
     from ray.exceptions import RayError
 
@@ -118,19 +118,19 @@ def _gathered(tasks: Mapping[Any, list[str]]) -> list[JobReturn]:
         with tqdm(total=len(tasks), unit=" runs", dynamic_ncols=True) as bar:
             while waiting:
                 done, waiting = ray.wait(waiting, num_returns=1)
-                for one in done:
+                for task in done:
                     try:
-                        returns[one] = ray.get(one)
+                        returns[task] = ray.get(task)
                     except RayError as error:  # the worker process was gone after all retries
-                        returns[one] = JobReturn(tasks[one], status=JobStatus.FAILED)
-                        returns[one].return_value = error
-                    failed = returns[one].status is JobStatus.FAILED
-                    what = f"failed: {returns[one]._return_value}" if failed else "done"
-                    tqdm.write(f"{' '.join(tasks[one])}: {what}", file=sys.stderr)
+                        returns[task] = JobReturn(tasks[task], status=JobStatus.FAILED)
+                        returns[task].return_value = error
+                    failed = returns[task].status is JobStatus.FAILED
+                    status = f"failed: {returns[task]._return_value}" if failed else "done"
+                    tqdm.write(f"{' '.join(tasks[task])}: {status}", file=sys.stderr)
                     bar.update()
     except KeyboardInterrupt:
-        for one in waiting:
-            ray.cancel(one)  # a SIGINT in its worker
+        for task in waiting:
+            ray.cancel(task)  # a SIGINT in its worker
         ray.wait(waiting, num_returns=len(waiting), timeout=SAVING_S)
         raise
-    return [returns[one] for one in tasks]
+    return [returns[task] for task in tasks]

@@ -1,4 +1,4 @@
-"""One run of a sweep (`train.py -m`): its folder, and whether it is resumed."""
+"""One run of a sweep (`train.py -m`): its folder, and the checkpoint from which it continues."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from omegaconf import OmegaConf
 
 from export import checkpoint
 from training.config import read_config, resumed_config
-from training.errors import RunError
+from training.loop import RunError
 from training.options import TrainConfig
 
 # keys that do not change a run's result
@@ -28,10 +28,10 @@ def is_done(saved: dict[str, Any]) -> bool:
     return bool(saved["card"]["status"] == "finished")
 
 
-def take_up(config: TrainConfig) -> dict[str, Any] | None:
+def saved_run(config: TrainConfig) -> dict[str, Any] | None:
     """Return the checkpoint from which a run of a population continues; None for a new run.
 
-    Raises RunError when the run was trained with another configuration, or its folder is none; CheckpointError.
+    Raises RunError when the run was trained with another configuration, or its folder holds no run; CheckpointError.
     """
     folder = run_folder(config)
     if checkpoint.checkpoint_path(folder.parent).is_file():
@@ -42,10 +42,10 @@ def take_up(config: TrainConfig) -> dict[str, Any] | None:
         raise RunError(f"{folder} exists, but has no checkpoint to continue from: delete it, or choose another name=")
     saved = checkpoint.load(folder)
     trained = asdict(read_config(resumed_config(saved["config"], OmegaConf.create(), ())))
-    differing = _differences(trained, asdict(config))
-    if differing:
+    differences = _differences(trained, asdict(config))
+    if differences:
         raise RunError(
-            f"{folder} was trained with another configuration ({'; '.join(differing)}): choose another name=, or "
+            f"{folder} was trained with another configuration ({'; '.join(differences)}): choose another name=, or "
             "give the same configuration to continue"
         )
     return saved
@@ -53,11 +53,11 @@ def take_up(config: TrainConfig) -> dict[str, Any] | None:
 
 def _differences(trained: dict[str, Any], given: dict[str, Any], prefix: str = "") -> list[str]:
     """Return a text for each key that differs between two configurations."""
-    differing = []
+    differences = []
     for key in sorted({*trained, *given} - set(() if prefix else IGNORED)):
         before, now = trained.get(key), given.get(key)
         if isinstance(before, dict) and isinstance(now, dict):
-            differing += _differences(before, now, f"{prefix}{key}.")
+            differences += _differences(before, now, f"{prefix}{key}.")
         elif before != now:
-            differing.append(f"{prefix}{key} was {before}, and is {now} now")
-    return differing
+            differences.append(f"{prefix}{key} was {before}, and is {now} now")
+    return differences

@@ -1,4 +1,4 @@
-"""How the flows of a scenario divide the goodput."""
+"""The goodput of each flow of a scenario, as bars."""
 
 from __future__ import annotations
 

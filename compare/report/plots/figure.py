@@ -1,6 +1,6 @@
-"""The parts that all figures of a report share. A figure is data for plotly; its colours come from the page.
+"""The parts that all figures of a report share. A figure is data for plotly; the page gives it its colours.
 
-The ``meta`` of a trace is its scheme's name, so that the page can hide schemes.
+The ``meta`` of a trace is the name of its scheme, so that the page can hide schemes.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from compare.metrics.metric import Floats
-from compare.report.plots.markers import SYMBOLS, THIN
+from compare.report.plots.markers import MARKERS
 from compare.statistics.numbers import number
 from env.network.schemes import Scheme
 
-LOG_FROM = 8.0  # an axis is logarithmic when its values differ by more than this factor
+LOG_FROM = 8.0  # an axis is logarithmic if its values differ by more than this factor
 INK, SOFT, SURFACE = "ink", "soft", "surface"
 DIGITS = 4  # significant digits of a drawn value: a thousandth of the axis is less than a pixel
 
@@ -42,7 +42,7 @@ def numbers(values: Floats | Iterable[float]) -> list[float | None]:
 
 
 def is_wide(values: Iterable[float]) -> bool:
-    """True when values need a logarithmic axis: all are positive, and they differ by more than LOG_FROM."""
+    """True if values need a logarithmic axis: all are positive and differ by more than LOG_FROM."""
     known = [float(value) for value in values if np.isfinite(value)]
     return bool(known) and min(known) > 0 and max(known) / min(known) > LOG_FROM
 
@@ -76,5 +76,6 @@ def line_markers(scheme: Scheme) -> dict[str, Any]:
 
 def marker(scheme: Scheme, size: float = 10.0) -> dict[str, Any]:
     """Return the scheme's marker for plotly."""
-    line = {"line": {"width": 2, "color": scheme.colour}} if scheme.marker in THIN else {}
-    return {"symbol": SYMBOLS[scheme.marker], "color": scheme.colour, "size": size, **line}
+    drawn = MARKERS[scheme.marker]
+    line = {"line": {"width": 2, "color": scheme.colour}} if drawn.thin else {}
+    return {"symbol": drawn.symbol, "color": scheme.colour, "size": size, **line}

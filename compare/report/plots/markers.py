@@ -1,37 +1,14 @@
-"""The markers of env/network/schemes.py: plotly's names, and shapes for tables and buttons."""
+"""The markers of env/network/schemes.py, for plotly, for matplotlib, and as shapes for tables and buttons."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
 from env.network.schemes import Scheme
-
-SYMBOLS = {
-    "o": "circle",
-    "s": "square",
-    "^": "triangle-up",
-    "v": "triangle-down",
-    "<": "triangle-left",
-    ">": "triangle-right",
-    "D": "diamond",
-    "d": "diamond-tall",
-    "p": "pentagon",
-    "h": "hexagon2",
-    "H": "hexagon",
-    "8": "octagon",
-    "P": "cross",
-    "X": "x",
-    "*": "star",
-    "+": "cross-thin-open",
-    "1": "y-down-open",
-    "2": "y-up-open",
-    "3": "y-left-open",
-    "4": "y-right-open",
-}
-THIN = frozenset("+1234")  # markers of lines, without an area
 
 
 def _regular(corners: int, turned: float = 0.0, inner: float = 1.0) -> list[tuple[float, float]]:
@@ -56,34 +33,64 @@ def _spokes(arms: int, turned: float) -> list[tuple[float, float]]:
     return [point for end in ends for point in ((0.0, 0.0), end, (0.0, 0.0))]
 
 
-_SHAPES: dict[str, Sequence[tuple[float, float]]] = {
-    "o": _regular(24),
-    "s": [(-7.5, -7.5), (7.5, -7.5), (7.5, 7.5), (-7.5, 7.5)],
-    "^": _regular(3),
-    "v": _regular(3, 0.5),
-    "<": _regular(3, 0.75),
-    ">": _regular(3, 0.25),
-    "D": _regular(4),
-    "d": [(0, -9), (5, 0), (0, 9), (-5, 0)],
-    "p": _regular(5),
-    "h": _regular(6, 1 / 12),
-    "H": _regular(6),
-    "8": _regular(8, 1 / 16),
-    "P": _cross(0),
-    "X": _cross(1 / 8),
-    "*": _regular(5, inner=0.45),
-    "+": _spokes(4, 0),
-    "1": _spokes(3, 0.5),
-    "2": _spokes(3, 0),
-    "3": _spokes(3, 0.75),
-    "4": _spokes(3, 0.25),
+class Marker(NamedTuple):
+    """symbol: plotly's name. outline: of the shape, from -9 to 9 with y downwards. thin: lines without an area."""
+
+    symbol: str
+    outline: Sequence[tuple[float, float]]
+    thin: bool = False
+
+
+# By matplotlib's letter for the marker, or by plotly's name where matplotlib has none.
+MARKERS = {
+    "o": Marker("circle", _regular(24)),
+    "s": Marker("square", [(-7.5, -7.5), (7.5, -7.5), (7.5, 7.5), (-7.5, 7.5)]),
+    "^": Marker("triangle-up", _regular(3)),
+    "v": Marker("triangle-down", _regular(3, 0.5)),
+    "<": Marker("triangle-left", _regular(3, 0.75)),
+    ">": Marker("triangle-right", _regular(3, 0.25)),
+    "D": Marker("diamond", _regular(4)),
+    "d": Marker("diamond-tall", [(0, -9), (5, 0), (0, 9), (-5, 0)]),
+    "p": Marker("pentagon", _regular(5)),
+    "h": Marker("hexagon2", _regular(6, 1 / 12)),
+    "H": Marker("hexagon", _regular(6)),
+    "8": Marker("octagon", _regular(8, 1 / 16)),
+    "P": Marker("cross", _cross(0)),
+    "X": Marker("x", _cross(1 / 8)),
+    "*": Marker("star", _regular(5, inner=0.45)),
+    "+": Marker("cross-thin-open", _spokes(4, 0), thin=True),
+    "1": Marker("y-down-open", _spokes(3, 0.5), thin=True),
+    "2": Marker("y-up-open", _spokes(3, 0), thin=True),
+    "3": Marker("y-left-open", _spokes(3, 0.75), thin=True),
+    "4": Marker("y-right-open", _spokes(3, 0.25), thin=True),
 }
+_BY_SYMBOL: dict[str, Sequence[tuple[float, float]]] = {
+    "diamond-wide": [(-9, 0), (0, -5), (9, 0), (0, 5)],
+    "hourglass": [(-7.5, -9), (7.5, -9), (-7.5, 9), (7.5, 9)],
+    "bowtie": [(-9, -7.5), (-9, 7.5), (9, -7.5), (9, 7.5)],
+    "hexagram": _regular(6, inner=0.58),
+    "star-diamond": _regular(4, inner=0.4),
+    "star-square": _regular(4, 1 / 8, inner=0.4),
+    "star-triangle-up": _regular(3, inner=0.25),
+    "star-triangle-down": _regular(3, 0.5, inner=0.25),
+    "triangle-ne": [(-7.5, -7.5), (7.5, -7.5), (7.5, 7.5)],
+    "triangle-se": [(7.5, -7.5), (7.5, 7.5), (-7.5, 7.5)],
+    "triangle-sw": [(7.5, 7.5), (-7.5, 7.5), (-7.5, -7.5)],
+    "triangle-nw": [(-7.5, 7.5), (-7.5, -7.5), (7.5, -7.5)],
+}
+MARKERS |= {symbol: Marker(symbol, outline) for symbol, outline in _BY_SYMBOL.items()}
+
+
+def for_matplotlib(scheme: Scheme) -> Any:
+    """Return the scheme's marker: its letter, or its outline where it has no letter."""
+    return scheme.marker if len(scheme.marker) == 1 else [(x, -y) for x, y in MARKERS[scheme.marker].outline]
 
 
 def glyph(scheme: Scheme) -> Markup:
     """Return the scheme's marker in its colour as a small SVG, hidden from screen readers: the name is beside it."""
-    points = " ".join(f"{x:.3g},{y:.3g}" for x, y in _SHAPES[scheme.marker])
+    marker = MARKERS[scheme.marker]
+    points = " ".join(f"{x:.3g},{y:.3g}" for x, y in marker.outline)
     return Markup(
         '<svg class="glyph" viewBox="-10 -10 20 20" aria-hidden="true" focusable="false">'
         '<polygon points="{}" fill="{}" stroke="{}" stroke-width="{}"/></svg>'
-    ).format(points, scheme.colour, scheme.colour, 4 if scheme.marker in THIN else 0)
+    ).format(points, scheme.colour, scheme.colour, 4 if marker.thin else 0)

@@ -40,8 +40,8 @@ def cumulative_figure(
             continue
         if edges_us.size > POINTS:  # evenly along the drawn line
             along = np.cumsum(np.hypot(np.gradient(np.log(edges_us)) / np.ptp(np.log(edges_us)), np.gradient(share)))
-            kept = np.unique(np.searchsorted(along, np.linspace(along[0], along[-1], POINTS)).clip(0, share.size - 1))
-            edges_us, share = edges_us[kept], share[kept]
+            drawn_at = np.searchsorted(along, np.linspace(along[0], along[-1], POINTS)).clip(0, share.size - 1)
+            edges_us, share = edges_us[np.unique(drawn_at)], share[np.unique(drawn_at)]
         drawn += [percentile_us(distribution, 1) * factor, percentile_us(distribution, 100) * factor]
         percentiles = [f"{number(percentile_us(distribution, percent) * factor)}" for percent in PERCENTILES]
         alternative.append(f"{cell.scheme.label} {', '.join(percentiles)}")

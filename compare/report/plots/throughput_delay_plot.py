@@ -1,4 +1,4 @@
-"""The throughput-delay plot. Its delay axis is inverted: up and to the right is better."""
+"""The throughput-delay plot. Its delay axis is inverted, so that up and to the right is better."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from compare.statistics.estimates import CONFIDENCE, MIN_VALUES
 from compare.statistics.numbers import listed, name_and_unit, number, readable
 
 ELLIPSE_POINTS = 48
-AROUND = 0.3  # of the range of the seeds: the margin around it
+MARGIN = 0.3  # around the range of the seeds, as a share of it
 
 
 def confidence_ellipse(x: Floats, y: Floats) -> tuple[Floats, Floats] | None:
     """Return the outline of the region that holds the mean of (x, y) with CONFIDENCE, both of shape (ELLIPSE_POINTS,).
 
     x, y: shape (S,), one value per seed. Hotelling's T-squared (Hotelling 1931): the means m with
-    S (m - mean)' C^-1 (m - mean) <= 2 (S - 1) / (S - 2) F(2, S - 2). None below MIN_VALUES seeds, or when all
-    seeds are equal.
+    S (m - mean)' C^-1 (m - mean) <= 2 (S - 1) / (S - 2) F(2, S - 2). None below MIN_VALUES seeds, or if all seeds
+    are equal.
     """
     count = x.size
     if count < MIN_VALUES:
@@ -40,14 +40,14 @@ def confidence_ellipse(x: Floats, y: Floats) -> tuple[Floats, Floats] | None:
 
 
 def axis_range(values: Sequence[float], log: bool) -> list[float]:
-    """Return the ends of an axis that shows all seeds, not all of a wide outline.
+    """Return the ends of an axis that shows all seeds but may cut a wide outline.
 
     For a logarithmic axis the ends are logarithms, as plotly needs them.
     """
     scaled = np.log10(values) if log else np.asarray(values)
     low, high = float(scaled.min()), float(scaled.max())
-    around = AROUND * (high - low) or 0.05 * abs(high) or 1.0
-    return [float(f"{end:.{DIGITS}g}") for end in (low - around, high + around)]
+    margin = MARGIN * (high - low) or 0.05 * abs(high) or 1.0
+    return [float(f"{end:.{DIGITS}g}") for end in (low - margin, high + margin)]
 
 
 def _within(outline: tuple[Floats, Floats], range_x: list[float], range_y: list[float]) -> bool:
@@ -58,7 +58,7 @@ def _within(outline: tuple[Floats, Floats], range_x: list[float], range_y: list[
 def throughput_delay_plot(cells: Sequence[Cell], throughput: Metric, delay: Metric) -> Figure:
     """Draw the mean of each scheme, the confidence ellipse of the mean, and the single seeds.
 
-    On a logarithmic axis mean and ellipse are those of the logarithms, so that the outline is an ellipse.
+    On a logarithmic axis, mean and ellipse are those of the logarithms, so that the outline is an ellipse.
     """
     points = {}
     for cell in cells:
@@ -86,7 +86,7 @@ def throughput_delay_plot(cells: Sequence[Cell], throughput: Metric, delay: Metr
                     "mode": "lines",
                     "x": numbers(10 ** outline[0] if log_x else outline[0]),
                     "y": numbers(10 ** outline[1] if log_y else outline[1]),
-                    # an outline larger than the picture is not filled: it would only colour the background
+                    # an outline larger than the picture is not filled, as it would only colour the background
                     "fill": "toself" if _within(outline, range_x, range_y) else "none",
                     "fillcolor": f"{cell.scheme.colour}22",
                     "line": {"color": cell.scheme.colour, "width": 1},

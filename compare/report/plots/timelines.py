@@ -16,11 +16,11 @@ from compare.statistics.numbers import listed, number
 from env.lab import Table
 from env.network.schemes import SCHEMES
 
-MAX_BINS = 300  # of a line, about one for each pixel
+MAX_BINS = 300  # of a line, about one per pixel
 SAMPLES_PER_BIN = 2
-FEW = 4  # up to so many flows have thick lines and are named in the alternative text
+FEW = 4  # up to this number, flows have thick lines and are named in the alternative text
 FLOW_VALUES = 6000  # drawn values of a figure with a line per flow, for any number of flows
-FROM_GBIT, FROM_MS = 2, 5  # from where on goodput is read in Gbit/s, RTT in ms
+FROM_GBIT, FROM_MS = 2, 5  # goodput is in Gbit/s, RTT in ms, from these values on
 QUEUE, MINIMUM = "queue", "minimum"  # panels that are not a column of flow_series()
 PANEL_PX = 130
 GAP = 0.035  # between two panels, of the figure's height
@@ -28,9 +28,9 @@ GAP = 0.035  # between two panels, of the figure's height
 Series = Mapping[str, Floats]
 
 
-def bins_of(samples: int, most: int) -> int:
-    """Return the number of bins of a line, at most `most`."""
-    return int(np.clip(samples // SAMPLES_PER_BIN, 8, most))
+def bins_of(samples: int, max_bins: int) -> int:
+    """Return the number of bins of a line."""
+    return int(np.clip(samples // SAMPLES_PER_BIN, 8, max_bins))
 
 
 def instants(end_s: float, bins: int) -> list[float]:
@@ -44,24 +44,29 @@ def panels_layout(labels: Sequence[str], log_of: Sequence[list[float] | None], e
     layout: dict[str, Any] = {"height": 60 + PANEL_PX * len(labels), "hovermode": "x", "margin": {"l": 62}}
     for index, (label, values) in enumerate(zip(labels, log_of, strict=True)):
         top = 1 - index * height
-        layout[f"yaxis{index + 1 if index else ''}"] = axis(
+        layout[f"yaxis{_suffix(index)}"] = axis(
             label, log_of=values, from_zero=True, domain=[max(0.0, top - height + GAP), top], nticks=5, automargin=False
         )
-    layout["xaxis"] = axis("virtual time, s", range=[0, end_s], anchor=f"y{len(labels) if len(labels) > 1 else ''}")
+    layout["xaxis"] = axis("virtual time, s", range=[0, end_s], anchor=f"y{_suffix(len(labels) - 1)}")
     return layout
+
+
+def _suffix(panel: int) -> str:
+    """Return plotly's suffix of a panel's axis: none for the first, then 2, 3 and so on."""
+    return str(panel + 1) if panel else ""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One of the panels above each other. name: of flow_series(), or QUEUE; factor: to the unit of the label.
+    """One of the panels above each other.
 
-    ceiling: upper end of its axis, 0 where the lines decide.
+    name: a series of flow_series(), QUEUE or MINIMUM. factor: to the unit of the label. ceiling: the largest value.
     """
 
     name: str
     label: str
-    factor: float = 1.0
-    ceiling: float = 0.0
+    factor: float
+    ceiling: float
 
 
 def queue_series(queue: Table) -> tuple[Floats, Floats]:
@@ -74,7 +79,7 @@ def queue_series(queue: Table) -> tuple[Floats, Floats]:
 def panels_of(series: Iterable[Series], queues: Sequence[tuple[Floats, Floats]], *, minimum: bool) -> list[Panel]:
     """Return the panels for these lines, in units that suit the values.
 
-    minimum: with a panel of the smallest RTT: the congestion control's value where it keeps one, else the kernel's.
+    minimum: with a panel of the minimum RTT, the congestion control's own if it keeps one, else the kernel's.
     """
     lines = list(series)
     rate_mbps = _high([line["goodput_mbps"] for line in lines])
@@ -94,13 +99,6 @@ def panels_of(series: Iterable[Series], queues: Sequence[tuple[Floats, Floats]],
     return panels
 
 
-def flow_panels(
-    all_flows: Sequence[Sequence[Series]], queues: Sequence[tuple[Floats, Floats]], *, minimum: bool
-) -> list[Panel]:
-    """Return the panels of flow_lines() for several schemes, the same for all."""
-    return panels_of((line for flows in all_flows for line in flows), queues, minimum=minimum)
-
-
 def _high(lines: Sequence[Floats]) -> float:
     """Return the 99.5th percentile of all values."""
     values = np.concatenate(lines)
@@ -113,12 +111,8 @@ def _known_minimum(line: Series) -> Floats:
     return line["min_rtt_ms"] if np.isnan(kept).all() else kept
 
 
-def _drawn(panel: Panel, line: Series | None, queue: tuple[Floats, Floats] | None) -> tuple[Floats, Floats] | None:
-    """Return (t_s, values) of a panel's line; None without one."""
-    if panel.name == QUEUE:
-        return queue
-    if line is None:
-        return None
+def _drawn(panel: Panel, line: Series) -> tuple[Floats, Floats]:
+    """Return (t_s, values in the panel's unit) of a flow's line."""
     values = _known_minimum(line) if panel.name == MINIMUM else line[panel.name]
     return line["t_s"], values * panel.factor
 
@@ -136,11 +130,12 @@ def timelines(
     data: list[dict[str, Any]] = []
     highest: dict[str, list[float]] = {panel.name: [] for panel in panels}
     lowest: dict[str, list[float]] = {panel.name: [] for panel in panels}
-    said = []
+    alternative = []
     for cell in cells:
         means = []
         for index, panel in enumerate(panels):
-            drawn = _drawn(panel, series[cell.scheme.name], queues.get(cell.scheme.name))
+            name = cell.scheme.name
+            drawn = queues.get(name) if panel.name == QUEUE else _drawn(panel, series[name])
             if drawn is None:
                 continue
             line = binned(*drawn, bins, end_s)[1]
@@ -154,13 +149,13 @@ def timelines(
                     "type": "scatter",
                     **line_markers(cell.scheme),
                     "y": numbers(line),
-                    "yaxis": f"y{index + 1 if index else ''}",
+                    "yaxis": f"y{_suffix(index)}",
                     "line": {"color": cell.scheme.colour, "width": 1.4},
                     "hoverinfo": "none",
-                    "meta": cell.scheme.name,
+                    "meta": name,
                 }
             )
-        said.append(f"{cell.scheme.label} {', '.join(means)}")
+        alternative.append(f"{cell.scheme.label} {', '.join(means)}")
     log_of = [
         lowest[panel.name] + highest[panel.name]
         if panel.name in ("cwnd", "rtt_ms") and is_wide(highest[panel.name])
@@ -173,7 +168,7 @@ def timelines(
         caption="The first seed with a result. Point at a time, or move the slider, to read all values there; drag to "
         "enlarge, double-click to go back.",
         alternative=listed(
-            [f"One run over time; means of {', '.join(label.split(',')[0] for label in labels)}", *said]
+            [f"One run over time; means of {', '.join(label.split(',')[0] for label in labels)}", *alternative]
         ),
         spec={
             "data": data,
@@ -193,59 +188,50 @@ def flow_lines(
     Flows under test have shades of the scheme's colour, from the first to the last; other flows are dashed.
     """
     end_s = cell.scenario.duration_s
-    most = int(np.clip(FLOW_VALUES // (3 * len(flows)), 40, MAX_BINS // 2))
-    bins = bins_of(max(len(line["t_s"]) for line in flows), most)
+    max_bins = int(np.clip(FLOW_VALUES // (3 * len(flows)), 40, MAX_BINS // 2))
+    bins = bins_of(max(len(line["t_s"]) for line in flows), max_bins)
     names = [flow["scheme"] for flow in cell.scenario.flows_with(cell.scheme.name)]
     few = len(flows) <= FEW
     data: list[dict[str, Any]] = []
-    said = []
+    alternative = []
     for index, line in enumerate(flows):
         under_test = cell.under_test[index]
         label = f"flow {index + 1}" + ("" if under_test else f", {names[index]}")
         colour = shade(cell.scheme.colour, index / len(flows)) if under_test else colour_of(names[index])
         stroke = {"color": colour, "width": 1.4 if few else 0.9, "dash": "solid" if under_test else "dash"}
-        data += [_flow_line(panels, place, line, stroke, label, bins, end_s) for place in _places(panels)]
+        data += [
+            _line(position, binned(*_drawn(panel, line), bins, end_s)[1], stroke, label)
+            for position, panel in enumerate(panels)
+            if panel.name != QUEUE
+        ]
         resent_s = line["t_s"][np.diff(line["retransmits"], prepend=0.0) > 0]
         if few and resent_s.size:
             data.append(_retransmissions(panels, resent_s, colour, label))
         if few and np.isfinite(line["goodput_mbps"]).any():
-            said.append(f"{label} {number(float(np.nanmean(line['goodput_mbps'])))} Mbit/s")
-    for place, panel in enumerate(panels):
+            alternative.append(f"{label} {number(float(np.nanmean(line['goodput_mbps'])))} Mbit/s")
+    for position, panel in enumerate(panels):
         if panel.name == QUEUE and queue is not None:
             stroke = {"color": SOFT, "width": 1.2, "dash": "solid"}
-            data.append(_line(place, binned(*queue, bins, end_s)[1], stroke, "queue"))
+            data.append(_line(position, binned(*queue, bins, end_s)[1], stroke, "queue"))
     layout = panels_layout([panel.label for panel in panels], [None] * len(panels), end_s) | {"hovermode": "closest"}
-    for place, panel in enumerate(panels):
-        layout[f"yaxis{place + 1 if place else ''}"]["range"] = [0, 1.05 * panel.ceiling or 1.0]
+    for position, panel in enumerate(panels):
+        layout[f"yaxis{_suffix(position)}"]["range"] = [0, 1.05 * panel.ceiling or 1.0]
     return Figure(
         title=cell.scheme.label,
         caption="",
         alternative=listed(
-            [f"{len(flows)} flows over one run of {cell.scheme.label}", *(said or ["the table has their rates"])]
+            [f"{len(flows)} flows over one run of {cell.scheme.label}", *(alternative or ["the table has their rates"])]
         ),
         spec={"data": data, "layout": layout, "x": instants(end_s, bins)},
     )
 
 
-def _places(panels: Sequence[Panel]) -> list[int]:
-    """Return which panels have a line for each flow."""
-    return [place for place, panel in enumerate(panels) if panel.name != QUEUE]
-
-
-def _flow_line(
-    panels: Sequence[Panel], place: int, line: Series, stroke: dict[str, Any], label: str, bins: int, end_s: float
-) -> dict[str, Any]:
-    drawn = _drawn(panels[place], line, None)
-    assert drawn is not None
-    return _line(place, binned(*drawn, bins, end_s)[1], stroke, label)
-
-
-def _line(place: int, values: Floats, stroke: dict[str, Any], label: str) -> dict[str, Any]:
+def _line(panel: int, values: Floats, stroke: dict[str, Any], label: str) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "lines",
         "y": numbers(values),
-        "yaxis": f"y{place + 1 if place else ''}",
+        "yaxis": f"y{_suffix(panel)}",
         "line": stroke,
         "hovertemplate": f"{label}: %{{y:.4~g}} at %{{x:.4~g}} s<extra></extra>",
     }
@@ -253,7 +239,7 @@ def _line(place: int, values: Floats, stroke: dict[str, Any], label: str) -> dic
 
 def _retransmissions(panels: Sequence[Panel], at_s: Floats, colour: str, label: str) -> dict[str, Any]:
     """Return ticks below the window's panel at the times of retransmissions."""
-    place = next(place for place, panel in enumerate(panels) if panel.name == "cwnd")
+    position = next(position for position, panel in enumerate(panels) if panel.name == "cwnd")
     if at_s.size > MAX_BINS:
         at_s = at_s[np.linspace(0, at_s.size - 1, MAX_BINS).astype(int)]
     return {
@@ -261,7 +247,7 @@ def _retransmissions(panels: Sequence[Panel], at_s: Floats, colour: str, label: 
         "mode": "markers",
         "x": numbers(at_s),
         "y": [0] * at_s.size,
-        "yaxis": f"y{place + 1 if place else ''}",
+        "yaxis": f"y{_suffix(position)}",
         "cliponaxis": False,
         "marker": {"symbol": "line-ns-open", "size": 7, "color": colour},
         "hovertemplate": f"{label}: sent again at %{{x:.4~g}} s<extra></extra>",

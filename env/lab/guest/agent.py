@@ -1,12 +1,16 @@
 """The guest's agent: carries out the host's commands, one at a time, until the host closes the channel.
 
-    agent.py virtual /dev/lab_gate   in the virtual lab, started by init.sh. The read of the next command stops virtual
-                                     time, so the host may take as long as it likes
-    agent.py real DEVICE             in a kernel under QEMU, started by init-vm.sh: the device is a virtio-serial port,
-    agent.py counted DEVICE          the clock is the machine's, or it counts instructions
-    agent.py host DESCRIPTOR         in namespaces of the running kernel, started by init-host.sh: the channel's socket
+    agent.py virtual /dev/lab_gate   in the virtual lab, started by init.sh. Virtual time stops while the agent waits
+    for
+                                     a command, so the host may take as long as it likes
+    agent.py real DEVICE             in a kernel under QEMU with the machine's clock, started by init-vm.sh. The device
+    is
+                                     a virtio-serial port
+    agent.py counted DEVICE          the same with a clock that counts instructions
+    agent.py host DESCRIPTOR         in namespaces of the running kernel, started by init-host.sh. The descriptor is the
+                                     channel's socket
 
-It needs Python's standard library and Debian's Mininet, nothing else.
+It needs only Python's standard library and Debian's Mininet.
 """
 
 from __future__ import annotations
@@ -61,7 +65,7 @@ TRACE_BUFFER_KB = 65536
 
 
 class Agent:
-    """The commands, one method each. Their arguments come from the host's COMMAND frame."""
+    """The commands: one method for each. Their arguments come from the host's COMMAND frame."""
 
     def __init__(self, channel_fd: int, clock: Clock) -> None:
         self.channel_fd = channel_fd
@@ -85,7 +89,8 @@ class Agent:
         self.modules[name] = hashlib.sha256(content).hexdigest()
 
     def build(self, topology: str) -> dict[str, str]:
-        """Start Mininet with a topology, or return to a running one: each topology stays, with hosts of its own."""
+        """Start Mininet with a topology, or select one that runs. Each topology keeps running, with hosts of its
+        own."""
         if topology not in self.topologies:
             rack = topology.startswith("rack")
             self.topologies[topology] = RackTopology(topology) if rack else Topology(topology, self.clock.burst_us)
@@ -111,8 +116,8 @@ class Agent:
         measures whether the guest keeps up; its output is `pulse` of the result. until: a file in the guest; the run
         ends early when its content changes.
         """
-        wanted = (Rack if path["topology"].startswith("rack") else Path).from_dict(path)
-        self.build(wanted.topology if isinstance(wanted, Rack) else wanted.network)
+        network = (Rack if path["topology"].startswith("rack") else Path).from_dict(path)
+        self.build(network.topology if isinstance(network, Rack) else network.network)
         assert self.topology is not None
         if self._program is None:
             self._program = Program(program)
@@ -122,12 +127,12 @@ class Agent:
             begin_randomness(seed)
         steps: AbstractContextManager[object] = nullcontext()
         if isinstance(self.topology, Topology):
-            self.topology.apply(wanted, origin_ns)
-            steps = Timeline(self.topology, wanted, origin_ns)
+            self.topology.apply(network, origin_ns)
+            steps = Timeline(self.topology, network, origin_ns)
         else:
-            self.topology.apply(wanted)
+            self.topology.apply(network)
         if seed is not None:
-            begin_randomness(seed ^ 1)  # how many programs have run so far depends on the previous path
+            begin_randomness(seed ^ 1)  # the number of programs that have run so far depends on the previous path
         if trace:
             self._trace(True)
         watch = nullcontext() if pulse is None else Watch(pulse, origin_ns, duration_s)
@@ -158,27 +163,27 @@ class Agent:
         return result
 
     def probe(self, program: str, path: dict[str, Any], seed: int | None = None, **pattern: int) -> dict[str, Any]:
-        """Apply a path, send packets without TCP over it and return the capture; see env.network.topology.packets."""
-        wanted = Path.from_dict(path)
-        self.build(wanted.network)
+        """Apply a path, send packets without TCP over it, and return the capture; see env.network.topology.packets."""
+        network = Path.from_dict(path)
+        self.build(network.network)
         assert isinstance(self.topology, Topology)
         self.topology.renew()
         origin_ns = self.clock.next_origin_ns()
         if seed is not None:
             begin_randomness(seed)
-        self.topology.apply(wanted, origin_ns)
+        self.topology.apply(network, origin_ns)
         return packets.run(self.topology, program, origin_ns, **pattern)
 
     def execute(self, node: str, argv: list[str]) -> str:
         """Run a command in a Mininet node and return what it printed."""
         if self.topology is None:
-            raise RuntimeError("no network is built")
+            raise RuntimeError("no network is built: send the command build or run first")
         return in_node(self.topology.net[node], argv)
 
     def shell(self, command: str) -> dict[str, Any]:
         """Run a shell command in the guest's root namespaces."""
-        done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)
-        return {"status": done.returncode, "stdout": done.stdout, "stderr": done.stderr}
+        shell = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)
+        return {"status": shell.returncode, "stdout": shell.stdout, "stderr": shell.stderr}
 
     def _stopped(self) -> bool:
         return any(events & select.POLLPRI for _, events in self._stop.poll(0))
@@ -200,7 +205,7 @@ def _changes(file: FilePath) -> Callable[[], bool]:
 
 
 def begin_randomness(seed: int) -> None:
-    """Restart all randomness of the lab kernel, so that a run does not depend on earlier draws."""
+    """Seed all randomness of the lab kernel, so that a run does not depend on earlier draws."""
     if not LAB_SEED.exists():
         variant = os.environ.get("lab_variant")  # noqa: SIM112  (from the kernel's command line)
         target = "sanitizer" if variant == "sanitizer" else "lab-kernel"
@@ -209,7 +214,7 @@ def begin_randomness(seed: int) -> None:
 
 
 def answer(commands: dict[str, Callable[..., Any]], request: dict[str, Any]) -> dict[str, Any]:
-    """Carry out one command and return the REPLY."""
+    """Carry out one command, and return the payload of the REPLY."""
     try:
         return {"ok": True, "result": commands[request["call"]](**request["args"])}
     except subprocess.CalledProcessError as error:
@@ -222,7 +227,7 @@ def answer(commands: dict[str, Callable[..., Any]], request: dict[str, Any]) -> 
 
 
 def main(kind: str, device: str, burst_us: str = "") -> None:
-    """Serve until the host closes the channel. burst_us: of bottlenecks, in place of the clock's."""
+    """Serve until the host closes the channel. burst_us: of bottlenecks, instead of the clock's."""
     make_channel, clock = KINDS[kind]
     if burst_us:
         clock = replace(clock, burst_us=float(burst_us))

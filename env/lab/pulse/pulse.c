@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * pulse: did a guest in real time keep up?
+ * pulse: measures whether a guest in real time keeps up.
  *
  *	pulse FROM_NS TO_NS INTERVAL_NS
  *
  * From FROM_NS to TO_NS of CLOCK_MONOTONIC the program sleeps until each multiple of the interval and records how late it
- * wakes. All timers of the guest are as late, those of its queueing disciplines too. The program runs before all programs
- * of ordinary priority, so the machine causes the lateness and not the traffic. At the end it prints, as JSON, the number
- * of pulses, how late they were (us), and the share of the time in which the guest's CPUs were idle (%).
+ * wakes. All timers of the guest are equally late, including those of its queueing disciplines. The program has real-time
+ * priority over all other programs, so the lateness comes from the machine and not from the traffic. At the end it prints,
+ * as JSON, the number of pulses, how late they were (us), and the share of the time in which the guest's CPUs were idle (%).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,13 +23,13 @@
 
 #define NS_PER_S 1000000000LL
 
-static void die(const char *what)
+static void pulse_die(const char *what)
 {
 	fprintf(stderr, "pulse: %s: %s\n", what, strerror(errno));
 	exit(1);
 }
 
-static int64_t now_ns(void)
+static int64_t pulse_now_ns(void)
 {
 	struct timespec t;
 
@@ -37,27 +37,27 @@ static int64_t now_ns(void)
 	return t.tv_sec * NS_PER_S + t.tv_nsec;
 }
 
-static void sleep_until(int64_t at_ns)
+static void pulse_sleep_until(int64_t at_ns)
 {
 	struct timespec t = { at_ns / NS_PER_S, at_ns % NS_PER_S };
 
 	if (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL))
-		die("clock_nanosleep");
+		pulse_die("clock_nanosleep");
 }
 
-/* How long all CPUs together have been idle since the boot, s. */
-static double idle_s(void)
+/* Return how long the CPUs have been idle since the boot, summed over all, s. */
+static double pulse_idle_s(void)
 {
 	FILE *file = fopen("/proc/stat", "r");
 	unsigned long long user, nice, system, idle, iowait;
 
 	if (!file || fscanf(file, "cpu %llu %llu %llu %llu %llu", &user, &nice, &system, &idle, &iowait) != 5)
-		die("/proc/stat");
+		pulse_die("/proc/stat");
 	fclose(file);
 	return (double)(idle + iowait) / sysconf(_SC_CLK_TCK);
 }
 
-static int ascending(const void *a, const void *b)
+static int pulse_compare(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
@@ -79,21 +79,21 @@ int main(int argc, char **argv)
 	count = (to_ns - from_ns) / interval_ns;
 	late_ns = calloc(count, sizeof(*late_ns));
 	if (!late_ns)
-		die("calloc");
+		pulse_die("calloc");
 	prctl(PR_SET_TIMERSLACK, 1);
 	if (sched_setscheduler(0, SCHED_FIFO, &first) || mlockall(MCL_CURRENT))
-		die("real-time priority");
-	sleep_until(from_ns);
-	idle = idle_s();
+		pulse_die("real-time priority");
+	pulse_sleep_until(from_ns);
+	idle = pulse_idle_s();
 	while (pulses < count) {
 		int64_t at_ns = from_ns + (int64_t)(pulses + 1) * interval_ns;
 
-		sleep_until(at_ns);
-		late_ns[pulses++] = now_ns() - at_ns;
+		pulse_sleep_until(at_ns);
+		late_ns[pulses++] = pulse_now_ns() - at_ns;
 	}
-	span_s = (double)(now_ns() - from_ns) / NS_PER_S * sysconf(_SC_NPROCESSORS_ONLN);
-	idle = idle_s() - idle;
-	qsort(late_ns, pulses, sizeof(*late_ns), ascending);
+	span_s = (double)(pulse_now_ns() - from_ns) / NS_PER_S * sysconf(_SC_NPROCESSORS_ONLN);
+	idle = pulse_idle_s() - idle;
+	qsort(late_ns, pulses, sizeof(*late_ns), pulse_compare);
 	printf("{\"pulses\": %zu, \"late_p50_us\": %.1f, \"late_p99_us\": %.1f, \"late_max_us\": %.1f, \"idle_pct\": %.1f}\n",
 	       pulses, late_ns[pulses / 2] / 1e3, late_ns[pulses - 1 - pulses / 100] / 1e3, late_ns[pulses - 1] / 1e3,
 	       100 * idle / span_s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files of the traffic program offer to each other. main.c is on top: no other file calls it. */
+/* The interfaces between the files of the traffic program. No file calls main.c. */
 #ifndef FLOW_H
 #define FLOW_H
 
@@ -20,16 +20,14 @@ enum kind {
 	WEB,		/* requests of random sizes, with pauses between them (web.h); latency: until the reply */
 };
 
-/* --- errors.c -------------------------------------------------------------------------------------------------- */
+/* --- common.c: errors, and the words of a run's line ----------------------------------------------------------- */
 
-/* End the program with the name of what failed and errno's text. */
+/* End the program with the name of the call that failed and errno's text. */
 void die(const char *what) __attribute__((noreturn));
 /* End the program with a formatted message. */
 void fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
-/* End the program: its input has a word that is not valid. */
+/* End the program because of an invalid word in its input. */
 void bad(const char *text) __attribute__((noreturn));
-
-/* --- options.c: the words of a run ----------------------------------------------------------------------------- */
 
 /* 1: a flow ends with a reset, and its ports are free at once. 0: what it has sent is delivered first. */
 extern int ends_with_reset;
@@ -52,27 +50,27 @@ void watch(int fd, uint32_t events, struct watcher *watcher);
 void wake_at(int64_t at_ns);
 /* Have loop_run() call its step after the events that are being handled. */
 void wake(void);
-/* A timer that timer_set() sets, as often as needed. */
+/* Return a new timer, which is not set. */
 int timer_add(struct watcher *watcher);
 void timer_set(int timer, int64_t at_ns);
-/* A timer that expires after_ns after each multiple of interval_ns; its watcher must read() it each time. */
+/* Return a timer that expires after_ns after each multiple of interval_ns. Its watcher must read() it each time. */
 int watch_every(int64_t interval_ns, int64_t after_ns, struct watcher *watcher);
-/* Handle events, and call step() when the clock asks for it, until step() returns 0, or loop_end() was called. */
+/* Handle events and call step() at the times of wake_at() and wake(), until step() returns 0 or loop_end() is called. */
 void loop_run(int (*step)(void));
 void loop_end(void);
 
-/* --- place.c: network namespaces ------------------------------------------------------------------------------- */
+/* --- netns.c: network namespaces ------------------------------------------------------------------------------- */
 
-/* A socket in a network namespace: a path as /proc/PID/ns/net, or "-" for the program's. */
+/* Return a socket in a network namespace: a path such as /proc/PID/ns/net, or "-" for the program's own. */
 int socket_in(const char *namespace, int domain, int type, int protocol);
-/* A TCP socket that does not block. */
+/* Return a TCP socket that does not block. */
 int tcp_socket_in(const char *namespace);
 
-/* --- record.c: what the program prints at the end ------------------------------------------------------------- */
+/* --- record.c: the tables that the program prints at the end --------------------------------------------------- */
 
 enum table { SENDER, RECEIVER, SENT, RECEIVED, LATENCY, BUCKETS, QUEUE, PORTS, TABLES };
 
-/* Store a row of doubles. env/network/traffic/run.py has the columns; so have the functions that make the rows. */
+/* Store a row of doubles. Its columns are those of COLUMNS in env/network/traffic/run.py. */
 void record(enum table table, const double *row, size_t columns);
 /*
  * Print the length of the record (u64, bytes) and the record: for each table that has rows its name (8 bytes), the
@@ -83,10 +81,10 @@ void record_forget(void);
 
 /* --- sender.c, receiver.c: the endpoints ----------------------------------------------------------------------- */
 
-/* Add an endpoint; main.c has its format. */
+/* Add an endpoint; main.c documents its format. */
 void sender_add(const char *text);
 void receiver_add(const char *text);
-/* Open and end the endpoints that are due; 1 while any endpoint of the side goes on. */
+/* Open and end the endpoints that are due. Return 1 while any endpoint of this side is active. */
 int senders_step(void);
 int receivers_step(void);
 /* End the receiver of a flow whose sender never got a connection. */
@@ -102,7 +100,7 @@ void receivers_forget(void);
 
 /* --- queue.c: the queues of ports ------------------------------------------------------------------------------ */
 
-/* Add the ports; main.c has their format. */
+/* Add the ports; main.c documents their format. */
 void queues_add(const char *text);
 /* Record a row for each port. */
 void queues_sample(int64_t now);

@@ -19,7 +19,7 @@
 
 struct histogram {
 	uint64_t count;
-	uint64_t sum_ns;	/* of less than 2^63 ns: 292 years */
+	uint64_t sum_ns;	/* cannot overflow: 2^63 ns are 292 years */
 	uint64_t max_ns;
 	uint32_t buckets[HISTOGRAM_BUCKETS];
 };
@@ -43,7 +43,7 @@ static inline uint64_t histogram_low(unsigned int bucket)
 	return (uint64_t)(bucket % HISTOGRAM_STEPS + HISTOGRAM_STEPS) << (bucket / HISTOGRAM_STEPS - 1);
 }
 
-/* How many values a bucket has. */
+/* The number of values that fall into a bucket. */
 static inline uint64_t histogram_width(unsigned int bucket)
 {
 	return bucket < 2 * HISTOGRAM_STEPS ? 1 : 1ull << (bucket / HISTOGRAM_STEPS - 1);

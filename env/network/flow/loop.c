@@ -38,7 +38,7 @@ void watch(int fd, uint32_t events, struct watcher *watcher)
 		die("epoll_ctl");
 }
 
-static void set(int timer, int64_t at_ns, int64_t interval_ns)
+static void loop_set_timer(int timer, int64_t at_ns, int64_t interval_ns)
 {
 	int64_t at = origin + at_ns;
 	struct itimerspec spec = {
@@ -62,10 +62,10 @@ int timer_add(struct watcher *watcher)
 
 void timer_set(int timer, int64_t at_ns)
 {
-	set(timer, at_ns, 0);
+	loop_set_timer(timer, at_ns, 0);
 }
 
-static void wake_ready(struct watcher *watcher, uint32_t events)
+static void loop_wake_ready(struct watcher *watcher, uint32_t events)
 {
 	(void)watcher;
 	(void)events;
@@ -74,7 +74,7 @@ static void wake_ready(struct watcher *watcher, uint32_t events)
 
 void wake_at(int64_t at_ns)
 {
-	static struct watcher waker = { wake_ready };
+	static struct watcher waker = { loop_wake_ready };
 
 	timer_set(timer_add(&waker), at_ns);
 }
@@ -88,7 +88,7 @@ int watch_every(int64_t interval_ns, int64_t after_ns, struct watcher *watcher)
 {
 	int timer = timer_add(watcher);
 
-	set(timer, interval_ns + after_ns, interval_ns);
+	loop_set_timer(timer, interval_ns + after_ns, interval_ns);
 	return timer;
 }
 

@@ -13,13 +13,14 @@
  *	send,FLOW,NETNS,ADDRESS,SCHEME,KIND,SIZE,START_US,END_US[,SEED,PAUSE_US]
  *	queue,NETNS,DEVICE[,DEVICE...]
  *
- * In the lab the CPU never runs out, and the clock advances only when nothing is left to compute: a program that polls
- * the clock never ends. Everything here waits in epoll. One process carries all endpoints, in whichever network
- * namespaces they are. Flow i goes from port 40000 + i to port 5000 + i, so a run's addresses are always the same.
- * Times count from ORIGIN_NS of CLOCK_MONOTONIC.
+ * In the lab computing takes no time, and the clock advances only when nothing is left to compute. A program that polls
+ * the clock would never end, so everything here waits in epoll. One process carries all endpoints in all network
+ * namespaces. Flow i goes from port 40000 + i to port 5000 + i, so a run's addresses are always the same. Times count
+ * from ORIGIN_NS of CLOCK_MONOTONIC.
  *
- * flow.h explains KIND and SIZE (bytes; 0 for bulk, the mean for web). web needs SEED, the same at both ends, and
- * PAUSE_US, the mean. LOW_WATER is the receiver's SO_RCVLOWAT, 0 the default.
+ * flow.h explains KIND. SIZE is in bytes: 0 for bulk, the mean for web. web also needs SEED, which is the same at both
+ * ends, and PAUSE_US, the mean pause. LOW_WATER is the receiver's SO_RCVLOWAT; 0 leaves the default.
+ *
  * With reset, a flow ends with a reset, and its ports are free at once. With deliver, the sender stops at END_US, what
  * it has written is delivered, and both ends record how much that was. A run with reset is over when all senders or all
  * receivers have ended; one with deliver, when both have.
@@ -27,7 +28,7 @@
  * `queue` (at most once) names the ports whose qdisc counters are recorded, with every sample and at the end.
  *
  * The program prints "ready\n" when it listens, and its record (record.c) when the run is over. The line "stop" ends the
- * run that goes on; without one it is ignored. A run leaves nothing behind for the next one. Any error ends the program.
+ * current run; between runs it is ignored. A run leaves nothing behind for the next one. Any error ends the program.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -43,7 +44,7 @@
 
 static int ticker;
 
-static void usage(void)
+static void flow_usage(void)
 {
 	fprintf(stderr, "usage: echo 'ORIGIN_NS SAMPLE_MS reset|deliver ENDPOINT...' | flow\n");
 	exit(2);
@@ -52,7 +53,7 @@ static void usage(void)
 /* A sample follows all other events of its instant: the order of two timers that expire together is not defined. */
 #define SAMPLE_AFTER_NS 10000
 
-static void sample(void)
+static void flow_sample(void)
 {
 	int64_t now = now_ns();
 
@@ -61,18 +62,18 @@ static void sample(void)
 	queues_sample(now);
 }
 
-static void stopped(struct watcher *watcher, uint32_t events)
+static void flow_stopped(struct watcher *watcher, uint32_t events)
 {
 	char line[16];
 
 	(void)watcher;
 	(void)events;
-	/* at the end of the input, too, the run goes on to its end */
+	/* the end of the input does not stop the run */
 	if (read(STDIN_FILENO, line, sizeof(line)) > 0)
 		loop_end();
 }
 
-static void tick(struct watcher *watcher, uint32_t events)
+static void flow_tick(struct watcher *watcher, uint32_t events)
 {
 	uint64_t ticks;
 
@@ -80,18 +81,18 @@ static void tick(struct watcher *watcher, uint32_t events)
 	(void)events;
 	if (read(ticker, &ticks, sizeof(ticks)) != sizeof(ticks))
 		return;
-	sample();
+	flow_sample();
 }
 
-static int step_endpoints(void)
+static int flow_step(void)
 {
-	/* both sides step, whatever the first one returns */
+	/* call both, whatever the first one returns */
 	int sending = senders_step(), receiving = receivers_step();
 
 	return ends_with_reset ? sending && receiving : sending || receiving;
 }
 
-static void add(const char *endpoint)
+static void flow_add_endpoint(const char *endpoint)
 {
 	if (!strncmp(endpoint, "receive,", 8))
 		receiver_add(endpoint);
@@ -103,7 +104,7 @@ static void add(const char *endpoint)
 		bad(endpoint);
 }
 
-static void forget(void)
+static void flow_forget(void)
 {
 	senders_forget();
 	receivers_forget();
@@ -114,32 +115,32 @@ static void forget(void)
 		die("close_range");
 }
 
-static void run(char **words, int count)
+static void flow_run(char **words, int count)
 {
-	static struct watcher stopping = { stopped }, ticking = { tick };
+	static struct watcher stopping = { flow_stopped }, ticking = { flow_tick };
 	int64_t sample_ns;
 
 	if (count < 3 || !parse_ending(words[2]))
-		usage();
+		flow_usage();
 	loop_start(atoll(words[0]));
 	sample_ns = atoll(words[1]) * NS_PER_MS;
 	watch(STDIN_FILENO, EPOLLIN | EPOLLET, &stopping);
 	if (sample_ns)
 		ticker = watch_every(sample_ns, SAMPLE_AFTER_NS, &ticking);
 	for (int w = 3; w < count; w++)
-		add(words[w]);
+		flow_add_endpoint(words[w]);
 	if (write(STDOUT_FILENO, "ready\n", 6) != 6)
 		die("write");
-	loop_run(step_endpoints);
+	loop_run(flow_step);
 	/* flows that ended earlier have recorded their last sample themselves */
-	sample();
+	flow_sample();
 	queues_report();
 	senders_report();
 	record_print();
-	forget();
+	flow_forget();
 }
 
-static int split(char *line, char **words)
+static int flow_split(char *line, char **words)
 {
 	int count = 0;
 
@@ -160,7 +161,7 @@ int main(int argc, char **argv)
 
 	(void)argv;
 	if (argc > 1)
-		usage();
+		flow_usage();
 	/* each flow needs several descriptors, and the guest's soft limit is low for Mininet's sake */
 	if (getrlimit(RLIMIT_NOFILE, &files))
 		die("getrlimit");
@@ -169,6 +170,6 @@ int main(int argc, char **argv)
 		die("setrlimit");
 	while (getline(&line, &room, stdin) > 0)
 		if (strcmp(line, "stop\n"))
-			run(words, split(line, words));
+			flow_run(words, flow_split(line, words));
 	return 0;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The queues of a network's ports, as the kernel counts them. The program reads the counters over rtnetlink, so a sample
- * starts no process.
+ * Samples the kernel's counters of the queues of a network's ports, over rtnetlink, so that a sample starts no process.
  *
  * A port's queue is the leaf of its qdiscs. A qdisc above the leaf counts the leaf's drops as its own: the difference is
  * what it dropped itself. netem is not a queue: what it drops was lost on the link. A policer's drops are counted at the
@@ -28,7 +27,7 @@
 #define MESSAGE (1 << 13)	/* bytes; more than the kernel's answer for one qdisc */
 #define BUFFER (1 << 21)	/* of the socket, bytes; the kernel counts at most 16 KB for an answer */
 
-/* A qdisc, or the sum of several. The kernel's counters are 32 bits wide but for the bytes. */
+/* Counters of a qdisc, or the sum of several. The kernel's counters have 32 bits, except that of the bytes. */
 struct counters {
 	uint64_t sent_bytes;
 	uint32_t sent_packets, dropped, marked;
@@ -41,7 +40,7 @@ struct qdisc {
 	struct counters counters;
 };
 
-/* A port: its leaves together, and the packets that did not reach them. */
+/* A port's counters: the sum over its leaves, and the packets that did not reach them. */
 struct state {
 	struct counters queue;
 	uint32_t lost, policed;
@@ -55,7 +54,7 @@ struct port {
 };
 
 /* An rtnetlink request for one qdisc or for all. */
-struct question {
+struct request {
 	struct nlmsghdr header;
 	struct tcmsg tc;
 };
@@ -63,20 +62,15 @@ struct question {
 static struct port ports[MAX_PORTS];
 static int port_count;
 /* The requests of a sample. A dump of all qdiscs would cost more, and its pieces cannot wait in the socket. */
-static struct question leaves[MAX_WAITING];
+static struct request leaf_requests[MAX_WAITING];
 static int leaf_count;
 /* The times of the samples whose answers have not been read. */
-static int64_t asked_ns[MAX_WAITING];
-static int waiting;
+static int64_t sample_times_ns[MAX_WAITING];
+static int unread_samples;
 static int netlink = -1;
 
-static const void *data_of(const struct rtattr *attribute)
-{
-	return RTA_DATA(attribute);
-}
-
-/* Find an attribute among those in `length` bytes; NULL when it is not there. */
-static const struct rtattr *find(const struct rtattr *first, int length, int type)
+/* Find an attribute among those in `length` bytes; NULL when it is missing. */
+static const struct rtattr *queue_find_attribute(const struct rtattr *first, int length, int type)
 {
 	for (const struct rtattr *a = first; RTA_OK(a, length); a = RTA_NEXT(a, length))
 		if ((a->rta_type & NLA_TYPE_MASK) == type)
@@ -84,65 +78,65 @@ static const struct rtattr *find(const struct rtattr *first, int length, int typ
 	return NULL;
 }
 
-static const struct rtattr *find_in(const struct rtattr *nest, int type)
+static const struct rtattr *queue_find_nested(const struct rtattr *nest, int type)
 {
-	return nest ? find(data_of(nest), RTA_PAYLOAD(nest), type) : NULL;
+	return nest ? queue_find_attribute(RTA_DATA(nest), RTA_PAYLOAD(nest), type) : NULL;
 }
 
 /* Copy a kernel structure, which is longer in newer kernels and shorter in older ones. */
-#define COPY(to, attribute) copy(&(to), sizeof(to), attribute)
-static void copy(void *to, size_t size, const struct rtattr *attribute)
+#define QUEUE_COPY(to, attribute) queue_copy(&(to), sizeof(to), attribute)
+static void queue_copy(void *to, size_t size, const struct rtattr *attribute)
 {
 	memset(to, 0, size);
 	if (attribute)
-		memcpy(to, data_of(attribute), RTA_PAYLOAD(attribute) < size ? RTA_PAYLOAD(attribute) : size);
+		memcpy(to, RTA_DATA(attribute), RTA_PAYLOAD(attribute) < size ? RTA_PAYLOAD(attribute) : size);
 }
 
-/* How many packets cake has marked, in all its tins. */
-static uint32_t cake_marked(const struct rtattr *statistics)
+/* Return the number of packets that cake has marked in all its tins. */
+static uint32_t queue_cake_marked(const struct rtattr *statistics)
 {
-	const struct rtattr *tins = find_in(statistics, TCA_CAKE_STATS_TIN_STATS);
+	const struct rtattr *tins = queue_find_nested(statistics, TCA_CAKE_STATS_TIN_STATS);
 	uint32_t sum = 0, marked;
 	int length;
 
 	if (!tins)
 		return 0;
 	length = RTA_PAYLOAD(tins);
-	for (const struct rtattr *tin = data_of(tins); RTA_OK(tin, length); tin = RTA_NEXT(tin, length)) {
-		COPY(marked, find_in(tin, TCA_CAKE_TIN_STATS_ECN_MARKED_PACKETS));
+	for (const struct rtattr *tin = RTA_DATA(tins); RTA_OK(tin, length); tin = RTA_NEXT(tin, length)) {
+		QUEUE_COPY(marked, queue_find_nested(tin, TCA_CAKE_TIN_STATS_ECN_MARKED_PACKETS));
 		sum += marked;
 	}
 	return sum;
 }
 
-static uint32_t marked_by(const char *kind, const struct rtattr *statistics)
+static uint32_t queue_marked(const char *kind, const struct rtattr *statistics)
 {
 	struct tc_red_xstats red;
 	struct tc_codel_xstats codel;
 	struct tc_fq_codel_xstats fq_codel;
 
 	if (!strcmp(kind, "red")) {
-		COPY(red, statistics);
+		QUEUE_COPY(red, statistics);
 		return red.marked;
 	}
 	if (!strcmp(kind, "codel")) {
-		COPY(codel, statistics);
+		QUEUE_COPY(codel, statistics);
 		return codel.ecn_mark + codel.ce_mark;
 	}
 	if (!strcmp(kind, "fq_codel")) {
-		COPY(fq_codel, statistics);
+		QUEUE_COPY(fq_codel, statistics);
 		return fq_codel.qdisc_stats.ecn_mark + fq_codel.qdisc_stats.ce_mark;
 	}
-	return strcmp(kind, "cake") ? 0 : cake_marked(statistics);
+	return strcmp(kind, "cake") ? 0 : queue_cake_marked(statistics);
 }
 
-static void read_qdisc(const struct nlmsghdr *message)
+static void queue_read_qdisc(const struct nlmsghdr *message)
 {
 	const struct tcmsg *tc = NLMSG_DATA(message);
 	const struct rtattr *first = TCA_RTA(tc);
 	int length = TCA_PAYLOAD(message);
-	const struct rtattr *kind = find(first, length, TCA_KIND);
-	const struct rtattr *statistics = find(first, length, TCA_STATS2);
+	const struct rtattr *kind = queue_find_attribute(first, length, TCA_KIND);
+	const struct rtattr *statistics = queue_find_attribute(first, length, TCA_STATS2);
 	struct gnet_stats_basic basic;
 	struct gnet_stats_queue queue;
 	struct port *port = ports;
@@ -155,18 +149,18 @@ static void read_qdisc(const struct nlmsghdr *message)
 	if (port->count == MAX_QDISCS)
 		fail("a port has more than %d qdiscs", MAX_QDISCS);
 	q = &port->qdiscs[port->count++];
-	COPY(basic, find_in(statistics, TCA_STATS_BASIC));
-	COPY(queue, find_in(statistics, TCA_STATS_QUEUE));
+	QUEUE_COPY(basic, queue_find_nested(statistics, TCA_STATS_BASIC));
+	QUEUE_COPY(queue, queue_find_nested(statistics, TCA_STATS_QUEUE));
 	*q = (struct qdisc){
 		.handle = tc->tcm_handle,
 		.parent = tc->tcm_parent,
-		.is_netem = !strcmp(data_of(kind), "netem"),
-		.is_clsact = !strcmp(data_of(kind), "clsact"),
+		.is_netem = !strcmp(RTA_DATA(kind), "netem"),
+		.is_clsact = !strcmp(RTA_DATA(kind), "clsact"),
 		.counters = {
 			.sent_bytes = basic.bytes,
 			.sent_packets = basic.packets,
 			.dropped = queue.drops,
-			.marked = marked_by(data_of(kind), find_in(statistics, TCA_STATS_APP)),
+			.marked = queue_marked(RTA_DATA(kind), queue_find_nested(statistics, TCA_STATS_APP)),
 			.backlog_bytes = queue.backlog,
 			.backlog_packets = queue.qlen,
 		},
@@ -174,7 +168,7 @@ static void read_qdisc(const struct nlmsghdr *message)
 }
 
 /* Read what the kernel has sent in one piece into the ports; 1 when it was the end of a dump. */
-static int read_messages(const char *answer, ssize_t length)
+static int queue_read_messages(const char *answer, ssize_t length)
 {
 	for (const struct nlmsghdr *m = (const void *)answer; NLMSG_OK(m, length); m = NLMSG_NEXT(m, length)) {
 		if (m->nlmsg_type == NLMSG_DONE)
@@ -184,60 +178,60 @@ static int read_messages(const char *answer, ssize_t length)
 			die("RTM_GETQDISC");
 		}
 		if (m->nlmsg_type == RTM_NEWQDISC)
-			read_qdisc(m);
+			queue_read_qdisc(m);
 	}
 	return 0;
 }
 
-static void forget(void)
+static void queue_clear_qdiscs(void)
 {
 	for (int i = 0; i < port_count; i++)
 		ports[i].count = 0;
 }
 
-static void ask(const struct question *questions, size_t count)
+static void queue_request(const struct request *requests, size_t count)
 {
-	if (send(netlink, questions, count * sizeof(*questions), 0) < 0)
+	if (send(netlink, requests, count * sizeof(*requests), 0) < 0)
 		die("RTM_GETQDISC");
 }
 
 /* Read all qdiscs of the namespace. */
-static void dump(void)
+static void queue_dump(void)
 {
 	static char answer[ANSWER];
-	struct question all = {
+	struct request dump = {
 		.header = {
-			.nlmsg_len = sizeof(all),
+			.nlmsg_len = sizeof(dump),
 			.nlmsg_type = RTM_GETQDISC,
 			.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
 		},
 	};
 	ssize_t length;
 
-	forget();
-	ask(&all, 1);
+	queue_clear_qdiscs();
+	queue_request(&dump, 1);
 	do {
 		length = recv(netlink, answer, sizeof(answer), 0);
 		if (length < 0)
 			die("RTM_GETQDISC");
-	} while (!read_messages(answer, length));
+	} while (!queue_read_messages(answer, length));
 }
 
-static int is_below(const struct qdisc *child, const struct qdisc *parent)
+static int queue_is_child(const struct qdisc *child, const struct qdisc *parent)
 {
 	return child != parent && TC_H_MAJ(child->parent) == TC_H_MAJ(parent->handle);
 }
 
-static int has_child(const struct port *port, const struct qdisc *parent)
+static int queue_has_child(const struct port *port, const struct qdisc *parent)
 {
 	for (const struct qdisc *q = port->qdiscs; q < port->qdiscs + port->count; q++)
-		if (is_below(q, parent))
+		if (queue_is_child(q, parent))
 			return 1;
 	return 0;
 }
 
-/* A port's state according to the qdiscs that were read last: all of them, or its leaves alone. */
-static struct state state_of(const struct port *port)
+/* Return a port's state according to the qdiscs that were read last: all of them, or only its leaves. */
+static struct state queue_port_state(const struct port *port)
 {
 	struct state state = {};
 
@@ -245,7 +239,7 @@ static struct state state_of(const struct port *port)
 		uint32_t below = 0;
 
 		for (const struct qdisc *c = port->qdiscs; c < port->qdiscs + port->count; c++)
-			if (is_below(c, q))
+			if (queue_is_child(c, q))
 				below += c->counters.dropped;
 		if (q->is_clsact) {
 			state.policed += q->counters.dropped;
@@ -253,7 +247,7 @@ static struct state state_of(const struct port *port)
 		}
 		if (q->is_netem)
 			state.lost += q->counters.dropped - below;
-		if (has_child(port, q))
+		if (queue_has_child(port, q))
 			continue;
 		state.queue.sent_bytes += q->counters.sent_bytes;
 		state.queue.sent_packets += q->counters.sent_packets;
@@ -266,11 +260,11 @@ static struct state state_of(const struct port *port)
 }
 
 /* columns: t_s port backlog_bytes backlog_packets sent_bytes sent_packets dropped marked */
-static void record_sample(int64_t at_ns)
+static void queue_record_sample(int64_t at_ns)
 {
 	for (int i = 0; i < port_count; i++) {
 		const struct counters *begin = &ports[i].begin.queue;
-		struct counters count = state_of(&ports[i]).queue;
+		struct counters count = queue_port_state(&ports[i]).queue;
 		double row[] = {
 			at_ns / 1e9, i, count.backlog_bytes, count.backlog_packets,
 			count.sent_bytes - begin->sent_bytes,
@@ -284,12 +278,12 @@ static void record_sample(int64_t at_ns)
 }
 
 /* Read the answers that wait in the socket: all of them with one system call. */
-static void read_samples(void)
+static void queue_read_samples(void)
 {
 	static char room[MAX_WAITING][MESSAGE];
 	struct iovec parts[MAX_WAITING];
 	struct mmsghdr answers[MAX_WAITING] = {};
-	int count = waiting * leaf_count;
+	int count = unread_samples * leaf_count;
 
 	for (int i = 0; i < count; i++) {
 		parts[i] = (struct iovec){ room[i], MESSAGE };
@@ -300,12 +294,12 @@ static void read_samples(void)
 		die("recvmmsg");
 	for (int i = 0; i < count; i++) {
 		if (i % leaf_count == 0)
-			forget();
-		read_messages(room[i], answers[i].msg_len);
+			queue_clear_qdiscs();
+		queue_read_messages(room[i], answers[i].msg_len);
 		if (i % leaf_count == leaf_count - 1)
-			record_sample(asked_ns[i / leaf_count]);
+			queue_record_sample(sample_times_ns[i / leaf_count]);
 	}
-	waiting = 0;
+	unread_samples = 0;
 }
 
 /* The kernel answers at once, and the answer waits in the socket. */
@@ -313,10 +307,10 @@ void queues_sample(int64_t now)
 {
 	if (netlink < 0)
 		return;
-	ask(leaves, leaf_count);
-	asked_ns[waiting++] = now;
-	if ((waiting + 1) * leaf_count > MAX_WAITING)
-		read_samples();
+	queue_request(leaf_requests, leaf_count);
+	sample_times_ns[unread_samples++] = now;
+	if ((unread_samples + 1) * leaf_count > MAX_WAITING)
+		queue_read_samples();
 }
 
 /* columns: port dropped marked lost policed */
@@ -324,11 +318,11 @@ void queues_report(void)
 {
 	if (netlink < 0)
 		return;
-	read_samples();
-	dump();
+	queue_read_samples();
+	queue_dump();
 	for (int i = 0; i < port_count; i++) {
 		const struct state *begin = &ports[i].begin;
-		struct state now = state_of(&ports[i]);
+		struct state now = queue_port_state(&ports[i]);
 		double row[] = {
 			i, (uint32_t)(now.queue.dropped - begin->queue.dropped),
 			(uint32_t)(now.queue.marked - begin->queue.marked), (uint32_t)(now.lost - begin->lost),
@@ -339,18 +333,18 @@ void queues_report(void)
 	}
 }
 
-/* Have every sample ask for the leaves of a port. */
-static void find_leaves(const struct port *port)
+/* Have every sample request the leaves of a port. */
+static void queue_add_leaf_requests(const struct port *port)
 {
 	for (const struct qdisc *q = port->qdiscs; q < port->qdiscs + port->count; q++) {
-		if (q->is_clsact || has_child(port, q))
+		if (q->is_clsact || queue_has_child(port, q))
 			continue;
 		if (leaf_count == MAX_WAITING)
 			fail("there are more than %d queues", MAX_WAITING);
 		/* the kernel answers this request only with NLM_F_ECHO */
-		leaves[leaf_count++] = (struct question){
+		leaf_requests[leaf_count++] = (struct request){
 			.header = {
-				.nlmsg_len = sizeof(struct question),
+				.nlmsg_len = sizeof(struct request),
 				.nlmsg_type = RTM_GETQDISC,
 				.nlmsg_flags = NLM_F_REQUEST | NLM_F_ECHO,
 			},
@@ -359,8 +353,8 @@ static void find_leaves(const struct port *port)
 	}
 }
 
-/* The number of a device in the namespace of the netlink socket. */
-static int device_number(const char *name, int socket)
+/* Return the index of a device in the namespace of a socket. */
+static int queue_device_index(const char *name, int socket)
 {
 	struct ifreq request = {};
 
@@ -373,31 +367,31 @@ static int device_number(const char *name, int socket)
 void queues_add(const char *text)
 {
 	char namespace[64], devices[MAX_PORTS * IFNAMSIZ], *rest = devices, *name;
-	int any, buffer = BUFFER;
+	int inet, buffer = BUFFER;
 
 	if (netlink >= 0 || sscanf(text, "queue,%63[^,],%1023s", namespace, devices) != 2)
 		bad(text);
 	netlink = socket_in(namespace, AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
 	if (setsockopt(netlink, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof(buffer)))
 		die("SO_RCVBUFFORCE");
-	any = socket_in(namespace, AF_INET, SOCK_DGRAM, 0);
+	inet = socket_in(namespace, AF_INET, SOCK_DGRAM, 0);
 	while ((name = strsep(&rest, ","))) {
 		if (port_count == MAX_PORTS)
 			bad(text);
-		ports[port_count++].device = device_number(name, any);
+		ports[port_count++].device = queue_device_index(name, inet);
 	}
-	close(any);
-	dump();
+	close(inet);
+	queue_dump();
 	for (int i = 0; i < port_count; i++) {
 		if (!ports[i].count)
 			bad(text);
-		ports[i].begin = state_of(&ports[i]);
-		find_leaves(&ports[i]);
+		ports[i].begin = queue_port_state(&ports[i]);
+		queue_add_leaf_requests(&ports[i]);
 	}
 }
 
 void queues_forget(void)
 {
-	port_count = leaf_count = waiting = 0;
+	port_count = leaf_count = unread_samples = 0;
 	netlink = -1;
 }

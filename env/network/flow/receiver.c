@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The receiving ends of flows: they count bytes and answer requests. */
+/* The receiving ends of flows. They count bytes and reply to requests. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -35,7 +35,7 @@ static struct receiver receivers[MAX_FLOWS];
 static int count;
 static char sink[SINK];		/* never written: with MSG_TRUNC the kernel counts the bytes and drops them */
 
-static void over(struct receiver *r)
+static void receiver_close(struct receiver *r)
 {
 	close(r->fd);
 	r->fd = -1;
@@ -44,31 +44,31 @@ static void over(struct receiver *r)
 }
 
 /* Record that the sender has closed and everything has been read. columns: flow bytes */
-static void delivered(struct receiver *r)
+static void receiver_record_delivered(struct receiver *r)
 {
 	double row[] = { r->flow, r->bytes };
 
 	record(RECEIVED, row, sizeof(row) / sizeof(*row));
 }
 
-/* Have the kernel wake the receiver when so many bytes have arrived, not earlier. */
-static void expect(struct receiver *r, int bytes)
+/* Have the kernel wake the receiver only when so many bytes have arrived. */
+static void receiver_set_low_water(struct receiver *r, int bytes)
 {
 	if (setsockopt(r->fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes)))
 		die("SO_RCVLOWAT");
 }
 
-static int answers(const struct receiver *r)
+static int receiver_replies(const struct receiver *r)
 {
 	return r->kind == REQUEST || r->kind == WEB;
 }
 
-static void received(struct receiver *r, size_t bytes)
+static void receiver_count_request(struct receiver *r, size_t bytes)
 {
 	r->pending += bytes;
 	if (r->pending < r->size) {
 		/* the kernel wakes the receiver early when its buffer runs short */
-		expect(r, r->size - r->pending);
+		receiver_set_low_water(r, r->size - r->pending);
 		r->parts = 1;
 		return;
 	}
@@ -77,13 +77,13 @@ static void received(struct receiver *r, size_t bytes)
 	if (r->kind == WEB)
 		r->size = web_size(&r->sizes, r->mean);
 	if (r->parts || r->kind == WEB)
-		expect(r, r->size);
+		receiver_set_low_water(r, r->size);
 	r->parts = 0;
 	if (send(r->fd, sink, 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EPIPE && errno != ECONNRESET)
 		die("reply");
 }
 
-static void receive(struct receiver *r)
+static void receiver_read(struct receiver *r)
 {
 	ssize_t n = recv(r->fd, sink, sizeof(sink), MSG_TRUNC | MSG_DONTWAIT);
 
@@ -91,25 +91,25 @@ static void receive(struct receiver *r)
 		return;
 	if (n > 0) {
 		r->bytes += n;
-		if (answers(r))
-			received(r, n);
+		if (receiver_replies(r))
+			receiver_count_request(r, n);
 		return;
 	}
 	if (!n && !ends_with_reset)
-		delivered(r);
-	over(r);
+		receiver_record_delivered(r);
+	receiver_close(r);
 }
 
-static void receiving(struct watcher *watcher, uint32_t events)
+static void receiver_ready(struct watcher *watcher, uint32_t events)
 {
 	struct receiver *r = (void *)((char *)watcher - offsetof(struct receiver, receiving));
 
 	(void)events;
 	if (r->fd >= 0)
-		receive(r);
+		receiver_read(r);
 }
 
-static void listening(struct watcher *watcher, uint32_t events)
+static void receiver_accept(struct watcher *watcher, uint32_t events)
 {
 	struct receiver *r = (void *)((char *)watcher - offsetof(struct receiver, listening));
 	struct linger reset = { .l_onoff = 1 };
@@ -122,20 +122,20 @@ static void listening(struct watcher *watcher, uint32_t events)
 	if (setsockopt(r->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)))
 		die("SO_LINGER");
 	if (r->kind == WEB)
-		expect(r, r->size);
+		receiver_set_low_water(r, r->size);
 	watch(r->fd, EPOLLIN, &r->receiving);
 }
 
 /* columns: flow t_s bytes */
-static void sample(struct receiver *r, int64_t now)
+static void receiver_sample(struct receiver *r, int64_t now)
 {
 	int unread = 0;
 
 	/* bytes below the low-water mark count as arrived; a request is read when it is whole */
-	if (r->fd >= 0 && answers(r) && ioctl(r->fd, FIONREAD, &unread))
+	if (r->fd >= 0 && receiver_replies(r) && ioctl(r->fd, FIONREAD, &unread))
 		die("FIONREAD");
-	if (r->fd >= 0 && !answers(r))
-		receive(r);
+	if (r->fd >= 0 && !receiver_replies(r))
+		receiver_read(r);
 
 	double row[] = { r->flow, now / 1e9, r->bytes + unread };
 
@@ -146,7 +146,7 @@ void receivers_sample(int64_t now)
 {
 	for (int i = 0; i < count; i++)
 		if (!receivers[i].ended)
-			sample(&receivers[i], now);
+			receiver_sample(&receivers[i], now);
 }
 
 void receiver_unconnected(int flow)
@@ -169,7 +169,7 @@ int receivers_step(void)
 		struct receiver *r = &receivers[i];
 
 		if (!r->ended && now >= r->end_ns) {
-			sample(r, now);
+			receiver_sample(r, now);
 			r->ended = 1;
 		}
 		if (!ends_with_reset && !r->over && now >= r->end_ns + DELIVERY_NS)
@@ -203,8 +203,8 @@ void receiver_add(const char *text)
 	}
 	r->end_ns = end_us * NS_PER_US;
 	r->fd = -1;
-	r->listening.ready = listening;
-	r->receiving.ready = receiving;
+	r->listening.ready = receiver_accept;
+	r->receiving.ready = receiver_ready;
 	address.sin_port = htons(FIRST_PORT + r->flow);
 	r->listener = tcp_socket_in(namespace);
 	if ((low_water && setsockopt(r->listener, SOL_SOCKET, SO_RCVLOWAT, &low_water, sizeof(low_water))) ||

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Tables of doubles, stored in memory and printed at the end, because writing during a run would cost the lab time. */
+/* Stores tables of doubles in memory and prints them at the end, because writing during a run would slow the lab down. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@ void record(enum table table, const double *row, size_t columns)
 	tables[table].count = needed;
 }
 
-static void print(const void *data, size_t length)
+static void record_write(const void *data, size_t length)
 {
 	const char *at = data;
 
@@ -47,15 +47,15 @@ void record_print(void)
 	for (int t = 0; t < TABLES; t++)
 		if (tables[t].count)
 			total += sizeof(names[t]) + sizeof(total) + tables[t].count * sizeof(double);
-	print(&total, sizeof(total));
+	record_write(&total, sizeof(total));
 	for (int t = 0; t < TABLES; t++) {
 		uint64_t length = tables[t].count * sizeof(double);
 
 		if (!length)
 			continue;
-		print(names[t], sizeof(names[t]));
-		print(&length, sizeof(length));
-		print(tables[t].values, length);
+		record_write(names[t], sizeof(names[t]));
+		record_write(&length, sizeof(length));
+		record_write(tables[t].values, length);
 	}
 }
 

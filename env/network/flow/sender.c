@@ -54,7 +54,7 @@ static char chunk[CHUNK];
  * The minimum RTT that the congestion control itself keeps, us; 0 where it reports none. TCP_INFO has the kernel's, a
  * minimum over five minutes; NV's covers seconds.
  */
-static double kept_min_rtt_us(const struct sender *s)
+static double sender_kept_min_rtt_us(const struct sender *s)
 {
 	union tcp_cc_info info;
 	socklen_t length = sizeof(info);
@@ -69,7 +69,7 @@ static double kept_min_rtt_us(const struct sender *s)
 	return 0;
 }
 
-static struct tcp_info info_of(const struct sender *s)
+static struct tcp_info sender_tcp_info(const struct sender *s)
 {
 	struct tcp_info info;
 	socklen_t length = sizeof(info);
@@ -82,14 +82,14 @@ static struct tcp_info info_of(const struct sender *s)
 /* columns: flow t_s cwnd srtt_us rttvar_us min_rtt_us retransmits bytes_acked unacked lost ssthresh pacing_rate
  * delivery_rate spurious sent_bytes segments_sent kept_min_rtt_us
  */
-static void sample(struct sender *s, int64_t now)
+static void sender_sample(struct sender *s, int64_t now)
 {
-	struct tcp_info info = info_of(s);
+	struct tcp_info info = sender_tcp_info(s);
 	double row[] = {
 		s->flow, now / 1e9, info.tcpi_snd_cwnd, info.tcpi_rtt, info.tcpi_rttvar, info.tcpi_min_rtt,
 		info.tcpi_total_retrans, info.tcpi_bytes_acked, info.tcpi_unacked, info.tcpi_lost,
 		info.tcpi_snd_ssthresh, info.tcpi_pacing_rate, info.tcpi_delivery_rate, info.tcpi_dsack_dups,
-		info.tcpi_bytes_sent - info.tcpi_bytes_retrans, info.tcpi_data_segs_out, kept_min_rtt_us(s),
+		info.tcpi_bytes_sent - info.tcpi_bytes_retrans, info.tcpi_data_segs_out, sender_kept_min_rtt_us(s),
 	};
 
 	record(SENDER, row, sizeof(row) / sizeof(*row));
@@ -99,10 +99,10 @@ void senders_sample(int64_t now)
 {
 	for (int i = 0; i < count; i++)
 		if (senders[i].state == RUNNING)
-			sample(&senders[i], now);
+			sender_sample(&senders[i], now);
 }
 
-static void over(struct sender *s)
+static void sender_close(struct sender *s)
 {
 	close(s->fd);
 	s->state = OVER;
@@ -110,31 +110,31 @@ static void over(struct sender *s)
 }
 
 /* Record that the receiver has read everything and closed with a reset. columns: flow sent_bytes acked_bytes */
-static void delivered(struct sender *s)
+static void sender_record_delivered(struct sender *s)
 {
-	struct tcp_info info = info_of(s);
+	struct tcp_info info = sender_tcp_info(s);
 	double row[] = { s->flow, info.tcpi_bytes_sent - info.tcpi_bytes_retrans, info.tcpi_bytes_acked };
 
 	record(SENT, row, sizeof(row) / sizeof(*row));
-	over(s);
+	sender_close(s);
 }
 
-/* The receiver may end at the same instant, so its reset may come first: that is no error. */
-static void check(const char *what)
+/* End the program because of errno, unless the socket would block or the receiver, which may end first, has reset it. */
+static void sender_check_errno(const char *what)
 {
 	if (errno != EAGAIN && errno != EINTR && errno != EPIPE && errno != ECONNRESET)
 		die(what);
 }
 
-static void send_bulk(struct sender *s)
+static void sender_write_bulk(struct sender *s)
 {
 	while (send(s->fd, chunk, sizeof(chunk), MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
 		;
-	check("send");
+	sender_check_errno("send");
 }
 
-/* Continue to write; 1 when the write or request is complete. One system call fills the socket. */
-static int write_on(struct sender *s)
+/* Continue to write; return 1 when the write or request is complete. One system call fills the socket. */
+static int sender_continue_write(struct sender *s)
 {
 	struct iovec pieces[PIECES];
 	struct msghdr message = { .msg_iov = pieces };
@@ -152,14 +152,14 @@ static int write_on(struct sender *s)
 	ssize_t n = sendmsg(s->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 
 	if (n < 0)
-		check("sendmsg");
+		sender_check_errno("sendmsg");
 	else
 		s->left -= n;
 	return !s->left;
 }
 
 /* Record the latency of a write or request that is over; the next one begins now. */
-static void measure(struct sender *s)
+static void sender_record_latency(struct sender *s)
 {
 	int64_t now = now_ns();
 
@@ -168,20 +168,20 @@ static void measure(struct sender *s)
 	s->began_ns = now;
 }
 
-static void send_stream(struct sender *s)
+static void sender_write_stream(struct sender *s)
 {
-	while (write_on(s))
-		measure(s);
+	while (sender_continue_write(s))
+		sender_record_latency(s);
 }
 
-static void begin_pause(struct sender *s)
+static void sender_begin_pause(struct sender *s)
 {
 	s->expects_reply = 0;
 	s->pausing = 1;
 	timer_set(s->timer, now_ns() + s->pause_ns * web_exponential(&s->pauses));
 }
 
-static void send_requests(struct sender *s)
+static void sender_exchange_requests(struct sender *s)
 {
 	if (s->pausing)
 		return;
@@ -190,20 +190,20 @@ static void send_requests(struct sender *s)
 		ssize_t n = recv(s->fd, &reply, 1, MSG_DONTWAIT);
 
 		if (n < 0)
-			check("recv");
+			sender_check_errno("recv");
 		if (n != 1)
 			return;
-		measure(s);
+		sender_record_latency(s);
 		if (s->kind == WEB) {
-			begin_pause(s);
+			sender_begin_pause(s);
 			return;
 		}
 	}
-	s->expects_reply = write_on(s);
+	s->expects_reply = sender_continue_write(s);
 }
 
-/* The pause is over: the next request begins now. */
-static void resuming(struct watcher *watcher, uint32_t events)
+/* End the pause and begin the next request. */
+static void sender_end_pause(struct watcher *watcher, uint32_t events)
 {
 	struct sender *s = (void *)((char *)watcher - offsetof(struct sender, resuming));
 
@@ -213,27 +213,27 @@ static void resuming(struct watcher *watcher, uint32_t events)
 	s->pausing = 0;
 	s->size = web_size(&s->sizes, s->mean);
 	s->began_ns = now_ns();
-	send_requests(s);
+	sender_exchange_requests(s);
 }
 
-static void ready(struct watcher *watcher, uint32_t events)
+static void sender_ready(struct watcher *watcher, uint32_t events)
 {
 	struct sender *s = (struct sender *)watcher;
 
 	/* the connection is established */
 	if (s->state == RUNNING && s->kind != BULK && !s->began_ns)
-		measure(s);
+		sender_record_latency(s);
 	if (s->state == RUNNING && s->kind == BULK)
-		send_bulk(s);
+		sender_write_bulk(s);
 	else if (s->state == RUNNING && s->kind == STREAM)
-		send_stream(s);
+		sender_write_stream(s);
 	else if (s->state == RUNNING && (events & EPOLLIN || !s->expects_reply))
-		send_requests(s);
+		sender_exchange_requests(s);
 	else if (s->state == DELIVERING && events & (EPOLLHUP | EPOLLERR))
-		delivered(s);
+		sender_record_delivered(s);
 }
 
-static void open_flow(struct sender *s)
+static void sender_open(struct sender *s)
 {
 	struct sockaddr_in source = { .sin_family = AF_INET, .sin_port = htons(FIRST_SOURCE_PORT + s->flow) };
 	struct sockaddr_in target = {
@@ -256,8 +256,8 @@ static void open_flow(struct sender *s)
 /* The kernel repeats a SYN after 1 s and after 3 s. */
 #define CONNECT_NS (3 * NS_PER_S)
 
-/* End a flow all of whose SYNs were lost: it has sent nothing, so nothing will arrive. */
-static void end_unconnected(struct sender *s)
+/* End a flow whose SYNs were all lost. It has sent nothing, so its receiver has nothing to wait for. */
+static void sender_end_unconnected(struct sender *s)
 {
 	double row[] = { s->flow, 0, 0 };
 
@@ -265,25 +265,25 @@ static void end_unconnected(struct sender *s)
 		fail("flow %d did not get a connection", s->flow);
 	record(SENT, row, sizeof(row) / sizeof(*row));
 	receiver_unconnected(s->flow);
-	over(s);
+	sender_close(s);
 }
 
 #define SYN_SENT 2		/* tcpi_state: TCP_SYN_SENT of the kernel */
 
-static int is_connected(const struct sender *s)
+static int sender_is_connected(const struct sender *s)
 {
-	return info_of(s).tcpi_state != SYN_SENT;
+	return sender_tcp_info(s).tcpi_state != SYN_SENT;
 }
 
-static void end_flow(struct sender *s)
+static void sender_end(struct sender *s)
 {
-	sample(s, now_ns());
+	sender_sample(s, now_ns());
 	if (ends_with_reset) {
-		over(s);
+		sender_close(s);
 		return;
 	}
-	if (!is_connected(s)) {
-		end_unconnected(s);
+	if (!sender_is_connected(s)) {
+		sender_end_unconnected(s);
 		return;
 	}
 	s->state = DELIVERING;
@@ -300,15 +300,15 @@ int senders_step(void)
 		struct sender *s = &senders[i];
 
 		if (s->state == WAITING && now >= s->start_ns)
-			open_flow(s);
+			sender_open(s);
 		if (s->state == RUNNING && now >= s->end_ns)
-			end_flow(s);
+			sender_end(s);
 		going |= s->state != OVER;
 	}
 	return going;
 }
 
-/* columns: flow count mean_us max_us; flow low_us high_us count */
+/* columns of LATENCY: flow count mean_us max_us; of BUCKETS: flow low_us high_us count */
 void senders_report(void)
 {
 	for (int i = 0; i < count; i++) {
@@ -345,12 +345,12 @@ void sender_add(const char *text)
 			s->namespace, address, s->scheme, kind, &s->size, &start_us, &end_us, &s->sizes, &pause_us);
 	if (fields < 8 || !inet_aton(address, &s->address))
 		bad(text);
-	s->watcher.ready = ready;
+	s->watcher.ready = sender_ready;
 	s->kind = parse_kind(kind);
 	if (fields != (s->kind == WEB ? 10 : 8))
 		bad(text);
 	if (s->kind == WEB) {
-		s->resuming.ready = resuming;
+		s->resuming.ready = sender_end_pause;
 		s->timer = timer_add(&s->resuming);
 		s->pause_ns = pause_us * NS_PER_US;
 		s->pauses = ~s->sizes;

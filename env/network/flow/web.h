@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A user of the web: transfers of very different sizes, and pauses between them.
+ * Web traffic: transfers of very different sizes, with pauses between them.
  *
  * Sizes are heavy-tailed as measured in M. E. Crovella, A. Bestavros, "Self-Similarity in World Wide Web Traffic",
- * IEEE/ACM Transactions on Networking, 1997: a size is even over an octave, and the next octave is half as likely
- * (a Pareto distribution of index 1, bounded to WEB_OCTAVES octaves). Pauses are exponential. Both ends of a flow draw
- * the sizes from the same seed, so the receiver knows when a transfer is complete without any header on the wire.
+ * IEEE/ACM Transactions on Networking, 1997. They are uniform over an octave, and the next octave is half as likely: a
+ * Pareto distribution of index 1, bounded to WEB_OCTAVES octaves. Pauses are exponential. Both ends of a flow draw the
+ * sizes from the same seed, so the receiver knows when a transfer is complete without any header on the wire.
  */
 #ifndef FLOW_WEB_H
 #define FLOW_WEB_H
@@ -15,7 +15,7 @@
 
 #define WEB_OCTAVES 11
 
-/* The next number of a sequence (S. Vigna's splitmix64). */
+/* Return the next number of a sequence (S. Vigna's splitmix64). */
 static inline uint64_t web_next(uint64_t *state)
 {
 	uint64_t z = *state += 0x9e3779b97f4a7c15;
@@ -25,32 +25,32 @@ static inline uint64_t web_next(uint64_t *state)
 	return z ^ z >> 31;
 }
 
-/* From 0 to 1, 1 excluded. */
-static inline double web_even(uint64_t *state)
+/* Return a uniform number from 0 to 1, 1 excluded. */
+static inline double web_uniform(uint64_t *state)
 {
 	return (web_next(state) >> 11) * 0x1p-53;
 }
 
 /*
- * Bytes of the next transfer. Octave k from the smallest size on has the chance 2^-(k+1), the last one twice that; the
- * middle of octave k is 1.5 2^k smallest sizes, so the mean is 1.5 ((WEB_OCTAVES - 1) / 2 + 1) = 9 of them.
+ * Return the bytes of the next transfer. With s the smallest size, octave k, from 2^k s on, has probability 2^-(k+1),
+ * the last octave twice that. The middle of octave k is 1.5 2^k s, so the mean is 1.5 ((WEB_OCTAVES - 1) / 2 + 1) s = 9 s.
  */
 static inline size_t web_size(uint64_t *state, size_t mean)
 {
 	int octave = __builtin_ctzll(web_next(state) | 1ULL << (WEB_OCTAVES - 1));
-	double size = mean / 9.0 * (1 << octave) * (1 + web_even(state));
+	double size = mean / 9.0 * (1 << octave) * (1 + web_uniform(state));
 
 	return size < 1 ? 1 : size;
 }
 
-/* An exponential number of mean 1, by comparisons alone (J. von Neumann, 1951). */
+/* Return an exponential number of mean 1, by comparisons alone (J. von Neumann, 1951). */
 static inline double web_exponential(uint64_t *state)
 {
 	for (int whole = 0;; whole++) {
-		double first = web_even(state), last = first, next;
+		double first = web_uniform(state), last = first, next;
 		int run = 1;
 
-		while ((next = web_even(state)) < last) {
+		while ((next = web_uniform(state)) < last) {
 			last = next;
 			run++;
 		}

@@ -33,20 +33,20 @@
 #define HEADERS (14 + 20 + 8)	/* Ethernet, IP, UDP */
 #define BATCH 256		/* packets per system call */
 #define BUFFER (256 << 20)	/* bytes of a socket buffer, large enough that neither end drops */
-#define DRAIN_NS 10000000LL	/* between two reads of the capture */
+#define READ_NS 10000000LL	/* between two reads of the capture */
 #define NS_PER_S 1000000000LL
 
 struct stamp {
 	int64_t number, sent_ns;
 };
 
-static void die(const char *what)
+static void probe_die(const char *what)
 {
 	fprintf(stderr, "probe: %s: %s\n", what, strerror(errno));
 	exit(1);
 }
 
-static int64_t now_ns(void)
+static int64_t probe_now_ns(void)
 {
 	struct timespec t;
 
@@ -54,21 +54,21 @@ static int64_t now_ns(void)
 	return t.tv_sec * NS_PER_S + t.tv_nsec;
 }
 
-static void sleep_until(int64_t at_ns)
+static void probe_sleep_until(int64_t at_ns)
 {
 	struct timespec t = { at_ns / NS_PER_S, at_ns % NS_PER_S };
 
 	if (clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &t, NULL))
-		die("clock_nanosleep");
+		probe_die("clock_nanosleep");
 }
 
-static void set(int fd, int level, int option, int value, const char *name)
+static void probe_set_option(int fd, int level, int option, int value, const char *name)
 {
 	if (setsockopt(fd, level, option, &value, sizeof(value)))
-		die(name);
+		probe_die(name);
 }
 
-static void keep(struct mmsghdr *message, FILE *record)
+static void probe_store(struct mmsghdr *message, FILE *record)
 {
 	unsigned char *frame = message->msg_hdr.msg_iov->iov_base;
 	struct cmsghdr *control = CMSG_FIRSTHDR(&message->msg_hdr);
@@ -88,10 +88,10 @@ static void keep(struct mmsghdr *message, FILE *record)
 	row[1] = stamp.sent_ns;
 	row[2] = t.tv_sec * NS_PER_S + t.tv_nsec;
 	if (fwrite(row, sizeof(row), 1, record) != 1)
-		die("record");
+		probe_die("record");
 }
 
-static void drain(int fd, FILE *record)
+static void probe_read_captured(int fd, FILE *record)
 {
 	static char frames[BATCH][HEADERS + sizeof(struct stamp)], controls[BATCH][64];
 	static struct iovec pieces[BATCH];
@@ -108,24 +108,24 @@ static void drain(int fd, FILE *record)
 		}
 		n = recvmmsg(fd, messages, BATCH, MSG_DONTWAIT, NULL);
 		if (n < 0 && errno != EAGAIN)
-			die("recvmmsg");
+			probe_die("recvmmsg");
 		for (int i = 0; i < n; i++)
-			keep(&messages[i], record);
+			probe_store(&messages[i], record);
 	} while (n == BATCH);
 }
 
 /* Without a socket on port 9, the kernel answers every packet with an ICMP error. The socket is never read. */
-static void open_port(void)
+static void probe_open_port(void)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(PORT) };
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
 
 	if (fd < 0 || bind(fd, (void *)&address, sizeof(address)))
-		die("port 9");
-	set(fd, SOL_SOCKET, SO_RCVBUF, 1, "SO_RCVBUF");
+		probe_die("port 9");
+	probe_set_option(fd, SOL_SOCKET, SO_RCVBUF, 1, "SO_RCVBUF");
 }
 
-static int capture(char **arguments)
+static int probe_capture(char **arguments)
 {
 	/* accept UDP to PORT, and copy the packet up to the end of its stamp */
 	struct sock_filter code[] = {
@@ -146,27 +146,27 @@ static int capture(char **arguments)
 	size_t n;
 	int fd;
 
-	open_port();
+	probe_open_port();
 	/* protocol 0: no packet arrives before the filter is attached */
 	fd = socket(AF_PACKET, SOCK_RAW, 0);
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)))
-		die("packet socket");
-	set(fd, SOL_SOCKET, SO_RCVBUFFORCE, BUFFER, "SO_RCVBUFFORCE");
-	set(fd, SOL_SOCKET, SO_TIMESTAMPNS, 1, "SO_TIMESTAMPNS");
-	set(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1, "PACKET_IGNORE_OUTGOING");
+		probe_die("packet socket");
+	probe_set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, BUFFER, "SO_RCVBUFFORCE");
+	probe_set_option(fd, SOL_SOCKET, SO_TIMESTAMPNS, 1, "SO_TIMESTAMPNS");
+	probe_set_option(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1, "PACKET_IGNORE_OUTGOING");
 	device.sll_ifindex = if_nametoindex(arguments[0]);
 	if (!device.sll_ifindex || bind(fd, (void *)&device, sizeof(device)))
-		die(arguments[0]);
+		probe_die(arguments[0]);
 	if (!record)
-		die("tmpfile");
+		probe_die("tmpfile");
 	if (write(STDOUT_FILENO, "ready\n", 6) != 6)
-		die("write");
-	for (int64_t at_ns = now_ns(); at_ns < end_ns; at_ns += DRAIN_NS) {
-		sleep_until(at_ns);
-		drain(fd, record);
+		probe_die("write");
+	for (int64_t at_ns = probe_now_ns(); at_ns < end_ns; at_ns += READ_NS) {
+		probe_sleep_until(at_ns);
+		probe_read_captured(fd, record);
 	}
 	if (getsockopt(fd, SOL_PACKET, PACKET_STATISTICS, &statistics, &length))
-		die("PACKET_STATISTICS");
+		probe_die("PACKET_STATISTICS");
 	if (statistics.tp_drops) {
 		fprintf(stderr, "probe: the capture lost %u of %u packets\n", statistics.tp_drops, statistics.tp_packets);
 		return 1;
@@ -174,12 +174,12 @@ static int capture(char **arguments)
 	rewind(record);
 	while ((n = fread(copy, 1, sizeof(copy), record)) > 0)
 		if (fwrite(copy, 1, n, stdout) != n)
-			die("write");
+			probe_die("write");
 	return fflush(stdout) ? 1 : 0;
 }
 
-/* Pass packets number first to first + count - 1 to the kernel. */
-static void send_burst(int fd, int64_t first, int count, size_t payload)
+/* Pass the packets with the numbers first to first + count - 1 to the kernel. */
+static void probe_send_burst(int fd, int64_t first, int count, size_t payload)
 {
 	static char data[BATCH][1 << 16];
 	static struct iovec pieces[BATCH];
@@ -187,7 +187,7 @@ static void send_burst(int fd, int64_t first, int count, size_t payload)
 
 	for (int done = 0; done < count;) {
 		int batch = count - done < BATCH ? count - done : BATCH;
-		int64_t sent_ns = now_ns();
+		int64_t sent_ns = probe_now_ns();
 
 		for (int i = 0; i < batch; i++) {
 			struct stamp stamp = { first + done + i, sent_ns };
@@ -200,14 +200,14 @@ static void send_burst(int fd, int64_t first, int count, size_t payload)
 			int n = sendmmsg(fd, messages + sent, batch - sent, 0);
 
 			if (n < 0)
-				die("sendmmsg");
+				probe_die("sendmmsg");
 			sent += n;
 		}
 		done += batch;
 	}
 }
 
-static int send_all(char **arguments)
+static int probe_send(char **arguments)
 {
 	struct sockaddr_in target = { .sin_family = AF_INET, .sin_port = htons(PORT) };
 	size_t payload = atoi(arguments[1]) - 28;
@@ -215,11 +215,11 @@ static int send_all(char **arguments)
 	int burst = atoi(arguments[3]), fd = socket(AF_INET, SOCK_DGRAM, 0);
 
 	if (!inet_aton(arguments[0], &target.sin_addr) || fd < 0 || connect(fd, (void *)&target, sizeof(target)))
-		die(arguments[0]);
-	set(fd, SOL_SOCKET, SO_SNDBUFFORCE, BUFFER, "SO_SNDBUFFORCE");
+		probe_die(arguments[0]);
+	probe_set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, BUFFER, "SO_SNDBUFFORCE");
 	for (int64_t number = 0; number < count; number += burst, at_ns += interval_ns) {
-		sleep_until(at_ns);
-		send_burst(fd, number, count - number < burst ? count - number : burst, payload);
+		probe_sleep_until(at_ns);
+		probe_send_burst(fd, number, count - number < burst ? count - number : burst, payload);
 	}
 	return 0;
 }
@@ -229,9 +229,9 @@ int main(int argc, char **argv)
 	/* wake up at the exact nanosecond */
 	prctl(PR_SET_TIMERSLACK, 1);
 	if (argc == 4 && !strcmp(argv[1], "capture"))
-		return capture(argv + 2);
+		return probe_capture(argv + 2);
 	if (argc == 8 && !strcmp(argv[1], "send") && atoi(argv[3]) >= 28 + (int)sizeof(struct stamp))
-		return send_all(argv + 2);
+		return probe_send(argv + 2);
 	fprintf(stderr, "usage: probe capture DEVICE END_NS | probe send ADDRESS SIZE COUNT BURST INTERVAL_NS START_NS\n");
 	return 2;
 }

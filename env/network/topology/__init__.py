@@ -1,1 +1,1 @@
-"""The networks that Mininet builds: a path, a rack, and the tc commands of their links."""
+"""Builds networks with Mininet: paths, racks, and the tc commands of their links."""

@@ -1,10 +1,10 @@
-"""The tc commands of a router path. Runs in the guest; on the host, tests read the commands.
+"""Makes the tc commands of a router path. Runs in the guest; on the host, tests read the commands.
 
-Toward the receiver a packet passes the policer and netem (half the base RTT, loss, jitter), then waits in the
-bottleneck's queue, which is a child of htb or the link of a trace. This is the order of a real path: impairments on the
-way, then one queue with an explicit limit. Two devices would need another hop, and with netem as htb's leaf the delay
-line would count as buffer. Toward each sender a packet passes netem (the other half of the RTT, and the sender's extra
-RTT) and, if the return path has a rate, a queue of its own.
+Toward the receiver a packet passes the policer and netem (half the base RTT, loss, jitter). Then it waits in the
+bottleneck's queue, which is a child of htb or the link of a trace. A real path has the same order: impairments on the
+way, then one queue with an explicit limit. With netem as htb's leaf the delay line would count as buffer, and two
+devices would need another hop. Toward each sender a packet passes netem (the other half of the RTT, and the sender's
+extra RTT) and, if the return path has a rate, a queue of its own.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ def queue_options(path: Path) -> str:
     packets = path.buffer_packets
     if path.qdisc == "red":
         limit = packets * PACKET_BYTES
-        least, most = max(limit // 12, PACKET_BYTES), max(limit // 4, 3 * PACKET_BYTES)
+        minimum, maximum = max(limit // 12, PACKET_BYTES), max(limit // 4, 3 * PACKET_BYTES)
         # the smallest burst that tc-red(8) recommends
-        burst = math.ceil((2 * least + most) / (3 * PACKET_BYTES))
+        burst = math.ceil((2 * minimum + maximum) / (3 * PACKET_BYTES))
         return (
-            f"red limit {limit} min {least} max {most} avpkt {PACKET_BYTES} burst {burst} "
+            f"red limit {limit} min {minimum} max {maximum} avpkt {PACKET_BYTES} burst {burst} "
             f"bandwidth {path.rate_mbps:g}mbit probability 0.1{' ecn' if path.ecn else ''}"
         )
     if path.qdisc == "step":

@@ -1,4 +1,4 @@
-"""Calls of tc and sysctl in a node, and the qdiscs of a rack. Runs in the guest.
+"""Calls tc and sysctl in a node, and makes the tc commands of a rack. Runs in the guest.
 
 Mininet's TCIntf logs and ignores values that it does not accept. So all commands here go through `tc -batch` in the
 node, and a command that fails is an error.
@@ -24,8 +24,20 @@ STOCK_BUFFERS = {"net.ipv4.tcp_rmem": "4096 131072 6291456", "net.ipv4.tcp_wmem"
 WIDE_BUFFERS = {"net.ipv4.tcp_rmem": "4096 4194304 268435456", "net.ipv4.tcp_wmem": "4096 4194304 268435456"}
 # A connection does not use the stored metrics of earlier ones.
 INDEPENDENT_RUNS = {"net.ipv4.tcp_no_metrics_save": "1"}
+# sysctls that affect every run
+RUN_SYSCTLS = (
+    "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_no_metrics_save",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_sack",
+    "net.ipv4.tcp_wmem",
+    "net.ipv4.tcp_recovery",
+    "net.ipv4.tcp_ecn",
+    "net.ipv4.tcp_timestamps",
+    "net.core.default_qdisc",
+)
 
-MAX_LINES = 4096  # of one tc process, which keeps 4 KB for each (iproute2 6.1); a lab in training needs 100,000
+MAX_LINES = 4096  # of one tc process, which never frees the 4 KB of a line (iproute2 6.1); a training sends 100,000
 
 NETEM_LIMIT = 1_000_000  # packets: the delay line never drops
 
@@ -35,7 +47,7 @@ _CHOSEN_HANDLE = re.compile(r"\b[89a-f][0-9a-f]{3}:")  # 8000: and above
 
 
 class LinkError(RuntimeError):
-    """A tc or sysctl command that the kernel refused."""
+    """The kernel refused a tc or sysctl command."""
 
 
 def in_node(node: Node, argv: list[str], stdin: str = "") -> str:
@@ -98,9 +110,10 @@ class Tc:
 
 
 def qdiscs(node: Node, device: str = "") -> str:
-    """Return the qdiscs of a device, or of all, with their counters, as tc shows them; raises LinkError.
+    """Return the qdiscs of a device, or of all devices, with their counters, as tc shows them; raises LinkError.
 
-    Handles that the kernel chose are renumbered from 8001: on, because the kernel does not begin anew with each run.
+    The kernel does not restart its numbering of handles with each run, so handles that it chose are renumbered from
+    8001: on.
     """
     shown = in_node(node, ["tc", "-s", "qdisc", "show", *(["dev", device] if device else [])])
     handles = dict.fromkeys(_CHOSEN_HANDLE.findall(shown))
@@ -113,11 +126,17 @@ def sysctl(node: Node, values: dict[str, str]) -> None:
     in_node(node, ["sysctl", "-qw", *(f"{name}={value}" for name, value in values.items())])
 
 
+def sysctls(node: Node, *names: str) -> dict[str, str]:
+    """Return the node's sysctls in RUN_SYSCTLS, and further ones by name; raises LinkError."""
+    shown = in_node(node, ["sysctl", "-e", *RUN_SYSCTLS, *names])
+    return dict(line.split(" = ", 1) for line in shown.splitlines() if " = " in line)
+
+
 def host_commands(rack: Rack, device: str) -> list[str]:
     """Return the tc commands for a client's NIC: the rate of its link, and a queue that never drops.
 
     htb sends a packet when the previous one has been transmitted, so packets leave when their transmission begins. Like
-    a NIC, it keeps the packet's socket until then: TCP's small queues count the packets that wait here.
+    a NIC, it keeps the packet attached to its socket until then: TCP's small queues count the packets that wait here.
     """
     rate = f"{rack.frame_mbps * 1e6:.0f}bit"
     return [

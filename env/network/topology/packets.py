@@ -1,11 +1,11 @@
-"""Packets without TCP: sends numbered UDP packets over a path and captures what arrives. Runs in the guest."""
+"""Sends numbered UDP packets over a path, without TCP, and captures those that arrive. Runs in the guest."""
 
 from __future__ import annotations
 
 import base64
 import subprocess
 import time
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from env.network.topology.path_topology import Topology
@@ -28,11 +28,11 @@ def run(
     interval_ns: int,
     wait_ns: int,
 ) -> dict[str, Any]:
-    """Send `count` packets of size_bytes of IP, `burst` at a time every interval_ns; capture until wait_ns after that.
+    """Send `count` packets with size_bytes of IP, `burst` at a time every interval_ns; capture until wait_ns later.
 
-    origin_ns: of CLOCK_MONOTONIC, when the first burst is due. Returns start_ns, the same of CLOCK_REALTIME, and base64
-    of three int64 per packet that arrived, in the order of arrival: its number, the time it was sent and the time it
-    was captured, in ns of CLOCK_REALTIME. Raises ProbeError.
+    origin_ns: time of the first burst on CLOCK_MONOTONIC. Returns start_ns, the same time on CLOCK_REALTIME, and
+    `arrivals`: base64 of three int64 for each captured packet, in the order of arrival: its number, and the times at
+    which it was sent and captured, ns of CLOCK_REALTIME. Raises ProbeError.
     """
     start_ns = origin_ns + time.time_ns() - time.monotonic_ns()
     bursts = -(-count // burst)
@@ -41,8 +41,8 @@ def run(
     device = CAPTURE_DEVICES[topology.kind]
     capture = topology.receiver.popen([program, "capture", device, str(end_ns)], **piped)
     try:
-        if _pipe(capture.stdout).read(len(READY)) != READY:
-            raise ProbeError(f"the capture did not start: {_pipe(capture.stderr).read().decode()}")
+        if capture.stdout.read(len(READY)) != READY:
+            raise ProbeError(f"the capture did not start: {capture.stderr.read().decode()}")
         numbers = (size_bytes, count, burst, interval_ns, start_ns)
         send = [program, "send", topology.receiver_address, *map(str, numbers)]
         sender = topology.senders[0].popen(send, **piped)
@@ -57,8 +57,3 @@ def run(
             capture.kill()
             capture.wait()
     return {"start_ns": start_ns, "arrivals": base64.b64encode(data).decode()}
-
-
-def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
-    assert stream is not None  # all streams are pipes
-    return stream

@@ -1,9 +1,9 @@
-"""The two topologies, in unmodified Mininet. Runs in the guest.
+"""Builds the topologies of paths in unmodified Mininet. Runs in the guest.
 
-router:    h1 (10.0.1.1) - r - (10.0.2.1) h2, the bottleneck on r towards h2, 1500-byte packets (no segmentation
-           offload), so that every queue counts packets as a wire does.
-router-4c: the same with four senders, c1 (10.1.1.1), c2 (10.1.2.1), ..., each with a link of its own to r: a dumbbell.
-loopback:  h0 alone, traffic on its `lo`, as the published tests ran: 64 KB packets.
+router:    h1 (10.0.1.1) - r - (10.0.2.1) h2, with the bottleneck on r towards h2. Packets have 1500 bytes (no
+           segmentation offload), so that every queue counts packets as a wire does.
+router-4c: a dumbbell, the same with four senders, c1 (10.1.1.1), c2 (10.1.2.1), ..., each with its own link to r.
+loopback:  one host, h0, with traffic on its `lo` in packets of 64 KB, as in the published tests.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from env.network.topology.links import (
     namespace,
     qdiscs,
     sysctl,
+    sysctls,
 )
 from env.network.traces.format import load_trace
 
@@ -52,10 +53,10 @@ class Topology:
         """Build and start the network called Path.network. Raises ValueError for an unknown name, LinkError."""
         kind, _, size = name.partition("-")
         if kind not in TOPOLOGIES or (size and not re.fullmatch(r"[1-9]\d?c", size)):
-            raise ValueError(f"topology {name!r} is unknown; it is one of {', '.join(TOPOLOGIES)}, or one as router-4c")
+            raise ValueError(f"topology {name!r} is unknown; it is one of {', '.join(TOPOLOGIES)}, router-2c, ...")
         clients = int(size.removesuffix("c")) if size else 1
         if clients > MAX_CLIENTS:
-            raise ValueError(f"topology {name!r} has {clients} clients; {MAX_CLIENTS} are possible")
+            raise ValueError(f"topology {name!r} has {clients} clients; at most {MAX_CLIENTS} are possible")
         self.kind, self.name, self._burst_us = kind, name, burst_us
         # Mininet's initialization only raises limits, which the lab sets where they are needed
         Mininet.inited = True
@@ -69,8 +70,8 @@ class Topology:
             self._build_loopback()
         self._tc = Tc(self._router if kind == "router" else self.receiver)
 
-    def _host(self, name: str, ip: str | None = None) -> Node:
-        return self.net.addHost(name, cls=Node, ip=ip, inNamespace=True)
+    def _host(self, name: str) -> Node:
+        return self.net.addHost(name, cls=Node, ip=None, inNamespace=True)
 
     def _build_router(self, clients: int) -> None:
         alone = clients == 1
@@ -117,7 +118,7 @@ class Topology:
         return [f"{self._router.name}-{sender.name}" for sender in self.senders]
 
     def renew(self) -> None:
-        """Replace processes that have grown: env.network.topology.links.Tc.renew()."""
+        """Replace the tc process if it has grown: links.Tc.renew()."""
         self._tc.renew()
 
     def apply(self, path: Path, origin_ns: int) -> None:
@@ -198,9 +199,9 @@ class Topology:
         return namespace(self.receiver), ["lo"]
 
     def _set_ecn_echo(self, flows: list[dict[str, Any]]) -> None:
-        """Make the receiver's sockets DCTCP's when a flow is: only then does it echo each mark, as DCTCP needs.
+        """Give the receiver's sockets DCTCP if a flow has it: only then do they echo each mark, as DCTCP needs.
 
-        Other senders read this echo as congestion for as long as marks come.
+        Other senders take this echo for congestion while marks arrive.
         """
         scheme = "dctcp" if any(flow["scheme"] == "dctcp" for flow in flows) else "cubic"
         # a namespace may only choose a default that the first namespace allows
@@ -209,10 +210,7 @@ class Topology:
 
     def describe(self) -> dict[str, Any]:
         """Return the qdiscs with their counters, and the sysctls that affect a run."""
-        names = sorted({*STOCK_BUFFERS, *INDEPENDENT_RUNS, "net.ipv4.tcp_congestion_control", "net.ipv4.tcp_sack"})
-        names += ["net.ipv4.tcp_recovery", "net.ipv4.tcp_ecn", "net.ipv4.tcp_timestamps", "net.core.default_qdisc"]
-        values = in_node(self.senders[0], ["sysctl", "-e", *names])
         return {
             "qdiscs": [qdiscs(node, device) for node, device in self._shaped],
-            "sysctls": dict(line.split(" = ", 1) for line in values.splitlines() if " = " in line),
+            "sysctls": sysctls(self.senders[0]),
         }

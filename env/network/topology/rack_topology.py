@@ -36,6 +36,7 @@ from env.network.topology.links import (
     port_commands,
     qdiscs,
     sysctl,
+    sysctls,
     wire_options,
 )
 
@@ -84,11 +85,11 @@ class RackTopology:
         lines += [f"link set {_wire(client)} up" for client in self.clients]
         in_node(self.switch, ["ip", "-batch", "-"], "\n".join(lines) + "\n")
         self.switch.start([])
-        # Fixed entries: results would depend on when the switch learns and forgets addresses.
+        # With fixed entries, results do not depend on when the switch learns and forgets addresses.
         bridge = ["ip", "link", "set", SWITCH, "type", "bridge", "ageing_time", AGEING_CS, "mcast_snooping", "0"]
         in_node(self.switch, bridge)
-        places = [f"fdb replace {self._mac(host)} dev {_port(host)} master static" for host in hosts]
-        in_node(self.switch, ["bridge", "-batch", "-"], "\n".join(places) + "\n")
+        entries = [f"fdb replace {self._mac(host)} dev {_port(host)} master static" for host in hosts]
+        in_node(self.switch, ["bridge", "-batch", "-"], "\n".join(entries) + "\n")
         self._tc = {node.name: Tc(node) for node in (*hosts, self.switch)}
         self._rack: Rack | None = None
 
@@ -105,7 +106,7 @@ class RackTopology:
         return f"02:00:00:{port:02x}:{side:02x}:{int(host.name[1:]):02x}"
 
     def renew(self) -> None:
-        """Replace processes that have grown: env.network.topology.links.Tc.renew()."""
+        """Replace the tc processes that have grown: links.Tc.renew()."""
         for tc in self._tc.values():
             tc.renew()
 
@@ -113,24 +114,24 @@ class RackTopology:
         """Replace rate, delay and buffers of the links by the rack's. Raises LinkError."""
         if rack.topology != self.name:
             raise PathError(f"the rack has topology {rack.topology}, the network {self.name}")
-        again = self._rack is not None
+        configured = self._rack is not None
         ports = []
         for host in (*self.clients, *self.servers):
             nic, port = _nic(host), _port(host)
-            commands = [f"qdisc del dev {nic} root"] if again else []
+            commands = [f"qdisc del dev {nic} root"] if configured else []
             if host in self.clients:
                 commands += host_commands(rack, nic)
-                ports += [f"qdisc del dev {_wire(host)} root"] if again else []
+                ports += [f"qdisc del dev {_wire(host)} root"] if configured else []
                 ports += [f"qdisc add dev {_wire(host)} root {wire_options(rack)}"]
-                catch = f"parent ffff: matchall action mirred egress redirect dev {_wire(host)}"
-                ports += [f"qdisc del dev {port} ingress"] if again else []
-                ports += [f"qdisc add dev {port} ingress", f"filter add dev {port} {catch}"]
+                redirect = f"parent ffff: matchall action mirred egress redirect dev {_wire(host)}"
+                ports += [f"qdisc del dev {port} ingress"] if configured else []
+                ports += [f"qdisc add dev {port} ingress", f"filter add dev {port} {redirect}"]
             else:
                 commands += [f"qdisc add dev {nic} root {wire_options(rack)}"]
             self._tc[host.name](commands)
             in_node(host, ["ip", "link", "set", nic, "gso_max_size", str(rack.gso_max_bytes)])
             sysctl(host, {"net.ipv4.tcp_limit_output_bytes": f"{rack.host_queue_kb * 1024:.0f}"})
-            ports += [f"qdisc del dev {port} root"] if again else []
+            ports += [f"qdisc del dev {port} root"] if configured else []
             ports += port_commands(rack, port)
         self._tc[self.switch.name](ports)
         self._rack = rack
@@ -153,14 +154,10 @@ class RackTopology:
 
     def describe(self) -> dict[str, Any]:
         """Return the qdiscs with their counters, and the sysctls that affect a run."""
-        names = sorted({*RACK_BUFFERS, *INDEPENDENT_RUNS, "net.ipv4.tcp_congestion_control", "net.ipv4.tcp_sack"})
-        names += ["net.ipv4.tcp_recovery", "net.ipv4.tcp_ecn", "net.ipv4.tcp_timestamps", "net.core.default_qdisc"]
-        names += ["net.ipv4.tcp_limit_output_bytes", "net.ipv4.tcp_tso_rtt_log", "net.ipv4.tcp_min_tso_segs"]
-        values = in_node(self.clients[0], ["sysctl", "-e", *names])
-        places = [*self.clients, self.switch, *self.servers]
+        segmentation = ("net.ipv4.tcp_limit_output_bytes", "net.ipv4.tcp_tso_rtt_log", "net.ipv4.tcp_min_tso_segs")
         return {
-            "qdiscs": [f"{node.name}\n{qdiscs(node)}" for node in places],
-            "sysctls": dict(line.split(" = ", 1) for line in values.splitlines() if " = " in line),
+            "qdiscs": [f"{node.name}\n{qdiscs(node)}" for node in (*self.clients, self.switch, *self.servers)],
+            "sysctls": sysctls(self.clients[0], *segmentation),
         }
 
 

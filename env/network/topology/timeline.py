@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Timeline:
     """A context manager around a run: a thread sleeps until each step is due and carries it out.
 
-    A step comes at most a virtual millisecond late. Steps after the end of the run are left out. A step that fails ends
+    A step is at most a virtual millisecond late. Steps after the end of the run are left out. A step that fails ends
     the timeline, and its LinkError is raised when the run is over.
     """
 

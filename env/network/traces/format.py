@@ -23,10 +23,10 @@ from env.near import did_you_mean
 FOLDER = DATASETS / "traces"
 SUFFIXES = (".trace", ".trace.gz")
 PACKET_BITS = 1500 * 8
-# Limits of the kernel module: duration, and number of different times.
-LONGEST_MS = 24 * 3600 * 1000
-MOST_TIMES = 1 << 22
-LONGEST_DIGITS = 20  # of a time, including leading zeros
+# Limits of the kernel module.
+MAX_DURATION_MS = 24 * 3600 * 1000
+MAX_TIMES = 1 << 22  # different ones
+MAX_DIGITS = 20  # of a time, including leading zeros
 _NUMBER = re.compile(r"[0-9]+", re.ASCII)
 
 
@@ -116,14 +116,16 @@ def parse_trace(name: str, text: str, where: str) -> Trace:
             if not text.strip():
                 raise TraceError(f"{where}: the trace is empty; it needs a line for each delivery opportunity")
             raise TraceError(f"{where}:{number}: {line[:40]!r} is no time; it must be a whole number of milliseconds")
-        ms = int(line) if len(line) <= LONGEST_DIGITS else LONGEST_MS + 1
-        if ms > LONGEST_MS:
-            raise TraceError(f"{where}:{number}: {line[:40]} ms is too late; a trace lasts {LONGEST_MS} ms at most")
+        ms = int(line) if len(line) <= MAX_DIGITS else MAX_DURATION_MS + 1
+        if ms > MAX_DURATION_MS:
+            raise TraceError(
+                f"{where}:{number}: {line[:40]} ms is too late; a trace lasts at most {MAX_DURATION_MS} ms"
+            )
         if ms < before:
             raise TraceError(f"{where}:{number}: {ms} comes after {before}; times must not fall")
         different += ms > before or number == 1
-        if different > MOST_TIMES:
-            raise TraceError(f"{where}:{number}: the trace has more than {MOST_TIMES} different times")
+        if different > MAX_TIMES:
+            raise TraceError(f"{where}:{number}: the trace has more than {MAX_TIMES} different times")
         times_ms.append(ms)
         before = ms
     if not before:

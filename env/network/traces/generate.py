@@ -32,8 +32,8 @@ def generate(name: str, model: Model, seconds: int, seed: int) -> Trace:
     """Return the trace. Raises ModelError when no sample has the statistics of the model."""
     if not 10 <= seconds <= 3600:
         raise ModelError(f"seconds is {seconds}; it must lie between 10 and 3600")
-    if model.handover_s and seconds % model.handover_s:
-        raise ModelError(f"seconds is {seconds}; with handovers it must be a multiple of handover_s")
+    if model.handover_s and (seconds % model.handover_s or seconds == model.handover_s):
+        raise ModelError(f"seconds is {seconds}; with handovers it must be a multiple of handover_s, at least twice it")
     for attempt in range(ATTEMPTS):
         trace = _draw(name, model, seconds, np.random.default_rng([seed, attempt]))
         if trace is not None and not differences(statistics(trace), model, seconds):
@@ -50,7 +50,7 @@ def stated_outages(model: Model, seconds: int) -> int:
 
 
 def differences(measured: Statistics, model: Model, seconds: int) -> list[str]:
-    """Return the statistics in which a trace differs from its model, as text; empty when it agrees."""
+    """Return the statistics in which a trace differs from its model, as text; empty when they agree."""
     result = []
     for what, value, stated, error in (
         ("mean_mbps", measured.mean_mbps, model.mean_mbps, MEAN_ERROR),
@@ -58,9 +58,9 @@ def differences(measured: Statistics, model: Model, seconds: int) -> list[str]:
         ("correlation_s", measured.correlation_s, model.correlation_s, CORRELATION_ERROR),
     ):
         if not abs(value - stated) <= error * stated:
-            result.append(f"{what} is {value:g}; stated is {stated:g}, within {100 * error:g} %")
+            result.append(f"{what} is {value:g}; the model states {stated:g} within {100 * error:g} %")
     if measured.outages != stated_outages(model, seconds):
-        result.append(f"it has {measured.outages} outages; stated are {stated_outages(model, seconds)}")
+        result.append(f"it has {measured.outages} outages; the model states {stated_outages(model, seconds)}")
     return result
 
 
@@ -68,7 +68,7 @@ def _draw(name: str, model: Model, seconds: int, rng: np.random.Generator) -> Tr
     """Return one sample; None when the solver does not reach the stated mean and deviation."""
     wave = _wave(model, seconds, rng)  # [steps]
     usable = _usable(model, seconds, rng)  # [ms] bool
-    deliveries = rng.exponential(size=_room(model, seconds))  # gaps of a Poisson process of rate 1
+    deliveries = rng.exponential(size=_max_packets(model, seconds))  # gaps of a Poisson process of rate 1
     accesses_ms = _accesses_ms(model, seconds, rng)
     level, spread = 0.0, max(model.deviation_mbps / model.mean_mbps, 0.05)
     trace = None
@@ -93,12 +93,12 @@ def _draw(name: str, model: Model, seconds: int, rng: np.random.Generator) -> Tr
 def _wave(model: Model, seconds: int, rng: np.random.Generator) -> Floats:
     """Return the process z with mean 0 and deviation 1, [steps]."""
     steps = seconds * 1000 // STEP_MS
-    keep = np.exp(-STEP_MS / 1e3 / model.correlation_s)
+    correlation = np.exp(-STEP_MS / 1e3 / model.correlation_s)  # of two consecutive steps
     noise = rng.normal(size=steps)
     wave = np.empty(steps)
     value = rng.normal()
     for i in range(steps):
-        value = keep * value + np.sqrt(1 - keep * keep) * noise[i]
+        value = correlation * value + np.sqrt(1 - correlation * correlation) * noise[i]
         wave[i] = value
     if model.level_share:
         wave = (wave - wave.mean()) / wave.std()
@@ -109,7 +109,7 @@ def _wave(model: Model, seconds: int, rng: np.random.Generator) -> Floats:
 
 
 def _usable(model: Model, seconds: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
-    """Return whether the link delivers, by millisecond, [ms] bool."""
+    """Return whether the link delivers in each millisecond, [ms] bool."""
     usable = np.ones(seconds * 1000, bool)
     count = stated_outages(model, seconds)
     if model.handover_s:
@@ -123,7 +123,7 @@ def _usable(model: Model, seconds: int, rng: np.random.Generator) -> npt.NDArray
 
 
 def _accesses_ms(model: Model, seconds: int, rng: np.random.Generator) -> npt.NDArray[np.int64] | None:
-    """Return the times at which the station gets the channel, ms; None if it always has access."""
+    """Return the times at which the station gets the channel, ms; None if it has the channel all the time."""
     if not model.burst_ms:
         return None
     gaps = rng.exponential(model.burst_ms, size=int(2 * seconds * 1000 / model.burst_ms) + 100)
@@ -131,7 +131,7 @@ def _accesses_ms(model: Model, seconds: int, rng: np.random.Generator) -> npt.ND
     return np.append(times[times < seconds * 1000], seconds * 1000)
 
 
-def _room(model: Model, seconds: int) -> int:
+def _max_packets(model: Model, seconds: int) -> int:
     """Return an upper bound of the number of packets."""
     return int(2 * model.mean_mbps * seconds * 1e6 / PACKET_BITS) + 1000
 

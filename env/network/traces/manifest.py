@@ -12,7 +12,7 @@ from typing import Any
 
 from env.network.traces.format import FOLDER, load_trace, read_text
 from env.network.traces.generate import differences, generate
-from env.network.traces.models import CATALOGUE, Entry
+from env.network.traces.models import CATALOGUE
 from env.network.traces.statistics import statistics
 
 MANIFEST = FOLDER / "manifest.json"
@@ -37,12 +37,12 @@ def write() -> None:
         file.parent.mkdir(exist_ok=True)
         # without a time stamp, the same trace gives the same file
         file.write_bytes(gzip.compress(trace.text().encode(), mtime=0))
-        manifest[name] = _record(entry) | {"sha256": digest(trace.text()), "statistics": asdict(statistics(trace))}
+        manifest[name] = asdict(entry) | {"sha256": digest(trace.text()), "statistics": asdict(statistics(trace))}
     MANIFEST.write_text(json.dumps(manifest, indent=2) + "\n")
 
 
 def _are_close(measured: dict[str, float], recorded: dict[str, float]) -> bool:
-    """Whether statistics are equal up to their last digits, which depend on the processor's vector units."""
+    """Return whether statistics are equal up to their last digits, which depend on the processor's vector units."""
     return measured.keys() == recorded.keys() and all(
         math.isclose(measured[name], recorded[name], rel_tol=1e-9) for name in measured
     )
@@ -65,11 +65,7 @@ def check() -> list[str]:
             continue
         recorded, measured = dict(manifest[name]), statistics(load_trace(name))
         same = _are_close(asdict(measured), recorded.pop("statistics"))
-        if not same or _record(entry) | {"sha256": recorded["sha256"]} != recorded:
-            problems.append(f"{name}: the manifest says something else than the catalogue and the trace")
+        if not same or asdict(entry) | {"sha256": recorded["sha256"]} != recorded:
+            problems.append(f"{name}: the manifest differs from the catalogue or from the trace's statistics")
         problems += [f"{name}: {difference}" for difference in differences(measured, entry.model, entry.seconds)]
     return problems
-
-
-def _record(entry: Entry) -> dict[str, Any]:
-    return asdict(entry)

@@ -1,4 +1,4 @@
-"""Models of links with a varying rate: the statistics that a generated trace is to have.
+"""Models of links with a varying rate. A model states the statistics of the traces that are generated from it.
 
 The form of each model follows published measurements. Its parameters are of the magnitude that these papers report;
 they were chosen here and not fitted to a recording. A generated trace has the statistics of its model, within the
@@ -84,7 +84,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Entry:
-    """How one of the project's traces is generated. what: a description for people."""
+    """The recipe of one of the project's traces. what: a description of the link."""
 
     kind: str
     model: Model

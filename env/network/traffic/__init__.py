@@ -1,1 +1,1 @@
-"""The traffic of a run: the traffic program, its record, and the accounts of every byte."""
+"""Sends the traffic of a run with the traffic program, reads its record, and accounts for every byte."""

@@ -1,4 +1,4 @@
-"""Every byte that a flow has sent is either received or in flight."""
+"""Checks that every byte that a flow has sent is either received or in flight."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ def check_accounts(
     """Raise TrafficError when a flow's counters contradict each other.
 
     sent_bytes: sent at least once by the sender's TCP. received_bytes: read by the receiving application at the same
-    instant. inflight_bytes: sent before that instant and read after it. acked_bytes: acknowledged at that instant,
-    which cannot be more than was received. slack_bytes: possible difference where the two ends are not sampled at the
-    same instant.
+    instant. inflight_bytes: sent before that instant and read after it. acked_bytes: acknowledged at that instant; they
+    cannot exceed the received bytes. slack_bytes: possible difference if the two ends are not sampled at the same
+    instant.
     """
     accounts = f"sent {sent_bytes}, received {received_bytes}, in flight {inflight_bytes} bytes"
     if sent_bytes != received_bytes + inflight_bytes:

@@ -18,12 +18,12 @@ PERCENTILES = (50, 95, 99)
 def percentile(buckets: Sequence[Bucket], percent: float, largest: float = math.inf) -> float:
     """Return the smallest value that `percent` % of the values do not exceed, within RELATIVE_ERROR, or NaN.
 
-    largest: the exact maximum if known.
+    largest: the exact maximum, if it is known.
     """
     rank = math.ceil(sum(count for _, _, count in buckets) * percent / 100)
-    seen = 0
+    values = 0  # in the buckets so far
     for low, high, count in buckets:
-        seen += count
-        if seen >= max(rank, 1):
+        values += count
+        if values >= max(rank, 1):
             return min((low + high) / 2, largest)
     return math.nan

@@ -23,7 +23,8 @@ WATCH_MS = 50  # of the guest's time: how often ended() is called
 class Program:
     """A process of the traffic program; env/network/flow/main.c describes its input and output.
 
-    It stays between runs, because starting a process costs the lab more than a short run. A failed process is replaced.
+    It keeps running between runs, because starting a process costs the lab more than a short run. A failed process is
+    replaced.
     """
 
     def __init__(self, file: str) -> None:

@@ -59,11 +59,11 @@ def run(
 ) -> dict[str, Any]:
     """Send all flows and return the measurements of both ends.
 
-    flows: dicts with scheme, start_s, duration_s and, unless they are bulk traffic between the only two hosts, kind,
-    size_bytes, pause_s, client and server; stagger_s: the maximum of a random delay of the start. sample_ms 0: only the
-    last sample of each flow. stop_fd: polled for POLLPRI; the run ends early when stopped() is then true. origin_ns:
-    the start of the run on CLOCK_MONOTONIC. same_instant: both ends of a flow are sampled at the same instant, as in
-    virtual time. ended: called periodically; the run ends early when it returns true.
+    flows: dicts with scheme, start_s, duration_s and, for other traffic than flow_with_defaults() gives, kind,
+    size_bytes, pause_s, client and server; stagger_s: the maximum of a random delay of the start. sample_ms: 0 for only
+    the last sample of each flow. stop_fd: polled for POLLPRI; the run ends early when stopped() is then true.
+    origin_ns: the start of the run on CLOCK_MONOTONIC. same_instant: whether both ends of a flow are sampled at the
+    same instant, as in virtual time. ended: called periodically; the run ends early when it returns true.
 
     Raises TrafficError for a run without flows, for a program that fails, with its output, and for bytes that are
     unaccounted for.
@@ -118,18 +118,18 @@ def _ports(tables: dict[str, bytes], devices: list[str]) -> list[dict[str, Any]]
 def read_tables(record: bytes) -> dict[str, bytes]:
     """Return the tables of a record. Raises TrafficError for one that was cut off."""
     tables = {}
-    at = 0
-    while at < len(record):
-        if at + TABLE_HEADER.size > len(record):
-            raise TrafficError(f"the record was cut off: {len(record) - at} bytes are no table")
-        padded, length = TABLE_HEADER.unpack_from(record, at)
-        at += TABLE_HEADER.size
+    offset = 0
+    while offset < len(record):
+        if offset + TABLE_HEADER.size > len(record):
+            raise TrafficError(f"the record was cut off: {len(record) - offset} bytes are no table")
+        padded, length = TABLE_HEADER.unpack_from(record, offset)
+        offset += TABLE_HEADER.size
         table = padded.rstrip(b"\0").decode()
-        rows = record[at : at + length]
+        rows = record[offset : offset + length]
         if len(rows) != length or length % (8 * len(COLUMNS[table])):
             raise TrafficError(f"the record was cut off: {len(rows)} of {length} bytes of {table}")
         tables[table] = rows
-        at += length
+        offset += length
     return tables
 
 
@@ -156,7 +156,7 @@ def flow_result(
 ) -> dict[str, Any]:
     """Return a flow's counters at its end. Raises TrafficError when its bytes do not add up.
 
-    delivered: everything that the flow had written was delivered after its end.
+    delivered: whether all that the flow had written was delivered after its end.
     """
     sender, receiver = _last(tables, "sender", index), _last(tables, "receiver", index)
     sent_bytes, received_bytes = int(sender.get("sent_bytes", 0)), int(receiver.get("bytes", 0))
@@ -185,12 +185,12 @@ def flow_result(
 
 
 def _latency(index: int, tables: dict[str, bytes]) -> dict[str, Any]:
-    whole = _last(tables, "latency", index)
+    totals = _last(tables, "latency", index)
     buckets = [(low, high, int(count)) for low, high, count in _rows(tables, "buckets", index)]
-    count, largest = int(whole.get("count", 0)), whole.get("max_us", 0.0)
+    count, largest = int(totals.get("count", 0)), totals.get("max_us", 0.0)
     return {
         "count": count,
-        "mean_us": whole["mean_us"] if count else float("nan"),
+        "mean_us": totals["mean_us"] if count else float("nan"),
         **{f"p{percent}_us": percentile(buckets, percent, largest) for percent in PERCENTILES},
         "max_us": largest if count else float("nan"),
         "histogram": [list(bucket) for bucket in buckets],

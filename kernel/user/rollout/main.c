@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The integer network over pipes, for machines whose code Python cannot load:
+ * The integer network over pipes, for architectures whose code Python cannot load:
  * tests/kernel/ndm/test_arm64.py runs it for arm64 under QEMU. All numbers are
- * little-endian, on both sides. Standard input, again and again:
+ * little-endian. Standard input, repeated:
  *
- *	struct ndm_model; s16 h[NDM_HIDDEN_MAX]; u32 steps T; s16 x[T][NDM_INPUTS]
+ *	struct ndm_model; s16 h[NDM_HIDDEN_MAX]; u32 T; s16 x[T][NDM_INPUTS]
  *
- * Standard output, for each: s16 out[T][NDM_OUTPUTS]; s16 h[NDM_HIDDEN_MAX].
+ * Standard output for each: s16 out[T][NDM_OUTPUTS]; s16 h[NDM_HIDDEN_MAX].
  */
 #include <stdio.h>
 

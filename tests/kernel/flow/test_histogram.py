@@ -1,10 +1,9 @@
-"""The traffic program's histogram, compiled as it is, against exact arithmetic."""
+"""The traffic program's latency histogram, compiled from its own header, against exact arithmetic."""
 
 from __future__ import annotations
 
 import ctypes
 import math
-import subprocess
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 from env.checkout import ROOT
 from env.network.traffic.latency import RELATIVE_ERROR, Bucket, percentile
+from tests.support.tools import compile_library
 
 FLOW = ROOT / "env" / "network" / "flow"
 NS = st.integers(0, 2**64 - 1) | st.integers(0, 63).flatmap(lambda bit: st.integers(0, 2**bit))
@@ -29,10 +29,7 @@ def histogram(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
         "uint64_t width(unsigned int b) { return histogram_width(b); }\n"
         "unsigned int buckets(void) { return HISTOGRAM_BUCKETS; }\n"
     )
-    library = folder / "histogram.so"
-    options = ["-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", f"-I{FLOW}"]
-    subprocess.run(["cc", *options, "-o", str(library), str(source)], check=True)
-    loaded = ctypes.CDLL(str(library))
+    loaded = ctypes.CDLL(str(compile_library(source, folder, f"-I{FLOW}")))
     loaded.bucket.argtypes = [ctypes.c_uint64]
     loaded.bucket.restype = loaded.buckets.restype = ctypes.c_uint
     loaded.low.argtypes = loaded.width.argtypes = [ctypes.c_uint]
@@ -40,7 +37,7 @@ def histogram(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     return loaded
 
 
-def test_the_buckets_cover_all_of_64_bits_without_a_gap(histogram: ctypes.CDLL) -> None:
+def test_buckets_cover_64_bits_without_a_gap(histogram: ctypes.CDLL) -> None:
     assert histogram.low(0) == 0
     end = 0
     for bucket in range(histogram.buckets()):
@@ -54,11 +51,11 @@ def test_the_buckets_cover_all_of_64_bits_without_a_gap(histogram: ctypes.CDLL) 
 
 
 @given(ns=NS)
-def test_the_middle_of_a_bucket_is_within_the_stated_error(histogram: ctypes.CDLL, ns: int) -> None:
+def test_bucket_middle_is_within_the_stated_error(histogram: ctypes.CDLL, ns: int) -> None:
     bucket = histogram.bucket(ns)
     low, width = histogram.low(bucket), histogram.width(bucket)
     assert low <= ns < low + width
-    # a bucket of one value stands for it to half a nanosecond
+    # a bucket of one value is exact to half a nanosecond
     assert abs(low + width / 2 - ns) <= max(ns * RELATIVE_ERROR, 0.5)
 
 
@@ -76,10 +73,10 @@ def filled(histogram: ctypes.CDLL, values_ns: list[int]) -> list[Bucket]:
 def test_percentiles_are_within_one_per_cent(histogram: ctypes.CDLL, values_ns: list[int], percent: float) -> None:
     ordered = sorted(values_ns)
     exact_us = ordered[max(math.ceil(len(ordered) * percent / 100), 1) - 1] / 1e3
-    found_us = percentile(filled(histogram, values_ns), percent, ordered[-1] / 1e3)
-    assert found_us == pytest.approx(exact_us, rel=STATED)
-    assert found_us <= ordered[-1] / 1e3
+    percentile_us = percentile(filled(histogram, values_ns), percent, ordered[-1] / 1e3)
+    assert percentile_us == pytest.approx(exact_us, rel=STATED)
+    assert percentile_us <= ordered[-1] / 1e3
 
 
-def test_nothing_has_no_percentile() -> None:
+def test_empty_histogram_has_no_percentile() -> None:
     assert math.isnan(percentile([], 99))

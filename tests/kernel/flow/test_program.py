@@ -1,4 +1,4 @@
-"""The traffic program as it is, under sanitizers, over this machine's own loopback."""
+"""The traffic program under the address and undefined-behaviour sanitizers, over this machine's loopback."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from env.network.endpoints import flow_with_defaults, receive_argument, send_arg
 from env.network.traffic.accounting import TrafficError
 from env.network.traffic.program import LENGTH, READY, Program
 from env.network.traffic.run import COLUMNS, flow_result, read_tables
+from tests.support.tools import compile_c
 
 FLOW = ROOT / "env" / "network" / "flow"
 SECONDS = 0.5
@@ -31,19 +32,17 @@ FLOWS = [
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    built = tmp_path_factory.mktemp("flow") / "flow"
-    options = ["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover"]
-    subprocess.run(["cc", *options, "-o", str(built), *map(str, sorted(FLOW.glob("*.c")))], check=True)
-    return built
+    sanitizers = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover")
+    return compile_c(tmp_path_factory.mktemp("flow") / "flow", *sorted(FLOW.glob("*.c")), *sanitizers)
 
 
 def words(ending: str, endpoints: list[str], wait_s: float = 0.5) -> list[str]:
-    """Return a run that begins so much later."""
+    """Return the words of a run that begins in wait_s seconds."""
     return [str(time.monotonic_ns() + round(wait_s * 1e9)), "50", ending, *endpoints]
 
 
 def run(program: Path, *runs: list[str]) -> list[dict[str, bytes]]:
-    """Have one process make the runs; returns the tables of each."""
+    """Make the runs in one process; return the tables of each run."""
     asked = "".join(" ".join(run) + "\n" for run in runs).encode()
     done = subprocess.run([str(program)], input=asked, capture_output=True, timeout=60)
     assert done.returncode == 0, done.stderr.decode()
@@ -65,13 +64,13 @@ def endpoints(receive_until_s: float | None = None) -> list[str]:
     return receives + [send_argument(i, flow, "-", "127.0.0.1") for i, flow in enumerate(FLOWS)]
 
 
-def test_every_kind_of_traffic_is_delivered_and_accounted_for(program: Path) -> None:
+def test_every_kind_of_traffic_is_accounted_for(program: Path) -> None:
     (tables,) = run(program, words("deliver", endpoints()))
     for i, flow in enumerate(FLOWS):
         result: dict[str, Any] = flow_result(i, flow, tables, delivered=True)
         assert result["received_bytes"] > 0
         if flow["kind"] == "request":
-            # the one that the end cut off is in the bytes and not in the latencies
+            # the request that the end cut off counts in the bytes, but has no latency
             assert result["latency"]["count"] == (result["sent_bytes"] - 1) // flow["size_bytes"]
         if flow["kind"] != "bulk":
             latency = result["latency"]
@@ -79,8 +78,8 @@ def test_every_kind_of_traffic_is_delivered_and_accounted_for(program: Path) -> 
             assert latency["p50_us"] <= latency["p95_us"] <= latency["p99_us"] <= latency["max_us"]
 
 
-def test_runs_that_end_with_a_reset_one_after_the_other(program: Path) -> None:
-    # the ports of the first are free for the second, and none of its flows is in the second's record
+def test_runs_that_end_with_a_reset(program: Path) -> None:
+    # the second run can use the ports of the first, and its record has none of the first run's flows
     fewer = [end for end in endpoints(receive_until_s=1.2) if end.split(",")[1] == "1"]
     first, second = run(program, words("reset", endpoints(receive_until_s=1.2)), words("reset", fewer, wait_s=6))
     for i, flow in enumerate(FLOWS):
@@ -89,7 +88,7 @@ def test_runs_that_end_with_a_reset_one_after_the_other(program: Path) -> None:
     for table in ("sender", "receiver"):
         rows = np.frombuffer(second[table]).reshape(-1, len(COLUMNS[table]))
         assert set(rows[:, 0]) == {1}
-        assert rows[0, 1] < 1.2  # and its clock is its own: by the first one's it begins at 5 s
+        assert rows[0, 1] < 1.2  # seconds since the second run began; the first run's clock would show more than 5
 
 
 @pytest.fixture
@@ -100,44 +99,35 @@ def traffic(program: Path) -> Iterator[Program]:
 
 
 def bulk(traffic: Program, end_s: float, ended: Callable[[], bool]) -> tuple[dict[str, Any], bool]:
-    """Have one bulk flow sent; returns its result, and whether it was stopped."""
+    """Send one bulk flow; return its result, and whether it was stopped."""
     flow = FLOWS[0] | {"duration_s": end_s}
     ends = [receive_argument(0, flow, "-", 1 << 16, end_s), send_argument(0, flow, "-", "127.0.0.1")]
     traffic.begin(words("reset", ends, wait_s=0.1))
-    nothing, other = os.pipe()
+    silent, writer = os.pipe()
     try:
-        record, early = traffic.end(lambda: False, nothing, ended)
+        record, early = traffic.end(lambda: False, silent, ended)
     finally:
-        os.close(nothing)
-        os.close(other)
+        os.close(silent)
+        os.close(writer)
     return flow_result(0, flow, dict.fromkeys(COLUMNS, b"") | read_tables(record), delivered=False), early
 
 
-def test_a_run_that_is_stopped_leaves_nothing_to_the_next(traffic: Program) -> None:
-    unborn, early = bulk(traffic, 60.0, lambda: True)
-    assert early
-    assert unborn["received_bytes"] == 0
-    stopped, early = bulk(traffic, 60.0, after(0.5))
-    assert early
-    assert stopped["received_bytes"] > 0
-    whole, early = bulk(traffic, 0.5, lambda: False)
-    assert not early
-    assert whole["received_bytes"] > 0
+def test_stopped_run_leaves_nothing_to_the_next(traffic: Program) -> None:
+    due = time.monotonic() + 1.0
+    at_once, after_start, never = (lambda: True), (lambda: time.monotonic() > due), (lambda: False)
+    for seconds, ended, received in ((60.0, at_once, False), (60.0, after_start, True), (0.5, never, True)):
+        result, early = bulk(traffic, seconds, ended)
+        assert early == (ended is not never)
+        assert (result["received_bytes"] > 0) == received
 
 
-def test_a_program_that_fails_says_why_and_is_replaced(traffic: Program) -> None:
+def test_failed_program_says_why_and_is_replaced(traffic: Program) -> None:
     with pytest.raises(TrafficError, match=r"the traffic program failed \(2\): flow: bad argument nonsense"):
         traffic.begin(words("reset", ["nonsense"]))
     assert bulk(traffic, 0.3, lambda: False)[0]["received_bytes"] > 0
     traffic.begin(words("reset", endpoints()))
     traffic.give_up()
     assert bulk(traffic, 0.3, lambda: False)[0]["received_bytes"] > 0
-
-
-def after(seconds: float) -> Callable[[], bool]:
-    """Return what says so once so much time has passed."""
-    due = time.monotonic() + seconds
-    return lambda: time.monotonic() > due
 
 
 @pytest.mark.parametrize(
@@ -155,14 +145,14 @@ def after(seconds: float) -> Callable[[], bool]:
         ("0 0 reset " + "queue,-,lo " * 600 + "\n", "bad argument queue,-,lo"),
     ],
 )
-def test_a_bad_run_says_what_is_bad(program: Path, line: str, message: str) -> None:
+def test_bad_run_is_named(program: Path, line: str, message: str) -> None:
     done = subprocess.run([str(program)], input=line, capture_output=True, text=True, timeout=30)
     assert done.returncode != 0
     assert message in done.stderr
     assert "Sanitizer" not in done.stderr
 
 
-def test_a_record_that_was_cut_off_is_refused() -> None:
+def test_truncated_record_is_refused() -> None:
     with pytest.raises(TrafficError, match="the record was cut off: 3 bytes are no table"):
         read_tables(b"sen")
     with pytest.raises(TrafficError, match="was cut off: 8 of 24 bytes of receiver"):

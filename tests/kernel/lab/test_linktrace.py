@@ -1,4 +1,4 @@
-"""sch_linktrace in the lab: packets leave in the trace's milliseconds and no others, and bad traces are refused."""
+"""sch_linktrace in the lab: packets leave in the trace's milliseconds only, and bad traces are refused."""
 
 from __future__ import annotations
 
@@ -9,53 +9,29 @@ from typing import NamedTuple
 import pytest
 
 from env.lab import Lab
-from tests.support.guest import shell
+from tests.support.guest import run_program, shell
 from tests.support.labs import shared_lab
 
 OPPORTUNITY_BYTES = 1504
 TUNNEL_BYTES = 4
 NS_PER_MS = 1_000_000
-# A timer is set to the nanosecond; what follows it takes no virtual time.
+# A timer is set to the nanosecond, and the code after it takes no virtual time.
 EXACT_NS = 1000
 
-# argv: packets as [[ms since the trace's start, IP bytes], ...]. Prints [start, [[arrival, bytes], ...], [[departure,
-# index], ...]], times in ns of CLOCK_MONOTONIC. A packet carries its index.
+# A program with limit, trace in ms, and packets as (ms since the trace's start, IP bytes). It prints the start, when it
+# sent each packet, and [number, departure] of those that left; times in ns of CLOCK_MONOTONIC.
 EXPERIMENT = """
-import json, socket, struct, subprocess, sys, threading, time
-limit, trace, packets = json.loads(sys.argv[1])
 start = time.monotonic_ns() + 5_000_000
 with open("/proc/net/linktrace", "w") as file:
     file.write(f"limit {limit} start {start}\\n" + "".join(f"{ms}\\n" for ms in trace))
-subprocess.run("tc qdisc add dev va root linktrace".split(), check=True)
-receiver = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x88B5))
+tc("add dev va root linktrace")
+sender, receiver = (measuring_socket(socket.AF_PACKET, socket.htons(0x88B5)) for _ in range(2))
 receiver.bind(("vb", 0x88B5))
-receiver.setsockopt(socket.SOL_SOCKET, 35, 1)  # SO_TIMESTAMPNS
-receiver.setsockopt(socket.SOL_SOCKET, 33, 1 << 24)  # SO_RCVBUFFORCE
-sender = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x88B5))
-sender.setsockopt(socket.SOL_SOCKET, 32, 1 << 24)  # SO_SNDBUFFORCE
-arrivals = []
-for index, (ms, size) in enumerate(packets):
-    wait = start + ms * 1e6 - time.monotonic_ns()
-    if wait > 0:
-        time.sleep(wait / 1e9)
-    arrivals.append([time.monotonic_ns(), size])
-    try:
-        sender.sendto(struct.pack("I", index) + bytes(size - 4), ("va", 0x88B5, 0, 0, b"\\2\\0\\0\\0\\0\\2"))
-    except OSError:
-        pass  # dropped at the full queue
+address = ("va", 0x88B5, 0, 0, b"\\2\\0\\0\\0\\0\\2")
+sent = send_numbered(sender, address, start, [(ms * 1e6, size) for ms, size in packets])
 time.sleep(2 + 3 * trace[-1] / 1e3)
-offset = time.time_ns() - time.monotonic_ns()
-departures = []
-receiver.setblocking(False)
-while True:
-    try:
-        data, ancillary, _, _ = receiver.recvmsg(2048, 64)
-    except BlockingIOError:
-        break
-    seconds, ns = struct.unpack("qq", ancillary[0][2])
-    departures.append([seconds * 10**9 + ns - offset, struct.unpack_from("I", data)[0]])
-subprocess.run("tc qdisc del dev va root".split(), check=True)
-print(json.dumps([start, arrivals, departures]))
+print(json.dumps([start, sent, received_numbers(receiver)]))
+tc("del dev va root")
 """
 
 
@@ -66,32 +42,26 @@ class Outcome(NamedTuple):
     departures: list[tuple[int, int]]
 
 
-lab = shared_lab(
-    both_kernels=True,
-    setup=lambda lab: shell(
-        lab, "ip link add va type veth peer name vb && ip link set va up && ip link set vb up promisc on"
-    ),
-)
+VETH = "ip link add va type veth peer name vb && ip link set va up && ip link set vb up promisc on"
+lab = shared_lab(both_kernels=True, setup=VETH)
 
 
 def experiment(lab: Lab, limit: int, trace: list[int], packets: list[tuple[float, int]]) -> Outcome:
-    argument = json.dumps([limit, trace, packets])
-    command = f"cat >/tmp/experiment.py <<'END'\n{EXPERIMENT}\nEND\n/usr/bin/python3 /tmp/experiment.py '{argument}'"
-    start, arrivals, departures = json.loads(shell(lab, command))
-    return Outcome(
-        [(time - start, size) for time, size in arrivals], [(index, time - start) for time, index in departures]
-    )
+    parameters = f"limit, trace, packets = {limit}, {trace}, {packets}"
+    start, sent, departures = json.loads(run_program(lab, parameters + EXPERIMENT))
+    arrivals = [(time - start, size) for time, (_, size) in zip(sent, packets, strict=True)]
+    return Outcome(arrivals, [(number, time - start) for number, time in departures])
 
 
 def expected(limit: int, trace: list[int], arrivals: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """What Mahimahi's link would do, said once more, step by step: one opportunity after the other."""
+    """Return the departures from Mahimahi's link: one delivery opportunity after the other."""
     queue: list[list[int]] = []
     waiting = [(time, size, index) for index, (time, size) in enumerate(arrivals)]
     left: list[tuple[int, int]] = []
     round_ns, position = 0, 0
     while waiting or queue:
         now = round_ns + trace[position] * NS_PER_MS
-        # what has come before this opportunity, and found room
+        # the packets that came before this opportunity and fit into the queue
         while waiting and waiting[0][0] < now:
             _, size, index = waiting.pop(0)
             if len(queue) < limit:
@@ -117,7 +87,7 @@ def assert_exact(outcome: Outcome, limit: int, trace: list[int]) -> None:
     assert 0 <= min(late) <= max(late) <= EXACT_NS
 
 
-def test_full_packets_leave_one_per_line_in_its_millisecond(lab: Lab) -> None:
+def test_full_packets_leave_one_per_line(lab: Lab) -> None:
     trace = [3, 3, 7, 10, 10, 10, 14, 20]
     outcome = experiment(lab, 100, trace, [(0, 1500)] * 16)
     milliseconds = [time // NS_PER_MS for _, time in outcome.departures]
@@ -125,14 +95,14 @@ def test_full_packets_leave_one_per_line_in_its_millisecond(lab: Lab) -> None:
     assert_exact(outcome, 100, trace)
 
 
-def test_small_packets_share_an_opportunity_and_large_ones_span_two(lab: Lab) -> None:
-    # 4 x 376 bytes are 1504; of 1000-byte packets the second is over with the second opportunity
+def test_packets_share_and_span_opportunities(lab: Lab) -> None:
+    # 4 x 376 bytes are 1504; the second 1000-byte packet ends in the second opportunity
     outcome = experiment(lab, 100, [2, 4, 6, 8], [(0, 372)] * 4 + [(3, 996)] * 3)
     assert [time // NS_PER_MS for _, time in outcome.departures] == [2, 2, 2, 2, 4, 6, 6]
     assert_exact(outcome, 100, [2, 4, 6, 8])
 
 
-def test_an_opportunity_that_finds_nothing_is_lost(lab: Lab) -> None:
+def test_opportunity_without_a_packet_is_lost(lab: Lab) -> None:
     outcome = experiment(lab, 100, [1, 2, 3, 4, 5, 100], [(50, 1500)] * 2)
     assert [time // NS_PER_MS for _, time in outcome.departures] == [100, 101]
 
@@ -144,7 +114,7 @@ def test_packets_beyond_the_limit_are_dropped(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_any_traffic_over_any_trace_is_served_as_mahimahi_would(lab: Lab, seed: int) -> None:
+def test_random_traffic_is_served_as_by_mahimahi(lab: Lab, seed: int) -> None:
     rng = random.Random(seed)
     trace = sorted(rng.choices(range(rng.randrange(2), 200), k=150))
     packets, at = [], 0.0
@@ -178,15 +148,15 @@ def test_any_traffic_over_any_trace_is_served_as_mahimahi_would(lab: Lab, seed: 
         ("9" * 200 + "\n", "line 1: longer than 64 characters"),
     ],
 )
-def test_a_bad_trace_is_refused_and_nothing_is_left_waiting(lab: Lab, text: str, message: str) -> None:
+def test_bad_trace_is_refused(lab: Lab, text: str, message: str) -> None:
     lab.call("shell", command=f"cat >/proc/net/linktrace <<'END'\n{text}END")
     assert message in shell(lab, "cat /proc/net/linktrace")
-    made = lab.call("shell", command="tc qdisc add dev va root linktrace")
-    assert made["status"] != 0
-    assert "no trace waits in /proc/net/linktrace" in made["stderr"]
+    refused = lab.call("shell", command="tc qdisc add dev va root linktrace")
+    assert refused["status"] != 0
+    assert "no trace is waiting: see /proc/net/linktrace" in refused["stderr"]
 
 
-def test_a_trace_is_taken_once_and_by_its_own_namespace(lab: Lab) -> None:
+def test_trace_is_used_once_in_its_namespace(lab: Lab) -> None:
     shell(lab, "printf '4\\n9' >/proc/net/linktrace")
     assert shell(lab, "cat /proc/net/linktrace") == "waiting: 2 opportunities in 9 ms"
     other = shell(lab, "unshare -n cat /proc/net/linktrace")

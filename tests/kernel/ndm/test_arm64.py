@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from env import schema
-from env.checkout import ROOT
+from env.checkout import KERNEL
 from export.formats import golden
 from export.integer import reference
 from export.integer.model import INPUTS, OUTPUTS, Int16, IntegerModel
 from export.integer.native import Native, model_bytes
-from tests.support.any_model import models
-from tests.support.tools import find_tool
+from tests.support.models import any_model
+from tests.support.tools import KERNEL_HEADERS, compile_c, find_tool
 
-SOURCE = ROOT / "kernel" / "user" / "rollout" / "main.c"
+SOURCE = KERNEL / "user" / "rollout" / "main.c"
 COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 
 
@@ -32,7 +32,7 @@ class Arm64:
         self.program = program
 
     def rollouts(self, requests: Sequence[tuple[IntegerModel, Int16, Int16]]) -> list[tuple[Int16, Int16]]:
-        """(model, x (T, I), h (H)) -> outputs (T, O) and the last state (H), each in one process for all of them."""
+        """(model, x (T, I), h (H)) -> outputs (T, O) and the last state (H); one process computes all requests."""
         asked = b""
         for model, x, h in requests:
             state = np.zeros(schema.HIDDEN_MAX, "<i2")
@@ -56,10 +56,8 @@ def arm64(tmp_path_factory: pytest.TempPathFactory) -> Arm64:
     for tool in (COMPILER, EMULATOR):
         find_tool(tool)
     program = tmp_path_factory.mktemp("arm64") / "rollout"
-    includes = [f"-I{ROOT / 'kernel' / 'user' / 'include'}", f"-I{ROOT / 'kernel'}"]
-    warnings = ["-Wall", "-Wextra", "-Wno-sign-compare", "-Werror"]
-    subprocess.run([COMPILER, "-O2", "-static", *warnings, *includes, "-o", program, SOURCE], check=True)
-    # e_machine of ELF, EM_AARCH64: not this machine's code by mistake
+    compile_c(program, SOURCE, "-static", *KERNEL_HEADERS, compiler=COMPILER)
+    # ELF's e_machine is EM_AARCH64: the compiler did not make code for this machine
     assert struct.unpack_from("<H", program.read_bytes(), 18) == (183,)
     return Arm64(program)
 
@@ -77,7 +75,7 @@ def test_the_shipped_model_decides_as_on_x86(arm64: Arm64) -> None:
     assert golden.mismatches(vectors, Native().rollout) == []
 
 
-@given(drawn=st.lists(models(), min_size=20, max_size=20), seed=st.integers(0, 2**32 - 1))
+@given(drawn=st.lists(any_model, min_size=20, max_size=20), seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=20, deadline=None)
 def test_arm64_equals_the_reference_for_any_model(arm64: Arm64, drawn: list[IntegerModel], seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -85,6 +83,6 @@ def test_arm64_equals_the_reference_for_any_model(arm64: Arm64, drawn: list[Inte
         (model, *(rng.integers(-32768, 32768, shape).astype(np.int16) for shape in ((20, INPUTS), (model.hidden,))))
         for model in drawn
     ]
-    for request, got in zip(requests, arm64.rollouts(requests), strict=True):
-        for numbers, expected in zip(got, reference.rollout(*request), strict=True):
+    for request, reply in zip(requests, arm64.rollouts(requests), strict=True):
+        for numbers, expected in zip(reply, reference.rollout(*request), strict=True):
             np.testing.assert_array_equal(numbers, expected)

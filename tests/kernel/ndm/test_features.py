@@ -1,4 +1,4 @@
-"""The ten inputs, driven in user space through the very lines that the modules compile."""
+"""The policy's inputs, computed in user space by the code that the modules compile."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ anything = st.one_of(u32, edges)
     ),
 )
 @settings(max_examples=300, deadline=None)
-def test_every_input_stays_in_range_whatever_the_kernel_counts(
+def test_inputs_stay_in_range_for_any_counters(
     start: int, steps: list[tuple[int, int, int, list[int], int, int, int, bool]]
 ) -> None:
     connection = Connection(now_us=start)
@@ -102,7 +102,7 @@ def test_a_steady_connection(start: int) -> None:
     assert inputs["congestion"] == -1
 
 
-def test_a_queue_builds_and_rtt_ratio_gradient_and_congestion_say_so() -> None:
+def test_a_growing_queue_shows_in_the_inputs() -> None:
     connection = Connection()
     for _ in range(16):
         connection.interval(40_000, 50, rtts=(40_000,))
@@ -117,24 +117,24 @@ def test_loss_rate_and_undone_losses() -> None:
     connection = Connection()
     connection.interval(40_000, 50, rtts=(40_000,))
     assert connection.interval(40_000, 75, lost=25, rtts=(40_000,))["loss_rate"] == pytest.approx(0.25, abs=0.001)
-    # more taken back than lost: none was lost
+    # more losses undone than counted: none was lost
     assert connection.interval(40_000, 50, lost=-25, rtts=(40_000,))["loss_rate"] == 0
 
 
-def test_a_first_rtt_that_was_an_accident_is_no_minimum() -> None:
+def test_an_implausible_first_rtt_is_no_minimum() -> None:
     connection = Connection()
     connection.interval(1000, 10, rtts=(1,), srtt_us=1)
-    # netem sends a packet with a negative delay at once; the next ones took 27 ms and deviate by more than that
+    # netem sends a packet with a negative delay at once; the next RTTs are 27 ms and deviate by more than that
     assert connection.interval(30_000, 10, srtt_us=27_000, mdev_us=54_000)["rtt_ratio"] == 0
     assert connection.interval(30_000, 10, srtt_us=80_000, mdev_us=88_000)["rtt_ratio"] == 0
     assert connection.interval(30_000, 10, srtt_us=120_000, mdev_us=60_000)["rtt_ratio"] == pytest.approx(0.5, abs=1e-3)
     for _ in range(20):
         connection.interval(30_000, 10, srtt_us=80_000, mdev_us=40_000)
-    # later on a minimum is known, whatever a single RTT does to the deviation
+    # once the minimum is known, it stays however much a single RTT raises the deviation
     assert connection.interval(30_000, 10, srtt_us=160_000, mdev_us=240_000)["rtt_ratio"] == pytest.approx(1, abs=1e-3)
 
 
-def test_the_minimum_is_of_smoothed_rtts_and_is_renewed() -> None:
+def test_minimum_is_of_smoothed_rtts_and_is_renewed() -> None:
     connection = Connection()
     connection.interval(40_000, 50, rtts=(40_000, 1), srtt_us=40_000)
     assert connection.interval(40_000, 50, rtts=(80_000,), srtt_us=80_000)["rtt_ratio"] == pytest.approx(1, abs=0.001)
@@ -143,7 +143,7 @@ def test_the_minimum_is_of_smoothed_rtts_and_is_renewed() -> None:
     assert inputs["rtt_ratio"] == 0
 
 
-def test_plasticity_rises_on_loss_and_time_out_and_decays() -> None:
+def test_plasticity_rises_on_loss_and_time_out() -> None:
     connection = Connection()
     start = connection.interval(40_000, 50, rtts=(40_000,))["plasticity"]
     assert start == pytest.approx(0.3 * 0.995, abs=0.001)
@@ -155,7 +155,7 @@ def test_plasticity_rises_on_loss_and_time_out_and_decays() -> None:
         assert connection.interval(40_000, 50, lost=1, rtts=(40_000,))["plasticity"] <= 1
 
 
-def test_entropy_is_low_for_order_and_high_for_noise() -> None:
+def test_entropy_is_low_for_order_high_for_noise() -> None:
     ordered, noisy = Connection(), Connection()
     rtts = [40_000 * 2 ** (i / 4) for i in range(16)]
     for i in range(32):
@@ -168,7 +168,7 @@ def test_entropy_is_low_for_order_and_high_for_noise() -> None:
 @pytest.mark.parametrize(
     ("length_us", "prior", "over"), [(999, 10, False), (1_000, 10, True), (1_000, 9, False), (5_000, 11, True)]
 )
-def test_an_interval_is_a_round_trip_of_at_least_a_millisecond(length_us: int, prior: int, over: bool) -> None:
+def test_interval_is_at_least_a_millisecond(length_us: int, prior: int, over: bool) -> None:
     connection = Connection(now_us=U32 - 500)
     connection.interval(1_000, 10, rtts=(1_000,))
     now_us = (connection.now_us + length_us) % U32

@@ -1,4 +1,4 @@
-"""The guard takes a connection from a policy that does harm, and leaves the shipped one alone."""
+"""The guard: it takes a connection from a policy that does harm, and leaves the shipped model alone."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ import pytest
 from env.lab import Lab, RunResult
 from env.network.path import Path
 from env.network.scenario import load_scenario
-from tests.support.bad_models import BAD_MODELS, put_models
 from tests.support.guest import shell
 from tests.support.labs import shared_lab
+from tests.support.models import BAD_MODELS, put_models
 
 pytestmark = pytest.mark.timeout(900)
 FOLDER = "/sys/module/tcp_ndm/ndm"
 PATH = Path(rate_mbps=20, rtt_ms=40, buffer_bdp=1)
-GUARD_LINE = re.compile(r"ndm_guard: flow=\d+ verdict=(\d) cwnd=(\d+) srtt_us=(\d+) ca=ndm")
-# Where a policy that never says another thing hurts: those that grow, be it by what is added alone ("zero"), and those
-# that starve.
+GUARD_LINE = re.compile(r"ndm_guard: flow=\d+ verdict=(\d) cwnd=\d+ srtt_us=\d+ ca=ndm")
+# The constant policies that do harm: verdict 1 is growth ("zero" grows by the window's addition alone), 2 starvation.
 CAUGHT = {"highest": 1, "zero": 1, "grow": 1, "creep": 1, "shrink": 2}
 
-# Random weights that press on below an eighth of loss: Cubic has a quarter of its share beside them.
+# These random weights keep the loss below an eighth; Cubic gets a quarter of its share beside them.
 MISSED = {"random-2": pytest.mark.xfail(strict=True, reason="the guard does not see a sender that never yields")}
 
 
@@ -52,12 +51,10 @@ def reno(lab: Lab) -> tuple[int, int]:
     return alone.flows[0].received_bytes, beside.flows[0].received_bytes
 
 
-# under the sanitizers a window that doubles in every round costs minutes: there the next tests are enough
+# in the sanitizer kernel a window that doubles in every round takes minutes; the next tests are enough there
 @pytest.mark.parametrize("lab", ["lab"], indirect=True)
 @pytest.mark.parametrize("name", [pytest.param(name, marks=MISSED.get(name, ())) for name in BAD_MODELS])
-def test_a_bad_model_gets_no_more_than_reno_would_and_leaves_cubic_its_share(
-    lab: Lab, reno: tuple[int, int], name: str
-) -> None:
+def test_bad_model_leaves_cubic_its_share(lab: Lab, reno: tuple[int, int], name: str) -> None:
     """With -s it prints the table of docs/explanation/control-law.md, in Mbit/s."""
     use(lab, f"{name}.bin")
     before = counter(lab, "guard_interventions")
@@ -69,20 +66,20 @@ def test_a_bad_model_gets_no_more_than_reno_would_and_leaves_cubic_its_share(
     fell = counter(lab, "guard_interventions") - before
     shares = [alone, *(flow.received_bytes for flow in beside.flows)]
     print("".join(f"| {cell} " for cell in (name, *(f"{share * 8 / 30e6:.1f}" for share in shares), fell)) + "|")
-    # without the guard "highest" and "grow" leave it 2.3 Mbit/s of the 12.4 that it has beside Reno
+    # beside Reno, Cubic gets 12.4 Mbit/s; without the guard it gets 2.3 beside "highest" and "grow"
     assert beside.flows[0].received_bytes > 0.65 * reno[1]
 
 
 @pytest.mark.parametrize(("name", "verdict"), CAUGHT.items())
-def test_reno_has_the_connection_and_the_policy_is_not_asked_again(lab: Lab, name: str, verdict: int) -> None:
+def test_guard_gives_the_connection_to_reno_for_good(lab: Lab, name: str, verdict: int) -> None:
     use(lab, f"{name}.bin")
     decisions = counter(lab, "decisions")
     shell(lab, "echo 1 >/sys/kernel/tracing/events/ndm/ndm_guard/enable")
     shell(lab, "echo >/sys/kernel/tracing/trace")
     result = run(lab, "ndm", sample_ms=100)
-    found = GUARD_LINE.findall(shell(lab, "cat /sys/kernel/tracing/trace"))
+    interventions = GUARD_LINE.findall(shell(lab, "cat /sys/kernel/tracing/trace"))
     shell(lab, "echo 0 >/sys/kernel/tracing/events/ndm/ndm_guard/enable")
-    assert [int(one[0]) for one in found] == [verdict]
+    assert interventions == [str(verdict)]
     asked = counter(lab, "decisions") - decisions
     assert 16 <= asked < 150, "of some 700 round trips"
     cwnd = result.flows[0].sender["cwnd"][-50:]
@@ -90,7 +87,7 @@ def test_reno_has_the_connection_and_the_policy_is_not_asked_again(lab: Lab, nam
     assert (cwnd[1:] <= cwnd[:-1] + 5).all(), "one packet a round trip, of which there are one or two in 100 ms"
 
 
-def test_the_next_model_has_the_connection_back(lab: Lab) -> None:
+def test_next_model_gets_the_connection_back(lab: Lab) -> None:
     use(lab, "grow.bin")
     before, decisions = counter(lab, "guard_interventions"), counter(lab, "decisions")
     caught = f"[ $(cat {FOLDER}/counters/guard_interventions) -gt {before} ]"
@@ -103,7 +100,7 @@ def test_the_next_model_has_the_connection_back(lab: Lab) -> None:
 
 @pytest.mark.parametrize("lab", ["lab"], indirect=True)
 @pytest.mark.parametrize("name", ["stress", "delay_extreme", "bottleneck", "fiber", "loss/2pct", "compete/cubic_1v1"])
-def test_the_shipped_model_keeps_its_connections(lab: Lab, name: str) -> None:
+def test_shipped_model_keeps_its_connections(lab: Lab, name: str) -> None:
     use(lab, "builtin")
     before = counter(lab, "guard_interventions")
     scenario = load_scenario(name)

@@ -1,11 +1,8 @@
-"""Another model for connections that run: a file through the firmware loader, under the sanitizers too."""
+"""The exchange of the model while connections run, through the firmware loader; also in the sanitizer kernel."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import itertools
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -21,43 +18,29 @@ from export.integer import reference
 from export.integer.model import IntegerModel
 from export.integer.native import Native
 from tests.support.guest import shell
-from tests.support.labs import checked_lab, shared_lab
+from tests.support.labs import Decision, checked_lab, shared_lab, traced_decisions
+from tests.support.models import put_firmware, with_sha256
 from training.untrained import build_untrained
 
 pytestmark = pytest.mark.timeout(900)
 FOLDER = "/sys/module/tcp_ndm/ndm"
-LINE = re.compile(r"flow=(\d+) decision=(\d+) x=([-\d,]+) action=([-\d,]+) cwnd=\d+ srtt_us=\d+ model=(\d+) ca=ndm")
 PATH = Path(rate_mbps=20, rtt_ms=20, buffer_bdp=2)
 SWAPS = 40
 
 
-def put_files(lab: Lab) -> None:
-    """Give the lab's firmware loader a folder with all files."""
-    shell(lab, "mkdir -p /tmp/firmware && printf /tmp/firmware >/sys/module/firmware_class/parameters/path")
-    for name, content in files().items():
-        packed = base64.b64encode(content).decode()
-        shell(lab, f"echo {packed} | base64 -d >/tmp/firmware/{name}")
-
-
 def files() -> dict[str, bytes]:
+    """Return model files that are right, and some that are not."""
     models = {f"seed-{seed}.bin": build_untrained(seed) for seed in (1, 2)}
     good = {name: write_blob(exported.model, exported.provenance) for name, exported in models.items()}
     whole = good["seed-1.bin"]
     flipped, scale = bytearray(whole), bytearray(whole)
     flipped[700] ^= 4
     scale[254] = 23
-    signed = bytes(scale[:-32]) + hashlib.sha256(scale[:-32]).digest()
-    bad = {
-        "cut.bin": whole[:-1],
-        "flipped.bin": bytes(flipped),
-        "scale.bin": signed,
-        "empty.bin": b"",
-        "long.bin": 9 * whole,
-    }
-    return good | bad
+    bad = {"cut.bin": whole[:-1], "flipped.bin": bytes(flipped), "scale.bin": with_sha256(scale)}
+    return good | bad | {"empty.bin": b"", "long.bin": 9 * whole}
 
 
-lab = shared_lab("tcp_ndm", seed=3, both_kernels=True, setup=put_files)
+lab = shared_lab("tcp_ndm", seed=3, both_kernels=True, setup=lambda lab: put_firmware(lab, files()))
 
 
 def fact(lab: Lab, name: str) -> str:
@@ -68,15 +51,21 @@ def set_model(lab: Lab, name: str) -> int:
     return int(lab.call("shell", command=f"echo {name} >{FOLDER}/model")["status"])
 
 
-@pytest.fixture
-def swapped(lab: Lab) -> Iterator[Lab]:
-    """The lab, back to the builtin model after the test."""
-    yield lab
+@pytest.fixture(autouse=True)
+def builtin(lab: Lab) -> Iterator[None]:
+    """Go back to the builtin model after each test."""
+    yield
     assert set_model(lab, "builtin") == 0
 
 
-def test_a_file_takes_the_place_of_the_model_and_says_so(swapped: Lab) -> None:
-    lab = swapped
+def refusals(lab: Lab, name: str, start: str) -> list[str]:
+    """Set a model that must be refused; return the lines that the kernel logs with this start."""
+    before = len(kernel_log(lab).splitlines())
+    assert set_model(lab, name) != 0
+    return [line for line in kernel_log(lab).splitlines()[before:] if start in line]
+
+
+def test_model_file_replaces_the_model(lab: Lab) -> None:
     shipped = fact(lab, "sha256")
     swaps = int(fact(lab, "counters/model_swaps"))
     assert fact(lab, "model") == "builtin"
@@ -101,78 +90,66 @@ def test_a_file_takes_the_place_of_the_model_and_says_so(swapped: Lab) -> None:
         ("scale.bin", "could overflow"),
         ("empty.bin", ""),  # the loader itself refuses it
         ("long.bin", "not that of a model"),
-        ("missing.bin", "is not there"),
+        ("missing.bin", "was not found"),
     ],
 )
-def test_a_file_that_is_no_model_is_refused_with_the_reason_and_the_old_one_stays(
-    swapped: Lab, name: str, reason: str
-) -> None:
-    lab = swapped
+def test_bad_file_is_refused_with_the_reason(lab: Lab, name: str, reason: str) -> None:
     assert set_model(lab, "seed-2.bin") == 0
     refused = int(fact(lab, "counters/models_refused"))
-    before = len(kernel_log(lab).splitlines())
-    assert set_model(lab, name) != 0
-    said = [line for line in kernel_log(lab).splitlines()[before:] if "tcp_ndm: model" in line]
-    assert len(said) == 1
-    assert name in said[0]
-    assert reason in said[0]
+    (line,) = refusals(lab, name, "tcp_ndm: model")
+    assert name in line
+    assert reason in line
     assert fact(lab, "model") == "seed-2.bin"
     assert int(fact(lab, "counters/models_refused")) == refused + 1
 
 
 @pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "''", "a" * 70])
-def test_names_that_leave_the_firmware_folder_are_not_looked_for(lab: Lab, name: str) -> None:
-    before = len(kernel_log(lab).splitlines())
-    assert set_model(lab, name) != 0
-    said = [line for line in kernel_log(lab).splitlines()[before:] if "tcp_ndm:" in line]
-    assert len(said) == 1
-    assert "a model is refused: it" in said[0]
+def test_names_outside_the_firmware_folder_are_refused(lab: Lab, name: str) -> None:
+    (line,) = refusals(lab, name, "tcp_ndm:")
+    assert "is refused: it" in line
     assert fact(lab, "model") == "builtin"
 
 
-def test_only_root_may_set_it(lab: Lab) -> None:
+def test_only_root_may_set_the_model(lab: Lab) -> None:
     shown = shell(lab, f"stat -c '%a %u' {FOLDER}/model {FOLDER}/sha256")
     assert shown.splitlines() == ["644 0", "444 0"]
 
 
-def test_connections_go_on_with_the_new_model_and_decide_as_the_reference_does(swapped: Lab) -> None:
-    """Two flows for 30 s, the model exchanged again and again: every decision is one of the model that it names."""
-    lab = swapped
-    # the run begins a second to 33 s from now; swaps come all the time
+def test_every_decision_follows_the_model_it_names(lab: Lab) -> None:
+    """Two flows run for 30 s while the model is exchanged again and again."""
+    # the run begins between 1 s and 33 s from now, and the exchanges go on for longer
     swapping = f"for i in $(seq {SWAPS}); do for m in seed-1.bin builtin seed-2.bin; do echo $m >{FOLDER}/model; "
     shell(lab, f"({swapping} sleep 0.61; done; done) >/dev/null 2>&1 & true")
     flows = [{"scheme": "ndm", "start_s": float(i), "duration_s": 30.0 - i} for i in range(2)]
     result = lab.run(PATH, flows, 30.0, trace=True)
     models = [build_untrained(1).model, Native().shipped()[0], build_untrained(2).model]
-    rows = [match.groups() for match in map(LINE.search, result.trace) if match]
-    assert len(rows) == len(result.trace) > 1000
-    numbers = {int(row[4]) for row in rows}
-    assert len(numbers) > 30, "the model was not exchanged while the flows ran"
-    for flow in sorted({row[0] for row in rows}):
-        mine = [row for row in rows if row[0] == flow]
-        assert [int(row[1]) for row in mine] == list(range(len(mine))), "a decision is missing"
-        check(models, mine)
-    for found in result.flows:
-        assert found.received_bytes > 1_000_000, "the connection starved"
+    decisions = traced_decisions(result.trace)
+    assert len(decisions) == len(result.trace) > 1000
+    assert len({decision.model for decision in decisions}) > 30, "the model was not exchanged while the flows ran"
+    for flow in sorted({decision.flow for decision in decisions}):
+        of_flow = [decision for decision in decisions if decision.flow == flow]
+        assert [decision.number for decision in of_flow] == list(range(len(of_flow))), "a decision is missing"
+        check(models, of_flow)
+    for flow in result.flows:
+        assert flow.received_bytes > 1_000_000, "the connection starved"
 
 
-def check(models: list[IntegerModel], rows: list[tuple[str, ...]]) -> None:
-    """Each stretch of one number is a rollout of one of the models, its state beginning at zero."""
-    edges = [0, *(i for i in range(1, len(rows)) if rows[i][4] != rows[i - 1][4]), len(rows)]
-    seen = set()
-    for first, last in itertools.pairwise(edges):
-        x = np.array([row[2].split(",") for row in rows[first:last]], dtype=np.int16)
-        actions = np.array([row[3].split(",") for row in rows[first:last]], dtype=np.int16)
+def check(models: list[IntegerModel], decisions: list[Decision]) -> None:
+    """Each stretch of decisions with one model number is a rollout of one of the models from the zero state."""
+    used = set()
+    for number, stretch in itertools.groupby(decisions, lambda decision: decision.model):
+        inputs, outputs = zip(*((decision.x, decision.action) for decision in stretch), strict=True)
+        x, actions = np.array(inputs, np.int16), np.array(outputs, np.int16)
         equal = [i for i, model in enumerate(models) if np.array_equal(reference.rollout(model, x)[0], actions)]
-        assert equal, f"decisions {first} to {last} are of no model"
-        seen |= set(equal)
-    assert seen == {0, 1, 2}
+        assert equal, f"the decisions with model number {number} follow no model"
+        used |= set(equal)
+    assert used == {0, 1, 2}
 
 
-def test_a_model_named_on_insmods_command_line_is_there_from_the_start() -> None:
-    """Not under KASAN, which in user-mode Linux takes a module that is loaded again for an overflow."""
+def test_insmod_takes_a_model() -> None:
+    """The lab kernel only: in user-mode Linux, KASAN reports an overflow when a module is loaded again."""
     with checked_lab("tcp_ndm", seed=3) as lab:
-        put_files(lab)
+        put_firmware(lab, files())
         module = MODULES / "tcp_ndm.ko"
         shell(lab, "rmmod tcp_ndm")
         assert lab.call("shell", command=f"insmod {module} model=cut.bin")["status"] != 0

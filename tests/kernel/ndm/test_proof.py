@@ -1,4 +1,4 @@
-"""The proof of the model that the module has."""
+"""The overflow proof of the model that the module is built with."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from export.selection import header_of, selected
 from export.verify_model import main
 
 
-def test_the_command_proves_the_shipped_model_and_its_header_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_proves_the_shipped_model_and_its_header(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     model, _ = Native().shipped()
     assert f"{prove(model).accumulator:,}" in capsys.readouterr().out

@@ -1,22 +1,21 @@
-"""tcp_nv.ko in the lab kernel: its parameters, its name, what it tells of itself, and what it is for: short queues."""
+"""tcp_nv.ko in the lab kernel: its parameters, its name, what a socket shows, and its short queues."""
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from env.lab import Lab
 from env.lab.virtual import MODULES
 from env.network.path import Path
-from tests.support.guest import program, shell
+from tests.support.guest import run_program, shell
 from tests.support.labs import checked_lab, shared_lab
 from tests.support.nv import Range, build, parameters
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MODULE = MODULES / "tcp_nv.ko"
 SETTINGS = "/sys/module/tcp_nv/parameters"
@@ -37,21 +36,33 @@ def read_settings(lab: Lab) -> dict[str, int]:
     return {name: int(value) for name, value in (line.split(":") for line in lines)}
 
 
+def change_settings(lab: Lab, values: dict[str, int]) -> None:
+    shell(lab, f"cd {SETTINGS} && " + " && ".join(f"echo {value} >{name}" for name, value in values.items()))
+
+
+@contextmanager
+def changed_settings(lab: Lab, **values: int) -> Iterator[None]:
+    before = read_settings(lab)
+    change_settings(lab, values)
+    try:
+        yield
+    finally:
+        change_settings(lab, {name: before[name] for name in values})
+
+
 # -- parameters --------------------------------------------------------------------------------------------------------
 
 
-def test_every_parameter_is_there_with_its_default_and_takes_its_whole_range(lab: Lab, table: dict[str, Range]) -> None:
+def test_parameters_have_defaults_and_take_their_range(lab: Lab, table: dict[str, Range]) -> None:
     defaults = {name: entry.default for name, entry in table.items()}
     assert read_settings(lab) == defaults
     for value in ("least", "most", "default"):
         wanted = {name: getattr(entry, value) for name, entry in table.items()}
-        shell(lab, f"cd {SETTINGS} && " + " && ".join(f"echo {n} >{name}" for name, n in wanted.items()))
+        change_settings(lab, wanted)
         assert read_settings(lab) == wanted
 
 
-def test_a_value_out_of_range_is_refused_with_the_range_and_the_old_one_stays(
-    lab: Lab, table: dict[str, Range]
-) -> None:
+def test_value_out_of_range_is_refused(lab: Lab, table: dict[str, Range]) -> None:
     before = read_settings(lab)
     for name, (default, least, most) in table.items():
         for value in (str(most + 1), str(least - 1), "-1", "4294967296", "some", "1.5", ""):
@@ -64,7 +75,7 @@ def test_a_value_out_of_range_is_refused_with_the_range_and_the_old_one_stays(
     assert read_settings(lab) == before
 
 
-def test_a_value_out_of_range_is_refused_at_load_too(table: dict[str, Range]) -> None:
+def test_value_out_of_range_is_refused_at_load(table: dict[str, Range]) -> None:
     with checked_lab() as lab:
         for name, (_, least, most) in table.items():
             for value in (str(most + 1), str(least - 1)):
@@ -83,13 +94,13 @@ def test_a_value_out_of_range_is_refused_at_load_too(table: dict[str, Range]) ->
 
 @pytest.fixture
 def shared() -> Iterator[FilePath]:
-    """A folder that the guest sees too: it has a /tmp of its own."""
+    """Make a folder that the guest sees, which has a /tmp of its own."""
     with tempfile.TemporaryDirectory(dir=MODULES.parent) as folder:
         yield FilePath(folder)
 
 
-def test_a_second_nv_is_refused_and_says_how_to_go_on(lab: Lab, shared: FilePath) -> None:
-    # the same module under another name: what any other module that registers `nv` looks like to this one
+def test_second_nv_is_refused_with_a_remedy(lab: Lab, shared: FilePath) -> None:
+    # the same module under another name stands for any other module that registers `nv`
     image = MODULE.read_bytes()
     other = shared / "tcp_nw.ko"
     other.write_bytes(image.replace(b"name=tcp_nv\0", b"name=tcp_nw\0").replace(b"\0tcp_nv\0", b"\0tcp_nw\0"))
@@ -98,36 +109,33 @@ def test_a_second_nv_is_refused_and_says_how_to_go_on(lab: Lab, shared: FilePath
     assert refused["status"] != 0
     assert "File exists" in refused["stderr"]
     log = shell(lab, "dmesg")
-    assert "another congestion control is registered as nv: unload its module with rmmod" in log
+    assert "another congestion control is registered as nv: unload its module" in log
     shell(lab, f"rmmod tcp_nv && insmod {other} && rmmod tcp_nw && insmod {MODULE}")
 
 
-# -- what it tells of itself -------------------------------------------------------------------------------------------
+# -- what a socket shows -----------------------------------------------------------------------------------------------
 
 
-def test_a_socket_selects_it_and_ss_shows_its_rtt(lab: Lab) -> None:
+def test_socket_selects_nv_and_ss_shows_rtt(lab: Lab) -> None:
     shell(lab, "ip link set lo up; tc qdisc replace dev lo root netem delay 10ms")
-    shown = shell(
-        lab,
-        program("""
-            TCP_CC_INFO = 26
-            nv, peer = connect("nv")
-            send(nv, peer, 4 << 20)
-            enabled, count, rtt_us, min_rtt_us = struct.unpack("4I", nv.getsockopt(socket.IPPROTO_TCP, TCP_CC_INFO, 16))
-            ss = ["ss", "-tinH", f"sport = :{nv.getsockname()[1]}"]
-            line = subprocess.run(ss, check=True, capture_output=True, text=True).stdout.split()
-            rtt = next(word for word in line if word.startswith("rtt:"))
-            print(line[5], enabled, count > 0, rtt_us, min_rtt_us, rtt[4:].split("/")[0])
-        """),
-    ).split()
-    name, enabled, counted, rtt_us, min_rtt_us, rtt_ms = shown
+    code = """
+        TCP_CC_INFO = 26
+        nv, peer = connect("nv")
+        send(nv, peer, 4 << 20)
+        enabled, count, rtt_us, min_rtt_us = struct.unpack("4I", nv.getsockopt(socket.IPPROTO_TCP, TCP_CC_INFO, 16))
+        ss = ["ss", "-tinH", f"sport = :{nv.getsockname()[1]}"]
+        line = subprocess.run(ss, check=True, capture_output=True, text=True).stdout.split()
+        rtt = next(word for word in line if word.startswith("rtt:"))
+        print(line[5], enabled, count > 0, rtt_us, min_rtt_us, rtt[4:].split("/")[0])
+    """
+    name, enabled, counted, rtt_us, min_rtt_us, rtt_ms = run_program(lab, code).split()
     assert (name, enabled, counted) == ("nv", "1", "True")
     assert 20_000 <= int(min_rtt_us) <= int(rtt_us) <= 30_000
-    # iproute2 shows the RTT of Vegas's form in place of the kernel's own
+    # iproute2 shows the RTT of TCP_CC_INFO in place of the kernel's
     assert float(rtt_ms) == pytest.approx(int(rtt_us) / 1000, abs=0.01)
 
 
-# -- what it is for ----------------------------------------------------------------------------------------------------
+# -- the queue and the window ------------------------------------------------------------------------------------------
 
 
 class Flow(NamedTuple):
@@ -138,7 +146,7 @@ class Flow(NamedTuple):
 
 
 def run(lab: Lab, scheme: str, path: Path = CLEAN, duration_s: float = 20.0, start_s: float = 3.0) -> Flow:
-    """One flow; the delay and the windows are those after start_s."""
+    """Run one flow; its queueing delay and windows are those after start_s."""
     flows = [{"scheme": scheme, "start_s": 0, "duration_s": duration_s}]
     flow = lab.run(path, flows, duration_s, sample_ms=10).flows[0]
     later = flow.sender["t_s"] > start_s
@@ -150,65 +158,55 @@ def run(lab: Lab, scheme: str, path: Path = CLEAN, duration_s: float = 20.0, sta
     )
 
 
-def test_on_a_clean_path_it_keeps_a_short_queue_at_the_same_goodput(lab: Lab) -> None:
+def test_short_queue_at_full_goodput_on_clean_path(lab: Lab) -> None:
     nv, reno = run(lab, "nv"), run(lab, "reno")
     assert nv.goodput_mbps >= 0.95 * reno.goodput_mbps
     assert nv.queueing_ms < 0.1 * reno.queueing_ms
     assert nv.retransmits == 0
-    # the pad of 10 packets, and what two renewed minima hold of it
+    # the pad of 10 packets, twice: a renewed minimum RTT includes part of it
     assert nv.queueing_ms < 20 * PACKET_MS
 
 
 def test_the_pad_is_the_queue(lab: Lab) -> None:
-    shell(lab, f"echo 40 >{SETTINGS}/nv_pad")
-    try:
+    with changed_settings(lab, nv_pad=40):
         wide = run(lab, "nv")
-    finally:
-        shell(lab, f"echo 10 >{SETTINGS}/nv_pad")
     narrow = run(lab, "nv")
     assert wide.queueing_ms - narrow.queueing_ms > 20 * PACKET_MS
 
 
 def test_accelerated_growth_fills_a_long_path_sooner(lab: Lab) -> None:
-    """A loss in slow start leaves a small window on a long path: 1 packet per round trip takes its time."""
+    """After a loss in slow start on a long path, a growth of 1 packet per round trip is slow."""
     path = Path(rate_mbps=100, rtt_ms=100, buffer_bdp=0.1)
     goodput = []
     for factor in (0, 2, 1):
-        shell(lab, f"echo {factor} >{SETTINGS}/nv_cwnd_growth_factor")
-        goodput.append(run(lab, "nv", path).goodput_mbps)
-    shell(lab, f"echo 0 >{SETTINGS}/nv_cwnd_growth_factor")
-    assert goodput[0] < goodput[1], "by 1, 1, 1, 2, 2, 2, 4, ..."
-    assert goodput[0] < goodput[2], "by 1, 1, 2, 2, 4, ..."
+        with changed_settings(lab, nv_cwnd_growth_factor=factor):
+            goodput.append(run(lab, "nv", path).goodput_mbps)
+    assert goodput[0] < goodput[1], "growth by 1, 1, 1, 2, 2, 2, 4, ..."
+    assert goodput[0] < goodput[2], "growth by 1, 1, 2, 2, 4, ..."
 
 
 def test_the_temporary_decrease_comes_and_goes(lab: Lab) -> None:
-    shell(lab, f"cd {SETTINGS} && echo 4 >nv_rtt_cnt_inc_delta && echo 4 >nv_dec_factor")
-    try:
+    with changed_settings(lab, nv_rtt_cnt_inc_delta=4, nv_dec_factor=4):
         flow = run(lab, "nv", duration_s=30.0)
-    finally:
-        shell(lab, f"cd {SETTINGS} && echo 0 >nv_rtt_cnt_inc_delta && echo 8 >nv_dec_factor")
     usual = sorted(flow.cwnds)[len(flow.cwnds) // 2]
     low = [cwnd for cwnd in flow.cwnds if cwnd < 0.6 * usual]
     # about 27 s / 20 ms / 256 = 5 times 4 round trips of 20 ms, in samples of 10 ms: 40 or so
     assert 8 <= len(low) <= 120
     assert min(low) >= 0.4 * usual
-    assert flow.cwnds[-1] >= 0.9 * usual, "and cwnd is what it was"
+    assert flow.cwnds[-1] >= 0.9 * usual, "cwnd has not recovered"
 
 
-def test_the_minimum_drifts_with_the_flows_own_queue_and_the_temporary_decrease_stops_it(lab: Lab) -> None:
-    """What the paper tells of minRTT in its sections 2 and 4.2, for a flow that never pauses."""
+def test_temporary_decrease_stops_the_drift_of_minimum_rtt(lab: Lab) -> None:
+    """Sections 2 and 4.2 of the paper: the minimum RTT of a flow that never pauses grows with the flow's queue."""
     alone = run(lab, "nv", duration_s=60.0, start_s=50.0)
-    shell(lab, f"cd {SETTINGS} && echo 4 >nv_rtt_cnt_inc_delta && echo 4 >nv_dec_factor")
-    try:
+    with changed_settings(lab, nv_rtt_cnt_inc_delta=4, nv_dec_factor=4):
         decreasing = run(lab, "nv", duration_s=60.0, start_s=50.0)
-    finally:
-        shell(lab, f"cd {SETTINGS} && echo 0 >nv_rtt_cnt_inc_delta && echo 8 >nv_dec_factor")
     assert alone.queueing_ms > 30 * PACKET_MS
     assert decreasing.queueing_ms < 15 * PACKET_MS
     assert decreasing.goodput_mbps > 0.95 * alone.goodput_mbps
 
 
-def test_a_loss_halves_the_window(lab: Lab) -> None:
+def test_loss_halves_the_window(lab: Lab) -> None:
     path = Path(rate_mbps=50, rtt_ms=40, buffer_bdp=4, loss_pct=0.01)
     flow = run(lab, "nv", path)
     assert flow.retransmits > 0

@@ -1,7 +1,7 @@
-"""The rules of TCP-NV in user space: the lines that tcp_nv.ko compiles, against the paper in unbounded integers.
+"""TCP-NV's rules in user space: the code of tcp_nv.ko against the paper's formulas in unbounded integers.
 
-They are compiled here from the sources as they are now, with the undefined-behaviour sanitizer: an overflow, a bad
-shift or a division by zero ends the run.
+The tests compile the code with the undefined-behaviour sanitizer: an overflow, a bad shift or a division by zero ends
+the run.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.nv import build, parameters
+from tests.support.tools import SANITIZER, compile_c
 
 U32 = 2**32
 S32_MAX = 2**31 - 1
@@ -81,35 +82,22 @@ class Connection:
 # -- the table of parameters -------------------------------------------------------------------------------------------
 
 
-def test_the_parameters_are_the_papers_with_its_defaults(lib: ctypes.CDLL) -> None:
-    defaults = {name: entry.default for name, entry in parameters(lib).items()}
-    assert defaults == {
-        "nv_pad": 10,
-        "nv_pad_buffer": 2,
-        "nv_reset_period": 5,
-        "nv_min_cwnd": 10,
-        "nv_dec_eval_min_calls": 60,
-        "nv_ssthresh_eval_min_calls": 30,
-        "nv_rtt_min_cnt": 2,
-        "nv_cong_decrease_mult": 38,
-        "nv_ssthresh_factor": 8,
-        "nv_rtt_factor": 128,
-        "nv_rtt_cnt_inc_delta": 0,
-        "nv_dec_factor": 8,
-        "nv_loss_dec_factor": 512,
-        "nv_cwnd_growth_factor": 0,
-    }
+def test_parameters_have_the_defaults_of_the_paper(lib: ctypes.CDLL) -> None:
+    assert {name.removeprefix("nv_"): entry.default for name, entry in parameters(lib).items()} == {
+        "pad": 10, "pad_buffer": 2, "reset_period": 5, "min_cwnd": 10, "dec_eval_min_calls": 60,
+        "ssthresh_eval_min_calls": 30, "rtt_min_cnt": 2, "cong_decrease_mult": 38, "ssthresh_factor": 8,
+        "rtt_factor": 128, "rtt_cnt_inc_delta": 0, "dec_factor": 8, "loss_dec_factor": 512, "cwnd_growth_factor": 0,
+    }  # fmt: skip
     for name, (default, least, most) in parameters(lib).items():
         assert least <= default <= most, name
 
 
-def test_the_library_is_built_with_the_undefined_behaviour_sanitizer(tmp_path: Path) -> None:
-    """The flags of build() do end a run that overflows, or nothing above would be found."""
-    program = tmp_path / "overflow.c"
-    program.write_text("volatile int sum = 0x7fffffff; int main(void) { sum = sum + 1; return 0; }\n")
-    flags = ("-O2", "-fsanitize=undefined", "-fno-sanitize-recover=undefined")
-    subprocess.run(["cc", *flags, "-o", str(tmp_path / "overflow"), str(program)], check=True)
-    done = subprocess.run([str(tmp_path / "overflow")], capture_output=True, text=True, check=False)
+def test_sanitizer_ends_an_overflowing_program(tmp_path: Path) -> None:
+    """The sanitizer's options end a program that overflows, so that the other tests would notice it."""
+    source = tmp_path / "overflow.c"
+    source.write_text("volatile int sum = 0x7fffffff; int main(void) { sum = sum + 1; return 0; }\n")
+    program = compile_c(tmp_path / "overflow", source, *SANITIZER)
+    done = subprocess.run([program], capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "signed integer overflow" in done.stderr
 
@@ -138,7 +126,7 @@ def test_rates_compare_exactly(lib: ctypes.CDLL, a: int, a_us: int, b: int, b_us
 
 @given(bytes_=any_u32, rtt=any_u32, min_rtt=any_u32, mss=any_u32, pad=st.integers(1, 1024))
 @settings(max_examples=500, deadline=None)
-def test_the_target_is_exact_and_divides_by_nothing(
+def test_target_is_exact_and_never_divides_by_zero(
     lib: ctypes.CDLL, bytes_: int, rtt: int, min_rtt: int, mss: int, pad: int
 ) -> None:
     exact = 0
@@ -149,7 +137,7 @@ def test_the_target_is_exact_and_divides_by_nothing(
 
 @given(data=st.data(), cwnd=st.integers(1, U32 - 1), mult=st.integers(1, 128), floor=st.integers(2, 65535))
 @settings(max_examples=300, deadline=None)
-def test_the_decrease_is_exact_and_keeps_its_floor(
+def test_decrease_is_exact_and_keeps_its_floor(
     lib: ctypes.CDLL, data: st.DataObject, cwnd: int, mult: int, floor: int
 ) -> None:
     max_win = data.draw(st.integers(0, cwnd - 1))
@@ -168,14 +156,14 @@ def test_ssthresh_is_exact_within_the_kernels_limits(lib: ctypes.CDLL, max_win: 
 
 @given(cwnd=st.integers(1, U32 - 1), factor=st.integers(1, 1023))
 @settings(max_examples=200, deadline=None)
-def test_a_loss_leaves_its_share_and_at_least_two(lib: ctypes.CDLL, cwnd: int, factor: int) -> None:
+def test_loss_leaves_its_share_or_two_packets(lib: ctypes.CDLL, cwnd: int, factor: int) -> None:
     connection = Connection(lib, {"nv_loss_dec_factor": factor})
     left = lib.nv_user_loss_ssthresh(ctypes.c_uint32(cwnd), connection.params)
     assert left == max(cwnd * factor >> 10, 2)
     assert left < cwnd or left == 2
 
 
-# -- any parameters, any events ----------------------------------------------------------------------------------------
+# -- all parameters and events -----------------------------------------------------------------------------------------
 
 
 class Ack(NamedTuple):
@@ -191,7 +179,7 @@ class RoundEnd(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """The kernel takes the window and leaves this one."""
+    """The kernel sets the window, as loss recovery does."""
 
     cwnd: int
     ssthresh: int
@@ -210,7 +198,7 @@ events = st.lists(
 
 @given(data=st.data(), start_us=any_u32, snd_nxt=any_u32, happens=events)
 @settings(max_examples=400, deadline=None)
-def test_whatever_happens_the_window_stays_within_its_bounds(
+def test_window_stays_within_its_bounds(
     lib: ctypes.CDLL, data: st.DataObject, start_us: int, snd_nxt: int, happens: list[Ack | RoundEnd | Taken]
 ) -> None:
     chosen = {
@@ -249,7 +237,7 @@ def test_whatever_happens_the_window_stays_within_its_bounds(
 
 
 @pytest.mark.parametrize("start_us", [0, U32 - 3 * SECOND_US])
-def test_the_rtt_jumps_from_10_us_to_10_s_and_back(lib: ctypes.CDLL, start_us: int) -> None:
+def test_rtt_jumps_from_10_us_to_10_s(lib: ctypes.CDLL, start_us: int) -> None:
     connection = Connection(lib, now_us=start_us, snd_nxt=U32 - 10)
     cwnd, ssthresh = 100, 2
 
@@ -275,7 +263,7 @@ def test_the_rtt_jumps_from_10_us_to_10_s_and_back(lib: ctypes.CDLL, start_us: i
     assert (cwnd, ssthresh) == (100, 2), "a window without a queue is left alone all the time"
 
 
-def test_the_minimum_is_renewed_after_a_period_and_not_before(lib: ctypes.CDLL) -> None:
+def test_minimum_is_renewed_after_a_period(lib: ctypes.CDLL) -> None:
     connection = Connection(lib, {"nv_rtt_factor": 256}, now_us=U32 - 2 * SECOND_US)
     connection.ack(40)
     for second, expected in ((1, 40), (4, 40), (5, 40), (6, 40), (9, 40), (10, 60), (11, 60)):
@@ -284,8 +272,8 @@ def test_the_minimum_is_renewed_after_a_period_and_not_before(lib: ctypes.CDLL) 
         assert connection.read().min_rtt_us == expected, second
 
 
-def test_a_flow_with_a_queue_comes_down_to_the_paths_window_and_the_pad(lib: ctypes.CDLL) -> None:
-    """A link of 20 packets per round trip of 1 ms; what is above waits in its queue."""
+def test_flow_shrinks_to_path_window_plus_pad(lib: ctypes.CDLL) -> None:
+    """The link carries 20 packets per round trip of 1 ms; the rest of the window waits in its queue."""
     connection = Connection(lib)
     cwnd = 400
     for n in range(60):
@@ -294,7 +282,7 @@ def test_a_flow_with_a_queue_comes_down_to_the_paths_window_and_the_pad(lib: cty
         connection.now_us += rtt_us
         connection.ack(rtt_us, in_flight * MSS, count=60)
         cwnd, _ = connection.end_round(cwnd)
-    # the first verdict needs two round trips, and every one takes 30 % of what is too much
+    # the first decrease comes after two round trips, and each takes 30 % of the excess
     assert 20 + 8 <= cwnd <= 20 + 12
 
 

@@ -1,9 +1,8 @@
-"""tcp_expert.ko: a congestion control does the same watched and unwatched; the inputs are those that NDM would have."""
+"""tcp_expert.ko: watching a congestion control does not change it, and gives the inputs that NDM would have."""
 
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -13,13 +12,11 @@ import pytest
 from env.lab import Lab, Observation, Reply
 from env.lab.reports import kernel_log
 from env.network.path import Path
-from tests.support.guest import shell
-from tests.support.labs import checked_lab, shared_lab
+from tests.support.guest import algorithms, shell
+from tests.support.labs import checked_lab, shared_lab, traced_decisions
 
 SCHEME = "/sys/module/tcp_expert/parameters/scheme"
 CALLBACKS = "/sys/module/tcp_expert/parameters/callbacks"
-AVAILABLE = "/proc/sys/net/ipv4/tcp_available_congestion_control"
-TRACED = re.compile(r"decision=(\d+) x=([-\d,]+)")
 # fast recoveries, time-outs, and both of them undone
 LOSSY = Path(rate_mbps=20, rtt_ms=40, buffer_bdp=1, loss_pct=0.5, jitter_ms=4)
 BAD = Path(rate_mbps=20, rtt_ms=40, buffer_bdp=0.5, loss_pct=5, loss_burst_packets=8, jitter_ms=10)
@@ -28,20 +25,20 @@ MARKING = Path(rate_mbps=20, rtt_ms=40, buffer_bdp=2, qdisc="red", ecn=True)
 
 @dataclass
 class Run:
-    """One run: what was told of it while it went on, and its result."""
+    """One run: the observations that its experts sent, and its result."""
 
     observations: list[Observation]
     result: dict[str, Any]
 
     def bytes(self) -> str:
-        """Everything that the run left but for the schemes' names and the trace."""
+        """Return the result without the schemes' names and the trace."""
         flows = [{name: value for name, value in flow.items() if name != "scheme"} for flow in self.result["flows"]]
-        left = {name: value for name, value in self.result.items() if name != "trace"}
-        return json.dumps(left | {"flows": flows}, sort_keys=True)
+        rest = {name: value for name, value in self.result.items() if name != "trace"}
+        return json.dumps(rest | {"flows": flows}, sort_keys=True)
 
 
 def play(lab: Lab, schemes: list[str], path: Path = LOSSY, duration_s: float = 15.0) -> Run:
-    """Run flows side by side, always as the first run of a lab, and answer whoever asks."""
+    """Run flows side by side with the same seed and answer their observations."""
     flows = [{"scheme": scheme, "start_s": 0.0, "duration_s": duration_s} for scheme in schemes]
     lab.begin_run(path, flows, duration_s, seed=7, sample_ms=10, trace=True)
     observations = []
@@ -56,14 +53,12 @@ def expert(lab: Lab, scheme: str) -> str:
     return f"expert_{scheme}"
 
 
-lab = shared_lab(
-    *("tcp_ndm", "tcp_nv", "tcp_window", "tcp_expert"),
-    setup="echo 16 >/sys/module/tcp_window/parameters/packets",
-)
+WINDOW = "echo 16 >/sys/module/tcp_window/parameters/packets"
+lab = shared_lab("tcp_ndm", "tcp_nv", "tcp_window", "tcp_expert", setup=WINDOW)
 
 
 @pytest.mark.parametrize("scheme", ["cubic", "bbr", "illinois", "nv", "cwnd_16"])
-def test_a_watched_scheme_leaves_the_same_bytes(lab: Lab, scheme: str) -> None:
+def test_watched_scheme_leaves_the_same_bytes(lab: Lab, scheme: str) -> None:
     alone, watched = play(lab, [scheme, "cubic"]), play(lab, [expert(lab, scheme), "cubic"])
     assert watched.bytes() == alone.bytes()
     assert not alone.observations
@@ -74,29 +69,28 @@ def test_a_watched_scheme_leaves_the_same_bytes(lab: Lab, scheme: str) -> None:
 @pytest.mark.parametrize(
     ("path", "first_drain"), [(LOSSY, 16), (BAD, None), (MARKING, 32)], ids=["lossy", "bad", "marking"]
 )
-def test_the_inputs_are_those_that_ndm_has_itself(lab: Lab, path: Path, first_drain: int | None) -> None:
+def test_observed_inputs_are_those_of_ndm(lab: Lab, path: Path, first_drain: int | None) -> None:
     run = play(lab, [expert(lab, "ndm")], path)
-    traced = [TRACED.search(line) for line in run.result["trace"]]
-    expected = [tuple(int(x) for x in match[2].split(",")) for match in traced if match]
+    expected = [decision.x for decision in traced_decisions(run.result["trace"])]
     assert len(expected) > 100
-    # from the first drain on NDM's own measurements know of the standing queue, which no expert looks for
-    told = len(expected) if first_drain is None else first_drain + 2
-    assert [seen.features for seen in run.observations][:told] == expected[:told]
+    # after its first drain NDM knows of the standing queue, which an expert does not measure
+    same = len(expected) if first_drain is None else first_drain + 2
+    assert [seen.features for seen in run.observations][:same] == expected[:same]
     assert len(run.observations) == len(expected)
 
 
 @pytest.mark.parametrize(
     ("scheme", "path"), [("bbr", LOSSY), ("bbr", BAD), ("ndm", MARKING)], ids=["lossy", "bad", "marking"]
 )
-def test_callbacks_tell_what_cong_control_is_told(scheme: str, path: Path) -> None:
-    """How a scheme without cong_control() is measured, tried on those that have it."""
-    told = []
+def test_callbacks_measure_what_cong_control_measures(scheme: str, path: Path) -> None:
+    """Schemes with cong_control() are measured as those without are, by callbacks."""
+    observations = []
     for callbacks in (0, 1):
         with checked_lab("tcp_ndm", "tcp_expert") as running:
             shell(running, f"echo {callbacks} >{CALLBACKS}")
-            told.append(play(running, [expert(running, scheme)], path, 10.0).observations)
-    assert len(told[0]) > 100
-    assert told[0] == told[1]
+            observations.append(play(running, [expert(running, scheme)], path, 10.0).observations)
+    assert len(observations[0]) > 100
+    assert observations[0] == observations[1]
 
 
 def test_flows_are_told_apart(lab: Lab) -> None:
@@ -119,17 +113,17 @@ def test_flows_are_told_apart(lab: Lab) -> None:
         ("", "write the name of a congestion control, of 1 to 8 characters, once the module is loaded"),
     ],
 )
-def test_what_cannot_be_watched_is_refused_by_name(lab: Lab, scheme: str, why: str) -> None:
-    before = shell(lab, f"cat {AVAILABLE}")
+def test_scheme_that_cannot_be_watched_is_refused(lab: Lab, scheme: str, why: str) -> None:
+    before = algorithms(lab)
     assert lab.call("shell", command=f"echo '{scheme}' >{SCHEME}")["status"] != 0
     assert kernel_log(lab).splitlines()[-1].endswith(f"tcp_expert: scheme={scheme} is refused: {why}")
-    assert shell(lab, f"cat {AVAILABLE}") == before
+    assert algorithms(lab) == before
 
 
-def test_nothing_stays_when_it_is_unloaded(variant: str) -> None:
+def test_nothing_stays_after_unloading(variant: str) -> None:
     with checked_lab("tcp_nv", "tcp_expert", variant=variant, leaks=True) as running:
         flows = [expert(running, scheme) for scheme in ("cubic", "bbr", "nv")]
         play(running, flows, BAD, 5.0)
-        # sockets that wait for their last timers hold the modules
+        # sockets that still wait for their last timers keep the modules in use
         shell(running, "sleep 300; rmmod tcp_expert && rmmod tcp_nv")
-        assert "expert" not in shell(running, f"cat {AVAILABLE}")
+        assert not any("expert" in name for name in algorithms(running))

@@ -1,9 +1,10 @@
-"""tcp_window.ko, in the lab kernel and under the sanitizers: a window that nothing moves, several of them at once."""
+"""tcp_window.ko in the lab kernel and the sanitizer kernel: constant windows, and several of them at once."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -11,14 +12,10 @@ from env.lab import FlowResult, Lab
 from env.lab.reports import find_reports, kernel_log
 from env.lab.virtual import MODULES
 from env.network.path import Path
-from tests.support.guest import program, shell
+from tests.support.guest import algorithms, run_program, shell
 from tests.support.labs import checked_lab
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 PACKETS = "/sys/module/tcp_window/parameters/packets"
-AVAILABLE = "/proc/sys/net/ipv4/tcp_available_congestion_control"
 # bursts of losses and reordering: fast recoveries, time-outs and their undoing
 BAD = Path(rate_mbps=20, rtt_ms=40, buffer_bdp=0.5, loss_pct=5, loss_burst_packets=8, jitter_ms=10)
 
@@ -27,13 +24,13 @@ BAD = Path(rate_mbps=20, rtt_ms=40, buffer_bdp=0.5, loss_pct=5, loss_burst_packe
 def lab(variant: str) -> Iterator[Lab]:
     with checked_lab("tcp_window", seed=4, variant=variant, leaks=True) as lab:
         yield lab
-        # sockets that wait for their last timers hold the module
+        # sockets that still wait for their last timers keep the module in use
         shell(lab, "sleep 300; rmmod tcp_window")
         assert not windows(lab)
 
 
 def windows(lab: Lab) -> list[str]:
-    return [name for name in shell(lab, f"cat {AVAILABLE}").split() if name.startswith("cwnd_")]
+    return [name for name in algorithms(lab) if name.startswith("cwnd_")]
 
 
 def register(lab: Lab, packets: int) -> str:
@@ -58,7 +55,7 @@ def test_each_number_written_is_registered_once(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("value", ["0", "1000001", "-1", "4294967297", "1.5", "some", ""])
-def test_a_number_out_of_range_is_refused_by_name(lab: Lab, value: str) -> None:
+def test_number_out_of_range_is_refused(lab: Lab, value: str) -> None:
     before = windows(lab)
     assert lab.call("shell", command=f"printf '%s\\n' '{value}' >{PACKETS}")["status"] != 0
     wanted = f"tcp_window: packets={value} is refused: it must be a whole number from 1 to 1000000"
@@ -74,7 +71,7 @@ def test_losses_and_time_outs_do_not_move_it(lab: Lab) -> None:
 
 
 def test_windows_of_several_sizes_meet(lab: Lab) -> None:
-    # 96 packets for a path that holds 67, and queues so much that the bursts of the start fit: shares go by the window
+    # the path holds 67 of the 96 packets, and its queue has room for the first bursts: shares follow the windows
     flows = run(lab, [16, 32, 48], Path(rate_mbps=20, rtt_ms=40, buffer_bdp=4), 30.0)
     assert [set(seen(flow, "cwnd")) for flow in flows] == [{16}, {32}, {48}]
     goodput = [flow.received_bytes / flows[0].received_bytes for flow in flows]
@@ -87,58 +84,38 @@ def test_one_window_a_round_trip_is_its_goodput(lab: Lab) -> None:
     assert flow.received_bytes * 8 / 20 == pytest.approx(10 * 1448 * 8 / 0.05, rel=0.02)
 
 
-def test_an_idle_time_and_a_path_that_is_gone_leave_it_as_it_is(lab: Lab) -> None:
+def test_idle_time_and_dead_path_change_nothing(lab: Lab) -> None:
     register(lab, 30)
-    printed = shell(
-        lab,
-        program("""
-            import json
-            tc("replace dev lo root netem delay 10ms")
-            sender, receiver = connect("cwnd_30")
-            found = []
+    code = """
+        tc("replace dev lo root netem delay 10ms")
+        sender, receiver = connect("cwnd_30")
+        cwnds = []
+        send(sender, receiver, 1 << 20)
+        for pause in (1, 60):
+            time.sleep(pause)
             send(sender, receiver, 1 << 20)
-            for pause in (1, 60):
-                time.sleep(pause)
-                send(sender, receiver, 1 << 20)
-                found.append(tcp_info(sender)[18])
-            tc("change dev lo root netem delay 10ms loss 100%")
-            sender.setblocking(False)
-            queued = 0
-            try:
-                while True:
-                    queued += sender.send(bytes(1 << 16))
-            except BlockingIOError:
-                pass
-            time.sleep(10)
-            found.append(tcp_info(sender)[18])
-            tc("change dev lo root netem delay 10ms loss 0%")
-            while queued:
-                queued -= len(receiver.recv(min(queued, 1 << 20)))
-            found.append(tcp_info(sender)[18])
-            print(json.dumps({"cwnd": found, "retransmits": tcp_info(sender)[23]}))
-            tc("del dev lo root")
-        """),
-    )
-    result = json.loads(printed)
-    assert result["cwnd"] == [30] * 4
+            cwnds.append(info(sender)["cwnd"])
+        tc("change dev lo root netem delay 10ms loss 100%")
+        queued = fill_and_wait(sender, 10)
+        cwnds.append(info(sender)["cwnd"])
+        tc("change dev lo root netem delay 10ms loss 0%")
+        drain(receiver, queued)
+        cwnds.append(info(sender)["cwnd"])
+        print(json.dumps({"cwnds": cwnds, "retransmits": info(sender)["retransmits"]}))
+        tc("del dev lo root")
+    """
+    result = json.loads(run_program(lab, code))
+    assert result["cwnds"] == [30] * 4
     assert result["retransmits"] > 0
 
 
-def test_a_window_in_use_keeps_the_module(lab: Lab) -> None:
+def test_window_in_use_keeps_the_module(lab: Lab) -> None:
     register(lab, 5)
-    shown = shell(
-        lab,
-        program("""
-            sender, receiver = connect("cwnd_5")
-            print(subprocess.run(["rmmod", "tcp_window"], capture_output=True).returncode)
-            sender.close()
-        """),
-    )
-    assert shown == "1"
+    assert run_program(lab, 'sender, receiver = connect("cwnd_5")\nprint(rmmod("tcp_window"))\nsender.close()') == "1"
 
 
-def test_insmod_takes_one_too_and_nothing_stays_of_a_refused_one() -> None:
-    # not under KASAN: in user-mode Linux it takes the second loading of any module for an access out of bounds
+def test_insmod_registers_a_window_or_refuses_it() -> None:
+    # the lab kernel only: in user-mode Linux, KASAN reports an access out of bounds when a module is loaded again
     module = MODULES / "tcp_window.ko"
     with checked_lab() as lab:
         for refused in ("packets=0", "packets=12 packets=0"):

@@ -1,6 +1,8 @@
-"""The reward: the environment and the rollouts that PPO learns from compute the same one."""
+"""The reward: the environment and the rollouts for PPO compute the same one."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +18,7 @@ from tests.support.labs import shared_lab
 from training.policy import initial_policy
 
 DECISIONS = 120
+BOTTLENECK: dict[str, Any] = {"rate_mbps": {"fixed": 20}, "rtt_ms": {"fixed": 40}}
 # three kinds of change: the rate, other flows, a recorded link
 PROFILE = profile_from_config(
     {
@@ -23,29 +26,12 @@ PROFILE = profile_from_config(
         "episode_decisions": DECISIONS,
         "reward": {"fairness": 0.7},
         "paths": {
-            "stepped": {
-                "rate_mbps": {"fixed": 20},
-                "rtt_ms": {"fixed": 40},
-                "rate_step": {"uniform": [0.3, 0.6]},
-                "rate_steps": {"fixed": 2},
-            },
-            "staggered": {
-                "rate_mbps": {"fixed": 20},
-                "rtt_ms": {"fixed": 40},
-                "learners": {"fixed": 3},
-                "rivals": ["cubic", "nv"],
-                "rival_count": {"fixed": 3},
-                "start_spread_s": 4,
-                "extra_rtt_ratio": {"fixed": 0.5},
-                "reward": {"delay": 0.1},
-            },
-            "traced": {
-                "rtt_ms": {"fixed": 40},
-                "traces": ["train/lte-driving"],
-                "rivals": ["cubic"],
-                "rival_chance": 0.5,
-                "start_spread_s": 4,
-            },
+            "stepped": BOTTLENECK | {"rate_step": {"uniform": [0.3, 0.6]}, "rate_steps": {"fixed": 2}},
+            "staggered": BOTTLENECK
+            | {"learners": {"fixed": 3}, "rivals": ["cubic", "nv"], "rival_count": {"fixed": 3}, "start_spread_s": 4}
+            | {"extra_rtt_ratio": {"fixed": 0.5}, "reward": {"delay": 0.1}},
+            "traced": {"rtt_ms": {"fixed": 40}, "traces": ["train/lte-driving"]}
+            | {"rivals": ["cubic"], "rival_chance": 0.5, "start_spread_s": 4},
         },
     }
 )
@@ -56,14 +42,14 @@ lab = shared_lab()
 
 def test_environment_and_rollout_rewards_are_equal(lab: Lab) -> None:
     model, _ = model_file(initial_policy(8, 1).state_dict(), "m", PROFILE.name)
-    played = set()
+    components = set()
     with NdmEnv(PROFILE) as env:
         for seed in range(1, 9):
             env.reset(seed=seed)
             config = env.episode.config
-            if config.component in played:
+            if config.component in components:
                 continue
-            played.add(config.component)
+            components.add(config.component)
             noise = exploration(seed)
             steps = run_episode(lab, RolloutTask(model, config, seed, noise, DECISIONS, PROFILE.episode_s))
             (rollout,) = trajectories(steps, config, PROFILE.reward)
@@ -72,13 +58,13 @@ def test_environment_and_rollout_rewards_are_equal(lab: Lab) -> None:
                 _, reward, _, _, info = env.step(action)
                 assert np.float32(reward) == rollout.rewards[k], (config.component, k)
                 for name, values in rollout.infos.items():
-                    if name != "now_us":  # of the run there, of the lab here
+                    if name != "now_us":  # since the run's start, or since the lab's
                         assert info[name] == pytest.approx(values[k], rel=1e-9, abs=1e-12), (name, k)
             share = rollout.infos["goodput_share"] / rollout.infos["goodput_mbps"]
-            assert share.max() > 1.2 * share.min(), "the reference has changed in the episode"
-    assert played == {"stepped", "staggered", "traced"}
+            assert share.max() > 1.2 * share.min(), "the reference did not change in the episode"
+    assert components == {"stepped", "staggered", "traced"}
 
 
 def exploration(seed: int) -> npt.NDArray[np.int16]:
-    """Return noise that moves the window about: [1, DECISIONS, 2]."""
+    """Return noise that moves the window: [1, DECISIONS, 2]."""
     return np.random.default_rng(seed).integers(-6000, 7000, (1, DECISIONS, 2)).astype(np.int16)

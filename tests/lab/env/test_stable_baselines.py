@@ -1,4 +1,4 @@
-"""Stable-Baselines3's PPO on our environment, unmodified: it learns."""
+"""Stable-Baselines3's PPO, unmodified, learns on our environment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DECISIONS = 10240
 
 
 def mean_reward(model: PPO, env: NdmEnv) -> float:
-    """Of one episode of the mean actions, without its beginning."""
+    """Return the mean reward of one episode of mean actions, without the first 40 decisions."""
     observation, _ = env.reset(seed=7)
     rewards, over = [], False
     while not over:
@@ -22,7 +22,7 @@ def mean_reward(model: PPO, env: NdmEnv) -> float:
     return float(np.mean(rewards[40:]))
 
 
-def test_its_ppo_learns_the_bottleneck() -> None:
+def test_library_ppo_learns_the_bottleneck() -> None:
     torch.set_num_threads(1)
     env = NdmEnv("bottleneck", episode_decisions=128)
     try:

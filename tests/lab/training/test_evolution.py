@@ -1,12 +1,10 @@
-"""The evolution strategy in the lab: it learns, it goes on as if nothing had happened, a lab's death costs nothing."""
+"""The evolution strategy in the lab: it learns, and neither an interruption nor a dying lab changes its result."""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,12 +22,14 @@ from env.reward import RewardWeights
 from export import checkpoint
 from export.formats.model_file import model_file
 from export.pipeline import build_model
+from tests.support.commands import train as train_command
 from training import loop
-from training.cma import Cma, CmaOptions, GenerationSampler, to_policy, to_vector
-from training.evaluation import Evaluation, EvaluationRun, evaluate
+from training.cma import CmaOptions
 from training.options import LabOptions, TrainConfig
-from training.policy import INITIAL_ACTION, initial_policy
+from training.policy import INITIAL_ACTION, initial_policy, to_policy, to_vector
 from training.run_folder import curves
+from training.sampling.evaluation import Evaluation, EvaluationRun, evaluate
+from training.sampling.generation_sampler import GenerationSampler
 
 GENERATIONS = 4
 
@@ -64,7 +64,7 @@ def evaluated(model: tuple[bytes, str], *runs: EvaluationRun, boot: Callable[[],
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that nothing interrupted."""
+    """Train without an interruption."""
     folder = tmp_path_factory.mktemp("runs") / "whole"
     assert train(config(folder.parent), folder, None)
     return folder
@@ -80,15 +80,16 @@ def assert_same(one: Path, two: Path) -> None:
             assert torch.equal(value, second["learner"]["strategy"][name]), name
         else:
             assert value == second["learner"]["strategy"][name], name
-    for chart in ("charts/reward", "population/best", "charts/goodput_mbps"):
-        np.testing.assert_array_equal(curves.read_metric(one, chart), curves.read_metric(two, chart))
+    charts = [curves.read_metrics(run) for run in (one, two)]
+    for name in ("charts/reward", "population/best", "charts/goodput_mbps"):
+        np.testing.assert_array_equal(charts[0][name].decisions, charts[1][name].decisions)
+        np.testing.assert_array_equal(charts[0][name].values, charts[1][name].values)
 
 
 class Watched(VirtualLab):
-    """A lab that does something at one of its runs."""
+    """A lab that calls a function before one of its runs."""
 
-    at_run, what = 0, staticmethod(lambda _: None)
-    runs = 0
+    at_run, what, runs = 0, staticmethod(lambda _: None), 0
 
     def run(self, *arguments: Any, **options: Any) -> RunResult:
         type(self).runs += 1
@@ -109,29 +110,22 @@ def test_rivals_of_modules_are_there() -> None:
     assert evaluation.decisions > 0
 
 
-def test_it_learns_from_an_untrained_network(whole: Path) -> None:
-    _, fitness = curves.read_metric(whole, "charts/reward")
-    _, goodput = curves.read_metric(whole, "charts/goodput_mbps")
+def test_strategy_learns_from_an_untrained_network(whole: Path) -> None:
+    fitness = curves.read_metrics(whole)["charts/reward"].values
+    goodput = curves.read_metrics(whole)["charts/goodput_mbps"].values
     assert len(fitness) == GENERATIONS
     assert fitness[-1] > fitness[0] + 0.2
-    assert goodput[-1] > 2 * goodput[0]  # an untrained one has what the start has made of its window
+    assert goodput[-1] > 2 * goodput[0]  # an untrained policy keeps the window of slow start
 
 
-def test_every_metric_is_in_the_table_and_every_row_is_written(whole: Path) -> None:
-    written = set(curves.read_metrics(whole))
-    table = [*Cma.METRICS, *loop.METRICS]
-    assert [name for name in written if not any(metric.covers(name) for metric in table)] == []
-    assert [metric.name for metric in table if not any(metric.covers(name) for name in written)] == []
-
-
-def test_it_leaves_a_card(whole: Path) -> None:
+def test_run_writes_a_card(whole: Path) -> None:
     card = json.loads((whole / "card.json").read_text())
     assert card["status"] == "finished"
     assert card["config"]["algo"]["kind"] == "cma"
     assert card["virtual_s"] == GENERATIONS * 9 * 2.0
 
 
-def test_its_policy_can_be_exported(whole: Path) -> None:
+def test_trained_policy_can_be_exported(whole: Path) -> None:
     exported = build_model(whole)
     saved = checkpoint.load(whole)
     assert exported.provenance.sha256 == saved["sha256"]
@@ -141,9 +135,7 @@ def test_its_policy_can_be_exported(whole: Path) -> None:
     assert len(blob) > 500
 
 
-def test_interrupted_in_the_middle_of_a_generation_it_goes_on_as_if_it_had_not_been(
-    whole: Path, tmp_path: Path
-) -> None:
+def test_interruption_in_a_generation_changes_nothing(whole: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     interrupt = watched(2 * 9 + 5, lambda _: os.kill(os.getpid(), signal.SIGINT))
     assert not train(config(tmp_path), run, None, interrupt)
@@ -153,20 +145,20 @@ def test_interrupted_in_the_middle_of_a_generation_it_goes_on_as_if_it_had_not_b
     assert_same(run, whole)
 
 
-def test_stopped_between_two_generations_it_goes_on_with_any_number_of_labs(whole: Path, tmp_path: Path) -> None:
+def test_resumed_run_may_have_more_labs(whole: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     assert train(config(tmp_path, generations=2), run, None)
     assert train(config(tmp_path, workers=2), run, checkpoint.load(run))
     assert_same(run, whole)
 
 
-def test_a_lab_that_dies_changes_nothing(whole: Path, tmp_path: Path) -> None:
+def test_dying_lab_changes_nothing(whole: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     assert train(config(tmp_path), run, None, watched(13, lambda lab: os.kill(lab.pid, signal.SIGKILL)))
     assert_same(run, whole)
 
 
-def test_labs_that_always_die_end_it_with_the_reason_and_its_checkpoint(tmp_path: Path) -> None:
+def test_dying_labs_end_training_with_a_checkpoint(tmp_path: Path) -> None:
     class Dying(VirtualLab):
         def run(self, *arguments: Any, **options: Any) -> RunResult:
             os.kill(self.pid, signal.SIGKILL)
@@ -178,7 +170,7 @@ def test_labs_that_always_die_end_it_with_the_reason_and_its_checkpoint(tmp_path
     assert checkpoint.load(run)["learner"]["strategy"]["_g"] == 0
 
 
-def test_where_the_guard_takes_the_connection_the_run_ends() -> None:
+def test_run_ends_when_the_guard_intervenes() -> None:
     run = EvaluationRun(EpisodeConfig(NetworkPath()), seed=5, duration_s=4.0)
     grow = {name: torch.zeros_like(tensor) for name, tensor in initial_policy(2, 1).state_dict().items()}
     grow["readout.bias"] += 1.0  # doubles in every round
@@ -198,7 +190,7 @@ def test_where_the_guard_takes_the_connection_the_run_ends() -> None:
         assert evaluation.decisions > 50
 
 
-def test_all_learners_of_a_run_are_judged_beside_its_rivals() -> None:
+def test_all_learners_of_a_run_are_evaluated() -> None:
     episode_config = EpisodeConfig(NetworkPath(), (EpisodeFlow("learner", 1.0), EpisodeFlow("cubic", 0.5)))
     policy = checkpoint.load(ROOT / "datasets" / "models" / "mixed")["policy"]
     [evaluation] = evaluated(model_file(policy, "mixed", "mixed"), EvaluationRun(episode_config, 3, 4.0))
@@ -207,8 +199,8 @@ def test_all_learners_of_a_run_are_judged_beside_its_rivals() -> None:
     assert all(1 < np.mean(outcome.performance.goodput_mbps) < 19 for outcome in outcomes)
 
 
-def test_a_failed_evaluation_is_worth_less_than_any(monkeypatch: pytest.MonkeyPatch) -> None:
-    from training.fitness import run_fitness
+def test_failed_evaluation_has_the_lowest_fitness(monkeypatch: pytest.MonkeyPatch) -> None:
+    from training.sampling.fitness import run_fitness
 
     def stop(lab: Lab) -> None:
         lab.timeout_s = 1.0
@@ -224,16 +216,11 @@ def test_a_failed_evaluation_is_worth_less_than_any(monkeypatch: pytest.MonkeyPa
     assert worst < -3 < normal
 
 
-def test_the_command_line_trains_and_goes_on(tmp_path: Path) -> None:
-    def command(*words: str) -> str:
-        done = subprocess.run([sys.executable, "train.py", *words], cwd=ROOT, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
+def test_command_line_trains_and_resumes(tmp_path: Path) -> None:
     small = ["algo=cma", "profile=bottleneck", "debug=smoke", f"runs={tmp_path}"]
-    assert "make export-weights" in command(*small, "name=es", "algo.generations=1")
-    command(f"resume={tmp_path}/es", "algo.generations=2")
+    assert "make export-weights" in train_command(*small, "name=es", "algo.generations=1")[0]
+    train_command(f"resume={tmp_path}/es", "algo.generations=2")
     assert checkpoint.load(tmp_path / "es")["learner"]["strategy"]["_g"] == 2
-    command(*small, "name=more", "algo.generations=0", f"algo.start={tmp_path}/es")
+    train_command(*small, "name=more", "algo.generations=0", f"algo.start={tmp_path}/es")
     saved = [checkpoint.load(tmp_path / name) for name in ("es", "more")]
     assert saved[0]["sha256"] == saved[1]["sha256"]

@@ -1,4 +1,4 @@
-"""Where the policy starts, in the arithmetic of the kernel."""
+"""A new policy keeps the initial window, in the kernel's arithmetic."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import numpy as np
 
 from export.integer.native import Native
 from tests.support.toys import PolicyRunner
-from training.policy import INITIAL_ACTION, Policy
+from training.policy import INITIAL_ACTION, OBSERVATION_SIZE, Policy
 
 
-def test_a_new_policy_stays_where_it_starts() -> None:
+def test_new_policy_keeps_the_initial_window() -> None:
     runner = PolicyRunner(Policy().state_dict())
-    means, _ = runner(np.full((1, 10), 8, np.float32), runner.initial_state(1))
+    means, _ = runner(np.full((1, OBSERVATION_SIZE), 8, np.float32), runner.initial_state(1))
     assert np.abs(means - INITIAL_ACTION).max() < 0.05
     cwnd_fp = np.full(1, 10 << 8, np.uint32)
     for _ in range(300):

@@ -26,10 +26,10 @@ TRACEPOINT_SHARE = 0.02
 def kernels() -> list[Kernel]:
     for tool in ("valgrind", "pahole"):
         find_tool(tool, "slow")
-    found = [lab_kernel(), *stock_kernels()]
-    for kernel in found:
+    available = [lab_kernel(), *stock_kernels()]
+    for kernel in available:
         build(kernel)
-    return found
+    return available
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[acks.Connection, 
     return dict(zip(connections, acks.record(connections, folder), strict=True))
 
 
-def test_an_ack_without_a_decision_takes_no_more_instructions_than_bbrs(
+def test_ack_takes_no_more_instructions_than_with_bbr(
     kernels: list[Kernel], recorded: dict[acks.Connection, Path]
 ) -> None:
     played = [kernel for kernel in kernels if has_bbr(kernel)]
@@ -69,7 +69,7 @@ def test_the_processor_counts_what_callgrind_counts(kernels: list[Kernel], schem
     assert sum(deciding) == counted.decision_instructions
 
 
-def test_the_state_of_a_connection_fits_on_every_kernel(kernels: list[Kernel]) -> None:
+def test_connection_state_fits_on_every_kernel(kernels: list[Kernel]) -> None:
     states = [state(kernel) for kernel in kernels]
     for one in states:
         assert one.room == STATE_BYTES

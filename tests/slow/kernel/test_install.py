@@ -1,6 +1,6 @@
-"""`make install` and `make uninstall`: DKMS builds tcp_ndm for stock kernels, and nothing of it stays behind.
+"""`make install` and `make uninstall`: DKMS builds tcp_ndm for stock kernels, and uninstalling leaves nothing.
 
-Everything goes into a folder of its own (DESTDIR); what this machine has is not touched.
+The tests install into a separate folder (DESTDIR), so that this machine stays as it is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 
 from env.checkout import ROOT
 from env.lab.stock_kernel import HEADERS, VERSIONS, StockKernelError, find_release
-from tests.support.guest import program, shell
+from tests.support.guest import run_program, shell
 from tests.support.labs import checked_lab
 from tests.support.tools import find_tool, require
 
@@ -55,24 +55,24 @@ def release_of(folder: Path) -> str:
 
 
 def compiled(destination: Path, headers: Path, tmp_path: Path) -> set[str]:
-    """What the compiler reads of the installed sources, as names in their folder."""
+    """Return the installed sources that the compiler reads, as names in their folder."""
     source = tmp_path / "again"
     shutil.copytree(destination / "usr" / "src" / f"ndm-tcp-{VERSION}", source)
     subprocess.run(["make", "-s", "-C", headers, f"M={source}", "NDM_ONLY=y", "modules"], check=True)
     commands = "".join(file.read_text() for file in source.glob("ndm/.ndm_*.o.cmd"))
     return {
-        os.path.relpath(found, source) for found in re.findall(rf"{re.escape(str(source))}/[\w./]+\.[ch]\b", commands)
+        os.path.relpath(name, source) for name in re.findall(rf"{re.escape(str(source))}/[\w./]+\.[ch]\b", commands)
     }
 
 
 @pytest.mark.timeout(900)
-def test_dkms_builds_it_for_stock_kernels_and_takes_it_away_again(headers: dict[str, Path], tmp_path: Path) -> None:
+def test_dkms_builds_and_removes_it_for_stock_kernels(headers: dict[str, Path], tmp_path: Path) -> None:
     destination = tmp_path / "root"
     for number, folder in enumerate(headers.values(), 1):
         done = run("install", destination, folder)
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
-        # the kernel that had it gets the new one as well
+        # a kernel that had the module gets the new one as well
         assert done.stdout.count(f"tcp_ndm {VERSION} is installed for ") == number
     installed = sorted(destination.glob("lib/modules/*/updates/dkms/*"))
     assert {module.name.split(".")[0] for module in installed} == {"tcp_ndm"}, "no module that the kernel has too"
@@ -93,14 +93,14 @@ def test_dkms_builds_it_for_stock_kernels_and_takes_it_away_again(headers: dict[
 
     done = run("uninstall", destination)
     assert (done.returncode, done.stdout) == (0, "ndm-tcp is uninstalled\n"), done.stderr
-    # the key that DKMS made to sign with is DKMS's
+    # DKMS keeps the key that it made to sign modules
     assert files(destination) == ["var/lib/dkms/mok.key", "var/lib/dkms/mok.pub"]
     assert not sources.exists()
     assert "is not installed" in run("uninstall", destination).stdout
 
 
 @pytest.mark.timeout(600)
-def test_sources_that_do_not_build_leave_the_installed_module_alone(headers: dict[str, Path], tmp_path: Path) -> None:
+def test_failed_build_leaves_the_installed_module(headers: dict[str, Path], tmp_path: Path) -> None:
     destination = tmp_path / "root"
     folder = headers["6.1"]
     assert run("install", destination, folder).returncode == 0
@@ -117,7 +117,7 @@ def test_sources_that_do_not_build_leave_the_installed_module_alone(headers: dic
 
 
 def stock_tree(folder: Path, release: str) -> Path:
-    """A kernel build tree of which only the release is there."""
+    """Make a kernel build tree that has nothing but its release."""
     generated = folder / "include" / "generated"
     generated.mkdir(parents=True)
     (folder / "Makefile").touch()
@@ -135,7 +135,7 @@ def test_kernels_out_of_range_are_refused(headers: dict[str, Path], tmp_path: Pa
 def test_what_is_missing_is_named(headers: dict[str, Path], tmp_path: Path) -> None:
     nowhere = tmp_path / "nowhere"
     done = run("install", tmp_path / "root", nowhere)
-    assert done.stderr == f"make install: KDIR={nowhere} is no kernel build tree: it has no Makefile\n"
+    assert done.stderr == f"make install: KDIR={nowhere} is not a kernel build tree: it has no Makefile\n"
     (tmp_path / "bare").mkdir()
     (tmp_path / "bare" / "Makefile").touch()
     assert "is not prepared for modules" in run("install", tmp_path / "root", tmp_path / "bare").stderr
@@ -144,34 +144,31 @@ def test_what_is_missing_is_named(headers: dict[str, Path], tmp_path: Path) -> N
     assert files(tmp_path / "root") == []
 
 
-def test_a_module_in_use_is_not_uninstalled(headers: dict[str, Path]) -> None:
+def test_module_in_use_is_not_uninstalled(headers: dict[str, Path]) -> None:
     with checked_lab("tcp_ndm") as lab:
-        # a registration that the guest keeps in its memory
+        # register the module in a file system in the guest's memory
         shell(lab, "mount -t tmpfs none /var/lib/dkms && mount -t tmpfs none /usr/src && mkdir /usr/src/ndm-tcp-0.0.1")
         shell(lab, f"sed s/@VERSION@/0.0.1/ {ROOT}/kernel/dkms.conf > /usr/src/ndm-tcp-0.0.1/dkms.conf")
         shell(lab, "dkms add -m ndm-tcp -v 0.0.1")
-        shown = shell(
-            lab,
-            program(f"""
-                def uninstall():
-                    done = subprocess.run(["{INSTALL}", "uninstall"], capture_output=True, text=True)
-                    print(done.returncode, done.stdout + done.stderr)
-                sender, receiver = connect("ndm")
-                send(sender, receiver, 1 << 20)
-                uninstall()
-                send(sender, receiver, 1 << 20)
-                print(subprocess.run("ss -tiHO | grep -w ndm", shell=True, capture_output=True, text=True).stdout)
-                port = sender.getsockname()[1]
-                print(f"port {{port}}")
-                sender.close()
-                receiver.close()
-                uninstall()
-                print(subprocess.run(["ls", "/usr/src"], capture_output=True, text=True).stdout)
-            """),
-        )
+        code = f"""
+            def run(command):
+                done = subprocess.run(command, shell=True, capture_output=True, text=True)
+                print(done.returncode, done.stdout + done.stderr)
+            sender, receiver = connect("ndm")
+            send(sender, receiver, 1 << 20)
+            run("{INSTALL} uninstall")
+            send(sender, receiver, 1 << 20)
+            run("ss -tiHO | grep -w ndm")
+            port = sender.getsockname()[1]
+            print(f"port {{port}}")
+            sender.close()
+            receiver.close()
+            run("{INSTALL} uninstall && ls /usr/src")
+        """
+        shown = run_program(lab, code)
     refused, _, after = shown.partition("\nport ")
     assert refused.startswith(
-        "1 make uninstall: tcp_ndm stays, nothing was changed: rmmod: ERROR: Module tcp_ndm is in use"
+        "1 make uninstall: tcp_ndm is in use, nothing was changed: rmmod: ERROR: Module tcp_ndm is in use"
     )
     assert re.search(rf"127.0.0.1:{after.split()[0]}\b.* ndm ", refused), "ss names the connection"
-    assert after.split(maxsplit=1)[1].strip() == "0 ndm-tcp is uninstalled", "and its sources are gone"
+    assert after.split(maxsplit=1)[1].strip() == "0 ndm-tcp is uninstalled", "the sources are still there"

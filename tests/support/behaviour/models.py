@@ -8,7 +8,7 @@ factor below one has a window at which it stays. "ten" is made for the ten packe
 
 from __future__ import annotations
 
-from tests.support.bad_models import constant
+from tests.support.models import constant
 
 _OCTAVE = 1 << 14  # of the read-out: the factor 2
 

@@ -76,8 +76,8 @@ class Segment:
 
         P may be there unless it is named: where a push falls is a matter of how the application wrote.
         """
-        wanted, found = set(self.flags), set(seen.flags)
-        if wanted != found - ({"P"} - wanted):
+        wanted, flags = set(self.flags), set(seen.flags)
+        if wanted != flags - ({"P"} - wanted):
             return "flags"
         if (self.seq, self.length) != (seen.seq, seen.length):
             return "sequence numbers"

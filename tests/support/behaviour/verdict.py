@@ -26,8 +26,8 @@ class Difference(NamedTuple):
 def find_difference(events: list[Event], played: dict[str, Any]) -> str:
     """Return the first difference between a script's events and what play.py printed, or "" when there is none."""
     seen = [(int(at_ns), parse_segment(text)) for at_ns, text in played["seen"]]
-    found = [_first_wrong_segment(events, seen), _first_wrong_check(events, played["checks"])]
-    differences = [difference for difference in found if difference]
+    firsts = [_first_wrong_segment(events, seen), _first_wrong_check(events, played["checks"])]
+    differences = [difference for difference in firsts if difference]
     if not differences:
         return ""
     at_ns, text, position = min(differences, key=lambda difference: difference.at_ns)
@@ -74,14 +74,14 @@ def _wrong_values(event: Event, values: dict[str, Any]) -> str:
         name, _, wanted = word.partition("=")
         if name not in values:
             return f"no {name}; there are {', '.join(f'{key}={value}' for key, value in values.items())}"
-        found = values[name]
+        actual = values[name]
         low, between, high = wanted.partition("..")
         if between:
-            equal = float(low) <= found <= float(high)
+            equal = float(low) <= actual <= float(high)
         else:
-            equal = abs(float(wanted) - found) <= CLOSE if isinstance(found, float) else str(found) == wanted
+            equal = abs(float(wanted) - actual) <= CLOSE if isinstance(actual, float) else str(actual) == wanted
         if not equal:
-            wrong.append(f"{name}={found:.5g}" if isinstance(found, float) else f"{name}={found}")
+            wrong.append(f"{name}={actual:.5g}" if isinstance(actual, float) else f"{name}={actual}")
     return " ".join(wrong)
 
 

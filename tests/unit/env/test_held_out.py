@@ -49,7 +49,7 @@ def test_no_profile_draws_from_a_band(name: str) -> None:
             assert not [field for field in BANDED if in_band(field, getattr(path, field))], path
 
 
-def test_a_profile_that_covers_every_band_draws_from_none() -> None:
+def test_profile_over_all_bands_avoids_them() -> None:
     everything = {"name": "wide", "paths": {"all": dict.fromkeys(BANDED, WIDE)}}
     sampler, rng = PathSampler(profile_from_config(everything)), np.random.default_rng(1)
     paths = [sampler.draw(rng).path for _ in range(1000)]
@@ -80,7 +80,7 @@ def test_profiles_outside_the_bands_are_accepted() -> None:
         profile_from_config({"name": "good", "paths": {"p": part}})
 
 
-def test_path_is_held_out_when_all_three_numbers_are() -> None:
+def test_path_is_held_out_with_all_numbers() -> None:
     inside = {"rate_mbps": 7.0, "rtt_ms": 70.0, "buffer_bdp": 0.7}
     assert is_held_out(Path(**inside))
     for name in BANDED:

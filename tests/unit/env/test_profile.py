@@ -61,7 +61,7 @@ def test_mixed_covers_its_ranges() -> None:
     assert 7 < max(steps) <= 10
 
 
-def test_steps_of_the_rate_are_spread_over_the_episode() -> None:
+def test_rate_steps_are_spread_over_the_episode() -> None:
     config = one(
         rate_mbps={"fixed": 5}, rtt_ms={"fixed": 100}, rate_step={"uniform": [0.5, 2]}, rate_steps={"choice": [1, 4]}
     )
@@ -227,18 +227,18 @@ def one(**mix: object) -> dict[str, object]:
         (one(traces=["train/lte"]), ["train/lte", "unknown"]),
         (one(traces=["train/wifi"], rate_mbps={"fixed": 10}), ["leave one of them out"]),
         (one(reward={"delay": -1}), ["reward.delay is -1"]),
-        (one(scenario="stress", traces=["train/wifi"]), ["already says traces"]),
+        (one(scenario="stress", traces=["train/wifi"]), ["sets traces itself"]),
         (one(scenario="compete/requests"), ["not bulk"]),
         (one(weight=0), ["no path has a weight"]),
         (one(qdisc="red2"), ["red2", "fq_codel"]),
         (one(scenario="strss"), ["strss", "did you mean stress"]),
         (one(scenario="stress", rtt_ms={"fixed": 1}), ["stress", "rtt_ms"]),
-        (one(rivals=["cubic"], rival_chance=2), ["rival_chance is 2", "between 0 and 1"]),
+        (one(rivals=["cubic"], rival_chance=2), ["rival_chance is 2", "at least 0 and at most 1"]),
         (one() | {"reward": {"goodput": -1}}, ["reward.goodput is -1", "negative"]),
         (one() | {"reward": {"speed": 1}}, ["reward.speed", "goodput, delay, loss"]),
         (one() | {"episode_decisions": 0}, ["episode_decisions is 0", "at least 1"]),
         (one() | {"episode_packets": 0}, ["episode_packets is 0", "above 0"]),
-        (one() | {"skip_slow_start_prob": 2}, ["skip_slow_start_prob is 2", "between 0 and 1"]),
+        (one() | {"skip_slow_start_prob": 2}, ["skip_slow_start_prob is 2", "at least 0 and at most 1"]),
     ],
 )
 def test_errors_name_bad_and_valid_values(config: dict[str, object], words: list[str]) -> None:

@@ -36,17 +36,17 @@ WIDE = MixtureComponent(
 
 def numbers(config: EpisodeConfig) -> dict[str, float]:
     path = config.path
-    told = {name: float(getattr(path, name)) for name in DRAWN_FIELDS}
-    told["jitter_ratio"] = path.jitter_ms / (path.rtt_ms / 2)
+    values = {name: float(getattr(path, name)) for name in DRAWN_FIELDS}
+    values["jitter_ratio"] = path.jitter_ms / (path.rtt_ms / 2)
     if path.clients > 1:
-        told["extra_rtt_ratio"] = path.client_extra_rtt_ms[1] / path.rtt_ms
+        values["extra_rtt_ratio"] = path.client_extra_rtt_ms[1] / path.rtt_ms
     if path.steps:
-        told["rate_steps"] = float(len(path.steps))
+        values["rate_steps"] = float(len(path.steps))
     if len(path.steps) == 1:  # of several, only the range is kept
         rate_mbps = path.steps[0].rate_mbps
         assert rate_mbps is not None
-        told["rate_step"] = rate_mbps / path.rate_mbps
-    return told
+        values["rate_step"] = rate_mbps / path.rate_mbps
+    return values
 
 
 def test_the_middle_grows_to_the_whole() -> None:
@@ -112,9 +112,9 @@ def test_draw_near_stays_within_the_factor(name: str) -> None:
         assert near.path.trace == config.path.trace
         assert_within(near, sampler.profile.paths[config.component])
         differing += near != config
-        found = numbers(near)
+        neighbour = numbers(near)
         for what, value in numbers(config).items():
-            assert value / 1.3 * (1 - 1e-9) <= found[what] <= value * 1.3 * (1 + 1e-9), what
+            assert value / 1.3 * (1 - 1e-9) <= neighbour[what] <= value * 1.3 * (1 + 1e-9), what
     assert name == "bottleneck" or differing > 30
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, make_dataclass
 
 import numpy as np
 import pytest
@@ -12,7 +12,18 @@ from hypothesis import strategies as st
 from env.network.path import Path
 from env.profile import LEARNER, EpisodeConfig, EpisodeFlow
 from env.reference import FlowReference
-from env.reward import Measured, Outcome, Reference, RewardWeights, between, compute_reward, terms_table, utility
+from env.reward import (
+    TERMS,
+    Measured,
+    Outcome,
+    Reference,
+    RewardWeights,
+    _term,
+    between,
+    compute_reward,
+    terms_table,
+    utility,
+)
 
 WEIGHTS = RewardWeights(goodput=1.0, delay=0.3, loss=1.0)
 BOTTLENECK = Path(rate_mbps=20, rtt_ms=40)
@@ -46,18 +57,31 @@ def second_of(mbps: float, rtt_ms: float = 40, retransmitted: int = 0) -> Counte
     return Counted(1_000_000, int(rtt_ms * 1e3), 0, round(mbps * 1e6 / 8 / 1448), retransmitted)
 
 
-def test_every_term_has_a_weight_a_name_and_documentation() -> None:
+def test_every_term_has_weight_name_and_documentation() -> None:
     names = [entry.name for entry in fields(RewardWeights)]
     outcome = outcome_of(second_of(10))
     assert list(outcome.terms) == names
     assert outcome.reward == sum(outcome.terms.values())
     assert list(outcome.numbers())[: len(names)] == [f"reward/{name}" for name in names]
     assert terms_table().count("\n") == len(names) + 1
+    interval = between(Counted(), second_of(10))
+    formulas = compute_reward(interval, reference(BOTTLENECK), RewardWeights(**dict.fromkeys(names, 1.0))).terms
     for name in names:
         alone = RewardWeights(**dict.fromkeys(names, 0.0) | {name: 2.0})
-        assert compute_reward(between(Counted(), second_of(10)), reference(BOTTLENECK), alone).reward == pytest.approx(
-            2 * outcome.terms[name] / getattr(WEIGHTS, name)
-        )
+        assert compute_reward(interval, reference(BOTTLENECK), alone).reward == pytest.approx(2 * formulas[name])
+        assert outcome.terms[name] == pytest.approx(getattr(WEIGHTS, name) * formulas[name])
+
+
+def test_new_term_of_weight_0_changes_no_reward(monkeypatch: pytest.MonkeyPatch) -> None:
+    interval = between(Counted(), second_of(10, rtt_ms=50))
+    before = compute_reward(interval, reference(BOTTLENECK), RewardWeights())
+    line = _term(0.0, lambda performance, _: -performance.rtt_ms, "ms", "RTT")
+    more = make_dataclass("MoreWeights", [("rtt", float, line)], bases=(RewardWeights,))
+    monkeypatch.setitem(TERMS, "rtt", fields(more)[-1].metadata)
+    at_default, at_2 = (compute_reward(interval, reference(BOTTLENECK), more(**of)) for of in ({}, {"rtt": 2.0}))
+    assert at_default.terms["rtt"] == 0
+    assert at_default.reward == before.reward
+    assert at_2.reward == pytest.approx(before.reward - 100)
 
 
 def test_utility_at_known_points() -> None:

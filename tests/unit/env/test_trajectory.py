@@ -42,7 +42,7 @@ def per_second(mbps: float) -> int:
 
 def test_shapes_scales_and_order() -> None:
     (one,) = trajectories(record(5, 0.1, 4, per_second(9)), EpisodeConfig(Path()), WEIGHTS)
-    assert one.observations.shape == (5, 10)
+    assert one.observations.shape == (5, len(schema.FEATURES))
     assert one.observations[3, 0] == np.float32(3 / 4096)
     assert one.actions.shape == (4, 2)
     assert (one.actions == 0.5).all()

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 
+from env import schema
 from export import checkpoint
 from export.checkpoint import CheckpointError
 from training.policy import Policy
@@ -97,6 +98,34 @@ def test_other_format(tmp_path: Path) -> None:
     torch.save(whole, path)
     with pytest.raises(CheckpointError, match="lacks learner"):
         checkpoint.load(tmp_path)
+
+
+def test_other_schema(tmp_path: Path) -> None:
+    path = checkpoint.save(tmp_path, content())
+    whole = torch.load(path, weights_only=True)
+    del whole["schema"]
+    torch.save(whole, path)
+    assert checkpoint.load(tmp_path)["schema"] == 2
+    torch.save({**whole, "schema": 99}, path)
+    with pytest.raises(CheckpointError, match=r"was trained with schema 99.*train again"):
+        checkpoint.load(tmp_path)
+
+
+def test_appended_inputs_get_weight_0(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    saved = content()
+    full = saved["policy"]["rnn.weight_ih_l0"]
+    saved["policy"]["rnn.weight_ih_l0"] = full[:, :-1].clone()
+    checkpoint.save(tmp_path, saved)
+    monkeypatch.setattr(schema, "INPUTS_MIN", full.shape[1])
+    with pytest.raises(CheckpointError, match=f"with {full.shape[1] - 1} inputs.*requires the first {full.shape[1]}"):
+        checkpoint.load(tmp_path)
+    monkeypatch.setattr(schema, "INPUTS_MIN", full.shape[1] - 1)
+    loaded = checkpoint.load(tmp_path)
+    assert torch.equal(loaded["policy"]["rnn.weight_ih_l0"][:, :-1], full[:, :-1])
+    assert not loaded["policy"]["rnn.weight_ih_l0"][:, -1].any()
+    assert not checkpoint.has_all_inputs(loaded)
+    checkpoint.save(tmp_path, content())
+    assert checkpoint.has_all_inputs(checkpoint.load(tmp_path))
 
 
 @pytest.mark.parametrize("older", [1, 2, 3])

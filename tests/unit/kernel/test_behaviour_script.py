@@ -22,7 +22,7 @@ PEER = Side(socket.inet_aton("192.0.2.2"), 80, 1_000_000, 500_000)
         "FR. 1:1(0) ack 1 win 1",
     ],
 )
-def test_a_segment_is_the_same_after_text_and_bytes(text: str) -> None:
+def test_segment_survives_text_and_bytes(text: str) -> None:
     segment = parse_segment(text)
     packet = to_bytes(segment, PEER, TESTED)
     assert str(segment) == text
@@ -33,7 +33,7 @@ def test_a_segment_is_the_same_after_text_and_bytes(text: str) -> None:
         assert total % 0xFFFF == 0, "a right checksum makes the ones' complement sum 0"
 
 
-def test_what_a_script_leaves_out_may_be_anything_and_what_it_names_may_not() -> None:
+def test_only_named_fields_of_a_segment_count() -> None:
     seen = parse_segment("[ect0] P. 1:1449(1448) ack 1 win 502 <sack 5:9,TS val 20 ecr 1000>")
     for text in (". 1:1449(1448)", "P. 1:1449(1448) ack 1", "[ect0] . 1:1449(1448) win 502 <TS val 20>"):
         assert parse_segment(text).difference(seen) == "", text

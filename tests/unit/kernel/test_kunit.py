@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from env import schema
+from env.checkout import KERNEL
 from kernel.kunit.run import read_ktap
 
 PASSED = """
@@ -44,3 +46,10 @@ def test_a_suite_that_passed() -> None:
 )
 def test_a_suite_that_did_not_pass(text: str, problem: str) -> None:
     assert problem in read_ktap(text.splitlines()).problems
+
+
+@pytest.mark.parametrize("name", [feature.name for feature in schema.FEATURES])
+def test_every_input_has_a_suite(name: str) -> None:
+    text = (KERNEL / "kunit" / "features_kunit.c").read_text()
+    assert f"INPUT_SUITE({name}, NDM_IN_{name.upper()}" in text
+    assert f"&{name}_suite" in text, "the suite is not listed in kunit_test_suites()"

@@ -23,7 +23,7 @@ def made(blind: list[str], recurrent: bool) -> Policy:
     return Policy(6, blind, recurrent)
 
 
-def test_the_other_weights_begin_as_those_of_the_whole_network() -> None:
+def test_other_weights_equal_those_of_full_network() -> None:
     whole, blind, memoryless = made([], True), made(BLIND, True), made([], False)
     assert blind.rnn.weight_ih_l0[:, SEEN].equal(whole.rnn.weight_ih_l0[:, SEEN])
     assert blind.rnn.weight_hh_l0.equal(whole.rnn.weight_hh_l0)
@@ -34,7 +34,7 @@ def test_the_other_weights_begin_as_those_of_the_whole_network() -> None:
 
 
 @pytest.mark.parametrize("rounded", [False, True])
-def test_no_optimizer_moves_them_and_they_take_no_part_in_the_gradients_norm(rounded: bool) -> None:
+def test_ablated_weights_get_no_gradient(rounded: bool) -> None:
     policy = made(BLIND, False)
     optimizer = torch.optim.Adam(policy.parameters(), 0.1, fused=True)
     for _ in range(5):
@@ -52,7 +52,7 @@ def test_no_optimizer_moves_them_and_they_take_no_part_in_the_gradients_norm(rou
     assert not policy.rnn.weight_hh_l0.any()
 
 
-def test_wrong_inputs_and_weights_of_another_network_are_refused() -> None:
+def test_wrong_inputs_and_foreign_weights_are_refused() -> None:
     with pytest.raises(
         ValueError, match=r"'rtt_gradent': did you mean rtt_gradient\? The inputs are rtt_ratio, entropy"
     ):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -13,11 +11,14 @@ import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from env.checkout import CONFIGS, ROOT
+from env.checkout import CONFIGS
+from tests.support.commands import train
 from train import help_text
+from training import learner
 from training.cma import CmaOptions
 from training.config import LEARNERS, RENAMED, ConfigError, check_command_line, read_config, resumed_config
 from training.curriculum.curriculum import CurriculumOptions
+from training.learner import kinds
 from training.options import LabOptions, TrainConfig
 from training.ppo import PpoOptions
 
@@ -66,7 +67,7 @@ def test_value_out_of_range(override: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(("old", "new"), RENAMED.items())
-def test_an_old_key_is_refused_with_its_new_name(old: str, new: str) -> None:
+def test_old_key_names_its_new_name(old: str, new: str) -> None:
     with pytest.raises(ConfigError, match=f"{re.escape(old)} is now called {re.escape(new)}"):
         check_command_line([f"{old}=0.5"])
     with initialize_config_dir(str(CONFIGS), version_base="1.3"):
@@ -114,34 +115,47 @@ def test_resumed_run_keeps_its_configuration() -> None:
 
 @pytest.mark.parametrize("arguments", [["profile=foo"], ["algo.gamma=2", "profile=bottleneck"], ["resume=runs/none"]])
 def test_command_ends_with_one_paragraph(arguments: list[str]) -> None:
-    done = subprocess.run([sys.executable, "train.py", *arguments], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert done.stderr.startswith("train.py: ")
-    assert len(done.stderr.strip().splitlines()) == 1
-    assert done.stdout == ""
+    output, errors = train(*arguments, status=1)
+    assert errors.startswith("train.py: ")
+    assert len(errors.strip().splitlines()) == 1
+    assert output == ""
 
 
-def test_help_explains_every_key_and_lists_every_file_of_a_group() -> None:
+def test_help_explains_keys_and_lists_files() -> None:
     text = help_text()
     for key in ("seed=1", "lab.workers=2", "algo.gamma=0.98", "algo.hidden=8", "profile=mixed", "algo=ppo_long"):
         line = next(line for line in text.splitlines() if line.startswith(f"  {key} "))
         assert len(line.removeprefix(f"  {key} ").strip()) > 10, line
-    keys = [
-        entry.name for options in (LabOptions, CurriculumOptions, PpoOptions, CmaOptions) for entry in fields(options)
-    ]
+    learners = [kind.OPTIONS for kind in LEARNERS.values()]
+    keys = [entry.name for options in (LabOptions, CurriculumOptions, *learners) for entry in fields(options)]
     assert [key for key in keys if key != "kind" and f".{key}=" not in text] == []
     assert "algo.sigma=" in text.partition("Options of the learner cma:")[2]
 
 
-@pytest.mark.parametrize("debug", sorted(file.stem for file in (CONFIGS / "debug").glob("*.yaml")))
-def test_debug_knows_every_learner(debug: str) -> None:
+@pytest.mark.parametrize("algo", sorted(file.stem for file in (CONFIGS / "algo").glob("*.yaml")))
+def test_debug_knows_every_learner(algo: str) -> None:
     """Otherwise the run would silently be one of full length."""
-    for algo in (file.stem for file in (CONFIGS / "algo").glob("*.yaml")):
-        full, small = composed(f"algo={algo}"), composed(f"algo={algo}", f"debug={debug}")
+    full = composed(f"algo={algo}")
+    length = LEARNERS[full.algo.kind].build(full).progress.total
+    for debug in (file.stem for file in (CONFIGS / "debug").glob("*.yaml")):
+        small = composed(f"algo={algo}", f"debug={debug}")
         assert small.algo.kind == full.algo.kind
         assert small.algo != full.algo
-        lengths = [LEARNERS[full.algo.kind].build(config).progress.total for config in (small, full)]
-        assert lengths[0] < lengths[1]
+        assert LEARNERS[full.algo.kind].build(small).progress.total < length
+
+
+def test_each_learner_can_be_resumed_by_its_name() -> None:
+    """train.py resume= chooses the options by algo=KIND."""
+    assert {name: kind for name, kind in kinds().items() if name in LEARNERS} == {kind: kind for kind in LEARNERS}
+
+
+def test_a_file_without_its_learner_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learner, "CONFIGS", tmp_path)
+    (tmp_path / "algo").mkdir()
+    for text in ("hidden: 3\n", "defaults:\n  - ppo\n"):
+        (tmp_path / "algo" / "mine.yaml").write_text(text)
+        with pytest.raises(ValueError, match=r"mine\.yaml has the first default (None|ppo); it must be /learner/KIND"):
+            kinds()
 
 
 def test_each_learner_has_its_own_options() -> None:

@@ -14,11 +14,11 @@ from training.rounding import as_exported
 
 def policy(seed: int, size: float) -> Policy:
     torch.manual_seed(seed)
-    made = initial_policy(16, seed)
+    network = initial_policy(16, seed)
     with torch.no_grad():
-        for weight in made.parameters():
+        for weight in network.parameters():
             weight.normal_(0, size)
-    return made
+    return network
 
 
 def value(model: IntegerModel) -> dict[str, np.ndarray]:
@@ -46,10 +46,10 @@ def test_it_is_what_the_export_makes(size: float) -> None:
 
 
 def test_the_gradient_passes() -> None:
-    made = policy(1, 0.3)
-    rounded = as_exported(dict(made.named_parameters()))
+    network = policy(1, 0.3)
+    rounded = as_exported(dict(network.named_parameters()))
     sum(weight.square().sum() for weight in rounded.values()).backward()
-    for name, weight in made.named_parameters():
+    for name, weight in network.named_parameters():
         assert weight.grad is not None, name
         assert weight.grad == pytest.approx(2 * rounded[name].detach(), rel=1e-4), name
 

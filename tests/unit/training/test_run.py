@@ -16,29 +16,29 @@ import torch
 
 from env.checkout import git_revision
 from env.profile import load_profile
+from env.spaces import INFO
 from env.trajectory import Trajectory
 from export import checkpoint
 from export.checkpoint import CheckpointError
 from tests.support.toys import Array, FluidQueue, ToyPlayer, ToyVector
-from training.errors import RunError
-from training.loop import claimed, new_run_folder, train
+from training.loop import RunError, claimed, new_run_folder, train
 from training.options import TrainConfig
 from training.ppo import PpoOptions
-from training.rollout_sampler import BehaviourPolicy, RolloutSampler, describe
-from training.rollouts import SamplingState
 from training.run_folder import curves
 from training.run_folder.card import describe_lab
+from training.sampling.rollout_sampler import BehaviourPolicy, RolloutSampler, describe
+from training.sampling.rollouts import SamplingState
 
 
 class Queues(FluidQueue):
     """Told in the words of the real environment."""
 
     def describe(self) -> dict[str, Any]:
-        told = super().describe()
+        described = super().describe()
         return {
-            "path": told["path"],
-            "goodput_share": told["share"],
-            "queueing_delay_ms": told["queue"],
+            "path": described["path"],
+            "goodput_share": described["share"],
+            "queueing_delay_ms": described["queue"],
             "interval_us": np.full(self.num_envs, 40_000.0),
         }
 
@@ -61,9 +61,8 @@ class Disturbed(Queues):
 def run_training(
     config: TrainConfig, folder: Path, saved: Mapping[str, Any] | None = None, world: ToyVector | None = None
 ) -> bool:
-    assert isinstance(config.algo, PpoOptions)
     player = ToyPlayer(world or Queues(), 640, seed=7)
-    return train(config, folder, saved, RolloutSampler(config, folder, config.algo, player, None))
+    return train(config, folder, saved, RolloutSampler(config, folder, player, None))
 
 
 def config(folder: Path, **algo: Any) -> TrainConfig:
@@ -125,16 +124,14 @@ class RecordingPlayer:
         self.calls.append(f"take {self.taken}")
         self.taken += 1
         nothing = np.zeros((2, 0), np.float32)
-        return [Trajectory(nothing, nothing, np.zeros(2, np.float32), nothing, {})]
+        return [Trajectory(nothing, nothing, np.zeros(2, np.float32), nothing, dict.fromkeys(INFO, np.ones(2)))]
 
 
 @pytest.mark.parametrize("overlap", [True, False])
 def test_the_policy_is_one_update_behind_with_overlap(tmp_path: Path, overlap: bool) -> None:
     def sampler() -> tuple[RolloutSampler, list[str]]:
         player: Any = RecordingPlayer()
-        made = config(tmp_path, overlap=overlap)
-        assert isinstance(made.algo, PpoOptions)
-        return RolloutSampler(made, tmp_path, made.algo, player, None), player.calls
+        return RolloutSampler(config(tmp_path, overlap=overlap), tmp_path, player, None), player.calls
 
     one, calls = sampler()
     for update in range(3):
@@ -200,6 +197,15 @@ def test_second_run_in_a_folder_is_refused(tmp_path: Path) -> None:
     assert (folder / "checkpoint.pt").read_bytes() == before
 
 
+def test_resume_without_an_appended_input_is_refused(tmp_path: Path) -> None:
+    chosen, run = config(tmp_path), tmp_path / "run"
+    run_training(chosen, run)
+    saved = checkpoint.load(run)
+    saved["policy"]["rnn.weight_ih_l0"][:, -1] = 0  # as load() does
+    with pytest.raises(RunError, match=f"algo.start={run}"):
+        run_training(chosen, run, saved)
+
+
 def test_zero_decisions_saves_the_untrained_network(tmp_path: Path) -> None:
     assert run_training(config(tmp_path, total_decisions=0), tmp_path / "run")
     assert checkpoint.load(tmp_path / "run")["decisions"] == 0
@@ -208,11 +214,11 @@ def test_zero_decisions_saves_the_untrained_network(tmp_path: Path) -> None:
 def test_metrics_and_curves(tmp_path: Path) -> None:
     run = tmp_path / "run"
     run_training(config(tmp_path), run)
-    decisions, shares = curves.read_metric(run, "charts/goodput_share")
-    assert decisions.tolist() == [640, 1280, 1920, 2560]
-    assert ((shares > 0) & (shares <= 1)).all()
-    _, returns = curves.read_metric(run, "charts/episodic_return")
-    _, rewards = curves.read_metric(run, "charts/reward")
+    metrics = curves.read_metrics(run)
+    share = metrics["charts/goodput_share"]
+    assert share.decisions.tolist() == [640, 1280, 1920, 2560]
+    assert ((share.values > 0) & (share.values <= 1)).all()
+    returns, rewards = metrics["charts/episodic_return"].values, metrics["charts/reward"].values
     np.testing.assert_allclose(returns, rewards * 40, rtol=1e-4)  # a rollout is one episode of 40 steps
     curves.draw({"run": [run]}, tmp_path / "curve.png")
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
@@ -221,13 +227,13 @@ def test_metrics_and_curves(tmp_path: Path) -> None:
 def test_metrics_of_each_mixture_component() -> None:
     def episode(part: str, reward: float, interval_us: float, share: float) -> Trajectory:
         nothing = np.zeros((5, 0), np.float32)
-        infos = {"interval_us": np.full(4, interval_us), "goodput_share": np.full(4, share)}
-        infos["queueing_delay_ms"] = np.full(4, 7.0)
+        infos = {name: np.full(4, 7.0) for name in INFO}
+        infos |= {"interval_us": np.full(4, interval_us), "goodput_share": np.full(4, share)}
         return Trajectory(nothing, nothing[:4], np.full(4, reward, np.float32), nothing, infos, part)
 
     charts = describe([episode("a", 1, 1000, 0.2), episode("b", 3, 1000, 0.6), episode("b", 5, 3000, 1.0)])
-    told = {name: value for name, value in charts.items() if name.startswith("components/")}
-    assert told == pytest.approx(
+    components = {name: value for name, value in charts.items() if name.startswith("components/")}
+    assert components == pytest.approx(
         {
             "components/a/reward": 1,
             "components/a/goodput_share": 0.2,
@@ -250,10 +256,10 @@ def test_card_says_what_the_run_was(tmp_path: Path) -> None:
     assert (again["status"], again["resumed"], again["decisions"]) == ("finished", 1, 2560)
     assert again["config"] == asdict(chosen)
     assert again["git_revision"] == git_revision()
-    assert again["lab"] == describe_lab(("tcp_ndm_gym", "lab_gate", "sch_linktrace"))
+    assert again["lab"] == describe_lab(())
     assert again["wall_s"] > card["wall_s"] > 0
     assert again["virtual_s"] == pytest.approx(2560 * 0.04)
-    _, rewards = curves.read_metric(run, "charts/reward")
+    rewards = curves.read_metrics(run)["charts/reward"].values
     assert again["metrics"]["charts/reward"] == pytest.approx(rewards[-1])
     text = (run / "card.md").read_text()
     for said in (*again["commands"], "| status | finished |", "| seed | 7 |", "| resumed | 1 times |", "(curve.png)"):
@@ -267,10 +273,10 @@ def test_card_says_what_the_run_was(tmp_path: Path) -> None:
 def test_alarm_is_told_on_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     chosen = config(tmp_path, total_decisions=640 * 11, initial_std=0.3, final_std=0.3, minimum_std=0.3)
     run_training(chosen, tmp_path / "run")
-    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("train.py: ")]
-    assert len(told) == 2
-    assert told[0].startswith(
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("train.py: ")]
+    assert len(lines) == 2
+    assert lines[0].startswith(
         "train.py: charts/std_cwnd_log2 has been 0.3, its lower limit algo.minimum_std, for 10 updates"
     )
-    _, rows = curves.read_metric(tmp_path / "run", "alarms/minimum_pacing")
+    rows = curves.read_metrics(tmp_path / "run")["alarms/minimum_pacing"].values
     assert rows.tolist() == list(range(1, 12))

@@ -14,7 +14,7 @@ from training.ppo import Ppo
 from training.untrained import UNTRAINED_UNITS, build_untrained
 
 
-def test_it_has_the_weights_of_a_learner_before_its_first_update() -> None:
+def test_untrained_model_has_a_new_learners_weights() -> None:
     with initialize_config_dir(str(CONFIGS), version_base="1.3"):
         options = read_config(compose("train")).algo
     learner = Ppo(options, seed=5, privileged=8)

@@ -1,22 +1,18 @@
-"""What the congestion control does on the wire, segment by segment: the scripts, each in a network of its own."""
+"""The scripts: what ndm does on the wire, segment by segment, each in a new network."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from env.lab import Lab
-from tests.support.bad_models import put_models
 from tests.support.behaviour.models import MODELS
 from tests.support.behaviour.script import parse_script
 from tests.support.behaviour.stage import play
 from tests.support.behaviour.verdict import find_difference
 from tests.support.labs import shared_lab
-
-if TYPE_CHECKING:
-    pass
+from tests.support.models import put_models
 
 SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*.script"))
 
@@ -29,13 +25,6 @@ def test_script(lab: Lab, script: Path) -> None:
     text = script.read_text()
     difference = find_difference(parse_script(text), play(lab, text))
     assert not difference, f"{script.name}, {difference}"
-
-
-def changed(name: str, old: str, new: str) -> str:
-    """Return a script's text with one change."""
-    text = (SCRIPTS[0].parent / f"{name}.script").read_text()
-    assert text.count(old) == 1
-    return text.replace(old, new)
 
 
 @pytest.mark.parametrize(
@@ -71,22 +60,22 @@ def changed(name: str, old: str, new: str) -> str:
     ],
     ids=["sequence", "one less", "one more", "retransmission", "time", "window", "input", "not expected", "flags"],
 )
-def test_a_script_that_is_not_kept_says_what_was_seen_and_when(
-    lab: Lab, name: str, old: str, new: str, message: list[str]
-) -> None:
-    text = changed(name, old, new)
+def test_broken_script_is_explained(lab: Lab, name: str, old: str, new: str, message: list[str]) -> None:
+    text = (SCRIPTS[0].parent / f"{name}.script").read_text()
+    assert text.count(old) == 1
+    text = text.replace(old, new)
     difference = find_difference(parse_script(text), play(lab, text))
     for part in message:
         assert part in difference, difference
 
 
-def test_a_segment_that_never_came_is_missed(lab: Lab) -> None:
+def test_missing_segment_is_reported(lab: Lab) -> None:
     text = (SCRIPTS[0].parent / "undo_dsack.script").read_text() + "+.001    > . 28961:30409(1448) ack 1\n"
     difference = find_difference(parse_script(text), play(lab, text))
     assert ": > . 28961:30409(1448) ack 1" in difference
     assert "-> (nothing more)" in difference
 
 
-def test_a_script_plays_alike_every_time(lab: Lab) -> None:
+def test_script_repeats_exactly(lab: Lab) -> None:
     text = (SCRIPTS[0].parent / "timeout.script").read_text()
     assert play(lab, text)["seen"] == play(lab, text)["seen"]

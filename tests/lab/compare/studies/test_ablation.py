@@ -1,33 +1,31 @@
-"""Variants of a training side by side: the table, the command line, and runs that are made once."""
+"""The ablation study in the lab: variants of a training side by side, each trained once."""
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from compare.studies.ablation import main
-from env.lab import VirtualLab
-from env.pool import LabPool
 from env.profile import load_profile
 from export import checkpoint
-from training.experts.recorder import described, draw, find_experts, record
+from tests.support.labs import lab_pool
+from training.experts.recorder import draw, find_experts, provenance_of, record
 from training.experts.recording import Recording, write
 
 
 @pytest.mark.timeout(900)
-def test_variants_are_trained_once_and_a_warm_start_shows(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_variants_are_trained_once_and_warm_start_helps(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     profile = load_profile("bottleneck")
     profile.episode_decisions = 100
     experts = find_experts(["bbr"])
-    episode_configs = draw(profile, 2, 1)
-    made = described(profile, experts, episode_configs, 1)
+    episodes = draw(profile, 2, 1)
+    facts = provenance_of(profile, experts, episodes, 1)
     file = tmp_path / "experts.parquet"
-    with LabPool(2, partial(VirtualLab, seed=1)) as pool:
-        write(file, Recording(episode_configs, record(profile, experts, episode_configs, pool), made))
+    with lab_pool(2) as pool:
+        write(file, Recording(episodes, record(profile, experts, episodes, pool), facts))
     words = [str(tmp_path / "runs"), "--seeds", "1", "--common", "profile=bottleneck", "debug=smoke"]
-    # next to no exploration: what is played is the policy
+    # with almost no exploration, the rewards are those of the policy
     words += ["algo.initial_std=0.05", "algo.final_std=0.05", "algo.hidden=16", "algo.total_decisions=500"]
     words += ["lab.timeout_s=250"]
     words += ["--variant", "plain", "--variant", "warm", f"algo.imitate={file}", "algo.imitate_steps=800"]
@@ -36,7 +34,7 @@ def test_variants_are_trained_once_and_a_warm_start_shows(tmp_path: Path, capfd:
     assert "imitation: bbr on 2 episodes" in first.err
     head, _, *rows = [line.split(" | ") for line in first.out.splitlines() if line.startswith("| ")]
     plain, warm = (float(row[head.index("reward, first third")]) for row in rows[:2])
-    assert warm > plain + 0.1, "the first decisions of a warm training are those of its expert"
+    assert warm > plain + 0.1, "the warm start does not begin with the expert's decisions"
     beside = (tmp_path / "runs" / "side_by_side.md").read_text()
     assert beside in first.out
     assert [row.split(" | ")[0] for row in beside.splitlines()[2:]] == ["| plain", "| warm"]

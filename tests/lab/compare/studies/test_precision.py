@@ -1,4 +1,4 @@
-"""The float policy and the int16 policy, in the kernel and through Gymnasium."""
+"""The precision study: the float policy and the int16 policy, in the kernel and through Gymnasium."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from compare.studies.precision import Decide, float_policy, play_in_kernel, play_through_gymnasium
+from compare.studies.precision import Decide, float_policy, run_in_kernel, run_on_host
 from env.gym.episode import boot_lab
 from env.gym.ndm_env import NdmEnv
 from env.profile import load_profile
@@ -17,8 +17,8 @@ from training.policy import initial_policy
 
 
 @pytest.mark.timeout(900)
-def test_int16_on_the_host_is_int16_in_the_kernel_and_float_is_close() -> None:
-    """Jitter, loss and reordering: were the seeds, the episodes or the judges different, the first could not hold."""
+def test_host_int16_equals_kernel_and_float_is_close() -> None:
+    """With jitter, loss and reordering, int16 results agree only if seeds, episodes and metrics are the same."""
     policy = initial_policy(8, 1)
     weights = policy.state_dict()
     model = quantize(FloatPolicy.from_state_dict(weights))
@@ -37,11 +37,11 @@ def test_int16_on_the_host_is_int16_in_the_kernel_and_float_is_close() -> None:
     file, _ = model_file(weights, "m", "bottleneck")
     try:
         for scenario in ("bottleneck", "stress"):
-            kernel = play_in_kernel(lab, env, file, scenario, 3)
-            assert play_through_gymnasium(env, in_int16(), scenario, 3) == pytest.approx(kernel, rel=1e-6), scenario
-            in_float = play_through_gymnasium(env, float_policy(weights), scenario, 3)
+            kernel = run_in_kernel(lab, env, file, scenario, 3)
+            assert run_on_host(env, in_int16(), scenario, 3) == pytest.approx(kernel, rel=1e-6), scenario
+            in_float = run_on_host(env, float_policy(weights), scenario, 3)
             assert in_float.goodput_mbps == pytest.approx(kernel.goodput_mbps, rel=0.2)
-        assert play_in_kernel(lab, env, file, "stress", 4) != kernel, "another seed is another run"
+        assert run_in_kernel(lab, env, file, "stress", 4) != kernel, "another seed is another run"
     finally:
         env.close()
         lab.close()

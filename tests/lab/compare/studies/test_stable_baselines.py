@@ -1,25 +1,22 @@
-"""Stable-Baselines3's PPO as a baseline: trained once, as long as the run, and played on the same paths."""
+"""Stable-Baselines3's PPO as a baseline: it is trained once, as long as the run, and tested on the same paths."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from stable_baselines3 import PPO
 
 from compare.studies.stable_baselines import FILE_NAME, main
-from env.checkout import ROOT
 from export import checkpoint
+from tests.support.commands import train
 
 
 @pytest.mark.timeout(600)
 def test_library_trains_once_and_as_long(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ["profile=bottleneck", "debug=smoke", f"runs={tmp_path}", "name=a", "seed=3"]
-    subprocess.run([sys.executable, "train.py", *words], cwd=ROOT, check=True, capture_output=True)
+    train("profile=bottleneck", "debug=smoke", f"runs={tmp_path}", "name=a", "seed=3")
     arguments = [str(tmp_path / "a"), "--scenarios", "bottleneck", "--seeds", "1", "--decisions", "40"]
     assert main(arguments) == 0
     printed = capsys.readouterr().out

@@ -1,13 +1,10 @@
-"""The environments on the real lab: checkers, the closed loop, repeatability, and nothing left behind."""
+"""The environments on the real lab: the checkers, the closed loop, repeatability, and no lab left behind."""
 
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 import warnings
-from collections.abc import Iterator
-from pathlib import Path as FilePath
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gymnasium
@@ -18,18 +15,17 @@ from gymnasium.utils.env_checker import check_env
 from stable_baselines3.common.env_checker import check_env as check_env_sb3
 
 from env import ENV_ID
-from env.checkout import ROOT
 from env.gym.ndm_env import NdmEnv
 from env.gym.vector_env import NdmVectorEnv
+from tests.support.commands import group_members, start
 
 BDP_PACKETS = 66  # 20 Mbit/s, 40 ms
 
 
 @pytest.fixture
 def bottleneck() -> Iterator[NdmEnv]:
-    made = NdmEnv("bottleneck", episode_decisions=10**6, episode_s=1e4)
-    yield made
-    made.close()
+    with NdmEnv("bottleneck", episode_decisions=10**6, episode_s=1e4) as env:
+        yield env
 
 
 def toward(cwnd: float, info: dict[str, Any]) -> npt.NDArray[np.float32]:
@@ -37,25 +33,20 @@ def toward(cwnd: float, info: dict[str, Any]) -> npt.NDArray[np.float32]:
     return np.array([np.clip(np.log2(cwnd / info["cwnd"]), -1, 1), 0], np.float32)
 
 
-def test_gymnasium_checker() -> None:
-    made = NdmEnv("mixed", episode_decisions=20)
-    with warnings.catch_warnings():
+@pytest.mark.parametrize(
+    "check",
+    # the rendering check of Gymnasium needs render modes
+    [lambda env: check_env(env, skip_render_check=True), lambda env: check_env_sb3(env, warn=True)],
+    ids=["gymnasium", "stable_baselines"],
+)
+def test_environment_passes_the_checker(check: Callable[[NdmEnv], object]) -> None:
+    with NdmEnv("mixed", episode_decisions=20) as env, warnings.catch_warnings():
         warnings.simplefilter("error")
-        # the rendering check needs render modes; limits of 8 are those of the format
-        check_env(made, skip_render_check=True)
-    made.close()
-
-
-def test_stable_baselines_checker() -> None:
-    made = NdmEnv("mixed", episode_decisions=20)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        check_env_sb3(made, warn=True)
-    made.close()
+        check(env)
 
 
 def test_the_loop_is_closed(bottleneck: NdmEnv) -> None:
-    """Too small a window wastes the link, a BDP fills it, a huge one adds delay and loss; the reward knows."""
+    """A small window wastes the link, a BDP fills it, a huge one adds delay and loss; the reward follows."""
     seen = {}
     for name, cwnd in (("small", 8.0), ("right", 1.05 * BDP_PACKETS), ("huge", 4.0 * BDP_PACKETS)):
         _, info = bottleneck.reset(seed=1)
@@ -79,27 +70,26 @@ def test_the_loop_is_closed(bottleneck: NdmEnv) -> None:
     assert right > huge + 0.2
 
 
-def play(made: NdmEnv, seed: int, decisions: int) -> list[tuple[bytes, float, float]]:
-    """A fixed sequence of actions over several episodes."""
+def play(env: NdmEnv, seed: int, decisions: int) -> list[tuple[bytes, float, float]]:
+    """Take a fixed sequence of actions over several episodes, and return what was observed."""
     rng = np.random.default_rng(0)
-    observation, info = made.reset(seed=seed)
+    observation, info = env.reset(seed=seed)
     rows = [(observation.tobytes(), 0.0, float(info["now_us"]))]
     for _ in range(decisions):
         action = rng.uniform(-0.3, 0.4, 2).astype(np.float32)
-        observation, reward, _, truncated, info = made.step(action)
+        observation, reward, _, truncated, info = env.step(action)
         rows.append((observation.tobytes(), reward, float(info["now_us"])))
         if truncated:
-            observation, info = made.reset()
+            observation, info = env.reset()
             rows.append((observation.tobytes(), 0.0, float(info["now_us"])))
     return rows
 
 
 def test_seeds_repeat() -> None:
-    made = NdmEnv("mixed", episode_decisions=40)
-    first = play(made, 11, 200)
-    assert play(made, 11, 200) == first
-    assert play(made, 12, 200) != first
-    made.close()
+    with NdmEnv("mixed", episode_decisions=40) as env:
+        first = play(env, 11, 200)
+        assert play(env, 11, 200) == first
+        assert play(env, 12, 200) != first
 
 
 def test_vector_equals_single() -> None:
@@ -117,20 +107,19 @@ def test_vector_equals_single() -> None:
             rows[n] += [rewards[n], observations[n].tobytes()]
     several.close()
     for n in range(2):
-        made = NdmEnv("mixed", episode_decisions=40)
-        observation, _ = made.reset(seed=20 + n)
-        expected: list[bytes | float] = [observation.tobytes()]
-        for action in actions[:, n]:
-            observation, reward, _, over, _ = made.step(action)
-            if over:
-                expected.append(observation.tobytes())
-                observation, _ = made.reset()
-            expected += [reward, observation.tobytes()]
-        made.close()
+        with NdmEnv("mixed", episode_decisions=40) as env:
+            observation, _ = env.reset(seed=20 + n)
+            expected: list[bytes | float] = [observation.tobytes()]
+            for action in actions[:, n]:
+                observation, reward, _, over, _ = env.step(action)
+                if over:
+                    expected.append(observation.tobytes())
+                    observation, _ = env.reset()
+                expected += [reward, observation.tobytes()]
         assert rows[n] == expected
 
 
-def test_without_a_seed_the_lab_goes_on(bottleneck: NdmEnv) -> None:
+def test_reset_without_a_seed_keeps_the_lab(bottleneck: NdmEnv) -> None:
     _, info = bottleneck.reset(seed=1)
     lab = bottleneck.episode.lab
     _, after = bottleneck.reset(options={"scenario": "fiber"})
@@ -152,18 +141,6 @@ def test_every_scenario_gives_decisions(bottleneck: NdmEnv) -> None:
         assert np.mean(goodput) > 1, name
 
 
-def group_is_alive(leader: int) -> bool:
-    """True when a process of the group runs; one that has ended and waits to be reaped does not."""
-    for stat in FilePath("/proc").glob("[0-9]*/stat"):
-        try:
-            state, _, group = stat.read_text().rpartition(") ")[2].split()[:3]
-        except OSError:
-            continue
-        if int(group) == leader and state not in "ZX":
-            return True
-    return False
-
-
 SCRIPT = """
 import sys
 import numpy as np
@@ -181,33 +158,24 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.parametrize("on_interrupt", ["several.close()", "raise", "sys.exit(3)"])
-def test_interrupted_in_a_step_nothing_is_left(on_interrupt: str) -> None:
-    script = SCRIPT.format(on_interrupt=on_interrupt)
-    with subprocess.Popen(
-        [sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+def test_interruption_in_a_step_leaves_no_lab(on_interrupt: str) -> None:
+    with start("-c", SCRIPT.format(on_interrupt=on_interrupt)) as process:
         assert process.stdout is not None
         words = process.stdout.readline().split()
         assert words[0] == "running"
         labs = [int(word) for word in words[1:]]
         try:
-            assert all(group_is_alive(pid) for pid in labs)
+            assert all(group_members(pid) for pid in labs)
             process.send_signal(signal.SIGINT)
             process.wait(20)
         finally:
             process.kill()
     assert process.returncode is not None
-    assert [pid for pid in labs if group_is_alive(pid)] == []
+    assert [pid for pid in labs if group_members(pid)] == []
 
 
 def test_registered_environment_runs() -> None:
-    made = gymnasium.make(ENV_ID, profile="bottleneck", episode_decisions=5)
-    made.reset(seed=1)
-    steps = 0
-    truncated = False
-    while not truncated:
-        _, _, terminated, truncated, _ = made.step(made.action_space.sample())
-        steps += 1
-        assert not terminated
-    assert steps == 5
-    made.close()
+    with gymnasium.make(ENV_ID, profile="bottleneck", episode_decisions=5) as env:
+        env.reset(seed=1)
+        ends = [env.step(env.action_space.sample())[2:4] for _ in range(5)]
+    assert ends == [(False, False)] * 4 + [(False, True)]

@@ -1,4 +1,4 @@
-"""The same seed gives the same bytes: under load, side by side, after other work, from another checkout."""
+"""The virtual lab's repeatability: a seed gives the same bytes under load, after other work, in another checkout."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def digest(result: RunResult) -> str:
 
 
 def run(lab: Lab) -> str:
-    """Make a run of three flows over a noisy path; check that it was one, and return its hash."""
+    """Run three flows over a noisy path; check that they sent data, and return the result's hash."""
     flows = [{"scheme": s, "start_s": float(i), "duration_s": DURATION_S - i} for i, s in enumerate(SCHEMES)]
     result = lab.run(NOISY, flows, DURATION_S, sample_ms=20, describe=True)
     received = [flow.received_bytes for flow in result.flows]
@@ -49,7 +49,7 @@ def run(lab: Lab) -> str:
 
 
 def whole(seed: int, before: str = "", memory_mb: int = 512) -> str:
-    """Boot a lab, make the run, return its hash; before: a shell command in the guest, ahead of the run."""
+    """Boot a lab, make the run, and return its hash; before: a shell command that the guest runs first."""
     with VirtualLab(seed=seed, modules=("tcp_ndm",), memory_mb=memory_mb) as lab:
         if before:
             lab.call("shell", command=before)
@@ -73,7 +73,7 @@ def expected() -> str:
     return whole(7)
 
 
-def test_four_times_two_of_them_side_by_side_under_load(expected: str) -> None:
+def test_seed_repeats_side_by_side_and_under_load(expected: str) -> None:
     hashes = [expected, whole(7)]
     with loaded_cores(), ThreadPoolExecutor(2) as pool:
         hashes += pool.map(whole, (7, 7))
@@ -93,11 +93,11 @@ def test_other_seeds_differ(expected: str) -> None:
         "head -c 100000 /dev/urandom | wc -c",
     ],
 )
-def test_what_the_guest_did_before_a_run_does_not_matter(expected: str, before: str) -> None:
+def test_earlier_work_of_the_guest_changes_nothing(expected: str, before: str) -> None:
     assert whole(7, before=before) == expected
 
 
-def test_the_second_run_of_a_boot_is_as_repeatable_as_the_first(expected: str) -> None:
+def test_second_run_of_a_boot_repeats(expected: str) -> None:
     short = NetworkPath(rate_mbps=10, rtt_ms=20, jitter_ms=1)
     second = []
     for duration_s in (1.0, 2.5):
@@ -107,11 +107,11 @@ def test_the_second_run_of_a_boot_is_as_repeatable_as_the_first(expected: str) -
     assert second[0] == second[1] != expected
 
 
-def test_the_size_of_the_guests_memory_does_not_matter(expected: str) -> None:
+def test_memory_size_changes_nothing(expected: str) -> None:
     assert whole(7, memory_mb=1024) == expected
 
 
-def test_another_checkout_user_environment_and_folder_do_not_matter(expected: str) -> None:
+def test_other_checkout_user_and_environment_change_nothing(expected: str) -> None:
     with tempfile.TemporaryDirectory(prefix="another-place-with-a-longer-name-") as folder:
         os.chmod(folder, 0o755)
         checkout = Path(folder) / "ndm-tcp"
@@ -128,21 +128,16 @@ def test_another_checkout_user_environment_and_folder_do_not_matter(expected: st
             shutil.copy(program, checkout / "build")
         shutil.copy(__file__, tests / "again.py")
         code = "import sys; sys.path[:0] = sys.argv[1:]; import again; print(again.whole(7))"
+        command = [sys.executable, "-c", code, str(checkout), str(tests)]
         environment = {"PATH": "/bin:/usr/bin", "HOME": "/", "TZ": "Asia/Tokyo", "LANG": "de_DE.UTF-8", "X": "y" * 5000}
         done = subprocess.run(
-            [sys.executable, "-c", code, str(checkout), str(tests)],
-            cwd="/",
-            env=environment,
-            user=another_user(),
-            capture_output=True,
-            text=True,
-            check=False,
+            command, cwd="/", env=environment, user=another_user(), capture_output=True, text=True, check=False
         )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == expected
 
 
 def another_user() -> int | None:
-    """Return an ordinary user where we can become one and the interpreter is not in a private folder."""
+    """Return an ordinary user's id if this process can become one and that user can read the interpreter."""
     private = any(not os.stat(place).st_mode & 0o001 for place in Path(sys.executable).parents)
     return None if os.geteuid() != 0 or private else pwd.getpwnam("nobody").pw_uid

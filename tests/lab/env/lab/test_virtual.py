@@ -1,12 +1,10 @@
-"""The virtual lab: what it promises when all goes well, and what it leaves behind when nothing does."""
+"""The virtual lab: what it returns, what it isolates, and that no failure leaves a process or a file."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -16,38 +14,9 @@ from env import schema
 from env.checkout import ROOT
 from env.lab import GuestDied, GuestFailed, GuestHung, Lab, LabError, LabMissing, Observation, Reply, VirtualLab
 from env.network.path import Path as NetworkPath
+from tests.support.commands import assert_group_gone, group_members, start
 
-ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT)}
 NOISY = NetworkPath(rate_mbps=20, rtt_ms=40, jitter_ms=5, loss_pct=1, duplicate_pct=0.5)
-
-
-def alive(pid: int) -> bool:
-    try:
-        return (Path("/proc") / str(pid) / "stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def group_members(group: int) -> list[int]:
-    """Return the live processes of a process group."""
-    members = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
-            except OSError:
-                continue
-            if int(fields[2]) == group and fields[0] != "Z":
-                members.append(int(entry.name))
-    return members
-
-
-def assert_gone(group: int) -> None:
-    """Fail when a process of the group is still there after the moment that a killed process takes to end."""
-    deadline = time.monotonic() + 10
-    while group_members(group) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert group_members(group) == []
 
 
 def learn(lab: Lab, decisions: int) -> str:
@@ -82,7 +51,7 @@ def test_same_seed_same_bytes_other_seed_other_bytes() -> None:
     assert hashes[0] != hashes[2]
 
 
-def test_side_by_side_labs_do_not_disturb_each_other() -> None:
+def test_labs_side_by_side_are_independent() -> None:
     with VirtualLab(seed=7) as alone:
         expected = learn(alone, 100)
     with VirtualLab(seed=7) as first, VirtualLab(seed=7) as second:
@@ -92,7 +61,7 @@ def test_side_by_side_labs_do_not_disturb_each_other() -> None:
         assert isinstance(second.receive(), Reply)
 
 
-def test_each_lab_keeps_to_a_core_of_its_own_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_lab_has_a_core_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("env.lab.core.NAME", f"ndm-tcp-test-{os.getpid()}")  # other labs may be at work
     cores = sorted(os.sched_getaffinity(0))
     with VirtualLab(seed=1) as one, VirtualLab(seed=2) as two:
@@ -124,28 +93,28 @@ def test_run_returns_what_both_sides_saw() -> None:
 def test_the_guest_cannot_write_the_hosts_files(tmp_path: Path) -> None:
     victim = ROOT / "build" / "lab-cannot-write-here"
     victim.unlink(missing_ok=True)
-    kept = ROOT / "build" / "lab-cannot-change-this"
-    kept.write_text("kept")
+    unchanged = ROOT / "build" / "lab-cannot-change-this"
+    unchanged.write_text("text")
     try:
         with VirtualLab(seed=1) as lab:
             for attempt in (
                 f"echo x > {victim}",
                 f"mount -o remount,rw / ; echo x > {victim}",
-                f"mount -o remount,rw / ; echo x > {kept}",
-                f"mount -o remount,rw / ; rm {kept}",
-                f"mount -o remount,rw / ; chmod 777 {kept}",
+                f"mount -o remount,rw / ; echo x > {unchanged}",
+                f"mount -o remount,rw / ; rm {unchanged}",
+                f"mount -o remount,rw / ; chmod 777 {unchanged}",
                 f"mount -o remount,rw / ; mkdir {victim}",
             ):
                 done = lab.call("shell", command=attempt)
                 assert done["status"] != 0, attempt
                 assert "Read-only file system" in done["stderr"], done
         assert not victim.exists()
-        assert kept.read_text() == "kept"
+        assert unchanged.read_text() == "text"
     finally:
-        kept.unlink()
+        unchanged.unlink()
 
 
-def test_a_guest_exception_comes_with_its_traceback_and_the_lab_goes_on() -> None:
+def test_guest_exception_does_not_end_the_lab() -> None:
     with VirtualLab(seed=1) as lab:
         with pytest.raises(GuestFailed, match="no network is built"):
             lab.call("execute", node="h1", argv=["true"])
@@ -160,7 +129,7 @@ def test_a_refused_congestion_control_is_an_error() -> None:
         lab.run(NOISY, flows, 1.0)
 
 
-def test_a_guest_that_panics_shows_why() -> None:
+def test_guest_panic_shows_the_reason() -> None:
     lab = VirtualLab(seed=1, timeout_s=30)
     lab.start()
     pid = lab.pid
@@ -169,72 +138,52 @@ def test_a_guest_that_panics_shows_why() -> None:
     with pytest.raises(GuestDied, match="JSONDecodeError") as error:
         lab.receive()
     assert "Kernel panic" in str(error.value)
-    assert_gone(pid)
+    assert_group_gone(pid)
 
 
 @pytest.mark.parametrize("command", ["halt -f", "reboot -f"])
-def test_a_guest_that_ends_is_an_error_and_leaves_nothing(command: str) -> None:
+def test_guest_that_ends_is_an_error(command: str) -> None:
     lab = VirtualLab(seed=1, timeout_s=30)
     lab.start()
     pid = lab.pid
     with pytest.raises(GuestDied, match="console"):
         lab.call("shell", command=command)
-    assert not alive(pid)
-    assert_gone(pid)
+    assert pid not in group_members(pid)
+    assert_group_gone(pid)
 
 
-def test_a_guest_that_hangs_is_an_error_and_leaves_nothing() -> None:
+def test_guest_that_hangs_is_an_error() -> None:
     lab = VirtualLab(seed=1, timeout_s=3)
     lab.start()
     pid = lab.pid
     with pytest.raises(GuestHung, match="3 s"):
-        # spins for ever: in the lab the CPU never runs out, and time does not move
+        # the guest spins for ever: virtual time stands still while the CPU is busy
         lab.call("shell", command="while :; do :; done")
-    assert_gone(pid)
+    assert_group_gone(pid)
 
 
-def test_interrupted_while_waiting_leaves_nothing() -> None:
-    code = (
-        "from env.lab import VirtualLab\n"
-        "with VirtualLab(seed=1) as lab:\n"
-        "    lab.call('shell', command='true')\n"
-        "    print(lab.pid, flush=True)\n"
-        "    lab.call('shell', command='while :; do :; done')\n"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env=ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        text=True,
-        stderr=subprocess.DEVNULL,
-    )
+@pytest.mark.parametrize(
+    ("wait", "number"),
+    [('lab.call("shell", command="while :; do :; done")', signal.SIGINT), ("time.sleep(60)", signal.SIGKILL)],
+    ids=["interrupted", "killed"],
+)
+def test_no_process_is_left_after_a_signal(wait: str, number: int) -> None:
+    code = f"""
+import time
+from env.lab import VirtualLab
+with VirtualLab(seed=1) as lab:
+    lab.call("shell", command="true")
+    print(lab.pid, flush=True)
+    {wait}
+"""
+    process = start("-c", code)
     assert process.stdout is not None
     pid = int(process.stdout.readline())
     time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(20) != 0
-    assert_gone(pid)
-
-
-def test_a_killed_host_process_takes_its_lab_along() -> None:
-    code = (
-        "import time\n"
-        "from env.lab import VirtualLab\n"
-        "lab = VirtualLab(seed=1)\n"
-        "lab.start()\n"
-        "lab.call('shell', command='true')\n"
-        "print(lab.pid, flush=True)\n"
-        "time.sleep(60)\n"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], cwd=ROOT, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    pid = int(process.stdout.readline())
-    process.kill()
-    process.wait()
-    assert_gone(pid)
+    process.send_signal(number)
+    process.communicate(timeout=20)
+    assert process.returncode != 0
+    assert_group_gone(pid)
 
 
 def test_nothing_is_left_in_memory_or_temporary_folders() -> None:
@@ -248,7 +197,7 @@ def test_nothing_is_left_in_memory_or_temporary_folders() -> None:
         pid = lab.pid
     assert not {name for name in listing() - before if "vm_file" in name or "uml" in name or "ndm" in name}
     assert len(os.listdir("/proc/self/fd")) == descriptors
-    assert_gone(pid)
+    assert_group_gone(pid)
 
 
 def test_missing_and_unusable_kernels_say_what_to_do(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The lab's network does what was asked, seen by packet capture without TCP."""
+"""The lab's network has the configured delay, rate, loss and buffer, as a packet capture without TCP shows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.labs import shared_lab
 
 pytestmark = pytest.mark.timeout(600)
 TOPOLOGIES = pytest.mark.parametrize("topology", ["router", "loopback"])
-# 3 standard deviations of a share of 50 % are 0.95 % of it: so many packets can tell 1 %
+# for a share of 50 %, 3 standard deviations are 0.95 % of it: this number of packets can tell 1 %
 PACKETS = 100_000
 
 
@@ -32,12 +32,12 @@ lab = shared_lab(memory_mb=1024, timeout_s=300)
 @TOPOLOGIES
 def test_delay(lab: Lab, topology: str) -> None:
     (mean,) = measure_delay(lab, topology, 20, 0, 1_000)
-    # a clock read and a timer, no more
+    # reading the clock and the timer add less than 1 us
     assert 20 <= mean.measured < 20.001
 
 
 @TOPOLOGIES
-def test_jitter_has_the_mean_and_the_deviation_asked_for(lab: Lab, topology: str) -> None:
+def test_jitter_has_the_configured_mean_and_deviation(lab: Lab, topology: str) -> None:
     mean, deviation = measure_delay(lab, topology, 20, 4, PACKETS)
     assert abs(mean.error) < 0.01
     assert abs(deviation.error) < 0.01
@@ -49,7 +49,7 @@ def test_shares_of_packets(lab: Lab, topology: str, kind: str) -> None:
     half = measure_share(lab, topology, kind, 50, PACKETS)
     assert half.sampling < 0.01
     assert abs(half.error) < 0.01
-    # of a small share so many packets tell 9.4 %
+    # for a share of 1 % this number of packets can tell 9.4 %
     small = measure_share(lab, topology, kind, 1, PACKETS)
     assert abs(small.error) < small.sampling < 0.1
 
@@ -61,45 +61,45 @@ def test_rate(lab: Lab, topology: str, rate_mbps: float) -> None:
 
 
 @TOPOLOGIES
-def test_without_impairments_every_packet_comes_once_and_in_order(lab: Lab, topology: str) -> None:
+def test_unimpaired_packets_arrive_once_and_in_order(lab: Lab, topology: str) -> None:
     arrivals = probe(lab, impaired(topology), 20_000, size_bytes=64, interval_ns=10_000)
     assert np.array_equal(arrivals.number, np.arange(20_000))
 
 
 @pytest.mark.parametrize(("rate_mbps", "rtt_ms"), LINKS)
 @pytest.mark.parametrize("buffer_bdp", [0.2, 8])
-def test_the_bottleneck_is_a_wire_behind_a_buffer_of_the_size_asked_for(
+def test_bottleneck_has_the_configured_rate_and_buffer(
     lab: Lab, rate_mbps: float, rtt_ms: float, buffer_bdp: float
 ) -> None:
-    found = measure_bottleneck(lab, rate_mbps, rtt_ms, buffer_bdp)
-    assert found.held_packets == found.buffer_packets
-    assert found.lost == found.dropped > 0
-    assert found.spacing_ns <= CLOCK_NS
+    bottleneck = measure_bottleneck(lab, rate_mbps, rtt_ms, buffer_bdp)
+    assert bottleneck.held_packets == bottleneck.buffer_packets
+    assert bottleneck.lost == bottleneck.dropped > 0
+    assert bottleneck.spacing_error_ns <= CLOCK_NS
 
 
-def test_packets_leave_one_at_a_time_after_a_pause(lab: Lab) -> None:
+def test_packets_leave_singly_after_a_pause(lab: Lab) -> None:
     arrivals = probe(lab, Path(rate_mbps=20, rtt_ms=40), 60, burst=20, interval_ns=1_000_000_000)
     gaps_ns = np.diff(arrivals.captured_ns)
-    # the first of a burst leaves when it comes; each of the others takes the wire's time
+    # the first packet of a burst leaves when it arrives; each of the others takes the wire's time
     gaps_ns = np.delete(gaps_ns, [19, 39])
-    # a link that has been idle has one microsecond's worth of tokens
+    # an idle link has collected tokens for one microsecond
     assert np.abs(gaps_ns - transmission_ns(20)).max() <= 1_000
 
 
-def test_a_packet_that_overtakes_does_not_go_past_the_bottleneck(lab: Lab) -> None:
+def test_reordering_happens_before_the_bottleneck(lab: Lab) -> None:
     path = Path(rate_mbps=20, rtt_ms=40, buffer_bdp=1, reorder_pct=10)
     arrivals = probe(lab, path, 10_000, interval_ns=round(transmission_ns(20) / 2), wait_s=5)
     gaps_ns = np.diff(arrivals.captured_ns)
     assert arrivals.overtaking(20e6) > 0
-    # nothing comes faster than the wire carries it
+    # the gaps are not shorter than the wire's time
     assert gaps_ns.min() >= transmission_ns(20) - 1_000
-    # and once the queue has grown the link is never idle
+    # once the queue has grown, the link is never idle
     assert np.median(gaps_ns) == pytest.approx(transmission_ns(20), abs=CLOCK_NS)
 
 
-def test_nothing_but_the_buffer_drops_or_queues(lab: Lab) -> None:
-    found = measure_bottleneck(lab, 1000, 4, 1)
-    assert found.lost == found.dropped > 0
+def test_only_the_buffer_drops_or_queues(lab: Lab) -> None:
+    bottleneck = measure_bottleneck(lab, 1000, 4, 1)
+    assert bottleneck.lost == bottleneck.dropped > 0
     for node, device in (("h1", "h1-r"), ("r", "r-h1"), ("r", "r-h2"), ("h2", "h2-r")):
         statistics = f"/sys/class/net/{device}/statistics"
         counters = lab.call(

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from env.lab import FlowResult, GuestFailed, Lab, VirtualLab
+from env.lab import FlowResult, GuestFailed, Lab
 from env.network.rack import Rack
-from tests.support.labs import shared_lab
+from tests.support.labs import checked_lab, shared_lab
 
 PAYLOAD_MBPS = 10_000 * 1448 / 1538  # of full frames on a 10 Gbit/s wire
 RACK = Rack(clients=2, servers=1)
@@ -34,7 +34,7 @@ def assert_accounted(one: FlowResult) -> None:
     assert one.sent_bytes == one.received_bytes + one.inflight_bytes
     assert one.received_bytes > 0
     assert one.inflight_bytes >= 0
-    # every segment has at least a byte and at most a full frame's
+    # a segment has between 1 and 1448 bytes
     assert one.sent_bytes / 1448 <= one.segments_sent - one.retransmits <= one.sent_bytes
 
 
@@ -45,13 +45,13 @@ def test_the_round_trip_of_an_idle_rack(lab: Lab) -> None:
     assert_accounted(ping)
 
 
-def test_a_small_request_alone_is_bound_by_the_round_trip(lab: Lab) -> None:
+def test_small_request_is_bound_by_the_round_trip(lab: Lab) -> None:
     (small,) = lab.run(RACK, [flow("request", 10240)], 0.5).flows
-    # 25 us and 8.7 us on the wire; the paper's rack, whose hosts take their time, had 2 Gbit/s
+    # 25 us of round trip and 8.7 us on the wire; the paper's rack, with slower hosts, had 2 Gbit/s
     assert 30 <= small.latency.p50_us <= 40
     assert 1900 <= rate_mbps(small) <= 2600
     assert_accounted(small)
-    # back to back: the latencies fill the run
+    # a request follows the one before at once: the latencies fill the run
     assert small.latency.count * small.latency.mean_us == pytest.approx(0.5e6, rel=0.01)
     assert sum(count for _, _, count in small.latency.histogram) == small.latency.count
     low, high = small.latency.histogram[0][0], small.latency.histogram[-1][1]
@@ -62,7 +62,7 @@ def test_a_small_request_alone_is_bound_by_the_round_trip(lab: Lab) -> None:
 def test_large_requests_and_streams_fill_ten_gigabits(lab: Lab) -> None:
     for kind, size_bytes, least in (("request", 1 << 20, 0.93), ("stream", 1 << 18, 0.99), ("bulk", 0, 0.99)):
         (one,) = lab.run(RACK, [flow(kind, size_bytes)], 0.5, sample_ms=10).flows
-        # the start's few round trips are in it
+        # the rate includes the few round trips of the start
         assert least * PAYLOAD_MBPS < rate_mbps(one) <= PAYLOAD_MBPS, kind
         assert one.retransmits == 0, kind
         assert_accounted(one)
@@ -74,20 +74,20 @@ def test_large_requests_and_streams_fill_ten_gigabits(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(("host_queue_kb", "rtt_us"), [(128, 191), (256, 302), (1024, 966)])
-def test_the_queue_of_one_client_is_what_its_host_allows(lab: Lab, host_queue_kb: float, rtt_us: float) -> None:
+def test_host_limits_the_queue_of_one_client(lab: Lab, host_queue_kb: float, rtt_us: float) -> None:
     rack = Rack(clients=2, host_queue_kb=host_queue_kb)
     (one,) = lab.run(rack, [stream()], 0.5, sample_ms=10).flows
     assert np.median(one.sender["srtt_us"]) == pytest.approx(rtt_us, rel=0.05)
     assert one.retransmits == 0
 
 
-def test_two_clients_fill_the_switchs_buffer_and_no_more(lab: Lab) -> None:
+def test_two_clients_fill_the_buffer_of_the_switch(lab: Lab) -> None:
     result = lab.run(RACK, [stream(client=1), stream(client=2)], 0.5, sample_ms=5, describe=True)
     first, second = result.flows
     assert rate_mbps(first) + rate_mbps(second) == pytest.approx(PAYLOAD_MBPS, rel=0.01)
     full_us = RACK.buffer_kb * 1000 * 8 / RACK.frame_mbps + RACK.rtt_us
     longest_us = max(one.sender["srtt_us"].max() for one in (first, second))
-    # the buffer, what waits in the sender's NIC, and a packet of either client on the wire
+    # the buffer, the queue of the sender's NIC, and a packet of each client on the wire
     assert 0.8 * full_us < longest_us < full_us + 256 * 1024 * 8 / RACK.frame_mbps + 2 * 55
     assert first.retransmits + second.retransmits > 0
     for one in (first, second):
@@ -119,23 +119,23 @@ def test_flows_start_and_end_when_they_should(lab: Lab) -> None:
         assert_accounted(one)
 
 
-def test_a_staggered_start_comes_from_the_seed_and_the_end_stays(lab: Lab) -> None:
-    found = []
+def test_seed_decides_the_staggered_start(lab: Lab) -> None:
+    runs = []
     for seed in (5, 5, 6):
-        with VirtualLab(seed=seed) as other:
+        with checked_lab(seed=seed) as other:
             flows = [stream(client=c, duration_s=0.1, stagger_s=0.01) for c in (1, 2)]
-            found.append(other.run(RACK, flows, 0.1, sample_ms=10).flows)
-    starts = [[one.start_s for one in flows] for flows in found]
+            runs.append(other.run(RACK, flows, 0.1, sample_ms=10).flows)
+    starts = [[one.start_s for one in flows] for flows in runs]
     assert starts[0] == starts[1] != starts[2]
     assert all(0 <= start < 0.01 for flows in starts for start in flows)
-    assert all(one.start_s + one.duration_s == pytest.approx(0.1) for flows in found for one in flows)
+    assert all(one.start_s + one.duration_s == pytest.approx(0.1) for flows in runs for one in flows)
     # the same seed, the same bytes
-    for one, again in zip(found[0], found[1], strict=True):
+    for one, again in zip(runs[0], runs[1], strict=True):
         assert one.latency == again.latency
         assert (one.sender.rows == again.sender.rows).all()
 
 
-def test_many_flows_of_many_hosts_are_each_accounted_for() -> None:
+def test_many_flows_are_each_accounted_for(lab: Lab) -> None:
     rack = Rack(clients=3, servers=2)
     flows = [
         {**flow(kind, size_bytes, client=client, server=server), "duration_s": 0.2, "scheme": scheme}
@@ -143,8 +143,7 @@ def test_many_flows_of_many_hosts_are_each_accounted_for() -> None:
         for server in (1, 2)
         for kind, size_bytes, scheme in (("request", 10240, "cubic"), ("request", 1 << 20, "reno"), ("bulk", 0, "cdg"))
     ]
-    with VirtualLab(seed=3) as lab:
-        result = lab.run(rack, flows, 0.2)
+    result = lab.run(rack, flows, 0.2)
     for one in result.flows:
         assert_accounted(one)
     for server in (1, 2):
@@ -152,15 +151,15 @@ def test_many_flows_of_many_hosts_are_each_accounted_for() -> None:
         assert 0.9 * PAYLOAD_MBPS < total <= PAYLOAD_MBPS
 
 
-def test_a_connection_that_never_comes_up_is_an_error_that_names_the_flow() -> None:
-    with VirtualLab(seed=1) as lab:
+def test_connection_that_fails_names_the_flow() -> None:
+    with checked_lab() as lab:
         lab.call("build", topology=RACK.topology)
         lab.call("execute", node="s1", argv=["ip", "link", "set", "s1-sw1", "down"])
         with pytest.raises(GuestFailed, match=r"TrafficError.*flow 0 did not get a connection"):
             lab.run(RACK, [flow("request", 10240) | {"duration_s": 4.0}], 4.0)
-        # in a shorter life one lost SYN can be all: that flow got nothing
-        (unlucky,) = lab.run(RACK, [flow("request", 10240)], 0.5).flows
-        assert (unlucky.sent_bytes, unlucky.received_bytes) == (0, 0)
+        # a flow of 0.5 s ends before its SYN is sent again
+        (short,) = lab.run(RACK, [flow("request", 10240)], 0.5).flows
+        assert (short.sent_bytes, short.received_bytes) == (0, 0)
 
 
 def test_a_refused_congestion_control_is_an_error(lab: Lab) -> None:

@@ -1,4 +1,4 @@
-"""Router paths in the lab: each impairment does what it is asked for, measured on the wire or by TCP itself."""
+"""Router paths in the lab: each option has its effect, measured on the wire or by TCP."""
 
 from __future__ import annotations
 
@@ -11,54 +11,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from env.checkout import ROOT
+from env.checkout import BUILD
 from env.lab import GuestFailed, Lab, RunResult
 from env.network.path import Path
 from env.network.traces.format import load_trace
-from tests.support.guest import shell
+from tests.support.guest import HEAD, shell
 from tests.support.labs import shared_lab
 
-BUILD = ROOT / "build"
-
-# argv: address, packets, gap in us, size. Sends numbered UDP packets; prints [sent, received] times in ns of
-# CLOCK_MONOTONIC by number, and the order of arrival.
+# A program that sends UDP packets to the node whose namespace is given. It prints when it sent each packet, and
+# [number, time] of those that arrived; times in ns of CLOCK_MONOTONIC.
 PROBE = """
-import json, os, socket, struct, subprocess, sys, threading, time
-packets, gap_us, size = (int(word) for word in sys.argv[1:4])
-receiver_pid = int(sys.argv[4])
-namespace = os.open(f"/proc/{receiver_pid}/ns/net", os.O_RDONLY)
-own = os.open("/proc/self/ns/net", os.O_RDONLY)
-import ctypes
-libc = ctypes.CDLL(None)
-assert libc.setns(namespace, 0x40000000) == 0
-receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-receiver.setsockopt(socket.SOL_SOCKET, 33, 1 << 26)  # SO_RCVBUFFORCE
-receiver.setsockopt(socket.SOL_SOCKET, 35, 1)  # SO_TIMESTAMPNS
+with inside("{namespace}"):
+    receiver = measuring_socket(socket.AF_INET)
 receiver.bind(("10.0.2.1", 9000))
-assert libc.setns(own, 0x40000000) == 0
-sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-sender.setsockopt(socket.SOL_SOCKET, 32, 1 << 26)  # SO_SNDBUFFORCE
-sent, received, order = [], {}, []
-begin = time.monotonic_ns() + 1_000_000
-for index in range(packets):
-    wait = begin + index * gap_us * 1000 - time.monotonic_ns()
-    if wait > 0:
-        time.sleep(wait / 1e9)
-    sent.append(time.monotonic_ns())
-    sender.sendto(struct.pack("I", index) + bytes(size - 32), ("10.0.2.1", 9000))
+sender = measuring_socket(socket.AF_INET)
+packets = [(number * {gap_us} * 1000, {size} - 28) for number in range({packets})]
+sent = send_numbered(sender, ("10.0.2.1", 9000), time.monotonic_ns() + 1_000_000, packets)
 time.sleep(5)
-offset = time.time_ns() - time.monotonic_ns()
-receiver.setblocking(False)
-while True:
-    try:
-        data, ancillary, _, _ = receiver.recvmsg(2048, 64)
-    except BlockingIOError:
-        break
-    seconds, ns = struct.unpack("qq", ancillary[0][2])
-    index = struct.unpack_from("I", data)[0]
-    order.append(index)
-    received.setdefault(index, seconds * 10**9 + ns - offset)
-print(json.dumps([sent, [received.get(i) for i in range(packets)], order]))
+print(json.dumps([sent, received_numbers(receiver)]))
 """
 
 
@@ -78,19 +48,20 @@ def goodput_mbps(run: RunResult, index: int = 0) -> float:
 def probe(lab: Lab, path: Path, packets: int, gap_us: int, size: int = 1500) -> tuple[Any, Any, list[int]]:
     """Apply the path and send UDP packets over it, which no congestion control slows down."""
     bulk(path, lab, 0.1)
-    lab.call("shell", command=f"cat >/tmp/probe.py <<'END'\n{PROBE}\nEND")
-    receiver = lab.call("execute", node="h2", argv=["sh", "-c", "readlink /proc/self/ns/net"])
-    command = "for p in /proc/[0-9]*; do [ \"$(readlink $p/ns/net)\" = '%s' ] && echo ${p#/proc/}; done | head -1"
-    pid = shell(lab, command % receiver.strip())
-    argv = ["/usr/bin/python3", "/tmp/probe.py", str(packets), str(gap_us), str(size), pid]
-    sent, received, order = json.loads(lab.call("execute", node="h1", argv=argv))
-    return np.array(sent, float), np.array([np.nan if t is None else t for t in received], float), order
+    target = lab.call("execute", node="h2", argv=["sh", "-c", "readlink /proc/self/ns/net"]).strip()
+    command = f"for n in /proc/[0-9]*/ns/net; do [ \"$(readlink $n)\" = '{target}' ] && echo $n; done | head -1"
+    code = PROBE.format(namespace=shell(lab, command), gap_us=gap_us, size=size, packets=packets)
+    sent, arrivals = json.loads(lab.call("execute", node="h1", argv=["/usr/bin/python3", "-c", HEAD + code]))
+    received = np.full(packets, np.nan)
+    for number, time_ns in reversed(arrivals):
+        received[number] = time_ns
+    return np.array(sent, float), received, [number for number, _ in arrivals]
 
 
 # -- the link of a trace -----------------------------------------------------------------------------------------------
 
 
-def test_a_flow_gets_what_the_trace_gives_when_it_gives_it(lab: Lab) -> None:
+def test_goodput_follows_the_trace_over_time(lab: Lab) -> None:
     path = Path(trace="held_out/lte-walking", rtt_ms=20, buffer_bdp=20)
     run = bulk(path, lab, 20.0)
     times_ms = np.array(load_trace(path.trace).times_ms, dtype=np.int64)
@@ -104,7 +75,7 @@ def test_a_flow_gets_what_the_trace_gives_when_it_gives_it(lab: Lab) -> None:
 
 
 def test_the_trace_begins_with_the_run(lab: Lab) -> None:
-    # a file of one's own; the guest has a /tmp of its own
+    # not in /tmp: the guest has its own
     with tempfile.TemporaryDirectory(dir=BUILD) as folder:
         file = FilePath(folder) / "late.trace"
         file.write_text("".join(f"{ms}\n" for ms in range(1000, 2001)))
@@ -118,7 +89,7 @@ def test_the_trace_begins_with_the_run(lab: Lab) -> None:
 # -- impairments -------------------------------------------------------------------------------------------------------
 
 
-def test_losses_come_in_bursts_of_the_length_asked_for(lab: Lab) -> None:
+def test_losses_come_in_bursts_of_configured_length(lab: Lab) -> None:
     path = Path(rate_mbps=200, loss_pct=4, loss_burst_packets=5)
     _, received, _ = probe(lab, path, 40_000, 100, size=60)
     lost = np.isnan(received)
@@ -139,14 +110,14 @@ def test_jitter_with_and_without_reordering(lab: Lab, reorders: bool) -> None:
 
 
 def test_reordering_with_a_gap(lab: Lab) -> None:
-    # after four packets each one has a chance of one half to overtake the delay line: one in six does
+    # after four packets each one overtakes the delay line with a probability of one half: one in six does
     _, _, order = probe(lab, Path(rate_mbps=200, reorder_pct=50, reorder_gap=5), 2000, 1000)
     places = {index: place for place, index in enumerate(order)}
     early = [index for index in range(2000) if places[index] < index - 5]
     assert len(early) / 2000 == pytest.approx(1 / 6, rel=0.1)
 
 
-def test_a_policer_drops_what_exceeds_its_rate_and_delays_nothing(lab: Lab) -> None:
+def test_policer_drops_the_excess_without_delay(lab: Lab) -> None:
     path = Path(rate_mbps=100, rtt_ms=20, police_mbps=10, police_burst_kb=30)
     # 20 Mbit/s of frames for 4 s: half passes
     sent, received, _ = probe(lab, path, 6600, 606)
@@ -158,7 +129,7 @@ def test_a_policer_drops_what_exceeds_its_rate_and_delays_nothing(lab: Lab) -> N
     assert not any("clsact" in qdisc for qdisc in unpoliced.environment["qdiscs"])
 
 
-def test_a_narrow_way_back_delays_acks_and_drops_them_when_it_is_full(lab: Lab) -> None:
+def test_narrow_return_path_queues_and_drops_acks(lab: Lab) -> None:
     free = bulk(Path(rate_mbps=50, rtt_ms=40, buffer_bdp=0.5), lab)
     narrow = bulk(Path(rate_mbps=50, rtt_ms=40, buffer_bdp=0.5, ack_rate_mbps=0.5, ack_buffer_packets=25), lab)
     assert "dropped 0" in free.environment["qdiscs"][1]
@@ -203,16 +174,16 @@ def test_steps_come_at_their_time(lab: Lab) -> None:
     assert rate_mbps(4.05, 7.5) == pytest.approx(5 * 1448 / 1514, rel=0.02)
     sender = run.flows[0].sender
     assert sender["srtt_us"][sender["t_s"] > 12].min() >= 135e3
-    # the next run knows nothing of it
+    # the next run starts without the steps
     assert bulk(Path(), lab).flows[0].sender["min_rtt_us"][-1] == pytest.approx(40e3, rel=0.01)
 
 
-def test_a_step_comes_within_a_millisecond(lab: Lab) -> None:
+def test_step_comes_within_a_millisecond(lab: Lab) -> None:
     path = Path.from_dict({"rate_mbps": 1000, "rtt_ms": 10, "steps": [{"at_s": 1, "loss_pct": 100}]})
     run = lab.run(path, [{"scheme": "cubic", "start_s": 0.95, "duration_s": 1}], 2.0, sample_ms=1)
     rows = run.flows[0].receiver.rows
     grew = rows[1:][np.diff(rows[:, 1]) > 0]
-    # what was let in before 1 s is through by 1.005 s, and on its way through the rest of the path by 1.0065 s
+    # the packets that entered before 1 s are through the delay by 1.005 s, and through the path by 1.0065 s
     assert 1.0 <= grew[-1, 0] <= 1.0075
 
 
@@ -232,7 +203,7 @@ def test_unequal_round_trips_get_unequal_shares(lab: Lab) -> None:
     assert goodput_mbps(run, 0) + goodput_mbps(run, 1) == pytest.approx(19, rel=0.05)
 
 
-def test_a_network_that_is_not_there_is_refused(lab: Lab) -> None:
+def test_unknown_topology_is_refused(lab: Lab) -> None:
     for name in ("star", "router-0c", "router-99c", "router-c"):
         with pytest.raises(GuestFailed, match=f"topology '{name}'"):
             lab.call("build", topology=name)

@@ -1,4 +1,4 @@
-"""Every scenario runs, the page that lists them is fresh, and the ranges that they promise are covered."""
+"""Every scenario runs in the lab, and its flows receive data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from env.lab import Lab
 from env.network.scenario import load_scenario, scenario_names
 from tests.support.labs import shared_lab
 
-# As many packets either way: a rack's links have 10 Gbit/s.
+# a rack's links have 10 Gbit/s: the number of packets is similar
 PATH_S, RACK_S = 2.0, 0.05
 
 
@@ -16,11 +16,11 @@ lab = shared_lab()
 
 
 @pytest.mark.parametrize("name", scenario_names())
-def test_it_runs_and_every_flow_gets_through(lab: Lab, name: str) -> None:
+def test_scenario_runs_and_flows_receive(lab: Lab, name: str) -> None:
     scenario = load_scenario(name)
     scenario.stagger_ms = min(scenario.stagger_ms, 10)
     short = scenario.lasting(PATH_S if scenario.rack is None else RACK_S)
     result = lab.run(short.network(), short.flows_with("cubic"), short.duration_s)
     assert len(result.flows) == len(short.flows_with("cubic"))
-    # in so short a time a flow of the longest round trips or the slowest links may not get anywhere
+    # in this time a flow with a long round trip or a slow link may receive nothing
     assert sum(flow.received_bytes for flow in result.flows) > 10_000

@@ -1,4 +1,4 @@
-"""tc and the traffic program stay from run to run: what is refused is told, and the next run knows nothing of it."""
+"""tc and the traffic program, which stay from run to run: their errors are reported and do not affect the next run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ lab = shared_lab()
 
 
 def received(lab: Lab, path: Path) -> int:
-    """Make the run of seed 7; returns its bytes, which depend on every loss."""
+    """Make a run with seed 7; return its bytes, which depend on every loss."""
     lab.begin_run(path, [FLOW], 1.0, seed=7)
     bytes_: int = lab.receive().result["flows"][0]["received_bytes"]
     return bytes_
@@ -43,7 +43,7 @@ def expected(lab: Lab) -> int:
         (("tc qdisc bring lo", NETEM), 'Command "bring" is unknown'),
     ],
 )
-def test_a_command_that_tc_refuses(lab: Lab, expected: int, commands: tuple[str, ...], message: str) -> None:
+def test_command_that_tc_refuses_is_reported(lab: Lab, expected: int, commands: tuple[str, ...], message: str) -> None:
     with pytest.raises(GuestFailed) as caught:
         lab.run(loopback(*commands), [FLOW], 1.0)
     assert "LinkError: h0: tc failed:\n" in str(caught.value)
@@ -51,19 +51,19 @@ def test_a_command_that_tc_refuses(lab: Lab, expected: int, commands: tuple[str,
     assert received(lab, loopback(NETEM)) == expected
 
 
-def test_another_tc_takes_the_place_of_one_that_has_ended(lab: Lab, expected: int) -> None:
+def test_tc_that_ended_is_replaced(lab: Lab, expected: int) -> None:
     kill(lab, "tc")
     with pytest.raises(GuestFailed, match=r"(?s)LinkError: h0: tc failed.*tc ended with -9"):
         lab.run(loopback(NETEM), [FLOW], 1.0)
     assert received(lab, loopback(NETEM)) == expected
 
 
-def test_a_tc_that_has_grown_is_replaced_between_runs(lab: Lab, expected: int) -> None:
-    """It keeps four kilobytes of each command: after hours of training a lab had no memory left."""
+def test_tc_that_grew_is_replaced_between_runs(lab: Lab, expected: int) -> None:
+    """tc keeps four kilobytes of each command, which would fill a lab's memory after hours of training."""
     first = pids(lab, "tc")
     nothing = ["tc qdisc add dev lo root pfifo limit 5", "tc qdisc del dev lo root"]
     assert received(lab, loopback(*nothing * (MAX_LINES // 2), NETEM)) == expected
-    assert pids(lab, "tc") == first, "not while its commands are carried out"
+    assert pids(lab, "tc") == first, "tc was replaced within a run"
     assert received(lab, loopback(NETEM)) == expected
     second = pids(lab, "tc")
     assert second != first
@@ -71,7 +71,7 @@ def test_a_tc_that_has_grown_is_replaced_between_runs(lab: Lab, expected: int) -
     assert pids(lab, "tc") == second
 
 
-def test_another_traffic_program_takes_the_place_of_one_that_has_ended(lab: Lab, expected: int) -> None:
+def test_traffic_program_that_ended_is_replaced(lab: Lab, expected: int) -> None:
     kill(lab, "flow")
     with pytest.raises(GuestFailed, match=r"TrafficError: the traffic program failed \(-9\)"):
         lab.run(loopback(NETEM), [FLOW], 1.0)
@@ -81,6 +81,6 @@ def test_another_traffic_program_takes_the_place_of_one_that_has_ended(lab: Lab,
     assert received(lab, loopback(NETEM)) == expected
 
 
-def test_a_run_without_flows_is_refused(lab: Lab) -> None:
+def test_run_without_flows_is_refused(lab: Lab) -> None:
     with pytest.raises(GuestFailed, match="TrafficError: a run has no flows"):
         lab.run(Path(), [], 1.0)

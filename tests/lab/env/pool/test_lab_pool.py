@@ -1,4 +1,4 @@
-"""A guest that dies or loses a program costs a boot, and no result."""
+"""The pool replaces a guest that dies or loses a program, and every job gets its result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FLOWS = [{"scheme": "cubic", "start_s": 0.0, "duration_s": 2.0}]
 
 @dataclass(frozen=True)
 class CubicJob:
-    """A run of Cubic; returns the samples of its sender."""
+    """A run of Cubic; its result is the samples of the sender."""
 
     seed: int
     cost: float = 0.0
@@ -32,7 +32,7 @@ class CubicJob:
 
 
 class Labs:
-    """Boots labs, and has them all."""
+    """Boots labs and keeps a list of them."""
 
     def __init__(self) -> None:
         self.all: list[VirtualLab] = []
@@ -42,7 +42,7 @@ class Labs:
         return self.all[-1]
 
 
-def test_a_lab_that_dies_is_replaced() -> None:
+def test_dying_lab_is_replaced() -> None:
     labs = Labs()
     with LabPool(1, labs) as pool:
         futures = pool.submit([CubicJob(seed) for seed in range(6)])
@@ -54,8 +54,8 @@ def test_a_lab_that_dies_is_replaced() -> None:
     assert len(labs.all) == 2
 
 
-def test_a_lab_that_lost_a_program_is_replaced() -> None:
-    """As when the guest's memory is at an end."""
+def test_lab_that_lost_a_program_is_replaced() -> None:
+    """The kernel ends a program when the guest has no memory left."""
     labs = Labs()
     with LabPool(1, labs) as pool:
         before = pool.submit([CubicJob(1)])[0].result()
@@ -65,7 +65,7 @@ def test_a_lab_that_lost_a_program_is_replaced() -> None:
     assert len(labs.all) == 2
 
 
-def test_a_job_that_hangs_twice_is_given_up() -> None:
+def test_job_that_hangs_twice_is_given_up() -> None:
     labs = Labs()
 
     @dataclass(frozen=True)

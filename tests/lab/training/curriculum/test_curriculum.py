@@ -1,21 +1,20 @@
-"""Contests between the policy and the kernel's algorithms in the lab."""
+"""The curriculum's contests between the policy and the kernel's algorithms, in the lab."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
 
 from env.expert import Expert
-from env.lab import VirtualLab
 from env.pool import LabPool
 from env.profile import Profile, profile_from_config
 from env.reward import RewardWeights
 from env.rollout import RolloutJob, RolloutTask
 from export.formats.model_file import model_file
+from tests.support.labs import lab_pool
 from training.curriculum.curriculum import METRICS, Curriculum, CurriculumOptions, mean_reward
 from training.policy import initial_policy
 
@@ -41,7 +40,7 @@ DECISIONS = 360  # of a batch: a contest has six episodes of the policy and as m
 
 @pytest.fixture(scope="module")
 def labs() -> Iterator[LabPool]:
-    with LabPool(1, partial(VirtualLab, seed=1)) as pool:
+    with lab_pool() as pool:
         yield pool
 
 
@@ -49,8 +48,8 @@ def curriculum(labs: LabPool, profile: Profile = PROFILE) -> Curriculum:
     return Curriculum(OPTIONS, profile, 5, DECISIONS, labs)
 
 
-def test_a_contest_finds_where_an_algorithm_is_better(labs: LabPool) -> None:
-    """An untrained policy holds ten packets: every algorithm is better; what is said of it is what they were given."""
+def test_contest_finds_where_an_algorithm_is_better(labs: LabPool) -> None:
+    """An untrained policy holds ten packets, so that every algorithm is better; the rewards must be reproducible."""
     learner, policy = curriculum(labs), initial_policy(8, 1).state_dict()
     old, _ = model_file(initial_policy(8, 2).state_dict(), "old", "x")
     assert learner.observe(1, policy, (old,), never) == {"curriculum/hard": 0, "curriculum/share": 0}
@@ -92,8 +91,8 @@ def test_a_contest_finds_where_an_algorithm_is_better(labs: LabPool) -> None:
     assert sampling_state.hard_share == 0.5
 
 
-def test_a_course_on_which_the_policy_has_caught_up_is_hard_no_more(labs: LabPool) -> None:
-    """All that was hard is judged again; the algorithms' part of it has not changed."""
+def test_episode_config_is_dropped_when_policy_catches_up(labs: LabPool) -> None:
+    """The policy runs all hard episode configs again; the algorithms' rewards stay."""
     learner, policy = curriculum(labs), initial_policy(8, 1).state_dict()
     learner.observe(2, policy, (), never)
     learner.observe(3, policy, (), never)
@@ -111,7 +110,7 @@ def test_a_course_on_which_the_policy_has_caught_up_is_hard_no_more(labs: LabPoo
     assert {chosen.update for chosen in learner.promoted} <= {4}
 
 
-def test_no_more_is_hard_than_half_a_contest_judges_again(labs: LabPool) -> None:
+def test_number_of_hard_configs_is_limited(labs: LabPool) -> None:
     small = replace(OPTIONS, cost=1 / 8, most_hard=8)  # 90 decisions of a contest: one of the policy's 40 fits
     learner, policy = Curriculum(small, PROFILE, 5, DECISIONS, labs), initial_policy(8, 1).state_dict()
     for update in range(2, 8):
@@ -124,7 +123,7 @@ def test_no_more_is_hard_than_half_a_contest_judges_again(labs: LabPool) -> None
     assert len(large.hard) > 1
 
 
-def test_a_contest_under_way_is_played_again(labs: LabPool) -> None:
+def test_interrupted_contest_is_repeated(labs: LabPool) -> None:
     policy, other = initial_policy(8, 1).state_dict(), initial_policy(8, 9).state_dict()
     old, _ = model_file(initial_policy(8, 2).state_dict(), "old", "x")
     one, two = curriculum(labs), curriculum(labs)
@@ -137,7 +136,7 @@ def test_a_contest_under_way_is_played_again(labs: LabPool) -> None:
     assert metrics[0]["curriculum/gap_median"] == metrics[1]["curriculum/gap_median"]
 
 
-def test_who_stops_does_not_wait_for_a_contest(labs: LabPool) -> None:
+def test_stopping_does_not_wait_for_a_contest(labs: LabPool) -> None:
     learner = curriculum(labs)
     learner.observe(2, initial_policy(8, 1).state_dict(), (), never)
     assert learner.observe(3, initial_policy(8, 1).state_dict(), (), lambda: True) is None

@@ -32,11 +32,11 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         # the sandbox needs rights that a container does not have; what is opened here is our own file
-        found = playwright.chromium.launch(
+        chromium = playwright.chromium.launch(
             executable_path=shutil.which("chromium-browser") or find_tool("chromium", "slow"), args=["--no-sandbox"]
         )
-        yield found
-        found.close()
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def opened(browser: Browser, report: Path) -> Iterator[Opened]:
 
 
 def draw_all(page: Page) -> int:
-    """Bring every figure of the page into view, wait until it is drawn, and return how many there are."""
+    """Bring every figure of the page into view, wait until it is drawn, and return their number."""
     canvases = page.locator(".page.current .canvas")
     for index in range(canvases.count()):
         canvases.nth(index).scroll_into_view_if_needed()
@@ -73,7 +73,7 @@ def draw_all(page: Page) -> int:
 
 def contrasts(page: Page) -> list[tuple[float, str]]:
     """Return the contrast (WCAG 2.2) of all text within figures against the page, and the text."""
-    found: list[list[Any]] = page.evaluate(
+    measured: list[list[Any]] = page.evaluate(
         """() => {
         const light = (text) => {
           const [r, g, b] = text.match(/[\\d.]+/g).slice(0, 3).map((v) => v / 255)
@@ -88,7 +88,7 @@ def contrasts(page: Page) -> list[tuple[float, str]]:
         });
       }"""
     )
-    return [(float(contrast), str(text)) for contrast, text in found]
+    return [(float(contrast), str(text)) for contrast, text in measured]
 
 
 def turn_to(page: Page, at: str) -> None:
@@ -110,9 +110,9 @@ def test_every_page_fits_draws_and_is_legible(opened: Opened, tmp_path: Path, wi
         assert page.locator(".page.current .canvas .trace, .page.current .canvas .bars path").count() >= figures
         assert page.evaluate("document.documentElement.scrollWidth") <= width, at
         if figures:
-            found = contrasts(page)
-            assert len(found) > 20
-            assert min(found) >= (4.5, ""), at
+            measured = contrasts(page)
+            assert len(measured) > 20
+            assert min(measured) >= (4.5, ""), at
         picture = page.screenshot(path=tmp_path / f"{at.replace('/', '-')}.png", full_page=True)
         assert len(picture) > (50_000 if figures else 5_000)  # bytes: an empty one has fewer
 
@@ -187,14 +187,14 @@ def test_schemes_can_be_hidden_and_shown_again(opened: Opened) -> None:
     visible = "canvas => canvas.data.filter((t) => t.visible !== false).map((t) => t.meta)"
     canvases = page.locator(".page.current .canvas")
     button = page.get_by_role("group", name="Schemes in the figures").get_by_role("button", name="Cubic")
-    for pressed, there in (("false", False), ("true", True)):
+    for pressed, is_shown in (("false", False), ("true", True)):
         button.click()
         assert button.get_attribute("aria-pressed") == pressed
-        assert {("cubic" in canvases.nth(i).evaluate(visible)) for i in range(canvases.count())} == {there}
-        assert page.locator(".readout tr[data-scheme=cubic]:visible").count() == int(there)
+        assert {("cubic" in canvases.nth(i).evaluate(visible)) for i in range(canvases.count())} == {is_shown}
+        assert page.locator(".readout tr[data-scheme=cubic]:visible").count() == int(is_shown)
 
 
-def test_the_keyboard_reaches_a_scenario_its_table_and_its_figures(opened: Opened) -> None:
+def test_keyboard_reaches_scenario_table_and_figures(opened: Opened) -> None:
     page = opened()
     focused = "document.activeElement"
     page.keyboard.press("Tab")
@@ -243,8 +243,9 @@ def test_sorting_says_so_and_sorts(opened: Opened) -> None:
 def test_back_and_forward_turn_the_pages(opened: Opened) -> None:
     page = opened()
     page.locator("#overview a[href='#scenario/compete/cubic_1v1']").first.click()
-    assert page.title().startswith("compete/cubic_1v1")
+    page.wait_for_function("document.title.startsWith('compete/cubic_1v1')")
     page.get_by_role("link", name="compete/requests →").click()
+    page.wait_for_function("document.title.startsWith('compete/requests')")
     page.go_back()
     page.wait_for_function("document.title.startsWith('compete/cubic_1v1')")
     page.go_back()

@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from compare.experiment.experiment import plan
+from compare.experiment.run_files import pack
 from compare.experiment.store import Store
 from compare.metrics.cells import read_cells
 from compare.report import Comparison, render_report
 from compare.statistics.paired import compare_pairs
 from env.lab import RunResult, Table
 from env.network.schemes import SCHEMES
-from tests.support.recorded import recorded
+from tests.support.results import recorded
 
 
 def lengthened(times: int) -> RunResult:
@@ -36,14 +37,14 @@ def lengthened(times: int) -> RunResult:
 def test_a_large_report_is_small_and_quick(tmp_path: Path) -> None:
     """55 scenarios, 9 schemes, 10 seeds, of 40 s each with a sample every 50 ms: as much as a whole comparison."""
     store, experiment = Store(tmp_path), plan(["stress"], list(SCHEMES)[:9], 10, None, 50)
-    store.save(experiment.runs()[0], lengthened(8))
+    store.save(experiment.runs()[0], pack(lengthened(8)))
     example = read_cells(experiment, store)[0]
     cells = []
     scenarios = tuple(replace(experiment.scenarios[0], name=f"made/{number}") for number in range(55))
     for scenario, scheme in itertools.product(scenarios, experiment.schemes):
         values = {
-            name: [found[0] * (1 + len(cells) / 500 + 0.01 * seed) for seed in range(10)]
-            for name, found in example.values.items()
+            name: [samples[0] * (1 + len(cells) / 500 + 0.01 * seed) for seed in range(10)]
+            for name, samples in example.values.items()
         }
         of = replace(example, scenario=scenario, scheme=scheme, seeds=list(range(1, 11)), values=values)
         cells.append(replace(of, result=lambda _seed: example.result(1)))

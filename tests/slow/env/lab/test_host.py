@@ -31,7 +31,7 @@ def shell(vm: VmLab, command: str) -> str:
 
 @pytest.mark.timeout(1200)
 class TestMachine:
-    def test_the_runs_are_made_and_nothing_is_left_behind(self, machine: VmLab) -> None:
+    def test_host_lab_leaves_nothing_behind(self, machine: VmLab) -> None:
         watched = "ip -o link | cut -d: -f2; cut -d' ' -f1 /proc/modules | grep -E 'tcp_n|linktrace'; ls /run /tmp"
         before = machine.call("shell", command=watched)["stdout"]
         print(shell(machine, COMPARE))
@@ -45,7 +45,7 @@ class TestMachine:
         assert all(14 < rate < 19.5 for rate in goodput.values())
         assert machine.call("shell", command=watched)["stdout"] == before
 
-    def test_a_module_that_is_loaded_is_not_taken_for_ours(self, machine: VmLab) -> None:
+    def test_module_that_is_already_loaded_is_refused(self, machine: VmLab) -> None:
         shell(machine, f"insmod {MODEL_BUILD}/modules/$(uname -r)/tcp_ndm.ko")
         done = machine.call("shell", command=COMPARE)
         shell(machine, "rmmod tcp_ndm; rm -rf /tmp/out")

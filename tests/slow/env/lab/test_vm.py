@@ -33,7 +33,7 @@ def lab() -> Iterator[VmLab]:
 class TestCounted:
     """One boot; the clock counts instructions, so that a busy machine changes nothing."""
 
-    def test_data_moves_over_the_path_as_in_the_virtual_lab(self, lab: VmLab) -> None:
+    def test_goodput_is_that_of_the_virtual_lab(self, lab: VmLab) -> None:
         path = Path(rate_mbps=10, rtt_ms=40, buffer_bdp=1)
         flows = [FLOW, FLOW | {"scheme": "ndm"}]
         stock = lab.run(path, flows, 5.0, sample_ms=50, describe=True)
@@ -76,7 +76,7 @@ class TestCounted:
 
 
 @pytest.mark.timeout(600)
-def test_a_guest_without_time_to_spare_is_refused_and_nothing_is_left_of_it() -> None:
+def test_overloaded_guest_is_refused_and_removed() -> None:
     with VmLab(kernel="6.12") as vm:
         vm.call("shell", command="while :; do :; done >/dev/null 2>&1 &")
         with pytest.raises(NotKeptUp, match="idle for"):

@@ -1,4 +1,4 @@
-"""The request traffic against sockperf, in real time, over this machine's own loopback.
+"""The request traffic against sockperf, in real time, over this machine's loopback.
 
 sockperf's ping-pong over TCP does what a request flow does: it writes a message, waits for the answer, and keeps every
 round trip. (Its answer is as long as the message, ours is a byte: over loopback that is one copy.) Both run under
@@ -110,12 +110,12 @@ def ours(size_bytes: int) -> tuple[float, float]:
 def test_requests_take_as_long_as_sockperfs_ping_pong(size_bytes: int) -> None:
     find_tool("sockperf", "slow")
     require(may_run_in_real_time(), "this machine does not allow SCHED_FIFO")
-    theirs, own = [], []
+    theirs, measured = [], []
     for _ in range(ROUNDS):  # in turns: what else the machine does meets both
         theirs.append(sockperf(size_bytes))
-        own.append(ours(size_bytes))
+        measured.append(ours(size_bytes))
     mean_us, tail_us = (statistics.median(column) for column in zip(*theirs, strict=True))
-    own_mean_us, own_tail_us = (statistics.median(column) for column in zip(*own, strict=True))
+    own_mean_us, own_tail_us = (statistics.median(column) for column in zip(*measured, strict=True))
     print(
         f"\n{size_bytes} bytes: sockperf mean {mean_us:.1f} us, p99 {tail_us:.1f} us; "
         f"ours {own_mean_us:.1f} us, {own_tail_us:.1f} us"

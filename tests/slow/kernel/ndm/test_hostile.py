@@ -1,34 +1,30 @@
-"""tcp_ndm in the sanitizer kernel, in networks that do to it what networks can do.
+"""tcp_ndm in the sanitizer kernel, over networks with all kinds of faults.
 
-KASAN, UBSAN, lockdep and kmemleak watch. Each flow must deliver every byte as it was sent; and at the end nothing must
-be left: no connection in any namespace, no reference to the module, no memory.
+KASAN, UBSAN, lockdep and kmemleak watch. Each flow must deliver every byte as it was sent. At the end there must be no
+connection in any namespace, no reference to the module, and no leaked memory.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from typing import TYPE_CHECKING, Any
+import textwrap
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from env.checkout import ROOT
 from env.lab import Lab
 from env.lab.reports import LeakWatch, find_reports, kernel_log
-from tests.support.bad_models import BAD_MODELS, put_models
-from tests.support.guest import shell
-from tests.support.hostile_guest import CHOSEN
-from tests.support.labs import checked_lab
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from tests.support.guest import run_program, shell
+from tests.support.in_guest import CHOSEN
+from tests.support.labs import checked_lab, traced_decisions
+from tests.support.models import BAD_MODELS, put_models
 
 FOLDER = "/sys/module/tcp_ndm/ndm"
 TRACING = "/sys/kernel/tracing"
 TRACE_BUFFER_KB = 65536
 CWND_MAX = 1 << 23
 PATIENCE_S = 3600  # of the lab's clock: a connection that has not gone on by then never will
-DECISION = re.compile(r"flow=(\d+) decision=(\d+) .* cwnd=(\d+) ")
 SETUP = """
 mkdir -p /run/netns
 ip netns add near && ip netns add far
@@ -46,10 +42,7 @@ def lab() -> Iterator[Lab]:
     with checked_lab("tcp_ndm", seed=11, variant="sanitizer") as running:
         shell(running, f"set -e\n{SETUP}")
         put_models(running, {name: BAD_MODELS[name] for name in ("grow", "shrink")})
-        shell(
-            running,
-            f"echo {TRACE_BUFFER_KB} >{TRACING}/buffer_size_kb; echo 1 >{TRACING}/events/ndm/enable",
-        )
+        shell(running, f"echo {TRACE_BUFFER_KB} >{TRACING}/buffer_size_kb; echo 1 >{TRACING}/events/ndm/enable")
         watch = LeakWatch(running)
         yield running
         nothing_is_left(running)
@@ -57,21 +50,22 @@ def lab() -> Iterator[Lab]:
 
 
 def nothing_is_left(lab: Lab) -> None:
-    """No connection; the counters are what was traced and what was chosen; and the module goes."""
-    check(run(lab, 'link("delay 10ms")\nflow = Flow()\nflow.watch(1)\nprint(json.dumps(flow.finish()))'))
-    # the last FIN of a connection waits for a minute, a peer that has gone for up to 16
+    """Check that no connection is left, that the counters agree with the trace, and that the module unloads."""
+    code = 'link("delay 10ms")\nflow = Flow(*connect_far())\nflow.watch(1)\nprint(json.dumps(flow.finish()))'
+    check(run(lab, code))
+    # the last FIN of a connection waits for a minute, and a vanished peer keeps one for up to 16 minutes
     shell(lab, "sleep 1200")
     for namespace in ("near", "far"):
         assert shell(lab, f"ip netns exec {namespace} ss -tanH") == ""
     assert shell(lab, "ss -tanH") == ""
     lines = shell(lab, f"cat {TRACING}/trace").splitlines()
     decided: dict[int, list[int]] = {}
-    for flow, decision, cwnd in (match.groups() for match in map(DECISION.search, lines) if match):
-        decided.setdefault(int(flow), []).append(int(decision))
-        assert 1 <= int(cwnd) <= CWND_MAX
+    for decision in traced_decisions(lines):
+        decided.setdefault(decision.flow, []).append(decision.number)
+        assert 1 <= decision.cwnd <= CWND_MAX
     for numbers in decided.values():
         assert numbers == list(range(len(numbers))), "a decision is missing"
-    assert max(decided) == int(shell(lab, f"stat -c %s {CHOSEN}")), "each choice of ndm is a flow"
+    assert max(decided) == int(shell(lab, f"stat -c %s {CHOSEN}")), "each choice of ndm must begin a flow"
     assert counter(lab, "decisions") == sum(map(len, decided.values()))
     assert counter(lab, "guard_interventions") == sum(" ndm_guard: " in line for line in lines)
     assert shell(lab, "cat /sys/module/tcp_ndm/refcnt") == "0"
@@ -84,7 +78,7 @@ def counter(lab: Lab, name: str) -> int:
 
 @pytest.fixture(params=["builtin", "grow.bin", "shrink.bin"])
 def model(request: pytest.FixtureRequest, lab: Lab) -> str:
-    """The model that decides: the shipped one, and two that are stuck, until the guard takes the connection."""
+    """Set the model that decides: the shipped one, or one of two with a constant action, which the guard catches."""
     shell(lab, f"echo {request.param} >{FOLDER}/model")
     return str(request.param)
 
@@ -95,21 +89,19 @@ def shipped(lab: Lab) -> Lab:
     return lab
 
 
-def run(lab: Lab, text: str) -> dict[str, Any]:
-    """Run a program of the guest that prints one JSON object; the kernel must have nothing to report afterwards."""
-    head = f"import sys\nsys.path.insert(0, '{ROOT}')\nimport json\nfrom tests.support.hostile_guest import *\n"
-    head += f"give_up_after({PATIENCE_S})\n"
-    printed = shell(lab, f"/usr/bin/python3 - <<'END'\n{head}{text}\nEND")
+def run(lab: Lab, text: str) -> Any:
+    """Run a program in the guest that prints a JSON object; the kernel must report nothing."""
+    printed = run_program(lab, f"give_up_after({PATIENCE_S})\n{textwrap.dedent(text)}")
     assert find_reports(kernel_log(lab)) == []
-    result: dict[str, Any] = json.loads(printed)
-    return result
+    return json.loads(printed)
 
 
-def check(flow: dict[str, int]) -> None:
-    """Every byte arrived as it was sent, and the window stayed within its limits."""
+def check(flow: dict[str, Any]) -> None:
+    """Check that every byte arrived as it was sent, and that the window stayed within its limits."""
     assert flow["received"] == flow["sent"] > 0
     assert flow["wrong"] == 0
-    assert 1 <= flow["least_cwnd"] <= flow["most_cwnd"] <= CWND_MAX
+    assert flow["samples"]
+    assert all(1 <= cwnd <= CWND_MAX for cwnd, _, _ in flow["samples"])
 
 
 LINKS = {
@@ -123,82 +115,72 @@ LINKS = {
 
 
 def test_the_guard_has_work(lab: Lab) -> None:
-    """Else the two bad models say nothing of it."""
+    """The guard takes the connections of the two bad models, so that the other tests run it."""
     for model in ("grow.bin", "shrink.bin"):
         shell(lab, f"echo {model} >{FOLDER}/model")
         before = counter(lab, "guard_interventions")
-        check(
-            run(
-                lab,
-                """
-link("delay 10ms rate 10mbit")
-# a queue of ten round trips, which takes the model that grows three seconds and sixteen decisions
-flow = Flow(receive_bytes=262144)
-flow.watch(10)
-print(json.dumps(flow.finish()))
-""",
-            )
-        )
+        # a queue of ten round trips, which the model that grows fills in three seconds and sixteen decisions
+        code = """
+            link("delay 10ms rate 10mbit")
+            flow = Flow(*connect_far(receive_bytes=262144))
+            flow.watch(10)
+            print(json.dumps(flow.finish()))
+        """
+        check(run(lab, code))
         assert counter(lab, "guard_interventions") == before + 1
 
 
 @pytest.mark.parametrize("name", LINKS)
 def test_links(lab: Lab, model: str, name: str) -> None:
-    there, back = LINKS[name]
-    result = run(
-        lab,
-        f"""
-link("delay 10ms")
-flow = Flow()
-link("{there}", "{back}")
-flow.watch(6)
-flow.stop()
-# what is still on the way goes over a link that lets it
-link("delay 10ms rate 100mbit")
-print(json.dumps(flow.finish()))
-""",
-    )
+    forward, back = LINKS[name]
+    code = f"""
+        link("delay 10ms")
+        flow = Flow(*connect_far())
+        link("{forward}", "{back}")
+        flow.watch(6)
+        flow.stop()
+        # a link without faults carries the rest
+        link("delay 10ms rate 100mbit")
+        print(json.dumps(flow.finish()))
+    """
+    result = run(lab, code)
     check(result)
     if name in ("loss", "corruption", "all of it"):
-        assert result["retransmits"] > 0
+        assert result["samples"][-1][2] > 0, "nothing was retransmitted"
 
 
 def test_a_receiver_that_stops_reading(lab: Lab, model: str) -> None:
-    result = run(
-        lab,
-        """
-link("delay 10ms rate 20mbit")
-flow = Flow(receive_bytes=65536)
-backoffs = []
-for silent_s in (0.1, 1, 10, 100, 0.01):
-    flow.reading.clear()
-    flow.watch(silent_s, every_s=silent_s / 10)
-    backoffs.append(info(flow.sender)["backoff"])
-    flow.reading.set()
-    flow.watch(1)
-print(json.dumps(flow.finish() | {"backoffs": backoffs}))
-""",
-    )
+    code = """
+        link("delay 10ms rate 20mbit")
+        flow = Flow(*connect_far(receive_bytes=65536))
+        backoffs = []
+        for silent_s in (0.1, 1, 10, 100, 0.01):
+            flow.reading.clear()
+            flow.watch(silent_s, every_s=silent_s / 10)
+            backoffs.append(info(flow.sender)["backoff"])
+            flow.reading.set()
+            flow.watch(1)
+        print(json.dumps(flow.finish() | {"backoffs": backoffs}))
+    """
+    result = run(lab, code)
     check(result)
     assert max(result["backoffs"]) >= 3, "the window was not closed for long enough to be probed"
 
 
-def test_the_rtt_jumps_from_10_us_to_10_s_and_back(lab: Lab, model: str) -> None:
-    result = run(
-        lab,
-        """
-link("delay 5us rate 100mbit", "delay 5us")
-flow = Flow()
-flow.watch(0.2)
-short_us = info(flow.sender)["srtt_us"]
-link("delay 5s rate 10mbit", "delay 5s")
-flow.watch(120, every_s=1)
-long_us = info(flow.sender)["srtt_us"]
-link("delay 5us rate 10mbit", "delay 5us")
-flow.watch(2)
-print(json.dumps(flow.finish() | {"short_us": short_us, "long_us": long_us}))
-""",
-    )
+def test_rtt_jumps_from_10_us_to_10_s(lab: Lab, model: str) -> None:
+    code = """
+        link("delay 5us rate 100mbit", "delay 5us")
+        flow = Flow(*connect_far())
+        flow.watch(0.2)
+        short_us = info(flow.sender)["srtt_us"]
+        link("delay 5s rate 10mbit", "delay 5s")
+        flow.watch(180, every_s=1)
+        long_us = info(flow.sender)["srtt_us"]
+        link("delay 5us rate 10mbit", "delay 5us")
+        flow.watch(2)
+        print(json.dumps(flow.finish() | {"short_us": short_us, "long_us": long_us}))
+    """
+    result = run(lab, code)
     check(result)
     assert result["short_us"] < 1_000_000
     assert result["long_us"] > 9_000_000
@@ -206,162 +188,132 @@ print(json.dumps(flow.finish() | {"short_us": short_us, "long_us": long_us}))
 
 @pytest.mark.parametrize("how", ["the sender", "the receiver", "the receiver, with data unread"])
 def test_resets_in_mid_flight(lab: Lab, model: str, how: str) -> None:
-    """Connections in each state that they can be in, twelve at a time, while others go on."""
-    result = run(
-        lab,
-        f"""
-how = "{how}"
-states = {{}}
-for round_ in range(4):
-    link("delay 10ms rate 50mbit")
-    pairs = [connect() for _ in range(12)]
-    link("delay 10ms rate 50mbit loss " + ("20%" if round_ else "100%"))
-    for sender, receiver in pairs:
-        sender.setblocking(False)
-    while pairs:
-        for _ in range(4 + round_):
+    """Twelve connections at a time are reset in each state, while others go on."""
+    code = f"""
+        how = "{how}"
+        states = {{}}
+        for round_ in range(4):
+            link("delay 10ms rate 50mbit")
+            pairs = [connect_far() for _ in range(12)]
+            link("delay 10ms rate 50mbit loss " + ("20%" if round_ else "100%"))
             for sender, receiver in pairs:
-                try:
-                    sender.send(BLOCK)
-                    if how != "the receiver, with data unread":
-                        receiver.recv(1 << 20, socket.MSG_DONTWAIT)
-                except BlockingIOError:
-                    pass
-            time.sleep(0.01)
-        sender, receiver = pairs.pop()
-        state = ca_state(sender)
-        states[state] = states.get(state, 0) + 1
-        ending = sender if how == "the sender" else receiver
-        if how != "the receiver, with data unread":
-            ending.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
-        ending.close()
-        time.sleep(0.005)
-        sender.close()
-        receiver.close()
-link("delay 10ms rate 20mbit")
-flow = Flow()
-flow.watch(0.5)
-print(json.dumps(flow.finish() | {{"states": states}}))
-""",
-    )
+                sender.setblocking(False)
+            while pairs:
+                for _ in range(4 + round_):
+                    for sender, receiver in pairs:
+                        try:
+                            sender.send(BLOCK)
+                            if how != "the receiver, with data unread":
+                                receiver.recv(1 << 20, socket.MSG_DONTWAIT)
+                        except BlockingIOError:
+                            pass
+                    time.sleep(0.01)
+                sender, receiver = pairs.pop()
+                state = ca_state(sender)
+                states[state] = states.get(state, 0) + 1
+                ending = sender if how == "the sender" else receiver
+                if how != "the receiver, with data unread":
+                    ending.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+                ending.close()
+                time.sleep(0.005)
+                sender.close()
+                receiver.close()
+        link("delay 10ms rate 20mbit")
+        flow = Flow(*connect_far())
+        flow.watch(0.5)
+        print(json.dumps(flow.finish() | {{"states": states}}))
+    """
+    result = run(lab, code)
     check(result)
     assert {"Open", "Recovery", "Loss"} <= result["states"].keys(), "too few states were met"
 
 
 def test_a_thousand_connections(shipped: Lab) -> None:
-    """Sixteen at a time, some that end in order and some with a reset, some that never send."""
-    result = run(
-        shipped,
-        """
-import random
-random.seed(1)
-link("delay 1ms rate 200mbit", "delay 1ms")
-left = iter(range(1000))
-arrived = []
-def open_and_close():
-    for number in left:
-        sender, receiver = connect()
-        size = number * 37 % 40000 * (number % 5 > 0)
-        writing = threading.Thread(target=sender.sendall, args=(bytes(size),))
-        writing.start()
-        got = 0
-        while got < size:
-            got += len(receiver.recv(1 << 16))
-        writing.join()
-        arrived.append(got == size)
-        if number % 3 == 0:
-            sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
-        for end in (sender, receiver) if number % 2 else (receiver, sender):
-            end.close()
-lock = threading.Lock()
-class Shared:
-    def __init__(self, numbers):
-        self.numbers = numbers
-    def __iter__(self):
-        return self
-    def __next__(self):
-        with lock:
-            return next(self.numbers)
-left = Shared(left)
-workers = [threading.Thread(target=open_and_close) for _ in range(16)]
-for worker in workers:
-    worker.start()
-for worker in workers:
-    worker.join()
-print(json.dumps({"opened": len(arrived), "whole": sum(arrived)}))
-""",
-    )
-    assert result == {"opened": 1000, "whole": 1000}
+    """Sixteen run at a time; some end in order, some with a reset, and some never send."""
+    code = """
+        link("delay 1ms rate 200mbit", "delay 1ms")
+        arrived = []
+        def open_and_close(first):
+            for number in range(first, 1000, 16):
+                sender, receiver = connect_far()
+                size = number * 37 % 40000 * (number % 5 > 0)
+                send(sender, receiver, size)
+                arrived.append(number)
+                if number % 3 == 0:
+                    sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+                for end in (sender, receiver) if number % 2 else (receiver, sender):
+                    end.close()
+        workers = [threading.Thread(target=open_and_close, args=(first,)) for first in range(16)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        print(json.dumps(sorted(arrived)))
+    """
+    result = run(shipped, code)
+    assert result == list(range(1000))
 
 
-def test_another_congestion_control_in_mid_connection_and_back(lab: Lab, model: str) -> None:
-    result = run(
-        lab,
-        """
-link("delay 10ms rate 20mbit")
-flow = Flow("cubic")
-link("delay 10ms rate 20mbit loss 3%")
-states = {}
-for name in 30 * ("ndm", "cubic", "ndm", "reno", "ndm", "bbr", "ndm", "vegas"):
-    flow.watch(0.023)
-    state = ca_state(flow.sender)
-    states[state] = states.get(state, 0) + 1
-    choose(flow.sender, name)
-flow.stop()
-link("delay 10ms rate 100mbit")
-print(json.dumps(flow.finish() | {"states": states}))
-""",
-    )
+def test_congestion_control_changes_in_mid_connection(lab: Lab, model: str) -> None:
+    code = """
+        link("delay 10ms rate 20mbit")
+        flow = Flow(*connect_far("cubic"))
+        link("delay 10ms rate 20mbit loss 3%")
+        states = {}
+        for name in 30 * ("ndm", "cubic", "ndm", "reno", "ndm", "bbr", "ndm", "vegas"):
+            flow.watch(0.023)
+            state = ca_state(flow.sender)
+            states[state] = states.get(state, 0) + 1
+            choose(flow.sender, name)
+        flow.stop()
+        link("delay 10ms rate 100mbit")
+        print(json.dumps(flow.finish() | {"states": states}))
+    """
+    result = run(lab, code)
     check(result)
-    assert {"Open", "Recovery"} <= result["states"].keys(), "it was changed in too few states"
+    assert {"Open", "Recovery"} <= result["states"].keys(), "too few states were met"
 
 
 def test_mtu_changes(lab: Lab, model: str) -> None:
-    result = run(
-        lab,
-        """
-link("delay 10ms rate 5mbit")
-flow = Flow()
-link("delay 10ms rate 5mbit loss 1%")
-for mtu in (1500, 576, 9000, 296, 1500, 552, 4000, 1280, 1500):
-    ip(NEAR, f"link set near mtu {mtu}")
-    flow.watch(0.7)
-ip(FAR, "link set far mtu 600")
-flow.watch(1)
-ip(FAR, "link set far mtu 1500")
-flow.stop()
-link("delay 10ms rate 100mbit")
-print(json.dumps(flow.finish()))
-""",
-    )
+    code = """
+        link("delay 10ms rate 5mbit")
+        flow = Flow(*connect_far())
+        link("delay 10ms rate 5mbit loss 1%")
+        for mtu in (1500, 576, 9000, 296, 1500, 552, 4000, 1280, 1500):
+            ip(NEAR, f"link set near mtu {mtu}")
+            flow.watch(0.7)
+        ip(FAR, "link set far mtu 600")
+        flow.watch(1)
+        ip(FAR, "link set far mtu 1500")
+        flow.stop()
+        link("delay 10ms rate 100mbit")
+        print(json.dumps(flow.finish()))
+    """
+    result = run(lab, code)
     check(result)
 
 
-def test_models_that_are_none_change_nothing_while_a_flow_runs(shipped: Lab) -> None:
+def test_invalid_models_change_nothing_while_a_flow_runs(shipped: Lab) -> None:
     before = counter(shipped, "models_refused")
-    shell(
-        shipped,
-        "cd /tmp/firmware && head -c 100 grow.bin >cut.bin && head -c 5000 /dev/zero >zero.bin && : >empty.bin",
-    )
-    result = run(
-        shipped,
-        f"""
-link("delay 10ms rate 20mbit loss 1%")
-flow = Flow()
-refused = 0
-for name in 20 * ("cut.bin", "zero.bin", "empty.bin", "missing.bin", "../escape.bin"):
-    flow.watch(0.02)
-    file = os.open("{FOLDER}/model", os.O_WRONLY)
-    try:
-        os.write(file, name.encode())  # once: what buffers would try again when it is closed
-    except OSError:
-        refused += 1
-    os.close(file)
-model = open("{FOLDER}/model").read().strip()
-print(json.dumps(flow.finish() | {{"refused": refused, "model": model}}))
-""",
-    )
+    files = "head -c 100 grow.bin >cut.bin && head -c 5000 /dev/zero >zero.bin && : >empty.bin"
+    shell(shipped, f"cd /tmp/firmware && {files}")
+    code = f"""
+        link("delay 10ms rate 20mbit loss 1%")
+        flow = Flow(*connect_far())
+        refused = 0
+        for name in 20 * ("cut.bin", "zero.bin", "empty.bin", "missing.bin", "../escape.bin"):
+            flow.watch(0.02)
+            file = os.open("{FOLDER}/model", os.O_WRONLY)
+            try:
+                os.write(file, name.encode())  # unbuffered: a buffer would write again when it is closed
+            except OSError:
+                refused += 1
+            os.close(file)
+        model = open("{FOLDER}/model").read().strip()
+        print(json.dumps(flow.finish() | {{"refused": refused, "model": model}}))
+    """
+    result = run(shipped, code)
     check(result)
     assert result["refused"] == 100
-    assert counter(shipped, "models_refused") == before + 80, "a name outside of the folder is not even looked for"
+    assert counter(shipped, "models_refused") == before + 80, "names outside of the folder must not count"
     assert result["model"] == "builtin"

@@ -30,11 +30,11 @@ def test_a_scenario_without_a_trace_depends_on_none() -> None:
     ]
 
 
-def test_a_trace_and_its_link_are_among_what_runs_depend_on() -> None:
-    found = binaries({}, [load_scenario("access/lte"), load_scenario("bottleneck")])
+def test_runs_depend_on_the_trace_and_its_link() -> None:
+    sha256 = binaries({}, [load_scenario("access/lte"), load_scenario("bottleneck")])
     name = "held_out/lte-walking"
-    assert found[f"trace {name}"] == hashlib.sha256(find_trace(name).read_bytes()).hexdigest()
-    assert found["link of a trace"] == hashlib.sha256(b"sch_linktrace.ko").hexdigest()
+    assert sha256[f"trace {name}"] == hashlib.sha256(find_trace(name).read_bytes()).hexdigest()
+    assert sha256["link of a trace"] == hashlib.sha256(b"sch_linktrace.ko").hexdigest()
 
 
 def test_a_changed_trace_is_another_one(tmp_path: Path) -> None:

@@ -1,3 +1,5 @@
+"""The store of a comparison: runs, damaged and failed ones, the lock of its folder, and memory."""
+
 from __future__ import annotations
 
 import errno
@@ -17,7 +19,7 @@ from compare.experiment.store import DamagedRun, Store
 from compare.metrics.cells import read_cells
 from compare.statistics.summary import summary_csv
 from env.lab import RunResult, Table
-from tests.support.recorded import recorded
+from tests.support.results import recorded
 
 
 def experiment() -> Experiment:
@@ -28,13 +30,13 @@ def same(one: RunResult | None, other: RunResult) -> bool:
     return one is not None and pack(one) == pack(other)
 
 
-def test_a_run_is_there_as_soon_as_it_is_whole(tmp_path: Path) -> None:
+def test_saved_run_is_complete_and_readable(tmp_path: Path) -> None:
     store, first = Store(tmp_path), experiment().runs()[0]
     assert not store.is_done(first)
     assert store.load(first) is None
     store.save_error(first, "the lab kernel ended")
     assert store.load_error(first) == "the lab kernel ended"
-    store.save(first, recorded())
+    store.save(first, pack(recorded()))
     assert store.is_done(first)
     assert same(store.load(first), recorded())
     assert store.load_error(first) is None
@@ -43,11 +45,11 @@ def test_a_run_is_there_as_soon_as_it_is_whole(tmp_path: Path) -> None:
     samples = pq.read_table(folder / "seed-001" / "sender.parquet")
     assert samples.column_names[:4] == ["flow", "t_s", "cwnd", "srtt_us"]
     assert samples.num_rows == len(recorded().flows[0].sender)
-    store.save(first, recorded())
+    store.save(first, pack(recorded()))
     assert same(store.load(first), recorded())
 
 
-def test_names_that_are_no_file_names_do_not_leave_the_folder(tmp_path: Path) -> None:
+def test_odd_scheme_names_stay_in_the_folder(tmp_path: Path) -> None:
     store = Store(tmp_path)
     runs = plan(["stress"], ["ndm@../../x", "ndm@..-..-x"], 1, 5.0, 50).runs()
     names = [store.run_name(run) for run in runs]
@@ -57,10 +59,10 @@ def test_names_that_are_no_file_names_do_not_leave_the_folder(tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", ["run.json", "sender.parquet", "receiver.parquet"])
 @pytest.mark.parametrize("damage", ["cut", "changed", "gone", "empty"])
-def test_a_damaged_run_is_named_and_counts_as_missing(tmp_path: Path, name: str, damage: str) -> None:
+def test_damaged_run_is_named_and_missing(tmp_path: Path, name: str, damage: str) -> None:
     store, matrix = Store(tmp_path), experiment()
     for run in matrix.runs():
-        store.save(run, recorded())
+        store.save(run, pack(recorded()))
     run = matrix.runs()[1]
     file = tmp_path / store.run_name(run) / name
     content = file.read_bytes()
@@ -75,11 +77,11 @@ def test_a_damaged_run_is_named_and_counts_as_missing(tmp_path: Path, name: str,
     cells = read_cells(matrix, store)
     assert [cell.missing for cell in cells] == [[], [1]]
     assert f"seed-001: {name}" in cells[1].damaged[1]
-    store.save(run, recorded())
+    store.save(run, pack(recorded()))
     assert store.is_done(run)
 
 
-def test_the_same_experiment_goes_on_and_another_is_refused(tmp_path: Path) -> None:
+def test_same_experiment_continues_another_is_refused(tmp_path: Path) -> None:
     store = Store(tmp_path / "results")
     with store.claim(experiment()):
         pass
@@ -130,7 +132,7 @@ def test_a_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_failed_and_missing_runs_are_counted_apart(tmp_path: Path) -> None:
     store, matrix = Store(tmp_path), experiment()
     for run in matrix.runs()[:2]:
-        store.save(run, recorded())
+        store.save(run, pack(recorded()))
     store.save_error(matrix.runs()[2], "crash")
     cubic, ndm = read_cells(matrix, store)
     assert (cubic.seeds, cubic.failed, cubic.missing) == ([1], {2: "crash"}, [])
@@ -142,7 +144,7 @@ def test_failed_and_missing_runs_are_counted_apart(tmp_path: Path) -> None:
     assert all(row.endswith(",1") for row in rows[1:])
 
 
-def test_memory_does_not_grow_with_the_number_of_runs(tmp_path: Path) -> None:
+def test_memory_is_independent_of_run_count(tmp_path: Path) -> None:
     """Twelve times the runs, each with 4 MB of samples, take no more memory to read."""
     result = recorded()
     sender = result.flows[0].sender
@@ -153,7 +155,7 @@ def test_memory_does_not_grow_with_the_number_of_runs(tmp_path: Path) -> None:
         matrix = plan(["stress"], ["cubic"], seeds, 5.0, 50)
         for run in matrix.runs():
             if not store.is_done(run):
-                store.save(run, result)
+                store.save(run, pack(result))
         tracemalloc.start()
         cells = read_cells(matrix, store)
         peaks.append(tracemalloc.get_traced_memory()[1])

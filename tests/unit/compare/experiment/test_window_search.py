@@ -25,7 +25,7 @@ def searched(mbps: Callable[[int, int], float | None], most: int) -> WindowSearc
 
 
 @pytest.mark.parametrize("pipe", [1, 2, 7, 31, 67, 100, 640, 900])
-def test_a_path_that_fills_up_is_filled_with_little_more_than_it_takes(pipe: int) -> None:
+def test_search_finds_the_window_that_fills_the_path(pipe: int) -> None:
     search = searched(lambda packets, _: min(packets, pipe) / pipe, 1000)
     best = search.best()
     assert best is not None
@@ -34,7 +34,7 @@ def test_a_path_that_fills_up_is_filled_with_little_more_than_it_takes(pipe: int
 
 
 @pytest.mark.parametrize("peak", [3, 8, 21, 50, 90])
-def test_a_peak_between_the_powers_of_two_is_found(peak: int) -> None:
+def test_search_finds_a_peak_between_powers_of_two(peak: int) -> None:
     # falling on both sides, as goodput does where a larger window overruns a small buffer
     best = searched(lambda packets, _: 1 / (1 + math.log2(packets / peak) ** 2), 97).best()
     assert best is not None
@@ -46,18 +46,18 @@ def test_the_smallest_of_windows_that_give_as_much() -> None:
     assert (search.best(), len(search.tried)) == (1, 10), "flat: the powers of two say it all"
 
 
-def test_a_window_with_a_failed_run_is_not_chosen() -> None:
+def test_window_with_failed_run_is_not_chosen() -> None:
     assert searched(lambda packets, _: None if packets == 64 else min(packets, 64), 64).best() == pytest.approx(
         61, abs=4
     )
     assert searched(lambda *_: None, 64).best() is None
 
 
-def test_where_the_seeds_agree_three_of_them_are_enough() -> None:
+def test_three_seeds_are_enough_when_they_agree() -> None:
     assert {len(seeds) for seeds in searched(lambda packets, _: min(packets, 40), 300).tried.values()} == {3}
 
 
-def test_windows_that_luck_decides_are_run_with_more_seeds() -> None:
+def test_noisy_windows_are_run_with_more_seeds() -> None:
     def noisy(packets: int, seed: int) -> float:
         """Ten is the best, but two of the three scouts are unlucky with it."""
         return 10 - abs(math.log2(packets / 10)) - (3 if seed in SEEDS[:2] and 5 < packets < 18 else 0)
@@ -79,7 +79,7 @@ def test_what_is_tried_is_bounded_by_the_path() -> None:
     assert 2000 < largest_window(Rack()) < 3000
 
 
-def test_the_seeds_of_the_search_are_no_seeds_of_a_comparison() -> None:
+def test_search_and_comparison_share_no_seeds() -> None:
     from compare.experiment.experiment import MAX_SEEDS
 
     assert min(SEEDS) > MAX_SEEDS

@@ -1,3 +1,5 @@
+"""The distribution of samples in logarithmic bins: percentiles, extremes, memory."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -6,12 +8,12 @@ import pytest
 from compare.metrics.distribution import BINS, BINS_PER_OCTAVE, Distribution
 
 
-def test_percentiles_read_off_are_those_of_the_values_within_a_bin() -> None:
+def test_percentiles_are_exact_within_a_bin() -> None:
     values = np.random.default_rng(3).lognormal(10, 1.5, 20_000)
-    found = Distribution()
+    distribution = Distribution()
     for part in np.array_split(values, 7):
-        found.add(part)
-    edges_us, share = found.cumulative()
+        distribution.add(part)
+    edges_us, share = distribution.cumulative()
     assert share[0] == 0
     assert share[-1] == 1
     assert np.all(np.diff(edges_us) > 0)
@@ -21,25 +23,25 @@ def test_percentiles_read_off_are_those_of_the_values_within_a_bin() -> None:
 
 
 def test_memory_does_not_grow_with_the_values() -> None:
-    found = Distribution()
+    distribution = Distribution()
     for _ in range(3):
-        found.add(np.linspace(1, 1e9, 100_000))
-    assert found.counts.shape == (BINS,)
-    assert found.total() == 300_000
+        distribution.add(np.linspace(1, 1e9, 100_000))
+    assert distribution.counts.shape == (BINS,)
+    assert distribution.total() == 300_000
 
 
-def test_no_sample_is_none_and_extremes_count_at_the_edges() -> None:
-    found = Distribution()
-    found.add(np.array([0.0, -1.0, np.nan, np.inf]))
-    assert found.total() == 0
-    assert found.cumulative()[0].size == 0
-    found.add(np.array([0.01, 1e15]))
-    assert found.counts[0] == found.counts[-1] == 1
+def test_invalid_samples_are_dropped_and_extremes_clamped() -> None:
+    distribution = Distribution()
+    distribution.add(np.array([0.0, -1.0, np.nan, np.inf]))
+    assert distribution.total() == 0
+    assert distribution.cumulative()[0].size == 0
+    distribution.add(np.array([0.01, 1e15]))
+    assert distribution.counts[0] == distribution.counts[-1] == 1
 
 
-def test_a_latency_histogram_counts_each_bucket_at_its_middle() -> None:
-    found = Distribution()
-    found.add_histogram([(99.0, 101.0, 3), (1000.0, 1010.0, 1)])
-    edges_us, share = found.cumulative()
-    assert found.total() == 4
+def test_latency_histogram_counts_buckets_at_their_middle() -> None:
+    distribution = Distribution()
+    distribution.add_histogram([(99.0, 101.0, 3), (1000.0, 1010.0, 1)])
+    edges_us, share = distribution.cumulative()
+    assert distribution.total() == 4
     assert np.interp([90, 110, 500, 980, 1030], edges_us, share) == pytest.approx([0, 0.75, 0.75, 0.75, 1])

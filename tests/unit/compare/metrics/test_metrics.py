@@ -1,3 +1,5 @@
+"""The metrics of one flow, on flows made by hand and on a recorded one."""
+
 from __future__ import annotations
 
 import math
@@ -10,7 +12,7 @@ import pytest
 from compare.errors import CompareError
 from compare.metrics.flow_metrics import METRICS, flow_metrics, received_per_second
 from env.lab import FlowResult
-from tests.support.recorded import made_flow, recorded, table
+from tests.support.results import made_flow, recorded, table
 
 EVEN: dict[str, Any] = {
     "sent": [(1.0, 10, 40_000), (2.0, 20, 60_000), (3.0, 30, 0), (4.0, 40, 100_000)],
@@ -38,10 +40,10 @@ EVEN: dict[str, Any] = {
     ids=["even", "ends early", "nothing received"],
 )
 def test_flow_metrics(flow: FlowResult, expected: dict[str, float]) -> None:
-    found = flow_metrics(flow)
-    assert list(found) == [metric.name for metric in METRICS]
+    metrics = flow_metrics(flow)
+    assert list(metrics) == [metric.name for metric in METRICS]
     for name, value in expected.items():
-        assert found[name] == pytest.approx(value, nan_ok=True), name
+        assert metrics[name] == pytest.approx(value, nan_ok=True), name
 
 
 @pytest.mark.parametrize(
@@ -62,15 +64,15 @@ def test_received_per_second(
     np.testing.assert_array_equal(received_per_second(made_flow(sent=[], received=received, **times)), expected)
 
 
-def test_metrics_of_a_recorded_run_agree_with_its_own_counts() -> None:
+def test_metrics_of_recorded_run_agree_with_its_counts() -> None:
     result = recorded()
     flow = result.flows[0]
-    found = flow_metrics(flow)
-    assert found["goodput"] == pytest.approx(flow.received_bytes * 8 / 1e6 / result.duration_s)
-    assert 5 < found["goodput"] < 20
-    assert found["retransmits"] == flow.retransmits > 0
+    metrics = flow_metrics(flow)
+    assert metrics["goodput"] == pytest.approx(flow.received_bytes * 8 / 1e6 / result.duration_s)
+    assert 5 < metrics["goodput"] < 20
+    assert metrics["retransmits"] == flow.retransmits > 0
     assert received_per_second(flow).sum() == pytest.approx(flow.received_bytes, rel=0.02)
-    assert 20 < found["rtt_mean"] < found["rtt_p95"] < 2000
+    assert 20 < metrics["rtt_mean"] < metrics["rtt_p95"] < 2000
 
 
 @pytest.mark.parametrize(

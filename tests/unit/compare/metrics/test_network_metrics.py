@@ -1,3 +1,5 @@
+"""The metrics of the network: utilisation, queueing delay, the queue and its counters."""
+
 from __future__ import annotations
 
 import math
@@ -13,7 +15,7 @@ from env.network.capacity import PAYLOAD_SHARE
 from env.network.path import Path
 from env.network.rack import Rack
 from env.network.step import Step
-from tests.support.recorded import made_flow, table
+from tests.support.results import made_flow, table
 
 QUEUE = ["t_s", "port", "backlog_bytes", "backlog_packets", "sent_bytes", "sent_packets", "dropped", "marked"]
 FRAME_MS = 1514 * 8 / 20e3  # at 20 Mbit/s
@@ -29,34 +31,34 @@ def made_result(*flows: FlowResult, backlogs: list[tuple[float, int, float]] | N
 
 
 def measured(result: RunResult, network: Path | Rack, under_test: tuple[bool, ...] = (True,)) -> dict[str, float]:
-    found = network_metrics(result, network, 4.0, under_test)
-    return {metric.name: value for metric, value in found.items()}
+    metrics = network_metrics(result, network, 4.0, under_test)
+    return {metric.name: value for metric, value in metrics.items()}
 
 
-def test_utilisation_is_of_what_the_path_could_carry_while_flows_were_there() -> None:
+def test_utilisation_is_of_capacity_while_flows_run() -> None:
     # 2 MB in 4 s and 3 MB in the last 2 s: 40 Mbit of 80 Mbit on the wire
     flows = [
         made_flow(sent=[(1.0, 10, 41_000)], received=[(4.0, 2_000_000)]),
         made_flow(sent=[(3.0, 10, 41_000)], received=[(4.0, 3_000_000)], start_s=2.0, duration_s=2.0),
     ]
-    found = measured(made_result(*flows), Path(rate_mbps=20), (True, False))
-    assert found["utilisation"] == pytest.approx(50 / PAYLOAD_SHARE)
+    metrics = measured(made_result(*flows), Path(rate_mbps=20), (True, False))
+    assert metrics["utilisation"] == pytest.approx(50 / PAYLOAD_SHARE)
     late = measured(made_result(flows[1]), Path(rate_mbps=20, steps=(Step(at_s=3, rate_mbps=10),)))
     assert late["utilisation"] == pytest.approx(100 * 24 / 30 / PAYLOAD_SHARE)
 
 
-def test_queueing_is_the_rtt_above_that_of_the_empty_path_steps_and_all() -> None:
+def test_queueing_is_rtt_above_that_of_empty_path() -> None:
     path = Path(rate_mbps=20, rtt_ms=40, steps=(Step(at_s=2, rtt_ms=100),))
     base = [40 + FRAME_MS, 40 + FRAME_MS, 100 + FRAME_MS, 100 + FRAME_MS]
     sent = [(t, 10.0, 1e3 * (ms + more)) for t, ms, more in zip((0.5, 1.5, 2.5, 3.5), base, (1, 2, 3, 10), strict=True)]
-    found = measured(made_result(made_flow(sent=[(0.1, 10.0, 0.0), *sent], received=[(4.0, 1)])), path)
-    assert found["queueing_mean"] == pytest.approx(4)
-    assert found["queueing_p50"] == pytest.approx(2.5)
+    metrics = measured(made_result(made_flow(sent=[(0.1, 10.0, 0.0), *sent], received=[(4.0, 1)])), path)
+    assert metrics["queueing_mean"] == pytest.approx(4)
+    assert metrics["queueing_p50"] == pytest.approx(2.5)
     # of 1, 2, 3, 10: 0.85 and 0.97 of the way from 3 to 10
-    assert (found["queueing_p95"], found["queueing_p99"]) == pytest.approx((8.95, 9.79))
+    assert (metrics["queueing_p95"], metrics["queueing_p99"]) == pytest.approx((8.95, 9.79))
 
 
-def test_queueing_is_of_the_flows_under_test_each_with_its_own_rtt() -> None:
+def test_queueing_uses_the_base_rtt_of_each_flow() -> None:
     path = Path(rate_mbps=20, rtt_ms=40, client_extra_rtt_ms=(0, 60))
     flows = [
         replace(made_flow(sent=[(1.0, 10, 1e3 * (base + FRAME_MS + more))], received=[(4.0, 1)]), client=client)
@@ -70,21 +72,21 @@ def test_the_queue_is_the_time_its_link_takes() -> None:
     # 25 kB at 20 Mbit/s: 10 ms; at 10 Mbit/s: 20 ms
     backlogs = [(0.5, 0, 0.0), (1.0, 0, 25_000.0), (1.5, 0, 50_000.0), (3.0, 0, 25_000.0)]
     path = Path(rate_mbps=20, steps=(Step(at_s=2, rate_mbps=10),))
-    found = measured(made_result(flow, backlogs=backlogs, dropped=7), path)
-    assert found["queue_mean"] == pytest.approx((0 + 10 + 20 + 20) / 4)
-    assert found["queue_p95"] == pytest.approx(20)
-    assert found["dropped"] == 7
-    assert not found.keys() & {"marked", "policed", "lost"}
+    metrics = measured(made_result(flow, backlogs=backlogs, dropped=7), path)
+    assert metrics["queue_mean"] == pytest.approx((0 + 10 + 20 + 20) / 4)
+    assert metrics["queue_p95"] == pytest.approx(20)
+    assert metrics["dropped"] == 7
+    assert not metrics.keys() & {"marked", "policed", "lost"}
 
 
-def test_a_rack_s_queue_is_that_of_its_busiest_port() -> None:
+def test_rack_queue_is_that_of_busiest_port() -> None:
     rack = Rack(clients=1, servers=2, rate_mbps=10_000)
     backlogs = [(t, port, 1e6 * port * t) for t in (1.0, 2.0) for port in (0, 1)]
     flow = made_flow(sent=[(1.0, 10, 100)], received=[(4.0, 1)])
-    found = measured(made_result(flow, backlogs=backlogs), rack)
+    metrics = measured(made_result(flow, backlogs=backlogs), rack)
     # 1 and 2 MB at 10 Gbit/s of 1538-byte frames of which the switch counts 1514
-    assert found["queue_mean"] == pytest.approx(1.5 * 8 / 10 * 1538 / 1514)
-    assert "queueing_mean" not in found
+    assert metrics["queue_mean"] == pytest.approx(1.5 * 8 / 10 * 1538 / 1514)
+    assert "queueing_mean" not in metrics
 
 
 @pytest.mark.parametrize(
@@ -97,18 +99,18 @@ def test_a_rack_s_queue_is_that_of_its_busiest_port() -> None:
         (Path(topology="loopback", tc=["tc qdisc add dev lo root netem loss 1%"]), "lost"),
     ],
 )
-def test_counts_are_there_where_the_path_can_have_them(path: Path, name: str) -> None:
+def test_counts_exist_where_the_path_has_them(path: Path, name: str) -> None:
     flow = made_flow(sent=[(1.0, 10, 41_000)], received=[(4.0, 1)])
-    found = measured(made_result(flow, backlogs=[(1.0, 0, 0.0)], **{name: 3}), path)
-    assert found[name] == 3
-    assert found.keys() & {"marked", "policed", "lost"} == {name}
-    assert ("dropped" in found) == ("queue_mean" in found) == (path.topology == "router")
+    metrics = measured(made_result(flow, backlogs=[(1.0, 0, 0.0)], **{name: 3}), path)
+    assert metrics[name] == 3
+    assert metrics.keys() & {"marked", "policed", "lost"} == {name}
+    assert ("dropped" in metrics) == ("queue_mean" in metrics) == (path.topology == "router")
 
 
-def test_a_run_without_samples_of_the_queue_has_no_values_of_it() -> None:
+def test_run_without_queue_samples_has_nan_values() -> None:
     flow = made_flow(sent=[(1.0, 10, 0)], received=[(4.0, 1)])
-    found = measured(made_result(flow), Path())
+    metrics = measured(made_result(flow), Path())
     assert all(
-        math.isnan(found[name]) for name in ("queue_mean", "queue_p95", "dropped", "queueing_mean", "queueing_p99")
+        math.isnan(metrics[name]) for name in ("queue_mean", "queue_p95", "dropped", "queueing_mean", "queueing_p99")
     )
-    assert np.isfinite(found["utilisation"])
+    assert np.isfinite(metrics["utilisation"])

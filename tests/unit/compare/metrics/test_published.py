@@ -1,3 +1,5 @@
+"""The published figures of the earlier tests: they are complete and agree with each other."""
+
 from __future__ import annotations
 
 import csv
@@ -14,7 +16,7 @@ RUNS = load_published()
 MIB_TO_MBIT = 2**20 * 8 / 1e6
 
 
-def test_every_published_run_is_there_and_was_made_as_long_as_our_scenario() -> None:
+def test_published_runs_are_complete_and_as_long() -> None:
     runs = defaultdict(list)
     for run in RUNS:
         assert load_scenario(run.scenario).duration_s == run.tested_s
@@ -32,18 +34,18 @@ def test_published_transfer_and_bitrate_say_the_same(run: PublishedRun) -> None:
     )
 
 
-def test_the_tables_of_seconds_add_up_to_the_figures() -> None:
+def test_tables_of_seconds_add_up_to_figures() -> None:
     with (FIGURES.parent / "intervals.csv").open() as file:
         rows = list(csv.DictReader(file))
     for run in RUNS:
-        mine = [row for row in rows if (row["scenario"], row["scheme"]) == (run.scenario, run.scheme)]
+        of_run = [row for row in rows if (row["scenario"], row["scheme"]) == (run.scenario, run.scheme)]
         if run.scenario not in ("stress", "fiber"):
-            assert not mine  # the article on delay has no tables
+            assert not of_run  # the article on delay has no tables
             continue
-        assert [int(row["from_s"]) for row in mine] == list(range(int(run.tested_s)))
-        assert sum(int(row["retransmits"]) for row in mine) == run.retransmits
-        assert sum(float(row["transfer_mib"]) for row in mine) == pytest.approx(run.sender_mib, rel=0.01)
-        assert sum(float(row["bitrate_mbps"]) == 0 for row in mine) == run.zero_intervals
+        assert [int(row["from_s"]) for row in of_run] == list(range(int(run.tested_s)))
+        assert sum(int(row["retransmits"]) for row in of_run) == run.retransmits
+        assert sum(float(row["transfer_mib"]) for row in of_run) == pytest.approx(run.sender_mib, rel=0.01)
+        assert sum(float(row["bitrate_mbps"]) == 0 for row in of_run) == run.zero_intervals
 
 
 def test_damaged_figures_are_an_error(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def written(folder: Path, text: str) -> Path:
     return document
 
 
-def test_tables_are_those_of_the_report_and_name_what_failed(store: Store, tmp_path: Path) -> None:
+def test_tables_equal_the_report_and_name_failures(store: Store, tmp_path: Path) -> None:
     page = written(tmp_path, f"before\n<!-- tables of {store.folder} -->\nstale\n<!-- end -->\nafter\n")
     [text] = render_documents([page])
     assert text.startswith(f"before\n<!-- tables of {store.folder} -->\n4 seeds: ")
@@ -40,7 +40,7 @@ def test_tables_are_those_of_the_report_and_name_what_failed(store: Store, tmp_p
     assert set(rows) <= report
 
 
-def test_a_picture_lies_beside_the_document_and_has_a_panel_for_each_scenario(store: Store, tmp_path: Path) -> None:
+def test_picture_shows_every_scenario_and_scheme(store: Store, tmp_path: Path) -> None:
     page = written(tmp_path, f"<!-- picture of {store.folder} -->\n<!-- end -->\n")
     [text] = render_documents([page])
     assert "](page-made.png)" in text
@@ -53,7 +53,7 @@ def test_a_picture_lies_beside_the_document_and_has_a_panel_for_each_scenario(st
         assert tuple(bytes.fromhex(cell.scheme.colour.removeprefix("#"))) in colours
 
 
-def test_a_file_that_another_command_wrote_is_taken_as_it_is(tmp_path: Path) -> None:
+def test_file_block_is_copied_unchanged(tmp_path: Path) -> None:
     (tmp_path / "table.md").write_text("| a |\n|---|\n")
     page = written(tmp_path, f"<!-- file of {tmp_path}/table.md -->\nstale\n<!-- end -->\n")
     assert render_documents([page]) == [f"<!-- file of {tmp_path}/table.md -->\n| a |\n|---|\n<!-- end -->\n"]
@@ -67,18 +67,16 @@ def test_a_file_that_another_command_wrote_is_taken_as_it_is(tmp_path: Path) -> 
     [
         (
             "<!-- table of {folder} -->",
-            "no block 'table'; there are tables, picture, target NAME, runs",
+            "block 'table' is unknown; the blocks are tables, picture, target NAME, runs",
         ),
-        ("<!-- tables loss of {folder} -->", "no block 'tables loss'"),
-        ("<!-- target of {folder} -->", "no block 'target'"),
+        ("<!-- tables loss of {folder} -->", "block 'tables loss' is unknown"),
+        ("<!-- target of {folder} -->", "block 'target' is unknown"),
         ("<!-- tables of {folder}/none -->", "is not the folder of a comparison"),
         ("<!-- target loss of {folder} -->", "holds no runs of a target"),
         ("<!-- goodput of {folder} -->", "holds no runs of a target"),
     ],
 )
-def test_what_cannot_be_made_is_told_and_no_document_is_written(
-    line: str, said: str, store: Store, tmp_path: Path
-) -> None:
+def test_impossible_block_is_named_and_nothing_written(line: str, said: str, store: Store, tmp_path: Path) -> None:
     good = written(tmp_path, f"<!-- tables of {store.folder} -->\n<!-- end -->\n")
     bad = tmp_path / "bad.md"
     bad.write_text(line.format(folder=store.folder) + "\n<!-- end -->\n")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from compare.report.goodput_table import goodput_table
-from tests.support.cells import made_cells, made_scenario
+from tests.support.results import made_cells, made_scenario
 
 
 def goodputs(**of_schemes: list[float | None]) -> dict[str, dict[str, list[float | None]]]:
     return {name: {"goodput": values} for name, values in of_schemes.items()}
 
 
-def test_the_seeds_of_a_population_share_a_column_and_what_has_no_run_is_said() -> None:
+def test_seeds_of_a_population_share_a_column() -> None:
     runs = {f"ndm@runs/some/full/full-{seed}": [10.0 * seed, 12.0 * seed] for seed in (1, 2)}
     one = made_cells(
         made_scenario("one"), goodputs(**runs, **{"ndm@runs/alone-1": [1.0], "cubic": [123.4], "nv": [2.0]})

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from compare.errors import CompareError
 from compare.experiment.experiment import Experiment, plan
+from compare.experiment.run_files import pack
 from compare.experiment.store import Store
 from compare.metrics.cells import Cell, read_cells
 from compare.report import Comparison, render_report
@@ -24,8 +25,8 @@ from compare.statistics.summary import summary_csv
 from env.lab import RunResult
 from env.lab.result import Latency
 from env.network import scenario as scenario_module
-from tests.support.recorded import made_request_flow
-from tests.support.report_page import Checked
+from tests.support.report import CheckedPage
+from tests.support.results import made_request_flow
 
 TABLES = load_tables()
 
@@ -52,13 +53,11 @@ def stored(store: Store, experiment: Experiment) -> list[Cell]:
             for client in (0, 1)
         ]
         flows[1].scheme = "reno"  # where it is not under test
-        store.save(run, RunResult(duration_s=4.0, flows=flows))
+        store.save(run, pack(RunResult(duration_s=4.0, flows=flows)))
     return read_cells(experiment, store)
 
 
-def test_a_folder_of_scenarios_is_all_of_them_and_its_runs_lie_within_it(
-    tmp_path: Path, experiment: Experiment
-) -> None:
+def test_folder_stands_for_all_its_scenarios(tmp_path: Path, experiment: Experiment) -> None:
     assert [scenario.name for scenario in experiment.scenarios] == ["nv/1s2c1fr", "nv/1s2c1fvrp"]
     assert plan(["nv/"], ["reno"], 1, None, 50).scenarios == experiment.scenarios
     store = Store(tmp_path / "results")
@@ -81,15 +80,13 @@ def test_an_unknown_scenario_of_a_folder_is_named(names: list[str], message: str
         plan(names, ["reno"], 1, None, 50)
 
 
-def test_the_summary_has_the_metrics_of_all_flows_after_those_of_the_first(
-    tmp_path: Path, experiment: Experiment
-) -> None:
+def test_summary_has_flow_metrics_then_group_metrics(tmp_path: Path, experiment: Experiment) -> None:
     rows = [line.split(",") for line in summary_csv(stored(Store(tmp_path / "r"), experiment)).splitlines()]
-    mine = {row[2]: row for row in rows if row[:2] == ["nv/1s2c1fr", "cubic"]}
-    assert list(mine)[:2] == ["goodput", "retransmits"]
-    assert mine["rate"][3:] == ["Mbit/s", "4150", "", "", "2"]
-    assert mine["mean_latency"][3:5] == ["us", "100"]
-    assert mine["jain"][3:5] == ["1", "1"]
+    means = {row[2]: row for row in rows if row[:2] == ["nv/1s2c1fr", "cubic"]}
+    assert list(means)[:2] == ["goodput", "retransmits"]
+    assert means["rate"][3:] == ["Mbit/s", "4150", "", "", "2"]
+    assert means["mean_latency"][3:5] == ["us", "100"]
+    assert means["jain"][3:5] == ["1", "1"]
     against = {row[2]: row for row in rows if row[:2] == ["nv/1s2c1fvrp", "cubic"]}
     assert against["rate_under_test"][4] == against["rate_reno"][4] == "2075"
     assert "jain" not in against
@@ -113,7 +110,7 @@ def test_the_published_row_stands_below_ours(tmp_path: Path, experiment: Experim
 def test_the_report_shows_flows_groups_and_published_figures(tmp_path: Path, experiment: Experiment) -> None:
     store = Store(tmp_path / "r")
     html = render_report(Comparison(experiment, stored(store, experiment), [], [], TABLES, {}, store.run_name))
-    page = Checked()
+    page = CheckedPage()
     page.feed(html)
     assert not page.open
     assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
@@ -126,9 +123,9 @@ def test_the_report_shows_flows_groups_and_published_figures(tmp_path: Path, exp
     assert "published" not in against.lower()
 
 
-def test_flows_are_drawn_one_by_one_and_what_each_got(tmp_path: Path, experiment: Experiment) -> None:
+def test_flows_and_their_goodputs_are_drawn(tmp_path: Path, experiment: Experiment) -> None:
     store = Store(tmp_path / "r")
-    page = Checked()
+    page = CheckedPage()
     page.feed(render_report(Comparison(experiment, stored(store, experiment), [], [], TABLES, {}, store.run_name)))
     alone, against = (json.loads(text) for text in page.json)
     bars = [trace for figure in alone for trace in figure["data"] if trace["type"] == "bar"]
@@ -167,7 +164,7 @@ def test_the_first_of_unequal_runs_decides_nothing(tmp_path: Path, experiment: E
     assert result is not None
     for flow in result.flows:
         flow.latency = Latency(count=0)
-    store.save(first, result)
+    store.save(first, pack(result))
     cell = read_cells(experiment, store)[0]
     assert estimate_of(cell, "rate").n == 2
     assert estimate_of(cell, "p99_latency").n == 1

@@ -1,3 +1,5 @@
+"""The tables of the TCP-NV paper: they are complete, consistent, and refused when damaged."""
+
 from __future__ import annotations
 
 from collections import Counter, defaultdict
@@ -20,10 +22,10 @@ SLIP = ("nv/2s3c3fvr", "nv", "rtt")
 
 def experiments() -> list[list[PublishedRow]]:
     """The rows of each experiment and scheme, the whole experiment first."""
-    found: dict[tuple[str, str], list[PublishedRow]] = defaultdict(list)
+    by_experiment: dict[tuple[str, str], list[PublishedRow]] = defaultdict(list)
     for row in ROWS:
-        found[row.scenario, row.scheme].append(row)
-    return [sorted(rows, key=lambda row: row.group) for rows in found.values()]
+        by_experiment[row.scenario, row.scheme].append(row)
+    return [sorted(rows, key=lambda row: row.group) for rows in by_experiment.values()]
 
 
 def test_every_row_of_every_table_is_there() -> None:
@@ -38,7 +40,7 @@ def test_every_row_of_every_table_is_there() -> None:
 
 
 @pytest.mark.parametrize("rows", experiments(), ids=lambda rows: f"{rows[0].scenario[3:]}-{rows[0].scheme}")
-def test_a_whole_experiment_is_the_sum_and_the_mean_of_its_flows(rows: list[PublishedRow]) -> None:
+def test_experiment_row_is_sum_or_mean_of_flows(rows: list[PublishedRow]) -> None:
     """Which rows are sums and which are means over flows is read off here, not assumed; it also finds a wrong digit."""
     whole, *parts = rows
     if not parts:
@@ -63,7 +65,7 @@ def test_a_whole_experiment_is_the_sum_and_the_mean_of_its_flows(rows: list[Publ
     [
         ((0, "columns", 4), "cwmd", "column cwmd is unknown"),
         ((0, "rows", 0, 0), 1001.0, 'exp is 1001.0; it must be a string such as "1025.10"'),
-        ((0, "rows", 0, 0), "1002.0", "1002.0 is in it twice"),
+        ((0, "rows", 0, 0), "1002.0", "1002.0 appears twice"),
         ((0, "rows", 0, 4), "many", "table 1, 1001.0: cwnd is 'many'"),
         ((0, "rows", 0, 4), -1.0, "cwnd is -1"),
         ((0, "rows", 0), ["1001.0"], "has 1 fields, the table 9 columns"),

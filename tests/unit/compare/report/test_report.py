@@ -1,3 +1,5 @@
+"""The report of a comparison: its HTML and Markdown, figures, links and failures."""
+
 from __future__ import annotations
 
 import json
@@ -10,20 +12,17 @@ import pytest
 from matplotlib.patches import Polygon
 
 from compare.experiment.experiment import plan
-from compare.experiment.schemes import find_schemes
+from compare.experiment.run_files import pack
 from compare.experiment.store import Store
 from compare.report import render_markdown, render_report
-from compare.report.plots.markers import SYMBOLS, glyph
 from compare.report.plots.throughput_delay_plot import confidence_ellipse
 from compare.statistics.estimates import estimate_of
 from compare.statistics.numbers import number
 from compare.targets.catalogue import TARGETS
 from compare.targets.evidence import Evidence
 from compare.targets.tables import TargetTable
-from env.network.schemes import SCHEMES
-from tests.support.recorded import recorded
-from tests.support.report import comparison
-from tests.support.report_page import Checked
+from tests.support.report import CheckedPage, comparison
+from tests.support.results import recorded
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +34,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
         for run in experiment.runs()[:-2]:
             result = recorded()
             result.flows[0].received_bytes += 1_000_000 * run.seed
-            store.save(run, result)
+            store.save(run, pack(result))
         store.save_error(experiment.runs()[-1], "<b>panic</b> & halt | stop")
     return store
 
@@ -46,13 +45,13 @@ def html(store: Store) -> str:
 
 
 @pytest.fixture(scope="module")
-def page(html: str) -> Checked:
-    page = Checked()
+def page(html: str) -> CheckedPage:
+    page = CheckedPage()
     page.feed(html)
     return page
 
 
-def test_the_report_is_whole_and_links_lead_within_it_or_to_the_files_beside_it(page: Checked, store: Store) -> None:
+def test_links_lead_into_report_or_to_files(page: CheckedPage, store: Store) -> None:
     assert not page.open
     within = [link for link in page.links if link.startswith("#")]
     assert {link[1:] for link in within} <= set(page.ids)
@@ -62,22 +61,22 @@ def test_the_report_is_whole_and_links_lead_within_it_or_to_the_files_beside_it(
     assert all((store.folder / file).exists() for file in files - written)
 
 
-def test_ids_are_unique_and_every_scenario_has_its_page(page: Checked) -> None:
+def test_ids_are_unique_and_scenarios_have_pages(page: CheckedPage) -> None:
     assert len(set(page.ids)) == len(page.ids)
     assert {"overview", "scenario/stress", "scenario/bottleneck", "environment"} <= set(page.ids)
 
 
 def test_nothing_is_loaded_from_elsewhere(html: str) -> None:
-    own = re.sub(r"<script>.*?</script>", "", html, flags=re.DOTALL)  # plotly names places that it never asks here
-    assert not re.search(r"https?://|//[a-z]+\.[a-z]|url\(|@import| src=", own)
+    text = re.sub(r"<script>.*?</script>", "", html, flags=re.DOTALL)  # plotly names places that it never asks here
+    assert not re.search(r"https?://|//[a-z]+\.[a-z]|url\(|@import| src=", text)
 
 
-def test_tables_have_captions_and_scopes(page: Checked) -> None:
+def test_tables_have_captions_and_scopes(page: CheckedPage) -> None:
     assert page.tables == page.captions > 8
     assert set(page.scopes) <= {"row", "col"}
 
 
-def test_failed_and_missing_runs_are_counted_shown_and_harmless(html: str) -> None:
+def test_failed_and_missing_runs_are_shown_escaped(html: str) -> None:
     assert "1 failed</strong>" in html
     assert "1 missing</strong>" in html
     assert "&lt;b&gt;panic&lt;/b&gt; &amp; halt" in html
@@ -97,7 +96,7 @@ def test_published_figures_stand_beside_ours(html: str) -> None:
     assert "not measured here" in table  # ndm_v1
 
 
-def test_every_figure_is_one_that_plotly_knows_and_says_its_numbers(page: Checked) -> None:
+def test_figures_are_valid_and_have_alternative_texts(page: CheckedPage) -> None:
     figures = [figure for text in page.json for figure in json.loads(text)]
     assert len(figures) == len(page.alternatives) >= 12
     for figure in figures:
@@ -108,7 +107,7 @@ def test_every_figure_is_one_that_plotly_knows_and_says_its_numbers(page: Checke
     assert all(re.search(r"\d", alternative) for alternative in page.alternatives)
 
 
-def test_timelines_are_decimated_and_share_their_instants(page: Checked) -> None:
+def test_timelines_are_decimated_and_share_their_instants(page: CheckedPage) -> None:
     timelines = [figure for text in page.json for figure in json.loads(text) if "panels" in figure]
     assert len(timelines) == 2
     for figure in timelines:
@@ -117,14 +116,7 @@ def test_timelines_are_decimated_and_share_their_instants(page: Checked) -> None
         assert max(lengths) <= 300
 
 
-def test_every_scheme_has_a_marker_that_can_be_drawn() -> None:
-    further = ["ndm@runs/a", "ndm@runs/b", "ndm@runs/c", "ndm@runs/d"]
-    for scheme in (*SCHEMES.values(), *find_schemes(further)):
-        assert scheme.marker in SYMBOLS, scheme.name
-        assert scheme.colour in glyph(scheme)
-
-
-def test_the_ellipse_holds_the_mean_as_often_as_it_says() -> None:
+def test_ellipse_covers_the_mean_at_its_confidence() -> None:
     generator = np.random.default_rng(1)
     mixing = np.array([[3.0, 0.0], [2.0, 0.5]])
     inside = 0
@@ -159,7 +151,7 @@ def test_markdown_has_the_same_tables(store: Store) -> None:
     assert "    python compare.py scenario=stress" in text
 
 
-def test_a_target_stands_first_with_every_scheme_and_the_model_in_every_scenario(store: Store) -> None:
+def test_target_comes_first_with_every_scheme(store: Store) -> None:
     shown = comparison(store)
     shown = replace(shown, target=TargetTable(TARGETS["published"], Evidence(shown.cells)))
     html, text = render_report(shown), render_markdown(shown)

@@ -1,3 +1,5 @@
+"""Paired comparisons of schemes: t-tests, Holm's correction, winners."""
+
 from __future__ import annotations
 
 import csv
@@ -15,48 +17,48 @@ from compare.metrics.metric import Metric
 from compare.statistics.estimates import CONFIDENCE
 from compare.statistics.paired import PairedComparison, compare_pairs, comparisons_csv, holm
 from compare.statistics.winners import winning_schemes
-from tests.support.cells import GOODPUT, made_cells, made_scenario
+from tests.support.results import GOODPUT, made_cells, made_scenario
 
 SCENARIO = made_scenario("bottleneck")
 
 
 def compared(**values: list[float | None]) -> list[PairedComparison]:
     """One metric, goodput, of some schemes."""
-    return compare_pairs(made_cells(SCENARIO, {scheme: {"goodput": found} for scheme, found in values.items()}))
+    return compare_pairs(made_cells(SCENARIO, {scheme: {"goodput": goodputs} for scheme, goodputs in values.items()}))
 
 
 def test_a_pair_by_hand() -> None:
     # differences 1, 2, 3: mean 2, deviation 1, t = 2 sqrt(3) with 2 degrees of freedom, of which
     # p = 1 - t / sqrt(2 + t^2) and t(97.5 %) = 4.30265
-    (found,) = compared(reno=[11, 22, 33], cubic=[10, 20, 30])
+    (pair,) = compared(reno=[11, 22, 33], cubic=[10, 20, 30])
     t = 2 * 3**0.5
-    assert (found.scheme_a, found.scheme_b, found.n, found.left_out) == ("reno", "cubic", 3, 0)
-    assert found.mean_difference == 2
-    assert found.p == found.p_holm == pytest.approx(1 - t / (2 + t * t) ** 0.5)
-    assert (found.lo, found.hi) == pytest.approx((2 - 4.30265 / 3**0.5, 2 + 4.30265 / 3**0.5), rel=1e-5)
-    assert found.differs is False
+    assert (pair.scheme_a, pair.scheme_b, pair.n, pair.left_out) == ("reno", "cubic", 3, 0)
+    assert pair.mean_difference == 2
+    assert pair.p == pair.p_holm == pytest.approx(1 - t / (2 + t * t) ** 0.5)
+    assert (pair.lo, pair.hi) == pytest.approx((2 - 4.30265 / 3**0.5, 2 + 4.30265 / 3**0.5), rel=1e-5)
+    assert pair.differs is False
 
 
-def test_holm_multiplies_the_smallest_p_by_their_number_and_keeps_the_order() -> None:
+def test_holm_corrects_p_and_keeps_the_order() -> None:
     # of 0.01, 0.02, 0.022, 0.09: 4, 3, 2 and 1 times, but never less than one before it
     assert list(holm(np.array([0.09, 0.01, 0.022, 0.02]))) == pytest.approx([0.09, 0.04, 0.06, 0.06])
     assert list(holm(np.array([0.6, 0.5]))) == [1.0, 1.0]
 
 
 def test_the_pairs_of_a_metric_are_corrected_together() -> None:
-    found = compared(reno=[10, 11, 12, 13], cubic=[20, 21.1, 22, 23], bbr=[20, 21, 22.3, 22.8])
-    assert [row.p_holm for row in found] == pytest.approx(holm(np.array([row.p for row in found])))
-    assert [row.differs for row in found] == [True, True, False]
+    pairs = compared(reno=[10, 11, 12, 13], cubic=[20, 21.1, 22, 23], bbr=[20, 21, 22.3, 22.8])
+    assert [row.p_holm for row in pairs] == pytest.approx(holm(np.array([row.p for row in pairs])))
+    assert [row.differs for row in pairs] == [True, True, False]
 
 
-def test_failed_runs_are_left_out_of_the_pairs_they_belong_to() -> None:
-    found = compared(reno=[1, None, 3, 4, 5.5], cubic=[2, 3, None, 6, 7], bbr=[1, 2, 2, 4, 5])
-    assert [(row.scheme_a, row.scheme_b, row.n, row.left_out) for row in found] == [
+def test_failed_runs_are_left_out_of_pairs() -> None:
+    pairs = compared(reno=[1, None, 3, 4, 5.5], cubic=[2, 3, None, 6, 7], bbr=[1, 2, 2, 4, 5])
+    assert [(row.scheme_a, row.scheme_b, row.n, row.left_out) for row in pairs] == [
         ("reno", "cubic", 3, 2),
         ("reno", "bbr", 4, 1),
         ("cubic", "bbr", 4, 1),
     ]
-    assert found[0].mean_difference == pytest.approx((-1 - 2 - 1.5) / 3)
+    assert pairs[0].mean_difference == pytest.approx((-1 - 2 - 1.5) / 3)
 
 
 def test_what_does_not_vary_has_no_p() -> None:
@@ -66,9 +68,9 @@ def test_what_does_not_vary_has_no_p() -> None:
 
 
 def test_two_seeds_say_nothing() -> None:
-    (found,) = compared(reno=[1, 2], cubic=[3, 9])
-    assert (found.mean_difference, found.n) == (-4.5, 2)
-    assert (found.lo, found.hi, found.p, found.p_holm, found.differs) == (None, None, None, None, None)
+    (pair,) = compared(reno=[1, 2], cubic=[3, 9])
+    assert (pair.mean_difference, pair.n) == (-4.5, 2)
+    assert (pair.lo, pair.hi, pair.p, pair.p_holm, pair.differs) == (None, None, None, None, None)
 
 
 def test_no_common_seed_is_no_comparison() -> None:
@@ -107,7 +109,7 @@ def test_equal_schemes_rarely_differ(draw: Callable[[np.random.Generator], np.nd
     assert wrong <= 0.096 * 200
 
 
-def test_a_skewed_scheme_is_found_too_often_beside_those_that_hardly_vary() -> None:
+def test_skewed_scheme_differs_too_often() -> None:
     """What the module says of itself: equal means, and a difference in up to a quarter of the experiments."""
     random = np.random.default_rng(4)
     wrong = 0
@@ -140,7 +142,7 @@ def test_it_agrees_with_scipy_and_turns_round(rows: list[tuple[float, float, flo
         assert other.p_holm == pytest.approx(row.p_holm)
 
 
-def test_the_best_and_those_that_do_not_differ_from_it_win() -> None:
+def test_best_scheme_and_its_equals_win() -> None:
     cells = made_cells(
         SCENARIO,
         {
@@ -149,10 +151,10 @@ def test_the_best_and_those_that_do_not_differ_from_it_win() -> None:
             "bbr": {"goodput": [20.0, 21.0, 22.3, 22.8]},
         },
     )
-    found = compare_pairs(cells)
-    assert winning_schemes(cells, GOODPUT, found) == ["cubic", "bbr"]
-    assert winning_schemes(cells, Metric("goodput", "", "", -1, ""), found) == ["reno"]
-    assert winning_schemes(cells, Metric("goodput", "", "", 0, ""), found) == []
+    pairs = compare_pairs(cells)
+    assert winning_schemes(cells, GOODPUT, pairs) == ["cubic", "bbr"]
+    assert winning_schemes(cells, Metric("goodput", "", "", -1, ""), pairs) == ["reno"]
+    assert winning_schemes(cells, Metric("goodput", "", "", 0, ""), pairs) == []
 
 
 @pytest.mark.parametrize(
@@ -164,11 +166,11 @@ def test_the_best_and_those_that_do_not_differ_from_it_win() -> None:
     ],
 )
 def test_nobody_wins_where_there_is_nothing_to_win(values: dict[str, list[float]]) -> None:
-    cells = made_cells(SCENARIO, {scheme: {"goodput": found} for scheme, found in values.items()})
+    cells = made_cells(SCENARIO, {scheme: {"goodput": goodputs} for scheme, goodputs in values.items()})
     assert winning_schemes(cells, GOODPUT, compare_pairs(cells)) == []
 
 
-def test_a_scheme_of_which_most_runs_failed_takes_no_part() -> None:
+def test_scheme_with_mostly_failed_runs_is_left_out() -> None:
     cells = made_cells(
         SCENARIO,
         {
@@ -180,7 +182,7 @@ def test_a_scheme_of_which_most_runs_failed_takes_no_part() -> None:
     assert winning_schemes(cells, GOODPUT, compare_pairs(cells)) == ["reno", "bbr"]
 
 
-def test_the_file_has_a_row_per_scenario_metric_and_pair() -> None:
+def test_csv_has_a_row_per_pair() -> None:
     cells = made_cells(SCENARIO, {"reno": {"goodput": [11, 22, 33]}, "cubic": {"goodput": [10, 20, 30]}})
     cells += made_cells(made_scenario("stress"), {"reno": {"goodput": [1, 2]}, "cubic": {"goodput": [1, 2]}})
     rows = list(csv.reader(io.StringIO(comparisons_csv(compare_pairs(cells)))))

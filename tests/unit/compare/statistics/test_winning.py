@@ -1,3 +1,5 @@
+"""Winning rates: how often a scheme is among the best of a scenario."""
+
 from __future__ import annotations
 
 import math
@@ -8,7 +10,7 @@ import pytest
 from compare.metrics.cells import Cell
 from compare.statistics.winning_rates import MARGIN, best_schemes, winning_rates
 from env.network.scenario import Flow
-from tests.support.cells import made_cells, made_scenario
+from tests.support.results import made_cells, made_scenario
 
 VERSUS = [Flow(), Flow(scheme="cubic")]
 
@@ -33,7 +35,7 @@ def versus(name: str, gaps: Mapping[str, Sequence[float]]) -> list[Cell]:
         ({}, 1, []),
     ],
 )
-def test_all_within_ten_per_cent_of_the_best_win(scores: dict[str, float], better: int, expected: list[str]) -> None:
+def test_schemes_within_ten_per_cent_win(scores: dict[str, float], better: int, expected: list[str]) -> None:
     assert best_schemes(scores, better) == expected
     assert MARGIN == 0.1
 
@@ -43,17 +45,17 @@ def test_a_single_flow_scores_goodput_squared_over_delay() -> None:
     cells = single("delay/rtt_10ms", {"reno": (10, 50), "cubic": (9, 40), "bbr": (10, 60)})
     # 4, 1, 4: goodput counts twice
     cells += single("delay/rtt_50ms", {"reno": (20, 100), "cubic": (10, 100), "bbr": (20, 100)})
-    found = winning_rates(cells)
-    assert [(rate.scheme, rate.rate.mean, rate.won) for rate in found.single_flow] == [
+    rates = winning_rates(cells)
+    assert [(rate.scheme, rate.rate.mean, rate.won) for rate in rates.single_flow] == [
         ("reno", 1.0, ("delay/rtt_10ms", "delay/rtt_50ms")),
         ("cubic", 0.5, ("delay/rtt_10ms",)),
         ("bbr", 0.5, ("delay/rtt_50ms",)),
     ]
-    assert all(rate.rate.interval is None and len(rate.counted) == 2 for rate in found.single_flow)  # of two scenarios
-    assert found.friendliness == ()
+    assert all(rate.rate.interval is None and len(rate.counted) == 2 for rate in rates.single_flow)  # of two scenarios
+    assert rates.friendliness == ()
 
 
-def test_the_score_of_a_scheme_is_the_mean_over_its_seeds() -> None:
+def test_score_is_the_mean_over_seeds() -> None:
     # 1 and 9 have mean 5; the mean goodput's would be 4
     values = {
         "reno": {"goodput": [1.0, 3.0], "rtt_mean": [1.0, 1.0]},
@@ -66,9 +68,9 @@ def test_the_score_of_a_scheme_is_the_mean_over_its_seeds() -> None:
 def test_friendliness_is_counted_apart_and_less_is_better() -> None:
     cells = versus("compete/cubic_1v1", {"reno": [1.0, 3.0], "bbr": [2.2, 2.2], "vegas": [2.3, 2.3]})
     cells += single("bottleneck", {"reno": (1, 1), "bbr": (2, 1), "vegas": (1, 1)})
-    found = winning_rates(cells)
-    assert {rate.scheme: rate.rate.mean for rate in found.friendliness} == {"reno": 1, "bbr": 1, "vegas": 0}
-    assert {rate.scheme: rate.rate.mean for rate in found.single_flow} == {"bbr": 1, "reno": 0, "vegas": 0}
+    rates = winning_rates(cells)
+    assert {rate.scheme: rate.rate.mean for rate in rates.friendliness} == {"reno": 1, "bbr": 1, "vegas": 0}
+    assert {rate.scheme: rate.rate.mean for rate in rates.single_flow} == {"bbr": 1, "reno": 0, "vegas": 0}
 
 
 def test_the_interval_is_over_the_scenarios() -> None:
@@ -84,7 +86,7 @@ def test_the_interval_is_over_the_scenarios() -> None:
     assert (lo, hi) == pytest.approx((0.3, 0.9), abs=0.11)
 
 
-def test_a_scheme_whose_runs_all_failed_has_lost_and_one_that_has_not_run_is_not_counted() -> None:
+def test_failed_scheme_loses_missing_scheme_is_not_counted() -> None:
     cells = single("s0", {"reno": (2, 1), "cubic": (1, 1)}, failed={"bbr": 2})
     cells += single("s1", {"reno": (2, 1), "cubic": (1, 1), "bbr": (2, 1)})
     rates = {rate.scheme: rate for rate in winning_rates(cells).single_flow}
@@ -113,8 +115,8 @@ def test_nothing_received_is_no_win() -> None:
 def test_other_scenarios_do_not_count(flows: list[Flow]) -> None:
     scenario = made_scenario("other", flows)
     values = {"goodput": [1.0], "rtt_mean": [1.0], "fair_share_gap": [1.0]}
-    found = winning_rates(made_cells(scenario, {"reno": values, "cubic": values}))
-    assert (found.single_flow, found.friendliness) == ((), ())
+    rates = winning_rates(made_cells(scenario, {"reno": values, "cubic": values}))
+    assert (rates.single_flow, rates.friendliness) == ((), ())
 
 
 def test_a_scheme_that_is_alone_wins_nothing() -> None:

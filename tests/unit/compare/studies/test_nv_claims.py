@@ -1,3 +1,5 @@
+"""The claims of the TCP-NV paper: how measured runs decide them, and the document about them."""
+
 from __future__ import annotations
 
 import math
@@ -7,10 +9,11 @@ import pytest
 
 from compare.errors import CompareError
 from compare.experiment.experiment import Run, plan
+from compare.experiment.run_files import pack
 from compare.experiment.store import Store
 from compare.metrics.cells import Cell
 from compare.metrics.group_metrics import find_groups, group_metrics
-from compare.metrics.series import rate_between
+from compare.metrics.series import goodput_between
 from compare.report.published_tables import load_tables
 from compare.statistics.verdict import Verdict
 from compare.studies import nv_claims
@@ -19,15 +22,15 @@ from compare.studies.tcp_nv import causes_table, render_document, table
 from env.lab import FlowResult, RunResult
 from env.network.scenario import Flow, Scenario
 from env.network.schemes import SCHEMES
-from tests.support.recorded import made_flow, made_request_flow
+from tests.support.results import made_flow, made_request_flow
 
 
 def cell(scenario: str, scheme: str, flows: list[FlowResult] | None = None, **values: float) -> Cell:
-    made = Scenario(name=scenario, claim="made", duration_s=4.0, path={"rtt_ms": 1}, flows=[Flow()])
+    described = Scenario(name=scenario, claim="made", duration_s=4.0, path={"rtt_ms": 1}, flows=[Flow()])
     result = RunResult(duration_s=4.0, flows=flows or [])
-    found = Cell(made, SCHEMES[scheme], seeds=[1], result=lambda _: result, under_test=[True] * len(result.flows))
-    found.values = {name: [value] for name, value in values.items()}
-    return found
+    filled = Cell(described, SCHEMES[scheme], seeds=[1], result=lambda _: result, under_test=[True] * len(result.flows))
+    filled.values = {name: [value] for name, value in values.items()}
+    return filled
 
 
 def stream(rates_mbps: list[float], *, start_s: float = 0.0, retransmits: int = 0) -> FlowResult:
@@ -44,7 +47,7 @@ def stream(rates_mbps: list[float], *, start_s: float = 0.0, retransmits: int = 
     ("theirs", "verdict"),
     [((8.0, 9.0, 10.0), "yes"), ((8.0, 3.0, 10.0), "in part"), ((2.0, 3.0, 1.0), "no"), ((4.0, 4.0, 4.0), "yes")],
 )
-def test_a_ratio_holds_for_all_for_some_or_for_none(theirs: tuple[float, ...], verdict: str) -> None:
+def test_ratio_holds_for_all_some_or_none(theirs: tuple[float, ...], verdict: str) -> None:
     cells = [cell("nv/x", "nv", rtt=1.0)]
     cells += [cell("nv/x", name, rtt=value) for name, value in zip(("reno", "cubic", "cdg"), theirs, strict=True)]
     claim = Ratio("4.1", "text", "nv/x", "rtt", 4).judge(Evidence(cells))
@@ -84,7 +87,7 @@ def test_adaptation_to_a_flow_that_joins_and_leaves(first: list[float], retransm
     assert nv_claims.adaptation(Evidence([cell("nv/1s2c1fsp", "nv", flows)])).verdict.value == verdict
 
 
-def test_unfairness_is_the_first_flows_share_while_the_second_one_runs() -> None:
+def test_unfairness_is_share_beside_the_second_flow() -> None:
     cells = []
     for scheme, beside in (("nv", 1.0), ("reno", 4.0), ("cubic", 5.0), ("cdg", 4.0)):
         cells.append(
@@ -97,12 +100,12 @@ def test_unfairness_is_the_first_flows_share_while_the_second_one_runs() -> None
 
 def test_rates_and_rtts_are_taken_at_their_instants() -> None:
     flow = stream([10, 20, 30])
-    assert rate_between(flow, 0.5, 2.0) == pytest.approx((5 + 20) / 1.5)
+    assert goodput_between(flow, 0.5, 2.0) == pytest.approx((5 + 20) / 1.5)
     assert min_rtt_us(flow, 2.0) == pytest.approx(200)
     assert math.isnan(min_rtt_us(flow, 0.5))
 
 
-def test_drift_is_told_from_the_medians_of_the_flows() -> None:
+def test_drift_is_judged_by_the_flows_medians() -> None:
     def grown(values_us: list[float]) -> FlowResult:
         sent = [(30.0 * i or 5.0, 10.0, value) for i, value in enumerate(values_us)]
         return made_flow(sent=sent, received=[(300.0, 1e9)], duration_s=300.0)
@@ -113,7 +116,7 @@ def test_drift_is_told_from_the_medians_of_the_flows() -> None:
     assert nv_claims.drift(Evidence([cell("nv/2s3c5fr", "nv", growing)])).verdict is Verdict.PARTLY
 
 
-def test_the_longest_run_tells_of_minutes_and_the_first_one_of_the_rest() -> None:
+def test_evidence_uses_longest_run_for_drift_only() -> None:
     short = cell("nv/x", "nv", [stream([1])], rtt=1.0)
     long = cell("nv/x", "nv", [stream([2])], rtt=2.0)
     long.scenario.duration_s = 300.0
@@ -124,7 +127,7 @@ def test_the_longest_run_tells_of_minutes_and_the_first_one_of_the_rest() -> Non
     assert Evidence([short, cell("nv_frames/x", "nv", rtt=3.0)], "nv_frames").mean("nv/x", "nv", "rtt") == 3.0
 
 
-def test_causes_stand_between_what_they_vary_and_the_frames() -> None:
+def test_causes_are_sorted_by_their_experiment() -> None:
     names = ("nv/1s1c1fr", "nv_causes/1s1c1fr_16k", "nv_frames/1s1c1fr", "nv/1s1c1fs")
     lines = causes_table([whole(name, "nv", 55 + i) for i, name in enumerate(names)]).splitlines()
     assert [line.split(" | ")[0] for line in lines[2:]] == [f"| {name}" for name in names[:3]]
@@ -133,13 +136,13 @@ def test_causes_stand_between_what_they_vary_and_the_frames() -> None:
 
 def whole(scenario: str, scheme: str, cwnd: float) -> Cell:
     flows = [made_request_flow(size_bytes=1 << 20, cwnd=cwnd, rate_mbps=8000)]
-    found = cell(scenario, scheme, flows)
-    found.groups = find_groups(flows, [True])
-    found.values = {metric.name: [value] for metric, value in group_metrics(flows, [True]).items()}
-    return found
+    filled = cell(scenario, scheme, flows)
+    filled.groups = find_groups(flows, [True])
+    filled.values = {metric.name: [value] for metric, value in group_metrics(flows, [True]).items()}
+    return filled
 
 
-def test_a_table_has_the_papers_figure_behind_ours_and_the_rest_of_our_schemes() -> None:
+def test_table_shows_measured_and_published_figures() -> None:
     cells = [whole(f"nv/{name}", scheme, 55) for name in ("1s1c1fr", "1s1c1fs") for scheme in ("nv", "ndm")]
     lines = table(1, cells, load_tables()).splitlines()
     assert lines[0].startswith("| experiment | scheme | flows | cwnd, packets | RTT, us | Rate, Mbit/s |")
@@ -155,18 +158,17 @@ def test_a_table_has_the_papers_figure_behind_ours_and_the_rest_of_our_schemes()
         table(2, cells, load_tables())
 
 
-def test_only_what_is_marked_in_the_document_is_replaced(tmp_path: Path) -> None:
+def test_only_marked_blocks_are_replaced(tmp_path: Path) -> None:
     experiment = plan(["bottleneck"], ["reno"], 1, None, 50)
     store = Store(tmp_path)
     with store.claim(experiment):
-        store.save(
-            Run(experiment.scenarios[0], experiment.schemes[0], 1), RunResult(duration_s=2.0, flows=[stream([5, 5])])
-        )
+        run = Run(experiment.scenarios[0], experiment.schemes[0], 1)
+        store.save(run, pack(RunResult(duration_s=2.0, flows=[stream([5, 5])])))
     document = "# Title\n\n<!-- claims -->\nyesterday\n<!-- end -->\n\nProse of `<!-- end -->` stays.\n"
-    made = render_document(document, [tmp_path])
-    assert made.startswith("# Title\n\n<!-- claims -->\n| section | claim |")
-    assert made.endswith("<!-- end -->\n\nProse of `<!-- end -->` stays.\n")
-    assert "yesterday" not in made
-    assert render_document(made, [tmp_path]) == made
+    written = render_document(document, [tmp_path])
+    assert written.startswith("# Title\n\n<!-- claims -->\n| section | claim |")
+    assert written.endswith("<!-- end -->\n\nProse of `<!-- end -->` stays.\n")
+    assert "yesterday" not in written
+    assert render_document(written, [tmp_path]) == written
     with pytest.raises(CompareError, match="table 1: no finished run"):
         render_document("<!-- table 1 -->\n<!-- end -->\n", [tmp_path])

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from compare.studies.precision import Played, Row, main, table
+from compare.studies.precision import Means, Row, main, table
 
 
 def test_table_has_means_and_largest_difference() -> None:
     rows = [
-        Row("a", [Played(10, 1, 0.5), Played(12, 3, 0.7)], [Played(10, 1, 0.5), Played(11, 7, 0.6)]),
-        Row("b", [Played(1, 1, 0.5)], [Played(3, 1, 0.25)]),
+        Row("a", [Means(10, 1, 0.5), Means(12, 3, 0.7)], [Means(10, 1, 0.5), Means(11, 7, 0.6)]),
+        Row("b", [Means(1, 1, 0.5)], [Means(3, 1, 0.25)]),
     ]
     assert table(rows).splitlines()[2:] == [
         "| a | 11.00 | 10.50 | 1.00 | 2.00 | 4.00 | 4.00 | 0.6000 | 0.5500 | 0.1000 |",

@@ -10,7 +10,7 @@ from tests.support.runs import made_up, rows, write_run
 from training.sweeps.population import Population
 
 
-def test_runs_are_compared_seed_by_seed_and_those_that_the_export_refuses_are_marked(tmp_path: Path) -> None:
+def test_seeds_are_compared_and_refused_runs_marked(tmp_path: Path) -> None:
     plain = Population(
         "plain",
         (

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from compare.studies.precision import Played
+from compare.studies.precision import Means
 from compare.studies.stable_baselines import Row, main, table
 
 
-def test_a_row_has_ours_and_theirs_side_by_side() -> None:
-    row = Row("a", "stress", Played(17.251, 40.5, 0.8), Played(9.5, 3.125, 0.61))
+def test_row_has_both_results_side_by_side() -> None:
+    row = Row("a", "stress", Means(17.251, 40.5, 0.8), Means(9.5, 3.125, 0.61))
     assert table([row]).splitlines()[2:] == ["| a | stress | 17.25 | 9.50 | 40.50 | 3.12 | 0.800 | 0.610 |"]
 
 

@@ -14,12 +14,12 @@ from compare.metrics.metric import BITS_PER_MBIT
 from compare.statistics.verdict import Verdict
 from compare.targets.catalogue import TARGETS, Target, find_targets
 from compare.targets.evidence import Evidence
-from compare.targets.figures import of_runs, share_of_rival, used_of_what_is_left
+from compare.targets.figures import competing_share, per_run, utilisation_after_loss
 from compare.targets.requirement import InEachScenario
 from env.lab import FlowResult, RunResult
 from env.network.scenario import load_scenario
 from env.network.schemes import SCHEMES
-from tests.support.cells import made_cells
+from tests.support.results import made_cells
 
 SINGLE = {name: target for name, target in TARGETS.items() if name != "winning"}
 CUBIC: dict[str, dict[str, Any]] = {"cubic": {"queueing_p95": 40, "p99_latency": 100, "utilisation": 99}}
@@ -29,7 +29,7 @@ def met(target: str, values: Mapping[str, Mapping[str, float]], requirement: str
     """Whether ndm meets a requirement when every scenario gives these values: scheme to metric to value."""
     cells: list[Cell] = []
     for scenario in TARGETS[target].make():
-        seeds = {scheme: {name: [value] * 3 for name, value in found.items()} for scheme, found in values.items()}
+        seeds = {scheme: {name: [value] * 3 for name, value in metrics.items()} for scheme, metrics in values.items()}
         cells += made_cells(scenario, seeds)
     (wanted,) = (one for one in TARGETS[target].requirements if one.name == requirement)
     return Verdict.of_all(one.verdict for one in wanted.judge(Evidence(cells), "ndm"))
@@ -58,7 +58,7 @@ def test_other_targets_are_refused(names: list[str], message: str) -> None:
 
 @pytest.mark.parametrize("other", ["scenario=stress", "rival=bbr"])
 def test_a_target_says_its_scenarios_itself(other: str) -> None:
-    with pytest.raises(CompareError, match="beside targets"):
+    with pytest.raises(CompareError, match="targets have their own scenarios"):
         check_command_line(["targets=all", other])
     check_command_line(["targets=all"])
 
@@ -129,9 +129,9 @@ def test_thresholds(
     assert met(target, {"ndm": ndm, **others}, requirement) is Verdict.of(expected)
 
 
-def test_what_loss_leaves_of_the_link_is_all_that_can_be_used() -> None:
+def test_usable_capacity_excludes_the_loss() -> None:
     (cell,) = made_cells(load_scenario("loss/2pct"), {"ndm": {"utilisation": [98.0, 49.0]}})
-    assert used_of_what_is_left(cell) == pytest.approx([100.0, 50.0])
+    assert utilisation_after_loss(cell) == pytest.approx([100.0, 50.0])
 
 
 def test_the_share_that_is_left_to_the_rival() -> None:
@@ -146,6 +146,6 @@ def test_the_share_that_is_left_to_the_rival() -> None:
     # alone for 6 s, then half of the link
     fair = payload_mbps * (6 + 54 / 2) / 60
     result = RunResult(duration_s=60.0, flows=[flow(3.0, 6.0), flow(1.2 * fair, 0.0)])
-    assert share_of_rival(result, scenario) == pytest.approx(1.2)
+    assert competing_share(result, scenario) == pytest.approx(1.2)
     cell = Cell(scenario, SCHEMES["ndm"], seeds=[1, 2], result=lambda _: result)
-    assert list(of_runs(share_of_rival)(cell)) == pytest.approx([1.2, 1.2])
+    assert list(per_run(competing_share)(cell)) == pytest.approx([1.2, 1.2])

@@ -23,7 +23,7 @@ from compare.targets.requirement import (
     of_reference,
     worst,
 )
-from tests.support.cells import made_cells, made_scenario
+from tests.support.results import made_cells, made_scenario
 
 GOODPUT = metric("goodput")
 
@@ -68,7 +68,7 @@ def test_a_bound(bound: Bound, value: float, holds: bool, margin: float) -> None
     [
         (Bound(low=95), "≥ 95"),
         (Bound(high=5), "≤ 5"),
-        (Bound(high=1.5, said="bbr", strict=True), "< 1.5 (bbr)"),
+        (Bound(high=1.5, source="bbr", strict=True), "< 1.5 (bbr)"),
         (Bound(0.5, 1.5), "0.5 to 1.5"),
         (Bound(high=0), "≤ 0"),
     ],
@@ -98,13 +98,13 @@ def test_a_verdict(judgement: Judgement, met: bool | None, verdict: str) -> None
     assert judgement.statement == verdict
 
 
-def test_a_bound_within_the_interval_of_two_ends_is_open_on_either_side() -> None:
+def test_bound_inside_the_interval_is_open() -> None:
     assert not judged([1.0, 1.1, 1.2], Bound(0.5, 1.5)).open
     assert judged([1.2, 1.4, 1.7], Bound(0.5, 1.5)).open
     assert not judged([2.0, 2.1, 2.2], Bound(0.5, 1.5)).open
 
 
-def test_a_requirement_is_judged_in_each_scenario_by_the_mean_over_the_seeds() -> None:
+def test_requirement_is_judged_by_mean_per_scenario() -> None:
     cells: list[Cell] = []
     for name, values in (("a", [10.0, 12.0]), ("b", [8.0, 9.0])):
         cells += made_cells(made_scenario(name), {"ndm": {"goodput": values}})
@@ -124,34 +124,34 @@ def test_a_requirement_is_judged_in_each_scenario_by_the_mean_over_the_seeds() -
         assert Verdict.of_all(one.verdict for one in judgements) is verdict
 
 
-def test_runs_that_failed_are_no_evidence_and_are_counted() -> None:
-    found = InEachScenario("r", "", "", ("s",), GOODPUT, at_most(5)).judge(evidence({}, {"ndm": 2}), "ndm")
-    assert [(one.verdict, one.failed) for one in found] == [(Verdict.MISSED, 2)]
+def test_failed_runs_are_counted_not_judged() -> None:
+    judgements = InEachScenario("r", "", "", ("s",), GOODPUT, at_most(5)).judge(evidence({}, {"ndm": 2}), "ndm")
+    assert [(one.verdict, one.failed) for one in judgements] == [(Verdict.MISSED, 2)]
 
 
-def test_the_best_peer_is_the_highest_mean_of_the_others() -> None:
-    found = evidence({"ndm": [10.0], "bbr": [8.0, 13.0], "reno": [9.0], "cubic": [math.nan]})
-    assert best_peer(GOODPUT)(found, "s", "ndm") == Bound(low=10.5, said="bbr")
-    assert best_peer(GOODPUT)(found, "s", "bbr") == Bound(low=10.0, said="ndm")
+def test_best_peer_has_the_highest_mean() -> None:
+    measured = evidence({"ndm": [10.0], "bbr": [8.0, 13.0], "reno": [9.0], "cubic": [math.nan]})
+    assert best_peer(GOODPUT)(measured, "s", "ndm") == Bound(low=10.5, source="bbr")
+    assert best_peer(GOODPUT)(measured, "s", "bbr") == Bound(low=10.0, source="ndm")
     assert best_peer(GOODPUT)(evidence({"ndm": [1.0]}), "s", "ndm") is None
 
 
-def test_models_windows_and_the_oracle_are_not_in_each_others_way() -> None:
+def test_models_windows_and_oracle_are_no_peers() -> None:
     names = ("ndm", "ndm@runs/a", "window@16", "oracle", "reno", "ndm_v1")
-    found = evidence({name: [float(value)] for value, name in enumerate(names)})
-    assert [scheme.name for scheme in found.schemes] == ["ndm", "ndm@runs/a", "reno", "ndm_v1"]
-    assert found.peers("ndm") == ["reno", "ndm_v1"]
-    assert found.peers("ndm@runs/a") == ["reno", "ndm_v1"]
+    measured = evidence({name: [float(value)] for value, name in enumerate(names)})
+    assert [scheme.name for scheme in measured.schemes] == ["ndm", "ndm@runs/a", "reno", "ndm_v1"]
+    assert measured.peers("ndm") == ["reno", "ndm_v1"]
+    assert measured.peers("ndm@runs/a") == ["reno", "ndm_v1"]
     # the algorithms compete with one model: the first
-    assert found.peers("reno") == ["ndm", "ndm_v1"]
-    assert found.mean("s", "oracle", GOODPUT) == 3.0
+    assert measured.peers("reno") == ["ndm", "ndm_v1"]
+    assert measured.mean("s", "oracle", GOODPUT) == 3.0
 
 
 def test_thresholds_that_come_from_another_scheme() -> None:
-    found = evidence({"ndm": [10.0], "bbr": [8.0]})
-    assert of_reference(GOODPUT, "bbr", least=1.25)(found, "s", "ndm") == Bound(low=10.0, said="1.25 × bbr")
-    assert of_reference(GOODPUT, "bbr", most=1, strict=True)(found, "s", "ndm") == Bound(
-        high=8.0, said="bbr", strict=True
+    measured = evidence({"ndm": [10.0], "bbr": [8.0]})
+    assert of_reference(GOODPUT, "bbr", least=1.25)(measured, "s", "ndm") == Bound(low=10.0, source="1.25 × bbr")
+    assert of_reference(GOODPUT, "bbr", most=1, strict=True)(measured, "s", "ndm") == Bound(
+        high=8.0, source="bbr", strict=True
     )
-    assert of_reference(GOODPUT, "cubic", most=0.25)(found, "s", "ndm") is None
-    assert between(0.5, 1.5)(found, "s", "ndm") == Bound(0.5, 1.5)
+    assert of_reference(GOODPUT, "cubic", most=0.25)(measured, "s", "ndm") is None
+    assert between(0.5, 1.5)(measured, "s", "ndm") == Bound(0.5, 1.5)

@@ -14,9 +14,9 @@ from compare.report.target_table import target_markdown
 from compare.statistics.verdict import Verdict
 from compare.targets.catalogue import TARGETS
 from compare.targets.evidence import Evidence
-from compare.targets.tables import COLUMNS, TargetTable, csv_text, last_lines
+from compare.targets.tables import COLUMNS, TargetTable, last_lines, targets_csv
 from env.network.scenario import Flow
-from tests.support.cells import made_cells, made_scenario
+from tests.support.results import made_cells, made_scenario
 
 
 def loss_table(ndm: float, reno: float, other: float | None = None) -> TargetTable:
@@ -24,8 +24,8 @@ def loss_table(ndm: float, reno: float, other: float | None = None) -> TargetTab
     cells: list[Cell] = []
     scenarios = TARGETS["loss"].make()
     for scenario in scenarios:
-        mine = other if other is not None and scenario is scenarios[-1] else ndm
-        values = {"ndm": {"utilisation": [mine] * 3}, "reno": {"utilisation": [reno] * 3}}
+        utilisation = other if other is not None and scenario is scenarios[-1] else ndm
+        values = {"ndm": {"utilisation": [utilisation] * 3}, "reno": {"utilisation": [reno] * 3}}
         cells += made_cells(scenario, values)
     return TargetTable(TARGETS["loss"], Evidence(cells))
 
@@ -43,16 +43,16 @@ def winning_table(goodputs: Mapping[str, Mapping[str, float]]) -> TargetTable:
     return TargetTable(TARGETS["winning"], Evidence(cells))
 
 
-def test_a_requirement_is_met_when_it_is_in_every_scenario() -> None:
-    ((ndm, [kept]), (reno, [missed])) = loss_table(97, 30).rows()
-    assert (ndm.name, kept.verdict) == ("ndm", Verdict.MET)
+def test_requirement_must_be_met_in_every_scenario() -> None:
+    ((ndm, [met]), (reno, [missed])) = loss_table(97, 30).rows()
+    assert (ndm.name, met.verdict) == ("ndm", Verdict.MET)
     assert (reno.name, missed.verdict) == ("reno", Verdict.MISSED)
     ((_, [partly]), _) = loss_table(97, 30, other=49).rows()
     assert partly.verdict is Verdict.MISSED
     assert partly.text == "5 of 6; loss/2pct_far: 50 (no spread) ≥ 90: missed by 44.4 %"
 
 
-def test_the_markdown_has_every_scheme_and_the_model_in_every_scenario() -> None:
+def test_markdown_has_every_scheme_and_scenario() -> None:
     text = target_markdown(loss_table(97, 30, other=49))
     lines = text.splitlines()
     assert "| NDM | 5 of 6; loss/2pct_far: 50 (no spread) ≥ 90: missed by 44.4 % |" in lines
@@ -62,8 +62,8 @@ def test_the_markdown_has_every_scheme_and_the_model_in_every_scenario() -> None
     assert "**6 of 6; " in target_markdown(loss_table(97, 30))
 
 
-def test_the_csv_has_a_row_per_requirement_scenario_and_scheme() -> None:
-    rows = list(csv.DictReader(io.StringIO(csv_text([loss_table(97, 30)]))))
+def test_csv_has_a_row_per_judgement() -> None:
+    rows = list(csv.DictReader(io.StringIO(targets_csv([loss_table(97, 30)]))))
     assert tuple(rows[0]) == COLUMNS
     assert len(rows) == 12
     first = rows[0]
@@ -72,7 +72,7 @@ def test_the_csv_has_a_row_per_requirement_scenario_and_scheme() -> None:
     assert {row["met"] for row in rows if row["scheme"] == "reno"} == {"no"}
 
 
-def test_the_last_lines_count_the_requirements_that_are_met() -> None:
+def test_last_lines_count_the_met_requirements() -> None:
     tables = [loss_table(97, 30), winning_table({"a": {"ndm": 9, "reno": 10}, "b": {"ndm": 5, "reno": 10}})]
     assert last_lines(tables, ["ndm", "reno"]) == [
         "targets met by ndm: 2 of 3: loss.used, winning.friendliness",
@@ -95,8 +95,8 @@ def test_the_winning_rate_must_be_the_highest() -> None:
     assert single.figure is not None
     assert single.bound is not None
     assert (single.figure.mean, single.bound.low) == pytest.approx((200 / 3, 200 / 3))
-    assert (single.verdict, single.bound.said, single.scenario) == (Verdict.MET, "reno", "3 scenarios of one flow")
-    assert (friendliness.verdict, friendliness.scenario) == (Verdict.MET, "2 scenarios beside another flow")
+    assert (single.verdict, single.bound.source, single.scenario) == (Verdict.MET, "reno", "3 scenarios of one flow")
+    assert (friendliness.verdict, friendliness.scenario) == (Verdict.MET, "2 scenarios with a competing flow")
     assert [one.verdict for one in table.judgements("bbr")] == [Verdict.MISSED, Verdict.MET]
 
 

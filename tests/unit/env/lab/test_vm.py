@@ -11,7 +11,7 @@ from env.lab.vm import VmLab
 IN_TIME = {"late_p50_us": 200.0, "late_p99_us": 900.0, "late_max_us": 5000.0, "idle_pct": 60.0}
 
 
-def test_a_kernel_that_was_not_fetched_names_the_target_that_fetches_it() -> None:
+def test_missing_kernel_names_the_make_target() -> None:
     with pytest.raises(LabMissing, match=r"make vm-kernel"):
         VmLab(kernel="2.6")
 
@@ -24,7 +24,7 @@ def test_a_kernel_that_was_not_fetched_names_the_target_that_fetches_it() -> Non
         ({"idle_pct": 19.0}, "19 %"),
     ],
 )
-def test_a_run_that_was_not_kept_up_with_is_refused_with_the_figures(worse: dict[str, float], figure: str) -> None:
+def test_run_slower_than_real_time_is_refused(worse: dict[str, float], figure: str) -> None:
     check_kept_up(IN_TIME)
     with pytest.raises(NotKeptUp, match=figure):
         check_kept_up(IN_TIME | worse)

@@ -61,14 +61,12 @@ def test_a_run_whose_bytes_add_up() -> None:
         ({"received__flow": 1}, "the connection broke before everything that was sent had arrived"),
     ],
 )
-def test_a_byte_that_is_missing_or_made_up_names_the_flow_and_the_numbers(
-    doctored: dict[str, int], message: str
-) -> None:
+def test_missing_or_extra_byte_names_the_flow(doctored: dict[str, int], message: str) -> None:
     with pytest.raises(TrafficError, match=f"{NAME}: .*{message}"):
         flow_result(0, FLOW, record(**doctored), delivered=True)
 
 
-def test_a_flow_that_ends_with_a_reset_cannot_have_received_more_than_was_sent() -> None:
+def test_reset_flow_cannot_receive_unsent_bytes() -> None:
     assert flow_result(0, FLOW, record(), delivered=False)["inflight_bytes"] == 100
     with pytest.raises(TrafficError, match=f"{NAME}: .*received more than was sent"):
         flow_result(0, FLOW, record(receiver__bytes=1448), delivered=False)

@@ -15,7 +15,7 @@ from env.network.topology.bottleneck import (
 )
 
 
-def test_the_bottleneck_has_one_queue_with_an_explicit_limit() -> None:
+def test_bottleneck_has_one_queue_with_a_limit() -> None:
     path = Path(rate_mbps=20, rtt_ms=40, loss_pct=1)
     commands = toward_receiver_commands(path, "out")
     assert "netem limit 1000000 delay 20.000ms loss 1%" in commands[0]
@@ -31,7 +31,7 @@ def test_a_trace_stands_in_place_of_the_shaper() -> None:
     assert commands[1:] == ["qdisc add dev out parent 1: handle 2: linktrace"]
 
 
-def test_the_way_back_has_a_queue_when_it_has_a_rate() -> None:
+def test_return_path_with_rate_has_a_queue() -> None:
     commands = toward_sender_commands(Path(ack_rate_mbps=0.5, ack_buffer_packets=30), "back", 0)
     assert "htb rate 500000bit burst 1 cburst 1 " in commands[2]
     assert commands[3].endswith("pfifo limit 30")

@@ -1,3 +1,5 @@
+"""The capacity of a network over time: rates, steps, traces, policers, racks."""
+
 from __future__ import annotations
 
 from pathlib import Path as FilePath
@@ -13,7 +15,7 @@ from env.network.step import Step
 STEPS = (Step(at_s=4, rate_mbps=10), Step(at_s=6, rtt_ms=100), Step(at_s=8, rate_mbps=40, rtt_ms=20))
 
 
-def test_a_constant_rate_carries_the_payload_of_its_frames() -> None:
+def test_constant_rate_carries_payload_of_frames() -> None:
     capacity = network_capacity(Path(rate_mbps=20), 10.0)
     # 1448 of 1514 bytes
     assert capacity.between(2.0, 5.0) == pytest.approx(60 * 1448 / 1514)
@@ -29,7 +31,7 @@ def test_steps_of_the_rate_are_followed() -> None:
     )
 
 
-def test_a_policer_takes_what_exceeds_its_rate_and_the_queue_drains_at_the_link_s() -> None:
+def test_policer_limits_capacity_but_not_the_drain() -> None:
     path = Path(rate_mbps=20, police_mbps=15, police_burst_kb=50, steps=STEPS)
     assert network_capacity(path, 10.0).between(0.0, 10.0) == pytest.approx((60 + 40 + 30) * PAYLOAD_SHARE)
     # 25 kB take 10 ms at 20 Mbit/s
@@ -79,16 +81,16 @@ def test_a_loopback_path_carries_what_its_reference_says() -> None:
         ([], 0),
     ],
 )
-def test_a_rack_carries_as_many_links_as_can_be_busy(pairs: list[tuple[int, int]], links: int) -> None:
+def test_rack_capacity_is_that_of_busy_links(pairs: list[tuple[int, int]], links: int) -> None:
     rack = Rack(clients=3, servers=3, rate_mbps=10_000)
     # 1448 of the 1538 bytes that a frame takes on the wire
     assert network_capacity(rack, 1.0, pairs).between(0.0, 1.0) == pytest.approx(links * 10_000 * 1448 / 1538)
 
 
-def test_the_empty_path_s_rtt_follows_the_steps_and_the_client() -> None:
+def test_base_rtt_follows_steps_and_client() -> None:
     path = Path(rate_mbps=20, rtt_ms=40, steps=STEPS, client_extra_rtt_ms=(0, 60), reference_rtt_ms=41)
     # a frame takes 0.6056 ms at 20 Mbit/s, twice that at 10, half of it at 40
     frame = 1514 * 8 / 20e3
-    found = base_rtt_ms(path, np.array([0.0, 3.99, 4.0, 6.5, 9.0]), client=1)
-    assert found == pytest.approx([41 + frame, 41 + frame, 41 + 2 * frame, 101 + 2 * frame, 21 + frame / 2])
+    rtts_ms = base_rtt_ms(path, np.array([0.0, 3.99, 4.0, 6.5, 9.0]), client=1)
+    assert rtts_ms == pytest.approx([41 + frame, 41 + frame, 41 + 2 * frame, 101 + 2 * frame, 21 + frame / 2])
     assert base_rtt_ms(path, np.array([0.0]), client=2) == pytest.approx([101 + frame])

@@ -27,7 +27,7 @@ from env.network.traces.format import load_trace
         ("loss_burst_packets", 0.5, "loss_burst_packets is 0.5; it must lie between 1 and 10000"),
         ("loss_burst_packets", 3, "loss_pct is 0; with loss_burst_packets it must lie above 0"),
         ("police_mbps", 5, "police_mbps is 5, police_burst_kb 0; a policer needs both"),
-        ("jitter_reorders", False, "jitter_reorders is false, but there is no jitter_ms"),
+        ("jitter_reorders", False, "jitter_reorders is false, but jitter_ms is 0"),
         ("jitter_reorders", "no", "jitter_reorders is 'no'; it must be true or false"),
         ("reorder_gap", 5, "reorder_gap need reorder_pct above 0"),
         ("reorder_gap", 2.5, "reorder_gap is 2.5; it must be a whole number from 1 to 10000"),
@@ -41,7 +41,7 @@ from env.network.traces.format import load_trace
         ("trace", 5, "trace is 5; it must be the name"),
         ("steps", ({"at_s": 3},), "the step at 3 s changes nothing; it may change rate_mbps, rtt_ms, loss_pct"),
         ("steps", ({"rate_mbps": 3},), "is not a step; a step has at_s"),
-        ("steps", ({"at_s": 3, "rate": 5},), "'rate' is no field of a step; the fields are at_s, rate_mbps"),
+        ("steps", ({"at_s": 3, "rate": 5},), "'rate' is not a field of a step; the fields are at_s, rate_mbps"),
         ("steps", ({"at_s": 3, "rate_mbps": -5},), "rate_mbps of the step at 3 s is -5"),
         ("steps", ({"at_s": 3, "loss_pct": 5}, {"at_s": 3, "rtt_ms": 5}), "the step at 3 s follows one at 3 s"),
     ],
@@ -68,7 +68,7 @@ def test_loopback_commands_are_checked(tc: tuple[str, ...], message: str) -> Non
 
 
 def test_unknown_fields_list_the_right_ones() -> None:
-    with pytest.raises(PathError, match="'bandwidth' is no field of a path; the fields are topology, rate_mbps"):
+    with pytest.raises(PathError, match="'bandwidth' is not a field of a path; the fields are topology, rate_mbps"):
         Path.from_dict({"bandwidth": 20})
 
 
@@ -98,7 +98,7 @@ def test_a_trace_gives_the_rate_and_the_buffer() -> None:
     assert Path.from_dict(path.as_dict()) == path
 
 
-def test_the_trace_of_a_file_is_known_by_its_absolute_name(tmp_path: FilePath, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trace_file_has_an_absolute_name(tmp_path: FilePath, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine.trace").write_text("1\n2\n")
     monkeypatch.chdir(tmp_path)
     assert Path(trace="mine.trace").trace == str(tmp_path / "mine.trace")
@@ -107,7 +107,7 @@ def test_the_trace_of_a_file_is_known_by_its_absolute_name(tmp_path: FilePath, m
         Path(trace="mine.trace")
 
 
-def test_paths_of_several_clients_are_networks_of_their_own() -> None:
+def test_paths_of_several_clients_are_separate_networks() -> None:
     assert Path().network == "router"
     path = Path(client_extra_rtt_ms=(0, 40, 120))
     assert (path.clients, path.network) == (3, "router-3c")
@@ -134,7 +134,7 @@ def test_low_water_follows_the_rate_within_bounds() -> None:
     assert low_water_bytes("router", 10_000) == 1 << 20
 
 
-def test_every_scenario_loads_and_begins_with_its_launch_command() -> None:
+def test_scenarios_load_and_show_their_command() -> None:
     names = scenario_names()
     assert {"stress", "fiber", "delay_extreme", "delay_moderate", "bottleneck"} <= set(names)
     for name in names:

@@ -38,7 +38,7 @@ def test_the_ranges_are_covered() -> None:
     assert sorted((20 + far) / 20 for _, far in unequal) == [2, 4, 8]
 
 
-def test_scenarios_of_recorded_links_are_judged_on_held_out_traces() -> None:
+def test_recorded_link_scenarios_use_held_out_traces() -> None:
     traces = {
         path.trace for name in scenario_names() if (path := load_scenario(name).network()) and isinstance(path, Path)
     }

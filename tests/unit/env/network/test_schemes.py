@@ -3,16 +3,9 @@
 import pytest
 
 from env.network.schemes import ALL_SCHEMES, DEFAULT_SCHEMES, SCHEMES, SchemeError, find_schemes
-from env.profile import RIVALS
 
 
-def test_rivals_stay_in_the_order_of_the_critics_inputs() -> None:
-    kernel = ("reno", "cubic", "bbr", "cdg", "vegas", "westwood", "illinois", "dctcp")
-    assert tuple(RIVALS) == (*kernel, "snapshot", "nv", "ndm_v1", "ndm")
-    assert {name for name, module in RIVALS.items() if not module} == {*kernel, "snapshot"}
-
-
-def test_all_stands_for_what_needs_no_more_than_a_path() -> None:
+def test_all_stands_for_schemes_without_requirements() -> None:
     assert set(SCHEMES) - set(ALL_SCHEMES) == {"dctcp", "oracle"}
     assert [scheme.name for scheme in find_schemes(["all", "oracle"])] == [*ALL_SCHEMES, "oracle"]
     assert set(DEFAULT_SCHEMES) <= set(ALL_SCHEMES)
@@ -20,7 +13,7 @@ def test_all_stands_for_what_needs_no_more_than_a_path() -> None:
         find_schemes(["all", "ndm"])
 
 
-def test_a_further_model_of_the_module_is_a_scheme() -> None:
+def test_further_model_of_the_module_is_a_scheme() -> None:
     fiber = find_schemes(["ndm", "ndm_fiber"], built_in=["ndm_fiber"])[1]
     assert (fiber.algorithm, fiber.module, fiber.label) == ("ndm_fiber", "tcp_ndm", "NDM fiber")
     with pytest.raises(SchemeError, match=r"did you mean ndm_fiber"):

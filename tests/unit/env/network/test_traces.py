@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import gzip
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from env.checkout import ROOT
 from env.network.traces import manifest
-from env.network.traces.format import LONGEST_MS, TraceError, load_trace, parse_trace, trace_names
+from env.network.traces.format import MAX_DURATION_MS, TraceError, load_trace, parse_trace, trace_names
 from env.network.traces.generate import differences, generate, stated_outages
 from env.network.traces.models import CATALOGUE, KINDS, Model, ModelError
 from env.network.traces.statistics import correlation_time_s, statistics, window_rates_mbps
 from env.profile import load_profile, profile_names
+from tests.support.commands import run_python
 
 
 def trace(text: str):  # type: ignore[no-untyped-def]
@@ -42,28 +40,28 @@ def trace(text: str):  # type: ignore[no-untyped-def]
         ("١\n", "mine.trace:1: '١' is no time"),
         ("# LTE\n1\n", "mine.trace:1: '# LTE' is no time"),
         ("1\n1e3\n", "mine.trace:2: '1e3' is no time"),
-        (f"1\n{LONGEST_MS + 1}\n", f"mine.trace:2: {LONGEST_MS + 1} ms is too late"),
+        (f"1\n{MAX_DURATION_MS + 1}\n", f"mine.trace:2: {MAX_DURATION_MS + 1} ms is too late"),
         ("9" * 5000 + "\n", "mine.trace:1: 9{40} ms is too late"),
         ("0\n0\n", "mine.trace:2: the trace ends at 0"),
     ],
 )
-def test_a_malformed_trace_is_refused_with_file_and_line(text: str, message: str) -> None:
+def test_malformed_trace_is_refused_with_its_line(text: str, message: str) -> None:
     with pytest.raises(TraceError, match=message):
         trace(text)
 
 
 def test_a_trace_is_read_as_mahimahi_reads_it() -> None:
-    found = trace("0\n3\n3\n10")
-    assert list(found.times_ms) == [0, 3, 3, 10]
-    assert found.duration_ms == 10
+    parsed = trace("0\n3\n3\n10")
+    assert list(parsed.times_ms) == [0, 3, 3, 10]
+    assert parsed.duration_ms == 10
     # 4 packets of 1500 bytes in 10 ms
-    assert found.mean_mbps == pytest.approx(4.8)
-    assert trace(found.text()) == found
+    assert parsed.mean_mbps == pytest.approx(4.8)
+    assert trace(parsed.text()) == parsed
     # "just 1": one packet a millisecond, as Mahimahi's own documentation has it
     assert trace("1\n").mean_mbps == pytest.approx(12)
 
 
-def test_files_are_found_by_name_or_path_compressed_or_not(tmp_path: Path) -> None:
+def test_traces_are_found_by_name_or_path(tmp_path: Path) -> None:
     (tmp_path / "a.trace").write_text("1\n2\n")
     (tmp_path / "b.trace.gz").write_bytes(gzip.compress(b"1\n2\n"))
     assert load_trace(str(tmp_path / "a.trace")).times_ms == load_trace(str(tmp_path / "b.trace.gz")).times_ms
@@ -84,22 +82,22 @@ def test_files_are_found_by_name_or_path_compressed_or_not(tmp_path: Path) -> No
 # -- statistics --------------------------------------------------------------------------------------------------------
 
 
-def test_statistics_of_traces_that_can_be_computed_by_hand() -> None:
+def test_statistics_of_small_traces() -> None:
     # 10 packets in each odd window of 100 ms, 30 in each even one: 1.2 and 3.6 Mbit/s
     times = [
         window * 100 + 1 + i * (9 if window % 2 else 3)
         for window in range(20)
         for i in range(10 + 20 * (window % 2 == 0))
     ]
-    found = statistics(trace("".join(f"{ms}\n" for ms in [*sorted(times), 2000])))
-    assert found.mean_mbps == pytest.approx((200 + 200 + 1 + 0) * 0.012 / 2, rel=1e-9)
-    assert found.deviation_mbps == pytest.approx(1.2, rel=0.05)
+    measured = statistics(trace("".join(f"{ms}\n" for ms in [*sorted(times), 2000])))
+    assert measured.mean_mbps == pytest.approx((200 + 200 + 1 + 0) * 0.012 / 2, rel=1e-9)
+    assert measured.deviation_mbps == pytest.approx(1.2, rel=0.05)
     gaps = statistics(trace("50\n149\n250\n1000\n"))
     # 101 and 750 ms count; from the last to the first it is 50
     assert (gaps.outages, gaps.longest_gap_ms) == (2, 750)
 
 
-def test_the_last_delivery_counts_for_the_window_that_it_ends() -> None:
+def test_last_delivery_counts_in_its_window() -> None:
     rates = window_rates_mbps(np.array([1, 100, 101, 200]), 200)
     assert rates == pytest.approx([0.24, 0.24])
 
@@ -119,15 +117,15 @@ def test_the_correlation_time_of_a_known_process() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_generated_trace_has_what_its_model_states(kind: str) -> None:
     model = KINDS[kind]
-    made = generate("made", model, 60, seed=11)
-    assert made.duration_ms == 60_000
-    found = statistics(made)
-    assert found.mean_mbps == pytest.approx(model.mean_mbps, rel=0.01)
-    assert found.deviation_mbps == pytest.approx(model.deviation_mbps, rel=0.02)
-    assert found.correlation_s == pytest.approx(model.correlation_s, rel=0.1)
-    assert found.outages == stated_outages(model, 60)
-    assert generate("made", model, 60, seed=11) == made
-    assert generate("made", model, 60, seed=12) != made
+    generated = generate("made", model, 60, seed=11)
+    assert generated.duration_ms == 60_000
+    measured = statistics(generated)
+    assert measured.mean_mbps == pytest.approx(model.mean_mbps, rel=0.01)
+    assert measured.deviation_mbps == pytest.approx(model.deviation_mbps, rel=0.02)
+    assert measured.correlation_s == pytest.approx(model.correlation_s, rel=0.1)
+    assert measured.outages == stated_outages(model, 60)
+    first, again, other = (generate("made", model, 30, seed=seed) for seed in (11, 11, 12))
+    assert first == again != other
 
 
 def test_starlink_is_interrupted_every_15_s() -> None:
@@ -186,7 +184,7 @@ def test_a_changed_trace_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
-def test_each_of_the_projects_traces_has_what_is_stated(name: str) -> None:
+def test_project_traces_have_the_stated_statistics(name: str) -> None:
     entry = CATALOGUE[name]
     assert differences(statistics(load_trace(name)), entry.model, entry.seconds) == []
     # held out: other numbers than anything that may be learned on, and another seed
@@ -204,20 +202,17 @@ def test_no_profile_trains_on_a_held_out_trace() -> None:
 # -- the command line --------------------------------------------------------------------------------------------------
 
 
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "env.network.traces", *arguments]
-    return subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+TRACES = ("-m", "env.network.traces")
 
 
-def test_the_command_generates_a_trace_and_prints_its_statistics(tmp_path: Path) -> None:
-    output = tmp_path / "mine.trace"
-    done = command("generate", "lte", "--seconds", "30", "--seed", "5", "--mean-mbps", "15", "--output", str(output))
-    assert done.returncode == 0, done.stderr
-    mean = float(re.search(r"mean ([\d.]+) Mbit/s", done.stdout)[1])  # type: ignore[index]
+def test_command_generates_a_trace_with_statistics(tmp_path: Path) -> None:
+    file = str(tmp_path / "new.trace")
+    options = ("--seconds", "30", "--seed", "5", "--mean-mbps", "15", "--output", file)
+    generated, _ = run_python(*TRACES, "generate", "lte", *options)
+    mean = float(re.search(r"mean ([\d.]+) Mbit/s", generated)[1])  # type: ignore[index]
     assert mean == pytest.approx(15, rel=0.01)
-    shown = command("show", str(output))
-    assert shown.returncode == 0
-    assert shown.stdout.split(";", 1)[1] == done.stdout.split(";", 1)[1]
+    shown, _ = run_python(*TRACES, "show", file)
+    assert shown.split(";", 1)[1] == generated.split(";", 1)[1]
 
 
 def test_the_command_refuses_in_one_paragraph(tmp_path: Path) -> None:
@@ -226,8 +221,5 @@ def test_the_command_refuses_in_one_paragraph(tmp_path: Path) -> None:
         (("generate", "lte", "--output", str(tmp_path / "x.csv")), "its name must end in .trace"),
         (("generate", "lte", "--mean-mbps", "-3", "--output", str(tmp_path / "x.trace")), "mean_mbps is -3"),
     ):
-        done = command(*arguments)
-        assert done.returncode == 1
-        assert message in done.stderr
-        assert "Traceback" not in done.stderr
-    assert "generate a trace" in command("--help").stdout
+        assert message in run_python(*TRACES, *arguments, status=1)[1]
+    assert "generate a trace" in run_python(*TRACES, "--help")[0]

@@ -78,7 +78,7 @@ def failing(*errors: Exception) -> FakeJob:
         [GuestDied("x"), GuestHung("x")],
     ],
 )
-def test_a_failed_guest_is_replaced_and_the_job_repeated(errors: Sequence[Exception]) -> None:
+def test_failed_guest_is_replaced_and_job_repeated(errors: Sequence[Exception]) -> None:
     labs = Labs()
     assert LabSlot(labs).do(failing(*errors)) == "done"
     assert [(lab.started, lab.closed) for lab in labs.all] == [(True, True)] * len(errors) + [(True, False)]
@@ -108,7 +108,7 @@ def test_a_job_that_cannot_succeed_is_given_up(
     assert slot.do(failing()) == "done"
 
 
-def test_a_lab_is_kept_and_has_the_timeout_of_each_job() -> None:
+def test_lab_stays_and_gets_each_jobs_timeout() -> None:
     labs = Labs()
     slot = LabSlot(labs)
     assert slot.do(FakeJob(lambda lab: lab.timeout_s)) == 5.0
@@ -135,7 +135,7 @@ def test_nothing_boots_after_close() -> None:
     pool.close()
 
 
-def test_the_longest_jobs_begin_first_and_results_keep_the_order() -> None:
+def test_longest_jobs_begin_first_results_keep_order() -> None:
     begun: list[float] = []
 
     def job(cost: float) -> FakeJob:

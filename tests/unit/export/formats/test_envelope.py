@@ -12,17 +12,17 @@ from export.integer.model import ENVELOPE_MAX
 
 
 def test_ranges_company_and_traces_are_told() -> None:
-    told = describe(asdict(load_profile("wireless")))
-    assert "lossy: rate_mbps 2..60, rtt_ms 10..150, buffer_bdp 0.5..8, loss_pct 0..2, jitter_ratio 0.05..0.5" in told
-    assert "rate_step 0.1..10" in told
-    assert "learners 1|2|3, traces train/lte-driving|train/wifi|train/5g-walking, beside cubic|bbr" in told
+    text = describe(asdict(load_profile("wireless")))
+    assert "lossy: rate_mbps 2..60, rtt_ms 10..150, buffer_bdp 0.5..8, loss_pct 0..2, jitter_ratio 0.05..0.5" in text
+    assert "rate_step 0.1..10" in text
+    assert "learners 1|2|3, traces train/lte-driving|train/wifi|train/5g-walking, beside cubic|bbr" in text
     assert describe(asdict(load_profile("bottleneck"))) == "scenario bottleneck"
 
 
 @pytest.mark.parametrize("name", profile_names())
 def test_every_profile_fits_a_model_file(name: str) -> None:
     profile = load_profile(name)
-    told = describe(asdict(profile))
-    assert told.isascii()
-    assert len(told) <= ENVELOPE_MAX
-    assert told.count(";") == len(profile.paths) - 1
+    text = describe(asdict(profile))
+    assert text.isascii()
+    assert len(text) <= ENVELOPE_MAX
+    assert text.count(";") == len(profile.paths) - 1

@@ -16,7 +16,7 @@ from export.formats.blob import read_blob
 from export.formats.integer_onnx import IntegerSession, build_integer_onnx
 from export.integer import reference, tables
 from export.integer.model import INPUTS, ExportError, Int16, IntegerModel, Provenance
-from tests.support.any_model import models
+from tests.support.models import any_model
 
 NOWHERE = Provenance("test", "none", "0" * 64, "none", decisions=0)
 
@@ -40,38 +40,36 @@ def test_golden_vectors_hold_in_onnxruntime() -> None:
     assert golden.mismatches(vectors, rollout) == []
 
 
-def test_the_shipped_model_decides_as_the_reference_does() -> None:
-    model = shipped()
-    vectors = golden.model_vectors(model, seed=9)
-    assert golden.mismatches(vectors, rollout) == []
+def test_shipped_model_decides_as_the_reference() -> None:
+    assert golden.mismatches(golden.model_vectors(shipped(), seed=9), rollout) == []
 
 
-@given(model=models(), seed=st.integers(0, 2**32 - 1))
+@given(model=any_model, seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=60, deadline=None)
 def test_onnxruntime_equals_the_reference_for_any_model(model: IntegerModel, seed: int) -> None:
     rng = np.random.default_rng(seed)
     x = rng.integers(-32768, 32768, (64, INPUTS)).astype(np.int16)
     h = rng.integers(-32768, 32768, (64, model.hidden)).astype(np.int16)
-    for got, expected in zip(IntegerSession(build(model)).step(h, x), reference.step(model, h, x), strict=True):
-        assert got.dtype == np.int16
-        np.testing.assert_array_equal(got, expected)
+    for actual, expected in zip(IntegerSession(build(model)).step(h, x), reference.step(model, h, x), strict=True):
+        assert actual.dtype == np.int16
+        np.testing.assert_array_equal(actual, expected)
 
 
-def test_all_numbers_are_integers_and_the_file_says_what_they_mean() -> None:
+def test_numbers_are_integers_and_metadata_explains_them() -> None:
     model = shipped()
-    made = onnx.load_from_string(build(model))
-    assert {initializer.data_type for initializer in made.graph.initializer} == {onnx.TensorProto.INT64}
-    for end in (*made.graph.input, *made.graph.output):
+    graph_file = onnx.load_from_string(build(model))
+    assert {initializer.data_type for initializer in graph_file.graph.initializer} == {onnx.TensorProto.INT64}
+    for end in (*graph_file.graph.input, *graph_file.graph.output):
         assert end.type.tensor_type.elem_type == onnx.TensorProto.INT16
-    facts = {entry.key: entry.value for entry in made.metadata_props}
+    facts = {entry.key: entry.value for entry in graph_file.metadata_props}
     assert facts["ndm.sha256"] == NOWHERE.sha256
     assert json.loads(facts["ndm.fraction_bits"])["row"] == list(model.row_frac)
     assert len(json.loads(facts["ndm.inputs"])) == INPUTS
 
 
-def test_a_graph_that_is_off_by_one_is_not_exported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_graph_off_by_one_is_not_exported(monkeypatch: pytest.MonkeyPatch) -> None:
     model = shipped()
-    # the reference has its own copy of the table
+    # the reference has a separate copy of the table
     monkeypatch.setattr(tables, "TANH", tuple(max(entry - 1, 0) for entry in tables.TANH))
     with pytest.raises(ExportError, match="does not compute the integer network"):
         build(model)

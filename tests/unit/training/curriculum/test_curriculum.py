@@ -42,7 +42,7 @@ def test_the_width_grows_to_the_whole() -> None:
     assert not CurriculumOptions().changes_anything
 
 
-def test_at_first_no_connection_has_a_start_where_some_never_have() -> None:
+def test_slow_start_is_skipped_until_its_update() -> None:
     some = profile_from_config({"name": "x", "paths": {"a": {}}, "skip_slow_start_prob": 0.5})
     every = profile_from_config({"name": "x", "paths": {"a": {}}})
     for profile, chances in ((some, [1.0, 1.0, 0.5, 0.5]), (every, [0.0] * 4)):
@@ -58,9 +58,12 @@ def test_at_first_no_connection_has_a_start_where_some_never_have() -> None:
         ({"hard_share": 1.5}, "curriculum.hard_share is 1.5; it must be at least 0 and at most 1"),
         ({"every": 0}, "curriculum.every is 0; it must be at least 1"),
         ({"vary": 1}, "curriculum.vary is 1; it must be above 1"),
-        ({"schemes": ["cubik"]}, "curriculum.schemes has 'cubik': did you mean cubic? They are reno, cubic, bbr"),
-        ({"schemes": ["snapshot"]}, "curriculum.schemes has 'snapshot': They are reno"),
-        ({"schemes": []}, "name one or more of reno"),
+        (
+            {"schemes": ["cubik"]},
+            "curriculum.schemes has 'cubik': did you mean cubic? The schemes are ndm, reno, cubic",
+        ),
+        ({"schemes": ["snapshot"]}, "curriculum.schemes has 'snapshot': The schemes are ndm, reno"),
+        ({"schemes": []}, "name one or more of ndm, reno"),
         ({"schemes": ["bbr", "bbr"]}, "each once"),
     ],
 )
@@ -72,9 +75,9 @@ def test_options_out_of_range_are_named(options: dict[str, object], message: str
 # -- what is chosen ----------------------------------------------------------------------------------------------------
 
 
-def test_the_largest_gaps_are_chosen_and_none_where_the_policy_is_better() -> None:
-    found = hardest([case(0.1), case(-0.2), case(0.3), case(0.0), case(0.2)], 2)
-    assert [one.gap for one in found] == pytest.approx([0.3, 0.2])
+def test_largest_positive_gaps_are_chosen() -> None:
+    hard = hardest([case(0.1), case(-0.2), case(0.3), case(0.0), case(0.2)], 2)
+    assert [one.gap for one in hard] == pytest.approx([0.3, 0.2])
     assert hardest([case(-0.1)], 5) == ()
 
 
@@ -83,22 +86,22 @@ def test_nothing_that_came_through_is_worth_nothing() -> None:
 
 
 @pytest.mark.parametrize("snapshot", [b"a model", b""])
-def test_a_case_is_read_from_a_checkpoint_as_it_was_written(snapshot: bytes) -> None:
+def test_case_survives_a_checkpoint(snapshot: bytes) -> None:
     written, file = replace(case(0.1), snapshot=snapshot), io.BytesIO()
     torch.save(written.as_dict(), file)
     file.seek(0)
     assert Case.from_dict(torch.load(file, weights_only=True)) == written
 
 
-def test_the_file_says_what_was_chosen_and_forgets_what_is_done_again(tmp_path: Path) -> None:
-    cases.keep_until(tmp_path, 0)
+def test_file_lists_choices_without_repeated_updates(tmp_path: Path) -> None:
+    cases.delete_after(tmp_path, 0)
     for update in (11, 21, 31):
         cases.append(tmp_path, update, [case(0.1, update - 1), case(0.2, update - 1, "b")])
     file = tmp_path / cases.FILE_NAME
     whole = file.read_text()
     with file.open("a") as torn:
         torn.write('{"chosen": 1')
-    cases.keep_until(tmp_path, 21)
+    cases.delete_after(tmp_path, 21)
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert [line["chosen"] for line in lines] == [11, 11, 21, 21]
     assert lines[1]["component"] == "b"

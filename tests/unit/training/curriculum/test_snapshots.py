@@ -15,23 +15,23 @@ def taken(snapshots: Snapshots) -> list[str]:
 
 
 def test_the_newest_are_kept() -> None:
-    snapshots = Snapshots(WITH, every=3, most=2)
-    found = []
+    snapshots = Snapshots(WITH, every=3, limit=2)
+    history = []
     for update in range(1, 11):
         snapshots.observe(update, initial_policy(8, update).state_dict())
-        found.append(taken(snapshots))
-    assert found[1:4] == [[], ["update-3"], ["update-3"]]
-    assert found[-2:] == [["update-6", "update-9"]] * 2
+        history.append(taken(snapshots))
+    assert history[1:4] == [[], ["update-3"], ["update-3"]]
+    assert history[-2:] == [["update-6", "update-9"]] * 2
 
 
 def test_none_are_taken_that_nobody_meets() -> None:
-    snapshots = Snapshots(load_profile("bottleneck"), every=1, most=2)
+    snapshots = Snapshots(load_profile("bottleneck"), every=1, limit=2)
     snapshots.observe(1, initial_policy(8, 1).state_dict())
     assert snapshots.files == ()
 
 
 def test_what_is_restored_is_what_there_was() -> None:
-    snapshots, other = (Snapshots(WITH, every=1, most=3) for _ in range(2))
+    snapshots, other = (Snapshots(WITH, every=1, limit=3) for _ in range(2))
     for update in range(1, 6):
         snapshots.observe(update, initial_policy(8, update).state_dict())
     other.restore(snapshots.state())

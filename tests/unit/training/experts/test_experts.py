@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,24 +10,18 @@ import pytest
 
 from env.network.path import Path as NetworkPath
 from env.reward import RewardWeights
-from tests.support.recording import lesson, recording
+from tests.support.experts import lesson, recording, same_lessons
 from training.experts import recording as recordings
-from training.experts.equivalent import cut, equivalent_actions
+from training.experts.equivalent import clipped, equivalent_actions
 from training.experts.options import read_options
 from training.experts.recorder import find_experts
 from training.experts.recording import Lesson, RecordingError, read, write
 from training.experts.summary import best_of, table
 
-
-def same(one: Sequence[Lesson], other: Sequence[Lesson]) -> bool:
-    named = [[(lesson.scheme, lesson.episode_config) for lesson in lessons] for lessons in (one, other)]
-    return named[0] == named[1] and all(np.array_equal(a.steps, b.steps) for a, b in zip(one, other, strict=True))
-
-
 # -- the equivalent action ---------------------------------------------------------------------------------------------
 
 
-def test_window_and_rate_that_are_reached_are_the_action() -> None:
+def test_reached_window_and_rate_give_the_action() -> None:
     cwnd = np.array([16.0, 34.0, 17 + 1 + np.sqrt(34) / 4, 0])
     cwnd[3] = cwnd[2] + 1 + np.sqrt(cwnd[2]) / 4
     srtt_us, mss = np.full(4, 40_000.0), np.full(4, 1448.0)
@@ -37,7 +30,7 @@ def test_window_and_rate_that_are_reached_are_the_action() -> None:
     np.testing.assert_allclose(actions, [[1, 0], [-1, 1], [0, -1]], atol=1e-12)
 
 
-def test_an_unknown_rtt_is_the_kernels_and_no_rate_is_neutral() -> None:
+def test_unknown_rtt_and_rate_have_defaults() -> None:
     cwnd, rate = np.array([16.0, 18.0]), np.full(2, 2.0**64)
     known = equivalent_actions(cwnd, np.full(2, 1.25 * 18 * 1448 / 1e-3), np.zeros(2), np.full(2, 1448.0))
     np.testing.assert_allclose(known, [[0, 0]], atol=1e-12)
@@ -45,7 +38,7 @@ def test_an_unknown_rtt_is_the_kernels_and_no_rate_is_neutral() -> None:
 
 
 def test_actions_are_cut_to_what_ndm_can_do() -> None:
-    assert cut(np.array([[3.0, -2.0], [0.5, 0.25]])).tolist() == [[1, -1], [0.5, 0.25]]
+    assert clipped(np.array([[3.0, -2.0], [0.5, 0.25]])).tolist() == [[1, -1], [0.5, 0.25]]
 
 
 # -- the file ----------------------------------------------------------------------------------------------------------
@@ -54,16 +47,18 @@ def test_actions_are_cut_to_what_ndm_can_do() -> None:
 def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
     whole = recording(lesson("bbr", 0, 5, flows=2), lesson("cubic", 0, 1), lesson("cubic", 3, 4), lesson("bbr", 3, 9))
     write(tmp_path / "new" / "experts.parquet", whole)
-    found = read(tmp_path / "new" / "experts.parquet")
-    assert same(found.lessons, whole.lessons)
-    assert (found.episode_configs, found.made) == (whole.episode_configs, whole.made)
-    assert [len(lessons) for lessons in found.by_course()] == [2, 2]
-    for one, other in zip(found.lessons, whole.lessons, strict=True):
-        for a, b in zip(found.judged(one, RewardWeights()), whole.judged(other, RewardWeights()), strict=True):
+    loaded = read(tmp_path / "new" / "experts.parquet")
+    assert same_lessons(loaded.lessons, whole.lessons)
+    assert (loaded.episodes, loaded.provenance) == (whole.episodes, whole.provenance)
+    assert [len(lessons) for lessons in loaded.by_episode()] == [2, 2]
+    for one, other in zip(loaded.lessons, whole.lessons, strict=True):
+        for a, b in zip(
+            loaded.trajectories_of(one, RewardWeights()), whole.trajectories_of(other, RewardWeights()), strict=True
+        ):
             np.testing.assert_array_equal(a.rewards, b.rewards)
 
 
-def test_columns_carry_their_units_and_the_last_row_has_no_action(tmp_path: Path) -> None:
+def test_columns_have_units_last_row_no_action(tmp_path: Path) -> None:
     file = tmp_path / "experts.parquet"
     write(file, recording(lesson("bbr", 0, 2, flows=2), lesson("bbr", 1, 1)))
     table = pq.read_table(file)
@@ -73,7 +68,7 @@ def test_columns_carry_their_units_and_the_last_row_has_no_action(tmp_path: Path
     assert [value is None for value in table["cwnd_log2"].to_pylist()] == [0, 0, 1, 0, 0, 1, 0, 1]
 
 
-def test_a_file_that_is_none_is_refused_with_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_file_is_refused_with_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "experts.parquet"
     with pytest.raises(RecordingError, match=r"there is no recording .*python -m training.experts record"):
         read(file)
@@ -83,7 +78,7 @@ def test_a_file_that_is_none_is_refused_with_the_way_out(tmp_path: Path, monkeyp
     monkeypatch.setattr(recordings, "FORMAT", 0)
     write(file, recording(lesson("bbr", 0, 2)))
     monkeypatch.undo()
-    with pytest.raises(RecordingError, match="recorded by another version: it has format 0, not 1: record it again"):
+    with pytest.raises(RecordingError, match="recorded by another version: it has format 0, not 2: record it again"):
         read(file)
 
 
@@ -121,12 +116,12 @@ def test_the_best_teacher_is_told_for_each_course() -> None:
         (["episodes=many"], "Value 'many' of type 'str' could not be converted to Integer"),
         (["episodes=0"], "episodes is 0; it must be at least 1"),
         (["jobs=-1"], "jobs is -1; it must be at least 1"),
-        (["seed=-1"], "seed is -1; it must not be negative"),
+        (["seed=-1"], "seed is -1; it must be at least 0"),
         (["runner=rai"], "did you mean ray"),
         (["ray_address=auto"], "add runner=ray"),
     ],
 )
-def test_a_wrong_option_is_named_with_the_right_ones(arguments: list[str], why: str) -> None:
+def test_wrong_option_names_the_right_ones(arguments: list[str], why: str) -> None:
     with pytest.raises(RecordingError, match=why):
         read_options(arguments)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import torch
 from env.reward import RewardWeights
 from env.trajectory import Trajectory
 from export.checkpoint import policy_sha256
-from tests.support.recording import lesson, recording
+from tests.support.experts import lesson, recording
 from training.experts import imitation
 from training.experts.imitation import Lessons, imitate, read_lessons, warm_start
 from training.experts.recording import RecordingError, write
@@ -24,13 +23,7 @@ WEIGHTS = RewardWeights()
 OPTIONS: dict[str, Any] = {"best_only": True, "steps": 3000, "weight_limit": 8.0, "seed": 1}
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """As training/loop.py has it: the networks are too small to gain from more."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def delayed(seen: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -39,9 +32,9 @@ def delayed(seen: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return np.stack([0.4 * np.tanh(before[:, 0] * 2), 0.3 * seen[:, 1]], axis=1)
 
 
-def made(act: object, episode_configs: int, intervals: int) -> list[Trajectory]:
-    whole = recording(*(lesson("bbr", n % 4, intervals + n, act) for n in range(episode_configs)))  # type: ignore[arg-type]
-    return [trajectory for one in whole.lessons for trajectory in whole.judged(one, WEIGHTS)]
+def made(act: object, episodes: int, intervals: int) -> list[Trajectory]:
+    whole = recording(*(lesson("bbr", n % 4, intervals + n, act) for n in range(episodes)))  # type: ignore[arg-type]
+    return [trajectory for one in whole.lessons for trajectory in whole.trajectories_of(one, WEIGHTS)]
 
 
 def test_a_teacher_with_a_memory_is_cloned() -> None:
@@ -53,7 +46,7 @@ def test_a_teacher_with_a_memory_is_cloned() -> None:
     assert min(progress.held_out) == progress.held_out[progress.best] < 0.1 * progress.held_out[0]
 
 
-def test_weights_stay_within_their_limit_and_the_best_ones_are_kept() -> None:
+def test_weights_stay_within_limit_best_are_returned() -> None:
     lessons = Lessons(made(delayed, 6, 40), made(None, 8, 40)[6:], {"bbr": 6})  # held-out episodes are noise
     policy = initial_policy(8, 1)
     progress = imitate(policy, lessons, 400, weight_limit=0.3, seed=1)
@@ -61,20 +54,20 @@ def test_weights_stay_within_their_limit_and_the_best_ones_are_kept() -> None:
         max(float(weight.detach().abs().max()) for weight in policy.parameters()) <= np.float32(0.3)
         or not progress.best
     )
-    kept = imitation._Batch.of(lessons.held_out).play(policy)[0]
-    assert kept == pytest.approx(min(progress.held_out))
+    returned = imitation._Batch.of(lessons.held_out).evaluate(policy)[0]
+    assert returned == pytest.approx(min(progress.held_out))
     assert len(progress.held_out) - 1 == min(400 // imitation.ROUND, progress.best + imitation.PATIENCE)
 
 
 def test_the_same_seed_gives_the_same_weights() -> None:
     lessons = Lessons(made(delayed, 6, 40), made(delayed, 8, 40)[6:], {"bbr": 6})
-    found = []
+    digests = []
     for _ in range(2):
         policy = initial_policy(8, 1)
         torch.rand(3)  # of the generator that nothing here may ask
         imitate(policy, lessons, 20, weight_limit=8.0, seed=1)
-        found.append(policy_sha256(policy.state_dict()))
-    assert found[0] == found[1] != policy_sha256(initial_policy(8, 1).state_dict())
+        digests.append(policy_sha256(policy.state_dict()))
+    assert digests[0] == digests[1] != policy_sha256(initial_policy(8, 1).state_dict())
 
 
 def test_sequences_are_the_connections_they_were_cut_from(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +77,7 @@ def test_sequences_are_the_connections_they_were_cut_from(monkeypatch: pytest.Mo
     policy = initial_policy(8, 1)
     with torch.no_grad():
         policy.readout.weight.mul_(50)
-    error, states = batch.play(policy)
+    error, states = batch.evaluate(policy)
     cut = batch.sequences(states)
     assert cut.size == 3 * 1 + 2 * 3
     assert int(cut.valid.sum()) == sum(len(connection.actions) for connection in connections)
@@ -94,17 +87,17 @@ def test_sequences_are_the_connections_they_were_cut_from(monkeypatch: pytest.Mo
     assert float(some.loss(policy).detach()) != pytest.approx(error, rel=1e-3)
 
 
-def test_the_best_teacher_of_each_course_is_chosen_and_courses_are_held_out(tmp_path: Path) -> None:
+def test_best_expert_is_chosen_and_episodes_held_out(tmp_path: Path) -> None:
     file = tmp_path / "experts.parquet"
     shares = {"bbr": (0.9, 0.2, 0.9, 0.2), "cubic": (0.3, 0.8, 0.3, 0.3)}
     write(file, recording(*(lesson(s, n, 9 + n, share=shares[s][n]) for n in range(4) for s in shares)))
     best = read_lessons(file, WEIGHTS, best=True, seed=1)
     assert best.experts == {"bbr": 2, "cubic": 2}
-    assert (len(best.learned), len(best.held_out)) == (3, 1)
+    assert (len(best.training), len(best.held_out)) == (3, 1)
     every = read_lessons(file, WEIGHTS, best=False, seed=1)
     assert every.experts == {"bbr": 4, "cubic": 4}
-    lengths = [{len(trajectory.actions) for trajectory in part} for part in (every.learned, every.held_out)]
-    assert not lengths[0] & lengths[1], "no episode_config is both learned from and held out"
+    lengths = [{len(trajectory.actions) for trajectory in part} for part in (every.training, every.held_out)]
+    assert not lengths[0] & lengths[1], "no episode is both learned from and held out"
     assert sorted(lengths[0] | lengths[1]) == [9, 10, 11, 12]
 
 

@@ -21,7 +21,7 @@ def test_a_healthy_training_has_none() -> None:
         assert alarms.warnings == []
 
 
-def test_each_names_its_metric_value_and_what_to_try() -> None:
+def test_alarm_names_metric_value_and_remedy() -> None:
     alarms = Alarms(minimum_std=0.02)
     for update in range(1, AFTER + 3):
         assert alarms.update(NO_EXPLORATION)["alarms/minimum_pacing"] == update

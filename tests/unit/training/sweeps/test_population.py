@@ -21,22 +21,22 @@ def curve(*values: float) -> Curve:
 
 
 def test_parts_of_a_curve() -> None:
-    found = curve(*range(20))
-    assert found.part(0.0, 0.1) == 0.5
-    assert found.part(0.0, 1.0) == 9.5
-    assert found.part(0.9, 1.0) == 18.5
+    rewards = curve(*range(20))
+    assert rewards.part(0.0, 0.1) == 0.5
+    assert rewards.part(0.0, 1.0) == 9.5
+    assert rewards.part(0.9, 1.0) == 18.5
     assert curve(3.0, 5.0).part(0.0, 0.1) == 3.0, "an update that is longer than the part"
-    assert found.reached(4.5) == 600
-    assert found.reached(99) == np.inf
+    assert rewards.reached(4.5) == 600
+    assert rewards.reached(99) == np.inf
 
 
-def test_median_and_band_are_of_all_curves_as_far_as_they_go() -> None:
+def test_median_and_band_cover_all_curves() -> None:
     decisions, middle, low, high = curves.median_and_band([curve(0, 1, 2), curve(0, 2, 4, 6), curve(0, 3, 6)])
     assert (decisions[0], decisions[-1]) == (100, 300)
     assert (middle[-1], low[-1], high[-1]) == (4, 2, 6)
 
 
-def test_the_table_has_every_seed_the_failed_ones_too(tmp_path: Path) -> None:
+def test_table_has_every_seed_and_failures(tmp_path: Path) -> None:
     one = Population(
         "plain",
         (
@@ -65,9 +65,7 @@ def test_the_table_has_every_seed_the_failed_ones_too(tmp_path: Path) -> None:
     assert [row[4] for row in body[:2]] == ["1.5", "1.5"]
 
 
-def test_the_command_finds_runs_writes_the_report_and_names_what_is_missing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_command_writes_the_report_and_names_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = [made_up(tmp_path / "p" / f"p-{seed}", seed, [0.1 * seed] * 4) for seed in (1, 2, 10)]
     assert population.main([str(tmp_path / "p")]) == 0
     printed, _, files = capsys.readouterr().out.partition("\n\n")
@@ -80,7 +78,7 @@ def test_the_command_finds_runs_writes_the_report_and_names_what_is_missing(
     assert population.main([str(tmp_path / "nix")]) == 1
     assert f"there is no run or population {tmp_path / 'nix'}" in capsys.readouterr().err
     assert population.main([str(tmp_path / "p"), str(runs[0])]) == 1
-    assert f"{runs[0]}: no population" in capsys.readouterr().err
+    assert f"{runs[0]}: not a population" in capsys.readouterr().err
     untrained = Population("u", (made_up(tmp_path / "untrained", 1, []),))
     files_of_it = population.write_report([untrained], tmp_path / "u.md", tmp_path / "u.png")
     assert files_of_it == [tmp_path / "u.md"], "nothing to draw"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Sockets in the network namespaces of Mininet's hosts, so that one process carries the traffic of all. */
+/* Opens sockets in the network namespaces of Mininet's hosts, so that one process carries the traffic of all hosts. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sched.h>
@@ -9,35 +9,35 @@
 
 #include "flow.h"
 
-static int open_place(const char *namespace)
+static int netns_open(const char *namespace)
 {
-	int place = open(namespace, O_RDONLY | O_CLOEXEC);
+	int fd = open(namespace, O_RDONLY | O_CLOEXEC);
 
-	if (place < 0)
+	if (fd < 0)
 		die(namespace);
-	return place;
+	return fd;
 }
 
-static void enter(int place)
+static void netns_enter(int netns)
 {
-	if (setns(place, CLONE_NEWNET))
+	if (setns(netns, CLONE_NEWNET))
 		die("setns");
-	close(place);
+	close(netns);
 }
 
 int socket_in(const char *namespace, int domain, int type, int protocol)
 {
-	int elsewhere = strcmp(namespace, "-"), own, fd;
+	int is_other = strcmp(namespace, "-"), previous, fd;
 
-	if (elsewhere) {
-		own = open_place("/proc/self/ns/net");
-		enter(open_place(namespace));
+	if (is_other) {
+		previous = netns_open("/proc/self/ns/net");
+		netns_enter(netns_open(namespace));
 	}
 	fd = socket(domain, type | SOCK_CLOEXEC, protocol);
 	if (fd < 0)
 		die("socket");
-	if (elsewhere)
-		enter(own);
+	if (is_other)
+		netns_enter(previous);
 	return fd;
 }
 

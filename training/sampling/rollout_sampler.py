@@ -1,22 +1,25 @@
-"""Batches of rollouts for a learner: what each is drawn from, which policy runs it, and what it measured.
+"""Samples batches of rollouts for a learner, with its curriculum and snapshots, and computes their metrics.
 
 With ``overlap`` the lab runs the next batch while the learner updates, always with the policy of one update ago,
-however long either takes. What batch k is made of therefore depends on the seed and on the updates before it alone,
-and a resumed training repeats the batches that were under way with the same result.
+however long either takes. Batch k therefore depends only on the seed and on the updates before it, and a resumed
+training repeats its unfinished batches with the same result.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from torch import Tensor
 
 from env.expert import MODULE as EXPERT_MODULE
+from env.options import option
 from env.pool import Pool
+from env.reward import TERMS
 from env.trajectory import Trajectory
 from training.curriculum import cases
 from training.curriculum import curriculum as curricula
@@ -24,8 +27,8 @@ from training.curriculum.curriculum import Curriculum
 from training.curriculum.snapshots import Snapshots
 from training.learner import Sample
 from training.metrics import OUTCOME_METRICS, Metric
-from training.options import TrainConfig
-from training.rollouts import RolloutWorkers, SamplingState
+from training.options import LearnerOptions, TrainConfig
+from training.sampling.rollouts import RolloutWorkers, SamplingState
 
 # Means over a batch of the environment's info, weighted by the length of the interval.
 MEASURED = ("goodput_mbps", "goodput_share", "rtt_ms", "queueing_delay_ms", "loss_rate", "cwnd")
@@ -44,13 +47,17 @@ METRICS = (
 )
 
 
-class RolloutOptions(Protocol):
-    """What the options of a learner say about its rollouts."""
+@dataclass
+class RolloutOptions(LearnerOptions):
+    """Options of every learner that has a RolloutSampler."""
 
-    rollout_decisions: int
-    overlap: bool
-    snapshot_every: int
-    snapshots: int
+    total_decisions: int = option(400_000, "decisions of the whole training; 0 saves the untrained network", ge=0)
+    rollout_decisions: int = option(4096, "decisions of a batch; as many whole episodes as reach this number", ge=1)
+    overlap: bool = option(True, "run the next batch during an update, with the policy of one update ago")
+    snapshot_every: int = option(
+        10, "updates from one snapshot of the policy to the next, for rivals that are snapshots", ge=1
+    )
+    snapshots: int = option(5, "number of snapshots that are stored, the newest", ge=1)
 
 
 class BehaviourPolicy(NamedTuple):
@@ -61,7 +68,7 @@ class BehaviourPolicy(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """A batch that the lab runs: its number, the policy that acts and what its episodes are drawn from."""
+    """A batch that the lab runs: its number, the policy that acts, and the state that its episodes are drawn from."""
 
     number: int
     behaviour: BehaviourPolicy
@@ -71,15 +78,15 @@ class Batch(NamedTuple):
 class RolloutSampler:
     """Batches of rollouts, one after the other, with their curriculum and snapshots.
 
-    folder: of the run, for the curriculum's file. options: of the learner. workers: make the batches. pool: labs of the
-    contests; None: no contests.
+    config: its algo is RolloutOptions. folder: of the run, for the curriculum's file. workers: run the batches. pool:
+    labs for the contests; None for no contests.
     """
 
     warnings: Sequence[str] = ()
 
-    def __init__(
-        self, config: TrainConfig, folder: Path, options: RolloutOptions, workers: RolloutWorkers, pool: Pool | None
-    ) -> None:
+    def __init__(self, config: TrainConfig, folder: Path, workers: RolloutWorkers, pool: Pool | None) -> None:
+        options = config.algo
+        assert isinstance(options, RolloutOptions)
         contests = pool if config.curriculum.hard_share else None
         self._workers = workers
         self._folder = folder
@@ -87,7 +94,7 @@ class RolloutSampler:
             config.curriculum, config.profile, config.seed, options.rollout_decisions, contests
         )
         self._snapshots = Snapshots(config.profile, options.snapshot_every, options.snapshots)
-        self._modules = ("tcp_ndm_gym", "lab_gate", "sch_linktrace", *([EXPERT_MODULE] if contests else []))
+        self._modules = (EXPERT_MODULE,) if contests else ()
         self._ahead = int(options.overlap)
         self._next = 0  # number of the next batch
         self._under_way: deque[Batch] = deque()  # submitted and not yet taken
@@ -114,11 +121,11 @@ class RolloutSampler:
 
     @property
     def updates(self) -> int:
-        """How many batches have been taken."""
+        """Number of batches that have been taken."""
         return self._next - len(self._under_way)
 
     def submit(self, behaviour: BehaviourPolicy, share: float) -> None:
-        """Keep one batch under way, or two with overlap: `behaviour` acts in those that are missing."""
+        """Start batches in which `behaviour` acts, until one batch, or two with overlap, is under way."""
         sampling_state = self._curriculum.sampling_state(share, self._snapshots.files)
         while len(self._under_way) <= self._ahead:
             self._start(Batch(self._next, behaviour, sampling_state))
@@ -138,7 +145,7 @@ class RolloutSampler:
         return Sample(episodes, behaviour, decisions, virtual_s(episodes), describe(episodes))
 
     def observe(self, policy: Mapping[str, Tensor], should_stop: Callable[[], bool]) -> dict[str, float] | None:
-        """See training.learner.Sampler: takes snapshots of the policy, and runs its contests."""
+        """See training.learner.Sampler. Takes snapshots of the policy, and runs its contests."""
         self._snapshots.observe(self.updates, policy)
         metrics = self._curriculum.observe(self.updates, policy, self._snapshots.files, should_stop)
         if metrics is not None:
@@ -164,14 +171,14 @@ class RolloutSampler:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """See training.learner.Sampler: starts the batches again that were under way."""
+        """See training.learner.Sampler. Starts the batches again that were under way."""
         self._snapshots.restore(state["snapshots"])
         self._next = state["next"]
         for batch in state["under_way"]:
             behaviour = BehaviourPolicy(batch["policy"], batch["log_std"])
             self._start(Batch(batch["number"], behaviour, SamplingState.from_dict(batch["sampling_state"])))
         self._curriculum.restore(state["curriculum"])
-        cases.keep_until(self._folder, self.updates)
+        cases.delete_after(self._folder, self.updates)
 
 
 def describe(episodes: Sequence[Trajectory]) -> dict[str, float]:
@@ -181,34 +188,28 @@ def describe(episodes: Sequence[Trajectory]) -> dict[str, float]:
         "charts/reward": float(rewards.mean()),
         "charts/episodic_return": float(np.mean([episode.rewards.sum() for episode in episodes])),
     }
-    infos = _concatenated_infos(episodes)
-    for name in infos:
-        if name.startswith("reward/"):
-            metrics[f"charts/{name.replace('/', '_')}"] = float(infos[name].mean())
-    metrics |= {f"charts/{name}": mean for name, mean in _interval_means(infos, MEASURED).items()}
+    for name in TERMS:
+        metrics[f"charts/reward_{name}"] = float(_info(episodes, f"reward/{name}").mean())
+    metrics |= {f"charts/{name}": mean for name, mean in _interval_means(episodes, MEASURED).items()}
     for component in sorted({episode.component for episode in episodes} - {""}):
         drawn = [episode for episode in episodes if episode.component == component]
         metrics[f"components/{component}/reward"] = float(np.concatenate([e.rewards for e in drawn]).mean())
-        means = _interval_means(_concatenated_infos(drawn), MEASURED_PER_COMPONENT)
+        means = _interval_means(drawn, MEASURED_PER_COMPONENT)
         metrics |= {f"components/{component}/{name}": mean for name, mean in means.items()}
     return metrics
 
 
-def _concatenated_infos(episodes: Sequence[Trajectory]) -> dict[str, np.ndarray]:
-    """Return the infos that all episodes have, [decisions] each."""
-    names = set.intersection(*(set(episode.infos) for episode in episodes))
-    return {name: np.concatenate([episode.infos[name] for episode in episodes]) for name in sorted(names)}
+def _info(episodes: Sequence[Trajectory], name: str) -> np.ndarray:
+    """Return an info of all episodes, [decisions]."""
+    return np.concatenate([episode.infos[name] for episode in episodes])
 
 
-def _interval_means(infos: Mapping[str, np.ndarray], names: Sequence[str]) -> dict[str, float]:
-    """Return the means of the named infos that exist, weighted by the length of the interval."""
-    if "interval_us" not in infos:
-        return {}
-    return {name: float(np.average(infos[name], weights=infos["interval_us"])) for name in names if name in infos}
+def _interval_means(episodes: Sequence[Trajectory], names: Sequence[str]) -> dict[str, float]:
+    """Return the means of these infos, weighted by the length of the interval."""
+    weights = _info(episodes, "interval_us")
+    return {name: float(np.average(_info(episodes, name), weights=weights)) for name in names}
 
 
 def virtual_s(episodes: Sequence[Trajectory]) -> float:
-    """Return the virtual seconds of all episodes together; 0 where the environment measures no time."""
-    return (
-        sum(float(episode.infos["interval_us"].sum()) for episode in episodes if "interval_us" in episode.infos) / 1e6
-    )
+    """Return the virtual seconds of all episodes together."""
+    return sum(float(episode.infos["interval_us"].sum()) for episode in episodes) / 1e6

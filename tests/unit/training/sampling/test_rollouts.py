@@ -18,7 +18,7 @@ from env.pool import LabPool
 from env.profile import PathSampler, load_profile, profile_from_config
 from env.rollout import RolloutJob, RolloutTask
 from training.policy import initial_policy
-from training.rollouts import LabRolloutWorkers, SamplingState
+from training.sampling.rollouts import LabRolloutWorkers, SamplingState
 
 WEIGHTS = initial_policy(8, 1).state_dict()
 
@@ -49,10 +49,11 @@ def same(one: Sequence[RolloutTask], other: Sequence[RolloutTask]) -> bool:
     )
 
 
-def test_learners_begin_past_their_start_as_the_basis_says_or_else_the_profile() -> None:
-    bases = [SamplingState(skip_slow_start_prob=chance) for chance in (0.0, 0.25, 1.0, None)]
-    for name, expected in (("mixed", [0, 0.25, 1, 0.5]), ("fair", [0, 0.25, 1, 0])):
-        for tasks, chance in zip(asked(name, *bases, decisions=200_000).tasks, expected, strict=True):
+def test_sampling_state_decides_skipped_slow_starts() -> None:
+    chances = (0.0, 0.25, 1.0)
+    for name in ("mixed", "fair"):
+        states = [SamplingState(skip_slow_start_prob=chance) for chance in chances]
+        for tasks, chance in zip(asked(name, *states, decisions=200_000).tasks, chances, strict=True):
             learners = sum(len(task.episode_config.learners) for task in tasks)
             assert all(set(task.skip_slow_start) <= set(range(len(task.episode_config.learners))) for task in tasks)
             assert sum(len(task.skip_slow_start) for task in tasks) == pytest.approx(
@@ -98,7 +99,7 @@ def test_a_share_is_drawn_around_the_hard_courses() -> None:
     assert len({task.seed for task in labs.tasks[0]}) == 1000
 
 
-def test_each_episode_with_such_a_rival_has_one_of_the_snapshots() -> None:
+def test_episode_with_snapshot_rival_gets_a_snapshot() -> None:
     labs = asked("fair", SamplingState(), SamplingState(snapshots=(b"one", b"two")), decisions=200_000)
     for tasks, files in zip(labs.tasks, ({labs.tasks[0][0].model}, {b"one", b"two"}), strict=True):
         assert {task.snapshot for task in tasks if task.episode_config.has_snapshot} == files
@@ -109,6 +110,6 @@ def test_each_episode_with_such_a_rival_has_one_of_the_snapshots() -> None:
 def test_a_basis_is_read_as_it_was_written(name: str) -> None:
     sampler, rng = PathSampler(load_profile(name), snapshots=True), np.random.default_rng(0)
     sampling_state = SamplingState(0.5, tuple(sampler.draw(rng) for _ in range(20)), 0.3, 1.3, (b"a", b"b"))
-    told = sampling_state.as_dict()
-    assert SamplingState.from_dict(told) == sampling_state
-    json.dumps(told | {"snapshots": []})
+    saved = sampling_state.as_dict()
+    assert SamplingState.from_dict(saved) == sampling_state
+    json.dumps(saved | {"snapshots": []})

@@ -1,8 +1,7 @@
-"""Batches of rollouts that a learner learns from: the protocol, and the labs of a pool that make them.
+"""Rollout workers: they take the weights of a policy and return batches of trajectories, for any algorithm.
 
-Rollout workers know nothing of the algorithm: weights in, trajectories out. Batch k of a seed is the same on any pool,
-with any number of workers: its sampling state and what is drawn from (seed, k) decide its episodes, exploration and the
-seeds of its runs.
+Batch k of a seed is the same on any pool and with any number of workers. Its episodes, its exploration and the seeds of
+its runs follow from its sampling state and from a generator with the seed (seed, k).
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from torch import Tensor
 from env import schema
 from env.lab import LabError
 from env.pool import Pool, wait_all
-from env.privileged import PRIVILEGED
 from env.profile import EpisodeConfig, PathSampler, Profile
 from env.rollout import Rollout, RolloutJob, RolloutTask
 from env.trajectory import Trajectory
@@ -30,12 +28,12 @@ INT16 = np.iinfo(np.int16)
 
 
 class SamplingState(NamedTuple):
-    """What the episodes of a batch are drawn from, besides the profile.
+    """The state that the episodes of a batch are drawn from, besides the profile.
 
-    width: of each range, as for env.profile.ranges.middle. hard: episodes around which, within a factor `vary` of their
-    numbers, a share `hard_share` of the episodes is drawn. snapshots: model files, one of which the rivals that are a
-    snapshot have in an episode; without any they have the policy that plays. skip_slow_start_prob: of each
-    learner; None: the profile's.
+    width: share of each range, as for env.profile.ranges.middle. hard: hard episodes; a share `hard_share` of the
+    episodes is drawn around them, within a factor `vary` of their numbers. snapshots: model files; in each episode the
+    snapshots among the rivals run one of them, or the current policy if there are none. skip_slow_start_prob: of each
+    learner.
     """
 
     width: float = 1.0
@@ -43,7 +41,7 @@ class SamplingState(NamedTuple):
     hard_share: float = 0.0
     vary: float = 1.0
     snapshots: tuple[bytes, ...] = ()
-    skip_slow_start_prob: float | None = None
+    skip_slow_start_prob: float = 0.0
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for a checkpoint; from_dict reads it."""
@@ -60,25 +58,21 @@ class SamplingState(NamedTuple):
 
 
 class RolloutWorkers(Protocol):
-    """Makes batches of rollouts, in the order in which they are submitted."""
-
-    @property
-    def privileged(self) -> int:
-        """P, the size of the privileged observation, which only the critic sees."""
-        ...
+    """Runs batches of rollouts, in the order in which they are submitted."""
 
     @property
     def workers(self) -> int:
-        """How many episodes run side by side."""
+        """Number of episodes that run side by side."""
         ...
 
     @property
     def seconds(self) -> Mapping[str, float]:
-        """Wall seconds so far: ``lab``, mean over the workers; ``policy``, export and drawing of batches."""
+        """Wall seconds so far: ``lab``, mean over the workers; ``policy``, for exporting policies and drawing
+        batches."""
         ...
 
     def submit(self, weights: Mapping[str, Tensor], log_std: Tensor, batch: int, sampling_state: SamplingState) -> None:
-        """Start a batch of the policy of these weights with Gaussian exploration, log_std [A]. Returns at once."""
+        """Start a batch of the policy with these weights and Gaussian exploration, log_std [A]. Returns at once."""
         ...
 
     def take(self, should_stop: Callable[[], bool]) -> list[Trajectory] | None:
@@ -87,13 +81,11 @@ class RolloutWorkers(Protocol):
 
 
 class LabRolloutWorkers:
-    """Rollouts in the labs of a pool: in the kernel the int16 network decides that the weights make.
+    """Rollouts in the labs of a pool, where the policy decides in the kernel as an int16 network.
 
-    ``seed``: of everything. ``decisions``: a batch has at least so many; it consists of whole episodes, with as many
-    decisions for each learner as the profile says.
+    seed: of all random numbers. decisions: a batch has at least so many; it consists of whole episodes, with as many
+    decisions of each learner as the profile says.
     """
-
-    privileged = len(PRIVILEGED)
 
     def __init__(self, profile: Profile, pool: Pool, seed: int, decisions: int) -> None:
         self.workers = pool.workers
@@ -123,18 +115,15 @@ class LabRolloutWorkers:
     def _tasks(
         self, model: bytes, std: np.ndarray, sampling_state: SamplingState, rng: np.random.Generator
     ) -> list[RolloutTask]:
-        """Draw episodes until there are enough decisions."""
+        """Draw episodes until the batch has enough decisions."""
         tasks: list[RolloutTask] = []
-        skip_prob = sampling_state.skip_slow_start_prob
-        if skip_prob is None:
-            skip_prob = self._profile.skip_slow_start_prob
         while sum(task.decisions for task in tasks) < self._decisions:
             episode_config, seed = self._episode_config(sampling_state, rng), int(rng.integers(2**63))
             learners, decisions = len(episode_config.learners), self._profile.decisions_on(episode_config.path)
             drawn = std * rng.standard_normal((learners, decisions, ACTION_SIZE))
             noise = np.clip(np.rint(drawn), INT16.min, INT16.max).astype(np.int16)
             snapshot = draw_snapshot(episode_config, sampling_state.snapshots or (model,), rng)
-            skip_slow_start = tuple(np.flatnonzero(rng.random(learners) < skip_prob).tolist())
+            skip_slow_start = tuple(np.flatnonzero(rng.random(learners) < sampling_state.skip_slow_start_prob).tolist())
             tasks.append(
                 RolloutTask(
                     model,
@@ -168,5 +157,5 @@ class LabRolloutWorkers:
 
 
 def draw_snapshot(episode_config: EpisodeConfig, snapshots: Sequence[bytes], rng: np.random.Generator) -> bytes:
-    """Return the model file of the episode's snapshots, or none where it has no such rival."""
+    """Return the model file of the episode's snapshots; empty if it has no such rival."""
     return snapshots[int(rng.integers(len(snapshots)))] if episode_config.has_snapshot else b""

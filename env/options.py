@@ -1,4 +1,4 @@
-"""``--help`` of train.py and compare.py: options declared together with their help, and rendered from that.
+"""Options of the command lines, each declared together with its help and its limits.
 
 Hydra's own help prints the configuration, but not what a key means.
 """
@@ -6,22 +6,37 @@ Hydra's own help prints the configuration, but not what a key means.
 from __future__ import annotations
 
 import copy
+import operator
 from dataclasses import MISSING, field, fields
 from typing import Any, TypeVar
 
 from env.checkout import CONFIGS
 
 COLUMN = 38
+IS_WITHIN = {"above": operator.gt, "at least": operator.ge, "at most": operator.le}
 
 T = TypeVar("T")
 
 
-def option(default: T, help: str) -> T:
-    """Return a dataclass field with this default and the help that ``--help`` prints. A list is copied."""
-    metadata = {"help": help}
+def option(default: T, help: str, *, gt: float | None = None, ge: float | None = None, le: float | None = None) -> T:
+    """Return a dataclass field with this default, the help that ``--help`` prints, and limits for check_limits().
+
+    A list is copied. gt, ge, le: the value must be greater than, greater than or equal to, less than or equal to this.
+    """
+    limits = {"above": gt, "at least": ge, "at most": le}
+    metadata = {"help": help, "limits": {text: limit for text, limit in limits.items() if limit is not None}}
     if isinstance(default, list):
         return field(default_factory=lambda: copy.copy(default), metadata=metadata)
     return field(default=default, metadata=metadata)
+
+
+def check_limits(options: Any, prefix: str = "") -> None:
+    """Raise ValueError when an option of a dataclass is outside its limits. prefix: of the option's name."""
+    for entry in fields(options):
+        value, limits = getattr(options, entry.name), entry.metadata.get("limits", {})
+        if value is not None and not all(IS_WITHIN[text](value, limit) for text, limit in limits.items()):
+            valid = " and ".join(f"{text} {limit:g}" for text, limit in limits.items())
+            raise ValueError(f"{prefix}{entry.name} is {value}; it must be {valid}")
 
 
 def option_lines(options: type[Any], prefix: str = "") -> list[str]:

@@ -1,8 +1,8 @@
-"""Recordings made of numbers, for tests that need no lab."""
+"""Recordings of experts made of numbers, for tests that need no lab."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -11,16 +11,18 @@ from env import schema
 from env.network.path import Path
 from env.profile import EpisodeConfig, EpisodeFlow
 from env.reward import RewardWeights
-from training.experts.recording import STEP, Drawn, Lesson, Recording
+from training.experts.recording import STEP, DrawnEpisode, Lesson, Recording
 
 MADE = {"command": "made up", "profile": "bottleneck", "seed": 1, "sha256": {"kernel": "0" * 64}}
 Act = Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]]
 
 
-def drawn(number: int) -> Drawn:
+def drawn(number: int) -> DrawnEpisode:
     others = (EpisodeFlow("cubic", 0.5),) * (number % 2)
     reward = RewardWeights(delay=0.1) if number % 3 == 2 else None
-    return Drawn(EpisodeConfig(Path(rate_mbps=20, rtt_ms=40, buffer_bdp=1 + number), others, reward), 2**62 + number)
+    return DrawnEpisode(
+        EpisodeConfig(Path(rate_mbps=20, rtt_ms=40, buffer_bdp=1 + number), others, reward), 2**62 + number
+    )
 
 
 def lesson(
@@ -48,3 +50,8 @@ def lesson(
 
 def recording(*lessons: Lesson) -> Recording:
     return Recording(tuple(drawn(number) for number in range(4)), lessons, MADE)
+
+
+def same_lessons(one: Sequence[Lesson], other: Sequence[Lesson]) -> bool:
+    named = [[(lesson.scheme, lesson.episode) for lesson in lessons] for lessons in (one, other)]
+    return named[0] == named[1] and all(np.array_equal(a.steps, b.steps) for a, b in zip(one, other, strict=True))

@@ -1,7 +1,7 @@
-"""Evaluation of candidates in labs: tcp_ndm takes the int16 model by its hot swap, and flows run with it in the kernel.
+"""Evaluates candidates in labs: tcp_ndm loads the int16 model by its hot swap, and flows run with it in the kernel.
 
-No decision crosses to the host, so a run costs little more than its packets. An evaluation depends on the model, the
-episode and the run's seed alone (docs/explanation/lab.md), so any number of labs, here or on a cluster, gives the same
+No decision crosses to the host, so a run costs little more than its packets. An evaluation depends only on the model,
+the episode and the run's seed (docs/explanation/lab.md), so any number of labs, here or on a cluster, gives the same
 results.
 """
 
@@ -19,14 +19,14 @@ from env.lab import FlowResult, GuestFailed, GuestHung, Lab, Table
 from env.pool import Pool, wait_all
 from env.profile import EpisodeConfig, PathSampler
 from env.reward import Outcome, RewardWeights
-from training.fitness import flow_reward
+from training.sampling.fitness import flow_reward
 
 SCHEME = "ndm"  # the congestion control of tcp_ndm
 MODULE = "tcp_ndm"
 SAMPLE_MS = 100  # a sample costs a tenth of a millisecond of wall time; the smoothed RTT hardly moves faster
 FAILED_RTT_US = 10e6  # RTT of a failed evaluation
 
-# In the guest. Its shell's built-in commands only: each program would take longer than a second of a run.
+# In the guest. Only built-in commands of its shell: starting a program would take longer than a second of a run.
 _FOLDER = "/run/ndm-models"
 _SYSFS = f"/sys/module/{MODULE}/{SCHEME}"
 _PREPARE = f"{{ [ -d {_FOLDER} ] || mkdir {_FOLDER}; }} && printf {_FOLDER} >/sys/module/firmware_class/parameters/path"
@@ -36,7 +36,7 @@ _READ = ("sha256", _GUARD, "counters/decisions")
 
 @dataclass(frozen=True)
 class EvaluationRun:
-    """An episode, the seed of its randomness, its length in virtual seconds. The same for all candidates."""
+    """A run, which is the same for all candidates: episode, seed of its randomness, length in virtual seconds."""
 
     episode_config: EpisodeConfig
     seed: int
@@ -47,8 +47,9 @@ class EvaluationRun:
 class Evaluation:
     """The result of a candidate in one run.
 
-    outcomes: of each flow under test, as flow_reward returns them. guarded: how many of these flows the guard has taken
-    from the policy. decisions: in the kernel. hung: the lab hung with this candidate, so this is a failed evaluation.
+    outcomes: of each flow under test, as flow_reward returns them. guarded: number of these flows that the guard took
+    from the policy. decisions: number of decisions in the kernel. hung: whether the evaluation failed because the lab
+    hung with this candidate.
     """
 
     outcomes: tuple[Outcome, ...]
@@ -88,7 +89,7 @@ class EvaluationJob:
     """A job (env/pool/job.py) that evaluates one candidate in one run.
 
     model: a model file with the SHA-256 of its weights, as export.formats.model_file.model_file() returns them.
-    weights: of the reward, where the episode has none.
+    weights: of the reward, for an episode that has none of its own.
     """
 
     model: tuple[bytes, str]
@@ -102,7 +103,7 @@ class EvaluationJob:
         return self.run.duration_s * self.run.episode_config.path.rate_mbps
 
     def __call__(self, lab: Lab) -> Evaluation:
-        """Raises env.lab.LabError."""
+        """Return the evaluation. Raises env.lab.LabError."""
         blob, sha256 = self.model
         episode_config, duration_s = self.run.episode_config, self.run.duration_s
         for module in (MODULE, *episode_config.modules):
@@ -127,16 +128,16 @@ class EvaluationJob:
 
 
 def _counters(lab: Lab, sha256: str, first: str = ":") -> tuple[int, int]:
-    """Return the guard's interventions and the decisions since the module was loaded; first: a command to run before.
+    """Run the command `first`; return the guard's interventions and the decisions since the module was loaded.
 
     Raises GuestFailed when a command fails, or the module does not have the model of this SHA-256.
     """
     files = " ".join(f"{_SYSFS}/{name}" for name in _READ)
-    done = lab.call("shell", command=f"{first} && for f in {files}; do read x <$f && echo $x; done")
-    if done["status"]:
+    reply = lab.call("shell", command=f"{first} && for f in {files}; do read x <$f && echo $x; done")
+    if reply["status"]:
         log = lab.call("shell", command="dmesg | tail -3")["stdout"].strip()
-        raise GuestFailed(f"the module did not take a candidate's model: {done['stderr'].strip()}; {log}")
-    in_use, interventions, decisions = done["stdout"].split()
+        raise GuestFailed(f"the module did not take a candidate's model: {reply['stderr'].strip()}; {log}")
+    in_use, interventions, decisions = reply["stdout"].split()
     if in_use != sha256:
         raise GuestFailed(f"the module has the model {in_use}, not the candidate's, {sha256}")
     return int(interventions), int(decisions)
@@ -151,8 +152,9 @@ def evaluate(
 ) -> list[tuple[Evaluation, ...]] | None:
     """Evaluate every model in all runs; return each model's evaluations, in the order of the models and runs.
 
-    models: as of EvaluationJob; the first are evaluated while others are still being made. A candidate with which a lab
-    hangs twice sends so much that the kernel cannot keep up: its evaluation failed, which is worth less than any other.
+    models: as for EvaluationJob; the first are evaluated while the iterable makes the others. A candidate with which a
+    lab hangs twice sends so much that the kernel cannot keep up. It gets a failed evaluation, whose reward is lower
+    than any other.
 
     Returns None as soon as `should_stop` returns true. Raises env.lab.LabError.
     """
@@ -170,7 +172,8 @@ def _evaluation(future: Future[Evaluation], run: EvaluationRun, weights: RewardW
 
 
 def failed_evaluation(run: EvaluationRun, weights: RewardWeights) -> Evaluation:
-    """Return the evaluation of a candidate that makes the lab hang: nothing is delivered, all is lost and late."""
+    """Return the evaluation of a candidate that makes the lab hang: nothing is delivered, all packets are lost and
+    late."""
     row = {"t_s": run.duration_s, "srtt_us": FAILED_RTT_US, "retransmits": 1e6, "segments_sent": 1e6}
     flow = FlowResult(
         scheme=SCHEME,

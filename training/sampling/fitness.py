@@ -1,4 +1,4 @@
-"""The fitness of a run: the reward of env/reward.py over windows of a second instead of intervals. Pure functions.
+"""Pure functions for the fitness of a run: the reward of env/reward.py over windows of a second instead of intervals.
 
 A flow under test is cut into windows of about a second. Each window has the reward that an interval would have, against
 the fair share of what the path carries in it (env/reference.py). A flow that starts late, a link that changes and
@@ -10,9 +10,9 @@ When the module's guard takes a connection from the policy and gives it to Reno 
 because from then on it would measure Reno. Nothing is delivered in the rest of the run, and each guarded flow costs
 `guard_penalty` besides.
 
-Paths differ in how much a policy can win or lose on them, so a sum over paths would let the few with the widest spread
-decide. On each path all candidates of a generation meet the same random numbers, and only their ranks there count
-(`scores`), so that every path has the same weight.
+The fitness varies more on some paths than on others, so the few paths with the largest variance would dominate a sum.
+On each path all candidates of a generation meet the same random numbers, and only their ranks count (`scores`), so that
+every path has the same weight.
 
 Letters of shapes: C candidates, P paths of a generation, W windows of a flow, N samples.
 """
@@ -23,7 +23,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import rankdata
 
 from env.lab import FlowResult
 from env.profile import EpisodeConfig, EpisodeFlow
@@ -79,6 +78,8 @@ def scores(fitness: Floats) -> Floats:
 
     A rank is -0.5 for the worst and 0.5 for the best; equal fitness gives equal ranks. A single candidate has rank 0.
     """
+    from scipy.stats import rankdata  # only here, as in training/cma.py: every training imports this file
+
     count = len(fitness)
     ranks = rankdata(fitness, axis=0)  # 1 for the worst, C for the best
     centred: Floats = (ranks - (count + 1) / 2) / max(count - 1, 1)

@@ -11,7 +11,7 @@ from env.network.step import Step
 from env.profile import LEARNER, EpisodeConfig, EpisodeFlow
 from env.reference import FlowReference
 from env.reward import Measured, RewardWeights, compute_reward
-from training.fitness import flow_reward, run_fitness, scores
+from training.sampling.fitness import flow_reward, run_fitness, scores
 
 WEIGHTS = RewardWeights()
 MSS = 1448
@@ -42,10 +42,10 @@ def flow(
 def test_steady_flow_has_the_reward_of_its_intervals(rate: float, srtt_us: float, lost: float) -> None:
     second = Measured(1e6, rate * MSS, rate, rate * lost / (1 - lost), srtt_us)
     expected = compute_reward(second, FlowReference(ALONE, EpisodeFlow(LEARNER)).over(np.array([0.0, 1.0])), WEIGHTS)
-    found = flow_reward(flow([rate] * 4, srtt_us, lost), ALONE, EpisodeFlow(LEARNER), 4.0, WEIGHTS)
-    for name, values in found.numbers().items():
+    outcome = flow_reward(flow([rate] * 4, srtt_us, lost), ALONE, EpisodeFlow(LEARNER), 4.0, WEIGHTS)
+    for name, values in outcome.numbers().items():
         assert values == pytest.approx([*np.ravel(expected.numbers()[name])] * 4, rel=1e-6), name
-    assert run_fitness([found], 0, 1.0) == pytest.approx(np.mean(expected.reward))
+    assert run_fitness([outcome], 0, 1.0) == pytest.approx(np.mean(expected.reward))
 
 
 def test_slow_start_costs_reward() -> None:
@@ -90,8 +90,8 @@ def test_each_learner_has_its_share_while_it_runs() -> None:
 
 def test_share_follows_a_changing_link() -> None:
     config = EpisodeConfig(Path(rate_mbps=20, rtt_ms=40, steps=(Step(at_s=2.0, rate_mbps=5.0),)))
-    found = flow_reward(flow([1651, 1651, 413, 413]), config, EpisodeFlow(LEARNER), 4.0, WEIGHTS)
-    assert np.asarray(found.performance.goodput_share).tolist() == pytest.approx([1.0] * 4, rel=0.01)
+    outcome = flow_reward(flow([1651, 1651, 413, 413]), config, EpisodeFlow(LEARNER), 4.0, WEIGHTS)
+    assert np.asarray(outcome.performance.goodput_share).tolist() == pytest.approx([1.0] * 4, rel=0.01)
 
 
 def test_episode_weights_replace_the_profiles() -> None:

@@ -1,0 +1,123 @@
+"""REINFORCE: the policy gradient of whole episodes, with their mean return as the baseline.
+
+Williams, "Simple Statistical Gradient-Following Algorithms for Connectionist Reinforcement Learning", 1992. This is a
+complete learner of few lines: tests/lab/training/test_learners.py copies it to training/ and trains with it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from env.options import option
+from env.pool import Pool
+from env.schema import ACTIONS
+from training.learner import Progress, Sample
+from training.metrics import Metric
+from training.options import TrainConfig
+from training.policy import gaussian_log_probability, initial_policy
+from training.sampling import rollout_sampler
+from training.sampling.rollout_sampler import BehaviourPolicy, RolloutOptions, RolloutSampler
+from training.sampling.rollouts import LabRolloutWorkers
+
+
+@dataclass
+class ReinforceOptions(RolloutOptions):
+    """Options of REINFORCE: ``algo.<name>=`` on the command line."""
+
+    kind: str = "reinforce"
+    overlap: bool = option(False, "run the next batch during an update; its gradient is then of the policy before it")
+    hidden: int = option(8, "recurrent units of the policy, 1 to 16")
+    learning_rate: float = option(3e-3, "Adam's")
+    std: float = option(0.2, "exploration")
+
+
+class Reinforce:
+    """The learner: a policy, and one gradient step per batch."""
+
+    OPTIONS = ReinforceOptions
+    DEBUG: ClassVar = {
+        "quick": {"total_decisions": 100_000},
+        "smoke": {"total_decisions": 2000, "rollout_decisions": 500},
+    }
+    TITLE = "REINFORCE"
+    METRICS = (Metric("losses/policy_loss", "", "log probability times advantage, negated"), *rollout_sampler.METRICS)
+    HAS_CURRICULUM = True
+
+    def __init__(self, options: ReinforceOptions, seed: int) -> None:
+        self.options = options
+        self.decisions = 0
+        self.warnings: Sequence[str] = ()
+        self.policy = initial_policy(options.hidden, seed)
+        self.log_std = torch.full((len(ACTIONS),), math.log(options.std))
+        self.optimizer = torch.optim.Adam(self.policy.parameters(), options.learning_rate)
+
+    @classmethod
+    def build(cls, config: TrainConfig) -> Reinforce:
+        """See training.learner.Learner."""
+        return cls(_options(config), config.seed)
+
+    def begin(self, config: TrainConfig) -> None:
+        """See training.learner.Learner."""
+
+    @classmethod
+    def sampler(cls, config: TrainConfig, folder: Path, pool: Pool) -> RolloutSampler:
+        """See training.learner.Learner."""
+        workers = LabRolloutWorkers(config.profile, pool, config.seed, _options(config).rollout_decisions)
+        return RolloutSampler(config, folder, workers, pool)
+
+    @property
+    def progress(self) -> Progress:
+        """See training.learner.Learner."""
+        return Progress(self.decisions, self.options.total_decisions, "decisions")
+
+    @property
+    def policy_weights(self) -> dict[str, Tensor]:
+        """See training.learner.Learner."""
+        return {name: tensor.detach().clone() for name, tensor in self.policy.state_dict().items()}
+
+    def behaviour(self) -> BehaviourPolicy:
+        """Return a copy of the policy, with its exploration."""
+        return BehaviourPolicy(self.policy_weights, self.log_std)
+
+    def update(self, sample: Sample) -> dict[str, float]:
+        """Take one gradient step on a batch of trajectories; returns metrics."""
+        returns = [torch.from_numpy(episode.rewards).flip(0).cumsum(0).flip(0) for episode in sample.data]  # [L] each
+        baseline, scale = torch.cat(returns).mean(), torch.cat(returns).std() + 1e-8
+        losses = []
+        for episode, to_go in zip(sample.data, returns, strict=True):
+            observations = torch.from_numpy(episode.observations[:-1])[:, None]  # [L, 1, D]
+            means = self.policy(observations, torch.zeros(1, self.policy.hidden))[:, 0]  # [L, A]
+            log_prob = gaussian_log_probability(torch.from_numpy(episode.actions), means, self.log_std)  # [L]
+            losses.append(-(log_prob * (to_go - baseline) / scale))
+        loss = torch.cat(losses).mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        self.decisions += sample.decisions
+        return {"losses/policy_loss": float(loss)}
+
+    def state(self) -> dict[str, Any]:
+        """See training.learner.Learner."""
+        learner = {"optimizer": self.optimizer.state_dict()}
+        return {"policy": self.policy_weights, "decisions": self.decisions, "learner": learner}
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """See training.learner.Learner."""
+        self.policy.load_state_dict(saved["policy"])
+        self.optimizer.load_state_dict(saved["learner"]["optimizer"])
+        self.decisions = saved["decisions"]
+
+
+LEARNER = Reinforce
+
+
+def _options(config: TrainConfig) -> ReinforceOptions:
+    assert isinstance(config.algo, ReinforceOptions)
+    return config.algo
