@@ -12,8 +12,8 @@ from compare.experiment.experiment import Experiment, plan
 from compare.experiment.store import Store
 from compare.metrics.cells import Cell, read_cells
 from compare.report import Comparison, render_markdown, render_report
-from compare.report.published import PublishedRun, load_published, published_figures
-from compare.report.published_tables import PublishedRow, load_tables
+from compare.report.tables.paper import PublishedRow, load_tables
+from compare.report.tables.published_runs import PublishedRun, load_published, published_figures
 from compare.report.terminal import print_tables
 from compare.statistics.paired import PairedComparison, compare_pairs, comparisons_csv
 from compare.statistics.summary import summary_csv

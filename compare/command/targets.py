@@ -22,9 +22,9 @@ from compare.experiment.experiment import Experiment, plan_of
 from compare.experiment.schemes import find_schemes
 from compare.experiment.store import Store
 from compare.metrics.cells import Cell
-from compare.report.published import load_published
-from compare.report.published_tables import load_tables
-from compare.report.target_table import target_markdown
+from compare.report.tables.paper import load_tables
+from compare.report.tables.published_runs import load_published
+from compare.report.tables.target import target_markdown
 from compare.statistics.summary import summary_csv
 from compare.targets.catalogue import TARGETS, Target, find_targets
 from compare.targets.evidence import Evidence, competes

@@ -10,9 +10,9 @@ from compare.experiment.experiment import Experiment, Run
 from compare.metrics.cells import Cell, by_scenario, schemes_of
 from compare.metrics.metric import Metric
 from compare.report import metric_layout
-from compare.report.group_table import GroupRow, group_rows, shown_columns
-from compare.report.published import PublishedFigure
-from compare.report.published_tables import PublishedRow
+from compare.report.tables.group import GroupRow, group_rows, shown_columns
+from compare.report.tables.paper import PublishedRow
+from compare.report.tables.published_runs import PublishedFigure
 from compare.statistics.estimates import Estimate, estimate_of
 from compare.statistics.numbers import US_PER_MS, counted, readable, scaled
 from compare.statistics.paired import PairedComparison

@@ -26,10 +26,10 @@ from compare.errors import CompareError
 from compare.experiment.store import Store
 from compare.metrics.cells import Cell, by_scenario, read_cells, schemes_of
 from compare.report import Comparison, render_tables
-from compare.report.goodput_table import goodput_table
 from compare.report.overview import draw_overview
 from compare.report.pages import fill_blocks, markdown_table
-from compare.report.target_table import target_markdown
+from compare.report.tables.goodput import goodput_table
+from compare.report.tables.target import target_markdown
 from compare.statistics.paired import compare_pairs
 from compare.targets.catalogue import Target
 from compare.targets.evidence import Evidence

@@ -10,13 +10,13 @@ from compare.metrics.metric import Metric
 from compare.metrics.series import flow_series
 from compare.report import metric_layout
 from compare.report.content import ScenarioPage
-from compare.report.group_table import GroupRow, shown_columns
 from compare.report.plots.fairness import goodput_shares
 from compare.report.plots.figure import Figure
 from compare.report.plots.interval_plot import IntervalRow, interval_plot
 from compare.report.plots.spread import cumulative_figure
 from compare.report.plots.throughput_delay_plot import throughput_delay_plot
 from compare.report.plots.timelines import flow_lines, panels_of, queue_series, timelines
+from compare.report.tables.group import GroupRow, shown_columns
 from compare.statistics.estimates import estimate_of
 
 LATENCIES = ("mean_latency", "p99_latency")

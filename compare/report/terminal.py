@@ -12,8 +12,8 @@ from rich.table import Table
 from compare.metrics.cells import Cell, by_scenario
 from compare.metrics.metric import Metric
 from compare.report import metric_layout
-from compare.report.group_table import GroupRow, group_rows, shown_columns
-from compare.report.published_tables import PublishedRow
+from compare.report.tables.group import GroupRow, group_rows, shown_columns
+from compare.report.tables.paper import PublishedRow
 from compare.statistics.estimates import MIN_VALUES, Estimate, estimate_of
 from compare.statistics.numbers import DIMENSIONLESS, number
 from compare.statistics.paired import PairedComparison

@@ -5,8 +5,8 @@
  *	replay SCHEME calls EVENTS		none, for callgrind: call_deciding() calls cong_control() for ACKs with
  *						a decision, call_waiting() for the others
  *	replay SCHEME step EVENTS EVERY		for each EVERY-th ACK: its instructions, and 1 with a decision
- *	replay SCHEME decide EVENTS BATCHES	for each batch of all decisions: ns per decision, and ns of it for
- *						setting the socket
+ *	replay SCHEME decide EVENTS BATCHES	for each batch of all decisions: ns per decision, and the
+ *						part of these ns that sets the socket
  *	replay SCHEME cold EVENTS CALLS		for each of CALLS decisions whose code and data are in no cache near
  *						the processor: ns, including the clock
  *	replay SCHEME clock EVENTS CALLS	the same without a call: ns of the clock

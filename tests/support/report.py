@@ -12,7 +12,7 @@ from compare.experiment.run_files import pack
 from compare.experiment.store import Store
 from compare.metrics.cells import read_cells
 from compare.report import Comparison
-from compare.report.published import load_published, published_figures
+from compare.report.tables.published_runs import load_published, published_figures
 from compare.statistics.paired import compare_pairs
 from compare.targets.catalogue import TARGETS
 from compare.targets.evidence import Evidence

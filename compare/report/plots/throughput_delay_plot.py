@@ -15,7 +15,7 @@ from compare.statistics.estimates import CONFIDENCE, MIN_VALUES
 from compare.statistics.numbers import listed, name_and_unit, number, readable
 
 ELLIPSE_POINTS = 48
-MARGIN = 0.3  # around the range of the seeds, as a share of it
+MARGIN = 0.3  # around the range of the seeds, as a fraction of that range
 
 
 def confidence_ellipse(x: Floats, y: Floats) -> tuple[Floats, Floats] | None:

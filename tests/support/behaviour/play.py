@@ -112,7 +112,7 @@ def remember_ssthresh() -> None:
     with socket.create_server(PEER) as server:
         client = socket.create_connection(PEER, source_address=(TESTED[0], 0))
         accepted, _ = server.accept()
-        # who closes first waits in TIME_WAIT, on the way to which it is remembered
+        # the side that closes first waits in TIME_WAIT; the kernel stores its metrics on the way there
         client.close()
         accepted.close()
     ip(f"address del {PEER[0]}/32 dev lo")

@@ -17,7 +17,7 @@ COMPARE = f"cd {ROOT} && NDM_MODEL_BUILD={MODEL_BUILD} {PYTHON} compare.py {OPTI
 
 @pytest.fixture(scope="module")
 def machine() -> Iterator[VmLab]:
-    """A machine with a stock kernel, whose root is the one who calls; its clock counts instructions."""
+    """A machine with a stock kernel, with the caller as root; its clock counts instructions."""
     with VmLab(kernel="6.12", clock="counted", memory_mb=1536, timeout_s=900) as vm:
         shell(vm, "rmmod sch_linktrace")
         yield vm

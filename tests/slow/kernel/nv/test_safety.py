@@ -1,4 +1,4 @@
-"""tcp_nv.ko in the sanitizer kernel: events of all kinds meet a connection, and no sanitizer reports anything.
+"""tcp_nv.ko in the sanitizer kernel: a connection gets events of all kinds, and no sanitizer reports anything.
 
 KASAN, UBSAN, lockdep and kmemleak watch. The tests sample cwnd, and every byte must arrive as it was sent.
 """

@@ -14,7 +14,7 @@ from compare.experiment.store import Store
 from compare.metrics.cells import Cell
 from compare.metrics.group_metrics import find_groups, group_metrics
 from compare.metrics.series import goodput_between
-from compare.report.published_tables import load_tables
+from compare.report.tables.paper import load_tables
 from compare.statistics.verdict import Verdict
 from compare.studies import nv_claims
 from compare.studies.nv_claims import Evidence, Ratio, judge_claims, min_rtt_us

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from compare.metrics.cells import Cell
-from compare.report.target_table import target_markdown
+from compare.report.tables.target import target_markdown
 from compare.statistics.verdict import Verdict
 from compare.targets.catalogue import TARGETS
 from compare.targets.evidence import Evidence

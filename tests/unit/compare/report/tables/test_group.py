@@ -16,8 +16,8 @@ from compare.experiment.run_files import pack
 from compare.experiment.store import Store
 from compare.metrics.cells import Cell, read_cells
 from compare.report import Comparison, render_report
-from compare.report.group_table import group_rows, shown_columns
-from compare.report.published_tables import load_tables
+from compare.report.tables.group import group_rows, shown_columns
+from compare.report.tables.paper import load_tables
 from compare.report.terminal import print_tables
 from compare.statistics.estimates import estimate_of
 from compare.statistics.paired import compare_pairs

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from compare.errors import CompareError
-from compare.report.published_tables import TABLES, PublishedRow, load_tables
+from compare.report.tables.paper import TABLES, PublishedRow, load_tables
 
 ROWS = load_tables()
 SCHEMES = ("reno", "cubic", "nv", "cdg")

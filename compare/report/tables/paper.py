@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from compare.errors import CompareError
-from compare.report.published import FIGURES
+from compare.report.tables.published_runs import FIGURES
 
 TABLES = FIGURES.parent / "tcp_nv.yaml"
 SCENARIO_FOLDER = "nv"  # of configs/scenario: nv/1s1c1fs is the paper's experiment 1s1c1fs

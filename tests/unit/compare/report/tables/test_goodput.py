@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compare.report.goodput_table import goodput_table
+from compare.report.tables.goodput import goodput_table
 from tests.support.results import made_cells, made_scenario
 
 

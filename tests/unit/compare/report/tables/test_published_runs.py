@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from compare.errors import CompareError
-from compare.report.published import FIGURES, PublishedRun, load_published
+from compare.report.tables.published_runs import FIGURES, PublishedRun, load_published
 from env.network.scenario import load_scenario
 
 RUNS = load_published()

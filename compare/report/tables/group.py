@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from compare.metrics.cells import Cell
 from compare.metrics.group_metrics import GROUP_METRICS, JAIN, Group
 from compare.metrics.metric import Metric
-from compare.report.published_tables import PublishedRow, paper_scenario
+from compare.report.tables.paper import PublishedRow, paper_scenario
 from compare.statistics.estimates import Estimate, estimate_of
 
 COLUMNS = (*GROUP_METRICS, JAIN)
