@@ -147,14 +147,14 @@ class Learner(Protocol):
 
 def kinds() -> dict[str, str]:
     """Return the name of each file of configs/algo with the kind of learner that it chooses; raises ValueError."""
-    found = {}
+    kind_of_file = {}
     for file in sorted((CONFIGS / "algo").glob("*.yaml")):
         first = OmegaConf.select(OmegaConf.load(file), "defaults[0]")
         match = re.fullmatch(r"/learner/(\w+)@_here_", str(first))
         if match is None:
             raise ValueError(f"{file} has the first default {first}; it must be /learner/KIND@_here_")
-        found[file.stem] = match[1]
-    return found
+        kind_of_file[file.stem] = match[1]
+    return kind_of_file
 
 
 def learner_class(kind: str) -> type[Learner]:

@@ -23,7 +23,6 @@ Letters of shapes: training/policy.py; L is the length of the longest episode, E
 
 from __future__ import annotations
 
-import copy
 import math
 import random
 from collections.abc import Mapping, Sequence
@@ -44,6 +43,7 @@ from env.privileged import PRIVILEGED
 from env.schema import ACTIONS, HIDDEN_MAX
 from env.trajectory import Trajectory
 from export import checkpoint
+from training.adam import Adam
 from training.experts.imitation import warm_start
 from training.learner import Progress, Sample
 from training.metrics import Metric
@@ -209,13 +209,9 @@ class Ppo:
         self.policy = Policy(options.hidden, options.blind, options.recurrent)
         self.log_std = nn.Parameter(torch.full((len(ACTIONS),), float(np.log(options.initial_std))))
         self.critic = Critic(privileged, options.critic_units)
-        self.optimizer = torch.optim.Adam(
-            [
-                {"params": [*self.policy.parameters(), self.log_std], "lr": options.learning_rate},
-                {"params": list(self.critic.parameters()), "lr": options.critic_learning_rate},
-            ],
-            eps=1e-5,
-            fused=True,  # one call for all tensors, which are small
+        self.optimizer = Adam(
+            ([*self.policy.parameters(), self.log_std], options.learning_rate),
+            (self.critic.parameters(), options.critic_learning_rate),
         )
         self._alarms = Alarms(options.minimum_std)
 
@@ -372,9 +368,7 @@ class Ppo:
                     approx_kl = float(gaussian_divergence(old_means[:, batch][mask], old_log_std, means, self.log_std))
                 self.optimizer.zero_grad()
                 loss.backward()
-                for group in self.optimizer.param_groups:
-                    nn.utils.clip_grad_norm_(group["params"], options.gradient_limit)
-                self.optimizer.step()
+                self.optimizer.step(options.gradient_limit)
                 with torch.no_grad():
                     for weight in self.policy.parameters():
                         weight.clamp_(-options.weight_limit, options.weight_limit)
@@ -399,7 +393,7 @@ class Ppo:
             "losses/behaviour_kl": float((log_importance_ratio.exp() - 1 - log_importance_ratio).mean()),
             "losses/explained_variance": 1 - unexplained,
             **{f"components/{name}/advantage_rms": running.rms for name, running in self.advantage_rms.items() if name},
-            "charts/learning_rate": float(self.optimizer.param_groups[0]["lr"]),
+            "charts/learning_rate": self.optimizer.rates[0],
             "charts/gradient_steps": float(len(metrics["policy_loss"])),
             **{f"charts/std_{action.name}": float(std[a]) for a, action in enumerate(ACTIONS)},
             **{f"charts/at_bound_{action.name}": float(at_bound[a]) for a, action in enumerate(ACTIONS)},
@@ -414,8 +408,7 @@ class Ppo:
 
     def _anneal_learning_rates(self) -> None:
         rates = (self.options.learning_rate, self.options.critic_learning_rate)
-        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
-            group["lr"] = rate * (1 - self.progress.share)
+        self.optimizer.rates = [rate * (1 - self.progress.share) for rate in rates]
 
     def _limit_exploration(self) -> None:
         """Clamp the exploration between its limits; the upper limit decreases."""
@@ -435,7 +428,7 @@ class Ppo:
             "learner": {
                 "log_std": log_std,
                 "critic": {name: tensor.detach().clone() for name, tensor in self.critic.state_dict().items()},
-                "optimizer": copy.deepcopy(self.optimizer.state_dict()),
+                "optimizer": self.optimizer.state_dict(),
                 "random_states": {
                     "python": random.getstate(),
                     "numpy": self.rng.bit_generator.state,

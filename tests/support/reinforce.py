@@ -18,6 +18,7 @@ from torch import Tensor
 from env.options import option
 from env.pool import Pool
 from env.schema import ACTIONS
+from training.adam import Adam
 from training.learner import Progress, Sample
 from training.metrics import Metric
 from training.options import TrainConfig
@@ -56,7 +57,7 @@ class Reinforce:
         self.warnings: Sequence[str] = ()
         self.policy = initial_policy(options.hidden, seed)
         self.log_std = torch.full((len(ACTIONS),), math.log(options.std))
-        self.optimizer = torch.optim.Adam(self.policy.parameters(), options.learning_rate)
+        self.optimizer = Adam((self.policy.parameters(), options.learning_rate))
 
     @classmethod
     def build(cls, config: TrainConfig) -> Reinforce:
@@ -99,7 +100,7 @@ class Reinforce:
         loss = torch.cat(losses).mean()
         self.optimizer.zero_grad()
         loss.backward()
-        self.optimizer.step()
+        self.optimizer.step(gradient_limit=1.0)
         self.decisions += sample.decisions
         return {"losses/policy_loss": float(loss)}
 

@@ -25,6 +25,7 @@ from tqdm import tqdm
 
 from env.reward import RewardWeights
 from env.trajectory import Trajectory
+from training.adam import Adam
 from training.experts.recording import RecordingError, read
 from training.experts.summary import best_of
 from training.policy import Policy
@@ -88,7 +89,7 @@ def imitate(
     """
     training, held_out = _Batch.of(lessons.training), _Batch.of(lessons.held_out)
     rng = np.random.default_rng(seed)
-    optimizer = torch.optim.Adam(policy.parameters(), LEARNING_RATE, eps=1e-5)
+    optimizer = Adam((policy.parameters(), LEARNING_RATE))
     error, states = training.evaluate(policy)
     errors = ImitationErrors([error], [held_out.evaluate(policy)[0]], best=0)
     best_weights = _weights(policy)
@@ -98,8 +99,7 @@ def imitate(
             indices = rng.permutation(sequences.size)[:BATCH]
             optimizer.zero_grad()
             torch.autograd.backward(sequences.take(torch.from_numpy(indices)).loss(policy))
-            nn.utils.clip_grad_norm_(policy.parameters(), GRADIENT_LIMIT)
-            optimizer.step()
+            optimizer.step(GRADIENT_LIMIT)
             with torch.no_grad():
                 for weight in policy.parameters():
                     weight.clamp_(-weight_limit, weight_limit)

@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from tensorboard.backend.event_processing.event_accumulator import (  # type: ignore[import-untyped]
     EventAccumulator,
 )
-
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
 
 PANELS = (  # tag, label of the axis, factor from the metric to the axis
     ("charts/goodput_share", "goodput (% of the link)", 100.0),
@@ -93,7 +90,8 @@ def draw(groups: Mapping[str, Sequence[Path]], output: Path) -> None:
     if not any(tag in run_metrics for runs in metrics.values() for _, run_metrics in runs for tag, _, _ in PANELS):
         names = ", ".join(run for runs in metrics.values() for run, _ in runs)
         raise CurvesError(f"no metric {', '.join(tag for tag, _, _ in PANELS)} in {names}")
-    figure, panels = plt.subplots(1, len(PANELS), figsize=(4.5 * len(PANELS), 3.6), layout="constrained")
+    figure = Figure(figsize=(4.5 * len(PANELS), 3.6), layout="constrained")
+    panels = figure.subplots(1, len(PANELS))
     for panel, (tag, label, factor) in zip(panels, PANELS, strict=True):
         for colour, (name, runs) in enumerate(metrics.items()):
             curves = {run: metric[tag].scaled(1e-3, factor) for run, metric in runs if tag in metric}
@@ -105,7 +103,6 @@ def draw(groups: Mapping[str, Sequence[Path]], output: Path) -> None:
     panels[1].set_ylim(bottom=0)
     panels[0].legend(fontsize="small")
     figure.savefig(output, dpi=130)
-    plt.close(figure)
 
 
 def _draw_group(panel: Axes, curves: Mapping[str, Curve], name: str, colour: str) -> None:

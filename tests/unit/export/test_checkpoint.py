@@ -14,6 +14,7 @@ import torch
 from env import schema
 from export import checkpoint
 from export.checkpoint import CheckpointError
+from training.adam import Adam
 from training.policy import Policy
 
 
@@ -24,7 +25,7 @@ def content(seed: int = 0) -> dict[str, Any]:
         "policy": policy.state_dict(),
         "learner": {
             "log_std": torch.zeros(2),
-            "optimizer": torch.optim.Adam(policy.parameters()).state_dict(),
+            "optimizer": Adam((policy.parameters(), 1e-3)).state_dict(),
             "random_states": {"numpy": {"state": 2**127}},
         },
         "sampler": {"next": 1, "under_way": [{"number": 0, "policy": policy.state_dict()}]},
