@@ -41,7 +41,7 @@ def test_twice_into_two_folders_gives_the_same_bytes(tmp_path: Path) -> None:
 
 def test_fresh_and_used_lab_give_the_same_run() -> None:
     names = ["stress", "compete/cubic_1v1", "nv/1s2c1fs", "access/lte", "loss/bursts"]
-    experiment = plan(names, ["ndm", "bbr", "window@16"], 1, 2.0, 50)
+    experiment = plan(names, ["ndm", "bbr"], 1, 2.0, 50)
     modules = find_modules(experiment.all_schemes())
     experiment = replace(experiment, binaries=binaries(modules, experiment.scenarios))
     jobs = [make_job(run, experiment, modules) for run in experiment.runs()]
@@ -50,6 +50,5 @@ def test_fresh_and_used_lab_give_the_same_run() -> None:
         with VirtualLab(seed=0) as lab:
             alone.append(job(lab))
     with VirtualLab(seed=0) as lab:
-        for _ in range(2):
-            for job, expected in reversed(list(zip(jobs, alone, strict=True))):
-                assert job(lab) == expected, (job.run.scenario.name, job.run.scheme.name)
+        for job, expected in reversed(list(zip(jobs, alone, strict=True))):
+            assert job(lab) == expected, (job.run.scenario.name, job.run.scheme.name)

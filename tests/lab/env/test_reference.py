@@ -17,7 +17,7 @@ from export.formats.model_file import model_file
 from tests.support.labs import shared_lab
 from training.policy import initial_policy
 
-DECISIONS = 120
+DECISIONS = 80
 BOTTLENECK: dict[str, Any] = {"rate_mbps": {"fixed": 20}, "rtt_ms": {"fixed": 40}}
 # three kinds of change: the rate, other flows, a recorded link
 PROFILE = profile_from_config(

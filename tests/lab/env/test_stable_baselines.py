@@ -8,7 +8,7 @@ from stable_baselines3 import PPO
 
 from env.gym.ndm_env import NdmEnv
 
-DECISIONS = 10240
+DECISIONS = 5120
 
 
 def mean_reward(model: PPO, env: NdmEnv) -> float:
@@ -26,7 +26,7 @@ def test_library_ppo_learns_the_bottleneck() -> None:
     torch.set_num_threads(1)
     env = NdmEnv("bottleneck", episode_decisions=128)
     try:
-        model = PPO("MlpPolicy", env, n_steps=512, batch_size=128, learning_rate=1e-3, gamma=0.98, seed=1, device="cpu")
+        model = PPO("MlpPolicy", env, n_steps=256, batch_size=64, learning_rate=1e-3, gamma=0.98, seed=1, device="cpu")
         before = mean_reward(model, env)
         model.learn(DECISIONS)
         after = mean_reward(model, env)

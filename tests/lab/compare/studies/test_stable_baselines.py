@@ -16,7 +16,7 @@ from tests.support.commands import train
 def test_library_trains_once_and_as_long(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    train("profile=bottleneck", "debug=smoke", f"runs={tmp_path}", "name=a", "seed=3")
+    train("profile=bottleneck", "debug=smoke", "algo.total_decisions=500", f"runs={tmp_path}", "name=a", "seed=3")
     arguments = [str(tmp_path / "a"), "--scenarios", "bottleneck", "--seeds", "1", "--decisions", "40"]
     assert main(arguments) == 0
     printed = capsys.readouterr().out
