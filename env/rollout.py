@@ -17,7 +17,7 @@ import numpy.typing as npt
 from env.expert import MODULE as EXPERT_MODULE
 from env.expert import Expert
 from env.flows import GRACE_S, SCHEME, learner_flows, rival_flows
-from env.lab import Lab, LabError, Play, Record
+from env.lab import Lab, LabError, Record, RolloutPlan
 from env.network.path import PACKET_BYTES, Path
 from env.profile import RIVALS, EpisodeConfig
 from env.reward import RewardWeights
@@ -104,7 +104,7 @@ def run_episode(lab: Lab, task: RolloutTask) -> Steps:
         task.expert.register(lab)
     # one observation more than decisions: the last one follows the last decision
     steps = task.decisions + len(learners)
-    play = Play(
+    plan = RolloutPlan(
         task.model,
         task.noise,
         steps,
@@ -114,7 +114,7 @@ def run_episode(lab: Lab, task: RolloutTask) -> Steps:
         task.skip_slow_start,
     )
     lab.begin_run(
-        episode_config.path, [*learners, *rival_flows(episode_config, end_s)], end_s, seed=task.seed, play=play
+        episode_config.path, [*learners, *rival_flows(episode_config, end_s)], end_s, seed=task.seed, plan=plan
     )
     record, reply = lab.receive(), lab.receive()
     if not isinstance(record, Record):

@@ -64,7 +64,7 @@ FRAME_COMMAND = 1  # host to agent, JSON
 FRAME_REPLY = 2  # agent to host, JSON
 FRAME_OBSERVATION = 3  # tcp_ndm_gym to host, ndm_wire_observation
 FRAME_ACTION = 4  # host to tcp_ndm_gym, ndm_wire_action
-FRAME_PLAY = 5  # host to the lab's kernel: ndm_wire_play, model files and noise, for the next COMMAND's flows
+FRAME_PLAN = 5  # host to the lab's kernel: ndm_wire_plan, model files and noise, for the next COMMAND's flows
 FRAME_RECORD = 6  # the lab's kernel to host: any number of ndm_wire_step, those flows' decisions
 FRAME_MAX = 1 << 26  # a longer payload is a broken frame
 
@@ -108,20 +108,20 @@ ACTION_LAYOUT = (
     ("__u16", "H", "stop", "1: end the episode, the agent stops all traffic"),
     ("__u16", "H", "skip_slow_start", "1: slow start is over (ndm_slow_start.h), whatever the path shows"),
 )
-PLAY_LAYOUT = (
+PLAN_LAYOUT = (
     ("__u64", "Q", "duration_us", "from the first observation to the end of the run"),
     ("__u64", "Q", "skip_slow_start", "bit n: the n-th flow to open skips slow start"),
     ("__u32", "I", "steps", "recorded at most, of all flows; then the run ends"),
     ("__u32", "I", "flows", "that have noise: by the order in which they open"),
     ("__u32", "I", "decisions", "of each flow that have noise"),
     ("__u32", "I", "model_bytes", "of the model file that follows"),
-    ("__u32", "I", "most_cwnd", "packets: a window beyond it ends the run"),
+    ("__u32", "I", "max_cwnd", "packets: a window beyond it ends the run"),
     ("__u32", "I", "snapshot_bytes", "of the snapshot's model file behind it, 0: none; then the noise"),
 )
 # The noise: s16 [flows][decisions][outputs], ACTION_FRAC fraction bits.
 OBSERVATION = _struct(OBSERVATION_LAYOUT)
 ACTION = _struct(ACTION_LAYOUT)
-PLAY = _struct(PLAY_LAYOUT)
+PLAN = _struct(PLAN_LAYOUT)
 _NUMPY = {"Q": "<u8", "I": "<u4", "H": "<u2", "h": "<i2"}
 # ndm_wire_step for numpy.dtype(): name, type and, of an array, its length
 STEP_DTYPE = [
@@ -166,7 +166,7 @@ def render_header() -> str:
         "NDM_FRAME_REPLY": FRAME_REPLY,
         "NDM_FRAME_OBSERVATION": FRAME_OBSERVATION,
         "NDM_FRAME_ACTION": FRAME_ACTION,
-        "NDM_FRAME_PLAY": FRAME_PLAY,
+        "NDM_FRAME_PLAN": FRAME_PLAN,
         "NDM_FRAME_RECORD": FRAME_RECORD,
         "NDM_FRAME_MAX": FRAME_MAX,
     }
@@ -208,7 +208,7 @@ def render_header() -> str:
             "\tstruct ndm_wire_action action;",
             "};",
             "",
-            _c_struct("ndm_wire_play", PLAY_LAYOUT, PLAY.size),
+            _c_struct("ndm_wire_plan", PLAN_LAYOUT, PLAN.size),
             "",
             "#endif /* NDM_SCHEMA_H */",
             "",

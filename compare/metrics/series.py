@@ -18,8 +18,8 @@ def flow_series(flow: FlowResult) -> dict[str, Floats]:
 
     ``t_s`` since the run began; ``goodput_mbps`` received by the application since the previous sample; ``cwnd``,
     ``inflight``, ``lost``, ``ssthresh`` in packets, ``retransmits`` so far; ``rtt_ms`` smoothed, ``rtt_variation_ms``
-    its mean deviation, ``min_rtt_ms`` the kernel's minimum; ``pacing_mbps``, ``delivery_mbps``; ``kept_min_rtt_ms`` the
-    congestion control's own minimum RTT. NaN: no RTT sample yet, ssthresh never set, no minimum kept.
+    its mean deviation, ``min_rtt_ms`` the kernel's minimum; ``pacing_mbps``, ``delivery_mbps``; ``cc_min_rtt_ms`` the
+    congestion control's own minimum RTT. NaN: no RTT sample yet, ssthresh never set, no such minimum.
     """
     sender = flow.sender
     t_s = sender["t_s"]  # (N,)
@@ -30,7 +30,7 @@ def flow_series(flow: FlowResult) -> dict[str, Floats]:
     srtt_us = sender["srtt_us"]
     measured = srtt_us > 0
     ssthresh = sender["ssthresh"]
-    kept_us = sender["kept_min_rtt_us"] if "kept_min_rtt_us" in sender.columns else np.zeros_like(t_s)
+    cc_min_rtt_us = sender["cc_min_rtt_us"] if "cc_min_rtt_us" in sender.columns else np.zeros_like(t_s)
 
     def milliseconds(values_us: Floats) -> Floats:
         return np.where(measured, values_us / 1e3, np.nan)
@@ -48,7 +48,7 @@ def flow_series(flow: FlowResult) -> dict[str, Floats]:
         "ssthresh": np.where(ssthresh < UNLIMITED_SSTHRESH, ssthresh, np.nan),
         "pacing_mbps": sender["pacing_rate"] * 8 / BITS_PER_MBIT,
         "delivery_mbps": sender["delivery_rate"] * 8 / BITS_PER_MBIT,
-        "kept_min_rtt_ms": np.where(kept_us > 0, kept_us / 1e3, np.nan),
+        "cc_min_rtt_ms": np.where(cc_min_rtt_us > 0, cc_min_rtt_us / 1e3, np.nan),
     }
 
 

@@ -17,9 +17,9 @@ FRAMES = (
     ("OBSERVATION", "`tcp_ndm_gym` to host", "`ndm_wire_observation`: an interval is over, a decision is needed"),
     ("ACTION", "host to `tcp_ndm_gym`", "`ndm_wire_action`: the decision"),
     (
-        "PLAY",
+        "PLAN",
         "host to the rollout worker in the kernel",
-        "`ndm_wire_play`, the policy's model file, an optional snapshot's, and noise; the flows of the next COMMAND "
+        "`ndm_wire_plan`, the policy's model file, an optional snapshot's, and noise; the flows of the next COMMAND "
         "then decide in the kernel",
     ),
     ("RECORD", "the rollout worker to host", "`ndm_wire_step` of each decision, sent before the REPLY"),
@@ -77,9 +77,9 @@ breaks the framing powers the lab off.
 
 {_layout(schema.ACTION_LAYOUT)}
 
-### ndm_wire_play, {schema.PLAY.size} bytes
+### ndm_wire_plan, {schema.PLAN.size} bytes
 
-{_layout(schema.PLAY_LAYOUT)}
+{_layout(schema.PLAN_LAYOUT)}
 
 Behind the model files follows the noise: s16 [flows][decisions][outputs], {schema.ACTION_FRAC} fraction bits.
 

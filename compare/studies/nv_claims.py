@@ -255,8 +255,8 @@ def drift(evidence: Evidence) -> Claim:
 def min_rtt_us(flow: FlowResult, at_s: float) -> float:
     """Return the congestion control's minimum RTT at a time of the run, us; NaN before its first one."""
     series = flow_series(flow)
-    before = (series["t_s"] <= at_s + 1e-3) & np.isfinite(series["kept_min_rtt_ms"])
-    return float(series["kept_min_rtt_ms"][before][-1] * 1e3) if before.any() else math.nan
+    before = (series["t_s"] <= at_s + 1e-3) & np.isfinite(series["cc_min_rtt_ms"])
+    return float(series["cc_min_rtt_ms"][before][-1] * 1e3) if before.any() else math.nan
 
 
 SPECIAL: tuple[Callable[[Evidence], Claim], ...] = (

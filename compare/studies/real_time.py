@@ -28,7 +28,7 @@ from scipy import stats
 
 from compare.report.pages import fill_blocks, markdown_table
 from env.lab import Lab, LabError, RunResult, VirtualLab
-from env.lab.real_time import NotKeptUp
+from env.lab.real_time import GuestTooSlow
 from env.lab.vm import VmLab
 from env.network.scenario import load_scenario
 
@@ -96,14 +96,14 @@ def measures(result: RunResult) -> dict[str, float]:
 
 
 def make_run(lab: Lab, case: Case, number: int) -> dict[str, Any]:
-    """Make one run; repeat and count it if the machine did not keep up. Raises NotKeptUp after ATTEMPTS attempts."""
+    """Make one run; repeat and count it if the machine did not keep up. Raises GuestTooSlow after ATTEMPTS attempts."""
     scenario = load_scenario(case.scenario).lasting(DURATION_S)
     for refused in range(ATTEMPTS):
         try:
             result = lab.run(
                 scenario.network(), scenario.flows_with(case.scheme), DURATION_S, sample_ms=SAMPLE_MS, seed=number
             )
-        except NotKeptUp as error:
+        except GuestTooSlow as error:
             print(f"  again: {error}", file=sys.stderr, flush=True)
             if refused == ATTEMPTS - 1:
                 raise
@@ -142,7 +142,7 @@ def make_runs(folder: FilePath, kernel: str, cases: Sequence[Case], numbers: dic
             run = {"scenario": case.scenario, "scheme": case.scheme, "lab": name, "number": number, "kernel": kernel}
             try:
                 run |= make_run(labs[name], case, number)
-            except NotKeptUp as error:
+            except GuestTooSlow as error:
                 print(f"left out: {error}", file=sys.stderr, flush=True)
                 continue
             runs.append(run)

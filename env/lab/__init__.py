@@ -2,7 +2,7 @@
 
 from env.lab.errors import GuestDied, GuestFailed, GuestHung, LabError, LabMissing
 from env.lab.lab import Lab
-from env.lab.protocol import Observation, Play, Record, Reply
+from env.lab.protocol import Observation, Record, Reply, RolloutPlan
 from env.lab.result import FlowResult, RunResult, Table
 from env.lab.virtual import VirtualLab
 
@@ -15,9 +15,9 @@ __all__ = [
     "LabError",
     "LabMissing",
     "Observation",
-    "Play",
     "Record",
     "Reply",
+    "RolloutPlan",
     "RunResult",
     "Table",
     "VirtualLab",

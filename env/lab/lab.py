@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from env.checkout import BUILD
 from env.lab.errors import BrokenFrame, GuestDied, GuestHung, LabError, LabMissing
 from env.lab.process import GuestProcess
-from env.lab.protocol import Frame, FrameReader, Play, Reply, action_frame, command_frame, play_frame
+from env.lab.protocol import Frame, FrameReader, Reply, RolloutPlan, action_frame, command_frame, plan_frame
 from env.lab.result import RunResult
 
 if TYPE_CHECKING:
@@ -166,19 +166,19 @@ class Lab(ABC):
         duration_s: float,
         *,
         seed: int | None = None,
-        play: Play | None = None,
+        plan: RolloutPlan | None = None,
         **options: Any,
     ) -> None:
         """Send a `run` command.
 
         seed: the run gives the same result as the first run of a lab with this seed; only the virtual lab uses it.
-        play: the guest decides for the learning flows; receive() returns a Record of their decisions, then the Reply,
+        plan: the guest decides for the learning flows; receive() returns a Record of their decisions, then the Reply,
         from which RunResult.from_reply() makes the result. options: sample_ms, trace, describe, until (a file in the
         guest: the run ends when its content changes).
         """
-        if play is not None:
-            self._load_modules()  # the PLAY frame belongs to the next command, which must not be a `load`
-            self._send(play_frame(play))
+        if plan is not None:
+            self._load_modules()  # the PLAN frame belongs to the next command, which must not be a `load`
+            self._send(plan_frame(plan))
         self.begin(
             "run",
             program=str(PROGRAM),

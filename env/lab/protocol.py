@@ -55,8 +55,8 @@ class Record(NamedTuple):
     steps: npt.NDArray[np.void]
 
 
-class Play(NamedTuple):
-    """What the guest needs to decide for a run's learning flows itself: `begin_run(play=...)`.
+class RolloutPlan(NamedTuple):
+    """What the guest needs to decide for a run's learning flows itself: `begin_run(plan=...)`.
 
     model: a model file (export.formats.blob). noise: int16 [flow, decision, action], ACTION_FRAC fraction bits, added
     to the model's output; there is no noise beyond its end. snapshot: a model file for the ndm_snapshot flows, which
@@ -64,14 +64,14 @@ class Play(NamedTuple):
     as they open, that skip slow start (kernel/ndm/ndm_slow_start.h).
 
     The run ends `duration_s` after the first observation, after `steps` observations of all flows together, or when a
-    window exceeds `most_cwnd` packets.
+    window exceeds `max_cwnd` packets.
     """
 
     model: bytes
     noise: npt.NDArray[np.int16]
     steps: int
     duration_s: float
-    most_cwnd: int = (1 << 32) - 1
+    max_cwnd: int = (1 << 32) - 1
     snapshot: bytes = b""
     skip_slow_start: tuple[int, ...] = ()
 
@@ -84,14 +84,14 @@ def command_frame(command: str, arguments: dict[str, Any]) -> bytes:
     return _frame(schema.FRAME_COMMAND, json.dumps({"call": command, "args": arguments}).encode())
 
 
-def play_frame(play: Play) -> bytes:
-    """Return the PLAY frame."""
-    flows, decisions, _ = play.noise.shape
-    duration_us = round(play.duration_s * 1e6)
-    sizes = (len(play.model), play.most_cwnd, len(play.snapshot))
-    skip_slow_start = sum(1 << flow for flow in play.skip_slow_start)
-    head = schema.PLAY.pack(duration_us, skip_slow_start, play.steps, flows, decisions, *sizes)
-    return _frame(schema.FRAME_PLAY, head + play.model + play.snapshot + play.noise.astype("<i2").tobytes())
+def plan_frame(plan: RolloutPlan) -> bytes:
+    """Return the PLAN frame."""
+    flows, decisions, _ = plan.noise.shape
+    duration_us = round(plan.duration_s * 1e6)
+    sizes = (len(plan.model), plan.max_cwnd, len(plan.snapshot))
+    skip_slow_start = sum(1 << flow for flow in plan.skip_slow_start)
+    head = schema.PLAN.pack(duration_us, skip_slow_start, plan.steps, flows, decisions, *sizes)
+    return _frame(schema.FRAME_PLAN, head + plan.model + plan.snapshot + plan.noise.astype("<i2").tobytes())
 
 
 def action_frame(cwnd_log2: float, pacing: float, stop: bool) -> bytes:

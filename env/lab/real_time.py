@@ -25,7 +25,7 @@ LATE_MAX_US = 20_000.0
 IDLE_PCT = 20.0
 
 
-class NotKeptUp(LabError):
+class GuestTooSlow(LabError):
     """The machine was too slow or too busy for a run in real time; its result is not valid."""
 
 
@@ -43,17 +43,17 @@ class RealTimeLab(Lab):
         super().begin_run(path, flows, duration_s, pulse=str(PULSE), **options)
 
     def run(self, path: Path | Rack, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any) -> RunResult:
-        """As Lab.run(). Raises NotKeptUp when the machine was too slow."""
+        """As Lab.run(). Raises GuestTooSlow when the machine was too slow."""
         result = super().run(path, flows, duration_s, **options)
         check_kept_up(result.pulse)
         return result
 
 
 def check_kept_up(pulse: dict[str, float]) -> None:
-    """Raise NotKeptUp for the pulse (env/lab/pulse) of a guest whose timers were late."""
+    """Raise GuestTooSlow for the pulse (env/lab/pulse) of a guest whose timers were late."""
     late_p99_us, late_max_us, idle_pct = pulse["late_p99_us"], pulse["late_max_us"], pulse["idle_pct"]
     if late_p99_us > LATE_P99_US or late_max_us > LATE_MAX_US or idle_pct < IDLE_PCT:
-        raise NotKeptUp(
+        raise GuestTooSlow(
             f"the machine did not keep up with a run in real time: 99 % of the guest's timers were at most "
             f"{late_p99_us:.0f} us late (allowed: {LATE_P99_US:.0f}), the latest {late_max_us:.0f} us (allowed: "
             f"{LATE_MAX_US:.0f}), and its CPU was idle for {idle_pct:.0f} % of the time (needed: {IDLE_PCT:.0f}); "

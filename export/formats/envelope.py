@@ -23,14 +23,14 @@ def describe(profile: Mapping[str, Any]) -> str:
 def _path(name: str, path: Mapping[str, Any]) -> str:
     if path.get("scenario"):
         return f"scenario {path['scenario']}"
-    said = [f"{key} {drawn}" for key, value in path.items() if key not in _UNSAID and (drawn := _draw(value))]
+    parts = [f"{key} {drawn}" for key, value in path.items() if key not in _UNSAID and (drawn := _draw(value))]
     if path.get("qdisc", "pfifo") != "pfifo":
-        said.append(str(path["qdisc"]))
+        parts.append(str(path["qdisc"]))
     if path.get("traces"):
-        said.append(f"traces {'|'.join(path['traces'])}")
+        parts.append(f"traces {'|'.join(path['traces'])}")
     if path.get("rivals"):
-        said.append(f"beside {'|'.join(path['rivals'])}")
-    return f"{name}: {', '.join(said)}"
+        parts.append(f"beside {'|'.join(path['rivals'])}")
+    return f"{name}: {', '.join(parts)}"
 
 
 def _draw(value: Any) -> str:

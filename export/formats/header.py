@@ -56,7 +56,7 @@ def _training(provenance: Provenance) -> list[str]:
         return []
     card = json.loads(provenance.training)
     lab = card["lab"]
-    said = [
+    facts = [
         *card["commands"],
         f"seed {card['seed']}, {card['decisions']} decisions in {card['wall_s']} s, {card['virtual_s']} s of virtual "
         f"time; {card['status']}, resumed {card['resumed']} times",
@@ -64,7 +64,7 @@ def _training(provenance: Provenance) -> list[str]:
         *(f"{name}.ko {sha256}" for name, sha256 in lab.get("modules", {}).items()),
     ]
     lines = ["/*", " * How it was trained:"]
-    for text in said:
+    for text in facts:
         harmless = text.encode("ascii", "backslashreplace").decode().replace("*/", "*\\/").replace("/*", "/\\*")
         lines += [f" *   {line}" for line in textwrap.wrap(harmless, 92, break_on_hyphens=False)]
     return [*lines, " */", ""]

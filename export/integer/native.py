@@ -99,8 +99,8 @@ class Native:
         if problem is not None:
             raise ExportError(problem.decode())
         texts = [text.decode() for text in (facts.name, facts.profile, facts.revision, facts.envelope)]
-        whence = Provenance(texts[0], texts[1], bytes(facts.sha256).hex(), texts[2], facts.decisions, texts[3])
-        return _unpack(raw), whence
+        provenance = Provenance(texts[0], texts[1], bytes(facts.sha256).hex(), texts[2], facts.decisions, texts[3])
+        return _unpack(raw), provenance
 
     def tanh(self, x: NDArray[np.int32]) -> Int16:
         """ndm_tanh of each x."""

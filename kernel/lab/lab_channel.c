@@ -20,7 +20,7 @@
  *	tcp_ndm_gym	lab_decide(): sends an OBSERVATION, receives an ACTION,
  *			between a COMMAND and its stop. At other times the
  *			policy holds cwnd; a snapshot always does. After a
- *			PLAY before the COMMAND the rollout (lab_rollout.h)
+ *			PLAN before the COMMAND the rollout (lab_rollout.h)
  *			decides instead of the host and ends the run; a RECORD
  *			is sent before the REPLY.
  *
@@ -201,7 +201,7 @@ static int lab_receive_play(size_t size)
 
 	frame = kvzalloc(max_t(size_t, size, 1), GFP_KERNEL);
 	if (!frame)
-		return lab_fail("no memory for a PLAY frame");
+		return lab_fail("no memory for a PLAN frame");
 	error = lab_channel_read(frame, size);
 	if (!error) {
 		problem = lab_rollout_begin(frame, size);
@@ -221,7 +221,7 @@ static int lab_receive_command(void)
 	/* The rest of this frame must not be read as an ACTION. */
 	lab_set_observing(false);
 	error = lab_channel_read(&header, sizeof(header));
-	if (!error && header.kind == NDM_FRAME_PLAY &&
+	if (!error && header.kind == NDM_FRAME_PLAN &&
 	    header.length <= NDM_FRAME_MAX) {
 		error = lab_receive_play(header.length);
 		if (!error)

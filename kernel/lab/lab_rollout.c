@@ -17,7 +17,7 @@ struct lab_rollout_model {
 };
 
 struct lab_rollout {
-	struct ndm_wire_play plan;
+	struct ndm_wire_plan plan;
 	struct lab_rollout_model models[NDM_GYM_MODELS];
 	u64 end_us;			/* 0: nothing recorded yet */
 	s16 *noise;			/* [flows][decisions][NDM_OUTPUTS], Q14 */
@@ -51,7 +51,7 @@ const void *lab_rollout_steps(size_t *size)
 	return lab_rollout->steps;
 }
 
-static size_t lab_noise_size(const struct ndm_wire_play *plan)
+static size_t lab_noise_size(const struct ndm_wire_plan *plan)
 {
 	return array3_size(plan->flows, plan->decisions,
 			   NDM_OUTPUTS * sizeof(s16));
@@ -68,7 +68,7 @@ static const char *lab_load_model(struct lab_rollout_model *model, const u8 *fil
 static const char *lab_load_frame(struct lab_rollout *next, const void *frame,
 				  size_t size)
 {
-	const struct ndm_wire_play *plan = &next->plan;
+	const struct ndm_wire_plan *plan = &next->plan;
 	const u8 *policy = frame + sizeof(*plan);
 	const char *problem;
 	size_t steps, files;
@@ -77,10 +77,10 @@ static const char *lab_load_frame(struct lab_rollout *next, const void *frame,
 	memcpy(&next->plan, frame, sizeof(*plan));
 	steps = size_mul(plan->steps, sizeof(*next->steps));
 	if (!plan->steps || steps > NDM_FRAME_MAX)
-		return "the PLAY frame records no steps, or too many";
+		return "the PLAN frame records no steps, or too many";
 	files = size_add(plan->model_bytes, plan->snapshot_bytes);
 	if (size != size_add(size_add(sizeof(*plan), files), lab_noise_size(plan)))
-		return "the PLAY frame has not the size that its header states";
+		return "the PLAN frame has not the size that its header states";
 	snapshot = policy + plan->model_bytes;
 	problem = lab_load_model(&next->models[NDM_GYM_POLICY], policy,
 				 plan->model_bytes);
@@ -103,8 +103,8 @@ const char *lab_rollout_begin(const void *frame, size_t size)
 	const char *problem;
 
 	lab_rollout_end();
-	if (size < sizeof(struct ndm_wire_play))
-		return "the PLAY frame is shorter than its header";
+	if (size < sizeof(struct ndm_wire_plan))
+		return "the PLAN frame is shorter than its header";
 	lab_rollout = kvzalloc(sizeof(*lab_rollout), GFP_KERNEL);
 	if (!lab_rollout)
 		return "no memory for a rollout";
@@ -126,7 +126,7 @@ static u32 lab_flow_index(struct lab_rollout_model *model, u32 flow)
 static const s16 *lab_noise(u32 flow, u32 decision)
 {
 	static const s16 no_noise[NDM_OUTPUTS];
-	const struct ndm_wire_play *plan = &lab_rollout->plan;
+	const struct ndm_wire_plan *plan = &lab_rollout->plan;
 
 	if (flow >= plan->flows || decision >= plan->decisions)
 		return no_noise;
@@ -163,7 +163,7 @@ static bool lab_run_continues(const struct ndm_wire_observation *observation)
 {
 	return lab_rollout->recorded < lab_rollout->plan.steps &&
 	       (!lab_rollout->end_us || observation->now_us < lab_rollout->end_us) &&
-	       observation->cwnd <= lab_rollout->plan.most_cwnd;
+	       observation->cwnd <= lab_rollout->plan.max_cwnd;
 }
 
 bool lab_rollout_decide(enum ndm_gym_model model,

@@ -18,7 +18,7 @@
 
 /**
  * lab_rollout_begin - start a rollout
- * @frame: a payload of NDM_FRAME_PLAY; copied
+ * @frame: a payload of NDM_FRAME_PLAN; copied
  * @size: its size in bytes
  *
  * Context: may sleep; no rollout may be running.

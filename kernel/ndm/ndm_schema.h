@@ -15,7 +15,7 @@
 #define NDM_FRAME_REPLY 2
 #define NDM_FRAME_OBSERVATION 3
 #define NDM_FRAME_ACTION 4
-#define NDM_FRAME_PLAY 5
+#define NDM_FRAME_PLAN 5
 #define NDM_FRAME_RECORD 6
 #define NDM_FRAME_MAX 67108864
 
@@ -100,17 +100,17 @@ struct ndm_wire_step {
 	struct ndm_wire_action action;
 };
 
-struct ndm_wire_play {
+struct ndm_wire_plan {
 	__u64 duration_us;	/* from the first observation to the end of the run */
 	__u64 skip_slow_start;	/* bit n: the n-th flow to open skips slow start */
 	__u32 steps;	/* recorded at most, of all flows; then the run ends */
 	__u32 flows;	/* that have noise: by the order in which they open */
 	__u32 decisions;	/* of each flow that have noise */
 	__u32 model_bytes;	/* of the model file that follows */
-	__u32 most_cwnd;	/* packets: a window beyond it ends the run */
+	__u32 max_cwnd;	/* packets: a window beyond it ends the run */
 	__u32 snapshot_bytes;	/* of the snapshot's model file behind it, 0: none; then the noise */
 };
 
-#define NDM_WIRE_PLAY_SIZE 40
+#define NDM_WIRE_PLAN_SIZE 40
 
 #endif /* NDM_SCHEMA_H */

@@ -22,7 +22,7 @@ from env.network.scenario import Flow, Scenario
 RECORDED = Path(__file__).with_name("stress-cubic-5s.json.gz")
 SENDER = (
     *("t_s", "cwnd", "srtt_us", "rttvar_us", "min_rtt_us", "retransmits", "unacked", "lost", "ssthresh"),
-    *("pacing_rate", "delivery_rate", "kept_min_rtt_us", "spurious"),
+    *("pacing_rate", "delivery_rate", "cc_min_rtt_us", "spurious"),
 )
 GOODPUT = Metric("goodput", "Mbit/s", "Goodput", 1, "")
 

@@ -117,7 +117,7 @@ class PolicyRunner:
 
 
 class ToyPlayer:
-    """Plays whole episodes of a world in lock-step; batch k is the same whenever it is played."""
+    """Runs whole episodes of a world in lock-step; the same arguments give the same batch k every time."""
 
     def __init__(self, world: ToyVector, decisions: int, seed: int = 0) -> None:
         self.world = world
@@ -135,13 +135,13 @@ class ToyPlayer:
         rng = np.random.default_rng((self.seed, batch))
         episodes: list[Trajectory] = []
         for _ in range(self.rounds):
-            played = self.play(runner, std, rng, should_stop)
-            if played is None:
+            trajectories = self.rollout(runner, std, rng, should_stop)
+            if trajectories is None:
                 return None
-            episodes += played
+            episodes += trajectories
         return episodes
 
-    def play(
+    def rollout(
         self, runner: PolicyRunner, std: Array, rng: np.random.Generator, should_stop: Callable[[], bool]
     ) -> list[Trajectory] | None:
         world = self.world
@@ -204,7 +204,7 @@ class FluidQueue(ToyVector):
     """One flow through a bottleneck, one decision per round trip, told what it did one round trip late.
 
     The BDP is drawn between 20 and 200 packets, unseen by the policy; cwnd starts at 10 packets. Reward: share of the
-    link in use minus queueing delay in base RTTs. Perfect play ends near 1; holding cwnd ends at 10 / BDP.
+    link in use minus queueing delay in base RTTs. A perfect policy ends near 1; holding cwnd ends at 10 / BDP.
     """
 
     def __init__(self, num_envs: int = 16, horizon: int = 40) -> None:

@@ -107,8 +107,8 @@ def _high(lines: Sequence[Floats]) -> float:
 
 
 def _known_minimum(line: Series) -> Floats:
-    kept = line["kept_min_rtt_ms"]
-    return line["min_rtt_ms"] if np.isnan(kept).all() else kept
+    cc_min_rtt_ms = line["cc_min_rtt_ms"]
+    return line["min_rtt_ms"] if np.isnan(cc_min_rtt_ms).all() else cc_min_rtt_ms
 
 
 def _drawn(panel: Panel, line: Series) -> tuple[Floats, Floats]:

@@ -54,7 +54,7 @@ static char chunk[CHUNK];
  * The minimum RTT that the congestion control itself keeps, us; 0 where it reports none. TCP_INFO has the kernel's, a
  * minimum over five minutes; NV's covers seconds.
  */
-static double sender_kept_min_rtt_us(const struct sender *s)
+static double sender_cc_min_rtt_us(const struct sender *s)
 {
 	union tcp_cc_info info;
 	socklen_t length = sizeof(info);
@@ -80,7 +80,7 @@ static struct tcp_info sender_tcp_info(const struct sender *s)
 }
 
 /* columns: flow t_s cwnd srtt_us rttvar_us min_rtt_us retransmits bytes_acked unacked lost ssthresh pacing_rate
- * delivery_rate spurious sent_bytes segments_sent kept_min_rtt_us
+ * delivery_rate spurious sent_bytes segments_sent cc_min_rtt_us
  */
 static void sender_sample(struct sender *s, int64_t now)
 {
@@ -89,7 +89,7 @@ static void sender_sample(struct sender *s, int64_t now)
 		s->flow, now / 1e9, info.tcpi_snd_cwnd, info.tcpi_rtt, info.tcpi_rttvar, info.tcpi_min_rtt,
 		info.tcpi_total_retrans, info.tcpi_bytes_acked, info.tcpi_unacked, info.tcpi_lost,
 		info.tcpi_snd_ssthresh, info.tcpi_pacing_rate, info.tcpi_delivery_rate, info.tcpi_dsack_dups,
-		info.tcpi_bytes_sent - info.tcpi_bytes_retrans, info.tcpi_data_segs_out, sender_kept_min_rtt_us(s),
+		info.tcpi_bytes_sent - info.tcpi_bytes_retrans, info.tcpi_data_segs_out, sender_cc_min_rtt_us(s),
 	};
 
 	record(SENDER, row, sizeof(row) / sizeof(*row));

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 COLUMNS = {
     "sender": [
         *("flow", "t_s", "cwnd", "srtt_us", "rttvar_us", "min_rtt_us", "retransmits", "bytes_acked", "unacked", "lost"),
-        *("ssthresh", "pacing_rate", "delivery_rate", "spurious", "sent_bytes", "segments_sent", "kept_min_rtt_us"),
+        *("ssthresh", "pacing_rate", "delivery_rate", "spurious", "sent_bytes", "segments_sent", "cc_min_rtt_us"),
     ],
     "receiver": ["flow", "t_s", "bytes"],
     "sent": ["flow", "sent_bytes", "acked_bytes"],

@@ -66,7 +66,7 @@ def test_an_experiment_of_the_tcp_nv_paper(tmp_path: Path) -> None:
     assert 0.5 < means["nv/1s2c1fs", "nv", "jain"] <= 1
     samples = pq.read_table(tmp_path / "runs/nv/1s2c1fs/nv/seed-001/sender.parquet").to_pydict()
     assert set(samples["flow"]) == {0, 1}
-    assert 20 < min(value for value in samples["kept_min_rtt_us"] if value) < 100
+    assert 20 < min(value for value in samples["cc_min_rtt_us"] if value) < 100
     assert "table 2 of the TCP-NV paper" in (tmp_path / "report.html").read_text()
     assert "published" in output
 

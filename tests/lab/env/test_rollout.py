@@ -9,7 +9,7 @@ import pytest
 from env import schema
 from env.expert import Expert
 from env.gym.episode import boot_lab
-from env.lab import GuestDied, Lab, Play, Record, Reply
+from env.lab import GuestDied, Lab, Record, Reply, RolloutPlan
 from env.network.path import Path
 from env.pool import LabPool
 from env.profile import LEARNER, SNAPSHOT, EpisodeConfig, EpisodeFlow
@@ -231,6 +231,6 @@ def test_host_decides_without_a_model(lab: Lab) -> None:
 def test_invalid_model_ends_the_lab(model: bytes, snapshot: bytes) -> None:
     flow = {"scheme": "ndm_gym", "start_s": 0.0, "duration_s": 5.0}
     with boot_lab(1) as lab:
-        lab.begin_run(BOTTLENECK.path, [flow], 5.0, play=Play(model, noise(), 10, 5.0, snapshot=snapshot))
+        lab.begin_run(BOTTLENECK.path, [flow], 5.0, plan=RolloutPlan(model, noise(), 10, 5.0, snapshot=snapshot))
         with pytest.raises(GuestDied, match="the channel failed"):
             lab.receive()

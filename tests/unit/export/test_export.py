@@ -64,8 +64,8 @@ def test_export_writes_everything_and_passes_the_gate(
     assert training["commands"] == CARD["commands"]
     assert (training["seed"], training["resumed"], training["lab"]) == (5, 1, CARD["lab"])
     header = (headers / "models" / "run.h").read_text()
-    for said in ("python train.py profile=bottleneck", "seed 5, 7 decisions in 61.2 s", "ab" * 32, "cd" * 32):
-        assert said in header
+    for expected in ("python train.py profile=bottleneck", "seed 5, 7 decisions in 61.2 s", "ab" * 32, "cd" * 32):
+        assert expected in header
     assert header.isascii()
     assert header.count("/*") == header.count("*/"), "a command ends no comment"
     vectors = golden.parse((run / "export" / "golden.json").read_text(), "golden.json")
@@ -201,9 +201,9 @@ def exported_model(tmp_path: Path) -> tuple[FloatPolicy, IntegerModel, Provenanc
 def test_blob_reads_back_and_detects_changed_bits(tmp_path: Path) -> None:
     _, model, provenance = exported_model(tmp_path)
     content = blob.write_blob(model, provenance)
-    again, whence = blob.read_blob(content, "policy.bin")
+    again, provenance_read = blob.read_blob(content, "policy.bin")
     assert model_bytes(model) == model_bytes(again)
-    assert whence == replace(provenance, training="")  # the run's card has no place in it
+    assert provenance_read == replace(provenance, training="")  # the run's card has no place in it
     rng = np.random.default_rng(1)
     for bit in rng.choice(len(content) * 8, 300, replace=False):
         damaged = bytearray(content)

@@ -262,8 +262,14 @@ def test_card_says_what_the_run_was(tmp_path: Path) -> None:
     rewards = curves.read_metrics(run)["charts/reward"].values
     assert again["metrics"]["charts/reward"] == pytest.approx(rewards[-1])
     text = (run / "card.md").read_text()
-    for said in (*again["commands"], "| status | finished |", "| seed | 7 |", "| resumed | 1 times |", "(curve.png)"):
-        assert said in text
+    for expected in (
+        *again["commands"],
+        "| status | finished |",
+        "| seed | 7 |",
+        "| resumed | 1 times |",
+        "(curve.png)",
+    ):
+        assert expected in text
     assert (run / "curve.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(RuntimeError):
         run_training(chosen, tmp_path / "failed", None, Disturbed(0, fail))

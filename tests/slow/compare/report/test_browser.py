@@ -176,9 +176,9 @@ def test_pointing_at_a_marker_says_what_it_is(opened: Opened) -> None:
     first.locator(".points path").last.hover(force=True)
     label = first.locator(".hoverlayer .hovertext")
     label.wait_for()
-    said = label.text_content() or ""
-    assert "BBR" in said
-    assert "Mbit/s at" in said
+    text = label.text_content() or ""
+    assert "BBR" in text
+    assert "Mbit/s at" in text
 
 
 def test_schemes_can_be_hidden_and_shown_again(opened: Opened) -> None:

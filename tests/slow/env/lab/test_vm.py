@@ -10,7 +10,7 @@ import pytest
 
 from compare.studies.network_accuracy import measure_delay, measure_rate
 from env.lab import GuestFailed, LabError, VirtualLab
-from env.lab.real_time import NotKeptUp
+from env.lab.real_time import GuestTooSlow
 from env.lab.vm import VmLab
 from env.network.path import Path
 from env.network.rack import Rack
@@ -79,7 +79,7 @@ class TestCounted:
 def test_overloaded_guest_is_refused_and_removed() -> None:
     with VmLab(kernel="6.12") as vm:
         vm.call("shell", command="while :; do :; done >/dev/null 2>&1 &")
-        with pytest.raises(NotKeptUp, match="idle for"):
+        with pytest.raises(GuestTooSlow, match="idle for"):
             vm.run(Path(rate_mbps=1), [FLOW], 5.0)
         pid = vm.pid
     with pytest.raises(ProcessLookupError):

@@ -63,7 +63,7 @@ def test_file_block_is_copied_unchanged(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         (
             "<!-- table of {folder} -->",
@@ -76,13 +76,13 @@ def test_file_block_is_copied_unchanged(tmp_path: Path) -> None:
         ("<!-- goodput of {folder} -->", "holds no runs of a target"),
     ],
 )
-def test_impossible_block_is_named_and_nothing_written(line: str, said: str, store: Store, tmp_path: Path) -> None:
+def test_impossible_block_is_named_and_nothing_written(line: str, message: str, store: Store, tmp_path: Path) -> None:
     good = written(tmp_path, f"<!-- tables of {store.folder} -->\n<!-- end -->\n")
     bad = tmp_path / "bad.md"
     bad.write_text(line.format(folder=store.folder) + "\n<!-- end -->\n")
     before = good.read_text()
-    with pytest.raises(CompareError, match=said):
+    with pytest.raises(CompareError, match=message):
         render_documents([bad])
-    with pytest.raises(SystemExit, match=said):
+    with pytest.raises(SystemExit, match=message):
         main([str(good), str(bad)])
     assert good.read_text() == before

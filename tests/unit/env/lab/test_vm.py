@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from env.lab import LabMissing
-from env.lab.real_time import LATE_MAX_US, LATE_P99_US, NotKeptUp, check_kept_up
+from env.lab.real_time import LATE_MAX_US, LATE_P99_US, GuestTooSlow, check_kept_up
 from env.lab.vm import VmLab
 
 IN_TIME = {"late_p50_us": 200.0, "late_p99_us": 900.0, "late_max_us": 5000.0, "idle_pct": 60.0}
@@ -26,5 +26,5 @@ def test_missing_kernel_names_the_make_target() -> None:
 )
 def test_run_slower_than_real_time_is_refused(worse: dict[str, float], figure: str) -> None:
     check_kept_up(IN_TIME)
-    with pytest.raises(NotKeptUp, match=figure):
+    with pytest.raises(GuestTooSlow, match=figure):
         check_kept_up(IN_TIME | worse)
