@@ -15,9 +15,8 @@ pytestmark = pytest.mark.timeout(900)
 
 
 def test_population_is_trained_once(tmp_path: Path) -> None:
-    launcher = ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "seed=1,2"]
-    words = ["-m", *launcher, *SMALL_POPULATION, f"runs={tmp_path}", "name=p"]
-    output, _ = train(*words)
+    words = ["-m", *SMALL_POPULATION, f"runs={tmp_path}", "name=p", "seed=1,2"]
+    output, _ = train(*words, "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
     assert output.count("is trained\n") == 2
     assert statuses(tmp_path / "p") == {"p-1": "finished", "p-2": "finished"}
     saved = [checkpoint.load(tmp_path / "p" / f"p-{seed}") for seed in (1, 2)]
@@ -42,7 +41,7 @@ def test_population_is_trained_once(tmp_path: Path) -> None:
 def test_failed_run_is_named_and_interrupted_run_continues(tmp_path: Path) -> None:
     folder = tmp_path / "p"
     (folder / "p-1").mkdir(parents=True)
-    longer = [*SMALL_POPULATION, "algo.total_decisions=12000"]  # than it takes to see that it runs
+    longer = [*SMALL_POPULATION, "algo.total_decisions=6000"]  # than it takes to see that it runs
     words = ["-m", *longer, f"runs={tmp_path}", "name=p", "seed=1,2"]
     process = start("train.py", *words)
     labs = wait_for(process, folder / "p-2")
