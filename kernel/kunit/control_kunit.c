@@ -658,7 +658,7 @@ static struct kunit_suite control_suite = {
 
 /* -- the guard --------------------------------------------------------------- */
 
-struct judge_case {
+struct check_case {
 	const char *name;
 	int loss, rtt_ratio, rtt_variation;	/* Q12 */
 	u32 cwnd_fp, next_fp;			/* NDM_CWND_FRAC fraction bits */
@@ -669,7 +669,7 @@ struct judge_case {
 #define EIGHTH (NDM_ONE / 8)
 #define FP(packets) ((packets) << NDM_CWND_FRAC)
 
-static const struct judge_case judge_cases[] = {
+static const struct check_case check_cases[] = {
 	{ "growth without loss or queue", 0, 0, 0, FP(64), FP(128), false, NDM_GUARD_GOOD },
 	{ "grows into loss", EIGHTH, 0, 0, FP(64), FP(64) + 1, false,
 	  NDM_GUARD_PRESSING },
@@ -707,18 +707,18 @@ static const struct judge_case judge_cases[] = {
 	  NDM_GUARD_GOOD },
 };
 
-KUNIT_ARRAY_PARAM_DESC(judge, judge_cases, name);
+KUNIT_ARRAY_PARAM_DESC(check, check_cases, name);
 
-static void judge_test(struct kunit *test)
+static void check_test(struct kunit *test)
 {
-	const struct judge_case *c = test->param_value;
+	const struct check_case *c = test->param_value;
 	s16 x[NDM_INPUTS] = {
 		[NDM_IN_LOSS_RATE] = c->loss,
 		[NDM_IN_RTT_RATIO] = c->rtt_ratio,
 		[NDM_IN_RTT_VARIATION] = c->rtt_variation,
 	};
 
-	KUNIT_EXPECT_EQ(test, ndm_guard_judge(x, c->cwnd_fp, c->next_fp,
+	KUNIT_EXPECT_EQ(test, ndm_guard_check(x, c->cwnd_fp, c->next_fp,
 					      c->at_minimum), c->expected);
 }
 
@@ -800,7 +800,7 @@ static void reno_test(struct kunit *test)
 }
 
 static struct kunit_case guard_cases[] = {
-	KUNIT_CASE_PARAM(judge_test, judge_gen_params),
+	KUNIT_CASE_PARAM(check_test, check_gen_params),
 	KUNIT_CASE(bucket_test),
 	KUNIT_CASE(reno_begins_test),
 	KUNIT_CASE(reno_test),

@@ -67,14 +67,14 @@ static inline bool ndm_guard_presses(const s16 *x, u32 cwnd_fp, u64 next_fp)
 }
 
 /**
- * ndm_guard_judge - check one decision
+ * ndm_guard_check - check one decision
  * @x: (NDM_INPUTS) the inputs of the decision, Q12
  * @cwnd_fp: the window before it, NDM_CWND_FRAC fraction bits
  * @next_fp: the window after it
  * @at_minimum: the window is the smallest possible one and fully used
  */
 static inline enum ndm_guard_verdict
-ndm_guard_judge(const s16 *x, u32 cwnd_fp, u64 next_fp, bool at_minimum)
+ndm_guard_check(const s16 *x, u32 cwnd_fp, u64 next_fp, bool at_minimum)
 {
 	if (ndm_guard_presses(x, cwnd_fp, next_fp))
 		return NDM_GUARD_PRESSING;

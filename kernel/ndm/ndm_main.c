@@ -86,7 +86,7 @@ static bool ndm_guard_decision(struct sock *sk, struct ndm_slot *slot,
 	u64 next_fp;
 
 	next_fp = ndm_next_cwnd(ndm->sock.cwnd_fp, actions[NDM_OUT_CWND_LOG2]);
-	verdict = ndm_guard_judge(interval->x, ndm->sock.cwnd_fp, next_fp,
+	verdict = ndm_guard_check(interval->x, ndm->sock.cwnd_fp, next_fp,
 				  tcp_snd_cwnd(tp) <= NDM_CWND_MIN &&
 				  ndm_window_used(sk));
 	ndm->sock.guard_bucket = ndm_guard_fill(ndm->sock.guard_bucket, verdict);

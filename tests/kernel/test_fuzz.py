@@ -35,7 +35,7 @@ def fuzz(target: str, folder: Path, runs: int) -> subprocess.CompletedProcess[st
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_nothing_is_found(copy: Path, target: str) -> None:
+def test_fuzzing_without_a_finding(copy: Path, target: str) -> None:
     done = fuzz(target, copy, RUNS)
     assert done.returncode == 0, done.stderr
     assert f"stat::number_of_executed_units: {RUNS}" in done.stderr
@@ -110,7 +110,7 @@ FAULTS = (
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=[f"{fault.target}: {fault.name}" for fault in FAULTS])
-def test_a_fault_is_found(copy: Path, fault: Fault) -> None:
+def test_a_fault_on_purpose_is_reported(copy: Path, fault: Fault) -> None:
     header = copy / "kernel" / fault.header
     text = header.read_text()
     assert text.count(fault.right) == 1, f"{fault.header} has changed: this fault must be put in anew"

@@ -116,7 +116,7 @@ class PolicyRunner:
         return state @ self._v + self._c, state
 
 
-class ToyPlayer:
+class ToyRolloutWorkers:
     """Runs whole episodes of a world in lock-step; the same arguments give the same batch k every time."""
 
     def __init__(self, world: ToyVector, decisions: int, seed: int = 0) -> None:
@@ -201,7 +201,7 @@ class RememberCue(ToyVector):
 
 
 class FluidQueue(ToyVector):
-    """One flow through a bottleneck, one decision per round trip, told what it did one round trip late.
+    """One flow through a bottleneck, one decision per round trip, observed one round trip late.
 
     The BDP is drawn between 20 and 200 packets, unseen by the policy; cwnd starts at 10 packets. Reward: share of the
     link in use minus queueing delay in base RTTs. A perfect policy ends near 1; holding cwnd ends at 10 / BDP.

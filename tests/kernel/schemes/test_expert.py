@@ -93,7 +93,7 @@ def test_callbacks_measure_what_cong_control_measures(scheme: str, path: Path) -
     assert observations[0] == observations[1]
 
 
-def test_flows_are_told_apart(lab: Lab) -> None:
+def test_flows_are_kept_apart(lab: Lab) -> None:
     bbr, cubic = expert(lab, "bbr"), expert(lab, "cubic")
     observations = play(lab, [bbr, cubic, cubic]).observations
     flows = sorted({seen.flow for seen in observations})

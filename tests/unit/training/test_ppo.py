@@ -13,7 +13,7 @@ import torch
 from env.privileged import PRIVILEGED
 from env.profile import load_profile
 from env.trajectory import Trajectory
-from tests.support.toys import Endless, FluidQueue, PolicyRunner, RememberCue, ToyPlayer, ToyVector
+from tests.support.toys import Endless, FluidQueue, PolicyRunner, RememberCue, ToyRolloutWorkers, ToyVector
 from training.learner import Sample
 from training.options import TrainConfig
 from training.policy import (
@@ -34,10 +34,10 @@ def sample(episodes: list[Trajectory], behaviour: BehaviourPolicy) -> Sample:
 
 def learn(env: ToyVector, options: PpoOptions, seed: int = 1) -> tuple[Ppo, list[Trajectory]]:
     torch.set_num_threads(1)
-    player = ToyPlayer(env, options.rollout_decisions)
+    workers = ToyRolloutWorkers(env, options.rollout_decisions)
     ppo = Ppo(options, seed, len(PRIVILEGED))
     config = TrainConfig(profile=load_profile("bottleneck"), algo=options)
-    sampler = RolloutSampler(config, Path(), player, None)
+    sampler = RolloutSampler(config, Path(), workers, None)
     while True:
         sampler.submit(ppo.behaviour(), ppo.progress.share)
         batch = sampler.take(lambda: False)
@@ -77,7 +77,7 @@ def test_learns_to_remember(quantization_aware: bool) -> None:
 
 
 def test_learns_to_fill_a_queue_just_enough() -> None:
-    """From ten packets to an unknown BDP of 20 to 200, told of each change a round trip late."""
+    """From ten packets to an unknown BDP of 20 to 200; each change is seen a round trip late."""
     env = FluidQueue()
     worst, before = play_mean(untrained(env, PpoOptions())[0], env)
     ppo, _ = learn(env, PpoOptions(total_decisions=160_000))

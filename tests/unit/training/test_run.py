@@ -20,7 +20,7 @@ from env.spaces import INFO
 from env.trajectory import Trajectory
 from export import checkpoint
 from export.checkpoint import CheckpointError
-from tests.support.toys import Array, FluidQueue, ToyPlayer, ToyVector
+from tests.support.toys import Array, FluidQueue, ToyRolloutWorkers, ToyVector
 from training.loop import RunError, claimed, new_run_folder, train
 from training.options import TrainConfig
 from training.ppo import PpoOptions
@@ -61,8 +61,8 @@ class Disturbed(Queues):
 def run_training(
     config: TrainConfig, folder: Path, saved: Mapping[str, Any] | None = None, world: ToyVector | None = None
 ) -> bool:
-    player = ToyPlayer(world or Queues(), 640, seed=7)
-    return train(config, folder, saved, RolloutSampler(config, folder, player, None))
+    workers = ToyRolloutWorkers(world or Queues(), 640, seed=7)
+    return train(config, folder, saved, RolloutSampler(config, folder, workers, None))
 
 
 def config(folder: Path, **algo: Any) -> TrainConfig:
@@ -108,8 +108,8 @@ def test_interrupted_run_is_the_uninterrupted_one(tmp_path: Path, overlap: bool)
         assert one["learner"]["random_states"]["numpy"] == two["learner"]["random_states"]["numpy"]
 
 
-class RecordingPlayer:
-    """Records what it is asked."""
+class RecordingWorkers:
+    """Records the order of the calls."""
 
     workers, seconds = 1, {"lab": 0.0}
 
@@ -130,8 +130,8 @@ class RecordingPlayer:
 @pytest.mark.parametrize("overlap", [True, False])
 def test_the_policy_is_one_update_behind_with_overlap(tmp_path: Path, overlap: bool) -> None:
     def sampler() -> tuple[RolloutSampler, list[str]]:
-        player: Any = RecordingPlayer()
-        return RolloutSampler(config(tmp_path, overlap=overlap), tmp_path, player, None), player.calls
+        workers: Any = RecordingWorkers()
+        return RolloutSampler(config(tmp_path, overlap=overlap), tmp_path, workers, None), workers.calls
 
     one, calls = sampler()
     for update in range(3):
@@ -276,7 +276,7 @@ def test_card_says_what_the_run_was(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "failed" / "card.json").read_text())["status"] == "failed: the guest died"
 
 
-def test_alarm_is_told_on_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_alarm_is_printed_on_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     chosen = config(tmp_path, total_decisions=640 * 11, initial_std=0.3, final_std=0.3, minimum_std=0.3)
     run_training(chosen, tmp_path / "run")
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("train.py: ")]

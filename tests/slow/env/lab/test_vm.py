@@ -62,7 +62,7 @@ class TestCounted:
         result = lab.run(path, [FLOW], 5.0, sample_ms=50)
         assert 0.3 < result.flows[0].received_bytes * 8 / 5.0 / 1e6 / path.rate_mbps < 1.5
 
-    def test_errors_of_the_guest_are_told(self, lab: VmLab) -> None:
+    def test_errors_of_the_guest_reach_the_host(self, lab: VmLab) -> None:
         with pytest.raises(GuestFailed, match="nonsense"):
             lab.run(Path(rate_mbps=10), [FLOW | {"scheme": "nonsense"}], 5.0)
         with pytest.raises(LabError, match="rack"):

@@ -64,7 +64,7 @@ def test_a_target_says_its_scenarios_itself(other: str) -> None:
 
 
 @pytest.mark.parametrize("target", SINGLE.values(), ids=SINGLE)
-def test_every_scenario_is_there_and_judged(target: Target) -> None:
+def test_every_scenario_exists_and_has_a_requirement(target: Target) -> None:
     measured = {scenario.name for scenario in target.make()}
     judged = [one.scenarios for one in target.requirements if isinstance(one, InEachScenario)]
     assert measured == {name for names in judged for name in names}

@@ -10,7 +10,7 @@ from env.lab import LabError
 from env.lab.host import HostLab
 
 
-def test_an_ordinary_user_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_for_an_ordinary_user_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(LabError, match="needs root for network namespaces and kernel modules; lab=virtual does not"):
         HostLab()

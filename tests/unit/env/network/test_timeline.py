@@ -1,4 +1,4 @@
-"""Steps of a path are taken in order while a run goes on, and what fails is told."""
+"""Steps of a path are taken in order while a run goes on, and a failure is raised at the end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STEPS = [{"at_s": 0.02, "rate_mbps": 5}, {"at_s": 0.04, "rtt_ms": 80}, {"at_s": 
 
 
 class Recorder:
-    """Stands for the topology: what it is told, and when."""
+    """Takes the place of the topology, and records its steps."""
 
     def __init__(self, fails: bool = False) -> None:
         self.fails = fails

@@ -11,7 +11,7 @@ from export.formats.envelope import describe
 from export.integer.model import ENVELOPE_MAX
 
 
-def test_ranges_company_and_traces_are_told() -> None:
+def test_ranges_rivals_and_traces_are_described() -> None:
     text = describe(asdict(load_profile("wireless")))
     assert "lossy: rate_mbps 2..60, rtt_ms 10..150, buffer_bdp 0.5..8, loss_pct 0..2, jitter_ratio 0.05..0.5" in text
     assert "rate_step 0.1..10" in text

@@ -82,7 +82,7 @@ def test_unreadable_file_is_refused_with_a_remedy(tmp_path: Path, monkeypatch: p
         read(file)
 
 
-def test_a_course_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recording_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "experts.parquet"
     monkeypatch.setattr(NetworkPath, "as_dict", lambda _: {"rate_gbps": 1})
     write(file, recording(lesson("bbr", 0, 2)))
@@ -92,7 +92,7 @@ def test_a_course_of_another_version_is_refused(tmp_path: Path, monkeypatch: pyt
         read(file)
 
 
-def test_the_best_teacher_is_told_for_each_course() -> None:
+def test_best_expert_of_each_episode_config_is_marked() -> None:
     weights = RewardWeights()
     good, bad, alone = lesson("bbr", 0, 5, share=0.9), lesson("cubic", 0, 50, share=0.1), lesson("cubic", 1, 3)
     whole = recording(good, bad, alone)
@@ -133,7 +133,7 @@ def test_options_have_their_defaults() -> None:
     assert read_options([]).experts == ["bbr", "cubic", "illinois"]
 
 
-def test_who_cannot_teach_is_refused_by_name() -> None:
+def test_schemes_that_cannot_be_recorded_are_refused() -> None:
     with pytest.raises(RecordingError, match="scheme 'bbx' is unknown: did you mean bbr"):
         find_experts(["bbx"])
     with pytest.raises(RecordingError, match="scheme 'oracle' cannot be an expert"):

@@ -37,7 +37,7 @@ def made(act: object, episodes: int, intervals: int) -> list[Trajectory]:
     return [trajectory for one in whole.lessons for trajectory in whole.trajectories_of(one, WEIGHTS)]
 
 
-def test_a_teacher_with_a_memory_is_cloned() -> None:
+def test_expert_with_a_memory_is_cloned() -> None:
     lessons = Lessons(made(delayed, 12, 90), made(delayed, 15, 130)[12:], {"bbr": 12})
     policy = initial_policy(8, 1)
     progress = imitate(policy, lessons, 600, weight_limit=8.0, seed=1)

@@ -1,4 +1,4 @@
-"""Alarms begin after ten updates in a row, are told once, and begin anew after an end."""
+"""Alarms begin after ten updates in a row, are printed once, and begin anew after an end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_alarm_names_metric_value_and_remedy() -> None:
     alarms = Alarms(minimum_std=0.02)
     for update in range(1, AFTER + 3):
         assert alarms.update(NO_EXPLORATION)["alarms/minimum_pacing"] == update
-        assert len(alarms.warnings) == (update == AFTER), "told once"
+        assert len(alarms.warnings) == (update == AFTER), "printed once"
         if update == AFTER:
             (text,) = alarms.warnings
             assert text.startswith("charts/std_pacing has been 0.02,")

@@ -61,7 +61,7 @@ def test_sampling_state_decides_skipped_slow_starts() -> None:
             )
 
 
-def test_a_batch_follows_from_its_number_and_basis() -> None:
+def test_batch_is_a_function_of_number_and_state() -> None:
     hard = tuple(PathSampler(load_profile("fair")).draw(np.random.default_rng(n)) for n in range(3))
     bases = [
         SamplingState(),
@@ -77,7 +77,7 @@ def test_a_batch_follows_from_its_number_and_basis() -> None:
     assert not same(asked("fair", SamplingState(), batch=4).tasks[0], one.tasks[0])
 
 
-def test_a_share_is_drawn_around_the_hard_courses() -> None:
+def test_a_share_is_drawn_around_hard_configs() -> None:
     profile = profile_from_config(
         {"name": "x", "paths": {"a": {"rate_mbps": {"log_uniform": [1, 100]}, "rtt_ms": {"log_uniform": [20, 200]}}}}
     )
@@ -107,7 +107,7 @@ def test_episode_with_snapshot_rival_gets_a_snapshot() -> None:
 
 
 @pytest.mark.parametrize("name", ["mixed", "fair"])
-def test_a_basis_is_read_as_it_was_written(name: str) -> None:
+def test_sampling_state_survives_writing_and_reading(name: str) -> None:
     sampler, rng = PathSampler(load_profile(name), snapshots=True), np.random.default_rng(0)
     sampling_state = SamplingState(0.5, tuple(sampler.draw(rng) for _ in range(20)), 0.3, 1.3, (b"a", b"b"))
     saved = sampling_state.as_dict()
