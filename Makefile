@@ -81,7 +81,7 @@ endif
 
 .PHONY: module
 ifeq ($(KDIR),)
-module: $(MODULES)/lab/built build/flow build/probe $(MODEL_BUILD)/libndm.so ## rebuild the kernel modules for the lab (KDIR= for a stock kernel) with the exported models (MODELS="mixed fiber")
+module: $(MODULES)/lab/built build/flow build/init build/probe $(MODEL_BUILD)/libndm.so ## rebuild the kernel modules for the lab (KDIR= for a stock kernel) with the exported models (MODELS="mixed fiber")
 else
 module: $(EXPORTED) build/flow build/probe build/pulse
 	@release=$$(kernel/release.sh $(KDIR)); kernel/build.sh $(MODULES)/$$release $(KDIR)
@@ -102,6 +102,10 @@ $(MODULES)/lab/built: $(KERNEL_SOURCES) $(EXPORTED) build/lab-kernel/manifest.js
 build/flow: $(FLOW_SOURCES)
 	@mkdir -p build
 	$(CC) -O2 -Wall -Wextra -static -o $@ $(filter %.c,$^)
+
+build/init: env/lab/guest/init.c
+	@mkdir -p build
+	$(CC) -O2 -Wall -Wextra -static -o $@ $<
 
 build/probe: env/network/probe/probe.c
 	@mkdir -p build
@@ -187,14 +191,16 @@ bench-kernel: vm-kernel ## measure the cost of the module: a decision, an ACK ag
 	@/usr/bin/python3 setup/packages.py bench
 	@$(PYTHON) -m kernel.bench
 
-PYTEST := $(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+# processes, each with a core of its own
+JOBS ?= 2
+PYTEST := $(PYTHON) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: test-unit
 test-unit: .venv/installed ## the tests without lab, compiler and browser (a minute)
 	@$(PYTEST) tests/unit
 
 .PHONY: test
-test: setup module ## all tests except those of the sanitizer kernel, QEMU, Ray and the browser (10 minutes)
+test: setup module ## all tests except those of the sanitizer kernel, QEMU, Ray and the browser (10 minutes; JOBS=8 on 8 cores)
 	@/usr/bin/python3 setup/packages.py tests
 	@$(PYTEST) tests/unit tests/lab tests/kernel
 

@@ -38,6 +38,8 @@ settings.load_profile("any machine")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Bring the tests' modules up to date, unless only unit tests run; the other processes of -n wait for it."""
+    if hasattr(config, "workerinput"):
+        _keep_to_one_core(config.workerinput["workerid"])
     if config.args and all(Path(argument).resolve().is_relative_to(TESTS / "unit") for argument in config.args):
         return
     manifest = Path("build", "lab-kernel", "manifest.json")
@@ -49,6 +51,16 @@ def pytest_configure(config: pytest.Config) -> None:
         done = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.exit(f"the modules for the tests cannot be built:\n{done.stdout}{done.stderr}", returncode=1)
+
+
+def _keep_to_one_core(worker: str) -> None:
+    """Give each process of -n a core, which its labs then share with it.
+
+    Otherwise a lab chooses the core with the fewest labs (env/lab/core.py). The tests keep many labs that wait, so the
+    labs at work would often sit on the same core, and another would have nothing to do.
+    """
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[int(worker.removeprefix("gw")) % len(cores)]})
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
 KERNEL = BUILD / "lab-kernel" / "linux"
 MODULES = MODEL_BUILD / "modules" / "lab"
-ALWAYS_LOADED = ("tcp_ndm_gym", "lab_gate", "sch_linktrace")  # by guest/init.sh
+INIT = BUILD / "init"
+ALWAYS_LOADED = ("tcp_ndm_gym", "lab_gate", "sch_linktrace")  # by guest/init.c
 # Each variant's make targets: of its kernel, and of its modules.
 VARIANTS = {"lab": ("lab-kernel", "module"), "sanitizer": ("sanitizer", "sanitizer")}
 
 CHANNEL_FD = 3  # where lab_gate.ko expects the channel
-MODULES_FD = 4  # where init.sh expects the folder of the modules
+MODULES_FD = 4  # where init.c expects the folder of the modules
 # Virtual time begins here, so that certificates, file times and TCP time stamps are the same in every run.
 EPOCH_S = 1_700_000_000
 
@@ -66,7 +67,7 @@ class VirtualLab(Lab):
         kernel_target, modules_target = VARIANTS[self.variant]
         require_files([self.kernel], kernel_target)
         require_files((self._modules_folder / f"{name}.ko" for name in ALWAYS_LOADED), modules_target)
-        require_files((PROGRAM, PROBE), "module")
+        require_files((INIT, PROGRAM, PROBE), "module")
         if not os.access(self.kernel, os.X_OK):
             raise LabMissing(f"{self.kernel} cannot be executed: run `chmod +x {self.kernel}`")
 
@@ -76,7 +77,7 @@ class VirtualLab(Lab):
         try:
             return spawn(
                 [
-                    # the guest finds init.sh, and through it everything else, by its host process's working directory
+                    # the guest finds its first program and everything else by its host process's working directory
                     *("/usr/bin/env", "-C", str(GUEST), "taskset", "--cpu-list", str(core), "setarch", "-R"),
                     *(str(self.kernel), *self._kernel_arguments()),
                 ],
@@ -94,7 +95,7 @@ class VirtualLab(Lab):
             "rootfstype=hostfs",
             "rootflags=/",
             "ro",
-            "init=/proc/self/cwd/init.sh",
+            f"init=/proc/self/cwd/{os.path.relpath(INIT, GUEST)}",
             "time-travel=inf-cpu",
             f"time-travel-start={EPOCH_S}",
             "random.trust_bootloader=on",

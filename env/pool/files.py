@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from env.lab.lab import PROGRAM
-from env.lab.virtual import ALWAYS_LOADED, KERNEL, MODULES
+from env.lab.virtual import ALWAYS_LOADED, INIT, KERNEL, MODULES
 from env.pool.pool import ClusterError
 
 
@@ -17,7 +17,7 @@ def lab_files(modules: Iterable[str]) -> dict[Path, str]:
 
     modules: names in build/modules/lab, besides those that are always loaded.
     """
-    files = [KERNEL, PROGRAM, *(MODULES / f"{name}.ko" for name in (*ALWAYS_LOADED, *modules))]
+    files = [KERNEL, INIT, PROGRAM, *(MODULES / f"{name}.ko" for name in (*ALWAYS_LOADED, *modules))]
     return {file: _sha256(file) for file in files if file.is_file()}
 
 

@@ -1,11 +1,9 @@
 """The guest's agent: carries out the host's commands, one at a time, until the host closes the channel.
 
-    agent.py virtual /dev/lab_gate   in the virtual lab, started by init.sh. Virtual time stops while the agent waits
-    for
-                                     a command, so the host may take as long as it likes
+    agent.py virtual /dev/lab_gate   in the virtual lab, started by init.c. Virtual time stops while the agent waits
+                                     for a command, so the host may take as long as it likes
     agent.py real DEVICE             in a kernel under QEMU with the machine's clock, started by init-vm.sh. The device
-    is
-                                     a virtio-serial port
+                                     is a virtio-serial port
     agent.py counted DEVICE          the same with a clock that counts instructions
     agent.py host DESCRIPTOR         in namespaces of the running kernel, started by init-host.sh. The descriptor is the
                                      channel's socket

@@ -20,7 +20,7 @@ import pytest
 from env.checkout import ROOT
 from env.lab import Lab, RunResult, VirtualLab
 from env.lab.lab import PROBE, PROGRAM
-from env.lab.virtual import MODULES
+from env.lab.virtual import INIT, MODULES
 from env.network.path import Path as NetworkPath
 
 pytestmark = pytest.mark.timeout(600)
@@ -124,7 +124,7 @@ def test_other_checkout_user_and_environment_change_nothing(expected: str) -> No
         shutil.copy((ROOT / "build" / "lab-kernel" / "linux").resolve(), kernel)
         for file in MODULES.glob("*.ko"):
             shutil.copy(file, modules)
-        for program in (PROGRAM, PROBE):
+        for program in (INIT, PROGRAM, PROBE):
             shutil.copy(program, checkout / "build")
         shutil.copy(__file__, tests / "again.py")
         code = "import sys; sys.path[:0] = sys.argv[1:]; import again; print(again.whole(7))"

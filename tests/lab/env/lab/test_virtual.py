@@ -63,11 +63,18 @@ def test_labs_side_by_side_are_independent() -> None:
 
 def test_each_lab_has_a_core_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("env.lab.core.NAME", f"ndm-tcp-test-{os.getpid()}")  # other labs may be at work
-    cores = sorted(os.sched_getaffinity(0))
-    with VirtualLab(seed=1) as one, VirtualLab(seed=2) as two:
-        for lab in (one, two):
-            lab.call("shell", command="true")
-        used = [{core for pid in group_members(lab.pid) for core in os.sched_getaffinity(pid)} for lab in (one, two)]
+    one_core = os.sched_getaffinity(0)  # tests/conftest.py
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    try:
+        cores = sorted(os.sched_getaffinity(0))
+        with VirtualLab(seed=1) as one, VirtualLab(seed=2) as two:
+            for lab in (one, two):
+                lab.call("shell", command="true")
+            used = [
+                {core for pid in group_members(lab.pid) for core in os.sched_getaffinity(pid)} for lab in (one, two)
+            ]
+    finally:
+        os.sched_setaffinity(0, one_core)
     assert [len(of_one_lab) for of_one_lab in used] == [1, 1]
     if len(cores) > 1:
         assert used[0] != used[1]
