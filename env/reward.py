@@ -39,6 +39,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from env.markdown import markdown_table
+
 LOWEST_SHARE = 0.01  # of the reference goodput; the logarithmic half is 0 at and below it
 UNNOTICED_MS = 10.0  # queueing delay that users do not notice, added to the scale of the delay
 LEAST_MBPS = 1e-3  # the reference goodput counts as at least this, also on a link that carries nothing for a while
@@ -199,7 +201,7 @@ def compute_reward(interval: Measured, reference: Reference, weights: RewardWeig
 def terms_table() -> str:
     """Return a Markdown table of the terms, for documentation."""
     rows = [
-        f"| `{entry.name}` | {entry.metadata['help']} | {entry.metadata['unit']} | {entry.default:g} |"
+        [f"`{entry.name}`", entry.metadata["help"], entry.metadata["unit"], f"{entry.default:g}"]
         for entry in fields(RewardWeights)
     ]
-    return "\n".join(["| term | meaning | unit | default weight |", "|---|---|---|---|", *rows])
+    return markdown_table(["term", "meaning", "unit", "default weight"], rows)

@@ -131,12 +131,6 @@ STEP_DTYPE = [
 OBSERVATION_FIELDS = tuple(name for _, _, name, _ in OBSERVATION_LAYOUT if "[" not in name and name != "zero")
 
 
-def fields_table(fields: tuple[Field, ...]) -> str:
-    """Return a Markdown table of inputs or outputs, for documentation."""
-    rows = [f"| {i} | `{f.name}` | {f.meaning} | {f.low:g} | {f.high:g} |" for i, f in enumerate(fields)]
-    return "\n".join(["| index | name | meaning | min | max |", "| --- | --- | --- | --- | --- |", *rows])
-
-
 def _c_struct(name: str, fields: Layout, size: int) -> str:
     lines = [f"struct {name} {{"]
     for c_type, _, field, comment in fields:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from env import schema
+from env.markdown import markdown_table
 from env.reward import OUTCOME
 
 FloatArray = npt.NDArray[np.float32]
@@ -27,6 +28,12 @@ def observation_space() -> gymnasium.Space[FloatArray]:
 def action_space() -> gymnasium.Space[FloatArray]:
     """Return a Box with the limits of schema.ACTIONS."""
     return _box(schema.ACTIONS)
+
+
+def fields_table(fields: tuple[schema.Field, ...]) -> str:
+    """Return a Markdown table of inputs or outputs, for documentation."""
+    rows = [[str(i), f"`{f.name}`", f.meaning, f"{f.low:g}", f"{f.high:g}"] for i, f in enumerate(fields)]
+    return markdown_table(["index", "name", "meaning", "min", "max"], rows)
 
 
 def _box(fields: tuple[schema.Field, ...]) -> gymnasium.Space[FloatArray]:

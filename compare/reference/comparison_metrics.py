@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from compare.metrics import flow_metrics, group_metrics, network_metrics, sharing
 from compare.metrics.metric import Metric
-from compare.report.pages import markdown_table
+from env.markdown import markdown_table
 
 BETTER = {1: "more", 0: "", -1: "less"}
 NETWORK = (

@@ -6,8 +6,8 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from compare.experiment.config import CompareConfig
-from compare.report.pages import markdown_table
 from env.checkout import CONFIGS
+from env.markdown import markdown_table
 from env.profile import Profile
 from env.reward import RewardWeights
 from training.config import LEARNERS

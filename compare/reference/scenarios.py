@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 
-from compare.report.pages import markdown_table
+from env.markdown import markdown_table
 from env.network.path import Path
 from env.network.rack import Rack
 from env.network.scenario import UNDER_TEST, Flow, Scenario, load_scenario, scenario_names

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from compare.report.pages import markdown_table
+from env.markdown import markdown_table
 from training.config import LEARNERS
 from training.loop import METRICS
 from training.metrics import Metric

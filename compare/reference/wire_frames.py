@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from compare.report.pages import markdown_table
 from env import schema
+from env.markdown import markdown_table
+from env.spaces import fields_table
 
 FRAMES = (
     ("COMMAND", "host to agent", '`{"call": name, "args": {...}}`, JSON'),
@@ -44,11 +45,11 @@ def render() -> str:
 Pure numbers without units, computed in the kernel once per interval. Models of this version have at least the first
 {schema.INPUTS_MIN}. An input that a model lacks has weight 0.
 
-{schema.fields_table(schema.FEATURES)}
+{fields_table(schema.FEATURES)}
 
 ## Outputs
 
-{schema.fields_table(schema.ACTIONS)}
+{fields_table(schema.ACTIONS)}
 
 ## Fixed-point formats
 

@@ -27,7 +27,7 @@ from compare.experiment.store import Store
 from compare.metrics.cells import Cell, by_scenario, read_cells, schemes_of
 from compare.report import Comparison, render_tables
 from compare.report.overview import draw_overview
-from compare.report.pages import fill_blocks, markdown_table
+from compare.report.pages import fill_blocks
 from compare.report.tables.goodput import goodput_table
 from compare.report.tables.target import target_markdown
 from compare.statistics.paired import compare_pairs
@@ -35,6 +35,7 @@ from compare.targets.catalogue import Target
 from compare.targets.evidence import Evidence
 from compare.targets.stored import stored_targets
 from compare.targets.tables import TargetTable, last_lines
+from env.markdown import markdown_table
 
 
 class _Results:

@@ -17,12 +17,12 @@ from compare.report.content import (
     scenario_page,
     title_of,
 )
-from compare.report.pages import markdown_table
 from compare.report.tables.published_runs import PublishedFigure
 from compare.report.tables.target import target_markdown
 from compare.statistics.estimates import CONFIDENCE, MIN_VALUES
 from compare.statistics.numbers import counted, interval, name_and_unit, number
 from compare.statistics.winners import WINNERS_NOTE, Winners
+from env.markdown import markdown_table
 
 
 def render_markdown(comparison: Comparison) -> str:

@@ -1,4 +1,4 @@
-"""Markdown pages: tables, and the blocks of a page that a command writes.
+"""The blocks of a Markdown page that a command writes.
 
 A block is the text between a comment that names its content and the line ``<!-- end -->``::
 
@@ -10,15 +10,9 @@ A block is the text between a comment that names its content and the line ``<!--
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 _BLOCK = re.compile(r"<!-- (?P<what>[^\n]+?) -->\n(?P<content>(?:(?!<!--).)*)<!-- end -->", re.DOTALL)
-
-
-def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int | None = None) -> str:
-    """Return a table. left: the number of columns aligned to the left; the others go to the right."""
-    rule = ["---" if left is None or index < left else "---:" for index in range(len(heads))]
-    return "\n".join(f"| {' | '.join(row)} |" for row in (heads, rule, *rows))
 
 
 def fill_blocks(page: str, make: Callable[[str], str | None]) -> str:

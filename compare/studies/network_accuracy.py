@@ -22,8 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compare.report.pages import markdown_table
 from env.lab import Lab, VirtualLab
+from env.markdown import markdown_table
 from env.network.path import PACKET_BYTES, Path
 from env.network.topology.bottleneck import netem_options
 

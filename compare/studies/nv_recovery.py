@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from compare.experiment.experiment import flows_under_test
 from compare.metrics.group_metrics import group_metrics
-from compare.report.pages import markdown_table
 from compare.statistics.numbers import number
 from env.lab import VirtualLab
+from env.markdown import markdown_table
 from env.network.rack import Rack
 from env.network.scenario import load_scenario
 

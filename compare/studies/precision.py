@@ -20,11 +20,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from compare.report.pages import markdown_table
 from env import schema
 from env.gym.episode import boot_lab
 from env.gym.ndm_env import NdmEnv
 from env.lab import Lab, LabError
+from env.markdown import markdown_table
 from env.network.scenario import ScenarioError
 from env.profile import Profile, ProfileError, profile_from_config, scenario_episode_config
 from env.rollout import RolloutTask, run_episode

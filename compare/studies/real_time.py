@@ -26,10 +26,11 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from compare.report.pages import fill_blocks, markdown_table
+from compare.report.pages import fill_blocks
 from env.lab import Lab, LabError, RunResult, VirtualLab
 from env.lab.real_time import GuestTooSlow
 from env.lab.vm import VmLab
+from env.markdown import markdown_table
 from env.network.scenario import load_scenario
 
 DURATION_S = 20.0

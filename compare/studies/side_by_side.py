@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from compare.report.pages import markdown_table
+from env.markdown import markdown_table
 from export.checkpoint import checkpoint_path
 from export.pipeline import measure
 from training.run_folder.curves import Curve, read_metrics

@@ -22,10 +22,10 @@ import torch
 from stable_baselines3 import PPO
 from tqdm import tqdm
 
-from compare.report.pages import markdown_table
 from compare.studies.precision import METRIC_NAMES, Means, float_policy, parse, run_on_host
 from env.gym.ndm_env import NdmEnv
 from env.lab import LabError
+from env.markdown import markdown_table
 from env.network.scenario import ScenarioError
 from env.profile import ProfileError, profile_from_config, scenario_episode_config
 from export import checkpoint

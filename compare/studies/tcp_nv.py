@@ -17,11 +17,12 @@ from pathlib import Path
 from compare.errors import CompareError
 from compare.experiment.store import Store
 from compare.metrics.cells import Cell, read_cells
-from compare.report.pages import fill_blocks, markdown_table
+from compare.report.pages import fill_blocks
 from compare.report.tables.group import COLUMNS, GroupRow, group_rows, shown_columns
 from compare.report.tables.paper import FRAMES_FOLDER, SCENARIO_FOLDER, PublishedRow, load_tables, paper_scenario
 from compare.statistics.numbers import number
 from compare.studies.nv_claims import Evidence, judge_claims
+from env.markdown import markdown_table
 
 TABLES = range(1, 8)  # of the paper
 CAUSES_FOLDER = "nv_causes"  # of configs/scenario: the same experiments with another buffer or packet size

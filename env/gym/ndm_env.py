@@ -10,8 +10,8 @@ import numpy as np
 from env.gym.episode import BootLab, Episode, boot_lab
 from env.profile import Profile
 from env.reward import terms_table
-from env.schema import ACTIONS, FEATURES, fields_table
-from env.spaces import FEATURE_SCALE, INFO, FloatArray, action_space, observation_space
+from env.schema import ACTIONS, FEATURES
+from env.spaces import FEATURE_SCALE, INFO, FloatArray, action_space, fields_table, observation_space
 
 
 class NdmEnv(gymnasium.Env[FloatArray, FloatArray]):

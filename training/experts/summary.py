@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from env.markdown import markdown_table
 from env.reward import RewardWeights
 from env.schema import ACTION_FRAC, ACTIONS
 from training.experts.recording import Lesson, Recording
@@ -27,7 +28,7 @@ def table(recording: Recording, weights: RewardWeights) -> str:
     """Return a Markdown table, one row for each expert."""
     best = Counter(best_of(recording, lessons, weights).scheme for lessons in recording.by_episode())
     heads = ["expert", "episodes", "decisions", "reward", "best on", *(f"{a.name} at a bound" for a in ACTIONS)]
-    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    rows = []
     for scheme in dict.fromkeys(lesson.scheme for lesson in recording.lessons):
         lessons = [lesson for lesson in recording.lessons if lesson.scheme == scheme]
         trajectories = [trajectory for lesson in lessons for trajectory in recording.trajectories_of(lesson, weights)]
@@ -36,5 +37,5 @@ def table(recording: Recording, weights: RewardWeights) -> str:
             actions = np.concatenate([trajectory.actions for trajectory in trajectories])  # [decisions, A]
             cells += [f"{np.mean([trajectory.rewards.mean() for trajectory in trajectories]):.3f}", str(best[scheme])]
             cells += [f"{share:.1%}" for share in (np.abs(actions) >= 1 - 2.0**-ACTION_FRAC).mean(0)]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        rows.append(cells)
+    return markdown_table(heads, rows)

@@ -19,6 +19,7 @@ from omegaconf import OmegaConf
 from env.checkout import git_revision
 from env.files import write_atomically
 from env.lab.virtual import KERNEL
+from env.markdown import markdown_table
 from env.pool import lab_files
 from training.curriculum.cases import FILE_NAME as CASES_NAME
 from training.curriculum.cases import summary
@@ -101,12 +102,12 @@ class Card:
                 "",
                 *(f"    {command}" for command in self.commands),
                 "",
-                *_table(("", ""), rows),
+                _table(("", ""), rows),
                 "",
                 *([f"![Learning curve]({CURVE_NAME})", ""] if curve else []),
                 "In the newest update:",
                 "",
-                *_table(("metric", "value"), {f"`{name}`": f"{value:.5g}" for name, value in self.metrics.items()}),
+                _table(("metric", "value"), {f"`{name}`": f"{value:.5g}" for name, value in self.metrics.items()}),
                 "",
                 *self._hard_cases(),
                 "The whole configuration:",
@@ -123,11 +124,12 @@ class Card:
             "Hard episodes, on which an algorithm of the kernel has more reward than the policy, the largest gap "
             f"first; {CASES_NAME} has all that were ever chosen:",
             "",
-            "| gap | algorithm | episode | first contest after update |",
-            "|---|---|---|---|",
-            *(
-                f"| {case['gap']:.3f} | {case['scheme']} | {summary(case)} | {case['update']} |"
-                for case in self.hard_cases
+            markdown_table(
+                ["gap", "algorithm", "episode", "first contest after update"],
+                [
+                    [f"{case['gap']:.3f}", case["scheme"], summary(case), str(case["update"])]
+                    for case in self.hard_cases
+                ],
             ),
             "",
         ]
@@ -150,5 +152,5 @@ def describe_lab(modules: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def _table(head: tuple[str, str], rows: Mapping[str, Any]) -> list[str]:
-    return [f"| {head[0]} | {head[1]} |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())]
+def _table(head: tuple[str, str], rows: Mapping[str, Any]) -> str:
+    return markdown_table(head, [[name, str(value)] for name, value in rows.items()])

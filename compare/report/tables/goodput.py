@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from compare.metrics.cells import Cell, by_scenario, schemes_of
-from compare.report.pages import markdown_table
 from compare.statistics.estimates import estimate_of
 from compare.statistics.numbers import number
+from env.markdown import markdown_table
 from env.network.schemes import Scheme
 
 NOT_MEASURED = "–"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from compare.report.pages import markdown_table
 from compare.statistics.verdict import Verdict
 from compare.targets.requirement import Judgement
 from compare.targets.tables import Decision, TargetTable
+from env.markdown import markdown_table
 
 
 def target_markdown(table: TargetTable, level: int = 2) -> str:
