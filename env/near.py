@@ -17,3 +17,9 @@ def did_you_mean(word: str, known: Iterable[str], limit: int = 3) -> str:
     """Return "did you mean a or b? ", with the space at its end; "" when no known word resembles this one."""
     near = near_matches(word, known, limit)
     return f"did you mean {' or '.join(near)}? " if near else ""
+
+
+def suggest(word: str, known: Iterable[str], limit: int = 3) -> str:
+    """Return ": did you mean a or b? ", or ". ": goes between "... is unknown" and "The right ones are ..."."""
+    hint = did_you_mean(word, known, limit)
+    return f": {hint}" if hint else ". "

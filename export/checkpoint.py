@@ -114,7 +114,9 @@ def load(run: Path) -> dict[str, Any]:
     if not run.exists():
         raise CheckpointError(f"there is no run {run}; {_runs_beside(run)}")
     if not path.exists():
-        raise CheckpointError(f"{run} has no {FILE_NAME}: the run ended before its first checkpoint, or is no run")
+        within = sorted(str(file.parent) for file in run.glob(f"*/{FILE_NAME}"))
+        reason = f"name one of its runs: {', '.join(within)}" if within else "the run ended before its first checkpoint"
+        raise CheckpointError(f"{run} has no {FILE_NAME}: {reason}")
     try:
         data = path.read_bytes()
     except OSError as error:

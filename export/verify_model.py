@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             models = [(str(run), build_model(run).model) for run in runs]
         else:
             model, sha256 = Native().shipped()
-            models = [(f"the default model, {sha256[:16]}", model)]
+            models = [(f"the first model of `make module`, {sha256[:16]}", model)]
         for name, model in models:
             proof = prove(model)
             console.print(_table(name, proof))

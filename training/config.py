@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 from hydra import compose, initialize_config_dir
@@ -14,7 +13,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 import training.sweeps  # noqa: F401  (registers the sweeper and the launcher that configs/train.yaml names)
 from env.checkout import CONFIGS
-from env.near import did_you_mean
+from env.config_errors import explain_config_error
 from env.profile import ProfileError, profile_from_config
 from training.learner import kinds, learner_class
 from training.options import TrainConfig
@@ -49,6 +48,9 @@ def check_command_line(overrides: Sequence[str]) -> None:
     """
     if any(override.startswith("-") for override in overrides):
         return
+    for override in overrides:
+        if override.find("=") < 1 and not override.startswith("~"):
+            raise ConfigError(f"{override!r} is no option. The options are KEY=VALUE; --help lists them")
     try:
         with initialize_config_dir(str(CONFIGS), version_base="1.3"):
             compose("train", list(overrides))
@@ -105,22 +107,8 @@ def resumed_config(saved: Mapping[str, Any], composed: DictConfig, overrides: Se
 
 
 def _explain(error: Exception) -> str:
-    """Return one paragraph about an error of Hydra or OmegaConf: the bad key or value, and the right ones."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, OmegaConfBaseException):
         cause = cause.__cause__
-    if cause is None:
-        # An unknown option of a group: Hydra lists the available ones, then where it looked.
-        return " ".join(str(error).partition("Config search path")[0].split())
-    key = cause.full_key or cause.key
-    first_line = str(cause).splitlines()[0]
-    kind = cause.object_type
-    group, _, wrong_key = str(key).rpartition(".")
-    if "not in" in first_line and str(key) in RENAMED:
-        return f"{key} is now called {RENAMED[str(key)]}"
-    if "not in" in first_line and isinstance(kind, type) and is_dataclass(kind):
-        keys = [entry.name for entry in fields(kind)]
-        hint = did_you_mean(wrong_key, keys, limit=1)
-        return f"{key} is unknown: {hint}The keys {'of ' + group if group else 'at the top'} are {', '.join(keys)}."
-    keys = list(cause.parent_node) if "not in" in first_line and isinstance(cause.parent_node, DictConfig) else []
-    return f"{key}: {first_line}" + (f"; the keys there are {', '.join(map(str, keys))}" if keys else "")
+    key = "" if cause is None else str(cause.full_key or cause.key)
+    return f"{key} is now called {RENAMED[key]}" if key in RENAMED else explain_config_error(error)

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from env.near import did_you_mean
+from env.near import suggest
 from env.schema import ACTIONS, FEATURES, HIDDEN_MAX
 
 Floats = npt.NDArray[np.float64]
@@ -100,8 +100,8 @@ def check_inputs(names: Sequence[str]) -> None:
     known = [feature.name for feature in FEATURES]
     for name in names:
         if name not in known:
-            hint = did_you_mean(name, known, limit=1)
-            raise ValueError(f"algo.blind names {name!r}: {hint}The inputs are {', '.join(known)}")
+            hint = suggest(name, known, limit=1)
+            raise ValueError(f"algo.blind: input {name!r} is unknown{hint}The inputs are {', '.join(known)}")
 
 
 def initial_policy(hidden: int, seed: int) -> Policy:

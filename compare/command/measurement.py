@@ -48,9 +48,9 @@ class CompletedRuns:
             console.print(f"and {len(self.progress.errors) - 3} more; see the report", style="red")
         if self.progress.seconds_run:
             virtual_s, speed = self.progress.seconds_run, self.progress.seconds_run / self.wall_s
+            times = f"{speed:.{0 if speed >= 10 else 1}f} times real time"
             console.print(
-                f"{virtual_s:.0f} virtual seconds in {self.wall_s:.0f} s of wall time ({speed:.0f} times real time)",
-                highlight=False,
+                f"{virtual_s:.0f} virtual seconds in {self.wall_s:.0f} s of wall time ({times})", highlight=False
             )
 
 

@@ -16,7 +16,10 @@ from omegaconf.errors import OmegaConfBaseException
 from compare.errors import CompareError
 from compare.experiment.labs import LABS, REAL_TIME
 from env.checkout import CONFIGS
-from env.near import did_you_mean
+from env.config_errors import explain_config_error
+from env.near import suggest
+from env.network.scenario import scenario_names
+from env.network.schemes import DEFAULT_SCHEMES
 from env.options import option
 from env.pool import check_runner
 
@@ -29,7 +32,9 @@ MAX_JOBS = 1024
 class CompareConfig:
     """The options of configs/compare/compare.yaml and of the command line."""
 
-    scenario: Any = option("bottleneck", "a scenario of configs/scenario, or a list of them")
+    scenario: Any = option(
+        "bottleneck", "a scenario of configs/scenario, a folder of scenarios such as nv, or a list of them"
+    )
     targets: Any = option(
         None,
         "judge the schemes against all targets (all), or some of them, in place of scenarios; docs/results/targets.md",
@@ -37,7 +42,7 @@ class CompareConfig:
     schemes: Any = option(
         None,
         "cubic, ndm, ... (--help lists them), ndm@RUN, ndm@untrained, window@PACKETS, or a list; "
-        "default: the scenario's own",
+        f"default: the scenario's own, or {', '.join(DEFAULT_SCHEMES)}",
     )
     rival: str | None = option(None, "scheme of the flows that are not under test; default: the scenario's own")
     seeds: int = option(10, "runs per scenario and scheme; their seeds are 1, 2, ...")
@@ -75,8 +80,9 @@ def check_command_line(overrides: Sequence[str]) -> None:
     for override in overrides:
         key = override.split("=", 1)[0].lstrip("+~")
         if "=" not in override or key.split(".")[0] not in [*known, "hydra"]:
-            hint = did_you_mean(key, known, limit=2)
-            raise CompareError(f"{override!r} is no option: {hint}The options are KEY=VALUE with {', '.join(known)}")
+            scenario = override in scenario_names()
+            hint = f": did you mean scenario={override}? " if scenario else suggest(key, known, limit=2)
+            raise CompareError(f"{override!r} is no option{hint}The options are KEY=VALUE with {', '.join(known)}")
     given = {override.split("=", 1)[0] for override in overrides}
     if "targets" in given and (beside := sorted(given & {"scenario", "rival"})):
         raise CompareError(f"targets have their own scenarios: leave out {' and '.join(beside)}")
@@ -84,8 +90,7 @@ def check_command_line(overrides: Sequence[str]) -> None:
         with initialize_config_dir(str(FOLDER), version_base="1.3"):
             compose(NAME, list(overrides))
     except (HydraException, OmegaConfBaseException) as error:
-        cause = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
-        raise CompareError(f"{str(cause).splitlines()[0]} (in {' '.join(overrides)})") from error
+        raise CompareError(explain_config_error(error)) from error
 
 
 def read_config(composed: DictConfig) -> CompareConfig:
@@ -93,7 +98,7 @@ def read_config(composed: DictConfig) -> CompareConfig:
     try:
         config = OmegaConf.to_object(composed)
     except OmegaConfBaseException as error:
-        raise CompareError(str(error).splitlines()[0]) from error
+        raise CompareError(explain_config_error(error)) from error
     assert isinstance(config, CompareConfig)
     for name in ("scenario", "targets", "schemes"):
         value = getattr(config, name)

@@ -84,7 +84,9 @@ class Store:
         try:
             identity = json.loads(file.read_text())
         except OSError as error:
-            raise CompareError(f"{self.folder} is not the folder of a comparison: {file}: {error.strerror}") from error
+            raise CompareError(
+                f"{self.folder} is not the folder of a comparison: {file}: {error.strerror}; give the output_dir of one"
+            ) from error
         except ValueError as error:
             raise CompareError(
                 f"{file} is damaged ({error}), so the runs cannot be identified: delete the folder and compare again"

@@ -38,8 +38,8 @@ def print_tables(
         ):
             console.print(table)
     console.print(
-        "Mean over the seeds; below it the bootstrap 95 % interval of the mean (±: half its width), which needs at "
-        f"least {MIN_VALUES} runs. All metrics are in summary.csv. {WINNERS_NOTE}",
+        "Mean over the seeds; below it the bootstrap 95 % interval of the mean (±: half its width) where "
+        f"there are at least {MIN_VALUES} runs that differ. All metrics are in summary.csv. {WINNERS_NOTE}",
         style="dim",
     )
 
@@ -137,7 +137,7 @@ def _value(estimate: Estimate | None, wins: bool, *, narrow: bool) -> str:
     if estimate is None:
         return "" if narrow else "no value"
     if estimate.interval is None:
-        return f"{number(estimate.mean)}\n[dim]n={estimate.n}[/dim]"
+        return number(estimate.mean)
     lo, hi = estimate.interval
     spread = f"±{number((hi - lo) / 2)}" if narrow else f"{number(lo)}–{number(hi)}"
     # the star marks winners on terminals without colours

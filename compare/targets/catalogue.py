@@ -11,7 +11,7 @@ from compare.targets.held_out import held_out_scenarios
 from compare.targets.requirement import InEachScenario, Requirement, at_least, at_most, best_peer, between, of_reference
 from compare.targets.response import jain_later, jain_when_settled, round_trips_to_drain, round_trips_to_use
 from compare.targets.winning import HighestRate
-from env.near import did_you_mean
+from env.near import suggest
 from env.network.scenario import Scenario, load_scenario, scenarios_named
 from env.network.schemes import ORACLE
 
@@ -257,8 +257,8 @@ def find_targets(names: str | Sequence[str]) -> list[Target]:
         wanted = list(TARGETS)
     for name in wanted:
         if name not in TARGETS:
-            hint = did_you_mean(name, [*TARGETS, ALL], limit=1)
-            raise CompareError(f"target {name!r} is unknown: {hint}The targets are {', '.join(TARGETS)}, and {ALL}")
+            hint = suggest(name, [*TARGETS, ALL], limit=1)
+            raise CompareError(f"target {name!r} is unknown{hint}The targets are {', '.join(TARGETS)}, and {ALL}")
     if not wanted:
         raise CompareError(f"targets is empty; choose from {', '.join(TARGETS)}, and {ALL}")
     return [target for target in TARGETS.values() if target.name in wanted]

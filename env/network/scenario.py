@@ -10,7 +10,8 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from env.checkout import CONFIGS
-from env.near import did_you_mean
+from env.config_errors import explain_config_error
+from env.near import suggest
 from env.network.endpoints import KINDS, MAX_FLOWS
 from env.network.path import Path, PathError
 from env.network.rack import Rack
@@ -123,9 +124,9 @@ def scenarios_named(name: str) -> list[str]:
     if within:
         return within
     folders = sorted({scenario.rpartition("/")[0] for scenario in known} - {""})
-    hint = did_you_mean(name, [*known, *folders])
+    hint = suggest(name, [*known, *folders])
     all_of = f"; {', '.join(folders)} stands for all of the folder" if folders else ""
-    raise ScenarioError(f"scenario {name!r} is unknown: {hint}The scenarios are {', '.join(known)}{all_of}.")
+    raise ScenarioError(f"scenario {name!r} is unknown{hint}The scenarios are {', '.join(known)}{all_of}.")
 
 
 def load_scenario(name: str) -> Scenario:
@@ -141,10 +142,10 @@ def load_scenario(name: str) -> Scenario:
         loaded = OmegaConf.merge(OmegaConf.structured(Scenario), OmegaConf.load(file))
         scenario = OmegaConf.to_object(loaded)
     except (OmegaConfBaseException, YAMLError, ValueError) as error:
-        key = getattr(error, "full_key", None)
         # the lines of a YAML error name the position
-        text = " ".join(str(error).split()) if isinstance(error, YAMLError) else str(error).splitlines()[0]
-        raise ScenarioError(f"{file}: {f'{key}: ' if key else ''}{text}") from error
+        explained = isinstance(error, OmegaConfBaseException)
+        text = explain_config_error(error) if explained else " ".join(str(error).split())
+        raise ScenarioError(f"{file}: {text}") from error
     if not isinstance(scenario, Scenario):
         raise ScenarioError(f"{file} is not a scenario: it must be a mapping of keys")
     if scenario.name != name:

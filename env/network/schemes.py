@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from env.near import did_you_mean
+from env.near import suggest
 
 SEPARATOR = "@"  # ndm@runs/NAME: NDM with this model; window@16: a constant window of 16 packets
 MAX_PACKETS = 1_000_000  # of a constant window: what kernel/schemes/tcp_window.c takes
@@ -150,8 +150,8 @@ def find_scheme(name: str, built_in: Sequence[str] = (), before: Iterable[Scheme
             f"scheme {name!r} is unknown: only ndm takes a model, as ndm@runs/NAME, ndm@checkpoint.pt or "
             f"ndm@untrained, and window a number, as window@16"
         )
-    hint = did_you_mean(base, [*SCHEMES, *built_in, "window"]).replace("window", "window@16")
-    raise SchemeError(f"scheme {name!r} is unknown: {hint}The schemes are {_choice(built_in)}.")
+    hint = suggest(base, [*SCHEMES, *built_in, "window"]).replace("window", "window@16")
+    raise SchemeError(f"scheme {name!r} is unknown{hint}The schemes are {_choice(built_in)}.")
 
 
 def variant_algorithm(model: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from env.near import did_you_mean
+from env.near import suggest
 from env.pool.pool import LabPool, Pool
 from env.pool.slot import BootLab
 
@@ -15,8 +15,8 @@ RUNNERS = ("local", "ray")
 def check_runner(runner: str, ray_address: str | None) -> None:
     """Raise ValueError for a runner that does not exist, and for an address with a runner that does not use it."""
     if runner not in RUNNERS:
-        hint = did_you_mean(runner, RUNNERS, limit=1)
-        raise ValueError(f"runner is {runner!r}: {hint}It is one of {', '.join(RUNNERS)}")
+        hint = suggest(runner, RUNNERS, limit=1)
+        raise ValueError(f"runner {runner!r} is unknown{hint}The runners are {', '.join(RUNNERS)}")
     if ray_address is not None and runner != "ray":
         raise ValueError(f"ray_address is {ray_address!r}, but runner is {runner}: add runner=ray")
 

@@ -7,13 +7,13 @@ import math
 from dataclasses import fields, replace
 from typing import Any
 
-from env.near import did_you_mean
+from env.near import suggest
 from env.network.path import Path, PathError
 from env.network.scenario import ScenarioError
 from env.network.step import Step
 from env.options import check_limits
 from env.profile.episode_config import RIVALS, scenario_episode_config
-from env.profile.held_out import TRACES, in_band, is_held_out, within_band
+from env.profile.held_out import TRACES, held_out_bands, in_band, is_held_out, within_band
 from env.profile.mixture import DRAWN_FIELDS, Draw, MixtureComponent, Profile, ProfileError, with_jitter
 from env.reward import RewardWeights
 
@@ -76,8 +76,8 @@ def _check_scenario(where: str, component: MixtureComponent, scenario: str) -> N
 def _check_flows(where: str, component: MixtureComponent) -> None:
     for scheme in component.rivals:
         if scheme not in RIVALS:
-            hint = did_you_mean(scheme, RIVALS, limit=1)
-            raise ProfileError(f"{where}.rivals: {scheme!r} is unknown: {hint}The rivals are {', '.join(RIVALS)}.")
+            hint = suggest(scheme, RIVALS, limit=1)
+            raise ProfileError(f"{where}.rivals: {scheme!r} is unknown{hint}The rivals are {', '.join(RIVALS)}.")
     for name in ("learners", "rival_count"):
         _check_count(f"{where}.{name}", getattr(component, name), MAX_FLOWS)
     _check_not_negative(f"{where}.start_spread_s", component.start_spread_s)
@@ -127,7 +127,10 @@ def _check_outside_bands(where: str, name: str, draw: Draw) -> None:
     if not values and bounds and within_band(name, *bounds):
         held_out = [f"from {bounds[0]:g} to {bounds[1]:g}"]
     if held_out:
-        raise ProfileError(f"{where} is {', '.join(held_out)}: held out from training by configs/held_out.yaml")
+        bands = ", ".join(f"{low:g} to {high:g}" for low, high in held_out_bands()[name])
+        raise ProfileError(
+            f"{where} is {', '.join(held_out)}: configs/held_out.yaml keeps {bands} for evaluation; choose other values"
+        )
 
 
 def _check_count(where: str, draw: Draw, maximum: int) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
+from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from env.checkout import CONFIGS
-from env.near import did_you_mean
+from env.config_errors import explain_config_error
+from env.near import suggest
 from env.profile.checks import check_profile
 from env.profile.mixture import Profile, ProfileError
 
@@ -32,8 +33,8 @@ def load_profile(name: str) -> Profile:
     file = FOLDER / f"{name}.yaml"
     if not file.is_file():
         names = profile_names()
-        hint = did_you_mean(name, names, limit=1)
-        raise ProfileError(f"profile {name!r} is unknown: {hint}The profiles are {', '.join(names)}.")
+        hint = suggest(name, names, limit=1)
+        raise ProfileError(f"profile {name!r} is unknown{hint}The profiles are {', '.join(names)}.")
     try:
         loaded = OmegaConf.load(file)
     except (YAMLError, OSError) as error:
@@ -50,10 +51,8 @@ def profile_from_config(config: DictConfig | Mapping[str, Any]) -> Profile:
             profile = OmegaConf.to_object(config)
         else:
             profile = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Profile), config))
-    except MissingMandatoryValue as error:
-        raise ProfileError(f"a profile needs `name` and `paths`: {_first_line(error)}") from error
     except OmegaConfBaseException as error:
-        raise ProfileError(_explain(error)) from error
+        raise ProfileError(f"the profile's {explain_config_error(error)}") from error
     assert isinstance(profile, Profile)
     check_profile(profile)
     return profile
@@ -61,16 +60,3 @@ def profile_from_config(config: DictConfig | Mapping[str, Any]) -> Profile:
 
 def _keys(kind: type[Any]) -> str:
     return ", ".join(entry.name for entry in fields(kind))
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0]
-
-
-def _explain(error: OmegaConfBaseException) -> str:
-    """Return OmegaConf's message with the key of the error and, for a wrong key, the right ones."""
-    text = f"{error.full_key or 'the profile'}: {_first_line(error)}"
-    kind = error.object_type
-    if isinstance(kind, type) and is_dataclass(kind):
-        text += f"; the keys there are {_keys(kind)}"
-    return text

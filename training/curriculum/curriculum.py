@@ -34,7 +34,7 @@ from torch import Tensor
 
 from env import schema
 from env.expert import DEFAULT_EXPERTS, Expert
-from env.near import did_you_mean
+from env.near import suggest
 from env.options import check_limits, option
 from env.pool import Pool, wait_all
 from env.profile import RIVALS, SNAPSHOT, EpisodeConfig, PathSampler, Profile
@@ -121,8 +121,8 @@ def _check_schemes(schemes: Sequence[str]) -> None:
         raise ValueError(f"curriculum.schemes is {list(schemes)}; name one or more of {', '.join(known)}, each once")
     for scheme in schemes:
         if scheme not in known:
-            hint = did_you_mean(scheme, known, limit=1)
-            raise ValueError(f"curriculum.schemes has {scheme!r}: {hint}The schemes are {', '.join(known)}.")
+            hint = suggest(scheme, known, limit=1)
+            raise ValueError(f"curriculum.schemes: {scheme!r} is unknown{hint}The schemes are {', '.join(known)}.")
 
 
 class Contest(NamedTuple):

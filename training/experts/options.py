@@ -11,8 +11,9 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
+from env.config_errors import explain_config_error
 from env.expert import DEFAULT_EXPERTS
-from env.near import did_you_mean
+from env.near import suggest
 from env.options import check_limits, option
 from env.pool import check_runner
 from training.experts.recording import RecordingError
@@ -56,12 +57,14 @@ def read_options(arguments: Sequence[str]) -> RecordOptions:
     for argument in arguments:
         key, equals, _ = argument.partition("=")
         if not equals or key not in known:
-            hint = did_you_mean(key, known, limit=1)
-            raise RecordingError(f"{argument!r} is no option: {hint}The options are KEY=VALUE with {', '.join(known)}")
+            hint = suggest(key, known, limit=1)
+            raise RecordingError(f"{argument!r} is no option{hint}The options are KEY=VALUE with {', '.join(known)}")
     try:
         given = OmegaConf.from_dotlist(list(arguments))
         options = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(RecordOptions), given))
-    except (OmegaConfBaseException, YAMLError) as error:
+    except OmegaConfBaseException as error:
+        raise RecordingError(explain_config_error(error)) from error
+    except YAMLError as error:
         raise RecordingError(f"{str(error).splitlines()[0]} (in {' '.join(arguments)})") from error
     assert isinstance(options, RecordOptions)
     try:

@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from env.checkout import DATASETS
-from env.near import did_you_mean
+from env.near import suggest
 
 FOLDER = DATASETS / "traces"
 SUFFIXES = (".trace", ".trace.gz")
@@ -78,9 +78,9 @@ def find_trace(name: str) -> Path:
         file = FOLDER / f"{name}{suffix}"
         if file.is_file():
             return file
-    hint = did_you_mean(name, trace_names())
+    hint = suggest(name, trace_names())
     raise TraceError(
-        f"trace {name!r} is unknown: {hint}The traces are {_listed()}; or give the path of a file in Mahimahi's "
+        f"trace {name!r} is unknown{hint}The traces are {_listed()}; or give the path of a file in Mahimahi's "
         f"format whose name ends in {' or '.join(SUFFIXES)}"
     )
 

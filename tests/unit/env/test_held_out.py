@@ -64,9 +64,12 @@ def test_profile_over_all_bands_avoids_them() -> None:
 @pytest.mark.parametrize(
     ("part", "message"),
     [
-        ({"rate_mbps": {"fixed": 7}}, "paths.p.rate_mbps is 7: held out"),
-        ({"rtt_ms": {"choice": [20, 15, 70]}}, "paths.p.rtt_ms is 15, 70: held out"),
-        ({"buffer_bdp": {"log_uniform": [0.65, 0.7]}}, "paths.p.buffer_bdp is from 0.65 to 0.7: held out"),
+        ({"rate_mbps": {"fixed": 7}}, "paths.p.rate_mbps is 7: configs/held_out.yaml keeps 0.5 to 0.8, 6 to 9, "),
+        ({"rtt_ms": {"choice": [20, 15, 70]}}, "paths.p.rtt_ms is 15, 70: configs/held_out.yaml keeps"),
+        (
+            {"buffer_bdp": {"log_uniform": [0.65, 0.7]}},
+            "buffer_bdp is from 0.65 to 0.7: configs/held_out.yaml keeps",
+        ),
         ({"scenario": "access/lte"}, "scenario access/lte is held out"),
     ],
 )

@@ -25,7 +25,6 @@ from export.integer.model import INPUTS, ExportError, IntegerModel, Provenance
 from export.integer.native import model_bytes
 from export.integer.quantize import FloatPolicy, quantize
 from export.selection import algorithms, select, selected, sha256_of
-from tests.support.commands import run_python
 from tests.support.runs import CARD, write_run
 from training.policy import Policy
 
@@ -189,8 +188,9 @@ def test_name_the_kernel_cannot_show_is_refused(tmp_path: Path, headers: Path, n
     assert contents(headers) == before
 
 
-def test_the_command_line_fails_with_a_status() -> None:
-    assert "no-such-run" in run_python("-m", "export", "--run", "no-such-run", status=1)[1]
+def test_the_command_line_fails_with_a_status(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--run", "no-such-run"]) == 1
+    assert "no-such-run" in capsys.readouterr().err
 
 
 def exported_model(tmp_path: Path) -> tuple[FloatPolicy, IntegerModel, Provenance]:

@@ -53,7 +53,7 @@ def test_ablated_weights_get_no_gradient(rounded: bool) -> None:
 
 def test_wrong_inputs_and_foreign_weights_are_refused() -> None:
     with pytest.raises(
-        ValueError, match=r"'rtt_gradent': did you mean rtt_gradient\? The inputs are rtt_ratio, entropy"
+        ValueError, match=r"'rtt_gradent' is unknown: did you mean rtt_gradient\? The inputs are rtt_ratio, entropy"
     ):
         PpoOptions(blind=["rtt_gradent"])
     whole = Ppo(PpoOptions(), 1, 8).state()

@@ -60,9 +60,9 @@ def test_slow_start_is_skipped_until_its_update() -> None:
         ({"vary": 1}, "curriculum.vary is 1; it must be above 1"),
         (
             {"schemes": ["cubik"]},
-            "curriculum.schemes has 'cubik': did you mean cubic? The schemes are ndm, reno, cubic",
+            "curriculum.schemes: 'cubik' is unknown: did you mean cubic? The schemes are ndm, reno, cubic",
         ),
-        ({"schemes": ["snapshot"]}, "curriculum.schemes has 'snapshot': The schemes are ndm, reno"),
+        ({"schemes": ["snapshot"]}, "curriculum.schemes: 'snapshot' is unknown. The schemes are ndm, reno"),
         ({"schemes": []}, "name one or more of ndm, reno"),
         ({"schemes": ["bbr", "bbr"]}, "each once"),
     ],

@@ -113,7 +113,7 @@ def test_best_expert_of_each_episode_config_is_marked() -> None:
     [
         (["episode=2"], "'episode=2' is no option: did you mean episodes?"),
         (["episodes"], "'episodes' is no option: .*The options are KEY=VALUE with profile, schemes"),
-        (["episodes=many"], "Value 'many' of type 'str' could not be converted to Integer"),
+        (["episodes=many"], "episodes is 'many'; it must be a whole number"),
         (["episodes=0"], "episodes is 0; it must be at least 1"),
         (["jobs=-1"], "jobs is -1; it must be at least 1"),
         (["seed=-1"], "seed is -1; it must be at least 0"),

@@ -152,7 +152,6 @@ def test_tables_are_never_cut_whatever_the_terminal(tmp_path: Path, experiment: 
     words = text.getvalue().split()
     assert words.count("cwnd") == words.count("latency") / 2 == 2
     assert words.count("cubic") >= 2 * words.count("scheme") / 2
-    assert "n=2" in words  # too few runs for an interval
 
 
 def test_the_first_of_unequal_runs_decides_nothing(tmp_path: Path, experiment: Experiment) -> None:

@@ -1,0 +1,62 @@
+"""Explains errors of OmegaConf and Hydra: the bad key or value and the right ones, in one paragraph."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields, is_dataclass
+
+from omegaconf import DictConfig
+from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
+
+from env.checkout import CONFIGS
+from env.near import suggest
+
+_WRONG_TYPES = (  # texts of OmegaConf
+    re.compile(r"Value '(?P<value>.*)' of type '\w+' could not be converted to (?P<type>\w+)"),
+    re.compile(r"Value '(?P<value>.*)' is not a valid (?P<type>\w+)"),
+    re.compile(r"Incompatible value '(?P<value>.*)' for field of type '(?P<type>\w+)'"),
+)
+_RIGHT_VALUES = {"integer": "a whole number", "int": "a whole number", "float": "a number", "bool": "true or false"}
+
+
+def explain_config_error(error: Exception) -> str:
+    """Return one paragraph about an error of Hydra, of OmegaConf, or about one that was raised from such an error."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, OmegaConfBaseException):
+        cause = cause.__cause__
+    if cause is None:
+        return _explain_hydra(error)
+    key = str(cause.full_key or cause.key)
+    first_line = str(cause).splitlines()[0]
+    if isinstance(cause, MissingMandatoryValue):
+        return f"{key} is missing"
+    if "not in" in first_line:
+        return _explain_unknown(key, cause)
+    for wrong_type in _WRONG_TYPES:
+        if match := wrong_type.match(first_line):
+            right = _RIGHT_VALUES.get(match["type"].lower(), f"of type {match['type']}")
+            return f"{key} is {match['value']!r}; it must be {right}"
+    return f"{key}: {first_line}"
+
+
+def _explain_unknown(key: str, error: OmegaConfBaseException) -> str:
+    kind, parent = error.object_type, error.parent_node
+    if isinstance(kind, type) and is_dataclass(kind):
+        known = [entry.name for entry in fields(kind)]
+    else:
+        known = [str(entry) for entry in parent] if isinstance(parent, DictConfig) else []
+    group, _, name = key.rpartition(".")
+    keys = f"The keys {f'of {group}' if group else 'here'} are {', '.join(known)}."
+    return f"{key} is unknown{suggest(name, known, limit=1)}{keys}" if known else f"{key} is unknown"
+
+
+def _explain_hydra(error: Exception) -> str:
+    """Explain an error of Hydra's own: a missing file of a group, such as profile=nothing, or a malformed argument."""
+    group, _, name = str(getattr(error, "missing_cfg_file", None) or "").rpartition("/")
+    known = sorted(file.stem for file in (CONFIGS / group).glob("*.yaml")) if group else []
+    if known:
+        return (
+            f"{group} {name!r} is unknown{suggest(name, known, limit=1)}The choices of {group}= are {', '.join(known)}."
+        )
+    # Hydra's text ends with where it looked
+    return " ".join(str(error).partition("Config search path")[0].split())

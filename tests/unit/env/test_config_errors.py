@@ -1,0 +1,67 @@
+"""Errors of OmegaConf and Hydra name the bad key or value and the right ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hydra.errors import MissingConfigException
+from omegaconf import MISSING, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from env.config_errors import explain_config_error
+
+
+@dataclass
+class Flow:
+    scheme: str = MISSING
+    packets: int = 10
+
+
+@dataclass
+class Network:
+    rate_mbps: float = MISSING
+    ecn: bool = False
+    flows: list[Flow] = field(default_factory=list)
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ({"rate_mbps": "fast"}, "rate_mbps is 'fast'; it must be a number"),
+        ({"rate_mbps": None}, "rate_mbps is 'None'; it must be a number"),
+        ({"rate_mbps": 1, "ecn": "maybe"}, "ecn is 'maybe'; it must be true or false"),
+        ({"rate_mbps": 1, "flows": [{"packets": 1.5, "scheme": "bbr"}]}, "packets is '1.5'; it must be a whole number"),
+        ({"ecn": True}, "rate_mbps is missing"),
+        ({"rate_mbps": 1, "flows": [{}]}, "flows[0].scheme is missing"),
+        ({"rate": 1}, "rate is unknown: did you mean rate_mbps? The keys here are rate_mbps, ecn, flows."),
+        ({"zzz": 1}, "zzz is unknown. The keys here are rate_mbps, ecn, flows."),
+        ({"rate_mbps": 1, "flows": 3}, "flows: Invalid value assigned: AnyNode is not a ListConfig, list or tuple."),
+    ],
+)
+def test_the_key_and_the_right_values_are_named(values: dict[str, Any], text: str) -> None:
+    with pytest.raises(OmegaConfBaseException) as caught:
+        OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Network), values))
+    assert explain_config_error(caught.value) == text
+
+
+def test_the_cause_of_an_error_is_explained() -> None:
+    error = ValueError("in the middle of something")
+    error.__cause__ = _caught({"ecn": "x"})
+    assert explain_config_error(error) == "ecn is 'x'; it must be true or false"
+
+
+def test_a_missing_file_of_a_group_is_named() -> None:
+    error = MissingConfigException("long\nConfig search path: ...", missing_cfg_file="profile/botleneck")
+    text = explain_config_error(error)
+    assert text.startswith("profile 'botleneck' is unknown: did you mean bottleneck? The choices of profile= are bott")
+    assert explain_config_error(ValueError("no\n  way")) == "no way"
+
+
+def _caught(values: dict[str, Any]) -> Exception:
+    try:
+        OmegaConf.merge(OmegaConf.structured(Network), values)
+    except OmegaConfBaseException as error:
+        return error
+    raise AssertionError(values)
