@@ -191,9 +191,9 @@ bench-kernel: vm-kernel ## measure the cost of the module: a decision, an ACK ag
 	@/usr/bin/python3 setup/packages.py bench
 	@$(PYTHON) -m kernel.bench
 
-# processes, each with a core of its own
+# processes, each with one thread on a core of its own
 JOBS ?= 2
-PYTEST := $(PYTHON) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
+PYTEST := OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: test-unit
 test-unit: .venv/installed ## the tests without lab, compiler and browser (a minute)

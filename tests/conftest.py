@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # The tests have modules of their own, with the shipped model: what the user exports is none of theirs.
 os.environ["NDM_MODEL_BUILD"] = str(ROOT / "build" / "test")
 TESTS = ROOT / "tests"
+CORES = os.sched_getaffinity(0)
 TIERS = ("unit", "lab", "kernel", "slow")
 # The longest files begin first, so that no worker has one left when the other has nothing to do.
 LONGEST = (
@@ -38,8 +39,6 @@ settings.load_profile("any machine")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Bring the tests' modules up to date, unless only unit tests run; the other processes of -n wait for it."""
-    if hasattr(config, "workerinput"):
-        _keep_to_one_core(config.workerinput["workerid"])
     if config.args and all(Path(argument).resolve().is_relative_to(TESTS / "unit") for argument in config.args):
         return
     manifest = Path("build", "lab-kernel", "manifest.json")
@@ -54,13 +53,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _keep_to_one_core(worker: str) -> None:
-    """Give each process of -n a core, which its labs then share with it.
+    """Give this process of -n a core, which its labs then share with it.
 
     Otherwise a lab chooses the core with the fewest labs (env/lab/core.py). The tests keep many labs that wait, so the
     labs at work would often sit on the same core, and another would have nothing to do.
     """
-    cores = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {cores[int(worker.removeprefix("gw")) % len(cores)]})
+    os.sched_setaffinity(0, {sorted(CORES)[int(worker.removeprefix("gw")) % len(CORES)]})
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -75,13 +73,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("variant", variants, scope="module")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         tier = item.path.relative_to(TESTS).parts[0]
         assert tier in TIERS, f"{item.path} is in no tier: move it to one of {', '.join(TIERS)}"
         item.add_marker(tier)
     order = {TESTS / name: number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: order.get(item.path, len(order)))  # stable: within a file nothing changes
+    # QEMU runs with real-time priority: on its core nothing else would
+    if hasattr(config, "workerinput") and not any(item.path.is_relative_to(TESTS / "slow") for item in items):
+        _keep_to_one_core(config.workerinput["workerid"])
 
 
 @pytest.fixture

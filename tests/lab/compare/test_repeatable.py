@@ -29,7 +29,7 @@ def compare(
 def test_twice_into_two_folders_gives_the_same_bytes(tmp_path: Path) -> None:
     first = compare(tmp_path / "first", SCENARIOS, SCHEMES, "jobs=1")
     again = tmp_path / "a folder of another name"
-    second = compare(again, SCENARIOS, SCHEMES, "jobs=4", TZ="Asia/Tokyo", PYTHONHASHSEED="77", OMP_NUM_THREADS="1")
+    second = compare(again, SCENARIOS, SCHEMES, "jobs=4", TZ="Asia/Tokyo", PYTHONHASHSEED="77", OMP_NUM_THREADS="2")
     assert len([name for name in first if name.endswith("/sender.parquet")]) == 3 * 3 * 2
     assert first == second
     assert (tmp_path / "first" / "summary.csv").read_bytes() == (again / "summary.csv").read_bytes()
@@ -41,7 +41,7 @@ def test_twice_into_two_folders_gives_the_same_bytes(tmp_path: Path) -> None:
 
 def test_fresh_and_used_lab_give_the_same_run() -> None:
     names = ["stress", "compete/cubic_1v1", "nv/1s2c1fs", "access/lte", "loss/bursts"]
-    experiment = plan(names, ["ndm", "bbr"], 1, 2.0, 50)
+    experiment = plan(names, ["ndm"], 1, 2.0, 50)
     modules = find_modules(experiment.all_schemes())
     experiment = replace(experiment, binaries=binaries(modules, experiment.scenarios))
     jobs = [make_job(run, experiment, modules) for run in experiment.runs()]

@@ -1,21 +1,18 @@
-"""The algorithm on small worlds: does it learn what it must, and does it treat the end of an episode rightly?"""
+"""The algorithm's parts by hand and on small worlds; tests/lab/training/test_ppo_learns.py has the learning."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from env.privileged import PRIVILEGED
-from env.profile import load_profile
 from env.trajectory import Trajectory
-from tests.support.toys import Endless, FluidQueue, PolicyRunner, RememberCue, ToyRolloutWorkers, ToyVector
+from tests.support.toy_training import learn
+from tests.support.toys import FluidQueue, PolicyRunner
 from training.learner import Sample
-from training.options import TrainConfig
 from training.policy import (
     AVERAGE_RATES,
     OBSERVATION_SIZE,
@@ -25,78 +22,10 @@ from training.policy import (
     gaussian_log_probability,
 )
 from training.ppo import MAX_IMPORTANCE_WEIGHT, BehaviourPolicy, Ppo, PpoOptions
-from training.sampling.rollout_sampler import RolloutSampler
 
 
 def sample(episodes: list[Trajectory], behaviour: BehaviourPolicy) -> Sample:
     return Sample(episodes, behaviour, 0, 0.0, {})
-
-
-def learn(env: ToyVector, options: PpoOptions, seed: int = 1) -> tuple[Ppo, list[Trajectory]]:
-    torch.set_num_threads(1)
-    workers = ToyRolloutWorkers(env, options.rollout_decisions)
-    ppo = Ppo(options, seed, len(PRIVILEGED))
-    config = TrainConfig(profile=load_profile("bottleneck"), algo=options)
-    sampler = RolloutSampler(config, Path(), workers, None)
-    while True:
-        sampler.submit(ppo.behaviour(), ppo.progress.share)
-        batch = sampler.take(lambda: False)
-        assert batch is not None
-        if ppo.decisions >= options.total_decisions:
-            return ppo, batch.data
-        ppo.update(batch)
-
-
-def untrained(env: ToyVector, options: PpoOptions, seed: int = 1) -> tuple[Ppo, list[Trajectory]]:
-    return learn(env, dataclasses.replace(options, total_decisions=0), seed)
-
-
-def play_mean(ppo: Ppo, env: ToyVector) -> tuple[float, dict[str, float]]:
-    """One episode of the mean actions: mean reward, and the environment's own figures over its last ten steps."""
-    runner = PolicyRunner(ppo.policy.state_dict())
-    observations, _ = env.reset(seed=1000)
-    state = runner.initial_state(env.num_envs)
-    rewards, figures = [], []
-    for _ in range(env.horizon):
-        actions, state = runner(observations, state)
-        observations, reward, _, ended, infos = env.step(actions)
-        rewards.append(reward.mean())
-        figures.append({name: float(value.mean()) for name, value in infos.items() if name in ("share", "queue")})
-        if ended.any():
-            figures[-1] = figures[-2]  # infos describe the next episode already
-    return float(np.mean(rewards)), {name: np.mean([f[name] for f in figures[-10:]]) for name in figures[0]}
-
-
-@pytest.mark.parametrize("quantization_aware", [False, True])
-def test_learns_to_remember(quantization_aware: bool) -> None:
-    """Without memory no policy scores above -0.225 (right at the first of ten steps, blind afterwards)."""
-    env = RememberCue()
-    ppo, _ = learn(env, PpoOptions(total_decisions=120_000, gamma=0.9, quantization_aware=quantization_aware))
-    reward, _ = play_mean(ppo, env)
-    assert reward > -0.01
-
-
-def test_learns_to_fill_a_queue_just_enough() -> None:
-    """From ten packets to an unknown BDP of 20 to 200; each change is seen a round trip late."""
-    env = FluidQueue()
-    worst, before = play_mean(untrained(env, PpoOptions())[0], env)
-    ppo, _ = learn(env, PpoOptions(total_decisions=160_000))
-    reward, after = play_mean(ppo, env)
-    assert worst < 0.3
-    assert before["share"] < 0.3
-    assert reward > 0.6  # five seeds reach 0.65 to 0.81
-    assert after["share"] > 0.9
-    assert after["queue"] < 0.2
-
-
-def test_truncation_is_no_death() -> None:
-    """A reward of 1 for ever is worth 1 / (1 - gamma) = 10; with deaths every 5 steps it would be worth 1 to 4.1."""
-    env = Endless()
-    options = PpoOptions(total_decisions=40_000, rollout_decisions=512, gamma=0.9, gae_lambda=0.9)
-    ppo, episodes = learn(env, options)
-    _, returns, _ = ppo.advantages(episodes)
-    assert returns.min() > 9
-    assert returns.max() < 11
 
 
 def constant_critic(ppo: Ppo, value: float) -> None:

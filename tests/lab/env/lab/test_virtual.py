@@ -14,6 +14,7 @@ from env import schema
 from env.checkout import ROOT
 from env.lab import GuestDied, GuestFailed, GuestHung, Lab, LabError, LabMissing, Observation, Reply, VirtualLab
 from env.network.path import Path as NetworkPath
+from tests.conftest import CORES
 from tests.support.commands import assert_group_gone, group_members, start
 
 NOISY = NetworkPath(rate_mbps=20, rtt_ms=40, jitter_ms=5, loss_pct=1, duplicate_pct=0.5)
@@ -63,10 +64,9 @@ def test_labs_side_by_side_are_independent() -> None:
 
 def test_each_lab_has_a_core_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("env.lab.core.NAME", f"ndm-tcp-test-{os.getpid()}")  # other labs may be at work
-    one_core = os.sched_getaffinity(0)  # tests/conftest.py
-    os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    one_core = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, CORES)
     try:
-        cores = sorted(os.sched_getaffinity(0))
         with VirtualLab(seed=1) as one, VirtualLab(seed=2) as two:
             for lab in (one, two):
                 lab.call("shell", command="true")
@@ -76,7 +76,7 @@ def test_each_lab_has_a_core_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     finally:
         os.sched_setaffinity(0, one_core)
     assert [len(of_one_lab) for of_one_lab in used] == [1, 1]
-    if len(cores) > 1:
+    if len(CORES) > 1:
         assert used[0] != used[1]
 
 
