@@ -28,5 +28,10 @@ step 4 "export it: int16 weights as a C header, ONNX, golden vectors"
 make --no-print-directory export-weights RUN=$run
 step 5 "rebuild the kernel module with it"
 make --no-print-directory module
-step 6 "compare it in Mininet"
+step 6 "compare it in the lab"
 .venv/bin/python compare.py scenario=bottleneck "schemes=[ndm,reno,cubic,bbr]" seeds=3
+cat <<'END'
+
+The scheme ndm is now the model of this quickstart. The shipped one comes back with: make module MODELS=mixed
+Next: docs/tutorial.md
+END
