@@ -9,8 +9,7 @@ step() { printf '\n== %s/6  %s\n' "$1" "$2"; }
 
 step 1 "set up: packages, .venv"
 make --no-print-directory setup
-step 2 "lab kernel: user-mode Linux in virtual time"
-make --no-print-directory lab-kernel
+step 2 "lab kernel: user-mode Linux in virtual time, and its modules"
 make --no-print-directory module
 step 3 "train a small model on the 20 Mbit/s, 40 ms bottleneck"
 if [ -f "$run/finished" ]; then
