@@ -2,16 +2,18 @@
 
 sockperf's ping-pong over TCP does what a request flow does: it writes a message, waits for the answer, and keeps every
 round trip. (Its answer is as long as the message, ours is a byte: over loopback that is one copy.) Both run under
-SCHED_FIFO, or on a busy machine the tail would be that of the scheduler.
+SCHED_FIFO, or on a busy machine the tail would be that of the scheduler. Both ends share one core: in a virtual machine
+the wake-up of another core takes twice as long as all the rest, and how long changes from second to second. Each figure
+is the least of its rounds, because whatever else the machine does only adds to it.
 
     pytest tests/slow/env/network/test_sockperf.py -s      # prints both
 """
 
 from __future__ import annotations
 
+import os
 import re
 import socket
-import statistics
 import subprocess
 import time
 
@@ -25,8 +27,8 @@ from tests.support.tools import find_tool, require
 
 
 def real_time() -> list[str]:
-    """Return the command that gives the next one a CPU when it wants it."""
-    return ["chrt", "-f", "20"]
+    """Return the command that gives the next one its core whenever it wants it."""
+    return ["taskset", "-c", str(min(os.sched_getaffinity(0))), "chrt", "-f", "20"]
 
 
 def may_run_in_real_time() -> bool:
@@ -36,8 +38,8 @@ def may_run_in_real_time() -> bool:
         return False
 
 
-SECONDS = 2.0
-ROUNDS = 3
+SECONDS = 1.0
+ROUNDS = 6
 
 
 def free_port() -> int:
@@ -114,8 +116,8 @@ def test_requests_take_as_long_as_sockperfs_ping_pong(size_bytes: int) -> None:
     for _ in range(ROUNDS):  # in turns: what else the machine does meets both
         theirs.append(sockperf(size_bytes))
         measured.append(ours(size_bytes))
-    mean_us, tail_us = (statistics.median(column) for column in zip(*theirs, strict=True))
-    own_mean_us, own_tail_us = (statistics.median(column) for column in zip(*measured, strict=True))
+    mean_us, tail_us = (min(column) for column in zip(*theirs, strict=True))
+    own_mean_us, own_tail_us = (min(column) for column in zip(*measured, strict=True))
     print(
         f"\n{size_bytes} bytes: sockperf mean {mean_us:.1f} us, p99 {tail_us:.1f} us; "
         f"ours {own_mean_us:.1f} us, {own_tail_us:.1f} us"
