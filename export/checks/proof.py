@@ -10,7 +10,6 @@ monotonic. Some input therefore reaches each end of the first sums: the bound is
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,10 +92,14 @@ def prove(model: IntegerModel) -> Proof:
             )
         return values
 
-    def dot(name: str, weights: Iterable[int], values: Interval, acc: Interval) -> Interval:
-        for weight in weights:
-            product = holds(f"(s32){name}", values.times(weight), S32)
-            acc = holds(f"acc += (s32){name}", acc + product, S64)
+    def dot(name: str, weights: list[int], values: Interval, acc: Interval) -> Interval:
+        even = [*weights, *[0] * (len(weights) % 2)]
+        for pair in zip(even[::2], even[1::2], strict=True):
+            products = [holds(name, values.times(weight), S32) for weight in pair]
+            both = functools.reduce(Interval.__add__, products)
+            holds(f"two of {name}, less 1", both + Interval(-1, -1), S32)
+            for product in products:
+                acc = holds(f"sum of {name}", acc + product, S64)
         return acc
 
     def rounded(acc: Interval, shift: int, name: str) -> Interval:
@@ -105,24 +108,24 @@ def prove(model: IntegerModel) -> Proof:
         if not shift:
             return acc
         half = Interval(1 << (shift - 1), 1 << (shift - 1))
-        return holds("acc + (1LL << (shift - 1))", acc + half, S64).right(shift)
+        return holds("acc + ((1LL << shift) >> 1)", acc + half, S64).right(shift)
 
     none = Interval(0, 0)
     hidden = Interval(0, 0)
     for w, u, b, frac in zip(model.w.tolist(), model.u.tolist(), model.b.tolist(), model.row_frac, strict=True):
         acc = dot("w[r][i] * x[i]", w, ANY_S16, none)
-        acc = holds("acc *= 1 << 3", acc.times(1 << (schema.HIDDEN_FRAC - schema.FEATURE_FRAC)), S64)
+        acc = holds("sum *= 1 << 3", acc.times(1 << (schema.HIDDEN_FRAC - schema.FEATURE_FRAC)), S64)
         acc = dot("u[r][j] * h[j]", u, ANY_S16, acc)
-        acc = holds("acc += (s64)b[r] << 15", acc + Interval(b, b).times(1 << schema.HIDDEN_FRAC), S64)
+        acc = holds("sum + b[r]", acc + Interval(b, b).times(1 << schema.HIDDEN_FRAC), S64)
         before = rounded(acc, frac, "row_frac").clamped(tables.TANH_LIMIT << schema.HIDDEN_FRAC)
-        hidden = hidden.joined(holds("next[r] = ndm_tanh()", _tanh(holds("x of ndm_tanh()", before, S32)), S16))
+        hidden = hidden.joined(holds("h[r] = ndm_tanh()", _tanh(holds("x of ndm_tanh()", before, S32)), S16))
     holds("(table[i + 1] - y) * fraction + half", _tanh_product(), S32)
     for v, c, frac in zip(model.v.tolist(), model.c.tolist(), model.out_frac, strict=True):
         acc = dot("v[k][j] * h'[j]", v, hidden, none)
-        acc = holds("acc += (s64)c[k] << 15", acc + Interval(c, c).times(1 << schema.HIDDEN_FRAC), S64)
+        acc = holds("sum + c[k]", acc + Interval(c, c).times(1 << schema.HIDDEN_FRAC), S64)
         out = rounded(acc, frac + schema.HIDDEN_FRAC - schema.ACTION_FRAC, "out_frac")
         holds("out[k]", out.clamped(1 << schema.ACTION_FRAC), S16)
-    largest = max(step.values.largest for step in steps.values() if step.expression.startswith("acc"))
+    largest = max(step.values.largest for step in steps.values() if step.expression.startswith(("sum", "acc")))
     return Proof(tuple(steps.values()), largest)
 
 

@@ -21,7 +21,7 @@ from kernel.bench.state import state
 from kernel.lab.build import BuildError
 
 PER_ACK_TARGET = 1.10  # of BBR's instructions
-DECISION_TARGET_NS = 500
+DECISION_TARGET_NS = 300
 CPU_TARGET = 1.03  # of Cubic's CPU time
 COLD_CALLS = 500
 SAMPLED_ACKS = 200  # ACKs whose instructions are counted individually, for the spread

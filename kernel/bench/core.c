@@ -17,6 +17,7 @@ static s16 random_weight(void)
 void replay_core(unsigned int hidden, unsigned int steps)
 {
 	static struct ndm_model model;
+	static struct ndm_network network;
 	static s16 h[NDM_HIDDEN_MAX];
 	s16 x[NDM_INPUTS], out[NDM_OUTPUTS];
 	int r, i;
@@ -36,8 +37,9 @@ void replay_core(unsigned int hidden, unsigned int steps)
 		model.out_frac[i] = ROW_FRAC;
 	for (i = 0; i < NDM_INPUTS; i++)
 		x[i] = random_weight();
+	ndm_core_prepare(&network, &model);
 	while (steps--) {
-		ndm_core_step(&model, h, x, out);
+		ndm_core_step(&network, h, x, out);
 		x[steps % NDM_INPUTS] ^= out[0] & 255;	/* vary the inputs */
 	}
 }

@@ -105,6 +105,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	struct input in = { data, size };
 	struct numbers n, again;
 	struct ndm_model m, other;
+	struct ndm_network network;
 	struct head head;
 	int steps;
 
@@ -118,6 +119,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	again = n;
 	m = model_of(&head, &n, 0);
 	other = model_of(&head, &again, 0xa5);
+	ndm_core_prepare(&network, &other);
 
 	fill(&n, h, 1, m.hidden, m.hidden);
 	memset(again_h, 0x5a, sizeof(again_h));
@@ -125,7 +127,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	for (steps = 1 + head.steps % STEPS_MAX; steps; steps--) {
 		fill(&n, x, 1, NDM_INPUTS, NDM_INPUTS);
 		checked_step(&m, h, x, out);
-		ndm_core_step(&other, again_h, x, again_out);
+		ndm_core_step(&network, again_h, x, again_out);
 		REQUIRE(!memcmp(h, again_h, m.hidden * sizeof(*h)));
 		REQUIRE(!memcmp(out, again_out, sizeof(out)));
 	}

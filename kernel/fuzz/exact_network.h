@@ -87,10 +87,12 @@ static inline void checked_step(const struct ndm_model *m, s16 *h, const s16 *x,
 				s16 *out)
 {
 	s16 before[NDM_HIDDEN_MAX];
+	struct ndm_network network;
 	int i;
 
 	memcpy(before, h, sizeof(before));
-	ndm_core_step(m, h, x, out);
+	ndm_core_prepare(&network, m);
+	ndm_core_step(&network, h, x, out);
 	for (i = 0; i < m->hidden; i++)
 		check_row(m, i, before, x, h[i]);
 	for (i = m->hidden; i < NDM_HIDDEN_MAX; i++)

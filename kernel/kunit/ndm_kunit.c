@@ -224,10 +224,13 @@ static void extreme_weights_test(struct kunit *test)
 {
 	static const s16 extremes[] = { S16_MIN, S16_MAX };
 	struct ndm_model *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct ndm_network *network = kunit_kzalloc(test, sizeof(*network),
+						    GFP_KERNEL);
 	s16 h[NDM_HIDDEN_MAX], x[NDM_INPUTS], out[NDM_OUTPUTS];
 	int weight, state, input, frac, i;
 
 	KUNIT_ASSERT_NOT_NULL(test, m);
+	KUNIT_ASSERT_NOT_NULL(test, network);
 	for (i = 0; i < 16; i++) {
 		weight = extremes[i & 1];
 		state = extremes[i >> 1 & 1];
@@ -243,7 +246,8 @@ static void extreme_weights_test(struct kunit *test)
 		memset16((u16 *)m->c, weight, sizeof(m->c) / 2);
 		memset16((u16 *)h, state, ARRAY_SIZE(h));
 		memset16((u16 *)x, input, ARRAY_SIZE(x));
-		ndm_core_step(m, h, x, out);
+		ndm_core_prepare(network, m);
+		ndm_core_step(network, h, x, out);
 		/* With state and inputs of one sign, all terms have one sign. */
 		KUNIT_EXPECT_LE(test, abs(out[0]), 1 << NDM_ACTION_FRAC);
 		if (!frac && state == input)

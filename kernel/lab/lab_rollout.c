@@ -11,6 +11,7 @@
 /* A model and its flows, which have consecutive numbers. */
 struct lab_rollout_model {
 	struct ndm_described_model described;
+	struct ndm_network network;
 	bool loaded;
 	s16 h[LAB_ROLLOUT_FLOWS][NDM_HIDDEN_MAX];	/* Q15 */
 	u32 first_flow;			/* 0: no decision yet */
@@ -60,9 +61,14 @@ static size_t lab_noise_size(const struct ndm_wire_plan *plan)
 static const char *lab_load_model(struct lab_rollout_model *model, const u8 *file,
 				  u32 size)
 {
+	const char *problem;
+
 	model->loaded = true;
-	return ndm_blob_parse(file, size, &model->described.model,
-			      &model->described.facts);
+	problem = ndm_blob_parse(file, size, &model->described.model,
+				 &model->described.facts);
+	if (!problem)
+		ndm_core_prepare(&model->network, &model->described.model);
+	return problem;
 }
 
 static const char *lab_load_frame(struct lab_rollout *next, const void *frame,
@@ -147,7 +153,7 @@ static void lab_record(struct lab_rollout_model *policy, u32 flow,
 	if (!lab_rollout->end_us)
 		lab_rollout->end_us = observation->now_us + lab_rollout->plan.duration_us;
 	step->observation = *observation;
-	ndm_core_step(&policy->described.model, policy->h[flow],
+	ndm_core_step(&policy->network, policy->h[flow],
 		      observation->features, mean);
 	for (k = 0; k < NDM_OUTPUTS; k++) {
 		step->action.actions[k] = clamp_t(s32, mean[k] + noise[k],
@@ -183,7 +189,7 @@ bool lab_rollout_decide(enum ndm_gym_model model,
 	if (model == NDM_GYM_POLICY)
 		lab_record(decider, flow, observation, action);
 	else
-		ndm_core_step(&decider->described.model, decider->h[flow],
+		ndm_core_step(&decider->network, decider->h[flow],
 			      observation->features, action->actions);
 	return lab_run_continues(observation);
 }

@@ -111,7 +111,7 @@ static bool ndm_network_decide(struct sock *sk, u32 decision,
 	rcu_read_lock();
 	loaded = rcu_dereference(slot->active);
 	ndm_use_model(ndm, READ_ONCE(loaded->number));
-	ndm_core_step(&loaded->described->model, ndm->h, interval->x, actions);
+	ndm_core_step(&loaded->network, ndm->h, interval->x, actions);
 	rcu_read_unlock();
 	this_cpu_inc(*slot->decisions);
 	trace_ndm_decision(slot->ops.name, ndm->sock.flow, decision,

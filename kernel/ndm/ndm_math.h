@@ -22,6 +22,7 @@
 static inline s16 ndm_tanh(s32 x)
 {
 	const int shift = 15 - NDM_TANH_STEPS_LOG2;
+	s32 sign = x >> 31;	/* 0 or -1 */
 	s32 magnitude = min_t(s32, x < 0 ? -x : x, NDM_TANH_LIMIT << 15);
 	s32 fraction = magnitude & ((1 << shift) - 1);
 	s32 i = magnitude >> shift;
@@ -31,7 +32,7 @@ static inline s16 ndm_tanh(s32 x)
 	if (fraction)
 		y += ((ndm_tanh_table[i + 1] - y) * fraction +
 		      (1 << (shift - 1))) >> shift;
-	return x < 0 ? -y : y;
+	return (y ^ sign) - sign;
 }
 
 /*

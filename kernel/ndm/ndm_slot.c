@@ -65,6 +65,7 @@ static struct ndm_loaded *ndm_read_file(const char *file)
 	if (problem)
 		goto refuse;
 	loaded->described = &loaded->from_file;
+	ndm_core_prepare(&loaded->network, &loaded->from_file.model);
 	strscpy(loaded->file, file, sizeof(loaded->file));
 	release_firmware(firmware);
 	return loaded;
@@ -252,6 +253,7 @@ int ndm_slot_init(struct ndm_slot *slot,
 	if (!slot->decisions)
 		return -ENOMEM;
 	slot->builtin.described = model;
+	ndm_core_prepare(&slot->builtin.network, &model->model);
 	strscpy(slot->builtin.file, NDM_BUILTIN, sizeof(slot->builtin.file));
 	RCU_INIT_POINTER(slot->active, &slot->builtin);
 	init_completion(&slot->folder_released);

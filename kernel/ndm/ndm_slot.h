@@ -29,11 +29,12 @@
 
 /* A model in use, and the file that it comes from. */
 struct ndm_loaded {
+	struct rcu_head rcu;	/* kfree_rcu() wants it near the beginning */
 	const struct ndm_described_model *described;
+	struct ndm_network network;
 	u8 number;		/* 0 to 63: increases with each model, wraps */
 	char file[64];
 	struct ndm_described_model from_file;
-	struct rcu_head rcu;
 };
 
 struct ndm_slot {

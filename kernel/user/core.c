@@ -38,8 +38,11 @@ const u8 *ndm_user_shipped_sha256(void)
 void ndm_user_rollout(const struct ndm_model *m, s16 *h, const s16 *x, s16 *out,
 		      unsigned int steps)
 {
+	struct ndm_network network;
+
+	ndm_core_prepare(&network, m);
 	for (unsigned int t = 0; t < steps; t++)
-		ndm_core_step(m, h, x + t * NDM_INPUTS, out + t * NDM_OUTPUTS);
+		ndm_core_step(&network, h, x + t * NDM_INPUTS, out + t * NDM_OUTPUTS);
 }
 
 /* x, y (count) */

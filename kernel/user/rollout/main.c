@@ -25,16 +25,18 @@ static int put(const void *from, size_t size)
 int main(void)
 {
 	s16 h[NDM_HIDDEN_MAX], x[NDM_INPUTS], out[NDM_OUTPUTS];
+	struct ndm_network network;
 	struct ndm_model model;
 	u32 steps;
 
 	while (get(&model, sizeof(model))) {
 		if (!get(h, sizeof(h)) || !get(&steps, sizeof(steps)))
 			return 1;
+		ndm_core_prepare(&network, &model);
 		while (steps--) {
 			if (!get(x, sizeof(x)))
 				return 1;
-			ndm_core_step(&model, h, x, out);
+			ndm_core_step(&network, h, x, out);
 			if (!put(out, sizeof(out)))
 				return 1;
 		}
