@@ -20,7 +20,7 @@ EXPORTED := $(wildcard $(addprefix $(MODEL_BUILD)/exported,/ /models/ /ndm_weigh
 KERNEL_SOURCES := $(wildcard kernel/*.h kernel/Kbuild kernel/VERSION kernel/build.sh kernel/sources.sh \
 	$(foreach folder,compat lab models ndm nv schemes,kernel/$(folder)/*.[ch]))
 PATCHES := $(wildcard kernel/lab/patches/*.patch)
-FLOW_SOURCES := $(wildcard env/network/flow/*.c env/network/flow/*.h)
+FLOW_SOURCES := $(wildcard env/network/flow/*.c env/network/flow/*.h) kernel/lab/lab_traffic.h
 KUNIT_SOURCES := $(wildcard kernel/kunit/*.c)
 USER_SOURCES := $(wildcard kernel/user/*.c kernel/user/include/*/*.h kernel/*.h kernel/models/*.h kernel/ndm/*.h kernel/nv/*.h)
 
@@ -101,7 +101,7 @@ $(MODULES)/lab/built: $(KERNEL_SOURCES) $(EXPORTED) build/lab-kernel/manifest.js
 
 build/flow: $(FLOW_SOURCES)
 	@mkdir -p build
-	$(CC) -O2 -Wall -Wextra -static -o $@ $(filter %.c,$^)
+	$(CC) -O2 -Wall -Wextra -static -Ikernel/lab -o $@ $(filter %.c,$^)
 
 build/init: env/lab/guest/init.c
 	@mkdir -p build

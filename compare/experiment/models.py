@@ -14,7 +14,7 @@ from compare.errors import CompareError
 from env.checkout import BUILD, ROOT
 from env.checkout import KERNEL as KERNEL_SOURCES
 from env.lab.lab import PROGRAM
-from env.lab.virtual import KERNEL, MODULES
+from env.lab.virtual import ALWAYS_LOADED, KERNEL, MODULES
 from env.near import near_matches
 from env.network.path import Path as NetworkPath
 from env.network.scenario import Scenario
@@ -46,7 +46,7 @@ def check_lab() -> None:
             raise CompareError(f"{file} does not exist: run `make {target}`")
         if not os.access(file, os.X_OK):
             raise CompareError(f"{file} cannot be executed: run `chmod +x {file}`")
-    for module in ("lab_gate", "tcp_ndm_gym", "sch_linktrace"):
+    for module in ALWAYS_LOADED:
         if not (MODULES / f"{module}.ko").is_file():
             raise CompareError(f"kernel module {MODULES / module}.ko does not exist: run `make module`")
 
@@ -79,11 +79,14 @@ def binaries(
 
     kernel, folder: the kernel's image and the folder of its modules; default: those of the lab kernel.
     """
-    hashes = {"lab kernel": sha256(kernel or KERNEL), "traffic program": sha256(PROGRAM)}
+    image, modules_folder = kernel or KERNEL, folder or MODULES
+    hashes = {"lab kernel": sha256(image), "traffic program": sha256(PROGRAM)}
+    if image == KERNEL:  # in real time, the traffic program sends and samples itself
+        hashes["traffic module"] = sha256(modules_folder / "lab_traffic.ko")
     networks = [scenario.network() for scenario in scenarios]
     traces = sorted({network.trace for network in networks if isinstance(network, NetworkPath) and network.trace})
     if traces:
-        hashes["link of a trace"] = sha256((folder or MODULES) / "sch_linktrace.ko")
+        hashes["link of a trace"] = sha256(modules_folder / "sch_linktrace.ko")
     hashes |= {f"trace {trace}": sha256(find_trace(trace)) for trace in traces}
     return hashes | {module_key(scheme): sha256(module) for scheme, module in modules.items()}
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 KERNEL = BUILD / "lab-kernel" / "linux"
 MODULES = MODEL_BUILD / "modules" / "lab"
 INIT = BUILD / "init"
-ALWAYS_LOADED = ("tcp_ndm_gym", "lab_gate", "sch_linktrace")  # by guest/init.c
+ALWAYS_LOADED = ("tcp_ndm_gym", "lab_gate", "lab_traffic", "sch_linktrace")  # by guest/init.c
 # Each variant's make targets: of its kernel, and of its modules.
 VARIANTS = {"lab": ("lab-kernel", "module"), "sanitizer": ("sanitizer", "sanitizer")}
 

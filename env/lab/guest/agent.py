@@ -14,11 +14,11 @@ It needs only Python's standard library and Debian's Mininet.
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import importlib.machinery
 import json
 import os
-import select
 import subprocess
 import sys
 import time
@@ -72,8 +72,6 @@ class Agent:
         self.topologies: dict[str, Topology | RackTopology] = {}
         self.modules: dict[str, str] = {}
         self._program: Program | None = None
-        self._stop = select.poll()
-        self._stop.register(channel_fd, select.POLLPRI)
 
     def load(self, name: str, data: str) -> None:
         """Load a kernel module. data: its file, base64, because the guest may not see the host's path."""
@@ -141,7 +139,6 @@ class Agent:
                 flows,
                 duration_s,
                 sample_ms,
-                self._stopped,
                 self.channel_fd,
                 origin_ns,
                 same_instant=self.clock.virtual,
@@ -183,9 +180,6 @@ class Agent:
         shell = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)
         return {"status": shell.returncode, "stdout": shell.stdout, "stderr": shell.stderr}
 
-    def _stopped(self) -> bool:
-        return any(events & select.POLLPRI for _, events in self._stop.poll(0))
-
     @staticmethod
     def _trace(on: bool) -> None:
         if on:
@@ -204,11 +198,19 @@ def _changes(file: FilePath) -> Callable[[], bool]:
 
 def begin_randomness(seed: int) -> None:
     """Seed all randomness of the lab kernel, so that a run does not depend on earlier draws."""
-    if not LAB_SEED.exists():
+    os.write(_seed_descriptor(), str(seed).encode())
+
+
+@functools.cache
+def _seed_descriptor() -> int:
+    """Return LAB_SEED, opened once."""
+    try:
+        return os.open(LAB_SEED, os.O_WRONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
         variant = os.environ.get("lab_variant")  # noqa: SIM112  (from the kernel's command line)
         target = "sanitizer" if variant == "sanitizer" else "lab-kernel"
-        raise RuntimeError(f"this lab kernel is too old, it has no {LAB_SEED.name}: rebuild it with `make {target}`")
-    LAB_SEED.write_text(str(seed))
+        message = f"this lab kernel is too old, it has no {LAB_SEED.name}: rebuild it with `make {target}`"
+        raise RuntimeError(message) from None
 
 
 def answer(commands: dict[str, Callable[..., Any]], request: dict[str, Any]) -> dict[str, Any]:

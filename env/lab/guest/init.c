@@ -56,7 +56,7 @@ static const struct {
 	{ "/proc/sys/net/ipv4/neigh/default/interval_probe_time_ms", "2000000000" },
 };
 
-static const char *const init_modules[] = { "tcp_ndm_gym", "lab_gate", "sch_linktrace" };
+static const char *const init_modules[] = { "tcp_ndm_gym", "lab_gate", "lab_traffic", "sch_linktrace" };
 
 /* Print what failed and end. The kernel then panics, and the host shows the console's last lines. */
 static void init_die(const char *what)

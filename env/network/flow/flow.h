@@ -42,9 +42,14 @@ struct watcher {
 	void (*ready)(struct watcher *watcher, uint32_t events);
 };
 
+/* Once, before any run. */
+void loop_open(void);
 void loop_start(int64_t origin_ns);
 /* Nanoseconds since the run's origin. */
 int64_t now_ns(void);
+/* Times of the run's clock and of CLOCK_MONOTONIC, from each other. */
+int64_t run_ns(int64_t clock_ns);
+int64_t clock_ns(int64_t run_ns);
 void watch(int fd, uint32_t events, struct watcher *watcher);
 /* Have loop_run() call its step at a time of the run's clock, at once when that time has passed. */
 void wake_at(int64_t at_ns);
@@ -61,10 +66,56 @@ void loop_end(void);
 
 /* --- netns.c: network namespaces ------------------------------------------------------------------------------- */
 
+#define NAMESPACE_FDS 2048	/* and above: descriptors of namespaces, which stay open from run to run */
+
 /* Return a socket in a network namespace: a path such as /proc/PID/ns/net, or "-" for the program's own. */
 int socket_in(const char *namespace, int domain, int type, int protocol);
 /* Return a TCP socket that does not block. */
 int tcp_socket_in(const char *namespace);
+
+/* --- kernel.c: what the lab's kernel does for the program -------------------------------------------------------- */
+
+/* What the kernel has done for a socket. */
+struct served {
+	int error;		/* errno of the call that ended the traffic, or 0 */
+	uint64_t bytes;		/* sent or received */
+	uint64_t left;		/* of a request that is not complete, bytes */
+};
+
+struct lab_tcp;
+
+/* Called by kernel_read() for what the kernel has recorded. Endpoints are numbered in the order of the run's line. */
+struct recorded {
+	void (*sender)(int sender, int64_t at_ns, const struct lab_tcp *sample);
+	void (*receiver)(int receiver, int64_t at_ns, uint64_t bytes);
+	void (*queues)(int64_t at_ns, const char *answer, size_t length);
+	void (*latency)(int sender, int64_t latency_ns);
+};
+
+/* Once, before any run. Other kernels than the lab's leave all work to the program. */
+void kernel_open(const struct recorded *calls);
+/* Prepare the kernel for so many sockets in a run. */
+void kernel_prepare(int sockets);
+/* End what the kernel does for this run. */
+void kernel_forget(void);
+/* Have the kernel send, or receive, on a socket from now on; return 0 where the program has to do that itself. */
+int kernel_send(int fd, enum kind kind, int sender, size_t size);
+int kernel_receive(int fd, enum kind kind, size_t size);
+/* Return what has been sent or received so far. */
+struct served kernel_count(int fd);
+/* Return the socket to the program. */
+struct served kernel_stop(int fd);
+
+/* Have the kernel take samples, after_ns after each multiple of interval_ns; return 0 where the program has to. */
+int kernel_sample_every(int64_t interval_ns, int64_t after_ns);
+/* What to sample. A receiver without a socket (-1) has `bytes`. */
+void kernel_sample_sender(int sender, int fd);
+void kernel_sample_receiver(int receiver, int fd, uint64_t bytes);
+void kernel_sample_queues(int netlink, const void *request, size_t length);
+void kernel_drop_sender(int sender);
+void kernel_drop_receiver(int receiver);
+/* Read what the kernel has recorded so far. */
+void kernel_read(void);
 
 /* --- record.c: the tables that the program prints at the end --------------------------------------------------- */
 
@@ -92,6 +143,10 @@ void receiver_unconnected(int flow);
 /* Record a row for each flow that runs. The time is an argument because each clock read costs a system call. */
 void senders_sample(int64_t now);
 void receivers_sample(int64_t now);
+/* Record what the kernel has sampled or measured; struct recorded. */
+void sender_sampled(int sender, int64_t at_ns, const struct lab_tcp *sample);
+void sender_latency(int sender, int64_t latency_ns);
+void receiver_sampled(int receiver, int64_t at_ns, uint64_t bytes);
 /* Record the latencies. */
 void senders_report(void);
 /* Forget the endpoints of a run that is over; main.c closes their descriptors. */
@@ -104,6 +159,8 @@ void receivers_forget(void);
 void queues_add(const char *text);
 /* Record a row for each port. */
 void queues_sample(int64_t now);
+/* Record a row for each port from the kernel's answers, of which this is one; struct recorded. */
+void queues_sampled(int64_t at_ns, const char *answer, size_t length);
 /* Record what each port has dropped and marked. */
 void queues_report(void);
 void queues_forget(void);

@@ -8,18 +8,41 @@
 #include "flow.h"
 
 #define EVENTS 64
+#define NOT_ARMED (-1)
+#define WAKES (4 * MAX_FLOWS)	/* times to wake at: start and end of both ends of every flow, at most */
 
-static int poller;
+static int poller, waker;
 static int64_t origin;
 static int due, ended;
+static int64_t wakes_ns[WAKES];		/* in descending order */
+static int wake_count;
+static int64_t armed_ns;		/* what the waker is set to */
+
+static void loop_wake_ready(struct watcher *watcher, uint32_t events)
+{
+	(void)watcher;
+	(void)events;
+	due = 1;
+	while (wake_count && wakes_ns[wake_count - 1] <= armed_ns)
+		wake_count--;
+	armed_ns = NOT_ARMED;
+}
+
+void loop_open(void)
+{
+	static struct watcher watcher = { loop_wake_ready };
+
+	poller = epoll_create1(0);
+	if (poller < 0)
+		die("epoll_create1");
+	waker = timer_add(&watcher);
+}
 
 void loop_start(int64_t origin_ns)
 {
 	origin = origin_ns;
-	due = ended = 0;
-	poller = epoll_create1(0);
-	if (poller < 0)
-		die("epoll_create1");
+	due = ended = wake_count = 0;
+	armed_ns = NOT_ARMED;
 }
 
 int64_t now_ns(void)
@@ -27,7 +50,17 @@ int64_t now_ns(void)
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * NS_PER_S + t.tv_nsec - origin;
+	return run_ns(t.tv_sec * NS_PER_S + t.tv_nsec);
+}
+
+int64_t run_ns(int64_t clock_ns)
+{
+	return clock_ns - origin;
+}
+
+int64_t clock_ns(int64_t run_ns)
+{
+	return origin + run_ns;
 }
 
 void watch(int fd, uint32_t events, struct watcher *watcher)
@@ -40,7 +73,7 @@ void watch(int fd, uint32_t events, struct watcher *watcher)
 
 static void loop_set_timer(int timer, int64_t at_ns, int64_t interval_ns)
 {
-	int64_t at = origin + at_ns;
+	int64_t clock = clock_ns(at_ns), at = clock > 0 ? clock : 1;	/* 0 would stop the timer */
 	struct itimerspec spec = {
 		.it_value = { at / NS_PER_S, at % NS_PER_S },
 		.it_interval = { interval_ns / NS_PER_S, interval_ns % NS_PER_S },
@@ -65,18 +98,23 @@ void timer_set(int timer, int64_t at_ns)
 	loop_set_timer(timer, at_ns, 0);
 }
 
-static void loop_wake_ready(struct watcher *watcher, uint32_t events)
-{
-	(void)watcher;
-	(void)events;
-	due = 1;
-}
-
 void wake_at(int64_t at_ns)
 {
-	static struct watcher waker = { loop_wake_ready };
+	int place = wake_count++;
 
-	timer_set(timer_add(&waker), at_ns);
+	if (wake_count > WAKES)
+		fail("more than %d times to wake at", WAKES);
+	for (; place && wakes_ns[place - 1] < at_ns; place--)
+		wakes_ns[place] = wakes_ns[place - 1];
+	wakes_ns[place] = at_ns;
+}
+
+static void loop_arm(void)
+{
+	if (wake_count && wakes_ns[wake_count - 1] != armed_ns) {
+		armed_ns = wakes_ns[wake_count - 1];
+		timer_set(waker, armed_ns);
+	}
 }
 
 void wake(void)
@@ -102,8 +140,10 @@ void loop_run(int (*step)(void))
 	struct epoll_event events[EVENTS];
 
 	for (;;) {
-		int n = epoll_wait(poller, events, EVENTS, -1);
+		int n;
 
+		loop_arm();
+		n = epoll_wait(poller, events, EVENTS, -1);
 		if (n < 0 && errno != EINTR)
 			die("epoll_wait");
 		for (int e = 0; e < n; e++) {

@@ -43,6 +43,7 @@
 #define WORDS (2 * MAX_FLOWS + 4)	/* of a run: both ends of every flow */
 
 static int ticker;
+static int first_fd;	/* of a run */
 
 static void flow_usage(void)
 {
@@ -110,28 +111,33 @@ static void flow_forget(void)
 	receivers_forget();
 	queues_forget();
 	record_forget();
+	kernel_forget();
 	/* all descriptors that the run has opened */
-	if (close_range(STDERR_FILENO + 1, ~0U, 0))
+	if (close_range(first_fd, NAMESPACE_FDS - 1, 0))
 		die("close_range");
+}
+
+static void flow_start_samples(int64_t sample_ns)
+{
+	static struct watcher ticking = { flow_tick };
+
+	if (sample_ns && !kernel_sample_every(sample_ns, SAMPLE_AFTER_NS))
+		ticker = watch_every(sample_ns, SAMPLE_AFTER_NS, &ticking);
 }
 
 static void flow_run(char **words, int count)
 {
-	static struct watcher stopping = { flow_stopped }, ticking = { flow_tick };
-	int64_t sample_ns;
-
 	if (count < 3 || !parse_ending(words[2]))
 		flow_usage();
 	loop_start(atoll(words[0]));
-	sample_ns = atoll(words[1]) * NS_PER_MS;
-	watch(STDIN_FILENO, EPOLLIN | EPOLLET, &stopping);
-	if (sample_ns)
-		ticker = watch_every(sample_ns, SAMPLE_AFTER_NS, &ticking);
+	kernel_prepare(count - 3);
+	flow_start_samples(atoll(words[1]) * NS_PER_MS);
 	for (int w = 3; w < count; w++)
 		flow_add_endpoint(words[w]);
 	if (write(STDOUT_FILENO, "ready\n", 6) != 6)
 		die("write");
 	loop_run(flow_step);
+	kernel_read();
 	/* flows that ended earlier have recorded their last sample themselves */
 	flow_sample();
 	queues_report();
@@ -152,22 +158,35 @@ static int flow_split(char *line, char **words)
 	return count;
 }
 
-int main(int argc, char **argv)
+static void flow_open(void)
 {
-	static char *words[WORDS];
+	static struct watcher stopping = { flow_stopped };
+	static const struct recorded recorded = { sender_sampled, receiver_sampled, queues_sampled, sender_latency };
 	struct rlimit files;
-	char *line = NULL;
-	size_t room = 0;
 
-	(void)argv;
-	if (argc > 1)
-		flow_usage();
 	/* each flow needs several descriptors, and the guest's soft limit is low for Mininet's sake */
 	if (getrlimit(RLIMIT_NOFILE, &files))
 		die("getrlimit");
 	files.rlim_cur = files.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &files))
 		die("setrlimit");
+	loop_open();
+	kernel_open(&recorded);
+	watch(STDIN_FILENO, EPOLLIN | EPOLLET, &stopping);
+	first_fd = dup(STDIN_FILENO);
+	close(first_fd);
+}
+
+int main(int argc, char **argv)
+{
+	static char *words[WORDS];
+	char *line = NULL;
+	size_t room = 0;
+
+	(void)argv;
+	if (argc > 1)
+		flow_usage();
+	flow_open();
 	while (getline(&line, &room, stdin) > 0)
 		if (strcmp(line, "stop\n"))
 			flow_run(words, flow_split(line, words));

@@ -9,35 +9,59 @@
 
 #include "flow.h"
 
-static int netns_open(const char *namespace)
-{
-	int fd = open(namespace, O_RDONLY | O_CLOEXEC);
+#define NAMESPACES 512
+#define OWN "/proc/self/ns/net"
 
+/* The namespaces that were used, which stay open; the first is the program's own. */
+static struct {
+	char name[64];
+	int fd;
+} namespaces[NAMESPACES];
+static int count, current;
+
+static void netns_open(const char *name)
+{
+	int fd = open(name, O_RDONLY | O_CLOEXEC);
+
+	if (count == NAMESPACES || strlen(name) >= sizeof(namespaces->name))
+		fail("namespace %s: it is too long, or there are more than %d", name, NAMESPACES);
 	if (fd < 0)
-		die(namespace);
-	return fd;
+		die(name);
+	strcpy(namespaces[count].name, name);
+	namespaces[count].fd = fcntl(fd, F_DUPFD_CLOEXEC, NAMESPACE_FDS);
+	if (namespaces[count++].fd < 0)
+		die("dup");
+	close(fd);
 }
 
-static void netns_enter(int netns)
+static int netns_find(const char *name)
 {
-	if (setns(netns, CLONE_NEWNET))
+	int i = 0;
+
+	while (i < count && strcmp(namespaces[i].name, name))
+		i++;
+	if (i == count)
+		netns_open(name);
+	return i;
+}
+
+static void netns_enter(int i)
+{
+	if (i != current && setns(namespaces[i].fd, CLONE_NEWNET))
 		die("setns");
-	close(netns);
+	current = i;
 }
 
 int socket_in(const char *namespace, int domain, int type, int protocol)
 {
-	int is_other = strcmp(namespace, "-"), previous, fd;
+	int fd;
 
-	if (is_other) {
-		previous = netns_open("/proc/self/ns/net");
-		netns_enter(netns_open(namespace));
-	}
+	if (!count)
+		netns_open(OWN);
+	netns_enter(strcmp(namespace, "-") ? netns_find(namespace) : 0);
 	fd = socket(domain, type | SOCK_CLOEXEC, protocol);
 	if (fd < 0)
 		die("socket");
-	if (is_other)
-		netns_enter(previous);
 	return fd;
 }
 

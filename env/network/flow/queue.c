@@ -64,6 +64,8 @@ static int port_count;
 /* The requests of a sample. A dump of all qdiscs would cost more, and its pieces cannot wait in the socket. */
 static struct request leaf_requests[MAX_WAITING];
 static int leaf_count;
+/* Of a sample by the kernel that is being read. */
+static int read_leaves;
 /* The times of the samples whose answers have not been read. */
 static int64_t sample_times_ns[MAX_WAITING];
 static int unread_samples;
@@ -302,6 +304,16 @@ static void queue_read_samples(void)
 	unread_samples = 0;
 }
 
+void queues_sampled(int64_t at_ns, const char *answer, size_t length)
+{
+	if (!read_leaves)
+		queue_clear_qdiscs();
+	queue_read_messages(answer, length);
+	read_leaves = (read_leaves + 1) % leaf_count;
+	if (!read_leaves)
+		queue_record_sample(at_ns);
+}
+
 /* The kernel answers at once, and the answer waits in the socket. */
 void queues_sample(int64_t now)
 {
@@ -388,10 +400,11 @@ void queues_add(const char *text)
 		ports[i].begin = queue_port_state(&ports[i]);
 		queue_add_leaf_requests(&ports[i]);
 	}
+	kernel_sample_queues(netlink, leaf_requests, leaf_count * sizeof(*leaf_requests));
 }
 
 void queues_forget(void)
 {
-	port_count = leaf_count = unread_samples = 0;
+	port_count = leaf_count = read_leaves = unread_samples = 0;
 	netlink = -1;
 }

@@ -21,6 +21,7 @@ struct receiver {
 	struct watcher listening, receiving;
 	int flow, listener, fd;	/* -1: not open */
 	enum kind kind;
+	int in_kernel;		/* the kernel reads */
 	size_t size;		/* of a request, bytes */
 	size_t mean;		/* web: of all requests */
 	uint64_t sizes;		/* web: state of the random sequence of sizes */
@@ -29,6 +30,7 @@ struct receiver {
 	double bytes;		/* received by the application */
 	int64_t end_ns;
 	int ended, over;
+	int broken;		/* the kernel's reads have ended with an error */
 };
 
 static struct receiver receivers[MAX_FLOWS];
@@ -83,11 +85,23 @@ static void receiver_count_request(struct receiver *r, size_t bytes)
 		die("reply");
 }
 
+/* Take the socket back from the kernel. */
+static void receiver_stop_kernel(struct receiver *r)
+{
+	struct served served = kernel_stop(r->fd);
+
+	r->in_kernel = 0;
+	r->bytes = served.bytes;
+	r->broken = served.error;
+	r->pending = served.left ? r->size - served.left : 0;
+	r->parts = r->pending != 0;
+}
+
 static void receiver_read(struct receiver *r)
 {
-	ssize_t n = recv(r->fd, sink, sizeof(sink), MSG_TRUNC | MSG_DONTWAIT);
+	ssize_t n = r->broken ? -1 : recv(r->fd, sink, sizeof(sink), MSG_TRUNC | MSG_DONTWAIT);
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n < 0 && !r->broken && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n > 0) {
 		r->bytes += n;
@@ -105,8 +119,12 @@ static void receiver_ready(struct watcher *watcher, uint32_t events)
 	struct receiver *r = (void *)((char *)watcher - offsetof(struct receiver, receiving));
 
 	(void)events;
+	if (r->in_kernel)
+		receiver_stop_kernel(r);	/* only a connection that ends has events here */
 	if (r->fd >= 0)
 		receiver_read(r);
+	if (r->fd < 0 && !r->ended)
+		kernel_sample_receiver(r - receivers, -1, r->bytes);
 }
 
 static void receiver_accept(struct watcher *watcher, uint32_t events)
@@ -123,10 +141,25 @@ static void receiver_accept(struct watcher *watcher, uint32_t events)
 		die("SO_LINGER");
 	if (r->kind == WEB)
 		receiver_set_low_water(r, r->size);
-	watch(r->fd, EPOLLIN, &r->receiving);
+	r->in_kernel = kernel_receive(r->fd, r->kind, r->size);
+	if (!r->ended)
+		kernel_sample_receiver(r - receivers, r->fd, 0);
+	watch(r->fd, r->in_kernel ? EPOLLRDHUP : EPOLLIN, &r->receiving);
 }
 
 /* columns: flow t_s bytes */
+static void receiver_record_sample(const struct receiver *r, int64_t at_ns, double bytes)
+{
+	double row[] = { r->flow, at_ns / 1e9, bytes };
+
+	record(RECEIVER, row, sizeof(row) / sizeof(*row));
+}
+
+void receiver_sampled(int receiver, int64_t at_ns, uint64_t bytes)
+{
+	receiver_record_sample(&receivers[receiver], at_ns, bytes);
+}
+
 static void receiver_sample(struct receiver *r, int64_t now)
 {
 	int unread = 0;
@@ -134,12 +167,11 @@ static void receiver_sample(struct receiver *r, int64_t now)
 	/* bytes below the low-water mark count as arrived; a request is read when it is whole */
 	if (r->fd >= 0 && receiver_replies(r) && ioctl(r->fd, FIONREAD, &unread))
 		die("FIONREAD");
-	if (r->fd >= 0 && !receiver_replies(r))
+	if (r->in_kernel)
+		r->bytes = kernel_count(r->fd).bytes;
+	else if (r->fd >= 0 && !receiver_replies(r))
 		receiver_read(r);
-
-	double row[] = { r->flow, now / 1e9, r->bytes + unread };
-
-	record(RECEIVER, row, sizeof(row) / sizeof(*row));
+	receiver_record_sample(r, now, r->bytes + unread);
 }
 
 void receivers_sample(int64_t now)
@@ -169,6 +201,7 @@ int receivers_step(void)
 		struct receiver *r = &receivers[i];
 
 		if (!r->ended && now >= r->end_ns) {
+			kernel_drop_receiver(r - receivers);
 			receiver_sample(r, now);
 			r->ended = 1;
 		}
@@ -211,6 +244,7 @@ void receiver_add(const char *text)
 	    bind(r->listener, (void *)&address, sizeof(address)) || listen(r->listener, 4))
 		die("listen");
 	watch(r->listener, EPOLLIN, &r->listening);
+	kernel_sample_receiver(r - receivers, -1, 0);
 	wake_at(r->end_ns);
 	if (!ends_with_reset)
 		wake_at(r->end_ns + DELIVERY_NS);

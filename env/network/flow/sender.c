@@ -17,6 +17,7 @@
 
 #include "flow.h"
 #include "histogram.h"
+#include "lab_traffic.h"
 #include "web.h"
 
 #define CHUNK (1 << 18)
@@ -35,6 +36,7 @@ struct sender {
 	size_t size;		/* of a write or request, bytes */
 	int64_t start_ns, end_ns;
 	enum state state;
+	int in_kernel;		/* the kernel writes */
 	size_t left;		/* to write of this write or request, bytes */
 	int expects_reply;
 	int64_t began_ns;	/* of this write or request: when the previous one was over */
@@ -54,18 +56,13 @@ static char chunk[CHUNK];
  * The minimum RTT that the congestion control itself keeps, us; 0 where it reports none. TCP_INFO has the kernel's, a
  * minimum over five minutes; NV's covers seconds.
  */
-static double sender_cc_min_rtt_us(const struct sender *s)
+static double sender_cc_min_rtt_us(const struct sender *s, const union tcp_cc_info *info, size_t length)
 {
-	union tcp_cc_info info;
-	socklen_t length = sizeof(info);
-
-	if (getsockopt(s->fd, IPPROTO_TCP, TCP_CC_INFO, &info, &length))
-		die("TCP_CC_INFO");
-	if (length == sizeof(info.bbr))
-		return info.bbr.bbr_min_rtt;
+	if (length == sizeof(info->bbr))
+		return info->bbr.bbr_min_rtt;
 	/* DCTCP's information has the length of Vegas's, which other schemes use */
-	if (length == sizeof(info.vegas) && strcmp(s->scheme, "dctcp"))
-		return info.vegas.tcpv_minrtt < INT32_MAX ? info.vegas.tcpv_minrtt : 0;
+	if (length == sizeof(info->vegas) && strcmp(s->scheme, "dctcp"))
+		return info->vegas.tcpv_minrtt < INT32_MAX ? info->vegas.tcpv_minrtt : 0;
 	return 0;
 }
 
@@ -82,17 +79,37 @@ static struct tcp_info sender_tcp_info(const struct sender *s)
 /* columns: flow t_s cwnd srtt_us rttvar_us min_rtt_us retransmits bytes_acked unacked lost ssthresh pacing_rate
  * delivery_rate spurious sent_bytes segments_sent cc_min_rtt_us
  */
-static void sender_sample(struct sender *s, int64_t now)
+static void sender_record_sample(const struct sender *s, int64_t at_ns, const struct tcp_info *info, double cc_min_rtt_us)
 {
-	struct tcp_info info = sender_tcp_info(s);
 	double row[] = {
-		s->flow, now / 1e9, info.tcpi_snd_cwnd, info.tcpi_rtt, info.tcpi_rttvar, info.tcpi_min_rtt,
-		info.tcpi_total_retrans, info.tcpi_bytes_acked, info.tcpi_unacked, info.tcpi_lost,
-		info.tcpi_snd_ssthresh, info.tcpi_pacing_rate, info.tcpi_delivery_rate, info.tcpi_dsack_dups,
-		info.tcpi_bytes_sent - info.tcpi_bytes_retrans, info.tcpi_data_segs_out, sender_cc_min_rtt_us(s),
+		s->flow, at_ns / 1e9, info->tcpi_snd_cwnd, info->tcpi_rtt, info->tcpi_rttvar, info->tcpi_min_rtt,
+		info->tcpi_total_retrans, info->tcpi_bytes_acked, info->tcpi_unacked, info->tcpi_lost,
+		info->tcpi_snd_ssthresh, info->tcpi_pacing_rate, info->tcpi_delivery_rate, info->tcpi_dsack_dups,
+		info->tcpi_bytes_sent - info->tcpi_bytes_retrans, info->tcpi_data_segs_out, cc_min_rtt_us,
 	};
 
 	record(SENDER, row, sizeof(row) / sizeof(*row));
+}
+
+static void sender_sample(struct sender *s, int64_t now)
+{
+	struct tcp_info info = sender_tcp_info(s);
+	union tcp_cc_info cc;
+	socklen_t length = sizeof(cc);
+
+	if (getsockopt(s->fd, IPPROTO_TCP, TCP_CC_INFO, &cc, &length))
+		die("TCP_CC_INFO");
+	sender_record_sample(s, now, &info, sender_cc_min_rtt_us(s, &cc, length));
+}
+
+void sender_sampled(int sender, int64_t at_ns, const struct lab_tcp *sample)
+{
+	const struct sender *s = &senders[sender];
+	struct tcp_info info = {};
+
+	/* the kernel's structure is longer or shorter than ours */
+	memcpy(&info, &sample->info, sample->length < sizeof(info) ? sample->length : sizeof(info));
+	sender_record_sample(s, at_ns, &info, sender_cc_min_rtt_us(s, &sample->cc, sample->cc_length));
 }
 
 void senders_sample(int64_t now)
@@ -102,8 +119,26 @@ void senders_sample(int64_t now)
 			sender_sample(&senders[i], now);
 }
 
+/* End the program because of errno, unless the socket would block or the receiver, which may end first, has reset it. */
+static void sender_check_errno(const char *what)
+{
+	if (errno && errno != EAGAIN && errno != EINTR && errno != EPIPE && errno != ECONNRESET)
+		die(what);
+}
+
+/* Take the socket back from the kernel. */
+static void sender_stop_kernel(struct sender *s)
+{
+	if (s->in_kernel) {
+		s->in_kernel = 0;
+		errno = kernel_stop(s->fd).error;
+		sender_check_errno("send");
+	}
+}
+
 static void sender_close(struct sender *s)
 {
+	sender_stop_kernel(s);
 	close(s->fd);
 	s->state = OVER;
 	wake();
@@ -117,13 +152,6 @@ static void sender_record_delivered(struct sender *s)
 
 	record(SENT, row, sizeof(row) / sizeof(*row));
 	sender_close(s);
-}
-
-/* End the program because of errno, unless the socket would block or the receiver, which may end first, has reset it. */
-static void sender_check_errno(const char *what)
-{
-	if (errno != EAGAIN && errno != EINTR && errno != EPIPE && errno != ECONNRESET)
-		die(what);
 }
 
 static void sender_write_bulk(struct sender *s)
@@ -166,6 +194,11 @@ static void sender_record_latency(struct sender *s)
 	if (s->began_ns)
 		histogram_add(s->latency, now - s->began_ns);
 	s->began_ns = now;
+}
+
+void sender_latency(int sender, int64_t latency_ns)
+{
+	histogram_add(senders[sender].latency, latency_ns);
 }
 
 static void sender_write_stream(struct sender *s)
@@ -220,6 +253,10 @@ static void sender_ready(struct watcher *watcher, uint32_t events)
 {
 	struct sender *s = (struct sender *)watcher;
 
+	if (s->in_kernel) {
+		sender_stop_kernel(s);	/* only a connection that is over has events here */
+		return;
+	}
 	/* the connection is established */
 	if (s->state == RUNNING && s->kind != BULK && !s->began_ns)
 		sender_record_latency(s);
@@ -240,6 +277,7 @@ static void sender_open(struct sender *s)
 		.sin_family = AF_INET, .sin_port = htons(FIRST_PORT + s->flow), .sin_addr = s->address,
 	};
 	struct linger reset = { .l_onoff = 1 };
+	uint32_t events = EPOLLET;
 
 	s->fd = tcp_socket_in(s->namespace);
 	if (setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) ||
@@ -250,7 +288,11 @@ static void sender_open(struct sender *s)
 	if (connect(s->fd, (void *)&target, sizeof(target)) && errno != EINPROGRESS)
 		die("connect");
 	s->state = RUNNING;
-	watch(s->fd, EPOLLOUT | EPOLLET | (s->kind == REQUEST || s->kind == WEB ? EPOLLIN : 0), &s->watcher);
+	s->in_kernel = kernel_send(s->fd, s->kind, s - senders, s->size);
+	kernel_sample_sender(s - senders, s->fd);
+	if (!s->in_kernel)
+		events |= EPOLLOUT | (s->kind == REQUEST || s->kind == WEB ? EPOLLIN : 0);
+	watch(s->fd, events, &s->watcher);
 }
 
 /* The kernel repeats a SYN after 1 s and after 3 s. */
@@ -277,6 +319,7 @@ static int sender_is_connected(const struct sender *s)
 
 static void sender_end(struct sender *s)
 {
+	kernel_drop_sender(s - senders);
 	sender_sample(s, now_ns());
 	if (ends_with_reset) {
 		sender_close(s);
@@ -287,6 +330,7 @@ static void sender_end(struct sender *s)
 		return;
 	}
 	s->state = DELIVERING;
+	sender_stop_kernel(s);
 	if (shutdown(s->fd, SHUT_WR))
 		die("shutdown");
 }

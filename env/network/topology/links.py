@@ -93,8 +93,8 @@ class Tc:
         end = f"{_FAILED}{self._lines}\n".encode()
         output = bytearray()
         with contextlib.suppress(BrokenPipeError):  # tc has ended; its message is read below
-            self._process.stdin.write("".join(f"{line}\n" for line in [*commands, _NO_COMMAND]).encode())
-            self._process.stdin.flush()
+            # without the locks of a buffer, which read the clock
+            os.write(self._process.stdin.fileno(), "".join(f"{line}\n" for line in [*commands, _NO_COMMAND]).encode())
         while not output.endswith(end) and (data := os.read(self._process.stdout.fileno(), 1 << 16)):
             output += data
         messages = output.decode(errors="replace").splitlines()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 READY = b"ready\n"
 STOP = b"stop\n"
 LENGTH = struct.Struct("=Q")  # prefix of a record: its length, bytes
+CHUNK = 1 << 16  # bytes read at once
 WATCH_MS = 50  # of the guest's time: how often ended() is called
 
 
@@ -46,11 +47,11 @@ class Program:
             raise self._failed() from None
         self._read(len(READY))
 
-    def end(self, stopped: Callable[[], bool], stop_fd: int, ended: Callable[[], bool] | None) -> tuple[bytes, bool]:
+    def end(self, stop_fd: int, ended: Callable[[], bool] | None) -> tuple[bytes, bool]:
         """Wait for the end of the run; return its record, and whether it was stopped early.
 
-        stop_fd: polled for POLLPRI; the run ends when stopped() is then true. ended: called every WATCH_MS; the run
-        ends when it returns true. Raises TrafficError when the program failed.
+        stop_fd: the run ends at its POLLPRI. ended: called every WATCH_MS; the run ends when it returns true. Raises
+        TrafficError when the program failed.
         """
         answer = _pipe(self._process.stdout).fileno()
         poller = select.poll()
@@ -60,13 +61,10 @@ class Program:
         while True:
             for fd, _ in poller.poll(None if ended is None or early else WATCH_MS):
                 if fd == answer:
-                    record = self._read(*LENGTH.unpack(self._read(LENGTH.size)))
-                    self._busy = False
-                    return record, early
-                if stopped():
-                    early = True
-                    poller.unregister(stop_fd)
-                    self._stop()
+                    return self._record(), early
+                early = True
+                poller.unregister(stop_fd)
+                self._stop()
             if ended is not None and not early and ended():
                 early = True
                 self._stop()
@@ -82,10 +80,19 @@ class Program:
         with contextlib.suppress(BrokenPipeError):
             _pipe(self._process.stdin).write(STOP)
 
-    def _read(self, length: int) -> bytes:
+    def _record(self) -> bytes:
+        """Return what the program prints at the end of a run, and nothing else: mostly with one system call."""
+        data = self._read(LENGTH.size, at_once=CHUNK)
+        length = LENGTH.size + LENGTH.unpack_from(data)[0]
+        record = data[LENGTH.size :] + self._read(length - len(data))
+        self._busy = False
+        return record
+
+    def _read(self, length: int, at_once: int = 0) -> bytes:
+        """Read so many bytes, or up to at_once if they are there."""
         data = bytearray()
         while len(data) < length:
-            piece = os.read(_pipe(self._process.stdout).fileno(), length - len(data))
+            piece = os.read(_pipe(self._process.stdout).fileno(), max(length, at_once) - len(data))
             if not piece:
                 raise self._failed()
             data += piece

@@ -51,7 +51,6 @@ def run(
     flows: list[dict[str, Any]],
     duration_s: float,
     sample_ms: int,
-    stopped: Callable[[], bool],
     stop_fd: int,
     origin_ns: int,
     same_instant: bool = True,
@@ -61,7 +60,7 @@ def run(
 
     flows: dicts with scheme, start_s, duration_s and, for other traffic than flow_with_defaults() gives, kind,
     size_bytes, pause_s, client and server; stagger_s: the maximum of a random delay of the start. sample_ms: 0 for only
-    the last sample of each flow. stop_fd: polled for POLLPRI; the run ends early when stopped() is then true.
+    the last sample of each flow. stop_fd: the run ends early at its POLLPRI.
     origin_ns: the start of the run on CLOCK_MONOTONIC. same_instant: whether both ends of a flow are sampled at the
     same instant, as in virtual time. ended: called periodically; the run ends early when it returns true.
 
@@ -79,7 +78,7 @@ def run(
         late_ns = time.monotonic_ns() - origin_ns
         if late_ns > 0:
             raise RunLate(f"the run was ready {late_ns / 1e6:.3f} ms after it should have begun")
-        record, early = program.end(stopped, stop_fd, ended)
+        record, early = program.end(stop_fd, ended)
     except BaseException:
         program.give_up()
         raise

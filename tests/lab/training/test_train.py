@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from env.lab.virtual import ALWAYS_LOADED
 from export import checkpoint
 from tests.support.commands import DRAWN_FROM, SMALL, assert_gone, ended, start, train, wait_for
 from training.curriculum import cases
@@ -46,7 +47,7 @@ def test_killed_and_interrupted_run_equals_uninterrupted_one(tmp_path: Path, opt
     card = json.loads((run / "card.json").read_text())
     assert (card["status"], card["resumed"]) == ("finished", 2)
     contests = {"tcp_expert"} if options else set()
-    assert card["lab"]["modules"].keys() == {"tcp_ndm_gym", "lab_gate", "sch_linktrace", *contests}
+    assert card["lab"]["modules"].keys() == {*ALWAYS_LOADED, *contests}
     goodput = curves.read_metrics(run)["charts/goodput_mbps"]
     decisions = goodput.decisions.tolist()
     assert sorted(set(decisions)) == decisions, "updates after the checkpoint are in the curves twice"

@@ -16,7 +16,7 @@ from env.network.traces.format import find_trace
 @pytest.fixture(autouse=True)
 def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files in place of what `make module` builds: the hash is of bytes, whatever they are."""
-    for name in ("linux", "flow", "sch_linktrace.ko"):
+    for name in ("linux", "flow", "lab_traffic.ko", "sch_linktrace.ko"):
         (tmp_path / name).write_text(name)
     monkeypatch.setattr(models, "KERNEL", tmp_path / "linux")
     monkeypatch.setattr(models, "PROGRAM", tmp_path / "flow")
@@ -26,6 +26,7 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_scenario_without_a_trace_depends_on_none() -> None:
     assert sorted(binaries({}, [load_scenario("stress"), load_scenario("nv/1s1c1fs")])) == [
         "lab kernel",
+        "traffic module",
         "traffic program",
     ]
 
