@@ -182,6 +182,13 @@ results: setup module ## measure the shipped model, and write the tables and pic
 verify-model: setup module ## prove that the exported weights cannot overflow for any inputs and state
 	@$(PYTHON) -m export.verify_model
 
+# the revision that `make bench` compares with
+OLD ?= 7e8d117
+
+.PHONY: bench
+bench: setup module ## compare the speed with an older revision (OLD=REVISION): packets, decisions, training, comparison, lab
+	@$(PYTHON) -m compare.studies.revisions --old $(OLD)
+
 .PHONY: bench-env
 bench-env: setup module ## measure the speed of the environment: decisions and virtual seconds per second
 	@$(PYTHON) -m compare.studies.environment_speed
