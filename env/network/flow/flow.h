@@ -60,8 +60,11 @@ int timer_add(struct watcher *watcher);
 void timer_set(int timer, int64_t at_ns);
 /* Return a timer that expires after_ns after each multiple of interval_ns. Its watcher must read() it each time. */
 int watch_every(int64_t interval_ns, int64_t after_ns, struct watcher *watcher);
-/* Handle events and call step() at the times of wake_at() and wake(), until step() returns 0 or loop_end() is called. */
-void loop_run(int (*step)(void));
+/*
+ * Handle events and call step(), with the time, at the times of wake_at() and wake(), until step() returns 0 or
+ * loop_end() is called.
+ */
+void loop_run(int (*step)(int64_t now));
 void loop_end(void);
 
 /* --- netns.c: network namespaces ------------------------------------------------------------------------------- */
@@ -136,8 +139,8 @@ void record_forget(void);
 void sender_add(const char *text);
 void receiver_add(const char *text);
 /* Open and end the endpoints that are due. Return 1 while any endpoint of this side is active. */
-int senders_step(void);
-int receivers_step(void);
+int senders_step(int64_t now);
+int receivers_step(int64_t now);
 /* End the receiver of a flow whose sender never got a connection. */
 void receiver_unconnected(int flow);
 /* Record a row for each flow that runs. The time is an argument because each clock read costs a system call. */

@@ -85,10 +85,10 @@ static void flow_tick(struct watcher *watcher, uint32_t events)
 	flow_sample();
 }
 
-static int flow_step(void)
+static int flow_step(int64_t now)
 {
 	/* call both, whatever the first one returns */
-	int sending = senders_step(), receiving = receivers_step();
+	int sending = senders_step(now), receiving = receivers_step(now);
 
 	return ends_with_reset ? sending && receiving : sending || receiving;
 }

@@ -192,9 +192,8 @@ void receiver_unconnected(int flow)
 	wake();
 }
 
-int receivers_step(void)
+int receivers_step(int64_t now)
 {
-	int64_t now = now_ns();
 	int going = 0;
 
 	for (int i = 0; i < count; i++) {

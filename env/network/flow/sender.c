@@ -317,10 +317,10 @@ static int sender_is_connected(const struct sender *s)
 	return sender_tcp_info(s).tcpi_state != SYN_SENT;
 }
 
-static void sender_end(struct sender *s)
+static void sender_end(struct sender *s, int64_t now)
 {
 	kernel_drop_sender(s - senders);
-	sender_sample(s, now_ns());
+	sender_sample(s, now);
 	if (ends_with_reset) {
 		sender_close(s);
 		return;
@@ -335,9 +335,8 @@ static void sender_end(struct sender *s)
 		die("shutdown");
 }
 
-int senders_step(void)
+int senders_step(int64_t now)
 {
-	int64_t now = now_ns();
 	int going = 0;
 
 	for (int i = 0; i < count; i++) {
@@ -346,7 +345,7 @@ int senders_step(void)
 		if (s->state == WAITING && now >= s->start_ns)
 			sender_open(s);
 		if (s->state == RUNNING && now >= s->end_ns)
-			sender_end(s);
+			sender_end(s, now);
 		going |= s->state != OVER;
 	}
 	return going;
