@@ -20,6 +20,7 @@
 #ifndef NDM_CORE_H
 #define NDM_CORE_H
 
+#include <linux/compiler.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
 #include <linux/types.h>
@@ -144,7 +145,8 @@ static __always_inline void ndm_core_state(u64 *pairs, const s16 *h, int hidden)
 static __always_inline void ndm_core_rows(const struct ndm_network *network,
 					  s16 *h, const s16 *x, int hidden)
 {
-	u64 inputs[NDM_INPUT_PAIRS], state[NDM_HIDDEN_PAIRS];
+	u64 inputs[NDM_INPUT_PAIRS] __uninitialized;
+	u64 state[NDM_HIDDEN_PAIRS] __uninitialized;
 	s64 acc;
 	int r, i;
 
@@ -166,7 +168,7 @@ static __always_inline void ndm_core_rows(const struct ndm_network *network,
 static __always_inline void ndm_core_outputs(const struct ndm_network *network,
 					     const s16 *h, s16 *out, int hidden)
 {
-	u64 state[NDM_HIDDEN_PAIRS];
+	u64 state[NDM_HIDDEN_PAIRS] __uninitialized;
 	int shift, k;
 	s64 acc;
 

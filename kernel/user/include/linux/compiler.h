@@ -3,6 +3,7 @@
 #define NDM_USER_LINUX_COMPILER_H
 
 #define __maybe_unused __attribute__((__unused__))
+#define __uninitialized
 
 #define READ_ONCE(x) (*(const volatile __typeof__(x) *)&(x))
 
