@@ -193,6 +193,11 @@ bench: setup module ## compare the speed with an older revision (OLD=REVISION): 
 bench-env: setup module ## measure the speed of the environment: decisions and virtual seconds per second
 	@$(PYTHON) -m compare.studies.environment_speed
 
+.PHONY: profile
+profile: setup module ## show where the CPU time of a packet goes: shares of TCP, qdiscs, devices, buffers, virtual time
+	@/usr/bin/python3 setup/packages.py profile
+	@$(PYTHON) -m compare.studies.lab_profile
+
 .PHONY: bench-kernel
 bench-kernel: vm-kernel ## measure the cost of the module: a decision, an ACK against BBR, a gigabyte against Cubic, a connection's state
 	@/usr/bin/python3 setup/packages.py bench

@@ -9,6 +9,7 @@ setup/packages.py slow     also those that `make test-all` needs in addition to 
 setup/packages.py ports    also those for `make ports`
 setup/packages.py vm       also those for the VM lab
 setup/packages.py bench    also those for `make bench-kernel`
+setup/packages.py profile  also those for `make profile`
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ BESIDES = {
     "tests": ["qemu-user", *ARM64, *FUZZ],
     "slow": ["chromium", "dkms", "sockperf", *COUNTING, *STOCK_HEADERS],
     "bench": [*COUNTING, *STOCK_HEADERS],
+    "profile": ["linux-perf"],
     "ports": ["patchelf", "sparse", *ARM64, *STOCK_HEADERS],
     "vm": ["qemu-system-x86", "busybox-static", *STOCK_HEADERS],
 }
