@@ -62,7 +62,10 @@ def privileged_observation(
         ahead_s = np.maximum(rtts * rtt_ms, 1.0) / 1e3
         share = capacity.between(t_s, t_s + ahead_s) / ahead_s / np.maximum(_begun(flows, t_s + ahead_s / 2), 1)
         columns.append(np.log2(np.maximum(share / path.rate_mbps, LEAST_SHARE)) / 4)
-    return np.stack([np.broadcast_to(np.asarray(column, np.float32), t_s.shape) for column in columns], axis=-1)
+    observation = np.empty((t_s.size, len(PRIVILEGED)), np.float32)
+    for i, column in enumerate(columns):
+        observation[:, i] = column
+    return observation
 
 
 def buckets_of(name: str) -> tuple[int, int]:

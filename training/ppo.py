@@ -341,9 +341,12 @@ class Ppo:
             )
 
         states = in_sequences(torch.cat((torch.zeros_like(states[:1]), states[:-1])))[0]  # [S, H]
-        observations, actions, decided = in_sequences(observations), in_sequences(actions), in_sequences(decided)
-        advantages, targets, inputs = in_sequences(advantages), in_sequences(targets), in_sequences(inputs[:-1])
-        old_means, old_log_prob = in_sequences(old_means), in_sequences(old_log_prob)
+        observations, decided = in_sequences(observations), in_sequences(decided)
+        places = torch.arange(decided.numel()).view_as(decided)  # [K, S], of the decisions in the tensors below
+        actions, advantages, targets, inputs, old_means, old_log_prob = (
+            in_sequences(padded).flatten(0, 1)
+            for padded in (actions, advantages, targets, inputs[:-1], old_means, old_log_prob)
+        )  # [K S, ...]
 
         parameters: dict[str, Tensor] = dict(self.policy.named_parameters())
         metrics: dict[str, list[float]] = {}
@@ -351,21 +354,23 @@ class Ppo:
         for _ in range(options.epochs):
             order = torch.from_numpy(self.rng.permutation(len(states)))
             for batch in order.chunk(min(options.minibatches, len(states))):
-                mask = decided[:, batch]  # [K, S]; what it selects is [decisions, ...]
+                mask = decided[:, batch]  # [K, S]
+                chosen = places[:, batch][mask]  # [decisions], as all that follows
                 at_start = (observations[:, batch], states[batch])
-                means = functional_call(self.policy, self._acting(parameters), at_start)[mask]
-                log_prob = gaussian_log_probability(actions[:, batch][mask], means, self.log_std)
-                ratio = (log_prob - old_log_prob[:, batch][mask]).exp()
-                advantage = advantages[:, batch][mask]
+                means = functional_call(self.policy, self._acting(parameters), at_start)
+                means = means.flatten(0, 1).index_select(0, mask.flatten().nonzero().squeeze(1))
+                log_prob = gaussian_log_probability(actions[chosen], means, self.log_std)
+                ratio = (log_prob - old_log_prob[chosen]).exp()
+                advantage = advantages[chosen]
                 clipped = ratio.clamp(1 - options.clip, 1 + options.clip)
                 policy_loss = -torch.min(ratio * advantage, clipped * advantage).mean()
                 bound_loss = (means.abs() - 1).clamp(min=0).square().mean()
                 entropy = gaussian_entropy(self.log_std)
-                value_loss = 0.5 * (self.critic(inputs[:, batch][mask]) - targets[:, batch][mask]).square().mean()
+                value_loss = 0.5 * (self.critic(inputs[chosen]) - targets[chosen]).square().mean()
                 loss = policy_loss + options.bound * bound_loss - options.entropy * entropy + value_loss
 
                 with torch.no_grad():
-                    approx_kl = float(gaussian_divergence(old_means[:, batch][mask], old_log_std, means, self.log_std))
+                    approx_kl = float(gaussian_divergence(old_means[chosen], old_log_std, means, self.log_std))
                 self.optimizer.zero_grad()
                 loss.backward()
                 self.optimizer.step(options.gradient_limit)
