@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <net/if.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,20 +41,21 @@ static const struct {
 	{ "devpts", "/dev/pts" },
 };
 
+/* smaller: a smaller value, for kernels that refuse the first one; NULL: none */
 static const struct {
-	const char *file, *value;
+	const char *file, *value, *smaller;
 } init_sysctls[] = {
 	/*
 	 * Pages for all of TCP: the value of a stock machine with 8 GB. The kernel's default follows from the lab's memory, and
 	 * runs with many flows came so near to it that the rest of the previous run in the accounts mattered.
 	 */
-	{ "/proc/sys/net/ipv4/tcp_mem", "98304 131072 196608" },
+	{ "/proc/sys/net/ipv4/tcp_mem", "98304 131072 196608", NULL },
 	/*
 	 * Periodic work of the kernel would come at a different moment of each run, and its clock reads would delay events that
-	 * are due then. Neighbours are permanent here, so their checks can wait for a month.
+	 * are due then. Neighbours are permanent here, so their checks can wait for a month, since Linux 7.3 for a day.
 	 */
-	{ "/proc/sys/net/ipv4/neigh/default/base_reachable_time_ms", "2000000000" },
-	{ "/proc/sys/net/ipv4/neigh/default/interval_probe_time_ms", "2000000000" },
+	{ "/proc/sys/net/ipv4/neigh/default/base_reachable_time_ms", "2000000000", NULL },
+	{ "/proc/sys/net/ipv4/neigh/default/interval_probe_time_ms", "2000000000", "86400000" },
 };
 
 static const char *const init_modules[] = { "tcp_ndm_gym", "lab_gate", "lab_traffic", "sch_linktrace" };
@@ -110,13 +112,22 @@ static void init_mount(const char *type, const char *folder)
 		init_die(folder);
 }
 
-static void init_write(const char *file, const char *value)
+static bool init_write(const char *file, const char *value)
 {
 	int fd = open(file, O_WRONLY);
+	bool written;
 
-	if (fd < 0 || write(fd, value, strlen(value)) < 0)
+	if (fd < 0)
 		init_die(file);
+	written = write(fd, value, strlen(value)) >= 0;
 	close(fd);
+	return written;
+}
+
+static void init_set(const char *file, const char *value, const char *smaller)
+{
+	if (!init_write(file, value) && !(errno == EINVAL && smaller && init_write(file, smaller)))
+		init_die(file);
 }
 
 static void init_bring_up(const char *device)
@@ -172,7 +183,7 @@ int main(void)
 		init_die("RLIMIT_NOFILE");
 	init_bring_up("lo");
 	for (size_t i = 0; i < sizeof(init_sysctls) / sizeof(init_sysctls[0]); i++)
-		init_write(init_sysctls[i].file, init_sysctls[i].value);
+		init_set(init_sysctls[i].file, init_sysctls[i].value, init_sysctls[i].smaller);
 	for (size_t i = 0; i < sizeof(init_modules) / sizeof(init_modules[0]); i++)
 		init_load_module(init_format(file, "%s/%s.ko", modules, init_modules[i]));
 
