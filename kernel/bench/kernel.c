@@ -52,6 +52,37 @@ void __init_swait_queue_head(void *queue UNUSED, const char *name UNUSED,
 {
 }
 
+/* -- called by a connection's init ---------------------------------------------- */
+
+/* At least as large as the kernel's; their content is not used. */
+char kmalloc_caches[65536];
+unsigned long random_kmalloc_seed;
+
+/* For the one connection that there is at a time. */
+static void *allocate(size_t size)
+{
+	static char memory[4096] __attribute__((aligned(64)));
+	size_t i;
+
+	if (size > sizeof(memory))
+		return NULL;
+	for (i = 0; i < size; i++)
+		memory[i] = 0;
+	return memory;
+}
+
+/* Since 6.10. */
+void *__kmalloc_cache_noprof(void *cache UNUSED, unsigned int gfp UNUSED, size_t size)
+{
+	return allocate(size);
+}
+
+/* Until 6.9. */
+void *kmalloc_trace(void *cache UNUSED, unsigned int gfp UNUSED, size_t size)
+{
+	return allocate(size);
+}
+
 /* Per-CPU memory: an address of the program, which replay.c maps for %gs too. */
 static void *percpu(size_t size, size_t align)
 {

@@ -15,7 +15,7 @@ HOME, ROOM = "inet_connection_sock", "icsk_ca_priv"
 _SIZE = re.compile(r"/\* size: (\d+),")
 # "/* typedef u32 -> __u32 */ unsigned int  flow:24;  /*  68: 0  4 */"; a struct within ends with "}name;"
 _FIELD = re.compile(
-    r"^\s*(?:/\* typedef (\w+) .*?\*/ )?(\w[\w ]*?)\s+(\w+)(\[\d+\])?(?::(\d+))?;"
+    r"^\s*(?:/\* typedef (\w+) .*?\*/ )?(\w[\w ]*?)\s+\*?\s*(\w+)(\[\d+\])?(?::(\d+))?;"
     r"\s*/\*\s*(\d+)(?::\s*\d+)?\s+(\d+) \*/$"
 )
 

@@ -81,6 +81,13 @@ static bool do_not_decide(struct sock *sk, u32 decision,
 	return false;
 }
 
+static void control(struct sock *sk, const struct rate_sample *rs,
+		    ndm_decide_fn *decider)
+{
+	if (ndm_ack(sk, rs))
+		ndm_end_interval(sk, decider);
+}
+
 /* One interval and its decision. */
 static void round_trip(struct sock *sk, s16 cwnd_log2, s16 pacing)
 {
@@ -88,7 +95,7 @@ static void round_trip(struct sock *sk, s16 cwnd_log2, s16 pacing)
 
 	next_actions[NDM_OUT_CWND_LOG2] = cwnd_log2;
 	next_actions[NDM_OUT_PACING] = pacing;
-	ndm_control(sk, &rs, decide);
+	control(sk, &rs, decide);
 }
 
 /* -- decisions ------------------------------------------------------------- */
@@ -103,20 +110,20 @@ static void one_decision_per_interval_test(struct kunit *test)
 	/* Packets from before the interval: no packet-timed round trip yet. */
 	rs.prior_delivered = -1;
 	for (i = 0; i < 100; i++)
-		ndm_control(sk, &rs, decide);
+		control(sk, &rs, decide);
 	KUNIT_EXPECT_EQ(test, decisions, before);
 	rs = ack_packets(sk, 1);
-	ndm_control(sk, &rs, decide);
+	control(sk, &rs, decide);
 	KUNIT_EXPECT_EQ(test, decisions, before + 1);
 	/* The next ACK at the same time: shorter than NDM_INTERVAL_MIN_US. */
 	rs = ack_packets(sk, 1);
 	tcp_sk(sk)->tcp_mstamp -= RTT_US;
-	ndm_control(sk, &rs, decide);
+	control(sk, &rs, decide);
 	KUNIT_EXPECT_EQ(test, decisions, before + 1);
 	/* An invalid rate sample. */
 	rs = ack_packets(sk, 1);
 	rs.delivered = -1;
-	ndm_control(sk, &rs, decide);
+	control(sk, &rs, decide);
 	KUNIT_EXPECT_EQ(test, decisions, before + 1);
 }
 
@@ -201,7 +208,7 @@ static void no_decision_changes_nothing_test(struct kunit *test)
 	int before = decisions;
 
 	tcp_snd_cwnd_set(tcp_sk(sk), 30);
-	ndm_control(sk, &rs, do_not_decide);
+	control(sk, &rs, do_not_decide);
 	KUNIT_EXPECT_EQ(test, decisions, before + 1);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 30);
 	KUNIT_EXPECT_EQ(test, READ_ONCE(sk->sk_pacing_rate), rate);
@@ -412,7 +419,7 @@ static void round_trip_with_rtt(struct sock *sk, u32 rtt_us)
 
 	rs.rtt_us = rtt_us;
 	memset(next_actions, 0, sizeof(next_actions));
-	ndm_control(sk, &rs, decide);
+	control(sk, &rs, decide);
 }
 
 static void drain_measures_standing_queue_test(struct kunit *test)
@@ -453,18 +460,29 @@ static void no_drain_in_recovery_or_unused_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 100);
 }
 
-static void kernel_window_ends_drain_test(struct kunit *test)
+static void mtu_probe_in_drain_test(struct kunit *test)
+{
+	struct sock *sk = socket_before_drain(test);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	round_trip(sk, 0, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 51);
+	/* Packets are three times as large: a third of them fits. */
+	tcp_snd_cwnd_set(tp, 17);
+	round_trip(sk, 0, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 17);
+	round_trip(sk, 0, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 34);
+}
+
+static void reno_ends_drain_test(struct kunit *test)
 {
 	struct sock *sk = socket_before_drain(test);
 	struct ndm_sock *ndm = inet_csk_ca(sk);
 
 	round_trip(sk, 0, 0);
-	KUNIT_EXPECT_EQ(test, (int)ndm->measure.drain, NDM_DRAIN_INTERVALS);
-	/* As after a time-out. */
-	tcp_snd_cwnd_set(tcp_sk(sk), 1);
-	round_trip(sk, 0, 0);
+	ndm_reno_begin(sk, NDM_GUARD_PRESSING);
 	KUNIT_EXPECT_EQ(test, (int)ndm->measure.drain, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 2);
 }
 
 struct pacing_case {
@@ -524,34 +542,183 @@ static void mark_test(struct kunit *test)
 
 /* -- windows set by the kernel --------------------------------------------- */
 
+/* As tcp_enter_loss() does. @retransmits: of the first segment, before this time-out */
+static void time_out(struct sock *sk, u32 inflight, u8 retransmits)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tp->undo_marker = 1;
+	tp->packets_out = inflight;
+	inet_csk(sk)->icsk_retransmits = retransmits;
+	tcp_snd_cwnd_set(tp, inflight + 1);
+	ndm_set_state(sk, TCP_CA_Loss);
+	inet_csk(sk)->icsk_ca_state = TCP_CA_Loss;
+}
+
+/* An ACK within an interval. */
+static void acked(struct sock *sk, int packets)
+{
+	struct rate_sample rs = { .prior_delivered = -1, .rtt_us = -1,
+				  .acked_sacked = packets };
+
+	control(sk, &rs, decide);
+}
+
 static void timeout_test(struct kunit *test)
 {
 	struct sock *sk = new_socket(test);
 	struct tcp_sock *tp = tcp_sk(sk);
-	struct rate_sample rs = { .prior_delivered = -1, .rtt_us = -1,
-				  .acked_sacked = 3 };
 	int i;
 
 	tcp_snd_cwnd_set(tp, 40);
 	KUNIT_EXPECT_EQ(test, ndm_ssthresh(sk), 40);
-	/* As tcp_enter_loss() does. */
-	tp->prior_cwnd = 40;
-	tcp_snd_cwnd_set(tp, 1);
-	inet_csk(sk)->icsk_ca_state = TCP_CA_Loss;
-	ndm_set_state(sk, TCP_CA_Loss);
+	time_out(sk, 0, 0);
 	for (i = 1; i <= 6; i++) {
-		ndm_control(sk, &rs, decide);
+		acked(sk, 3);
 		KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 1 + 3 * i);
 	}
-	ndm_control(sk, &rs, decide);
+	acked(sk, 3);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 20);
 	/* The time-out was spurious: window and plasticity are restored. */
 	KUNIT_EXPECT_EQ(test, ndm_undo_cwnd(sk), 40);
 	round_trip(sk, 0, 0);
 	KUNIT_EXPECT_LE(test, last_interval.x[NDM_IN_PLASTICITY], NDM_PLASTICITY_START);
 	/* In fast recovery only the policy reduces the window: nothing to undo. */
+	ndm_set_state(sk, TCP_CA_Recovery);
 	inet_csk(sk)->icsk_ca_state = TCP_CA_Recovery;
+	round_trip(sk, -16384, 0);
 	KUNIT_EXPECT_EQ(test, ndm_undo_cwnd(sk), tcp_snd_cwnd(tp));
+}
+
+static void timeout_in_recovery_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	/* The recovery begins with a window of 1000, and the policy reduces it. */
+	tcp_snd_cwnd_set(tp, 1000);
+	tp->prior_cwnd = 1000;
+	ndm_set_state(sk, TCP_CA_Recovery);
+	inet_csk(sk)->icsk_ca_state = TCP_CA_Recovery;
+	while (tcp_snd_cwnd(tp) > 50)
+		round_trip(sk, -16384, 0);
+	tcp_snd_cwnd_set(tp, 50);
+	acked(sk, 1);
+	time_out(sk, 0, 0);
+	acked(sk, 100);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 25);
+	KUNIT_EXPECT_EQ(test, ndm_undo_cwnd(sk), 50);
+}
+
+static void further_timeout_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tcp_snd_cwnd_set(tp, 40);
+	acked(sk, 1);
+	time_out(sk, 0, 0);
+	/* The same segment: half of the first window. */
+	time_out(sk, 0, 1);
+	acked(sk, 100);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 20);
+	/* Another one: half of the window until then. */
+	time_out(sk, 0, 0);
+	acked(sk, 100);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 10);
+}
+
+static void timeout_in_drain_test(struct kunit *test)
+{
+	struct sock *sk = socket_before_drain(test);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	/* The flow's window is 103, the kernel's 51. */
+	round_trip(sk, 0, 0);
+	KUNIT_EXPECT_EQ(test, ndm_ssthresh(sk), 103);
+	time_out(sk, 0, 0);
+	acked(sk, 100);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 51);
+	KUNIT_EXPECT_EQ(test, ndm_undo_cwnd(sk), 103);
+}
+
+static void late_undo_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tcp_snd_cwnd_set(tp, 40);
+	acked(sk, 1);
+	time_out(sk, 0, 0);
+	acked(sk, 9);
+	/* Everything is acknowledged before a DSACK says that it was spurious. */
+	ndm_set_state(sk, TCP_CA_Open);
+	inet_csk(sk)->icsk_ca_state = TCP_CA_Open;
+	acked(sk, 1);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 10);
+	KUNIT_EXPECT_EQ(test, ndm_undo_cwnd(sk), 40);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 40);
+	/* Once. */
+	tcp_snd_cwnd_set(tp, 8);
+	KUNIT_EXPECT_EQ(test, ndm_undo_cwnd(sk), 8);
+}
+
+static void no_congestion_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tcp_snd_cwnd_set(tp, 40);
+	acked(sk, 1);
+	/* As tcp_simple_retransmit() and the fallback of TCP Fast Open do. */
+	tp->lost = 12;
+	tp->undo_marker = 0;
+	ndm_set_state(sk, TCP_CA_Loss);
+	inet_csk(sk)->icsk_ca_state = TCP_CA_Loss;
+	acked(sk, 3);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 40);
+	round_trip(sk, 0, 0);
+	KUNIT_EXPECT_EQ(test, last_interval.x[NDM_IN_LOSS_RATE], 0);
+	KUNIT_EXPECT_LE(test, last_interval.x[NDM_IN_PLASTICITY], NDM_PLASTICITY_START);
+}
+
+static void packet_conservation_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tcp_snd_cwnd_set(tp, 100);
+	tp->packets_out = 100;
+	acked(sk, 1);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 100);
+	/* 30 of 100 packets are lost: each ACK releases as many packets as it acknowledges. */
+	ndm_set_state(sk, TCP_CA_Recovery);
+	inet_csk(sk)->icsk_ca_state = TCP_CA_Recovery;
+	tp->lost_out = 30;
+	acked(sk, 2);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 72);
+	acked(sk, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 70);
+	tp->packets_out = 30;
+	acked(sk, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), NDM_CWND_MIN);
+	/* ssthresh is the flow's window, which the next decision changes: 50 + 1 + 10 / 4. */
+	KUNIT_EXPECT_EQ(test, ndm_ssthresh(sk), 100);
+	round_trip(sk, -16384, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 53);
+	acked(sk, 1);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 53);
+}
+
+static void largest_window_of_kernel_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+
+	/* Shifted, this window would be 0. */
+	tcp_snd_cwnd_set(tcp_sk(sk), 1 << 24);
+	acked(sk, 1);
+	KUNIT_EXPECT_EQ(test, ndm->cwnd_fp, NDM_CWND_MAX << NDM_CWND_FRAC);
 }
 
 struct restart_case {
@@ -589,6 +756,21 @@ static void restart_test(struct kunit *test)
 	WRITE_ONCE(init_net.ipv4.sysctl_tcp_slow_start_after_idle, before);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), c->expected);
 	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, c->expected_ssthresh);
+}
+
+static void restart_in_drain_test(struct kunit *test)
+{
+	struct sock *sk = socket_before_drain(test);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	/* The flow's window is 103, the kernel's 51. */
+	round_trip(sk, 0, 0);
+	tp->lsndtime = tcp_jiffies32 - msecs_to_jiffies(1010);
+	ndm_tx_start(sk);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 51);
+	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 76);
+	round_trip(sk, 0, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 53);
 }
 
 static void lost_packets_are_not_idle_test(struct kunit *test)
@@ -641,11 +823,20 @@ static struct kunit_case control_cases[] = {
 	KUNIT_CASE(drain_test),
 	KUNIT_CASE(drain_measures_standing_queue_test),
 	KUNIT_CASE(no_drain_in_recovery_or_unused_test),
-	KUNIT_CASE(kernel_window_ends_drain_test),
+	KUNIT_CASE(mtu_probe_in_drain_test),
+	KUNIT_CASE(reno_ends_drain_test),
 	KUNIT_CASE_PARAM(pacing_test, pacing_gen_params),
 	KUNIT_CASE(mark_test),
 	KUNIT_CASE(timeout_test),
+	KUNIT_CASE(timeout_in_recovery_test),
+	KUNIT_CASE(further_timeout_test),
+	KUNIT_CASE(timeout_in_drain_test),
+	KUNIT_CASE(late_undo_test),
+	KUNIT_CASE(no_congestion_test),
+	KUNIT_CASE(packet_conservation_test),
+	KUNIT_CASE(largest_window_of_kernel_test),
 	KUNIT_CASE_PARAM(restart_test, restart_gen_params),
+	KUNIT_CASE(restart_in_drain_test),
 	KUNIT_CASE(lost_packets_are_not_idle_test),
 	KUNIT_CASE(info_test),
 	{}

@@ -88,7 +88,8 @@ static bool ndm_gym_decide(struct sock *sk, u32 decision,
 
 static void NDM_CONG_CONTROL(ndm_gym_cong_control)
 {
-	ndm_control(sk, rs, ndm_gym_decide);
+	if (ndm_ack(sk, rs))
+		ndm_end_interval(sk, ndm_gym_decide);
 }
 
 static void ndm_gym_init(struct sock *sk)

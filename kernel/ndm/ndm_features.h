@@ -8,7 +8,7 @@
  *
  *	rtt_ratio	srtt / min_rtt - 1
  *	entropy		0.6 H2(losses) + 0.4 H(delays) / log2(16)
- *	slow_start	cwnd < ssthresh ? 1 : -1
+ *	slow_start	the window is below ssthresh ? 1 : -1
  *	congestion	entropy < 0.7 and (loss or rising delay) ? 1 : -1
  *	plasticity	+0.1 on loss, +0.2 on a time-out, else * 0.995
  *	loss_rate	lost / (lost + delivered); an ECN mark counts as a loss
@@ -109,7 +109,7 @@ struct ndm_reading {
 	u32 inflight;		/* packets */
 	u32 srtt_us;		/* smoothed RTT; 0: no sample yet */
 	u32 mdev_us;		/* mean deviation of the RTT */
-	bool slow_start;	/* cwnd < ssthresh */
+	bool slow_start;	/* the flow's window is below ssthresh */
 };
 
 /* The results of one interval. */
@@ -181,13 +181,19 @@ static inline void ndm_measure_mark(struct ndm_measure *m)
 	m->marked = 1;
 }
 
+/* The losses of this interval were no sign of congestion. @lost: the counter now */
+static inline void ndm_measure_forget_losses(struct ndm_measure *m, u32 lost)
+{
+	m->start_lost = lost;
+}
+
 /*
  * Takes back the losses of the last recovery, which was spurious. They are in this
  * interval or in the one that has just been closed.
  */
 static inline void ndm_measure_undo(struct ndm_measure *m, u32 lost)
 {
-	m->start_lost = lost;
+	ndm_measure_forget_losses(m, lost);
 	m->loss_ring &= ~1;
 	m->timed_out = 0;
 }

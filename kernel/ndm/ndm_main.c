@@ -27,6 +27,7 @@
 #include <linux/module.h>
 #include <linux/percpu.h>
 #include <linux/rcupdate.h>
+#include <linux/slab.h>
 #include <linux/stringify.h>
 
 #include "ndm_control.h"
@@ -58,15 +59,17 @@ MODULE_PARM_DESC(model, "initial model: a file for the firmware loader, or built
 
 struct ndm_network_sock {
 	struct ndm_sock sock;	/* must be first: ndm_control.h casts to it */
-	s16 h[NDM_HIDDEN_MAX];	/* (H) recurrent state, Q15 */
+	s16 *h;	/* (NDM_HIDDEN_MAX) recurrent state, Q15; NULL: Reno controls */
 };
+
+#define NDM_STATE_SIZE (NDM_HIDDEN_MAX * sizeof(s16))
 
 /* Resets the state and the guard of a connection that changes to another model. */
 static void ndm_use_model(struct ndm_network_sock *ndm, u8 number)
 {
-	if (likely(ndm->sock.model == number))
+	if (likely(ndm->sock.model == number) || !ndm->h)
 		return;
-	memset(ndm->h, 0, sizeof(ndm->h));
+	memset(ndm->h, 0, NDM_STATE_SIZE);
 	ndm->sock.model = number;
 	ndm->sock.guard_bucket = 0;
 	ndm->sock.reno = 0;
@@ -138,14 +141,20 @@ static void ndm_network_reno_control(struct sock *sk,
 	ndm_reno_control(sk, rs);
 }
 
+/* Not inline, so that an ACK without a decision saves no registers for it. */
+static noinline void ndm_network_end_interval(struct sock *sk)
+{
+	ndm_end_interval(sk, ndm_network_decide);
+}
+
 static void NDM_CONG_CONTROL(ndm_network_cong_control)
 {
 	struct ndm_network_sock *ndm = inet_csk_ca(sk);
 
 	if (unlikely(ndm->sock.reno))
 		ndm_network_reno_control(sk, rs);
-	else
-		ndm_control(sk, rs, ndm_network_decide);
+	else if (ndm_ack(sk, rs))
+		ndm_network_end_interval(sk);
 }
 
 static u32 ndm_network_ssthresh(struct sock *sk)
@@ -167,13 +176,24 @@ static void ndm_network_init(struct sock *sk)
 	struct ndm_network_sock *ndm = inet_csk_ca(sk);
 
 	ndm_sock_init(sk, &ndm_flows);
-	memset(ndm->h, 0, sizeof(ndm->h));
+	/* Without memory for the network's state, Reno controls the connection. */
+	ndm->h = kzalloc(NDM_STATE_SIZE, GFP_NOWAIT | __GFP_NOWARN);
+	ndm->sock.reno = !ndm->h;
+}
+
+static void ndm_network_release(struct sock *sk)
+{
+	struct ndm_network_sock *ndm = inet_csk_ca(sk);
+
+	kfree(ndm->h);
+	ndm->h = NULL;
 }
 
 /* -- the congestion controls, one per model ---------------------------------- */
 
 static const struct tcp_congestion_ops ndm_network_ops = {
 	.init = ndm_network_init,
+	.release = ndm_network_release,
 	.ssthresh = ndm_network_ssthresh,
 	.undo_cwnd = ndm_network_undo_cwnd,
 	.cong_control = ndm_network_cong_control,

@@ -22,10 +22,13 @@
 static inline void ndm_reno_begin(struct sock *sk,
 				  enum ndm_guard_verdict verdict)
 {
+	struct ndm_sock *ndm = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 used;
 
 	tp->snd_cwnd_cnt = 0;
+	ndm->measure.drain = 0;
+	ndm->recovering = NDM_NOT_RECOVERING;
 	if (verdict == NDM_GUARD_STARVING) {
 		tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 		return;

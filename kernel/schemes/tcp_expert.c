@@ -242,7 +242,7 @@ static u32 expert_ssthresh(struct sock *sk)
 
 	if (flow) {
 		flow->prior_ssthresh = flow->ssthresh;
-		flow->ssthresh = ndm_ssthresh(sk);
+		flow->ssthresh = max_t(u32, tcp_snd_cwnd(tcp_sk(sk)), NDM_CWND_MIN);
 	}
 	expert = expert_hand_over(sk);
 	ssthresh = expert->scheme->ssthresh(sk);

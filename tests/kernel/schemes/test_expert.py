@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
+from env import schema
 from env.lab import Lab, Observation, Reply
 from env.lab.reports import kernel_log
 from env.network.path import Path
 from tests.support.guest import algorithms, shell
 from tests.support.labs import checked_lab, shared_lab, traced_decisions
 
+SLOW_START, LOSS_RATE = ([field.name for field in schema.FEATURES].index(name) for name in ("slow_start", "loss_rate"))
 SCHEME = "/sys/module/tcp_expert/parameters/scheme"
 CALLBACKS = "/sys/module/tcp_expert/parameters/callbacks"
 # fast recoveries, time-outs, and both of them undone
@@ -66,6 +68,11 @@ def test_watched_scheme_leaves_the_same_bytes(lab: Lab, scheme: str) -> None:
     assert len(watched.observations) > 200
 
 
+def without_slow_start(x: tuple[int, ...]) -> tuple[int, ...]:
+    """An expert sees the kernel's window, NDM its own: they differ in a drain and as a recovery begins."""
+    return x[:SLOW_START] + x[SLOW_START + 1 :]
+
+
 @pytest.mark.parametrize(
     ("path", "first_drain"), [(LOSSY, 16), (BAD, None), (MARKING, 32)], ids=["lossy", "bad", "marking"]
 )
@@ -75,7 +82,10 @@ def test_observed_inputs_are_those_of_ndm(lab: Lab, path: Path, first_drain: int
     assert len(expected) > 100
     # after its first drain NDM knows of the standing queue, which an expert does not measure
     same = len(expected) if first_drain is None else first_drain + 2
-    assert [seen.features for seen in run.observations][:same] == expected[:same]
+    observed = [seen.features for seen in run.observations]
+    assert [without_slow_start(x) for x in observed[:same]] == [without_slow_start(x) for x in expected[:same]]
+    before_loss = next((i for i, x in enumerate(expected[:16]) if x[LOSS_RATE]), 16)
+    assert observed[:before_loss] == expected[:before_loss]
     assert len(run.observations) == len(expected)
 
 

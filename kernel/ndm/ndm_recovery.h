@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What changes the window between decisions: losses, time-outs, their undo, and
+ * idleness.
+ *
+ * In the first round trip of a fast recovery, each ACK releases as many packets as it
+ * acknowledges (packet conservation, as in BBR). The packets that were lost have left
+ * the flight, so that the whole window would send them and as many new ones at once,
+ * into a queue that is still full. The next decision ends it.
+ *
+ * After a time-out, the kernel sets the window to the packets in flight plus 1. While
+ * it retransmits (TCP_CA_Loss), the window slow-starts to half of the flow's window
+ * before the time-out, in addition to the policy's decisions. If the time-out was
+ * spurious, that window is restored, also when the kernel learns of it only after the
+ * retransmissions. The kernel's prior_cwnd is not that window: it keeps the one from
+ * the beginning of a recovery that the time-out interrupts.
+ *
+ * Segments that were larger than the path's MTU, and data in a SYN that the server has
+ * not taken, are retransmitted in TCP_CA_Loss too. The kernel reduces no window then,
+ * and the losses do not count: there is no congestion.
+ */
+#ifndef NDM_RECOVERY_H
+#define NDM_RECOVERY_H
+
+#include <linux/jiffies.h>
+#include <net/tcp.h>
+
+#include "ndm_sock.h"
+
+/* Whether the kernel begins to retransmit without a time-out or another congestion signal. */
+static inline bool ndm_is_no_congestion(const struct sock *sk,
+					const struct ndm_sock *ndm)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return !tp->undo_marker && tcp_snd_cwnd(tp) == ndm->given_cwnd;
+}
+
+static inline enum ndm_recovering ndm_enter_loss(struct sock *sk,
+						 struct ndm_sock *ndm)
+{
+	const struct inet_connection_sock *icsk = inet_csk(sk);
+	struct ndm_reading now = ndm_read(sk);
+
+	if (ndm_is_no_congestion(sk, ndm)) {
+		ndm_measure_forget_losses(&ndm->measure, now.lost);
+		return NDM_NOT_RECOVERING;
+	}
+	ndm_measure_timeout(&ndm->measure);
+	/* A further time-out of the same segment leaves what the first one has found. */
+	if (icsk->icsk_ca_state != TCP_CA_Loss || !icsk->icsk_retransmits)
+		ndm->collapse_fp = ndm->cwnd_fp;
+	ndm->measure.drain = 0;
+	ndm->given_cwnd = ndm->cwnd_fp >> NDM_CWND_FRAC;
+	ndm_take_cwnd(sk, ndm);
+	return NDM_RESTARTING;
+}
+
+/* The kernel changes to another state; icsk_ca_state is still the old one. */
+static inline void ndm_set_state(struct sock *sk, u8 state)
+{
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+
+	if (ndm->recovering == NDM_RESTARTING)
+		ndm->recovering = NDM_NOT_RECOVERING;
+	if (state == TCP_CA_Loss) {
+		ndm->recovering = ndm_enter_loss(sk, ndm);
+	} else if (state == TCP_CA_Recovery) {
+		ndm->recovering = NDM_CONSERVING;
+		ndm->collapse_fp = 0;
+	} else if (state == TCP_CA_CWR) {
+		ndm_measure_mark(&ndm->measure);
+		ndm->collapse_fp = 0;
+	}
+}
+
+/* Whether an ACK needs ndm_recover(). */
+static inline bool ndm_recovers(const struct sock *sk, const struct ndm_sock *ndm)
+{
+	return ndm->recovering || tcp_snd_cwnd(tcp_sk(sk)) != ndm->given_cwnd;
+}
+
+/* The window after an ACK that acknowledges @acked packets. */
+static inline void ndm_recover(struct sock *sk, struct ndm_sock *ndm, int acked)
+{
+	u32 half = ndm->collapse_fp >> NDM_CWND_FRAC >> 1;
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	ndm_take_cwnd(sk, ndm);
+	if (ndm->recovering == NDM_CONSERVING)
+		ndm_give_cwnd(sk, ndm,
+			      clamp_t(u32, tcp_packets_in_flight(tp) + max(acked, 0),
+				      NDM_CWND_MIN, ndm_window(ndm)));
+	else if (ndm->recovering == NDM_RESTARTING && acked > 0 &&
+		 tcp_snd_cwnd(tp) < half)
+		ndm_set_cwnd(sk, ndm, min(tcp_snd_cwnd(tp) + acked, half)
+				      << NDM_CWND_FRAC);
+}
+
+/* A decision ends packet conservation. */
+static inline void ndm_end_conservation(struct sock *sk, struct ndm_sock *ndm)
+{
+	if (ndm->recovering != NDM_CONSERVING)
+		return;
+	ndm->recovering = NDM_NOT_RECOVERING;
+	ndm_give_cwnd(sk, ndm, ndm_window(ndm));
+}
+
+/* Undoes a time-out's reduction only: in fast recovery the policy sets the window. */
+static inline u32 ndm_undo_cwnd(struct sock *sk)
+{
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+	struct ndm_reading now = ndm_read(sk);
+
+	ndm_measure_undo(&ndm->measure, now.lost);
+	ndm_take_cwnd(sk, ndm);
+	ndm_set_cwnd(sk, ndm, max(ndm->cwnd_fp, ndm->collapse_fp));
+	ndm->collapse_fp = 0;
+	ndm->recovering = NDM_NOT_RECOVERING;
+	return ndm->given_cwnd;
+}
+
+/*
+ * A window that was unused for longer than an RTO says little about the path. It is
+ * halved for each RTO (RFC 2861, section 3; RFC 5681, section 4.1), as the kernel
+ * does for algorithms without cong_control().
+ */
+static inline void ndm_restart(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+	u32 rto = max_t(u32, inet_csk(sk)->icsk_rto, 1);
+	u32 rtos = (tcp_jiffies32 - tp->lsndtime) / rto;
+	u32 cwnd, restart_cwnd;
+
+	if (!rtos ||
+	    !READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_slow_start_after_idle))
+		return;
+	ndm_take_cwnd(sk, ndm);
+	ndm->measure.drain = 0;
+	ndm_set_cwnd(sk, ndm, ndm->cwnd_fp);
+	tp->snd_ssthresh = tcp_current_ssthresh(sk);
+	cwnd = tcp_snd_cwnd(tp);
+	restart_cwnd = min_t(u32, cwnd, TCP_INIT_CWND);
+	if (cwnd > restart_cwnd)
+		ndm_set_cwnd(sk, ndm, max(cwnd >> min_t(u32, rtos, 31), restart_cwnd)
+				      << NDM_CWND_FRAC);
+	tp->snd_cwnd_stamp = tcp_jiffies32;
+	tp->snd_cwnd_used = 0;
+}
+
+/* Called when a packet is sent while none is in flight. */
+static inline void ndm_tx_start(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+	u64 idle_us;
+
+	/* Not idle: after a time-out, packets marked lost are still outstanding. */
+	if (tp->packets_out)
+		return;
+	ndm_restart(sk);
+	ndm_set_max_pacing(sk);
+	idle_us = tcp_stamp_us_delta(tp->tcp_mstamp, tp->delivered_mstamp);
+	ndm_measure_idle(&ndm->measure, tp->tcp_mstamp,
+			 min_t(u64, idle_us, U32_MAX));
+}
+
+#endif /* NDM_RECOVERY_H */
