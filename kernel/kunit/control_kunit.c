@@ -214,35 +214,43 @@ static void no_decision_changes_nothing_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, READ_ONCE(sk->sk_pacing_rate), rate);
 }
 
+/* An ACK within an interval. */
+static void acked(struct sock *sk, int packets)
+{
+	struct rate_sample rs = { .prior_delivered = -1, .rtt_us = -1,
+				  .acked_sacked = packets };
+
+	control(sk, &rs, decide);
+}
+
 /* -- slow start ------------------------------------------------------------ */
 
-struct slow_start_case {
+struct queue_case {
 	const char *name;
-	int loss, rtt_ratio, rtt_gradient;	/* Q12 */
+	u32 low_rtt_us, min_rtt_us;
 	bool expected;
 };
 
-static const struct slow_start_case slow_start_cases[] = {
-	{ "no queue, no loss", 0, 0, 0, false },
-	{ "RTT less than an eighth larger", 0, NDM_ONE / 8 - 1, NDM_ONE / 8 - 1, false },
-	{ "falling RTT", 0, 0, S16_MIN, false },
-	{ "RTT an eighth above the minimum", 0, NDM_ONE / 8, 0, true },
-	{ "RTT an eighth above the last interval's", 0, 0, NDM_ONE / 8, true },
-	{ "a loss", 1, 0, 0, true },
+static const struct queue_case queue_cases[] = {
+	{ "no minimum yet", 50000, 0, false },
+	{ "an RTT less than an eighth larger", 44999, 40000, false },
+	{ "an RTT an eighth larger", 45000, 40000, true },
+	{ "a shorter RTT", 30000, 40000, false },
+	{ "125 us of jitter at 1 ms", 1125, 1000, false },
+	{ "250 us more at 1 ms", 1250, 1000, true },
+	{ "15.9 ms more at 300 ms", 315900, 300000, false },
+	{ "16 ms more at 300 ms", 316000, 300000, true },
+	{ "largest RTT", NDM_RTT_MAX_US, NDM_RTT_MAX_US, false },
 };
 
-KUNIT_ARRAY_PARAM_DESC(slow_start_over, slow_start_cases, name);
+KUNIT_ARRAY_PARAM_DESC(queue, queue_cases, name);
 
-static void slow_start_over_test(struct kunit *test)
+static void slow_start_queue_test(struct kunit *test)
 {
-	const struct slow_start_case *c = test->param_value;
-	s16 x[NDM_INPUTS] = {
-		[NDM_IN_LOSS_RATE] = c->loss,
-		[NDM_IN_RTT_RATIO] = c->rtt_ratio,
-		[NDM_IN_RTT_GRADIENT] = c->rtt_gradient,
-	};
+	const struct queue_case *c = test->param_value;
 
-	KUNIT_EXPECT_EQ(test, ndm_slow_start_over(x), c->expected);
+	KUNIT_EXPECT_EQ(test, ndm_slow_start_queue(c->low_rtt_us, c->min_rtt_us),
+			c->expected);
 }
 
 /* A socket before its first decision. */
@@ -253,7 +261,29 @@ static struct sock *slow_start_socket(struct kunit *test)
 	tcp_sk(sk)->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 	tcp_sk(sk)->is_cwnd_limited = 0;
 	tcp_sk(sk)->max_packets_out = 10;
+	((struct ndm_sock *)inet_csk_ca(sk))->phase = NDM_STARTING;
 	return sk;
+}
+
+/* @acks ACKs of one packet each with an RTT of @rtt_us; the last one ends the interval. */
+static void start_round(struct sock *sk, int acks, u32 rtt_us)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 begun = tp->delivered;
+	struct rate_sample rs;
+	int i;
+
+	next_actions[NDM_OUT_CWND_LOG2] = -16384;
+	for (i = 1; i <= acks; i++) {
+		rs = ack_packets(sk, 1);
+		tp->tcp_mstamp -= RTT_US;
+		rs.rtt_us = rtt_us;
+		rs.prior_delivered = i < acks ? begun - 1 : begun;
+		if (i == acks)
+			tp->tcp_mstamp += RTT_US;
+		tp->max_packets_out = tcp_snd_cwnd(tp);
+		control(sk, &rs, decide);
+	}
 }
 
 static void slow_start_test(struct kunit *test)
@@ -261,24 +291,81 @@ static void slow_start_test(struct kunit *test)
 	struct sock *sk = slow_start_socket(test);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	/* The action is ignored: 20 + 1 + 3 / 4 packets, the highest pacing gain. */
-	round_trip(sk, -16384, -16384);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 21);
+	/* A packet for each one acknowledged, whatever the policy says. */
+	start_round(sk, 10, RTT_US);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 20);
 	KUNIT_EXPECT_EQ(test, READ_ONCE(sk->sk_pacing_rate) / 1000,
-			RATE(21, RTT_US, 250) / 1000);
-	/* An unused window does not grow. */
-	round_trip(sk, 16384, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 21);
-	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, TCP_INFINITE_SSTHRESH);
-	/* From the first sign of a queue on, the policy sets the window. */
-	tcp_sk(sk)->srtt_us += RTT_US;
-	round_trip(sk, -16384, 0);
+			RATE(20, RTT_US, 250) / 1000);
+	start_round(sk, 20, RTT_US);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 40);
 	KUNIT_EXPECT_EQ(test, last_interval.x[NDM_IN_SLOW_START], NDM_ONE);
-	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 21);
+	/* An unused window does not grow. */
+	tp->max_packets_out = 10;
+	acked(sk, 5);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 40);
+	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, TCP_INFINITE_SSTHRESH);
+}
+
+static void queue_ends_slow_start_test(struct kunit *test)
+{
+	struct sock *sk = slow_start_socket(test);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	start_round(sk, 10, RTT_US);
+	/* The eighth sample shows the sign, which halves 20 + 7 packets and holds them. */
+	start_round(sk, 20, RTT_US + RTT_US / 8);
+	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_CONFIRMING);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 13);
-	tcp_sk(sk)->srtt_us -= RTT_US;
-	round_trip(sk, -16384, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 8);
+	/* It does not show again. */
+	start_round(sk, 8, RTT_US);
+	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_STARTING);
+	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, TCP_INFINITE_SSTHRESH);
+	/* It does: slow start is over with the eighth sample. */
+	start_round(sk, 8, RTT_US + RTT_US / 8);
+	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_CONFIRMING);
+	start_round(sk, 20, RTT_US + RTT_US / 8);
+	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_STEADY);
+	KUNIT_EXPECT_LT(test, tp->snd_ssthresh, TCP_INFINITE_SSTHRESH);
+	KUNIT_EXPECT_LT(test, tcp_snd_cwnd(tp), tp->snd_ssthresh);
+}
+
+static void few_or_delayed_acks_test(struct kunit *test)
+{
+	struct sock *sk = slow_start_socket(test);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+	struct rate_sample rs;
+
+	start_round(sk, 10, RTT_US);
+	/* One sample, as of a receiver that waits for a second packet. */
+	start_round(sk, 1, 3 * RTT_US);
+	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_STARTING);
+	/* The kernel takes it for delayed: no sample at all. */
+	rs = ack_packets(sk, 1);
+	rs.rtt_us = 3 * RTT_US;
+	rs.is_ack_delayed = true;
+	control(sk, &rs, decide);
+	KUNIT_EXPECT_EQ(test, last_interval.rtt_us, 0);
+	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_STARTING);
+	/* Two at the end of an interval are enough. */
+	start_round(sk, 2, 2 * RTT_US);
+	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_CONFIRMING);
+}
+
+static void undo_does_not_restart_test(struct kunit *test)
+{
+	struct sock *sk = slow_start_socket(test);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	start_round(sk, 10, RTT_US);
+	tp->snd_ssthresh = ndm_ssthresh(sk);
+	ndm_set_state(sk, TCP_CA_Recovery);
+	start_round(sk, 10, RTT_US);
+	/* As tcp_undo_cwnd_reduction() does. */
+	tcp_snd_cwnd_set(tp, ndm_undo_cwnd(sk));
+	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
+	start_round(sk, 10, RTT_US);
+	KUNIT_EXPECT_LT(test, tp->snd_ssthresh, TCP_INFINITE_SSTHRESH);
 }
 
 static void loss_ends_slow_start_test(struct kunit *test)
@@ -288,6 +375,7 @@ static void loss_ends_slow_start_test(struct kunit *test)
 
 	/* As tcp_enter_recovery() does. */
 	tp->snd_ssthresh = ndm_ssthresh(sk);
+	ndm_set_state(sk, TCP_CA_Recovery);
 	round_trip(sk, -16384, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 6);
 }
@@ -555,15 +643,6 @@ static void time_out(struct sock *sk, u32 inflight, u8 retransmits)
 	inet_csk(sk)->icsk_ca_state = TCP_CA_Loss;
 }
 
-/* An ACK within an interval. */
-static void acked(struct sock *sk, int packets)
-{
-	struct rate_sample rs = { .prior_delivered = -1, .rtt_us = -1,
-				  .acked_sacked = packets };
-
-	control(sk, &rs, decide);
-}
-
 static void timeout_test(struct kunit *test)
 {
 	struct sock *sk = new_socket(test);
@@ -814,8 +893,11 @@ static struct kunit_case control_cases[] = {
 	KUNIT_CASE(fractions_of_a_packet_add_up_test),
 	KUNIT_CASE(windows_converge_test),
 	KUNIT_CASE(no_decision_changes_nothing_test),
-	KUNIT_CASE_PARAM(slow_start_over_test, slow_start_over_gen_params),
+	KUNIT_CASE_PARAM(slow_start_queue_test, queue_gen_params),
 	KUNIT_CASE(slow_start_test),
+	KUNIT_CASE(queue_ends_slow_start_test),
+	KUNIT_CASE(few_or_delayed_acks_test),
+	KUNIT_CASE(undo_does_not_restart_test),
 	KUNIT_CASE(loss_ends_slow_start_test),
 	KUNIT_CASE_PARAM(drain_due_test, due_gen_params),
 	KUNIT_CASE_PARAM(drain_depth_test, depth_gen_params),

@@ -10,8 +10,8 @@
  *	cwnd    = cwnd * 2^cwnd_log2 + 1 + sqrt(cwnd) / 4	(ndm_window.h)
  *	pacing  = 1.25 * 2^pacing * cwnd / srtt
  *
- * In slow start the window doubles instead (ndm_slow_start.h), and in a drain it is
- * half or less for two intervals (ndm_drain.h).
+ * In slow start the window grows with each ACK instead (ndm_slow_start.h), and in a
+ * drain it is half or less for two intervals (ndm_drain.h).
  *
  * The flow's window is cwnd_fp. The kernel's differs in a drain, and from the
  * beginning of a fast recovery to the next decision, when each ACK releases as many
@@ -88,18 +88,43 @@ static inline void ndm_drain_or_apply(struct sock *sk, struct ndm_sock *ndm,
 	ndm_apply_cwnd(sk, ndm, actions[NDM_OUT_CWND_LOG2]);
 }
 
+/*
+ * The policy sets the window from now on. An undo of the loss that ended slow start
+ * restores an infinite ssthresh; this replaces it.
+ */
 static inline void ndm_end_slow_start(struct sock *sk)
 {
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+
+	if (ndm_in_slow_start(ndm->phase))
+		ndm->phase = NDM_STEADY;
 	if (tcp_in_initial_slowstart(tcp_sk(sk)))
 		tcp_sk(sk)->snd_ssthresh = ndm_ssthresh(sk);
 }
 
-/* Ends slow start at the first sign of a queue; returns whether it continues. */
-static inline bool ndm_in_slow_start(struct sock *sk, const s16 *x)
+/* The window after a change of phase in slow start. */
+static inline void ndm_slow_start_turn(struct sock *sk, struct ndm_sock *ndm,
+				       enum ndm_phase next)
 {
-	if (ndm_slow_start_over(x))
+	u32 first_fp = min(ndm->cwnd_fp, (u32)TCP_INIT_CWND << NDM_CWND_FRAC);
+
+	if (ndm->phase == NDM_STARTING && next != NDM_STARTING && next != NDM_STEADY)
+		ndm_set_cwnd(sk, ndm, max(ndm->cwnd_fp / 2, first_fp));
+	ndm->phase = next;
+	if (next == NDM_STEADY)
 		ndm_end_slow_start(sk);
-	return tcp_in_initial_slowstart(tcp_sk(sk));
+}
+
+/* The window after an ACK in slow start. */
+static inline void ndm_slow_start(struct sock *sk, struct ndm_sock *ndm, int acked)
+{
+	ndm_slow_start_turn(sk, ndm, ndm_slow_start_ack(ndm->phase, &ndm->measure));
+	if (ndm->phase != NDM_STARTING || acked <= 0 || !ndm_window_used(sk))
+		return;
+	/* Below 2^32: the window is at most 2^31, its growth below 2^31. */
+	ndm_set_cwnd(sk, ndm, ndm->cwnd_fp +
+		     (min_t(u32, acked, NDM_CWND_MAX - 1) << NDM_CWND_FRAC));
+	ndm_set_max_pacing(sk);
 }
 
 /* Measures an ACK. Returns whether it ends the interval. */
@@ -108,7 +133,8 @@ static inline bool ndm_measure_ack(struct sock *sk,
 {
 	struct ndm_sock *ndm = inet_csk_ca(sk);
 
-	if (rs->rtt_us >= 0)
+	/* A receiver that waits for a second packet says nothing about the path. */
+	if (rs->rtt_us >= 0 && !rs->is_ack_delayed)
 		ndm_measure_rtt(&ndm->measure,
 				min_t(long, rs->rtt_us, NDM_RTT_MAX_US));
 	return rs->delivered >= 0 &&
@@ -134,10 +160,17 @@ static inline u32 ndm_close(struct sock *sk, struct ndm_interval *interval)
 static inline bool ndm_ack(struct sock *sk, const struct rate_sample *rs)
 {
 	struct ndm_sock *ndm = inet_csk_ca(sk);
+	bool over = ndm_measure_ack(sk, rs);
 
-	if (unlikely(ndm_recovers(sk, ndm)))
-		ndm_recover(sk, ndm, rs->acked_sacked);
-	return ndm_measure_ack(sk, rs);
+	if (unlikely(tcp_snd_cwnd(tcp_sk(sk)) != ndm->given_cwnd))
+		ndm_take_cwnd(sk, ndm);
+	if (unlikely(ndm->phase != NDM_STEADY)) {
+		if (ndm_in_slow_start(ndm->phase))
+			ndm_slow_start(sk, ndm, rs->acked_sacked);
+		else
+			ndm_recover(sk, ndm, rs->acked_sacked);
+	}
+	return over;
 }
 
 /* Decides, and applies the decision. */
@@ -150,13 +183,18 @@ static inline void ndm_end_interval(struct sock *sk, ndm_decide_fn *decide)
 
 	decision = ndm_close(sk, &interval);
 	ndm_end_conservation(sk, ndm);
-	if (!decide(sk, decision, &interval, actions))
-		return;
-	if (ndm_in_slow_start(sk, interval.x)) {
-		ndm_apply_cwnd(sk, ndm, NDM_SLOW_START_GROWTH);
-		ndm_set_max_pacing(sk);
+	if (!decide(sk, decision, &interval, actions)) {
+		if (ndm_in_slow_start(ndm->phase))
+			ndm->phase = NDM_STEADY;
 		return;
 	}
+	if (ndm_in_slow_start(ndm->phase))
+		ndm_slow_start_turn(sk, ndm,
+				    ndm_slow_start_close(ndm->phase, &interval,
+							 ndm->measure.min_rtt_us));
+	if (ndm_in_slow_start(ndm->phase))
+		return;
+	ndm_end_slow_start(sk);
 	ndm_drain_or_apply(sk, ndm, decision, interval.x, actions);
 	ndm_set_pacing(sk, actions[NDM_OUT_PACING]);
 }

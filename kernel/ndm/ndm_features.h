@@ -61,6 +61,9 @@
 /* Packets per microsecond have this many fraction bits, as in BBR. */
 #define NDM_RATE_FRAC 24
 
+/* As many RTT samples have one smallest RTT. */
+#define NDM_RTT_GROUP 8
+
 /* 18 minutes, longer than any RTT of TCP. Bounds the sums below. */
 #define NDM_RTT_MAX_US (1U << 30)
 
@@ -75,13 +78,14 @@
 #define NDM_RISING_GRADIENT 82		/* 0.02 of min_rtt since the last interval */
 #define NDM_RISING_RTT_RATIO 410	/* 0.1 over min_rtt: there is a queue */
 
-/* Measurement state of one connection: 64 of the 104 available bytes. */
+/* Measurement state of one connection: 72 of the 104 available bytes. */
 struct ndm_measure {
 	u64 delay_ring;		/* 16 quarter octaves, 4 bits each, newest lowest */
 	u32 start_us;		/* start of the interval, moved by its idle time */
 	u32 start_delivered;	/* packets delivered before the interval */
 	u32 start_lost;		/* packets lost before it, without undone losses */
 	u32 rtt_sum_us;		/* of rtt_count samples of this interval */
+	u32 low_rtt_us;		/* smallest of the last group of them */
 	u32 last_rtt_us;	/* mean RTT of the last interval that had one; 0: none */
 	u32 min_rtt_us;		/* filtered minimum; 0: none yet */
 	u32 next_min_rtt_us;	/* collected since min_rtt_stamp_us; 0: none yet */
@@ -116,6 +120,8 @@ struct ndm_reading {
 struct ndm_interval {
 	u32 length_us;
 	u32 rtt_us;		/* mean RTT; 0 without a sample */
+	u32 low_rtt_us;		/* smallest RTT of the last, incomplete group of samples */
+	u16 rtt_count;		/* samples; a long interval counts fewer than it had */
 	s16 x[NDM_INPUTS];	/* Q12 */
 };
 
@@ -127,6 +133,7 @@ static inline void ndm_interval_begin(struct ndm_measure *m,
 	m->start_delivered = now->delivered;
 	m->start_lost = now->lost;
 	m->rtt_sum_us = 0;
+	m->low_rtt_us = 0;
 	m->rtt_count = 0;
 	m->timed_out = 0;
 	m->marked = 0;
@@ -147,6 +154,8 @@ static inline void ndm_measure_init(struct ndm_measure *m,
 /* One RTT sample. */
 static inline void ndm_measure_rtt(struct ndm_measure *m, u32 rtt_us)
 {
+	u32 bounded_us = min_t(u32, rtt_us, NDM_RTT_MAX_US);
+
 	/*
 	 * Keep the sum below 2^32: halve it above 2^31, as a sample is at most
 	 * 2^30. Half of sum and count has the same mean; an odd count first
@@ -158,7 +167,9 @@ static inline void ndm_measure_rtt(struct ndm_measure *m, u32 rtt_us)
 		m->rtt_sum_us >>= 1;
 		m->rtt_count >>= 1;
 	}
-	m->rtt_sum_us += min_t(u32, rtt_us, NDM_RTT_MAX_US);
+	m->rtt_sum_us += bounded_us;
+	if (m->rtt_count % NDM_RTT_GROUP == 0 || bounded_us < m->low_rtt_us)
+		m->low_rtt_us = bounded_us;
 	m->rtt_count++;
 }
 
@@ -389,6 +400,8 @@ static inline void ndm_interval_close(struct ndm_measure *m,
 
 	interval->length_us = length_us;
 	interval->rtt_us = rtt_us;
+	interval->low_rtt_us = m->low_rtt_us;
+	interval->rtt_count = m->rtt_count;
 	m->decisions++;
 	ndm_interval_begin(m, now);
 }

@@ -36,15 +36,14 @@ static inline bool ndm_is_no_congestion(const struct sock *sk,
 	return !tp->undo_marker && tcp_snd_cwnd(tp) == ndm->given_cwnd;
 }
 
-static inline enum ndm_recovering ndm_enter_loss(struct sock *sk,
-						 struct ndm_sock *ndm)
+static inline void ndm_enter_loss(struct sock *sk, struct ndm_sock *ndm)
 {
 	const struct inet_connection_sock *icsk = inet_csk(sk);
 	struct ndm_reading now = ndm_read(sk);
 
 	if (ndm_is_no_congestion(sk, ndm)) {
 		ndm_measure_forget_losses(&ndm->measure, now.lost);
-		return NDM_NOT_RECOVERING;
+		return;
 	}
 	ndm_measure_timeout(&ndm->measure);
 	/* A further time-out of the same segment leaves what the first one has found. */
@@ -53,7 +52,7 @@ static inline enum ndm_recovering ndm_enter_loss(struct sock *sk,
 	ndm->measure.drain = 0;
 	ndm->given_cwnd = ndm->cwnd_fp >> NDM_CWND_FRAC;
 	ndm_take_cwnd(sk, ndm);
-	return NDM_RESTARTING;
+	ndm->phase = NDM_RESTARTING;
 }
 
 /* The kernel changes to another state; icsk_ca_state is still the old one. */
@@ -61,23 +60,19 @@ static inline void ndm_set_state(struct sock *sk, u8 state)
 {
 	struct ndm_sock *ndm = inet_csk_ca(sk);
 
-	if (ndm->recovering == NDM_RESTARTING)
-		ndm->recovering = NDM_NOT_RECOVERING;
+	if (ndm->phase == NDM_RESTARTING)
+		ndm->phase = NDM_STEADY;
 	if (state == TCP_CA_Loss) {
-		ndm->recovering = ndm_enter_loss(sk, ndm);
+		ndm_enter_loss(sk, ndm);
 	} else if (state == TCP_CA_Recovery) {
-		ndm->recovering = NDM_CONSERVING;
+		ndm->phase = NDM_CONSERVING;
 		ndm->collapse_fp = 0;
 	} else if (state == TCP_CA_CWR) {
 		ndm_measure_mark(&ndm->measure);
+		if (ndm_in_slow_start(ndm->phase))
+			ndm->phase = NDM_STEADY;
 		ndm->collapse_fp = 0;
 	}
-}
-
-/* Whether an ACK needs ndm_recover(). */
-static inline bool ndm_recovers(const struct sock *sk, const struct ndm_sock *ndm)
-{
-	return ndm->recovering || tcp_snd_cwnd(tcp_sk(sk)) != ndm->given_cwnd;
 }
 
 /* The window after an ACK that acknowledges @acked packets. */
@@ -86,12 +81,11 @@ static inline void ndm_recover(struct sock *sk, struct ndm_sock *ndm, int acked)
 	u32 half = ndm->collapse_fp >> NDM_CWND_FRAC >> 1;
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	ndm_take_cwnd(sk, ndm);
-	if (ndm->recovering == NDM_CONSERVING)
+	if (ndm->phase == NDM_CONSERVING)
 		ndm_give_cwnd(sk, ndm,
 			      clamp_t(u32, tcp_packets_in_flight(tp) + max(acked, 0),
 				      NDM_CWND_MIN, ndm_window(ndm)));
-	else if (ndm->recovering == NDM_RESTARTING && acked > 0 &&
+	else if (ndm->phase == NDM_RESTARTING && acked > 0 &&
 		 tcp_snd_cwnd(tp) < half)
 		ndm_set_cwnd(sk, ndm, min(tcp_snd_cwnd(tp) + acked, half)
 				      << NDM_CWND_FRAC);
@@ -100,9 +94,9 @@ static inline void ndm_recover(struct sock *sk, struct ndm_sock *ndm, int acked)
 /* A decision ends packet conservation. */
 static inline void ndm_end_conservation(struct sock *sk, struct ndm_sock *ndm)
 {
-	if (ndm->recovering != NDM_CONSERVING)
+	if (ndm->phase != NDM_CONSERVING)
 		return;
-	ndm->recovering = NDM_NOT_RECOVERING;
+	ndm->phase = NDM_STEADY;
 	ndm_give_cwnd(sk, ndm, ndm_window(ndm));
 }
 
@@ -116,7 +110,8 @@ static inline u32 ndm_undo_cwnd(struct sock *sk)
 	ndm_take_cwnd(sk, ndm);
 	ndm_set_cwnd(sk, ndm, max(ndm->cwnd_fp, ndm->collapse_fp));
 	ndm->collapse_fp = 0;
-	ndm->recovering = NDM_NOT_RECOVERING;
+	if (!ndm_in_slow_start(ndm->phase))
+		ndm->phase = NDM_STEADY;
 	return ndm->given_cwnd;
 }
 

@@ -28,7 +28,7 @@ static inline void ndm_reno_begin(struct sock *sk,
 
 	tp->snd_cwnd_cnt = 0;
 	ndm->measure.drain = 0;
-	ndm->recovering = NDM_NOT_RECOVERING;
+	ndm->phase = NDM_STEADY;
 	if (verdict == NDM_GUARD_STARVING) {
 		tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 		return;

@@ -1,31 +1,84 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Slow start: each decision doubles the window (RFC 5681, section 3.1) until the
- * first sign of a queue or a loss. On an unknown path the inputs do not show how far
- * the window may grow, so the policy does not set it. From the decision with the
- * first sign on, the policy sets the window.
+ * Slow start: the window grows by a packet for each one acknowledged (RFC 5681,
+ * section 3.1) until a loss or a queue ends it for good. On an unknown path the inputs
+ * do not show how far the window may grow, so the policy does not set it. From the end
+ * on it does.
  *
- * The sign of a queue is that of HyStart++ (RFC 9406, section 4.2): an RTT an eighth
- * above the smallest one. Here it is the smoothed RTT against the filtered minimum,
- * or the mean RTT against the previous interval's.
+ * The sign of a queue is that of HyStart++ (RFC 9406): the smallest RTT of eight samples
+ * is an eighth above the filtered minimum, within 0.25 and 16 ms. The smallest one,
+ * because jitter raises the mean and delayed ACKs raise single samples. The RFC takes
+ * the first eight samples of a round trip, and its least threshold is 4 ms, which is
+ * several queues of a data centre. An interval with fewer samples needs two.
+ *
+ * The packets that show the sign were sent a round trip ago, when the window was half as
+ * large. The sign therefore halves it, down to an initial window. The window is held
+ * then, and in the next interval the sign has to show again. Otherwise slow start
+ * continues.
+ *
+ * Packets go out by the highest pacing gain. Smooth pacing, at 1.39 cwnd/srtt where the
+ * window doubles in a round trip, would have no queue until the window is twice what the
+ * path holds. The short queues of faster bursts show in time.
  *
  * Pure: plain numbers in, plain numbers out.
  */
 #ifndef NDM_SLOW_START_H
 #define NDM_SLOW_START_H
 
+#include <linux/kernel.h>
 #include <linux/types.h>
 
-#include "ndm_schema.h"
+#include "ndm_features.h"
 
-#define NDM_SLOW_START_QUEUE (1 << (NDM_FEATURE_FRAC - 3))	/* Q12 */
-#define NDM_SLOW_START_GROWTH (1 << NDM_ACTION_FRAC)	/* Q14: twice the window */
+#define NDM_SLOW_START_SAMPLES 2	/* enough at an interval's end */
+#define NDM_SLOW_START_QUEUE_MIN_US 250
+#define NDM_SLOW_START_QUEUE_MAX_US 16000
 
-/* Whether slow start ends with this decision. @x: (NDM_INPUTS) its inputs, Q12 */
-static inline bool ndm_slow_start_over(const s16 *x)
+/* What ACKs do to the window between decisions. */
+enum ndm_phase {
+	NDM_STEADY,		/* nothing */
+	NDM_STARTING,		/* slow start, as do the next two; ndm_slow_start.h */
+	NDM_SUSPECTING,		/* slow start, and this interval shows a queue */
+	NDM_CONFIRMING,		/* slow start, and the last interval showed a queue */
+	NDM_CONSERVING,		/* packet conservation; ndm_recovery.h */
+	NDM_RESTARTING,		/* slow start after a time-out; ndm_recovery.h */
+};
+
+static inline bool ndm_in_slow_start(enum ndm_phase phase)
 {
-	return x[NDM_IN_LOSS_RATE] || x[NDM_IN_RTT_RATIO] >= NDM_SLOW_START_QUEUE ||
-	       x[NDM_IN_RTT_GRADIENT] >= NDM_SLOW_START_QUEUE;
+	return phase >= NDM_STARTING && phase <= NDM_CONFIRMING;
+}
+
+/* Whether an interval's RTTs show a queue. @min_rtt_us: 0: none yet */
+static inline bool ndm_slow_start_queue(u32 low_rtt_us, u32 min_rtt_us)
+{
+	return min_rtt_us &&
+	       low_rtt_us >= min_rtt_us + clamp_t(u32, min_rtt_us / 8,
+						  NDM_SLOW_START_QUEUE_MIN_US,
+						  NDM_SLOW_START_QUEUE_MAX_US);
+}
+
+/* The phase of slow start after an ACK; NDM_STEADY: it is over. */
+static inline enum ndm_phase ndm_slow_start_ack(enum ndm_phase phase,
+						const struct ndm_measure *m)
+{
+	if (!m->rtt_count || m->rtt_count % NDM_RTT_GROUP ||
+	    !ndm_slow_start_queue(m->low_rtt_us, m->min_rtt_us))
+		return phase;
+	return phase == NDM_CONFIRMING ? NDM_STEADY : NDM_SUSPECTING;
+}
+
+/* The phase of slow start after an interval; NDM_STEADY: it is over. */
+static inline enum ndm_phase
+ndm_slow_start_close(enum ndm_phase phase, const struct ndm_interval *interval,
+		     u32 min_rtt_us)
+{
+	bool queue = interval->rtt_count % NDM_RTT_GROUP >= NDM_SLOW_START_SAMPLES &&
+		     ndm_slow_start_queue(interval->low_rtt_us, min_rtt_us);
+
+	if (interval->x[NDM_IN_LOSS_RATE] || (queue && phase == NDM_CONFIRMING))
+		return NDM_STEADY;
+	return queue || phase == NDM_SUSPECTING ? NDM_CONFIRMING : NDM_STARTING;
 }
 
 #endif /* NDM_SLOW_START_H */

@@ -12,6 +12,7 @@
 #include <net/tcp.h>
 
 #include "ndm_features.h"
+#include "ndm_slow_start.h"
 #include "ndm_window.h"
 
 /* The neutral pacing gain 1.25, Q16: enough above cwnd/srtt not to bind. */
@@ -23,14 +24,7 @@
 /* The initial RTT for pacing when the handshake gave no sample. */
 #define NDM_RTT_UNKNOWN_US 1000
 
-/* What the window does between decisions; see ndm_recovery.h. */
-enum ndm_recovering {
-	NDM_NOT_RECOVERING,
-	NDM_CONSERVING,		/* an ACK releases as many packets as it acknowledges */
-	NDM_RESTARTING,		/* slow start after a time-out */
-};
-
-/* Private state of one socket: 84 of the 104 available bytes. */
+/* Private state of one socket: 96 of the 104 available bytes. */
 struct ndm_sock {
 	struct ndm_measure measure;
 	u32 cwnd_fp;	/* the flow's window, NDM_CWND_FRAC fraction bits */
@@ -41,7 +35,7 @@ struct ndm_sock {
 	u32 model : 6;	/* number of the model that the recurrent state belongs to */
 	u32 guard_bucket : 5;	/* ndm_guard.h */
 	u32 reno : 1;	/* the guard has taken the connection from the policy */
-	u8 recovering;	/* enum ndm_recovering */
+	u8 phase;	/* enum ndm_phase */
 };
 
 static inline struct ndm_reading ndm_read(const struct sock *sk)
@@ -168,7 +162,7 @@ static inline void ndm_sock_init(struct sock *sk, atomic_t *flows)
 	ndm->model = 0;
 	ndm->guard_bucket = 0;
 	ndm->reno = 0;
-	ndm->recovering = NDM_NOT_RECOVERING;
+	ndm->phase = tcp_in_initial_slowstart(tcp_sk(sk)) ? NDM_STARTING : NDM_STEADY;
 	ndm_set_max_pacing(sk);
 	/* TCP paces internally unless an fq qdisc does. */
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);

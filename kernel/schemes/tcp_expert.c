@@ -72,6 +72,7 @@ struct expert_flow {
 	u32 number;			/* from 1 in opening order */
 	u32 ssthresh;			/* as tcp_ndm would have set it */
 	u32 prior_ssthresh;		/* before its last change */
+	enum ndm_phase phase;		/* of tcp_ndm's slow start */
 };
 
 static DEFINE_HASHTABLE(expert_flows, EXPERT_HASH_BITS);
@@ -118,6 +119,12 @@ static struct expert_flow *expert_find(const struct sock *sk)
 	return flow;
 }
 
+static void expert_end_slow_start(struct expert_flow *flow)
+{
+	if (flow->phase == NDM_STEADY && flow->ssthresh >= TCP_INFINITE_SSTHRESH)
+		flow->ssthresh = max_t(u32, flow->ack.cwnd, NDM_CWND_MIN);
+}
+
 /* Measures the stored ACK, and sends an observation if it ends an interval. */
 static void expert_measure(struct sock *sk, struct expert_flow *flow)
 {
@@ -133,6 +140,10 @@ static void expert_measure(struct sock *sk, struct expert_flow *flow)
 	flow->ack.pending = false;
 	if (ack->rtt_us >= 0)
 		ndm_measure_rtt(m, min_t(long, ack->rtt_us, NDM_RTT_MAX_US));
+	if (ndm_in_slow_start(flow->phase)) {
+		flow->phase = ndm_slow_start_ack(flow->phase, m);
+		expert_end_slow_start(flow);
+	}
 	if (!ack->delivered ||
 	    !ndm_interval_over(m, ack->now_us, ack->prior_delivered))
 		return;
@@ -140,9 +151,10 @@ static void expert_measure(struct sock *sk, struct expert_flow *flow)
 	now.now_us = ack->now_us;
 	now.slow_start = ack->cwnd < flow->ssthresh;
 	ndm_interval_close(m, &now, &interval);
-	if (flow->ssthresh >= TCP_INFINITE_SSTHRESH &&
-	    ndm_slow_start_over(interval.x))
-		flow->ssthresh = max_t(u32, ack->cwnd, NDM_CWND_MIN);
+	if (ndm_in_slow_start(flow->phase))
+		flow->phase = ndm_slow_start_close(flow->phase, &interval,
+						   m->min_rtt_us);
+	expert_end_slow_start(flow);
 	ndm_observe(sk, flow->number, m, &interval, &observation);
 	observation.cwnd = ack->cwnd;
 	observation.pacing_rate = ack->pacing_rate;
@@ -157,7 +169,7 @@ static void NDM_CONG_CONTROL(expert_cong_control)
 	if (flow && !expert_of(sk)->uses_callbacks) {
 		flow->ack = (struct expert_ack) {
 			.now_us = tcp_sk(sk)->tcp_mstamp,
-			.rtt_us = rs->rtt_us,
+			.rtt_us = rs->is_ack_delayed ? -1 : rs->rtt_us,
 			.prior_delivered = rs->prior_delivered,
 			.cwnd = tcp_snd_cwnd(tcp_sk(sk)),
 			.pacing_rate = READ_ONCE(sk->sk_pacing_rate),
@@ -243,6 +255,7 @@ static u32 expert_ssthresh(struct sock *sk)
 	if (flow) {
 		flow->prior_ssthresh = flow->ssthresh;
 		flow->ssthresh = max_t(u32, tcp_snd_cwnd(tcp_sk(sk)), NDM_CWND_MIN);
+		flow->phase = NDM_STEADY;
 	}
 	expert = expert_hand_over(sk);
 	ssthresh = expert->scheme->ssthresh(sk);
@@ -333,6 +346,8 @@ static void expert_init(struct sock *sk)
 		flow->number = ndm_gym_new_flow();
 		flow->ssthresh = tcp_sk(sk)->snd_ssthresh;
 		flow->prior_ssthresh = flow->ssthresh;
+		flow->phase = flow->ssthresh >= TCP_INFINITE_SSTHRESH ?
+			      NDM_STARTING : NDM_STEADY;
 		ndm_measure_init(&flow->measure, &now);
 		spin_lock_bh(&expert_flows_lock);
 		hash_add_rcu(expert_flows, &flow->node, (unsigned long)sk);

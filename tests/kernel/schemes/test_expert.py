@@ -74,7 +74,7 @@ def without_slow_start(x: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize(
-    ("path", "first_drain"), [(LOSSY, 16), (BAD, None), (MARKING, 32)], ids=["lossy", "bad", "marking"]
+    ("path", "first_drain"), [(LOSSY, 16), (BAD, None), (MARKING, 16)], ids=["lossy", "bad", "marking"]
 )
 def test_observed_inputs_are_those_of_ndm(lab: Lab, path: Path, first_drain: int | None) -> None:
     run = play(lab, [expert(lab, "ndm")], path)

@@ -104,7 +104,8 @@ def test_skipped_slow_start_leaves_policy_the_window(lab: Lab) -> None:
     model, episode_config = blob(random_policy(3, 0.0, 0.0)), beside(EpisodeFlow(LEARNER, 0.5))
     steps = run_episode(lab, RolloutTask(model, episode_config, 1, still, DECISIONS * 2, 30.0, skip_slow_start=(0,)))
     first, second = of_flows(steps)
-    assert first["cwnd"][:3].tolist() == [10, 11, 13], "each round trip adds 1 + sqrt(cwnd) / 4 packets"
+    # the ACK that ends the first interval adds a packet; then each round trip adds 1 + sqrt(cwnd) / 4
+    assert first["cwnd"][:3].tolist() == [11, 12, 14]
     assert second["cwnd"][1] >= 20
     slow_start = [feature.name for feature in schema.FEATURES].index("slow_start")
     assert (first["features"][1:, slow_start] < 0).all()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import numpy as np
 import pytest
 
@@ -43,16 +42,16 @@ def test_equivalent_action_of_ndm_is_its_action(lab: Lab) -> None:
     )
     computed = clipped(equivalent_actions(cwnd, rate, srtt_us, mss))
     assert len(computed) == len(did) > 200
-    # an observation's window is a whole number of packets, NDM's has fractions; from a loss to the next decision, and after
-    # a time-out, the kernel's window is not the flow's (kernel/ndm/ndm_recovery.h)
+    # an observation's window is a whole number of packets, NDM's has fractions; from a loss to the next decision, and
+    # after a time-out, the kernel's window is not the flow's (kernel/ndm/ndm_recovery.h)
     lost = np.diff([o.lost for o in seen], prepend=0) > 0
     recovers = lost | np.array([o.ca_state >= 3 for o in seen])
     usual = ~(recovers[:-1] | recovers[1:])
-    # the window doubles until the first sign of a queue or a loss (kernel/ndm/ndm_slow_start.h)
+    # the window doubles until two signs of a queue or a loss (kernel/ndm/ndm_slow_start.h)
     rtt_ratio, loss_rate, rtt_gradient = np.array([o.features for o in seen])[:-1, [0, 5, 7]].T / 2**schema.FEATURE_FRAC
     signs = (rtt_ratio >= 1 / 8) | (rtt_gradient >= 1 / 8) | (loss_rate > 0)
     assert 1 <= signs.argmax() < 20
-    usual[: signs.argmax()] = False
+    usual[: signs.argmax() + 3] = False
     rounding = np.log2(1 + 1 / np.minimum(cwnd[:-1], cwnd[1:]))
     held_back = (computed[:, 0] < did[:, 0] - rounding) & (did[:, 0] > 0)  # growth needs a window that is used up
     close = np.abs(computed[:, 0] - did[:, 0]) <= rounding + 1e-3
