@@ -52,6 +52,32 @@ void __init_swait_queue_head(void *queue UNUSED, const char *name UNUSED,
 {
 }
 
+/* Per-CPU memory: an address of the program, which replay.c maps for %gs too. */
+static void *percpu(size_t size, size_t align)
+{
+	static char memory[65536] __attribute__((aligned(4096)));
+	static size_t used;
+	size_t at = (used + align - 1) / align * align;
+
+	if (at + size > sizeof(memory))
+		return NULL;
+	used = at + size;
+	return memory + at;
+}
+
+/* Since 6.10. */
+void *pcpu_alloc_noprof(size_t size, size_t align, unsigned char reserved UNUSED,
+			unsigned int gfp UNUSED)
+{
+	return percpu(size, align);
+}
+
+/* Until 6.9. */
+void *__alloc_percpu(size_t size, size_t align)
+{
+	return percpu(size, align);
+}
+
 /* -- called by a connection's init ---------------------------------------------- */
 
 /* At least as large as the kernel's; their content is not used. */
@@ -81,32 +107,6 @@ void *__kmalloc_cache_noprof(void *cache UNUSED, unsigned int gfp UNUSED, size_t
 void *kmalloc_trace(void *cache UNUSED, unsigned int gfp UNUSED, size_t size)
 {
 	return allocate(size);
-}
-
-/* Per-CPU memory: an address of the program, which replay.c maps for %gs too. */
-static void *percpu(size_t size, size_t align)
-{
-	static char memory[65536] __attribute__((aligned(4096)));
-	static size_t used;
-	size_t at = (used + align - 1) / align * align;
-
-	if (at + size > sizeof(memory))
-		return NULL;
-	used = at + size;
-	return memory + at;
-}
-
-/* Since 6.10. */
-void *pcpu_alloc_noprof(size_t size, size_t align, unsigned char reserved UNUSED,
-			unsigned int gfp UNUSED)
-{
-	return percpu(size, align);
-}
-
-/* Until 6.9. */
-void *__alloc_percpu(size_t size, size_t align)
-{
-	return percpu(size, align);
 }
 
 static long copy_text(char *to, const char *from, size_t size)

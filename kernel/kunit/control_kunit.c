@@ -214,6 +214,13 @@ static void no_decision_changes_nothing_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, READ_ONCE(sk->sk_pacing_rate), rate);
 }
 
+/* As tcp_set_ca_state() does. */
+static void change_state(struct sock *sk, u8 state)
+{
+	ndm_set_state(sk, state);
+	inet_csk(sk)->icsk_ca_state = state;
+}
+
 /* An ACK within an interval. */
 static void acked(struct sock *sk, int packets)
 {
@@ -630,6 +637,13 @@ static void mark_test(struct kunit *test)
 
 /* -- windows set by the kernel --------------------------------------------- */
 
+/* The flow's window: it is taken over with an ACK. */
+static void set_window(struct sock *sk, u32 cwnd)
+{
+	tcp_snd_cwnd_set(tcp_sk(sk), cwnd);
+	acked(sk, 1);
+}
+
 /* As tcp_enter_loss() does. @retransmits: of the first segment, before this time-out */
 static void time_out(struct sock *sk, u32 inflight, u8 retransmits)
 {
@@ -639,8 +653,7 @@ static void time_out(struct sock *sk, u32 inflight, u8 retransmits)
 	tp->packets_out = inflight;
 	inet_csk(sk)->icsk_retransmits = retransmits;
 	tcp_snd_cwnd_set(tp, inflight + 1);
-	ndm_set_state(sk, TCP_CA_Loss);
-	inet_csk(sk)->icsk_ca_state = TCP_CA_Loss;
+	change_state(sk, TCP_CA_Loss);
 }
 
 static void timeout_test(struct kunit *test)
@@ -663,8 +676,7 @@ static void timeout_test(struct kunit *test)
 	round_trip(sk, 0, 0);
 	KUNIT_EXPECT_LE(test, last_interval.x[NDM_IN_PLASTICITY], NDM_PLASTICITY_START);
 	/* In fast recovery only the policy reduces the window: nothing to undo. */
-	ndm_set_state(sk, TCP_CA_Recovery);
-	inet_csk(sk)->icsk_ca_state = TCP_CA_Recovery;
+	change_state(sk, TCP_CA_Recovery);
 	round_trip(sk, -16384, 0);
 	KUNIT_EXPECT_EQ(test, ndm_undo_cwnd(sk), tcp_snd_cwnd(tp));
 }
@@ -677,12 +689,10 @@ static void timeout_in_recovery_test(struct kunit *test)
 	/* The recovery begins with a window of 1000, and the policy reduces it. */
 	tcp_snd_cwnd_set(tp, 1000);
 	tp->prior_cwnd = 1000;
-	ndm_set_state(sk, TCP_CA_Recovery);
-	inet_csk(sk)->icsk_ca_state = TCP_CA_Recovery;
+	change_state(sk, TCP_CA_Recovery);
 	while (tcp_snd_cwnd(tp) > 50)
 		round_trip(sk, -16384, 0);
-	tcp_snd_cwnd_set(tp, 50);
-	acked(sk, 1);
+	set_window(sk, 50);
 	time_out(sk, 0, 0);
 	acked(sk, 100);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 25);
@@ -694,8 +704,7 @@ static void further_timeout_test(struct kunit *test)
 	struct sock *sk = new_socket(test);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	tcp_snd_cwnd_set(tp, 40);
-	acked(sk, 1);
+	set_window(sk, 40);
 	time_out(sk, 0, 0);
 	/* The same segment: half of the first window. */
 	time_out(sk, 0, 1);
@@ -726,13 +735,11 @@ static void late_undo_test(struct kunit *test)
 	struct sock *sk = new_socket(test);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	tcp_snd_cwnd_set(tp, 40);
-	acked(sk, 1);
+	set_window(sk, 40);
 	time_out(sk, 0, 0);
 	acked(sk, 9);
 	/* Everything is acknowledged before a DSACK says that it was spurious. */
-	ndm_set_state(sk, TCP_CA_Open);
-	inet_csk(sk)->icsk_ca_state = TCP_CA_Open;
+	change_state(sk, TCP_CA_Open);
 	acked(sk, 1);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 10);
 	KUNIT_EXPECT_EQ(test, ndm_undo_cwnd(sk), 40);
@@ -747,13 +754,11 @@ static void no_congestion_test(struct kunit *test)
 	struct sock *sk = new_socket(test);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	tcp_snd_cwnd_set(tp, 40);
-	acked(sk, 1);
+	set_window(sk, 40);
 	/* As tcp_simple_retransmit() and the fallback of TCP Fast Open do. */
 	tp->lost = 12;
 	tp->undo_marker = 0;
-	ndm_set_state(sk, TCP_CA_Loss);
-	inet_csk(sk)->icsk_ca_state = TCP_CA_Loss;
+	change_state(sk, TCP_CA_Loss);
 	acked(sk, 3);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 40);
 	round_trip(sk, 0, 0);
@@ -771,8 +776,7 @@ static void packet_conservation_test(struct kunit *test)
 	acked(sk, 1);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 100);
 	/* 30 of 100 packets are lost: each ACK releases as many packets as it acknowledges. */
-	ndm_set_state(sk, TCP_CA_Recovery);
-	inet_csk(sk)->icsk_ca_state = TCP_CA_Recovery;
+	change_state(sk, TCP_CA_Recovery);
 	tp->lost_out = 30;
 	acked(sk, 2);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 72);

@@ -10,10 +10,10 @@
  *
  * After a time-out, the kernel sets the window to the packets in flight plus 1. While
  * it retransmits (TCP_CA_Loss), the window slow-starts to half of the flow's window
- * before the time-out, in addition to the policy's decisions. If the time-out was
- * spurious, that window is restored, also when the kernel learns of it only after the
- * retransmissions. The kernel's prior_cwnd is not that window: it keeps the one from
- * the beginning of a recovery that the time-out interrupts.
+ * before the time-out, in addition to the policy's decisions. A spurious time-out is
+ * undone: that window is restored. A DSACK may show that the time-out was spurious only
+ * after everything has been acknowledged. The kernel's prior_cwnd is another window
+ * where a time-out interrupts a recovery: the one from the recovery's beginning.
  *
  * Segments that were larger than the path's MTU, and data in a SYN that the server has
  * not taken, are retransmitted in TCP_CA_Loss too. The kernel reduces no window then,
