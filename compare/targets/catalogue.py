@@ -1,4 +1,4 @@
-"""The seven targets of the shipped model: scenarios, compared schemes and thresholds."""
+"""The nine targets of the shipped model: scenarios, compared schemes and thresholds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from compare.errors import CompareError
 from compare.targets.figures import competing_share, metric, per_run, utilisation_after_loss
 from compare.targets.held_out import held_out_scenarios
-from compare.targets.requirement import InEachScenario, Requirement, at_least, at_most, best_peer, between, of_reference
+from compare.targets.requirement import (
+    InEachScenario,
+    Requirement,
+    at_least,
+    at_most,
+    best_peer,
+    between,
+    not_worst,
+    of_reference,
+)
 from compare.targets.response import jain_later, jain_when_settled, round_trips_to_drain, round_trips_to_use
 from compare.targets.winning import HighestRate
 from env.near import suggest
@@ -51,6 +60,17 @@ UP = ("change/rate_up", "change/rate_steps")
 DOWN = ("change/rate_down", "change/rate_steps")
 TRACES = ("access/lte", "access/lte_train", "access/5g")
 REQUESTS = ("compete/requests", "compete/requests_of_cubic")
+
+HARM = tuple(scenarios_named("harm"))
+# of the targets internet: flows that send as much as they can, those that share, and requests
+OTHERS = ("cubic", "bbr")
+BULK = (
+    *("internet/wifi_acks", "internet/docsis_acks", "internet/thinned_acks", "internet/bloated_uplink"),
+    *("internet/route_5ms", "internet/route_50ms", "internet/route_tenfold", "internet/rtt_2s"),
+    *("internet/jitter", "internet/small_receiver", "loss/policer"),
+)
+MANY = ("internet/datacenter", "queue/fq_codel", "queue/cake", "queue/step_ecn")
+LATENCY = ("internet/video", "internet/requests", "internet/idle_hour", "internet/incast_64")
 
 goodput, per_mb, utilisation = metric("goodput"), metric("retransmits_per_mb"), metric("utilisation")
 queueing, power, p99 = metric("queueing_p95"), metric("power"), metric("p99_latency")
@@ -226,6 +246,57 @@ TARGETS = {
                     of_reference(p99, "cubic", most=0.5),
                 ),
             ),
+        ),
+        Target(
+            "harm",
+            "What is left to a competing flow where packets are lost or marked",
+            _named(*HARM),
+            (),
+            (
+                InEachScenario(
+                    "left",
+                    "the competing flow has at least a quarter of its fair share",
+                    "",
+                    HARM,
+                    per_run(competing_share),
+                    at_least(0.25),
+                ),
+                InEachScenario("used", "utilisation at least 80 %", "%", HARM, utilisation, at_least(80)),
+            ),
+        ),
+        Target(
+            "internet",
+            "Paths and traffic of the Internet: first or second of three, beside Cubic and BBR",
+            _named(*BULK, *MANY, *LATENCY),
+            OTHERS,
+            (
+                InEachScenario(
+                    "goodput",
+                    "goodput at least 95 % of the lower of Cubic's and BBR's",
+                    "Mbit/s",
+                    BULK,
+                    goodput,
+                    not_worst(goodput, OTHERS, factor=0.95),
+                ),
+                InEachScenario(
+                    "shared",
+                    "utilisation at least 95 % of the lower of Cubic's and BBR's",
+                    "%",
+                    MANY,
+                    utilisation,
+                    not_worst(utilisation, OTHERS, factor=0.95),
+                ),
+                InEachScenario(
+                    "latency",
+                    "p99 latency of requests at most the higher of Cubic's and BBR's",
+                    "us",
+                    LATENCY,
+                    p99,
+                    not_worst(p99, OTHERS, more_is_better=False),
+                ),
+            ),
+            max_seeds=3,
+            reported=False,
         ),
         Target(
             "winning",

@@ -195,6 +195,26 @@ def best_peer(figure: Figure) -> Callable[[Evidence, str, str], Bound | None]:
     return bound
 
 
+def not_worst(
+    figure: Figure, others: Sequence[str], *, factor: float = 1.0, more_is_better: bool = True
+) -> Callable[[Evidence, str, str], Bound | None]:
+    """Return a bound: the worst mean of the others in the same scenario, times the factor.
+
+    A scheme within it is not the last of all. None unless all others were measured.
+    """
+
+    def bound(evidence: Evidence, scenario: str, _: str) -> Bound | None:
+        means = {other: evidence.mean(scenario, other, figure) for other in others}
+        if not all(map(math.isfinite, means.values())):
+            return None
+        worst_other = (min if more_is_better else max)(means, key=lambda other: means[other])
+        value = factor * means[worst_other]
+        source = worst_other if factor == 1 else f"{factor:g} × {worst_other}"
+        return Bound(low=value, source=source) if more_is_better else Bound(high=value, source=source)
+
+    return bound
+
+
 def of_reference(
     figure: Figure, reference: str, *, least: float | None = None, most: float | None = None, strict: bool = False
 ) -> Callable[[Evidence, str, str], Bound | None]:

@@ -54,7 +54,8 @@ class Latency:
 class FlowResult:
     """A flow as requested, and what it did until it ended.
 
-    pause_s, seed: of web traffic. received_bytes: read by the receiving application. sent_bytes: sent at least once.
+    pause_s: of web traffic, and of requests that pause. seed: of web traffic. receive_buffer_bytes: 0 if the kernel
+    sizes the buffer. received_bytes: read by the receiving application. sent_bytes: sent at least once.
     inflight_bytes: sent and not received. segments_sent: including retransmissions, which `retransmits` counts.
     latency: None for bulk traffic. algorithm: the congestion control, if a comparison gives its scheme another name.
     sender, receiver: the samples of both ends; empty when the run had no sample_ms.
@@ -64,6 +65,7 @@ class FlowResult:
     client: int = 1
     server: int = 1
     size_bytes: int = 0
+    receive_buffer_bytes: int = 0
     scheme: str
     start_s: float
     duration_s: float
@@ -103,14 +105,16 @@ class RunResult:
     """The result of a run.
 
     ports: of the bottleneck's queues. queue: the samples of the ports. Both are empty without sample_ms. pulse: whether
-    a guest in real time kept up (env/lab/pulse). trace: the lines of ndm_decision; empty without trace. environment:
-    kernel, modules, qdiscs and sysctls; empty without describe.
+    a guest in real time kept up (env/lab/pulse). guard: the interventions of NDM's guard by reason (starving),
+    without zeros. trace: the lines of ndm_decision; empty without trace. environment: kernel, modules, qdiscs
+    and sysctls; empty without describe.
     """
 
     duration_s: float
     flows: list[FlowResult]
     ports: list[PortCounts] = field(default_factory=list)
     pulse: dict[str, float] = field(default_factory=dict)
+    guard: dict[str, int] = field(default_factory=dict)
     trace: list[str] = field(default_factory=list)
     environment: dict[str, Any] = field(default_factory=dict)
     queue: Table = field(default_factory=Table)

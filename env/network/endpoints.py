@@ -19,7 +19,7 @@ LOW_WATER_RANGE_BYTES = (1 << 16, 1 << 20)
 def flow_with_defaults(flow: dict[str, Any]) -> dict[str, Any]:
     """Return the flow of a COMMAND with all keys. The default is bulk traffic from the first client to the first
     server."""
-    return {"kind": "bulk", "client": 1, "server": 1, "size_bytes": 0} | flow
+    return {"kind": "bulk", "client": 1, "server": 1, "size_bytes": 0, "receive_buffer_bytes": 0} | flow
 
 
 def low_water_bytes(kind: str, rate_mbps: float) -> int:
@@ -34,7 +34,8 @@ def receive_argument(index: int, flow: dict[str, Any], namespace: str, low_water
     """Return the receiving end of a flow. A server wakes for a whole request, other receivers at the low-water mark."""
     kind, size_bytes = flow["kind"], flow["size_bytes"]
     mark = size_bytes if kind == "request" else low_water
-    argument = f"receive,{index},{namespace},{kind},{size_bytes},{mark},{round(end_s * 1e6)}"
+    buffer = flow["receive_buffer_bytes"]
+    argument = f"receive,{index},{namespace},{kind},{size_bytes},{mark},{buffer},{round(end_s * 1e6)}"
     return f"{argument},{flow['seed']}" if kind == "web" else argument
 
 
@@ -48,4 +49,6 @@ def send_argument(index: int, flow: dict[str, Any], namespace: str, address: str
     start_us, duration_us = round(flow["start_s"] * 1e6), round(flow["duration_s"] * 1e6)
     traffic = f"{flow['scheme']},{flow['kind']},{flow['size_bytes']}"
     argument = f"send,{index},{namespace},{address},{traffic},{start_us},{start_us + duration_us}"
-    return f"{argument},{flow['seed']},{round(flow['pause_s'] * 1e6)}" if flow["kind"] == "web" else argument
+    if not flow.get("pause_s"):
+        return argument
+    return f"{argument},{flow.get('seed', 0)},{round(flow['pause_s'] * 1e6)}"

@@ -38,6 +38,7 @@ NUMBERS = (
     ("reorder_pct", 0.0, 100.0),
     ("reorder_correlation_pct", 0.0, 100.0),
     ("ack_rate_mbps", 0.0, 100_000.0),
+    ("ack_burst_ms", 0.0, 1000.0),
     ("reference_mbps", 0.0, 100_000.0),
     ("reference_rtt_ms", 0.0, 60_000.0),
 )
@@ -74,6 +75,8 @@ class Path:
     # on the way back
     ack_rate_mbps: float = 0.0
     ack_buffer_packets: int = 100
+    ack_filter: bool = False
+    ack_burst_ms: float = 0.0
     # in the middle of a run
     steps: tuple[Step, ...] = ()
     # of topology loopback
@@ -113,6 +116,7 @@ class Path:
                 f"client_extra_rtt_ms has {len(self.client_extra_rtt_ms)} clients; at most {MAX_CLIENTS} are possible"
             )
         check_bool("ecn", self.ecn)
+        check_bool("ack_filter", self.ack_filter)
         check_bool("jitter_reorders", self.jitter_reorders)
         check_steps(self.steps)
         if self.qdisc not in QDISCS:
@@ -158,6 +162,8 @@ class Path:
             raise PathError(
                 f"loss_pct is {self.loss_pct:g}; with loss_burst_packets it must lie above 0 and not above 50"
             )
+        if self.ack_filter and not self.ack_rate_mbps:
+            raise PathError("ack_filter is true, but ack_rate_mbps is 0; the filter is in the queue of the return path")
         if not self.jitter_reorders and not self.jitter_ms:
             raise PathError("jitter_reorders is false, but jitter_ms is 0; it must be above 0")
         if not self.reorder_pct and (self.reorder_correlation_pct or self.reorder_gap > 1):

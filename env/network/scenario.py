@@ -19,6 +19,8 @@ from env.network.rack import Rack
 FOLDER = CONFIGS / "scenario"
 UNDER_TEST = "under_test"  # stands for the scheme that a comparison puts into the flow
 MAX_SIZE_BYTES = 64 << 20  # of a write or request: what one system call of the traffic program takes
+MAX_PAUSE_MS = 10_000_000  # somewhat less than three hours
+MAX_RECEIVE_BUFFER_KB = 212  # net.core.rmem_max of a stock kernel, which cuts larger ones without a word
 MAX_WEB_BYTES = MAX_SIZE_BYTES >> 8  # on average: the largest is up to 228 times that
 
 
@@ -32,9 +34,10 @@ class Flow:
 
     scheme: a congestion control of the lab, or under_test. duration_s: 0 for a flow that lasts until the scenario ends.
     kind: bulk (as much as the network takes), stream (writes of size_bytes, back to back), request (requests of
-    size_bytes and replies of one byte, back to back) or web (requests of random, heavy-tailed sizes of size_bytes on
-    average, and after each reply a random pause of pause_ms on average). client, server: hosts, from 1. count: number
-    of equal flows.
+    size_bytes and replies of one byte, with a pause of pause_ms after each) or web (requests of random, heavy-tailed
+    sizes of size_bytes on average, and after each reply a random pause of pause_ms on average). client, server: hosts,
+    from 1. count: number of equal flows. receive_buffer_kb: the receiver's socket buffer (SO_RCVBUF, kB); 0: sized by
+    the kernel.
     """
 
     scheme: str = UNDER_TEST
@@ -46,6 +49,7 @@ class Flow:
     client: int = 1
     server: int = 1
     count: int = 1
+    receive_buffer_kb: float = 0.0
 
 
 @dataclass
@@ -104,7 +108,8 @@ class Scenario:
                 "client": flow.client,
                 "server": flow.server,
             }
-            | ({"pause_s": flow.pause_ms / 1e3} if flow.kind == "web" else {})
+            | ({"pause_s": flow.pause_ms / 1e3} if flow.pause_ms else {})
+            | ({"receive_buffer_bytes": round(flow.receive_buffer_kb * 1e3)} if flow.receive_buffer_kb else {})
             for flow in self.flows
             for _ in range(flow.count)
         ]
@@ -187,10 +192,17 @@ def _check_flow(flow: Flow, hosts: dict[str, int], where: str) -> None:
     largest = MAX_WEB_BYTES if flow.kind == "web" else MAX_SIZE_BYTES
     if flow.kind != "bulk" and not 1 <= flow.size_bytes <= largest:
         raise ScenarioError(f"{where}: size_bytes is {flow.size_bytes}; a {flow.kind} flow has one from 1 to {largest}")
-    if not 0 <= flow.pause_ms <= 1e6 or (flow.kind == "web") != (flow.pause_ms > 0):
+    if not 0 <= flow.pause_ms <= MAX_PAUSE_MS or (flow.kind == "web" and not flow.pause_ms):
         raise ScenarioError(
-            f"{where}: pause_ms is {flow.pause_ms:g} for kind {flow.kind}; a web flow has one above 0 and up to "
-            "1000000, others have none"
+            f"{where}: pause_ms is {flow.pause_ms:g}; it lies between 0 and {MAX_PAUSE_MS}, for web flows above 0"
+        )
+    if flow.pause_ms and flow.kind not in ("web", "request"):
+        raise ScenarioError(
+            f"{where}: pause_ms is {flow.pause_ms:g} for kind {flow.kind}; only web and request flows pause"
+        )
+    if not 0 <= flow.receive_buffer_kb <= MAX_RECEIVE_BUFFER_KB:
+        raise ScenarioError(
+            f"{where}: receive_buffer_kb is {flow.receive_buffer_kb:g}; it lies between 0 and {MAX_RECEIVE_BUFFER_KB}"
         )
     for side, number in hosts.items():
         given = getattr(flow, side)

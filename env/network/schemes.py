@@ -50,6 +50,11 @@ class Scheme:
         """True for the best constant window of each scenario."""
         return self.name == ORACLE
 
+    @property
+    def runs_ndm(self) -> bool:
+        """True for tcp_ndm, whatever its model."""
+        return self.module.startswith("tcp_ndm") and self.name != "ndm_v1"
+
     def with_packets(self, packets: int) -> Scheme:
         """Return the same scheme with a constant window of so many packets."""
         return replace(self, algorithm=f"cwnd_{packets}", packets=packets)

@@ -16,7 +16,7 @@
 enum kind {
 	BULK,		/* as much as the network takes */
 	STREAM,		/* writes of a fixed size, back to back; latency: how long a write takes */
-	REQUEST,	/* a request of a fixed size, a reply of one byte, back to back; latency: until the reply */
+	REQUEST,	/* a request of a fixed size, a reply of one byte, perhaps a pause; latency: until the reply */
 	WEB,		/* requests of random sizes, with pauses between them (web.h); latency: until the reply */
 };
 

@@ -9,7 +9,7 @@
  *
  * with the endpoints
  *
- *	receive,FLOW,NETNS,KIND,SIZE,LOW_WATER,END_US[,SEED]
+ *	receive,FLOW,NETNS,KIND,SIZE,LOW_WATER,BUFFER,END_US[,SEED]
  *	send,FLOW,NETNS,ADDRESS,SCHEME,KIND,SIZE,START_US,END_US[,SEED,PAUSE_US]
  *	queue,NETNS,DEVICE[,DEVICE...]
  *
@@ -19,7 +19,8 @@
  * from ORIGIN_NS of CLOCK_MONOTONIC.
  *
  * flow.h explains KIND. SIZE is in bytes: 0 for bulk, the mean for web. web also needs SEED, which is the same at both
- * ends, and PAUSE_US, the mean pause. LOW_WATER is the receiver's SO_RCVLOWAT; 0 leaves the default.
+ * ends, and PAUSE_US, the mean pause. A request has them where it pauses after each reply, always as long; its SEED is not
+ * used. LOW_WATER is the receiver's SO_RCVLOWAT, BUFFER its SO_RCVBUF; 0 leaves the default.
  *
  * With reset, a flow ends with a reset, and its ports are free at once. With deliver, the sender stops at END_US, what
  * it has written is delivered, and both ends record how much that was. A run with reset is over when all senders or all

@@ -217,17 +217,17 @@ void receiver_add(const char *text)
 	struct sockaddr_in address = { .sin_family = AF_INET };
 	char kind[16], namespace[64];
 	long long end_us;
-	int low_water, fields;
+	int low_water, buffer, fields;
 
 	if (count > MAX_FLOWS)
 		bad(text);
 	*r = (struct receiver){};
-	fields = sscanf(text, "receive,%d,%63[^,],%15[^,],%zu,%d,%lld,%" SCNu64, &r->flow, namespace, kind, &r->size,
-			&low_water, &end_us, &r->sizes);
-	if (fields < 6)
+	fields = sscanf(text, "receive,%d,%63[^,],%15[^,],%zu,%d,%d,%lld,%" SCNu64, &r->flow, namespace, kind, &r->size,
+			&low_water, &buffer, &end_us, &r->sizes);
+	if (fields < 7)
 		bad(text);
 	r->kind = parse_kind(kind);
-	if (fields != (r->kind == WEB ? 7 : 6))
+	if (fields != (r->kind == WEB ? 8 : 7))
 		bad(text);
 	if (r->kind == WEB) {
 		r->mean = r->size;
@@ -240,6 +240,7 @@ void receiver_add(const char *text)
 	address.sin_port = htons(FIRST_PORT + r->flow);
 	r->listener = tcp_socket_in(namespace);
 	if ((low_water && setsockopt(r->listener, SOL_SOCKET, SO_RCVLOWAT, &low_water, sizeof(low_water))) ||
+	    (buffer && setsockopt(r->listener, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer))) ||
 	    bind(r->listener, (void *)&address, sizeof(address)) || listen(r->listener, 4))
 		die("listen");
 	watch(r->listener, EPOLLIN, &r->listening);

@@ -41,11 +41,11 @@ struct sender {
 	int expects_reply;
 	int64_t began_ns;	/* of this write or request: when the previous one was over */
 	struct histogram *latency;
+	int64_t pause_ns;	/* after each reply; web: the mean */
+	int timer, pausing;
 	/* of web traffic */
 	size_t mean;		/* of the requests' sizes, bytes */
 	uint64_t sizes, pauses;	/* states of the random sequences of sizes and pauses */
-	int64_t pause_ns;	/* the mean */
-	int timer, pausing;
 };
 
 static struct sender senders[MAX_FLOWS];
@@ -211,7 +211,7 @@ static void sender_begin_pause(struct sender *s)
 {
 	s->expects_reply = 0;
 	s->pausing = 1;
-	timer_set(s->timer, now_ns() + s->pause_ns * web_exponential(&s->pauses));
+	timer_set(s->timer, now_ns() + s->pause_ns * (s->kind == WEB ? web_exponential(&s->pauses) : 1));
 }
 
 static void sender_exchange_requests(struct sender *s)
@@ -227,7 +227,7 @@ static void sender_exchange_requests(struct sender *s)
 		if (n != 1)
 			return;
 		sender_record_latency(s);
-		if (s->kind == WEB) {
+		if (s->pause_ns) {
 			sender_begin_pause(s);
 			return;
 		}
@@ -244,7 +244,8 @@ static void sender_end_pause(struct watcher *watcher, uint32_t events)
 	if (s->state != RUNNING || !s->pausing)
 		return;
 	s->pausing = 0;
-	s->size = web_size(&s->sizes, s->mean);
+	if (s->kind == WEB)
+		s->size = web_size(&s->sizes, s->mean);
 	s->began_ns = now_ns();
 	sender_exchange_requests(s);
 }
@@ -288,7 +289,7 @@ static void sender_open(struct sender *s)
 	if (connect(s->fd, (void *)&target, sizeof(target)) && errno != EINPROGRESS)
 		die("connect");
 	s->state = RUNNING;
-	s->in_kernel = kernel_send(s->fd, s->kind, s - senders, s->size);
+	s->in_kernel = !s->pause_ns && kernel_send(s->fd, s->kind, s - senders, s->size);
 	kernel_sample_sender(s - senders, s->fd);
 	if (!s->in_kernel)
 		events |= EPOLLOUT | (s->kind == REQUEST || s->kind == WEB ? EPOLLIN : 0);
@@ -390,12 +391,16 @@ void sender_add(const char *text)
 		bad(text);
 	s->watcher.ready = sender_ready;
 	s->kind = parse_kind(kind);
-	if (fields != (s->kind == WEB ? 10 : 8))
+	if (fields != 8 && (fields != 10 || (s->kind != WEB && s->kind != REQUEST) || pause_us <= 0))
 		bad(text);
-	if (s->kind == WEB) {
+	if (s->kind == WEB && fields != 10)
+		bad(text);
+	if (fields == 10) {
 		s->resuming.ready = sender_end_pause;
 		s->timer = timer_add(&s->resuming);
 		s->pause_ns = pause_us * NS_PER_US;
+	}
+	if (s->kind == WEB) {
 		s->pauses = ~s->sizes;
 		s->mean = s->size;
 		s->size = s->mean ? web_size(&s->sizes, s->mean) : 0;

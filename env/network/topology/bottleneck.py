@@ -15,6 +15,9 @@ from env.network.clock import VIRTUAL
 from env.network.path import PACKET_BYTES, Path
 from env.network.topology.links import NETEM_LIMIT
 
+# the time between two bursts of ACKs is uniform within this share of ack_burst_ms
+BURST_SPREAD = 0.6
+ACK_BYTES = 1024  # of memory, as cake counts it
 # netem with a rate does not reorder; at this rate a packet takes 0.1 us
 IN_ORDER = "rate 100gbit"
 # CoDel that never drops by delay: no packet waits this long
@@ -111,7 +114,7 @@ def toward_sender_commands(
         commands += [
             f"qdisc add dev {device} parent 1: handle 2: htb default 1",
             f"class add dev {device} parent 2: classid 2:1 {shaper_arguments(path.ack_rate_mbps, burst_us)}",
-            f"qdisc add dev {device} parent 2:1 handle 3: pfifo limit {path.ack_buffer_packets}",
+            f"qdisc add dev {device} parent 2:1 handle 3: {_return_queue_options(path)}",
         ]
     return commands
 
@@ -137,4 +140,14 @@ def step_commands(
 
 
 def _return_options(path: Path, extra_rtt_ms: float) -> str:
-    return f"limit {NETEM_LIMIT} delay {path.rtt_ms / 2 + extra_rtt_ms:.3f}ms"
+    options = f"limit {NETEM_LIMIT} delay {path.rtt_ms / 2 + extra_rtt_ms:.3f}ms"
+    if path.ack_burst_ms:
+        least_ms, most_ms = (path.ack_burst_ms * (1 + spread) for spread in (-BURST_SPREAD, BURST_SPREAD))
+        options += f" slot {least_ms:.3f}ms {most_ms:.3f}ms"
+    return options
+
+
+def _return_queue_options(path: Path) -> str:
+    if path.ack_filter:
+        return f"cake unlimited besteffort ack-filter memlimit {path.ack_buffer_packets * ACK_BYTES}"
+    return f"pfifo limit {path.ack_buffer_packets}"

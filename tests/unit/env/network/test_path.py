@@ -187,7 +187,13 @@ def test_unknown_scenarios_get_near_matches() -> None:
         ("path: {}\nduration_s: soon", "duration_s"),
         ("path: {}\nduration_s: 5\nlength: 3", "length"),
         ("path: {}\nduration_s: 5\nflows: [{scheme: cubic}]", "no flow has the scheme under_test"),
-        ("path: {}\nduration_s: 5\nflows: [{kind: web, size_bytes: 9}]", "pause_ms is 0 for kind web"),
+        (
+            "path: {}\nduration_s: 5\nflows: [{kind: web, size_bytes: 9}]",
+            "pause_ms is 0; it lies between 0 and 10000000",
+        ),
+        ("path: {}\nduration_s: 5\nflows: [{pause_ms: 9}]", "pause_ms is 9 for kind bulk; only web and request"),
+        ("path: {}\nduration_s: 5\nflows: [{receive_buffer_kb: 213}]", "receive_buffer_kb is 213"),
+        ("path: {ack_filter: true}\nduration_s: 5", "ack_filter is true, but ack_rate_mbps is 0"),
         ("path: {}\nduration_s: 5\nflows: [{pause_ms: 9}]", "pause_ms is 9 for kind bulk"),
         (
             "path: {}\nduration_s: 5\nflows: [{kind: web, pause_ms: 9, size_bytes: 262145}]",
