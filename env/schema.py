@@ -19,7 +19,7 @@ from env.checkout import KERNEL
 # The version counts incompatible changes. Raise it, and set INPUTS_MIN to the number of inputs, when an input or output
 # changes its meaning, range or place, or goes: no model made before fits then. An input appended to FEATURES is
 # compatible: models made before go on, with weight 0 for it.
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 INPUTS_MIN = 10  # inputs with which this version began; a model of this version has at least these
 HEADER = KERNEL / "ndm" / "ndm_schema.h"
 
@@ -27,7 +27,7 @@ HEADER = KERNEL / "ndm" / "ndm_schema.h"
 FEATURE_FRAC = 12  # inputs, int16: -8 to 8 in steps of 0.00024
 ACTION_FRAC = 14  # outputs, int16: -2 to 2 in steps of 0.00006; only -1 to 1 is used
 HIDDEN_FRAC = 15  # recurrent state, int16: -1 to 1
-HIDDEN_MAX = 16  # recurrent units of a model, at most
+HIDDEN_MAX = 32  # recurrent units of a model, at most
 FEATURE_LIMIT = 32767 / 2**FEATURE_FRAC  # 7.9998: the largest magnitude of an input
 
 
@@ -44,17 +44,22 @@ class Field:
 FEATURES = (
     Field("rtt_ratio", 0.0, FEATURE_LIMIT, "smoothed RTT over the filtered minimum RTT, minus 1"),
     Field("entropy", 0.0, 1.0, "0.6 loss entropy + 0.4 delay entropy, Shannon, last 16 samples"),
-    Field("slow_start", -1.0, 1.0, "start-up phase: 1 while cwnd < ssthresh, else -1"),
+    Field("queue_floor", 0.0, 3.75, "log2 of the smallest mean RTT of the last 16 intervals over min RTT, in quarters"),
     Field("congestion", -1.0, 1.0, "1 when entropy is low and delay or loss is rising, else -1"),
     Field("plasticity", 0.0, 1.0, "rises on loss or time-out, decays otherwise (NDM v1)"),
-    Field("loss_rate", 0.0, 1.0, "lost over sent in the interval, undone losses taken back"),
+    Field("loss_rate", 0.0, 1.0, "lost over sent in the interval, beyond twice what the path loses at any window"),
     Field("rtt_variation", 0.0, FEATURE_LIMIT, "RTT mean deviation over smoothed RTT"),
     Field("rtt_gradient", -FEATURE_LIMIT, FEATURE_LIMIT, "change of mean RTT since the last interval, over min RTT"),
     Field("delivery_ratio", 0.0, 1.0, "delivery rate over its windowed maximum"),
-    Field("inflight_ratio", 0.0, FEATURE_LIMIT, "packets in flight over the BDP with the standing queue"),
+    Field(
+        "inflight_ratio",
+        0.0,
+        FEATURE_LIMIT,
+        "in flight at the interval's beginning over the BDP with the standing queue",
+    ),
 )
 ACTIONS = (
-    Field("cwnd_log2", -1.0, 1.0, "log2 of the factor on cwnd, to which a packet and a quarter of its root are added"),
+    Field("cwnd_log2", -1.0, 1.0, "log2 of the factor on cwnd, 7 times as steep below -0.5 (kernel/ndm/ndm_window.h)"),
     Field("pacing", -1.0, 1.0, "log2 of the factor on the neutral pacing gain (1.25 cwnd / srtt)"),
 )
 

@@ -55,7 +55,7 @@ class CmaOptions(GenerationOptions):
 
     kind: str = "cma"
     start: str | None = option(None, "run folder of any learner with the policy to start from; default: a new network")
-    hidden: int = option(8, "recurrent units of a new network, 1 to 16", ge=1, le=HIDDEN_MAX)
+    hidden: int = option(8, "recurrent units of a new network, 1 to 32", ge=1, le=HIDDEN_MAX)
     sigma: float | None = option(None, "initial step size; default 0.05 from a new network, 0.03 with start=", gt=0)
     covariance: str = option("diagonal", "covariance of the candidates: diagonal, or full")
     weight_limit: float = option(8.0, "largest magnitude of a weight, so that int16 keeps 12 fraction bits", gt=0)

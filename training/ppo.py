@@ -75,7 +75,7 @@ class PpoOptions(RolloutOptions):
     sequence_length: int = option(64, "decisions that the gradient flows back through", ge=1)
     epochs: int = option(4, "passes over a batch in an update", ge=1)
     minibatches: int = option(4, "gradient steps in a pass", ge=1)
-    hidden: int = option(8, "recurrent units of the policy, 1 to 16", ge=1, le=HIDDEN_MAX)
+    hidden: int = option(8, "recurrent units of the policy, 1 to 32", ge=1, le=HIDDEN_MAX)
     blind: list[str] = option([], "inputs that the policy does not see, such as [rtt_gradient]")
     recurrent: bool = option(True, "whether the policy has memory; false: it decides from the newest inputs alone")
     critic_units: int = option(64, "units of each hidden layer of the critic, which exists only in training", ge=1)

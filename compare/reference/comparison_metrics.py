@@ -17,6 +17,7 @@ NETWORK = (
     network_metrics.MARKED,
     network_metrics.POLICED,
     network_metrics.LOST,
+    network_metrics.GUARD,
 )
 SHARING = (
     sharing.share_metric("SCHEME"),

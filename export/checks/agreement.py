@@ -89,7 +89,7 @@ def _usual(uniform: Float64) -> Int16:
     columns = dict(zip(u, cubes.T, strict=True)) | {
         "rtt_ratio": 0.7 * exponential["rtt_ratio"],
         "entropy": u["entropy"],
-        "slow_start": np.where(u["slow_start"] < 0.2, 1.0, -1.0),
+        "queue_floor": np.floor(2 * exponential["queue_floor"]) / 4,
         "congestion": np.where(u["congestion"] < 0.2, 1.0, -1.0),
         "plasticity": u["plasticity"] ** 2,
         "loss_rate": np.where(u["loss_rate"] < 0.7, 0.0, (u["loss_rate"] - 0.7) ** 2 * 10),

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kernel.bench.build import BenchError, Kernel, run
 
-STATE = "ndm_network_sock"
+STATE = "ndm_sock"
 # the kernel's struct and field that hold the state
 HOME, ROOM = "inet_connection_sock", "icsk_ca_priv"
 

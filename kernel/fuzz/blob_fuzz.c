@@ -16,7 +16,7 @@
 #include "require.h"
 
 /* Larger than the largest accepted file and the inputs after it. */
-#define FILE_MAX 4096
+#define FILE_MAX 8192
 
 /* Checks (rows, columns) numbers of the file against @row, and skips them in @at. */
 static void check_numbers(const u8 **at, const s16 *row, int rows, int columns,

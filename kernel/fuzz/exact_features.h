@@ -36,7 +36,9 @@ struct exact_connection {
 	bool loss[16];			/* newest first */
 	u8 delay[16];			/* quarter octaves, newest first */
 	u8 drain;			/* intervals that are left of one */
-	bool timed_out, marked;
+	u32 flat_us;			/* RTT of the last drain, where it changed nothing */
+	bool rerouted;
+	bool timed_out, marked, app_limited;
 };
 
 static inline void exact_begin(struct exact_connection *c,
@@ -47,6 +49,7 @@ static inline void exact_begin(struct exact_connection *c,
 	c->rtt_count = 0;
 	c->timed_out = false;
 	c->marked = false;
+	c->app_limited = false;
 }
 
 static inline void exact_init(struct exact_connection *c,
@@ -126,6 +129,32 @@ static inline u32 exact_min_rtt(struct exact_window *w, u32 now_us, u32 srtt_us)
 	return least < EXACT_NO_RTT ? least : 0;
 }
 
+/* Whether a drain of this RTT has not changed the one before it, above the minimum. */
+static inline bool exact_flat(const struct exact_connection *c, u64 rtt_us,
+			      u64 min_rtt_us)
+{
+	return 64 * (rtt_us + c->last_rtt_us / 64) >= 64 * (u64)c->last_rtt_us &&
+	       rtt_us > min_rtt_us + min_rtt_us / 16;
+}
+
+/* The minimum RTT after a drain: a second one that is flat makes it larger. */
+static inline u32 exact_route(struct exact_connection *c, u32 now_us, u32 rtt_us,
+			      u32 min_rtt_us)
+{
+	bool flat = exact_flat(c, rtt_us, min_rtt_us);
+	u64 small = c->flat_us < rtt_us ? c->flat_us : rtt_us;
+	u64 large = c->flat_us < rtt_us ? rtt_us : c->flat_us;
+
+	if (!flat || !c->flat_us || large - small > small / 16) {
+		c->flat_us = flat && !c->flat_us ? rtt_us : 0;
+		return min_rtt_us;
+	}
+	c->rerouted = rtt_us / 2 >= min_rtt_us;
+	c->flat_us = 0;
+	c->min_rtt = (struct exact_window) { small, small, now_us, 0 };
+	return small;
+}
+
 /* The minimum RTT and the standing queue after an interval of this mean RTT. */
 static inline u32 exact_rtt_update(struct exact_connection *c,
 				   const struct ndm_reading *now, u32 srtt_us,
@@ -135,12 +164,13 @@ static inline u32 exact_rtt_update(struct exact_connection *c,
 	u32 least_us = drained && rtt_us < srtt_us ? rtt_us : srtt_us, min_rtt_us;
 	u64 standing;
 
-	if (c->decisions < 16 && now->mdev_us > srtt_us) {
+	if (c->decisions < 8 && now->mdev_us > srtt_us) {
 		c->min_rtt.current = EXACT_NO_RTT;
 		c->min_rtt.previous = EXACT_NO_RTT;
 	}
 	min_rtt_us = exact_min_rtt(&c->min_rtt, now->now_us, least_us);
 	if (drained) {
+		min_rtt_us = exact_route(c, now->now_us, rtt_us, min_rtt_us);
 		standing = rtt_us > min_rtt_us ? rtt_us - min_rtt_us : 0;
 		standing = standing * 32 / (min_rtt_us ?: 1);
 		c->standing = standing < 255 ? standing : 255;
@@ -148,9 +178,14 @@ static inline u32 exact_rtt_update(struct exact_connection *c,
 	return min_rtt_us;
 }
 
-/* The maximum rate after one more. */
-static inline u32 exact_max_rate(struct exact_window *w, u32 now_us, u32 rate)
+/* The maximum rate after one more. A rate that the application has limited only raises it. */
+static inline u32 exact_max_rate(struct exact_window *w, u32 now_us, u32 rate,
+				 bool app_limited)
 {
+	u32 known = w->current > w->previous ? w->current : w->previous;
+
+	if (app_limited && rate <= known)
+		return known;
 	if (rate > w->current)
 		w->current = rate;
 	w->intervals++;
@@ -254,8 +289,10 @@ static inline void check_close(struct exact_connection *c,
 	unsigned __int128 rate = delivered, bdp;
 	u32 rtt_us = got->rtt_us, min_rtt_us, max_rate;
 	const s16 *x = got->x;
-	s64 gradient = 0;
+	int i, floor = 15;
+	s64 gradient = 0, share;
 
+	c->rerouted = false;
 	if (lost > 2147483647)
 		lost = 0;
 	lost += c->marked;
@@ -263,7 +300,7 @@ static inline void check_close(struct exact_connection *c,
 	if (rate > 4294967295)
 		rate = 4294967295;
 	min_rtt_us = exact_rtt_update(c, now, srtt_us, rtt_us);
-	max_rate = exact_max_rate(&c->max_rate, now->now_us, rate);
+	max_rate = exact_max_rate(&c->max_rate, now->now_us, rate, c->app_limited);
 	exact_plasticity(c, lost);
 	memmove(c->loss + 1, c->loss, 15 * sizeof(*c->loss));
 	c->loss[0] = lost;
@@ -284,15 +321,18 @@ static inline void check_close(struct exact_connection *c,
 	/* Rounded: 18 entries of the tables, both weights, two quotients. */
 	REQUIRE(fabs(x[NDM_IN_ENTROPY] - 4096 * exact_entropy(c)) < 4);
 	REQUIRE(x[NDM_IN_ENTROPY] >= 0 && x[NDM_IN_ENTROPY] <= 4096);
-	REQUIRE(x[NDM_IN_SLOW_START] == (now->slow_start ? 4096 : -4096));
+	for (i = 0; i < 16; i++)
+		floor = c->delay[i] < floor ? c->delay[i] : floor;
+	REQUIRE(x[NDM_IN_QUEUE_FLOOR] == 1024 * floor);
+	REQUIRE(got->rerouted == c->rerouted);
 	REQUIRE(x[NDM_IN_CONGESTION] ==
 		(x[NDM_IN_ENTROPY] < 2867 &&
 				 (lost || (gradient > 82 &&
 					   x[NDM_IN_RTT_RATIO] > 410)) ?
 			 4096 : -4096));
 	REQUIRE(x[NDM_IN_PLASTICITY] == c->plasticity);
-	REQUIRE(x[NDM_IN_LOSS_RATE] ==
-		exact_ratio(lost, (u64)lost + delivered, 4096));
+	share = exact_ratio(lost, (u64)lost + delivered, 4096) ?: !!lost;
+	REQUIRE(x[NDM_IN_LOSS_RATE] == (share > 2 * now->own ? share - 2 * now->own : 0));
 	REQUIRE(x[NDM_IN_RTT_VARIATION] ==
 		exact_ratio(now->mdev_us, srtt_us, 32767));
 	REQUIRE(x[NDM_IN_RTT_GRADIENT] == gradient);
@@ -301,7 +341,7 @@ static inline void check_close(struct exact_connection *c,
 	bdp = (bdp * min_rtt_us) >> 12;
 	bdp += bdp * c->standing / 32;
 	REQUIRE(x[NDM_IN_INFLIGHT_RATIO] ==
-		exact_ratio((u64)now->inflight << 12, bdp ?: 1, 32767));
+		exact_ratio((u64)c->begin.inflight << 12, bdp ?: 1, 32767));
 	c->decisions++;
 	exact_begin(c, now);
 }

@@ -13,7 +13,7 @@
 #include "require.h"
 
 /* The bound of accumulators that ndm_core.h states. */
-#define EXACT_BOUND ((__int128)(8 * NDM_INPUTS + 17) << 30)
+#define EXACT_BOUND ((__int128)(8 * NDM_INPUTS + 33) << 30)
 
 /* The error of ndm_tanh() that ndm_math.h states, units of 2^-15. */
 #define EXACT_TANH_ERROR 1.54

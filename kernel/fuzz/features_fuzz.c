@@ -19,9 +19,10 @@ enum event_kind {
 	EVENT_KINDS
 };
 
-/* Flags: slow start, and the remaining intervals of a drain. */
-#define SLOW_START 1
+/* Flags: limited by the application, the remaining intervals of a drain, and the path's own losses. */
+#define APP_LIMITED 1
 #define DRAIN(flags) ((flags) >> 1 & 3)
+#define OWN(flags) (((flags) >> 3) * 64)
 
 /* Packed like the fuzzer's bytes. */
 struct likely {
@@ -40,13 +41,15 @@ struct connection {
 	struct ndm_reading now;
 };
 
-static void end_interval(struct connection *c, u8 drain)
+static void end_interval(struct connection *c, u8 flags)
 {
 	static const s16 limits[NDM_INPUTS][2] = NDM_INPUT_LIMITS;
 	struct ndm_interval interval, again;
 	int i;
 
-	c->m->drain = c->again->drain = c->exact.drain = drain;
+	c->m->drain = c->again->drain = c->exact.drain = DRAIN(flags);
+	c->m->app_limited = c->again->app_limited = flags & APP_LIMITED;
+	c->exact.app_limited = flags & APP_LIMITED;
 
 	/* Make the padding equal for memcmp(). */
 	memset(&interval, 0x11, sizeof(interval));
@@ -75,8 +78,8 @@ static bool close_likely(struct connection *c, struct input *in)
 	c->now.inflight = l.inflight;
 	c->now.srtt_us = 100 * l.srtt_100us;
 	c->now.mdev_us = 100 * l.mdev_100us;
-	c->now.slow_start = l.flags & SLOW_START;
-	end_interval(c, DRAIN(l.flags));
+	c->now.own = OWN(l.flags);
+	end_interval(c, l.flags);
 	return true;
 }
 
@@ -93,9 +96,9 @@ static bool close_any(struct connection *c, struct input *in)
 		.inflight = any.inflight,
 		.srtt_us = any.srtt_us,
 		.mdev_us = any.mdev_us,
-		.slow_start = any.flags & SLOW_START,
+		.own = OWN(any.flags),
 	};
-	end_interval(c, DRAIN(any.flags));
+	end_interval(c, any.flags);
 	return true;
 }
 

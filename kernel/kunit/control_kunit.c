@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The control loop, the guard and Reno after it, on a struct tcp_sock without a
- * connection, with its fields as the kernel would set them.
+ * The control loop on a struct tcp_sock without a connection, with its fields as the
+ * kernel would set them.
  */
 #include <kunit/test.h>
 #include <linux/module.h>
@@ -9,7 +9,6 @@
 #include <net/net_namespace.h>
 
 #include "ndm/ndm_control.h"
-#include "ndm/ndm_guard.h"
 #include "ndm/ndm_reno.h"
 
 #define MSS 1448
@@ -22,6 +21,11 @@
 /* -- a socket -------------------------------------------------------------- */
 
 static atomic_t flows = ATOMIC_INIT(0);
+
+static void release_socket(void *sk)
+{
+	ndm_sock_release(sk);
+}
 
 /* Established, after slow start, a fully used window of 10 packets, RTT_US. */
 static struct sock *new_socket(struct kunit *test)
@@ -42,6 +46,7 @@ static struct sock *new_socket(struct kunit *test)
 	tp->lsndtime = tcp_jiffies32;
 	tcp_snd_cwnd_set(tp, 10);
 	ndm_sock_init(sk, &flows);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, release_socket, sk), 0);
 	return sk;
 }
 
@@ -139,17 +144,19 @@ static const struct window_case window_cases[] = {
 	{ "zero action adds 1 + sqrt(cwnd) / 4", 10, 0, true, ~0U, 11 },
 	{ "zero action on a large window", 10000, 0, true, ~0U, 10026 },
 	{ "action 1 doubles", 10, 16384, true, ~0U, 21 },
-	{ "action -1 halves", 10, -16384, true, ~0U, 6 },
+	{ "action -1 leaves a sixteenth", 100, -16384, true, ~0U, 9 },
+	{ "action -0.5", 100, -8192, true, ~0U, 74 },
+	{ "action -0.75: 2^-2.25", 100, -12288, true, ~0U, 24 },
 	{ "action 0.5", 100, 8192, true, ~0U, 144 },
 	{ "an unused window does not grow", 10, 16384, false, ~0U, 10 },
-	{ "an unused window shrinks", 10, -16384, false, ~0U, 6 },
+	{ "an unused window does not shrink", 10, -16384, false, ~0U, 10 },
 	{ "the minimum stays", 2, -16384, true, ~0U, 2 },
 	{ "shrinking ends at the minimum", 3, -16384, true, ~0U, 2 },
 	{ "the maximum stays", NDM_CWND_MAX, 16384, true, ~0U, NDM_CWND_MAX },
 	{ "growth ends at the maximum", NDM_CWND_MAX - 1, 16384, true, ~0U, NDM_CWND_MAX },
 	{ "growth ends at the socket's clamp", 100, 16384, true, 150, 150 },
 	{ "actions above 1 are clamped", 10, S16_MAX, true, ~0U, 21 },
-	{ "actions below -1 are clamped", 10, S16_MIN, true, ~0U, 6 },
+	{ "actions below -1 are clamped", 100, S16_MIN, true, ~0U, 9 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(window, window_cases, name);
@@ -230,6 +237,13 @@ static void acked(struct sock *sk, int packets)
 	control(sk, &rs, decide);
 }
 
+/* The flow's window: it is taken over with an ACK. */
+static void set_window(struct sock *sk, u32 cwnd)
+{
+	tcp_snd_cwnd_set(tcp_sk(sk), cwnd);
+	acked(sk, 1);
+}
+
 /* -- slow start ------------------------------------------------------------ */
 
 struct queue_case {
@@ -305,7 +319,6 @@ static void slow_start_test(struct kunit *test)
 			RATE(20, RTT_US, 250) / 1000);
 	start_round(sk, 20, RTT_US);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 40);
-	KUNIT_EXPECT_EQ(test, last_interval.x[NDM_IN_SLOW_START], NDM_ONE);
 	/* An unused window does not grow. */
 	tp->max_packets_out = 10;
 	acked(sk, 5);
@@ -383,45 +396,53 @@ static void loss_ends_slow_start_test(struct kunit *test)
 	/* As tcp_enter_recovery() does. */
 	tp->snd_ssthresh = ndm_ssthresh(sk);
 	ndm_set_state(sk, TCP_CA_Recovery);
-	round_trip(sk, -16384, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 6);
+	round_trip(sk, -8192, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 8);
 }
 
 /* -- drains ---------------------------------------------------------------- */
 
 struct due_case {
 	const char *name;
-	u32 decision, cwnd;
+	struct ndm_drain_clock clock;
+	u32 cwnd;
 	int rtt_variation, rtt_ratio;	/* Q12 */
 	u8 standing;
 	bool expected;
 };
 
+/* @decision, and decisions since the last drain. */
+#define AT(decision, since) { (decision), (since), 0, false }
+#define EIGHTH (NDM_ONE / 8)
+
 static const struct due_case due_cases[] = {
-	{ "first decision", 0, 100, 0, 0, 0, false },
-	{ "before the first drain, large queue", 8, 100, 0, S16_MAX, 0, false },
-	{ "first drain", 16, 100, 0, 0, 0, true },
-	{ "second drain", 32, 100, 0, 0, 0, true },
-	{ "between regular drains", 48, 100, 0, NDM_ONE - 1, 0, false },
-	{ "decision 64, small queue", 64, 100, 0, NDM_ONE / 8 - 1, 0, false },
-	{ "decision 64, unexplained queue", 64, 100, 0, NDM_ONE / 8, 0, true },
-	{ "decision 128, unexplained queue", 128, 100, 0, NDM_ONE / 8, 0, true },
-	{ "standing queue only", 64, 100, 0, NDM_ONE / 8 + NDM_ONE - 1, 32, false },
-	{ "more than the standing queue", 64, 100, 0, NDM_ONE / 8 + NDM_ONE, 32, true },
-	{ "decision 256, no queue", 256, 100, 0, 0, 0, true },
-	{ "decision 576, no queue", 512 + 64, 100, 0, 0, 0, false },
-	{ "decision 2^31", 1 << 31, 100, 0, 0, 0, true },
-	{ "smallest window", 256, 4, 0, 0, 0, true },
-	{ "window too small", 256, 3, 0, 0, 0, false },
-	{ "largest RTT deviation", 256, 100, NDM_ONE / 8, 0, 0, true },
-	{ "RTT deviation too large", 256, 100, NDM_ONE / 8 + 1, 0, 0, false },
-	{ "early at twice the RTT", 48, 100, NDM_ONE / 4, NDM_ONE, 0, true },
-	{ "early at a multiple of 8", 56, 100, 0, NDM_ONE, 0, true },
-	{ "early at no other decision", 55, 100, 0, S16_MAX, 0, false },
-	{ "early, RTT deviation too large", 48, 100, NDM_ONE / 4 + 1, NDM_ONE, 0, false },
-	{ "early, standing queue only", 48, 100, 0, 3 * NDM_ONE - 1, 32, false },
-	{ "early, twice the explained RTT", 48, 100, 0, 3 * NDM_ONE, 32, true },
-	{ "largest standing queue", 48, 100, 0, S16_MAX, 255, false },
+	{ "first decision", AT(0, 0), 100, 0, 0, 0, false },
+	{ "before the first drain, large queue", AT(7, 7), 100, 0, S16_MAX, 0, false },
+	{ "first drain", AT(8, 8), 100, 0, 0, 0, true },
+	{ "second drain, no queue", AT(16, 8), 100, 0, 0, 0, false },
+	{ "second drain, unexplained queue", AT(16, 8), 100, 0, EIGHTH, 0, true },
+	{ "64 later, small queue", AT(90, 64), 100, 0, EIGHTH - 1, 0, false },
+	{ "64 later, unexplained queue", AT(90, 64), 100, 0, EIGHTH, 0, true },
+	{ "63 later, unexplained queue", AT(90, 63), 100, 0, EIGHTH, 0, false },
+	{ "standing queue only", AT(90, 64), 100, 0, EIGHTH + NDM_ONE - 1, 32, false },
+	{ "more than the standing queue", AT(90, 64), 100, 0, EIGHTH + NDM_ONE, 32, true },
+	{ "256 later, no queue", AT(300, 256), 100, 0, 0, 0, true },
+	{ "255 later, no queue", AT(300, 255), 100, 0, 0, 0, false },
+	{ "after 20 s, no queue", { 30, 10, NDM_DRAIN_US, false }, 100, 0, 0, 0, true },
+	{ "before 20 s, no queue", { 30, 10, NDM_DRAIN_US - 1, false }, 100, 0, 0, 0, false },
+	{ "8 later, an RTT to confirm", { 30, 8, 0, true }, 100, 0, 0, 0, true },
+	{ "7 later, an RTT to confirm", { 30, 7, 0, true }, 100, 0, 0, 0, false },
+	{ "largest counters", { U32_MAX, U16_MAX, U32_MAX, true }, 100, 0, 0, 0, true },
+	{ "smallest window", AT(300, 256), 4, 0, 0, 0, true },
+	{ "window too small", AT(300, 256), 3, 0, 0, 0, false },
+	{ "largest RTT deviation", AT(300, 256), 100, EIGHTH, 0, 0, true },
+	{ "RTT deviation too large", AT(300, 256), 100, EIGHTH + 1, 0, 0, false },
+	{ "early at twice the RTT", AT(30, 4), 100, NDM_ONE / 4, NDM_ONE, 0, true },
+	{ "early, just after a drain", AT(30, 3), 100, 0, S16_MAX, 0, false },
+	{ "early, RTT deviation too large", AT(30, 4), 100, NDM_ONE / 4 + 1, NDM_ONE, 0, false },
+	{ "early, standing queue only", AT(30, 4), 100, 0, 3 * NDM_ONE - 1, 32, false },
+	{ "early, twice the explained RTT", AT(30, 4), 100, 0, 3 * NDM_ONE, 32, true },
+	{ "largest standing queue", AT(30, 4), 100, 0, S16_MAX, 255, false },
 };
 
 KUNIT_ARRAY_PARAM_DESC(due, due_cases, name);
@@ -434,7 +455,7 @@ static void drain_due_test(struct kunit *test)
 		[NDM_IN_RTT_RATIO] = c->rtt_ratio,
 	};
 
-	KUNIT_EXPECT_EQ(test, ndm_drain_due(c->decision, c->cwnd << NDM_CWND_FRAC,
+	KUNIT_EXPECT_EQ(test, ndm_drain_due(&c->clock, c->cwnd << NDM_CWND_FRAC,
 					    x, c->standing), c->expected);
 }
 
@@ -446,15 +467,17 @@ struct depth_case {
 };
 
 static const struct depth_case depth_cases[] = {
-	{ "no queue", 0, 0, 1 },
+	{ "no queue", 0, 0, 0 },
+	{ "queue of an eighth", EIGHTH, 0, 1 },
+	{ "queue below an eighth", EIGHTH - 1, 0, 0 },
 	{ "queue of 0.5 min_rtt", NDM_ONE / 2, 0, 1 },
 	{ "queue above 0.5 min_rtt", NDM_ONE / 2 + 1, 0, 2 },
 	{ "queue of 2 min_rtt", 2 * NDM_ONE, 0, 2 },
 	{ "queue above 2 min_rtt", 2 * NDM_ONE + 1, 0, 3 },
 	{ "largest rtt_ratio", S16_MAX, 0, 4 },
-	{ "standing queue only", 2 * NDM_ONE, 64, 1 },
+	{ "standing queue only", 2 * NDM_ONE, 64, 0 },
 	{ "half of the queue stands", 2 * NDM_ONE + 1, 32, 2 },
-	{ "less than the standing queue", 0, 255, 1 },
+	{ "less than the standing queue", 0, 255, 0 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(depth, depth_cases, name);
@@ -467,6 +490,17 @@ static void drain_depth_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ndm_drain_depth(x, c->standing), c->expected);
 }
 
+static void drain_window_test(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(103, 0), 78);
+	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(103, 1), 51);
+	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(103, 4), 6);
+	/* Four packets stay, but not more than half of the window. */
+	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(20, 4), 4);
+	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(6, 2), 3);
+	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(4, 4), NDM_CWND_MIN);
+}
+
 static void standing_queue_test(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, ndm_standing_queue(40000, 40000), 0);
@@ -476,14 +510,19 @@ static void standing_queue_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ndm_standing_queue(NDM_RTT_MAX_US, 0), U8_MAX);
 }
 
-/* A socket with a window of 100 packets, one decision before its first drain. */
+/*
+ * A socket with a window of 100 packets, one decision before its first drain. The RTT is
+ * twice the minimum, so that the drain halves the window twice.
+ */
 static struct sock *socket_before_drain(struct kunit *test)
 {
 	struct sock *sk = new_socket(test);
 	int i;
 
+	tcp_sk(sk)->srtt_us = RTT_US / 2 << 3;
 	for (i = 0; i < NDM_DRAIN_FIRST; i++)
 		round_trip(sk, 0, 0);
+	tcp_sk(sk)->srtt_us = RTT_US << 3;
 	tcp_snd_cwnd_set(tcp_sk(sk), 100);
 	return sk;
 }
@@ -497,17 +536,17 @@ static void drain_test(struct kunit *test)
 	/* 100 + 1 + 10 / 4 */
 	round_trip(sk, 0, 0);
 	KUNIT_EXPECT_EQ(test, ndm->cwnd_fp >> NDM_CWND_FRAC, 103);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 51);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 25);
 	/* The action is ignored. */
 	round_trip(sk, 16384, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 51);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 25);
 	round_trip(sk, -16384, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 103);
 	round_trip(sk, -16384, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 55);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 10);
 }
 
-/* One interval with RTT samples of @rtt_us, while the smoothed RTT stays RTT_US. */
+/* One interval with RTT samples of @rtt_us, while the smoothed RTT stays as it was. */
 static void round_trip_with_rtt(struct sock *sk, u32 rtt_us)
 {
 	struct rate_sample rs = ack_packets(sk, 10);
@@ -515,6 +554,14 @@ static void round_trip_with_rtt(struct sock *sk, u32 rtt_us)
 	rs.rtt_us = rtt_us;
 	memset(next_actions, 0, sizeof(next_actions));
 	control(sk, &rs, decide);
+}
+
+/* A drain: its beginning, an interval with an RTT of @before_us, and one of @rtt_us. */
+static void drain_with_rtts(struct sock *sk, u32 before_us, u32 rtt_us)
+{
+	round_trip_with_rtt(sk, before_us);
+	round_trip_with_rtt(sk, before_us);
+	round_trip_with_rtt(sk, rtt_us);
 }
 
 static void drain_measures_standing_queue_test(struct kunit *test)
@@ -526,19 +573,58 @@ static void drain_measures_standing_queue_test(struct kunit *test)
 	round_trip(sk, 0, 0);
 	round_trip_with_rtt(sk, 3 * RTT_US);
 	KUNIT_EXPECT_EQ(test, m->standing, 0);
-	round_trip_with_rtt(sk, 2 * RTT_US);
-	KUNIT_EXPECT_EQ(test, m->min_rtt_us, RTT_US);
+	round_trip_with_rtt(sk, RTT_US);
+	KUNIT_EXPECT_EQ(test, m->min_rtt_us, RTT_US / 2);
 	KUNIT_EXPECT_EQ(test, m->standing, 32);
 	round_trip_with_rtt(sk, 5 * RTT_US);
 	KUNIT_EXPECT_EQ(test, m->standing, 32);
 	/* A new minimum RTT: no standing queue. */
 	sk = socket_before_drain(test);
 	m = &((struct ndm_sock *)inet_csk_ca(sk))->measure;
-	round_trip(sk, 0, 0);
-	round_trip(sk, 0, 0);
-	round_trip_with_rtt(sk, RTT_US / 2);
-	KUNIT_EXPECT_EQ(test, m->min_rtt_us, RTT_US / 2);
+	drain_with_rtts(sk, RTT_US, RTT_US / 4);
+	KUNIT_EXPECT_EQ(test, m->min_rtt_us, RTT_US / 4);
 	KUNIT_EXPECT_EQ(test, m->standing, 0);
+}
+
+struct route_case {
+	const char *name;
+	u32 first_us[2], second_us[2];	/* RTT before and in a drain */
+	u32 min_rtt_us;			/* after both; 20 ms before */
+	bool slow_start;
+};
+
+static const struct route_case route_cases[] = {
+	{ "five times as long", { 100000, 100000 }, { 100000, 100000 }, 100000, true },
+	{ "twice as long", { 40000, 40000 }, { 40000, 40000 }, 40000, true },
+	{ "a quarter longer", { 25000, 25000 }, { 25000, 25000 }, 25000, false },
+	{ "the smaller of two", { 100000, 104000 }, { 101000, 101000 }, 101000, true },
+	{ "the first drain made it shorter", { 100000, 98000 }, { 98000, 98000 }, 20000, false },
+	{ "the second drain made it shorter", { 100000, 100000 }, { 100000, 98000 }, 20000, false },
+	{ "the two differ", { 100000, 100000 }, { 107000, 107000 }, 20000, false },
+	{ "no longer than before", { 21000, 21000 }, { 21000, 21000 }, 20000, false },
+};
+
+KUNIT_ARRAY_PARAM_DESC(route, route_cases, name);
+
+static void longer_route_test(struct kunit *test)
+{
+	const struct route_case *c = test->param_value;
+	struct sock *sk = socket_before_drain(test);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	int i;
+
+	tp->srtt_us = c->first_us[0] << 3;
+	tp->mdev_us = 0;
+	drain_with_rtts(sk, c->first_us[0], c->first_us[1]);
+	KUNIT_EXPECT_EQ(test, ndm->measure.min_rtt_us, RTT_US / 2);
+	/* The decisions until the next drain. */
+	for (i = 0; i < NDM_DRAIN_EVERY && !ndm->measure.drain; i++)
+		round_trip_with_rtt(sk, c->second_us[0]);
+	round_trip_with_rtt(sk, c->second_us[0]);
+	round_trip_with_rtt(sk, c->second_us[1]);
+	KUNIT_EXPECT_EQ(test, ndm->measure.min_rtt_us, c->min_rtt_us);
+	KUNIT_EXPECT_EQ(test, (bool)ndm_in_slow_start(ndm->phase), c->slow_start);
 }
 
 static void no_drain_in_recovery_or_unused_test(struct kunit *test)
@@ -555,29 +641,84 @@ static void no_drain_in_recovery_or_unused_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 100);
 }
 
+static void unused_window_shrinks_on_queue_or_loss_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tcp_snd_cwnd_set(tp, 100);
+	round_trip(sk, -8192, 0);
+	tp->is_cwnd_limited = 0;
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 74);
+	round_trip(sk, -8192, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 74);
+	tp->total_retrans = 1;
+	round_trip(sk, -8192, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 55);
+	tp->srtt_us = RTT_US / 8 * 9 << 3;
+	round_trip(sk, -8192, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 42);
+}
+
+static void early_end_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct rate_sample rs = { .prior_delivered = -1, .rtt_us = 2 * RTT_US + 1 };
+	int before, i;
+
+	round_trip(sk, 0, 0);
+	before = decisions;
+	tp->tcp_mstamp += NDM_INTERVAL_MIN_US;
+	/* The eighth RTT of more than twice the explained one ends the interval. */
+	for (i = 1; i < NDM_RTT_GROUP; i++)
+		control(sk, &rs, decide);
+	KUNIT_EXPECT_EQ(test, decisions, before);
+	control(sk, &rs, decide);
+	KUNIT_EXPECT_EQ(test, decisions, before + 1);
+	/* Once. */
+	tp->tcp_mstamp += NDM_INTERVAL_MIN_US;
+	for (i = 0; i < 2 * NDM_RTT_GROUP; i++)
+		control(sk, &rs, decide);
+	KUNIT_EXPECT_EQ(test, decisions, before + 1);
+}
+
+static void app_limited_rate_only_raises_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+	struct ndm_measure *m = &((struct ndm_sock *)inet_csk_ca(sk))->measure;
+	struct rate_sample rs;
+	u32 max_rate;
+	int i;
+
+	round_trip(sk, 0, 0);
+	max_rate = m->max_rate;
+	/* A trickle for longer than a maximum is valid. */
+	for (i = 0; i < 3 * NDM_RATE_BUCKET_INTERVALS; i++) {
+		rs = ack_packets(sk, 1);
+		rs.is_app_limited = true;
+		control(sk, &rs, decide);
+	}
+	KUNIT_EXPECT_EQ(test, m->max_rate, max_rate);
+	rs = ack_packets(sk, 20);
+	rs.is_app_limited = true;
+	control(sk, &rs, decide);
+	KUNIT_EXPECT_EQ(test, m->max_rate, 2 * max_rate);
+}
+
 static void mtu_probe_in_drain_test(struct kunit *test)
 {
 	struct sock *sk = socket_before_drain(test);
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	round_trip(sk, 0, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 51);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 25);
 	/* Packets are three times as large: a third of them fits. */
-	tcp_snd_cwnd_set(tp, 17);
+	tcp_snd_cwnd_set(tp, 8);
 	round_trip(sk, 0, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 17);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 8);
 	round_trip(sk, 0, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 34);
-}
-
-static void reno_ends_drain_test(struct kunit *test)
-{
-	struct sock *sk = socket_before_drain(test);
-	struct ndm_sock *ndm = inet_csk_ca(sk);
-
-	round_trip(sk, 0, 0);
-	ndm_reno_begin(sk, NDM_GUARD_PRESSING);
-	KUNIT_EXPECT_EQ(test, (int)ndm->measure.drain, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 33);
 }
 
 struct pacing_case {
@@ -623,26 +764,118 @@ static void pacing_test(struct kunit *test)
 static void mark_test(struct kunit *test)
 {
 	struct sock *sk = new_socket(test);
+	struct tcp_sock *tp = tcp_sk(sk);
 
+	tcp_snd_cwnd_set(tp, 100);
 	round_trip(sk, 0, 0);
 	KUNIT_EXPECT_EQ(test, last_interval.x[NDM_IN_LOSS_RATE], 0);
+	set_window(sk, 100);
+	tp->delivered_ce = 10;
 	ndm_set_state(sk, TCP_CA_CWR);
-	round_trip(sk, 0, 0);
+	/* 0.7 of the window at once. */
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 69);
+	round_trip(sk, 16384, 0);
 	/* One lost, ten delivered. */
 	KUNIT_EXPECT_EQ(test, last_interval.x[NDM_IN_LOSS_RATE], NDM_ONE / 11);
 	KUNIT_EXPECT_EQ(test, last_interval.x[NDM_IN_CONGESTION], NDM_ONE);
-	round_trip(sk, 0, 0);
+	/* Whatever the policy wants, a packet in each round trip. */
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 70);
+	round_trip(sk, 16384, 0);
 	KUNIT_EXPECT_EQ(test, last_interval.x[NDM_IN_LOSS_RATE], 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 71);
+	/* The policy may choose less. */
+	round_trip(sk, -8192, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 53);
+}
+
+/* CWR without a mark: a tail loss probe has repaired a loss, or this host's queue is full. */
+static void cwr_without_mark_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	set_window(sk, 100);
+	ndm_set_state(sk, TCP_CA_CWR);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 100);
+	round_trip(sk, 0, 0);
+	KUNIT_EXPECT_EQ(test, last_interval.x[NDM_IN_LOSS_RATE], NDM_ONE / 11);
+}
+
+/* Two intervals in each of which 5 of 15 packets are lost. */
+static void lose_packets(struct sock *sk)
+{
+	tcp_sk(sk)->total_retrans += 5;
+	round_trip(sk, 16384, 0);
+	tcp_sk(sk)->total_retrans += 5;
+	round_trip(sk, 16384, 0);
+}
+
+static void losses_bound_the_window_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	set_window(sk, 8);
+	tp->snd_cwnd_clamp = 16;
+	lose_packets(sk);
+	/* 0.7 of the 10 packets that have arrived in the last interval */
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 6);
+	round_trip(sk, 16384, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 6);
+	/* All of it was spurious: the window before the cut. */
+	KUNIT_EXPECT_EQ(test, ndm_undo_cwnd(sk), 16);
+	KUNIT_EXPECT_EQ(test, ndm->memory->bound.limit_fp, 0);
+}
+
+struct lost_case {
+	const char *name;
+	u32 total_retrans, dsack_dups, lost_out, retrans_out, expected;
+};
+
+static const struct lost_case lost_cases[] = {
+	{ "none", 0, 0, 0, 0, 0 },
+	{ "marked, and not sent again yet", 0, 0, 5, 0, 5 },
+	{ "marked, two sent again", 2, 0, 5, 2, 5 },
+	{ "all sent again and acknowledged", 5, 0, 0, 0, 5 },
+	{ "three have arrived twice", 5, 3, 0, 0, 2 },
+	{ "a tail loss probe without need", 1, 1, 0, 0, 0 },
+	{ "the network duplicates", 5, 9, 0, 0, 0 },
+	{ "a probe in flight", 1, 0, 0, 1, 1 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(lost, lost_cases, name);
+
+static void lost_test(struct kunit *test)
+{
+	const struct lost_case *c = test->param_value;
+	struct tcp_sock *tp = tcp_sk(new_socket(test));
+
+	tp->total_retrans = c->total_retrans;
+	tp->dsack_dups = c->dsack_dups;
+	tp->lost_out = c->lost_out;
+	tp->retrans_out = c->retrans_out;
+	KUNIT_EXPECT_EQ(test, ndm_lost(tp), c->expected);
+}
+
+/* Without memory for a connection nothing but Reno happens. */
+static void no_memory_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	ndm_sock_release(sk);
+	tp->prior_cwnd = 40;
+	change_state(sk, TCP_CA_Recovery);
+	change_state(sk, TCP_CA_CWR);
+	change_state(sk, TCP_CA_Loss);
+	KUNIT_EXPECT_EQ(test, ndm_undo_cwnd(sk), 40);
+	ndm_tx_start(sk);
+	round_trip(sk, 16384, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 10);
 }
 
 /* -- windows set by the kernel --------------------------------------------- */
-
-/* The flow's window: it is taken over with an ACK. */
-static void set_window(struct sock *sk, u32 cwnd)
-{
-	tcp_snd_cwnd_set(tcp_sk(sk), cwnd);
-	acked(sk, 1);
-}
 
 /* As tcp_enter_loss() does. @retransmits: of the first segment, before this time-out */
 static void time_out(struct sock *sk, u32 inflight, u8 retransmits)
@@ -721,7 +954,7 @@ static void timeout_in_drain_test(struct kunit *test)
 	struct sock *sk = socket_before_drain(test);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	/* The flow's window is 103, the kernel's 51. */
+	/* The flow's window is 103, the kernel's 25. */
 	round_trip(sk, 0, 0);
 	KUNIT_EXPECT_EQ(test, ndm_ssthresh(sk), 103);
 	time_out(sk, 0, 0);
@@ -756,7 +989,7 @@ static void no_congestion_test(struct kunit *test)
 
 	set_window(sk, 40);
 	/* As tcp_simple_retransmit() and the fallback of TCP Fast Open do. */
-	tp->lost = 12;
+	tp->lost_out = 12;
 	tp->undo_marker = 0;
 	change_state(sk, TCP_CA_Loss);
 	acked(sk, 3);
@@ -785,12 +1018,12 @@ static void packet_conservation_test(struct kunit *test)
 	tp->packets_out = 30;
 	acked(sk, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), NDM_CWND_MIN);
-	/* ssthresh is the flow's window, which the next decision changes: 50 + 1 + 10 / 4. */
+	/* ssthresh is the flow's window, which the next decision changes: 70.7 + 1 + 10 / 4. */
 	KUNIT_EXPECT_EQ(test, ndm_ssthresh(sk), 100);
-	round_trip(sk, -16384, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 53);
+	round_trip(sk, -8192, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 74);
 	acked(sk, 1);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 53);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 74);
 }
 
 static void largest_window_of_kernel_test(struct kunit *test)
@@ -846,7 +1079,7 @@ static void restart_in_drain_test(struct kunit *test)
 	struct sock *sk = socket_before_drain(test);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	/* The flow's window is 103, the kernel's 51. */
+	/* The flow's window is 103, the kernel's 25. */
 	round_trip(sk, 0, 0);
 	tp->lsndtime = tcp_jiffies32 - msecs_to_jiffies(1010);
 	ndm_tx_start(sk);
@@ -891,157 +1124,7 @@ static void info_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, info.bbr.bbr_pacing_gain, 5 << 6);
 }
 
-static struct kunit_case control_cases[] = {
-	KUNIT_CASE(one_decision_per_interval_test),
-	KUNIT_CASE_PARAM(window_test, window_gen_params),
-	KUNIT_CASE(fractions_of_a_packet_add_up_test),
-	KUNIT_CASE(windows_converge_test),
-	KUNIT_CASE(no_decision_changes_nothing_test),
-	KUNIT_CASE_PARAM(slow_start_queue_test, queue_gen_params),
-	KUNIT_CASE(slow_start_test),
-	KUNIT_CASE(queue_ends_slow_start_test),
-	KUNIT_CASE(few_or_delayed_acks_test),
-	KUNIT_CASE(undo_does_not_restart_test),
-	KUNIT_CASE(loss_ends_slow_start_test),
-	KUNIT_CASE_PARAM(drain_due_test, due_gen_params),
-	KUNIT_CASE_PARAM(drain_depth_test, depth_gen_params),
-	KUNIT_CASE(standing_queue_test),
-	KUNIT_CASE(drain_test),
-	KUNIT_CASE(drain_measures_standing_queue_test),
-	KUNIT_CASE(no_drain_in_recovery_or_unused_test),
-	KUNIT_CASE(mtu_probe_in_drain_test),
-	KUNIT_CASE(reno_ends_drain_test),
-	KUNIT_CASE_PARAM(pacing_test, pacing_gen_params),
-	KUNIT_CASE(mark_test),
-	KUNIT_CASE(timeout_test),
-	KUNIT_CASE(timeout_in_recovery_test),
-	KUNIT_CASE(further_timeout_test),
-	KUNIT_CASE(timeout_in_drain_test),
-	KUNIT_CASE(late_undo_test),
-	KUNIT_CASE(no_congestion_test),
-	KUNIT_CASE(packet_conservation_test),
-	KUNIT_CASE(largest_window_of_kernel_test),
-	KUNIT_CASE_PARAM(restart_test, restart_gen_params),
-	KUNIT_CASE(restart_in_drain_test),
-	KUNIT_CASE(lost_packets_are_not_idle_test),
-	KUNIT_CASE(info_test),
-	{}
-};
-
-static struct kunit_suite control_suite = {
-	.name = "ndm_control",
-	.test_cases = control_cases,
-};
-
-/* -- the guard --------------------------------------------------------------- */
-
-struct check_case {
-	const char *name;
-	int loss, rtt_ratio, rtt_variation;	/* Q12 */
-	u32 cwnd_fp, next_fp;			/* NDM_CWND_FRAC fraction bits */
-	bool at_minimum;
-	enum ndm_guard_verdict expected;
-};
-
-#define EIGHTH (NDM_ONE / 8)
-#define FP(packets) ((packets) << NDM_CWND_FRAC)
-
-static const struct check_case check_cases[] = {
-	{ "growth without loss or queue", 0, 0, 0, FP(64), FP(128), false, NDM_GUARD_GOOD },
-	{ "grows into loss", EIGHTH, 0, 0, FP(64), FP(64) + 1, false,
-	  NDM_GUARD_PRESSING },
-	{ "holds with loss", EIGHTH, 0, 0, FP(64), FP(64), false,
-	  NDM_GUARD_PRESSING },
-	{ "shrinks too little with loss", EIGHTH, 0, 0, FP(64), FP(60) + 1, false,
-	  NDM_GUARD_PRESSING },
-	{ "shrinks by a sixteenth with loss", NDM_ONE, 0, 0, FP(64), FP(60), false,
-	  NDM_GUARD_GOOD },
-	{ "less loss is tolerated", EIGHTH - 1, 0, 0, FP(64), FP(128),
-	  false, NDM_GUARD_GOOD },
-	{ "loss on an unsteady path is tolerated", NDM_ONE, S16_MAX, NDM_ONE / 4 + 1,
-	  FP(64), FP(128), false, NDM_GUARD_GOOD },
-	{ "largest RTT deviation of a steady path", NDM_ONE, 0, NDM_ONE / 4, FP(64),
-	  FP(128), false, NDM_GUARD_PRESSING },
-	{ "grows into a queue", 0, 2 * NDM_ONE, 0, FP(64), FP(65) + 1, false,
-	  NDM_GUARD_PRESSING },
-	{ "grows by Reno's packet in a queue", 0, S16_MAX, 0, FP(64), FP(65), false,
-	  NDM_GUARD_GOOD },
-	{ "a shorter queue is tolerated", 0, 2 * NDM_ONE - 1, 0, FP(64), FP(128), false,
-	  NDM_GUARD_GOOD },
-	{ "four packets are exempt", NDM_ONE, S16_MAX, 0, FP(2), FP(4), false,
-	  NDM_GUARD_GOOD },
-	{ "more than four are not", NDM_ONE, 0, 0, FP(4), FP(4) + 1, false,
-	  NDM_GUARD_PRESSING },
-	{ "stays at the minimum", 0, NDM_ONE / 4, 0, FP(2), FP(3) - 1, true,
-	  NDM_GUARD_STARVING },
-	{ "shrinks at the minimum", 0, 0, NDM_ONE, FP(3), FP(2), true,
-	  NDM_GUARD_STARVING },
-	{ "grows from the minimum", 0, 0, 0, FP(2), FP(3), true, NDM_GUARD_GOOD },
-	{ "minimum with a queue", 0, NDM_ONE / 4 + 1, 0, FP(2), FP(2), true,
-	  NDM_GUARD_GOOD },
-	{ "minimum with a loss", 1, 0, 0, FP(2), FP(2), true, NDM_GUARD_GOOD },
-	{ "small, but not at the minimum", 0, 0, 0, FP(3), FP(2), false,
-	  NDM_GUARD_GOOD },
-};
-
-KUNIT_ARRAY_PARAM_DESC(check, check_cases, name);
-
-static void check_test(struct kunit *test)
-{
-	const struct check_case *c = test->param_value;
-	s16 x[NDM_INPUTS] = {
-		[NDM_IN_LOSS_RATE] = c->loss,
-		[NDM_IN_RTT_RATIO] = c->rtt_ratio,
-		[NDM_IN_RTT_VARIATION] = c->rtt_variation,
-	};
-
-	KUNIT_EXPECT_EQ(test, ndm_guard_check(x, c->cwnd_fp, c->next_fp,
-					      c->at_minimum), c->expected);
-}
-
-static void bucket_test(struct kunit *test)
-{
-	unsigned int bucket = 0;
-	int i;
-
-	for (i = 1; i <= NDM_GUARD_LIMIT; i++) {
-		bucket = ndm_guard_fill(bucket, NDM_GUARD_PRESSING);
-		KUNIT_EXPECT_EQ(test, bucket, i);
-	}
-	KUNIT_EXPECT_EQ(test, ndm_guard_fill(bucket, NDM_GUARD_STARVING), bucket);
-	KUNIT_EXPECT_EQ(test, ndm_guard_fill(5, NDM_GUARD_GOOD), 3);
-	KUNIT_EXPECT_EQ(test, ndm_guard_fill(1, NDM_GUARD_GOOD), 0);
-	KUNIT_EXPECT_EQ(test, ndm_guard_fill(0, NDM_GUARD_GOOD), 0);
-	/* A policy that errs in half of its decisions keeps the connection. */
-	for (bucket = 0, i = 0; i < 10000; i++)
-		bucket = ndm_guard_fill(bucket, i % 2 ? NDM_GUARD_GOOD :
-							NDM_GUARD_PRESSING);
-	KUNIT_EXPECT_LE(test, bucket, 2);
-}
-
-/* -- Reno -------------------------------------------------------------------- */
-
-static void reno_begins_test(struct kunit *test)
-{
-	struct sock *sk = new_socket(test);
-	struct tcp_sock *tp = tcp_sk(sk);
-
-	tcp_snd_cwnd_set(tp, 1000);
-	tp->packets_out = 60;
-	tp->undo_marker = 1;
-	ndm_reno_begin(sk, NDM_GUARD_PRESSING);
-	KUNIT_EXPECT_EQ(test, tp->undo_marker, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 30);
-	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 30);
-
-	tcp_snd_cwnd_set(tp, 3);
-	ndm_reno_begin(sk, NDM_GUARD_PRESSING);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), NDM_CWND_MIN);
-
-	ndm_reno_begin(sk, NDM_GUARD_STARVING);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), NDM_CWND_MIN);
-	KUNIT_EXPECT_TRUE(test, tcp_in_slow_start(tp));
-}
+/* -- Reno, without memory -------------------------------------------------- */
 
 static void reno_test(struct kunit *test)
 {
@@ -1076,20 +1159,58 @@ static void reno_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 10);
 }
 
-static struct kunit_case guard_cases[] = {
-	KUNIT_CASE_PARAM(check_test, check_gen_params),
-	KUNIT_CASE(bucket_test),
-	KUNIT_CASE(reno_begins_test),
+static struct kunit_case control_cases[] = {
+	KUNIT_CASE(one_decision_per_interval_test),
+	KUNIT_CASE_PARAM(window_test, window_gen_params),
+	KUNIT_CASE(fractions_of_a_packet_add_up_test),
+	KUNIT_CASE(windows_converge_test),
+	KUNIT_CASE(no_decision_changes_nothing_test),
+	KUNIT_CASE_PARAM(slow_start_queue_test, queue_gen_params),
+	KUNIT_CASE(slow_start_test),
+	KUNIT_CASE(queue_ends_slow_start_test),
+	KUNIT_CASE(few_or_delayed_acks_test),
+	KUNIT_CASE(undo_does_not_restart_test),
+	KUNIT_CASE(loss_ends_slow_start_test),
+	KUNIT_CASE_PARAM(drain_due_test, due_gen_params),
+	KUNIT_CASE_PARAM(drain_depth_test, depth_gen_params),
+	KUNIT_CASE(drain_window_test),
+	KUNIT_CASE(standing_queue_test),
+	KUNIT_CASE(drain_test),
+	KUNIT_CASE(drain_measures_standing_queue_test),
+	KUNIT_CASE_PARAM(longer_route_test, route_gen_params),
+	KUNIT_CASE(no_drain_in_recovery_or_unused_test),
+	KUNIT_CASE(mtu_probe_in_drain_test),
+	KUNIT_CASE(unused_window_shrinks_on_queue_or_loss_test),
+	KUNIT_CASE(early_end_test),
+	KUNIT_CASE(app_limited_rate_only_raises_test),
+	KUNIT_CASE_PARAM(pacing_test, pacing_gen_params),
+	KUNIT_CASE(mark_test),
+	KUNIT_CASE(cwr_without_mark_test),
+	KUNIT_CASE(losses_bound_the_window_test),
+	KUNIT_CASE_PARAM(lost_test, lost_gen_params),
+	KUNIT_CASE(no_memory_test),
+	KUNIT_CASE(timeout_test),
+	KUNIT_CASE(timeout_in_recovery_test),
+	KUNIT_CASE(further_timeout_test),
+	KUNIT_CASE(timeout_in_drain_test),
+	KUNIT_CASE(late_undo_test),
+	KUNIT_CASE(no_congestion_test),
+	KUNIT_CASE(packet_conservation_test),
+	KUNIT_CASE(largest_window_of_kernel_test),
+	KUNIT_CASE_PARAM(restart_test, restart_gen_params),
+	KUNIT_CASE(restart_in_drain_test),
+	KUNIT_CASE(lost_packets_are_not_idle_test),
+	KUNIT_CASE(info_test),
 	KUNIT_CASE(reno_test),
 	{}
 };
 
-static struct kunit_suite guard_suite = {
-	.name = "ndm_guard",
-	.test_cases = guard_cases,
+static struct kunit_suite control_suite = {
+	.name = "ndm_control",
+	.test_cases = control_cases,
 };
 
-kunit_test_suites(&control_suite, &guard_suite);
+kunit_test_suites(&control_suite);
 
-MODULE_DESCRIPTION("KUnit tests of NDM's control loop and guard");
+MODULE_DESCRIPTION("KUnit tests of NDM's control loop");
 MODULE_LICENSE("GPL");

@@ -4,7 +4,7 @@
  * with the expected input at the end of each one, computed by hand. Q12: 4096 is 1.
  *
  * The stories call only the functions of ndm_features.h, so they do not depend on
- * its state.
+ * its state, apart from the packets in flight at an interval's beginning.
  */
 #include <kunit/test.h>
 #include <linux/limits.h>
@@ -25,9 +25,8 @@ struct step {
 	u32 length_us;
 	u32 delivered, lost;	/* in this interval, modulo 2^32 */
 	u32 rtt_us, srtt_us, mdev_us;
-	u32 inflight;
+	u32 inflight;		/* at the beginning */
 	bool no_rtt;		/* without an RTT sample */
-	bool slow_start;
 	u8 event;		/* before the end; UNDO: of all losses so far */
 	u16 times;		/* number of such intervals; 0 means 1 */
 	s16 x;
@@ -58,6 +57,7 @@ static struct ndm_interval pass(struct connection *c, const struct step *s)
 {
 	struct ndm_interval interval;
 
+	c->m.start_inflight = s->inflight;
 	if (!s->no_rtt)
 		ndm_measure_rtt(&c->m, s->rtt_us);
 	if (s->event == TIMEOUT || s->event == TIMEOUT_UNDONE)
@@ -74,10 +74,9 @@ static struct ndm_interval pass(struct connection *c, const struct step *s)
 		ndm_measure_undo(&c->m, c->now.lost);
 	c->now.now_us += s->length_us;
 	c->now.delivered += s->delivered;
-	c->now.inflight = s->inflight;
+	c->now.inflight = U32_MAX;	/* at the end: does not count */
 	c->now.srtt_us = s->srtt_us;
 	c->now.mdev_us = s->mdev_us;
-	c->now.slow_start = s->slow_start;
 	ndm_interval_close(&c->m, &c->now, &interval);
 	return interval;
 }
@@ -261,20 +260,35 @@ static void maximum_entropy_test(struct kunit *test)
 
 INPUT_SUITE(entropy, NDM_IN_ENTROPY, KUNIT_CASE(maximum_entropy_test));
 
-/* -- slow_start: a gauge ------------------------------------------------------- */
+/* -- queue_floor: quarter octaves of the smallest RTT of 16 intervals ------------ */
 
-static const struct story slow_start_stories[] = {
-	{ "follows at once", .steps = {
-		{ CALM, .slow_start = true, .x = ONE },
-		{ CALM, .x = -ONE },
-		{ CALM, .slow_start = true, .x = ONE } } },
-	{ "independent of all else", .steps = {
-		{ CALM, .slow_start = true, .lost = 50, .event = TIMEOUT,
-		  .x = ONE },
-		{ .length_us = 1, .no_rtt = true, .x = -ONE } } },
+static const struct story queue_floor_stories[] = {
+	{ "no queue", .steps = { { CALM, .x = 0 }, { CALM, .x = 0 } } },
+	{ "no RTT yet", .steps = { { .length_us = 1000, .no_rtt = true, .x = 0 } } },
+	{ "a queue for 16 intervals", .steps = {
+		{ CALM, .x = 0 },
+		{ RTTS(80000, 80000), .times = 15, .x = 0 },
+		{ RTTS(80000, 80000), .x = ONE } } },
+	{ "the smallest of 16 intervals", .steps = {
+		{ CALM, .x = 0 },
+		{ RTTS(160000, 80000), .times = 15, .x = 0 },
+		{ RTTS(80000, 80000), .x = ONE },
+		{ RTTS(160000, 80000), .times = 15, .x = ONE },
+		{ RTTS(160000, 80000), .x = 2 * ONE } } },
+	{ "an empty queue ends it at once", .steps = {
+		{ CALM, .x = 0 },
+		{ RTTS(80000, 80000), .times = 20, .x = ONE },
+		{ CALM, .x = 0 } } },
+	{ "an interval without RTT changes nothing", .steps = {
+		{ CALM, .x = 0 },
+		{ RTTS(80000, 80000), .times = 16, .x = ONE },
+		{ .length_us = 1000, .no_rtt = true, .srtt_us = 80000, .x = ONE } } },
+	{ "the largest", .steps = {
+		{ CALM, .x = 0 },
+		{ RTTS(NDM_RTT_MAX_US, 40000), .times = 16, .x = 15 * ONE / 4 } } },
 };
 
-INPUT_SUITE(slow_start, NDM_IN_SLOW_START);
+INPUT_SUITE(queue_floor, NDM_IN_QUEUE_FLOOR);
 
 /* -- congestion: low entropy, and loss or rising delay -------------------------- */
 
@@ -370,7 +384,8 @@ static const struct story loss_rate_stories[] = {
 	{ "all", .steps = { LOSSES(5, 0, ONE) } },
 	{ "only of this interval", .steps = {
 		LOSSES(50, 50, 2048), LOSSES(0, 50, 0), LOSSES(1, 3, 1024) } },
-	{ "1 of 2^32", .steps = { LOSSES(1, U32_MAX, 0) } },
+	{ "1 of 4,097 is not rounded to 0", .steps = { LOSSES(1, 4096, 1) } },
+	{ "1 of 2^32", .steps = { LOSSES(1, U32_MAX, 1) } },
 	{ "2^31 - 1 of twice as many", .steps = { LOSSES(S32_MAX, S32_MAX, 2048) } },
 	{ "all of 2^31 - 1", .steps = { LOSSES(S32_MAX, 0, ONE) } },
 	{ "negative after an undo", .steps = {
@@ -713,7 +728,7 @@ static const struct story inflight_ratio_stories[] = {
 
 INPUT_SUITE(inflight_ratio, NDM_IN_INFLIGHT_RATIO);
 
-kunit_test_suites(&rtt_ratio_suite, &entropy_suite, &slow_start_suite,
+kunit_test_suites(&rtt_ratio_suite, &entropy_suite, &queue_floor_suite,
 		  &congestion_suite, &plasticity_suite, &loss_rate_suite,
 		  &rtt_variation_suite, &rtt_gradient_suite,
 		  &delivery_ratio_suite, &inflight_ratio_suite);

@@ -76,7 +76,7 @@ static bool ndm_gym_decide(struct sock *sk, u32 decision,
 	struct ndm_wire_observation observation;
 	struct ndm_wire_action action;
 
-	ndm_observe(sk, ndm->flow, &ndm->measure, interval, &observation);
+	ndm_observe(sk, ndm->memory->flow, &ndm->measure, interval, &observation);
 	if (!ndm_gym_ask(ndm_gym_model_of(sk), &observation, &action))
 		return false;
 	BUILD_BUG_ON(sizeof(action.actions) != NDM_OUTPUTS * sizeof(*actions));
@@ -100,6 +100,7 @@ static void ndm_gym_init(struct sock *sk)
 #define NDM_GYM_OPS(_name)				\
 	{						\
 		.init = ndm_gym_init,			\
+		.release = ndm_sock_release,		\
 		.ssthresh = ndm_ssthresh,		\
 		.undo_cwnd = ndm_undo_cwnd,		\
 		.cong_control = ndm_gym_cong_control,	\

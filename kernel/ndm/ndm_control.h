@@ -7,7 +7,7 @@
  * least 1 ms; other ACKs only update counters. A decision is two actions in
  * [-1, 1]:
  *
- *	cwnd    = cwnd * 2^cwnd_log2 + 1 + sqrt(cwnd) / 4	(ndm_window.h)
+ *	cwnd    = cwnd * 2^f(cwnd_log2) + 1 + sqrt(cwnd) / 4	(ndm_window.h)
  *	pacing  = 1.25 * 2^pacing * cwnd / srtt
  *
  * In slow start the window grows with each ACK instead (ndm_slow_start.h), and in a
@@ -19,9 +19,11 @@
  * recovery: ssthresh() returns the flow's window, and the kernel runs no PRR for
  * algorithms with cong_control(). ndm_recovery.h has what happens after a time-out.
  *
- * The window grows only while it is used (RFC 7661): a flow limited by its
- * application or receiver must not build up a window that it has never tried.
- * After idleness the window decays (RFC 2861).
+ * Congestion bounds the window, whatever the policy decides (ndm_bound.h).
+ *
+ * The window changes only while it is used (RFC 7661): a flow limited by its
+ * application or receiver must not build up a window that it has never tried, nor lose
+ * it without loss or queue. After idleness the window decays (RFC 2861).
  *
  * An ECN mark, or a loss that a tail loss probe has repaired, counts as one lost
  * packet in the interval (RFC 3168: a mark is treated as a loss).
@@ -54,13 +56,18 @@ static inline void ndm_set_pacing(struct sock *sk, s16 pacing)
 	ndm_set_pacing_gain(sk, (u64)NDM_PACING_GAIN * ndm_exp2(pacing) >> 16);
 }
 
-/* Applies a decision's window. @cwnd_log2: Q14 in [-1, 1]. */
+/*
+ * Applies a decision's window. A window that is not used does not grow, and shrinks only
+ * on loss or a queue. @x: the inputs; @cwnd_log2: Q14 in [-1, 1].
+ */
 static inline void ndm_apply_cwnd(struct sock *sk, struct ndm_sock *ndm,
-				  s16 cwnd_log2)
+				  const s16 *x, s16 cwnd_log2)
 {
 	u64 next = ndm_next_cwnd(ndm->cwnd_fp, cwnd_log2);
 
-	if (next > ndm->cwnd_fp && !ndm_window_used(sk))
+	if (!ndm_window_used(sk) &&
+	    (next > ndm->cwnd_fp ||
+	     (!x[NDM_IN_LOSS_RATE] && !ndm_drain_queue(x, ndm->measure.standing))))
 		next = ndm->cwnd_fp;
 	ndm_set_cwnd(sk, ndm, min_t(u64, next, U32_MAX));
 }
@@ -73,19 +80,27 @@ static inline void ndm_apply_cwnd(struct sock *sk, struct ndm_sock *ndm,
 static inline void ndm_drain_or_apply(struct sock *sk, struct ndm_sock *ndm,
 				      u32 decision, const s16 *x, const s16 *actions)
 {
+	struct ndm_drain_clock clock = {
+		.decision = decision,
+		.decisions = ndm->measure.since_drain,
+		.us = (u32)tcp_sk(sk)->tcp_mstamp - ndm->measure.drain_us,
+		.confirm = ndm->measure.flat_rtt_us,
+	};
+
 	if (ndm->measure.drain) {
 		ndm->measure.drain--;
 		ndm_set_cwnd(sk, ndm, ndm->cwnd_fp);
 		return;
 	}
-	if (ndm_drain_due(decision, ndm->cwnd_fp, x, ndm->measure.standing) &&
+	if (ndm_drain_due(&clock, ndm->cwnd_fp, x, ndm->measure.standing) &&
 	    inet_csk(sk)->icsk_ca_state == TCP_CA_Open &&
 	    ndm_window_used(sk)) {
 		ndm->measure.drain = NDM_DRAIN_INTERVALS;
+		ndm->measure.since_drain = 0;
 		ndm->measure.drain_depth =
 			ndm_drain_depth(x, ndm->measure.standing);
 	}
-	ndm_apply_cwnd(sk, ndm, actions[NDM_OUT_CWND_LOG2]);
+	ndm_apply_cwnd(sk, ndm, x, actions[NDM_OUT_CWND_LOG2]);
 }
 
 /*
@@ -100,6 +115,16 @@ static inline void ndm_end_slow_start(struct sock *sk)
 		ndm->phase = NDM_STEADY;
 	if (tcp_in_initial_slowstart(tcp_sk(sk)))
 		tcp_sk(sk)->snd_ssthresh = ndm_ssthresh(sk);
+}
+
+/* How far the window may grow is unknown, as at the beginning. */
+static inline void ndm_begin_slow_start(struct sock *sk)
+{
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+
+	ndm->measure.drain = 0;
+	ndm->phase = NDM_STARTING;
+	tcp_sk(sk)->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 }
 
 /* The window after a change of phase in slow start. */
@@ -137,9 +162,12 @@ static inline bool ndm_measure_ack(struct sock *sk,
 	if (rs->rtt_us >= 0 && !rs->is_ack_delayed)
 		ndm_measure_rtt(&ndm->measure,
 				min_t(long, rs->rtt_us, NDM_RTT_MAX_US));
+	if (rs->is_app_limited)
+		ndm->measure.app_limited = 1;
 	return rs->delivered >= 0 &&
-	       ndm_interval_over(&ndm->measure, tcp_sk(sk)->tcp_mstamp,
-				 rs->prior_delivered);
+	       ndm_interval_ended(&ndm->measure, tcp_sk(sk)->tcp_mstamp,
+				  rs->prior_delivered,
+				  !ndm_in_slow_start(ndm->phase));
 }
 
 /* Ends the interval and begins the next one. Returns the ended interval's number. */
@@ -148,7 +176,8 @@ static inline u32 ndm_close(struct sock *sk, struct ndm_interval *interval)
 	struct ndm_sock *ndm = inet_csk_ca(sk);
 	struct ndm_reading now = ndm_read(sk);
 
-	now.slow_start = ndm->cwnd_fp >> NDM_CWND_FRAC < tcp_sk(sk)->snd_ssthresh;
+	if (ndm->memory)
+		now.own = ndm->memory->bound.own;
 	ndm_interval_close(&ndm->measure, &now, interval);
 	return ndm->measure.decisions - 1;
 }
@@ -173,6 +202,30 @@ static inline bool ndm_ack(struct sock *sk, const struct rate_sample *rs)
 	return over;
 }
 
+/* Applies the bound after an interval. */
+static inline void ndm_bound(struct sock *sk, struct ndm_sock *ndm,
+			     const struct ndm_interval *interval)
+{
+	struct ndm_reading now = ndm_read(sk);
+
+	struct ndm_bound *bound = &ndm->memory->bound;
+	u32 cwnd_fp = ndm->cwnd_fp;
+
+	if (likely(!ndm->memory->guard.pause))
+		cwnd_fp = ndm_bound_update(bound, now.now_us, interval->length_us,
+					   ndm_confirmed_lost(tcp_sk(sk), ndm->memory),
+					   now.delivered, cwnd_fp,
+					   interval->delivered,
+					   tcp_sk(sk)->reord_seen);
+	else if (!ndm_in_slow_start(ndm->phase) || interval->x[NDM_IN_LOSS_RATE])
+		ndm_bound_follow(bound, now.now_us, interval->length_us,
+				 interval->x[NDM_IN_LOSS_RATE], cwnd_fp,
+				 interval->delivered);
+	cwnd_fp = ndm_bounded(bound, cwnd_fp);
+	if (cwnd_fp != ndm->cwnd_fp)
+		ndm_set_cwnd(sk, ndm, cwnd_fp);
+}
+
 /* Decides, and applies the decision. */
 static inline void ndm_end_interval(struct sock *sk, ndm_decide_fn *decide)
 {
@@ -183,11 +236,16 @@ static inline void ndm_end_interval(struct sock *sk, ndm_decide_fn *decide)
 
 	decision = ndm_close(sk, &interval);
 	ndm_end_conservation(sk, ndm);
+	if (!ndm->memory)
+		return;
+	ndm_bound(sk, ndm, &interval);
 	if (!decide(sk, decision, &interval, actions)) {
 		if (ndm_in_slow_start(ndm->phase))
 			ndm->phase = NDM_STEADY;
 		return;
 	}
+	if (unlikely(interval.rerouted))
+		ndm_begin_slow_start(sk);
 	if (ndm_in_slow_start(ndm->phase))
 		ndm_slow_start_turn(sk, ndm,
 				    ndm_slow_start_close(ndm->phase, &interval,

@@ -189,8 +189,8 @@ static __always_inline void ndm_core_outputs(const struct ndm_network *network,
  * @x: (I) inputs, Q12
  * @out: (O) outputs, Q14, -16384 to 16384
  *
- * No |accumulator| exceeds I * 2^15 * 2^15 * 8 + 16 * 2^15 * 2^15 + 2^15 * 2^15
- * = (8 I + 17) * 2^30, and what ndm_core_dot() lacks. A model file has at most 255
+ * No |accumulator| exceeds I * 2^15 * 2^15 * 8 + 32 * 2^15 * 2^15 + 2^15 * 2^15
+ * = (8 I + 33) * 2^30, and what ndm_core_dot() lacks. A model file has at most 255
  * inputs, so this is below 2^42, and s64 never overflows, whatever the weights.
  */
 static inline void ndm_core_step(const struct ndm_network *network, s16 *h,

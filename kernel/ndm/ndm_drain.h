@@ -11,15 +11,19 @@
  * the rest:
  *
  *	- a new minimum RTT, if it is below the known one
+ *	- a larger minimum RTT, if two drains have found the same RTT and did not change
+ *	  it: a flow has a part in each queue that it joins, so this is a longer route
  *	- else the standing queue, kept by other flows: the inputs then compare
  *	  the packets in flight with the bandwidth-delay product including it
  *
- * The window is halved at least once, and as often as needed to leave only the known
- * standing queue if the flow itself keeps all other queue. At half the window, a
- * drain costs one round trip's packets. It therefore begins every NDM_DRAIN_EVERY
- * decisions while there is a queue that the last drain does not explain, otherwise
- * every NDM_DRAIN_SELDOM. It begins early when the RTT is twice the explained one:
- * the link has become slower, or new flows have arrived.
+ * Where there is a queue that the last drain does not explain, the window is halved at
+ * least once, and as often as needed to leave only the known standing queue if the flow
+ * itself keeps all other queue. Otherwise three quarters of it stay. At half the window,
+ * a drain costs one round trip's packets. It therefore begins NDM_DRAIN_EVERY decisions
+ * after the last one while there is such a queue, otherwise after NDM_DRAIN_SELDOM, and in
+ * time for a minimum RTT, which is only valid for so long. It begins early when the RTT is
+ * twice the explained one: the link has become slower, the route has become longer, or
+ * new flows have arrived.
  *
  * Pure: plain numbers in, plain numbers out.
  */
@@ -34,19 +38,24 @@
 #include "ndm_schema.h"
 #include "ndm_window.h"
 
-/* The decisions that begin the first two drains of a connection. */
-#define NDM_DRAIN_FIRST 16
-#define NDM_DRAIN_SECOND 32
+/* The decisions that begin the first two drains of a connection; the second needs a queue. */
+#define NDM_DRAIN_FIRST 8
+#define NDM_DRAIN_SECOND 16
 
-/* Decisions between drains with an unexplained queue, and without. */
+/*
+ * Decisions between drains: to confirm an RTT, with an unexplained queue, and without. A
+ * minimum RTT is valid for 30 to 60 s.
+ */
+#define NDM_DRAIN_CONFIRM 8
 #define NDM_DRAIN_EVERY 64
 #define NDM_DRAIN_SELDOM 256
+#define NDM_DRAIN_US (20 * 1000 * 1000)
 
 /* The smallest unexplained queue: an eighth of min_rtt, Q12. */
 #define NDM_DRAIN_QUEUE (1 << (NDM_FEATURE_FRAC - 3))
 
-/* An early drain begins at a multiple of this decision. */
-#define NDM_DRAIN_EARLY 8
+/* Decisions after a drain before an early one. */
+#define NDM_DRAIN_EARLY 4
 
 /* Intervals of a drain: the queue runs down, then the RTT is measured. */
 #define NDM_DRAIN_INTERVALS 2
@@ -79,49 +88,91 @@ static inline u32 ndm_standing_over_min(u8 standing)
 	       (standing << (NDM_FEATURE_FRAC - NDM_STANDING_FRAC));
 }
 
+/* What the next drain depends on. */
+struct ndm_drain_clock {
+	u32 decision;	/* counts from 0 */
+	u32 decisions;	/* since the last drain */
+	u32 us;		/* since it */
+	bool confirm;	/* it has found an RTT that a second one may confirm */
+};
+
 /* Whether a regular drain is due. @queue: there is an unexplained queue. */
-static inline bool ndm_drain_regular(u32 decision, bool queue)
+static inline bool ndm_drain_regular(const struct ndm_drain_clock *clock, bool queue)
 {
-	return decision == NDM_DRAIN_FIRST || decision == NDM_DRAIN_SECOND ||
-	       decision % (queue ? NDM_DRAIN_EVERY : NDM_DRAIN_SELDOM) == 0;
+	if (clock->decision == NDM_DRAIN_FIRST ||
+	    (clock->decision == NDM_DRAIN_SECOND && queue) ||
+	    (clock->decisions >= NDM_DRAIN_CONFIRM && clock->confirm))
+		return true;
+	return clock->decisions >= (queue ? NDM_DRAIN_EVERY : NDM_DRAIN_SELDOM) ||
+	       clock->us >= NDM_DRAIN_US;
+}
+
+static inline bool ndm_drain_queue(const s16 *x, u8 standing)
+{
+	return ndm_rtt_over_min(x) >= ndm_standing_over_min(standing) + NDM_DRAIN_QUEUE;
 }
 
 /**
  * ndm_drain_due - whether a drain begins
- * @decision: counts from 0
+ * @clock: when the last one was
  * @cwnd_fp: NDM_CWND_FRAC fraction bits
  * @x: (NDM_INPUTS) the inputs of this decision, Q12
  * @standing: the standing queue, NDM_STANDING_FRAC fraction bits of min_rtt
  */
-static inline bool ndm_drain_due(u32 decision, u32 cwnd_fp, const s16 *x,
-				 u8 standing)
+static inline bool ndm_drain_due(const struct ndm_drain_clock *clock, u32 cwnd_fp,
+				 const s16 *x, u8 standing)
 {
-	u32 rtt = ndm_rtt_over_min(x);
-	u32 explained = ndm_standing_over_min(standing);
-
 	if (cwnd_fp < NDM_DRAIN_CWND_MIN << NDM_CWND_FRAC ||
-	    decision < NDM_DRAIN_FIRST || decision % NDM_DRAIN_EARLY)
+	    clock->decision < NDM_DRAIN_FIRST || clock->decisions < NDM_DRAIN_EARLY)
 		return false;
 	if (x[NDM_IN_RTT_VARIATION] <= NDM_DRAIN_STEADY &&
-	    ndm_drain_regular(decision, rtt >= explained + NDM_DRAIN_QUEUE))
+	    ndm_drain_regular(clock, ndm_drain_queue(x, standing)))
 		return true;
 	return x[NDM_IN_RTT_VARIATION] <= NDM_DRAIN_STEADY_EARLY &&
-	       rtt >= 2 * explained;
+	       ndm_rtt_over_min(x) >= 2 * ndm_standing_over_min(standing);
 }
 
 /*
  * How often the window is halved: 2^depth is at least 4/3 of the RTT over its
- * explained part, so that a quarter of the path stays empty. @x: the inputs
+ * explained part, so that a quarter of the path stays empty. 0: three quarters of the
+ * window stay, as no queue is to be measured. @x: the inputs
  */
 static inline u8 ndm_drain_depth(const s16 *x, u8 standing)
 {
 	u32 explained = 3 * ndm_standing_over_min(standing);
-	u8 depth = 1;
+	u8 depth = ndm_drain_queue(x, standing);
 
-	while (depth < NDM_DRAIN_DEEPEST &&
+	while (depth && depth < NDM_DRAIN_DEEPEST &&
 	       explained << depth < 4 * ndm_rtt_over_min(x))
 		depth++;
 	return depth;
+}
+
+/*
+ * The window in a drain, packets. Four stay where that is not more than half of it, since
+ * receivers delay the ACK of a single packet.
+ */
+static inline u32 ndm_drain_cwnd(u32 cwnd, u8 depth)
+{
+	if (!depth)
+		return cwnd - cwnd / 4;
+	return max_t(u32, max_t(u32, cwnd >> depth, min_t(u32, cwnd / 2, 4)), NDM_CWND_MIN);
+}
+
+/*
+ * Whether a drain has not changed an RTT above the minimum. A flow with a thirtieth of the
+ * link's rate or more would have made a queue shorter by a thirtieth. @before_us: mean RTT
+ * of the packets sent before it
+ */
+static inline bool ndm_drain_flat(u32 before_us, u32 rtt_us, u32 min_rtt_us)
+{
+	return rtt_us >= before_us - before_us / 64 && rtt_us > min_rtt_us + min_rtt_us / 16;
+}
+
+/* Whether two drains have found the same RTT. */
+static inline bool ndm_drains_agree(u32 a_us, u32 b_us)
+{
+	return max_t(u32, a_us, b_us) - min_t(u32, a_us, b_us) <= min_t(u32, a_us, b_us) / 16;
 }
 
 /* The remaining queue, NDM_STANDING_FRAC fraction bits of @min_rtt_us, at most 8. */

@@ -8,14 +8,16 @@
  *
  *	rtt_ratio	srtt / min_rtt - 1
  *	entropy		0.6 H2(losses) + 0.4 H(delays) / log2(16)
- *	slow_start	the window is below ssthresh ? 1 : -1
+ *	queue_floor	log2 of the smallest mean RTT of the last 16 intervals / min_rtt
  *	congestion	entropy < 0.7 and (loss or rising delay) ? 1 : -1
  *	plasticity	+0.1 on loss, +0.2 on a time-out, else * 0.995
- *	loss_rate	lost / (lost + delivered); an ECN mark counts as a loss
+ *	loss_rate	lost / (lost + delivered), less twice the share that the path loses at
+ *			any window (ndm_bound.h); an ECN mark counts as a loss
  *	rtt_variation	mdev / srtt
  *	rtt_gradient	(mean RTT - last interval's mean RTT) / min_rtt
  *	delivery_ratio	rate / max_rate
- *	inflight_ratio	in flight / (max_rate * (min_rtt + standing queue))
+ *	inflight_ratio	in flight at the interval's beginning /
+ *			(max_rate * (min_rtt + standing queue))
  *
  * min_rtt is not the smallest RTT sample: with jitter larger than the base delay a
  * rare minimum is noise (TCP-NV, section 2). It is the smallest *smoothed* RTT at
@@ -24,6 +26,11 @@
  * same way. The standing queue is the queue that remained in the last drain
  * (ndm_drain.h): the flow's own queue shows in rtt_ratio and inflight_ratio, that of
  * other flows in rtt_ratio only.
+ *
+ * The packets that were delivered in an interval were in flight at its beginning, so
+ * inflight_ratio compares flight and rate of the same packets. queue_floor is 0 while the
+ * queue is nearly empty at least once in 16 intervals; flows that fill the buffer keep it
+ * above (the mode switch of Copa, Arun and Balakrishnan, NSDI 2018).
  *
  * H2 is the binary entropy of the loss bits of the last 16 intervals, H that of
  * the histogram of their mean RTTs over 16 quarter octaves above min_rtt. Low
@@ -78,12 +85,13 @@
 #define NDM_RISING_GRADIENT 82		/* 0.02 of min_rtt since the last interval */
 #define NDM_RISING_RTT_RATIO 410	/* 0.1 over min_rtt: there is a queue */
 
-/* Measurement state of one connection: 72 of the 104 available bytes. */
+/* Measurement state of one connection: 88 of the 104 available bytes. */
 struct ndm_measure {
 	u64 delay_ring;		/* 16 quarter octaves, 4 bits each, newest lowest */
 	u32 start_us;		/* start of the interval, moved by its idle time */
 	u32 start_delivered;	/* packets delivered before the interval */
 	u32 start_lost;		/* packets lost before it, without undone losses */
+	u32 start_inflight;	/* packets in flight at its beginning */
 	u32 rtt_sum_us;		/* of rtt_count samples of this interval */
 	u32 low_rtt_us;		/* smallest of the last group of them */
 	u32 last_rtt_us;	/* mean RTT of the last interval that had one; 0: none */
@@ -94,14 +102,20 @@ struct ndm_measure {
 	u32 next_max_rate;	/* collected since rate_stamp_us */
 	u32 rate_stamp_us;
 	u32 decisions;		/* intervals closed so far */
+	u32 drain_us;		/* when it was measured */
+	u32 flat_rtt_us;	/* its RTT if it has not become smaller; else 0: ndm_drain.h */
 	u16 rtt_count;
+	u16 since_drain;	/* intervals closed since the last drain began, saturates */
 	u16 loss_ring;		/* one bit per interval with loss, newest lowest */
 	u16 plasticity : 13;	/* Q12, at most 1 */
-	u16 drain_depth : 3;	/* how often the window is halved in a drain */
+	u16 drain_depth : 3;	/* how often the window is halved in a drain; 0: 3/4 stay */
 	u8 standing;		/* queue, min_rtt / 2^NDM_STANDING_FRAC */
-	u8 rate_intervals : 4;	/* since rate_stamp_us, saturates */
 	u8 drain : 2;		/* remaining intervals of a drain */
+	u8 rerouted : 1;	/* a drain has found the route to be at least twice as long */
+	u8 rate_intervals : 4;	/* since rate_stamp_us, saturates */
 	u8 timed_out : 1;	/* there was a retransmission time-out in this interval */
+	u8 early : 1;		/* the last interval ended early */
+	u8 app_limited : 1;	/* the application has limited the rate of a packet */
 	u8 marked : 1;		/* there was an ECN mark, or a loss that a probe repaired */
 };
 
@@ -113,15 +127,17 @@ struct ndm_reading {
 	u32 inflight;		/* packets */
 	u32 srtt_us;		/* smoothed RTT; 0: no sample yet */
 	u32 mdev_us;		/* mean deviation of the RTT */
-	bool slow_start;	/* the flow's window is below ssthresh */
+	u16 own;		/* share of packets that the path loses at any window, Q12 */
 };
 
 /* The results of one interval. */
 struct ndm_interval {
 	u32 length_us;
 	u32 rtt_us;		/* mean RTT; 0 without a sample */
+	u32 delivered;		/* packets */
 	u32 low_rtt_us;		/* smallest RTT of the last, incomplete group of samples */
 	u16 rtt_count;		/* samples; a long interval counts fewer than it had */
+	bool rerouted;		/* the route has become at least twice as long */
 	s16 x[NDM_INPUTS];	/* Q12 */
 };
 
@@ -132,10 +148,13 @@ static inline void ndm_interval_begin(struct ndm_measure *m,
 	m->start_us = now->now_us;
 	m->start_delivered = now->delivered;
 	m->start_lost = now->lost;
+	m->start_inflight = now->inflight;
 	m->rtt_sum_us = 0;
 	m->low_rtt_us = 0;
 	m->rtt_count = 0;
+	m->rerouted = 0;
 	m->timed_out = 0;
+	m->app_limited = 0;
 	m->marked = 0;
 }
 
@@ -145,6 +164,7 @@ static inline void ndm_measure_init(struct ndm_measure *m,
 {
 	*m = (struct ndm_measure) {
 		.min_rtt_stamp_us = now->now_us,
+		.drain_us = now->now_us,
 		.rate_stamp_us = now->now_us,
 		.plasticity = NDM_PLASTICITY_START,
 	};
@@ -221,12 +241,59 @@ static inline bool ndm_interval_over(const struct ndm_measure *m, u32 now_us,
 	       now_us - m->start_us >= NDM_INTERVAL_MIN_US;
 }
 
+/* The RTT that the last drain explains. Below 2^34. */
+static inline u64 ndm_explained_rtt_us(const struct ndm_measure *m)
+{
+	return m->min_rtt_us + ((u64)m->min_rtt_us * m->standing >> NDM_STANDING_FRAC);
+}
+
+/*
+ * Whether the interval ends early, as the RTT of the last NDM_RTT_GROUP samples has become
+ * more than twice the explained one: the link has become slower. Once, because the next
+ * decision's effect shows a round trip later.
+ */
+static inline bool ndm_interval_early(const struct ndm_measure *m, u32 now_us)
+{
+	u64 limit_us;
+
+	if (!m->rtt_count || m->rtt_count % NDM_RTT_GROUP)
+		return false;
+	limit_us = 2 * ndm_explained_rtt_us(m);
+	return m->low_rtt_us > limit_us && m->last_rtt_us <= limit_us &&
+	       m->last_rtt_us && !m->early &&
+	       now_us - m->start_us >= NDM_INTERVAL_MIN_US;
+}
+
+/* Whether an ACK ends the interval. @early_end: it may end early */
+static inline bool ndm_interval_ended(struct ndm_measure *m, u32 now_us,
+				      u32 prior_delivered, bool early_end)
+{
+	if (early_end && ndm_interval_early(m, now_us)) {
+		m->early = 1;
+		return true;
+	}
+	if (!ndm_interval_over(m, now_us, prior_delivered))
+		return false;
+	m->early = 0;
+	return true;
+}
+
 /* a / b as Q12 in [0, @limit]; a < 2^40, so that a << 12 fits. 0 / 0 is 0. */
 static inline s16 ndm_ratio(u64 a, u64 b, s16 limit)
 {
 	if (!b)
 		return a ? limit : 0;
 	return min_t(u64, div64_u64(a << NDM_FEATURE_FRAC, b), limit);
+}
+
+/* The share of losses beyond twice the path's @own; one that exists is not rounded to 0. */
+static inline s16 ndm_loss_rate(u32 lost, u32 delivered, u16 own)
+{
+	s16 share = ndm_ratio(lost, (u64)lost + delivered, NDM_ONE);
+
+	if (lost && !share)
+		share = 1;
+	return max_t(s32, share - 2 * own, 0);
 }
 
 /* Shannon entropy of the 16 nibbles of @ring over log2(16): Q12 in [0, 1]. */
@@ -242,6 +309,17 @@ static inline s16 ndm_delay_entropy(u64 ring)
 		sum += ndm_plogp_table[count[i]];
 	/* At most 16 * 1024 (each bin once) = 4.0; rounded entries add less than 16. */
 	return min_t(u32, sum / 4, NDM_ONE);
+}
+
+/* The smallest of the 16 nibbles of @ring. */
+static inline u8 ndm_delay_floor(u64 ring)
+{
+	u8 floor = 15;
+	int i;
+
+	for (i = 0; i < NDM_ENTROPY_SAMPLES; i++)
+		floor = min_t(u8, floor, ring >> (4 * i) & 15);
+	return floor;
 }
 
 /* Updates the filtered minimum RTT with @srtt_us. */
@@ -261,10 +339,15 @@ static inline void ndm_min_rtt_update(struct ndm_measure *m, u32 now_us,
 	}
 }
 
-/* Updates the maximum rate with @rate. */
+/*
+ * Updates the maximum rate with @rate. Where the application has limited the rate, it can
+ * only raise the maximum: the path may carry more (as in BBR).
+ */
 static inline void ndm_max_rate_update(struct ndm_measure *m, u32 now_us,
 				       u32 rate)
 {
+	if (m->app_limited && rate <= m->max_rate)
+		return;
 	m->next_max_rate = max_t(u32, m->next_max_rate, rate);
 	m->max_rate = max_t(u32, m->max_rate, rate);
 	if (m->rate_intervals < NDM_RATE_BUCKET_INTERVALS)
@@ -298,6 +381,27 @@ static inline u32 ndm_mean_rtt(const struct ndm_measure *m)
 }
 
 /*
+ * A drain has been measured. The RTT is the propagation delay of a new route when it did
+ * not become smaller in the drain, twice: then there was no queue that the flow has a part
+ * in.
+ */
+static inline void ndm_drained(struct ndm_measure *m, u32 now_us, u32 rtt_us)
+{
+	bool flat = ndm_drain_flat(m->last_rtt_us, rtt_us, m->min_rtt_us);
+	u32 known_us = m->flat_rtt_us;
+
+	m->drain_us = now_us;
+	m->flat_rtt_us = flat && !known_us ? rtt_us : 0;
+	if (flat && known_us && ndm_drains_agree(known_us, rtt_us)) {
+		m->rerouted = rtt_us / 2 >= m->min_rtt_us;
+		m->min_rtt_us = min_t(u32, known_us, rtt_us);
+		m->next_min_rtt_us = m->min_rtt_us;
+		m->min_rtt_stamp_us = now_us;
+	}
+	m->standing = ndm_standing_queue(rtt_us, m->min_rtt_us);
+}
+
+/*
  * Updates minimum RTT and standing queue after an interval with this mean RTT. In a
  * connection's first intervals a minimum counts only when the RTT's deviation is at
  * most the RTT.
@@ -316,7 +420,7 @@ static inline void ndm_rtt_update(struct ndm_measure *m,
 	ndm_min_rtt_update(m, now->now_us,
 			   drained ? min_t(u32, srtt_us, rtt_us) : srtt_us);
 	if (drained)
-		m->standing = ndm_standing_queue(rtt_us, m->min_rtt_us);
+		ndm_drained(m, now->now_us, rtt_us);
 }
 
 /* The BDP of a path including its standing queue, packets with 12 fraction bits. */
@@ -381,28 +485,33 @@ static inline void ndm_interval_close(struct ndm_measure *m,
 	x[NDM_IN_RTT_RATIO] = ndm_ratio(srtt_us - min_t(u32, srtt_us, m->min_rtt_us),
 					m->min_rtt_us, S16_MAX);
 	x[NDM_IN_ENTROPY] = entropy;
-	x[NDM_IN_SLOW_START] = now->slow_start ? NDM_ONE : -NDM_ONE;
+	/* Quarter octaves. */
+	x[NDM_IN_QUEUE_FLOOR] = ndm_delay_floor(m->delay_ring) << (NDM_FEATURE_FRAC - 2);
 	x[NDM_IN_CONGESTION] = -NDM_ONE;
 	if (entropy < NDM_ENTROPY_NOISE &&
 	    (lost || (gradient > NDM_RISING_GRADIENT &&
 		      x[NDM_IN_RTT_RATIO] > NDM_RISING_RTT_RATIO)))
 		x[NDM_IN_CONGESTION] = NDM_ONE;
 	x[NDM_IN_PLASTICITY] = m->plasticity;
-	x[NDM_IN_LOSS_RATE] = ndm_ratio(lost, (u64)lost + delivered, NDM_ONE);
+	x[NDM_IN_LOSS_RATE] = ndm_loss_rate(lost, delivered, now->own);
 	x[NDM_IN_RTT_VARIATION] = ndm_ratio(now->mdev_us, srtt_us, S16_MAX);
 	x[NDM_IN_RTT_GRADIENT] = gradient;
 	x[NDM_IN_DELIVERY_RATIO] = ndm_ratio(rate, m->max_rate, NDM_ONE);
 	/* 12 fraction bits more, for BDPs of a few packets. */
 	x[NDM_IN_INFLIGHT_RATIO] =
-		min_t(u64, div64_u64((u64)now->inflight << (12 + NDM_FEATURE_FRAC),
+		min_t(u64, div64_u64((u64)m->start_inflight << (12 + NDM_FEATURE_FRAC),
 				     max_t(u64, ndm_standing_bdp(m), 1)),
 		      S16_MAX);
 
 	interval->length_us = length_us;
 	interval->rtt_us = rtt_us;
+	interval->delivered = delivered;
+	interval->rerouted = m->rerouted;
 	interval->low_rtt_us = m->low_rtt_us;
 	interval->rtt_count = m->rtt_count;
 	m->decisions++;
+	if (m->since_drain < U16_MAX)
+		m->since_drain++;
 	ndm_interval_begin(m, now);
 }
 

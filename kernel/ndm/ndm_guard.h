@@ -1,96 +1,128 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The guard: it hands a connection from the policy to Reno when the policy does
- * harm.
+ * The guard: it takes a connection from a policy that leaves the path unused.
  *
- * Whatever a model decides, the window stays in [2, 2^23] packets and pacing below
- * 70 TB/s (ndm_control.h). That protects the host, but not the flows that share
- * the path: a model can grow against loss and queues, or never leave the smallest
- * window. The guard checks each decision for both:
+ * The bound (ndm_bound.h) protects other flows from a policy: where packets are lost or
+ * marked, the window is no larger than that of a Reno or CUBIC flow, whatever the policy
+ * decides. It does not help the connection itself when the policy wants too little. The
+ * guard looks at what has come of NDM_GUARD_HORIZON decisions, not at single ones:
  *
- *	pressing	An eighth of the interval's packets was lost, and the
- *			decision does not shrink the window by a sixteenth. Or
- *			the smoothed RTT is three times the filtered minimum,
- *			and the decision grows the window by more than Reno's
- *			one packet. This is checked only while the RTT is
- *			steady, with a deviation of at most RTT/4: on other
- *			paths delay is no sign of a queue, and reordering looks
- *			like loss. Windows of up to four packets are exempt:
- *			shrinking them would not relieve the path.
- *	starving	The window is at its minimum and fully used, and the
- *			decision does not grow it by a packet, although nothing
- *			was lost and the smoothed RTT is within a quarter of
- *			the minimum.
+ *	starving	There was no loss, and in most intervals no queue. The window was
+ *			used and has not grown by a quarter, and the rate was less than
+ *			a quarter of what the path has carried before.
  *
- * A bad decision adds one to the guard bucket, any other one takes two out. A
- * policy that reacts to loss and delay keeps the bucket near empty. At
- * NDM_GUARD_LIMIT Reno takes the connection over (ndm_reno.h), until it closes or
- * another model is loaded.
+ * Decisions that are not carried out, in slow start and in drains, do not count.
+ *
+ * After two such horizons in a row the connection begins a new slow start and then follows
+ * the bound, which answers each loss and otherwise grows, as a flow of Reno and CUBIC does.
+ * The policy gets the connection back after NDM_GUARD_PAUSE decisions, twice as many after
+ * each further intervention, or when another model is loaded.
  *
  * Pure: plain numbers in, plain numbers out.
  */
 #ifndef NDM_GUARD_H
 #define NDM_GUARD_H
 
+#include <linux/kernel.h>
+#include <linux/limits.h>
+#include <linux/math64.h>
 #include <linux/types.h>
 
-#include "ndm_schema.h"
+#include "ndm_features.h"
 #include "ndm_window.h"
 
-#define NDM_GUARD_LIMIT 16	/* fits 5 bits */
+#define NDM_GUARD_HORIZON 32	/* decisions */
+#define NDM_GUARD_MOST 28	/* of them */
+#define NDM_GUARD_STRIKES 2	/* bad horizons in a row */
+#define NDM_GUARD_PAUSE 256	/* decisions without the policy */
+#define NDM_GUARD_PAUSE_LONGEST 6	/* times doubled */
 
-/* Thresholds of inputs, Q12. */
-#define NDM_GUARD_LOSS (1 << (NDM_FEATURE_FRAC - 3))	/* an eighth */
-#define NDM_GUARD_QUEUE (2 << NDM_FEATURE_FRAC)	/* twice min_rtt in queues */
-#define NDM_GUARD_NO_QUEUE (1 << (NDM_FEATURE_FRAC - 2))	/* a quarter */
-#define NDM_GUARD_STEADY (1 << (NDM_FEATURE_FRAC - 2))	/* a quarter */
-
-#define NDM_GUARD_SMALL (4 << NDM_CWND_FRAC)	/* packets, NDM_CWND_FRAC */
-#define NDM_GUARD_YIELD 4	/* required reduction: cwnd >> 4, a sixteenth */
-
-enum ndm_guard_verdict {
-	NDM_GUARD_GOOD,
-	NDM_GUARD_PRESSING,
-	NDM_GUARD_STARVING,
+struct ndm_guard {
+	u32 first_fp;	/* the window at the horizon's beginning; 0: none has begun */
+	u32 lost;	/* the counters there */
+	u32 delivered;
+	u32 start_us;	/* the time there */
+	u32 best_rate;	/* what the path has carried, packets/us, NDM_RATE_FRAC */
+	u16 pause;	/* decisions until the policy gets the connection back; 0: it has it */
+	u8 decisions;	/* of this horizon */
+	u8 empty;	/* intervals without a queue, in which the window was used */
+	u8 strikes;	/* bad horizons in a row */
+	u8 interventions;	/* saturates at NDM_GUARD_PAUSE_LONGEST */
 };
 
-/* Whether a decision ignores loss or a queue. */
-static inline bool ndm_guard_presses(const s16 *x, u32 cwnd_fp, u64 next_fp)
+/* What the guard sees of an interval. */
+struct ndm_guard_view {
+	u32 now_us;
+	u32 cwnd_fp;	/* the flow's window */
+	u32 lost;	/* packets since the connection began, without undone losses */
+	u32 delivered;
+	u32 rtt_us;	/* mean RTT of the interval; 0: none */
+	u64 explained_us;	/* ndm_explained_rtt_us() */
+	bool used;	/* the window was used */
+};
+
+/* The path has carried @max_rate, in slow start and drains too. */
+static inline void ndm_guard_carried(struct ndm_guard *g, u32 max_rate)
 {
-	if (x[NDM_IN_RTT_VARIATION] > NDM_GUARD_STEADY ||
-	    next_fp <= NDM_GUARD_SMALL)
-		return false;
-	return (x[NDM_IN_LOSS_RATE] >= NDM_GUARD_LOSS &&
-		next_fp > cwnd_fp - (cwnd_fp >> NDM_GUARD_YIELD)) ||
-	       (x[NDM_IN_RTT_RATIO] >= NDM_GUARD_QUEUE &&
-		next_fp > (u64)cwnd_fp + NDM_CWND_ONE);
+	g->best_rate = max_t(u32, g->best_rate, max_rate);
+}
+
+static inline void ndm_guard_begin_horizon(struct ndm_guard *g,
+					   const struct ndm_guard_view *view)
+{
+	g->first_fp = view->cwnd_fp;
+	g->lost = view->lost;
+	g->delivered = view->delivered;
+	g->start_us = view->now_us;
+	g->decisions = 0;
+	g->empty = 0;
+}
+
+/* Whether the path was left unused in a horizon that ends. */
+static inline bool ndm_guard_starving(const struct ndm_guard *g,
+				      const struct ndm_guard_view *view)
+{
+	u64 rate = div_u64((u64)(view->delivered - g->delivered) << NDM_RATE_FRAC,
+			   max_t(u32, view->now_us - g->start_us, 1));
+
+	return (s32)(view->lost - g->lost) <= 0 && g->empty >= NDM_GUARD_MOST &&
+	       view->cwnd_fp <= g->first_fp + g->first_fp / 4 && rate < g->best_rate / 4;
 }
 
 /**
- * ndm_guard_check - check one decision
- * @x: (NDM_INPUTS) the inputs of the decision, Q12
- * @cwnd_fp: the window before it, NDM_CWND_FRAC fraction bits
- * @next_fp: the window after it
- * @at_minimum: the window is the smallest possible one and fully used
+ * ndm_guard_check - judge an interval that followed a decision of the policy
+ * @g: the guard
+ * @view: what it sees
+ * Return: whether the guard takes the connection from the policy now
  */
-static inline enum ndm_guard_verdict
-ndm_guard_check(const s16 *x, u32 cwnd_fp, u64 next_fp, bool at_minimum)
+static inline bool ndm_guard_check(struct ndm_guard *g, const struct ndm_guard_view *view)
 {
-	if (ndm_guard_presses(x, cwnd_fp, next_fp))
-		return NDM_GUARD_PRESSING;
-	if (at_minimum && next_fp < (NDM_CWND_MIN + 1) << NDM_CWND_FRAC &&
-	    !x[NDM_IN_LOSS_RATE] && x[NDM_IN_RTT_RATIO] <= NDM_GUARD_NO_QUEUE)
-		return NDM_GUARD_STARVING;
-	return NDM_GUARD_GOOD;
+	if (!g->first_fp)
+		ndm_guard_begin_horizon(g, view);
+	g->decisions++;
+	g->empty += view->used && view->rtt_us &&
+		    view->rtt_us <= view->explained_us + view->explained_us / 16;
+	if (g->decisions < NDM_GUARD_HORIZON)
+		return false;
+	g->strikes = ndm_guard_starving(g, view) ? g->strikes + 1 : 0;
+	/* What the path carried long ago does not matter. */
+	g->best_rate -= g->best_rate / 16;
+	ndm_guard_begin_horizon(g, view);
+	if (g->strikes < NDM_GUARD_STRIKES)
+		return false;
+	g->strikes = 0;
+	g->pause = NDM_GUARD_PAUSE << g->interventions;
+	g->interventions = min_t(u8, g->interventions + 1, NDM_GUARD_PAUSE_LONGEST);
+	return true;
 }
 
-/* The guard bucket after a decision; @bucket: before it, 0 to NDM_GUARD_LIMIT. */
-static inline unsigned int ndm_guard_fill(unsigned int bucket,
-					  enum ndm_guard_verdict verdict)
+/* Counts a decision without the policy. Returns whether the policy gets the connection back. */
+static inline bool ndm_guard_wait(struct ndm_guard *g)
 {
-	if (verdict == NDM_GUARD_GOOD)
-		return bucket > 2 ? bucket - 2 : 0;
-	return bucket < NDM_GUARD_LIMIT ? bucket + 1 : NDM_GUARD_LIMIT;
+	if (--g->pause)
+		return false;
+	g->first_fp = 0;
+	return true;
 }
 
 #endif /* NDM_GUARD_H */

@@ -16,8 +16,9 @@
  *
  * The module may have several models, each as its own congestion control
  * (ndm_weights.h): the first is "ndm", the others "ndm_NAME". Each model can be
- * replaced while connections run; see ndm_slot.h. When a policy does harm, Reno
- * takes the connection over; see ndm_guard.h.
+ * replaced while connections run; see ndm_slot.h. Congestion bounds the window
+ * whatever the policy decides (ndm_bound.h). When it does harm nevertheless, the
+ * connection follows the bound alone for some time; see ndm_guard.h.
  *
  * /sys/module/tcp_ndm/ndm/ describes the model in use. The tracepoint
  * ndm:ndm_decision shows every decision with all values needed to recompute it.
@@ -57,88 +58,68 @@ MODULE_PARM_DESC(model, "initial model: a file for the firmware loader, or built
 
 /* -- on a socket ----------------------------------------------------------- */
 
-struct ndm_network_sock {
-	struct ndm_sock sock;	/* must be first: ndm_control.h casts to it */
-	s16 *h;	/* (NDM_HIDDEN_MAX) recurrent state, Q15; NULL: Reno controls */
-};
-
-#define NDM_STATE_SIZE (NDM_HIDDEN_MAX * sizeof(s16))
-
 /* Resets the state and the guard of a connection that changes to another model. */
-static void ndm_use_model(struct ndm_network_sock *ndm, u8 number)
+static void ndm_use_model(struct ndm_memory *memory, u32 number)
 {
-	if (likely(ndm->sock.model == number) || !ndm->h)
+	if (likely(memory->model == number))
 		return;
-	memset(ndm->h, 0, NDM_STATE_SIZE);
-	ndm->sock.model = number;
-	ndm->sock.guard_bucket = 0;
-	ndm->sock.reno = 0;
+	memset(memory->h, 0, sizeof(memory->h));
+	memset(&memory->guard, 0, sizeof(memory->guard));
+	memory->model = number;
 }
 
-/*
- * Checks a decision with the guard, which may hand the connection to Reno. Returns
- * whether the policy keeps the connection.
- */
-static bool ndm_guard_decision(struct sock *sk, struct ndm_slot *slot,
-			       const struct ndm_interval *interval,
-			       const s16 *actions)
+/* Has the guard judge what the last decisions have led to, where they were carried out. */
+static void ndm_guard_judge(struct sock *sk, const struct ndm_interval *interval)
 {
-	struct ndm_network_sock *ndm = inet_csk_ca(sk);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+	struct ndm_slot *slot = ndm_slot_of(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
-	enum ndm_guard_verdict verdict;
-	u64 next_fp;
+	struct ndm_guard_view view = {
+		.now_us = tp->tcp_mstamp,
+		.cwnd_fp = ndm->cwnd_fp,
+		.lost = ndm_lost(tp),
+		.delivered = tp->delivered,
+		.rtt_us = interval->rtt_us,
+		.explained_us = ndm_explained_rtt_us(&ndm->measure),
+		.used = ndm_window_used(sk),
+	};
 
-	next_fp = ndm_next_cwnd(ndm->sock.cwnd_fp, actions[NDM_OUT_CWND_LOG2]);
-	verdict = ndm_guard_check(interval->x, ndm->sock.cwnd_fp, next_fp,
-				  tcp_snd_cwnd(tp) <= NDM_CWND_MIN &&
-				  ndm_window_used(sk));
-	ndm->sock.guard_bucket = ndm_guard_fill(ndm->sock.guard_bucket, verdict);
-	if (likely(ndm->sock.guard_bucket < NDM_GUARD_LIMIT))
-		return true;
-	ndm->sock.reno = 1;
-	atomic_inc(&slot->interventions);
-	trace_ndm_guard(slot->ops.name, ndm->sock.flow, verdict, tcp_snd_cwnd(tp),
+	ndm_guard_carried(&ndm->memory->guard, ndm->measure.max_rate);
+	if (ndm->measure.drain || ndm_in_slow_start(ndm->phase) ||
+	    likely(!ndm_guard_check(&ndm->memory->guard, &view)))
+		return;
+	atomic_inc(&slot->starved);
+	trace_ndm_guard(slot->ops.name, ndm->memory->flow, tcp_snd_cwnd(tp),
 			tp->srtt_us >> 3);
-	ndm_reno_begin(sk, verdict);
-	return false;
+	ndm_begin_slow_start(sk);
 }
 
 static bool ndm_network_decide(struct sock *sk, u32 decision,
 			       const struct ndm_interval *interval, s16 *actions)
 {
-	struct ndm_network_sock *ndm = inet_csk_ca(sk);
+	struct ndm_memory *memory = ((struct ndm_sock *)inet_csk_ca(sk))->memory;
 	struct ndm_slot *slot = ndm_slot_of(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	const struct ndm_loaded *loaded;
 
 	rcu_read_lock();
 	loaded = rcu_dereference(slot->active);
-	ndm_use_model(ndm, READ_ONCE(loaded->number));
-	ndm_core_step(&loaded->network, ndm->h, interval->x, actions);
+	ndm_use_model(memory, READ_ONCE(loaded->number));
+	if (unlikely(memory->guard.pause)) {
+		rcu_read_unlock();
+		if (ndm_guard_wait(&memory->guard))
+			memset(memory->h, 0, sizeof(memory->h));
+		/* As large as the bound allows. */
+		actions[NDM_OUT_CWND_LOG2] = 1 << NDM_ACTION_FRAC;
+		return true;
+	}
+	ndm_core_step(&loaded->network, memory->h, interval->x, actions);
 	rcu_read_unlock();
 	this_cpu_inc(*slot->decisions);
-	trace_ndm_decision(slot->ops.name, ndm->sock.flow, decision,
-			   interval->x, actions, tcp_snd_cwnd(tp),
-			   tp->srtt_us >> 3, ndm->sock.model);
-	return ndm_guard_decision(sk, slot, interval, actions);
-}
-
-/* Reno controls the window. Measuring continues; a new model ends Reno's control. */
-static void ndm_network_reno_control(struct sock *sk,
-				     const struct rate_sample *rs)
-{
-	struct ndm_network_sock *ndm = inet_csk_ca(sk);
-	const struct ndm_loaded *loaded;
-	struct ndm_interval interval;
-
-	if (ndm_measure_ack(sk, rs)) {
-		ndm_close(sk, &interval);
-		rcu_read_lock();
-		loaded = rcu_dereference(ndm_slot_of(sk)->active);
-		ndm_use_model(ndm, READ_ONCE(loaded->number));
-		rcu_read_unlock();
-	}
-	ndm_reno_control(sk, rs);
+	trace_ndm_decision(slot->ops.name, memory->flow, decision, interval->x, actions,
+			   tcp_snd_cwnd(tp), tp->srtt_us >> 3, memory->model);
+	ndm_guard_judge(sk, interval);
+	return true;
 }
 
 /* Not inline, so that an ACK without a decision saves no registers for it. */
@@ -149,53 +130,33 @@ static noinline void ndm_network_end_interval(struct sock *sk)
 
 static void NDM_CONG_CONTROL(ndm_network_cong_control)
 {
-	struct ndm_network_sock *ndm = inet_csk_ca(sk);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
 
-	if (unlikely(ndm->sock.reno))
-		ndm_network_reno_control(sk, rs);
+	if (unlikely(!ndm->memory))
+		ndm_reno_control(sk, rs);
 	else if (ndm_ack(sk, rs))
 		ndm_network_end_interval(sk);
 }
 
 static u32 ndm_network_ssthresh(struct sock *sk)
 {
-	struct ndm_network_sock *ndm = inet_csk_ca(sk);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
 
-	return ndm->sock.reno ? tcp_reno_ssthresh(sk) : ndm_ssthresh(sk);
-}
-
-static u32 ndm_network_undo_cwnd(struct sock *sk)
-{
-	struct ndm_network_sock *ndm = inet_csk_ca(sk);
-
-	return ndm->sock.reno ? tcp_reno_undo_cwnd(sk) : ndm_undo_cwnd(sk);
+	return ndm->memory ? ndm_ssthresh(sk) : tcp_reno_ssthresh(sk);
 }
 
 static void ndm_network_init(struct sock *sk)
 {
-	struct ndm_network_sock *ndm = inet_csk_ca(sk);
-
 	ndm_sock_init(sk, &ndm_flows);
-	/* Without memory for the network's state, Reno controls the connection. */
-	ndm->h = kzalloc(NDM_STATE_SIZE, GFP_NOWAIT | __GFP_NOWARN);
-	ndm->sock.reno = !ndm->h;
-}
-
-static void ndm_network_release(struct sock *sk)
-{
-	struct ndm_network_sock *ndm = inet_csk_ca(sk);
-
-	kfree(ndm->h);
-	ndm->h = NULL;
 }
 
 /* -- the congestion controls, one per model ---------------------------------- */
 
 static const struct tcp_congestion_ops ndm_network_ops = {
 	.init = ndm_network_init,
-	.release = ndm_network_release,
+	.release = ndm_sock_release,
 	.ssthresh = ndm_network_ssthresh,
-	.undo_cwnd = ndm_network_undo_cwnd,
+	.undo_cwnd = ndm_undo_cwnd,
 	.cong_control = ndm_network_cong_control,
 	NDM_TX_START_OP,
 	.set_state = ndm_set_state,
@@ -258,9 +219,7 @@ static int __init tcp_ndm_init(void)
 {
 	int err, i;
 
-	BUILD_BUG_ON(sizeof(struct ndm_network_sock) > ICSK_CA_PRIV_SIZE);
-	BUILD_BUG_ON(offsetof(struct ndm_network_sock, sock) != 0);
-	BUILD_BUG_ON(NDM_GUARD_LIMIT >= 32);
+	BUILD_BUG_ON(sizeof(struct ndm_sock) > ICSK_CA_PRIV_SIZE);
 	err = ndm_slot_device_add();
 	if (err)
 		return err;

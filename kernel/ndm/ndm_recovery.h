@@ -23,6 +23,8 @@
 #define NDM_RECOVERY_H
 
 #include <linux/jiffies.h>
+#include <linux/rtnetlink.h>
+#include <net/dst.h>
 #include <net/tcp.h>
 
 #include "ndm_sock.h"
@@ -43,16 +45,31 @@ static inline void ndm_enter_loss(struct sock *sk, struct ndm_sock *ndm)
 
 	if (ndm_is_no_congestion(sk, ndm)) {
 		ndm_measure_forget_losses(&ndm->measure, now.lost);
+		ndm_bound_forget(&ndm->memory->bound, ndm_congestion_lost(tcp_sk(sk)));
 		return;
 	}
 	ndm_measure_timeout(&ndm->measure);
 	/* A further time-out of the same segment leaves what the first one has found. */
 	if (icsk->icsk_ca_state != TCP_CA_Loss || !icsk->icsk_retransmits)
-		ndm->collapse_fp = ndm->cwnd_fp;
+		ndm->memory->collapse_fp = ndm->cwnd_fp;
 	ndm->measure.drain = 0;
 	ndm->given_cwnd = ndm->cwnd_fp >> NDM_CWND_FRAC;
 	ndm_take_cwnd(sk, ndm);
 	ndm->phase = NDM_RESTARTING;
+}
+
+/* A router has marked a packet: the bound is cut. */
+static inline void ndm_answer_mark(struct sock *sk, struct ndm_sock *ndm)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	/* A repaired tail loss or a full queue of this host leads to CWR too. */
+	if (tp->delivered_ce == ndm->memory->marked)
+		return;
+	ndm->memory->marked = tp->delivered_ce;
+	ndm_bound_cut(&ndm->memory->bound, tp->tcp_mstamp, ndm->cwnd_fp,
+		      NDM_CWND_MAX);
+	ndm_set_cwnd(sk, ndm, ndm->cwnd_fp);
 }
 
 /* The kernel changes to another state; icsk_ca_state is still the old one. */
@@ -60,25 +77,28 @@ static inline void ndm_set_state(struct sock *sk, u8 state)
 {
 	struct ndm_sock *ndm = inet_csk_ca(sk);
 
+	if (unlikely(!ndm->memory))
+		return;
 	if (ndm->phase == NDM_RESTARTING)
 		ndm->phase = NDM_STEADY;
 	if (state == TCP_CA_Loss) {
 		ndm_enter_loss(sk, ndm);
 	} else if (state == TCP_CA_Recovery) {
 		ndm->phase = NDM_CONSERVING;
-		ndm->collapse_fp = 0;
+		ndm->memory->collapse_fp = 0;
 	} else if (state == TCP_CA_CWR) {
 		ndm_measure_mark(&ndm->measure);
+		ndm_answer_mark(sk, ndm);
 		if (ndm_in_slow_start(ndm->phase))
 			ndm->phase = NDM_STEADY;
-		ndm->collapse_fp = 0;
+		ndm->memory->collapse_fp = 0;
 	}
 }
 
 /* The window after an ACK that acknowledges @acked packets. */
 static inline void ndm_recover(struct sock *sk, struct ndm_sock *ndm, int acked)
 {
-	u32 half = ndm->collapse_fp >> NDM_CWND_FRAC >> 1;
+	u32 half = ndm->memory->collapse_fp >> NDM_CWND_FRAC >> 1;
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	if (ndm->phase == NDM_CONSERVING)
@@ -105,14 +125,32 @@ static inline u32 ndm_undo_cwnd(struct sock *sk)
 {
 	struct ndm_sock *ndm = inet_csk_ca(sk);
 	struct ndm_reading now = ndm_read(sk);
+	u32 before_fp;
 
+	if (unlikely(!ndm->memory))
+		return tcp_reno_undo_cwnd(sk);
 	ndm_measure_undo(&ndm->measure, now.lost);
 	ndm_take_cwnd(sk, ndm);
-	ndm_set_cwnd(sk, ndm, max(ndm->cwnd_fp, ndm->collapse_fp));
-	ndm->collapse_fp = 0;
+	before_fp = ndm_bound_undo(&ndm->memory->bound,
+				   ndm_congestion_lost(tcp_sk(sk)), now.delivered);
+	ndm_set_cwnd(sk, ndm, max3(ndm->cwnd_fp, ndm->memory->collapse_fp, before_fp));
+	ndm->memory->collapse_fp = 0;
 	if (!ndm_in_slow_start(ndm->phase))
 		ndm->phase = NDM_STEADY;
 	return ndm->given_cwnd;
+}
+
+/* The initial window of the connection's route. */
+static inline u32 ndm_init_cwnd(struct sock *sk)
+{
+	const struct dst_entry *dst;
+	u32 cwnd;
+
+	rcu_read_lock();
+	dst = __sk_dst_get(sk);
+	cwnd = dst ? dst_metric(dst, RTAX_INITCWND) : 0;
+	rcu_read_unlock();
+	return cwnd ? cwnd : TCP_INIT_CWND;
 }
 
 /*
@@ -136,7 +174,7 @@ static inline void ndm_restart(struct sock *sk)
 	ndm_set_cwnd(sk, ndm, ndm->cwnd_fp);
 	tp->snd_ssthresh = tcp_current_ssthresh(sk);
 	cwnd = tcp_snd_cwnd(tp);
-	restart_cwnd = min_t(u32, cwnd, TCP_INIT_CWND);
+	restart_cwnd = min_t(u32, cwnd, ndm_init_cwnd(sk));
 	if (cwnd > restart_cwnd)
 		ndm_set_cwnd(sk, ndm, max(cwnd >> min_t(u32, rtos, 31), restart_cwnd)
 				      << NDM_CWND_FRAC);

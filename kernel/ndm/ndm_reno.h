@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Reno on a socket that the guard has taken over from the policy.
+ * Reno on a socket for which there was no memory (struct ndm_memory).
  *
  * Growth, ssthresh and undo are the kernel's own functions. The kernel runs no PRR
  * for algorithms with cong_control(), so recovery sets the window to ssthresh at
@@ -13,32 +13,9 @@
 #include <net/tcp.h>
 
 #include "ndm_control.h"
-#include "ndm_guard.h"
 
 #define NDM_RENO_GAIN_SLOW_START (2 << 16)
 #define NDM_RENO_GAIN 78643	/* 1.2, Q16 */
-
-/* Begins in slow start after starving, otherwise at half the window in use. */
-static inline void ndm_reno_begin(struct sock *sk,
-				  enum ndm_guard_verdict verdict)
-{
-	struct ndm_sock *ndm = inet_csk_ca(sk);
-	struct tcp_sock *tp = tcp_sk(sk);
-	u32 used;
-
-	tp->snd_cwnd_cnt = 0;
-	ndm->measure.drain = 0;
-	ndm->phase = NDM_STEADY;
-	if (verdict == NDM_GUARD_STARVING) {
-		tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
-		return;
-	}
-	used = min(tcp_snd_cwnd(tp), tcp_packets_in_flight(tp));
-	tp->snd_ssthresh = max_t(u32, used / 2, NDM_CWND_MIN);
-	tcp_snd_cwnd_set(tp, tp->snd_ssthresh);
-	/* A recovery in progress must not restore the policy's window. */
-	tp->undo_marker = 0;
-}
 
 /* For every ACK. */
 static inline void ndm_reno_control(struct sock *sk,

@@ -5,12 +5,12 @@
 
 #include <linux/types.h>
 
-#define NDM_SCHEMA_VERSION 2
+#define NDM_SCHEMA_VERSION 3
 #define NDM_INPUTS_MIN 10
 #define NDM_FEATURE_FRAC 12
 #define NDM_ACTION_FRAC 14
 #define NDM_HIDDEN_FRAC 15
-#define NDM_HIDDEN_MAX 16
+#define NDM_HIDDEN_MAX 32
 #define NDM_FRAME_COMMAND 1
 #define NDM_FRAME_REPLY 2
 #define NDM_FRAME_OBSERVATION 3
@@ -22,19 +22,19 @@
 enum {
 	NDM_IN_RTT_RATIO,	/* smoothed RTT over the filtered minimum RTT, minus 1 */
 	NDM_IN_ENTROPY,	/* 0.6 loss entropy + 0.4 delay entropy, Shannon, last 16 samples */
-	NDM_IN_SLOW_START,	/* start-up phase: 1 while cwnd < ssthresh, else -1 */
+	NDM_IN_QUEUE_FLOOR,	/* log2 of the smallest mean RTT of the last 16 intervals over min RTT, in quarters */
 	NDM_IN_CONGESTION,	/* 1 when entropy is low and delay or loss is rising, else -1 */
 	NDM_IN_PLASTICITY,	/* rises on loss or time-out, decays otherwise (NDM v1) */
-	NDM_IN_LOSS_RATE,	/* lost over sent in the interval, undone losses taken back */
+	NDM_IN_LOSS_RATE,	/* lost over sent in the interval, beyond twice what the path loses at any window */
 	NDM_IN_RTT_VARIATION,	/* RTT mean deviation over smoothed RTT */
 	NDM_IN_RTT_GRADIENT,	/* change of mean RTT since the last interval, over min RTT */
 	NDM_IN_DELIVERY_RATIO,	/* delivery rate over its windowed maximum */
-	NDM_IN_INFLIGHT_RATIO,	/* packets in flight over the BDP with the standing queue */
+	NDM_IN_INFLIGHT_RATIO,	/* in flight at the interval's beginning over the BDP with the standing queue */
 	NDM_INPUTS,
 };
 
 enum {
-	NDM_OUT_CWND_LOG2,	/* log2 of the factor on cwnd, to which a packet and a quarter of its root are added */
+	NDM_OUT_CWND_LOG2,	/* log2 of the factor on cwnd, 7 times as steep below -0.5 (kernel/ndm/ndm_window.h) */
 	NDM_OUT_PACING,	/* log2 of the factor on the neutral pacing gain (1.25 cwnd / srtt) */
 	NDM_OUTPUTS,
 };
@@ -43,7 +43,7 @@ enum {
 #define NDM_INPUT_LIMITS {	\
 	[NDM_IN_RTT_RATIO] = { 0, 32767 },	\
 	[NDM_IN_ENTROPY] = { 0, 4096 },	\
-	[NDM_IN_SLOW_START] = { -4096, 4096 },	\
+	[NDM_IN_QUEUE_FLOOR] = { 0, 15360 },	\
 	[NDM_IN_CONGESTION] = { -4096, 4096 },	\
 	[NDM_IN_PLASTICITY] = { 0, 4096 },	\
 	[NDM_IN_LOSS_RATE] = { 0, 4096 },	\

@@ -87,7 +87,7 @@ static void ndm_swap_model(struct ndm_slot *slot, struct ndm_loaded *next)
 	if (next == last)
 		return;
 	/* The builtin model may have readers: only its number changes. */
-	WRITE_ONCE(next->number, (last->number + 1) % 64);
+	WRITE_ONCE(next->number, last->number + 1);
 	rcu_assign_pointer(slot->active, next);
 	if (last != &slot->builtin)
 		kfree_rcu(last, rcu);
@@ -192,7 +192,7 @@ NDM_VALUE(trained_decisions, "%llu", facts->decisions);
 NDM_VALUE(format, "%d", NDM_MODEL_FORMAT);
 
 NDM_VALUE(decisions, "%llu", ndm_decisions(slot));
-NDM_VALUE(guard_interventions, "%d", atomic_read(&slot->interventions));
+NDM_VALUE(guard_starving, "%d", atomic_read(&slot->starved));
 NDM_VALUE(model_swaps, "%u", READ_ONCE(slot->swaps));
 NDM_VALUE(models_refused, "%u", READ_ONCE(slot->refused));
 
@@ -214,7 +214,7 @@ static const struct attribute_group ndm_facts_group = {
 
 static struct attribute *ndm_counter_attrs[] = {
 	&ndm_decisions_attr.attr,
-	&ndm_guard_interventions_attr.attr,
+	&ndm_guard_starving_attr.attr,
 	&ndm_model_swaps_attr.attr,
 	&ndm_models_refused_attr.attr,
 	NULL

@@ -32,7 +32,7 @@ struct ndm_loaded {
 	struct rcu_head rcu;	/* kfree_rcu() wants it near the beginning */
 	const struct ndm_described_model *described;
 	struct ndm_network network;
-	u8 number;		/* 0 to 63: increases with each model, wraps */
+	u32 number;		/* increases with each model */
 	char file[64];
 	struct ndm_described_model from_file;
 };
@@ -42,7 +42,7 @@ struct ndm_slot {
 	struct ndm_loaded __rcu *active;
 	struct ndm_loaded builtin;
 	u64 __percpu *decisions;
-	atomic_t interventions;		/* of the guard */
+	atomic_t starved;		/* connections that the guard has taken from their policy */
 	struct kobject folder;		/* in sysfs */
 	struct completion folder_released;
 	unsigned int swaps, refused;	/* under the mutex of ndm_slot.c */

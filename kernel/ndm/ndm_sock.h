@@ -9,9 +9,12 @@
 #define NDM_SOCK_H
 
 #include <linux/atomic.h>
+#include <linux/slab.h>
 #include <net/tcp.h>
 
+#include "ndm_bound.h"
 #include "ndm_features.h"
+#include "ndm_guard.h"
 #include "ndm_slow_start.h"
 #include "ndm_window.h"
 
@@ -21,22 +24,68 @@
 /* Bytes per second, 70 TB/s: rate times gain fits into 64 bits. */
 #define NDM_PACING_MAX (1ULL << 46)
 
+/* Losses that a reordering event may have feigned. */
+#define NDM_REORDERED 16
+
 /* The initial RTT for pacing when the handshake gave no sample. */
 #define NDM_RTT_UNKNOWN_US 1000
 
-/* Private state of one socket: 96 of the 104 available bytes. */
+/* What a connection remembers from decision to decision. ACKs between them do not need it. */
+struct ndm_memory {
+	struct ndm_bound bound;
+	u32 collapse_fp;	/* cwnd_fp before the last time-out; 0: see ndm_recovery.h */
+	u32 lost;	/* ndm_congestion_lost() at the last decision */
+	u32 marked;	/* delivered_ce when the last mark was answered */
+	u32 flow;	/* number of the connection, from 1 in opening order */
+	/* used by tcp_ndm only */
+	u32 model;	/* number of the model that the recurrent state belongs to */
+	struct ndm_guard guard;
+	s16 h[NDM_HIDDEN_MAX];	/* recurrent state of tcp_ndm, Q15 */
+};
+
+/* Private state of one socket: all of the 104 available bytes. */
 struct ndm_sock {
 	struct ndm_measure measure;
 	u32 cwnd_fp;	/* the flow's window, NDM_CWND_FRAC fraction bits */
-	u32 given_cwnd;	/* the window that the kernel was given last, packets */
-	u32 collapse_fp;	/* cwnd_fp before the last time-out; 0: see ndm_recovery.h */
-	u32 flow : 20;	/* number of the connection, from 1 in opening order; wraps */
-	/* used by tcp_ndm only */
-	u32 model : 6;	/* number of the model that the recurrent state belongs to */
-	u32 guard_bucket : 5;	/* ndm_guard.h */
-	u32 reno : 1;	/* the guard has taken the connection from the policy */
-	u8 phase;	/* enum ndm_phase */
+	u32 given_cwnd : 25;	/* the window that the kernel was given last, packets */
+	u32 phase : 3;	/* enum ndm_phase */
+	struct ndm_memory *memory;	/* NULL: there was no memory for it */
 };
+
+/*
+ * Packets that the connection has lost: those sent again, and those still to be. tp->lost
+ * counts more, as a packet that was only late may be acknowledged before it is sent again.
+ * A DSACK reports one that arrived twice: it was not lost, or a tail loss probe without
+ * need. DSACKs beyond the number of retransmissions are duplicates of the network.
+ */
+static inline u32 ndm_lost(const struct tcp_sock *tp)
+{
+	u32 pending = tp->lost_out - min(tp->lost_out, tp->retrans_out);
+
+	return tp->total_retrans - min(tp->dsack_dups, tp->total_retrans) + pending;
+}
+
+/*
+ * The losses that may be congestion. Each time a packet arrives late, without having been
+ * sent again, as many others may have been taken for lost.
+ */
+static inline u32 ndm_congestion_lost(const struct tcp_sock *tp)
+{
+	return ndm_lost(tp) - NDM_REORDERED * tp->reord_seen;
+}
+
+/*
+ * The same, at a decision. Where packets have been seen to change their order, only those
+ * count that are still lost a round trip later.
+ */
+static inline u32 ndm_confirmed_lost(const struct tcp_sock *tp, struct ndm_memory *memory)
+{
+	u32 now = ndm_congestion_lost(tp);
+	u32 before = memory->lost;
+
+	memory->lost = now;
+	return tp->reord_seen && (s32)(now - before) > 0 ? before : now;
+}
 
 static inline struct ndm_reading ndm_read(const struct sock *sk)
 {
@@ -45,12 +94,7 @@ static inline struct ndm_reading ndm_read(const struct sock *sk)
 	return (struct ndm_reading) {
 		.now_us = tp->tcp_mstamp,
 		.delivered = tp->delivered,
-		/*
-		 * A DSACK reports a segment that arrived twice, so its
-		 * retransmission was spurious: nothing was lost. DSACKs beyond
-		 * the number of retransmissions are duplicates of the network.
-		 */
-		.lost = tp->lost - min(tp->dsack_dups, tp->total_retrans),
+		.lost = ndm_lost(tp),
 		.inflight = tcp_packets_in_flight(tp),
 		.srtt_us = tp->srtt_us >> 3,
 		.mdev_us = tp->mdev_us >> 2,
@@ -87,9 +131,7 @@ static inline u32 ndm_window(const struct ndm_sock *ndm)
 {
 	u32 cwnd = ndm->cwnd_fp >> NDM_CWND_FRAC;
 
-	if (ndm->measure.drain)
-		cwnd = max_t(u32, cwnd >> ndm->measure.drain_depth, NDM_CWND_MIN);
-	return cwnd;
+	return ndm->measure.drain ? ndm_drain_cwnd(cwnd, ndm->measure.drain_depth) : cwnd;
 }
 
 /* Gives the kernel a window without changing the flow's. */
@@ -104,6 +146,8 @@ static inline void ndm_set_cwnd(struct sock *sk, struct ndm_sock *ndm,
 {
 	u32 cwnd_max = min(tcp_sk(sk)->snd_cwnd_clamp, NDM_CWND_MAX);
 
+	if (likely(ndm->memory))
+		cwnd_fp = ndm_bounded(&ndm->memory->bound, cwnd_fp);
 	cwnd_fp = max_t(u32, cwnd_fp, NDM_CWND_MIN << NDM_CWND_FRAC);
 	ndm->cwnd_fp = min(cwnd_fp, cwnd_max << NDM_CWND_FRAC);
 	ndm_give_cwnd(sk, ndm, ndm_window(ndm));
@@ -148,20 +192,31 @@ static inline u32 ndm_ssthresh(struct sock *sk)
 	return max_t(u32, ndm->cwnd_fp >> NDM_CWND_FRAC, NDM_CWND_MIN);
 }
 
+static inline void ndm_sock_release(struct sock *sk)
+{
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+
+	kfree(ndm->memory);
+	ndm->memory = NULL;
+}
+
 static inline void ndm_sock_init(struct sock *sk, atomic_t *flows)
 {
 	struct ndm_sock *ndm = inet_csk_ca(sk);
 	struct ndm_reading now = ndm_read(sk);
 
+	ndm->memory = kzalloc(sizeof(*ndm->memory), GFP_NOWAIT | __GFP_NOWARN);
+	if (ndm->memory) {
+		ndm->memory->flow = atomic_inc_return(flows);
+		ndm->memory->marked = tcp_sk(sk)->delivered_ce;
+		ndm->memory->lost = ndm_congestion_lost(tcp_sk(sk));
+		ndm_bound_sample(&ndm->memory->bound, ndm->memory->lost,
+				 now.delivered);
+	}
 	ndm_measure_init(&ndm->measure, &now);
 	ndm->cwnd_fp = 0;
 	ndm->given_cwnd = 0;
 	ndm_take_cwnd(sk, ndm);
-	ndm->collapse_fp = 0;
-	ndm->flow = atomic_inc_return(flows);
-	ndm->model = 0;
-	ndm->guard_bucket = 0;
-	ndm->reno = 0;
 	ndm->phase = tcp_in_initial_slowstart(tcp_sk(sk)) ? NDM_STARTING : NDM_STEADY;
 	ndm_set_max_pacing(sk);
 	/* TCP paces internally unless an fq qdisc does. */

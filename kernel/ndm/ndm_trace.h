@@ -9,10 +9,10 @@
  *
  * x: the inputs, Q12, in the order of ndm_schema.h; action: the two outputs,
  * Q14; cwnd: packets, before the decision; model: number of the model in use, which
- * increases with each new model, modulo 64; ca: the congestion control.
+ * increases with each new model; ca: the congestion control.
  *
  * Tracepoint ndm:ndm_guard: one line when the guard takes a connection from its
- * policy; verdict: 1 pressing, 2 starving (ndm_guard.h).
+ * policy, because the policy leaves the path unused (ndm_guard.h).
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM NDM_ALGORITHM
@@ -28,7 +28,7 @@
 TRACE_EVENT(ndm_decision,
 
 	TP_PROTO(const char *ca, u32 flow, u32 decision, const s16 *x,
-		 const s16 *action, u32 cwnd, u32 srtt_us, u8 model),
+		 const s16 *action, u32 cwnd, u32 srtt_us, u32 model),
 
 	TP_ARGS(ca, flow, decision, x, action, cwnd, srtt_us, model),
 
@@ -38,7 +38,7 @@ TRACE_EVENT(ndm_decision,
 		__field(u32, decision)
 		__field(u32, cwnd)
 		__field(u32, srtt_us)
-		__field(u8, model)
+		__field(u32, model)
 		__array(s16, x, NDM_INPUTS)
 		__array(s16, action, NDM_OUTPUTS)
 	),
@@ -63,16 +63,15 @@ TRACE_EVENT(ndm_decision,
 
 TRACE_EVENT(ndm_guard,
 
-	TP_PROTO(const char *ca, u32 flow, u8 verdict, u32 cwnd, u32 srtt_us),
+	TP_PROTO(const char *ca, u32 flow, u32 cwnd, u32 srtt_us),
 
-	TP_ARGS(ca, flow, verdict, cwnd, srtt_us),
+	TP_ARGS(ca, flow, cwnd, srtt_us),
 
 	TP_STRUCT__entry(
 		__array(char, ca, TCP_CA_NAME_MAX)
 		__field(u32, flow)
 		__field(u32, cwnd)
 		__field(u32, srtt_us)
-		__field(u8, verdict)
 	),
 
 	TP_fast_assign(
@@ -80,12 +79,10 @@ TRACE_EVENT(ndm_guard,
 		__entry->flow = flow;
 		__entry->cwnd = cwnd;
 		__entry->srtt_us = srtt_us;
-		__entry->verdict = verdict;
 	),
 
-	TP_printk("flow=%u verdict=%u cwnd=%u srtt_us=%u ca=%s",
-		  __entry->flow, __entry->verdict, __entry->cwnd,
-		  __entry->srtt_us, __entry->ca)
+	TP_printk("flow=%u cwnd=%u srtt_us=%u ca=%s",
+		  __entry->flow, __entry->cwnd, __entry->srtt_us, __entry->ca)
 );
 
 #endif /* NDM_TRACE_H */

@@ -2,8 +2,11 @@
 /*
  * The window after a decision:
  *
- *	next = cwnd * 2^cwnd_log2 + 1 + sqrt(cwnd) / 4		packets
+ *	next = cwnd * 2^f(cwnd_log2) + 1 + sqrt(cwnd) / 4		packets
+ *	f(a) = a from -1/2 on, below it 7 a + 3
  *
+ * so that an action of -1 leaves a sixteenth of the window, for a link that has become
+ * slower, and small actions stay precise.
  * within [NDM_CWND_MIN, NDM_CWND_MAX]. The policy sets the factor. The added term
  * makes flows converge to equal shares: flows at one bottleneck see the same queue
  * and choose similar factors, so with a factor alone each would keep its share.
@@ -33,6 +36,23 @@
 /* sqrt(256 w) is 16 sqrt(w), so with 8 fraction bits sqrt(w) / 4 is 4 sqrt(256 w). */
 #define NDM_CWND_ROOT 4
 
+#define NDM_ACTION_ONE (1 << 14)	/* Q14 */
+
+/* cwnd * 2^f(cwnd_log2), as above; both are defined at ndm_next_cwnd(). */
+static inline u64 ndm_scaled_cwnd(u32 cwnd_fp, s16 cwnd_log2)
+{
+	s32 log2 = clamp_t(s32, cwnd_log2, -NDM_ACTION_ONE, NDM_ACTION_ONE);
+	u8 halvings = 0;
+
+	if (log2 < -NDM_ACTION_ONE / 2)
+		log2 = 7 * log2 + 3 * NDM_ACTION_ONE;
+	while (log2 < -NDM_ACTION_ONE) {
+		log2 += NDM_ACTION_ONE;
+		halvings++;
+	}
+	return (u64)cwnd_fp * ndm_exp2(log2) >> (16 + halvings);
+}
+
 /**
  * ndm_next_cwnd - compute the window after a decision
  * @cwnd_fp: the current window, NDM_CWND_FRAC fraction bits, at most 2^31
@@ -41,7 +61,7 @@
  */
 static inline u64 ndm_next_cwnd(u32 cwnd_fp, s16 cwnd_log2)
 {
-	return ((u64)cwnd_fp * ndm_exp2(cwnd_log2) >> 16) +
+	return ndm_scaled_cwnd(cwnd_fp, cwnd_log2) +
 	       NDM_CWND_ROOT * int_sqrt(cwnd_fp) + NDM_CWND_ONE;
 }
 

@@ -59,6 +59,7 @@ struct expert_ack {
 	u32 cwnd;			/* before the scheme or PRR changes it */
 	u64 pacing_rate;		/* likewise, bytes per second */
 	bool delivered;			/* prior_delivered is known */
+	bool app_limited;		/* the application has limited the packet's rate */
 	bool pending;
 };
 
@@ -134,10 +135,14 @@ static void expert_measure(struct sock *sk, struct expert_flow *flow)
 	struct ndm_interval interval;
 	struct ndm_wire_action unused;
 	struct ndm_reading now;
+	bool early_end;
 
 	if (!ack->pending)
 		return;
 	flow->ack.pending = false;
+	early_end = !ndm_in_slow_start(flow->phase);
+	if (ack->app_limited)
+		m->app_limited = 1;
 	if (ack->rtt_us >= 0)
 		ndm_measure_rtt(m, min_t(long, ack->rtt_us, NDM_RTT_MAX_US));
 	if (ndm_in_slow_start(flow->phase)) {
@@ -145,11 +150,10 @@ static void expert_measure(struct sock *sk, struct expert_flow *flow)
 		expert_end_slow_start(flow);
 	}
 	if (!ack->delivered ||
-	    !ndm_interval_over(m, ack->now_us, ack->prior_delivered))
+	    !ndm_interval_ended(m, ack->now_us, ack->prior_delivered, early_end))
 		return;
 	now = ndm_read(sk);
 	now.now_us = ack->now_us;
-	now.slow_start = ack->cwnd < flow->ssthresh;
 	ndm_interval_close(m, &now, &interval);
 	if (ndm_in_slow_start(flow->phase))
 		flow->phase = ndm_slow_start_close(flow->phase, &interval,
@@ -174,6 +178,7 @@ static void NDM_CONG_CONTROL(expert_cong_control)
 			.cwnd = tcp_snd_cwnd(tcp_sk(sk)),
 			.pacing_rate = READ_ONCE(sk->sk_pacing_rate),
 			.delivered = rs->delivered >= 0,
+			.app_limited = rs->is_app_limited,
 			.pending = true,
 		};
 		expert_measure(sk, flow);
@@ -205,6 +210,7 @@ static void expert_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 			.pacing_rate = READ_ONCE(sk->sk_pacing_rate),
 			.delivered = sample->in_flight !=
 				     tp->mss_cache * tp->delivered,
+			.app_limited = tp->app_limited,
 			.pending = true,
 		};
 	}

@@ -44,7 +44,7 @@ int ndm_user_interval_over(const struct ndm_measure *m, u32 now_us,
 	return ndm_interval_over(m, now_us, prior_delivered);
 }
 
-/* reading: now_us, delivered, lost, inflight, srtt_us, mdev_us, slow_start */
+/* reading: now_us, delivered, lost, inflight, srtt_us, mdev_us */
 void ndm_user_interval_close(struct ndm_measure *m, const u32 *reading, s16 *x,
 			     u32 *length_us, u32 *rtt_us)
 {
@@ -55,7 +55,6 @@ void ndm_user_interval_close(struct ndm_measure *m, const u32 *reading, s16 *x,
 		.inflight = reading[3],
 		.srtt_us = reading[4],
 		.mdev_us = reading[5],
-		.slow_start = reading[6],
 	};
 	struct ndm_interval interval;
 	int i;

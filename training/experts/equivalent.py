@@ -3,7 +3,7 @@
 NDM sets the window once per interval; an expert changes it with every ACK. The equivalent action gives the expert's
 window and pacing rate at the end of the interval::
 
-    cwnd_log2[k] = log2((cwnd[k + 1] - 1 - sqrt(cwnd[k]) / 4) / cwnd[k])
+    cwnd_log2[k] = g(log2((cwnd[k + 1] - 1 - sqrt(cwnd[k]) / 4) / cwnd[k])), g(f) = f from -1/2 on, below it (f - 3) / 7
     pacing[k]    = log2(pacing_rate[k + 1] / (1.25 cwnd[k + 1] mss / srtt[k]))          both clipped to [-1, 1]
 
 The first formula inverts kernel/ndm/ndm_window.h. The divisor in the second one is the pacing rate of a neutral
@@ -45,7 +45,8 @@ def equivalent_actions(
     """
     actions = np.zeros((cwnd.size - 1, len(ACTIONS)))
     before = np.maximum(cwnd[:-1], 1)
-    actions[:, 0] = np.log2(np.maximum(cwnd[1:] - added_packets(before), LEAST_CWND) / before)
+    factor_log2 = np.log2(np.maximum(cwnd[1:] - added_packets(before), LEAST_CWND) / before)
+    actions[:, 0] = np.where(factor_log2 < -0.5, (factor_log2 - 3) / 7, factor_log2)
     if sets_rate:
         srtt_s = np.where(srtt_us[:-1] > 0, srtt_us[:-1], RTT_UNKNOWN_US) / 1e6
         neutral = NEUTRAL_GAIN * np.maximum(cwnd[1:], 1) * mss[1:] / srtt_s

@@ -30,7 +30,7 @@ FAILED_RTT_US = 10e6  # RTT of a failed evaluation
 _FOLDER = "/run/ndm-models"
 _SYSFS = f"/sys/module/{MODULE}/{SCHEME}"
 _PREPARE = f"{{ [ -d {_FOLDER} ] || mkdir {_FOLDER}; }} && printf {_FOLDER} >/sys/module/firmware_class/parameters/path"
-_GUARD = "counters/guard_interventions"
+_GUARD = "counters/guard_starving"
 _READ = ("sha256", _GUARD, "counters/decisions")
 
 

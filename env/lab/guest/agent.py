@@ -39,6 +39,7 @@ sys.modules["env"] = _package
 
 from channel import Gate, Port, Socket  # noqa: E402  (needs the package above)
 from first_draws import draw_secrets  # noqa: E402
+from guard import Guard  # noqa: E402
 from watch import Watch  # noqa: E402
 
 from env.network.clock import COUNTED, REAL, VIRTUAL, Clock  # noqa: E402
@@ -71,6 +72,7 @@ class Agent:
         self.topology: Topology | RackTopology | None = None
         self.topologies: dict[str, Topology | RackTopology] = {}
         self.modules: dict[str, str] = {}
+        self._guard = Guard()
         self._program: Program | None = None
 
     def load(self, name: str, data: str) -> None:
@@ -83,6 +85,7 @@ class Agent:
         finally:
             file.unlink()
         self.modules[name] = hashlib.sha256(content).hexdigest()
+        self._guard.find()
 
     def build(self, topology: str) -> dict[str, str]:
         """Start Mininet with a topology, or select one that runs. Each topology keeps running, with hosts of its
@@ -146,6 +149,7 @@ class Agent:
             )
         if isinstance(watch, Watch):
             result["pulse"] = watch.pulse
+        result["guard"] = self._guard.interventions()
         if trace:
             self._trace(False)
             lines = (TRACING / "trace").read_text().splitlines()

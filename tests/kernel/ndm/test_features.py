@@ -33,7 +33,7 @@ class Connection:
 
     def interval(
         self, length_us: int, delivered: int, *, lost: int = 0, rtts: tuple[int, ...] = (), srtt_us: int = 0,
-        mdev_us: int = 0, inflight: int = 10, slow_start: bool = False, timeout: bool = False,
+        mdev_us: int = 0, inflight: int = 10, timeout: bool = False,
     ) -> dict[str, float]:  # fmt: skip
         """Let one interval pass and return the inputs by name."""
         for rtt_us in rtts:
@@ -43,8 +43,8 @@ class Connection:
         self.now_us = (self.now_us + length_us) % U32
         self.delivered = (self.delivered + delivered) % U32
         self.lost = (self.lost + lost) % U32
-        reading = (ctypes.c_uint32 * 7)(
-            self.now_us, self.delivered, self.lost, inflight, srtt_us or (rtts[-1] if rtts else 0), mdev_us, slow_start
+        reading = (ctypes.c_uint32 * 6)(
+            self.now_us, self.delivered, self.lost, inflight, srtt_us or (rtts[-1] if rtts else 0), mdev_us
         )
         x = (ctypes.c_int16 * len(NAMES))()
         length, rtt = ctypes.c_uint32(), ctypes.c_uint32()
@@ -81,7 +81,7 @@ def test_inputs_stay_in_range_for_any_counters(
     for length_us, delivered, lost, rtts, srtt_us, mdev_us, inflight, flag in steps:
         inputs = connection.interval(
             length_us, delivered, lost=lost, rtts=tuple(rtts), srtt_us=srtt_us, mdev_us=mdev_us, inflight=inflight,
-            slow_start=flag, timeout=flag,
+            timeout=flag,
         )  # fmt: skip
         in_range(inputs)
 
@@ -90,7 +90,7 @@ def test_inputs_stay_in_range_for_any_counters(
 def test_a_steady_connection(start: int) -> None:
     connection = Connection(now_us=start, delivered=0)
     for _ in range(20):
-        inputs = connection.interval(40_000, 50, rtts=(40_000,) * 3, mdev_us=4_000, inflight=50, slow_start=True)
+        inputs = connection.interval(40_000, 50, rtts=(40_000,) * 3, mdev_us=4_000, inflight=50)
     assert inputs["rtt_ratio"] == 0
     assert inputs["rtt_variation"] == pytest.approx(0.1, abs=0.001)
     assert inputs["rtt_gradient"] == 0
@@ -98,7 +98,7 @@ def test_a_steady_connection(start: int) -> None:
     assert inputs["inflight_ratio"] == pytest.approx(1, abs=0.01)
     assert inputs["entropy"] == 0
     assert inputs["loss_rate"] == 0
-    assert inputs["slow_start"] == 1
+    assert inputs["queue_floor"] == 0
     assert inputs["congestion"] == -1
 
 
@@ -106,7 +106,10 @@ def test_a_growing_queue_shows_in_the_inputs() -> None:
     connection = Connection()
     for _ in range(16):
         connection.interval(40_000, 50, rtts=(40_000,))
-    inputs = connection.interval(48_000, 50, rtts=(48_000,), inflight=60)
+    # the packets of an interval were in flight at its beginning
+    inputs = connection.interval(40_000, 50, rtts=(40_000,), inflight=60)
+    assert inputs["inflight_ratio"] < 0.5
+    inputs = connection.interval(48_000, 50, rtts=(48_000,), inflight=100)
     assert inputs["rtt_ratio"] == pytest.approx(0.2, abs=0.001)
     assert inputs["rtt_gradient"] == pytest.approx(0.2, abs=0.001)
     assert inputs["congestion"] == 1

@@ -1,4 +1,4 @@
-"""The guard: it takes a connection from a policy that does harm, and leaves the shipped model alone."""
+"""Bound and guard: what harmful policies leave to others, and that the shipped model keeps its connections."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from tests.support.models import BAD_MODELS, put_models
 pytestmark = pytest.mark.timeout(900)
 FOLDER = "/sys/module/tcp_ndm/ndm"
 PATH = Path(rate_mbps=20, rtt_ms=40, buffer_bdp=1)
-GUARD_LINE = re.compile(r"ndm_guard: flow=\d+ verdict=(\d) cwnd=\d+ srtt_us=\d+ ca=ndm")
-# The constant policies that do harm: verdict 1 is growth ("zero" grows by the window's addition alone), 2 starvation.
-CAUGHT = {"highest": 1, "zero": 1, "grow": 1, "creep": 1, "shrink": 2}
+GUARD_LINE = re.compile(r"ndm_guard: flow=\d+ cwnd=2 srtt_us=\d+ ca=ndm")
+STARVED = ("lowest", "shrink", "random-1", "random-2")  # the policies that leave PATH unused
 
 
 lab = shared_lab("tcp_ndm", seed=5, both_kernels=True, timeout_s=400, setup=lambda lab: put_models(lab, BAD_MODELS))
@@ -33,12 +32,12 @@ def counter(lab: Lab, name: str) -> int:
     return int(shell(lab, f"cat {FOLDER}/counters/{name}"))
 
 
-def run(lab: Lab, *schemes: str, duration_s: float = 30.0, **options: Any) -> RunResult:
-    """Flows that start 3 s apart and end together, over PATH."""
+def run(lab: Lab, *schemes: str, path: Path = PATH, duration_s: float = 30.0, **options: Any) -> RunResult:
+    """Flows that start 3 s apart and end together."""
     flows = [
         {"scheme": scheme, "start_s": 3.0 * i, "duration_s": duration_s - 3.0 * i} for i, scheme in enumerate(schemes)
     ]
-    return lab.run(PATH, flows, duration_s, seed=1, **options)
+    return lab.run(path, flows, duration_s, seed=1, **options)
 
 
 @pytest.fixture(scope="module")
@@ -54,43 +53,48 @@ def reno(lab: Lab) -> tuple[int, int]:
 def test_bad_model_leaves_cubic_its_share(lab: Lab, reno: tuple[int, int], name: str) -> None:
     """With -s it prints the table of docs/explanation/control-law.md, in Mbit/s."""
     use(lab, f"{name}.bin")
-    before = counter(lab, "guard_interventions")
-    alone = run(lab, "ndm", sample_ms=0).flows[0].received_bytes
-    if name in CAUGHT:
-        assert counter(lab, "guard_interventions") == before + 1
-        assert alone > 0.9 * reno[0], "the connection is as good as Reno's"
-    beside = run(lab, "cubic", "ndm", sample_ms=0)
-    fell = counter(lab, "guard_interventions") - before
-    shares = [alone, *(flow.received_bytes for flow in beside.flows)]
-    print("".join(f"| {cell} " for cell in (name, *(f"{share * 8 / 30e6:.1f}" for share in shares), fell)) + "|")
-    # beside Reno, Cubic gets 12.4 Mbit/s; without the guard it gets 2.3 beside "highest" and "grow"
-    assert beside.flows[0].received_bytes > 0.65 * reno[1]
+    alone, beside = run(lab, "ndm", sample_ms=0), run(lab, "cubic", "ndm", sample_ms=0)
+    shares = [alone.flows[0].received_bytes, *(flow.received_bytes for flow in beside.flows)]
+    lost_pct = 100 * alone.flows[0].retransmits / alone.flows[0].segments_sent
+    rates = [f"{share * 8 / 30e6:.1f}" for share in shares]
+    print("".join(f"| {cell} " for cell in (name, *rates, f"{lost_pct:.1f}", alone.guard or "")) + "|")
+    # beside Reno, Cubic gets 12.4 Mbit/s
+    assert beside.flows[0].received_bytes > 0.75 * reno[1]
+    assert lost_pct < 5
+    assert (alone.guard == {"starving": 2}) == (name in STARVED)
+    assert shares[0] > 0.7 * reno[0], "the connection is nearly as good as others"
 
 
-@pytest.mark.parametrize(("name", "verdict"), CAUGHT.items())
-def test_guard_gives_the_connection_to_reno_for_good(lab: Lab, name: str, verdict: int) -> None:
-    use(lab, f"{name}.bin")
-    decisions = counter(lab, "decisions")
+def test_guard_takes_the_connection(lab: Lab) -> None:
+    use(lab, "shrink.bin")
     shell(lab, "echo 1 >/sys/kernel/tracing/events/ndm/ndm_guard/enable")
     shell(lab, "echo >/sys/kernel/tracing/trace")
-    result = run(lab, "ndm", sample_ms=100)
+    result = run(lab, "ndm", duration_s=10.0, sample_ms=100)
     interventions = GUARD_LINE.findall(shell(lab, "cat /sys/kernel/tracing/trace"))
     shell(lab, "echo 0 >/sys/kernel/tracing/events/ndm/ndm_guard/enable")
-    assert interventions == [str(verdict)]
-    asked = counter(lab, "decisions") - decisions
-    assert 16 <= asked < 150, "of some 700 round trips"
-    cwnd = result.flows[0].sender["cwnd"][-50:]
-    assert 40 < cwnd.max() < 150, "a sawtooth below the 132 packets of BDP and buffer"
-    assert (cwnd[1:] <= cwnd[:-1] + 5).all(), "one packet a round trip, of which there are one or two in 100 ms"
+    assert len(interventions) == 1
+    assert result.guard == {"starving": 1}
+    cwnd = result.flows[0].sender["cwnd"]
+    assert 40 < cwnd[-20:].max() < 150, "the bound has grown to about BDP and buffer, 132 packets"
 
 
-def test_next_model_gets_the_connection_back(lab: Lab) -> None:
-    use(lab, "grow.bin")
-    before, decisions = counter(lab, "guard_interventions"), counter(lab, "decisions")
-    caught = f"[ $(cat {FOLDER}/counters/guard_interventions) -gt {before} ]"
-    shell(lab, f"(until {caught}; do sleep 1; done; sleep 5; echo builtin >{FOLDER}/model) >/dev/null 2>&1 & true")
+def test_policy_gets_the_connection_back(lab: Lab) -> None:
+    """After 256 decisions for the first time, then after 512."""
+    use(lab, "shrink.bin")
+    before, decisions = counter(lab, "guard_starving"), counter(lab, "decisions")
     run(lab, "ndm", duration_s=40.0, sample_ms=0)
-    assert counter(lab, "guard_interventions") == before + 1
+    assert counter(lab, "guard_starving") == before + 2
+    # slow start, then twice two horizons of 32 decisions
+    assert 128 <= counter(lab, "decisions") - decisions < 200
+
+
+def test_next_model_gets_the_connection_at_once(lab: Lab) -> None:
+    use(lab, "shrink.bin")
+    before, decisions = counter(lab, "guard_starving"), counter(lab, "decisions")
+    caught = f"[ $(cat {FOLDER}/counters/guard_starving) -gt {before} ]"
+    shell(lab, f"(until {caught}; do sleep .1; done; sleep 1; echo builtin >{FOLDER}/model) >/dev/null 2>&1 & true")
+    run(lab, "ndm", duration_s=30.0, sample_ms=0)
+    assert counter(lab, "guard_starving") == before + 1
     assert shell(lab, f"cat {FOLDER}/model") == "builtin"
     assert counter(lab, "decisions") - decisions > 300
 
@@ -99,7 +103,7 @@ def test_next_model_gets_the_connection_back(lab: Lab) -> None:
 @pytest.mark.parametrize("name", ["stress", "delay_extreme", "bottleneck", "fiber", "loss/2pct", "compete/cubic_1v1"])
 def test_shipped_model_keeps_its_connections(lab: Lab, name: str) -> None:
     use(lab, "builtin")
-    before = counter(lab, "guard_interventions")
     scenario = load_scenario(name)
-    lab.run(scenario.network(), scenario.flows_with("ndm"), min(scenario.duration_s, 20), sample_ms=0, seed=2)
-    assert counter(lab, "guard_interventions") == before
+    duration_s = min(scenario.duration_s, 20)
+    result = lab.run(scenario.network(), scenario.flows_with("ndm"), duration_s, sample_ms=0, seed=2)
+    assert result.guard == {}

@@ -37,7 +37,7 @@ def beside(*flows: EpisodeFlow) -> EpisodeConfig:
 
 
 WITH_SNAPSHOTS = beside(EpisodeFlow(SNAPSHOT), EpisodeFlow(LEARNER, 0.3), EpisodeFlow(SNAPSHOT, 0.6))
-SHARED = beside(EpisodeFlow(LEARNER, 0.5), EpisodeFlow(LEARNER, 1.0), EpisodeFlow("cubic", 0.2))
+SHARED = beside(EpisodeFlow(LEARNER, 0.5), EpisodeFlow(LEARNER, 0.75), EpisodeFlow("cubic", 0.2))
 
 
 def random_policy(seed: int, readout_std: float, cwnd_log2: float) -> FloatPolicy:
@@ -107,8 +107,6 @@ def test_skipped_slow_start_leaves_policy_the_window(lab: Lab) -> None:
     # the ACK that ends the first interval adds a packet; then each round trip adds 1 + sqrt(cwnd) / 4
     assert first["cwnd"][:3].tolist() == [11, 12, 14]
     assert second["cwnd"][1] >= 20
-    slow_start = [feature.name for feature in schema.FEATURES].index("slow_start")
-    assert (first["features"][1:, slow_start] < 0).all()
 
 
 def test_rivals_of_modules_are_there(lab: Lab) -> None:
@@ -204,13 +202,12 @@ def test_episode_ends_after_its_seconds(lab: Lab) -> None:
     assert 1e6 <= steps["now_us"][-1] - steps["now_us"][0] < 1.3e6
 
 
-def test_episode_ends_at_a_window_without_delivery(lab: Lab) -> None:
+def test_bound_holds_a_window_that_doubles(lab: Lab) -> None:
     episode_config = EpisodeConfig(Path(rate_mbps=2, rtt_ms=20, buffer_bdp=0.5))
     doubling = task(episode_config)._replace(noise=np.full((1, DECISIONS, 2), 16_384, np.int16))
     steps = run_episode(lab, doubling)
-    assert steps.size < DECISIONS
-    assert (steps["cwnd"][:-1] <= max_cwnd(episode_config.path)).all()
-    assert steps["cwnd"][-1] > max_cwnd(episode_config.path)
+    assert steps.size == DECISIONS + 1, "a window beyond the largest useful one would have ended the run"
+    assert (steps["cwnd"] <= max_cwnd(episode_config.path)).all()
 
 
 def test_dead_path_gives_an_empty_record(lab: Lab) -> None:

@@ -172,10 +172,10 @@ def test_dying_labs_end_training_with_a_checkpoint(tmp_path: Path) -> None:
 
 def test_run_ends_when_the_guard_intervenes() -> None:
     run = EvaluationRun(EpisodeConfig(NetworkPath()), seed=5, duration_s=4.0)
-    grow = {name: torch.zeros_like(tensor) for name, tensor in initial_policy(2, 1).state_dict().items()}
-    grow["readout.bias"] += 1.0  # doubles in every round
-    stay = grow | {"readout.bias": torch.tensor(INITIAL_ACTION)}
-    models = [model_file(grow, "grow", "none"), model_file(stay, "stay", "none")]
+    shrink = {name: torch.zeros_like(tensor) for name, tensor in initial_policy(2, 1).state_dict().items()}
+    shrink["readout.bias"] = torch.tensor((-1.0, 0.0))  # the smallest window
+    stay = shrink | {"readout.bias": torch.tensor((-0.096, INITIAL_ACTION[1]))}
+    models = [model_file(shrink, "shrink", "none"), model_file(stay, "stay", "none")]
     with LabPool(1, boot) as pool:
         evaluations = evaluate(pool, models, [run, run], RewardWeights())
     assert evaluations is not None
@@ -185,8 +185,8 @@ def test_run_ends_when_the_guard_intervenes() -> None:
         assert np.asarray(evaluation.outcomes[0].performance.goodput_mbps)[0] > 1
     for evaluation in evaluations[1]:
         assert evaluation.guarded == 0
-        # nine packets in each round trip
-        assert np.asarray(evaluation.outcomes[0].performance.goodput_mbps)[-1] == pytest.approx(2.5, abs=0.3)
+        # forty packets in each round trip
+        assert np.asarray(evaluation.outcomes[0].performance.goodput_mbps)[-1] == pytest.approx(11.3, abs=0.8)
         assert evaluation.decisions > 50
 
 

@@ -131,7 +131,7 @@ def test_a_state_of_other_options_is_refused() -> None:
         ({"population": 1}, "algo.population is 1"),
         ({"paths": 0}, "algo.paths is 0"),
         ({"sigma": 0.0}, "algo.sigma is 0"),
-        ({"hidden": 17}, "algo.hidden is 17"),
+        ({"hidden": 33}, "algo.hidden is 33"),
         ({"covariance": "round"}, "algo.covariance is 'round'; it is one of diagonal, full"),
         ({"run_s": 0.0}, "algo.run_s is 0"),
         ({"generations": -1}, "algo.generations is -1"),

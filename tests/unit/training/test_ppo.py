@@ -250,7 +250,7 @@ def test_weights_stay_within_int16_range() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("gamma", 1.5), ("epochs", 0), ("clip", float("nan")), ("total_decisions", -1), ("hidden", 17)]
+    ("name", "value"), [("gamma", 1.5), ("epochs", 0), ("clip", float("nan")), ("total_decisions", -1), ("hidden", 33)]
 )
 def test_options_out_of_range_are_named(name: str, value: float) -> None:
     with pytest.raises(ValueError, match=name):

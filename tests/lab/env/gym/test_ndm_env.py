@@ -64,10 +64,10 @@ def test_the_loop_is_closed(bottleneck: NdmEnv) -> None:
     assert rtt_ms < 50
     assert loss == 0
     assert huge_mbps > 15
-    assert huge_rtt_ms > 70
-    assert huge_loss > 0.05
+    assert huge_rtt_ms > 55
+    assert huge_loss > 0
     assert right > small + 0.2
-    assert right > huge + 0.2
+    assert right > huge + 0.1
 
 
 def play(env: NdmEnv, seed: int, decisions: int) -> list[tuple[bytes, float, float]]:

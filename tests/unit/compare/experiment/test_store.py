@@ -139,8 +139,8 @@ def test_failed_and_missing_runs_are_counted_apart(tmp_path: Path) -> None:
     assert (ndm.seeds, ndm.failed, ndm.missing) == ([1], {}, [2])
     rows = summary_csv([cubic, ndm]).splitlines()
     assert rows[0] == "scenario,scheme,metric,unit,mean,lo,hi,n"
-    # 11 of the flow, utilisation and 4 of queueing; this recorded run has no samples of a queue
-    assert len(rows) == 1 + 2 * 16
+    # 11 of the flow, utilisation and 4 of queueing; this recorded run has no samples of a queue. NDM has the guard too
+    assert len(rows) == 1 + 2 * 16 + 1
     assert all(row.endswith(",1") for row in rows[1:])
 
 

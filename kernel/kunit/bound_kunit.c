@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The bound and the guard on simulated paths: round trips of RTT_US in which a share of the
+ * packets is lost.
+ */
+#include <kunit/test.h>
+#include <linux/module.h>
+
+#include "ndm/ndm_bound.h"
+#include "ndm/ndm_guard.h"
+
+#define RTT_US 40000
+#define FP(packets) ((packets) << NDM_CWND_FRAC)
+#define PACKETS(fp) ((fp) >> NDM_CWND_FRAC)
+
+/* -- a path ---------------------------------------------------------------- */
+
+struct path {
+	struct ndm_bound b;
+	u32 now_us, lost, delivered;
+	u32 cwnd_fp;
+	u32 loss_per_mille;	/* of all packets */
+	u32 room;		/* packets: what exceeds them is lost too */
+	u32 remainder;		/* of the losses, per mille of a packet */
+	bool reorders;
+};
+
+static struct path path_of(u32 cwnd, u32 loss_per_mille, u32 room)
+{
+	return (struct path) { .cwnd_fp = FP(cwnd), .loss_per_mille = loss_per_mille,
+			       .room = room };
+}
+
+/* One round trip of a policy that always wants @wanted packets. */
+static void path_pass(struct path *p, u32 wanted)
+{
+	u32 sent = PACKETS(p->cwnd_fp);
+	u32 lost, delivered;
+
+	p->remainder += min(sent, p->room) * p->loss_per_mille;
+	lost = p->remainder / 1000 + (sent - min(sent, p->room));
+	p->remainder %= 1000;
+	lost = min(lost, sent);
+	delivered = sent - lost;
+	p->now_us += RTT_US;
+	p->lost += lost;
+	p->delivered += delivered;
+	p->cwnd_fp = ndm_bound_update(&p->b, p->now_us, RTT_US, p->lost, p->delivered,
+				      p->cwnd_fp, delivered, p->reorders);
+	p->cwnd_fp = ndm_bounded(&p->b, max(p->cwnd_fp, FP(wanted)));
+}
+
+static void path_pass_times(struct path *p, u32 wanted, int times)
+{
+	while (times--)
+		path_pass(p, wanted);
+}
+
+/* -- cuts and growth --------------------------------------------------------- */
+
+struct cut_case {
+	const char *name;
+	u32 cwnd, carried, expected;	/* packets */
+};
+
+static const struct cut_case cut_cases[] = {
+	{ "the whole window was carried", 100, 100, 69 },
+	{ "more than the window", 100, U32_MAX, 69 },
+	{ "less than the window", 100, 80, 55 },
+	{ "at least half of the window counts", 100, 10, 34 },
+	{ "the smallest window", 2, 2, 2 },
+	{ "the largest window", NDM_CWND_MAX, NDM_CWND_MAX, 5865472 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(cut, cut_cases, name);
+
+static void cut_test(struct kunit *test)
+{
+	const struct cut_case *c = test->param_value;
+	struct ndm_bound b = {};
+
+	ndm_bound_cut(&b, 1000, FP(c->cwnd), c->carried);
+	KUNIT_EXPECT_EQ(test, PACKETS(b.limit_fp), c->expected);
+}
+
+struct grow_case {
+	const char *name;
+	u32 rtt_us;
+	int rounds;
+	u32 expected;	/* packets: rounds + 0.4 (rounds * rtt_us / 10^6)^3 */
+};
+
+static const struct grow_case grow_cases[] = {
+	{ "a packet in a round trip", 40000, 1, 1 },
+	{ "1 s", 40000, 25, 25 },
+	{ "5 s: 125 and 50", 40000, 125, 173 },
+	{ "20 s: 500 and 3,200", 40000, 500, 3685 },
+	{ "20 s of 1 ms: 20,000 and 3,200", 1000, 20000, 23183 },
+	{ "59 s of 1 s: 59 and 82,152", 1000000, 59, 84229 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(grow, grow_cases, name);
+
+static void grow_test(struct kunit *test)
+{
+	const struct grow_case *c = test->param_value;
+	struct ndm_bound b = {};
+	u32 now_us = U32_MAX - 100;	/* the clock wraps */
+	u32 first;
+	int i;
+
+	ndm_bound_cut(&b, now_us, FP(1000), 1000);
+	first = PACKETS(b.limit_fp);
+	for (i = 0; i < c->rounds; i++) {
+		now_us += c->rtt_us;
+		ndm_bound_grow(&b, now_us, c->rtt_us);
+	}
+	/* Within 2 %, as time is in 1.024 ms, and a round trip's growth that of its end. */
+	KUNIT_EXPECT_GE(test, PACKETS(b.limit_fp) - first + 1, c->expected * 49 / 50);
+	KUNIT_EXPECT_LE(test, PACKETS(b.limit_fp) - first, c->expected * 51 / 50 + 1);
+}
+
+static void bound_ends_test(struct kunit *test)
+{
+	struct ndm_bound b = {};
+
+	ndm_bound_grow(&b, 1000, RTT_US);
+	KUNIT_EXPECT_EQ(test, b.limit_fp, 0);
+	ndm_bound_cut(&b, 0, FP(1000), 1000);
+	ndm_bound_grow(&b, NDM_BOUND_US, U32_MAX);
+	KUNIT_EXPECT_GT(test, b.limit_fp, FP(1000));
+	KUNIT_EXPECT_EQ(test, ndm_bounded(&b, U32_MAX), b.limit_fp);
+	ndm_bound_grow(&b, NDM_BOUND_US + 1, RTT_US);
+	KUNIT_EXPECT_EQ(test, b.limit_fp, 0);
+	KUNIT_EXPECT_EQ(test, ndm_bounded(&b, U32_MAX), U32_MAX);
+	ndm_bound_cut(&b, 0, FP(NDM_CWND_MAX), NDM_CWND_MAX);
+	ndm_bound_grow(&b, NDM_BOUND_US, U32_MAX);
+	ndm_bound_grow(&b, NDM_BOUND_US, U32_MAX);
+	KUNIT_EXPECT_LE(test, b.limit_fp, FP(NDM_CWND_MAX));
+}
+
+/* -- congestion and the path's own losses ------------------------------------ */
+
+/* A policy that wants more than there is room for shares the path as Reno would. */
+static void overload_test(struct kunit *test)
+{
+	struct path p = path_of(150, 0, 100);
+	int i;
+
+	path_pass_times(&p, 150, 2);
+	KUNIT_EXPECT_EQ(test, PACKETS(p.cwnd_fp), 69);
+	for (i = 0; i < 1000; i++) {
+		path_pass(&p, 150);
+		KUNIT_EXPECT_LT(test, PACKETS(p.cwnd_fp), 112);
+		KUNIT_EXPECT_GT(test, PACKETS(p.cwnd_fp), 47);
+	}
+	/* It has cut in each of some forty round trips, and lost less than 1 %. */
+	KUNIT_EXPECT_LT(test, p.lost * 100, p.delivered);
+	KUNIT_EXPECT_EQ(test, p.b.own, 0);
+}
+
+struct own_case {
+	const char *name;
+	u32 loss_per_mille;
+	u32 least, most;	/* the window in the end; the policy wants 100 */
+};
+
+static const struct own_case own_cases[] = {
+	{ "0.1 %", 1, 100, 100 },
+	{ "1 %", 10, 100, 100 },
+	{ "2 %", 20, 100, 100 },
+	{ "5 %", 50, 100, 100 },
+	{ "20 % is congestion", 200, 2, 50 },
+	{ "everything is lost", 1000, 2, 50 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(own, own_cases, name);
+
+static void own_losses_test(struct kunit *test)
+{
+	const struct own_case *c = test->param_value;
+	struct path p = path_of(100, c->loss_per_mille, U32_MAX);
+	u64 sum = 0;
+	int i;
+
+	path_pass_times(&p, 100, 200);
+	for (i = 0; i < 200; i++) {
+		path_pass(&p, 100);
+		sum += PACKETS(p.cwnd_fp);
+	}
+	/* A repeated test takes less than a tenth of the window. */
+	KUNIT_EXPECT_GE(test, div_u64(sum, 180), c->least);
+	KUNIT_EXPECT_LE(test, div_u64(sum, 200), c->most);
+}
+
+static void test_is_repeated_test(struct kunit *test)
+{
+	struct path p = path_of(100, 20, U32_MAX);
+	int i;
+
+	path_pass_times(&p, 100, 50);
+	KUNIT_EXPECT_GE(test, p.b.own, (20 << NDM_FEATURE_FRAC) / 1000 / 2);
+	KUNIT_EXPECT_EQ(test, p.b.limit_fp, 0);
+	for (i = 0; i < 2 * NDM_BOUND_KNOWN && !p.b.tested; i++)
+		path_pass(&p, 100);
+	KUNIT_EXPECT_TRUE(test, p.b.tested);
+	path_pass_times(&p, 100, 50);
+	KUNIT_EXPECT_EQ(test, p.b.limit_fp, 0);
+	KUNIT_EXPECT_EQ(test, p.b.confirmed, 2);
+}
+
+/* More than twice the path's own share is congestion. */
+static void congestion_on_lossy_path_test(struct kunit *test)
+{
+	struct path p = path_of(100, 10, U32_MAX);
+
+	path_pass_times(&p, 100, 100);
+	KUNIT_EXPECT_EQ(test, p.b.limit_fp, 0);
+	p.room = 80;
+	path_pass_times(&p, 100, 3);
+	KUNIT_EXPECT_TRUE(test, p.b.limit_fp);
+	KUNIT_EXPECT_LT(test, PACKETS(p.cwnd_fp), 80);
+}
+
+static void single_burst_is_no_congestion_test(struct kunit *test)
+{
+	struct path p = path_of(100, 0, U32_MAX);
+
+	p.room = 90;
+	path_pass(&p, 100);
+	p.room = U32_MAX;
+	path_pass_times(&p, 100, 20);
+	KUNIT_EXPECT_EQ(test, p.b.limit_fp, 0);
+	KUNIT_EXPECT_EQ(test, PACKETS(p.cwnd_fp), 100);
+}
+
+static void undo_lifts_the_bound_test(struct kunit *test)
+{
+	struct path p = path_of(100, 0, 90);
+
+	path_pass_times(&p, 100, 2);
+	KUNIT_EXPECT_EQ(test, PACKETS(p.cwnd_fp), 62);
+	KUNIT_EXPECT_EQ(test, PACKETS(ndm_bound_undo(&p.b, p.lost, p.delivered)), 100);
+	KUNIT_EXPECT_EQ(test, p.b.limit_fp, 0);
+	KUNIT_EXPECT_GT(test, p.b.own, 0);
+	KUNIT_EXPECT_EQ(test, ndm_bound_undo(&p.b, p.lost, p.delivered), 0);
+	/* Losses that have been undone do not count. */
+	p.cwnd_fp = FP(90);
+	path_pass_times(&p, 90, 20);
+	KUNIT_EXPECT_EQ(test, p.b.limit_fp, 0);
+}
+
+/* Where packets change their order, the losses of eight round trips are judged together. */
+static void late_packets_test(struct kunit *test)
+{
+	struct path p = path_of(100, 0, 80);
+	int i;
+
+	p.reorders = true;
+	for (i = 0; i < 48; i++) {
+		p.room = i % 8 < 4 ? 80 : 100;
+		path_pass(&p, 100);
+		/* All of them arrive in the end. */
+		if (i % 8 == 4)
+			p.lost = 0;
+	}
+	KUNIT_EXPECT_EQ(test, p.b.limit_fp, 0);
+	p.room = 80;
+	path_pass_times(&p, 100, 2 * NDM_BOUND_ROUNDS);
+	KUNIT_EXPECT_GT(test, p.b.limit_fp, 0);
+}
+
+static void counters_may_fall_test(struct kunit *test)
+{
+	struct path p = path_of(100, 0, U32_MAX);
+
+	p.lost = 50;
+	path_pass_times(&p, 100, 8);
+	/* DSACKs take back more than was lost. */
+	p.lost = 10;
+	path_pass_times(&p, 100, 8);
+	KUNIT_EXPECT_EQ(test, p.b.limit_fp, 0);
+	KUNIT_EXPECT_EQ(test, p.b.own, 0);
+}
+
+static void follow_test(struct kunit *test)
+{
+	struct ndm_bound b = {};
+
+	ndm_bound_follow(&b, 1000, RTT_US, false, FP(100), 100);
+	KUNIT_EXPECT_EQ(test, PACKETS(b.limit_fp), 100);
+	ndm_bound_follow(&b, 1000 + RTT_US, RTT_US, false, FP(100), 100);
+	KUNIT_EXPECT_EQ(test, PACKETS(b.limit_fp), 101);
+	/* One loss is enough. */
+	ndm_bound_follow(&b, 1000 + 2 * RTT_US, RTT_US, true, FP(101), 101);
+	KUNIT_EXPECT_EQ(test, PACKETS(b.limit_fp), 70);
+	/* After a minute without loss: from the window. */
+	ndm_bound_follow(&b, 2000 + 2 * RTT_US + NDM_BOUND_US, RTT_US, false, FP(500), 500);
+	KUNIT_EXPECT_EQ(test, PACKETS(b.limit_fp), 500);
+}
+
+static struct kunit_case bound_cases[] = {
+	KUNIT_CASE_PARAM(cut_test, cut_gen_params),
+	KUNIT_CASE_PARAM(grow_test, grow_gen_params),
+	KUNIT_CASE(bound_ends_test),
+	KUNIT_CASE(overload_test),
+	KUNIT_CASE_PARAM(own_losses_test, own_gen_params),
+	KUNIT_CASE(test_is_repeated_test),
+	KUNIT_CASE(congestion_on_lossy_path_test),
+	KUNIT_CASE(single_burst_is_no_congestion_test),
+	KUNIT_CASE(undo_lifts_the_bound_test),
+	KUNIT_CASE(late_packets_test),
+	KUNIT_CASE(counters_may_fall_test),
+	KUNIT_CASE(follow_test),
+	{}
+};
+
+static struct kunit_suite bound_suite = {
+	.name = "ndm_bound",
+	.test_cases = bound_cases,
+};
+
+/* -- the guard --------------------------------------------------------------- */
+
+/* A horizon, repeated. The window goes in even steps from first to last. */
+struct horizon_case {
+	const char *name;
+	u32 first, last;	/* packets */
+	u32 rtt_us;		/* explained: RTT_US */
+	u32 lost;		/* packets in each interval */
+	u32 delivered;		/* likewise; the path has carried 100 */
+	bool unused;
+	bool expected;		/* starving */
+};
+
+#define ABOVE (RTT_US / 16 * 17)	/* the largest RTT without a queue */
+
+static const struct horizon_case horizon_cases[] = {
+	{ "as much as the path has carried", 64, 64, RTT_US, 0, 100, false, false },
+	{ "less than a quarter", 3, 3, RTT_US, 0, 23, false, true },
+	{ "more than a quarter", 3, 3, RTT_US, 0, 26, false, false },
+	{ "the largest RTT without a queue", 3, 3, ABOVE, 0, 23, false, true },
+	{ "a queue", 3, 3, ABOVE + 1, 0, 23, false, false },
+	{ "no RTT", 3, 3, 0, 0, 23, false, false },
+	{ "a loss", 3, 3, RTT_US, 1, 23, false, false },
+	{ "no data", 3, 3, RTT_US, 0, 23, true, false },
+	{ "growth by a quarter", 16, 20, RTT_US, 0, 23, false, true },
+	{ "growth by more", 16, 21, RTT_US, 0, 23, false, false },
+};
+
+KUNIT_ARRAY_PARAM_DESC(horizon, horizon_cases, name);
+
+/* One horizon. Returns whether the guard intervenes. */
+static bool horizon(struct ndm_guard *g, struct ndm_guard_view *view,
+		    const struct horizon_case *c)
+{
+	int i;
+
+	g->first_fp = FP(c->first);
+	for (i = 1; i <= NDM_GUARD_HORIZON; i++) {
+		view->now_us += RTT_US;
+		view->lost += c->lost;
+		view->delivered += c->delivered;
+		/* A few intervals with a queue do not matter. */
+		view->rtt_us = i % 9 ? c->rtt_us : 3 * RTT_US;
+		view->used = !c->unused;
+		view->cwnd_fp = FP(c->first) + (FP(c->last) - FP(c->first)) * i /
+					       NDM_GUARD_HORIZON;
+		if (ndm_guard_check(g, view))
+			return true;
+	}
+	return false;
+}
+
+/* A guard that has seen a path carry 100 packets in a round trip. */
+static struct ndm_guard used_guard(struct ndm_guard_view *view)
+{
+	struct ndm_guard g = {};
+
+	*view = (struct ndm_guard_view) { .explained_us = RTT_US };
+	ndm_guard_carried(&g, 100ULL * (1 << NDM_RATE_FRAC) / RTT_US);
+	return g;
+}
+
+static void horizon_test(struct kunit *test)
+{
+	const struct horizon_case *c = test->param_value;
+	struct ndm_guard_view view;
+	struct ndm_guard g = used_guard(&view);
+
+	KUNIT_EXPECT_FALSE(test, horizon(&g, &view, c));
+	KUNIT_EXPECT_EQ(test, (int)g.strikes, (int)c->expected);
+	KUNIT_EXPECT_EQ(test, horizon(&g, &view, c), c->expected);
+	KUNIT_EXPECT_EQ(test, (int)g.pause, c->expected ? NDM_GUARD_PAUSE : 0);
+}
+
+static const struct horizon_case bad = { "", 3, 3, RTT_US, 0, 5, false, true };
+static const struct horizon_case good = { "", 64, 64, RTT_US, 0, 100, false, false };
+
+static void strikes_in_a_row_test(struct kunit *test)
+{
+	struct ndm_guard_view view;
+	struct ndm_guard g = used_guard(&view);
+	int i;
+
+	for (i = 0; i < 10; i++)
+		KUNIT_EXPECT_FALSE(test, horizon(&g, &view, i % 2 ? &good : &bad));
+}
+
+/* What the path has carried is forgotten, so that a slower path is no reason for ever. */
+static void carried_is_forgotten_test(struct kunit *test)
+{
+	static const struct horizon_case slow = { "", 9, 9, RTT_US, 0, 20, false, true };
+	struct ndm_guard_view view;
+	struct ndm_guard g = used_guard(&view);
+	int i, interventions = 0;
+
+	for (i = 0; i < 20; i++)
+		interventions += horizon(&g, &view, &slow);
+	KUNIT_EXPECT_LE(test, interventions, 2);
+}
+
+/* Each intervention lasts twice as long as the one before. */
+static void pause_doubles_test(struct kunit *test)
+{
+	struct ndm_guard_view view;
+	struct ndm_guard g = used_guard(&view);
+	int i, waited;
+
+	for (i = 0; i < 12; i++) {
+		ndm_guard_carried(&g, U32_MAX);
+		KUNIT_EXPECT_FALSE(test, horizon(&g, &view, &bad));
+		KUNIT_EXPECT_TRUE(test, horizon(&g, &view, &bad));
+		for (waited = 1; !ndm_guard_wait(&g); waited++)
+			;
+		KUNIT_EXPECT_EQ(test, waited,
+				NDM_GUARD_PAUSE << min_t(int, i, NDM_GUARD_PAUSE_LONGEST));
+		KUNIT_EXPECT_EQ(test, g.first_fp, 0);
+	}
+}
+
+static struct kunit_case guard_cases[] = {
+	KUNIT_CASE_PARAM(horizon_test, horizon_gen_params),
+	KUNIT_CASE(strikes_in_a_row_test),
+	KUNIT_CASE(carried_is_forgotten_test),
+	KUNIT_CASE(pause_doubles_test),
+	{}
+};
+
+static struct kunit_suite guard_suite = {
+	.name = "ndm_guard",
+	.test_cases = guard_cases,
+};
+
+kunit_test_suites(&bound_suite, &guard_suite);
+
+MODULE_DESCRIPTION("KUnit tests of NDM's bound and guard");
+MODULE_LICENSE("GPL");

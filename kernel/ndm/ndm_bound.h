@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The bound: what the window may be at most after congestion, whatever the policy wants.
+ *
+ * A flow that takes no notice of loss leaves nothing to flows that do. Whenever a queue
+ * overflows, a policer drops or a router marks, the bound is therefore set to 0.7 of the
+ * window that the path has carried. From there it grows as a window of Reno and CUBIC
+ * together:
+ *
+ *	limit += 1 + 0.4 (t^3)' packets in a round trip; t: seconds since the cut
+ *
+ * which is Reno's growth (RFC 5681) and the convex part of CUBIC's (RFC 9438). The policy
+ * may choose any smaller window.
+ *
+ * Not all losses are congestion. A path that loses 2 % of all packets does so at any
+ * window, and a smaller one would only waste it. So each cut is also a test: in the
+ * following round trips the bound stays, and if the path still loses more than half as
+ * large a share, the losses are the path's own. The bound is then lifted, and from now
+ * on only a share above twice the path's own counts as congestion. The share that is
+ * taken for the path's own becomes smaller in time, so that the test is repeated. A mark
+ * is always congestion.
+ *
+ * Pure: plain numbers in, plain numbers out.
+ */
+#ifndef NDM_BOUND_H
+#define NDM_BOUND_H
+
+#include <linux/kernel.h>
+#include <linux/limits.h>
+#include <linux/math64.h>
+#include <linux/types.h>
+
+#include "ndm_schema.h"
+#include "ndm_window.h"
+
+/* A cut leaves 0.7 of the window, as CUBIC's: Q8. */
+#define NDM_BOUND_CUT 179
+
+/* Losses of which at least so many, and so large a share (Q12) count as congestion. */
+#define NDM_BOUND_LOSSES 2
+#define NDM_BOUND_SHARE (1 << (NDM_FEATURE_FRAC - 11))	/* 0.05 % */
+
+/* Round trips in which they are counted, and those of them that have losses at least. */
+#define NDM_BOUND_LOSSY 2
+#define NDM_BOUND_ROUNDS 8
+
+/*
+ * A test compares the losses with those at the share that led to the cut. Each loss counts
+ * 2, each expected one -1. The result is known at 3 or -3: a sequential test of the share
+ * against a quarter of the share, with errors of some 10 %.
+ */
+#define NDM_BOUND_EVIDENCE (3 << NDM_FEATURE_FRAC)
+
+/*
+ * A larger share needs so many cuts without effect, to a third of the window, to be taken for
+ * the path's own, and even more is never. After one cut, flows that test at different times
+ * would find that no smaller window helps. Reordering is proved by DSACKs.
+ */
+#define NDM_BOUND_OWN_SURE (1 << (NDM_FEATURE_FRAC - 5))	/* a thirty-second */
+#define NDM_BOUND_OWN_MAX (1 << (NDM_FEATURE_FRAC - 4))	/* a sixteenth */
+#define NDM_BOUND_CUTS 3
+#define NDM_BOUND_REORDERED_MAX (1 << (NDM_FEATURE_FRAC - 3))	/* an eighth */
+
+/* Round trips for which the own share is known, doubled with each test that confirms it. */
+#define NDM_BOUND_KNOWN 256
+#define NDM_BOUND_KNOWN_LONGEST 3	/* times doubled */
+
+/* Later than so long after a cut there is no bound. */
+#define NDM_BOUND_US (60 * 1000 * 1000)
+
+struct ndm_bound {
+	u32 limit_fp;	/* the bound, NDM_CWND_FRAC fraction bits; 0: none */
+	u32 tested_fp;	/* the window before the cut that is being tested */
+	u32 cut_us;	/* the time of the last cut */
+	u32 lost;	/* the counters at the beginning of the sample */
+	u32 delivered;
+	u32 last_lost;	/* the counter one round trip ago */
+	u16 own;	/* share of packets that the path loses at any window, Q12 */
+	u16 known;	/* round trips for which it is still known */
+	u16 tested;	/* share that has led to the cut that is being tested; 0: no test */
+	u8 confirmed;	/* tests in a row that have found an own share */
+	u8 cuts;	/* without effect, since the path's share has been known last */
+	u8 rounds;	/* round trips of the sample */
+	u8 lossy_rounds;	/* those of them with losses */
+	bool skip;	/* this round trip's packets were sent before the cut */
+};
+
+static inline void ndm_bound_sample(struct ndm_bound *b, u32 lost, u32 delivered)
+{
+	b->lost = lost;
+	b->delivered = delivered;
+	b->last_lost = lost;
+	b->rounds = 0;
+	b->lossy_rounds = 0;
+}
+
+/**
+ * ndm_bound_cut - congestion: cut the bound
+ * @b: the bound
+ * @now_us: the time
+ * @cwnd_fp: the window, NDM_CWND_FRAC fraction bits
+ * @carried: packets that were delivered in the last round trip; at least half of the
+ *	window counts
+ */
+static inline void ndm_bound_cut(struct ndm_bound *b, u32 now_us, u32 cwnd_fp,
+				 u32 carried)
+{
+	u32 carried_fp = min(carried, NDM_CWND_MAX) << NDM_CWND_FRAC;
+	u32 from_fp = min(cwnd_fp, max(carried_fp, cwnd_fp / 2));
+
+	b->limit_fp = max_t(u32, (u64)from_fp * NDM_BOUND_CUT >> 8,
+			    NDM_CWND_MIN << NDM_CWND_FRAC);
+	b->cut_us = now_us;
+	b->tested = 0;
+}
+
+/* The bound's growth after a round trip of @length_us. */
+static inline void ndm_bound_grow(struct ndm_bound *b, u32 now_us, u32 length_us)
+{
+	u32 t = (now_us - b->cut_us) >> 10;	/* 1.024 ms */
+	u64 next_fp;
+
+	if (!b->limit_fp)
+		return;
+	if (now_us - b->cut_us > NDM_BOUND_US) {
+		b->limit_fp = 0;
+		return;
+	}
+	/*
+	 * 3 * 0.4 t^2 packets per second^3, in these units 3.22e-10 = 11 / 2^35. t is
+	 * below 2^16 and the length at most 2^24, so the product is below 2^60.
+	 */
+	next_fp = b->limit_fp + NDM_CWND_ONE +
+		  ((u64)t * t * 11 * min_t(u32, length_us, 1 << 24) >> 35);
+	b->limit_fp = min_t(u64, next_fp, NDM_CWND_MAX << NDM_CWND_FRAC);
+}
+
+/* A test has found that the path loses this share at any window. */
+static inline void ndm_bound_keep_own(struct ndm_bound *b, u16 share)
+{
+	b->own = share;
+	if (share > NDM_BOUND_OWN_SURE)
+		b->confirmed = 0;
+	b->known = NDM_BOUND_KNOWN << b->confirmed;
+	b->confirmed = min(b->confirmed + 1, NDM_BOUND_KNOWN_LONGEST);
+	b->limit_fp = 0;
+	b->tested = 0;
+	b->cuts = 0;
+}
+
+/* The last losses were no sign of congestion. @lost: the counter now */
+static inline void ndm_bound_forget(struct ndm_bound *b, u32 lost)
+{
+	b->lost = lost;
+	b->last_lost = lost;
+}
+
+/* The losses of the sample, and their share of all packets, Q12. */
+static inline u32 ndm_bound_share(const struct ndm_bound *b, u32 lost, u32 delivered,
+				  u32 *losses, u32 *sent)
+{
+	*losses = max_t(s32, lost - b->lost, 0);
+	*sent = *losses + (delivered - b->delivered);
+	/* At most 2^12. */
+	return *sent ? div_u64((u64)*losses << NDM_FEATURE_FRAC, *sent) : 0;
+}
+
+/*
+ * The last losses were none: segments had only changed their order, and will again. @lost,
+ * @delivered: the counters now. Returns the window before a cut that they have caused, 0
+ * without one.
+ */
+static inline u32 ndm_bound_undo(struct ndm_bound *b, u32 lost, u32 delivered)
+{
+	u32 before_fp = b->tested ? b->tested_fp : 0;
+	u32 losses, sent, share;
+
+	share = max_t(u32, ndm_bound_share(b, lost, delivered, &losses, &sent), b->tested);
+	share = min_t(u32, share, NDM_BOUND_REORDERED_MAX);
+	ndm_bound_forget(b, lost);
+	if (before_fp || share > b->own)
+		ndm_bound_keep_own(b, max_t(u32, share, b->own));
+	return before_fp;
+}
+
+/**
+ * ndm_bound_losses - judge the losses after a round trip
+ * @b: the bound
+ * @lost: packets that the connection has lost so far, without undone losses
+ * @delivered: packets delivered so far
+ * @reorders: packets have been seen to change their order
+ * Return: the share that is congestion and asks for a cut, Q12; 0: none
+ */
+static inline u16 ndm_bound_losses(struct ndm_bound *b, u32 lost, u32 delivered,
+				   bool reorders)
+{
+	u32 losses, sent, share;
+
+	if (b->skip) {
+		b->skip = false;
+		ndm_bound_sample(b, lost, delivered);
+		return 0;
+	}
+	b->rounds = min(b->rounds + 1, U8_MAX);
+	b->lossy_rounds += (s32)(lost - b->last_lost) > 0;
+	b->last_lost = lost;
+	share = ndm_bound_share(b, lost, delivered, &losses, &sent);
+	/* Late packets are taken back in the following round trips. */
+	if (reorders && b->rounds < NDM_BOUND_ROUNDS)
+		return 0;
+	if (b->tested) {
+		s64 evidence = ((s64)losses << (NDM_FEATURE_FRAC + 1)) -
+			       (s64)sent * b->tested / 2;
+
+		if (evidence >= NDM_BOUND_EVIDENCE && share > NDM_BOUND_OWN_SURE &&
+		    b->cuts < NDM_BOUND_CUTS) {
+			ndm_bound_sample(b, lost, delivered);
+			return share;
+		}
+		if (evidence >= NDM_BOUND_EVIDENCE) {
+			ndm_bound_keep_own(b, min_t(u32, share, NDM_BOUND_OWN_MAX));
+			ndm_bound_sample(b, lost, delivered);
+			return 0;
+		}
+		if (evidence > -NDM_BOUND_EVIDENCE)
+			return 0;
+		b->tested = 0;
+		b->cuts = 0;
+		b->confirmed = 0;
+		ndm_bound_sample(b, lost, delivered);
+		return 0;
+	}
+	if (b->own && !--b->known)
+		b->own = 0;
+	if (b->lossy_rounds >= NDM_BOUND_LOSSY &&
+	    (u64)losses << NDM_FEATURE_FRAC >
+	    (NDM_BOUND_LOSSES << NDM_FEATURE_FRAC) +
+	    (u64)sent * (2 * b->own + NDM_BOUND_SHARE)) {
+		ndm_bound_sample(b, lost, delivered);
+		return share;
+	}
+	if (b->rounds >= NDM_BOUND_ROUNDS) {
+		/* Fewer losses than known: at most by half, as their number varies. */
+		b->own = clamp_t(u32, 2 * share + NDM_BOUND_SHARE, b->own / 2, b->own);
+		ndm_bound_sample(b, lost, delivered);
+	}
+	return 0;
+}
+
+/**
+ * ndm_bound_follow - the bound after a round trip of a flow that follows it
+ * @b: the bound
+ * @now_us: the time
+ * @length_us: the round trip's length
+ * @loss: whether the round trip had a loss
+ * @cwnd_fp: the window, NDM_CWND_FRAC fraction bits
+ * @carried: packets that were delivered in the round trip
+ *
+ * Without the policy each loss is an answer's reason, as RFC 5681 has it.
+ */
+static inline void ndm_bound_follow(struct ndm_bound *b, u32 now_us, u32 length_us,
+				    bool loss, u32 cwnd_fp, u32 carried)
+{
+	if (loss)
+		ndm_bound_cut(b, now_us, cwnd_fp, carried);
+	else if (b->limit_fp)
+		ndm_bound_grow(b, now_us, length_us);
+	/* None yet, or outgrown. */
+	if (!b->limit_fp) {
+		b->limit_fp = cwnd_fp;
+		b->cut_us = now_us;
+	}
+}
+
+/* The window within the bound. */
+static inline u32 ndm_bounded(const struct ndm_bound *b, u32 cwnd_fp)
+{
+	return b->limit_fp ? min(cwnd_fp, b->limit_fp) : cwnd_fp;
+}
+
+/**
+ * ndm_bound_update - the bound after a round trip
+ * @b: the bound
+ * @now_us: the time
+ * @length_us: the round trip's length
+ * @lost: packets that the connection has lost so far, without undone losses
+ * @delivered: packets delivered so far
+ * @cwnd_fp: the window, NDM_CWND_FRAC fraction bits
+ * @carried: packets that were delivered in the round trip
+ * @reorders: packets have been seen to change their order
+ * Return: the window, cut, or as before the cut if the losses are the path's own
+ */
+static inline u32 ndm_bound_update(struct ndm_bound *b, u32 now_us, u32 length_us,
+				   u32 lost, u32 delivered, u32 cwnd_fp, u32 carried,
+				   bool reorders)
+{
+	bool testing = b->tested;
+	u16 share = ndm_bound_losses(b, lost, delivered, reorders);
+
+	if (share) {
+		/* After a cut without effect: the window before the first one. */
+		if (!b->cuts)
+			b->tested_fp = cwnd_fp;
+		b->cuts++;
+		ndm_bound_cut(b, now_us, cwnd_fp, carried);
+		b->tested = share;
+		b->skip = true;
+	} else if (testing && !b->limit_fp) {
+		cwnd_fp = max(cwnd_fp, b->tested_fp);
+	} else if (!b->tested) {
+		ndm_bound_grow(b, now_us, length_us);
+	}
+	return ndm_bounded(b, cwnd_fp);
+}
+
+#endif /* NDM_BOUND_H */
