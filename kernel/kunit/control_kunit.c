@@ -823,7 +823,7 @@ static void losses_bound_the_window_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 6);
 	round_trip(sk, 16384, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 6);
-	/* All of it was spurious: the window before the cut. */
+	/* The losses were spurious: an undo restores the window before the cut. */
 	KUNIT_EXPECT_EQ(test, ndm_undo_cwnd(sk), 16);
 	KUNIT_EXPECT_EQ(test, ndm->memory->bound.limit_fp, 0);
 }

@@ -256,7 +256,7 @@ static inline u16 ndm_bound_losses(struct ndm_bound *b, u32 lost, u32 delivered,
  * @cwnd_fp: the window, NDM_CWND_FRAC fraction bits
  * @carried: packets that were delivered in the round trip
  *
- * Without the policy each loss is an answer's reason, as RFC 5681 has it.
+ * Without the policy, each loss cuts the bound (RFC 5681, section 3.2).
  */
 static inline void ndm_bound_follow(struct ndm_bound *b, u32 now_us, u32 length_us,
 				    bool loss, u32 cwnd_fp, u32 carried)
