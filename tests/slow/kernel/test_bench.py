@@ -76,7 +76,7 @@ def test_connection_state_fits_on_every_kernel(kernels: list[Kernel]) -> None:
         assert one.size <= one.room
         names = [field.name for field in one.fields]
         assert len(names) == len(set(names)) > 10
-        assert {"delay_ring", "cwnd_fp", "h"} <= set(names)
+        assert {"delay_ring", "cwnd_fp", "memory"} <= set(names)
         assert sum(field.bits for field in one.fields) <= 8 * one.size
         assert max(field.offset + field.bits // 8 for field in one.fields) <= one.size
     assert all(one.fields == states[0].fields for one in states)

@@ -27,7 +27,7 @@ def test_reached_window_and_rate_give_the_action() -> None:
     srtt_us, mss = np.full(4, 40_000.0), np.full(4, 1448.0)
     neutral = 1.25 * cwnd * 1448 / 0.04
     actions = equivalent_actions(cwnd, neutral * [1, 1, 2, 0.5], srtt_us, mss)
-    np.testing.assert_allclose(actions, [[1, 0], [-1, 1], [0, -1]], atol=1e-12)
+    np.testing.assert_allclose(actions, [[1, 0], [-4 / 7, 1], [0, -1]], atol=1e-12)
 
 
 def test_unknown_rtt_and_rate_have_defaults() -> None:
