@@ -42,7 +42,7 @@ class Field:
 
 
 FEATURES = (
-    Field("rtt_ratio", 0.0, FEATURE_LIMIT, "smoothed RTT over the filtered minimum RTT, minus 1"),
+    Field("rtt_ratio", 0.0, FEATURE_LIMIT, "smoothed RTT without the wait in bursts over the minimum RTT, minus 1"),
     Field("entropy", 0.0, 1.0, "0.6 loss entropy + 0.4 delay entropy, Shannon, last 16 samples"),
     Field("queue_floor", 0.0, 3.75, "log2 of the smallest mean RTT of the last 16 intervals over min RTT, in quarters"),
     Field("congestion", -1.0, 1.0, "1 when entropy is low and delay or loss is rising, else -1"),
@@ -55,7 +55,7 @@ FEATURES = (
         "inflight_ratio",
         0.0,
         FEATURE_LIMIT,
-        "in flight at the interval's beginning over the BDP with the standing queue",
+        "in flight at the interval's beginning over the BDP with standing queue and wait",
     ),
 )
 ACTIONS = (

@@ -42,8 +42,10 @@ def _check_reward(where: str, reward: RewardWeights) -> None:
 
 def _check_component(where: str, component: MixtureComponent) -> None:
     _check_not_negative(f"{where}.weight", component.weight)
-    if not 0 <= component.rival_chance <= 1:
-        raise ProfileError(f"{where}.rival_chance is {component.rival_chance:g}; it must be at least 0 and at most 1")
+    for name in ("rival_chance", "jitter_in_order_prob"):
+        if not 0 <= getattr(component, name) <= 1:
+            value = getattr(component, name)
+            raise ProfileError(f"{where}.{name} is {value:g}; it must be at least 0 and at most 1")
     if component.reward is not None:
         _check_reward(f"{where}.reward", component.reward)
     for name, draw in component.draws().items():

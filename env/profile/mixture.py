@@ -27,7 +27,15 @@ from env.options import option
 from env.reward import RewardWeights
 
 MIN_DECISIONS = 64  # episode_packets makes no episode shorter than this
-DRAWN_FIELDS = ("rate_mbps", "rtt_ms", "buffer_bdp", "loss_pct", "duplicate_pct", "reorder_pct")  # of the path
+DRAWN_FIELDS = (  # of the path
+    "rate_mbps",
+    "rtt_ms",
+    "buffer_bdp",
+    "loss_pct",
+    "duplicate_pct",
+    "reorder_pct",
+    "ack_burst_ms",
+)
 
 
 class ProfileError(ValueError):
@@ -70,12 +78,13 @@ class Draw:
 class MixtureComponent:
     """One component of a mixture: paths of a kind, or the path of a scenario.
 
-    jitter_ratio: the standard deviation of netem's delay over the one-way base delay. learners: the number of flows
-    that the policy controls. rivals: with probability rival_chance, rival_count flows of one of these schemes compete.
-    start_spread_s: all flows but the first start within this time. extra_rtt_ratio: every second flow has a base RTT
-    that is longer by this factor times the path's. rate_step: at a step of the rate, this factor times the first rate.
-    rate_steps: the number of steps; the episode is divided into as many equal parts with one step in each. traces: the
-    link follows one of these traces instead of a rate. reward: the weights on these paths, instead of the profile's.
+    jitter_ratio: the standard deviation of netem's delay over the one-way base delay. jitter_in_order_prob: probability
+    with which the packets keep their order in spite of it. learners: the number of flows that the policy controls.
+    rivals: with probability rival_chance, rival_count flows of one of these schemes compete. start_spread_s: all flows
+    but the first start within this time. extra_rtt_ratio: every second flow has a base RTT that is longer by this
+    factor times the path's. rate_step: at a step of the rate, this factor times the first rate. rate_steps: the number of
+    steps; the episode is divided into as many equal parts with one step in each. traces: the link follows one of these
+    traces instead of a rate. reward: the weights on these paths, instead of the profile's.
     """
 
     weight: float = 1.0
@@ -87,6 +96,8 @@ class MixtureComponent:
     duplicate_pct: Draw = field(default_factory=Draw)
     reorder_pct: Draw = field(default_factory=Draw)
     jitter_ratio: Draw = field(default_factory=Draw)
+    jitter_in_order_prob: float = 0.0
+    ack_burst_ms: Draw = field(default_factory=Draw)
     qdisc: str = "pfifo"
     learners: Draw = field(default_factory=Draw)
     rivals: list[str] = field(default_factory=list)
@@ -131,14 +142,21 @@ class Profile:
         return max(round(decisions), min(MIN_DECISIONS, self.episode_decisions))
 
 
-def with_jitter(path: Path, ratio: float) -> Path:
-    """Return the router path with a jitter of `ratio` times its one-way delay, and with the mean RTT that follows."""
-    if not ratio:
+def with_jitter(path: Path, ratio: float, in_order: bool = False) -> Path:
+    """Return the router path with a jitter of `ratio` times its one-way delay, and with the mean RTT that follows.
+
+    A packet that keeps its place waits for the slowest of those shortly before it: about a standard deviation longer.
+    An ACK waits for half of the time between two bursts.
+    """
+    if not ratio and not path.ack_burst_ms:
         return path
     one_way_ms = path.rtt_ms / 2
+    jitter_ms = ratio * one_way_ms
+    forth_ms = mean_positive_normal(one_way_ms, jitter_ms) if ratio else one_way_ms
     jittered = path.as_dict() | {
-        "jitter_ms": ratio * one_way_ms,
-        "reference_rtt_ms": one_way_ms + mean_positive_normal(one_way_ms, ratio * one_way_ms),
+        "jitter_ms": jitter_ms,
+        "jitter_reorders": not (in_order and ratio),
+        "reference_rtt_ms": one_way_ms + forth_ms + in_order * jitter_ms + path.ack_burst_ms / 2,
     }
     return Path.from_dict(jittered)
 

@@ -17,7 +17,7 @@ from env.profile.mixture import DRAWN_FIELDS, Draw, MixtureComponent
 
 # The smallest value of these is the easiest: a path without loss or jitter, flows with the same RTT. The easiest value
 # of all other ranges is the middle.
-LEAST_IS_EASY = ("loss_pct", "duplicate_pct", "reorder_pct", "jitter_ratio", "extra_rtt_ratio")
+LEAST_IS_EASY = ("loss_pct", "duplicate_pct", "reorder_pct", "jitter_ratio", "ack_burst_ms", "extra_rtt_ratio")
 
 
 def middle(component: MixtureComponent, width: float) -> MixtureComponent:
@@ -75,6 +75,7 @@ def around(component: MixtureComponent, config: EpisodeConfig, factor: float) ->
     return replace(
         component,
         **narrowed,
+        jitter_in_order_prob=float(not path.jitter_reorders),
         rivals=sorted({rival.scheme for rival in rivals}),
         rival_chance=1.0,
         traces=[path.trace] if path.trace else [],

@@ -60,10 +60,11 @@ class PathSampler:
         draws = component.draws()
         drawn = {field: outside_bands(field, functools.partial(draws[field].draw, rng)) for field in DRAWN_FIELDS}
         jitter_ratio = component.jitter_ratio.draw(rng) or 0.0
+        in_order = bool(component.jitter_in_order_prob) and rng.random() < component.jitter_in_order_prob
         numbers: dict[str, Any] = {field: value for field, value in drawn.items() if value is not None}
         if component.traces:
             numbers["trace"] = component.traces[int(rng.integers(len(component.traces)))]
-        path = with_jitter(Path(qdisc=component.qdisc, **numbers), jitter_ratio)
+        path = with_jitter(Path(qdisc=component.qdisc, **numbers), jitter_ratio, in_order)
         config = EpisodeConfig(path, reward=component.reward, component=name)
         return self._with_steps(self._with_other_flows(config, component, rng), component, rng)
 

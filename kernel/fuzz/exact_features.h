@@ -32,11 +32,13 @@ struct exact_connection {
 	u32 last_rtt_us;
 	u32 plasticity;
 	u32 decisions;
-	u32 standing;			/* 32nds of the minimum RTT */
+	u32 standing, wait;		/* 32nds of the minimum RTT */
 	bool loss[16];			/* newest first */
 	u8 delay[16];			/* quarter octaves, newest first */
 	u8 drain;			/* intervals that are left of one */
-	u32 flat_us;			/* RTT of the last drain, where it changed nothing */
+	u32 flat_us;			/* RTT of a drain that changed nothing */
+	u32 tries;			/* drains that may find it again */
+	u32 faster;			/* intervals in a row */
 	bool rerouted;
 	bool timed_out, marked, app_limited;
 };
@@ -106,6 +108,7 @@ static inline void exact_idle(struct exact_connection *c, u32 now_us,
 	u32 passed_us = now_us - c->begin.now_us;
 
 	c->begin.now_us += idle_us < passed_us ? idle_us : passed_us;
+	c->begin.inflight = 0;
 }
 
 static inline void exact_renew(struct exact_window *w, u32 now_us, u64 none)
@@ -133,8 +136,14 @@ static inline u32 exact_min_rtt(struct exact_window *w, u32 now_us, u32 srtt_us)
 static inline bool exact_flat(const struct exact_connection *c, u64 rtt_us,
 			      u64 min_rtt_us)
 {
-	return 64 * (rtt_us + c->last_rtt_us / 64) >= 64 * (u64)c->last_rtt_us &&
-	       rtt_us > min_rtt_us + min_rtt_us / 16;
+	return rtt_us + c->last_rtt_us / 32 >= c->last_rtt_us &&
+	       c->least_rtt_us > min_rtt_us + min_rtt_us / 16;
+}
+
+/* An RTT plus this many 32nds of it. */
+static inline u64 exact_more(u64 rtt_us, u32 more)
+{
+	return rtt_us + rtt_us * more / 32;
 }
 
 /* The minimum RTT after a drain: a second one that is flat makes it larger. */
@@ -144,25 +153,56 @@ static inline u32 exact_route(struct exact_connection *c, u32 now_us, u32 rtt_us
 	bool flat = exact_flat(c, rtt_us, min_rtt_us);
 	u64 small = c->flat_us < rtt_us ? c->flat_us : rtt_us;
 	u64 large = c->flat_us < rtt_us ? rtt_us : c->flat_us;
+	bool longer = rtt_us / 2 >= exact_more(min_rtt_us, c->standing + c->wait);
 
+	if (longer || (flat && !c->flat_us))
+		c->tries = 3;
+	else if (c->tries)
+		c->tries--;
 	if (!flat || !c->flat_us || large - small > small / 16) {
-		c->flat_us = flat && !c->flat_us ? rtt_us : 0;
+		if (flat)
+			c->flat_us = rtt_us;
+		if (!c->tries)
+			c->flat_us = 0;
 		return min_rtt_us;
 	}
 	c->rerouted = rtt_us / 2 >= min_rtt_us;
 	c->flat_us = 0;
+	c->tries = 0;
 	c->min_rtt = (struct exact_window) { small, small, now_us, 0 };
 	return small;
 }
 
-/* The minimum RTT and the standing queue after an interval of this mean RTT. */
+/* @queue_us in 32nds of the minimum RTT. */
+static inline u32 exact_32nds(u64 queue_us, u32 min_rtt_us)
+{
+	u64 queue = queue_us * 32 / (min_rtt_us ?: 1);
+
+	return queue < 255 ? queue : 255;
+}
+
+/*
+ * What a drain of this mean RTT has left: the smallest RTT is that of other flows' queue, and
+ * the mean is larger by the wait for other packets.
+ */
+static inline void exact_left(struct exact_connection *c, u32 rtt_us, u32 min_rtt_us)
+{
+	u32 mean_us = rtt_us > min_rtt_us ? rtt_us : min_rtt_us;
+	u32 least_us = c->least_rtt_us > min_rtt_us ? c->least_rtt_us : min_rtt_us;
+
+	if (least_us > mean_us)
+		least_us = mean_us;
+	c->standing = exact_32nds(least_us - min_rtt_us, min_rtt_us);
+	c->wait = exact_32nds(mean_us - least_us, min_rtt_us);
+}
+
+/* The minimum RTT after an interval of this mean RTT, and what a drain has left. */
 static inline u32 exact_rtt_update(struct exact_connection *c,
 				   const struct ndm_reading *now, u32 srtt_us,
 				   u32 rtt_us)
 {
 	bool drained = c->drain == 1 && rtt_us;
 	u32 least_us = drained && rtt_us < srtt_us ? rtt_us : srtt_us, min_rtt_us;
-	u64 standing;
 
 	if (c->decisions < 8 && now->mdev_us > srtt_us) {
 		c->min_rtt.current = EXACT_NO_RTT;
@@ -171,9 +211,7 @@ static inline u32 exact_rtt_update(struct exact_connection *c,
 	min_rtt_us = exact_min_rtt(&c->min_rtt, now->now_us, least_us);
 	if (drained) {
 		min_rtt_us = exact_route(c, now->now_us, rtt_us, min_rtt_us);
-		standing = rtt_us > min_rtt_us ? rtt_us - min_rtt_us : 0;
-		standing = standing * 32 / (min_rtt_us ?: 1);
-		c->standing = standing < 255 ? standing : 255;
+		exact_left(c, rtt_us, min_rtt_us);
 	}
 	return min_rtt_us;
 }
@@ -192,6 +230,33 @@ static inline u32 exact_max_rate(struct exact_window *w, u32 now_us, u32 rate,
 	if (w->intervals >= 10 && now_us - w->stamp_us > 200000)
 		exact_renew(w, now_us, 0);
 	return w->current > w->previous ? w->current : w->previous;
+}
+
+/* What is left of an RTT without the wait for other packets. */
+static inline u32 exact_without_wait(const struct exact_connection *c, u32 rtt_us,
+				     u32 min_rtt_us)
+{
+	u64 wait_us = (u64)min_rtt_us * c->wait / 32;
+
+	return rtt_us > wait_us ? rtt_us - wait_us : 0;
+}
+
+/* Whether a third interval in a row is faster than all before, without a queue. */
+static inline bool exact_faster(struct exact_connection *c, u64 rate, u32 rtt_us,
+				u32 min_rtt_us, u32 lost)
+{
+	u64 known = c->max_rate.current > c->max_rate.previous ? c->max_rate.current :
+								 c->max_rate.previous;
+	bool faster = known && rate >= known + known / 128 && rtt_us && !lost &&
+		      !c->app_limited &&
+		      exact_without_wait(c, rtt_us, min_rtt_us) <=
+			      min_rtt_us + (u64)min_rtt_us / 8;
+
+	c->faster = faster ? c->faster + 1 : 0;
+	if (c->faster < 3)
+		return false;
+	c->faster = 0;
+	return true;
 }
 
 /* a / b with 12 fraction bits, at most @limit. */
@@ -250,7 +315,6 @@ static inline s64 exact_delay(struct exact_connection *c, u32 rtt_us,
 {
 	s64 gradient = 0;
 
-	check_bin(rtt_us, min_rtt_us, bin);
 	if (c->last_rtt_us) {
 		memmove(c->delay + 1, c->delay, 15);
 		c->delay[0] = bin;
@@ -287,19 +351,25 @@ static inline void check_close(struct exact_connection *c,
 	u32 lost = now->lost - c->begin.lost;
 	u32 srtt_us = now->srtt_us < 1073741824 ? now->srtt_us : 1073741824;
 	unsigned __int128 rate = delivered, bdp;
-	u32 rtt_us = got->rtt_us, min_rtt_us, max_rate;
+	u32 span_us = length_us > now->sending_us ? length_us : now->sending_us;
+	u32 rtt_us = got->rtt_us, min_rtt_us, max_rate, path_us;
 	const s16 *x = got->x;
 	int i, floor = 15;
 	s64 gradient = 0, share;
+	u64 known;
 
 	c->rerouted = false;
 	if (lost > 2147483647)
 		lost = 0;
 	lost += c->marked;
-	rate = (rate << 24) / (length_us ?: 1);
+	rate = (rate << 24) / (span_us ?: 1);
 	if (rate > 4294967295)
 		rate = 4294967295;
 	min_rtt_us = exact_rtt_update(c, now, srtt_us, rtt_us);
+	known = c->max_rate.current > c->max_rate.previous ? c->max_rate.current :
+							     c->max_rate.previous;
+	REQUIRE(got->grew == (rate > known + known / 4));
+	REQUIRE(got->faster == exact_faster(c, rate, rtt_us, min_rtt_us, lost));
 	max_rate = exact_max_rate(&c->max_rate, now->now_us, rate, c->app_limited);
 	exact_plasticity(c, lost);
 	memmove(c->loss + 1, c->loss, 15 * sizeof(*c->loss));
@@ -308,14 +378,17 @@ static inline void check_close(struct exact_connection *c,
 	REQUIRE(got->length_us == length_us);
 	check_rtt(c, rtt_us);
 	if (rtt_us) {
-		int bin = ndm_quarter_octave(rtt_us, min_rtt_us);
+		u32 without_us = exact_without_wait(c, rtt_us, min_rtt_us) ?: 1;
+		int bin = ndm_quarter_octave(without_us, min_rtt_us);
 
 		bin = bin < 0 ? 0 : bin > 15 ? 15 : bin;
+		check_bin(without_us, min_rtt_us, bin);
 		gradient = exact_delay(c, rtt_us, min_rtt_us, bin);
 	}
 
+	path_us = exact_without_wait(c, srtt_us, min_rtt_us);
 	REQUIRE(x[NDM_IN_RTT_RATIO] ==
-		exact_ratio(srtt_us - (srtt_us < min_rtt_us ? srtt_us :
+		exact_ratio(path_us - (path_us < min_rtt_us ? path_us :
 							      min_rtt_us),
 			    min_rtt_us, 32767));
 	/* Rounded: 18 entries of the tables, both weights, two quotients. */
@@ -339,7 +412,7 @@ static inline void check_close(struct exact_connection *c,
 	REQUIRE(x[NDM_IN_DELIVERY_RATIO] == exact_ratio(rate, max_rate, 4096));
 	bdp = max_rate;
 	bdp = (bdp * min_rtt_us) >> 12;
-	bdp += bdp * c->standing / 32;
+	bdp += bdp * (c->standing + c->wait) / 32;
 	REQUIRE(x[NDM_IN_INFLIGHT_RATIO] ==
 		exact_ratio((u64)c->begin.inflight << 12, bdp ?: 1, 32767));
 	c->decisions++;

@@ -59,6 +59,7 @@ static void end_interval(struct connection *c, u8 flags)
 	ndm_interval_close(c->m, &c->now, &interval);
 	ndm_interval_close(c->again, &c->now, &again);
 	REQUIRE(!memcmp(&interval, &again, sizeof(interval)));
+	REQUIRE(interval.kept <= 4096);
 	for (i = 0; i < NDM_INPUTS; i++)
 		REQUIRE(interval.x[i] >= limits[i][0] &&
 			interval.x[i] <= limits[i][1]);
@@ -78,6 +79,8 @@ static bool close_likely(struct connection *c, struct input *in)
 	c->now.inflight = l.inflight;
 	c->now.srtt_us = 100 * l.srtt_100us;
 	c->now.mdev_us = 100 * l.mdev_100us;
+	/* None, as long as the interval, or longer. */
+	c->now.sending_us = l.inflight % 4 * 100 * l.length_100us;
 	c->now.own = OWN(l.flags);
 	end_interval(c, l.flags);
 	return true;
@@ -96,6 +99,7 @@ static bool close_any(struct connection *c, struct input *in)
 		.inflight = any.inflight,
 		.srtt_us = any.srtt_us,
 		.mdev_us = any.mdev_us,
+		.sending_us = any.mdev_us,
 		.own = OWN(any.flags),
 	};
 	end_interval(c, any.flags);

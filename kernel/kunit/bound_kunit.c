@@ -23,6 +23,7 @@ struct path {
 	u32 room;		/* packets: what exceeds them is lost too */
 	u32 remainder;		/* of the losses, per mille of a packet */
 	bool reorders;
+	bool starting;		/* in slow start */
 };
 
 static struct path path_of(u32 cwnd, u32 loss_per_mille, u32 room)
@@ -45,8 +46,8 @@ static void path_pass(struct path *p, u32 wanted)
 	p->now_us += RTT_US;
 	p->lost += lost;
 	p->delivered += delivered;
-	p->cwnd_fp = ndm_bound_update(&p->b, p->now_us, RTT_US, p->lost, p->delivered,
-				      p->cwnd_fp, delivered, p->reorders);
+	p->cwnd_fp = ndm_bound_update(&p->b, p->starting, p->now_us, RTT_US, p->lost,
+				      p->delivered, p->cwnd_fp, delivered, p->reorders);
 	p->cwnd_fp = ndm_bounded(&p->b, max(p->cwnd_fp, FP(wanted)));
 }
 
@@ -79,7 +80,7 @@ static void cut_test(struct kunit *test)
 	const struct cut_case *c = test->param_value;
 	struct ndm_bound b = {};
 
-	ndm_bound_cut(&b, 1000, FP(c->cwnd), c->carried);
+	ndm_bound_cut(&b, 1000, ndm_bound_carried(FP(c->cwnd), c->carried));
 	KUNIT_EXPECT_EQ(test, PACKETS(b.limit_fp), c->expected);
 }
 
@@ -109,7 +110,7 @@ static void grow_test(struct kunit *test)
 	u32 first;
 	int i;
 
-	ndm_bound_cut(&b, now_us, FP(1000), 1000);
+	ndm_bound_cut(&b, now_us, FP(1000));
 	first = PACKETS(b.limit_fp);
 	for (i = 0; i < c->rounds; i++) {
 		now_us += c->rtt_us;
@@ -126,14 +127,14 @@ static void bound_ends_test(struct kunit *test)
 
 	ndm_bound_grow(&b, 1000, RTT_US);
 	KUNIT_EXPECT_EQ(test, b.limit_fp, 0);
-	ndm_bound_cut(&b, 0, FP(1000), 1000);
+	ndm_bound_cut(&b, 0, FP(1000));
 	ndm_bound_grow(&b, NDM_BOUND_US, U32_MAX);
 	KUNIT_EXPECT_GT(test, b.limit_fp, FP(1000));
 	KUNIT_EXPECT_EQ(test, ndm_bounded(&b, U32_MAX), b.limit_fp);
 	ndm_bound_grow(&b, NDM_BOUND_US + 1, RTT_US);
 	KUNIT_EXPECT_EQ(test, b.limit_fp, 0);
 	KUNIT_EXPECT_EQ(test, ndm_bounded(&b, U32_MAX), U32_MAX);
-	ndm_bound_cut(&b, 0, FP(NDM_CWND_MAX), NDM_CWND_MAX);
+	ndm_bound_cut(&b, 0, FP(NDM_CWND_MAX));
 	ndm_bound_grow(&b, NDM_BOUND_US, U32_MAX);
 	ndm_bound_grow(&b, NDM_BOUND_US, U32_MAX);
 	KUNIT_EXPECT_LE(test, b.limit_fp, FP(NDM_CWND_MAX));
@@ -209,6 +210,27 @@ static void test_is_repeated_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p.b.confirmed, 2);
 }
 
+/* The own share follows the losses, up to the one that the test has found. */
+static void own_share_follows_test(struct kunit *test)
+{
+	struct path p = path_of(100, 20, U32_MAX);
+	u16 found;
+
+	path_pass_times(&p, 100, 50);
+	found = p.b.proved;
+	KUNIT_EXPECT_GE(test, found, (20 << NDM_FEATURE_FRAC) / 1000 / 2);
+	KUNIT_EXPECT_LE(test, p.b.own, found);
+	p.loss_per_mille = 10;
+	path_pass_times(&p, 100, 100);
+	KUNIT_EXPECT_LE(test, p.b.own, (10 << NDM_FEATURE_FRAC) / 1000 + 4);
+	KUNIT_EXPECT_GE(test, p.b.own, (10 << NDM_FEATURE_FRAC) / 1000 - 4);
+	p.loss_per_mille = 19;
+	path_pass_times(&p, 100, 50);
+	KUNIT_EXPECT_GT(test, p.b.own, (15 << NDM_FEATURE_FRAC) / 1000);
+	KUNIT_EXPECT_LE(test, p.b.own, found);
+	KUNIT_EXPECT_EQ(test, p.b.limit_fp, 0);
+}
+
 /* More than twice the path's own share is congestion. */
 static void congestion_on_lossy_path_test(struct kunit *test)
 {
@@ -219,6 +241,45 @@ static void congestion_on_lossy_path_test(struct kunit *test)
 	p.room = 80;
 	path_pass_times(&p, 100, 3);
 	KUNIT_EXPECT_TRUE(test, p.b.limit_fp);
+	KUNIT_EXPECT_LT(test, PACKETS(p.cwnd_fp), 80);
+}
+
+/* The policy has answered the first loss: the bound is no smaller for that. */
+static void cut_from_what_was_carried_test(struct kunit *test)
+{
+	struct path p = path_of(120, 0, 100);
+
+	path_pass(&p, 40);
+	KUNIT_EXPECT_EQ(test, p.b.limit_fp, 0);
+	p.cwnd_fp = FP(40);
+	p.room = 38;
+	path_pass(&p, 40);
+	KUNIT_EXPECT_EQ(test, PACKETS(p.b.limit_fp), 69);
+	KUNIT_EXPECT_EQ(test, PACKETS(p.cwnd_fp), 40);
+}
+
+/* The overshoot of slow start: what the path has carried stays. */
+static void slow_start_overshoot_test(struct kunit *test)
+{
+	struct path p = path_of(200, 0, 100);
+
+	p.starting = true;
+	path_pass(&p, 200);
+	p.starting = false;
+	path_pass(&p, 200);
+	KUNIT_EXPECT_EQ(test, PACKETS(p.cwnd_fp), 100);
+	/* The next losses are its own fault. */
+	p.room = 80;
+	path_pass_times(&p, 200, 3);
+	KUNIT_EXPECT_LT(test, PACKETS(p.cwnd_fp), 80);
+	/* So are those that come later than NDM_BOUND_OVERSHOOT round trips. */
+	p = path_of(100, 0, 100);
+	p.starting = true;
+	path_pass(&p, 100);
+	p.starting = false;
+	path_pass_times(&p, 100, NDM_BOUND_OVERSHOOT);
+	p.room = 80;
+	path_pass_times(&p, 100, 2);
 	KUNIT_EXPECT_LT(test, PACKETS(p.cwnd_fp), 80);
 }
 
@@ -306,7 +367,10 @@ static struct kunit_case bound_cases[] = {
 	KUNIT_CASE(overload_test),
 	KUNIT_CASE_PARAM(own_losses_test, own_gen_params),
 	KUNIT_CASE(test_is_repeated_test),
+	KUNIT_CASE(own_share_follows_test),
 	KUNIT_CASE(congestion_on_lossy_path_test),
+	KUNIT_CASE(cut_from_what_was_carried_test),
+	KUNIT_CASE(slow_start_overshoot_test),
 	KUNIT_CASE(single_burst_is_no_congestion_test),
 	KUNIT_CASE(undo_lifts_the_bound_test),
 	KUNIT_CASE(late_packets_test),

@@ -150,6 +150,8 @@ static const struct window_case window_cases[] = {
 	{ "action 0.5", 100, 8192, true, ~0U, 144 },
 	{ "an unused window does not grow", 10, 16384, false, ~0U, 10 },
 	{ "an unused window does not shrink", 10, -16384, false, ~0U, 10 },
+	{ "a sixteenth of an action down", 1000, -1024, true, ~0U, 966 },
+	{ "a smaller step on a path without a queue", 1000, -1023, true, ~0U, 1000 },
 	{ "the minimum stays", 2, -16384, true, ~0U, 2 },
 	{ "shrinking ends at the minimum", 3, -16384, true, ~0U, 2 },
 	{ "the maximum stays", NDM_CWND_MAX, 16384, true, ~0U, NDM_CWND_MAX },
@@ -332,22 +334,98 @@ static void queue_ends_slow_start_test(struct kunit *test)
 	struct ndm_sock *ndm = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	start_round(sk, 10, RTT_US);
-	/* The eighth sample shows the sign, which halves 20 + 7 packets and holds them. */
+	start_round(sk, 20, RTT_US);
+	/* The eighth sample shows the sign, which halves 30 + 7 packets and holds them. */
 	start_round(sk, 20, RTT_US + RTT_US / 8);
 	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_CONFIRMING);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 13);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 18);
 	/* It does not show again. */
 	start_round(sk, 8, RTT_US);
 	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_STARTING);
 	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, TCP_INFINITE_SSTHRESH);
-	/* It does: slow start is over with the eighth sample. */
+	/* It does: what the path holds at 20 packets in a round trip stays. */
 	start_round(sk, 8, RTT_US + RTT_US / 8);
 	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_CONFIRMING);
 	start_round(sk, 20, RTT_US + RTT_US / 8);
+	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_SETTLING);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 21);
+	/* The policy has to wait until its inputs show that. */
+	start_round(sk, 20, RTT_US + RTT_US / 8);
 	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_STEADY);
 	KUNIT_EXPECT_LT(test, tp->snd_ssthresh, TCP_INFINITE_SSTHRESH);
-	KUNIT_EXPECT_LT(test, tcp_snd_cwnd(tp), tp->snd_ssthresh);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 21);
+	start_round(sk, 20, RTT_US);
+	KUNIT_EXPECT_LT(test, tcp_snd_cwnd(tp), 21);
+}
+
+/* RTTs grow, but so does the rate: ACKs arrive in bursts, and the link is not full. */
+static void growing_rate_continues_slow_start_test(struct kunit *test)
+{
+	struct sock *sk = slow_start_socket(test);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	start_round(sk, 10, RTT_US);
+	/* The sign halves 20 + 7 packets, the rate restores them. */
+	start_round(sk, 20, RTT_US + RTT_US / 8);
+	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_CONFIRMING);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 27);
+	start_round(sk, 26, RTT_US + RTT_US / 8);
+	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_STARTING);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 27);
+	/* With few samples the sign shows only at the interval's end. */
+	start_round(sk, 5, RTT_US);
+	tp->delivered += 95;
+	start_round(sk, 5, RTT_US + RTT_US / 8);
+	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_CONFIRMING);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 37);
+}
+
+struct end_case {
+	const char *name;
+	u32 cwnd, rate;		/* packets, and in a minimum RTT */
+	u32 expected;
+};
+
+static const struct end_case end_cases[] = {
+	{ "less than half of it", 100, 40, 50 },
+	{ "less", 100, 80, 85 },
+	{ "more", 100, 150, 159 },
+	{ "more than twice", 100, 300, 200 },
+	{ "the largest window", NDM_CWND_MAX, 100, NDM_CWND_MAX / 2 },
+	{ "no rate yet", 10, 0, 5 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(end, end_cases, name);
+
+static void slow_start_end_test(struct kunit *test)
+{
+	const struct end_case *c = test->param_value;
+	struct ndm_measure m = {
+		.min_rtt_us = RTT_US,
+		.max_rate = (((u64)c->rate << NDM_RATE_FRAC) + RTT_US - 1) / RTT_US,
+	};
+
+	KUNIT_EXPECT_EQ(test, ndm_slow_start_end(c->cwnd << NDM_CWND_FRAC, &m) >>
+			NDM_CWND_FRAC, c->expected);
+}
+
+/* The link has become faster: slow start begins again. */
+static void faster_link_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+	struct rate_sample rs;
+	int i;
+
+	set_window(sk, 20);
+	for (i = 0; i <= NDM_FASTER; i++) {
+		KUNIT_EXPECT_FALSE(test, ndm_in_slow_start(ndm->phase));
+		rs = ack_packets(sk, 10 + i);
+		control(sk, &rs, decide);
+	}
+	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_STARTING);
+	KUNIT_EXPECT_EQ(test, tcp_sk(sk)->snd_ssthresh, TCP_INFINITE_SSTHRESH);
 }
 
 static void few_or_delayed_acks_test(struct kunit *test)
@@ -396,6 +474,9 @@ static void loss_ends_slow_start_test(struct kunit *test)
 	/* As tcp_enter_recovery() does. */
 	tp->snd_ssthresh = ndm_ssthresh(sk);
 	ndm_set_state(sk, TCP_CA_Recovery);
+	/* What the path holds stays of the window, and the policy has to wait. */
+	round_trip(sk, -8192, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 10);
 	round_trip(sk, -8192, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 8);
 }
@@ -501,6 +582,33 @@ static void drain_window_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(4, 4), NDM_CWND_MIN);
 }
 
+struct kept_case {
+	const char *name;
+	u32 before_us;		/* RTT before the drain */
+	u64 explained_us;
+	u16 expected;		/* Q12 */
+};
+
+static const struct kept_case kept_cases[] = {
+	{ "no queue before", 40000, 40000, 4096 },
+	{ "a queue of a quarter", 50000, 40000, 4096 },
+	{ "twice the explained RTT", 80000, 40000, 2560 },
+	{ "ten times", 400000, 40000, 512 },
+	{ "the queue of others", 400000, 400000, 4096 },
+	{ "the largest", 1, 9ULL << 30, 4096 },
+	{ "never nothing", NDM_RTT_MAX_US, 1, 1 },
+	{ "no RTT before", 0, 40000, 4096 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(kept, kept_cases, name);
+
+static void drain_kept_test(struct kunit *test)
+{
+	const struct kept_case *c = test->param_value;
+
+	KUNIT_EXPECT_EQ(test, ndm_drain_kept(c->before_us, c->explained_us), c->expected);
+}
+
 static void standing_queue_test(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, ndm_standing_queue(40000, 40000), 0);
@@ -586,6 +694,16 @@ static void drain_measures_standing_queue_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, m->standing, 0);
 }
 
+/* The link has become slower: the window from before a drain would fill the queue again. */
+static void own_queue_does_not_come_back_test(struct kunit *test)
+{
+	struct sock *sk = socket_before_drain(test);
+
+	/* 103 packets, of which the path holds a quarter, and a quarter of that. */
+	drain_with_rtts(sk, 2 * RTT_US, RTT_US / 2);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tcp_sk(sk)), 32);
+}
+
 struct route_case {
 	const char *name;
 	u32 first_us[2], second_us[2];	/* RTT before and in a drain */
@@ -598,8 +716,8 @@ static const struct route_case route_cases[] = {
 	{ "twice as long", { 40000, 40000 }, { 40000, 40000 }, 40000, true },
 	{ "a quarter longer", { 25000, 25000 }, { 25000, 25000 }, 25000, false },
 	{ "the smaller of two", { 100000, 104000 }, { 101000, 101000 }, 101000, true },
-	{ "the first drain made it shorter", { 100000, 98000 }, { 98000, 98000 }, 20000, false },
-	{ "the second drain made it shorter", { 100000, 100000 }, { 100000, 98000 }, 20000, false },
+	{ "the first drain made it shorter", { 100000, 96000 }, { 96000, 96000 }, 20000, false },
+	{ "the second drain made it shorter", { 100000, 100000 }, { 100000, 96000 }, 20000, false },
 	{ "the two differ", { 100000, 100000 }, { 107000, 107000 }, 20000, false },
 	{ "no longer than before", { 21000, 21000 }, { 21000, 21000 }, 20000, false },
 };
@@ -1074,6 +1192,32 @@ static void restart_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, c->expected_ssthresh);
 }
 
+/* The window is used again: it slow-starts to three quarters of what it was. */
+static void slow_start_after_idleness_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	set_window(sk, 80);
+	tp->lsndtime = tcp_jiffies32 - msecs_to_jiffies(50000);
+	ndm_tx_start(sk);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 10);
+	acked(sk, 10);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 20);
+	acked(sk, 50);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 60);
+	acked(sk, 50);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 60);
+	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_STEADY);
+	/* A first slow start goes on instead. */
+	ndm->phase = NDM_STARTING;
+	set_window(sk, 80);
+	tp->lsndtime = tcp_jiffies32 - msecs_to_jiffies(50000);
+	ndm_tx_start(sk);
+	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_STARTING);
+}
+
 static void restart_in_drain_test(struct kunit *test)
 {
 	struct sock *sk = socket_before_drain(test);
@@ -1085,8 +1229,9 @@ static void restart_in_drain_test(struct kunit *test)
 	ndm_tx_start(sk);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 51);
 	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 76);
+	/* Ten packets are acknowledged; 1 + sqrt(61) / 4 more. */
 	round_trip(sk, 0, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 53);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 63);
 }
 
 static void lost_packets_are_not_idle_test(struct kunit *test)
@@ -1151,6 +1296,11 @@ static void reno_test(struct kunit *test)
 	for (i = 0; i < 5; i++)
 		ndm_reno_control(sk, &rs);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 10);
+	/* Nor while ACKs only report packets beyond a hole. */
+	inet_csk(sk)->icsk_ca_state = TCP_CA_Disorder;
+	for (i = 0; i < 100; i++)
+		ndm_reno_control(sk, &rs);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 10);
 	/* No growth without acknowledged packets. */
 	inet_csk(sk)->icsk_ca_state = TCP_CA_Open;
 	rs.acked_sacked = 0;
@@ -1168,15 +1318,20 @@ static struct kunit_case control_cases[] = {
 	KUNIT_CASE_PARAM(slow_start_queue_test, queue_gen_params),
 	KUNIT_CASE(slow_start_test),
 	KUNIT_CASE(queue_ends_slow_start_test),
+	KUNIT_CASE(growing_rate_continues_slow_start_test),
+	KUNIT_CASE_PARAM(slow_start_end_test, end_gen_params),
+	KUNIT_CASE(faster_link_test),
 	KUNIT_CASE(few_or_delayed_acks_test),
 	KUNIT_CASE(undo_does_not_restart_test),
 	KUNIT_CASE(loss_ends_slow_start_test),
 	KUNIT_CASE_PARAM(drain_due_test, due_gen_params),
 	KUNIT_CASE_PARAM(drain_depth_test, depth_gen_params),
 	KUNIT_CASE(drain_window_test),
+	KUNIT_CASE_PARAM(drain_kept_test, kept_gen_params),
 	KUNIT_CASE(standing_queue_test),
 	KUNIT_CASE(drain_test),
 	KUNIT_CASE(drain_measures_standing_queue_test),
+	KUNIT_CASE(own_queue_does_not_come_back_test),
 	KUNIT_CASE_PARAM(longer_route_test, route_gen_params),
 	KUNIT_CASE(no_drain_in_recovery_or_unused_test),
 	KUNIT_CASE(mtu_probe_in_drain_test),
@@ -1198,6 +1353,7 @@ static struct kunit_case control_cases[] = {
 	KUNIT_CASE(packet_conservation_test),
 	KUNIT_CASE(largest_window_of_kernel_test),
 	KUNIT_CASE_PARAM(restart_test, restart_gen_params),
+	KUNIT_CASE(slow_start_after_idleness_test),
 	KUNIT_CASE(restart_in_drain_test),
 	KUNIT_CASE(lost_packets_are_not_idle_test),
 	KUNIT_CASE(info_test),

@@ -681,7 +681,101 @@ static void over_after_idle_test(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, ndm_interval_over(&c.m, c.now.now_us + 1000, 0));
 }
 
+struct sending_case {
+	const char *name;
+	u32 sending_us;		/* of the second interval of 10 ms, modulo 2^32 */
+	s16 x;			/* expected; 50 of 100 packets of 40.96 ms */
+};
+
+static const struct sending_case sending_cases[] = {
+	{ "unknown", 0, 8192 / 2 },
+	{ "ACKs that were collected", 20480, ONE },
+	{ "sent as slowly as before", 40960, 2048 },
+	{ "longer than the interval", 81920, 1024 },
+	{ "a burst", 10, ONE },
+};
+
+KUNIT_ARRAY_PARAM_DESC(sending, sending_cases, name);
+
+/* Packets that are acknowledged faster than they were sent prove no larger rate. */
+static void sending_time_test(struct kunit *test)
+{
+	const struct sending_case *c = test->param_value;
+	struct step first = RATE(40960, 100, ONE);
+	struct step second = RATE(10000, 50, ONE);
+	struct ndm_interval interval;
+	struct connection conn;
+
+	open(&conn, 0, 0, 0);
+	pass(&conn, &first);
+	conn.now.sending_us = c->sending_us;
+	interval = pass(&conn, &second);
+	KUNIT_EXPECT_EQ(test, interval.x[NDM_IN_DELIVERY_RATIO], c->x);
+}
+
+struct faster_case {
+	const char *name;
+	u32 delivered[6];	/* packets of round trips of 40 ms, 1000 before */
+	u32 rtt_us[6];		/* 40 ms where it is 0 */
+	u32 lossy;		/* the round trip with a loss, from 1 */
+	int expected;		/* the round trip that finds a faster link, from 1; 0: none */
+};
+
+static const struct faster_case faster_cases[] = {
+	{ "the same rate", { 1000, 1000, 1000, 1000, 1000, 1000 } },
+	{ "a little faster each time", { 1008, 1016, 1025, 1033, 1041, 1050 }, .expected = 3 },
+	{ "too little", { 1006, 1012, 1018, 1024, 1030, 1036 } },
+	{ "only twice", { 1100, 1200, 1100, 1300, 1400, 1200 } },
+	{ "a loss in the second", { 1100, 1200, 1300, 1400, 1500, 1600 }, .lossy = 2,
+	  .expected = 5 },
+	{ "a queue in the third", { 1100, 1200, 1300, 1400, 1500, 1600 },
+	  { 0, 0, 45100 }, .expected = 6 },
+	{ "a small queue is none", { 1100, 1200, 1300, 1400, 1500, 1600 },
+	  { 44900, 44900, 44900 }, .expected = 3 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(faster, faster_cases, name);
+
+static void faster_link_test(struct kunit *test)
+{
+	const struct faster_case *c = test->param_value;
+	struct step step = { .length_us = 40000, .delivered = 1000, .rtt_us = 40000,
+			     .srtt_us = 40000 };
+	struct connection conn;
+	int i, found = 0;
+
+	open(&conn, 0, 0, 0);
+	pass(&conn, &step);
+	for (i = 0; i < ARRAY_SIZE(c->delivered) && !found; i++) {
+		step.delivered = c->delivered[i];
+		step.lost = c->lossy == i + 1;
+		step.rtt_us = c->rtt_us[i] ? c->rtt_us[i] : 40000;
+		if (pass(&conn, &step).faster)
+			found = i + 1;
+	}
+	KUNIT_EXPECT_EQ(test, found, c->expected);
+}
+
+/* The application has sent more, which tells nothing about the link. */
+static void app_limited_is_not_faster_test(struct kunit *test)
+{
+	struct step step = { .length_us = 40000, .delivered = 100, .rtt_us = 40000,
+			     .srtt_us = 40000 };
+	struct connection conn;
+	int i;
+
+	open(&conn, 0, 0, 0);
+	for (i = 0; i < 10; i++) {
+		conn.m.app_limited = 1;
+		step.delivered += 10;
+		KUNIT_EXPECT_FALSE(test, pass(&conn, &step).faster);
+	}
+}
+
 INPUT_SUITE(delivery_ratio, NDM_IN_DELIVERY_RATIO,
+	    KUNIT_CASE_PARAM(sending_time_test, sending_gen_params),
+	    KUNIT_CASE_PARAM(faster_link_test, faster_gen_params),
+	    KUNIT_CASE(app_limited_is_not_faster_test),
 	    KUNIT_CASE_PARAM(idle_test, idle_gen_params),
 	    KUNIT_CASE_PARAM(over_test, over_gen_params),
 	    KUNIT_CASE(over_after_idle_test));

@@ -16,9 +16,9 @@
  * window, and a smaller one would only waste it. So each cut is also a test: in the
  * following round trips the bound stays, and if the path still loses more than half as
  * large a share, the losses are the path's own. The bound is then lifted, and from now
- * on only a share above twice the path's own counts as congestion. The share that is
- * taken for the path's own becomes smaller in time, so that the test is repeated. A mark
- * is always congestion.
+ * on only a share above twice the path's own counts as congestion. The path's own share
+ * follows the losses, up to what the test has found, and is forgotten in time, so that the
+ * test is repeated. A mark is always congestion.
  *
  * Pure: plain numbers in, plain numbers out.
  */
@@ -65,6 +65,9 @@
 #define NDM_BOUND_KNOWN 256
 #define NDM_BOUND_KNOWN_LONGEST 3	/* times doubled */
 
+/* The losses of slow start end so many round trips after it. */
+#define NDM_BOUND_OVERSHOOT 3
+
 /* Later than so long after a cut there is no bound. */
 #define NDM_BOUND_US (60 * 1000 * 1000)
 
@@ -75,13 +78,16 @@ struct ndm_bound {
 	u32 lost;	/* the counters at the beginning of the sample */
 	u32 delivered;
 	u32 last_lost;	/* the counter one round trip ago */
+	u32 most_fp;	/* the largest window of the sample that the path has carried */
 	u16 own;	/* share of packets that the path loses at any window, Q12 */
+	u16 proved;	/* the share that the last test has found: own is at most that */
 	u16 known;	/* round trips for which it is still known */
 	u16 tested;	/* share that has led to the cut that is being tested; 0: no test */
 	u8 confirmed;	/* tests in a row that have found an own share */
 	u8 cuts;	/* without effect, since the path's share has been known last */
 	u8 rounds;	/* round trips of the sample */
 	u8 lossy_rounds;	/* those of them with losses */
+	u8 overshoot;	/* round trips in which a loss may be that of slow start */
 	bool skip;	/* this round trip's packets were sent before the cut */
 };
 
@@ -90,25 +96,29 @@ static inline void ndm_bound_sample(struct ndm_bound *b, u32 lost, u32 delivered
 	b->lost = lost;
 	b->delivered = delivered;
 	b->last_lost = lost;
+	b->most_fp = 0;
 	b->rounds = 0;
 	b->lossy_rounds = 0;
+}
+
+/* What the path has carried of a window, in a round trip that delivered @carried packets. */
+static inline u32 ndm_bound_carried(u32 cwnd_fp, u32 carried)
+{
+	u32 carried_fp = min(carried, NDM_CWND_MAX) << NDM_CWND_FRAC;
+
+	/* At least half, as the round trip may have begun with a smaller window. */
+	return min(cwnd_fp, max(carried_fp, cwnd_fp / 2));
 }
 
 /**
  * ndm_bound_cut - congestion: cut the bound
  * @b: the bound
  * @now_us: the time
- * @cwnd_fp: the window, NDM_CWND_FRAC fraction bits
- * @carried: packets that were delivered in the last round trip; at least half of the
- *	window counts
+ * @carried_fp: the window that the path has carried, NDM_CWND_FRAC fraction bits
  */
-static inline void ndm_bound_cut(struct ndm_bound *b, u32 now_us, u32 cwnd_fp,
-				 u32 carried)
+static inline void ndm_bound_cut(struct ndm_bound *b, u32 now_us, u32 carried_fp)
 {
-	u32 carried_fp = min(carried, NDM_CWND_MAX) << NDM_CWND_FRAC;
-	u32 from_fp = min(cwnd_fp, max(carried_fp, cwnd_fp / 2));
-
-	b->limit_fp = max_t(u32, (u64)from_fp * NDM_BOUND_CUT >> 8,
+	b->limit_fp = max_t(u32, (u64)carried_fp * NDM_BOUND_CUT >> 8,
 			    NDM_CWND_MIN << NDM_CWND_FRAC);
 	b->cut_us = now_us;
 	b->tested = 0;
@@ -139,6 +149,7 @@ static inline void ndm_bound_grow(struct ndm_bound *b, u32 now_us, u32 length_us
 static inline void ndm_bound_keep_own(struct ndm_bound *b, u16 share)
 {
 	b->own = share;
+	b->proved = share;
 	if (share > NDM_BOUND_OWN_SURE)
 		b->confirmed = 0;
 	b->known = NDM_BOUND_KNOWN << b->confirmed;
@@ -155,14 +166,23 @@ static inline void ndm_bound_forget(struct ndm_bound *b, u32 lost)
 	b->last_lost = lost;
 }
 
-/* The losses of the sample, and their share of all packets, Q12. */
-static inline u32 ndm_bound_share(const struct ndm_bound *b, u32 lost, u32 delivered,
-				  u32 *losses, u32 *sent)
+/* The packets of a sample. */
+struct ndm_bound_seen {
+	u32 lost;
+	u32 sent;
+	u32 share;	/* lost of sent, Q12, at most 1 */
+};
+
+/* The sample. @lost, @delivered: the counters now */
+static inline struct ndm_bound_seen ndm_bound_see(const struct ndm_bound *b, u32 lost,
+						  u32 delivered)
 {
-	*losses = max_t(s32, lost - b->lost, 0);
-	*sent = *losses + (delivered - b->delivered);
-	/* At most 2^12. */
-	return *sent ? div_u64((u64)*losses << NDM_FEATURE_FRAC, *sent) : 0;
+	struct ndm_bound_seen seen = { .lost = max_t(s32, lost - b->lost, 0) };
+
+	seen.sent = seen.lost + (delivered - b->delivered);
+	if (seen.lost)
+		seen.share = div_u64((u64)seen.lost << NDM_FEATURE_FRAC, seen.sent);
+	return seen;
 }
 
 /*
@@ -173,14 +193,59 @@ static inline u32 ndm_bound_share(const struct ndm_bound *b, u32 lost, u32 deliv
 static inline u32 ndm_bound_undo(struct ndm_bound *b, u32 lost, u32 delivered)
 {
 	u32 before_fp = b->tested ? b->tested_fp : 0;
-	u32 losses, sent, share;
+	u32 share = ndm_bound_see(b, lost, delivered).share;
 
-	share = max_t(u32, ndm_bound_share(b, lost, delivered, &losses, &sent), b->tested);
-	share = min_t(u32, share, NDM_BOUND_REORDERED_MAX);
+	share = min_t(u32, max_t(u32, share, b->tested), NDM_BOUND_REORDERED_MAX);
 	ndm_bound_forget(b, lost);
 	if (before_fp || share > b->own)
 		ndm_bound_keep_own(b, max_t(u32, share, b->own));
 	return before_fp;
+}
+
+/* What a sample of losses means. */
+enum ndm_bound_finding {
+	NDM_BOUND_UNKNOWN,	/* it is too short */
+	NDM_BOUND_HARMLESS,
+	NDM_BOUND_CONGESTION,
+};
+
+/* Compares the losses after a cut with the share that has led to it. */
+static inline enum ndm_bound_finding ndm_bound_test(struct ndm_bound *b,
+						    const struct ndm_bound_seen *seen)
+{
+	s64 evidence = ((s64)seen->lost << (NDM_FEATURE_FRAC + 1)) -
+		       (s64)seen->sent * b->tested / 2;
+
+	if (evidence >= NDM_BOUND_EVIDENCE) {
+		if (seen->share > NDM_BOUND_OWN_SURE && b->cuts < NDM_BOUND_CUTS)
+			return NDM_BOUND_CONGESTION;
+		ndm_bound_keep_own(b, min_t(u32, seen->share, NDM_BOUND_OWN_MAX));
+		return NDM_BOUND_HARMLESS;
+	}
+	if (evidence > -NDM_BOUND_EVIDENCE)
+		return NDM_BOUND_UNKNOWN;
+	b->tested = 0;
+	b->cuts = 0;
+	b->confirmed = 0;
+	return NDM_BOUND_HARMLESS;
+}
+
+/* Compares the losses with the path's own share, which follows a sample of full length. */
+static inline enum ndm_bound_finding ndm_bound_watch(struct ndm_bound *b,
+						     const struct ndm_bound_seen *seen)
+{
+	if (b->own && !--b->known)
+		b->own = 0;
+	if (b->lossy_rounds >= NDM_BOUND_LOSSY &&
+	    (u64)seen->lost << NDM_FEATURE_FRAC >
+	    (NDM_BOUND_LOSSES << NDM_FEATURE_FRAC) +
+	    (u64)seen->sent * (2 * b->own + NDM_BOUND_SHARE))
+		return NDM_BOUND_CONGESTION;
+	if (b->rounds < NDM_BOUND_ROUNDS)
+		return NDM_BOUND_UNKNOWN;
+	if (b->own)
+		b->own = min(b->own + ((s32)seen->share - b->own) / 4, (s32)b->proved);
+	return NDM_BOUND_HARMLESS;
 }
 
 /**
@@ -194,7 +259,8 @@ static inline u32 ndm_bound_undo(struct ndm_bound *b, u32 lost, u32 delivered)
 static inline u16 ndm_bound_losses(struct ndm_bound *b, u32 lost, u32 delivered,
 				   bool reorders)
 {
-	u32 losses, sent, share;
+	struct ndm_bound_seen seen = ndm_bound_see(b, lost, delivered);
+	enum ndm_bound_finding finding;
 
 	if (b->skip) {
 		b->skip = false;
@@ -202,49 +268,16 @@ static inline u16 ndm_bound_losses(struct ndm_bound *b, u32 lost, u32 delivered,
 		return 0;
 	}
 	b->rounds = min(b->rounds + 1, U8_MAX);
-	b->lossy_rounds += (s32)(lost - b->last_lost) > 0;
+	if ((s32)(lost - b->last_lost) > 0)
+		b->lossy_rounds = min(b->lossy_rounds + 1, U8_MAX);
 	b->last_lost = lost;
-	share = ndm_bound_share(b, lost, delivered, &losses, &sent);
 	/* Late packets are taken back in the following round trips. */
 	if (reorders && b->rounds < NDM_BOUND_ROUNDS)
 		return 0;
-	if (b->tested) {
-		s64 evidence = ((s64)losses << (NDM_FEATURE_FRAC + 1)) -
-			       (s64)sent * b->tested / 2;
-
-		if (evidence >= NDM_BOUND_EVIDENCE && share > NDM_BOUND_OWN_SURE &&
-		    b->cuts < NDM_BOUND_CUTS) {
-			ndm_bound_sample(b, lost, delivered);
-			return share;
-		}
-		if (evidence >= NDM_BOUND_EVIDENCE) {
-			ndm_bound_keep_own(b, min_t(u32, share, NDM_BOUND_OWN_MAX));
-			ndm_bound_sample(b, lost, delivered);
-			return 0;
-		}
-		if (evidence > -NDM_BOUND_EVIDENCE)
-			return 0;
-		b->tested = 0;
-		b->cuts = 0;
-		b->confirmed = 0;
+	finding = b->tested ? ndm_bound_test(b, &seen) : ndm_bound_watch(b, &seen);
+	if (finding != NDM_BOUND_UNKNOWN)
 		ndm_bound_sample(b, lost, delivered);
-		return 0;
-	}
-	if (b->own && !--b->known)
-		b->own = 0;
-	if (b->lossy_rounds >= NDM_BOUND_LOSSY &&
-	    (u64)losses << NDM_FEATURE_FRAC >
-	    (NDM_BOUND_LOSSES << NDM_FEATURE_FRAC) +
-	    (u64)sent * (2 * b->own + NDM_BOUND_SHARE)) {
-		ndm_bound_sample(b, lost, delivered);
-		return share;
-	}
-	if (b->rounds >= NDM_BOUND_ROUNDS) {
-		/* Fewer losses than known: at most by half, as their number varies. */
-		b->own = clamp_t(u32, 2 * share + NDM_BOUND_SHARE, b->own / 2, b->own);
-		ndm_bound_sample(b, lost, delivered);
-	}
-	return 0;
+	return finding == NDM_BOUND_CONGESTION ? seen.share : 0;
 }
 
 /**
@@ -262,7 +295,7 @@ static inline void ndm_bound_follow(struct ndm_bound *b, u32 now_us, u32 length_
 				    bool loss, u32 cwnd_fp, u32 carried)
 {
 	if (loss)
-		ndm_bound_cut(b, now_us, cwnd_fp, carried);
+		ndm_bound_cut(b, now_us, ndm_bound_carried(cwnd_fp, carried));
 	else if (b->limit_fp)
 		ndm_bound_grow(b, now_us, length_us);
 	/* None yet, or outgrown. */
@@ -281,6 +314,7 @@ static inline u32 ndm_bounded(const struct ndm_bound *b, u32 cwnd_fp)
 /**
  * ndm_bound_update - the bound after a round trip
  * @b: the bound
+ * @starting: the flow is in slow start
  * @now_us: the time
  * @length_us: the round trip's length
  * @lost: packets that the connection has lost so far, without undone losses
@@ -290,19 +324,31 @@ static inline u32 ndm_bounded(const struct ndm_bound *b, u32 cwnd_fp)
  * @reorders: packets have been seen to change their order
  * Return: the window, cut, or as before the cut if the losses are the path's own
  */
-static inline u32 ndm_bound_update(struct ndm_bound *b, u32 now_us, u32 length_us,
-				   u32 lost, u32 delivered, u32 cwnd_fp, u32 carried,
-				   bool reorders)
+static inline u32 ndm_bound_update(struct ndm_bound *b, bool starting, u32 now_us,
+				   u32 length_us, u32 lost, u32 delivered, u32 cwnd_fp,
+				   u32 carried, bool reorders)
 {
+	u32 most_fp = max(b->most_fp, ndm_bound_carried(cwnd_fp, carried));
 	bool testing = b->tested;
-	u16 share = ndm_bound_losses(b, lost, delivered, reorders);
+	u16 share;
 
+	if (starting)
+		b->overshoot = NDM_BOUND_OVERSHOOT;
+	else if (b->overshoot)
+		b->overshoot--;
+	/* The policy may have reduced the window since the first loss. */
+	b->most_fp = most_fp;
+	share = ndm_bound_losses(b, lost, delivered, reorders);
 	if (share) {
 		/* After a cut without effect: the window before the first one. */
 		if (!b->cuts)
 			b->tested_fp = cwnd_fp;
 		b->cuts++;
-		ndm_bound_cut(b, now_us, cwnd_fp, carried);
+		ndm_bound_cut(b, now_us, most_fp);
+		/* No smaller than what the path has carried after slow start. */
+		if (b->overshoot)
+			b->limit_fp = most_fp;
+		b->overshoot = 0;
 		b->tested = share;
 		b->skip = true;
 	} else if (testing && !b->limit_fp) {

@@ -50,6 +50,13 @@
 typedef bool ndm_decide_fn(struct sock *sk, u32 decision,
 			   const struct ndm_interval *interval, s16 *actions);
 
+/*
+ * The window does not shrink by small steps on a path without a queue, with a rtt_ratio below
+ * a thirty-second (Q12): the maximum rate would shrink with it, and the inputs not show it.
+ */
+#define NDM_DRIFT (NDM_ACTION_ONE / 16)
+#define NDM_EMPTY_PATH (1 << (NDM_FEATURE_FRAC - 5))
+
 /* Applies a decision's pacing: the gain is NDM_PACING_GAIN * 2^@pacing, at most 2.5. */
 static inline void ndm_set_pacing(struct sock *sk, s16 pacing)
 {
@@ -65,6 +72,9 @@ static inline void ndm_apply_cwnd(struct sock *sk, struct ndm_sock *ndm,
 {
 	u64 next = ndm_next_cwnd(ndm->cwnd_fp, cwnd_log2);
 
+	if (next < ndm->cwnd_fp && cwnd_log2 > -NDM_DRIFT &&
+	    !x[NDM_IN_LOSS_RATE] && x[NDM_IN_RTT_RATIO] < NDM_EMPTY_PATH)
+		next = ndm->cwnd_fp;
 	if (!ndm_window_used(sk) &&
 	    (next > ndm->cwnd_fp ||
 	     (!x[NDM_IN_LOSS_RATE] && !ndm_drain_queue(x, ndm->measure.standing))))
@@ -75,21 +85,26 @@ static inline void ndm_apply_cwnd(struct sock *sk, struct ndm_sock *ndm,
 /*
  * Applies the policy's window, or continues a drain: during a drain the policy runs,
  * but its output is ignored. A drain begins with a decision's window and restores it
- * at its end.
+ * at its end, as far as it was not the flow's own queue.
  */
 static inline void ndm_drain_or_apply(struct sock *sk, struct ndm_sock *ndm,
-				      u32 decision, const s16 *x, const s16 *actions)
+				      u32 decision, const struct ndm_interval *interval,
+				      const s16 *actions)
 {
+	const s16 *x = interval->x;
 	struct ndm_drain_clock clock = {
 		.decision = decision,
 		.decisions = ndm->measure.since_drain,
 		.us = (u32)tcp_sk(sk)->tcp_mstamp - ndm->measure.drain_us,
-		.confirm = ndm->measure.flat_rtt_us,
+		.again = ndm->measure.drain_tries,
 	};
 
 	if (ndm->measure.drain) {
-		ndm->measure.drain--;
-		ndm_set_cwnd(sk, ndm, ndm->cwnd_fp);
+		u64 kept_fp = ndm->cwnd_fp;
+
+		if (!--ndm->measure.drain && interval->kept)
+			kept_fp = kept_fp * interval->kept >> NDM_FEATURE_FRAC;
+		ndm_set_cwnd(sk, ndm, kept_fp);
 		return;
 	}
 	if (ndm_drain_due(&clock, ndm->cwnd_fp, x, ndm->measure.standing) &&
@@ -127,14 +142,22 @@ static inline void ndm_begin_slow_start(struct sock *sk)
 	tcp_sk(sk)->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 }
 
-/* The window after a change of phase in slow start. */
+/*
+ * The window after a change of phase in slow start. @grew: the interval that is over had a
+ * larger rate than all before
+ */
 static inline void ndm_slow_start_turn(struct sock *sk, struct ndm_sock *ndm,
-				       enum ndm_phase next)
+				       enum ndm_phase next, bool grew)
 {
 	u32 first_fp = min(ndm->cwnd_fp, (u32)TCP_INIT_CWND << NDM_CWND_FRAC);
 
-	if (ndm->phase == NDM_STARTING && next != NDM_STARTING && next != NDM_STEADY)
+	if (ndm->phase == NDM_STARTING &&
+	    (next == NDM_SUSPECTING || next == NDM_CONFIRMING) && !grew)
 		ndm_set_cwnd(sk, ndm, max(ndm->cwnd_fp / 2, first_fp));
+	else if (ndm->phase == NDM_SUSPECTING && next == NDM_CONFIRMING && grew)
+		ndm_set_cwnd(sk, ndm, min(ndm->cwnd_fp, U32_MAX / 2) * 2);
+	else if (next == NDM_SETTLING)
+		ndm_set_cwnd(sk, ndm, ndm_slow_start_end(ndm->cwnd_fp, &ndm->measure));
 	ndm->phase = next;
 	if (next == NDM_STEADY)
 		ndm_end_slow_start(sk);
@@ -143,7 +166,7 @@ static inline void ndm_slow_start_turn(struct sock *sk, struct ndm_sock *ndm,
 /* The window after an ACK in slow start. */
 static inline void ndm_slow_start(struct sock *sk, struct ndm_sock *ndm, int acked)
 {
-	ndm_slow_start_turn(sk, ndm, ndm_slow_start_ack(ndm->phase, &ndm->measure));
+	ndm_slow_start_turn(sk, ndm, ndm_slow_start_ack(ndm->phase, &ndm->measure), false);
 	if (ndm->phase != NDM_STARTING || acked <= 0 || !ndm_window_used(sk))
 		return;
 	/* Below 2^32: the window is at most 2^31, its growth below 2^31. */
@@ -176,8 +199,13 @@ static inline u32 ndm_close(struct sock *sk, struct ndm_interval *interval)
 	struct ndm_sock *ndm = inet_csk_ca(sk);
 	struct ndm_reading now = ndm_read(sk);
 
-	if (ndm->memory)
+	if (ndm->memory) {
+		u32 sent_us = tcp_sk(sk)->first_tx_mstamp;	/* of the newest delivered */
+
 		now.own = ndm->memory->bound.own;
+		now.sending_us = max_t(s32, sent_us - ndm->memory->sent_us, 0);
+		ndm->memory->sent_us = sent_us;
+	}
 	ndm_interval_close(&ndm->measure, &now, interval);
 	return ndm->measure.decisions - 1;
 }
@@ -212,7 +240,8 @@ static inline void ndm_bound(struct sock *sk, struct ndm_sock *ndm,
 	u32 cwnd_fp = ndm->cwnd_fp;
 
 	if (likely(!ndm->memory->guard.pause))
-		cwnd_fp = ndm_bound_update(bound, now.now_us, interval->length_us,
+		cwnd_fp = ndm_bound_update(bound, ndm_in_slow_start(ndm->phase),
+					   now.now_us, interval->length_us,
 					   ndm_confirmed_lost(tcp_sk(sk), ndm->memory),
 					   now.delivered, cwnd_fp,
 					   interval->delivered,
@@ -233,6 +262,7 @@ static inline void ndm_end_interval(struct sock *sk, ndm_decide_fn *decide)
 	s16 actions[NDM_OUTPUTS] = {};
 	struct ndm_interval interval;
 	u32 decision;
+	bool settled;
 
 	decision = ndm_close(sk, &interval);
 	ndm_end_conservation(sk, ndm);
@@ -244,16 +274,22 @@ static inline void ndm_end_interval(struct sock *sk, ndm_decide_fn *decide)
 			ndm->phase = NDM_STEADY;
 		return;
 	}
-	if (unlikely(interval.rerouted))
+	if (unlikely(interval.rerouted ||
+		     (interval.faster && ndm->phase == NDM_STEADY &&
+		      !ndm->memory->bound.limit_fp)))
 		ndm_begin_slow_start(sk);
+	settled = ndm->phase == NDM_SETTLING;
 	if (ndm_in_slow_start(ndm->phase))
 		ndm_slow_start_turn(sk, ndm,
 				    ndm_slow_start_close(ndm->phase, &interval,
-							 ndm->measure.min_rtt_us));
+							 ndm->measure.min_rtt_us),
+				    interval.grew);
 	if (ndm_in_slow_start(ndm->phase))
 		return;
 	ndm_end_slow_start(sk);
-	ndm_drain_or_apply(sk, ndm, decision, interval.x, actions);
+	if (settled)
+		return;
+	ndm_drain_or_apply(sk, ndm, decision, &interval, actions);
 	ndm_set_pacing(sk, actions[NDM_OUT_PACING]);
 }
 

@@ -13,8 +13,11 @@
  *	- a new minimum RTT, if it is below the known one
  *	- a larger minimum RTT, if two drains have found the same RTT and did not change
  *	  it: a flow has a part in each queue that it joins, so this is a longer route
- *	- else the standing queue, kept by other flows: the inputs then compare
- *	  the packets in flight with the bandwidth-delay product including it
+ *	- else the standing queue, kept by other flows, and the wait in bursts: the inputs
+ *	  then compare the packets in flight with the bandwidth-delay product including both
+ *
+ * A queue that has run down was the flow's own. At the end of a drain the window is
+ * restored without it.
  *
  * Where there is a queue that the last drain does not explain, the window is halved at
  * least once, and as often as needed to leave only the known standing queue if the flow
@@ -43,16 +46,19 @@
 #define NDM_DRAIN_SECOND 16
 
 /*
- * Decisions between drains: to confirm an RTT, with an unexplained queue, and without. A
+ * Decisions between drains: to find an RTT again, with an unexplained queue, and without. A
  * minimum RTT is valid for 30 to 60 s.
  */
-#define NDM_DRAIN_CONFIRM 8
+#define NDM_DRAIN_AGAIN 8
 #define NDM_DRAIN_EVERY 64
 #define NDM_DRAIN_SELDOM 256
 #define NDM_DRAIN_US (20 * 1000 * 1000)
 
 /* The smallest unexplained queue: an eighth of min_rtt, Q12. */
 #define NDM_DRAIN_QUEUE (1 << (NDM_FEATURE_FRAC - 3))
+
+/* Drains that may find an RTT again. */
+#define NDM_DRAIN_TRIES 3	/* fits 2 bits */
 
 /* Decisions after a drain before an early one. */
 #define NDM_DRAIN_EARLY 4
@@ -93,7 +99,7 @@ struct ndm_drain_clock {
 	u32 decision;	/* counts from 0 */
 	u32 decisions;	/* since the last drain */
 	u32 us;		/* since it */
-	bool confirm;	/* it has found an RTT that a second one may confirm */
+	bool again;	/* it has found an RTT that another one may find again */
 };
 
 /* Whether a regular drain is due. @queue: there is an unexplained queue. */
@@ -101,7 +107,7 @@ static inline bool ndm_drain_regular(const struct ndm_drain_clock *clock, bool q
 {
 	if (clock->decision == NDM_DRAIN_FIRST ||
 	    (clock->decision == NDM_DRAIN_SECOND && queue) ||
-	    (clock->decisions >= NDM_DRAIN_CONFIRM && clock->confirm))
+	    (clock->decisions >= NDM_DRAIN_AGAIN && clock->again))
 		return true;
 	return clock->decisions >= (queue ? NDM_DRAIN_EVERY : NDM_DRAIN_SELDOM) ||
 	       clock->us >= NDM_DRAIN_US;
@@ -160,13 +166,27 @@ static inline u32 ndm_drain_cwnd(u32 cwnd, u8 depth)
 }
 
 /*
- * Whether a drain has not changed an RTT above the minimum. A flow with a thirtieth of the
- * link's rate or more would have made a queue shorter by a thirtieth. @before_us: mean RTT
- * of the packets sent before it
+ * Whether a drain has not changed an RTT above the minimum. A flow with a sixteenth of the
+ * link's rate or more would have made a queue shorter by a thirty-second. @before_us: mean
+ * RTT of the packets sent before it; @rtt_us, @least_us: mean and smallest RTT in it
  */
-static inline bool ndm_drain_flat(u32 before_us, u32 rtt_us, u32 min_rtt_us)
+static inline bool ndm_drain_flat(u32 before_us, u32 rtt_us, u32 least_us, u32 min_rtt_us)
 {
-	return rtt_us >= before_us - before_us / 64 && rtt_us > min_rtt_us + min_rtt_us / 16;
+	return rtt_us >= before_us - before_us / 32 && least_us > min_rtt_us + min_rtt_us / 16;
+}
+
+/*
+ * The share of the window that stays after a drain, Q12: the rest was the flow's own queue,
+ * apart from a quarter of what the path holds. A link that has become slower leaves a
+ * window far above that. @before_us: mean RTT of the packets sent before the drain
+ */
+static inline u16 ndm_drain_kept(u32 before_us, u64 explained_us)
+{
+	/* Below 2^49. */
+	u64 kept = div_u64((explained_us + explained_us / 4) << NDM_FEATURE_FRAC,
+			   max_t(u32, before_us, 1));
+
+	return clamp_t(u64, kept, 1, 1 << NDM_FEATURE_FRAC);
 }
 
 /* Whether two drains have found the same RTT. */

@@ -6,9 +6,9 @@
  * runs in the modules and in the tests in user space. Every input is scale-free and
  * Q12 (12 fraction bits, 4096 = 1), in the order and range of ndm_schema.h:
  *
- *	rtt_ratio	srtt / min_rtt - 1
+ *	rtt_ratio	(srtt - wait) / min_rtt - 1
  *	entropy		0.6 H2(losses) + 0.4 H(delays) / log2(16)
- *	queue_floor	log2 of the smallest mean RTT of the last 16 intervals / min_rtt
+ *	queue_floor	log2 of the smallest mean RTT - wait of the last 16 intervals / min_rtt
  *	congestion	entropy < 0.7 and (loss or rising delay) ? 1 : -1
  *	plasticity	+0.1 on loss, +0.2 on a time-out, else * 0.995
  *	loss_rate	lost / (lost + delivered), less twice the share that the path loses at
@@ -17,7 +17,7 @@
  *	rtt_gradient	(mean RTT - last interval's mean RTT) / min_rtt
  *	delivery_ratio	rate / max_rate
  *	inflight_ratio	in flight at the interval's beginning /
- *			(max_rate * (min_rtt + standing queue))
+ *			(max_rate * (min_rtt + standing queue + wait))
  *
  * min_rtt is not the smallest RTT sample: with jitter larger than the base delay a
  * rare minimum is noise (TCP-NV, section 2). It is the smallest *smoothed* RTT at
@@ -25,8 +25,12 @@
  * the minimum collected since the last renewal replaces it. max_rate is renewed the
  * same way. The standing queue is the queue that remained in the last drain
  * (ndm_drain.h): the flow's own queue shows in rtt_ratio and inflight_ratio, that of
- * other flows in rtt_ratio only.
+ * other flows in rtt_ratio only. The wait is the time for which packets or ACKs wait for
+ * others on average, where ACKs arrive in bursts or jitter keeps packets in order: in a
+ * drain, the smallest RTT shows the standing queue, and the mean exceeds it by the wait.
  *
+ * A rate is the packets delivered in an interval over its length, or over the time in which
+ * they were sent if that is longer: a device may collect ACKs and forward them at once.
  * The packets that were delivered in an interval were in flight at its beginning, so
  * inflight_ratio compares flight and rate of the same packets. queue_floor is 0 while the
  * queue is nearly empty at least once in 16 intervals; flows that fill the buffer keep it
@@ -65,6 +69,10 @@
 #define NDM_RATE_BUCKET_INTERVALS 10	/* fits 4 bits */
 #define NDM_RATE_BUCKET_US (200 * 1000)
 
+/* The link has become faster: so many intervals with a rate larger by 1/NDM_FASTER_STEP. */
+#define NDM_FASTER 3			/* fits 2 bits */
+#define NDM_FASTER_STEP 128
+
 /* Packets per microsecond have this many fraction bits, as in BBR. */
 #define NDM_RATE_FRAC 24
 
@@ -94,6 +102,7 @@ struct ndm_measure {
 	u32 start_inflight;	/* packets in flight at its beginning */
 	u32 rtt_sum_us;		/* of rtt_count samples of this interval */
 	u32 low_rtt_us;		/* smallest of the last group of them */
+	u32 least_rtt_us;	/* smallest of all of them */
 	u32 last_rtt_us;	/* mean RTT of the last interval that had one; 0: none */
 	u32 min_rtt_us;		/* filtered minimum; 0: none yet */
 	u32 next_min_rtt_us;	/* collected since min_rtt_stamp_us; 0: none yet */
@@ -103,13 +112,14 @@ struct ndm_measure {
 	u32 rate_stamp_us;
 	u32 decisions;		/* intervals closed so far */
 	u32 drain_us;		/* when it was measured */
-	u32 flat_rtt_us;	/* its RTT if it has not become smaller; else 0: ndm_drain.h */
+	u32 flat_rtt_us;	/* the RTT that a drain has not made smaller; 0: ndm_drain.h */
 	u16 rtt_count;
 	u16 since_drain;	/* intervals closed since the last drain began, saturates */
 	u16 loss_ring;		/* one bit per interval with loss, newest lowest */
 	u16 plasticity : 13;	/* Q12, at most 1 */
 	u16 drain_depth : 3;	/* how often the window is halved in a drain; 0: 3/4 stay */
 	u8 standing;		/* queue, min_rtt / 2^NDM_STANDING_FRAC */
+	u8 wait;		/* for packets and ACKs that arrive in bursts; the same unit */
 	u8 drain : 2;		/* remaining intervals of a drain */
 	u8 rerouted : 1;	/* a drain has found the route to be at least twice as long */
 	u8 rate_intervals : 4;	/* since rate_stamp_us, saturates */
@@ -117,6 +127,8 @@ struct ndm_measure {
 	u8 early : 1;		/* the last interval ended early */
 	u8 app_limited : 1;	/* the application has limited the rate of a packet */
 	u8 marked : 1;		/* there was an ECN mark, or a loss that a probe repaired */
+	u8 drain_tries : 2;	/* drains that follow soon, to find the same RTT twice */
+	u8 faster : 2;		/* intervals in a row that were faster than all before */
 };
 
 /* A connection's clock, counters and gauges at one moment. */
@@ -127,6 +139,7 @@ struct ndm_reading {
 	u32 inflight;		/* packets */
 	u32 srtt_us;		/* smoothed RTT; 0: no sample yet */
 	u32 mdev_us;		/* mean deviation of the RTT */
+	u32 sending_us;		/* time in which the interval's packets were sent */
 	u16 own;		/* share of packets that the path loses at any window, Q12 */
 };
 
@@ -136,8 +149,11 @@ struct ndm_interval {
 	u32 rtt_us;		/* mean RTT; 0 without a sample */
 	u32 delivered;		/* packets */
 	u32 low_rtt_us;		/* smallest RTT of the last, incomplete group of samples */
+	u16 kept;		/* share of the window that stays after a drain, Q12; 0: no drain */
 	u16 rtt_count;		/* samples; a long interval counts fewer than it had */
 	bool rerouted;		/* the route has become at least twice as long */
+	bool faster;		/* the link has become faster: ndm_faster() */
+	bool grew;		/* the rate is a quarter larger than all before */
 	s16 x[NDM_INPUTS];	/* Q12 */
 };
 
@@ -151,6 +167,7 @@ static inline void ndm_interval_begin(struct ndm_measure *m,
 	m->start_inflight = now->inflight;
 	m->rtt_sum_us = 0;
 	m->low_rtt_us = 0;
+	m->least_rtt_us = U32_MAX;
 	m->rtt_count = 0;
 	m->rerouted = 0;
 	m->timed_out = 0;
@@ -190,14 +207,28 @@ static inline void ndm_measure_rtt(struct ndm_measure *m, u32 rtt_us)
 	m->rtt_sum_us += bounded_us;
 	if (m->rtt_count % NDM_RTT_GROUP == 0 || bounded_us < m->low_rtt_us)
 		m->low_rtt_us = bounded_us;
+	if (bounded_us < m->least_rtt_us)
+		m->least_rtt_us = bounded_us;
 	m->rtt_count++;
 }
 
-/* Nothing was outstanding for @idle_us; the interval excludes this time. */
+/*
+ * Nothing was outstanding for @idle_us; the interval excludes this time. Its packets are
+ * sent into an empty path from now on.
+ */
 static inline void ndm_measure_idle(struct ndm_measure *m, u32 now_us,
 				    u32 idle_us)
 {
 	m->start_us += min_t(u32, idle_us, now_us - m->start_us);
+	m->start_inflight = 0;
+}
+
+/* The flow's part of the queue has run down without a drain. */
+static inline void ndm_measure_drained(struct ndm_measure *m, u32 now_us)
+{
+	m->drain = 0;
+	m->since_drain = 0;
+	m->drain_us = now_us;
 }
 
 /* A retransmission time-out. */
@@ -241,10 +272,25 @@ static inline bool ndm_interval_over(const struct ndm_measure *m, u32 now_us,
 	       now_us - m->start_us >= NDM_INTERVAL_MIN_US;
 }
 
-/* The RTT that the last drain explains. Below 2^34. */
+/* The RTT that the last drain explains. Below 2^35. */
 static inline u64 ndm_explained_rtt_us(const struct ndm_measure *m)
 {
-	return m->min_rtt_us + ((u64)m->min_rtt_us * m->standing >> NDM_STANDING_FRAC);
+	return m->min_rtt_us +
+	       ((u64)m->min_rtt_us * (m->standing + m->wait) >> NDM_STANDING_FRAC);
+}
+
+/* How long packets and ACKs wait for others on average. Below 2^33. */
+static inline u64 ndm_wait_us(const struct ndm_measure *m)
+{
+	return (u64)m->min_rtt_us * m->wait >> NDM_STANDING_FRAC;
+}
+
+/* What is left of an RTT without this time. */
+static inline u32 ndm_without_wait_us(const struct ndm_measure *m, u32 rtt_us)
+{
+	u64 wait_us = ndm_wait_us(m);
+
+	return rtt_us > wait_us ? rtt_us - wait_us : 0;
 }
 
 /*
@@ -361,6 +407,25 @@ static inline void ndm_max_rate_update(struct ndm_measure *m, u32 now_us,
 	}
 }
 
+/*
+ * Whether the link has become faster: NDM_FASTER intervals in a row with a larger rate than
+ * all before, and no queue. Slow start finds the new rate sooner than the policy. @lost: of
+ * the interval
+ */
+static inline bool ndm_faster(struct ndm_measure *m, u32 rate, u32 rtt_us, u32 lost)
+{
+	if (lost || m->app_limited || !m->max_rate || !rtt_us ||
+	    ndm_without_wait_us(m, rtt_us) > m->min_rtt_us + m->min_rtt_us / 8 ||
+	    rate < (u64)m->max_rate + m->max_rate / NDM_FASTER_STEP) {
+		m->faster = 0;
+		return false;
+	}
+	if (++m->faster < NDM_FASTER)
+		return false;
+	m->faster = 0;
+	return true;
+}
+
 static inline void ndm_plasticity_update(struct ndm_measure *m, bool loss)
 {
 	u32 plasticity = m->plasticity;
@@ -383,22 +448,35 @@ static inline u32 ndm_mean_rtt(const struct ndm_measure *m)
 /*
  * A drain has been measured. The RTT is the propagation delay of a new route when it did
  * not become smaller in the drain, twice: then there was no queue that the flow has a part
- * in.
+ * in. As RTTs vary, the second time is one of several tries. So is the first where a drain
+ * has found twice the explained RTT.
  */
 static inline void ndm_drained(struct ndm_measure *m, u32 now_us, u32 rtt_us)
 {
-	bool flat = ndm_drain_flat(m->last_rtt_us, rtt_us, m->min_rtt_us);
+	bool flat = ndm_drain_flat(m->last_rtt_us, rtt_us, m->least_rtt_us, m->min_rtt_us);
 	u32 known_us = m->flat_rtt_us;
+	u32 least_us;
 
 	m->drain_us = now_us;
-	m->flat_rtt_us = flat && !known_us ? rtt_us : 0;
+	if (rtt_us / 2 >= ndm_explained_rtt_us(m) || (flat && !known_us))
+		m->drain_tries = NDM_DRAIN_TRIES;
+	else if (m->drain_tries)
+		m->drain_tries--;
 	if (flat && known_us && ndm_drains_agree(known_us, rtt_us)) {
 		m->rerouted = rtt_us / 2 >= m->min_rtt_us;
 		m->min_rtt_us = min_t(u32, known_us, rtt_us);
 		m->next_min_rtt_us = m->min_rtt_us;
 		m->min_rtt_stamp_us = now_us;
+		m->drain_tries = 0;
+	} else if (flat) {
+		m->flat_rtt_us = rtt_us;
 	}
-	m->standing = ndm_standing_queue(rtt_us, m->min_rtt_us);
+	if (!m->drain_tries)
+		m->flat_rtt_us = 0;
+	least_us = clamp_t(u32, m->least_rtt_us, m->min_rtt_us, max_t(u32, rtt_us, m->min_rtt_us));
+	m->standing = ndm_standing_queue(least_us, m->min_rtt_us);
+	m->wait = ndm_standing_queue(m->min_rtt_us + max_t(u32, rtt_us, least_us) - least_us,
+				     m->min_rtt_us);
 }
 
 /*
@@ -408,9 +486,8 @@ static inline void ndm_drained(struct ndm_measure *m, u32 now_us, u32 rtt_us)
  */
 static inline void ndm_rtt_update(struct ndm_measure *m,
 				  const struct ndm_reading *now, u32 srtt_us,
-				  u32 rtt_us)
+				  u32 rtt_us, bool drained)
 {
-	bool drained = m->drain == 1 && rtt_us;
 
 	if (m->decisions < NDM_DRAIN_FIRST && now->mdev_us > srtt_us) {
 		m->min_rtt_us = 0;
@@ -426,10 +503,10 @@ static inline void ndm_rtt_update(struct ndm_measure *m,
 /* The BDP of a path including its standing queue, packets with 12 fraction bits. */
 static inline u64 ndm_standing_bdp(const struct ndm_measure *m)
 {
-	/* Below 2^50; the standing queue makes it at most nine times as large. */
+	/* Below 2^50; the standing queue and bursts make it at most 17 times as large. */
 	u64 bdp = (u64)m->max_rate * m->min_rtt_us >> (NDM_RATE_FRAC - 12);
 
-	return bdp + (bdp * m->standing >> NDM_STANDING_FRAC);
+	return bdp + (bdp * (m->standing + m->wait) >> NDM_STANDING_FRAC);
 }
 
 /**
@@ -443,24 +520,31 @@ static inline void ndm_interval_close(struct ndm_measure *m,
 				      struct ndm_interval *interval)
 {
 	u32 length_us = now->now_us - m->start_us;
+	u32 span_us = max_t(u32, max_t(u32, length_us, now->sending_us), 1);
 	u32 delivered = now->delivered - m->start_delivered;
 	/* Negative when more losses were undone than occurred: then there were none. */
 	u32 lost = (u32)max_t(s32, now->lost - m->start_lost, 0) + m->marked;
 	u32 srtt_us = min_t(u32, now->srtt_us, NDM_RTT_MAX_US);
-	u32 rtt_us = ndm_mean_rtt(m), rate;
+	u32 rtt_us = ndm_mean_rtt(m), path_us, rate;
+	bool drained = m->drain == 1 && rtt_us;
 	s32 entropy, gradient = 0;
 	s16 *x = interval->x;
 
 	/* delivered << 24 < 2^56; rates are capped at 256 packets/us. */
-	rate = min_t(u64, div_u64((u64)delivered << NDM_RATE_FRAC,
-				  max_t(u32, length_us, 1)), U32_MAX);
-	ndm_rtt_update(m, now, srtt_us, rtt_us);
+	rate = min_t(u64, div_u64((u64)delivered << NDM_RATE_FRAC, span_us), U32_MAX);
+	ndm_rtt_update(m, now, srtt_us, rtt_us, drained);
+	interval->kept = drained ? ndm_drain_kept(m->last_rtt_us,
+						  ndm_explained_rtt_us(m)) : 0;
+	interval->grew = rate > (u64)m->max_rate + m->max_rate / 4;
+	interval->faster = ndm_faster(m, rate, rtt_us, lost);
 	ndm_max_rate_update(m, now->now_us, rate);
 	ndm_plasticity_update(m, lost);
 
 	m->loss_ring = m->loss_ring << 1 | (lost ? 1 : 0);
 	if (rtt_us) {
-		u64 bin = clamp_t(s32, ndm_quarter_octave(rtt_us, m->min_rtt_us),
+		u64 bin = clamp_t(s32,
+				  ndm_quarter_octave(max_t(u32, ndm_without_wait_us(m, rtt_us), 1),
+						     m->min_rtt_us),
 				  0, 15);
 
 		if (m->last_rtt_us) {
@@ -482,7 +566,8 @@ static inline void ndm_interval_close(struct ndm_measure *m,
 	entropy = (2458 * ndm_binary_entropy_table[hweight16(m->loss_ring)] +
 		   1638 * ndm_delay_entropy(m->delay_ring)) >> NDM_FEATURE_FRAC;
 
-	x[NDM_IN_RTT_RATIO] = ndm_ratio(srtt_us - min_t(u32, srtt_us, m->min_rtt_us),
+	path_us = ndm_without_wait_us(m, srtt_us);
+	x[NDM_IN_RTT_RATIO] = ndm_ratio(path_us - min_t(u32, path_us, m->min_rtt_us),
 					m->min_rtt_us, S16_MAX);
 	x[NDM_IN_ENTROPY] = entropy;
 	/* Quarter octaves. */

@@ -250,4 +250,6 @@ module_exit(tcp_ndm_exit);
 
 MODULE_DESCRIPTION("NDM TCP congestion control: a small recurrent network");
 MODULE_VERSION(__stringify(NDM_VERSION));
+/* The kernel loads tcp_NAME when NAME is chosen; the module's name is that of the first. */
+MODULE_ALIAS("tcp_" __stringify(NDM_ALGORITHM) "_*");
 MODULE_LICENSE("GPL");

@@ -55,6 +55,7 @@ static inline void ndm_enter_loss(struct sock *sk, struct ndm_sock *ndm)
 	ndm->measure.drain = 0;
 	ndm->given_cwnd = ndm->cwnd_fp >> NDM_CWND_FRAC;
 	ndm_take_cwnd(sk, ndm);
+	ndm->memory->restart = ndm->memory->collapse_fp >> NDM_CWND_FRAC >> 1;
 	ndm->phase = NDM_RESTARTING;
 }
 
@@ -67,8 +68,7 @@ static inline void ndm_answer_mark(struct sock *sk, struct ndm_sock *ndm)
 	if (tp->delivered_ce == ndm->memory->marked)
 		return;
 	ndm->memory->marked = tp->delivered_ce;
-	ndm_bound_cut(&ndm->memory->bound, tp->tcp_mstamp, ndm->cwnd_fp,
-		      NDM_CWND_MAX);
+	ndm_bound_cut(&ndm->memory->bound, tp->tcp_mstamp, ndm->cwnd_fp);
 	ndm_set_cwnd(sk, ndm, ndm->cwnd_fp);
 }
 
@@ -84,6 +84,7 @@ static inline void ndm_set_state(struct sock *sk, u8 state)
 	if (state == TCP_CA_Loss) {
 		ndm_enter_loss(sk, ndm);
 	} else if (state == TCP_CA_Recovery) {
+		ndm->memory->overshot = ndm_in_slow_start(ndm->phase);
 		ndm->phase = NDM_CONSERVING;
 		ndm->memory->collapse_fp = 0;
 	} else if (state == TCP_CA_CWR) {
@@ -98,26 +99,37 @@ static inline void ndm_set_state(struct sock *sk, u8 state)
 /* The window after an ACK that acknowledges @acked packets. */
 static inline void ndm_recover(struct sock *sk, struct ndm_sock *ndm, int acked)
 {
-	u32 half = ndm->memory->collapse_fp >> NDM_CWND_FRAC >> 1;
 	struct tcp_sock *tp = tcp_sk(sk);
+	u32 end = ndm->memory->restart;
 
 	if (ndm->phase == NDM_CONSERVING)
 		ndm_give_cwnd(sk, ndm,
 			      clamp_t(u32, tcp_packets_in_flight(tp) + max(acked, 0),
 				      NDM_CWND_MIN, ndm_window(ndm)));
-	else if (ndm->phase == NDM_RESTARTING && acked > 0 &&
-		 tcp_snd_cwnd(tp) < half)
-		ndm_set_cwnd(sk, ndm, min(tcp_snd_cwnd(tp) + acked, half)
+	else if (tcp_snd_cwnd(tp) >= end)
+		ndm->phase = NDM_STEADY;
+	else if (acked > 0)
+		ndm_set_cwnd(sk, ndm, min(tcp_snd_cwnd(tp) + acked, end)
 				      << NDM_CWND_FRAC);
 }
 
-/* A decision ends packet conservation. */
+/*
+ * A decision ends packet conservation. Of slow start's window there stays what the path
+ * holds.
+ */
 static inline void ndm_end_conservation(struct sock *sk, struct ndm_sock *ndm)
 {
+	u32 cwnd_fp = ndm->cwnd_fp;
+
 	if (ndm->phase != NDM_CONSERVING)
 		return;
 	ndm->phase = NDM_STEADY;
-	ndm_give_cwnd(sk, ndm, ndm_window(ndm));
+	if (ndm->memory && ndm->memory->overshot) {
+		ndm->memory->overshot = false;
+		ndm->phase = NDM_SETTLING;
+		cwnd_fp = min(cwnd_fp, ndm_slow_start_end(cwnd_fp, &ndm->measure));
+	}
+	ndm_set_cwnd(sk, ndm, cwnd_fp);
 }
 
 /* Undoes a time-out's reduction only: in fast recovery the policy sets the window. */
@@ -156,7 +168,8 @@ static inline u32 ndm_init_cwnd(struct sock *sk)
 /*
  * A window that was unused for longer than an RTO says little about the path. It is
  * halved for each RTO (RFC 2861, section 3; RFC 5681, section 4.1), as the kernel
- * does for algorithms without cong_control().
+ * does for algorithms without cong_control(). Then it slow-starts to three
+ * quarters of what it was.
  */
 static inline void ndm_restart(struct sock *sk)
 {
@@ -170,14 +183,19 @@ static inline void ndm_restart(struct sock *sk)
 	    !READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_slow_start_after_idle))
 		return;
 	ndm_take_cwnd(sk, ndm);
-	ndm->measure.drain = 0;
+	ndm_measure_drained(&ndm->measure, tp->tcp_mstamp);
 	ndm_set_cwnd(sk, ndm, ndm->cwnd_fp);
 	tp->snd_ssthresh = tcp_current_ssthresh(sk);
 	cwnd = tcp_snd_cwnd(tp);
 	restart_cwnd = min_t(u32, cwnd, ndm_init_cwnd(sk));
-	if (cwnd > restart_cwnd)
+	if (cwnd > restart_cwnd) {
+		if (ndm->memory && !ndm_in_slow_start(ndm->phase)) {
+			ndm->memory->restart = cwnd - cwnd / 4;
+			ndm->phase = NDM_RESTARTING;
+		}
 		ndm_set_cwnd(sk, ndm, max(cwnd >> min_t(u32, rtos, 31), restart_cwnd)
 				      << NDM_CWND_FRAC);
+	}
 	tp->snd_cwnd_stamp = tcp_jiffies32;
 	tp->snd_cwnd_used = 0;
 }
@@ -197,6 +215,8 @@ static inline void ndm_tx_start(struct sock *sk)
 	idle_us = tcp_stamp_us_delta(tp->tcp_mstamp, tp->delivered_mstamp);
 	ndm_measure_idle(&ndm->measure, tp->tcp_mstamp,
 			 min_t(u64, idle_us, U32_MAX));
+	if (ndm->memory)
+		ndm->memory->sent_us = tp->tcp_mstamp;
 }
 
 #endif /* NDM_RECOVERY_H */

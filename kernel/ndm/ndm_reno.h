@@ -30,6 +30,8 @@ static inline void ndm_reno_control(struct sock *sk,
 			tcp_snd_cwnd_set(tp, max_t(u32, tp->snd_ssthresh,
 						   NDM_CWND_MIN));
 		break;
+	case TCP_CA_Disorder:	/* limited transmit (RFC 3042) */
+		break;
 	default:
 		if (rs->acked_sacked > 0)
 			tcp_reno_cong_avoid(sk, 0, rs->acked_sacked);

@@ -20,7 +20,7 @@
 #define NDM_FRAME_MAX 67108864
 
 enum {
-	NDM_IN_RTT_RATIO,	/* smoothed RTT over the filtered minimum RTT, minus 1 */
+	NDM_IN_RTT_RATIO,	/* smoothed RTT without the wait in bursts over the minimum RTT, minus 1 */
 	NDM_IN_ENTROPY,	/* 0.6 loss entropy + 0.4 delay entropy, Shannon, last 16 samples */
 	NDM_IN_QUEUE_FLOOR,	/* log2 of the smallest mean RTT of the last 16 intervals over min RTT, in quarters */
 	NDM_IN_CONGESTION,	/* 1 when entropy is low and delay or loss is rising, else -1 */
@@ -29,7 +29,7 @@ enum {
 	NDM_IN_RTT_VARIATION,	/* RTT mean deviation over smoothed RTT */
 	NDM_IN_RTT_GRADIENT,	/* change of mean RTT since the last interval, over min RTT */
 	NDM_IN_DELIVERY_RATIO,	/* delivery rate over its windowed maximum */
-	NDM_IN_INFLIGHT_RATIO,	/* in flight at the interval's beginning over the BDP with the standing queue */
+	NDM_IN_INFLIGHT_RATIO,	/* in flight at the interval's beginning over the BDP with standing queue and wait */
 	NDM_INPUTS,
 };
 

@@ -14,7 +14,14 @@
  * The packets that show the sign were sent a round trip ago, when the window was half as
  * large. The sign therefore halves it, down to an initial window. The window is held
  * then, and in the next interval the sign has to show again. Otherwise slow start
- * continues.
+ * continues. That interval's packets have filled the link, so its rate tells at its end
+ * what the path holds. This window is held until the queue has run down and the inputs
+ * show it.
+ *
+ * Where ACKs arrive in bursts or jitter keeps packets in order, RTTs grow without a queue.
+ * A link that is full, however, does not send more when the window grows. After an interval
+ * with a quarter more than ever before, the window is therefore the one before the sign
+ * again, and after another one slow start continues.
  *
  * Packets go out by the highest pacing gain. Smooth pacing, at 1.39 cwnd/srtt where the
  * window doubles in a round trip, would have no queue until the window is twice what the
@@ -37,16 +44,18 @@
 /* What ACKs do to the window between decisions. */
 enum ndm_phase {
 	NDM_STEADY,		/* nothing */
-	NDM_STARTING,		/* slow start, as do the next two; ndm_slow_start.h */
+	NDM_STARTING,		/* slow start, as do the next four; ndm_slow_start.h */
 	NDM_SUSPECTING,		/* slow start, and this interval shows a queue */
 	NDM_CONFIRMING,		/* slow start, and the last interval showed a queue */
+	NDM_CONFIRMED,		/* slow start, and both intervals have shown a queue */
+	NDM_SETTLING,		/* slow start, and the queue runs down */
 	NDM_CONSERVING,		/* packet conservation; ndm_recovery.h */
 	NDM_RESTARTING,		/* slow start after a time-out; ndm_recovery.h */
 };
 
 static inline bool ndm_in_slow_start(enum ndm_phase phase)
 {
-	return phase >= NDM_STARTING && phase <= NDM_CONFIRMING;
+	return phase >= NDM_STARTING && phase <= NDM_SETTLING;
 }
 
 /* Whether an interval's RTTs show a queue. @min_rtt_us: 0: none yet */
@@ -58,14 +67,15 @@ static inline bool ndm_slow_start_queue(u32 low_rtt_us, u32 min_rtt_us)
 						  NDM_SLOW_START_QUEUE_MAX_US);
 }
 
-/* The phase of slow start after an ACK; NDM_STEADY: it is over. */
+/* The phase of slow start after an ACK. */
 static inline enum ndm_phase ndm_slow_start_ack(enum ndm_phase phase,
 						const struct ndm_measure *m)
 {
-	if (!m->rtt_count || m->rtt_count % NDM_RTT_GROUP ||
+	if (phase == NDM_SETTLING || !m->rtt_count || m->rtt_count % NDM_RTT_GROUP ||
 	    !ndm_slow_start_queue(m->low_rtt_us, m->min_rtt_us))
 		return phase;
-	return phase == NDM_CONFIRMING ? NDM_STEADY : NDM_SUSPECTING;
+	return phase == NDM_STARTING || phase == NDM_SUSPECTING ? NDM_SUSPECTING
+								: NDM_CONFIRMED;
 }
 
 /* The phase of slow start after an interval; NDM_STEADY: it is over. */
@@ -76,9 +86,24 @@ ndm_slow_start_close(enum ndm_phase phase, const struct ndm_interval *interval,
 	bool queue = interval->rtt_count % NDM_RTT_GROUP >= NDM_SLOW_START_SAMPLES &&
 		     ndm_slow_start_queue(interval->low_rtt_us, min_rtt_us);
 
-	if (interval->x[NDM_IN_LOSS_RATE] || (queue && phase == NDM_CONFIRMING))
+	if (interval->x[NDM_IN_LOSS_RATE] || phase == NDM_SETTLING)
 		return NDM_STEADY;
+	if (phase == NDM_CONFIRMED || (queue && phase == NDM_CONFIRMING))
+		return interval->grew ? NDM_STARTING : NDM_SETTLING;
 	return queue || phase == NDM_SUSPECTING ? NDM_CONFIRMING : NDM_STARTING;
+}
+
+/*
+ * The window at the end, NDM_CWND_FRAC fraction bits: what the path holds at its rate and a
+ * sixteenth, so that the link is never idle, within half and twice the window that was held
+ * in the last interval, @cwnd_fp.
+ */
+static inline u32 ndm_slow_start_end(u32 cwnd_fp, const struct ndm_measure *m)
+{
+	u64 bdp_fp = ndm_standing_bdp(m) >> (12 - NDM_CWND_FRAC);
+
+	return clamp_t(u64, bdp_fp + bdp_fp / 16, cwnd_fp / 2,
+		       min(2ULL * cwnd_fp, U32_MAX));
 }
 
 #endif /* NDM_SLOW_START_H */

@@ -34,11 +34,14 @@
 struct ndm_memory {
 	struct ndm_bound bound;
 	u32 collapse_fp;	/* cwnd_fp before the last time-out; 0: see ndm_recovery.h */
+	u32 restart;	/* packets up to which the window slow-starts in NDM_RESTARTING */
 	u32 lost;	/* ndm_congestion_lost() at the last decision */
 	u32 marked;	/* delivered_ce when the last mark was answered */
+	u32 sent_us;	/* when the last packet delivered before the interval was sent */
 	u32 flow;	/* number of the connection, from 1 in opening order */
 	/* used by tcp_ndm only */
 	u32 model;	/* number of the model that the recurrent state belongs to */
+	bool overshot;	/* a loss has ended slow start in this interval */
 	struct ndm_guard guard;
 	s16 h[NDM_HIDDEN_MAX];	/* recurrent state of tcp_ndm, Q15 */
 };
@@ -209,6 +212,7 @@ static inline void ndm_sock_init(struct sock *sk, atomic_t *flows)
 	if (ndm->memory) {
 		ndm->memory->flow = atomic_inc_return(flows);
 		ndm->memory->marked = tcp_sk(sk)->delivered_ce;
+		ndm->memory->sent_us = now.now_us;
 		ndm->memory->lost = ndm_congestion_lost(tcp_sk(sk));
 		ndm_bound_sample(&ndm->memory->bound, ndm->memory->lost,
 				 now.delivered);

@@ -56,6 +56,7 @@ struct expert_ack {
 	u32 now_us;
 	long rtt_us;			/* negative: no sample */
 	u32 prior_delivered;
+	u32 sent_us;			/* when the newest delivered packet was sent */
 	u32 cwnd;			/* before the scheme or PRR changes it */
 	u64 pacing_rate;		/* likewise, bytes per second */
 	bool delivered;			/* prior_delivered is known */
@@ -71,6 +72,7 @@ struct expert_flow {
 	struct ndm_measure measure;
 	struct expert_ack ack;
 	u32 number;			/* from 1 in opening order */
+	u32 sent_us;			/* as in struct ndm_memory */
 	u32 ssthresh;			/* as tcp_ndm would have set it */
 	u32 prior_ssthresh;		/* before its last change */
 	enum ndm_phase phase;		/* of tcp_ndm's slow start */
@@ -154,6 +156,8 @@ static void expert_measure(struct sock *sk, struct expert_flow *flow)
 		return;
 	now = ndm_read(sk);
 	now.now_us = ack->now_us;
+	now.sending_us = max_t(s32, ack->sent_us - flow->sent_us, 0);
+	flow->sent_us = ack->sent_us;
 	ndm_interval_close(m, &now, &interval);
 	if (ndm_in_slow_start(flow->phase))
 		flow->phase = ndm_slow_start_close(flow->phase, &interval,
@@ -175,6 +179,7 @@ static void NDM_CONG_CONTROL(expert_cong_control)
 			.now_us = tcp_sk(sk)->tcp_mstamp,
 			.rtt_us = rs->is_ack_delayed ? -1 : rs->rtt_us,
 			.prior_delivered = rs->prior_delivered,
+			.sent_us = tcp_sk(sk)->first_tx_mstamp,
 			.cwnd = tcp_snd_cwnd(tcp_sk(sk)),
 			.pacing_rate = READ_ONCE(sk->sk_pacing_rate),
 			.delivered = rs->delivered >= 0,
@@ -206,6 +211,7 @@ static void expert_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 			.rtt_us = sample->rtt_us,
 			.prior_delivered = tp->delivered -
 					   sample->in_flight / tp->mss_cache,
+			.sent_us = tp->first_tx_mstamp,
 			.cwnd = tcp_snd_cwnd(tp),
 			.pacing_rate = READ_ONCE(sk->sk_pacing_rate),
 			.delivered = sample->in_flight !=
@@ -314,6 +320,7 @@ static void NDM_WATCH_TX_START(expert_tx_start)
 					     tp->delivered_mstamp);
 		ndm_measure_idle(&flow->measure, tp->tcp_mstamp,
 				 min_t(u64, idle_us, U32_MAX));
+		flow->sent_us = tp->tcp_mstamp;
 	}
 	expert = expert_hand_over(sk);
 	if (expert->scheme->NDM_WATCHED_TX_START)
@@ -350,6 +357,7 @@ static void expert_init(struct sock *sk)
 	if (flow) {
 		flow->sk = sk;
 		flow->number = ndm_gym_new_flow();
+		flow->sent_us = now.now_us;
 		flow->ssthresh = tcp_sk(sk)->snd_ssthresh;
 		flow->prior_ssthresh = flow->ssthresh;
 		flow->phase = flow->ssthresh >= TCP_INFINITE_SSTHRESH ?

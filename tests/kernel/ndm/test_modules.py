@@ -104,14 +104,17 @@ def test_window_doubles_until_there_is_a_queue(lab: Lab) -> None:
     cwnd = [o.cwnd for o in seen]
     # the ACK that ends an interval is the first one of the next round trip
     assert cwnd[:4] == [11, 21, 41, 81]
-    # the first sign of a queue halves the window, and the next decision is the policy's
+    # the first sign of a queue halves the window; the rate has grown, which restores it
     assert 81 / 2 < cwnd[4] < 81
-    assert cwnd[POLICY_DECIDES] < 0.6 * cwnd[4]
+    assert cwnd[5] == 2 * cwnd[4]
+    # the second sign leaves what the path holds, 66 packets, and a sixteenth; then the policy decides
+    assert cwnd[6] == cwnd[POLICY_DECIDES] == 70
+    assert cwnd[POLICY_DECIDES + 1] < 0.2 * cwnd[POLICY_DECIDES]
 
 
 def test_cwnd_follows_the_actions_with_its_fractions(lab: Lab) -> None:
     # every decision takes the same step, towards the window at which it stays
-    step = -0.06
+    step = -0.15
     seen = episode(lab, lambda _: (step, 0.5), 60)[POLICY_DECIDES:]
     cwnd, drained = float(seen[0].cwnd), (8 + 1, 8 + 2)
     for last, now in itertools.pairwise(seen):

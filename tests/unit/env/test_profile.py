@@ -188,6 +188,22 @@ def test_jitter_raises_the_reference_rtt() -> None:
     assert path.reference_rtt_ms == pytest.approx(50 + 69.78, abs=0.1)  # the second: mean of max(0, N(50, 100))
 
 
+def test_jitter_keeps_the_order_with_its_probability() -> None:
+    mix = {"rtt_ms": {"fixed": 100}, "jitter_ratio": {"fixed": 0.1}, "jitter_in_order_prob": 0.5}
+    sampler, rng = PathSampler(profile_from_config(one(**mix))), np.random.default_rng(0)
+    paths = [sampler.draw(rng).path for _ in range(1000)]
+    in_order = [path.reference_rtt_ms for path in paths if not path.jitter_reorders]
+    assert 400 < len(in_order) < 600
+    assert in_order == pytest.approx([105] * len(in_order), abs=0.1)
+
+
+def test_bursts_of_acks_raise_the_reference_rtt() -> None:
+    mix = {"rtt_ms": {"fixed": 40}, "ack_burst_ms": {"log_uniform": [10, 20]}}
+    path = PathSampler(profile_from_config(one(**mix))).draw(np.random.default_rng(0)).path
+    assert 10 <= path.ack_burst_ms <= 20
+    assert path.reference_rtt_ms == 40 + path.ack_burst_ms / 2
+
+
 def test_rivals_appear_with_rival_chance() -> None:
     config = {"name": "x", "paths": {"a": {"rivals": ["cubic", "bbr"], "rival_chance": 0.5}}}
     sampler, rng = PathSampler(profile_from_config(config)), np.random.default_rng(0)
@@ -233,6 +249,7 @@ def one(**mix: object) -> dict[str, object]:
         (one(qdisc="red2"), ["red2", "fq_codel"]),
         (one(scenario="strss"), ["strss", "did you mean stress"]),
         (one(scenario="stress", rtt_ms={"fixed": 1}), ["stress", "rtt_ms"]),
+        (one(jitter_in_order_prob=-1), ["jitter_in_order_prob is -1", "at least 0 and at most 1"]),
         (one(rivals=["cubic"], rival_chance=2), ["rival_chance is 2", "at least 0 and at most 1"]),
         (one() | {"reward": {"goodput": -1}}, ["reward.goodput is -1", "negative"]),
         (one() | {"reward": {"speed": 1}}, ["reward.speed", "goodput, delay, loss"]),
