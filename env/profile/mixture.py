@@ -82,9 +82,9 @@ class MixtureComponent:
     with which the packets keep their order in spite of it. learners: the number of flows that the policy controls.
     rivals: with probability rival_chance, rival_count flows of one of these schemes compete. start_spread_s: all flows
     but the first start within this time. extra_rtt_ratio: every second flow has a base RTT that is longer by this
-    factor times the path's. rate_step: at a step of the rate, this factor times the first rate. rate_steps: the number of
-    steps; the episode is divided into as many equal parts with one step in each. traces: the link follows one of these
-    traces instead of a rate. reward: the weights on these paths, instead of the profile's.
+    factor times the path's. rate_step: at a step of the rate, this factor times the first rate. rate_steps: the number
+    of steps; the episode is divided into as many equal parts with one step in each. traces: the link follows one of
+    these traces instead of a rate. reward: the weights on these paths, instead of the profile's.
     """
 
     weight: float = 1.0

@@ -854,6 +854,7 @@ static const struct pacing_case pacing_cases[] = {
 	{ "RTT of 1 us", 10, 1, 0, ~0ULL, RATE(10, 1, 125) },
 	{ "RTT of 10 s", 2, 10000000, 0, ~0ULL, RATE(2, 10000000, 125) },
 	{ "the socket's maximum rate", 1000, 1000, 0, 5000, 5000 },
+	{ "100 Gbit/s at 100 ms", 833333, 100000, 0, ~0ULL, RATE(833333, 100000, 125) },
 	{ "largest window", NDM_CWND_MAX, 40000, 0, ~0ULL,
 	  RATE(NDM_CWND_MAX, 40000, 125) },
 	{ "largest rate", NDM_CWND_MAX, 1, 16384, ~0ULL,

@@ -756,6 +756,24 @@ static void faster_link_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, found, c->expected);
 }
 
+/* 100 Gbit/s: 8.33 packets in a microsecond, 833,333 of them in 100 ms. */
+static void fast_and_far_test(struct kunit *test)
+{
+	struct step step = { .length_us = 100000, .delivered = 833333, .rtt_us = 100000,
+			     .srtt_us = 100000, .inflight = 833333 };
+	struct ndm_interval interval;
+	struct connection conn;
+
+	open(&conn, U32_MAX - 50000, U32_MAX - 400000, 0);
+	pass(&conn, &step);
+	KUNIT_EXPECT_EQ(test, conn.m.max_rate, (u32)((833333ULL << NDM_RATE_FRAC) / 100000));
+	step.delivered /= 2;
+	interval = pass(&conn, &step);
+	KUNIT_EXPECT_EQ(test, interval.x[NDM_IN_DELIVERY_RATIO], ONE / 2 - 1);
+	KUNIT_EXPECT_EQ(test, interval.x[NDM_IN_INFLIGHT_RATIO], ONE);
+	KUNIT_EXPECT_EQ(test, ndm_standing_bdp(&conn.m) >> 12, 833332);
+}
+
 /* The application has sent more, which tells nothing about the link. */
 static void app_limited_is_not_faster_test(struct kunit *test)
 {
@@ -775,6 +793,7 @@ static void app_limited_is_not_faster_test(struct kunit *test)
 INPUT_SUITE(delivery_ratio, NDM_IN_DELIVERY_RATIO,
 	    KUNIT_CASE_PARAM(sending_time_test, sending_gen_params),
 	    KUNIT_CASE_PARAM(faster_link_test, faster_gen_params),
+	    KUNIT_CASE(fast_and_far_test),
 	    KUNIT_CASE(app_limited_is_not_faster_test),
 	    KUNIT_CASE_PARAM(idle_test, idle_gen_params),
 	    KUNIT_CASE_PARAM(over_test, over_gen_params),

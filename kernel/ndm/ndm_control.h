@@ -190,24 +190,24 @@ static inline bool ndm_measure_ack(struct sock *sk,
 	return rs->delivered >= 0 &&
 	       ndm_interval_ended(&ndm->measure, tcp_sk(sk)->tcp_mstamp,
 				  rs->prior_delivered,
-				  !ndm_in_slow_start(ndm->phase));
+				  ndm_in_slow_start(ndm->phase));
 }
 
-/* Ends the interval and begins the next one. Returns the ended interval's number. */
-static inline u32 ndm_close(struct sock *sk, struct ndm_interval *interval)
+/* Ends the interval and begins the next one. @now: filled with what it has ended with */
+static inline void ndm_close(struct sock *sk, struct ndm_reading *now,
+			     struct ndm_interval *interval)
 {
 	struct ndm_sock *ndm = inet_csk_ca(sk);
-	struct ndm_reading now = ndm_read(sk);
 
+	*now = ndm_read(sk);
 	if (ndm->memory) {
 		u32 sent_us = tcp_sk(sk)->first_tx_mstamp;	/* of the newest delivered */
 
-		now.own = ndm->memory->bound.own;
-		now.sending_us = max_t(s32, sent_us - ndm->memory->sent_us, 0);
+		now->own = ndm->memory->bound.own;
+		now->sending_us = max_t(s32, sent_us - ndm->memory->sent_us, 0);
 		ndm->memory->sent_us = sent_us;
 	}
-	ndm_interval_close(&ndm->measure, &now, interval);
-	return ndm->measure.decisions - 1;
+	ndm_interval_close(&ndm->measure, now, interval);
 }
 
 /*
@@ -230,24 +230,23 @@ static inline bool ndm_ack(struct sock *sk, const struct rate_sample *rs)
 	return over;
 }
 
-/* Applies the bound after an interval. */
+/* Applies the bound after an interval. @now: the reading at its end */
 static inline void ndm_bound(struct sock *sk, struct ndm_sock *ndm,
+			     const struct ndm_reading *now,
 			     const struct ndm_interval *interval)
 {
-	struct ndm_reading now = ndm_read(sk);
-
 	struct ndm_bound *bound = &ndm->memory->bound;
 	u32 cwnd_fp = ndm->cwnd_fp;
 
 	if (likely(!ndm->memory->guard.pause))
 		cwnd_fp = ndm_bound_update(bound, ndm_in_slow_start(ndm->phase),
-					   now.now_us, interval->length_us,
+					   now->now_us, interval->length_us,
 					   ndm_confirmed_lost(tcp_sk(sk), ndm->memory),
-					   now.delivered, cwnd_fp,
+					   now->delivered, cwnd_fp,
 					   interval->delivered,
 					   tcp_sk(sk)->reord_seen);
 	else if (!ndm_in_slow_start(ndm->phase) || interval->x[NDM_IN_LOSS_RATE])
-		ndm_bound_follow(bound, now.now_us, interval->length_us,
+		ndm_bound_follow(bound, now->now_us, interval->length_us,
 				 interval->x[NDM_IN_LOSS_RATE], cwnd_fp,
 				 interval->delivered);
 	cwnd_fp = ndm_bounded(bound, cwnd_fp);
@@ -261,14 +260,16 @@ static inline void ndm_end_interval(struct sock *sk, ndm_decide_fn *decide)
 	struct ndm_sock *ndm = inet_csk_ca(sk);
 	s16 actions[NDM_OUTPUTS] = {};
 	struct ndm_interval interval;
+	struct ndm_reading now;
 	u32 decision;
 	bool settled;
 
-	decision = ndm_close(sk, &interval);
+	ndm_close(sk, &now, &interval);
+	decision = ndm->measure.decisions - 1;
 	ndm_end_conservation(sk, ndm);
 	if (!ndm->memory)
 		return;
-	ndm_bound(sk, ndm, &interval);
+	ndm_bound(sk, ndm, &now, &interval);
 	if (!decide(sk, decision, &interval, actions)) {
 		if (ndm_in_slow_start(ndm->phase))
 			ndm->phase = NDM_STEADY;

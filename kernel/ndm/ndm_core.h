@@ -196,8 +196,11 @@ static __always_inline void ndm_core_outputs(const struct ndm_network *network,
 static inline void ndm_core_step(const struct ndm_network *network, s16 *h,
 				 const s16 *x, s16 *out)
 {
-	/* With a constant number the loops of a small network cost nothing. */
-	if (network->hidden == 8) {
+	/* With a constant number the loops of the usual networks cost nothing. */
+	if (network->hidden == 16) {
+		ndm_core_rows(network, h, x, 16);
+		ndm_core_outputs(network, h, out, 16);
+	} else if (network->hidden == 8) {
 		ndm_core_rows(network, h, x, 8);
 		ndm_core_outputs(network, h, out, 8);
 	} else {

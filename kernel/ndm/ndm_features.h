@@ -102,7 +102,7 @@ struct ndm_measure {
 	u32 start_inflight;	/* packets in flight at its beginning */
 	u32 rtt_sum_us;		/* of rtt_count samples of this interval */
 	u32 low_rtt_us;		/* smallest of the last group of them */
-	u32 least_rtt_us;	/* smallest of all of them */
+	u32 least_rtt_us;	/* smallest of the groups before */
 	u32 last_rtt_us;	/* mean RTT of the last interval that had one; 0: none */
 	u32 min_rtt_us;		/* filtered minimum; 0: none yet */
 	u32 next_min_rtt_us;	/* collected since min_rtt_stamp_us; 0: none yet */
@@ -166,7 +166,7 @@ static inline void ndm_interval_begin(struct ndm_measure *m,
 	m->start_lost = now->lost;
 	m->start_inflight = now->inflight;
 	m->rtt_sum_us = 0;
-	m->low_rtt_us = 0;
+	m->low_rtt_us = U32_MAX;
 	m->least_rtt_us = U32_MAX;
 	m->rtt_count = 0;
 	m->rerouted = 0;
@@ -205,10 +205,12 @@ static inline void ndm_measure_rtt(struct ndm_measure *m, u32 rtt_us)
 		m->rtt_count >>= 1;
 	}
 	m->rtt_sum_us += bounded_us;
-	if (m->rtt_count % NDM_RTT_GROUP == 0 || bounded_us < m->low_rtt_us)
+	if (m->rtt_count % NDM_RTT_GROUP == 0) {
+		m->least_rtt_us = min_t(u32, m->least_rtt_us, m->low_rtt_us);
 		m->low_rtt_us = bounded_us;
-	if (bounded_us < m->least_rtt_us)
-		m->least_rtt_us = bounded_us;
+	} else if (bounded_us < m->low_rtt_us) {
+		m->low_rtt_us = bounded_us;
+	}
 	m->rtt_count++;
 }
 
@@ -302,7 +304,7 @@ static inline bool ndm_interval_early(const struct ndm_measure *m, u32 now_us)
 {
 	u64 limit_us;
 
-	if (!m->rtt_count || m->rtt_count % NDM_RTT_GROUP)
+	if (!m->rtt_count)
 		return false;
 	limit_us = 2 * ndm_explained_rtt_us(m);
 	return m->low_rtt_us > limit_us && m->last_rtt_us <= limit_us &&
@@ -310,11 +312,12 @@ static inline bool ndm_interval_early(const struct ndm_measure *m, u32 now_us)
 	       now_us - m->start_us >= NDM_INTERVAL_MIN_US;
 }
 
-/* Whether an ACK ends the interval. @early_end: it may end early */
+/* Whether an ACK ends the interval. @starting: in slow start it does not end early */
 static inline bool ndm_interval_ended(struct ndm_measure *m, u32 now_us,
-				      u32 prior_delivered, bool early_end)
+				      u32 prior_delivered, bool starting)
 {
-	if (early_end && ndm_interval_early(m, now_us)) {
+	if (m->rtt_count % NDM_RTT_GROUP == 0 && !starting &&
+	    ndm_interval_early(m, now_us)) {
 		m->early = 1;
 		return true;
 	}
@@ -342,8 +345,11 @@ static inline s16 ndm_loss_rate(u32 lost, u32 delivered, u16 own)
 	return max_t(s32, share - 2 * own, 0);
 }
 
-/* Shannon entropy of the 16 nibbles of @ring over log2(16): Q12 in [0, 1]. */
-static inline s16 ndm_delay_entropy(u64 ring)
+/*
+ * Shannon entropy of the 16 nibbles of @ring over log2(16): Q12 in [0, 1]. @floor: filled
+ * with the smallest nibble
+ */
+static inline s16 ndm_delay_entropy(u64 ring, u8 *floor)
 {
 	u8 count[16] = {};
 	u32 sum = 0;
@@ -353,19 +359,11 @@ static inline s16 ndm_delay_entropy(u64 ring)
 		count[ring >> (4 * i) & 15]++;
 	for (i = 0; i < 16; i++)
 		sum += ndm_plogp_table[count[i]];
+	for (i = 0; !count[i]; i++)
+		;
+	*floor = i;
 	/* At most 16 * 1024 (each bin once) = 4.0; rounded entries add less than 16. */
 	return min_t(u32, sum / 4, NDM_ONE);
-}
-
-/* The smallest of the 16 nibbles of @ring. */
-static inline u8 ndm_delay_floor(u64 ring)
-{
-	u8 floor = 15;
-	int i;
-
-	for (i = 0; i < NDM_ENTROPY_SAMPLES; i++)
-		floor = min_t(u8, floor, ring >> (4 * i) & 15);
-	return floor;
 }
 
 /* Updates the filtered minimum RTT with @srtt_us. */
@@ -453,9 +451,9 @@ static inline u32 ndm_mean_rtt(const struct ndm_measure *m)
  */
 static inline void ndm_drained(struct ndm_measure *m, u32 now_us, u32 rtt_us)
 {
-	bool flat = ndm_drain_flat(m->last_rtt_us, rtt_us, m->least_rtt_us, m->min_rtt_us);
+	u32 least_us = min_t(u32, m->least_rtt_us, m->low_rtt_us);
+	bool flat = ndm_drain_flat(m->last_rtt_us, rtt_us, least_us, m->min_rtt_us);
 	u32 known_us = m->flat_rtt_us;
-	u32 least_us;
 
 	m->drain_us = now_us;
 	if (rtt_us / 2 >= ndm_explained_rtt_us(m) || (flat && !known_us))
@@ -473,7 +471,7 @@ static inline void ndm_drained(struct ndm_measure *m, u32 now_us, u32 rtt_us)
 	}
 	if (!m->drain_tries)
 		m->flat_rtt_us = 0;
-	least_us = clamp_t(u32, m->least_rtt_us, m->min_rtt_us, max_t(u32, rtt_us, m->min_rtt_us));
+	least_us = clamp_t(u32, least_us, m->min_rtt_us, max_t(u32, rtt_us, m->min_rtt_us));
 	m->standing = ndm_standing_queue(least_us, m->min_rtt_us);
 	m->wait = ndm_standing_queue(m->min_rtt_us + max_t(u32, rtt_us, least_us) - least_us,
 				     m->min_rtt_us);
@@ -488,7 +486,6 @@ static inline void ndm_rtt_update(struct ndm_measure *m,
 				  const struct ndm_reading *now, u32 srtt_us,
 				  u32 rtt_us, bool drained)
 {
-
 	if (m->decisions < NDM_DRAIN_FIRST && now->mdev_us > srtt_us) {
 		m->min_rtt_us = 0;
 		m->next_min_rtt_us = 0;
@@ -529,6 +526,7 @@ static inline void ndm_interval_close(struct ndm_measure *m,
 	bool drained = m->drain == 1 && rtt_us;
 	s32 entropy, gradient = 0;
 	s16 *x = interval->x;
+	u8 floor;
 
 	/* delivered << 24 < 2^56; rates are capped at 256 packets/us. */
 	rate = min_t(u64, div_u64((u64)delivered << NDM_RATE_FRAC, span_us), U32_MAX);
@@ -564,14 +562,14 @@ static inline void ndm_interval_close(struct ndm_measure *m,
 
 	/* 2458 + 1638 = 4096 and both entropies are at most 4096. */
 	entropy = (2458 * ndm_binary_entropy_table[hweight16(m->loss_ring)] +
-		   1638 * ndm_delay_entropy(m->delay_ring)) >> NDM_FEATURE_FRAC;
+		   1638 * ndm_delay_entropy(m->delay_ring, &floor)) >> NDM_FEATURE_FRAC;
 
 	path_us = ndm_without_wait_us(m, srtt_us);
 	x[NDM_IN_RTT_RATIO] = ndm_ratio(path_us - min_t(u32, path_us, m->min_rtt_us),
 					m->min_rtt_us, S16_MAX);
 	x[NDM_IN_ENTROPY] = entropy;
 	/* Quarter octaves. */
-	x[NDM_IN_QUEUE_FLOOR] = ndm_delay_floor(m->delay_ring) << (NDM_FEATURE_FRAC - 2);
+	x[NDM_IN_QUEUE_FLOOR] = floor << (NDM_FEATURE_FRAC - 2);
 	x[NDM_IN_CONGESTION] = -NDM_ONE;
 	if (entropy < NDM_ENTROPY_NOISE &&
 	    (lost || (gradient > NDM_RISING_GRADIENT &&

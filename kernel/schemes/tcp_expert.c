@@ -137,12 +137,12 @@ static void expert_measure(struct sock *sk, struct expert_flow *flow)
 	struct ndm_interval interval;
 	struct ndm_wire_action unused;
 	struct ndm_reading now;
-	bool early_end;
+	bool starting;
 
 	if (!ack->pending)
 		return;
 	flow->ack.pending = false;
-	early_end = !ndm_in_slow_start(flow->phase);
+	starting = ndm_in_slow_start(flow->phase);
 	if (ack->app_limited)
 		m->app_limited = 1;
 	if (ack->rtt_us >= 0)
@@ -152,7 +152,7 @@ static void expert_measure(struct sock *sk, struct expert_flow *flow)
 		expert_end_slow_start(flow);
 	}
 	if (!ack->delivered ||
-	    !ndm_interval_ended(m, ack->now_us, ack->prior_delivered, early_end))
+	    !ndm_interval_ended(m, ack->now_us, ack->prior_delivered, starting))
 		return;
 	now = ndm_read(sk);
 	now.now_us = ack->now_us;
