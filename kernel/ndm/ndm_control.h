@@ -259,8 +259,8 @@ static inline void ndm_end_interval(struct sock *sk, ndm_decide_fn *decide)
 {
 	struct ndm_sock *ndm = inet_csk_ca(sk);
 	s16 actions[NDM_OUTPUTS] = {};
-	struct ndm_interval interval;
-	struct ndm_reading now;
+	struct ndm_interval interval __uninitialized;
+	struct ndm_reading now __uninitialized;
 	u32 decision;
 	bool settled;
 

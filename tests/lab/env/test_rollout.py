@@ -101,7 +101,8 @@ def test_learners_follow_the_policy_with_noise(
 def test_skipped_slow_start_leaves_policy_the_window(lab: Lab) -> None:
     """Both flows hold their windows; the first skips slow start and holds it from the first decision on."""
     still = np.zeros((2, DECISIONS, 2), np.int16)
-    model, episode_config = blob(random_policy(3, 0.0, 0.0)), beside(EpisodeFlow(LEARNER, 0.5))
+    # the second flow begins before the first one fills the link
+    model, episode_config = blob(random_policy(3, 0.0, 0.0)), beside(EpisodeFlow(LEARNER, 0.1))
     steps = run_episode(lab, RolloutTask(model, episode_config, 1, still, DECISIONS * 2, 30.0, skip_slow_start=(0,)))
     first, second = of_flows(steps)
     # the ACK that ends the first interval adds a packet; then each round trip adds 1 + sqrt(cwnd) / 4

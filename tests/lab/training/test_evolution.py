@@ -181,7 +181,8 @@ def test_run_ends_when_the_guard_intervenes() -> None:
     assert evaluations is not None
     for evaluation in evaluations[0]:
         assert evaluation.guarded == 1
-        assert np.asarray(evaluation.outcomes[0].performance.goodput_mbps)[-1] == 0
+        # the run was over soon after three seconds; two packets in each round trip are 0.6 Mbit/s
+        assert np.asarray(evaluation.outcomes[0].performance.goodput_mbps)[-1] < 0.1
         assert np.asarray(evaluation.outcomes[0].performance.goodput_mbps)[0] > 1
     for evaluation in evaluations[1]:
         assert evaluation.guarded == 0

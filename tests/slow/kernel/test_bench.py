@@ -92,7 +92,7 @@ def test_a_tracepoint_that_is_off_is_a_nop(kernels: list[Kernel], recorded: dict
             instructions.count(kernel, scheme, recorded[acks.STEADY]) for scheme in ("ndm", "ndm_untraced")
         )
         assert traced.decisions == untraced.decisions
-        assert 0 < traced.per_decision - untraced.per_decision < TRACEPOINT_SHARE * untraced.per_decision
+        assert abs(traced.per_decision - untraced.per_decision) < TRACEPOINT_SHARE * untraced.per_decision
         assert abs(traced.per_ack - untraced.per_ack) <= 2
 
 

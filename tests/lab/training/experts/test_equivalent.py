@@ -55,6 +55,8 @@ def test_equivalent_action_of_ndm_is_its_action(lab: Lab) -> None:
     usual[: signs.argmax() + 3] = False
     rounding = np.log2(1 + 1 / np.minimum(cwnd[:-1], cwnd[1:]))
     held_back = (computed[:, 0] < did[:, 0] - rounding) & (did[:, 0] > 0)  # growth needs a window that is used up
+    # a small step down on a path without a queue is none (kernel/ndm/ndm_control.h)
+    held_back |= (computed[:, 0] > did[:, 0]) & (did[:, 0] > -1 / 16) & (rtt_ratio < 1 / 32)
     close = np.abs(computed[:, 0] - did[:, 0]) <= rounding + 1e-3
     # a drain leaves three quarters of the window or less, for two decisions
     begins = computed[:, 0] < did[:, 0] - 0.3
