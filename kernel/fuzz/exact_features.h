@@ -202,7 +202,8 @@ static inline u32 exact_rtt_update(struct exact_connection *c,
 				   u32 rtt_us)
 {
 	bool drained = c->drain == 1 && rtt_us;
-	u32 least_us = drained && rtt_us < srtt_us ? rtt_us : srtt_us, min_rtt_us;
+	bool steady = now->mdev_us <= srtt_us / 4;
+	u32 least_us = drained && steady && rtt_us < srtt_us ? rtt_us : srtt_us, min_rtt_us;
 
 	if (c->decisions < 8 && now->mdev_us > srtt_us) {
 		c->min_rtt.current = EXACT_NO_RTT;

@@ -385,6 +385,7 @@ struct end_case {
 	const char *name;
 	u32 cwnd, rate;		/* packets, and in a minimum RTT */
 	u32 expected;
+	bool unused;
 };
 
 static const struct end_case end_cases[] = {
@@ -392,6 +393,7 @@ static const struct end_case end_cases[] = {
 	{ "less", 100, 80, 85 },
 	{ "more", 100, 150, 159 },
 	{ "more than twice", 100, 300, 200 },
+	{ "more, but the window was not used", 100, 300, 100, true },
 	{ "the largest window", NDM_CWND_MAX, 100, NDM_CWND_MAX / 2 },
 	{ "no rate yet", 10, 0, 5 },
 };
@@ -406,7 +408,7 @@ static void slow_start_end_test(struct kunit *test)
 		.max_rate = (((u64)c->rate << NDM_RATE_FRAC) + RTT_US - 1) / RTT_US,
 	};
 
-	KUNIT_EXPECT_EQ(test, ndm_slow_start_end(c->cwnd << NDM_CWND_FRAC, &m) >>
+	KUNIT_EXPECT_EQ(test, ndm_slow_start_end(c->cwnd << NDM_CWND_FRAC, &m, !c->unused) >>
 			NDM_CWND_FRAC, c->expected);
 }
 
@@ -692,6 +694,23 @@ static void drain_measures_standing_queue_test(struct kunit *test)
 	drain_with_rtts(sk, RTT_US, RTT_US / 4);
 	KUNIT_EXPECT_EQ(test, m->min_rtt_us, RTT_US / 4);
 	KUNIT_EXPECT_EQ(test, m->standing, 0);
+}
+
+/* Where RTTs vary, the few packets of a drain say nothing about the minimum. */
+static void unsteady_drain_is_no_minimum_test(struct kunit *test)
+{
+	struct sock *sk = socket_before_drain(test);
+	struct ndm_measure *m = inet_csk_ca(sk);
+
+	drain_with_rtts(sk, RTT_US, RTT_US / 8);
+	KUNIT_EXPECT_EQ(test, m->min_rtt_us, RTT_US / 8);
+	sk = socket_before_drain(test);
+	m = inet_csk_ca(sk);
+	round_trip_with_rtt(sk, RTT_US);
+	round_trip_with_rtt(sk, RTT_US);
+	tcp_sk(sk)->mdev_us = (RTT_US / 4 + 1) << 2;
+	round_trip_with_rtt(sk, RTT_US / 8);
+	KUNIT_EXPECT_EQ(test, m->min_rtt_us, RTT_US / 2);
 }
 
 /* The link has become slower: the window from before a drain would fill the queue again. */
@@ -1332,6 +1351,7 @@ static struct kunit_case control_cases[] = {
 	KUNIT_CASE(standing_queue_test),
 	KUNIT_CASE(drain_test),
 	KUNIT_CASE(drain_measures_standing_queue_test),
+	KUNIT_CASE(unsteady_drain_is_no_minimum_test),
 	KUNIT_CASE(own_queue_does_not_come_back_test),
 	KUNIT_CASE_PARAM(longer_route_test, route_gen_params),
 	KUNIT_CASE(no_drain_in_recovery_or_unused_test),

@@ -157,7 +157,8 @@ static inline void ndm_slow_start_turn(struct sock *sk, struct ndm_sock *ndm,
 	else if (ndm->phase == NDM_SUSPECTING && next == NDM_CONFIRMING && grew)
 		ndm_set_cwnd(sk, ndm, min(ndm->cwnd_fp, U32_MAX / 2) * 2);
 	else if (next == NDM_SETTLING)
-		ndm_set_cwnd(sk, ndm, ndm_slow_start_end(ndm->cwnd_fp, &ndm->measure));
+		ndm_set_cwnd(sk, ndm, ndm_slow_start_end(ndm->cwnd_fp, &ndm->measure,
+							 ndm_window_used(sk)));
 	ndm->phase = next;
 	if (next == NDM_STEADY)
 		ndm_end_slow_start(sk);

@@ -490,9 +490,13 @@ static inline void ndm_rtt_update(struct ndm_measure *m,
 		m->min_rtt_us = 0;
 		m->next_min_rtt_us = 0;
 	}
-	/* A drain has too few packets for the smoothed RTT to follow. */
+	/*
+	 * A drain has too few packets for the smoothed RTT to follow. Where RTTs vary, they
+	 * are too few for a mean, too.
+	 */
 	ndm_min_rtt_update(m, now->now_us,
-			   drained ? min_t(u32, srtt_us, rtt_us) : srtt_us);
+			   drained && now->mdev_us <= srtt_us / 4 ?
+				   min_t(u32, srtt_us, rtt_us) : srtt_us);
 	if (drained)
 		ndm_drained(m, now->now_us, rtt_us);
 }

@@ -127,7 +127,7 @@ static inline void ndm_end_conservation(struct sock *sk, struct ndm_sock *ndm)
 	if (ndm->memory && ndm->memory->overshot) {
 		ndm->memory->overshot = false;
 		ndm->phase = NDM_SETTLING;
-		cwnd_fp = min(cwnd_fp, ndm_slow_start_end(cwnd_fp, &ndm->measure));
+		cwnd_fp = ndm_slow_start_end(cwnd_fp, &ndm->measure, false);
 	}
 	ndm_set_cwnd(sk, ndm, cwnd_fp);
 }

@@ -96,14 +96,14 @@ ndm_slow_start_close(enum ndm_phase phase, const struct ndm_interval *interval,
 /*
  * The window at the end, NDM_CWND_FRAC fraction bits: what the path holds at its rate and a
  * sixteenth, so that the link is never idle, within half and twice the window that was held
- * in the last interval, @cwnd_fp.
+ * in the last interval, @cwnd_fp; no more than it unless @grows.
  */
-static inline u32 ndm_slow_start_end(u32 cwnd_fp, const struct ndm_measure *m)
+static inline u32 ndm_slow_start_end(u32 cwnd_fp, const struct ndm_measure *m, bool grows)
 {
+	u64 most_fp = grows ? 2ULL * cwnd_fp : cwnd_fp;
 	u64 bdp_fp = ndm_standing_bdp(m) >> (12 - NDM_CWND_FRAC);
 
-	return clamp_t(u64, bdp_fp + bdp_fp / 16, cwnd_fp / 2,
-		       min(2ULL * cwnd_fp, U32_MAX));
+	return clamp_t(u64, bdp_fp + bdp_fp / 16, cwnd_fp / 2, min_t(u64, most_fp, U32_MAX));
 }
 
 #endif /* NDM_SLOW_START_H */
