@@ -181,19 +181,37 @@ static inline u32 exact_32nds(u64 queue_us, u32 min_rtt_us)
 	return queue < 255 ? queue : 255;
 }
 
-/*
- * What a drain of this mean RTT has left: the smallest RTT is that of other flows' queue, and
- * the mean is larger by the wait for other packets.
- */
+/* What is left of an RTT without the wait for other packets. */
+static inline u32 exact_without_wait(const struct exact_connection *c, u32 rtt_us,
+				     u32 min_rtt_us)
+{
+	u64 wait_us = (u64)min_rtt_us * c->wait / 32;
+
+	return rtt_us > wait_us ? rtt_us - wait_us : 0;
+}
+
+/* The other flows' queue: what a drain of this mean RTT has left. */
 static inline void exact_left(struct exact_connection *c, u32 rtt_us, u32 min_rtt_us)
 {
-	u32 mean_us = rtt_us > min_rtt_us ? rtt_us : min_rtt_us;
-	u32 least_us = c->least_rtt_us > min_rtt_us ? c->least_rtt_us : min_rtt_us;
+	u32 without_us = exact_without_wait(c, rtt_us, min_rtt_us);
 
-	if (least_us > mean_us)
-		least_us = mean_us;
-	c->standing = exact_32nds(least_us - min_rtt_us, min_rtt_us);
-	c->wait = exact_32nds(mean_us - least_us, min_rtt_us);
+	c->standing = without_us > min_rtt_us ?
+			      exact_32nds(without_us - min_rtt_us, min_rtt_us) : 0;
+}
+
+/*
+ * The wait goes a quarter of the way to what the mean RTT exceeds the smallest one by, rounded
+ * up; not where the smallest one shows a queue that grows.
+ */
+static inline void exact_wait(struct exact_connection *c, u32 rtt_us, u32 min_rtt_us)
+{
+	u32 least_us = c->least_rtt_us > min_rtt_us ? c->least_rtt_us : min_rtt_us;
+	u32 wait = rtt_us > least_us ? exact_32nds(rtt_us - least_us, min_rtt_us) : 0;
+
+	if (wait <= c->wait)
+		c->wait -= (c->wait - wait + 3) / 4;
+	else if (least_us < c->last_rtt_us)
+		c->wait += (wait - c->wait + 3) / 4;
 }
 
 /* The minimum RTT after an interval of this mean RTT, and what a drain has left. */
@@ -210,7 +228,9 @@ static inline u32 exact_rtt_update(struct exact_connection *c,
 		c->min_rtt.previous = EXACT_NO_RTT;
 	}
 	min_rtt_us = exact_min_rtt(&c->min_rtt, now->now_us, least_us);
-	if (drained) {
+	if (rtt_us && !c->drain) {
+		exact_wait(c, rtt_us, min_rtt_us);
+	} else if (drained) {
 		min_rtt_us = exact_route(c, now->now_us, rtt_us, min_rtt_us);
 		exact_left(c, rtt_us, min_rtt_us);
 	}
@@ -231,15 +251,6 @@ static inline u32 exact_max_rate(struct exact_window *w, u32 now_us, u32 rate,
 	if (w->intervals >= 10 && now_us - w->stamp_us > 200000)
 		exact_renew(w, now_us, 0);
 	return w->current > w->previous ? w->current : w->previous;
-}
-
-/* What is left of an RTT without the wait for other packets. */
-static inline u32 exact_without_wait(const struct exact_connection *c, u32 rtt_us,
-				     u32 min_rtt_us)
-{
-	u64 wait_us = (u64)min_rtt_us * c->wait / 32;
-
-	return rtt_us > wait_us ? rtt_us - wait_us : 0;
 }
 
 /* Whether a third interval in a row is faster than all before, without a queue. */

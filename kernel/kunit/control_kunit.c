@@ -613,11 +613,11 @@ static void drain_kept_test(struct kunit *test)
 
 static void standing_queue_test(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, ndm_standing_queue(40000, 40000), 0);
-	KUNIT_EXPECT_EQ(test, ndm_standing_queue(39000, 40000), 0);
-	KUNIT_EXPECT_EQ(test, ndm_standing_queue(60000, 40000), 16);
-	KUNIT_EXPECT_EQ(test, ndm_standing_queue(10000000, 40000), U8_MAX);
-	KUNIT_EXPECT_EQ(test, ndm_standing_queue(NDM_RTT_MAX_US, 0), U8_MAX);
+	KUNIT_EXPECT_EQ(test, ndm_rtt_excess(40000, 40000, 40000), 0);
+	KUNIT_EXPECT_EQ(test, ndm_rtt_excess(39000, 40000, 40000), 0);
+	KUNIT_EXPECT_EQ(test, ndm_rtt_excess(60000, 40000, 40000), 16);
+	KUNIT_EXPECT_EQ(test, ndm_rtt_excess(10000000, 40000, 40000), U8_MAX);
+	KUNIT_EXPECT_EQ(test, ndm_rtt_excess(NDM_RTT_MAX_US, 0, 0), U8_MAX);
 }
 
 /*

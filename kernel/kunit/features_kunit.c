@@ -176,7 +176,60 @@ static const struct story rtt_ratio_stories[] = {
 		SRTT(31 * SECOND_US, 80000, 0) } },
 };
 
-INPUT_SUITE(rtt_ratio, NDM_IN_RTT_RATIO);
+/* An interval with two RTTs. */
+static struct ndm_interval pass_two(struct connection *c, u32 first_us, u32 second_us)
+{
+	struct step step = { .length_us = 40000, .rtt_us = second_us,
+			     .srtt_us = (first_us + second_us) / 2 };
+
+	ndm_measure_rtt(&c->m, first_us);
+	return pass(c, &step);
+}
+
+/* The wait goes a quarter of the way to what the mean RTT exceeds the smallest by, rounded up. */
+static void wait_test(struct kunit *test)
+{
+	static const u8 rising[] = { 0, 0, 2, 4, 5, 6, 7, 8 }, falling[] = { 6, 4, 3, 2, 1, 0, 0 };
+	struct ndm_interval interval;
+	struct connection c;
+	int i;
+
+	open(&c, 0, 0, 0);
+	pass_two(&c, 40000, 40000);
+	/* 10 ms of 40 ms */
+	for (i = 0; i < ARRAY_SIZE(rising); i++) {
+		KUNIT_EXPECT_EQ(test, c.m.wait, rising[i]);
+		interval = pass_two(&c, 60000, 40000);
+	}
+	/* It is no queue: 40 ms * (1 + 1/4) is the RTT without one. */
+	KUNIT_EXPECT_EQ(test, interval.x[NDM_IN_RTT_RATIO], 0);
+	KUNIT_EXPECT_EQ(test, ndm_explained_rtt_us(&c.m), 50000);
+	/* A drain varies the RTT itself. */
+	c.m.drain = 2;
+	pass_two(&c, 50000, 50000);
+	KUNIT_EXPECT_EQ(test, c.m.wait, 8);
+	c.m.drain = 0;
+	/* A queue that stays is none. */
+	for (i = 0; i < ARRAY_SIZE(falling); i++) {
+		pass_two(&c, 50000, 50000);
+		KUNIT_EXPECT_EQ(test, c.m.wait, falling[i]);
+	}
+	/* Nor is one that grows. */
+	pass_two(&c, 50000, 90000);
+	KUNIT_EXPECT_EQ(test, c.m.wait, 0);
+	pass_two(&c, 50000, 90000);
+	KUNIT_EXPECT_EQ(test, c.m.wait, 4);
+	pass_two(&c, 40000, 40000);
+	pass_two(&c, 40000, 40000);
+	pass_two(&c, 40000, 40000);
+	KUNIT_EXPECT_EQ(test, c.m.wait, 1);
+	pass_two(&c, 40000, 40000);
+	/* RTTs below the minimum do not count. */
+	pass_two(&c, 30000, 50000);
+	KUNIT_EXPECT_EQ(test, c.m.wait, 0);
+}
+
+INPUT_SUITE(rtt_ratio, NDM_IN_RTT_RATIO, KUNIT_CASE(wait_test));
 
 /* -- entropy: 0.6 H2(losses) + 0.4 H(delays) / 4 ------------------------------ */
 

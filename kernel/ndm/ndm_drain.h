@@ -13,8 +13,8 @@
  *	- a new minimum RTT, if it is below the known one
  *	- a larger minimum RTT, if two drains have found the same RTT and did not change
  *	  it: a flow has a part in each queue that it joins, so this is a longer route
- *	- else the standing queue, kept by other flows, and the wait in bursts: the inputs
- *	  then compare the packets in flight with the bandwidth-delay product including both
+ *	- else the standing queue, kept by other flows: the inputs then compare the packets
+ *	  in flight with the bandwidth-delay product including it
  *
  * A queue that has run down was the flow's own. At the end of a drain the window is
  * restored without it.
@@ -79,8 +79,8 @@
 #define NDM_DRAIN_STEADY (1 << (NDM_FEATURE_FRAC - 3))
 #define NDM_DRAIN_STEADY_EARLY (1 << (NDM_FEATURE_FRAC - 2))
 
-/* The standing queue is stored in u8 with 5 fraction bits of min_rtt. */
-#define NDM_STANDING_FRAC 5
+/* Standing queue and wait are stored in u8 with 5 fraction bits of min_rtt. */
+#define NDM_EXCESS_FRAC 5
 
 /* The RTT over min_rtt, Q12, and the part that the last drain explains. */
 static inline u32 ndm_rtt_over_min(const s16 *x)
@@ -91,7 +91,7 @@ static inline u32 ndm_rtt_over_min(const s16 *x)
 static inline u32 ndm_standing_over_min(u8 standing)
 {
 	return (1 << NDM_FEATURE_FRAC) +
-	       (standing << (NDM_FEATURE_FRAC - NDM_STANDING_FRAC));
+	       (standing << (NDM_FEATURE_FRAC - NDM_EXCESS_FRAC));
 }
 
 /* What the next drain depends on. */
@@ -123,7 +123,7 @@ static inline bool ndm_drain_queue(const s16 *x, u8 standing)
  * @clock: when the last one was
  * @cwnd_fp: NDM_CWND_FRAC fraction bits
  * @x: (NDM_INPUTS) the inputs of this decision, Q12
- * @standing: the standing queue, NDM_STANDING_FRAC fraction bits of min_rtt
+ * @standing: the standing queue, NDM_EXCESS_FRAC fraction bits of min_rtt
  */
 static inline bool ndm_drain_due(const struct ndm_drain_clock *clock, u32 cwnd_fp,
 				 const s16 *x, u8 standing)
@@ -195,13 +195,13 @@ static inline bool ndm_drains_agree(u32 a_us, u32 b_us)
 	return max_t(u32, a_us, b_us) - min_t(u32, a_us, b_us) <= min_t(u32, a_us, b_us) / 16;
 }
 
-/* The remaining queue, NDM_STANDING_FRAC fraction bits of @min_rtt_us, at most 8. */
-static inline u8 ndm_standing_queue(u32 rtt_us, u32 min_rtt_us)
+/* What an RTT has more than @less_us, NDM_EXCESS_FRAC fraction bits of @min_rtt_us. */
+static inline u8 ndm_rtt_excess(u32 rtt_us, u32 less_us, u32 min_rtt_us)
 {
-	u64 queue_us = rtt_us - min_t(u32, rtt_us, min_rtt_us);
+	u64 excess_us = rtt_us - min_t(u32, rtt_us, less_us);
 
 	/* Below 2^35. */
-	return min_t(u64, div_u64(queue_us << NDM_STANDING_FRAC,
+	return min_t(u64, div_u64(excess_us << NDM_EXCESS_FRAC,
 				  max_t(u32, min_rtt_us, 1)), U8_MAX);
 }
 

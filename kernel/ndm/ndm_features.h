@@ -26,8 +26,8 @@
  * same way. The standing queue is the queue that remained in the last drain
  * (ndm_drain.h): the flow's own queue shows in rtt_ratio and inflight_ratio, that of
  * other flows in rtt_ratio only. The wait is the time for which packets or ACKs wait for
- * others on average, where ACKs arrive in bursts or jitter keeps packets in order: in a
- * drain, the smallest RTT shows the standing queue, and the mean exceeds it by the wait.
+ * others on average, where ACKs arrive in bursts or jitter varies the RTT: an interval's
+ * smallest RTT shows its queue, and the mean exceeds it by the wait.
  *
  * A rate is the packets delivered in an interval over its length, or over the time in which
  * they were sent if that is longer: a device may collect ACKs and forward them at once.
@@ -118,7 +118,7 @@ struct ndm_measure {
 	u16 loss_ring;		/* one bit per interval with loss, newest lowest */
 	u16 plasticity : 13;	/* Q12, at most 1 */
 	u16 drain_depth : 3;	/* how often the window is halved in a drain; 0: 3/4 stay */
-	u8 standing;		/* queue, min_rtt / 2^NDM_STANDING_FRAC */
+	u8 standing;		/* queue, min_rtt / 2^NDM_EXCESS_FRAC */
 	u8 wait;		/* for packets and ACKs that arrive in bursts; the same unit */
 	u8 drain : 2;		/* remaining intervals of a drain */
 	u8 rerouted : 1;	/* a drain has found the route to be at least twice as long */
@@ -278,13 +278,13 @@ static inline bool ndm_interval_over(const struct ndm_measure *m, u32 now_us,
 static inline u64 ndm_explained_rtt_us(const struct ndm_measure *m)
 {
 	return m->min_rtt_us +
-	       ((u64)m->min_rtt_us * (m->standing + m->wait) >> NDM_STANDING_FRAC);
+	       ((u64)m->min_rtt_us * (m->standing + m->wait) >> NDM_EXCESS_FRAC);
 }
 
 /* How long packets and ACKs wait for others on average. Below 2^33. */
 static inline u64 ndm_wait_us(const struct ndm_measure *m)
 {
-	return (u64)m->min_rtt_us * m->wait >> NDM_STANDING_FRAC;
+	return (u64)m->min_rtt_us * m->wait >> NDM_EXCESS_FRAC;
 }
 
 /* What is left of an RTT without this time. */
@@ -443,6 +443,12 @@ static inline u32 ndm_mean_rtt(const struct ndm_measure *m)
 	return m->rtt_count ? max_t(u32, m->rtt_sum_us / m->rtt_count, 1) : 0;
 }
 
+/* The smallest RTT of the interval; U32_MAX without a sample. */
+static inline u32 ndm_least_rtt_us(const struct ndm_measure *m)
+{
+	return min_t(u32, m->least_rtt_us, m->low_rtt_us);
+}
+
 /*
  * A drain has been measured. The RTT is the propagation delay of a new route when it did
  * not become smaller in the drain, twice: then there was no queue that the flow has a part
@@ -451,8 +457,8 @@ static inline u32 ndm_mean_rtt(const struct ndm_measure *m)
  */
 static inline void ndm_drained(struct ndm_measure *m, u32 now_us, u32 rtt_us)
 {
-	u32 least_us = min_t(u32, m->least_rtt_us, m->low_rtt_us);
-	bool flat = ndm_drain_flat(m->last_rtt_us, rtt_us, least_us, m->min_rtt_us);
+	bool flat = ndm_drain_flat(m->last_rtt_us, rtt_us, ndm_least_rtt_us(m),
+				   m->min_rtt_us);
 	u32 known_us = m->flat_rtt_us;
 
 	m->drain_us = now_us;
@@ -471,14 +477,28 @@ static inline void ndm_drained(struct ndm_measure *m, u32 now_us, u32 rtt_us)
 	}
 	if (!m->drain_tries)
 		m->flat_rtt_us = 0;
-	least_us = clamp_t(u32, least_us, m->min_rtt_us, max_t(u32, rtt_us, m->min_rtt_us));
-	m->standing = ndm_standing_queue(least_us, m->min_rtt_us);
-	m->wait = ndm_standing_queue(m->min_rtt_us + max_t(u32, rtt_us, least_us) - least_us,
+	m->standing = ndm_rtt_excess(ndm_without_wait_us(m, rtt_us), m->min_rtt_us,
 				     m->min_rtt_us);
 }
 
 /*
- * Updates minimum RTT and standing queue after an interval with this mean RTT. In a
+ * Updates the wait after an interval with this mean RTT: a quarter of the way to what the
+ * mean exceeds the smallest RTT by, so that single bursts change it little. While the
+ * smallest RTT exceeds the last interval's mean, a growing queue varies the RTT.
+ */
+static inline void ndm_wait_update(struct ndm_measure *m, u32 rtt_us)
+{
+	u32 least_us = max_t(u32, ndm_least_rtt_us(m), m->min_rtt_us);
+	u8 excess = ndm_rtt_excess(rtt_us, least_us, m->min_rtt_us);
+
+	if (excess <= m->wait)
+		m->wait -= (m->wait - excess + 3U) / 4;
+	else if (least_us < m->last_rtt_us)
+		m->wait += (excess - m->wait + 3U) / 4;
+}
+
+/*
+ * Updates minimum RTT, wait and standing queue after an interval with this mean RTT. In a
  * connection's first intervals a minimum counts only when the RTT's deviation is at
  * most the RTT.
  */
@@ -497,7 +517,10 @@ static inline void ndm_rtt_update(struct ndm_measure *m,
 	ndm_min_rtt_update(m, now->now_us,
 			   drained && now->mdev_us <= srtt_us / 4 ?
 				   min_t(u32, srtt_us, rtt_us) : srtt_us);
-	if (drained)
+	/* The window of a drain changes the RTT within an interval. */
+	if (rtt_us && !m->drain)
+		ndm_wait_update(m, rtt_us);
+	else if (drained)
 		ndm_drained(m, now->now_us, rtt_us);
 }
 
@@ -507,7 +530,7 @@ static inline u64 ndm_standing_bdp(const struct ndm_measure *m)
 	/* Below 2^50; the standing queue and bursts make it at most 17 times as large. */
 	u64 bdp = (u64)m->max_rate * m->min_rtt_us >> (NDM_RATE_FRAC - 12);
 
-	return bdp + (bdp * (m->standing + m->wait) >> NDM_STANDING_FRAC);
+	return bdp + (bdp * (m->standing + m->wait) >> NDM_EXCESS_FRAC);
 }
 
 /**
