@@ -8,7 +8,7 @@ from stable_baselines3 import PPO
 
 from env.gym.ndm_env import NdmEnv
 
-DECISIONS = 5120
+DECISIONS = 10240
 
 
 def mean_reward(model: PPO, env: NdmEnv) -> float:
