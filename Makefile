@@ -170,7 +170,7 @@ ablations: setup module ## measure the effect of training, inputs 7 and 8, memor
 
 .PHONY: results
 results: setup module ## measure the shipped model, and write the tables and pictures of docs/results/results.md and docs/results/targets.md
-	@$(PYTHON) compare.py targets=all output_dir=results/targets
+	@$(PYTHON) compare.py targets=all seeds=5 output_dir=results/targets
 	@$(PYTHON) compare.py output_dir=results/mixed "scenario=[stress,delay_extreme,delay_moderate,fiber,bottleneck]" \
 		"schemes=[all,oracle]"
 	@$(PYTHON) compare.py output_dir=results/variants \
