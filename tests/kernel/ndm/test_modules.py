@@ -107,8 +107,8 @@ def test_window_doubles_until_there_is_a_queue(lab: Lab) -> None:
     # the first sign of a queue halves the window; the rate has grown, which restores it
     assert 81 / 2 < cwnd[4] < 81
     assert cwnd[5] == 2 * cwnd[4]
-    # the second sign leaves what the path holds, 66 packets, and a sixteenth, and an eighth more, as the RTTs vary by the
-    # growth of the window; then the policy decides
+    # the second sign leaves what the path holds, 66 packets, and a sixteenth, and an eighth more, as the growing window
+    # varies the RTTs; then the policy decides
     assert cwnd[6] == cwnd[POLICY_DECIDES] == 81
     assert cwnd[POLICY_DECIDES + 1] < 0.2 * cwnd[POLICY_DECIDES]
 
