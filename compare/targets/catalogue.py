@@ -69,7 +69,8 @@ BULK = (
     *("internet/route_5ms", "internet/route_50ms", "internet/route_tenfold", "internet/rtt_2s"),
     *("internet/jitter", "internet/small_receiver", "loss/policer"),
 )
-MANY = ("internet/datacenter", "queue/fq_codel", "queue/cake", "queue/step_ecn")
+CROWD = ("internet/connections_250",)
+MANY = ("internet/datacenter", *CROWD, "queue/fq_codel", "queue/cake", "queue/step_ecn")
 LATENCY = ("internet/video", "internet/requests", "internet/idle_hour", "internet/incast_64")
 
 goodput, per_mb, utilisation = metric("goodput"), metric("retransmits_per_mb"), metric("utilisation")
@@ -285,6 +286,22 @@ TARGETS = {
                     MANY,
                     utilisation,
                     not_worst(utilisation, OTHERS, factor=0.95),
+                ),
+                InEachScenario(
+                    "lost",
+                    "retransmissions per MB at most the higher of Cubic's and BBR's",
+                    "1/MB",
+                    CROWD,
+                    per_mb,
+                    not_worst(per_mb, OTHERS, more_is_better=False),
+                ),
+                InEachScenario(
+                    "even",
+                    "Jain index of 250 connections at least 95 % of the lower of Cubic's and BBR's",
+                    "",
+                    CROWD,
+                    metric("jain"),
+                    not_worst(metric("jain"), OTHERS, factor=0.95),
                 ),
                 InEachScenario(
                     "latency",

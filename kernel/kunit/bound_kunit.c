@@ -170,7 +170,8 @@ static const struct own_case own_cases[] = {
 	{ "0.1 %", 1, 100, 100 },
 	{ "1 %", 10, 100, 100 },
 	{ "2 %", 20, 100, 100 },
-	{ "5 %", 50, 100, 100 },
+	{ "3 %", 30, 100, 100 },
+	{ "5 % is congestion", 50, 2, 50 },
 	{ "20 % is congestion", 200, 2, 50 },
 	{ "everything is lost", 1000, 2, 50 },
 };

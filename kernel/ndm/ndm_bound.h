@@ -52,13 +52,10 @@
 #define NDM_BOUND_EVIDENCE (3 << NDM_FEATURE_FRAC)
 
 /*
- * A larger share needs so many cuts without effect, to a third of the window, to be taken for
- * the path's own, and even more is never. After one cut, flows that test at different times
- * would find that no smaller window helps. Reordering is proved by DSACKs.
+ * A larger share is never taken for the path's own: where many flows test at different times,
+ * each finds that no smaller window of its own helps. Reordering is proved by DSACKs.
  */
-#define NDM_BOUND_OWN_SURE (1 << (NDM_FEATURE_FRAC - 5))	/* a thirty-second */
-#define NDM_BOUND_OWN_MAX (1 << (NDM_FEATURE_FRAC - 4))	/* a sixteenth */
-#define NDM_BOUND_CUTS 3
+#define NDM_BOUND_OWN_MAX (1 << (NDM_FEATURE_FRAC - 5))	/* a thirty-second */
 #define NDM_BOUND_REORDERED_MAX (1 << (NDM_FEATURE_FRAC - 3))	/* an eighth */
 
 /* Round trips for which the own share is known, doubled with each test that confirms it. */
@@ -84,7 +81,7 @@ struct ndm_bound {
 	u16 known;	/* round trips for which it is still known */
 	u16 tested;	/* share that has led to the cut that is being tested; 0: no test */
 	u8 confirmed;	/* tests in a row that have found an own share */
-	u8 cuts;	/* without effect, since the path's share has been known last */
+	bool cut;	/* once at least, without effect, since the share has been known last */
 	u8 rounds;	/* round trips of the sample */
 	u8 lossy_rounds;	/* those of them with losses */
 	u8 overshoot;	/* round trips in which a loss may be that of slow start */
@@ -150,13 +147,13 @@ static inline void ndm_bound_keep_own(struct ndm_bound *b, u16 share)
 {
 	b->own = share;
 	b->proved = share;
-	if (share > NDM_BOUND_OWN_SURE)
+	if (share > NDM_BOUND_OWN_MAX)
 		b->confirmed = 0;
 	b->known = NDM_BOUND_KNOWN << b->confirmed;
 	b->confirmed = min(b->confirmed + 1, NDM_BOUND_KNOWN_LONGEST);
 	b->limit_fp = 0;
 	b->tested = 0;
-	b->cuts = 0;
+	b->cut = false;
 }
 
 /* The last losses were no sign of congestion. @lost: the counter now */
@@ -217,15 +214,15 @@ static inline enum ndm_bound_finding ndm_bound_test(struct ndm_bound *b,
 		       (s64)seen->sent * b->tested / 2;
 
 	if (evidence >= NDM_BOUND_EVIDENCE) {
-		if (seen->share > NDM_BOUND_OWN_SURE && b->cuts < NDM_BOUND_CUTS)
+		if (seen->share > NDM_BOUND_OWN_MAX)
 			return NDM_BOUND_CONGESTION;
-		ndm_bound_keep_own(b, min_t(u32, seen->share, NDM_BOUND_OWN_MAX));
+		ndm_bound_keep_own(b, seen->share);
 		return NDM_BOUND_HARMLESS;
 	}
 	if (evidence > -NDM_BOUND_EVIDENCE)
 		return NDM_BOUND_UNKNOWN;
 	b->tested = 0;
-	b->cuts = 0;
+	b->cut = false;
 	b->confirmed = 0;
 	return NDM_BOUND_HARMLESS;
 }
@@ -341,9 +338,9 @@ static inline u32 ndm_bound_update(struct ndm_bound *b, bool starting, u32 now_u
 	share = ndm_bound_losses(b, lost, delivered, reorders);
 	if (share) {
 		/* After a cut without effect: the window before the first one. */
-		if (!b->cuts)
+		if (!b->cut)
 			b->tested_fp = cwnd_fp;
-		b->cuts++;
+		b->cut = true;
 		ndm_bound_cut(b, now_us, most_fp);
 		/* No smaller than what the path has carried after slow start. */
 		if (b->overshoot)
