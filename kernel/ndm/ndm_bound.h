@@ -16,9 +16,9 @@
  * window, and a smaller one would only waste it. So each cut is also a test: in the
  * following round trips the bound stays, and if the path still loses more than half as
  * large a share, up to a thirty-second, the losses are the path's own. The bound is then
- * lifted, and from now on only a share above twice the path's own counts as congestion. The path's own share
- * follows the losses, up to what the test has found, and is forgotten in time, so that the
- * test is repeated. A mark is always congestion.
+ * lifted, and from now on only a share above twice the path's own counts as congestion.
+ * The path's own share follows the losses, up to what the test has found, and is forgotten
+ * in time, so that the test is repeated. A mark is always congestion.
  *
  * Pure: plain numbers in, plain numbers out.
  */
