@@ -776,15 +776,15 @@ struct faster_case {
 
 static const struct faster_case faster_cases[] = {
 	{ "the same rate", { 1000, 1000, 1000, 1000, 1000, 1000 } },
-	{ "a little faster each time", { 1008, 1016, 1025, 1033, 1041, 1050 }, .expected = 3 },
-	{ "too little", { 1006, 1012, 1018, 1024, 1030, 1036 } },
-	{ "only twice", { 1100, 1200, 1100, 1300, 1400, 1200 } },
+	{ "a twentieth more each time", { 1050, 1103, 1159 }, .expected = 2 },
+	{ "less than that", { 1049, 1101, 1156, 1213, 1273, 1336 } },
+	{ "the window stays in between", { 1000, 1100, 1100, 1120, 1200 }, .expected = 5 },
+	{ "a slower one in between", { 1100, 1099, 1200, 1199, 1300, 1299 } },
 	{ "a loss in the second", { 1100, 1200, 1300, 1400, 1500, 1600 }, .lossy = 2,
-	  .expected = 5 },
-	{ "a queue in the third", { 1100, 1200, 1300, 1400, 1500, 1600 },
-	  { 0, 0, 45100 }, .expected = 6 },
-	{ "a small queue is none", { 1100, 1200, 1300, 1400, 1500, 1600 },
-	  { 44900, 44900, 44900 }, .expected = 3 },
+	  .expected = 4 },
+	{ "a queue in the second", { 1100, 1200, 1300, 1400, 1500, 1600 },
+	  { 0, 45100 }, .expected = 4 },
+	{ "a small queue is none", { 1100, 1200 }, { 44900, 44900 }, .expected = 2 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(faster, faster_cases, name);

@@ -70,8 +70,8 @@
 #define NDM_RATE_BUCKET_US (200 * 1000)
 
 /* The link has become faster: so many intervals with a rate larger by 1/NDM_FASTER_STEP. */
-#define NDM_FASTER 3			/* fits 2 bits */
-#define NDM_FASTER_STEP 128
+#define NDM_FASTER 2			/* fits 2 bits */
+#define NDM_FASTER_STEP 20
 
 /* Packets per microsecond have this many fraction bits, as in BBR. */
 #define NDM_RATE_FRAC 24
@@ -128,7 +128,7 @@ struct ndm_measure {
 	u8 app_limited : 1;	/* the application has limited the rate of a packet */
 	u8 marked : 1;		/* there was an ECN mark, or a loss that a probe repaired */
 	u8 drain_tries : 2;	/* drains that follow soon, to find the same RTT twice */
-	u8 faster : 2;		/* intervals in a row that were faster than all before */
+	u8 faster : 2;		/* intervals faster than all before, since a slower one */
 };
 
 /* A connection's clock, counters and gauges at one moment. */
@@ -406,19 +406,19 @@ static inline void ndm_max_rate_update(struct ndm_measure *m, u32 now_us,
 }
 
 /*
- * Whether the link has become faster: NDM_FASTER intervals in a row with a larger rate than
- * all before, and no queue. Slow start finds the new rate sooner than the policy. @lost: of
- * the interval
+ * Whether the link has become faster: NDM_FASTER intervals with a larger rate than all before,
+ * and none with a smaller one, a loss or a queue since the first. The window may stay for some
+ * intervals, and the rate with it. Slow start finds the new rate sooner than the policy. @lost:
+ * of the interval
  */
 static inline bool ndm_faster(struct ndm_measure *m, u32 rate, u32 rtt_us, u32 lost)
 {
-	if (lost || m->app_limited || !m->max_rate || !rtt_us ||
-	    ndm_without_wait_us(m, rtt_us) > m->min_rtt_us + m->min_rtt_us / 8 ||
-	    rate < (u64)m->max_rate + m->max_rate / NDM_FASTER_STEP) {
+	if (lost || m->app_limited || !m->max_rate || !rtt_us || rate < m->max_rate ||
+	    ndm_without_wait_us(m, rtt_us) > m->min_rtt_us + m->min_rtt_us / 8) {
 		m->faster = 0;
 		return false;
 	}
-	if (++m->faster < NDM_FASTER)
+	if (rate < (u64)m->max_rate + m->max_rate / NDM_FASTER_STEP || ++m->faster < NDM_FASTER)
 		return false;
 	m->faster = 0;
 	return true;
