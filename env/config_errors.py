@@ -1,12 +1,15 @@
-"""Explains errors of OmegaConf and Hydra: the bad key or value and the right ones, in one paragraph."""
+"""Reads YAML files, and explains errors of OmegaConf and Hydra: the bad key or value and the right ones."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import TypeVar
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
+from yaml import YAMLError
 
 from env.checkout import CONFIGS
 from env.near import suggest
@@ -17,6 +20,34 @@ _WRONG_TYPES = (  # texts of OmegaConf
     re.compile(r"Incompatible value '(?P<value>.*)' for field of type '(?P<type>\w+)'"),
 )
 _RIGHT_VALUES = {"integer": "a whole number", "int": "a whole number", "float": "a number", "bool": "true or false"}
+
+
+Kind = TypeVar("Kind")
+
+
+class ConfigFileError(Exception):
+    """A YAML file cannot be used. The text names the file, the bad key or value and the right ones."""
+
+
+def read_config(kind: type[Kind], file: Path) -> Kind:
+    """Return a YAML file as an object of a dataclass, whose keys and types it has to have.
+
+    Raises ConfigFileError: it cannot be read, is no YAML, has an unknown key or a wrong type, or lacks a key.
+    """
+    try:
+        loaded = OmegaConf.load(file)
+        if isinstance(loaded, DictConfig):
+            content = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(kind), loaded))
+            assert isinstance(content, kind)
+            return content
+    except OSError as error:
+        raise ConfigFileError(f"cannot read {file}: {error.strerror}") from error
+    except OmegaConfBaseException as error:
+        raise ConfigFileError(f"{file}: {explain_config_error(error)}") from error
+    except (YAMLError, ValueError) as error:
+        # the lines of a YAML error name the position
+        raise ConfigFileError(f"{file}: {' '.join(str(error).split())}") from error
+    raise ConfigFileError(f"{file} must be a mapping of keys")
 
 
 def explain_config_error(error: Exception) -> str:

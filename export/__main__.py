@@ -22,9 +22,15 @@ def main(argv: list[str]) -> int:
     """Run the export and return the exit status: 0, or 1 with one paragraph on stderr."""
     parser = argparse.ArgumentParser(prog="python -m export", description="Quantize a policy to int16 and export it.")
     source = parser.add_mutually_exclusive_group()
-    source.add_argument("--run", help="run folder, or its name in runs/ (default: the run with the newest checkpoint)")
+    source.add_argument(
+        "--run", help="run folder, its name in runs/, or a rule, rules/NAME.yaml (default: the newest checkpoint)"
+    )
     source.add_argument("--checkpoint", type=Path, help="a checkpoint file")
-    parser.add_argument("--output", type=Path, help="folder for the files (default: export/ beside the checkpoint)")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        help="folder for the files (default: export/ beside the checkpoint; build/exported/rules/NAME)",
+    )
     parser.add_argument("--name", help="name of the exported model (default: the run's name)")
     parser.add_argument("--headers", type=Path, default=EXPORTED, help="folder for C headers (default: build/exported)")
     arguments = parser.parse_args(argv)
@@ -32,7 +38,7 @@ def main(argv: list[str]) -> int:
     try:
         path = arguments.checkpoint
         if path is None:
-            path = pipeline.find_run(arguments.run) if arguments.run else pipeline.latest_run()
+            path = pipeline.find_policy(arguments.run) if arguments.run else pipeline.latest_run()
         exported = pipeline.measure(path)
         if arguments.name:
             exported = replace(exported, provenance=replace(exported.provenance, name=arguments.name))
@@ -45,7 +51,7 @@ def main(argv: list[str]) -> int:
             markup=False,
         )
         console.print(_table(exported.agreement))
-        output = arguments.output or exported.checkpoint.parent / "export"
+        output = arguments.output or pipeline.default_output(exported.source, arguments.headers)
         for file in pipeline.write_artefacts(exported, output, arguments.headers):
             console.print(f"wrote {file}", soft_wrap=True, highlight=False, markup=False)
         for algorithm, name in algorithms(selected(arguments.headers)).items():

@@ -19,7 +19,7 @@ from env import schema
 from env.checkout import RUNS
 from env.files import write_atomically
 from env.near import did_you_mean
-from export import checkpoint
+from export import checkpoint, rule
 from export.checks import agreement as verify
 from export.formats import blob, golden
 from export.formats.envelope import describe
@@ -33,7 +33,7 @@ from export.selection import EXPORTED, model_name
 class Exported:
     """A policy, its integer model and their agreement."""
 
-    checkpoint: Path
+    source: Path  # the checkpoint or the rule
     policy: FloatPolicy
     model: IntegerModel
     provenance: Provenance
@@ -45,10 +45,18 @@ class Exported:
         failures = [failure for row in self.agreement for failure in row.failures()]
         if failures:
             raise ExportError(
-                f"{self.checkpoint} is not exported: float and int16 disagree past the gate ({'; '.join(failures)}). "
+                f"{self.source} is not exported: float and int16 disagree past the gate ({'; '.join(failures)}). "
                 f"Such weights are too large or their recurrence is chaotic; train on, or with less weight on memory. "
                 f"Nothing was written."
             )
+
+
+def find_policy(name: str) -> Path:
+    """Return the rule, checkpoint file or run folder of a name. Raises ExportError, which names similar ones."""
+    if name.endswith(rule.SUFFIX):
+        return rule.find_rule(name)
+    file = Path(name)
+    return file if file.is_file() else find_run(name)
 
 
 def find_run(name: str, runs: Path = RUNS) -> Path:
@@ -75,10 +83,10 @@ def latest_run() -> Path:
 
 
 def build_model(path: Path) -> Exported:
-    """Quantize and verify the policy of a run folder or a checkpoint file.
+    """Quantize and verify the policy of a run folder, a checkpoint file or a rule.
 
-    Raises ExportError for a checkpoint that is missing, damaged or of another format, for a policy that does not fit
-    the integer network, and for an integer model that fails the gate.
+    Raises ExportError for a checkpoint or rule that is missing, damaged or of another format, for a policy that does
+    not fit the integer network, and for an integer model that fails the gate.
     """
     exported = measure(path)
     exported.require_gate()
@@ -87,6 +95,11 @@ def build_model(path: Path) -> Exported:
 
 def measure(path: Path) -> Exported:
     """As build_model, but return a model that fails the gate too; its agreement has the errors."""
+    if path.suffix == rule.SUFFIX:
+        weights = rule.read_rule(path)
+        sha256 = checkpoint.policy_sha256(weights)
+        # the file alone decides the weights, so no revision is stated
+        return quantized(path, weights, Provenance(path.stem, "none", sha256, git_revision="none", decisions=0), {})
     try:
         content = checkpoint.load(path)
     except checkpoint.CheckpointError as error:
@@ -129,6 +142,11 @@ def write_artefacts(exported: Exported, output: Path, headers: Path = EXPORTED) 
     for name, content in contents.items():
         write_atomically(output / name, content)
     return [*(output / name for name in contents), *write_header(model, provenance, headers)]
+
+
+def default_output(source: Path, headers: Path) -> Path:
+    """Return the folder for a policy's files: beside its checkpoint, or for a rule beside the exported headers."""
+    return headers / "rules" / source.stem if source.suffix == rule.SUFFIX else source.parent / "export"
 
 
 def quantized(file: Path, state: Mapping[str, Any], provenance: Provenance, envelope: dict[str, Any]) -> Exported:

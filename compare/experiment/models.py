@@ -111,16 +111,12 @@ def _shipped_module(scheme: Scheme, folder: Path) -> Path:
 def _built_model(scheme: Scheme) -> Path:
     """Export the scheme's model and build its module, once per name, model, module source and lab kernel."""
     from export.formats.header import render_header  # here, because torch takes seconds to load
-    from export.pipeline import build_model, find_run
+    from export.pipeline import build_model, find_policy
     from training.untrained import build_untrained
 
     try:
         seed = untrained_seed(scheme.model)
-        if seed is None:
-            file = Path(scheme.model)
-            exported = build_model(file if file.is_file() else find_run(scheme.model))
-        else:
-            exported = build_untrained(seed)
+        exported = build_model(find_policy(scheme.model)) if seed is None else build_untrained(seed)
     except ExportError as error:
         hint = "; did you mean ndm@untrained?" if near_matches(scheme.model, ["untrained"]) else ""
         raise CompareError(f"scheme {scheme.name}: {error}{hint}") from error

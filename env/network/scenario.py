@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from omegaconf import MISSING, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
-from yaml import YAMLError
+from omegaconf import MISSING
 
 from env.checkout import CONFIGS
-from env.config_errors import explain_config_error
+from env.config_errors import ConfigFileError, read_config
 from env.near import suggest
 from env.network.endpoints import KINDS, MAX_FLOWS
 from env.network.path import Path, PathError
@@ -144,15 +142,9 @@ def load_scenario(name: str) -> Scenario:
     if scenarios_named(name) != [name]:
         raise ScenarioError(f"{name!r} is a folder of scenarios; name one of them: {', '.join(scenarios_named(name))}")
     try:
-        loaded = OmegaConf.merge(OmegaConf.structured(Scenario), OmegaConf.load(file))
-        scenario = OmegaConf.to_object(loaded)
-    except (OmegaConfBaseException, YAMLError, ValueError) as error:
-        # the lines of a YAML error name the position
-        explained = isinstance(error, OmegaConfBaseException)
-        text = explain_config_error(error) if explained else " ".join(str(error).split())
-        raise ScenarioError(f"{file}: {text}") from error
-    if not isinstance(scenario, Scenario):
-        raise ScenarioError(f"{file} is not a scenario: it must be a mapping of keys")
+        scenario = read_config(Scenario, file)
+    except ConfigFileError as error:
+        raise ScenarioError(str(error)) from error
     if scenario.name != name:
         raise ScenarioError(f"{file}: its name is {scenario.name!r}; it must be that of the file, {name!r}")
     check_scenario(scenario)

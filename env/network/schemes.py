@@ -17,7 +17,8 @@ from env.near import suggest
 SEPARATOR = "@"  # ndm@runs/NAME: NDM with this model; window@16: a constant window of 16 packets
 MAX_PACKETS = 1_000_000  # of a constant window: what kernel/schemes/tcp_window.c takes
 MAX_SEED = 2**32 - 1  # of an untrained model
-KINDS = ("ndm@runs/NAME", "ndm@FILE.pt", "ndm@untrained", "window@PACKETS")  # names that are not in SCHEMES
+# names that are not in SCHEMES
+KINDS = ("ndm@runs/NAME", "ndm@FILE.pt", "ndm@rules/NAME.yaml", "ndm@untrained", "window@PACKETS")
 
 
 class SchemeError(ValueError):
@@ -152,8 +153,8 @@ def find_scheme(name: str, built_in: Sequence[str] = (), before: Iterable[Scheme
         return _window(name, rest, *WINDOW_LOOKS[windows % len(WINDOW_LOOKS)])
     if separator and base in SCHEMES:
         raise SchemeError(
-            f"scheme {name!r} is unknown: only ndm takes a model, as ndm@runs/NAME, ndm@checkpoint.pt or "
-            f"ndm@untrained, and window a number, as window@16"
+            f"scheme {name!r} is unknown: only ndm takes a model, as ndm@runs/NAME, ndm@checkpoint.pt, "
+            f"ndm@rules/NAME.yaml or ndm@untrained, and window a number, as window@16"
         )
     hint = suggest(base, [*SCHEMES, *built_in, "window"]).replace("window", "window@16")
     raise SchemeError(f"scheme {name!r} is unknown{hint}The schemes are {_choice(built_in)}.")
@@ -195,7 +196,7 @@ def _model_look(before: Iterable[Scheme]) -> tuple[str, str]:
 def _model(name: str, model: str, colour: str, marker: str) -> Scheme:
     algorithm = variant_algorithm(model)
     seed = untrained_seed(model)
-    label = model.removeprefix("runs/") if seed is None else model.replace("-", " ")
+    label = model.removeprefix("runs/").removesuffix(".yaml") if seed is None else model.replace("-", " ")
     return Scheme(name, f"NDM {label}", algorithm, colour, marker, f"tcp_{algorithm}", model)
 
 

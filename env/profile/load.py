@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
-from yaml import YAMLError
 
 from env.checkout import CONFIGS
-from env.config_errors import explain_config_error
+from env.config_errors import ConfigFileError, explain_config_error, read_config
 from env.near import suggest
 from env.profile.checks import check_profile
 from env.profile.mixture import Profile, ProfileError
@@ -36,12 +34,11 @@ def load_profile(name: str) -> Profile:
         hint = suggest(name, names, limit=1)
         raise ProfileError(f"profile {name!r} is unknown{hint}The profiles are {', '.join(names)}.")
     try:
-        loaded = OmegaConf.load(file)
-    except (YAMLError, OSError) as error:
-        raise ProfileError(f"{file}: {error}") from error
-    if not isinstance(loaded, DictConfig):
-        raise ProfileError(f"{file} is not a profile; the keys of one are {_keys(Profile)}")
-    return profile_from_config(loaded)
+        profile = read_config(Profile, file)
+    except ConfigFileError as error:
+        raise ProfileError(str(error)) from error
+    check_profile(profile)
+    return profile
 
 
 def profile_from_config(config: DictConfig | Mapping[str, Any]) -> Profile:
@@ -56,7 +53,3 @@ def profile_from_config(config: DictConfig | Mapping[str, Any]) -> Profile:
     assert isinstance(profile, Profile)
     check_profile(profile)
     return profile
-
-
-def _keys(kind: type[Any]) -> str:
-    return ", ".join(entry.name for entry in fields(kind))
