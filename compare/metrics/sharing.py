@@ -38,6 +38,7 @@ STEPS_PER_WINDOW = 10  # the windows overlap: a new one begins with each step
 ONE_CHANGE_S = 1.0
 SHORTEST_PHASE_S = 2.0  # its windows have 0.1 s; throughput over less is that of single packets
 
+SHARE = "share_"  # begins the names of share_metric()
 GAP = Metric(
     "fair_share_gap",
     "Mbit/s",
@@ -59,7 +60,7 @@ STABILITY = Metric(
 def share_metric(scheme: str) -> Metric:
     """Return the metric of the share against a competing scheme."""
     meaning = "mean goodput of the flows under test over their mean fair share: 1 is fair, above 1 they take more"
-    return Metric(f"share_{scheme}", "1", f"Share beside {scheme}", 0, meaning)
+    return Metric(f"{SHARE}{scheme}", "1", f"Share beside {scheme}", 0, meaning)
 
 
 def sharing_metrics(flows: Sequence[FlowResult], scenario: Scenario) -> dict[Metric, float]:

@@ -238,7 +238,8 @@ def rate_tables(cells: Sequence[Cell]) -> list[RateTable]:
     all_rates = winning_rates(cells)
     schemes = {scheme.name: scheme for scheme in schemes_of(cells)}
     tables = []
-    for kind, rates in (("single flow", all_rates.single_flow), ("friendliness", all_rates.friendliness)):
+    of_kinds = (all_rates.single_flow, all_rates.friendliness, all_rates.closeness)
+    for kind, rates in zip(WIN_CONDITIONS, of_kinds, strict=True):
         if max((len(rate.counted) for rate in rates), default=0) >= FEW_SCENARIOS:
             tables.append(RateTable(kind, WIN_CONDITIONS[kind], [(schemes[rate.scheme], rate) for rate in rates]))
     return tables

@@ -1,11 +1,15 @@
 """Winning rates over a set of scenarios, as in Sage.
 
 Sage is by Yen, Abbasloo and Chao, "Computers Can Learn from the Heuristic Designs and Master Internet Congestion
-Control", SIGCOMM 2023. Each scheme has a score in each scenario; it wins if its score is at most 10 % worse than the
-best. The winning rate is the share of scenarios that a scheme wins, separately for two kinds of scenario:
+Control", SIGCOMM 2023; ccBench is its authors' code (github.com/Soheil-ab/ccBench). Each scheme has a score in each
+scenario, and wins if the score is within 10 % of the best. The winning rate is the share of scenarios that a scheme
+wins, separately for three kinds:
 
-    single flow                             goodput^2 / delay, greater is better
-    friendliness (another scheme competes)  |fair share - goodput|, smaller is better
+    single flow     goodput^2 / delay, greater is better
+    friendliness    another scheme competes: the share of the flow under test lies in a band around the fair share. The
+                    band is as wide as the smallest distance of all schemes, and 10 % of its ends wider: the rule of
+                    ccBench (league-piecewise-2flows.py), without its rounding to whole Mbit/s
+    closeness       another scheme competes: |fair share - goodput|, smaller is better: the rule of Sage's text
 
 Delay is the mean of Linux's smoothed RTT. A scheme's score is the mean over its seeds.
 """
@@ -18,13 +22,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from compare.metrics.cells import Cell, by_scenario
+from compare.metrics.metric import Floats
+from compare.metrics.sharing import SHARE
 from compare.statistics.estimates import Estimate, estimate
 from env.network.scenario import Scenario
 
 MARGIN = 0.1
 WIN_CONDITIONS = {
     "single flow": f"goodput² over mean RTT is at most {100 * MARGIN:.0f} % below the best scheme's",
-    "friendliness": f"its distance from the fair share is at most {100 * MARGIN:.0f} % above the smallest",
+    "friendliness": f"its share lies within the fair share ± the smallest distance of all schemes, or at most "
+    f"{100 * MARGIN:.0f} % beyond (ccBench)",
+    "closeness": f"its distance from the fair share is at most {100 * MARGIN:.0f} % above the smallest",
 }
 
 
@@ -47,6 +55,7 @@ class WinningRates:
 
     single_flow: tuple[WinningRate, ...]
     friendliness: tuple[WinningRate, ...]
+    closeness: tuple[WinningRate, ...]
 
 
 def winning_rates(cells: Sequence[Cell]) -> WinningRates:
@@ -55,9 +64,12 @@ def winning_rates(cells: Sequence[Cell]) -> WinningRates:
     The oracle is left out: a search in the same scenario finds it, so it is only a bound.
     """
     competing = [cell for cell in cells if not cell.scheme.is_oracle]
+    alone = [cell for cell in competing if is_single_flow(cell.scenario)]
+    beside = [cell for cell in competing if is_friendliness(cell.scenario)]
     return WinningRates(
-        _rates(competing, is_single_flow, single_flow_score, better=1),
-        _rates(competing, is_friendliness, friendliness_score, better=-1),
+        _rates(alone, single_flow_scores, lambda scores: best_schemes(_means(scores), better=1)),
+        _rates(beside, shares, schemes_in_band),
+        _rates(beside, distances, lambda scores: best_schemes(_means(scores), better=-1)),
     )
 
 
@@ -71,21 +83,28 @@ def is_friendliness(scenario: Scenario) -> bool:
     return {flow.kind for flow in scenario.flows} == {"bulk"} and len({flow.scheme for flow in scenario.flows}) > 1
 
 
-def single_flow_score(cell: Cell) -> float:
-    """Return goodput^2 / mean RTT, (Mbit/s)^2 / ms; NaN without a run."""
+def single_flow_scores(cell: Cell) -> Floats:
+    """Return goodput^2 / mean RTT per run, (Mbit/s)^2 / ms."""
     goodput, rtt = np.array(cell.values.get("goodput", [])), np.array(cell.values.get("rtt_mean", []))
     # a run that received nothing has no RTT sample; its score is 0, the worst
-    return _mean(np.where(goodput > 0, goodput**2 / rtt, 0.0))
+    return np.where(goodput > 0, goodput**2 / rtt, 0.0)
 
 
-def friendliness_score(cell: Cell) -> float:
-    """Return the distance of the flows under test from their fair share, Mbit/s; NaN without a run."""
-    return _mean(np.array(cell.values.get("fair_share_gap", [])))
+def distances(cell: Cell) -> Floats:
+    """Return the distance of the flows under test from their fair share per run, Mbit/s."""
+    return np.array(cell.values.get("fair_share_gap", []))
 
 
-def _mean(values: np.ndarray) -> float:
-    finite = values[np.isfinite(values)]
-    return float(finite.mean()) if finite.size else float("nan")
+def shares(cell: Cell) -> Floats:
+    """Return goodput over fair share of the flows under test per run."""
+    return np.array(next((values for name, values in cell.values.items() if name.startswith(SHARE)), []))
+
+
+def schemes_in_band(of_schemes: Mapping[str, Floats]) -> list[str]:
+    """Return the schemes whose mean share lies in the band that the module's text describes; shares by scheme."""
+    nearest = min(float(np.abs(1 - values).mean()) for values in of_schemes.values())
+    low, high = (1 - MARGIN) * (1 - nearest), (1 + MARGIN) * (1 + nearest)
+    return [scheme for scheme, share in _means(of_schemes).items() if low <= share <= high]
 
 
 def best_schemes(scores: Mapping[str, float], better: int) -> list[str]:
@@ -98,20 +117,25 @@ def best_schemes(scores: Mapping[str, float], better: int) -> list[str]:
     return [scheme for scheme, score in scores.items() if score <= (1 + MARGIN) * min(scores.values())]
 
 
+def _means(scores: Mapping[str, Floats]) -> dict[str, float]:
+    return {scheme: float(values.mean()) for scheme, values in scores.items()}
+
+
 def _rates(
-    cells: Sequence[Cell], counts: Callable[[Scenario], bool], score: Callable[[Cell], float], better: int
+    cells: Sequence[Cell], score: Callable[[Cell], Floats], winners: Callable[[Mapping[str, Floats]], list[str]]
 ) -> tuple[WinningRate, ...]:
     won: dict[str, list[str]] = {}
     counted: dict[str, list[str]] = {}
-    for name, of_scenario in by_scenario([cell for cell in cells if counts(cell.scenario)]).items():
+    for name, of_scenario in by_scenario(cells).items():
         scores = {cell.scheme.name: score(cell) for cell in of_scenario}
-        scores = {scheme: value for scheme, value in scores.items() if np.isfinite(value)}
+        scores = {scheme: values[np.isfinite(values)] for scheme, values in scores.items()}
+        scores = {scheme: values for scheme, values in scores.items() if values.size}
         if len(scores) < 2:
             continue  # one scheme alone cannot win
         for cell in of_scenario:
             if cell.scheme.name in scores or (cell.failed and not cell.seeds and not cell.missing):
                 counted.setdefault(cell.scheme.name, []).append(name)
-        for scheme in best_schemes(scores, better):
+        for scheme in winners(scores):
             won.setdefault(scheme, []).append(name)
     rates = []
     for scheme, names in counted.items():

@@ -21,8 +21,8 @@ def single(name: str, values: Mapping[str, tuple[float, float]], failed: Mapping
     return made_cells(made_scenario(name), of_runs | {scheme: {} for scheme in failed or {}}, failed)
 
 
-def versus(name: str, gaps: Mapping[str, Sequence[float]]) -> list[Cell]:
-    return made_cells(made_scenario(name, VERSUS), {scheme: {"fair_share_gap": gap} for scheme, gap in gaps.items()})
+def versus(name: str, values: Mapping[str, Sequence[float]], metric: str = "fair_share_gap") -> list[Cell]:
+    return made_cells(made_scenario(name, VERSUS), {scheme: {metric: of_runs} for scheme, of_runs in values.items()})
 
 
 @pytest.mark.parametrize(
@@ -65,12 +65,28 @@ def test_score_is_the_mean_over_seeds() -> None:
     assert (first.scheme, first.rate.mean, second.rate.mean) == ("reno", 1.0, 0.0)
 
 
-def test_friendliness_is_counted_apart_and_less_is_better() -> None:
+def test_closeness_is_counted_apart_and_less_is_better() -> None:
     cells = versus("compete/cubic_1v1", {"reno": [1.0, 3.0], "bbr": [2.2, 2.2], "vegas": [2.3, 2.3]})
     cells += single("bottleneck", {"reno": (1, 1), "bbr": (2, 1), "vegas": (1, 1)})
     rates = winning_rates(cells)
-    assert {rate.scheme: rate.rate.mean for rate in rates.friendliness} == {"reno": 1, "bbr": 1, "vegas": 0}
+    assert {rate.scheme: rate.rate.mean for rate in rates.closeness} == {"reno": 1, "bbr": 1, "vegas": 0}
     assert {rate.scheme: rate.rate.mean for rate in rates.single_flow} == {"bbr": 1, "reno": 0, "vegas": 0}
+
+
+@pytest.mark.parametrize(
+    ("shares", "winners"),
+    [
+        # Cubic's runs have a distance of 0.1 on average: the band is 0.9 * 0.9 to 1.1 * 1.1
+        ({"cubic": [0.9, 1.1], "reno": [0.8, 0.83], "bbr": [1.21, 1.2]}, {"cubic", "reno", "bbr"}),
+        ({"cubic": [0.9, 1.1], "reno": [0.8, 0.81], "bbr": [1.22, 1.21]}, {"cubic"}),
+        # the nearest scheme is far away, on either side
+        ({"vegas": [0.5], "reno": [1.64], "bbr": [1.66]}, {"vegas", "reno"}),
+    ],
+)
+def test_friendliness_is_a_band_around_the_fair_share(shares: dict[str, list[float]], winners: set[str]) -> None:
+    """The rule of ccBench: within 10 % of fair share - g and fair share + g; g is the smallest mean distance."""
+    rates = winning_rates(versus("compete/cubic_1v1", shares, "share_cubic")).friendliness
+    assert {rate.scheme for rate in rates if rate.won} == winners
 
 
 def test_the_interval_is_over_the_scenarios() -> None:
@@ -114,9 +130,9 @@ def test_nothing_received_is_no_win() -> None:
 )
 def test_other_scenarios_do_not_count(flows: list[Flow]) -> None:
     scenario = made_scenario("other", flows)
-    values = {"goodput": [1.0], "rtt_mean": [1.0], "fair_share_gap": [1.0]}
+    values = {"goodput": [1.0], "rtt_mean": [1.0], "fair_share_gap": [1.0], "share_cubic": [1.0]}
     rates = winning_rates(made_cells(scenario, {"reno": values, "cubic": values}))
-    assert (rates.single_flow, rates.friendliness) == ((), ())
+    assert (rates.single_flow, rates.friendliness, rates.closeness) == ((), (), ())
 
 
 def test_a_scheme_that_is_alone_wins_nothing() -> None:

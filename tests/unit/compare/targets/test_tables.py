@@ -38,8 +38,8 @@ def winning_table(goodputs: Mapping[str, Mapping[str, float]]) -> TargetTable:
         cells += made_cells(made_scenario(name), values)
     for name in ("x", "y"):
         scenario = replace(made_scenario(name), flows=[Flow(), Flow(scheme="cubic")])
-        gaps = {scheme: {"fair_share_gap": [1.0]} for scheme in next(iter(goodputs.values()))}
-        cells += made_cells(scenario, gaps)
+        shares = {scheme: {"share_cubic": [1.0]} for scheme in next(iter(goodputs.values()))}
+        cells += made_cells(scenario, shares)
     return TargetTable(TARGETS["winning"], Evidence(cells))
 
 
