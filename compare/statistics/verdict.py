@@ -10,6 +10,7 @@ class Verdict(Enum):
     """Whether a claim holds. The value is the word in tables and files."""
 
     MET = "yes"
+    OPEN = "open"  # its interval does not decide: counts as not met
     PARTLY = "in part"
     MISSED = "no"
     NOT_MEASURED = ""
@@ -27,6 +28,6 @@ class Verdict(Enum):
 
     @classmethod
     def of_all(cls, verdicts: Iterable[Verdict]) -> Verdict:
-        """Return the verdict on a requirement in several scenarios: MISSED if it is missed in one of them."""
+        """Return the verdict on a requirement in several scenarios: MISSED if it is missed in one, MET only in all."""
         verdicts = set(verdicts)
-        return next((verdict for verdict in (cls.MISSED, cls.NOT_MEASURED) if verdict in verdicts), cls.MET)
+        return next((one for one in (cls.MISSED, cls.OPEN, cls.NOT_MEASURED) if one in verdicts), cls.MET)

@@ -44,11 +44,18 @@ class Evidence:
         """Return a cell; None if it was not measured."""
         return self._cells.get((scenario, scheme))
 
+    def values(self, scenario: str, scheme: str, figure: Figure) -> dict[int, float]:
+        """Return a figure's value by seed, without NaN."""
+        cell = self.cell(scenario, scheme)
+        if cell is None:
+            return {}
+        # a metric that no run has gives no values at all
+        return {seed: float(value) for seed, value in zip(cell.seeds, figure(cell), strict=False) if np.isfinite(value)}
+
     def estimate(self, scenario: str, scheme: str, figure: Figure) -> Estimate | None:
         """Return a figure's estimate over the seeds; None without a value."""
-        cell = self.cell(scenario, scheme)
-        values = [] if cell is None else list(figure(cell))
-        return estimate(values) if any(np.isfinite(value) for value in values) else None
+        values = self.values(scenario, scheme, figure)
+        return estimate(list(values.values())) if values else None
 
     def mean(self, scenario: str, scheme: str, figure: Figure) -> float:
         """Return a figure's mean over the seeds; NaN without a value."""

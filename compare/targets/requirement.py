@@ -3,44 +3,75 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Protocol
 
-from compare.statistics.estimates import Estimate
+from compare.statistics.estimates import Estimate, estimate
 from compare.statistics.numbers import interval, number
 from compare.statistics.verdict import Verdict
 from compare.targets.evidence import Evidence, Figure
+from env.network.scenario import Scenario
 
 
 @dataclass(frozen=True)
 class Bound:
     """The range of a figure, from low to high; None for an open side.
 
-    source: of low and high, such as another scheme's name. strict: low and high themselves are outside.
+    source: of low and high, such as another scheme's name. strict: low and high themselves are outside. by_seed: what
+    the source has in each seed, if it is a scheme; low or high is the mean.
     """
 
     low: float | None = None
     high: float | None = None
     source: str = ""
     strict: bool = False
+    by_seed: Mapping[int, float] = field(default_factory=dict)
 
     def holds(self, value: float) -> bool:
         """True for a value within the bound."""
-        margin = self.margin(value)
-        return margin > 0 if self.strict else margin >= 0
+        return self._inside(self.distance(value))
+
+    def distance(self, value: float) -> float:
+        """Return the distance from a value to the bound; negative outside of the bound."""
+        return min(distance for distance, _ in self._distances(value))
 
     def margin(self, value: float) -> float:
         """Return the distance from a value to the bound, as a share of the bound; negative outside of the bound.
 
         Infinite if the bound is 0 and the value is not.
         """
-        margins = []
-        if self.low is not None:
-            margins.append(_share(value - self.low, self.low))
-        if self.high is not None:
-            margins.append(_share(self.high - value, self.high))
-        return min(margins)
+        return min(_share(distance, end) for distance, end in self._distances(value))
+
+    def verdict(self, values: Mapping[int, float]) -> Verdict:
+        """Return whether values (by seed) lie within the bound.
+
+        The distances decide, paired by seed: MET if their mean and its 95 % interval lie within, MISSED if both lie
+        outside, else OPEN. Fewer than MIN_VALUES seeds have no interval, so that the mean alone decides.
+        """
+        if self.by_seed and not self.by_seed.keys() & values.keys():
+            return Verdict.of(self.holds(fmean(values.values())))
+        distances = min(self._seeds(values), key=lambda estimate: estimate.mean)
+        within = {self._inside(distance) for distance in (distances.mean, *(distances.interval or ()))}
+        return Verdict.OPEN if len(within) > 1 else Verdict.of(within.pop())
+
+    def _inside(self, distance: float) -> bool:
+        return distance > 0 if self.strict else distance >= 0
+
+    def _distances(self, value: float) -> list[tuple[float, float]]:
+        """Return the distance to each end, and the end."""
+        lows = [] if self.low is None else [(value - self.low, self.low)]
+        return lows + ([] if self.high is None else [(self.high - value, self.high)])
+
+    def _seeds(self, values: Mapping[int, float]) -> list[Estimate]:
+        """Return the distance to each end over the seeds."""
+        estimates = []
+        for end, sign in ((self.low, 1), (self.high, -1)):
+            if end is not None:
+                ends = self.by_seed or dict.fromkeys(values, end)
+                estimates.append(estimate([sign * (values[seed] - ends[seed]) for seed in values if seed in ends]))
+        return estimates
 
     def __str__(self) -> str:
         low, high = ("" if end is None else number(end) for end in (self.low, self.high))
@@ -63,8 +94,8 @@ def _share(difference: float, bound: float) -> float:
 class Judgement:
     """Whether one scheme meets a requirement in one scenario.
 
-    figure: over the seeds; None without a value. bound: None if its source was not measured. failed: number of failed
-    runs.
+    figure: over the seeds; None without a value. bound: None if its source was not measured. verdict: NOT_MEASURED
+    without a bound, or without a run; MISSED if every run failed. failed: number of failed runs.
     """
 
     requirement: str
@@ -73,14 +104,26 @@ class Judgement:
     unit: str
     figure: Estimate | None
     bound: Bound | None
+    verdict: Verdict
     failed: int = 0
 
-    @property
-    def verdict(self) -> Verdict:
-        """Whether the mean lies within the bound. If every run failed, the requirement is missed."""
-        if self.bound is None or (self.figure is None and not self.failed):
-            return Verdict.NOT_MEASURED
-        return Verdict.of(self.figure is not None and self.bound.holds(self.figure.mean))
+    @classmethod
+    def of(
+        cls,
+        requirement: Requirement,
+        scenario: str,
+        scheme: str,
+        values: Mapping[int, float],
+        bound: Bound | None,
+        failed: int = 0,
+    ) -> Judgement:
+        """Judge a requirement by its figure's values, by seed."""
+        figure = estimate(list(values.values())) if values else None
+        if bound is None or (figure is None and not failed):
+            verdict = Verdict.NOT_MEASURED
+        else:
+            verdict = bound.verdict(values) if values else Verdict.MISSED
+        return cls(requirement.name, scenario, scheme, requirement.unit, figure, bound, verdict, failed)
 
     @property
     def margin(self) -> float:
@@ -88,26 +131,21 @@ class Judgement:
         return math.nan if self.bound is None or self.figure is None else self.bound.margin(self.figure.mean)
 
     @property
-    def open(self) -> bool:
-        """True if the bound lies within the interval of the mean, so that other seeds might give another verdict."""
-        if self.bound is None or self.figure is None or self.figure.interval is None:
-            return False
-        return len({self.bound.holds(value) for value in (*self.figure.interval, self.figure.mean)}) > 1
-
-    @property
     def statement(self) -> str:
-        """The verdict in words: met, missed by a percentage, or not measured; with "open" if it is open."""
+        """The verdict in words: met, open, missed by a percentage, or not measured."""
         if self.verdict is Verdict.NOT_MEASURED:
             return "not measured"
         if self.figure is None:
             return f"missed: {self.failed} of {self.failed} runs failed"
         if self.verdict is Verdict.MET:
             text = "met"
+        elif self.verdict is Verdict.OPEN:
+            text = "open" if self.margin >= 0 else f"open, {_percent(abs(self.margin))} beyond"
         elif math.isinf(self.margin):
             text = f"missed by {number(abs(self.figure.mean))}{f' {self.unit}' if self.unit else ''}"
         else:
             text = f"missed by {_percent(abs(self.margin))}"
-        return text + (", open" if self.open else "") + (f"; {self.failed} failed" if self.failed else "")
+        return text + (f"; {self.failed} failed" if self.failed else "")
 
     @property
     def shown(self) -> str:
@@ -159,10 +197,10 @@ class InEachScenario:
         judgements = []
         for scenario in self.scenarios:
             cell = evidence.cell(scenario, scheme)
-            figure = evidence.estimate(scenario, scheme, self.figure)
+            values = evidence.values(scenario, scheme, self.figure)
             bound = self.bound(evidence, scenario, scheme)
             failed = 0 if cell is None else len(cell.failed)
-            judgements.append(Judgement(self.name, scenario, scheme, self.unit, figure, bound, failed))
+            judgements.append(Judgement.of(self, scenario, scheme, values, bound, failed))
         return judgements
 
 
@@ -182,15 +220,15 @@ def between(low: float, high: float) -> Callable[[Evidence, str, str], Bound]:
 
 
 def best_peer(figure: Figure) -> Callable[[Evidence, str, str], Bound | None]:
-    """Return a lower bound: the highest mean of the scheme's peers."""
+    """Return a lower bound: the values of the scheme's peer with the highest mean."""
 
     def bound(evidence: Evidence, scenario: str, scheme: str) -> Bound | None:
-        means = {peer: evidence.mean(scenario, peer, figure) for peer in evidence.peers(scheme)}
-        means = {peer: mean for peer, mean in means.items() if math.isfinite(mean)}
+        measured = {peer: evidence.values(scenario, peer, figure) for peer in evidence.peers(scheme)}
+        means = {peer: fmean(values.values()) for peer, values in measured.items() if values}
         if not means:
             return None
         best = max(means, key=lambda peer: means[peer])
-        return Bound(low=means[best], source=best)
+        return Bound(low=means[best], source=best, by_seed=measured[best])
 
     return bound
 
@@ -198,19 +236,17 @@ def best_peer(figure: Figure) -> Callable[[Evidence, str, str], Bound | None]:
 def not_worst(
     figure: Figure, others: Sequence[str], *, factor: float = 1.0, more_is_better: bool = True
 ) -> Callable[[Evidence, str, str], Bound | None]:
-    """Return a bound: the worst mean of the others in the same scenario, times the factor.
+    """Return a bound: the values of the other with the worst mean in the same scenario, times the factor.
 
     A scheme within it is not the last of all. None unless all others were measured.
     """
 
     def bound(evidence: Evidence, scenario: str, _: str) -> Bound | None:
-        means = {other: evidence.mean(scenario, other, figure) for other in others}
-        if not all(map(math.isfinite, means.values())):
+        measured = {other: evidence.values(scenario, other, figure) for other in others}
+        if not all(measured.values()):
             return None
-        worst_other = (min if more_is_better else max)(means, key=lambda other: means[other])
-        value = factor * means[worst_other]
-        source = worst_other if factor == 1 else f"{factor:g} × {worst_other}"
-        return Bound(low=value, source=source) if more_is_better else Bound(high=value, source=source)
+        worst_other = (min if more_is_better else max)(measured, key=lambda other: fmean(measured[other].values()))
+        return _of_scheme(worst_other, measured[worst_other], factor, low=more_is_better)
 
     return bound
 
@@ -218,19 +254,42 @@ def not_worst(
 def of_reference(
     figure: Figure, reference: str, *, least: float | None = None, most: float | None = None, strict: bool = False
 ) -> Callable[[Evidence, str, str], Bound | None]:
-    """Return a bound: another scheme's mean in the same scenario, times least (lower bound) or most (upper bound)."""
+    """Return a bound: another scheme's values in the same scenario, times least (lower bound) or most (upper bound)."""
+    if (least is None) == (most is None):
+        raise ValueError("a bound by another scheme has either least or most")
 
     def bound(evidence: Evidence, scenario: str, _: str) -> Bound | None:
-        mean = evidence.mean(scenario, reference, figure)
-        if not math.isfinite(mean):
-            return None
-        factor = least if least is not None else most
-        source = reference if factor == 1 else f"{factor:g} × {reference}"
-        return Bound(
-            None if least is None else least * mean, None if most is None else most * mean, source=source, strict=strict
-        )
+        values = evidence.values(scenario, reference, figure)
+        factor = most if least is None else least
+        assert factor is not None
+        return _of_scheme(reference, values, factor, low=least is not None, strict=strict) if values else None
 
     return bound
+
+
+def but_within_reach(
+    bound: Callable[[Evidence, str, str], Bound | None], physical: Callable[[Scenario], float], name: str
+) -> Callable[[Evidence, str, str], Bound | None]:
+    """Return an upper bound that no scenario's physics puts out of reach: `physical` where that is larger.
+
+    physical: returns the least that a sender can reach in a scenario. name: what it is, for the bound's source.
+    """
+
+    def within_reach(evidence: Evidence, scenario: str, scheme: str) -> Bound | None:
+        asked, cell = bound(evidence, scenario, scheme), evidence.cell(scenario, scheme)
+        if asked is None or asked.high is None or cell is None:
+            return asked
+        least = physical(cell.scenario)
+        return asked if least <= asked.high else Bound(high=least, source=name, strict=asked.strict)
+
+    return within_reach
+
+
+def _of_scheme(scheme: str, values: Mapping[int, float], factor: float, *, low: bool, strict: bool = False) -> Bound:
+    by_seed = {seed: factor * value for seed, value in values.items()}
+    mean = fmean(by_seed.values())
+    source = scheme if factor == 1 else f"{factor:g} × {scheme}"
+    return Bound(mean if low else None, None if low else mean, source, strict, by_seed)
 
 
 def worst(judgements: Sequence[Judgement]) -> Judgement:

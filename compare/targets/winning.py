@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from compare.statistics.numbers import scaled
 from compare.statistics.winning_rates import WinningRate, WinningRates, winning_rates
 from compare.targets.evidence import Evidence
 from compare.targets.requirement import Bound, Judgement
@@ -25,22 +24,20 @@ class HighestRate:
     unit: str = "%"
 
     def judge(self, evidence: Evidence, scheme: str) -> list[Judgement]:
-        """Return one judgement over all scenarios; the interval is over the scenarios."""
+        """Return one judgement over all scenarios, which are what seeds are elsewhere."""
         peers = evidence.peers(scheme)
         rates = {rate.scheme: rate for rate in self.kind(winning_rates(evidence.cells([scheme, *peers])))}
         rate = rates.pop(scheme, None)
         if rate is None or not rates:
-            return [Judgement(self.name, self.scenarios, scheme, self.unit, None, None)]
+            return [Judgement.of(self, self.scenarios, scheme, {}, None)]
         best = max(rates.values(), key=lambda peer: peer.rate.mean)
-        figure = scaled(rate.rate, 100)
-        return [
-            Judgement(
-                self.name,
-                f"{len(rate.counted)} {self.scenarios}",
-                scheme,
-                self.unit,
-                figure,
-                Bound(low=100 * best.rate.mean, source=best.scheme),
-                sum(len(cell.failed) for cell in evidence.cells([scheme])),
-            )
-        ]
+        numbers = {name: number for number, name in enumerate(sorted({*rate.counted, *best.counted}))}
+        bound = Bound(low=100 * best.rate.mean, source=best.scheme, by_seed=_won(best, numbers))
+        failed = sum(len(cell.failed) for cell in evidence.cells([scheme]))
+        scenarios = f"{len(rate.counted)} {self.scenarios}"
+        return [Judgement.of(self, scenarios, scheme, _won(rate, numbers), bound, failed)]
+
+
+def _won(rate: WinningRate, numbers: Mapping[str, int]) -> dict[int, float]:
+    """Return 100 for each scenario, by its number, that the scheme has won, and 0 for the others."""
+    return {numbers[name]: 100.0 * (name in rate.won) for name in rate.counted}

@@ -131,6 +131,21 @@ def test_thresholds(
     assert met(target, {"ndm": ndm, **others}, requirement) is Verdict.of(expected)
 
 
+def test_queueing_asks_for_no_less_than_three_packets() -> None:
+    """At 1 Mbit/s a packet takes 12.1 ms, so a quarter of Cubic's 20 ms is out of reach."""
+    cells: list[Cell] = []
+    for name in ("buffers/1mbit_10ms_0_5bdp", "buffers/200mbit_10ms_0_5bdp"):
+        values = {"ndm": {"queueing_p95": [6.0] * 3}, "cubic": {"queueing_p95": [20.0] * 3}}
+        cells += made_cells(load_scenario(name), values)
+    (wanted,) = (one for one in TARGETS["buffers"].requirements if one.name == "queueing")
+    bounds = {one.scenario: one.bound for one in wanted.judge(Evidence(cells), "ndm")}
+    slow, fast = bounds["buffers/1mbit_10ms_0_5bdp"], bounds["buffers/200mbit_10ms_0_5bdp"]
+    assert slow is not None
+    assert fast is not None
+    assert (slow.high, slow.source) == (pytest.approx(3 * 1514 * 8 / 1e3), "three packets")
+    assert (fast.high, fast.source) == (5.0, "0.25 × cubic")
+
+
 def test_usable_capacity_excludes_the_loss() -> None:
     (cell,) = made_cells(load_scenario("loss/2pct"), {"ndm": {"utilisation": [98.0, 49.0]}})
     assert utilisation_after_loss(cell) == pytest.approx([100.0, 50.0])
