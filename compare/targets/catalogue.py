@@ -1,4 +1,4 @@
-"""The nine targets of the shipped model: scenarios, compared schemes and thresholds."""
+"""The ten targets of the shipped model: scenarios, compared schemes and thresholds."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from compare.errors import CompareError
+from compare.statistics.winning_rates import is_friendliness
 from compare.targets.figures import competing_share, metric, per_run, three_packets_ms, utilisation_after_loss
 from compare.targets.held_out import held_out_scenarios
 from compare.targets.requirement import (
+    Bound,
     InEachScenario,
     Requirement,
     at_least,
@@ -20,12 +22,13 @@ from compare.targets.requirement import (
     of_reference,
 )
 from compare.targets.response import jain_later, jain_when_settled, round_trips_to_drain, round_trips_to_use
-from compare.targets.winning import HighestRate
+from compare.targets.winning import HighestRate, InMostScenarios
 from env.near import suggest
 from env.network.scenario import Scenario, load_scenario, scenarios_named
 from env.network.schemes import ORACLE
 
 ALL = "all"
+SHALLOW_BDP = 0.5  # shallower buffers lose packets in each slow start
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,11 @@ TRACES = ("access/lte", "access/lte_train", "access/5g")
 REQUESTS = ("compete/requests", "compete/requests_of_cubic")
 
 HARM = tuple(scenarios_named("harm"))
+# queues that others manage, police or share, and a congested path of the ACKs
+QUEUES = (
+    *("queue/fq_codel", "queue/cake", "queue/red", "queue/red_ecn", "queue/step_ecn", "loss/policer"),
+    *("internet/thinned_acks", "compete/same_16", "compete/web"),
+)
 # of the targets internet: flows that send as much as they can, those that share, and requests
 OTHERS = ("cubic", "bbr")
 BULK = (
@@ -179,6 +187,14 @@ TARGETS = {
                     at_least(0.95),
                 ),
                 InEachScenario(
+                    "own_losses",
+                    "four own flows: at most 1 retransmission per MB",
+                    "1/MB",
+                    SAME,
+                    per_mb,
+                    at_most(1),
+                ),
+                InEachScenario(
                     "rtt", "RTTs 1:4: Jain index at least 0.8", "", ("compete/rtt_1v4",), metric("jain"), at_least(0.8)
                 ),
                 InEachScenario(
@@ -267,6 +283,25 @@ TARGETS = {
             ),
         ),
         Target(
+            "queues",
+            "Queues that others manage, police or share",
+            _named(*QUEUES),
+            ("bbr",),
+            (
+                InEachScenario("utilisation", "utilisation at least 90 %", "%", QUEUES, utilisation, at_least(90)),
+                InEachScenario(
+                    "queueing",
+                    "p95 queueing delay at most BBR's",
+                    "ms",
+                    QUEUES,
+                    queueing,
+                    of_reference(queueing, "bbr", most=1),
+                ),
+            ),
+            max_seeds=5,
+            reported=False,
+        ),
+        Target(
             "internet",
             "Paths and traffic of the Internet: first or second of three, beside Cubic and BBR",
             _named(*BULK, *MANY, *LATENCY),
@@ -330,6 +365,24 @@ TARGETS = {
                     "highest winning rate, friendliness",
                     lambda rates: rates.friendliness,
                     "scenarios with a competing flow",
+                ),
+                InMostScenarios(
+                    "left",
+                    "the competing flow has at least half of its fair share in 95 % of the scenarios",
+                    "scenarios with a deep buffer",
+                    lambda scenario: is_friendliness(scenario) and scenario.network_path().buffer_bdp >= SHALLOW_BDP,
+                    per_run(competing_share),
+                    Bound(low=0.5),
+                    least_pct=95,
+                ),
+                InMostScenarios(
+                    "left_shallow",
+                    "the same where the buffer holds less than 0.5 BDP",
+                    "scenarios with a shallow buffer",
+                    lambda scenario: is_friendliness(scenario) and scenario.network_path().buffer_bdp < SHALLOW_BDP,
+                    per_run(competing_share),
+                    Bound(low=0.5),
+                    least_pct=95,
                 ),
             ),
             max_seeds=1,

@@ -1,13 +1,15 @@
-"""The requirement that a scheme's winning rate is the highest, over the scenarios of one kind."""
+"""Requirements over many scenarios of one kind: the highest winning rate, and a bound in most of them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from compare.statistics.winning_rates import WinningRate, WinningRates, winning_rates
-from compare.targets.evidence import Evidence
+from compare.targets.evidence import Evidence, Figure
 from compare.targets.requirement import Bound, Judgement
+from env.network.scenario import Scenario
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,33 @@ class HighestRate:
         failed = sum(len(cell.failed) for cell in evidence.cells([scheme]))
         scenarios = f"{len(rate.counted)} {self.scenarios}"
         return [Judgement.of(self, scenarios, scheme, _won(rate, numbers), bound, failed)]
+
+
+@dataclass(frozen=True)
+class InMostScenarios:
+    """A figure must lie within a bound in a share of the scenarios of one kind.
+
+    scenarios: the name of these scenarios in tables. counts: whether a scenario is one of them. within: the bound of
+    the mean over the seeds. least_pct: the share, %.
+    """
+
+    name: str
+    text: str
+    scenarios: str
+    counts: Callable[[Scenario], bool]
+    figure: Figure
+    within: Bound
+    least_pct: float
+    unit: str = "%"
+
+    def judge(self, evidence: Evidence, scheme: str) -> list[Judgement]:
+        """Return one judgement over all scenarios, which are what seeds are elsewhere."""
+        cells = [cell for cell in evidence.cells([scheme]) if self.counts(cell.scenario)]
+        means = [evidence.mean(cell.scenario.name, scheme, self.figure) for cell in cells]
+        held = {i: 100.0 * self.within.holds(mean) for i, mean in enumerate(means) if math.isfinite(mean)}
+        failed = sum(len(cell.failed) for cell in cells)
+        scenarios = f"{len(held)} {self.scenarios}"
+        return [Judgement.of(self, scenarios, scheme, held, Bound(low=self.least_pct), failed)]
 
 
 def _won(rate: WinningRate, numbers: Mapping[str, int]) -> dict[int, float]:
