@@ -26,10 +26,11 @@ from compare.report.tables.paper import load_tables
 from compare.report.tables.published_runs import load_published
 from compare.report.tables.target import target_markdown
 from compare.statistics.summary import summary_csv
-from compare.targets.catalogue import TARGETS, Target, find_targets
+from compare.targets.catalogue import TARGETS, find_targets
 from compare.targets.evidence import Evidence, competes
 from compare.targets.stored import stored_targets
 from compare.targets.tables import TargetTable, last_lines, targets_csv
+from compare.targets.target import Target
 from env.checkout import RESULTS
 from env.network.schemes import ALL, ORACLE
 

@@ -31,10 +31,10 @@ from compare.report.pages import fill_blocks
 from compare.report.tables.goodput import goodput_table
 from compare.report.tables.target import target_markdown
 from compare.statistics.paired import compare_pairs
-from compare.targets.catalogue import Target
 from compare.targets.evidence import Evidence
 from compare.targets.stored import stored_targets
 from compare.targets.tables import TargetTable, last_lines
+from compare.targets.target import Target
 from env.markdown import markdown_table
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from compare.errors import CompareError
 from compare.statistics.winning_rates import is_friendliness
+from compare.targets.development import DEVELOPMENT
 from compare.targets.figures import competing_share, metric, per_run, three_packets_ms, utilisation_after_loss
 from compare.targets.held_out import held_out_scenarios
 from compare.targets.requirement import (
     Bound,
     InEachScenario,
-    Requirement,
     at_least,
     at_most,
     best_peer,
@@ -22,6 +21,7 @@ from compare.targets.requirement import (
     of_reference,
 )
 from compare.targets.response import jain_later, jain_when_settled, round_trips_to_drain, round_trips_to_use
+from compare.targets.target import Target
 from compare.targets.winning import HighestRate, InMostScenarios
 from env.near import suggest
 from env.network.scenario import Scenario, load_scenario, scenarios_named
@@ -29,25 +29,6 @@ from env.network.schemes import ORACLE
 
 ALL = "all"
 SHALLOW_BDP = 0.5  # shallower buffers lose packets in each slow start
-
-
-@dataclass(frozen=True)
-class Target:
-    """A set of scenarios and its requirements.
-
-    make: returns the scenarios. references: schemes that are always measured, as sources of bounds or for comparison.
-    sample_ms: the longest time between two samples. max_seeds: for targets with many scenarios. reported: whether it
-    has a report with a page for each scenario.
-    """
-
-    name: str
-    title: str
-    make: Callable[[], tuple[Scenario, ...]]
-    references: tuple[str, ...]
-    requirements: tuple[Requirement, ...]
-    sample_ms: int = 50
-    max_seeds: int | None = None
-    reported: bool = True
 
 
 def _named(*names: str) -> Callable[[], tuple[Scenario, ...]]:
@@ -388,6 +369,7 @@ TARGETS = {
             max_seeds=1,
             reported=False,
         ),
+        DEVELOPMENT,
     )
 }
 
@@ -396,9 +378,9 @@ def find_targets(names: str | Sequence[str]) -> list[Target]:
     """Return the targets of these names, in the order of TARGETS; raises CompareError without or for unknown names."""
     wanted = [names] if isinstance(names, str) else list(names)
     if ALL in wanted:
-        wanted = list(TARGETS)
+        wanted = [*wanted, *(target.name for target in TARGETS.values() if not target.scored)]
     for name in wanted:
-        if name not in TARGETS:
+        if name not in (*TARGETS, ALL):
             hint = suggest(name, [*TARGETS, ALL], limit=1)
             raise CompareError(f"target {name!r} is unknown{hint}The targets are {', '.join(TARGETS)}, and {ALL}")
     if not wanted:

@@ -9,7 +9,9 @@ from compare.metrics.cells import Cell
 from compare.metrics.flow_metrics import goodput_mbps
 from compare.metrics.metric import finite_mean
 from compare.metrics.sharing import fair_shares_mbps
+from compare.statistics.winning_rates import single_flow_scores
 from compare.targets.evidence import Figure
+from compare.targets.response import jain_when_settled
 from env.lab import RunResult
 from env.network.capacity import network_capacity
 from env.network.path import PACKET_BYTES
@@ -37,11 +39,40 @@ def three_packets_ms(scenario: Scenario) -> float:
     return 3 * PACKET_BYTES * 8 / (scenario.network_path().rate_mbps * 1e3)
 
 
+def idle(cell: Cell) -> Sequence[float]:
+    """Return the share of the time in which the link is idle, %."""
+    return [100 - value for value in cell.values.get("utilisation", [])]
+
+
+def unused(cell: Cell) -> Sequence[float]:
+    """Return what is not used of the rate that random loss leaves, %."""
+    return [100 - value for value in utilisation_after_loss(cell)]
+
+
+def single_flow(cell: Cell) -> Sequence[float]:
+    """Return goodput^2 over mean RTT, (Mbit/s)^2 / ms, as the winning rate of single flows has it."""
+    return list(single_flow_scores(cell))
+
+
+def uneven(result: RunResult, scenario: Scenario) -> float:
+    """Return 1 - Jain index from 20 to 40 round trips after the last start."""
+    return 1 - jain_when_settled(result, scenario)
+
+
 def competing_share(result: RunResult, scenario: Scenario) -> float:
     """Return the mean of goodput over fair share of the flows that are not under test."""
+    return _share(result, scenario, tested=False)
+
+
+def own_share(result: RunResult, scenario: Scenario) -> float:
+    """Return the mean of goodput over fair share of the flows under test."""
+    return _share(result, scenario, tested=True)
+
+
+def _share(result: RunResult, scenario: Scenario, *, tested: bool) -> float:
     fair = fair_shares_mbps(result.flows, network_capacity(scenario.network(), scenario.duration_s))
     return finite_mean(
         goodput_mbps(flow) / share
         for flow, share, under_test in zip(result.flows, fair, flows_under_test(scenario), strict=True)
-        if not under_test and share > 0
+        if under_test is tested and share > 0
     )

@@ -54,11 +54,11 @@ def _single(number: int, rng: np.random.Generator) -> Scenario:
         path = {"trace": traces[int(rng.integers(len(traces)))]} | {k: v for k, v in path.items() if k != "rate_mbps"}
     path = _limited(path, [SEED, 0, number])
     if kind == "lossy":
-        path["loss_pct"] = float(f"{_log_uniform(LOSS_PCT, rng):.3g}")
+        path["loss_pct"] = float(f"{log_uniform(LOSS_PCT, rng):.3g}")
     elif kind == "jittery":
-        jittery = with_jitter(Path(**path), _log_uniform(JITTER_RATIO, rng))
+        jittery = with_jitter(Path(**path), log_uniform(JITTER_RATIO, rng))
         path |= {"jitter_ms": jittery.jitter_ms, "reference_rtt_ms": jittery.reference_rtt_ms}
-    duration_s = _duration_s(path["rtt_ms"], ROUND_TRIPS_SINGLE, SINGLE_S)
+    duration_s = duration_of(path["rtt_ms"], ROUND_TRIPS_SINGLE, SINGLE_S)
     name = f"held_out/alone_{number:03d}"
     return Scenario(name, f"A {kind} path that no training saw", duration_s, path=path, stagger_ms=200.0)
 
@@ -66,7 +66,7 @@ def _single(number: int, rng: np.random.Generator) -> Scenario:
 def _pair(number: int, rng: np.random.Generator) -> Scenario:
     scheme = _choice(COMPETING, rng)
     path = _limited(_drawn_path(rng), [SEED, 1, number])
-    duration_s = _duration_s(path["rtt_ms"], ROUND_TRIPS_PAIR, PAIR_S)
+    duration_s = duration_of(path["rtt_ms"], ROUND_TRIPS_PAIR, PAIR_S)
     claim = f"Beside {scheme} on a path that no training saw each flow has half of the link"
     name = f"held_out/beside_{number:03d}"
     return Scenario(name, claim, duration_s, path=path, stagger_ms=500.0, flows=[Flow(), Flow(scheme=scheme)])
@@ -83,19 +83,20 @@ def _limited(path: dict[str, Any], seed: Sequence[int]) -> dict[str, Any]:
     The path has a random generator of its own, so the other paths stay the same.
     """
     attempt = 0
-    while _packets(Path(**path)) > MAX_PACKETS:
+    while packets_of(Path(**path)) > MAX_PACKETS:
         attempt += 1
         redrawn = _drawn_path(np.random.default_rng([*seed, attempt]))
         path = path | {name: value for name, value in redrawn.items() if name in path}
     return path
 
 
-def _packets(path: Path) -> float:
+def packets_of(path: Path) -> float:
     """Return the number of packets that path and buffer hold."""
     return path.bdp_bytes / PACKET_BYTES + path.buffer_packets
 
 
-def _duration_s(rtt_ms: float, round_trips: int, limits: Sequence[float]) -> float:
+def duration_of(rtt_ms: float, round_trips: int, limits: Sequence[float]) -> float:
+    """Return the whole seconds that this many round trips of an empty path take, within limits."""
     return float(math.ceil(min(max(round_trips * rtt_ms / 1e3, limits[0]), limits[1])))
 
 
@@ -103,5 +104,6 @@ def _choice(probabilities: dict[str, float], rng: np.random.Generator) -> str:
     return str(rng.choice(list(probabilities), p=list(probabilities.values())))
 
 
-def _log_uniform(limits: Sequence[float], rng: np.random.Generator) -> float:
+def log_uniform(limits: Sequence[float], rng: np.random.Generator) -> float:
+    """Return a number between two limits whose logarithm is uniform."""
     return math.exp(rng.uniform(math.log(limits[0]), math.log(limits[1])))

@@ -8,7 +8,8 @@ from pathlib import Path
 from compare.experiment.experiment import Experiment
 from compare.experiment.store import EXPERIMENT, Store
 from compare.metrics.cells import Cell, read_cells
-from compare.targets.catalogue import TARGETS, Target
+from compare.targets.catalogue import TARGETS
+from compare.targets.target import Target
 
 
 def holds_targets(folder: Path) -> bool:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from compare.statistics.numbers import counted, csv_text
 from compare.statistics.verdict import Verdict
-from compare.targets.catalogue import Target
 from compare.targets.evidence import Evidence, is_model
 from compare.targets.requirement import Judgement, worst
+from compare.targets.target import Target
 from env.network.schemes import Scheme
 
 COLUMNS = (
     "target", "requirement", "scenario", "scheme", "unit", "figure", "lo", "hi", "n", "failed",
     "at_least", "at_most", "from", "met", "margin",
 )  # fmt: skip
+
+
+WORST_MARGIN, BEST_MARGIN = -1.0, 0.25  # of a joint score; a share of the threshold
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,21 @@ class TargetTable:
         """Return the schemes with a table of every scenario: the models, or else the first scheme."""
         return [scheme for scheme in self.schemes if is_model(scheme)] or self.schemes[:1]
 
+    def score(self, scheme: str) -> float:
+        """Return a scheme's joint score: the mean over the requirements of their mean margin over the scenarios.
+
+        A margin counts from WORST_MARGIN, which is also that of a scenario without a figure, to BEST_MARGIN. So
+        nothing is won by meeting one requirement by far, nor lost by missing a hopeless one by more.
+        """
+        return fmean(
+            fmean(_clipped(one.margin) for one in self._judged[requirement.name, scheme])
+            for requirement in self.target.requirements
+        )
+
+
+def _clipped(margin: float) -> float:
+    return WORST_MARGIN if math.isnan(margin) else min(max(margin, WORST_MARGIN), BEST_MARGIN)
+
 
 def _over_scenarios(judgements: Sequence[Judgement]) -> Verdict:
     return Verdict.of_all(one.verdict for one in judgements)
@@ -113,4 +133,8 @@ def last_lines(tables: Sequence[TargetTable], schemes: Sequence[str]) -> list[st
         if unmeasured:
             text += f" ({counted(len(unmeasured), 'requirement')} not measured: {', '.join(unmeasured)})"
         lines.append(text)
+    for table in (table for table in tables if table.target.scored):
+        scores = {scheme.name: table.score(scheme.name) for scheme in table.schemes}
+        in_order = sorted(scores.items(), key=lambda entry: -entry[1])
+        lines.append(f"joint score: {', '.join(f'{scheme} {score:.3f}' for scheme, score in in_order)}")
     return lines

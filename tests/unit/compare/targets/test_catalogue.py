@@ -12,10 +12,11 @@ from compare.experiment.config import check_command_line
 from compare.metrics.cells import Cell
 from compare.metrics.metric import BITS_PER_MBIT
 from compare.statistics.verdict import Verdict
-from compare.targets.catalogue import TARGETS, Target, find_targets
+from compare.targets.catalogue import TARGETS, find_targets
 from compare.targets.evidence import Evidence
 from compare.targets.figures import competing_share, per_run, utilisation_after_loss
 from compare.targets.requirement import InEachScenario
+from compare.targets.target import Target
 from env.lab import FlowResult, RunResult
 from env.network.scenario import load_scenario
 from env.network.schemes import SCHEMES
@@ -49,6 +50,7 @@ def test_all_stands_for_the_ten() -> None:
         "winning",
     ]
     assert [target.name for target in find_targets(["loss", "published"])] == ["published", "loss"]
+    assert [target.name for target in find_targets(["development", "all"])][-1] == "development"
 
 
 @pytest.mark.parametrize(

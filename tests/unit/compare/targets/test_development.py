@@ -1,0 +1,79 @@
+"""The target for tuning: its paths are no tests, and its score counts margins within limits."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from compare.metrics.cells import Cell
+from compare.targets.catalogue import TARGETS
+from compare.targets.development import DEVELOPMENT, NUMBERS, development_scenarios
+from compare.targets.evidence import Evidence
+from compare.targets.requirement import InEachScenario
+from compare.targets.tables import BEST_MARGIN, WORST_MARGIN, TargetTable, last_lines
+from compare.targets.target import Target
+from env.profile.held_out import BANDED, in_band
+from tests.support.results import made_cells
+
+SCENARIOS = development_scenarios()
+
+
+def test_the_draw_is_fixed_and_of_every_kind() -> None:
+    assert development_scenarios() == SCENARIOS
+    kinds = [scenario.name.removeprefix("development/").partition("_")[0] for scenario in SCENARIOS]
+    assert {kind: kinds.count(kind) for kind in kinds} == NUMBERS
+
+
+def test_no_path_is_held_out_or_that_of_a_target() -> None:
+    of_targets = [
+        (path.rate_mbps, path.rtt_ms, path.buffer_bdp)
+        for name in ("buffers", "loss", "fairness", "changes", "harm")
+        for path in (scenario.network_path() for scenario in TARGETS[name].make())
+    ]
+    for scenario in SCENARIOS:
+        path = scenario.network_path()
+        assert not any(in_band(name, getattr(path, name)) for name in BANDED), scenario.name
+        assert (path.rate_mbps, path.rtt_ms, path.buffer_bdp) not in of_targets, scenario.name
+
+
+def test_steps_go_the_way_that_their_kind_says() -> None:
+    for scenario in SCENARIOS:
+        path = scenario.network_path()
+        factors = [(step.rate_mbps or 0) / path.rate_mbps for step in path.steps]
+        if "faster" in scenario.name:
+            assert [factor > 1.9 for factor in factors] == [True]
+        elif "slower" in scenario.name:
+            assert [factor < 0.51 for factor in factors] == [True]
+        else:
+            assert factors == []
+
+
+def test_requirements_cover_the_scenarios() -> None:
+    judged = [one.scenarios for one in DEVELOPMENT.requirements if isinstance(one, InEachScenario)]
+    assert {name for names in judged for name in names} == {scenario.name for scenario in SCENARIOS}
+
+
+def scored(utilisation: float) -> tuple[Target, TargetTable]:
+    """The requirement `idle` alone; each clean scenario has this utilisation, %."""
+    target = replace(DEVELOPMENT, requirements=DEVELOPMENT.requirements[:1])
+    cells: list[Cell] = []
+    for scenario in SCENARIOS[: NUMBERS["clean"]]:
+        cells += made_cells(scenario, {"ndm": {"utilisation": [utilisation] * 3}})
+    return target, TargetTable(target, Evidence(cells))
+
+
+@pytest.mark.parametrize(
+    ("utilisation", "score"),
+    [(95.0, 0.0), (94.0, -0.2), (95.5, 0.1), (50.0, WORST_MARGIN), (100.0, BEST_MARGIN), (math.nan, WORST_MARGIN)],
+)
+def test_the_score_is_the_margin_within_limits(utilisation: float, score: float) -> None:
+    """At most 5 % idle: 6 % are a fifth too much."""
+    _, table = scored(utilisation)
+    assert table.score("ndm") == pytest.approx(score)
+
+
+def test_the_last_line_has_the_scores() -> None:
+    _, table = scored(94.0)
+    assert last_lines([table], ["ndm"])[-1] == "joint score: ndm -0.200"
