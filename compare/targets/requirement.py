@@ -44,6 +44,15 @@ class Bound:
         """
         return min(_share(distance, end) for distance, end in self._distances(value))
 
+    def of_seed(self, seed: int) -> Bound:
+        """Return the bound in one seed; the mean where the source has no value of it."""
+        value = self.by_seed.get(seed)
+        if value is None:
+            return self
+        return Bound(
+            None if self.low is None else value, None if self.high is None else value, self.source, self.strict
+        )
+
     def verdict(self, values: Mapping[int, float]) -> Verdict:
         """Return whether values (by seed) lie within the bound.
 
@@ -95,7 +104,8 @@ class Judgement:
     """Whether one scheme meets a requirement in one scenario.
 
     figure: over the seeds; None without a value. bound: None if its source was not measured. verdict: NOT_MEASURED
-    without a bound, or without a run; MISSED if every run failed. failed: number of failed runs.
+    without a bound, or without a run; MISSED if every run failed. failed: number of failed runs. margins: the margin by
+    seed.
     """
 
     requirement: str
@@ -106,6 +116,7 @@ class Judgement:
     bound: Bound | None
     verdict: Verdict
     failed: int = 0
+    margins: Mapping[int, float] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -123,7 +134,8 @@ class Judgement:
             verdict = Verdict.NOT_MEASURED
         else:
             verdict = bound.verdict(values) if values else Verdict.MISSED
-        return cls(requirement.name, scenario, scheme, requirement.unit, figure, bound, verdict, failed)
+        margins = {} if bound is None else {seed: bound.of_seed(seed).margin(value) for seed, value in values.items()}
+        return cls(requirement.name, scenario, scheme, requirement.unit, figure, bound, verdict, failed, margins)
 
     @property
     def margin(self) -> float:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from compare.statistics.numbers import counted, csv_text
+from compare.statistics.estimates import Estimate, estimate
+from compare.statistics.numbers import counted, csv_text, interval
 from compare.statistics.verdict import Verdict
 from compare.targets.evidence import Evidence, is_model
 from compare.targets.requirement import Judgement, worst
@@ -70,20 +70,19 @@ class TargetTable:
         """Return the schemes with a table of every scenario: the models, or else the first scheme."""
         return [scheme for scheme in self.schemes if is_model(scheme)] or self.schemes[:1]
 
-    def score(self, scheme: str) -> float:
-        """Return a scheme's joint score: the mean over the requirements of their mean margin over the scenarios.
+    def score(self, scheme: str) -> Estimate:
+        """Return a scheme's joint score over the seeds: the mean over the requirements of the mean over the scenarios.
 
-        A margin counts from WORST_MARGIN, which is also that of a scenario without a figure, to BEST_MARGIN. So
-        nothing is won by meeting one requirement by far, nor lost by missing a hopeless one by more.
+        What counts is a run's margin, from WORST_MARGIN, which is also that of a run without a figure, to BEST_MARGIN.
+        So nothing is won by meeting one requirement by far, nor lost by missing a hopeless one by more.
         """
-        return fmean(
-            fmean(_clipped(one.margin) for one in self._judged[requirement.name, scheme])
-            for requirement in self.target.requirements
-        )
+        judged = [self._judged[requirement.name, scheme] for requirement in self.target.requirements]
+        seeds = sorted({seed for judgements in judged for one in judgements for seed in one.margins}) or [1]
+        return estimate([fmean(fmean(_clipped(one, seed) for one in of_one) for of_one in judged) for seed in seeds])
 
 
-def _clipped(margin: float) -> float:
-    return WORST_MARGIN if math.isnan(margin) else min(max(margin, WORST_MARGIN), BEST_MARGIN)
+def _clipped(judgement: Judgement, seed: int) -> float:
+    return min(max(judgement.margins.get(seed, WORST_MARGIN), WORST_MARGIN), BEST_MARGIN)
 
 
 def _over_scenarios(judgements: Sequence[Judgement]) -> Verdict:
@@ -135,6 +134,7 @@ def last_lines(tables: Sequence[TargetTable], schemes: Sequence[str]) -> list[st
         lines.append(text)
     for table in (table for table in tables if table.target.scored):
         scores = {scheme.name: table.score(scheme.name) for scheme in table.schemes}
-        in_order = sorted(scores.items(), key=lambda entry: -entry[1])
-        lines.append(f"joint score: {', '.join(f'{scheme} {score:.3f}' for scheme, score in in_order)}")
+        in_order = sorted(scores.items(), key=lambda entry: -entry[1].mean)
+        texts = [f"{scheme} {score.mean:.3f} ({interval(score)})" for scheme, score in in_order]
+        lines.append(f"joint score: {', '.join(texts)}")
     return lines

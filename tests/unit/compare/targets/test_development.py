@@ -71,9 +71,38 @@ def scored(utilisation: float) -> tuple[Target, TargetTable]:
 def test_the_score_is_the_margin_within_limits(utilisation: float, score: float) -> None:
     """At most 5 % idle: 6 % are a fifth too much."""
     _, table = scored(utilisation)
-    assert table.score("ndm") == pytest.approx(score)
+    assert table.score("ndm").mean == pytest.approx(score)
+
+
+def test_each_seed_has_a_score() -> None:
+    """The interval of the score is over the seeds: -0.2, 0 and the best margin."""
+    target = replace(DEVELOPMENT, requirements=DEVELOPMENT.requirements[:1])
+    cells: list[Cell] = []
+    for scenario in SCENARIOS[: NUMBERS["clean"]]:
+        cells += made_cells(scenario, {"ndm": {"utilisation": [94.0, 95.0, 100.0]}})
+    score = TargetTable(target, Evidence(cells)).score("ndm")
+    assert (score.n, score.minimum, score.maximum) == (3, pytest.approx(-0.2), BEST_MARGIN)
+    assert score.interval is not None
+
+
+def test_a_threshold_of_another_scheme_counts_by_seed() -> None:
+    """Two seeds with 0.8 and 1.25 times the threshold of that seed; the means would have no margin at all."""
+    one = next(one for one in DEVELOPMENT.requirements if one.name == "single")
+    cells: list[Cell] = []
+    for scenario in SCENARIOS[: NUMBERS["clean"] + NUMBERS["lossy"]]:
+        values = {"ndm": {"goodput": [0.8, 2.5]}, "bbr": {"goodput": [1.0, 2.0]}}
+        squared = {
+            scheme: {
+                "goodput": [(rate * (1.1 if scheme == "ndm" else 1)) ** 0.5 for rate in metrics["goodput"]],
+                "rtt_mean": [1.0, 1.0],
+            }
+            for scheme, metrics in values.items()
+        }
+        cells += made_cells(scenario, squared)
+    score = TargetTable(replace(DEVELOPMENT, requirements=(one,)), Evidence(cells)).score("ndm")
+    assert (score.minimum, score.maximum) == (pytest.approx(-0.2), pytest.approx(BEST_MARGIN))
 
 
 def test_the_last_line_has_the_scores() -> None:
     _, table = scored(94.0)
-    assert last_lines([table], ["ndm"])[-1] == "joint score: ndm -0.200"
+    assert last_lines([table], ["ndm"])[-1] == "joint score: ndm -0.200 (no spread)"
