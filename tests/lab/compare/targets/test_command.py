@@ -20,7 +20,7 @@ def test_targets_are_measured_continued_and_drawn_again(tmp_path: Path) -> None:
     output, _ = compare(*OPTIONS, f"output_dir={tmp_path}")
     last = output.splitlines()[-1]
     assert last.startswith("targets met by ndm: ")
-    assert " of 8: " in last
+    assert " of 9: " in last
     rows = list(csv.DictReader((tmp_path / "targets.csv").open()))
     assert {row["target"] for row in rows} == {"fairness", "changes"}
     # bbr is measured where it gives a threshold
