@@ -16,6 +16,7 @@ from compare.metrics.cells import Cell
 CONFIDENCE = 0.95
 RESAMPLES = 9999
 BOOTSTRAP_SEED = 20260215  # fixed, so that the same runs give the same interval
+ROUNDING = 1e-9
 MIN_VALUES = 3  # one or two runs show nothing about the spread
 
 
@@ -59,7 +60,8 @@ def _estimate(values: tuple[float, ...]) -> Estimate:
     mean, low, high = float(finite.mean()), float(finite.min()), float(finite.max())
     if finite.size < MIN_VALUES:
         return Estimate(mean, None, None, low, high, finite.size)
-    if low == high:
+    # differences of equal values differ by rounding errors, for which no interval can be computed
+    if high - low <= ROUNDING * max(abs(low), abs(high)):
         return Estimate(mean, mean, mean, low, high, finite.size)
     interval = bootstrap(
         (finite,),

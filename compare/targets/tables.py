@@ -76,9 +76,17 @@ class TargetTable:
         What counts is a run's margin, from WORST_MARGIN, which is also that of a run without a figure, to BEST_MARGIN.
         So nothing is won by meeting one requirement by far, nor lost by missing a hopeless one by more.
         """
+        return estimate([fmean(of_one) for of_one in self._margins(scheme)])
+
+    def margins(self, scheme: str) -> list[float]:
+        """Return what each requirement adds to a scheme's joint score: its mean margin over scenarios and seeds."""
+        return [fmean(of_seeds) for of_seeds in zip(*self._margins(scheme), strict=True)]
+
+    def _margins(self, scheme: str) -> list[list[float]]:
+        """Return a row per seed: each requirement's mean margin over its scenarios."""
         judged = [self._judged[requirement.name, scheme] for requirement in self.target.requirements]
         seeds = sorted({seed for judgements in judged for one in judgements for seed in one.margins}) or [1]
-        return estimate([fmean(fmean(_clipped(one, seed) for one in of_one) for of_one in judged) for seed in seeds])
+        return [[fmean(_clipped(one, seed) for one in of_one) for of_one in judged] for seed in seeds]
 
 
 def _clipped(judgement: Judgement, seed: int) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from compare.statistics.numbers import interval
 from compare.statistics.verdict import Verdict
 from compare.targets.requirement import Judgement
 from compare.targets.tables import Decision, TargetTable
@@ -22,6 +23,17 @@ def target_markdown(table: TargetTable, level: int = 2) -> str:
         lines += ["", f"{scheme.label} in every scenario:", ""]
         lines += [markdown_table(["Requirement", "Scenario", "Figure", "Threshold", "Verdict"], rows)]
     return "\n".join(lines) + "\n"
+
+
+def score_markdown(table: TargetTable) -> str:
+    """Return the joint scores of a target that has them, the highest first, and what each requirement adds."""
+    scores = sorted(((table.score(scheme.name), scheme) for scheme in table.schemes), key=lambda pair: -pair[0].mean)
+    rows = [
+        [scheme.label, f"{score.mean:.3f} ({interval(score)})", *(f"{one:.2f}" for one in table.margins(scheme.name))]
+        for score, scheme in scores
+    ]
+    names = [f"`{requirement.name}`" for requirement in table.target.requirements]
+    return markdown_table(["Scheme", "Joint score", *names], rows, left=1) + "\n"
 
 
 def _figure(judgement: Judgement) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from compare.metrics.cells import Cell
+from compare.report.tables.target import score_markdown
 from compare.targets.catalogue import TARGETS
 from compare.targets.development import DEVELOPMENT, NUMBERS, development_scenarios
 from compare.targets.evidence import Evidence
@@ -106,3 +107,9 @@ def test_a_threshold_of_another_scheme_counts_by_seed() -> None:
 def test_the_last_line_has_the_scores() -> None:
     _, table = scored(94.0)
     assert last_lines([table], ["ndm"])[-1] == "joint score: ndm -0.200 (no spread)"
+
+
+def test_the_table_has_what_each_requirement_adds() -> None:
+    _, table = scored(94.0)
+    assert table.margins("ndm") == [pytest.approx(-0.2)]
+    assert score_markdown(table).splitlines()[-1] == "| NDM | -0.200 (no spread) | -0.20 |"
