@@ -18,6 +18,7 @@ import pytest
 
 from env.checkout import ROOT
 from env.lab import Lab, VirtualLab
+from env.lab.errors import GuestDied
 from env.lab.reports import LeakWatch, find_reports, kernel_log
 from env.lab.virtual import MODULES
 from tests.support.guest import run_program, shell
@@ -94,5 +95,9 @@ def test_redzones_stay_when_a_module_has_gone(lab: Lab) -> None:
     module = SANITIZER_MODULES / "tcp_ndm.ko"
     shell(lab, f"insmod {module} && rmmod tcp_ndm")
     assert find_reports(kernel_log(lab)) == []
-    shell(lab, f"insmod {module}")
-    assert "KASAN: global-out-of-bounds in load_module" in find_reports(kernel_log(lab))[0]
+    try:
+        shell(lab, f"insmod {module}")
+    except GuestDied as death:  # at some addresses the module does not survive what it is loaded over
+        assert "[B]=BAD_PAGE" in str(death), "KASAN has reported nothing"
+    else:
+        assert "KASAN: global-out-of-bounds in load_module" in find_reports(kernel_log(lab))[0]
