@@ -78,6 +78,10 @@ class TargetTable:
         """
         return estimate([fmean(of_one) for of_one in self._margins(scheme)])
 
+    def scores(self) -> list[tuple[Scheme, Estimate]]:
+        """Return the joint scores of all schemes, the highest first."""
+        return sorted(((scheme, self.score(scheme.name)) for scheme in self.schemes), key=lambda pair: -pair[1].mean)
+
     def margins(self, scheme: str) -> list[float]:
         """Return what each requirement adds to a scheme's joint score: its mean margin over scenarios and seeds."""
         return [fmean(of_seeds) for of_seeds in zip(*self._margins(scheme), strict=True)]
@@ -141,8 +145,6 @@ def last_lines(tables: Sequence[TargetTable], schemes: Sequence[str]) -> list[st
             text += f" ({counted(len(unmeasured), 'requirement')} not measured: {', '.join(unmeasured)})"
         lines.append(text)
     for table in (table for table in tables if table.target.scored):
-        scores = {scheme.name: table.score(scheme.name) for scheme in table.schemes}
-        in_order = sorted(scores.items(), key=lambda entry: -entry[1].mean)
-        texts = [f"{scheme} {score.mean:.3f} ({interval(score)})" for scheme, score in in_order]
+        texts = [f"{scheme.name} {score.mean:.3f} ({interval(score)})" for scheme, score in table.scores()]
         lines.append(f"joint score: {', '.join(texts)}")
     return lines

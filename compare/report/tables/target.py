@@ -27,10 +27,9 @@ def target_markdown(table: TargetTable, level: int = 2) -> str:
 
 def score_markdown(table: TargetTable) -> str:
     """Return the joint scores of a target that has them, the highest first, and what each requirement adds."""
-    scores = sorted(((table.score(scheme.name), scheme) for scheme in table.schemes), key=lambda pair: -pair[0].mean)
     rows = [
         [scheme.label, f"{score.mean:.3f} ({interval(score)})", *(f"{one:.2f}" for one in table.margins(scheme.name))]
-        for score, scheme in scores
+        for scheme, score in table.scores()
     ]
     names = [f"`{requirement.name}`" for requirement in table.target.requirements]
     return markdown_table(["Scheme", "Joint score", *names], rows, left=1) + "\n"
