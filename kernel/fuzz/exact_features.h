@@ -38,7 +38,7 @@ struct exact_connection {
 	u8 drain;			/* intervals that are left of one */
 	u32 flat_us;			/* RTT of a drain that changed nothing */
 	u32 tries;			/* drains that may find it again */
-	u32 faster;			/* intervals, since a slower one */
+	bool faster;			/* the last interval was, than all before */
 	bool rerouted;
 	bool timed_out, marked, app_limited;
 };
@@ -253,22 +253,18 @@ static inline u32 exact_max_rate(struct exact_window *w, u32 now_us, u32 rate,
 	return w->current > w->previous ? w->current : w->previous;
 }
 
-/* Whether a second interval is faster than all before, with none between that is slower. */
+/* Whether an interval keeps the rate of one before that was faster than all others. */
 static inline bool exact_faster(struct exact_connection *c, u64 rate, u32 rtt_us,
 				u32 min_rtt_us, u32 lost)
 {
 	u64 known = c->max_rate.current > c->max_rate.previous ? c->max_rate.current :
 								 c->max_rate.previous;
+	bool fast = known && rtt_us && !lost && !c->app_limited &&
+		    exact_without_wait(c, rtt_us, min_rtt_us) <= min_rtt_us + (u64)min_rtt_us / 8;
+	bool faster = fast && c->faster && rate + known / 20 >= known;
 
-	if (!known || rate < known || !rtt_us || lost || c->app_limited ||
-	    exact_without_wait(c, rtt_us, min_rtt_us) > min_rtt_us + (u64)min_rtt_us / 8)
-		c->faster = 0;
-	else if (rate >= known + known / 20)
-		c->faster++;
-	if (c->faster < 2)
-		return false;
-	c->faster = 0;
-	return true;
+	c->faster = fast && !faster && rate >= known + known / 20;
+	return faster;
 }
 
 /* a / b with 12 fraction bits, at most @limit. */

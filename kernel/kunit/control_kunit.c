@@ -62,6 +62,7 @@ static struct rate_sample ack_packets(struct sock *sk, u32 packets)
 	};
 
 	tp->delivered += packets;
+	tp->first_tx_mstamp = tp->tcp_mstamp;
 	tp->tcp_mstamp += RTT_US;
 	return rs;
 }
@@ -304,6 +305,7 @@ static void start_round(struct sock *sk, int acks, u32 rtt_us)
 		rs.prior_delivered = i < acks ? begun - 1 : begun;
 		if (i == acks)
 			tp->tcp_mstamp += RTT_US;
+		tp->first_tx_mstamp = tp->tcp_mstamp - RTT_US;
 		tp->max_packets_out = tcp_snd_cwnd(tp);
 		control(sk, &rs, decide);
 	}
@@ -381,6 +383,128 @@ static void growing_rate_continues_slow_start_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 37);
 }
 
+/* -- packet trains --------------------------------------------------------- */
+
+/* ACKs of @packets packets each, that were sent @sent_us apart and arrive @acked_us apart. */
+struct acks {
+	int count;
+	u32 packets, sent_us, acked_us;
+};
+
+struct train_case {
+	const char *name;
+	struct acks acks[3];
+	u32 expected;		/* packets that a path of 40 ms holds; 0: unknown */
+};
+
+static const struct train_case train_cases[] = {
+	{ "as fast as they were sent", { { 100, 1, 500, 500 } } },
+	{ "an eighth slower", { { 100, 1, 800, 900 } } },
+	{ "slower than that", { { 100, 1, 800, 901 } }, 44 },
+	{ "twice as slow", { { 100, 1, 250, 500 } }, 79 },
+	{ "faster than they were sent", { { 100, 1, 500, 250 } } },
+	{ "a pause in between", { { 20, 1, 250, 500 }, { 1, 1, 20000, 15000 },
+				  { 20, 1, 250, 500 } }, 79 },
+	{ "a pause of ACKs, then a burst", { { 20, 1, 500, 500 }, { 1, 1, 500, 20000 },
+					     { 50, 1, 500, 200 } }, 199 },
+	{ "one ACK for many packets", { { 10, 40, 10000, 20000 } }, 79 },
+	{ "few packets", { { 7, 1, 1000, 5000 } } },
+	{ "too short", { { 48, 1, 10, 100 } } },
+	{ "at once", { { 100, 1, 0, 0 } } },
+	{ "largest", { { 2, 1U << 31, 0, RTT_US / 8 } }, NDM_CWND_MAX },
+};
+
+KUNIT_ARRAY_PARAM_DESC(train, train_cases, name);
+
+static void train_test(struct kunit *test)
+{
+	const struct train_case *c = test->param_value;
+	u32 now_us = U32_MAX - 10000, sent_us = now_us - RTT_US, delivered = U32_MAX - 10;
+	u32 expected = c->expected ? c->expected : NDM_TRAIN_UNKNOWN >> NDM_CWND_FRAC;
+	struct ndm_train train = {};
+	int i, k;
+
+	ndm_train_ack(&train, now_us, sent_us, delivered, RTT_US);
+	for (i = 0; i < ARRAY_SIZE(c->acks); i++)
+		for (k = 0; k < c->acks[i].count; k++) {
+			now_us += c->acks[i].acked_us;
+			sent_us += c->acks[i].sent_us;
+			delivered += c->acks[i].packets;
+			ndm_train_ack(&train, now_us, sent_us, delivered, RTT_US);
+		}
+	KUNIT_EXPECT_EQ(test, ndm_train_bdp(&train, RTT_US) >> NDM_CWND_FRAC, expected);
+	/* It is known for one interval more. */
+	ndm_train_close(&train);
+	KUNIT_EXPECT_EQ(test, ndm_train_bdp(&train, RTT_US) >> NDM_CWND_FRAC, expected);
+	ndm_train_close(&train);
+	KUNIT_EXPECT_EQ(test, ndm_train_bdp(&train, RTT_US), NDM_TRAIN_UNKNOWN);
+}
+
+struct grow_case {
+	const char *name;
+	u32 cwnd, acked, bdp;	/* packets; bdp 0: unknown */
+	u32 grown, held;
+};
+
+static const struct grow_case grow_cases[] = {
+	{ "unknown", 100, 10, 0, 110, 50 },
+	{ "far below", 100, 10, 1000, 110, 100 },
+	{ "three sixteenths more", 100, 10, 88, 104, 100 },
+	{ "reached", 119, 10, 100, 119, 118 },
+	{ "beyond", 200, 10, 100, 200, 118 },
+	{ "far beyond", 1000, 10, 100, 1000, 500 },
+	{ "an initial window", 10, 10, 0, 20, 10 },
+	{ "the largest window", NDM_CWND_MAX, NDM_CWND_MAX, NDM_CWND_MAX,
+	  NDM_CWND_MAX / 16 * 19, NDM_CWND_MAX },
+};
+
+KUNIT_ARRAY_PARAM_DESC(grow, grow_cases, name);
+
+static void slow_start_window_test(struct kunit *test)
+{
+	const struct grow_case *c = test->param_value;
+	u32 bdp_fp = c->bdp ? c->bdp << NDM_CWND_FRAC : NDM_TRAIN_UNKNOWN;
+	u32 cwnd_fp = c->cwnd << NDM_CWND_FRAC;
+
+	KUNIT_EXPECT_EQ(test, ndm_slow_start_grow(cwnd_fp, c->acked, bdp_fp) >> NDM_CWND_FRAC,
+			c->grown);
+	KUNIT_EXPECT_EQ(test, ndm_slow_start_hold(cwnd_fp, 10 << NDM_CWND_FRAC, bdp_fp) >>
+			NDM_CWND_FRAC, c->held);
+}
+
+/* Packets are sent twice as fast as a link of 50 packets in a round trip carries them. */
+static void spread_trains_limit_slow_start_test(struct kunit *test)
+{
+	struct sock *sk = slow_start_socket(test);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct rate_sample rs;
+	u64 begun_us;
+	int i;
+
+	start_round(sk, 40, RTT_US);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 50);
+	begun_us = tp->first_tx_mstamp;
+	for (i = 0; i < 50; i++) {
+		rs = ack_packets(sk, 1);
+		rs.prior_delivered = i < 49 ? tp->delivered - 60 : tp->delivered - 50;
+		tp->tcp_mstamp += RTT_US / 50 - RTT_US;
+		tp->first_tx_mstamp = begun_us + (i + 1) * RTT_US / 100;
+		tp->max_packets_out = tcp_snd_cwnd(tp);
+		control(sk, &rs, decide);
+	}
+	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_STARTING);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 59);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(sk->sk_pacing_rate) / 1000,
+			RATE(59, RTT_US, 125) / 1000);
+	/* A queue does not halve it. */
+	start_round(sk, 20, RTT_US + RTT_US / 8);
+	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_CONFIRMING);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 59);
+}
+
+/* -- the end of slow start ------------------------------------------------- */
+
 struct end_case {
 	const char *name;
 	u32 cwnd, rate;		/* packets, and in a minimum RTT */
@@ -421,11 +545,14 @@ static void faster_link_test(struct kunit *test)
 	int i;
 
 	set_window(sk, 20);
-	for (i = 0; i <= NDM_FASTER; i++) {
+	for (i = 0; i < 3; i++) {
 		KUNIT_EXPECT_FALSE(test, ndm_in_slow_start(ndm->phase));
+		ndm->memory->train.spread = true;
 		rs = ack_packets(sk, 10 + i);
 		control(sk, &rs, decide);
 	}
+	/* Trains of the slower link tell nothing. */
+	KUNIT_EXPECT_FALSE(test, ndm->memory->train.last_spread);
 	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_STARTING);
 	KUNIT_EXPECT_EQ(test, tcp_sk(sk)->snd_ssthresh, TCP_INFINITE_SSTHRESH);
 }
@@ -1011,6 +1138,10 @@ static void no_memory_test(struct kunit *test)
 	ndm_tx_start(sk);
 	round_trip(sk, 16384, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 10);
+	/* There is no slow start either, as nothing would end it. */
+	((struct ndm_sock *)inet_csk_ca(sk))->phase = NDM_STARTING;
+	start_round(sk, 20, RTT_US + RTT_US / 8);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 10);
 }
 
 /* -- windows set by the kernel --------------------------------------------- */
@@ -1339,6 +1470,9 @@ static struct kunit_case control_cases[] = {
 	KUNIT_CASE(slow_start_test),
 	KUNIT_CASE(queue_ends_slow_start_test),
 	KUNIT_CASE(growing_rate_continues_slow_start_test),
+	KUNIT_CASE_PARAM(train_test, train_gen_params),
+	KUNIT_CASE_PARAM(slow_start_window_test, grow_gen_params),
+	KUNIT_CASE(spread_trains_limit_slow_start_test),
 	KUNIT_CASE_PARAM(slow_start_end_test, end_gen_params),
 	KUNIT_CASE(faster_link_test),
 	KUNIT_CASE(few_or_delayed_acks_test),

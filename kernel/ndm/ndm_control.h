@@ -139,7 +139,14 @@ static inline void ndm_begin_slow_start(struct sock *sk)
 
 	ndm->measure.drain = 0;
 	ndm->phase = NDM_STARTING;
+	ndm->memory->train = (struct ndm_train) {};
 	tcp_sk(sk)->snd_ssthresh = TCP_INFINITE_SSTHRESH;
+}
+
+/* What the packet trains of slow start show of the path. */
+static inline u32 ndm_slow_start_bdp(const struct ndm_sock *ndm)
+{
+	return ndm_train_bdp(&ndm->memory->train, ndm_explained_rtt_us(&ndm->measure));
 }
 
 /*
@@ -149,16 +156,20 @@ static inline void ndm_begin_slow_start(struct sock *sk)
 static inline void ndm_slow_start_turn(struct sock *sk, struct ndm_sock *ndm,
 				       enum ndm_phase next, bool grew)
 {
-	u32 first_fp = min(ndm->cwnd_fp, (u32)TCP_INIT_CWND << NDM_CWND_FRAC);
-
 	if (ndm->phase == NDM_STARTING &&
-	    (next == NDM_SUSPECTING || next == NDM_CONFIRMING) && !grew)
-		ndm_set_cwnd(sk, ndm, max(ndm->cwnd_fp / 2, first_fp));
-	else if (ndm->phase == NDM_SUSPECTING && next == NDM_CONFIRMING && grew)
-		ndm_set_cwnd(sk, ndm, min(ndm->cwnd_fp, U32_MAX / 2) * 2);
-	else if (next == NDM_SETTLING)
+	    (next == NDM_SUSPECTING || next == NDM_CONFIRMING)) {
+		ndm->memory->unheld_fp = ndm->cwnd_fp;
+		if (!grew)
+			ndm_set_cwnd(sk, ndm,
+				     ndm_slow_start_hold(ndm->cwnd_fp,
+							 TCP_INIT_CWND << NDM_CWND_FRAC,
+							 ndm_slow_start_bdp(ndm)));
+	} else if (ndm->phase == NDM_SUSPECTING && next == NDM_CONFIRMING && grew) {
+		ndm_set_cwnd(sk, ndm, ndm->memory->unheld_fp);
+	} else if (next == NDM_SETTLING) {
 		ndm_set_cwnd(sk, ndm, ndm_slow_start_end(ndm->cwnd_fp, &ndm->measure,
 							 ndm_window_used(sk)));
+	}
 	ndm->phase = next;
 	if (next == NDM_STEADY)
 		ndm_end_slow_start(sk);
@@ -167,13 +178,23 @@ static inline void ndm_slow_start_turn(struct sock *sk, struct ndm_sock *ndm,
 /* The window after an ACK in slow start. */
 static inline void ndm_slow_start(struct sock *sk, struct ndm_sock *ndm, int acked)
 {
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 bdp_fp;
+
+	if (unlikely(!ndm->memory))
+		return;
+	if (ndm->measure.min_rtt_us)
+		ndm_train_ack(&ndm->memory->train, tp->tcp_mstamp, tp->first_tx_mstamp,
+			      tp->delivered, ndm->measure.min_rtt_us);
 	ndm_slow_start_turn(sk, ndm, ndm_slow_start_ack(ndm->phase, &ndm->measure), false);
 	if (ndm->phase != NDM_STARTING || acked <= 0 || !ndm_window_used(sk))
 		return;
-	/* Below 2^32: the window is at most 2^31, its growth below 2^31. */
-	ndm_set_cwnd(sk, ndm, ndm->cwnd_fp +
-		     (min_t(u32, acked, NDM_CWND_MAX - 1) << NDM_CWND_FRAC));
-	ndm_set_max_pacing(sk);
+	bdp_fp = ndm_slow_start_bdp(ndm);
+	ndm_set_cwnd(sk, ndm, ndm_slow_start_grow(ndm->cwnd_fp, acked, bdp_fp));
+	if (bdp_fp == NDM_TRAIN_UNKNOWN)
+		ndm_set_max_pacing(sk);
+	else
+		ndm_set_pacing_gain(sk, NDM_PACING_GAIN);
 }
 
 /* Measures an ACK. Returns whether it ends the interval. */
@@ -281,6 +302,7 @@ static inline void ndm_end_interval(struct sock *sk, ndm_decide_fn *decide)
 		      !ndm->memory->bound.limit_fp)))
 		ndm_begin_slow_start(sk);
 	settled = ndm->phase == NDM_SETTLING;
+	ndm_train_close(&ndm->memory->train);
 	if (ndm_in_slow_start(ndm->phase))
 		ndm_slow_start_turn(sk, ndm,
 				    ndm_slow_start_close(ndm->phase, &interval,

@@ -69,8 +69,7 @@
 #define NDM_RATE_BUCKET_INTERVALS 10	/* fits 4 bits */
 #define NDM_RATE_BUCKET_US (200 * 1000)
 
-/* The link has become faster: so many intervals with a rate larger by 1/NDM_FASTER_STEP. */
-#define NDM_FASTER 2			/* fits 2 bits */
+/* A rate larger by 1/NDM_FASTER_STEP than all before may be that of a faster link. */
 #define NDM_FASTER_STEP 20
 
 /* Packets per microsecond have this many fraction bits, as in BBR. */
@@ -128,7 +127,7 @@ struct ndm_measure {
 	u8 app_limited : 1;	/* the application has limited the rate of a packet */
 	u8 marked : 1;		/* there was an ECN mark, or a loss that a probe repaired */
 	u8 drain_tries : 2;	/* drains that follow soon, to find the same RTT twice */
-	u8 faster : 2;		/* intervals faster than all before, since a slower one */
+	u8 faster : 1;		/* the last interval was faster than all before */
 };
 
 /* A connection's clock, counters and gauges at one moment. */
@@ -406,22 +405,24 @@ static inline void ndm_max_rate_update(struct ndm_measure *m, u32 now_us,
 }
 
 /*
- * Whether the link has become faster: NDM_FASTER intervals with a larger rate than all before,
- * and none with a smaller one, a loss or a queue since the first. The window may stay for some
- * intervals, and the rate with it. Slow start finds the new rate sooner than the policy. @lost:
- * of the interval
+ * Whether the link has become faster: an interval with a rate larger than all before, by
+ * 1/NDM_FASTER_STEP, and a next one with no less than that, by the same tolerance, both
+ * without loss or queue. Slow start finds the new rate sooner than the policy. @lost: of the
+ * interval
  */
 static inline bool ndm_faster(struct ndm_measure *m, u32 rate, u32 rtt_us, u32 lost)
 {
-	if (lost || m->app_limited || !m->max_rate || !rtt_us || rate < m->max_rate ||
-	    ndm_without_wait_us(m, rtt_us) > m->min_rtt_us + m->min_rtt_us / 8) {
-		m->faster = 0;
-		return false;
-	}
-	if (rate < (u64)m->max_rate + m->max_rate / NDM_FASTER_STEP || ++m->faster < NDM_FASTER)
-		return false;
+	u32 step = m->max_rate / NDM_FASTER_STEP;
+	bool before = m->faster;
+
 	m->faster = 0;
-	return true;
+	if (lost || m->app_limited || !m->max_rate || !rtt_us ||
+	    ndm_without_wait_us(m, rtt_us) > m->min_rtt_us + m->min_rtt_us / 8)
+		return false;
+	if (before && rate >= m->max_rate - step)
+		return true;
+	m->faster = rate >= (u64)m->max_rate + step;
+	return false;
 }
 
 static inline void ndm_plasticity_update(struct ndm_measure *m, bool loss)

@@ -27,6 +27,11 @@
  * window doubles in a round trip, would have no queue until the window is twice what the
  * path holds. The short queues of faster bursts show in time.
  *
+ * Where the link spreads these bursts, they show its rate, and so what the path holds
+ * (ndm_train.h). Then the window is paced by the neutral gain and grows no further than to
+ * three sixteenths above that, which is a queue that shows but does not overflow a buffer of
+ * a quarter of the BDP. A window that has ended there is not halved by the sign of a queue.
+ *
  * Pure: plain numbers in, plain numbers out.
  */
 #ifndef NDM_SLOW_START_H
@@ -36,6 +41,7 @@
 #include <linux/types.h>
 
 #include "ndm_features.h"
+#include "ndm_train.h"
 
 #define NDM_SLOW_START_SAMPLES 2	/* enough at an interval's end */
 #define NDM_SLOW_START_QUEUE_MIN_US 250
@@ -65,6 +71,36 @@ static inline bool ndm_slow_start_queue(u32 low_rtt_us, u32 min_rtt_us)
 	       low_rtt_us >= min_rtt_us + clamp_t(u32, min_rtt_us / 8,
 						  NDM_SLOW_START_QUEUE_MIN_US,
 						  NDM_SLOW_START_QUEUE_MAX_US);
+}
+
+/* The window at which it stops to grow. @bdp_fp: ndm_train_bdp() */
+static inline u32 ndm_slow_start_most(u32 bdp_fp)
+{
+	return bdp_fp == NDM_TRAIN_UNKNOWN ? U32_MAX : bdp_fp + bdp_fp / 16 * 3;
+}
+
+/*
+ * The window after an ACK. Below 2^32: a window is at most 2^31, its growth below 2^31.
+ * @acked: packets that it has acknowledged
+ */
+static inline u32 ndm_slow_start_grow(u32 cwnd_fp, u32 acked, u32 bdp_fp)
+{
+	u32 grown_fp = cwnd_fp + (min(acked, NDM_CWND_MAX - 1) << NDM_CWND_FRAC);
+
+	return min(grown_fp, max(cwnd_fp, ndm_slow_start_most(bdp_fp)));
+}
+
+/*
+ * The window after the sign of a queue: half of it, but no less than @first_fp, and than what
+ * the path holds, if that is known.
+ */
+static inline u32 ndm_slow_start_hold(u32 cwnd_fp, u32 first_fp, u32 bdp_fp)
+{
+	u32 held_fp = max(cwnd_fp / 2, min(cwnd_fp, first_fp));
+
+	if (bdp_fp == NDM_TRAIN_UNKNOWN)
+		return held_fp;
+	return max(held_fp, min(cwnd_fp, ndm_slow_start_most(bdp_fp)));
 }
 
 /* The phase of slow start after an ACK. */

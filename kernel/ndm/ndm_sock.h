@@ -16,6 +16,7 @@
 #include "ndm_features.h"
 #include "ndm_guard.h"
 #include "ndm_slow_start.h"
+#include "ndm_train.h"
 #include "ndm_window.h"
 
 /* The neutral pacing gain 1.25, Q16: enough above cwnd/srtt not to bind. */
@@ -38,6 +39,8 @@ struct ndm_memory {
 	u32 lost;	/* ndm_congestion_lost() at the last decision */
 	u32 marked;	/* delivered_ce when the last mark was answered */
 	u32 sent_us;	/* when the last packet delivered before the interval was sent */
+	struct ndm_train train;	/* in slow start */
+	u32 unheld_fp;	/* cwnd_fp before the last sign of a queue in slow start */
 	u32 flow;	/* number of the connection, from 1 in opening order */
 	/* used by tcp_ndm only */
 	u32 model;	/* number of the model that the recurrent state belongs to */
