@@ -408,7 +408,7 @@ static inline void check_close(struct exact_connection *c,
 	REQUIRE(got->rerouted == c->rerouted);
 	REQUIRE(x[NDM_IN_CONGESTION] ==
 		(x[NDM_IN_ENTROPY] < 2867 &&
-				 (lost || (gradient > 82 &&
+				 (lost || (gradient > 82 + 256 * (s64)c->wait &&
 					   x[NDM_IN_RTT_RATIO] > 410)) ?
 			 4096 : -4096));
 	REQUIRE(x[NDM_IN_PLASTICITY] == c->plasticity);

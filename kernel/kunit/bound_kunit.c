@@ -245,6 +245,26 @@ static void congestion_on_lossy_path_test(struct kunit *test)
 	KUNIT_EXPECT_LT(test, PACKETS(p.cwnd_fp), 80);
 }
 
+/*
+ * A share of more than a thirty-second is congestion, although it is less than twice the
+ * path's own; not where packets have been proved to change their order.
+ */
+static void much_loss_is_congestion_test(struct kunit *test)
+{
+	struct path p = path_of(100, 25, U32_MAX);
+
+	path_pass_times(&p, 100, 100);
+	KUNIT_EXPECT_EQ(test, p.b.limit_fp, 0);
+	KUNIT_EXPECT_GT(test, p.b.own, (20 << NDM_FEATURE_FRAC) / 1000);
+	p.loss_per_mille = 45;
+	path_pass_times(&p, 100, 100);
+	KUNIT_EXPECT_TRUE(test, p.b.limit_fp);
+	p.b.own = p.b.proved = (25 << NDM_FEATURE_FRAC) / 1000;
+	KUNIT_EXPECT_EQ(test, ndm_bound_tolerated(&p.b), NDM_BOUND_OWN_MAX);
+	p.b.proved = NDM_BOUND_OWN_MAX + 1;
+	KUNIT_EXPECT_EQ(test, ndm_bound_tolerated(&p.b), 2 * p.b.own + NDM_BOUND_SHARE);
+}
+
 /* The policy has answered the first loss: the bound is no smaller for that. */
 static void cut_from_what_was_carried_test(struct kunit *test)
 {
@@ -370,6 +390,7 @@ static struct kunit_case bound_cases[] = {
 	KUNIT_CASE(test_is_repeated_test),
 	KUNIT_CASE(own_share_follows_test),
 	KUNIT_CASE(congestion_on_lossy_path_test),
+	KUNIT_CASE(much_loss_is_congestion_test),
 	KUNIT_CASE(cut_from_what_was_carried_test),
 	KUNIT_CASE(slow_start_overshoot_test),
 	KUNIT_CASE(single_burst_is_no_congestion_test),

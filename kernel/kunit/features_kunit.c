@@ -387,7 +387,16 @@ static const struct story congestion_stories[] = {
 		{ RTTS(80000, 40000), .lost = 1, .times = 8, .x = -ONE } } },
 };
 
-INPUT_SUITE(congestion, NDM_IN_CONGESTION);
+/* Where packets wait for others, delay rises by twice that before it is congestion. */
+static void rising_beyond_wait_test(struct kunit *test)
+{
+	struct ndm_measure m = { .wait = 3 };
+
+	KUNIT_EXPECT_FALSE(test, ndm_rising(&m, 82 + 2 * 3 * ONE / 32));
+	KUNIT_EXPECT_TRUE(test, ndm_rising(&m, 83 + 2 * 3 * ONE / 32));
+}
+
+INPUT_SUITE(congestion, NDM_IN_CONGESTION, KUNIT_CASE(rising_beyond_wait_test));
 
 /* -- plasticity: NDM v1's ------------------------------------------------------- */
 

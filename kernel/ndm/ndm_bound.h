@@ -52,8 +52,9 @@
 #define NDM_BOUND_EVIDENCE (3 << NDM_FEATURE_FRAC)
 
 /*
- * A larger share is never taken for the path's own: where many flows test at different times,
- * each finds that no smaller window of its own helps. Reordering is proved by DSACKs.
+ * A larger share is always congestion, and never taken for the path's own: where many flows
+ * test at different times, each finds that no smaller window of its own helps. Reordering is
+ * proved by DSACKs.
  */
 #define NDM_BOUND_OWN_MAX (1 << (NDM_FEATURE_FRAC - 5))	/* a thirty-second */
 #define NDM_BOUND_REORDERED_MAX (1 << (NDM_FEATURE_FRAC - 3))	/* an eighth */
@@ -227,6 +228,14 @@ static inline enum ndm_bound_finding ndm_bound_test(struct ndm_bound *b,
 	return NDM_BOUND_HARMLESS;
 }
 
+/* The largest share that is no congestion, Q12. */
+static inline u32 ndm_bound_tolerated(const struct ndm_bound *b)
+{
+	u32 share = 2 * b->own + NDM_BOUND_SHARE;
+
+	return b->proved > NDM_BOUND_OWN_MAX ? share : min_t(u32, share, NDM_BOUND_OWN_MAX);
+}
+
 /* Compares the losses with the path's own share, which follows a sample of full length. */
 static inline enum ndm_bound_finding ndm_bound_watch(struct ndm_bound *b,
 						     const struct ndm_bound_seen *seen)
@@ -236,7 +245,7 @@ static inline enum ndm_bound_finding ndm_bound_watch(struct ndm_bound *b,
 	if (b->lossy_rounds >= NDM_BOUND_LOSSY &&
 	    (u64)seen->lost << NDM_FEATURE_FRAC >
 	    (NDM_BOUND_LOSSES << NDM_FEATURE_FRAC) +
-	    (u64)seen->sent * (2 * b->own + NDM_BOUND_SHARE))
+	    (u64)seen->sent * ndm_bound_tolerated(b))
 		return NDM_BOUND_CONGESTION;
 	if (b->rounds < NDM_BOUND_ROUNDS)
 		return NDM_BOUND_UNKNOWN;

@@ -88,8 +88,11 @@
 #define NDM_PLASTICITY_DECAY 65208	/* 0.995 */
 #define NDM_ENTROPY_NOISE 2867		/* 0.7: a higher entropy is noise */
 
-/* The thresholds of rising delay for NDM v1's rule, Q12. */
-#define NDM_RISING_GRADIENT 82		/* 0.02 of min_rtt since the last interval */
+/*
+ * The thresholds of rising delay for NDM v1's rule, Q12. Where ACKs arrive in bursts or jitter
+ * varies the RTT, mean RTTs differ by about twice the wait without a queue.
+ */
+#define NDM_RISING_GRADIENT 82		/* 0.02 of min_rtt since the last interval, and twice the wait */
 #define NDM_RISING_RTT_RATIO 410	/* 0.1 over min_rtt: there is a queue */
 
 /* Measurement state of one connection: 88 of the 104 available bytes. */
@@ -278,6 +281,13 @@ static inline u64 ndm_explained_rtt_us(const struct ndm_measure *m)
 {
 	return m->min_rtt_us +
 	       ((u64)m->min_rtt_us * (m->standing + m->wait) >> NDM_EXCESS_FRAC);
+}
+
+/* Whether the mean RTT has risen since the last interval. @gradient: Q12 */
+static inline bool ndm_rising(const struct ndm_measure *m, s32 gradient)
+{
+	return gradient > NDM_RISING_GRADIENT +
+			  2 * (m->wait << (NDM_FEATURE_FRAC - NDM_EXCESS_FRAC));
 }
 
 /* How long packets and ACKs wait for others on average. Below 2^33. */
@@ -600,7 +610,7 @@ static inline void ndm_interval_close(struct ndm_measure *m,
 	x[NDM_IN_QUEUE_FLOOR] = floor << (NDM_FEATURE_FRAC - 2);
 	x[NDM_IN_CONGESTION] = -NDM_ONE;
 	if (entropy < NDM_ENTROPY_NOISE &&
-	    (lost || (gradient > NDM_RISING_GRADIENT &&
+	    (lost || (ndm_rising(m, gradient) &&
 		      x[NDM_IN_RTT_RATIO] > NDM_RISING_RTT_RATIO)))
 		x[NDM_IN_CONGESTION] = NDM_ONE;
 	x[NDM_IN_PLASTICITY] = m->plasticity;
