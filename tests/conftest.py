@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,6 +32,9 @@ LONGEST = (
     "lab/compare/studies/test_ablation.py",
     "lab/env/gym/test_ndm_env.py",
 )
+
+# A shell ignores SIGINT in what it runs in the background, and programs inherit that. The tests interrupt some.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Other work on the machine must not fail a test.
 settings.register_profile("any machine", deadline=None)
