@@ -104,11 +104,11 @@ def test_window_doubles_until_the_link_is_full(lab: Lab) -> None:
     cwnd = [o.cwnd for o in seen]
     # the ACK that ends an interval is the first one of the next round trip
     assert cwnd[:3] == [11, 21, 41]
-    # the link spreads the next packets: three sixteenths more than the 66 that the path holds, also in the next interval,
-    # which shows a queue
+    # the link spreads the next packets: three sixteenths more than the 66 that the path holds, also in the interval
+    # that shows a queue
     assert cwnd[3:6] == [78] * 3
-    # so does another one. There stays what the path holds and a sixteenth; the growing window has varied the RTTs, which
-    # counts as a wait of some packets. Then the policy decides
+    # so does the next one, which leaves what the path holds and a sixteenth: the growing window has varied the RTTs,
+    # and that counts as a wait. Then the policy decides
     assert cwnd[6] == cwnd[POLICY_DECIDES] == 72
     assert cwnd[POLICY_DECIDES + 1] < 0.2 * cwnd[POLICY_DECIDES]
 
