@@ -259,7 +259,8 @@ static void much_loss_is_congestion_test(struct kunit *test)
 	p.loss_per_mille = 45;
 	path_pass_times(&p, 100, 100);
 	KUNIT_EXPECT_TRUE(test, p.b.limit_fp);
-	p.b.own = p.b.proved = (25 << NDM_FEATURE_FRAC) / 1000;
+	p.b.own = (25 << NDM_FEATURE_FRAC) / 1000;
+	p.b.proved = p.b.own;
 	KUNIT_EXPECT_EQ(test, ndm_bound_tolerated(&p.b), NDM_BOUND_OWN_MAX);
 	p.b.proved = NDM_BOUND_OWN_MAX + 1;
 	KUNIT_EXPECT_EQ(test, ndm_bound_tolerated(&p.b), 2 * p.b.own + NDM_BOUND_SHARE);

@@ -92,7 +92,7 @@
  * The thresholds of rising delay for NDM v1's rule, Q12. Where ACKs arrive in bursts or jitter
  * varies the RTT, mean RTTs differ by about twice the wait without a queue.
  */
-#define NDM_RISING_GRADIENT 82		/* 0.02 of min_rtt since the last interval, and twice the wait */
+#define NDM_RISING_GRADIENT 82		/* 0.02 of min_rtt and twice the wait */
 #define NDM_RISING_RTT_RATIO 410	/* 0.1 over min_rtt: there is a queue */
 
 /* Measurement state of one connection: 88 of the 104 available bytes. */
