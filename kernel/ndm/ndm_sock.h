@@ -35,12 +35,14 @@
 struct ndm_memory {
 	struct ndm_bound bound;
 	u32 collapse_fp;	/* cwnd_fp before the last time-out; 0: see ndm_recovery.h */
-	u32 restart;	/* packets up to which the window slow-starts in NDM_RESTARTING */
+	union {
+		u32 restart;	/* in NDM_RESTARTING: packets up to which the window slow-starts */
+		u32 unheld_fp;	/* in slow start: cwnd_fp before the last sign of a queue */
+	};
 	u32 lost;	/* ndm_congestion_lost() at the last decision */
 	u32 marked;	/* delivered_ce when the last mark was answered */
 	u32 sent_us;	/* when the last packet delivered before the interval was sent */
 	struct ndm_train train;	/* in slow start */
-	u32 unheld_fp;	/* cwnd_fp before the last sign of a queue in slow start */
 	u32 flow;	/* number of the connection, from 1 in opening order */
 	/* used by tcp_ndm only */
 	u32 model;	/* number of the model that the recurrent state belongs to */
