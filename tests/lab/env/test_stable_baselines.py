@@ -9,6 +9,7 @@ from stable_baselines3 import PPO
 from env.gym.ndm_env import NdmEnv
 
 DECISIONS = 10240
+SMALL_WINDOW = (-0.3, 0.0)  # the mean action of the untrained policy: the window stays at nine packets
 
 
 def mean_reward(model: PPO, env: NdmEnv) -> float:
@@ -27,12 +28,14 @@ def test_library_ppo_learns_the_bottleneck() -> None:
     env = NdmEnv("bottleneck", episode_decisions=128)
     try:
         model = PPO("MlpPolicy", env, n_steps=256, batch_size=64, learning_rate=1e-3, gamma=0.98, seed=1, device="cpu")
+        # any action of 0 or more fills the link up to the bound, so that nothing would be left to learn
+        with torch.no_grad():
+            model.policy.action_net.bias.copy_(torch.tensor(SMALL_WINDOW))
         before = mean_reward(model, env)
         model.learn(DECISIONS)
         after = mean_reward(model, env)
     finally:
         env.close()
     assert model.num_timesteps == DECISIONS
-    # the bound keeps even an untrained policy near a full link
-    assert after > before + 0.005, (before, after)
+    assert before < 0.6, before
     assert after > 0.8, after
