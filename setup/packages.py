@@ -110,8 +110,8 @@ def main(arguments: list[str]) -> int:
         names = missing(besides)
     command = [*as_root, "apt-get", "install", "--yes", "--no-install-recommends", *names]
     if as_root and not shutil.which("sudo"):
-        names_them = " ".join(command[1:])
-        print(f"setup: ask the machine's administrator for them: apt-get update && {names_them}", file=sys.stderr)
+        install = " ".join(command[1:])
+        print(f"setup: ask the machine's administrator for them: apt-get update && {install}", file=sys.stderr)
         return 1
     print(f"setup: installing them with: {' '.join(command)}", flush=True)
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}

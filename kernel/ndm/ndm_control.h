@@ -302,12 +302,13 @@ static inline void ndm_end_interval(struct sock *sk, ndm_decide_fn *decide)
 		      !ndm->memory->bound.limit_fp)))
 		ndm_begin_slow_start(sk);
 	settled = ndm->phase == NDM_SETTLING;
-	ndm_train_close(&ndm->memory->train);
-	if (ndm_in_slow_start(ndm->phase))
+	if (ndm_in_slow_start(ndm->phase)) {
+		ndm_train_close(&ndm->memory->train);
 		ndm_slow_start_turn(sk, ndm,
 				    ndm_slow_start_close(ndm->phase, &interval,
 							 ndm->measure.min_rtt_us),
 				    interval.grew);
+	}
 	if (ndm_in_slow_start(ndm->phase))
 		return;
 	ndm_end_slow_start(sk);

@@ -88,10 +88,15 @@ static inline u32 ndm_rtt_over_min(const s16 *x)
 	return (1 << NDM_FEATURE_FRAC) + x[NDM_IN_RTT_RATIO];
 }
 
+/* A standing queue or wait over min_rtt, Q12. */
+static inline s32 ndm_excess_over_min(u8 excess)
+{
+	return excess << (NDM_FEATURE_FRAC - NDM_EXCESS_FRAC);
+}
+
 static inline u32 ndm_standing_over_min(u8 standing)
 {
-	return (1 << NDM_FEATURE_FRAC) +
-	       (standing << (NDM_FEATURE_FRAC - NDM_EXCESS_FRAC));
+	return (1 << NDM_FEATURE_FRAC) + ndm_excess_over_min(standing);
 }
 
 /* What the next drain depends on. */

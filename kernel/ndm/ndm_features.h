@@ -286,8 +286,7 @@ static inline u64 ndm_explained_rtt_us(const struct ndm_measure *m)
 /* Whether the mean RTT has risen since the last interval. @gradient: Q12 */
 static inline bool ndm_rising(const struct ndm_measure *m, s32 gradient)
 {
-	return gradient > NDM_RISING_GRADIENT +
-			  2 * (m->wait << (NDM_FEATURE_FRAC - NDM_EXCESS_FRAC));
+	return gradient > NDM_RISING_GRADIENT + 2 * ndm_excess_over_min(m->wait);
 }
 
 /* How long packets and ACKs wait for others on average. Below 2^33. */

@@ -91,16 +91,16 @@ static inline u32 ndm_slow_start_grow(u32 cwnd_fp, u32 acked, u32 bdp_fp)
 }
 
 /*
- * The window after the sign of a queue: half of it, but no less than @first_fp, and than what
- * the path holds, if that is known.
+ * The window after the sign of a queue: half of it. It does not shrink below @first_fp, nor
+ * below the window at which it stops to grow, where trains have shown that.
  */
 static inline u32 ndm_slow_start_hold(u32 cwnd_fp, u32 first_fp, u32 bdp_fp)
 {
-	u32 held_fp = max(cwnd_fp / 2, min(cwnd_fp, first_fp));
+	u32 least_fp = first_fp;
 
-	if (bdp_fp == NDM_TRAIN_UNKNOWN)
-		return held_fp;
-	return max(held_fp, min(cwnd_fp, ndm_slow_start_most(bdp_fp)));
+	if (bdp_fp != NDM_TRAIN_UNKNOWN)
+		least_fp = max(least_fp, ndm_slow_start_most(bdp_fp));
+	return max(cwnd_fp / 2, min(cwnd_fp, least_fp));
 }
 
 /* The phase of slow start after an ACK. */

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from compare.metrics.flow_metrics import goodput_mbps
 from env.lab import FlowResult, Lab
+from env.network.capacity import PAYLOAD_SHARE
 from env.network.scenario import load_scenario, scenarios_named
 from tests.support.labs import shared_lab
 
 pytestmark = pytest.mark.timeout(300)
-PAYLOAD = 1448 / 1514  # of a frame
 
 lab = shared_lab("tcp_ndm", timeout_s=200)
 
@@ -21,9 +22,8 @@ def test_competing_flow_keeps_a_quarter_of_its_share(lab: Lab, name: str) -> Non
     path = scenario.network_path()
     result = lab.run(path, scenario.flows_with("ndm"), scenario.duration_s, sample_ms=0, seed=1)
     assert result.guard == {}
-    competing = result.flows[1]
-    fair_mbps = path.reference_mbps * PAYLOAD / 2
-    assert competing.received_bytes * 8 / 1e6 / competing.duration_s >= 0.25 * fair_mbps
+    fair_mbps = path.reference_mbps * PAYLOAD_SHARE / 2
+    assert goodput_mbps(result.flows[1]) >= 0.25 * fair_mbps
 
 
 def rate_mbps(flow: FlowResult, begin_s: float, end_s: float) -> float:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from compare.metrics.flow_metrics import goodput_mbps
 from env.lab import Lab
+from env.network.path import PACKET_BYTES
 from env.network.scenario import load_scenario, scenarios_named
 from tests.support.labs import shared_lab
 
 pytestmark = pytest.mark.timeout(120)
-PACKET_BITS = 8 * 1514  # a frame
 
 lab = shared_lab("tcp_ndm", timeout_s=100)
 
@@ -19,8 +20,6 @@ def test_slow_start_loses_less_than_half_of_the_bdp(lab: Lab, name: str) -> None
     """A window that doubles until the queue has overflowed loses up to the whole BDP."""
     scenario = load_scenario(name)
     path = scenario.network_path()
-    bdp = path.rate_mbps * 1e3 * path.rtt_ms / PACKET_BITS
     (flow,) = lab.run(path, scenario.flows_with("ndm"), scenario.duration_s, sample_ms=0, seed=1).flows
-    assert flow.retransmits < bdp / 2
-    carried_mbps = flow.received_bytes * 8 / 1e6 / flow.duration_s
-    assert carried_mbps > 0.5 * path.rate_mbps
+    assert flow.retransmits < path.bdp_bytes / PACKET_BYTES / 2
+    assert goodput_mbps(flow) > 0.5 * path.rate_mbps
