@@ -137,7 +137,7 @@ static inline bool exact_flat(const struct exact_connection *c, u64 rtt_us,
 			      u64 min_rtt_us)
 {
 	return rtt_us + c->last_rtt_us / 32 >= c->last_rtt_us &&
-	       c->least_rtt_us > min_rtt_us + min_rtt_us / 16;
+	       c->least_rtt_us > min_rtt_us + min_rtt_us / 32;
 }
 
 /* An RTT plus this many 32nds of it. */
@@ -221,8 +221,12 @@ static inline u32 exact_rtt_update(struct exact_connection *c,
 {
 	bool drained = c->drain == 1 && rtt_us;
 	bool steady = now->mdev_us <= srtt_us / 4;
-	u32 least_us = drained && steady && rtt_us < srtt_us ? rtt_us : srtt_us, min_rtt_us;
+	u32 least_us = srtt_us, min_rtt_us;
 
+	if (drained && steady)
+		least_us = rtt_us < srtt_us ? rtt_us : srtt_us;
+	else if (rtt_us && srtt_us && srtt_us < c->least_rtt_us)
+		least_us = c->least_rtt_us;
 	if (c->decisions < 8 && now->mdev_us > srtt_us) {
 		c->min_rtt.current = EXACT_NO_RTT;
 		c->min_rtt.previous = EXACT_NO_RTT;
@@ -394,7 +398,7 @@ static inline void check_close(struct exact_connection *c,
 		gradient = exact_delay(c, rtt_us, min_rtt_us, bin);
 	}
 
-	path_us = exact_without_wait(c, srtt_us, min_rtt_us);
+	path_us = exact_without_wait(c, rtt_us && c->wait > 4 ? rtt_us : srtt_us, min_rtt_us);
 	REQUIRE(x[NDM_IN_RTT_RATIO] ==
 		exact_ratio(path_us - (path_us < min_rtt_us ? path_us :
 							      min_rtt_us),

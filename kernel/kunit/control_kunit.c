@@ -669,46 +669,55 @@ static void drain_due_test(struct kunit *test)
 					    x, c->standing), c->expected);
 }
 
-struct depth_case {
+struct eighths_case {
 	const char *name;
 	int rtt_ratio;	/* Q12 */
 	u8 standing;
+	bool first;
 	u8 expected;
 };
 
-static const struct depth_case depth_cases[] = {
-	{ "no queue", 0, 0, 0 },
-	{ "queue of an eighth", EIGHTH, 0, 1 },
-	{ "queue below an eighth", EIGHTH - 1, 0, 0 },
-	{ "queue of 0.5 min_rtt", NDM_ONE / 2, 0, 1 },
-	{ "queue above 0.5 min_rtt", NDM_ONE / 2 + 1, 0, 2 },
-	{ "queue of 2 min_rtt", 2 * NDM_ONE, 0, 2 },
-	{ "queue above 2 min_rtt", 2 * NDM_ONE + 1, 0, 3 },
-	{ "largest rtt_ratio", S16_MAX, 0, 4 },
-	{ "standing queue only", 2 * NDM_ONE, 64, 0 },
-	{ "half of the queue stands", 2 * NDM_ONE + 1, 32, 2 },
-	{ "less than the standing queue", 0, 255, 0 },
+static const struct eighths_case eighths_cases[] = {
+	{ "no queue", 0, 0, false, 6 },
+	{ "queue of an eighth", EIGHTH, 0, false, 4 },
+	{ "queue below an eighth", EIGHTH - 1, 0, false, 6 },
+	{ "queue of 0.5 min_rtt", NDM_ONE / 2, 0, false, 4 },
+	{ "queue above 0.5 min_rtt", NDM_ONE / 2 + 1, 0, false, 2 },
+	{ "queue of 2 min_rtt", 2 * NDM_ONE, 0, false, 2 },
+	{ "queue above 2 min_rtt", 2 * NDM_ONE + 1, 0, false, 1 },
+	{ "largest rtt_ratio", S16_MAX, 0, false, 0 },
+	{ "standing queue only", 2 * NDM_ONE, 64, false, 6 },
+	{ "half of the queue stands", 2 * NDM_ONE + 1, 32, false, 2 },
+	{ "less than the standing queue", 0, 255, false, 6 },
+	{ "first, no queue", 0, 0, true, 7 },
+	{ "first, queue of a sixth", NDM_ONE / 6, 0, true, 6 },
+	{ "first, queue above a sixth", NDM_ONE / 6 + 1, 0, true, 5 },
+	{ "first, half of the queue stands", 2 * NDM_ONE, 32, true, 4 },
+	{ "first, largest rtt_ratio", S16_MAX, 0, true, 1 },
+	{ "first, less than the standing queue", 0, 255, true, 7 },
 };
 
-KUNIT_ARRAY_PARAM_DESC(depth, depth_cases, name);
+KUNIT_ARRAY_PARAM_DESC(eighths, eighths_cases, name);
 
-static void drain_depth_test(struct kunit *test)
+static void drain_eighths_test(struct kunit *test)
 {
-	const struct depth_case *c = test->param_value;
+	const struct eighths_case *c = test->param_value;
 	s16 x[NDM_INPUTS] = { [NDM_IN_RTT_RATIO] = c->rtt_ratio };
 
-	KUNIT_EXPECT_EQ(test, ndm_drain_depth(x, c->standing), c->expected);
+	KUNIT_EXPECT_EQ(test, ndm_drain_eighths(x, c->standing, c->first), c->expected);
 }
 
 static void drain_window_test(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(103, 0), 78);
-	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(103, 1), 51);
-	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(103, 4), 6);
+	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(103, 7), 90);
+	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(103, 6), 77);
+	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(103, 4), 51);
+	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(103, 0), 6);
+	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(U32_MAX, 7), U32_MAX / 8 * 7 + 6);
 	/* Four packets stay, but not more than half of the window. */
-	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(20, 4), 4);
+	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(20, 0), 4);
 	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(6, 2), 3);
-	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(4, 4), NDM_CWND_MIN);
+	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(4, 0), NDM_CWND_MIN);
 }
 
 struct kept_case {
@@ -747,9 +756,19 @@ static void standing_queue_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ndm_rtt_excess(NDM_RTT_MAX_US, 0, 0), U8_MAX);
 }
 
+/* One interval with RTT samples of @rtt_us, while the smoothed RTT stays as it was. */
+static void round_trip_with_rtt(struct sock *sk, u32 rtt_us)
+{
+	struct rate_sample rs = ack_packets(sk, 10);
+
+	rs.rtt_us = rtt_us;
+	memset(next_actions, 0, sizeof(next_actions));
+	control(sk, &rs, decide);
+}
+
 /*
  * A socket with a window of 100 packets, one decision before its first drain. The RTT is
- * twice the minimum, so that the drain halves the window twice.
+ * twice the minimum, so that three eighths of the window stay.
  */
 static struct sock *socket_before_drain(struct kunit *test)
 {
@@ -758,7 +777,7 @@ static struct sock *socket_before_drain(struct kunit *test)
 
 	tcp_sk(sk)->srtt_us = RTT_US / 2 << 3;
 	for (i = 0; i < NDM_DRAIN_FIRST; i++)
-		round_trip(sk, 0, 0);
+		round_trip_with_rtt(sk, RTT_US / 2);
 	tcp_sk(sk)->srtt_us = RTT_US << 3;
 	tcp_snd_cwnd_set(tcp_sk(sk), 100);
 	return sk;
@@ -773,24 +792,14 @@ static void drain_test(struct kunit *test)
 	/* 100 + 1 + 10 / 4 */
 	round_trip(sk, 0, 0);
 	KUNIT_EXPECT_EQ(test, ndm->cwnd_fp >> NDM_CWND_FRAC, 103);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 25);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 38);
 	/* The action is ignored. */
 	round_trip(sk, 16384, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 25);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 38);
 	round_trip(sk, -16384, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 103);
 	round_trip(sk, -16384, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 10);
-}
-
-/* One interval with RTT samples of @rtt_us, while the smoothed RTT stays as it was. */
-static void round_trip_with_rtt(struct sock *sk, u32 rtt_us)
-{
-	struct rate_sample rs = ack_packets(sk, 10);
-
-	rs.rtt_us = rtt_us;
-	memset(next_actions, 0, sizeof(next_actions));
-	control(sk, &rs, decide);
 }
 
 /* A drain: its beginning, an interval with an RTT of @before_us, and one of @rtt_us. */
@@ -865,7 +874,8 @@ static const struct route_case route_cases[] = {
 	{ "the first drain made it shorter", { 100000, 96000 }, { 96000, 96000 }, 20000, false },
 	{ "the second drain made it shorter", { 100000, 100000 }, { 100000, 96000 }, 20000, false },
 	{ "the two differ", { 100000, 100000 }, { 107000, 107000 }, 20000, false },
-	{ "no longer than before", { 21000, 21000 }, { 21000, 21000 }, 20000, false },
+	{ "a twentieth longer", { 21000, 21000 }, { 21000, 21000 }, 21000, false },
+	{ "no longer than before", { 20600, 20600 }, { 20600, 20600 }, 20000, false },
 };
 
 KUNIT_ARRAY_PARAM_DESC(route, route_cases, name);
@@ -976,13 +986,13 @@ static void mtu_probe_in_drain_test(struct kunit *test)
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	round_trip(sk, 0, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 25);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 38);
 	/* Packets are three times as large: a third of them fits. */
-	tcp_snd_cwnd_set(tp, 8);
+	tcp_snd_cwnd_set(tp, 12);
 	round_trip(sk, 0, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 8);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 12);
 	round_trip(sk, 0, 0);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 33);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 32);
 }
 
 struct pacing_case {
@@ -1479,7 +1489,7 @@ static struct kunit_case control_cases[] = {
 	KUNIT_CASE(undo_does_not_restart_test),
 	KUNIT_CASE(loss_ends_slow_start_test),
 	KUNIT_CASE_PARAM(drain_due_test, due_gen_params),
-	KUNIT_CASE_PARAM(drain_depth_test, depth_gen_params),
+	KUNIT_CASE_PARAM(drain_eighths_test, eighths_gen_params),
 	KUNIT_CASE(drain_window_test),
 	KUNIT_CASE_PARAM(drain_kept_test, kept_gen_params),
 	KUNIT_CASE(standing_queue_test),

@@ -125,7 +125,7 @@ static void check_story(struct kunit *test, const struct story *story, int input
 /* -- rtt_ratio: srtt / min_rtt - 1 ------------------------------------------- */
 
 #define SRTT(length, srtt, expected)					\
-	{ .length_us = (length), .rtt_us = 40000, .srtt_us = (srtt),	\
+	{ .length_us = (length), .no_rtt = true, .srtt_us = (srtt),	\
 	  .x = (expected) }
 
 static const struct story rtt_ratio_stories[] = {
@@ -154,6 +154,10 @@ static const struct story rtt_ratio_stories[] = {
 		SRTT(40000, 48000, 819) } },
 	{ "limited to 2^30 us", .steps = {
 		SRTT(40000, 1 << 30, 0), SRTT(40000, U32_MAX, 0) } },
+	/* It weighs an RTT from before the interval: of the SYN, say. */
+	{ "a smoothed RTT below all samples is no minimum", .steps = {
+		{ .length_us = 40000, .rtt_us = 48000, .srtt_us = 40000, .x = 0 },
+		SRTT(40000, 60000, 1024), SRTT(40000, 40000, 0) } },
 	{ "a new minimum", .steps = {
 		SRTT(40000, 48000, 0), SRTT(40000, 40000, 0),
 		SRTT(40000, 48000, 819) } },
@@ -186,6 +190,15 @@ static struct ndm_interval pass_two(struct connection *c, u32 first_us, u32 seco
 	return pass(c, &step);
 }
 
+/* An interval with RTTs of 60 and 40 ms, and this smoothed RTT at its end. */
+static struct ndm_interval pass_bursts(struct connection *c, u32 srtt_us)
+{
+	struct step step = { .length_us = 40000, .rtt_us = 40000, .srtt_us = srtt_us };
+
+	ndm_measure_rtt(&c->m, 60000);
+	return pass(c, &step);
+}
+
 /* The wait goes a quarter of the way to what the mean RTT exceeds the smallest by, rounded up. */
 static void wait_test(struct kunit *test)
 {
@@ -204,6 +217,9 @@ static void wait_test(struct kunit *test)
 	/* It is no queue: 40 ms * (1 + 1/4) is the RTT without one. */
 	KUNIT_EXPECT_EQ(test, interval.x[NDM_IN_RTT_RATIO], 0);
 	KUNIT_EXPECT_EQ(test, ndm_explained_rtt_us(&c.m), 50000);
+	/* Nor is the smoothed RTT of a burst: the mean is 50 ms, too. */
+	interval = pass_bursts(&c, 90000);
+	KUNIT_EXPECT_EQ(test, interval.x[NDM_IN_RTT_RATIO], 0);
 	/* A drain varies the RTT itself. */
 	c.m.drain = 2;
 	pass_two(&c, 50000, 50000);
@@ -223,6 +239,14 @@ static void wait_test(struct kunit *test)
 	pass_two(&c, 40000, 40000);
 	pass_two(&c, 40000, 40000);
 	KUNIT_EXPECT_EQ(test, c.m.wait, 1);
+	pass_two(&c, 40000, 40000);
+	/* Without a long wait, the smoothed RTT counts: 90 ms - 40 ms / 32 * 2 */
+	pass_two(&c, 60000, 40000);
+	interval = pass_bursts(&c, 90000);
+	KUNIT_EXPECT_EQ(test, c.m.wait, 2);
+	KUNIT_EXPECT_EQ(test, interval.x[NDM_IN_RTT_RATIO], 4864);
+	pass_two(&c, 40000, 40000);
+	pass_two(&c, 40000, 40000);
 	pass_two(&c, 40000, 40000);
 	/* RTTs below the minimum do not count. */
 	pass_two(&c, 30000, 50000);
@@ -278,6 +302,7 @@ static const struct story entropy_stories[] = {
 		{ CALM, .x = 0 }, { RTTS(1, 40000), .x = 0 } } },
 	/* The last bin begins at 13.454 times the minimum. */
 	{ "large delays share the last bin", .steps = {
+		{ CALM, .no_rtt = true, .x = 0 },
 		{ RTTS(40000 * 14, 40000), .x = 0 },
 		{ RTTS(40000 * 16, 40000), .x = 0 },
 		{ RTTS(U32_MAX, 40000), .x = 0 },
@@ -865,7 +890,7 @@ INPUT_SUITE(delivery_ratio, NDM_IN_DELIVERY_RATIO,
 
 /* A packet per us and 4096 us: a path of 4096 packets. */
 #define FLIGHT(length, packets, rtt, flight, expected)			\
-	{ .length_us = (length), .delivered = (packets), .rtt_us = 40000, \
+	{ .length_us = (length), .delivered = (packets), .no_rtt = true, \
 	  .srtt_us = (rtt), .inflight = (flight), .x = (expected) }
 
 static const struct story inflight_ratio_stories[] = {

@@ -112,8 +112,9 @@ static inline void ndm_drain_or_apply(struct sock *sk, struct ndm_sock *ndm,
 	    ndm_window_used(sk)) {
 		ndm->measure.drain = NDM_DRAIN_INTERVALS;
 		ndm->measure.since_drain = 0;
-		ndm->measure.drain_depth =
-			ndm_drain_depth(x, ndm->measure.standing);
+		ndm->measure.drain_eighths =
+			ndm_drain_eighths(x, ndm->measure.standing,
+					  decision < NDM_DRAIN_SECOND);
 	}
 	ndm_apply_cwnd(sk, ndm, x, actions[NDM_OUT_CWND_LOG2]);
 }

@@ -21,8 +21,9 @@
  *
  * Where there is a queue that the last drain does not explain, the window is halved at
  * least once, and as often as needed to leave only the known standing queue if the flow
- * itself keeps all other queue. Otherwise three quarters of it stay. At half the window,
- * a drain costs one round trip's packets. It therefore begins NDM_DRAIN_EVERY decisions
+ * itself keeps all other queue. Otherwise three quarters of it stay. A connection's first
+ * drain leaves more. At half the window, a drain costs one round trip's packets. It
+ * therefore begins NDM_DRAIN_EVERY decisions
  * after the last one while there is such a queue, otherwise after NDM_DRAIN_SELDOM, and in
  * time for a minimum RTT, which is only valid for so long. It begins early when the RTT is
  * twice the explained one: the link has become slower, the route has become longer, or
@@ -68,9 +69,6 @@
 
 /* Half of a smaller window is less than NDM_CWND_MIN. */
 #define NDM_DRAIN_CWND_MIN (2 * NDM_CWND_MIN)
-
-/* How often the window is halved at most: rtt_ratio ends at nine times min_rtt. */
-#define NDM_DRAIN_DEEPEST 4
 
 /*
  * The largest rtt_variation at which a drain's RTT is meaningful, Q12: an eighth of
@@ -144,30 +142,36 @@ static inline bool ndm_drain_due(const struct ndm_drain_clock *clock, u32 cwnd_f
 }
 
 /*
- * How often the window is halved: 2^depth is at least 4/3 of the RTT over its
- * explained part, so that a quarter of the path stays empty. 0: three quarters of the
- * window stay, as no queue is to be measured. @x: the inputs
+ * What stays of the window in a drain, eighths; 0: a sixteenth. @x: the inputs
+ *
+ * The first drain removes what slow start has left, and an eighth of what the path holds:
+ * short transfers end soon after it. Later, where no queue is to be measured, three quarters
+ * stay. Otherwise the window is halved until a quarter of the path stays empty.
  */
-static inline u8 ndm_drain_depth(const s16 *x, u8 standing)
+static inline u8 ndm_drain_eighths(const s16 *x, u8 standing, bool first)
 {
-	u32 explained = 3 * ndm_standing_over_min(standing);
-	u8 depth = ndm_drain_queue(x, standing);
+	u32 explained = ndm_standing_over_min(standing);
+	u32 rtt = ndm_rtt_over_min(x);
+	u8 eighths = 4;
 
-	while (depth && depth < NDM_DRAIN_DEEPEST &&
-	       explained << depth < 4 * ndm_rtt_over_min(x))
-		depth++;
-	return depth;
+	if (first)
+		return clamp_t(u32, 7 * explained / rtt, 1, 7);
+	if (!ndm_drain_queue(x, standing))
+		return 6;
+	while (eighths && 6 * explained < rtt * eighths)
+		eighths /= 2;
+	return eighths;
 }
 
 /*
  * The window in a drain, packets. Four stay where that is not more than half of it, since
  * receivers delay the ACK of a single packet.
  */
-static inline u32 ndm_drain_cwnd(u32 cwnd, u8 depth)
+static inline u32 ndm_drain_cwnd(u32 cwnd, u8 eighths)
 {
-	if (!depth)
-		return cwnd - cwnd / 4;
-	return max_t(u32, max_t(u32, cwnd >> depth, min_t(u32, cwnd / 2, 4)), NDM_CWND_MIN);
+	u32 kept = eighths ? (u64)cwnd * eighths >> 3 : cwnd >> 4;
+
+	return max_t(u32, max_t(u32, kept, min_t(u32, cwnd / 2, 4)), NDM_CWND_MIN);
 }
 
 /*
@@ -177,7 +181,7 @@ static inline u32 ndm_drain_cwnd(u32 cwnd, u8 depth)
  */
 static inline bool ndm_drain_flat(u32 before_us, u32 rtt_us, u32 least_us, u32 min_rtt_us)
 {
-	return rtt_us >= before_us - before_us / 32 && least_us > min_rtt_us + min_rtt_us / 16;
+	return rtt_us >= before_us - before_us / 32 && least_us > min_rtt_us + min_rtt_us / 32;
 }
 
 /*

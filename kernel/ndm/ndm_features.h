@@ -6,7 +6,7 @@
  * runs in the modules and in the tests in user space. Every input is scale-free and
  * Q12 (12 fraction bits, 4096 = 1), in the order and range of ndm_schema.h:
  *
- *	rtt_ratio	(srtt - wait) / min_rtt - 1
+ *	rtt_ratio	(srtt - wait) / min_rtt - 1; with a long wait, mean RTT for srtt
  *	entropy		0.6 H2(losses) + 0.4 H(delays) / log2(16)
  *	queue_floor	log2 of the smallest mean RTT - wait of the last 16 intervals / min_rtt
  *	congestion	entropy < 0.7 and (loss or rising delay) ? 1 : -1
@@ -21,9 +21,10 @@
  *
  * min_rtt is not the smallest RTT sample: with jitter larger than the base delay a
  * rare minimum is noise (TCP-NV, section 2). It is the smallest *smoothed* RTT at
- * the ends of the intervals of the last 30 to 60 s, renewed as in TCP-NV: every 30 s
- * the minimum collected since the last renewal replaces it. max_rate is renewed the
- * same way. The standing queue is the queue that remained in the last drain
+ * the ends of the intervals of the last 30 to 60 s, at least the smallest sample of its
+ * interval. It is renewed as in TCP-NV: every 30 s the minimum collected since the last
+ * renewal replaces it. max_rate is renewed the same way. The standing queue is the queue
+ * that remained in the last drain
  * (ndm_drain.h): the flow's own queue shows in rtt_ratio and inflight_ratio, that of
  * other flows in rtt_ratio only. The wait is the time for which packets or ACKs wait for
  * others on average, where ACKs arrive in bursts or jitter varies the RTT: an interval's
@@ -78,6 +79,9 @@
 /* As many RTT samples have one smallest RTT. */
 #define NDM_RTT_GROUP 8
 
+/* A longer wait than an eighth of min_rtt is a long one; the unit of ndm_measure.wait. */
+#define NDM_LONG_WAIT (1 << (NDM_EXCESS_FRAC - 3))
+
 /* 18 minutes, longer than any RTT of TCP. Bounds the sums below. */
 #define NDM_RTT_MAX_US (1U << 30)
 
@@ -119,7 +123,7 @@ struct ndm_measure {
 	u16 since_drain;	/* intervals closed since the last drain began, saturates */
 	u16 loss_ring;		/* one bit per interval with loss, newest lowest */
 	u16 plasticity : 13;	/* Q12, at most 1 */
-	u16 drain_depth : 3;	/* how often the window is halved in a drain; 0: 3/4 stay */
+	u16 drain_eighths : 3;	/* what stays of the window in a drain: ndm_drain.h */
 	u8 standing;		/* queue, min_rtt / 2^NDM_EXCESS_FRAC */
 	u8 wait;		/* for packets and ACKs that arrive in bursts; the same unit */
 	u8 drain : 2;		/* remaining intervals of a drain */
@@ -460,6 +464,24 @@ static inline u32 ndm_least_rtt_us(const struct ndm_measure *m)
 }
 
 /*
+ * The smoothed RTT of an interval with this mean RTT. Below all of the interval's samples, it
+ * is that of packets before: of the SYN, for which no other packet waits.
+ */
+static inline u32 ndm_interval_srtt_us(const struct ndm_measure *m, u32 srtt_us, u32 rtt_us)
+{
+	return rtt_us && srtt_us ? max_t(u32, srtt_us, ndm_least_rtt_us(m)) : srtt_us;
+}
+
+/*
+ * The RTT of rtt_ratio. The smoothed one weighs the last eight ACKs most. With a long wait
+ * these are of one burst.
+ */
+static inline u32 ndm_shown_rtt_us(const struct ndm_measure *m, u32 srtt_us, u32 rtt_us)
+{
+	return rtt_us && m->wait > NDM_LONG_WAIT ? rtt_us : srtt_us;
+}
+
+/*
  * A drain has been measured. The RTT is the propagation delay of a new route when it did
  * not become smaller in the drain, twice: then there was no queue that the flow has a part
  * in. As RTTs vary, the second time is one of several tries. So is the first where a drain
@@ -526,7 +548,8 @@ static inline void ndm_rtt_update(struct ndm_measure *m,
 	 */
 	ndm_min_rtt_update(m, now->now_us,
 			   drained && now->mdev_us <= srtt_us / 4 ?
-				   min_t(u32, srtt_us, rtt_us) : srtt_us);
+				   min_t(u32, srtt_us, rtt_us) :
+				   ndm_interval_srtt_us(m, srtt_us, rtt_us));
 	/* The window of a drain changes the RTT within an interval. */
 	if (rtt_us && !m->drain)
 		ndm_wait_update(m, rtt_us);
@@ -601,7 +624,7 @@ static inline void ndm_interval_close(struct ndm_measure *m,
 	entropy = (2458 * ndm_binary_entropy_table[hweight16(m->loss_ring)] +
 		   1638 * ndm_delay_entropy(m->delay_ring, &floor)) >> NDM_FEATURE_FRAC;
 
-	path_us = ndm_without_wait_us(m, srtt_us);
+	path_us = ndm_without_wait_us(m, ndm_shown_rtt_us(m, srtt_us, rtt_us));
 	x[NDM_IN_RTT_RATIO] = ndm_ratio(path_us - min_t(u32, path_us, m->min_rtt_us),
 					m->min_rtt_us, S16_MAX);
 	x[NDM_IN_ENTROPY] = entropy;

@@ -139,7 +139,7 @@ static inline u32 ndm_window(const struct ndm_sock *ndm)
 {
 	u32 cwnd = ndm->cwnd_fp >> NDM_CWND_FRAC;
 
-	return ndm->measure.drain ? ndm_drain_cwnd(cwnd, ndm->measure.drain_depth) : cwnd;
+	return ndm->measure.drain ? ndm_drain_cwnd(cwnd, ndm->measure.drain_eighths) : cwnd;
 }
 
 /* Gives the kernel a window without changing the flow's. */
