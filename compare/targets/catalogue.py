@@ -329,7 +329,7 @@ TARGETS = {
                     not_worst(p99, OTHERS, more_is_better=False),
                 ),
             ),
-            max_seeds=3,
+            max_seeds=10,
             reported=False,
         ),
         Target(

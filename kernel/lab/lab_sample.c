@@ -9,6 +9,7 @@
 #include <linux/err.h>
 #include <linux/file.h>
 #include <linux/hrtimer.h>
+#include <linux/inet_diag.h>
 #include <linux/kthread.h>
 #include <linux/net.h>
 #include <linux/sched.h>
@@ -39,12 +40,15 @@ static void lab_sample_tcp(struct lab_samples *samples,
 {
 	struct sock *sk = source->socket->sk;
 	const struct tcp_congestion_ops *ca = inet_csk(sk)->icsk_ca_ops;
-	struct lab_tcp sample = { .length = sizeof(sample.info) };
+	struct lab_tcp sample = { .length = sizeof(struct tcp_info) };
 	int attribute;
 
-	tcp_get_info(sk, &sample.info);
+	BUILD_BUG_ON(sizeof(struct tcp_info) > sizeof(sample.info));
+	BUILD_BUG_ON(sizeof(union tcp_cc_info) > sizeof(sample.cc));
+	tcp_get_info(sk, (struct tcp_info *)sample.info);
 	if (ca && ca->get_info)
-		sample.cc_length = ca->get_info(sk, ~0U, &attribute, &sample.cc);
+		sample.cc_length = ca->get_info(sk, ~0U, &attribute,
+						(union tcp_cc_info *)sample.cc);
 	lab_record(samples->flows->records, LAB_TCP, source->asked.id, now_ns, &sample,
 		   sizeof(sample));
 }

@@ -3,9 +3,7 @@
 #ifndef LAB_TRAFFIC_H
 #define LAB_TRAFFIC_H
 
-#include <linux/inet_diag.h>
 #include <linux/ioctl.h>
-#include <linux/tcp.h>
 #include <linux/types.h>
 
 #define LAB_FLOWS	512		/* sockets at once */
@@ -75,12 +73,15 @@ struct lab_record {
 	__u32 reserved;
 };
 
+/*
+ * The kernel's structures are longer or shorter than those of the program's headers. There is
+ * room for either.
+ */
 struct lab_tcp {
 	__u32 cc_length;	/* what the congestion control has reported, bytes */
-	__u32 length;		/* of the kernel's struct tcp_info */
-	union tcp_cc_info cc;
-	__u32 reserved;
-	struct tcp_info info;
+	__u32 length;		/* of struct tcp_info */
+	__u64 cc[16];		/* union tcp_cc_info */
+	__u64 info[64];		/* struct tcp_info */
 };
 
 /* Have a thread for each of so many sockets: the argument is their number. */

@@ -20,7 +20,8 @@
  * expert reads the ACK in pkts_acked(), together with the window, which fast
  * recovery may change next. It closes the interval at the kernel's next call before
  * sending: cong_avoid() or min_tso_segs(). If an ACK causes neither, the next ACK
- * closes the interval.
+ * closes the interval. In a tree with BBRv3, tso_segs() replaces min_tso_segs(), and only
+ * a scheme that has it is measured in it.
  *
  * The scheme occupies the socket's private state, so the expert finds its own state
  * by the socket's address.
@@ -34,6 +35,7 @@
 #include <linux/spinlock.h>
 #include <net/tcp.h>
 
+#include "compat/tso_segs.h"
 #include "compat/watch_tx_start.h"
 #include "ndm/ndm_control.h"
 #include "lab/ndm_gym.h"
@@ -241,7 +243,7 @@ static void expert_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	expert_take_back(sk, expert);
 }
 
-static u32 expert_min_tso_segs(struct sock *sk)
+static u32 NDM_TSO_SEGS(expert_tso_segs)
 {
 	struct expert_flow *flow = expert_find(sk);
 	const struct expert *expert;
@@ -249,11 +251,11 @@ static u32 expert_min_tso_segs(struct sock *sk)
 
 	if (flow)
 		expert_measure(sk, flow);
-	/* The kernel's default without this operation. */
+	/* The kernel's minimum without this operation. */
 	segments = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_tso_segs);
 	expert = expert_hand_over(sk);
-	if (expert->scheme->min_tso_segs)
-		segments = expert->scheme->min_tso_segs(sk);
+	if (expert->scheme->NDM_TSO_SEGS_OP)
+		segments = NDM_CALL_TSO_SEGS(expert->scheme);
 	expert_take_back(sk, expert);
 	return segments;
 }
@@ -418,8 +420,8 @@ static void expert_wrap(struct expert *expert)
 		ops->cong_avoid = expert_cong_avoid;
 	if (ops->pkts_acked || expert->uses_callbacks)
 		ops->pkts_acked = expert_pkts_acked;
-	if (ops->min_tso_segs || expert->uses_callbacks)
-		ops->min_tso_segs = expert_min_tso_segs;
+	if (ops->NDM_TSO_SEGS_OP || (NDM_TSO_SEGS_IS_MINIMUM && expert->uses_callbacks))
+		ops->NDM_TSO_SEGS_OP = expert_tso_segs;
 	if (ops->in_ack_event)
 		ops->in_ack_event = expert_in_ack_event;
 	if (ops->sndbuf_expand)

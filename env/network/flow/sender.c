@@ -58,7 +58,8 @@ static char chunk[CHUNK];
  */
 static double sender_cc_min_rtt_us(const struct sender *s, const union tcp_cc_info *info, size_t length)
 {
-	if (length == sizeof(info->bbr))
+	/* BBRv3's information begins with BBR's */
+	if (length >= sizeof(info->bbr))
 		return info->bbr.bbr_min_rtt;
 	/* DCTCP's information has the length of Vegas's, which other schemes use */
 	if (length == sizeof(info->vegas) && strcmp(s->scheme, "dctcp"))
@@ -108,8 +109,9 @@ void sender_sampled(int sender, int64_t at_ns, const struct lab_tcp *sample)
 	struct tcp_info info = {};
 
 	/* the kernel's structure is longer or shorter than ours */
-	memcpy(&info, &sample->info, sample->length < sizeof(info) ? sample->length : sizeof(info));
-	sender_record_sample(s, at_ns, &info, sender_cc_min_rtt_us(s, &sample->cc, sample->cc_length));
+	memcpy(&info, sample->info, sample->length < sizeof(info) ? sample->length : sizeof(info));
+	sender_record_sample(s, at_ns, &info,
+			     sender_cc_min_rtt_us(s, (const union tcp_cc_info *)sample->cc, sample->cc_length));
 }
 
 void senders_sample(int64_t now)
