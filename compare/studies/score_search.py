@@ -1,0 +1,219 @@
+"""Search a policy's weights by the joint score: CMA-ES, with the target `development` as fitness.
+
+    python -m compare.studies.score_search results/search/readout datasets/models/mixed --weights readout
+    python -m compare.studies.score_search results/search/neuron rules/one_neuron.yaml --weights named
+
+A training maximizes a reward, which is a sum over decisions. A candidate of this search is what would ship, an int16
+model in the kernel with its guard, and its fitness is the joint score (compare/targets/tables.py). Nothing is drawn
+anew within a run, so a candidate can hold a window for a hundred round trips. training/cma.py names the papers.
+
+FOLDER/mean.yaml is the mean of the last generation, FOLDER/best.yaml the candidate with the highest score so far:
+rules, which compare.py and `make export-weights` take. FOLDER/generations.csv has a row per generation. The same
+command continues an interrupted search.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from compare.command.measurement import Interrupted, Measurement
+from compare.command.progress import terminal
+from compare.errors import CompareError
+from compare.experiment.config import CompareConfig
+from compare.experiment.experiment import plan_of
+from compare.metrics.cells import Cell
+from compare.targets.development import DEVELOPMENT
+from compare.targets.evidence import Evidence
+from compare.targets.tables import WORST_MARGIN, TargetTable
+from compare.targets.target import Target
+from env.files import write_atomically
+from export.integer.model import ExportError
+from export.pipeline import build_model, find_policy, measure
+from export.rule import rule_text
+from training.policy import Floats, to_policy
+
+TABLE = "generations.csv"
+MEAN, BEST = "mean.yaml", "best.yaml"
+# What may change, by the parts of a policy (export/integer/quantize.py): inputs, last state, biases, actions.
+WEIGHTS = {
+    "readout": ("those of the actions", "vc"),
+    "memoryless": ("all but those of the last state", "wbvc"),
+    "all": ("all", "wubvc"),
+    "named": ("those that are not zero, so that a rule keeps its form", ""),
+}
+
+
+@dataclass(frozen=True)
+class Search:
+    """The settings of a search.
+
+    start: weights [n] before it. tuned: indices [k] of those that it changes. seeds: runs per scenario. seed: of the
+    candidates. target: its joint score is the fitness.
+    """
+
+    folder: Path
+    start: Floats
+    tuned: NDArray[np.intp]
+    generations: int
+    candidates: int
+    sigma: float
+    seeds: int
+    seed: int
+    target: Target = DEVELOPMENT
+
+    @property
+    def scale(self) -> Floats:
+        """The step of each tuned weight at sigma 1, [k]: its magnitude, at least the median of all."""
+        magnitudes = np.abs(self.start[self.tuned])
+        return np.maximum(magnitudes, np.median(magnitudes))
+
+    def weights(self, point: Floats) -> Floats:
+        """Return all weights [n] at a point [k] of the search, in steps from the start."""
+        weights = self.start.copy()
+        weights[self.tuned] += point * self.scale
+        return weights
+
+
+def search(settings: Search, console: Console) -> None:
+    """Make the missing generations. Raises CompareError, and Interrupted on Ctrl-C."""
+    import cmaes  # here, because it imports scipy.stats
+
+    strategy: Any = cmaes.CMA(
+        mean=np.zeros(settings.tuned.size), sigma=settings.sigma, population_size=settings.candidates
+    )
+    known = _read(settings)
+    references = _measure(settings, "references", settings.target.references, console)
+    best = max((max(row[1:]) for row in known), default=-np.inf)
+    for generation in range(settings.generations):
+        strategy.reseed_rng(int(np.random.SeedSequence([settings.seed, generation]).generate_state(1)[0]))
+        points = [strategy.ask() for _ in range(settings.candidates)]
+        if generation < len(known):
+            scores = known[generation]
+        else:
+            scores = _scores(settings, [strategy.mean, *points], references, console)
+            if max(scores[1:]) > best:
+                best = max(scores[1:])
+                _write(settings, BEST, points[int(np.argmax(scores[1:]))])
+            _append(settings, generation, strategy, scores)
+            console.print(
+                f"generation {generation + 1} of {settings.generations}: mean {scores[0]:.3f}, candidates "
+                f"{np.median(scores[1:]):.3f} (median) to {max(scores[1:]):.3f}",
+                highlight=False,
+            )
+        strategy.tell([(point, -score) for point, score in zip(points, scores[1:], strict=True)])
+        _write(settings, MEAN, strategy.mean)
+
+
+def _scores(settings: Search, points: Sequence[Floats], references: Sequence[Cell], console: Console) -> list[float]:
+    """Return the joint score of each point; WORST_MARGIN for one that the export refuses."""
+    files = [_write(settings, f"candidate_{i:02d}.yaml", point) for i, point in enumerate(points)]
+    exported = [file for file in files if _exports(file)]
+    cells = _measure(settings, "candidates", [f"ndm@{file}" for file in exported], console)
+    table = TargetTable(settings.target, Evidence([*references, *cells]))
+    scores = {file: table.score(f"ndm@{file}").mean for file in exported}
+    shutil.rmtree(settings.folder / "candidates")  # the next generation's candidates have the same names
+    return [scores.get(file, WORST_MARGIN) for file in files]
+
+
+def _exports(file: Path) -> bool:
+    try:
+        build_model(file)
+    except ExportError:
+        return False
+    return True
+
+
+def _measure(settings: Search, name: str, schemes: Sequence[str], console: Console) -> list[Cell]:
+    target = settings.target
+    planned = plan_of(target.make(), list(schemes), settings.seeds, None, target.sample_ms)
+    with Measurement(CompareConfig(), planned).completed(settings.folder / name, console) as completed:
+        return completed.cells
+
+
+def _write(settings: Search, name: str, point: Floats) -> Path:
+    about = f"A point of a search by the joint score ({settings.folder.name})"
+    file = settings.folder / name
+    write_atomically(file, rule_text(to_policy(settings.weights(point)), about).encode())
+    return file
+
+
+def _head(settings: Search) -> list[str]:
+    return ["generation", "sigma", "mean", *(f"candidate_{i + 1:02d}" for i in range(settings.candidates))]
+
+
+def _read(settings: Search) -> list[list[float]]:
+    """Return the stored scores of each generation: the mean's, then the candidates'. Raises CompareError."""
+    file = settings.folder / TABLE
+    if not file.exists():
+        return []
+    head, *rows = list(csv.reader(file.read_text().splitlines()))
+    if head != _head(settings):
+        raise CompareError(f"{file} has another number of candidates than {settings.candidates}: give another folder")
+    return [[float(score) for score in row[2:]] for row in rows]
+
+
+def _append(settings: Search, generation: int, strategy: Any, scores: Sequence[float]) -> None:
+    file = settings.folder / TABLE
+    text = file.read_text() if file.exists() else ",".join(_head(settings)) + "\n"
+    row = [str(generation + 1), f"{strategy._sigma:.4g}", *(repr(float(score)) for score in scores)]
+    write_atomically(file, (text + ",".join(row) + "\n").encode())
+
+
+def parse(argv: Sequence[str]) -> Search:
+    """Return the settings. Raises CompareError, and ExportError for a start that cannot be read."""
+    parser = argparse.ArgumentParser(
+        prog="python -m compare.studies.score_search", description="Search a policy's weights by the joint score."
+    )
+    parser.add_argument("folder", type=Path, help="folder of the results")
+    parser.add_argument("start", help="run, model folder or rule to start from: datasets/models/mixed, rules/NAME.yaml")
+    kinds = "; ".join(f"{name}: {text}" for name, (text, _) in WEIGHTS.items())
+    parser.add_argument("--weights", choices=WEIGHTS, default="readout", help=f"what changes. {kinds}")
+    parser.add_argument("--generations", type=int, default=20)
+    parser.add_argument("--candidates", type=int, default=11, help="of a generation")
+    parser.add_argument("--sigma", type=float, default=0.1, help="first step, of a weight's magnitude")
+    parser.add_argument("--seeds", type=int, default=1, help="runs per scenario")
+    parser.add_argument("--seed", type=int, default=1, help="of the candidates")
+    given = parser.parse_args(argv)
+    if given.generations < 1 or given.candidates < 4 or not 0 < given.sigma <= 1:
+        raise CompareError("a search has at least 1 generation of 4 candidates, and a sigma above 0, at most 1")
+    policy = measure(find_policy(given.start)).policy
+    parts = {name: getattr(policy, name).ravel() for name in "wubvc"}  # in the order of to_vector()
+    _, changing = WEIGHTS[given.weights]
+    chosen = [np.full(part.size, name in changing) if changing else part != 0 for name, part in parts.items()]
+    start, tuned = np.concatenate(list(parts.values())), np.flatnonzero(np.concatenate(chosen))
+    if tuned.size < 2:
+        raise CompareError(f"--weights {given.weights}: {given.start} has {tuned.size} of them; CMA-ES needs two")
+    return Search(
+        given.folder.resolve(), start, tuned, given.generations, given.candidates, given.sigma, given.seeds, given.seed
+    )
+
+
+def main(argv: Sequence[str]) -> int:
+    """The command line; returns the exit status."""
+    try:
+        settings = parse(argv)
+        settings.folder.mkdir(parents=True, exist_ok=True)
+        search(settings, terminal())
+    except (CompareError, ExportError, OSError) as error:
+        print(f"score_search: {error}", file=sys.stderr)
+        return 1
+    except Interrupted as error:
+        print(f"score_search: {error}", file=sys.stderr)
+        return 130
+    print(f"{settings.folder / MEAN}, {settings.folder / BEST}, {settings.folder / TABLE}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
