@@ -76,7 +76,8 @@ class Search:
     def scale(self) -> Floats:
         """The step of each tuned weight at sigma 1, [k]: its magnitude, at least the median of all."""
         magnitudes = np.abs(self.start[self.tuned])
-        return np.maximum(magnitudes, np.median(magnitudes))
+        scale: Floats = np.maximum(magnitudes, np.median(magnitudes))
+        return scale
 
     def weights(self, point: Floats) -> Floats:
         """Return all weights [n] at a point [k] of the search, in steps from the start."""

@@ -263,7 +263,7 @@ static inline bool exact_faster(struct exact_connection *c, u64 rate, u32 rtt_us
 {
 	u64 known = c->max_rate.current > c->max_rate.previous ? c->max_rate.current :
 								 c->max_rate.previous;
-	bool fast = known && rtt_us && !lost && !c->app_limited &&
+	bool fast = known && rtt_us && !lost && !memchr(c->loss, true, 8) && !c->app_limited &&
 		    exact_without_wait(c, rtt_us, min_rtt_us) <= min_rtt_us + (u64)min_rtt_us / 8;
 	bool faster = fast && c->faster && rate + known / 20 >= known;
 

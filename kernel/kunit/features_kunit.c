@@ -802,8 +802,8 @@ static void sending_time_test(struct kunit *test)
 
 struct faster_case {
 	const char *name;
-	u32 delivered[6];	/* packets of round trips of 40 ms, 1000 before */
-	u32 rtt_us[6];		/* 40 ms where it is 0 */
+	u32 delivered[12];	/* packets of round trips of 40 ms, 1000 before */
+	u32 rtt_us[12];		/* 40 ms where it is 0 */
 	u32 lossy;		/* the round trip with a loss, from 1 */
 	int expected;		/* the round trip that finds a faster link, from 1; 0: none */
 };
@@ -814,8 +814,9 @@ static const struct faster_case faster_cases[] = {
 	{ "less than that", { 1049, 1101, 1156, 1213, 1273, 1336 } },
 	{ "a twentieth less in the second", { 1100, 1046 }, .expected = 2 },
 	{ "less than that in the second", { 1100, 1044, 1200, 1139, 1300, 1234 } },
-	{ "a loss in the second", { 1100, 1200, 1300, 1400, 1500, 1600 }, .lossy = 2,
-	  .expected = 4 },
+	{ "a loss in the second",
+	  { 1100, 1200, 1300, 1400, 1500, 1600, 1700, 1800, 1900, 2000, 2110, 2220 },
+	  .lossy = 2, .expected = 12 },
 	{ "a queue in the second", { 1100, 1200, 1300, 1400, 1500, 1600 },
 	  { 0, 45100 }, .expected = 4 },
 	{ "a small queue is none", { 1100, 1200 }, { 44900, 44900 }, .expected = 2 },

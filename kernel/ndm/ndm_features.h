@@ -70,8 +70,12 @@
 #define NDM_RATE_BUCKET_INTERVALS 10	/* fits 4 bits */
 #define NDM_RATE_BUCKET_US (200 * 1000)
 
-/* A rate larger by 1/NDM_FASTER_STEP than all before may be that of a faster link. */
+/*
+ * A rate larger by 1/NDM_FASTER_STEP than all before may be that of a faster link. After a loss
+ * a flow may not have filled the link: not for so many intervals.
+ */
 #define NDM_FASTER_STEP 20
+#define NDM_FASTER_AFTER 8	/* at most 16: the bits of loss_ring */
 
 /* Packets per microsecond have this many fraction bits, as in BBR. */
 #define NDM_RATE_FRAC 24
@@ -420,8 +424,8 @@ static inline void ndm_max_rate_update(struct ndm_measure *m, u32 now_us,
 /*
  * Whether the link has become faster: an interval with a rate larger than all before, by
  * 1/NDM_FASTER_STEP, and a next one with no less than that, by the same tolerance, both
- * without loss or queue. Slow start finds the new rate sooner than the policy. @lost: of the
- * interval
+ * without a queue, and without a loss then or shortly before. Slow start finds the new rate
+ * sooner than the policy. @lost: of the interval
  */
 static inline bool ndm_faster(struct ndm_measure *m, u32 rate, u32 rtt_us, u32 lost)
 {
@@ -429,7 +433,8 @@ static inline bool ndm_faster(struct ndm_measure *m, u32 rate, u32 rtt_us, u32 l
 	bool before = m->faster;
 
 	m->faster = 0;
-	if (lost || m->app_limited || !m->max_rate || !rtt_us ||
+	if (lost || m->loss_ring & ((1 << NDM_FASTER_AFTER) - 1) || m->app_limited ||
+	    !m->max_rate || !rtt_us ||
 	    ndm_without_wait_us(m, rtt_us) > m->min_rtt_us + m->min_rtt_us / 8)
 		return false;
 	if (before && rate >= m->max_rate - step)

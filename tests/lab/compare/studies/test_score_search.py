@@ -28,8 +28,8 @@ TARGET = Target("small", "A link", short, ("cubic",), (InEachScenario("idle", ""
 
 
 def settings(folder: Path) -> Search:
-    given = parse([str(folder), "rules/one_neuron.yaml", "--weights", "named", "--generations", "2", "--candidates", "4"])
-    return replace(given, target=TARGET)
+    given = parse([str(folder), "rules/one_neuron.yaml", "--weights", "named"])
+    return replace(given, target=TARGET, generations=2, candidates=4)
 
 
 def test_an_interrupted_search_ends_as_an_uninterrupted_one(tmp_path: Path) -> None:

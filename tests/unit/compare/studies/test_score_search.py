@@ -36,7 +36,7 @@ def test_numbers_that_make_no_search(tmp_path: Path, wrong: list[str]) -> None:
 
 
 def test_too_few_weights(tmp_path: Path) -> None:
-    with pytest.raises(CompareError, match="constant.yaml has 1 of them; CMA-ES needs two"):
+    with pytest.raises(CompareError, match="has 1 of them; CMA-ES needs two"):
         parse([str(tmp_path), "rules/constant.yaml", "--weights", "named"])
 
 
