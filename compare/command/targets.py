@@ -19,6 +19,7 @@ from compare.command.progress import terminal
 from compare.errors import CompareError
 from compare.experiment.config import CompareConfig
 from compare.experiment.experiment import Experiment, plan_of
+from compare.experiment.models import model_sha256
 from compare.experiment.schemes import find_schemes
 from compare.experiment.store import Store
 from compare.metrics.cells import Cell
@@ -32,7 +33,7 @@ from compare.targets.stored import stored_targets
 from compare.targets.tables import TargetTable, last_lines, targets_csv
 from compare.targets.target import Target
 from env.checkout import RESULTS
-from env.network.schemes import ALL, ORACLE
+from env.network.schemes import ALL, ORACLE, Scheme
 
 MARKDOWN, CSV = "targets.md", "targets.csv"
 
@@ -42,8 +43,8 @@ def measure_targets(config: CompareConfig) -> int:
 
     Raises CompareError, for wrong options before anything runs, and Interrupted on Ctrl-C.
     """
-    targets = find_targets(config.targets)
     schemes = find_schemes(config.schemes or [ALL])
+    targets = [_drawn(target, schemes) for target in find_targets(config.targets)]
     names = [scheme.name for scheme in schemes]
     measurements = {target.name: Measurement(config, _planned(target, config, names)) for target in targets}
     folder = Path(config.output_dir) if config.output_dir else RESULTS / _default_name(measurements)
@@ -74,6 +75,19 @@ def draw_targets(folder: Path) -> int:
         schemes |= dict.fromkeys(scheme.name for scheme in tables[target.name].schemes)
     _judge(folder, tables, terminal(), list(schemes))
     return failed
+
+
+def _drawn(target: Target, schemes: Sequence[Scheme]) -> Target:
+    """Return the target, with the scenarios that the judged model draws where a model does."""
+    if target.draw is None:
+        return target
+    models = [scheme for scheme in schemes if scheme.runs_ndm]
+    if len(models) != 1:
+        raise CompareError(
+            f"target {target.name} has the scenarios of one model, and schemes has {len(models)}: "
+            f"{', '.join(model.name for model in models) or 'none'}. Give one, such as schemes=[ndm,cubic,bbr]"
+        )
+    return target.drawn_by(model_sha256(models[0]))
 
 
 def _planned(target: Target, config: CompareConfig, schemes: Sequence[str]) -> Experiment:

@@ -91,6 +91,24 @@ def binaries(
     return hashes | {module_key(scheme): sha256(module) for scheme, module in modules.items()}
 
 
+def model_sha256(scheme: Scheme) -> str:
+    """Return the SHA-256 of the weights of a scheme of tcp_ndm, as its checkpoint or header states it.
+
+    Raises CompareError for a model that is missing or cannot be exported.
+    """
+    from export.pipeline import find_policy, measure  # here, because torch takes seconds to load
+    from training.untrained import build_untrained
+
+    try:
+        if not scheme.model:
+            return selection.sha256_of(selection.algorithms(selection.selected(EXPORTED))[scheme.algorithm], EXPORTED)
+        seed = untrained_seed(scheme.model)
+        exported = measure(find_policy(scheme.model)) if seed is None else build_untrained(seed)
+    except ExportError as error:
+        raise CompareError(f"scheme {scheme.name}: {error}") from error
+    return exported.provenance.sha256
+
+
 def _shipped_module(scheme: Scheme, folder: Path) -> Path:
     module = folder / f"{scheme.module}.ko"
     if not module.is_file():

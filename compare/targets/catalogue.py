@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from compare.errors import CompareError
-from compare.statistics.winning_rates import is_friendliness
 from compare.targets.development import DEVELOPMENT
 from compare.targets.figures import competing_share, metric, per_run, three_packets_ms, utilisation_after_loss
+from compare.targets.fresh import FRESH
 from compare.targets.held_out import held_out_scenarios
 from compare.targets.requirement import (
-    Bound,
     InEachScenario,
     at_least,
     at_most,
@@ -22,13 +21,12 @@ from compare.targets.requirement import (
 )
 from compare.targets.response import jain_later, jain_when_settled, round_trips_to_drain, round_trips_to_use
 from compare.targets.target import Target
-from compare.targets.winning import HighestRate, InMostScenarios
+from compare.targets.winning import LEFT, HighestRate
 from env.near import suggest
 from env.network.scenario import Scenario, load_scenario, scenarios_named
 from env.network.schemes import ORACLE
 
 ALL = "all"
-SHALLOW_BDP = 0.5  # shallower buffers lose packets in each slow start
 
 
 def _named(*names: str) -> Callable[[], tuple[Scenario, ...]]:
@@ -347,28 +345,12 @@ TARGETS = {
                     lambda rates: rates.friendliness,
                     "scenarios with a competing flow",
                 ),
-                InMostScenarios(
-                    "left",
-                    "the competing flow has at least half of its fair share in 95 % of the scenarios",
-                    "scenarios with a deep buffer",
-                    lambda scenario: is_friendliness(scenario) and scenario.network_path().buffer_bdp >= SHALLOW_BDP,
-                    per_run(competing_share),
-                    Bound(low=0.5),
-                    least_pct=95,
-                ),
-                InMostScenarios(
-                    "left_shallow",
-                    "the same where the buffer holds less than 0.5 BDP",
-                    "scenarios with a shallow buffer",
-                    lambda scenario: is_friendliness(scenario) and scenario.network_path().buffer_bdp < SHALLOW_BDP,
-                    per_run(competing_share),
-                    Bound(low=0.5),
-                    least_pct=95,
-                ),
+                *LEFT,
             ),
             max_seeds=1,
             reported=False,
         ),
+        FRESH,
         DEVELOPMENT,
     )
 }
@@ -378,7 +360,7 @@ def find_targets(names: str | Sequence[str]) -> list[Target]:
     """Return the targets of these names, in the order of TARGETS; raises CompareError without or for unknown names."""
     wanted = [names] if isinstance(names, str) else list(names)
     if ALL in wanted:
-        wanted = [*wanted, *(target.name for target in TARGETS.values() if not target.scored)]
+        wanted = [*wanted, *(target.name for target in TARGETS.values() if target.in_all)]
     for name in wanted:
         if name not in (*TARGETS, ALL):
             hint = suggest(name, [*TARGETS, ALL], limit=1)

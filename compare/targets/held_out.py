@@ -33,42 +33,46 @@ ROUND_TRIPS_SINGLE, ROUND_TRIPS_PAIR = 100, 200
 SINGLE_S, PAIR_S = (12.0, 30.0), (20.0, 60.0)
 
 
-def held_out_scenarios(singles: int = SINGLES, pairs: int = PAIRS) -> tuple[Scenario, ...]:
+def held_out_scenarios(
+    singles: int = SINGLES, pairs: int = PAIRS, seed: int = SEED, folder: str = "held_out"
+) -> tuple[Scenario, ...]:
     """Return scenarios of a single flow, then scenarios of a flow and a competing one.
 
-    A smaller number gives the first scenarios of a larger one.
+    A smaller number gives the first scenarios of a larger one. seed: of the draw. folder: of the scenarios' names.
     """
-    of_singles, of_pairs = (np.random.default_rng([SEED, part]) for part in (0, 1))
-    scenarios = [_single(number, of_singles) for number in range(1, singles + 1)]
-    scenarios += [_pair(number, of_pairs) for number in range(1, pairs + 1)]
+    of_singles, of_pairs = (np.random.default_rng([seed, part]) for part in (0, 1))
+    scenarios = [_single(number, of_singles, seed) for number in range(1, singles + 1)]
+    scenarios += [_pair(number, of_pairs, seed) for number in range(1, pairs + 1)]
     for scenario in scenarios:
+        scenario.name = f"{folder}/{scenario.name}"
         check_scenario(scenario)
     return tuple(scenarios)
 
 
-def _single(number: int, rng: np.random.Generator) -> Scenario:
+def _single(number: int, rng: np.random.Generator, seed: int) -> Scenario:
     kind = _choice(KINDS, rng)
     path = _drawn_path(rng)
     if kind == "traced":
         traces = [trace for trace in trace_names() if trace.startswith(TRACES)]
         path = {"trace": traces[int(rng.integers(len(traces)))]} | {k: v for k, v in path.items() if k != "rate_mbps"}
-    path = _limited(path, [SEED, 0, number])
+    path = _limited(path, [seed, 0, number])
     if kind == "lossy":
         path["loss_pct"] = float(f"{log_uniform(LOSS_PCT, rng):.3g}")
     elif kind == "jittery":
         jittery = with_jitter(Path(**path), log_uniform(JITTER_RATIO, rng))
         path |= {"jitter_ms": jittery.jitter_ms, "reference_rtt_ms": jittery.reference_rtt_ms}
     duration_s = duration_of(path["rtt_ms"], ROUND_TRIPS_SINGLE, SINGLE_S)
-    name = f"held_out/alone_{number:03d}"
-    return Scenario(name, f"A {kind} path that no training saw", duration_s, path=path, stagger_ms=200.0)
+    return Scenario(
+        f"alone_{number:03d}", f"A {kind} path that no training saw", duration_s, path=path, stagger_ms=200.0
+    )
 
 
-def _pair(number: int, rng: np.random.Generator) -> Scenario:
+def _pair(number: int, rng: np.random.Generator, seed: int) -> Scenario:
     scheme = _choice(COMPETING, rng)
-    path = _limited(_drawn_path(rng), [SEED, 1, number])
+    path = _limited(_drawn_path(rng), [seed, 1, number])
     duration_s = duration_of(path["rtt_ms"], ROUND_TRIPS_PAIR, PAIR_S)
     claim = f"Beside {scheme} on a path that no training saw each flow has half of the link"
-    name = f"held_out/beside_{number:03d}"
+    name = f"beside_{number:03d}"
     return Scenario(name, claim, duration_s, path=path, stagger_ms=500.0, flows=[Flow(), Flow(scheme=scheme)])
 
 

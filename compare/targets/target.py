@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from compare.targets.requirement import Requirement
 from env.network.scenario import Scenario
@@ -15,8 +16,8 @@ class Target:
 
     make: returns the scenarios. references: schemes that are always measured, as sources of bounds or for comparison.
     sample_ms: the longest time between two samples. max_seeds: for targets with many scenarios. reported: whether it
-    has a report with a page for each scenario. scored: whether it is for tuning and has a joint score (tables.py);
-    targets=all leaves it out.
+    has a report with a page for each scenario. scored: whether it is for tuning and has a joint score (tables.py).
+    draw: of a target whose scenarios the judged model draws: returns those of a seed. targets=all leaves out both.
     """
 
     name: str
@@ -28,3 +29,15 @@ class Target:
     max_seeds: int | None = None
     reported: bool = True
     scored: bool = False
+    draw: Callable[[int], tuple[Scenario, ...]] | None = None
+
+    @property
+    def in_all(self) -> bool:
+        """Whether targets=all has it."""
+        return not self.scored and self.draw is None
+
+    def drawn_by(self, model_sha256: str) -> Target:
+        """Return the target with the scenarios that belong to a model; any other target as it is."""
+        if self.draw is None:
+            return self
+        return replace(self, make=partial(self.draw, int(model_sha256, 16)))

@@ -6,10 +6,13 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from compare.statistics.winning_rates import WinningRate, WinningRates, winning_rates
+from compare.statistics.winning_rates import WinningRate, WinningRates, is_friendliness, winning_rates
 from compare.targets.evidence import Evidence, Figure
+from compare.targets.figures import competing_share, per_run
 from compare.targets.requirement import Bound, Judgement
 from env.network.scenario import Scenario
+
+SHALLOW_BDP = 0.5  # shallower buffers lose packets in each slow start
 
 
 @dataclass(frozen=True)
@@ -17,25 +20,30 @@ class HighestRate:
     """The winning rate must be at least the highest of the scheme's peers; other schemes do not count.
 
     kind: returns the rates of single flows or of friendliness. scenarios: the name of these scenarios in tables.
+    counts: whether a scenario is one of them. least_pct: what the rate must be at least, whatever the peers have, %.
     """
 
     name: str
     text: str
     kind: Callable[[WinningRates], tuple[WinningRate, ...]]
     scenarios: str
+    counts: Callable[[Scenario], bool] = lambda _: True
+    least_pct: float = 0.0
     unit: str = "%"
 
     def judge(self, evidence: Evidence, scheme: str) -> list[Judgement]:
         """Return one judgement over all scenarios, which are what seeds are elsewhere."""
-        peers = evidence.peers(scheme)
-        rates = {rate.scheme: rate for rate in self.kind(winning_rates(evidence.cells([scheme, *peers])))}
+        cells = [cell for cell in evidence.cells([scheme, *evidence.peers(scheme)]) if self.counts(cell.scenario)]
+        rates = {rate.scheme: rate for rate in self.kind(winning_rates(cells))}
         rate = rates.pop(scheme, None)
         if rate is None or not rates:
             return [Judgement.of(self, self.scenarios, scheme, {}, None)]
         best = max(rates.values(), key=lambda peer: peer.rate.mean)
         numbers = {name: number for number, name in enumerate(sorted({*rate.counted, *best.counted}))}
         bound = Bound(low=100 * best.rate.mean, source=best.scheme, by_seed=_won(best, numbers))
-        failed = sum(len(cell.failed) for cell in evidence.cells([scheme]))
+        if 100 * best.rate.mean < self.least_pct:
+            bound = Bound(low=self.least_pct)
+        failed = sum(len(cell.failed) for cell in cells if cell.scheme.name == scheme)
         scenarios = f"{len(rate.counted)} {self.scenarios}"
         return [Judgement.of(self, scenarios, scheme, _won(rate, numbers), bound, failed)]
 
@@ -65,6 +73,33 @@ class InMostScenarios:
         failed = sum(len(cell.failed) for cell in cells)
         scenarios = f"{len(held)} {self.scenarios}"
         return [Judgement.of(self, scenarios, scheme, held, Bound(low=self.least_pct), failed)]
+
+
+def _is_shallow(scenario: Scenario) -> bool:
+    return scenario.network_path().buffer_bdp < SHALLOW_BDP
+
+
+# of a flow beside one of another scheme
+LEFT = (
+    InMostScenarios(
+        "left",
+        "the competing flow has at least half of its fair share in 95 % of the scenarios",
+        "scenarios with a deep buffer",
+        lambda scenario: is_friendliness(scenario) and not _is_shallow(scenario),
+        per_run(competing_share),
+        Bound(low=0.5),
+        least_pct=95,
+    ),
+    InMostScenarios(
+        "left_shallow",
+        "the same where the buffer holds less than 0.5 BDP",
+        "scenarios with a shallow buffer",
+        lambda scenario: is_friendliness(scenario) and _is_shallow(scenario),
+        per_run(competing_share),
+        Bound(low=0.5),
+        least_pct=95,
+    ),
+)
 
 
 def _won(rate: WinningRate, numbers: Mapping[str, int]) -> dict[int, float]:
