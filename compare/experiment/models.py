@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from compare.errors import CompareError
 from env.checkout import BUILD, ROOT
@@ -23,6 +24,9 @@ from env.network.traces.format import find_trace
 from export import selection
 from export.integer.model import ExportError
 from export.selection import EXPORTED, model_name
+
+if TYPE_CHECKING:
+    from export.pipeline import Exported
 
 BUILD_SCRIPT = ROOT / "kernel" / "build.sh"
 KERNEL_TREE = BUILD / "lab-kernel" / "tree"
@@ -96,17 +100,12 @@ def model_sha256(scheme: Scheme) -> str:
 
     Raises CompareError for a model that is missing or cannot be exported.
     """
-    from export.pipeline import find_policy, measure  # here, because torch takes seconds to load
-    from training.untrained import build_untrained
-
+    if scheme.model:
+        return _exported(scheme).provenance.sha256
     try:
-        if not scheme.model:
-            return selection.sha256_of(selection.algorithms(selection.selected(EXPORTED))[scheme.algorithm], EXPORTED)
-        seed = untrained_seed(scheme.model)
-        exported = measure(find_policy(scheme.model)) if seed is None else build_untrained(seed)
+        return selection.sha256_of(selection.algorithms(selection.selected(EXPORTED))[scheme.algorithm], EXPORTED)
     except ExportError as error:
         raise CompareError(f"scheme {scheme.name}: {error}") from error
-    return exported.provenance.sha256
 
 
 def _shipped_module(scheme: Scheme, folder: Path) -> Path:
@@ -126,18 +125,24 @@ def _shipped_module(scheme: Scheme, folder: Path) -> Path:
     return module
 
 
-def _built_model(scheme: Scheme) -> Path:
-    """Export the scheme's model and build its module, once per name, model, module source and lab kernel."""
-    from export.formats.header import render_header  # here, because torch takes seconds to load
-    from export.pipeline import build_model, find_policy
+def _exported(scheme: Scheme) -> Exported:
+    """Quantize and verify a scheme's model."""
+    from export.pipeline import build_model, find_policy  # here, because torch takes seconds to load
     from training.untrained import build_untrained
 
     try:
         seed = untrained_seed(scheme.model)
-        exported = build_model(find_policy(scheme.model)) if seed is None else build_untrained(seed)
+        return build_model(find_policy(scheme.model)) if seed is None else build_untrained(seed)
     except ExportError as error:
         hint = "; did you mean ndm@untrained?" if near_matches(scheme.model, ["untrained"]) else ""
         raise CompareError(f"scheme {scheme.name}: {error}{hint}") from error
+
+
+def _built_model(scheme: Scheme) -> Path:
+    """Export the scheme's model and build its module, once per name, model, module source and lab kernel."""
+    from export.formats.header import render_header  # here, because torch takes seconds to load
+
+    exported = _exported(scheme)
     header = render_header(exported.model, exported.provenance)
     key = hashlib.sha256(f"{scheme.algorithm} {_build_hash(header)}".encode()).hexdigest()
     folder = cache_folder() / f"{exported.provenance.sha256[:16]}-{key[:16]}"

@@ -100,19 +100,19 @@ def search(settings: Search, console: Console) -> None:
         strategy.reseed_rng(int(np.random.SeedSequence([settings.seed, generation]).generate_state(1)[0]))
         points = [strategy.ask() for _ in range(settings.candidates)]
         if generation < len(known):
-            scores = known[generation]
+            _, *scores = known[generation]
         else:
-            scores = _scores(settings, [strategy.mean, *points], references, console)
-            if max(scores[1:]) > best:
-                best = max(scores[1:])
-                _write(settings, BEST, points[int(np.argmax(scores[1:]))])
-            _append(settings, generation, strategy, scores)
+            of_mean, *scores = _scores(settings, [strategy.mean, *points], references, console)
+            if max(scores) > best:
+                best = max(scores)
+                _write(settings, BEST, points[int(np.argmax(scores))])
+            _append(settings, generation, strategy, [of_mean, *scores])
             console.print(
-                f"generation {generation + 1} of {settings.generations}: mean {scores[0]:.3f}, candidates "
-                f"{np.median(scores[1:]):.3f} (median) to {max(scores[1:]):.3f}",
+                f"generation {generation + 1} of {settings.generations}: mean {of_mean:.3f}, candidates "
+                f"{np.median(scores):.3f} (median) to {max(scores):.3f}",
                 highlight=False,
             )
-        strategy.tell([(point, -score) for point, score in zip(points, scores[1:], strict=True)])
+        strategy.tell([(point, -score) for point, score in zip(points, scores, strict=True)])
         _write(settings, MEAN, strategy.mean)
 
 

@@ -33,7 +33,7 @@ class Target:
 
     @property
     def in_all(self) -> bool:
-        """Whether targets=all has it."""
+        """Whether targets=all measures this target."""
         return not self.scored and self.draw is None
 
     def drawn_by(self, model_sha256: str) -> Target:

@@ -180,23 +180,20 @@ static const struct story rtt_ratio_stories[] = {
 		SRTT(31 * SECOND_US, 80000, 0) } },
 };
 
-/* An interval with two RTTs. */
-static struct ndm_interval pass_two(struct connection *c, u32 first_us, u32 second_us)
+/* An interval with two RTTs, and this smoothed RTT at its end. */
+static struct ndm_interval pass_smoothed(struct connection *c, u32 first_us, u32 second_us,
+					 u32 srtt_us)
 {
-	struct step step = { .length_us = 40000, .rtt_us = second_us,
-			     .srtt_us = (first_us + second_us) / 2 };
+	struct step step = { .length_us = 40000, .rtt_us = second_us, .srtt_us = srtt_us };
 
 	ndm_measure_rtt(&c->m, first_us);
 	return pass(c, &step);
 }
 
-/* An interval with RTTs of 60 and 40 ms, and this smoothed RTT at its end. */
-static struct ndm_interval pass_bursts(struct connection *c, u32 srtt_us)
+/* An interval with two RTTs, whose mean is the smoothed RTT. */
+static struct ndm_interval pass_two(struct connection *c, u32 first_us, u32 second_us)
 {
-	struct step step = { .length_us = 40000, .rtt_us = 40000, .srtt_us = srtt_us };
-
-	ndm_measure_rtt(&c->m, 60000);
-	return pass(c, &step);
+	return pass_smoothed(c, first_us, second_us, (first_us + second_us) / 2);
 }
 
 /* The wait goes a quarter of the way to what the mean RTT exceeds the smallest by, rounded up. */
@@ -218,7 +215,7 @@ static void wait_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, interval.x[NDM_IN_RTT_RATIO], 0);
 	KUNIT_EXPECT_EQ(test, ndm_explained_rtt_us(&c.m), 50000);
 	/* Nor is the smoothed RTT of a burst: the mean is 50 ms, too. */
-	interval = pass_bursts(&c, 90000);
+	interval = pass_smoothed(&c, 60000, 40000, 90000);
 	KUNIT_EXPECT_EQ(test, interval.x[NDM_IN_RTT_RATIO], 0);
 	/* A drain varies the RTT itself. */
 	c.m.drain = 2;
@@ -242,7 +239,7 @@ static void wait_test(struct kunit *test)
 	pass_two(&c, 40000, 40000);
 	/* Without a long wait, the smoothed RTT counts: 90 ms - 40 ms / 32 * 2 */
 	pass_two(&c, 60000, 40000);
-	interval = pass_bursts(&c, 90000);
+	interval = pass_smoothed(&c, 60000, 40000, 90000);
 	KUNIT_EXPECT_EQ(test, c.m.wait, 2);
 	KUNIT_EXPECT_EQ(test, interval.x[NDM_IN_RTT_RATIO], 4864);
 	pass_two(&c, 40000, 40000);

@@ -23,11 +23,10 @@
  * least once, and as often as needed to leave only the known standing queue if the flow
  * itself keeps all other queue. Otherwise three quarters of it stay. A connection's first
  * drain leaves more. At half the window, a drain costs one round trip's packets. It
- * therefore begins NDM_DRAIN_EVERY decisions
- * after the last one while there is such a queue, otherwise after NDM_DRAIN_SELDOM, and in
- * time for a minimum RTT, which is only valid for so long. It begins early when the RTT is
- * twice the explained one: the link has become slower, the route has become longer, or
- * new flows have arrived.
+ * therefore begins NDM_DRAIN_EVERY decisions after the last one while there is such a
+ * queue, otherwise after NDM_DRAIN_SELDOM, and in time for a minimum RTT, which is only
+ * valid for so long. It begins early when the RTT is twice the explained one: the link has
+ * become slower, the route has become longer, or new flows have arrived.
  *
  * Pure: plain numbers in, plain numbers out.
  */

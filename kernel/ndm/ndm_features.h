@@ -24,11 +24,10 @@
  * the ends of the intervals of the last 30 to 60 s, at least the smallest sample of its
  * interval. It is renewed as in TCP-NV: every 30 s the minimum collected since the last
  * renewal replaces it. max_rate is renewed the same way. The standing queue is the queue
- * that remained in the last drain
- * (ndm_drain.h): the flow's own queue shows in rtt_ratio and inflight_ratio, that of
- * other flows in rtt_ratio only. The wait is the time for which packets or ACKs wait for
- * others on average, where ACKs arrive in bursts or jitter varies the RTT: an interval's
- * smallest RTT shows its queue, and the mean exceeds it by the wait.
+ * that remained in the last drain (ndm_drain.h): the flow's own queue shows in rtt_ratio
+ * and inflight_ratio, that of other flows in rtt_ratio only. The wait is the time for which
+ * packets or ACKs wait for others on average, where ACKs arrive in bursts or jitter varies
+ * the RTT: an interval's smallest RTT shows its queue, and the mean exceeds it by the wait.
  *
  * A rate is the packets delivered in an interval over its length, or over the time in which
  * they were sent if that is longer: a device may collect ACKs and forward them at once.

@@ -91,8 +91,9 @@ static inline u32 ndm_slow_start_grow(u32 cwnd_fp, u32 acked, u32 bdp_fp)
 }
 
 /*
- * The window after the sign of a queue: half of it. It does not shrink below @first_fp, nor
- * below the window at which it stops to grow, where trains have shown that.
+ * The window after the sign of a queue: half of it, but it does not shrink below @first_fp.
+ * Where trains have shown what the path holds, it does not shrink below
+ * ndm_slow_start_most().
  */
 static inline u32 ndm_slow_start_hold(u32 cwnd_fp, u32 first_fp, u32 bdp_fp)
 {

@@ -20,8 +20,8 @@
  * expert reads the ACK in pkts_acked(), together with the window, which fast
  * recovery may change next. It closes the interval at the kernel's next call before
  * sending: cong_avoid() or min_tso_segs(). If an ACK causes neither, the next ACK
- * closes the interval. In a tree with BBRv3, tso_segs() replaces min_tso_segs(), and only
- * a scheme that has it is measured in it.
+ * closes the interval. In a tree with BBRv3, tso_segs() replaces min_tso_segs(), and an
+ * expert has it only if its scheme has it.
  *
  * The scheme occupies the socket's private state, so the expert finds its own state
  * by the socket's address.

@@ -10,7 +10,8 @@ import pytest
 from env.schema import ACTIONS, FEATURES
 from export import pipeline
 from export.integer.model import ExportError
-from export.rule import find_rule, read_rule, rule_names
+from export.rule import find_rule, read_rule, rule_names, rule_text
+from training.policy import initial_policy
 
 INPUTS = [feature.name for feature in FEATURES]
 
@@ -91,3 +92,16 @@ def test_the_files_of_a_rule_stay_out_of_configs(tmp_path: Path) -> None:
     file = find_rule("rules/one_neuron.yaml")
     assert pipeline.default_output(file, tmp_path) == tmp_path / "rules" / "one_neuron"
     assert pipeline.default_output(tmp_path / "run" / "checkpoint.pt", tmp_path) == tmp_path / "run" / "export"
+
+
+def test_a_written_rule_has_the_same_weights(tmp_path: Path) -> None:
+    weights = initial_policy(16, seed=1).state_dict()
+    file = tmp_path / "written.yaml"
+    file.write_text(rule_text(weights, "The network that a training begins with: all weights"))
+    read = read_rule(file)
+    both = ("rnn.bias_ih_l0", "rnn.bias_hh_l0")
+    for name, weight in weights.items():
+        if name not in both:
+            assert np.array_equal(read[name], weight), name
+    # of the two biases, only the sum matters
+    assert np.allclose(sum(read[name] for name in both), sum(weights[name] for name in both), rtol=0, atol=1e-7)
