@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from compare.errors import CompareError
+from compare.targets import reach
 from compare.targets.development import DEVELOPMENT
-from compare.targets.figures import competing_share, metric, per_run, three_packets_ms, utilisation_after_loss
+from compare.targets.figures import competing_share, metric, per_run, utilisation_after_loss
 from compare.targets.fresh import FRESH
 from compare.targets.held_out import held_out_scenarios
 from compare.targets.requirement import (
@@ -74,7 +75,13 @@ TARGETS = {
             (ORACLE, "bbr", "reno"),
             (
                 InEachScenario(
-                    "goodput", "goodput at least the best peer's", "Mbit/s", PUBLISHED, goodput, best_peer(goodput)
+                    "goodput",
+                    "goodput at least the best peer's",
+                    "Mbit/s",
+                    PUBLISHED,
+                    goodput,
+                    best_peer(goodput),
+                    reach.goodput_mbps,
                 ),
                 InEachScenario(
                     "over_bbr",
@@ -83,6 +90,7 @@ TARGETS = {
                     DELAY,
                     goodput,
                     of_reference(goodput, "bbr", least=1.25),
+                    reach.goodput_mbps,
                 ),
                 InEachScenario(
                     "window",
@@ -91,6 +99,7 @@ TARGETS = {
                     (*DELAY, "fiber"),
                     goodput,
                     of_reference(goodput, ORACLE, least=0.95),
+                    reach.goodput_mbps,
                 ),
                 InEachScenario(
                     "retransmits",
@@ -99,6 +108,7 @@ TARGETS = {
                     DELAY,
                     per_mb,
                     of_reference(per_mb, "bbr", most=1, strict=True),
+                    reach.always(0),
                 ),
                 InEachScenario(
                     "stress",
@@ -107,6 +117,7 @@ TARGETS = {
                     ("stress",),
                     per_mb,
                     of_reference(per_mb, "reno", most=1),
+                    reach.always(0),
                 ),
             ),
         ),
@@ -116,14 +127,25 @@ TARGETS = {
             _named(*BUFFERS),
             ("cubic",),
             (
-                InEachScenario("utilisation", "utilisation at least 95 %", "%", BUFFERS, utilisation, at_least(95)),
+                InEachScenario(
+                    "utilisation",
+                    "utilisation at least 95 %",
+                    "%",
+                    BUFFERS,
+                    utilisation,
+                    at_least(95),
+                    reach.utilisation_pct,
+                ),
                 InEachScenario(
                     "queueing",
                     "p95 queueing delay at most a quarter of Cubic's, or three packet times",
                     "ms",
                     BUFFERS,
                     queueing,
-                    but_within_reach(of_reference(queueing, "cubic", most=0.25), three_packets_ms, "three packets"),
+                    but_within_reach(
+                        of_reference(queueing, "cubic", most=0.25), reach.three_packets_ms, "three packets"
+                    ),
+                    reach.one_packet_ms,
                 ),
             ),
         ),
@@ -140,6 +162,7 @@ TARGETS = {
                     LOSS,
                     utilisation_after_loss,
                     at_least(90),
+                    reach.utilisation_pct,
                 ),
             ),
         ),
@@ -156,6 +179,7 @@ TARGETS = {
                     SAME,
                     per_run(jain_when_settled),
                     at_least(0.95),
+                    reach.always(1),
                 ),
                 InEachScenario(
                     "own_later",
@@ -164,6 +188,7 @@ TARGETS = {
                     SAME,
                     per_run(jain_later),
                     at_least(0.95),
+                    reach.always(1),
                 ),
                 InEachScenario(
                     "own_losses",
@@ -172,9 +197,16 @@ TARGETS = {
                     SAME,
                     per_mb,
                     at_most(1),
+                    reach.always(0),
                 ),
                 InEachScenario(
-                    "rtt", "RTTs 1:4: Jain index at least 0.8", "", ("compete/rtt_1v4",), metric("jain"), at_least(0.8)
+                    "rtt",
+                    "RTTs 1:4: Jain index at least 0.8",
+                    "",
+                    ("compete/rtt_1v4",),
+                    metric("jain"),
+                    at_least(0.8),
+                    reach.always(1),
                 ),
                 InEachScenario(
                     "beside_cubic",
@@ -183,6 +215,7 @@ TARGETS = {
                     BESIDE_CUBIC,
                     metric("share_cubic"),
                     between(0.5, 1.5),
+                    reach.always(1),
                 ),
                 InEachScenario(
                     "left_to_cubic",
@@ -191,6 +224,7 @@ TARGETS = {
                     BESIDE_CUBIC,
                     per_run(competing_share),
                     between(0.5, 1.5),
+                    reach.always(1),
                 ),
             ),
             sample_ms=20,
@@ -208,6 +242,7 @@ TARGETS = {
                     UP,
                     per_run(round_trips_to_use),
                     at_most(5),
+                    reach.round_trips_to_use,
                 ),
                 InEachScenario(
                     "down",
@@ -216,6 +251,7 @@ TARGETS = {
                     DOWN,
                     per_run(round_trips_to_drain),
                     at_most(5),
+                    reach.round_trips_to_drain,
                 ),
                 InEachScenario(
                     "power",
@@ -224,6 +260,7 @@ TARGETS = {
                     TRACES,
                     power,
                     of_reference(power, "bbr", least=1),
+                    reach.power_mbps_per_ms,
                 ),
             ),
             sample_ms=10,
@@ -241,6 +278,7 @@ TARGETS = {
                     REQUESTS,
                     p99,
                     of_reference(p99, "cubic", most=0.5),
+                    reach.latency_us,
                 ),
             ),
         ),
@@ -257,8 +295,11 @@ TARGETS = {
                     HARM,
                     per_run(competing_share),
                     at_least(0.25),
+                    reach.left_to_others,
                 ),
-                InEachScenario("used", "utilisation at least 80 %", "%", HARM, utilisation, at_least(80)),
+                InEachScenario(
+                    "used", "utilisation at least 80 %", "%", HARM, utilisation, at_least(80), reach.utilisation_pct
+                ),
             ),
         ),
         Target(
@@ -267,7 +308,15 @@ TARGETS = {
             _named(*QUEUES),
             ("bbr",),
             (
-                InEachScenario("utilisation", "utilisation at least 90 %", "%", QUEUES, utilisation, at_least(90)),
+                InEachScenario(
+                    "utilisation",
+                    "utilisation at least 90 %",
+                    "%",
+                    QUEUES,
+                    utilisation,
+                    at_least(90),
+                    reach.utilisation_pct,
+                ),
                 InEachScenario(
                     "queueing",
                     "p95 queueing delay at most BBR's",
@@ -275,6 +324,7 @@ TARGETS = {
                     QUEUES,
                     queueing,
                     of_reference(queueing, "bbr", most=1),
+                    reach.one_packet_ms,
                 ),
             ),
             max_seeds=5,
@@ -293,6 +343,7 @@ TARGETS = {
                     BULK,
                     goodput,
                     not_worst(goodput, OTHERS, factor=0.95),
+                    reach.goodput_mbps,
                 ),
                 InEachScenario(
                     "shared",
@@ -301,6 +352,7 @@ TARGETS = {
                     MANY,
                     utilisation,
                     not_worst(utilisation, OTHERS, factor=0.95),
+                    reach.utilisation_pct,
                 ),
                 InEachScenario(
                     "lost",
@@ -309,6 +361,7 @@ TARGETS = {
                     CROWD,
                     per_mb,
                     not_worst(per_mb, OTHERS, more_is_better=False),
+                    reach.always(0),
                 ),
                 InEachScenario(
                     "even",
@@ -317,6 +370,7 @@ TARGETS = {
                     CROWD,
                     metric("jain"),
                     not_worst(metric("jain"), OTHERS, factor=0.95),
+                    reach.always(1),
                 ),
                 InEachScenario(
                     "latency",
@@ -325,6 +379,7 @@ TARGETS = {
                     LATENCY,
                     p99,
                     not_worst(p99, OTHERS, more_is_better=False),
+                    reach.latency_us,
                 ),
             ),
             max_seeds=10,

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from compare.targets import reach
 from compare.targets.figures import (
     competing_share,
     idle,
@@ -19,7 +20,6 @@ from compare.targets.figures import (
     own_share,
     per_run,
     single_flow,
-    three_packets_ms,
     uneven,
     unused,
 )
@@ -99,6 +99,10 @@ def _stepped(path: dict[str, Any], factor: float) -> Scenario:
     return Scenario("", claim, duration_s, path=path | {"steps": [step]}, stagger_ms=200.0)
 
 
+def _slow_start_pct(scenario: Scenario) -> float:
+    return 1.5 * reach.idle_pct(scenario)
+
+
 queueing, per_mb = metric("queueing_p95"), metric("retransmits_per_mb")
 
 DEVELOPMENT = Target(
@@ -107,14 +111,23 @@ DEVELOPMENT = Target(
     development_scenarios,
     ("cubic", "bbr"),
     (
-        InEachScenario("idle", "link idle at most 5 %", "%", of_kind("clean"), idle, at_most(5)),
+        InEachScenario(
+            "idle",
+            "link idle at most 5 %, or 1.5 times what the fastest slow start leaves idle",
+            "%",
+            of_kind("clean"),
+            idle,
+            but_within_reach(at_most(5), _slow_start_pct, "slow start"),
+            reach.idle_pct,
+        ),
         InEachScenario(
             "queueing",
             "p95 queueing delay at most a quarter of Cubic's, or three packet times",
             "ms",
             of_kind("clean"),
             queueing,
-            but_within_reach(of_reference(queueing, "cubic", most=0.25), three_packets_ms, "three packets"),
+            but_within_reach(of_reference(queueing, "cubic", most=0.25), reach.three_packets_ms, "three packets"),
+            reach.one_packet_ms,
         ),
         InEachScenario(
             "single",
@@ -123,8 +136,17 @@ DEVELOPMENT = Target(
             of_kind("clean", "lossy"),
             single_flow,
             of_reference(single_flow, "bbr", least=1.1),
+            reach.single_flow,
         ),
-        InEachScenario("unused", "at most 10 % unused of what loss leaves", "%", of_kind("lossy"), unused, at_most(10)),
+        InEachScenario(
+            "unused",
+            "at most 10 % unused of what loss leaves",
+            "%",
+            of_kind("lossy"),
+            unused,
+            at_most(10),
+            reach.idle_pct,
+        ),
         InEachScenario(
             "uneven",
             "four own flows: 1 - Jain index at most 0.05 from 20 to 40 round trips after the last start",
@@ -132,6 +154,7 @@ DEVELOPMENT = Target(
             of_kind("own"),
             per_run(uneven),
             at_most(0.05),
+            reach.always(0),
         ),
         InEachScenario(
             "own_losses",
@@ -140,6 +163,7 @@ DEVELOPMENT = Target(
             of_kind("own"),
             per_mb,
             at_most(1),
+            reach.always(0),
         ),
         InEachScenario(
             "share",
@@ -148,6 +172,7 @@ DEVELOPMENT = Target(
             of_kind("beside"),
             per_run(own_share),
             between(0.7, 1.3),
+            reach.always(1),
         ),
         InEachScenario(
             "left",
@@ -156,6 +181,7 @@ DEVELOPMENT = Target(
             of_kind("beside", "shallow"),
             per_run(competing_share),
             at_least(0.5),
+            reach.left_to_others,
         ),
         InEachScenario(
             "up",
@@ -164,6 +190,7 @@ DEVELOPMENT = Target(
             of_kind("faster"),
             per_run(round_trips_to_use),
             at_most(6),
+            reach.round_trips_to_use,
         ),
         InEachScenario(
             "down",
@@ -172,6 +199,7 @@ DEVELOPMENT = Target(
             of_kind("slower"),
             per_run(round_trips_to_drain),
             at_most(4),
+            reach.round_trips_to_drain,
         ),
     ),
     sample_ms=10,

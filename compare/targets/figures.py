@@ -14,7 +14,6 @@ from compare.targets.evidence import Figure
 from compare.targets.response import jain_when_settled
 from env.lab import RunResult
 from env.network.capacity import network_capacity
-from env.network.path import PACKET_BYTES
 from env.network.scenario import Scenario
 
 
@@ -32,11 +31,6 @@ def utilisation_after_loss(cell: Cell) -> Sequence[float]:
     """Return the utilisation, % of the rate that random loss leaves."""
     left = 1 - cell.scenario.network_path().loss_pct / 100
     return [value / left for value in cell.values.get("utilisation", [])]
-
-
-def three_packets_ms(scenario: Scenario) -> float:
-    """Return the time in which the bottleneck sends three packets: one on the wire, and two that one ACK releases."""
-    return 3 * PACKET_BYTES * 8 / (scenario.network_path().rate_mbps * 1e3)
 
 
 def idle(cell: Cell) -> Sequence[float]:

@@ -105,7 +105,7 @@ class Judgement:
 
     figure: over the seeds; None without a value. bound: None if its source was not measured. verdict: NOT_MEASURED
     without a bound, or without a run; MISSED if every run failed. failed: number of failed runs. margins: the margin by
-    seed.
+    seed. reach: the best figure that a sender can have; None if that is not known.
     """
 
     requirement: str
@@ -117,6 +117,7 @@ class Judgement:
     verdict: Verdict
     failed: int = 0
     margins: Mapping[int, float] = field(default_factory=dict)
+    reach: float | None = None
 
     @classmethod
     def of(
@@ -127,6 +128,7 @@ class Judgement:
         values: Mapping[int, float],
         bound: Bound | None,
         failed: int = 0,
+        reach: float | None = None,
     ) -> Judgement:
         """Judge a requirement by its figure's values, by seed."""
         figure = estimate(list(values.values())) if values else None
@@ -135,7 +137,7 @@ class Judgement:
         else:
             verdict = bound.verdict(values) if values else Verdict.MISSED
         margins = {} if bound is None else {seed: bound.of_seed(seed).margin(value) for seed, value in values.items()}
-        return cls(requirement.name, scenario, scheme, requirement.unit, figure, bound, verdict, failed, margins)
+        return cls(requirement.name, scenario, scheme, requirement.unit, figure, bound, verdict, failed, margins, reach)
 
     @property
     def margin(self) -> float:
@@ -144,7 +146,7 @@ class Judgement:
 
     @property
     def statement(self) -> str:
-        """The verdict in words: met, open, missed by a percentage, or not measured."""
+        """The verdict in words: met, open, missed by a percentage, or not measured; and if no sender can meet it."""
         if self.verdict is Verdict.NOT_MEASURED:
             return "not measured"
         if self.figure is None:
@@ -157,6 +159,8 @@ class Judgement:
             text = f"missed by {number(abs(self.figure.mean))}{f' {self.unit}' if self.unit else ''}"
         else:
             text = f"missed by {_percent(abs(self.margin))}"
+        if self.bound is not None and self.reach is not None and not self.bound.holds(self.reach):
+            text += "; the threshold is beyond the best that a sender can have"
         return text + (f"; {self.failed} failed" if self.failed else "")
 
     @property
@@ -194,7 +198,8 @@ class Requirement(Protocol):
 class InEachScenario:
     """A figure must reach a bound in each of several scenarios.
 
-    bound: returns the bound for a scenario and a scheme; None if its source was not measured.
+    bound: returns the bound for a scenario and a scheme; None if its source was not measured. reach: returns the best
+    figure that a sender can have in a scenario (compare/targets/reach.py).
     """
 
     name: str
@@ -203,6 +208,7 @@ class InEachScenario:
     scenarios: tuple[str, ...]
     figure: Figure
     bound: Callable[[Evidence, str, str], Bound | None]
+    reach: Callable[[Scenario], float]
 
     def judge(self, evidence: Evidence, scheme: str) -> list[Judgement]:
         """Return a judgement per scenario."""
@@ -212,7 +218,8 @@ class InEachScenario:
             values = evidence.values(scenario, scheme, self.figure)
             bound = self.bound(evidence, scenario, scheme)
             failed = 0 if cell is None else len(cell.failed)
-            judgements.append(Judgement.of(self, scenario, scheme, values, bound, failed))
+            reach = None if cell is None else self.reach(cell.scenario)
+            judgements.append(Judgement.of(self, scenario, scheme, values, bound, failed, reach))
         return judgements
 
 
@@ -284,7 +291,7 @@ def but_within_reach(
 ) -> Callable[[Evidence, str, str], Bound | None]:
     """Return an upper bound that no scenario's physics puts out of reach: `physical` where that is larger.
 
-    physical: returns the least that a sender can reach in a scenario. name: what it is, for the bound's source.
+    physical: returns what a good sender can reach in a scenario. name: what it is, for the bound's source.
     """
 
     def within_reach(evidence: Evidence, scenario: str, scheme: str) -> Bound | None:

@@ -16,7 +16,7 @@ from env.network.schemes import Scheme
 
 COLUMNS = (
     "target", "requirement", "scenario", "scheme", "unit", "figure", "lo", "hi", "n", "failed",
-    "at_least", "at_most", "from", "met", "margin",
+    "at_least", "at_most", "from", "reach", "met", "margin",
 )  # fmt: skip
 
 
@@ -124,7 +124,7 @@ def _csv_rows(tables: Sequence[TargetTable]) -> Iterator[list[str | float | None
                 range_ = [None, None, None] if bound is None else [bound.low, bound.high, bound.source]
                 yield [
                     table.target.name, one.requirement, one.scenario, one.scheme, one.unit, *numbers, one.failed,
-                    *range_, one.verdict.value, one.margin,
+                    *range_, one.reach, one.verdict.value, one.margin,
                 ]  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compare.statistics.numbers import interval
+from compare.statistics.numbers import interval, number
 from compare.statistics.verdict import Verdict
 from compare.targets.requirement import Judgement
 from compare.targets.tables import Decision, TargetTable
@@ -17,11 +17,11 @@ def target_markdown(table: TargetTable, level: int = 2) -> str:
     texts = {requirement.name: requirement.text for requirement in table.target.requirements}
     for scheme in table.detailed():
         rows = [
-            [texts[one.requirement], one.scenario, _figure(one), str(one.bound or "–"), one.statement]
+            [texts[one.requirement], one.scenario, _figure(one), str(one.bound or "–"), _reach(one), one.statement]
             for one in table.judgements(scheme.name)
         ]
         lines += ["", f"{scheme.label} in every scenario:", ""]
-        lines += [markdown_table(["Requirement", "Scenario", "Figure", "Threshold", "Verdict"], rows)]
+        lines += [markdown_table(["Requirement", "Scenario", "Figure", "Threshold", "At best", "Verdict"], rows)]
     return "\n".join(lines) + "\n"
 
 
@@ -37,6 +37,10 @@ def score_markdown(table: TargetTable) -> str:
 
 def _figure(judgement: Judgement) -> str:
     return f"{judgement.shown}{f', {judgement.unit}' if judgement.unit and judgement.figure else ''}"
+
+
+def _reach(judgement: Judgement) -> str:
+    return "–" if judgement.reach is None else number(judgement.reach)
 
 
 def _decision(decision: Decision) -> str:

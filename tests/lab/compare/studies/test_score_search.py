@@ -11,6 +11,7 @@ from compare.command.progress import terminal
 from compare.errors import CompareError
 from compare.studies.score_search import Search, parse, search
 from compare.targets.figures import idle
+from compare.targets.reach import idle_pct
 from compare.targets.requirement import InEachScenario, at_most
 from compare.targets.target import Target
 from env.network.scenario import Scenario
@@ -24,7 +25,9 @@ def short() -> tuple[Scenario, ...]:
     return (Scenario("short", "A link is used", 2.0, path=PATH),)
 
 
-TARGET = Target("small", "A link", short, ("cubic",), (InEachScenario("idle", "", "%", ("short",), idle, at_most(5)),))
+TARGET = Target(
+    "small", "A link", short, ("cubic",), (InEachScenario("idle", "", "%", ("short",), idle, at_most(5), idle_pct),)
+)
 
 
 def settings(folder: Path) -> Search:

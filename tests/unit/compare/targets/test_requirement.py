@@ -12,6 +12,7 @@ from compare.metrics.cells import Cell
 from compare.statistics.verdict import Verdict
 from compare.targets.evidence import Evidence
 from compare.targets.figures import metric
+from compare.targets.reach import always
 from compare.targets.requirement import (
     Bound,
     InEachScenario,
@@ -28,7 +29,7 @@ from tests.support.results import made_cells, made_scenario
 GOODPUT = metric("goodput")
 
 
-REQUIREMENT = InEachScenario("r", "", "Mbit/s", ("s",), GOODPUT, at_least(0))
+REQUIREMENT = InEachScenario("r", "", "Mbit/s", ("s",), GOODPUT, at_least(0), always(1e9))
 
 
 def judged(values: Sequence[float], bound: Bound | None, failed: int = 0) -> Judgement:
@@ -115,7 +116,7 @@ def test_seeds_are_paired_with_those_of_the_threshold() -> None:
     """Seeds that are hard for both schemes hide no difference, and a threshold that varies decides nothing alone."""
     hard, easy = [1.0, 5.0, 9.0, 13.0], [1.1, 5.2, 9.1, 13.2]
     bound = of_reference(GOODPUT, "bbr", least=1)
-    requirement = InEachScenario("r", "", "", ("s",), GOODPUT, bound)
+    requirement = InEachScenario("r", "", "", ("s",), GOODPUT, bound, always(1e9))
     (above,) = requirement.judge(evidence({"ndm": easy, "bbr": hard}), "ndm")
     (below,) = requirement.judge(evidence({"ndm": hard, "bbr": easy}), "ndm")
     assert (above.verdict, below.verdict) == (Verdict.MET, Verdict.MISSED)
@@ -130,7 +131,7 @@ def test_requirement_is_judged_by_mean_per_scenario() -> None:
     cells: list[Cell] = []
     for name, values in (("a", [10.0, 12.0]), ("b", [8.0, 9.0])):
         cells += made_cells(made_scenario(name), {"ndm": {"goodput": values}})
-    requirement = InEachScenario("r", "", "Mbit/s", ("a", "b", "c"), GOODPUT, at_least(10))
+    requirement = InEachScenario("r", "", "Mbit/s", ("a", "b", "c"), GOODPUT, at_least(10), always(1e9))
     a, b, c = requirement.judge(Evidence(cells), "ndm")
     assert (a.figure and a.figure.mean, a.verdict) == (11.0, Verdict.MET)
     assert (b.figure and b.figure.mean, b.verdict) == (8.5, Verdict.MISSED)
@@ -151,7 +152,9 @@ def test_requirement_is_judged_by_mean_per_scenario() -> None:
 
 
 def test_failed_runs_are_counted_not_judged() -> None:
-    judgements = InEachScenario("r", "", "", ("s",), GOODPUT, at_most(5)).judge(evidence({}, {"ndm": 2}), "ndm")
+    judgements = InEachScenario("r", "", "", ("s",), GOODPUT, at_most(5), always(0)).judge(
+        evidence({}, {"ndm": 2}), "ndm"
+    )
     assert [(one.verdict, one.failed) for one in judgements] == [(Verdict.MISSED, 2)]
 
 
