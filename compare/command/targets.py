@@ -29,8 +29,9 @@ from compare.report.tables.target import target_markdown
 from compare.statistics.summary import summary_csv
 from compare.targets.catalogue import TARGETS, find_targets
 from compare.targets.evidence import Evidence, competes
+from compare.targets.last_lines import last_lines
 from compare.targets.stored import stored_targets
-from compare.targets.tables import TargetTable, last_lines, targets_csv
+from compare.targets.tables import TargetTable, targets_csv
 from compare.targets.target import Target
 from env.checkout import RESULTS
 from env.network.schemes import ALL, ORACLE, Scheme
@@ -91,11 +92,10 @@ def _drawn(target: Target, schemes: Sequence[Scheme]) -> Target:
 
 
 def _planned(target: Target, config: CompareConfig, schemes: Sequence[str]) -> Experiment:
-    seeds = config.seeds if target.max_seeds is None else min(config.seeds, target.max_seeds)
     # the oracle's search would be most of the work, so only targets with the oracle as a bound have it
     names = dict.fromkeys([*(name for name in schemes if name != ORACLE), *target.references])
     sample_ms = min(config.sample_ms, target.sample_ms)
-    return plan_of(target.make(), list(names), seeds, config.duration_s, sample_ms)
+    return plan_of(target.make(), list(names), target.seeds_of(config.seeds), config.duration_s, sample_ms)
 
 
 def _default_name(measurements: Mapping[str, Measurement]) -> str:

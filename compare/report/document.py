@@ -33,8 +33,9 @@ from compare.report.tables.goodput import goodput_table
 from compare.report.tables.target import score_markdown, target_markdown
 from compare.statistics.paired import compare_pairs
 from compare.targets.evidence import Evidence
+from compare.targets.last_lines import last_lines
 from compare.targets.stored import stored_targets
-from compare.targets.tables import TargetTable, last_lines
+from compare.targets.tables import TargetTable
 from compare.targets.target import Target
 from env.markdown import markdown_table
 

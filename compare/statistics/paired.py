@@ -7,6 +7,11 @@ are. Colas, Sigaud and Oudeyer ("A Hitchhiker's Guide to Statistical Comparisons
 2019) recommend it for samples of this size. If one scheme hardly varies and the other is skewed, it finds too many
 differences: with ten seeds, in up to a quarter of the experiments with equal means.
 
+That two schemes do not differ does not show that they are equal: a few seeds may be too few to tell. Equality is shown
+by two one-sided tests (TOST: Schuirmann, "A Comparison of the Two One-Sided Tests Procedure and the Power Approach for
+Assessing the Equivalence of Average Bioavailability", 1987): the difference is neither above EQUAL_WITHIN of the larger
+mean nor below minus that.
+
 Shapes: P pairs of schemes, S seeds.
 """
 
@@ -26,6 +31,7 @@ from compare.statistics.estimates import CONFIDENCE, MIN_VALUES
 from compare.statistics.numbers import csv_text
 
 LEVEL = 1 - CONFIDENCE
+EQUAL_WITHIN = 0.05  # of the larger mean's magnitude
 
 
 @dataclass(frozen=True)
@@ -34,9 +40,10 @@ class PairedComparison:
 
     mean_difference: scheme_a minus scheme_b. lo, hi: its 95 % interval (t distribution, not corrected). p: of the
     paired t test; p_holm: after Holm's correction over all pairs of schemes of this scenario and metric. n: seeds with
-    both values. left_out: the other seeds; a run failed, is missing or has no value.
+    both values. left_out: the other seeds; a run failed, is missing or has no value. p_equal: of the two one-sided
+    tests of equality, after the same correction.
 
-    lo, hi, p and p_holm are None below MIN_VALUES seeds; p and p_holm also if all differences are equal.
+    lo, hi, p, p_holm and p_equal are None below MIN_VALUES seeds; p and p_holm also if all differences are equal.
     """
 
     scenario: str
@@ -50,6 +57,7 @@ class PairedComparison:
     p_holm: float | None
     n: int
     left_out: int
+    p_equal: float | None = None
 
     @property
     def differs(self) -> bool | None:
@@ -57,6 +65,11 @@ class PairedComparison:
         if self.n < MIN_VALUES:
             return None
         return self.mean_difference != 0 if self.p_holm is None else self.p_holm < LEVEL
+
+    @property
+    def equal(self) -> bool | None:
+        """Whether the two schemes are shown to be equal within EQUAL_WITHIN; None below MIN_VALUES seeds."""
+        return None if self.p_equal is None else self.p_equal < LEVEL
 
 
 COLUMNS = tuple(field.name for field in dataclasses.fields(PairedComparison))
@@ -96,6 +109,10 @@ def _compare_metric(scenario: str, metric: str, cells: Sequence[Cell]) -> list[P
         p[varied] = 2 * stats.t.sf(np.abs(mean[varied]) / error[varied], n[varied] - 1)
         p_holm[varied] = holm(p[varied])
     half = error * stats.t.ppf((1 + CONFIDENCE) / 2, np.maximum(n - 1, 1))  # (P,)
+    margin = EQUAL_WITHIN * np.array([_larger_mean(values[i], values[j]) for i, j in pairs])  # (P,)
+    p_equal = np.where(np.abs(mean) <= margin, 0.0, 1.0)  # of equal differences
+    p_equal[varied] = stats.t.sf((margin - np.abs(mean))[varied] / error[varied], n[varied] - 1)
+    p_equal = holm(p_equal)
     return [
         PairedComparison(
             scenario,
@@ -109,9 +126,16 @@ def _compare_metric(scenario: str, metric: str, cells: Sequence[Cell]) -> list[P
             float(p_holm[k]) if varied[k] else None,
             int(n[k]),
             len(seeds) - int(n[k]),
+            float(p_equal[k]) if testable[k] else None,
         )
         for k, (i, j) in enumerate(pairs)
     ]
+
+
+def _larger_mean(a: Floats, b: Floats) -> float:
+    """Return the magnitude of the larger mean over the seeds that both have, (S,)."""
+    both = np.isfinite(a) & np.isfinite(b)
+    return float(max(abs(a[both].mean()), abs(b[both].mean()))) if both.any() else 0.0
 
 
 def holm(p: Floats) -> Floats:

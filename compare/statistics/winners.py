@@ -12,8 +12,9 @@ from compare.statistics.estimates import MIN_VALUES
 from compare.statistics.paired import PairedComparison, values_by_seed
 
 WINNERS_NOTE = (
-    "Winners are marked: the best mean, and every mean that does not differ from it in the paired t test over the "
-    f"seeds with Holm's correction. A scheme needs {MIN_VALUES} runs to win. If no scheme differs, none is marked."
+    "Winners are marked: the best mean, and every mean that the paired t test over the seeds, with Holm's correction, "
+    "does not show to be worse. That does not show that it is equal (comparisons.csv: p_equal). A scheme needs "
+    f"{MIN_VALUES} runs to win. If no scheme differs, none is marked."
 )
 
 

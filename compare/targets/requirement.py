@@ -168,6 +168,11 @@ class Judgement:
         """The figure with its interval, as text."""
         return "–" if self.figure is None else f"{number(self.figure.mean)} ({interval(self.figure)})"
 
+    @property
+    def at_best(self) -> str:
+        """The best figure that a sender can have, as text."""
+        return "–" if self.reach is None else number(self.reach)
+
 
 def _percent(share: float) -> str:
     """Return a share as a percentage with enough digits to be above 0."""

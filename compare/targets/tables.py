@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from compare.metrics.cells import Cell
 from compare.statistics.estimates import Estimate, estimate
-from compare.statistics.numbers import counted, csv_text, interval
+from compare.statistics.numbers import csv_text
 from compare.statistics.verdict import Verdict
 from compare.targets.evidence import Evidence, is_model
+from compare.targets.recipes import RecipeJudgement, find_recipes
 from compare.targets.requirement import Judgement, worst
 from compare.targets.target import Target
 from env.network.schemes import Scheme
@@ -34,11 +36,30 @@ class Decision:
     text: str
 
 
+@dataclass(frozen=True)
+class Guarded:
+    """The runs in which the guard took a connection from its policy. by_scenario: their number, where there are any.
+
+    runs: number of all runs that count this; 0 for a scheme without a guard.
+    """
+
+    runs: int
+    by_scenario: Mapping[str, int]
+
+    @classmethod
+    def of(cls, cells: Sequence[Cell]) -> Guarded:
+        """Count the runs of these cells."""
+        counts = {cell.scenario.name: cell.values.get("guard", []) for cell in cells}
+        taken = {name: sum(count > 0 for count in of_runs) for name, of_runs in counts.items()}
+        return cls(sum(map(len, counts.values())), {name: number for name, number in taken.items() if number})
+
+
 class TargetTable:
     """The judgements of a target for every scheme that competes."""
 
     def __init__(self, target: Target, evidence: Evidence) -> None:
         self.target = target
+        self._guarded = {scheme.name: Guarded.of(evidence.cells([scheme.name])) for scheme in evidence.schemes}
         self.schemes: list[Scheme] = evidence.schemes
         self._judged = {
             (requirement.name, scheme.name): requirement.judge(evidence, scheme.name)
@@ -65,6 +86,30 @@ class TargetTable:
     def verdicts(self, scheme: str) -> dict[str, Verdict]:
         """Return requirement to verdict of a scheme, over all scenarios."""
         return {one.name: _over_scenarios(self._judged[one.name, scheme]) for one in self.target.requirements}
+
+    def recipes(self) -> dict[str, list[RecipeJudgement]]:
+        """Return population of models to its judgements, by requirement and scenario."""
+        of_models = {
+            name: [self.judgements(model) for model in models] for name, models in find_recipes(self.schemes).items()
+        }
+        return {
+            name: [RecipeJudgement.of(of_one) for of_one in zip(*judged, strict=True)]
+            for name, judged in of_models.items()
+        }
+
+    def recipe_verdicts(self) -> dict[str, dict[str, Verdict]]:
+        """Return population of models to requirement to its verdict, over all scenarios."""
+        return {
+            name: {
+                requirement.name: Verdict.of_all(one.verdict for one in judged if one.requirement == requirement.name)
+                for requirement in self.target.requirements
+            }
+            for name, judged in self.recipes().items()
+        }
+
+    def guarded(self, scheme: str) -> Guarded:
+        """Return in how many runs the guard took a connection of a scheme from its policy."""
+        return self._guarded[scheme]
 
     def detailed(self) -> list[Scheme]:
         """Return the schemes with a table of every scenario: the models, or else the first scheme."""
@@ -126,25 +171,3 @@ def _csv_rows(tables: Sequence[TargetTable]) -> Iterator[list[str | float | None
                     table.target.name, one.requirement, one.scenario, one.scheme, one.unit, *numbers, one.failed,
                     *range_, one.reach, one.verdict.value, one.margin,
                 ]  # fmt: skip
-
-
-def last_lines(tables: Sequence[TargetTable], schemes: Sequence[str]) -> list[str]:
-    """Return a line per scheme with the requirements that it meets; those that were not measured count as not met."""
-    lines = []
-    for scheme in schemes:
-        verdicts: Mapping[str, Verdict] = {
-            f"{table.target.name}.{name}": verdict
-            for table in tables
-            if scheme in (one.name for one in table.schemes)
-            for name, verdict in table.verdicts(scheme).items()
-        }
-        met = [name for name, verdict in verdicts.items() if verdict is Verdict.MET]
-        unmeasured = [name for name, verdict in verdicts.items() if verdict is Verdict.NOT_MEASURED]
-        text = f"targets met by {scheme}: {len(met)} of {len(verdicts)}: {', '.join(met) or 'none'}"
-        if unmeasured:
-            text += f" ({counted(len(unmeasured), 'requirement')} not measured: {', '.join(unmeasured)})"
-        lines.append(text)
-    for table in (table for table in tables if table.target.scored):
-        texts = [f"{scheme.name} {score.mean:.3f} ({interval(score)})" for scheme, score in table.scores()]
-        lines.append(f"joint score: {', '.join(texts)}")
-    return lines

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from pathlib import Path
 
 from compare.metrics.cells import Cell, by_scenario, schemes_of
 from compare.statistics.estimates import estimate_of
 from compare.statistics.numbers import number
+from compare.targets.recipes import population
 from env.markdown import markdown_table
 from env.network.schemes import Scheme
 
@@ -25,19 +24,13 @@ def goodput_table(cells: Sequence[Cell]) -> str:
     columns: dict[str, list[Scheme]] = {}
     for scheme in schemes_of(cells):
         if all(any(cell.scheme.name == scheme.name for cell in of_scenario) for of_scenario in scenarios.values()):
-            columns.setdefault(_column(scheme), []).append(scheme)
+            columns.setdefault(population(scheme) or scheme.label, []).append(scheme)
     rows = []
     for scenario, of_scenario in scenarios.items():
         means = {cell.scheme.name: _mean_mbps(cell) for cell in of_scenario}
         values = [", ".join(means[scheme.name] for scheme in schemes) for schemes in columns.values()]
         rows.append([scenario, *values])
     return markdown_table(["goodput, Mbit/s", *columns], rows) + "\n"
-
-
-def _column(scheme: Scheme) -> str:
-    run = Path(scheme.model)
-    of_population = run.parent.name and re.fullmatch(rf"{re.escape(run.parent.name)}-\d+", run.name)
-    return run.parent.name if of_population else scheme.label
 
 
 def _mean_mbps(cell: Cell) -> str:

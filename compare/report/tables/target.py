@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from compare.statistics.numbers import interval, number
 from compare.statistics.verdict import Verdict
+from compare.targets.recipes import RecipeJudgement
 from compare.targets.requirement import Judgement
 from compare.targets.tables import Decision, TargetTable
 from env.markdown import markdown_table
+
+_WORDS = {
+    Verdict.MET: "met",
+    Verdict.OPEN: "open",
+    Verdict.MISSED: "missed",
+    Verdict.NOT_MEASURED: "not measured",
+}
 
 
 def target_markdown(table: TargetTable, level: int = 2) -> str:
@@ -17,11 +25,16 @@ def target_markdown(table: TargetTable, level: int = 2) -> str:
     texts = {requirement.name: requirement.text for requirement in table.target.requirements}
     for scheme in table.detailed():
         rows = [
-            [texts[one.requirement], one.scenario, _figure(one), str(one.bound or "–"), _reach(one), one.statement]
+            [texts[one.requirement], one.scenario, _figure(one), str(one.bound or "–"), one.at_best, one.statement]
             for one in table.judgements(scheme.name)
         ]
         lines += ["", f"{scheme.label} in every scenario:", ""]
         lines += [markdown_table(["Requirement", "Scenario", "Figure", "Threshold", "At best", "Verdict"], rows)]
+    for name, judgements in table.recipes().items():
+        rows = [[texts[one.requirement], one.scenario, *_recipe(one)] for one in judgements]
+        lines += ["", f"The recipe `{name}`, over its training seeds:", ""]
+        heads = ["Requirement", "Scenario", "Median (all)", "Threshold", "Margin, %", "Verdict"]
+        lines += [markdown_table(heads, rows)]
     return "\n".join(lines) + "\n"
 
 
@@ -39,8 +52,19 @@ def _figure(judgement: Judgement) -> str:
     return f"{judgement.shown}{f', {judgement.unit}' if judgement.unit and judgement.figure else ''}"
 
 
-def _reach(judgement: Judgement) -> str:
-    return "–" if judgement.reach is None else number(judgement.reach)
+def _recipe(judgement: RecipeJudgement) -> list[str]:
+    figures = ", ".join(map(number, sorted(judgement.figures)))
+    margin = judgement.margin
+    shown = "–" if margin is None else f"{100 * margin.mean:.1f}"
+    if margin is not None and margin.interval is not None:
+        shown += " ({:.1f} to {:.1f})".format(*(100 * end for end in margin.interval))
+    unit = f", {judgement.unit}" if judgement.unit else ""
+    return [
+        f"{number(judgement.median)} ({figures}){unit}",
+        str(judgement.bound or "–"),
+        shown,
+        _WORDS[judgement.verdict],
+    ]
 
 
 def _decision(decision: Decision) -> str:

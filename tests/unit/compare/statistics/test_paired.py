@@ -73,6 +73,23 @@ def test_two_seeds_say_nothing() -> None:
     assert (pair.lo, pair.hi, pair.p, pair.p_holm, pair.differs) == (None, None, None, None, None)
 
 
+def test_equality_is_shown_not_assumed() -> None:
+    """Two one-sided tests by hand: the difference is 0 +- 1 with a standard error of 1/sqrt(3), the margin 5."""
+    (pair,) = compared(reno=[99, 100, 101], cubic=[100, 100, 100])
+    assert pair.p_equal == pytest.approx(stats.t.sf(5 * 3**0.5, 2))
+    assert (pair.differs, pair.equal) == (False, True)
+    # neither different nor equal: too few seeds for so much noise
+    (unsure,) = compared(reno=[90, 100, 110], cubic=[100, 100, 100])
+    assert (unsure.differs, unsure.equal) == (False, False)
+    # different, and equal to within 5 %
+    (close,) = compared(reno=[101, 101.1, 101.2], cubic=[100, 100, 100])
+    assert (close.differs, close.equal) == (True, True)
+    same, other, _ = compared(reno=[5, 5, 5], cubic=[5, 5, 5], bbr=[6, 6, 6])
+    assert (same.equal, other.equal) == (True, False)
+    (two,) = compared(reno=[1, 2], cubic=[1, 2])
+    assert two.equal is None
+
+
 def test_no_common_seed_is_no_comparison() -> None:
     assert compared(reno=[1, None], cubic=[None, 2]) == []
 
@@ -187,7 +204,13 @@ def test_csv_has_a_row_per_pair() -> None:
     cells += made_cells(made_scenario("stress"), {"reno": {"goodput": [1, 2]}, "cubic": {"goodput": [1, 2]}})
     rows = list(csv.reader(io.StringIO(comparisons_csv(compare_pairs(cells)))))
     assert rows == [
-        ["scenario", "metric", "scheme_a", "scheme_b", "mean_difference", "lo", "hi", "p", "p_holm", "n", "left_out"],
-        ["bottleneck", "goodput", "reno", "cubic", "2", "-0.484138", "4.48414", "0.0741799", "0.0741799", "3", "0"],
-        ["stress", "goodput", "reno", "cubic", "0", "", "", "", "", "2", "0"],
+        [
+            *("scenario", "metric", "scheme_a", "scheme_b", "mean_difference", "lo", "hi"),
+            *("p", "p_holm", "n", "left_out", "p_equal"),
+        ],
+        [
+            *("bottleneck", "goodput", "reno", "cubic", "2", "-0.484138", "4.48414"),
+            *("0.0741799", "0.0741799", "3", "0", "0.870315"),
+        ],
+        ["stress", "goodput", "reno", "cubic", "0", "", "", "", "", "2", "0", ""],
     ]

@@ -12,9 +12,10 @@ from compare.report.tables.target import score_markdown
 from compare.targets.catalogue import TARGETS
 from compare.targets.development import DEVELOPMENT, NUMBERS, development_scenarios
 from compare.targets.evidence import Evidence
+from compare.targets.last_lines import last_lines
 from compare.targets.reach import idle_pct
 from compare.targets.requirement import InEachScenario
-from compare.targets.tables import BEST_MARGIN, WORST_MARGIN, TargetTable, last_lines
+from compare.targets.tables import BEST_MARGIN, WORST_MARGIN, TargetTable
 from compare.targets.target import Target
 from env.profile.held_out import BANDED, in_band
 from tests.support.results import made_cells

@@ -16,7 +16,8 @@ from compare.report.tables.target import target_markdown
 from compare.statistics.verdict import Verdict
 from compare.targets.catalogue import TARGETS
 from compare.targets.evidence import Evidence
-from compare.targets.tables import COLUMNS, TargetTable, last_lines, targets_csv
+from compare.targets.last_lines import last_lines
+from compare.targets.tables import COLUMNS, TargetTable, targets_csv
 from env.lab import FlowResult, RunResult
 from env.network.path import Path
 from env.network.scenario import Flow
@@ -154,3 +155,14 @@ def test_most_competing_flows_keep_half_of_their_share(received: list[float], ve
 
 def _return(result: RunResult, _: int) -> RunResult:
     return result
+
+
+def test_the_guards_interventions_are_the_last_word() -> None:
+    """Only schemes with a guard have a line; a run counts once."""
+    first, second, *_ = TARGETS["loss"].make()
+    cells = made_cells(first, {"ndm": {"guard": [0.0, 3.0, 0.0]}, "reno": {"utilisation": [90.0]}})
+    cells += made_cells(second, {"ndm": {"guard": [0.0, 0.0]}, "reno": {"utilisation": [90.0]}})
+    lines = last_lines([TargetTable(TARGETS["loss"], Evidence(cells))], ["ndm", "reno"])
+    assert [line for line in lines if line.startswith("guard")] == [
+        f"guard of ndm: it took a connection from the policy in 1 of 5 runs: {first.name} (1)"
+    ]
