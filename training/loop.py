@@ -153,6 +153,8 @@ def train(config: TrainConfig, folder: Path, saved: Mapping[str, Any] | None, sa
         learner.begin(config)
         folder.mkdir(parents=True)
     else:
+        if not saved["learner"]:
+            raise RunError(f"{folder} is a milestone, which has no learner: begin a new run with algo.start={folder}")
         if not has_all_inputs(saved):
             raise RunError(
                 f"{folder} was trained before the last inputs were appended to env/schema.py, so that it cannot be "
@@ -176,7 +178,7 @@ def _update_until_done(learner: Learner, sampler: Sampler, recorder: Recorder, s
         return {**learner.state(), "sampler": sampler.state()}
 
     recorder.begin(state())
-    stopwatch = Stopwatch(sampler)
+    stopwatch, passed = Stopwatch(sampler), recorder.milestones_at(learner.progress.share)
     done, total, unit = learner.progress
     with tqdm(total=total, initial=min(done, total), unit=f" {unit}", dynamic_ncols=True) as bar:
         while learner.progress.done < total:
@@ -191,6 +193,9 @@ def _update_until_done(learner: Learner, sampler: Sampler, recorder: Recorder, s
             if observed is None:
                 return False
             recorder.update(state(), metrics | observed, sample.virtual_s, sampler.hard_cases)
+            if (reached := recorder.milestones_at(learner.progress.share)) > passed:
+                recorder.keep()
+                passed = reached
             bar.update(min(learner.progress.done, total) - bar.n)
             bar.set_postfix_str(_summary(metrics), refresh=False)
             for warning in (*learner.warnings, *sampler.warnings):

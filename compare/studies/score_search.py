@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import argparse
 import csv
+import hashlib
+import json
 import shutil
 import sys
 from collections.abc import Sequence
@@ -27,15 +29,12 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from compare.command.measurement import Interrupted, Measurement
+from compare.command.measurement import Interrupted
 from compare.command.progress import terminal
 from compare.errors import CompareError
-from compare.experiment.config import CompareConfig
-from compare.experiment.experiment import plan_of
-from compare.metrics.cells import Cell
+from compare.studies.joint_score import JointScores
 from compare.targets.development import DEVELOPMENT
-from compare.targets.evidence import Evidence
-from compare.targets.tables import WORST_MARGIN, TargetTable
+from compare.targets.tables import WORST_MARGIN
 from compare.targets.target import Target
 from env.files import write_atomically
 from export.integer.model import ExportError
@@ -43,7 +42,7 @@ from export.pipeline import build_model, find_policy, measure
 from export.rule import rule_text
 from training.policy import Floats, to_policy
 
-TABLE = "generations.csv"
+TABLE, IDENTITY = "generations.csv", "search.json"
 MEAN, BEST = "mean.yaml", "best.yaml"
 # What may change, by the parts of a policy (export/integer/quantize.py): inputs, last state, biases, actions.
 WEIGHTS = {
@@ -93,8 +92,9 @@ def search(settings: Search, console: Console) -> None:
     strategy: Any = cmaes.CMA(
         mean=np.zeros(settings.tuned.size), sigma=settings.sigma, population_size=settings.candidates
     )
+    _check_folder(settings)
     known = _read(settings)
-    references = _measure(settings, "references", settings.target.references, console)
+    joint = JointScores(settings.folder / "references", settings.seeds, console, settings.target)
     best = max((max(row[1:]) for row in known), default=-np.inf)
     for generation in range(settings.generations):
         strategy.reseed_rng(int(np.random.SeedSequence([settings.seed, generation]).generate_state(1)[0]))
@@ -102,7 +102,7 @@ def search(settings: Search, console: Console) -> None:
         if generation < len(known):
             _, *scores = known[generation]
         else:
-            of_mean, *scores = _scores(settings, [strategy.mean, *points], references, console)
+            of_mean, *scores = _scores(settings, [strategy.mean, *points], joint)
             if max(scores) > best:
                 best = max(scores)
                 _write(settings, BEST, points[int(np.argmax(scores))])
@@ -116,14 +116,36 @@ def search(settings: Search, console: Console) -> None:
         _write(settings, MEAN, strategy.mean)
 
 
-def _scores(settings: Search, points: Sequence[Floats], references: Sequence[Cell], console: Console) -> list[float]:
+def _check_folder(settings: Search) -> None:
+    """Write what the search is, so that no other one continues it. Raises CompareError for the folder of another."""
+    what = {
+        "start": hashlib.sha256(settings.start.tobytes()).hexdigest(),
+        "tuned": settings.tuned.tolist(),
+        "candidates": settings.candidates,
+        "sigma": settings.sigma,
+        "seeds": settings.seeds,
+        "seed": settings.seed,
+        "target": settings.target.name,
+    }
+    file = settings.folder / IDENTITY
+    if not file.exists():
+        write_atomically(file, json.dumps(what, indent=1).encode())
+        return
+    before = json.loads(file.read_text())
+    if other := [name for name, value in what.items() if before.get(name) != value]:
+        raise CompareError(
+            f"{settings.folder} holds a search with other settings ({', '.join(other)}): give another folder"
+        )
+
+
+def _scores(settings: Search, points: Sequence[Floats], joint: JointScores) -> list[float]:
     """Return the joint score of each point; WORST_MARGIN for one that the export refuses."""
     files = [_write(settings, f"candidate_{i:02d}.yaml", point) for i, point in enumerate(points)]
     exported = [file for file in files if _exports(file)]
-    cells = _measure(settings, "candidates", [f"ndm@{file}" for file in exported], console)
-    table = TargetTable(settings.target, Evidence([*references, *cells]))
-    scores = {file: table.score(f"ndm@{file}").mean for file in exported}
-    shutil.rmtree(settings.folder / "candidates")  # the next generation's candidates have the same names
+    measured = joint.of(settings.folder / "candidates", [f"ndm@{file}" for file in exported])
+    scores = {file: score.mean for file, (score, _) in zip(exported, measured, strict=True)}
+    # the next generation's candidates have the same names
+    shutil.rmtree(settings.folder / "candidates", ignore_errors=True)
     return [scores.get(file, WORST_MARGIN) for file in files]
 
 
@@ -133,13 +155,6 @@ def _exports(file: Path) -> bool:
     except ExportError:
         return False
     return True
-
-
-def _measure(settings: Search, name: str, schemes: Sequence[str], console: Console) -> list[Cell]:
-    target = settings.target
-    planned = plan_of(target.make(), list(schemes), settings.seeds, None, target.sample_ms)
-    with Measurement(CompareConfig(), planned).completed(settings.folder / name, console) as completed:
-        return completed.cells
 
 
 def _write(settings: Search, name: str, point: Floats) -> Path:
@@ -158,9 +173,7 @@ def _read(settings: Search) -> list[list[float]]:
     file = settings.folder / TABLE
     if not file.exists():
         return []
-    head, *rows = list(csv.reader(file.read_text().splitlines()))
-    if head != _head(settings):
-        raise CompareError(f"{file} has another number of candidates than {settings.candidates}: give another folder")
+    _, *rows = csv.reader(file.read_text().splitlines())
     return [[float(score) for score in row[2:]] for row in rows]
 
 

@@ -19,6 +19,7 @@ from export import checkpoint
 from training.options import TrainConfig
 from training.run_folder.card import CURVE_NAME, Card
 
+MILESTONES = "milestones"  # folder of a run, with a folder DECISIONS/ for each policy that is kept
 PICTURE_S = 60.0  # wall time between two drawings of the curve; one takes about a second
 
 
@@ -33,7 +34,7 @@ class Recorder:
         self, config: TrainConfig, folder: Path, card: Mapping[str, Any] | None, modules: Iterable[str]
     ) -> None:
         self._folder = folder
-        self._every = config.checkpoint_every
+        self._every, self._milestones = config.checkpoint_every, config.milestones
         self._config = asdict(config)
         self._card = Card.of(folder.name, self._config, card, modules)
         self._wall_s = self._card.wall_s - time.monotonic()
@@ -80,6 +81,18 @@ class Recorder:
             if time.monotonic() - self._drawn > PICTURE_S:
                 self._draw()
             self._save()
+
+    def milestones_at(self, share: float) -> int:
+        """Return the number of milestones of a training of which a share, 0 to 1, is done."""
+        return int(share * self._milestones + 1e-9)
+
+    def keep(self) -> None:
+        """Keep the newest policy as a milestone. It exports like a run, but cannot be resumed."""
+        assert self._state is not None
+        folder = self._folder / MILESTONES / f"{self._state['decisions']:09d}"
+        folder.mkdir(parents=True, exist_ok=True)
+        content = {**self._state, "learner": {}, "sampler": {}, "config": self._config, "card": self._card.facts()}
+        checkpoint.save(folder, content)
 
     def finished(self) -> None:
         """Record that the training is complete."""

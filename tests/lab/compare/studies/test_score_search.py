@@ -10,29 +10,14 @@ import pytest
 from compare.command.progress import terminal
 from compare.errors import CompareError
 from compare.studies.score_search import Search, parse, search
-from compare.targets.figures import idle
-from compare.targets.reach import idle_pct
-from compare.targets.requirement import InEachScenario, at_most
-from compare.targets.target import Target
-from env.network.scenario import Scenario
 from export.rule import read_rule
+from tests.support.small_target import SMALL
 from training.policy import to_vector
-
-PATH = {"rate_mbps": 10.0, "rtt_ms": 20.0, "buffer_bdp": 1.0}
-
-
-def short() -> tuple[Scenario, ...]:
-    return (Scenario("short", "A link is used", 2.0, path=PATH),)
-
-
-TARGET = Target(
-    "small", "A link", short, ("cubic",), (InEachScenario("idle", "", "%", ("short",), idle, at_most(5), idle_pct),)
-)
 
 
 def settings(folder: Path) -> Search:
     given = parse([str(folder), "rules/one_neuron.yaml", "--weights", "named"])
-    return replace(given, target=TARGET, generations=2, candidates=4)
+    return replace(given, target=SMALL, generations=2, candidates=4)
 
 
 def test_an_interrupted_search_ends_as_an_uninterrupted_one(tmp_path: Path) -> None:
@@ -49,5 +34,5 @@ def test_an_interrupted_search_ends_as_an_uninterrupted_one(tmp_path: Path) -> N
         assert not np.array_equal(found, once.start)
         # the rule keeps its form
         assert np.array_equal(found != 0, once.start != 0)
-    with pytest.raises(CompareError, match="another number of candidates than 5"):
-        search(replace(once, candidates=5), terminal())
+    with pytest.raises(CompareError, match=r"holds a search with other settings \(candidates, sigma\)"):
+        search(replace(once, candidates=5, sigma=0.2), terminal())
