@@ -1,6 +1,6 @@
 """Search a policy's weights by the joint score: CMA-ES, with the target `development` as fitness.
 
-    python -m compare.studies.score_search results/search/readout datasets/models/mixed --weights readout
+    python -m compare.studies.score_search results/search/gains datasets/models/mixed --weights gains
     python -m compare.studies.score_search results/search/neuron rules/one_neuron.yaml --weights named
 
 A training maximizes a reward, which is a sum over decisions. A candidate of this search is what would ship, an int16
@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 
 from compare.command.measurement import Interrupted
@@ -38,18 +37,21 @@ from compare.targets.tables import WORST_MARGIN
 from compare.targets.target import Target
 from env.files import write_atomically
 from export.integer.model import ExportError
+from export.integer.quantize import FloatPolicy
 from export.pipeline import build_model, find_policy, measure
 from export.rule import rule_text
 from training.policy import Floats, to_policy
 
 TABLE, IDENTITY = "generations.csv", "search.json"
 MEAN, BEST = "mean.yaml", "best.yaml"
-# What may change, by the parts of a policy (export/integer/quantize.py): inputs, last state, biases, actions.
+PARTS = "wubvc"  # of a policy, in the order of to_vector(): inputs, last state, biases, actions, biases of the actions
+# What may change.
 WEIGHTS = {
-    "readout": ("those of the actions", "vc"),
-    "memoryless": ("all but those of the last state", "wbvc"),
-    "all": ("all", "wubvc"),
-    "named": ("those that are not zero, so that a rule keeps its form", ""),
+    "gains": "the factor of each input, of the last state, of the biases and of each action, and the actions' biases",
+    "readout": "the weights of the actions",
+    "memoryless": "all weights but those of the last state",
+    "all": "all weights",
+    "named": "the weights that are not zero, so that a rule keeps its form",
 }
 
 
@@ -57,13 +59,13 @@ WEIGHTS = {
 class Search:
     """The settings of a search.
 
-    start: weights [n] before it. tuned: indices [k] of those that it changes. seeds: runs per scenario. seed: of the
-    candidates. target: its joint score is the fitness.
+    start: weights [n] before it. steps: what a step of 1 in each of its k dimensions adds to them, [n, k]. seeds: runs
+    per scenario. seed: of the candidates. target: its joint score is the fitness.
     """
 
     folder: Path
     start: Floats
-    tuned: NDArray[np.intp]
+    steps: Floats
     generations: int
     candidates: int
     sigma: float
@@ -71,17 +73,9 @@ class Search:
     seed: int
     target: Target = DEVELOPMENT
 
-    @property
-    def scale(self) -> Floats:
-        """The step of each tuned weight at sigma 1, [k]: its magnitude, at least the median of all."""
-        magnitudes = np.abs(self.start[self.tuned])
-        scale: Floats = np.maximum(magnitudes, np.median(magnitudes))
-        return scale
-
     def weights(self, point: Floats) -> Floats:
-        """Return all weights [n] at a point [k] of the search, in steps from the start."""
-        weights = self.start.copy()
-        weights[self.tuned] += point * self.scale
+        """Return all weights [n] at a point [k] of the search."""
+        weights: Floats = self.start + self.steps @ point
         return weights
 
 
@@ -90,7 +84,7 @@ def search(settings: Search, console: Console) -> None:
     import cmaes  # here, because it imports scipy.stats
 
     strategy: Any = cmaes.CMA(
-        mean=np.zeros(settings.tuned.size), sigma=settings.sigma, population_size=settings.candidates
+        mean=np.zeros(settings.steps.shape[1]), sigma=settings.sigma, population_size=settings.candidates
     )
     _check_folder(settings)
     known = _read(settings)
@@ -120,7 +114,7 @@ def _check_folder(settings: Search) -> None:
     """Write what the search is, so that no other one continues it. Raises CompareError for the folder of another."""
     what = {
         "start": hashlib.sha256(settings.start.tobytes()).hexdigest(),
-        "tuned": settings.tuned.tolist(),
+        "steps": hashlib.sha256(settings.steps.tobytes()).hexdigest(),
         "candidates": settings.candidates,
         "sigma": settings.sigma,
         "seeds": settings.seeds,
@@ -191,7 +185,7 @@ def parse(argv: Sequence[str]) -> Search:
     )
     parser.add_argument("folder", type=Path, help="folder of the results")
     parser.add_argument("start", help="run, model folder or rule to start from: datasets/models/mixed, rules/NAME.yaml")
-    kinds = "; ".join(f"{name}: {text}" for name, (text, _) in WEIGHTS.items())
+    kinds = "; ".join(f"{name}: {text}" for name, text in WEIGHTS.items())
     parser.add_argument("--weights", choices=WEIGHTS, default="readout", help=f"what changes. {kinds}")
     parser.add_argument("--generations", type=int, default=20)
     parser.add_argument("--candidates", type=int, default=11, help="of a generation")
@@ -202,15 +196,46 @@ def parse(argv: Sequence[str]) -> Search:
     if given.generations < 1 or given.candidates < 4 or not 0 < given.sigma <= 1:
         raise CompareError("a search has at least 1 generation of 4 candidates, and a sigma above 0, at most 1")
     policy = measure(find_policy(given.start)).policy
-    parts = {name: getattr(policy, name).ravel() for name in "wubvc"}  # in the order of to_vector()
-    _, changing = WEIGHTS[given.weights]
-    chosen = [np.full(part.size, name in changing) if changing else part != 0 for name, part in parts.items()]
-    start, tuned = np.concatenate(list(parts.values())), np.flatnonzero(np.concatenate(chosen))
-    if tuned.size < 2:
-        raise CompareError(f"--weights {given.weights}: {given.start} has {tuned.size} of them; CMA-ES needs two")
+    start, steps = _vector(policy), steps_of(policy, given.weights)
+    if steps.shape[1] < 2:
+        raise CompareError(f"--weights {given.weights}: {given.start} has {steps.shape[1]} of them; CMA-ES needs two")
     return Search(
-        given.folder.resolve(), start, tuned, given.generations, given.candidates, given.sigma, given.seeds, given.seed
+        given.folder.resolve(), start, steps, given.generations, given.candidates, given.sigma, given.seeds, given.seed
     )
+
+
+def steps_of(policy: FloatPolicy, what: str) -> Floats:
+    """Return what a step of 1 in each dimension of a search adds to the weights, [n, k]. what: of WEIGHTS.
+
+    A single weight's step is its magnitude, at least the median of all that change. A factor's step is all that it
+    multiplies; that of an action's bias is the median of the weights of the actions.
+    """
+    start = _vector(policy)
+    sizes = [getattr(policy, name).size for name in PARTS]
+    ends = dict(zip(PARTS, np.cumsum(sizes), strict=True))
+    parts = {name: np.arange(ends[name] - size, ends[name]) for name, size in zip(PARTS, sizes, strict=True)}
+    if what == "gains":
+        of_inputs = parts["w"].reshape(policy.w.shape).T  # [inputs, units]
+        of_actions = parts["v"].reshape(policy.v.shape)  # [actions, units]
+        factors = [*of_inputs, parts["u"], parts["b"], *of_actions]
+        steps = np.zeros((start.size, len(factors) + parts["c"].size))
+        for dimension, weights in enumerate(factors):
+            steps[weights, dimension] = start[weights]
+        steps[parts["c"], np.arange(len(factors), steps.shape[1])] = np.median(np.abs(policy.v))
+        return steps[:, np.abs(steps).sum(axis=0) > 0]
+    if what == "named":
+        tuned = np.flatnonzero(start)
+    else:
+        changing = {"readout": "vc", "memoryless": "wbvc", "all": PARTS}[what]
+        tuned = np.concatenate([parts[name] for name in changing])
+    magnitudes = np.abs(start[tuned])
+    steps = np.zeros((start.size, tuned.size))
+    steps[tuned, np.arange(tuned.size)] = np.maximum(magnitudes, np.median(magnitudes))
+    return steps
+
+
+def _vector(policy: FloatPolicy) -> Floats:
+    return np.concatenate([getattr(policy, name).ravel() for name in PARTS])
 
 
 def main(argv: Sequence[str]) -> int:
