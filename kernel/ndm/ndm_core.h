@@ -54,7 +54,8 @@ struct ndm_network {
 	u8 hidden;				/* H */
 	u8 row_frac[NDM_HIDDEN_MAX];
 	u8 out_frac[NDM_OUTPUTS];
-	s64 b[NDM_HIDDEN_MAX];			/* with what ndm_core_dot() lacks */
+	s64 b[NDM_HIDDEN_MAX];			/* with ndm_core_half(), and what
+						 * ndm_core_dot() lacks */
 	s64 c[NDM_OUTPUTS];
 	u64 w[NDM_HIDDEN_MAX][NDM_INPUT_PAIRS];
 	u64 u[NDM_HIDDEN_MAX][NDM_HIDDEN_PAIRS];
@@ -74,6 +75,18 @@ static inline void ndm_core_pack(u64 *pairs, const s16 *weights, int count)
 	for (i = 0; i < count; i += 2)
 		pairs[i / 2] = ndm_core_pair(weights[i], i + 1 < count ?
 						       weights[i + 1] : 0);
+}
+
+/* What makes a shift to the right by @shift round to the nearest number. */
+static inline s64 ndm_core_half(int shift)
+{
+	return (1LL << shift) >> 1;
+}
+
+/* The shift from an output's accumulator to Q14. */
+static inline int ndm_core_out_shift(const u8 *out_frac, int k)
+{
+	return out_frac[k] + NDM_HIDDEN_FRAC - NDM_ACTION_FRAC;
 }
 
 /**
@@ -97,12 +110,13 @@ static inline void ndm_core_prepare(struct ndm_network *network,
 		network->b[r] = (s64)m->b[r] * (1 << NDM_HIDDEN_FRAC) +
 				NDM_INPUT_PAIRS *
 				(1 << (NDM_HIDDEN_FRAC - NDM_FEATURE_FRAC)) +
-				state_pairs;
+				state_pairs + ndm_core_half(m->row_frac[r]);
 	}
 	for (k = 0; k < NDM_OUTPUTS; k++) {
 		ndm_core_pack(network->v[k], m->v[k], m->hidden);
 		network->c[k] = (s64)m->c[k] * (1 << NDM_HIDDEN_FRAC) +
-				state_pairs;
+				state_pairs +
+				ndm_core_half(ndm_core_out_shift(m->out_frac, k));
 	}
 }
 
@@ -125,12 +139,6 @@ static __always_inline s64 ndm_core_dot(const u64 *weights, const u64 *values,
 		odd += (s64)(weights[p + 1] * values[p + 1] - (1ULL << 31)) >> 32;
 	}
 	return even + odd;
-}
-
-/* Round to a multiple of 2^shift. */
-static inline s64 ndm_core_rounded(s64 acc, int shift)
-{
-	return (acc + ((1LL << shift) >> 1)) >> shift;
 }
 
 static __always_inline void ndm_core_state(u64 *pairs, const s16 *h, int hidden)
@@ -159,7 +167,7 @@ static __always_inline void ndm_core_rows(const struct ndm_network *network,
 		      (1 << (NDM_HIDDEN_FRAC - NDM_FEATURE_FRAC)) +
 		      ndm_core_dot(network->u[r], state, (hidden + 1) / 2) +
 		      network->b[r];
-		acc = ndm_core_rounded(acc, network->row_frac[r]);
+		acc >>= network->row_frac[r];
 		h[r] = ndm_tanh(clamp_t(s64, acc, -(NDM_TANH_LIMIT << 15),
 					NDM_TANH_LIMIT << 15));
 	}
@@ -169,16 +177,16 @@ static __always_inline void ndm_core_outputs(const struct ndm_network *network,
 					     const s16 *h, s16 *out, int hidden)
 {
 	u64 state[NDM_HIDDEN_PAIRS] __uninitialized;
-	int shift, k;
 	s64 acc;
+	int k;
 
 	ndm_core_state(state, h, hidden);
 	for (k = 0; k < NDM_OUTPUTS; k++) {
-		shift = network->out_frac[k] + NDM_HIDDEN_FRAC - NDM_ACTION_FRAC;
 		acc = ndm_core_dot(network->v[k], state, (hidden + 1) / 2) +
 		      network->c[k];
-		out[k] = clamp_t(s64, ndm_core_rounded(acc, shift),
-				 -(1 << NDM_ACTION_FRAC), 1 << NDM_ACTION_FRAC);
+		acc >>= ndm_core_out_shift(network->out_frac, k);
+		out[k] = clamp_t(s64, acc, -(1 << NDM_ACTION_FRAC),
+				 1 << NDM_ACTION_FRAC);
 	}
 }
 
@@ -190,7 +198,7 @@ static __always_inline void ndm_core_outputs(const struct ndm_network *network,
  * @out: (O) outputs, Q14, -16384 to 16384
  *
  * No |accumulator| exceeds I * 2^15 * 2^15 * 8 + 32 * 2^15 * 2^15 + 2^15 * 2^15
- * = (8 I + 33) * 2^30, and what ndm_core_dot() lacks. A model file has at most 255
+ * = (8 I + 33) * 2^30, what ndm_core_dot() lacks and 2^22. A model file has at most 255
  * inputs, so this is below 2^42, and s64 never overflows, whatever the weights.
  */
 static inline void ndm_core_step(const struct ndm_network *network, s16 *h,

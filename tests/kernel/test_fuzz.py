@@ -56,12 +56,12 @@ class Fault:
 
 FAULTS = (
     Fault("an output is not clamped", "core", "ndm/ndm_core.h",
-          "clamp_t(s64, ndm_core_rounded(acc, shift),\n\t\t\t\t -(1 << NDM_ACTION_FRAC), 1 << NDM_ACTION_FRAC)",
-          "ndm_core_rounded(acc, shift)", "truncation|implicit"),
+          "out[k] = clamp_t(s64, acc, -(1 << NDM_ACTION_FRAC),\n\t\t\t\t 1 << NDM_ACTION_FRAC);",
+          "out[k] = acc;", "truncation|implicit"),
     Fault("32-bit sums", "core", "ndm/ndm_core.h", "\ts64 acc;\n\tint r", "\ts32 acc;\n\tint r", "truncation|implicit"),
-    Fault("a scale of 0 shifts by -1", "core", "ndm/ndm_core.h", "((1LL << shift) >> 1)", "(1LL << (shift - 1))",
+    Fault("a scale of 0 shifts by -1", "core", "ndm/ndm_core.h", "(1LL << shift) >> 1", "1LL << (shift - 1)",
           "shift exponent -1"),
-    Fault("rounds down", "core", "ndm/ndm_core.h", "(acc + ((1LL << shift) >> 1)) >> shift", "acc >> shift",
+    Fault("rounds down", "core", "ndm/ndm_core.h", "state_pairs + ndm_core_half(m->row_frac[r])", "state_pairs",
           "does not hold"),
     Fault("one unit too few", "core", "ndm/ndm_core.h", "m->v[k], m->hidden);", "m->v[k], m->hidden - 1);",
           "does not hold"),
