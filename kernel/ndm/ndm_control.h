@@ -233,6 +233,15 @@ static inline void ndm_close(struct sock *sk, struct ndm_reading *now,
 	ndm_interval_close(&ndm->measure, now, interval);
 }
 
+/* Not inline, so that an ACK of a steady flow saves no registers for it. */
+static noinline void ndm_unsteady_ack(struct sock *sk, struct ndm_sock *ndm, u32 acked)
+{
+	if (ndm_in_slow_start(ndm->phase))
+		ndm_slow_start(sk, ndm, acked);
+	else
+		ndm_recover(sk, ndm, acked);
+}
+
 /*
  * For every ACK. Returns whether it ends the interval: then ndm_end_interval() follows.
  * Decisions continue after a time-out, and the first ACK after it ends an interval.
@@ -244,12 +253,8 @@ static inline bool ndm_ack(struct sock *sk, const struct rate_sample *rs)
 
 	if (unlikely(tcp_snd_cwnd(tcp_sk(sk)) != ndm->given_cwnd))
 		ndm_take_cwnd(sk, ndm);
-	if (unlikely(ndm->phase != NDM_STEADY)) {
-		if (ndm_in_slow_start(ndm->phase))
-			ndm_slow_start(sk, ndm, rs->acked_sacked);
-		else
-			ndm_recover(sk, ndm, rs->acked_sacked);
-	}
+	if (unlikely(ndm->phase != NDM_STEADY))
+		ndm_unsteady_ack(sk, ndm, rs->acked_sacked);
 	return over;
 }
 
