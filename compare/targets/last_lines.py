@@ -14,8 +14,8 @@ Verdicts = dict[str, Verdict]  # by target.requirement
 def last_lines(tables: Sequence[TargetTable], schemes: Sequence[str]) -> list[str]:
     """Return the lines that sum up all targets.
 
-    The requirements that each scheme meets, then those that each recipe meets; what was not measured counts as not met.
-    Then the guard's interventions, and the joint scores.
+    The guard's interventions; the requirements that each scheme meets, then those that each recipe meets; what was not
+    measured counts as not met. Then the joint scores.
     """
     met: dict[str, Verdicts] = {scheme: {} for scheme in schemes}
     guarded: dict[str, list[Guarded]] = {scheme: [] for scheme in schemes}
@@ -26,8 +26,8 @@ def last_lines(tables: Sequence[TargetTable], schemes: Sequence[str]) -> list[st
             guarded[scheme].append(table.guarded(scheme))
         for name, verdicts in table.recipe_verdicts().items():
             of_recipes.setdefault(f"the recipe {name}", {}).update(_named(table, verdicts))
-    lines = [_met(name, verdicts) for name, verdicts in (met | of_recipes).items()]
-    lines += [_guard(scheme, of_one) for scheme, of_one in guarded.items() if any(one.runs for one in of_one)]
+    lines = [_guard(scheme, of_one) for scheme, of_one in guarded.items() if any(one.runs for one in of_one)]
+    lines += [_met(name, verdicts) for name, verdicts in (met | of_recipes).items()]
     for table in (table for table in tables if table.target.scored):
         texts = [f"{scheme.name} {score.mean:.3f} ({interval(score)})" for scheme, score in table.scores()]
         lines.append(f"joint score: {', '.join(texts)}")

@@ -10,14 +10,14 @@ from compare.command.progress import terminal
 from compare.errors import CompareError
 from compare.studies.training_score import best_of, score_training
 from export.checkpoint import FILE_NAME, load, policy_sha256
-from tests.support import commands
+from tests.support.commands import SMALL as SMALL_TRAINING
 from tests.support.commands import train
 from tests.support.small_target import SMALL
 from training.run_folder.curves import read_metrics
 
 
 def test_each_milestone_has_a_score(tmp_path: Path) -> None:
-    train(*commands.SMALL, "name=small", f"runs={tmp_path}", "milestones=2")
+    train(*SMALL_TRAINING, "name=small", f"runs={tmp_path}", "milestones=2")
     run = tmp_path / "small"
     milestones = sorted(folder.name for folder in (run / "milestones").iterdir())
     assert len(milestones) == 2

@@ -157,7 +157,7 @@ def _return(result: RunResult, _: int) -> RunResult:
     return result
 
 
-def test_the_guards_interventions_are_the_last_word() -> None:
+def test_the_guards_interventions_are_counted() -> None:
     """Only schemes with a guard have a line; a run counts once."""
     first, second, *_ = TARGETS["loss"].make()
     cells = made_cells(first, {"ndm": {"guard": [0.0, 3.0, 0.0]}, "reno": {"utilisation": [90.0]}})
