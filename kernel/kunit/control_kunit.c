@@ -142,8 +142,9 @@ struct window_case {
 };
 
 static const struct window_case window_cases[] = {
-	{ "zero action adds 1 + sqrt(cwnd) / 4", 10, 0, true, ~0U, 11 },
-	{ "zero action on a large window", 10000, 0, true, ~0U, 10026 },
+	{ "action 1/16", 10, 1024, true, ~0U, 12 },
+	{ "action 1/16 on a large window", 10000, 1024, true, ~0U, 10468 },
+	{ "zero action on a path without a queue", 10, 0, true, ~0U, 12 },
 	{ "action 1 doubles", 10, 16384, true, ~0U, 21 },
 	{ "action -1 leaves a sixteenth", 100, -16384, true, ~0U, 9 },
 	{ "action -0.5", 100, -8192, true, ~0U, 74 },
@@ -151,8 +152,8 @@ static const struct window_case window_cases[] = {
 	{ "action 0.5", 100, 8192, true, ~0U, 144 },
 	{ "an unused window does not grow", 10, 16384, false, ~0U, 10 },
 	{ "an unused window does not shrink", 10, -16384, false, ~0U, 10 },
-	{ "a sixteenth of an action down", 1000, -1024, true, ~0U, 966 },
-	{ "a smaller step on a path without a queue", 1000, -1023, true, ~0U, 1000 },
+	{ "a quarter of an action down", 1000, -4096, true, ~0U, 849 },
+	{ "a smaller step on a path without a queue", 1000, -4095, true, ~0U, 1053 },
 	{ "the minimum stays", 2, -16384, true, ~0U, 2 },
 	{ "shrinking ends at the minimum", 3, -16384, true, ~0U, 2 },
 	{ "the maximum stays", NDM_CWND_MAX, 16384, true, ~0U, NDM_CWND_MAX },
@@ -176,6 +177,32 @@ static void window_test(struct kunit *test)
 	tp->snd_cwnd_clamp = c->clamp;
 	round_trip(sk, c->action, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), c->expected);
+}
+
+/* The window after @action from 1000 packets, with this RTT. */
+static u32 window_after(struct sock *sk, s16 action, u32 rtt_us)
+{
+	tcp_snd_cwnd_set(tcp_sk(sk), 1000);
+	tcp_sk(sk)->srtt_us = rtt_us << 3;
+	round_trip(sk, action, 0);
+	return tcp_snd_cwnd(tcp_sk(sk));
+}
+
+static void hesitation_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+
+	tcp_sk(sk)->snd_ssthresh = 1;
+	round_trip(sk, 0, 0);
+	KUNIT_EXPECT_EQ(test, window_after(sk, -4095, RTT_US), 1053);
+	KUNIT_EXPECT_EQ(test, window_after(sk, 0, RTT_US), 1053);
+	KUNIT_EXPECT_EQ(test, window_after(sk, 1025, RTT_US), 1053);
+	/* With a queue of a thirty-second the policy decides: 1000 + 1 + sqrt(1000) / 4. */
+	KUNIT_EXPECT_EQ(test, window_after(sk, 0, RTT_US / 32 * 33), 1008);
+	KUNIT_EXPECT_EQ(test, window_after(sk, -4095, RTT_US / 32 * 33), 849);
+	/* And after a loss. */
+	tcp_sk(sk)->total_retrans++;
+	KUNIT_EXPECT_EQ(test, window_after(sk, 0, RTT_US), 1008);
 }
 
 static void fractions_of_a_packet_add_up_test(struct kunit *test)
@@ -1473,6 +1500,7 @@ static void reno_test(struct kunit *test)
 static struct kunit_case control_cases[] = {
 	KUNIT_CASE(one_decision_per_interval_test),
 	KUNIT_CASE_PARAM(window_test, window_gen_params),
+	KUNIT_CASE(hesitation_test),
 	KUNIT_CASE(fractions_of_a_packet_add_up_test),
 	KUNIT_CASE(windows_converge_test),
 	KUNIT_CASE(no_decision_changes_nothing_test),

@@ -51,10 +51,13 @@ typedef bool ndm_decide_fn(struct sock *sk, u32 decision,
 			   const struct ndm_interval *interval, s16 *actions);
 
 /*
- * The window does not shrink by small steps on a path without a queue, with a rtt_ratio below
- * a thirty-second (Q12): the maximum rate would shrink with it, and the inputs not show it.
+ * On a path without a queue, with a rtt_ratio below a thirty-second (Q12), and without a
+ * loss, an action above -1/4 counts as at least 1/16. The maximum rate is one that the
+ * window has had, so that the inputs of a full link without a queue are those of a link that
+ * the window uses in part. A policy that holds the window there would hold it for ever.
  */
-#define NDM_DRIFT (NDM_ACTION_ONE / 16)
+#define NDM_HESITANT (-NDM_ACTION_ONE / 4)
+#define NDM_PROBE (NDM_ACTION_ONE / 16)
 #define NDM_EMPTY_PATH (1 << (NDM_FEATURE_FRAC - 5))
 
 /* Applies a decision's pacing: the gain is NDM_PACING_GAIN * 2^@pacing, at most 2.5. */
@@ -70,11 +73,12 @@ static inline void ndm_set_pacing(struct sock *sk, s16 pacing)
 static inline void ndm_apply_cwnd(struct sock *sk, struct ndm_sock *ndm,
 				  const s16 *x, s16 cwnd_log2)
 {
-	u64 next = ndm_next_cwnd(ndm->cwnd_fp, cwnd_log2);
+	u64 next;
 
-	if (next < ndm->cwnd_fp && cwnd_log2 > -NDM_DRIFT &&
+	if (cwnd_log2 > NDM_HESITANT && cwnd_log2 < NDM_PROBE &&
 	    !x[NDM_IN_LOSS_RATE] && x[NDM_IN_RTT_RATIO] < NDM_EMPTY_PATH)
-		next = ndm->cwnd_fp;
+		cwnd_log2 = NDM_PROBE;
+	next = ndm_next_cwnd(ndm->cwnd_fp, cwnd_log2);
 	if (!ndm_window_used(sk) &&
 	    (next > ndm->cwnd_fp ||
 	     (!x[NDM_IN_LOSS_RATE] && !ndm_drain_queue(x, ndm->measure.standing))))
