@@ -55,14 +55,15 @@ def test_equivalent_action_of_ndm_is_its_action(lab: Lab) -> None:
     usual[: signs.argmax() + 3] = False
     rounding = np.log2(1 + 1 / np.minimum(cwnd[:-1], cwnd[1:]))
     held_back = (computed[:, 0] < did[:, 0] - rounding) & (did[:, 0] > 0)  # growth needs a window that is used up
-    # a small step down on a path without a queue is none (kernel/ndm/ndm_control.h)
-    held_back |= (computed[:, 0] > did[:, 0]) & (did[:, 0] > -1 / 16) & (rtt_ratio < 1 / 32)
+    # on a path without a queue a small step counts as one up (kernel/ndm/ndm_control.h)
+    hesitates = (did[:, 0] > -1 / 4) & (did[:, 0] < 1 / 16) & (rtt_ratio < 1 / 32)
+    held_back |= (computed[:, 0] > did[:, 0]) & hesitates
     close = np.abs(computed[:, 0] - did[:, 0]) <= rounding + 1e-3
     # a drain leaves three quarters of the window or less, for two decisions (kernel/ndm/ndm_drain.h)
     begins = computed[:, 0] < did[:, 0] - 0.25
     drained = begins | np.roll(begins, 1) | np.roll(begins, 2)
     assert 1 <= begins.sum() < len(begins) / 30
     assert (close | held_back)[usual & ~drained].all()
-    assert close[usual].mean() > 0.9
+    assert close[usual & ~hesitates].mean() > 0.9
     assert np.abs(computed[:, 1] - did[:, 1])[usual].max() < 0.01
     assert np.ptp(did[:, 0]) > 0.3, "a constant policy shows nothing"
