@@ -197,12 +197,22 @@ static void hesitation_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, window_after(sk, -4095, RTT_US), 1053);
 	KUNIT_EXPECT_EQ(test, window_after(sk, 0, RTT_US), 1053);
 	KUNIT_EXPECT_EQ(test, window_after(sk, 1025, RTT_US), 1053);
-	/* With a queue of a thirty-second the policy decides: 1000 + 1 + sqrt(1000) / 4. */
-	KUNIT_EXPECT_EQ(test, window_after(sk, 0, RTT_US / 32 * 33), 1008);
-	KUNIT_EXPECT_EQ(test, window_after(sk, -4095, RTT_US / 32 * 33), 849);
+	/* An RTT a thirty-second longer, but less in flight than the path holds. */
+	KUNIT_EXPECT_EQ(test, window_after(sk, 0, RTT_US / 32 * 33), 1053);
+	/* With a queue the policy decides: 1000 + 1 + sqrt(1000) / 4. */
+	KUNIT_EXPECT_EQ(test, window_after(sk, 0, RTT_US / 8 * 9), 1008);
+	KUNIT_EXPECT_EQ(test, window_after(sk, -4095, RTT_US / 8 * 9), 849);
 	/* And after a loss. */
 	tcp_sk(sk)->total_retrans++;
 	KUNIT_EXPECT_EQ(test, window_after(sk, 0, RTT_US), 1008);
+
+	/* With as much in flight as the path holds, such an RTT is a queue. */
+	sk = new_socket(test);
+	tcp_sk(sk)->snd_ssthresh = 1;
+	tcp_sk(sk)->packets_out = 1000;
+	round_trip(sk, 0, 0);
+	window_after(sk, 0, RTT_US);
+	KUNIT_EXPECT_EQ(test, window_after(sk, 0, RTT_US / 32 * 33), 1008);
 }
 
 static void fractions_of_a_packet_add_up_test(struct kunit *test)

@@ -51,14 +51,27 @@ typedef bool ndm_decide_fn(struct sock *sk, u32 decision,
 			   const struct ndm_interval *interval, s16 *actions);
 
 /*
- * On a path without a queue, with a rtt_ratio below a thirty-second (Q12), and without a
- * loss, an action above -1/4 counts as at least 1/16. The maximum rate is one that the
- * window has had, so that the inputs of a full link without a queue are those of a link that
- * the window uses in part. A policy that holds the window there would hold it for ever.
+ * On an empty path an action above -1/4 counts as at least 1/16. The maximum rate is one
+ * that the window has had, so that the inputs of a full link without a queue are those of a
+ * link that the window uses in part. A policy that holds the window there would hold it for
+ * ever.
+ *
+ * A path is empty without a loss and a queue: with a rtt_ratio below a thirty-second (Q12), or
+ * below an eighth while less is in flight than the path holds at the maximum rate. Then
+ * something else, such as waiting ACKs, lengthens the RTT.
  */
 #define NDM_HESITANT (-NDM_ACTION_ONE / 4)
 #define NDM_PROBE (NDM_ACTION_ONE / 16)
-#define NDM_EMPTY_PATH (1 << (NDM_FEATURE_FRAC - 5))
+#define NDM_NO_QUEUE (1 << (NDM_FEATURE_FRAC - 5))
+#define NDM_SMALL_QUEUE (1 << (NDM_FEATURE_FRAC - 3))
+
+static inline bool ndm_empty_path(const s16 *x)
+{
+	return !x[NDM_IN_LOSS_RATE] &&
+	       (x[NDM_IN_RTT_RATIO] < NDM_NO_QUEUE ||
+		(x[NDM_IN_RTT_RATIO] < NDM_SMALL_QUEUE &&
+		 x[NDM_IN_INFLIGHT_RATIO] < 1 << NDM_FEATURE_FRAC));
+}
 
 /* Applies a decision's pacing: the gain is NDM_PACING_GAIN * 2^@pacing, at most 2.5. */
 static inline void ndm_set_pacing(struct sock *sk, s16 pacing)
@@ -75,8 +88,7 @@ static inline void ndm_apply_cwnd(struct sock *sk, struct ndm_sock *ndm,
 {
 	u64 next;
 
-	if (cwnd_log2 > NDM_HESITANT && cwnd_log2 < NDM_PROBE &&
-	    !x[NDM_IN_LOSS_RATE] && x[NDM_IN_RTT_RATIO] < NDM_EMPTY_PATH)
+	if (cwnd_log2 > NDM_HESITANT && cwnd_log2 < NDM_PROBE && ndm_empty_path(x))
 		cwnd_log2 = NDM_PROBE;
 	next = ndm_next_cwnd(ndm->cwnd_fp, cwnd_log2);
 	if (!ndm_window_used(sk) &&

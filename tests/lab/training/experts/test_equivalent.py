@@ -49,14 +49,16 @@ def test_equivalent_action_of_ndm_is_its_action(lab: Lab) -> None:
     recovers = lost | np.array([o.ca_state >= 3 for o in seen])
     usual = ~(recovers[:-1] | recovers[1:])
     # the window doubles until two signs of a queue or a loss (kernel/ndm/ndm_slow_start.h)
-    rtt_ratio, loss_rate, rtt_gradient = np.array([o.features for o in seen])[:-1, [0, 5, 7]].T / 2**schema.FEATURE_FRAC
+    features = np.array([o.features for o in seen])[:-1].T / 2**schema.FEATURE_FRAC
+    rtt_ratio, loss_rate, rtt_gradient, inflight_ratio = features[[0, 5, 7, 9]]
     signs = (rtt_ratio >= 1 / 8) | (rtt_gradient >= 1 / 8) | (loss_rate > 0)
     assert 1 <= signs.argmax() < 20
     usual[: signs.argmax() + 3] = False
     rounding = np.log2(1 + 1 / np.minimum(cwnd[:-1], cwnd[1:]))
     held_back = (computed[:, 0] < did[:, 0] - rounding) & (did[:, 0] > 0)  # growth needs a window that is used up
     # on a path without a queue a small step counts as one up (kernel/ndm/ndm_control.h)
-    hesitates = (did[:, 0] > -1 / 4) & (did[:, 0] < 1 / 16) & (rtt_ratio < 1 / 32)
+    empty = (rtt_ratio < 1 / 32) | ((rtt_ratio < 1 / 8) & (inflight_ratio < 1))
+    hesitates = (did[:, 0] > -1 / 4) & (did[:, 0] < 1 / 16) & empty
     held_back |= (computed[:, 0] > did[:, 0]) & hesitates
     close = np.abs(computed[:, 0] - did[:, 0]) <= rounding + 1e-3
     # a drain leaves three quarters of the window or less, for two decisions (kernel/ndm/ndm_drain.h)
