@@ -29,7 +29,7 @@ def measure(config: CompareConfig) -> int:
     planned = plan(config.scenario, config.schemes, config.seeds, config.duration_s, config.sample_ms, config.rival)
     published, tables = load_published(), load_tables()
     console = terminal()
-    measurement = Measurement(config, planned)
+    measurement = Measurement(config, planned, Path(config.reuse) if config.reuse else None)
     folder = Path(config.output_dir) if config.output_dir else RESULTS / measurement.experiment.default_name()
     with measurement.completed(folder, console) as completed:
         comparisons = write_reports(completed.store, completed.experiment, completed.cells, published, tables)

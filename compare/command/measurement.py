@@ -19,6 +19,7 @@ from compare.experiment.labs import lab_kind
 from compare.experiment.matrix import Progress, run_matrix
 from compare.experiment.models import binaries, find_modules, module_key
 from compare.experiment.oracle import find_windows, first_cost
+from compare.experiment.reuse import check_reusable, reused_runs
 from compare.experiment.store import Store
 from compare.metrics.cells import Cell, read_cells
 from env.lab.lab import PROGRAM
@@ -57,10 +58,15 @@ class CompletedRuns:
 class Measurement:
     """An experiment, with the hashes of its binaries, and the files that its runs need.
 
+    reuse: folder of another comparison, from which unchanged runs are taken.
+
     Raises CompareError for a lab, a module or a model that is missing or cannot be used.
     """
 
-    def __init__(self, config: CompareConfig, planned: Experiment) -> None:
+    def __init__(self, config: CompareConfig, planned: Experiment, reuse: Path | None = None) -> None:
+        if reuse is not None:
+            check_reusable(reuse)
+        self._reuse = reuse
         kind = lab_kind(config.lab, config.vm_kernel, planned)
         self._modules = find_modules(planned.all_schemes(), kind.modules)
         hashes = binaries(self._modules, planned.scenarios, kind.kernel, kind.modules)
@@ -87,6 +93,9 @@ class Measurement:
         with store.claim(experiment):
             console.print(f"{len(experiment.runs())} runs into {short(store.folder)}", highlight=False)
             began = time.monotonic()
+            if self._reuse is not None:
+                taken = reused_runs(experiment, store, self._reuse)
+                console.print(f"{taken} of them taken from {short(self._reuse)}", highlight=False)
             try:
                 with self._pool() as pool:
                     if experiment.has_oracle:

@@ -30,7 +30,7 @@ from compare.statistics.summary import summary_csv
 from compare.targets.catalogue import TARGETS, find_targets
 from compare.targets.evidence import Evidence, competes
 from compare.targets.last_lines import last_lines
-from compare.targets.stored import stored_targets
+from compare.targets.stored import holds_targets, stored_targets
 from compare.targets.tables import TargetTable, targets_csv
 from compare.targets.target import Target
 from env.checkout import RESULTS
@@ -47,7 +47,9 @@ def measure_targets(config: CompareConfig) -> int:
     schemes = find_schemes(config.schemes or [ALL])
     targets = [_drawn(target, schemes) for target in find_targets(config.targets)]
     names = [scheme.name for scheme in schemes]
-    measurements = {target.name: Measurement(config, _planned(target, config, names)) for target in targets}
+    measurements = {
+        target.name: Measurement(config, _planned(target, config, names), _reused(target, config)) for target in targets
+    }
     folder = Path(config.output_dir) if config.output_dir else RESULTS / _default_name(measurements)
     console = terminal()
     tables: dict[str, TargetTable] = {}
@@ -89,6 +91,16 @@ def _drawn(target: Target, schemes: Sequence[Scheme]) -> Target:
             f"{', '.join(model.name for model in models) or 'none'}. Give one, such as schemes=[ndm,cubic,bbr]"
         )
     return target.drawn_by(model_sha256(models[0]))
+
+
+def _reused(target: Target, config: CompareConfig) -> Path | None:
+    """Return the folder of a target in that of reuse=; None where it has none. Raises CompareError."""
+    if config.reuse is None:
+        return None
+    folder = Path(config.reuse)
+    if not holds_targets(folder):
+        raise CompareError(f"reuse={folder} holds no targets: give the output_dir of a comparison with targets=")
+    return folder / target.name if (folder / target.name).is_dir() else None
 
 
 def _planned(target: Target, config: CompareConfig, schemes: Sequence[str]) -> Experiment:

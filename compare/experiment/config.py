@@ -51,6 +51,10 @@ class CompareConfig:
     )
     sample_ms: int = option(50, "virtual milliseconds between two samples of sender and receiver")
     output_dir: str | None = option(None, "folder of the results; default: results/NAME, named after the experiment")
+    reuse: str | None = option(
+        None,
+        "folder of another comparison, or of targets; its runs are taken where nothing that they depend on has changed",
+    )
     jobs: int | None = option(None, "labs side by side; default: one per core")
     lab: str = option(
         "virtual",

@@ -154,6 +154,17 @@ class Store:
             shutil.rmtree(temporary, ignore_errors=True)
         folder.with_name(f"{folder.name}.error.txt").unlink(missing_ok=True)
 
+    def copy(self, run: Run, other: Store) -> None:
+        """Store a run of another comparison. Raises CompareError, also for a damaged one."""
+        try:
+            files = other._read(run)
+        except OSError as error:
+            raise CompareError(f"{other.folder / other.run_name(run)}: {error.strerror}") from error
+        if files is None:
+            raise CompareError(f"{other.folder / other.run_name(run)} does not exist")
+        check(files)
+        self.save(run, files)
+
     def save_error(self, run: Run, error: str) -> None:
         """Store the error of a failed run; raises CompareError."""
         self.write(f"{self.run_name(run)}.error.txt", error.encode())

@@ -1,0 +1,54 @@
+"""Runs taken from another comparison, where everything that they depend on is the same.
+
+After a new model or a change of one module, the runs of the other schemes would give the same bytes again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+from compare.errors import CompareError
+from compare.experiment.experiment import Experiment, Run, fixed_schemes
+from compare.experiment.models import module_key
+from compare.experiment.store import EXPERIMENT, Store
+from env.network.path import Path as NetworkPath
+
+
+def reused_runs(experiment: Experiment, store: Store, folder: Path) -> int:
+    """Copy the finished runs of another comparison's folder that the store lacks; return their number.
+
+    A run is copied if scenario, scheme, seed and interval between samples are the same, and all files that it depends
+    on. The oracle's runs, which depend on a search, are made anew. Raises CompareError.
+    """
+    other = Store(folder)
+    before = other.experiment()
+    scenarios = {scenario.name: asdict(scenario) for scenario in before.scenarios}
+    taken = 0
+    for run in experiment.runs():
+        same = (
+            not run.scheme.is_oracle
+            and before.sample_ms == experiment.sample_ms
+            and scenarios.get(run.scenario.name) == asdict(run.scenario)
+            and _binaries(before, run) == _binaries(experiment, run)
+        )
+        if same and not store.is_done(run) and other.is_done(run):
+            store.copy(run, other)
+            taken += 1
+    return taken
+
+
+def check_reusable(folder: Path) -> None:
+    """Raise CompareError if a folder holds no comparison."""
+    if not (folder / EXPERIMENT).is_file():
+        raise CompareError(f"reuse={folder} is not the folder of a comparison: it has no {EXPERIMENT}")
+
+
+def _binaries(experiment: Experiment, run: Run) -> dict[str, str | None]:
+    """Return name to hash of the files that a run depends on; None for one that the experiment does not have."""
+    network = run.scenario.network()
+    names = ["lab kernel", "traffic program", "traffic module"]
+    if isinstance(network, NetworkPath) and network.trace:
+        names += ["link of a trace", f"trace {network.trace}"]
+    names += [module_key(scheme) for scheme in (run.scheme.name, *fixed_schemes(run.scenario))]
+    return {name: experiment.binaries.get(name) for name in names}
