@@ -114,8 +114,8 @@ def test_window_doubles_until_the_link_is_full(lab: Lab) -> None:
 
 
 def test_cwnd_follows_the_actions_with_its_fractions(lab: Lab) -> None:
-    # every decision takes the same step, towards the window at which it stays
-    step = -0.15
+    # every decision takes the same step, towards the window at which it stays; a smaller one is none without a queue
+    step = -0.3
     seen = episode(lab, lambda _: (step, 0.5), 60)[POLICY_DECIDES:]
     cwnd, drained = float(seen[0].cwnd), (8 + 1, 8 + 2)
     for last, now in itertools.pairwise(seen):

@@ -186,8 +186,8 @@ def test_run_ends_when_the_guard_intervenes() -> None:
         assert np.asarray(evaluation.outcomes[0].performance.goodput_mbps)[0] > 1
     for evaluation in evaluations[1]:
         assert evaluation.guarded == 0
-        # forty packets in each round trip
-        assert np.asarray(evaluation.outcomes[0].performance.goodput_mbps)[-1] == pytest.approx(11.3, abs=0.8)
+        # it would hold forty packets, and grows where there is no queue: nearly the link's 19 Mbit/s
+        assert np.asarray(evaluation.outcomes[0].performance.goodput_mbps)[-1] == pytest.approx(18, abs=1)
         assert evaluation.decisions > 50
 
 
