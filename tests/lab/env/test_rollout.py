@@ -99,7 +99,7 @@ def test_learners_follow_the_policy_with_noise(
 
 
 def test_skipped_slow_start_leaves_policy_the_window(lab: Lab) -> None:
-    """Both policies hold their windows; the first flow skips slow start, and its policy decides from the first time on."""
+    """Both policies hold their windows; the first flow skips slow start, so its policy decides from the start."""
     still = np.zeros((2, DECISIONS, 2), np.int16)
     # the second flow begins before the first one fills the link
     model, episode_config = blob(random_policy(3, 0.0, 0.0)), beside(EpisodeFlow(LEARNER, 0.1))
