@@ -54,8 +54,8 @@ struct ndm_network {
 	u8 hidden;				/* H */
 	u8 row_frac[NDM_HIDDEN_MAX];
 	u8 out_frac[NDM_OUTPUTS];
-	s64 b[NDM_HIDDEN_MAX];			/* with ndm_core_half(), and what
-						 * ndm_core_dot() lacks */
+	/* b and c with ndm_core_half(), and with what ndm_core_dot() lacks */
+	s64 b[NDM_HIDDEN_MAX];
 	s64 c[NDM_OUTPUTS];
 	u64 w[NDM_HIDDEN_MAX][NDM_INPUT_PAIRS];
 	u64 u[NDM_HIDDEN_MAX][NDM_HIDDEN_PAIRS];
