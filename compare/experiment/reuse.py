@@ -32,9 +32,8 @@ def reused_runs(experiment: Experiment, store: Store, folder: Path) -> int:
             and scenarios.get(run.scenario.name) == asdict(run.scenario)
             and _binaries(before, run) == _binaries(experiment, run)
         )
-        if same and not store.is_done(run) and other.is_done(run):
-            store.copy(run, other)
-            taken += 1
+        if same and not store.is_done(run):
+            taken += store.copy(run, other)
     return taken
 
 

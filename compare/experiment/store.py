@@ -130,13 +130,7 @@ class Store:
 
     def is_done(self, run: Run) -> bool:
         """True when the run's result is stored and undamaged."""
-        try:
-            files = self._read(run)
-            if files is not None:
-                check(files)
-        except (OSError, CompareError):
-            return False
-        return files is not None
+        return self._undamaged(run) is not None
 
     def save(self, run: Run, files: Mapping[str, bytes]) -> None:
         """Store a run's files, the result of run_files.pack(), in place of damaged ones; raises CompareError."""
@@ -154,16 +148,12 @@ class Store:
             shutil.rmtree(temporary, ignore_errors=True)
         folder.with_name(f"{folder.name}.error.txt").unlink(missing_ok=True)
 
-    def copy(self, run: Run, other: Store) -> None:
-        """Store a run of another comparison. Raises CompareError, also for a damaged one."""
-        try:
-            files = other._read(run)
-        except OSError as error:
-            raise CompareError(f"{other.folder / other.run_name(run)}: {error.strerror}") from error
-        if files is None:
-            raise CompareError(f"{other.folder / other.run_name(run)} does not exist")
-        check(files)
-        self.save(run, files)
+    def copy(self, run: Run, other: Store) -> bool:
+        """Store a run of another comparison; False if that has none, or a damaged one. Raises CompareError."""
+        files = other._undamaged(run)
+        if files is not None:
+            self.save(run, files)
+        return files is not None
 
     def save_error(self, run: Run, error: str) -> None:
         """Store the error of a failed run; raises CompareError."""
@@ -176,6 +166,16 @@ class Store:
             return None if files is None else unpack(files)
         except (OSError, CompareError) as error:
             raise DamagedRun(f"{self.folder / self.run_name(run)}: {error}") from error
+
+    def _undamaged(self, run: Run) -> dict[str, bytes] | None:
+        """Return the files of a run by name; None when it is not stored, or damaged."""
+        try:
+            files = self._read(run)
+            if files is not None:
+                check(files)
+        except (OSError, CompareError):
+            return None
+        return files
 
     def _read(self, run: Run) -> dict[str, bytes] | None:
         """Return the files of a run by name; None when it is not stored. Raises OSError."""

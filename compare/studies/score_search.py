@@ -18,7 +18,6 @@ import argparse
 import csv
 import hashlib
 import json
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +37,7 @@ from compare.targets.target import Target
 from env.files import write_atomically
 from export.integer.model import ExportError
 from export.integer.quantize import FloatPolicy
-from export.pipeline import build_model, find_policy, measure
+from export.pipeline import find_policy, measure
 from export.rule import rule_text
 from training.policy import Floats, to_policy
 
@@ -135,20 +134,8 @@ def _check_folder(settings: Search) -> None:
 def _scores(settings: Search, points: Sequence[Floats], joint: JointScores) -> list[float]:
     """Return the joint score of each point; WORST_MARGIN for one that the export refuses."""
     files = [_write(settings, f"candidate_{i:02d}.yaml", point) for i, point in enumerate(points)]
-    exported = [file for file in files if _exports(file)]
-    measured = joint.of(settings.folder / "candidates", [f"ndm@{file}" for file in exported])
-    scores = {file: score.mean for file, (score, _) in zip(exported, measured, strict=True)}
-    # the next generation's candidates have the same names
-    shutil.rmtree(settings.folder / "candidates", ignore_errors=True)
-    return [scores.get(file, WORST_MARGIN) for file in files]
-
-
-def _exports(file: Path) -> bool:
-    try:
-        build_model(file)
-    except ExportError:
-        return False
-    return True
+    measured = joint.of(settings.folder / "candidates", files)
+    return [WORST_MARGIN if one is None else one[0].mean for one in measured]
 
 
 def _write(settings: Search, name: str, point: Floats) -> Path:

@@ -16,7 +16,6 @@ import argparse
 import csv
 import io
 import json
-import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -38,7 +37,7 @@ from env.files import write_atomically
 from env.markdown import markdown_table
 from export.checkpoint import FILE_NAME
 from export.integer.model import ExportError
-from export.pipeline import build_model, find_run
+from export.pipeline import find_run
 from training.run_folder.card import JSON_NAME
 from training.run_folder.curves import Curve, read_metrics
 from training.run_folder.recorder import MILESTONES
@@ -87,14 +86,11 @@ def columns_of(target: Target) -> list[str]:
 
 
 def _measured(scores: JointScores, milestone: Path, folder: Path, columns: int) -> Row:
-    decisions = float(milestone.name)
-    try:
-        build_model(milestone)
-    except ExportError:
-        return [decisions, *([float("nan")] * (columns - 1))]
-    ((score, parts),) = scores.of(folder / "runs", [f"ndm@{milestone}"])
-    shutil.rmtree(folder / "runs")  # 50 MB
-    nan = float("nan")
+    nan, decisions = float("nan"), float(milestone.name)
+    (measured,) = scores.of(folder / "runs", [milestone])
+    if measured is None:
+        return [decisions, *([nan] * (columns - 1))]
+    score, parts = measured
     return [decisions, score.mean, *(score.interval or (nan, nan)), *parts]
 
 

@@ -1,7 +1,8 @@
-"""The last lines of a measurement: which requirements each scheme meets, over all targets."""
+"""The last lines of compare.py targets=...: the requirements that each scheme meets, over all targets."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from compare.statistics.numbers import counted, interval
@@ -49,6 +50,6 @@ def _met(name: str, verdicts: Verdicts) -> str:
 
 def _guard(scheme: str, of_targets: Sequence[Guarded]) -> str:
     runs = sum(one.runs for one in of_targets)
-    taken = {scenario: number for one in of_targets for scenario, number in one.by_scenario.items()}
-    text = f"guard of {scheme}: it took a connection from the policy in {sum(taken.values())} of {counted(runs, 'run')}"
+    taken = sum((Counter(one.by_scenario) for one in of_targets), Counter[str]())  # two targets may have a scenario
+    text = f"guard of {scheme}: it took a connection from the policy in {taken.total()} of {counted(runs, 'run')}"
     return text + (f": {', '.join(f'{scenario} ({number})' for scenario, number in taken.items())}" if taken else "")

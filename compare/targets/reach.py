@@ -15,7 +15,7 @@ import numpy as np
 from compare.experiment.experiment import flows_under_test
 from compare.targets.response import DRAINED, USE_ROUND_TRIPS, USED, RateStep, rate_steps
 from env.network.capacity import PAYLOAD_SHARE, link_capacity
-from env.network.path import PACKET_BYTES, Path
+from env.network.path import PACKET_BYTES
 from env.network.rack import Rack
 from env.network.scenario import Scenario
 
@@ -56,7 +56,7 @@ def utilisation_pct(scenario: Scenario) -> float:
     path = scenario.network()
     if isinstance(path, Rack) or path.trace or path.topology == "loopback" or path.police_mbps or path.steps:
         return 100.0
-    rtt_s = path.rtt_ms / 1e3
+    rtt_s, bdp_packets = path.rtt_ms / 1e3, path.bdp_bytes / PACKET_BYTES
     starts_s = [flow.start_s for flow in scenario.flows for _ in range(flow.count)]
     first_s = min(starts_s)
     t_s = first_s + rtt_s * (0.5 + np.arange(math.ceil((scenario.duration_s - first_s) / rtt_s)))
@@ -64,7 +64,7 @@ def utilisation_pct(scenario: Scenario) -> float:
     for start_s in starts_s:
         # the first window arrives after the handshake and half of a round trip
         rounds = np.floor((t_s - start_s) / rtt_s - 0.5)
-        share += np.where(rounds >= 1, FIRST_WINDOW * 2.0 ** np.clip(rounds - 1, -1, 40), 0) / _bdp_packets(path)
+        share += np.where(rounds >= 1, FIRST_WINDOW * 2.0 ** np.clip(rounds - 1, -1, 40), 0) / bdp_packets
     return 100 * float(np.minimum(share, 1).mean())
 
 
@@ -146,7 +146,3 @@ def _to_drain(factor: float) -> float:
     growing = math.log(factor) / (factor - 1)  # round trips while the queue grows to factor - 1 empty ones
     rounds = math.ceil(math.log(factor, 1 / LEAST_FACTOR))  # decisions until the window fits
     return growing + max(math.log(factor / (1 + DRAINED)), 0) + max(rounds - 1, 0)
-
-
-def _bdp_packets(path: Path) -> float:
-    return path.rate_mbps * path.rtt_ms * 1e3 / 8 / PACKET_BYTES

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import fmean
 
 from compare.metrics.cells import Cell
@@ -87,8 +88,9 @@ class TargetTable:
         """Return requirement to verdict of a scheme, over all scenarios."""
         return {one.name: _over_scenarios(self._judged[one.name, scheme]) for one in self.target.requirements}
 
+    @cached_property
     def recipes(self) -> dict[str, list[RecipeJudgement]]:
-        """Return population of models to its judgements, by requirement and scenario."""
+        """Population of models to its judgements, by requirement and scenario."""
         of_models = {
             name: [self.judgements(model) for model in models] for name, models in find_recipes(self.schemes).items()
         }
@@ -104,7 +106,7 @@ class TargetTable:
                 requirement.name: Verdict.of_all(one.verdict for one in judged if one.requirement == requirement.name)
                 for requirement in self.target.requirements
             }
-            for name, judged in self.recipes().items()
+            for name, judged in self.recipes.items()
         }
 
     def guarded(self, scheme: str) -> Guarded:

@@ -30,7 +30,7 @@ def target_markdown(table: TargetTable, level: int = 2) -> str:
         ]
         lines += ["", f"{scheme.label} in every scenario:", ""]
         lines += [markdown_table(["Requirement", "Scenario", "Figure", "Threshold", "At best", "Verdict"], rows)]
-    for name, judgements in table.recipes().items():
+    for name, judgements in table.recipes.items():
         rows = [[texts[one.requirement], one.scenario, *_recipe(one)] for one in judgements]
         lines += ["", f"The recipe `{name}`, over its training seeds:", ""]
         heads = ["Requirement", "Scenario", "Median (all)", "Threshold", "Margin, %", "Verdict"]

@@ -47,7 +47,7 @@ def test_it_is_met_when_the_interval_over_trainings_is_within() -> None:
 
 
 def test_the_figure_is_the_median_of_the_models() -> None:
-    judgements = table([90.0, 92.0], [95.0, 97.0], [60.0, 62.0]).recipes()["mine"]
+    judgements = table([90.0, 92.0], [95.0, 97.0], [60.0, 62.0]).recipes["mine"]
     assert len(judgements) == len(TARGETS["loss"].make())
     assert {round(one.median, 9) for one in judgements} == {91.0}
     margins = [math.nan if one.margin is None else one.margin.mean for one in judgements]

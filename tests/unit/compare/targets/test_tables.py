@@ -166,3 +166,6 @@ def test_the_guards_interventions_are_counted() -> None:
     assert [line for line in lines if line.startswith("guard")] == [
         f"guard of ndm: it took a connection from the policy in 1 of 5 runs: {first.name} (1)"
     ]
+    # two targets may have a scenario
+    twice = last_lines([TargetTable(TARGETS["loss"], Evidence(cells))] * 2, ["ndm"])
+    assert f"guard of ndm: it took a connection from the policy in 2 of 10 runs: {first.name} (2)" in twice
