@@ -420,6 +420,7 @@ struct horizon_case {
 	bool expected;		/* starving */
 };
 
+#define RATE(packets) ((u32)((u64)(packets) * (1 << NDM_RATE_FRAC) / RTT_US))	/* in a RTT */
 #define ABOVE (RTT_US / 16 * 17)	/* the largest RTT without a queue */
 
 static const struct horizon_case horizon_cases[] = {
@@ -448,11 +449,13 @@ static bool horizon(struct ndm_guard *g, struct ndm_guard_view *view,
 		view->now_us += RTT_US;
 		view->lost += c->lost;
 		view->delivered += c->delivered;
+		view->rate = RATE(c->delivered);
 		/* A few intervals with a queue do not matter. */
 		view->rtt_us = i % 9 ? c->rtt_us : 3 * RTT_US;
 		view->used = !c->unused;
 		view->cwnd_fp = FP(c->first) + (FP(c->last) - FP(c->first)) * i /
 					       NDM_GUARD_HORIZON;
+		ndm_guard_carried(g, view);
 		if (ndm_guard_check(g, view))
 			return true;
 	}
@@ -464,8 +467,8 @@ static struct ndm_guard used_guard(struct ndm_guard_view *view)
 {
 	struct ndm_guard g = {};
 
-	*view = (struct ndm_guard_view) { .explained_us = RTT_US };
-	ndm_guard_carried(&g, 100ULL * (1 << NDM_RATE_FRAC) / RTT_US);
+	*view = (struct ndm_guard_view) { .explained_us = RTT_US, .rate = RATE(100) };
+	ndm_guard_carried(&g, view);
 	return g;
 }
 
@@ -507,6 +510,31 @@ static void carried_is_forgotten_test(struct kunit *test)
 	KUNIT_EXPECT_LE(test, interventions, 2);
 }
 
+/* A link that becomes slower makes a queue of the window that it carried. A small window says
+ * nothing about the link: its RTT doubles because of others.
+ */
+static void slower_link_test(struct kunit *test)
+{
+	static const struct horizon_case slow = { "", 20, 20, RTT_US, 0, 20, false, false };
+	struct ndm_guard_view view;
+	struct ndm_guard g = used_guard(&view), other;
+
+	view.rate = RATE(20);
+	view.rtt_us = 2 * RTT_US + 1;
+	view.cwnd_fp = FP(49);
+	other = g;
+	ndm_guard_carried(&other, &view);
+	KUNIT_EXPECT_FALSE(test, horizon(&other, &view, &slow));
+	KUNIT_EXPECT_TRUE(test, horizon(&other, &view, &slow));
+
+	view.rate = RATE(20);
+	view.rtt_us = 2 * RTT_US + 1;
+	view.cwnd_fp = FP(50);
+	ndm_guard_carried(&g, &view);
+	KUNIT_EXPECT_FALSE(test, horizon(&g, &view, &slow));
+	KUNIT_EXPECT_FALSE(test, horizon(&g, &view, &slow));
+}
+
 /* Each intervention lasts twice as long as the one before. */
 static void pause_doubles_test(struct kunit *test)
 {
@@ -515,7 +543,8 @@ static void pause_doubles_test(struct kunit *test)
 	int i, waited;
 
 	for (i = 0; i < 12; i++) {
-		ndm_guard_carried(&g, U32_MAX);
+		view.rate = U32_MAX;
+		ndm_guard_carried(&g, &view);
 		KUNIT_EXPECT_FALSE(test, horizon(&g, &view, &bad));
 		KUNIT_EXPECT_TRUE(test, horizon(&g, &view, &bad));
 		for (waited = 1; !ndm_guard_wait(&g); waited++)
@@ -530,6 +559,7 @@ static struct kunit_case guard_cases[] = {
 	KUNIT_CASE_PARAM(horizon_test, horizon_gen_params),
 	KUNIT_CASE(strikes_in_a_row_test),
 	KUNIT_CASE(carried_is_forgotten_test),
+	KUNIT_CASE(slower_link_test),
 	KUNIT_CASE(pause_doubles_test),
 	{}
 };

@@ -157,6 +157,7 @@ struct ndm_interval {
 	u32 length_us;
 	u32 rtt_us;		/* mean RTT; 0 without a sample */
 	u32 delivered;		/* packets */
+	u32 rate;		/* packets/us, NDM_RATE_FRAC */
 	u32 low_rtt_us;		/* smallest RTT of the last, incomplete group of samples */
 	u16 kept;		/* share of the window that stays after a drain, Q12; 0: no drain */
 	u16 rtt_count;		/* samples; a long interval counts fewer than it had */
@@ -597,6 +598,7 @@ static inline void ndm_interval_close(struct ndm_measure *m,
 	ndm_rtt_update(m, now, srtt_us, rtt_us, drained);
 	interval->kept = drained ? ndm_drain_kept(m->last_rtt_us,
 						  ndm_explained_rtt_us(m)) : 0;
+	interval->rate = rate;
 	interval->grew = rate > (u64)m->max_rate + m->max_rate / 4;
 	interval->faster = ndm_faster(m, rate, rtt_us, lost);
 	ndm_max_rate_update(m, now->now_us, rate);

@@ -11,6 +11,10 @@
  *			used and has not grown by a quarter, and the rate was less than
  *			a quarter of what the path has carried before.
  *
+ * What the path has carried is the largest rate of an interval. It falls to the rate of an
+ * interval in which a queue doubles the RTT of a window that is at least half of that rate's
+ * bandwidth-delay product: the link has become slower.
+ *
  * Decisions that are not carried out, in slow start and in drains, do not count.
  *
  * After two such horizons in a row the connection begins a new slow start and then follows
@@ -56,15 +60,27 @@ struct ndm_guard_view {
 	u32 cwnd_fp;	/* the flow's window */
 	u32 lost;	/* packets since the connection began, without undone losses */
 	u32 delivered;
+	u32 rate;	/* of the interval, packets/us, NDM_RATE_FRAC */
 	u32 rtt_us;	/* mean RTT of the interval; 0: none */
 	u64 explained_us;	/* ndm_explained_rtt_us() */
 	bool used;	/* the window was used */
 };
 
-/* The path has carried @max_rate, in slow start and drains too. */
-static inline void ndm_guard_carried(struct ndm_guard *g, u32 max_rate)
+/* Whether a window that the path carried before now makes a queue. */
+static inline bool ndm_guard_slower(const struct ndm_guard *g,
+				    const struct ndm_guard_view *view)
 {
-	g->best_rate = max_t(u32, g->best_rate, max_rate);
+	u64 bdp_fp = min_t(u64, view->explained_us, NDM_RTT_MAX_US) * g->best_rate >>
+		     (NDM_RATE_FRAC - NDM_CWND_FRAC);
+
+	return view->rtt_us > 2 * view->explained_us && view->cwnd_fp >= bdp_fp / 2;
+}
+
+/* The path has carried the rate of an interval, in slow start and drains too. */
+static inline void ndm_guard_carried(struct ndm_guard *g, const struct ndm_guard_view *view)
+{
+	if (view->rate > g->best_rate || ndm_guard_slower(g, view))
+		g->best_rate = view->rate;
 }
 
 static inline void ndm_guard_begin_horizon(struct ndm_guard *g,

@@ -79,12 +79,13 @@ static void ndm_guard_judge(struct sock *sk, const struct ndm_interval *interval
 		.cwnd_fp = ndm->cwnd_fp,
 		.lost = ndm_lost(tp),
 		.delivered = tp->delivered,
+		.rate = interval->rate,
 		.rtt_us = interval->rtt_us,
 		.explained_us = ndm_explained_rtt_us(&ndm->measure),
 		.used = ndm_window_used(sk),
 	};
 
-	ndm_guard_carried(&ndm->memory->guard, ndm->measure.max_rate);
+	ndm_guard_carried(&ndm->memory->guard, &view);
 	if (ndm->measure.drain || ndm_in_slow_start(ndm->phase) ||
 	    likely(!ndm_guard_check(&ndm->memory->guard, &view)))
 		return;
