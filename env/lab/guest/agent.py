@@ -42,6 +42,7 @@ from first_draws import draw_secrets  # noqa: E402
 from guard import Guard  # noqa: E402
 from watch import Watch  # noqa: E402
 
+from env import schema  # noqa: E402
 from env.network.clock import COUNTED, REAL, VIRTUAL, Clock  # noqa: E402
 from env.network.path import Path  # noqa: E402
 from env.network.rack import Rack  # noqa: E402
@@ -230,6 +231,16 @@ def answer(commands: dict[str, Callable[..., Any]], request: dict[str, Any]) -> 
         return {"ok": False, "error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc()}
 
 
+def encode(reply: dict[str, Any]) -> bytes:
+    """Return the reply as a REPLY's payload: an error instead of a reply that is too long for one."""
+    payload = json.dumps(reply).encode()
+    if len(payload) <= schema.FRAME_MAX:
+        return payload
+    sizes = f"{len(payload) / 2**20:.0f} MiB of results, and the lab returns {schema.FRAME_MAX / 2**20:.0f} at most"
+    error = f"the run has {sizes}: take fewer samples (a larger sample_ms), fewer flows or a shorter run"
+    return json.dumps({"ok": False, "error": error}).encode()
+
+
 def main(kind: str, device: str, burst_us: str = "") -> None:
     """Serve until the host closes the channel. burst_us: of bottlenecks, instead of the clock's."""
     make_channel, clock = KINDS[kind]
@@ -250,7 +261,7 @@ def main(kind: str, device: str, burst_us: str = "") -> None:
             request = json.loads(channel.read_command())
         except EOFError:
             return
-        channel.write_reply(json.dumps(answer(commands, request)).encode())
+        channel.write_reply(encode(answer(commands, request)))
 
 
 if __name__ == "__main__":

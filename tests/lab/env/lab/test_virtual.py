@@ -136,6 +136,13 @@ def test_a_refused_congestion_control_is_an_error() -> None:
         lab.run(NOISY, flows, 1.0)
 
 
+def test_a_reply_that_is_too_long_is_an_error() -> None:
+    with VirtualLab(seed=1) as lab:
+        with pytest.raises(GuestFailed, match=r"65 MiB of results, .* 64 at most: .*sample_ms"):
+            lab.call("shell", command="head -c $((65 << 20)) /dev/zero | tr '\\0' x")
+        assert lab.call("shell", command="echo here")["stdout"] == "here\n"
+
+
 def test_guest_panic_shows_the_reason() -> None:
     lab = VirtualLab(seed=1, timeout_s=30)
     lab.start()
