@@ -1100,6 +1100,47 @@ static void mark_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 53);
 }
 
+/* A mark beside a loss: the kernel sends CWR, and the receiver does not report it again. */
+static void mark_beside_loss_test(struct kunit *test)
+{
+	static const u8 states[] = { TCP_CA_Recovery, TCP_CA_Loss };
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(states); i++) {
+		struct sock *sk = new_socket(test);
+		struct ndm_sock *ndm = inet_csk_ca(sk);
+		struct tcp_sock *tp = tcp_sk(sk);
+
+		set_window(sk, 100);
+		tp->undo_marker = 1;
+		ndm_set_state(sk, states[i]);
+		KUNIT_EXPECT_EQ(test, ndm->memory->bound.limit_fp, 0);
+		set_window(sk, 100);
+		tp->delivered_ce = 1;
+		ndm_set_state(sk, states[i]);
+		KUNIT_EXPECT_EQ(test, ndm->memory->bound.limit_fp, (100 << 8) * 179 / 256);
+		KUNIT_EXPECT_TRUE(test, ndm->measure.marked);
+	}
+}
+
+/* The receiver reports a mark until CWR arrives. What it reports then is no other mark. */
+static void reported_mark_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	set_window(sk, 100);
+	tp->delivered_ce = 10;
+	ndm_set_state(sk, TCP_CA_CWR);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 69);
+	inet_csk(sk)->icsk_ca_state = TCP_CA_CWR;
+	tp->delivered_ce = 60;
+	ndm_set_state(sk, TCP_CA_Open);
+	inet_csk(sk)->icsk_ca_state = TCP_CA_Open;
+	ndm_set_state(sk, TCP_CA_CWR);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 69);
+}
+
 /* CWR without a mark: a tail loss probe has repaired a loss, or this host's queue is full. */
 static void cwr_without_mark_test(struct kunit *test)
 {
@@ -1270,7 +1311,7 @@ static void timeout_in_drain_test(struct kunit *test)
 	struct sock *sk = socket_before_drain(test);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	/* The flow's window is 103, the kernel's 25. */
+	/* The flow's window is 103, the kernel's 38. */
 	round_trip(sk, 0, 0);
 	KUNIT_EXPECT_EQ(test, ndm_ssthresh(sk), 103);
 	time_out(sk, 0, 0);
@@ -1421,7 +1462,7 @@ static void restart_in_drain_test(struct kunit *test)
 	struct sock *sk = socket_before_drain(test);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	/* The flow's window is 103, the kernel's 25. */
+	/* The flow's window is 103, the kernel's 38. */
 	round_trip(sk, 0, 0);
 	tp->lsndtime = tcp_jiffies32 - msecs_to_jiffies(1010);
 	ndm_tx_start(sk);
@@ -1543,6 +1584,8 @@ static struct kunit_case control_cases[] = {
 	KUNIT_CASE(app_limited_rate_only_raises_test),
 	KUNIT_CASE_PARAM(pacing_test, pacing_gen_params),
 	KUNIT_CASE(mark_test),
+	KUNIT_CASE(mark_beside_loss_test),
+	KUNIT_CASE(reported_mark_test),
 	KUNIT_CASE(cwr_without_mark_test),
 	KUNIT_CASE(losses_bound_the_window_test),
 	KUNIT_CASE_PARAM(lost_test, lost_gen_params),

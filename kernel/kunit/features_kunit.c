@@ -511,7 +511,23 @@ static void loss_after_undo_counts_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pass(&c, &s).x[NDM_IN_LOSS_RATE], 1024);
 }
 
-INPUT_SUITE(loss_rate, NDM_IN_LOSS_RATE, KUNIT_CASE(loss_after_undo_counts_test));
+/* Twice the losses that the path has at any window do not count, except beside a mark. */
+static void own_losses_test(struct kunit *test)
+{
+	struct step lost = LOSSES(25, 75, 0);
+	struct step marked = { .length_us = 40000, .lost = 24, .delivered = 75, .event = MARK };
+	struct connection c;
+
+	open(&c, 0, 0, 0);
+	c.now.own = 412;
+	KUNIT_EXPECT_EQ(test, pass(&c, &lost).x[NDM_IN_LOSS_RATE], 200);
+	c.now.own = 512;
+	KUNIT_EXPECT_EQ(test, pass(&c, &lost).x[NDM_IN_LOSS_RATE], 0);
+	KUNIT_EXPECT_EQ(test, pass(&c, &marked).x[NDM_IN_LOSS_RATE], 1024);
+}
+
+INPUT_SUITE(loss_rate, NDM_IN_LOSS_RATE, KUNIT_CASE(loss_after_undo_counts_test),
+	    KUNIT_CASE(own_losses_test));
 
 /* -- rtt_variation: mdev / srtt --------------------------------------------------- */
 

@@ -12,7 +12,8 @@
  *	congestion	entropy < 0.7 and (loss or rising delay) ? 1 : -1
  *	plasticity	+0.1 on loss, +0.2 on a time-out, else * 0.995
  *	loss_rate	lost / (lost + delivered), less twice the share that the path loses at
- *			any window (ndm_bound.h); an ECN mark counts as a loss
+ *			any window (ndm_bound.h); an ECN mark counts as a loss, and the
+ *			whole share then
  *	rtt_variation	mdev / srtt
  *	rtt_gradient	(mean RTT - last interval's mean RTT) / min_rtt
  *	delivery_ratio	rate / max_rate
@@ -642,7 +643,8 @@ static inline void ndm_interval_close(struct ndm_measure *m,
 		      x[NDM_IN_RTT_RATIO] > NDM_RISING_RTT_RATIO)))
 		x[NDM_IN_CONGESTION] = NDM_ONE;
 	x[NDM_IN_PLASTICITY] = m->plasticity;
-	x[NDM_IN_LOSS_RATE] = ndm_loss_rate(lost, delivered, now->own);
+	/* A path loses packets of its own, but marks none. */
+	x[NDM_IN_LOSS_RATE] = ndm_loss_rate(lost, delivered, m->marked ? 0 : now->own);
 	x[NDM_IN_RTT_VARIATION] = ndm_ratio(now->mdev_us, srtt_us, S16_MAX);
 	x[NDM_IN_RTT_GRADIENT] = gradient;
 	x[NDM_IN_DELIVERY_RATIO] = ndm_ratio(rate, m->max_rate, NDM_ONE);

@@ -17,7 +17,7 @@
  * The module may have several models, each as its own congestion control
  * (ndm_weights.h): the first is "ndm", the others "ndm_NAME". Each model can be
  * replaced while connections run; see ndm_slot.h. Congestion bounds the window
- * whatever the policy decides (ndm_bound.h). When it does harm nevertheless, the
+ * whatever the policy decides (ndm_bound.h). When it leaves the path unused, the
  * connection follows the bound alone for some time; see ndm_guard.h.
  *
  * /sys/module/tcp_ndm/ndm/ describes the model in use. The tracepoint

@@ -38,6 +38,19 @@ static inline bool ndm_is_no_congestion(const struct sock *sk,
 	return !tp->undo_marker && tcp_snd_cwnd(tp) == ndm->given_cwnd;
 }
 
+/* Answers a mark of a router, if there was one since the last answer: the bound is cut. */
+static inline bool ndm_answer_mark(struct sock *sk, struct ndm_sock *ndm)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (tp->delivered_ce == ndm->memory->marked)
+		return false;
+	ndm->memory->marked = tp->delivered_ce;
+	ndm_measure_mark(&ndm->measure);
+	ndm_bound_cut(&ndm->memory->bound, tp->tcp_mstamp, ndm->cwnd_fp);
+	return true;
+}
+
 static inline void ndm_enter_loss(struct sock *sk, struct ndm_sock *ndm)
 {
 	const struct inet_connection_sock *icsk = inet_csk(sk);
@@ -49,6 +62,7 @@ static inline void ndm_enter_loss(struct sock *sk, struct ndm_sock *ndm)
 		return;
 	}
 	ndm_measure_timeout(&ndm->measure);
+	ndm_answer_mark(sk, ndm);
 	/* A further time-out of the same segment leaves what the first one has found. */
 	if (icsk->icsk_ca_state != TCP_CA_Loss || !icsk->icsk_retransmits)
 		ndm->memory->collapse_fp = ndm->cwnd_fp;
@@ -59,20 +73,10 @@ static inline void ndm_enter_loss(struct sock *sk, struct ndm_sock *ndm)
 	ndm->phase = NDM_RESTARTING;
 }
 
-/* A router has marked a packet: the bound is cut. */
-static inline void ndm_answer_mark(struct sock *sk, struct ndm_sock *ndm)
-{
-	struct tcp_sock *tp = tcp_sk(sk);
-
-	/* A repaired tail loss or a full queue of this host leads to CWR too. */
-	if (tp->delivered_ce == ndm->memory->marked)
-		return;
-	ndm->memory->marked = tp->delivered_ce;
-	ndm_bound_cut(&ndm->memory->bound, tp->tcp_mstamp, ndm->cwnd_fp);
-	ndm_set_cwnd(sk, ndm, ndm->cwnd_fp);
-}
-
-/* The kernel changes to another state; icsk_ca_state is still the old one. */
+/*
+ * The kernel changes to another state; icsk_ca_state is still the old one. With each of the
+ * three it sends CWR, so that the receiver no longer reports a mark.
+ */
 static inline void ndm_set_state(struct sock *sk, u8 state)
 {
 	struct ndm_sock *ndm = inet_csk_ca(sk);
@@ -81,15 +85,22 @@ static inline void ndm_set_state(struct sock *sk, u8 state)
 		return;
 	if (ndm->phase == NDM_RESTARTING)
 		ndm->phase = NDM_STEADY;
+	/* The receiver reports a mark until CWR arrives, a round trip after the answer. */
+	if (inet_csk(sk)->icsk_ca_state == TCP_CA_CWR)
+		ndm->memory->marked = tcp_sk(sk)->delivered_ce;
 	if (state == TCP_CA_Loss) {
 		ndm_enter_loss(sk, ndm);
 	} else if (state == TCP_CA_Recovery) {
+		if (ndm_answer_mark(sk, ndm))
+			ndm_set_cwnd(sk, ndm, ndm->cwnd_fp);
 		ndm->memory->overshot = ndm_in_slow_start(ndm->phase);
 		ndm->phase = NDM_CONSERVING;
 		ndm->memory->collapse_fp = 0;
 	} else if (state == TCP_CA_CWR) {
+		/* A repaired tail loss or a full queue of this host leads to CWR too. */
 		ndm_measure_mark(&ndm->measure);
-		ndm_answer_mark(sk, ndm);
+		if (ndm_answer_mark(sk, ndm))
+			ndm_set_cwnd(sk, ndm, ndm->cwnd_fp);
 		if (ndm_in_slow_start(ndm->phase))
 			ndm->phase = NDM_STEADY;
 		ndm->memory->collapse_fp = 0;
