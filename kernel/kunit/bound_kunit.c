@@ -305,6 +305,17 @@ static void slow_start_overshoot_test(struct kunit *test)
 	KUNIT_EXPECT_LT(test, PACKETS(p.cwnd_fp), 80);
 }
 
+/* At least half of a window counts as carried: here half of the smallest one. */
+static void overshoot_of_smallest_window_test(struct kunit *test)
+{
+	struct path p = path_of(NDM_CWND_MIN, 0, 0);
+
+	p.starting = true;
+	path_pass_times(&p, NDM_CWND_MIN, 2);
+	KUNIT_EXPECT_EQ(test, p.b.limit_fp, FP(NDM_CWND_MIN));
+	KUNIT_EXPECT_EQ(test, p.cwnd_fp, FP(NDM_CWND_MIN));
+}
+
 static void single_burst_is_no_congestion_test(struct kunit *test)
 {
 	struct path p = path_of(100, 0, U32_MAX);
@@ -394,6 +405,7 @@ static struct kunit_case bound_cases[] = {
 	KUNIT_CASE(much_loss_is_congestion_test),
 	KUNIT_CASE(cut_from_what_was_carried_test),
 	KUNIT_CASE(slow_start_overshoot_test),
+	KUNIT_CASE(overshoot_of_smallest_window_test),
 	KUNIT_CASE(single_burst_is_no_congestion_test),
 	KUNIT_CASE(undo_lifts_the_bound_test),
 	KUNIT_CASE(late_packets_test),

@@ -353,7 +353,7 @@ static inline u32 ndm_bound_update(struct ndm_bound *b, bool starting, u32 now_u
 		ndm_bound_cut(b, now_us, most_fp);
 		/* No smaller than what the path has carried after slow start. */
 		if (b->overshoot)
-			b->limit_fp = most_fp;
+			b->limit_fp = max(b->limit_fp, most_fp);
 		b->overshoot = 0;
 		b->tested = share;
 		b->skip = true;
