@@ -377,6 +377,16 @@ static void counters_may_fall_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p.b.own, 0);
 }
 
+/* As after the guard's longest pause, in which no sample begins. */
+static void long_sample_test(struct kunit *test)
+{
+	struct ndm_bound b = {};
+
+	KUNIT_EXPECT_EQ(test, ndm_bound_see(&b, 1, U32_MAX).share, 0);
+	KUNIT_EXPECT_EQ(test, ndm_bound_see(&b, 1U << 30, 3U << 30).share, 1024);
+	KUNIT_EXPECT_EQ(test, ndm_bound_see(&b, S32_MAX, U32_MAX).share, 1365);
+}
+
 static void follow_test(struct kunit *test)
 {
 	struct ndm_bound b = {};
@@ -410,6 +420,7 @@ static struct kunit_case bound_cases[] = {
 	KUNIT_CASE(undo_lifts_the_bound_test),
 	KUNIT_CASE(late_packets_test),
 	KUNIT_CASE(counters_may_fall_test),
+	KUNIT_CASE(long_sample_test),
 	KUNIT_CASE(follow_test),
 	{}
 };

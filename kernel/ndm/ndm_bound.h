@@ -167,7 +167,7 @@ static inline void ndm_bound_forget(struct ndm_bound *b, u32 lost)
 /* The packets of a sample. */
 struct ndm_bound_seen {
 	u32 lost;
-	u32 sent;
+	u64 sent;
 	u32 share;	/* lost of sent, Q12, at most 1 */
 };
 
@@ -177,9 +177,9 @@ static inline struct ndm_bound_seen ndm_bound_see(const struct ndm_bound *b, u32
 {
 	struct ndm_bound_seen seen = { .lost = max_t(s32, lost - b->lost, 0) };
 
-	seen.sent = seen.lost + (delivered - b->delivered);
+	seen.sent = (u64)seen.lost + (delivered - b->delivered);
 	if (seen.lost)
-		seen.share = div_u64((u64)seen.lost << NDM_FEATURE_FRAC, seen.sent);
+		seen.share = div64_u64((u64)seen.lost << NDM_FEATURE_FRAC, seen.sent);
 	return seen;
 }
 
@@ -245,7 +245,7 @@ static inline enum ndm_bound_finding ndm_bound_watch(struct ndm_bound *b,
 	if (b->lossy_rounds >= NDM_BOUND_LOSSY &&
 	    (u64)seen->lost << NDM_FEATURE_FRAC >
 	    (NDM_BOUND_LOSSES << NDM_FEATURE_FRAC) +
-	    (u64)seen->sent * ndm_bound_tolerated(b))
+	    seen->sent * ndm_bound_tolerated(b))
 		return NDM_BOUND_CONGESTION;
 	if (b->rounds < NDM_BOUND_ROUNDS)
 		return NDM_BOUND_UNKNOWN;
