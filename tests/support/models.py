@@ -57,6 +57,17 @@ def constant(cwnd_log2: int, pacing: int) -> IntegerModel:
     return model
 
 
+def burst() -> IntegerModel:
+    """Return a model that doubles the window twice, then yields, and so on."""
+    model = filled(0)
+    # three units pass a positive value around, which begins at the first
+    for unit in range(3):
+        model.u[unit, unit - 1 if unit else 2] = 4 << 12
+    model.b[:3] = 1 << 11, -(1 << 11), -(1 << 11)
+    model.v[:, 0] = -32768
+    return model
+
+
 BAD_MODELS = {
     "highest": filled(32767),
     "lowest": filled(-32767),
@@ -67,10 +78,18 @@ BAD_MODELS = {
     **{f"random-{seed}": random_model(np.random.default_rng(seed), **BAD_SCALES) for seed in range(3)},
 }
 
+# policies that want more than the path has, whatever other flows need
+GREEDY_MODELS = {name: BAD_MODELS[name] for name in ("highest", "grow", "creep")} | {"burst": burst()}
+
 
 def with_sha256(content: bytes | bytearray) -> bytes:
     """Return a model file with the SHA-256 that its other bytes have."""
     return bytes(content[:-32]) + hashlib.sha256(content[:-32]).digest()
+
+
+def use_model(lab: Lab, name: str) -> None:
+    """Let tcp_ndm decide by a model: builtin, or the file of this name that the firmware loader finds."""
+    shell(lab, f"echo {name} >/sys/module/tcp_ndm/ndm/model")
 
 
 def put_firmware(lab: Lab, files: dict[str, bytes]) -> None:

@@ -12,7 +12,7 @@ from env.network.path import Path
 from env.network.scenario import load_scenario
 from tests.support.guest import shell
 from tests.support.labs import shared_lab
-from tests.support.models import BAD_MODELS, put_models
+from tests.support.models import BAD_MODELS, put_models, use_model
 
 pytestmark = pytest.mark.timeout(900)
 FOLDER = "/sys/module/tcp_ndm/ndm"
@@ -22,10 +22,6 @@ STARVED = ("lowest", "shrink", "random-1", "random-2")  # the policies that leav
 
 
 lab = shared_lab("tcp_ndm", seed=5, both_kernels=True, timeout_s=400, setup=lambda lab: put_models(lab, BAD_MODELS))
-
-
-def use(lab: Lab, model: str) -> None:
-    shell(lab, f"echo {model} >{FOLDER}/model")
 
 
 def counter(lab: Lab, name: str) -> int:
@@ -52,7 +48,7 @@ def reno(lab: Lab) -> tuple[int, int]:
 @pytest.mark.parametrize("name", BAD_MODELS)
 def test_bad_model_leaves_cubic_its_share(lab: Lab, reno: tuple[int, int], name: str) -> None:
     """With -s it prints the table of docs/explanation/control-law.md, in Mbit/s."""
-    use(lab, f"{name}.bin")
+    use_model(lab, f"{name}.bin")
     alone, beside = run(lab, "ndm", sample_ms=0), run(lab, "cubic", "ndm", sample_ms=0)
     shares = [alone.flows[0].received_bytes, *(flow.received_bytes for flow in beside.flows)]
     lost_pct = 100 * alone.flows[0].retransmits / alone.flows[0].segments_sent
@@ -65,7 +61,7 @@ def test_bad_model_leaves_cubic_its_share(lab: Lab, reno: tuple[int, int], name:
 
 
 def test_guard_takes_the_connection(lab: Lab) -> None:
-    use(lab, "shrink.bin")
+    use_model(lab, "shrink.bin")
     shell(lab, "echo 1 >/sys/kernel/tracing/events/ndm/ndm_guard/enable")
     shell(lab, "echo >/sys/kernel/tracing/trace")
     result = run(lab, "ndm", duration_s=10.0, sample_ms=100)
@@ -79,7 +75,7 @@ def test_guard_takes_the_connection(lab: Lab) -> None:
 
 def test_policy_gets_the_connection_back(lab: Lab) -> None:
     """After 256 decisions for the first time, then after 512."""
-    use(lab, "shrink.bin")
+    use_model(lab, "shrink.bin")
     before, decisions = counter(lab, "guard_starving"), counter(lab, "decisions")
     run(lab, "ndm", duration_s=40.0, sample_ms=0)
     assert counter(lab, "guard_starving") == before + 2
@@ -88,7 +84,7 @@ def test_policy_gets_the_connection_back(lab: Lab) -> None:
 
 
 def test_next_model_gets_the_connection_at_once(lab: Lab) -> None:
-    use(lab, "shrink.bin")
+    use_model(lab, "shrink.bin")
     before, decisions = counter(lab, "guard_starving"), counter(lab, "decisions")
     caught = f"[ $(cat {FOLDER}/counters/guard_starving) -gt {before} ]"
     shell(lab, f"(until {caught}; do sleep .1; done; sleep 1; echo builtin >{FOLDER}/model) >/dev/null 2>&1 & true")
@@ -101,7 +97,7 @@ def test_next_model_gets_the_connection_at_once(lab: Lab) -> None:
 @pytest.mark.parametrize("lab", ["lab"], indirect=True)
 @pytest.mark.parametrize("name", ["stress", "delay_extreme", "bottleneck", "fiber", "loss/2pct", "compete/cubic_1v1"])
 def test_shipped_model_keeps_its_connections(lab: Lab, name: str) -> None:
-    use(lab, "builtin")
+    use_model(lab, "builtin")
     scenario = load_scenario(name)
     duration_s = min(scenario.duration_s, 20)
     result = lab.run(scenario.network(), scenario.flows_with("ndm"), duration_s, sample_ms=0, seed=2)
