@@ -46,3 +46,14 @@ def test_greedy_policy_leaves_a_quarter_of_the_share(lab: Lab, model: str, path:
     scenario = load_scenario(f"harm/{path}")
     for seed in (1, 2, 3):
         assert share_left(run(lab, scenario, seed), scenario) >= 0.25, seed
+
+
+def test_marks_alone_are_as_few_as_an_answer_leaves(lab: Lab) -> None:
+    """Without an answer to marks, a flow has 95,000 packets marked in 30 s; Cubic has 696."""
+    use_model(lab, "builtin")
+    path = load_scenario("harm/step_100mbit").network_path()
+    for seed in (1, 2, 3):
+        flow = {"scheme": "ndm", "start_s": 0, "duration_s": 30, "stagger_s": 0.2}
+        result = lab.run(path, [flow], 30, sample_ms=100, seed=seed)
+        assert sum(port.marked for port in result.ports) <= 4000, seed
+        assert goodput_mbps(result.flows[0]) >= 72, seed
