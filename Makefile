@@ -243,24 +243,29 @@ vm-test: vm-kernel ## test the modules in stock kernels under QEMU: load, transf
 SECONDS ?= 60
 RUNS ?=
 FUZZ_ARGS ?=
-FUZZERS := blob core features nv
+FUZZERS := blob core features law nv
+# Headers in the report of the coverage.
+FUZZED := blob bound core drain features guard math slow_start train window
 # Bytes of an input: of a model file with decisions behind it, of a few decisions, of some twenty events.
 FUZZ_BYTES_blob := 1900
 FUZZ_BYTES_core := 256
 FUZZ_BYTES_features := 256
+FUZZ_BYTES_law := 512
 FUZZ_BYTES_nv := 512
 CLANG_FUZZ := clang -O2 -g -fsanitize=address,undefined -fno-sanitize-recover=all -Wall -Wextra -Wno-sign-compare \
 	-Ikernel/user/include -Ikernel
-# The network keeps 16 bits of what it has clamped: anything lost there is a fault. Clocks and rings lose bits by design.
+# Network, bound and guard keep few bits of what they have clamped: anything lost there is a fault. Clocks and rings lose bits
+# by design.
 FUZZ_FLAGS_blob := -fsanitize=implicit-integer-truncation
 FUZZ_FLAGS_core := -fsanitize=implicit-integer-truncation
+FUZZ_FLAGS_law := -fsanitize=implicit-integer-truncation
 
 .PHONY: packages-fuzz
 packages-fuzz:
 	@/usr/bin/python3 setup/packages.py fuzz
 
 .PHONY: fuzz
-fuzz: packages-fuzz ## fuzz model files, inference, the inputs and TCP-NV with ASan and UBSan (SECONDS=60 or RUNS= each)
+fuzz: packages-fuzz ## fuzz model files, inference, the inputs, the control law and TCP-NV with ASan and UBSan (SECONDS=60 or RUNS= each)
 	@$(MAKE) --no-print-directory $(FUZZERS:%=fuzz-%)
 
 # One target. New inputs are kept under build/fuzz/corpus, a failing one beside the program. No other process adds inputs,
@@ -286,7 +291,7 @@ fuzz-coverage: packages-fuzz ## report the lines and branches of the fuzzed head
 		LLVM_PROFILE_FILE=build/fuzz/$$target.profraw build/fuzz/$${target}_coverage -runs=0 kernel/fuzz/corpus/$$target 2>/dev/null; \
 		llvm-profdata merge -o build/fuzz/$$target.profdata build/fuzz/$$target.profraw; \
 		echo "$$target"; llvm-cov report build/fuzz/$${target}_coverage -instr-profile=build/fuzz/$$target.profdata \
-			kernel/ndm/ndm_blob.h kernel/ndm/ndm_core.h kernel/ndm/ndm_features.h kernel/ndm/ndm_math.h kernel/nv/nv.h; \
+			$(FUZZED:%=kernel/ndm/ndm_%.h) kernel/nv/nv.h; \
 	done
 
 .PHONY: fuzz-corpus

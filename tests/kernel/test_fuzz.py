@@ -12,7 +12,7 @@ import pytest
 from env.checkout import ROOT
 from tests.support.tools import find_tool
 
-TARGETS = ("blob", "core", "features", "nv")
+TARGETS = ("blob", "core", "features", "law", "nv")
 RUNS = 30_000
 
 
@@ -109,6 +109,41 @@ FAULTS = (
           "\tNDM_IN_FORGOTTEN,\n\tNDM_INPUTS,\n", "does not hold"),
     Fault("an input past its limit", "features", "ndm/ndm_schema.h", "[NDM_IN_LOSS_RATE] = { 0, 4096 }",
           "[NDM_IN_LOSS_RATE] = { 0, 4095 }", "does not hold"),
+    Fault("the bound is less than the smallest window", "law", "ndm/ndm_bound.h", "max(b->limit_fp, most_fp)",
+          "most_fp", "does not hold"),
+    Fault("a share of losses above 1", "law", "ndm/ndm_bound.h", "seen.sent = (u64)seen.lost", "seen.sent = seen.lost",
+          "does not hold|division by zero"),
+    Fault("the bound grows in 32 bits", "law", "ndm/ndm_bound.h", "((u64)t * t * 11", "((u64)(t * t * 11)",
+          "does not hold"),
+    Fault("the second cut's window is restored", "law", "ndm/ndm_bound.h", "\t\tif (!b->cut)\n", "", "does not hold"),
+    Fault("the losses before a cut count again", "law", "ndm/ndm_bound.h", "\t\tb->skip = true;\n", "",
+          "does not hold"),
+    Fault("the own share exceeds what the test has found", "law", "ndm/ndm_bound.h",
+          "min(b->own + ((s32)seen->share - b->own) / 4, (s32)b->proved)",
+          "b->own + ((s32)seen->share - b->own) / 4", "does not hold"),
+    Fault("the guard needs one horizon", "law", "ndm/ndm_guard.h", "g->strikes < NDM_GUARD_STRIKES",
+          "g->strikes < NDM_GUARD_STRIKES - 1", "does not hold"),
+    Fault("the guard's pause doubles without end", "law", "ndm/ndm_guard.h",
+          "min_t(u8, g->interventions + 1, NDM_GUARD_PAUSE_LONGEST)", "g->interventions + 1",
+          "does not hold|truncation|implicit"),
+    Fault("the guard forgets no rate", "law", "ndm/ndm_guard.h", "\tg->best_rate -= g->best_rate / 16;\n", "",
+          "does not hold"),
+    Fault("a train's rate without a limit", "law", "ndm/ndm_train.h",
+          "min_t(u64, max_t(u64, t->rate, rate), U32_MAX)", "max_t(u64, t->rate, rate)",
+          "does not hold|truncation|implicit"),
+    Fault("the last interval's trains do not count", "law", "ndm/ndm_train.h", "max(t->rate, t->last_rate)", "t->rate",
+          "does not hold"),
+    Fault("one sign of a queue ends slow start", "law", "ndm/ndm_slow_start.h", "(queue && phase == NDM_CONFIRMING)",
+          "queue", "does not hold"),
+    Fault("slow start grows past 32 bits", "law", "ndm/ndm_slow_start.h", "min(acked, NDM_CWND_MAX - 1)", "acked",
+          "does not hold"),
+    Fault("a window after slow start past 32 bits", "law", "ndm/ndm_slow_start.h", "2ULL * cwnd_fp", "2 * cwnd_fp",
+          "does not hold"),
+    Fault("a steep action jumps", "law", "ndm/ndm_window.h", "7 * log2 + 3 *", "7 * log2 + 4 *", "does not hold"),
+    Fault("a drain leaves one packet", "law", "ndm/ndm_drain.h", "min_t(u32, cwnd / 2, 4)), NDM_CWND_MIN)",
+          "min_t(u32, cwnd / 2, 4)), 1)", "does not hold"),
+    Fault("a drain is divided by no time", "law", "ndm/ndm_drain.h", "max_t(u32, before_us, 1)", "before_us",
+          "division by zero"),
     Fault("ssthresh under its floor", "nv", "nv/nv.h", "NV_SSTHRESH_MIN)", "NV_SSTHRESH_MIN - 1)", "does not hold"),
 )  # fmt: skip
 

@@ -16,6 +16,18 @@
 		type max_b_ = (b);		\
 		max_a_ > max_b_ ? max_a_ : max_b_; \
 	})
+#define min(a, b)				\
+	({					\
+		__typeof__(a) min_a_ = (a);	\
+		__typeof__(b) min_b_ = (b);	\
+		min_a_ < min_b_ ? min_a_ : min_b_; \
+	})
+#define max(a, b)				\
+	({					\
+		__typeof__(a) max_a_ = (a);	\
+		__typeof__(b) max_b_ = (b);	\
+		max_a_ > max_b_ ? max_a_ : max_b_; \
+	})
 #define clamp_t(type, value, low, high)		\
 	min_t(type, max_t(type, value, low), high)
 
