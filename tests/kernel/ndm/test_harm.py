@@ -15,9 +15,11 @@ pytestmark = pytest.mark.timeout(300)
 
 # paths on which a policy without a bound leaves a few percent to the competing flow
 PATHS = ("shallow_cubic", "shallow_reno", "quarter_reno", "policer_cubic", "step_500mbit", "step_100mbit")
-# beside creep, Reno has 0.249 to 0.407 of its share, depending on the seed
-TOO_CLOSE = ("creep", "shallow_reno")
-GREEDY = [(model, path) for model in GREEDY_MODELS for path in PATHS if (model, path) != TOO_CLOSE]
+LEFT_OUT = (
+    ("creep", "shallow_reno"),  # Reno has 0.249 to 0.407 of its share, depending on the seed
+    ("burst", "quarter_reno"),  # it does as little harm without a bound
+)
+GREEDY = [(model, path) for model in GREEDY_MODELS for path in PATHS if (model, path) not in LEFT_OUT]
 
 lab = shared_lab("tcp_ndm", timeout_s=200, setup=lambda lab: put_models(lab, GREEDY_MODELS))
 
@@ -42,10 +44,13 @@ def test_competing_flow_keeps_a_quarter_of_its_share(lab: Lab, name: str) -> Non
 
 @pytest.mark.parametrize(("model", "path"), GREEDY)
 def test_greedy_policy_leaves_a_quarter_of_the_share(lab: Lab, model: str, path: str) -> None:
+    """Without a bound, some flood the path: nearly all of their packets are lost, and the rival may keep its share."""
     use_model(lab, f"{model}.bin")
     scenario = load_scenario(f"harm/{path}")
     for seed in (1, 2, 3):
-        assert share_left(run(lab, scenario, seed), scenario) >= 0.25, seed
+        result = run(lab, scenario, seed)
+        assert share_left(result, scenario) >= 0.25, seed
+        assert result.flows[0].retransmits < 0.05 * result.flows[0].segments_sent, seed
 
 
 def test_marks_alone_are_as_few_as_an_answer_leaves(lab: Lab) -> None:
