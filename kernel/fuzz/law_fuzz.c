@@ -43,7 +43,6 @@ struct flow {
 	u32 now_us, sent_us, lost, delivered, cwnd_fp;
 	struct ndm_bound bound;
 	u64 carried_fp;	/* the largest carried window of the sample */
-	bool marked;	/* a mark or the guard's pause has set the bound in it: RECORD.md */
 	u32 before_fp;	/* the window before the cuts that are being tested; 0: none */
 	struct ndm_guard guard;
 	struct exact_guard exact;
@@ -77,13 +76,16 @@ static void set_cwnd(struct flow *f, u64 cwnd_fp)
 
 /* -- the bound ---------------------------------------------------------------- */
 
-static void check_bound(const struct ndm_bound *b)
+static void check_bound(const struct flow *f)
 {
+	const struct ndm_bound *b = &f->bound;
+
 	REQUIRE(!b->limit_fp || (b->limit_fp >= CWND_FP_MIN && b->limit_fp <= CWND_FP_MAX));
 	REQUIRE(b->own <= b->proved && b->proved <= NDM_BOUND_REORDERED_MAX);
 	REQUIRE(!b->own || (b->known && b->known <= NDM_BOUND_KNOWN << NDM_BOUND_KNOWN_LONGEST));
 	REQUIRE(b->confirmed <= NDM_BOUND_KNOWN_LONGEST);
-	REQUIRE(b->tested <= NDM_ONE && (!b->tested || (b->limit_fp && b->cut)));
+	REQUIRE(b->tested <= NDM_ONE && (!b->tested || b->limit_fp));
+	REQUIRE(b->tested ? b->tested_fp == f->before_fp : !f->before_fp);
 	REQUIRE(b->lossy_rounds <= b->rounds && b->overshoot <= NDM_BOUND_OVERSHOOT);
 	REQUIRE(ndm_bound_tolerated(b) <= 2 * NDM_BOUND_REORDERED_MAX + NDM_BOUND_SHARE);
 }
@@ -94,6 +96,16 @@ static u64 carried_fp(u32 cwnd_fp, u32 carried)
 	u64 all_fp = (u64)carried << NDM_CWND_FRAC;
 
 	return min_t(u64, cwnd_fp, max_t(u64, all_fp, cwnd_fp / 2));
+}
+
+/* A cut from @before_fp, 0: none, which a mark may have cut since the window was carried. */
+static void check_lowered(u32 before_fp, u32 limit_fp, u64 carried_fp)
+{
+	if (limit_fp != before_fp)
+		check_cut(limit_fp, carried_fp);
+	else
+		REQUIRE(limit_fp == CWND_FP_MIN || 10ULL * limit_fp <= 7 * carried_fp);
+	REQUIRE(!before_fp || limit_fp <= before_fp);
 }
 
 static void pass_round(struct flow *f, const struct event *event)
@@ -118,17 +130,17 @@ static void pass_round(struct flow *f, const struct event *event)
 		REQUIRE(before.tested ? 32 * lost > sent : before.lossy_rounds >= 1);
 		REQUIRE(!FLAG(2) || before.rounds >= NDM_BOUND_ROUNDS - 1);
 		if (overshoot)
-			REQUIRE(b->limit_fp == max_t(u64, f->carried_fp, CWND_FP_MIN));
+			REQUIRE(b->limit_fp == ndm_bounded(&before, max_t(u64, f->carried_fp,
+									  CWND_FP_MIN)));
 		else
-			check_cut(b->limit_fp, f->carried_fp);
-		REQUIRE(f->marked || !before.limit_fp || b->limit_fp <= before.limit_fp);
-		REQUIRE(cwnd_fp <= f->cwnd_fp);
-		if (!f->before_fp)
+			check_lowered(before.limit_fp, b->limit_fp, f->carried_fp);
+		REQUIRE(cwnd_fp == min(f->cwnd_fp, b->limit_fp));
+		if (!before.tested)
 			f->before_fp = f->cwnd_fp;
 	} else if (before.tested && !b->limit_fp) {
 		/* The path's own losses: the window from before the first cut. */
 		REQUIRE(cwnd_fp == max(f->cwnd_fp, f->before_fp) ||
-			f->now_us - before.cut_us > NDM_BOUND_US);
+			(cwnd_fp == f->cwnd_fp && f->now_us - before.cut_us > NDM_BOUND_US));
 		f->before_fp = 0;
 	} else {
 		REQUIRE(cwnd_fp == f->cwnd_fp);
@@ -140,10 +152,8 @@ static void pass_round(struct flow *f, const struct event *event)
 		if (before.tested && !b->tested)
 			f->before_fp = 0;
 	}
-	if (!b->rounds) {
+	if (!b->rounds)
 		f->carried_fp = 0;
-		f->marked = false;
-	}
 	set_cwnd(f, cwnd_fp);
 }
 
@@ -155,10 +165,10 @@ static void follow(struct flow *f, const struct event *event)
 
 	pass(f, length_us, delivered, FLAG(0));
 	ndm_bound_follow(&f->bound, f->now_us, length_us, FLAG(0), f->cwnd_fp, delivered);
-	f->marked = true;
+	f->before_fp = 0;
 	limit_fp = f->bound.limit_fp;
 	if (FLAG(0))
-		check_cut(limit_fp, carried_fp(f->cwnd_fp, delivered));
+		check_lowered(before.limit_fp, limit_fp, carried_fp(f->cwnd_fp, delivered));
 	else if (before.limit_fp && f->now_us - before.cut_us <= NDM_BOUND_US)
 		check_growth(before.limit_fp, limit_fp, f->now_us - before.cut_us, length_us);
 	else
@@ -166,15 +176,14 @@ static void follow(struct flow *f, const struct event *event)
 	set_cwnd(f, f->cwnd_fp);
 }
 
-/* A mark is always congestion. */
+/* A mark is always congestion: the window before it is never restored. */
 static void mark(struct flow *f)
 {
 	u32 before_fp = f->bound.limit_fp;
 
 	ndm_bound_cut(&f->bound, f->now_us, f->cwnd_fp);
-	check_cut(f->bound.limit_fp, f->cwnd_fp);
-	REQUIRE(!before_fp || f->bound.limit_fp <= before_fp);
-	f->marked = true;
+	check_lowered(before_fp, f->bound.limit_fp, f->cwnd_fp);
+	f->before_fp = 0;
 	set_cwnd(f, f->cwnd_fp);
 }
 
@@ -185,11 +194,10 @@ static void undo(struct flow *f, const struct event *event)
 
 	f->lost -= any(event->a);
 	before_fp = ndm_bound_undo(&f->bound, f->lost, f->delivered);
-	REQUIRE(before_fp == (before.tested ? f->before_fp : 0));
+	REQUIRE(before_fp == f->before_fp);
 	REQUIRE(!before_fp || !f->bound.limit_fp);
 	REQUIRE(f->bound.own >= before.own && !f->bound.tested);
-	if (before_fp || f->bound.own > before.own)
-		f->before_fp = 0;
+	f->before_fp = 0;
 	set_cwnd(f, max(f->cwnd_fp, before_fp));
 }
 
@@ -466,7 +474,7 @@ static void happen(struct flow *f, const struct event *event)
 		pass(f, event->a, event->b, event->c);
 		break;
 	}
-	check_bound(&f->bound);
+	check_bound(f);
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);

@@ -344,6 +344,64 @@ static void undo_lifts_the_bound_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p.b.limit_fp, 0);
 }
 
+static void path_mark(struct path *p)
+{
+	ndm_bound_cut(&p->b, p->now_us, p->cwnd_fp);
+	p->cwnd_fp = ndm_bounded(&p->b, p->cwnd_fp);
+}
+
+/* The sample of the losses has larger windows, from before the marks. */
+static void losses_after_marks_test(struct kunit *test)
+{
+	struct path p = path_of(100, 0, U32_MAX);
+	u32 limit_fp;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		p = path_of(100, 0, U32_MAX);
+		p.starting = i;
+		path_pass(&p, 100);
+		p.starting = false;
+		path_mark(&p);
+		KUNIT_EXPECT_EQ(test, PACKETS(p.cwnd_fp), 69);
+		path_mark(&p);
+		KUNIT_EXPECT_EQ(test, PACKETS(p.cwnd_fp), 48);
+		p.room = 45;
+		path_pass(&p, 100);
+		limit_fp = p.b.limit_fp;
+		KUNIT_EXPECT_EQ(test, PACKETS(limit_fp), 49);
+		path_pass(&p, 100);
+		KUNIT_EXPECT_TRUE(test, p.b.tested);
+		KUNIT_EXPECT_EQ(test, p.b.limit_fp, limit_fp);
+	}
+}
+
+/* A mark, or the guard's pause, ends the test of a cut: its window is not restored. */
+static void undo_long_after_a_mark_test(struct kunit *test)
+{
+	struct path p;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		p = path_of(1000, 0, 900);
+		path_pass_times(&p, 1000, 2);
+		KUNIT_EXPECT_EQ(test, PACKETS(p.b.tested_fp), 1000);
+		if (i)
+			ndm_bound_follow(&p.b, p.now_us, RTT_US, false, p.cwnd_fp, 629);
+		else
+			path_mark(&p);
+		KUNIT_EXPECT_EQ(test, ndm_bound_undo(&p.b, p.lost, p.delivered), 0);
+		p.cwnd_fp = FP(40);
+		for (; p.b.limit_fp; p.now_us += NDM_BOUND_US / 2)
+			path_pass(&p, 40);
+		p.room = 36;
+		path_pass_times(&p, 40, 3);
+		KUNIT_EXPECT_TRUE(test, p.b.tested);
+		KUNIT_EXPECT_LT(test, PACKETS(p.cwnd_fp), 36);
+		KUNIT_EXPECT_EQ(test, PACKETS(ndm_bound_undo(&p.b, p.lost, p.delivered)), 40);
+	}
+}
+
 /* Where packets change their order, the losses of eight round trips are judged together. */
 static void late_packets_test(struct kunit *test)
 {
@@ -418,6 +476,8 @@ static struct kunit_case bound_cases[] = {
 	KUNIT_CASE(overshoot_of_smallest_window_test),
 	KUNIT_CASE(single_burst_is_no_congestion_test),
 	KUNIT_CASE(undo_lifts_the_bound_test),
+	KUNIT_CASE(losses_after_marks_test),
+	KUNIT_CASE(undo_long_after_a_mark_test),
 	KUNIT_CASE(late_packets_test),
 	KUNIT_CASE(counters_may_fall_test),
 	KUNIT_CASE(long_sample_test),

@@ -18,7 +18,8 @@
  * large a share, up to a thirty-second, the losses are the path's own. The bound is then
  * lifted, and from now on only a share above twice the path's own counts as congestion.
  * The path's own share follows the losses, up to what the test has found, and is forgotten
- * in time, so that the test is repeated. A mark is always congestion.
+ * in time, so that the test is repeated. A mark is always congestion, and ends a test: the
+ * window before it is never restored. So does the guard's pause.
  *
  * Pure: plain numbers in, plain numbers out.
  */
@@ -71,7 +72,7 @@
 
 struct ndm_bound {
 	u32 limit_fp;	/* the bound, NDM_CWND_FRAC fraction bits; 0: none */
-	u32 tested_fp;	/* the window before the cut that is being tested */
+	u32 tested_fp;	/* the window before the first of the cuts that are being tested */
 	u32 cut_us;	/* the time of the last cut */
 	u32 lost;	/* the counters at the beginning of the sample */
 	u32 delivered;
@@ -80,9 +81,8 @@ struct ndm_bound {
 	u16 own;	/* share of packets that the path loses at any window, Q12 */
 	u16 proved;	/* the share that the last test has found: own is at most that */
 	u16 known;	/* round trips for which it is still known */
-	u16 tested;	/* share that has led to the cut that is being tested; 0: no test */
+	u16 tested;	/* share that has led to the last of these cuts; 0: no test */
 	u8 confirmed;	/* tests in a row that have found an own share */
-	bool cut;	/* once at least, without effect, since the share has been known last */
 	u8 rounds;	/* round trips of the sample */
 	u8 lossy_rounds;	/* those of them with losses */
 	u8 overshoot;	/* round trips in which a loss may be that of slow start */
@@ -108,16 +108,26 @@ static inline u32 ndm_bound_carried(u32 cwnd_fp, u32 carried)
 	return min(cwnd_fp, max(carried_fp, cwnd_fp / 2));
 }
 
+/* The window within the bound. */
+static inline u32 ndm_bounded(const struct ndm_bound *b, u32 cwnd_fp)
+{
+	return b->limit_fp ? min(cwnd_fp, b->limit_fp) : cwnd_fp;
+}
+
 /**
- * ndm_bound_cut - congestion: cut the bound
+ * ndm_bound_cut - congestion: cut the bound, and end the test of an earlier cut
  * @b: the bound
  * @now_us: the time
  * @carried_fp: the window that the path has carried, NDM_CWND_FRAC fraction bits
+ *
+ * Never raises the bound: a mark may have cut it since the path has carried the window.
  */
 static inline void ndm_bound_cut(struct ndm_bound *b, u32 now_us, u32 carried_fp)
 {
-	b->limit_fp = max_t(u32, (u64)carried_fp * NDM_BOUND_CUT >> 8,
-			    NDM_CWND_MIN << NDM_CWND_FRAC);
+	u32 limit_fp = max_t(u32, (u64)carried_fp * NDM_BOUND_CUT >> 8,
+			     NDM_CWND_MIN << NDM_CWND_FRAC);
+
+	b->limit_fp = ndm_bounded(b, limit_fp);
 	b->cut_us = now_us;
 	b->tested = 0;
 }
@@ -154,7 +164,6 @@ static inline void ndm_bound_keep_own(struct ndm_bound *b, u16 share)
 	b->confirmed = min(b->confirmed + 1, NDM_BOUND_KNOWN_LONGEST);
 	b->limit_fp = 0;
 	b->tested = 0;
-	b->cut = false;
 }
 
 /* The last losses were no sign of congestion. @lost: the counter now */
@@ -223,7 +232,6 @@ static inline enum ndm_bound_finding ndm_bound_test(struct ndm_bound *b,
 	if (evidence > -NDM_BOUND_EVIDENCE)
 		return NDM_BOUND_UNKNOWN;
 	b->tested = 0;
-	b->cut = false;
 	b->confirmed = 0;
 	return NDM_BOUND_HARMLESS;
 }
@@ -295,11 +303,12 @@ static inline u16 ndm_bound_losses(struct ndm_bound *b, u32 lost, u32 delivered,
  * @cwnd_fp: the window, NDM_CWND_FRAC fraction bits
  * @carried: packets that were delivered in the round trip
  *
- * Without the policy, each loss cuts the bound (RFC 5681, section 3.2).
+ * Without the policy, each loss cuts the bound (RFC 5681, section 3.2), and no cut is tested.
  */
 static inline void ndm_bound_follow(struct ndm_bound *b, u32 now_us, u32 length_us,
 				    bool loss, u32 cwnd_fp, u32 carried)
 {
+	b->tested = 0;
 	if (loss)
 		ndm_bound_cut(b, now_us, ndm_bound_carried(cwnd_fp, carried));
 	else if (b->limit_fp)
@@ -309,12 +318,6 @@ static inline void ndm_bound_follow(struct ndm_bound *b, u32 now_us, u32 length_
 		b->limit_fp = cwnd_fp;
 		b->cut_us = now_us;
 	}
-}
-
-/* The window within the bound. */
-static inline u32 ndm_bounded(const struct ndm_bound *b, u32 cwnd_fp)
-{
-	return b->limit_fp ? min(cwnd_fp, b->limit_fp) : cwnd_fp;
 }
 
 /**
@@ -336,6 +339,7 @@ static inline u32 ndm_bound_update(struct ndm_bound *b, bool starting, u32 now_u
 {
 	u32 most_fp = max(b->most_fp, ndm_bound_carried(cwnd_fp, carried));
 	bool testing = b->tested;
+	u32 kept_fp;
 	u16 share;
 
 	if (starting)
@@ -347,13 +351,13 @@ static inline u32 ndm_bound_update(struct ndm_bound *b, bool starting, u32 now_u
 	share = ndm_bound_losses(b, lost, delivered, reorders);
 	if (share) {
 		/* After a cut without effect: the window before the first one. */
-		if (!b->cut)
+		if (!testing)
 			b->tested_fp = cwnd_fp;
-		b->cut = true;
+		kept_fp = ndm_bounded(b, most_fp);
 		ndm_bound_cut(b, now_us, most_fp);
 		/* No smaller than what the path has carried after slow start. */
 		if (b->overshoot)
-			b->limit_fp = max(b->limit_fp, most_fp);
+			b->limit_fp = max(b->limit_fp, kept_fp);
 		b->overshoot = 0;
 		b->tested = share;
 		b->skip = true;
