@@ -168,15 +168,22 @@ ablations: setup module ## measure the effect of training, inputs 7 and 8, memor
 	@$(PYTHON) compare.py "targets=[published,loss,changes]" output_dir=results/$(ABLATIONS) $(COMPARE_ARGS) \
 		"schemes=[$(subst $(empty) ,$(comma),$(strip $(VARIANT_SCHEMES) window@8 window@64 bbr cubic))]"
 
+# what attribution.md compares: the networks of one training, and policies of a few numbers
+TRAINED = $(patsubst %/checkpoint.pt,ndm@%,$(wildcard runs/mixed/mixed-*/checkpoint.pt))
+RULES = $(patsubst configs/%,ndm@%,$(wildcard configs/rules/*.yaml))
+
 .PHONY: results
-results: setup module ## measure the shipped model, and write the tables and pictures of docs/results/results.md and docs/results/targets.md
+results: setup module ## measure the shipped model, and the runs of make models; write the tables and pictures of docs/results
 	@$(PYTHON) compare.py targets=all seeds=5 output_dir=results/targets
+	@$(PYTHON) compare.py targets=fresh seeds=1 output_dir=results/fresh
+	@$(PYTHON) compare.py targets=development seeds=5 output_dir=results/development \
+		"schemes=[$(subst $(empty) ,$(comma),$(strip ndm $(TRAINED) $(RULES) ndm@untrained cubic bbr))]"
 	@$(PYTHON) compare.py output_dir=results/mixed "scenario=[stress,delay_extreme,delay_moderate,fiber,bottleneck]" \
 		"schemes=[all,oracle]"
 	@$(PYTHON) compare.py output_dir=results/variants \
 		"scenario=[fiber,buffers/200mbit_10ms_0_5bdp,access/lte,access/5g,access/wifi,access/starlink,loss/1pct,stress]" \
 		"schemes=[ndm,ndm@datasets/models/fiber,ndm@datasets/models/wireless,cubic,bbr]"
-	@$(PYTHON) -m compare.report.document docs/results/results.md docs/results/targets.md
+	@$(PYTHON) -m compare.report.document docs/results/results.md docs/results/targets.md docs/results/attribution.md
 
 .PHONY: verify-model
 verify-model: setup module ## prove that the exported weights cannot overflow for any inputs and state
