@@ -1131,13 +1131,11 @@ static void reported_mark_test(struct kunit *test)
 
 	set_window(sk, 100);
 	tp->delivered_ce = 10;
-	ndm_set_state(sk, TCP_CA_CWR);
+	change_state(sk, TCP_CA_CWR);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 69);
-	inet_csk(sk)->icsk_ca_state = TCP_CA_CWR;
 	tp->delivered_ce = 60;
-	ndm_set_state(sk, TCP_CA_Open);
-	inet_csk(sk)->icsk_ca_state = TCP_CA_Open;
-	ndm_set_state(sk, TCP_CA_CWR);
+	change_state(sk, TCP_CA_Open);
+	change_state(sk, TCP_CA_CWR);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 69);
 }
 
