@@ -168,16 +168,14 @@ ablations: setup module ## measure the effect of training, inputs 7 and 8, memor
 	@$(PYTHON) compare.py "targets=[published,loss,changes]" output_dir=results/$(ABLATIONS) $(COMPARE_ARGS) \
 		"schemes=[$(subst $(empty) ,$(comma),$(strip $(VARIANT_SCHEMES) window@8 window@64 bbr cubic))]"
 
-# what attribution.md compares: the networks of one training, and policies of a few numbers
+# networks that attribution.md shows beside its own trainings
 TRAINED = $(patsubst %/checkpoint.pt,ndm@%,$(wildcard runs/mixed/mixed-*/checkpoint.pt))
-RULES = $(patsubst configs/%,ndm@%,$(wildcard configs/rules/*.yaml))
 
 .PHONY: results
 results: setup module ## measure the shipped model, and the runs of make models; write the tables and pictures of docs/results
 	@$(PYTHON) compare.py targets=all seeds=5 output_dir=results/targets
 	@$(PYTHON) compare.py targets=fresh seeds=1 output_dir=results/fresh
-	@$(PYTHON) compare.py targets=development seeds=5 output_dir=results/development \
-		"schemes=[$(subst $(empty) ,$(comma),$(strip ndm $(TRAINED) $(RULES) ndm@untrained cubic bbr))]"
+	@$(PYTHON) -m compare.studies.attribution results/attribution $(if $(TRAINED),--beside $(TRAINED))
 	@$(PYTHON) compare.py output_dir=results/mixed "scenario=[stress,delay_extreme,delay_moderate,fiber,bottleneck]" \
 		"schemes=[all,oracle]"
 	@$(PYTHON) compare.py output_dir=results/variants \

@@ -25,7 +25,6 @@ from export.integer.model import ExportError
 from training.run_folder.curves import CurvesError
 from training.sweeps.population import PopulationError, find_populations, table, write_report
 
-TRAIN = ROOT / "train.py"
 TABLE_NAME = "ablation.md"
 SIDE_BY_SIDE_NAME = "side_by_side.md"
 PICTURE_NAME = "ablation.png"
@@ -43,13 +42,17 @@ class Variant:
     overrides: tuple[str, ...]
 
 
-def train(folder: Path, common: Sequence[str], variant: Variant, seeds: Sequence[int]) -> bool:
-    """Train a variant with all seeds; returns False if a run failed. Raises KeyboardInterrupt."""
+def train(folder: Path, common: Sequence[str], variant: Variant, seeds: Sequence[int], checkout: Path = ROOT) -> bool:
+    """Train a variant with all seeds, by a checkout's train.py; returns False if a run failed.
+
+    Raises KeyboardInterrupt.
+    """
     arguments = [*common, *variant.overrides, f"seed={','.join(map(str, seeds))}"]
-    arguments += [f"name={variant.name}", f"runs={folder}"]
+    arguments += [f"name={variant.name}", f"runs={folder.resolve()}"]
     print(f"python train.py -m {' '.join(arguments)}", file=sys.stderr, flush=True)
     # the report on a single variant goes to stderr, because stdout is for the table of all variants
-    with subprocess.Popen([sys.executable, str(TRAIN), "-m", *arguments], stdout=sys.stderr) as training:
+    command = [sys.executable, str(checkout / "train.py"), "-m", *arguments]
+    with subprocess.Popen(command, cwd=checkout, stdout=sys.stderr) as training:
         try:
             status = training.wait()
         except KeyboardInterrupt:

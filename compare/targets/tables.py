@@ -123,7 +123,11 @@ class TargetTable:
         What counts is a run's margin, from WORST_MARGIN, which is also that of a run without a figure, to BEST_MARGIN.
         So nothing is won by meeting one requirement by far, nor lost by missing a hopeless one by more.
         """
-        return estimate([fmean(of_one) for of_one in self._margins(scheme)])
+        return estimate(self.run_scores(scheme))
+
+    def run_scores(self, scheme: str) -> list[float]:
+        """Return the joint score of each seed of the comparison."""
+        return [fmean(of_one) for of_one in self._margins(scheme)]
 
     def scores(self) -> list[tuple[Scheme, Estimate]]:
         """Return the joint scores of all schemes, the highest first."""
