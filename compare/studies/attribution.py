@@ -132,7 +132,7 @@ def rows_of(measured: TargetTable, *, references: bool) -> list[tuple[float, lis
             continue
         kind = population(scheme)
         groups.setdefault(kind or scheme.name, []).append(scheme.name)
-        labels.setdefault(kind or scheme.name, KINDS[kind].about if kind in KINDS else scheme.label)
+        labels.setdefault(kind or scheme.name, _label(kind) or scheme.label)
     rows = []
     for name, members in groups.items():
         score = hierarchical_estimate([measured.run_scores(member) for member in members])
@@ -141,6 +141,10 @@ def rows_of(measured: TargetTable, *, references: bool) -> list[tuple[float, lis
         shown = f"{score.mean:.3f} ({interval(score)})"
         rows.append((score.mean, [labels[name], shown, ", ".join(each), *(f"{part:.2f}" for part in parts)]))
     return rows
+
+
+def _label(kind: str) -> str:
+    return KINDS[kind].about if kind in KINDS else kind and f"NDM {kind}"
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
