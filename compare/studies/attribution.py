@@ -111,7 +111,8 @@ def measure(checkout: Path, output: Path, schemes: Sequence[str], runs: int, *op
 def table(folder: Path) -> str:
     """Return the joint scores of all that has been measured, the highest first; raises CompareError if nothing has.
 
-    A kind's score is the mean of its trainings', with the interval over training seeds and runs.
+    A kind's score is the mean of its trainings', with the interval over training seeds and runs. Other policies have
+    the interval over runs.
     """
     rows: list[tuple[float, list[str]]] = []
     for stored in sorted(path for path in folder.glob("*") if (path / DEVELOPMENT.name).is_dir()):
@@ -135,9 +136,12 @@ def rows_of(measured: TargetTable, *, references: bool) -> list[tuple[float, lis
         labels.setdefault(kind or scheme.name, _label(kind) or scheme.label)
     rows = []
     for name, members in groups.items():
-        score = hierarchical_estimate([measured.run_scores(member) for member in members])
+        several = len(members) > 1
+        score = (
+            hierarchical_estimate(list(map(measured.run_scores, members))) if several else measured.score(members[0])
+        )
         parts = [fmean(of_one) for of_one in zip(*map(measured.margins, members), strict=True)]
-        each = [f"{measured.score(member).mean:.3f}" for member in members] if len(members) > 1 else []
+        each = [f"{measured.score(member).mean:.3f}" for member in members] if several else []
         shown = f"{score.mean:.3f} ({interval(score)})"
         rows.append((score.mean, [labels[name], shown, ", ".join(each), *(f"{part:.2f}" for part in parts)]))
     return rows
