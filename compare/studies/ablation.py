@@ -51,16 +51,23 @@ def train(folder: Path, common: Sequence[str], variant: Variant, seeds: Sequence
     arguments += [f"name={variant.name}", f"runs={folder.resolve()}"]
     print(f"python train.py -m {' '.join(arguments)}", file=sys.stderr, flush=True)
     # the report on a single variant goes to stderr, because stdout is for the table of all variants
-    command = [sys.executable, str(checkout / "train.py"), "-m", *arguments]
-    with subprocess.Popen(command, cwd=checkout, stdout=sys.stderr) as training:
+    return run_to_end([str(checkout / "train.py"), "-m", *arguments], checkout) == 0
+
+
+def run_to_end(arguments: Sequence[str], checkout: Path) -> int:
+    """Run Python in a checkout, with its output on stderr; returns the status. Raises KeyboardInterrupt on Ctrl-C.
+
+    The command receives Ctrl-C too, and keeps what is finished.
+    """
+    with subprocess.Popen([sys.executable, *arguments], cwd=checkout, stdout=sys.stderr) as process:
         try:
-            status = training.wait()
+            status = process.wait()
         except KeyboardInterrupt:
-            training.wait()  # it received the signal too, and writes its checkpoint
+            process.wait()
             raise
     if status == 130:
         raise KeyboardInterrupt
-    return status == 0
+    return status
 
 
 def parse(argv: Sequence[str]) -> tuple[Path, list[int], list[str], list[Variant]]:

@@ -14,7 +14,6 @@ those of an older law: a new law needs a new folder.
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,8 +23,9 @@ from statistics import fmean
 from compare.errors import CompareError
 from compare.statistics.hierarchical import hierarchical_estimate
 from compare.statistics.numbers import interval
-from compare.studies.ablation import Variant, train
+from compare.studies.ablation import Variant, run_to_end, train
 from compare.studies.changed_law import PARTS, changed_checkout
+from compare.studies.revisions import BenchError
 from compare.targets.development import DEVELOPMENT
 from compare.targets.evidence import Evidence
 from compare.targets.recipes import population
@@ -52,7 +52,7 @@ class Kind:
 
 
 KINDS = {
-    "linear": Kind("two units without memory, one for each action", ("algo.hidden=2", "algo.recurrent=false")),
+    "linear": Kind("2 units without memory", ("algo.hidden=2", "algo.recurrent=false")),
     "memoryless-4": Kind("4 units without memory", ("algo.hidden=4", "algo.recurrent=false")),
     "memoryless-16": Kind("16 units without memory", ("algo.hidden=16", "algo.recurrent=false")),
     "recurrent-8": Kind("8 recurrent units", ("algo.hidden=8",)),
@@ -95,16 +95,7 @@ def attribute(study: Study) -> None:
 def measure(checkout: Path, output: Path, schemes: Sequence[str], runs: int, *options: str) -> None:
     """Run the comparison of a checkout; raises CompareError if it fails, KeyboardInterrupt on Ctrl-C."""
     settings = ["targets=development", f"seeds={runs}", f"schemes=[{','.join(schemes)}]", f"output_dir={output}"]
-    command = [sys.executable, "compare.py", *settings, *options]
-    with subprocess.Popen(command, cwd=checkout, stdout=sys.stderr) as comparison:
-        try:
-            status = comparison.wait()
-        except KeyboardInterrupt:
-            comparison.wait()  # it received the signal too, and keeps what is finished
-            raise
-    if status == 130:
-        raise KeyboardInterrupt
-    if status:
+    if run_to_end(["compare.py", *settings, *options], checkout):
         raise CompareError(f"the comparison of {output} failed")
 
 
@@ -176,7 +167,7 @@ def main(argv: Sequence[str]) -> int:
             attribute(Study(given.folder, given.only, given.seeds, given.decisions, given.runs, given.beside))
         text = table(given.folder)
         write_atomically(given.folder / TABLE, f"{text}\n".encode())
-    except (CompareError, OSError) as error:
+    except (BenchError, CompareError, OSError) as error:
         print(f"attribution: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -1,22 +1,20 @@
 """Checkouts in which parts of the control law are off, to measure what each of them does.
 
-A part is not an option of the modules: nobody would ship without it. It is switched off by editing the source in a
-checkout of its own, build/laws/NAME. A test checks that each edit still finds its line.
+The modules have no options for this, because nobody would ship without these parts. Edits of the source switch them
+off, in a checkout of its own, build/laws/NAME. A test checks that each edit still finds its line.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from compare.errors import CompareError
+from compare.studies.revisions import add_worktree, command
 from env.checkout import BUILD, ROOT
 
 FOLDER = BUILD / "laws"
-TIMEOUT_S = 900
 
 
 class Edit(NamedTuple):
@@ -48,19 +46,17 @@ PARTS: dict[str, tuple[Edit, ...]] = {
 def changed_checkout(name: str, parts: Sequence[str]) -> Path:
     """Return a checkout of the last commit without these parts, build/laws/NAME, with its modules built.
 
-    Raises CompareError with the last lines of a command that failed, and for an edit that does not find its line once.
+    Raises BenchError for a command that fails, and CompareError for an edit that does not find its line once.
     """
     folder = FOLDER / name
-    if not folder.exists():
-        _command(["git", "worktree", "prune"], ROOT)
-        _command(["git", "worktree", "add", "--detach", str(folder), "HEAD"], ROOT)
-        (folder / ".venv").symlink_to((ROOT / ".venv").resolve())
-    _command(["git", "checkout", "--force", "--detach", _command(["git", "rev-parse", "HEAD"], ROOT).strip()], folder)
+    head = command(["git", "rev-parse", "HEAD"], ROOT).strip()
+    add_worktree(folder, head)
+    command(["git", "checkout", "--force", "--detach", head], folder)
     for part in parts:
         for edit in PARTS[part]:
             text = (folder / edit.file).read_text()
             (folder / edit.file).write_text(apply_edit(text, edit))
-    _command(["make", "module"], folder)
+    command(["make", "module"], folder)
     return folder
 
 
@@ -69,13 +65,3 @@ def apply_edit(text: str, edit: Edit) -> str:
     if text.count(edit.old) != 1:
         raise CompareError(f"{edit.file} has {edit.old!r} {text.count(edit.old)} times; the edit is for one")
     return text.replace(edit.old, edit.new)
-
-
-def _command(argv: Sequence[str], folder: Path) -> str:
-    """Run a command in a checkout, which must succeed, and return what it printed."""
-    environment = os.environ | {"PATH": f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}"}
-    done = subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S)
-    if done.returncode:
-        last = "\n".join((done.stdout + done.stderr).splitlines()[-10:])
-        raise CompareError(f"{' '.join(argv)} failed ({done.returncode}) in {folder}:\n{last}")
-    return done.stdout

@@ -41,24 +41,29 @@ class BenchError(RuntimeError):
 
 def checkout(revision: str) -> Path:
     """Return a built checkout of a revision. Raises BenchError with the failed command's last lines."""
-    name = _command(["git", "rev-parse", "--verify", "--short", f"{revision}^{{commit}}"], ROOT).strip()
+    name = command(["git", "rev-parse", "--verify", "--short", f"{revision}^{{commit}}"], ROOT).strip()
     folder = BUILD / "bench" / name
-    if not folder.exists():
-        _command(["git", "worktree", "prune"], ROOT)
-        _command(["git", "worktree", "add", "--detach", str(folder), name], ROOT)
-        (folder / ".venv").symlink_to((ROOT / ".venv").resolve())
-    _command(["make", "module"], folder)
+    add_worktree(folder, name)
+    command(["make", "module"], folder)
     return folder
+
+
+def add_worktree(folder: Path, revision: str) -> None:
+    """Check a revision out into a folder that does not exist yet, with this checkout's .venv. Raises BenchError."""
+    if not folder.exists():
+        command(["git", "worktree", "prune"], ROOT)
+        command(["git", "worktree", "add", "--detach", str(folder), revision], ROOT)
+        (folder / ".venv").symlink_to((ROOT / ".venv").resolve())
 
 
 def measure(name: str, folder: Path) -> Measured:
     """Make a measurement in a checkout. Raises BenchError."""
-    answer = _command([sys.executable, "-P", revision_measure.__file__, name], folder)
+    answer = command([sys.executable, "-P", revision_measure.__file__, name], folder)
     return Measured(**json.loads(answer.splitlines()[-1]))
 
 
-def _command(argv: list[str], folder: Path) -> str:
-    """Run a command in a checkout, which must succeed, and return what it printed."""
+def command(argv: list[str], folder: Path) -> str:
+    """Run a command in a checkout, which must succeed, and return what it printed. Raises BenchError."""
     environment = os.environ | {"PYTHONPATH": str(folder)}
     done = subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S)
     if done.returncode:
