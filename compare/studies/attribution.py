@@ -2,6 +2,7 @@
 
     python -m compare.studies.attribution results/attribution                  # hours; the same command continues
     python -m compare.studies.attribution results/attribution --only linear no-drains --seeds 1 2
+    python -m compare.studies.attribution results/attribution --only --beside ndm@runs/a  # no training
     python -m compare.studies.attribution results/attribution --table          # of what has been measured
 
 Each kind of policy is trained on the profile `mixed` with some seeds, into FOLDER/runs/KIND, and measured on the target
@@ -61,7 +62,8 @@ KINDS = {
     "no-slow-start": Kind("16 recurrent units, no slow start", without=("slow start",)),
     "no-root": Kind("16 recurrent units, no root and packet", without=("root and packet",)),
     "no-drains": Kind("16 recurrent units, no drains", without=("drains",)),
-    "no-parts": Kind("16 recurrent units, none of the three", without=tuple(PARTS)),
+    "no-company": Kind("16 recurrent units, no scaled queue in company", without=("company",)),
+    "no-parts": Kind("16 recurrent units, none of the four", without=tuple(PARTS)),
 }
 
 
@@ -150,7 +152,14 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         epilog="kinds: " + "; ".join(f"{name}: {kind.about}" for name, kind in KINDS.items()),
     )
     parser.add_argument("folder", type=Path, help="for trainings, runs and table")
-    parser.add_argument("--only", nargs="+", choices=KINDS, default=list(KINDS), metavar="KIND", help="these kinds")
+    parser.add_argument(
+        "--only",
+        nargs="*",
+        choices=KINDS,
+        default=list(KINDS),
+        metavar="KIND",
+        help="these kinds, or none",
+    )
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="of the trainings (default: 1 2 3)")
     parser.add_argument("--decisions", type=int, default=DECISIONS, help="of a training (default: %(default)s)")
     parser.add_argument("--runs", type=int, default=5, help="of each scenario (default: %(default)s)")

@@ -40,6 +40,7 @@ PARTS: dict[str, tuple[Edit, ...]] = {
     "drains": (
         Edit("kernel/ndm/ndm_drain.h", "\tif (cwnd_fp < NDM_DRAIN_CWND_MIN << NDM_CWND_FRAC ||", "\tif (true ||"),
     ),
+    "company": (Edit("kernel/ndm/ndm_company.h", "\tif (*company)\n", "\tif (false && *company)\n"),),
 }
 
 

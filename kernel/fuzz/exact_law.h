@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The control law's stateless functions again, exactly: 128 bits, long double, and products
- * where ndm_window.h, ndm_slow_start.h, ndm_drain.h and ndm_bound.h have shifts and quotients.
+ * where ndm_window.h, ndm_company.h, ndm_slow_start.h, ndm_drain.h and ndm_bound.h have shifts
+ * and quotients.
  */
 #ifndef NDM_FUZZ_EXACT_LAW_H
 #define NDM_FUZZ_EXACT_LAW_H
@@ -9,6 +10,7 @@
 #include <math.h>
 
 #include "ndm/ndm_bound.h"
+#include "ndm/ndm_company.h"
 #include "ndm/ndm_guard.h"
 #include "ndm/ndm_slow_start.h"
 #include "require.h"
@@ -39,6 +41,38 @@ static void check_next_cwnd(u32 cwnd_fp, s16 action)
 	REQUIRE(ndm_next_cwnd(cwnd_fp - 1, action) <= next);
 	if (action > -32768)
 		REQUIRE(ndm_scaled_cwnd(cwnd_fp, action - 1) <= scaled);
+}
+
+/* -- ndm_company.h ------------------------------------------------------------ */
+
+/* @queue, @scaled: Q12. @cwnd_fp / (64 * 256) is the factor, between 1/2 and 2. */
+static void check_scaled_queue(u32 cwnd_fp, s64 queue, s64 scaled)
+{
+	s64 factor = cwnd_fp < 32 << 8 ? 32 << 8 : cwnd_fp > 128 << 8 ? 128 << 8 : cwnd_fp;
+
+	REQUIRE(scaled << 14 <= factor * queue);
+	/* A window's last quarter of a packet of 64 is rounded down, and then the product. */
+	REQUIRE((scaled + 1) << 14 > (factor - 3) * queue);
+}
+
+static void check_scale_queue(u32 cwnd_fp, s16 rtt_ratio, s16 inflight_ratio)
+{
+	s16 x[NDM_INPUTS] = {
+		[NDM_IN_RTT_RATIO] = rtt_ratio,
+		[NDM_IN_INFLIGHT_RATIO] = inflight_ratio,
+	};
+
+	ndm_scale_queue(x, cwnd_fp);
+	if (x[NDM_IN_RTT_RATIO] < 32767)
+		check_scaled_queue(cwnd_fp, rtt_ratio, x[NDM_IN_RTT_RATIO]);
+	else
+		REQUIRE(2 * rtt_ratio >= 32767);
+	if (inflight_ratio <= 4096)
+		REQUIRE(x[NDM_IN_INFLIGHT_RATIO] == inflight_ratio);
+	else if (x[NDM_IN_INFLIGHT_RATIO] < 32767)
+		check_scaled_queue(cwnd_fp, inflight_ratio - 4096, x[NDM_IN_INFLIGHT_RATIO] - 4096);
+	else
+		REQUIRE(2 * (inflight_ratio - 4096) >= 32767 - 4096);
 }
 
 /* -- ndm_slow_start.h --------------------------------------------------------- */

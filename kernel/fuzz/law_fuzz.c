@@ -429,6 +429,7 @@ static void drain(const struct flow *f, const struct event *event)
 	u8 standing = (event->d >> 16 & 255) >> (event->d >> 24 & 7);
 
 	check_drain_due(&clock, f->cwnd_fp, x, standing);
+	check_scale_queue(f->cwnd_fp, x[NDM_IN_RTT_RATIO], event->b & 32767);
 	check_drain_cwnd(f->cwnd_fp >> NDM_CWND_FRAC, x, standing, FLAG(1));
 	check_drain_rtts(any(event->a), any(event->b), any(event->c),
 			 min_t(u32, any(event->d), NDM_RTT_MAX_US));

@@ -215,6 +215,37 @@ static void hesitation_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, window_after(sk, 0, RTT_US / 32 * 33), 1008);
 }
 
+/* The rtt_ratio that the network sees after an interval of @packets with a window of 32. */
+static s16 seen_rtt_ratio(struct sock *sk, u32 packets, u32 rtt_us, s16 action)
+{
+	struct rate_sample rs = ack_packets(sk, packets);
+
+	tcp_snd_cwnd_set(tcp_sk(sk), 32);
+	tcp_sk(sk)->srtt_us = rtt_us << 3;
+	next_actions[NDM_OUT_CWND_LOG2] = action;
+	control(sk, &rs, decide);
+	return last_interval.x[NDM_IN_RTT_RATIO];
+}
+
+static void company_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+	int i;
+
+	tcp_sk(sk)->is_cwnd_limited = 0;	/* there is no drain in an unused window */
+	KUNIT_EXPECT_EQ(test, seen_rtt_ratio(sk, 64, RTT_US, 0), 0);
+	/* A queue beside the whole rate is the flow's own. */
+	KUNIT_EXPECT_EQ(test, seen_rtt_ratio(sk, 64, RTT_US / 2 * 3, 0), 2048);
+	/* Half of the rate shows company, for 32 decisions. */
+	for (i = 0; i < NDM_COMPANY; i++)
+		KUNIT_EXPECT_EQ(test, seen_rtt_ratio(sk, i ? 8 : 32, RTT_US / 2 * 3, 0), 1024);
+	KUNIT_EXPECT_EQ(test, seen_rtt_ratio(sk, 8, RTT_US / 2 * 3, 0), 2048);
+	/* The law sees the queue as it is, for which an unused window shrinks. */
+	seen_rtt_ratio(sk, 64, RTT_US, 0);
+	KUNIT_EXPECT_EQ(test, seen_rtt_ratio(sk, 32, RTT_US / 16 * 19, -8192), 384);
+	KUNIT_EXPECT_LT(test, tcp_snd_cwnd(tcp_sk(sk)), 32);
+}
+
 static void fractions_of_a_packet_add_up_test(struct kunit *test)
 {
 	struct sock *sk = new_socket(test);
@@ -1550,6 +1581,7 @@ static struct kunit_case control_cases[] = {
 	KUNIT_CASE(one_decision_per_interval_test),
 	KUNIT_CASE_PARAM(window_test, window_gen_params),
 	KUNIT_CASE(hesitation_test),
+	KUNIT_CASE(company_test),
 	KUNIT_CASE(fractions_of_a_packet_add_up_test),
 	KUNIT_CASE(windows_converge_test),
 	KUNIT_CASE(no_decision_changes_nothing_test),

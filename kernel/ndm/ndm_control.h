@@ -11,7 +11,8 @@
  *	pacing  = 1.25 * 2^pacing * cwnd / srtt
  *
  * In slow start the window grows with each ACK instead (ndm_slow_start.h), and in a
- * drain it is half or less for two intervals (ndm_drain.h).
+ * drain it is half or less for two intervals (ndm_drain.h). In company the network sees a
+ * queue as its window asks for (ndm_company.h).
  *
  * The flow's window is cwnd_fp. The kernel's differs in a drain, and from the
  * beginning of a fast recovery to the next decision, when each ACK releases as many
@@ -36,6 +37,7 @@
 
 #include "compat/cong_control.h"
 #include "compat/tx_start.h"
+#include "ndm_company.h"
 #include "ndm_drain.h"
 #include "ndm_features.h"
 #include "ndm_math.h"
@@ -298,6 +300,27 @@ static inline void ndm_bound(struct sock *sk, struct ndm_sock *ndm,
 		ndm_set_cwnd(sk, ndm, cwnd_fp);
 }
 
+/*
+ * Has the network decide, which sees the queue as its window asks for in company. Returns
+ * whether to apply @actions.
+ */
+static inline bool ndm_decide(struct sock *sk, struct ndm_sock *ndm, u32 decision,
+			      struct ndm_interval *interval, s16 *actions,
+			      ndm_decide_fn *decide)
+{
+	s16 rtt_ratio = interval->x[NDM_IN_RTT_RATIO];
+	s16 inflight_ratio = interval->x[NDM_IN_INFLIGHT_RATIO];
+	bool apply;
+
+	ndm_see_company(&ndm->memory->company,
+			!ndm->measure.drain && ndm->phase == NDM_STEADY, interval,
+			ndm->cwnd_fp);
+	apply = decide(sk, decision, interval, actions);
+	interval->x[NDM_IN_RTT_RATIO] = rtt_ratio;
+	interval->x[NDM_IN_INFLIGHT_RATIO] = inflight_ratio;
+	return apply;
+}
+
 /* Decides, and applies the decision. */
 static inline void ndm_end_interval(struct sock *sk, ndm_decide_fn *decide)
 {
@@ -314,7 +337,7 @@ static inline void ndm_end_interval(struct sock *sk, ndm_decide_fn *decide)
 	if (!ndm->memory)
 		return;
 	ndm_bound(sk, ndm, &now, &interval);
-	if (!decide(sk, decision, &interval, actions)) {
+	if (!ndm_decide(sk, ndm, decision, &interval, actions, decide)) {
 		if (ndm_in_slow_start(ndm->phase))
 			ndm->phase = NDM_STEADY;
 		return;

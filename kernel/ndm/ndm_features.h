@@ -20,6 +20,8 @@
  *	inflight_ratio	in flight at the interval's beginning /
  *			(max_rate * (min_rtt + standing queue + wait))
  *
+ * In company the network sees rtt_ratio and inflight_ratio scaled (ndm_company.h).
+ *
  * min_rtt is not the smallest RTT sample: with jitter larger than the base delay a
  * rare minimum is noise (TCP-NV, section 2). It is the smallest *smoothed* RTT at
  * the ends of the intervals of the last 30 to 60 s, at least the smallest sample of its

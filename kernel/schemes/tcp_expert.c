@@ -12,7 +12,8 @@
  *
  * All inputs are those that tcp_ndm would have on this connection. The slow
  * start flag, too, compares the window with the ssthresh that tcp_ndm would have
- * set, not with the scheme's own.
+ * set, not with the scheme's own. In company the inputs follow the scheme's window,
+ * which has no fractions of a packet (ndm_company.h).
  *
  * tcp_ndm closes an interval when the kernel calls cong_control() after an ACK. So
  * does the expert of a scheme with cong_control(). A scheme without cong_control()
@@ -78,6 +79,7 @@ struct expert_flow {
 	u32 ssthresh;			/* as tcp_ndm would have set it */
 	u32 prior_ssthresh;		/* before its last change */
 	enum ndm_phase phase;		/* of tcp_ndm's slow start */
+	u8 company;			/* as in struct ndm_memory */
 };
 
 static DEFINE_HASHTABLE(expert_flows, EXPERT_HASH_BITS);
@@ -165,6 +167,8 @@ static void expert_measure(struct sock *sk, struct expert_flow *flow)
 		flow->phase = ndm_slow_start_close(flow->phase, &interval,
 						   m->min_rtt_us);
 	expert_end_slow_start(flow);
+	ndm_see_company(&flow->company, flow->phase == NDM_STEADY, &interval,
+			min(ack->cwnd, NDM_CWND_MAX) << NDM_CWND_FRAC);
 	ndm_observe(sk, flow->number, m, &interval, &observation);
 	observation.cwnd = ack->cwnd;
 	observation.pacing_rate = ack->pacing_rate;

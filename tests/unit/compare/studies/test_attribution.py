@@ -19,6 +19,7 @@ def test_the_command_line_is_read(tmp_path: Path) -> None:
     given = parse([str(tmp_path), "--only", "linear", "no-drains", "--seeds", "4", "5"])
     assert (given.only, given.seeds, given.decisions, given.runs) == (["linear", "no-drains"], [4, 5], 2_000_000, 5)
     assert parse([str(tmp_path)]).only == list(KINDS)
+    assert parse([str(tmp_path), "--only", "--beside", "ndm"]).only == [], "no training"
 
 
 def test_unknown_kinds_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

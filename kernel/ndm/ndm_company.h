@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Company: what the network sees of a queue that its flow shares with others.
+ *
+ * Flows at one bottleneck see the same queue. If the network answers it alike whatever the
+ * window is, all windows change by the same factor, and only the added term of ndm_window.h
+ * makes them equal. While a flow has company, its network therefore sees the queue times
+ * cwnd / 64, within 1/2 and 2. A larger window answers as if the queue were longer, and gives
+ * way, as in Swift (Kumar et al., 2020), where a larger window has a shorter target delay.
+ * The control law itself works with the inputs as they were measured.
+ *
+ * A flow that is alone has the whole link while there is a queue. So an interval shows
+ * company if there was a queue and the flow delivered clearly less than it once did. The flow
+ * has company for NDM_COMPANY decisions from then on.
+ *
+ * Pure: plain numbers in, plain numbers out.
+ */
+#ifndef NDM_COMPANY_H
+#define NDM_COMPANY_H
+
+#include <linux/kernel.h>
+#include <linux/types.h>
+
+#include "ndm_features.h"
+#include "ndm_window.h"
+
+#define NDM_COMPANY 32	/* decisions */
+
+/* What shows company: a queue of an eighth, and less than 13/16 of the maximum rate, Q12. */
+#define NDM_COMPANY_QUEUE (1 << (NDM_FEATURE_FRAC - 3))
+#define NDM_COMPANY_RATE (13 << (NDM_FEATURE_FRAC - 4))
+
+/* The rate of fewer packets than these is too coarse. */
+#define NDM_COMPANY_PACKETS 16
+
+/* The window that sees the queue as it is, packets. */
+#define NDM_COMPANY_CWND 64
+
+static inline bool ndm_shows_company(const struct ndm_interval *interval)
+{
+	return interval->delivered >= NDM_COMPANY_PACKETS &&
+	       interval->x[NDM_IN_RTT_RATIO] > NDM_COMPANY_QUEUE &&
+	       interval->x[NDM_IN_DELIVERY_RATIO] < NDM_COMPANY_RATE;
+}
+
+/* The factor on the queue, Q12: between 2^11 and 2^13. */
+static inline s32 ndm_queue_scale(u32 cwnd_fp)
+{
+	u32 scale = cwnd_fp / (NDM_COMPANY_CWND << NDM_CWND_FRAC >> NDM_FEATURE_FRAC);
+
+	return clamp_t(u32, scale, NDM_ONE / 2, 2 * NDM_ONE);
+}
+
+/* @queue: Q12, at most S16_MAX, so that the product is below 2^28. */
+static inline s32 ndm_scaled_queue(s32 queue, s32 scale)
+{
+	return queue * scale >> NDM_FEATURE_FRAC;
+}
+
+/**
+ * ndm_scale_queue - scale what the inputs say about the queue
+ * @x: the inputs (NDM_INPUTS), Q12. The RTT above the minimum and the packets in flight
+ *     beyond what the path holds change.
+ * @cwnd_fp: the flow's window, NDM_CWND_FRAC fraction bits
+ */
+static inline void ndm_scale_queue(s16 *x, u32 cwnd_fp)
+{
+	s32 scale = ndm_queue_scale(cwnd_fp);
+	s32 beyond = x[NDM_IN_INFLIGHT_RATIO] - NDM_ONE;
+
+	x[NDM_IN_RTT_RATIO] =
+		min(ndm_scaled_queue(x[NDM_IN_RTT_RATIO], scale), S16_MAX);
+	if (beyond > 0)
+		x[NDM_IN_INFLIGHT_RATIO] =
+			min(NDM_ONE + ndm_scaled_queue(beyond, scale), S16_MAX);
+}
+
+/*
+ * After an interval: whether the flow has company, and what the network then sees of it.
+ * @company: decisions for which it still has company; @steady: neither in a drain nor in
+ * slow start; @cwnd_fp: the flow's window.
+ */
+static inline void ndm_see_company(u8 *company, bool steady,
+				   struct ndm_interval *interval, u32 cwnd_fp)
+{
+	if (steady && ndm_shows_company(interval))
+		*company = NDM_COMPANY;
+	else if (*company)
+		--*company;
+	if (*company)
+		ndm_scale_queue(interval->x, cwnd_fp);
+}
+
+#endif /* NDM_COMPANY_H */
