@@ -152,14 +152,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         epilog="kinds: " + "; ".join(f"{name}: {kind.about}" for name, kind in KINDS.items()),
     )
     parser.add_argument("folder", type=Path, help="for trainings, runs and table")
-    parser.add_argument(
-        "--only",
-        nargs="*",
-        choices=KINDS,
-        default=list(KINDS),
-        metavar="KIND",
-        help="these kinds, or none",
-    )
+    kinds = list(KINDS)
+    parser.add_argument("--only", nargs="*", choices=kinds, default=kinds, metavar="KIND", help="these kinds, or none")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="of the trainings (default: 1 2 3)")
     parser.add_argument("--decisions", type=int, default=DECISIONS, help="of a training (default: %(default)s)")
     parser.add_argument("--runs", type=int, default=5, help="of each scenario (default: %(default)s)")

@@ -76,9 +76,9 @@ static inline void ndm_scale_queue(s16 *x, u32 cwnd_fp)
 }
 
 /*
- * After an interval: whether the flow has company, and what the network then sees of it.
- * @company: decisions for which it still has company; @steady: neither in a drain nor in
- * slow start; @cwnd_fp: the flow's window.
+ * Updates at the end of an interval for how many decisions the flow still has @company, and
+ * scales the interval's inputs if it has any. @steady: neither in a drain nor in slow
+ * start; @cwnd_fp: the flow's window
  */
 static inline void ndm_see_company(u8 *company, bool steady,
 				   struct ndm_interval *interval, u32 cwnd_fp)

@@ -12,7 +12,7 @@ import pytest
 from env.lab import Lab, Observation, Reply
 from env.lab.reports import kernel_log
 from env.network.path import Path
-from env.schema import FEATURES
+from env.schema import FEATURE_FRAC, FEATURES
 from tests.support.guest import algorithms, shell
 from tests.support.labs import checked_lab, shared_lab, traced_decisions
 
@@ -67,23 +67,35 @@ def test_watched_scheme_leaves_the_same_bytes(lab: Lab, scheme: str) -> None:
     assert len(watched.observations) > 200
 
 
+# what the network sees scaled in company (kernel/ndm/ndm_company.h), and the input without a queue, Q12
+NO_QUEUE = {"rtt_ratio": 0, "inflight_ratio": 1 << FEATURE_FRAC}
+QUEUES = {i: NO_QUEUE[field.name] for i, field in enumerate(FEATURES) if field.name in NO_QUEUE}
+
+
+def as_measured(index: int, scaled: int, packets: int) -> float:
+    """Return the queue, Q12, that the network sees as `scaled` in company, with a window of so many packets."""
+    return (scaled - QUEUES[index]) / min(max(packets / 64, 1 / 2), 2)
+
+
 @pytest.mark.parametrize(
     ("path", "first_drain"), [(LOSSY, 8), (BAD, 190), (MARKING, 8)], ids=["lossy", "bad", "marking"]
 )
 def test_observed_inputs_are_those_of_ndm(lab: Lab, path: Path, first_drain: int) -> None:
     run = play(lab, [expert(lab, "ndm")], path)
-    expected = [decision.x for decision in traced_decisions(run.result["trace"])]
-    assert len(expected) > 100
+    decisions = traced_decisions(run.result["trace"])
+    assert len(decisions) > 100
     # in its first drain NDM measures the standing queue and not the wait, as an expert does, which has no drains
     same = first_drain + 1
-    observed = [seen.features for seen in run.observations]
-    # in company the queue is scaled by the window: an expert knows whole packets, and not what the bound has cut since
-    scaled = [i for i, field in enumerate(FEATURES) if field.name in ("rtt_ratio", "inflight_ratio")]
-    for i in range(len(FEATURES)):
-        seen, right = ([inputs[i] for inputs in flow[:same]] for flow in (observed, expected))
-        assert seen == (pytest.approx(right, rel=1 / 4, abs=2) if i in scaled else right), FEATURES[i].name
+    for seen, decision in zip(run.observations[:same], decisions[:same], strict=True):
+        different = {i for i in range(len(FEATURES)) if seen.features[i] != decision.x[i]}
+        assert different <= QUEUES.keys()
+        for i in different:
+            queue = as_measured(i, seen.features[i], seen.cwnd)
+            # the window of the trace has lost its fraction; each product was rounded down, up to 2 before the scale
+            smallest, largest = (as_measured(i, decision.x[i], decision.cwnd + more) for more in (1, 0))
+            assert smallest - 2 <= queue <= largest + 2
     # it ends a few intervals early that an expert does not
-    assert len(run.observations) == pytest.approx(len(expected), rel=0.01)
+    assert len(run.observations) == pytest.approx(len(decisions), rel=0.01)
 
 
 @pytest.mark.parametrize(

@@ -50,15 +50,20 @@ def test_equivalent_action_of_ndm_is_its_action(lab: Lab) -> None:
     usual = ~(recovers[:-1] | recovers[1:])
     # the window doubles until two signs of a queue or a loss (kernel/ndm/ndm_slow_start.h)
     features = np.array([o.features for o in seen])[:-1].T / 2**schema.FEATURE_FRAC
-    rtt_ratio, loss_rate, rtt_gradient, inflight_ratio = features[[0, 5, 7, 9]]
+    rtt_ratio, loss_rate, rtt_gradient, delivery_ratio, inflight_ratio = features[[0, 5, 7, 8, 9]]
     signs = (rtt_ratio >= 1 / 8) | (rtt_gradient >= 1 / 8) | (loss_rate > 0)
     assert 1 <= signs.argmax() < 20
     usual[: signs.argmax() + 3] = False
     rounding = np.log2(1 + 1 / np.minimum(cwnd[:-1], cwnd[1:]))
     held_back = (computed[:, 0] < did[:, 0] - rounding) & (did[:, 0] > 0)  # growth needs a window that is used up
-    # on a path without a queue a small step counts as one up (kernel/ndm/ndm_control.h); in company an observation has
-    # up to twice the queue (ndm_company.h)
-    empty = (rtt_ratio < 2 / 32) | ((rtt_ratio < 2 / 8) & (inflight_ratio < 1))
+    # in company, for 32 decisions, an observation has the queue times cwnd / 64 (kernel/ndm/ndm_company.h)
+    scale = np.clip(cwnd[:-1] / 64, 1 / 2, 2)
+    delivered = np.diff([o.delivered for o in seen], prepend=0)[:-1]
+    shows = (rtt_ratio / scale > 1 / 8) & (delivery_ratio < 13 / 16) & (delivered >= 16)
+    company = np.convolve(shows, np.ones(32))[: shows.size] > 0
+    queue = np.where(company, rtt_ratio / scale, rtt_ratio)
+    # on a path without a queue a small step counts as one up (kernel/ndm/ndm_control.h)
+    empty = (queue < 1 / 32) | ((queue < 1 / 8) & (inflight_ratio < 1))
     hesitates = (did[:, 0] > -1 / 4) & (did[:, 0] < 1 / 16) & empty
     held_back |= (computed[:, 0] > did[:, 0]) & hesitates
     close = np.abs(computed[:, 0] - did[:, 0]) <= rounding + 1e-3
