@@ -224,12 +224,16 @@ static void exact_carried(struct exact_guard *g, const struct ndm_guard_view *vi
 static bool exact_check(struct exact_guard *g, const struct ndm_guard_view *view)
 {
 	u32 lost, delivered, us;
+	u64 longest_us;
 	bool starving;
 
 	g->policy++;
 	if (!g->first.cwnd_fp)
 		begin_horizon(g, view);
-	g->empty += view->used && view->rtt_us && 16ULL * view->rtt_us <= 17 * view->explained_us;
+	longest_us = view->explained_us;
+	if (4 * view->standing_us < 3 * view->explained_us)
+		longest_us -= view->standing_us;
+	g->empty += view->used && view->rtt_us && 16ULL * view->rtt_us <= 17 * longest_us;
 	if (++g->decisions < NDM_GUARD_HORIZON)
 		return false;
 	lost = view->lost - g->first.lost;
@@ -255,14 +259,18 @@ static bool exact_check(struct exact_guard *g, const struct ndm_guard_view *view
 
 static void judge(struct flow *f, const struct event *event)
 {
-	u64 explained_us = (u64)any(event->d) << FLAG(0);
+	u64 path_us = (u64)any(event->d) << FLAG(0);
+	u64 standing_us = FLAG(6) && path_us ? 3 * path_us - FLAG(7) : 0;
+	u64 explained_us = path_us + standing_us;
 	/* At the longest RTT without a queue, which few inputs meet. */
-	u64 rtt_us = explained_us + explained_us / 16 + FLAG(1);
+	u64 longest_us = FLAG(7) ? path_us : explained_us;
+	u64 rtt_us = longest_us + longest_us / 16 + FLAG(1);
 	struct ndm_guard_view view = {
 		.cwnd_fp = f->cwnd_fp,
 		.rate = any(event->c),
 		.rtt_us = FLAG(2) ? any(event->b) : min_t(u64, rtt_us, U32_MAX),
 		.explained_us = explained_us,
+		.standing_us = standing_us,
 		.used = !FLAG(3),
 	};
 	u32 waits;

@@ -496,11 +496,12 @@ static struct kunit_suite bound_suite = {
 struct horizon_case {
 	const char *name;
 	u32 first, last;	/* packets */
-	u32 rtt_us;		/* explained: RTT_US */
+	u32 rtt_us;		/* explained: RTT_US and the standing queue */
 	u32 lost;		/* packets in each interval */
 	u32 delivered;		/* likewise; the path has carried 100 */
 	bool unused;
 	bool expected;		/* starving */
+	u32 standing_us;
 };
 
 #define RATE(packets) ((u32)((u64)(packets) * (1 << NDM_RATE_FRAC) / RTT_US))	/* in a RTT */
@@ -517,6 +518,10 @@ static const struct horizon_case horizon_cases[] = {
 	{ "no data", 3, 3, RTT_US, 0, 23, true, false },
 	{ "growth by a quarter", 16, 20, RTT_US, 0, 23, false, true },
 	{ "growth by more", 16, 21, RTT_US, 0, 23, false, false },
+	{ "a standing queue", 3, 3, 4 * RTT_US - 1, 0, 23, false, false, 3 * RTT_US - 1 },
+	{ "a longer route", 3, 3, 4 * RTT_US, 0, 23, false, true, 3 * RTT_US },
+	{ "an empty path after a standing queue", 3, 3, ABOVE, 0, 23, false, true, RTT_US },
+	{ "a part of a standing queue", 3, 3, ABOVE + 1, 0, 23, false, false, RTT_US },
 };
 
 KUNIT_ARRAY_PARAM_DESC(horizon, horizon_cases, name);
@@ -534,8 +539,10 @@ static bool horizon(struct ndm_guard *g, struct ndm_guard_view *view,
 		view->delivered += c->delivered;
 		view->rate = RATE(c->delivered);
 		/* A few intervals with a queue do not matter. */
-		view->rtt_us = i % 9 ? c->rtt_us : 3 * RTT_US;
+		view->rtt_us = i % 9 ? c->rtt_us : 8 * RTT_US;
 		view->used = !c->unused;
+		view->standing_us = c->standing_us;
+		view->explained_us = RTT_US + c->standing_us;
 		view->cwnd_fp = FP(c->first) + (FP(c->last) - FP(c->first)) * i /
 					       NDM_GUARD_HORIZON;
 		ndm_guard_carried(g, view);

@@ -294,6 +294,12 @@ static inline u64 ndm_explained_rtt_us(const struct ndm_measure *m)
 	       ((u64)m->min_rtt_us * (m->standing + m->wait) >> NDM_EXCESS_FRAC);
 }
 
+/* The standing queue's part of it. */
+static inline u64 ndm_standing_us(const struct ndm_measure *m)
+{
+	return (u64)m->min_rtt_us * m->standing >> NDM_EXCESS_FRAC;
+}
+
 /* Whether the mean RTT has risen since the last interval. @gradient: Q12 */
 static inline bool ndm_rising(const struct ndm_measure *m, s32 gradient)
 {

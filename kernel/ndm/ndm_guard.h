@@ -11,6 +11,10 @@
  *			used and has not grown by a quarter, and the rate was less than
  *			a quarter of what the path has carried before.
  *
+ * The standing queue, which no drain empties, is a queue too: others use the path. One of
+ * three times the rest of the RTT or more may be a longer route instead, on which the same
+ * window has a quarter of the rate.
+ *
  * What the path has carried is the largest rate of an interval. It falls to the rate of an
  * interval in which a queue doubles the RTT of a window that is at least half of that rate's
  * bandwidth-delay product: the link has become slower.
@@ -37,6 +41,7 @@
 
 #define NDM_GUARD_HORIZON 32	/* decisions */
 #define NDM_GUARD_MOST 28	/* of them */
+#define NDM_GUARD_ROUTE 3	/* a longer route than a queue, over the rest of the RTT */
 #define NDM_GUARD_STRIKES 2	/* bad horizons in a row */
 #define NDM_GUARD_PAUSE 256	/* decisions without the policy */
 #define NDM_GUARD_PAUSE_LONGEST 6	/* times doubled */
@@ -63,6 +68,7 @@ struct ndm_guard_view {
 	u32 rate;	/* of the interval, packets/us, NDM_RATE_FRAC */
 	u32 rtt_us;	/* mean RTT of the interval; 0: none */
 	u64 explained_us;	/* ndm_explained_rtt_us() */
+	u64 standing_us;	/* ndm_standing_us(), which is part of it */
 	bool used;	/* the window was used */
 };
 
@@ -94,6 +100,16 @@ static inline void ndm_guard_begin_horizon(struct ndm_guard *g,
 	g->empty = 0;
 }
 
+/* Whether an interval had no queue. */
+static inline bool ndm_guard_empty(const struct ndm_guard_view *view)
+{
+	u64 path_us = view->explained_us - view->standing_us;
+
+	if (view->standing_us >= NDM_GUARD_ROUTE * path_us)
+		path_us = view->explained_us;
+	return view->rtt_us && view->rtt_us <= path_us + path_us / 16;
+}
+
 /* Whether the path was left unused in a horizon that ends. */
 static inline bool ndm_guard_starving(const struct ndm_guard *g,
 				      const struct ndm_guard_view *view)
@@ -116,8 +132,7 @@ static inline bool ndm_guard_check(struct ndm_guard *g, const struct ndm_guard_v
 	if (!g->first_fp)
 		ndm_guard_begin_horizon(g, view);
 	g->decisions++;
-	g->empty += view->used && view->rtt_us &&
-		    view->rtt_us <= view->explained_us + view->explained_us / 16;
+	g->empty += view->used && ndm_guard_empty(view);
 	if (g->decisions < NDM_GUARD_HORIZON)
 		return false;
 	g->strikes = ndm_guard_starving(g, view) ? g->strikes + 1 : 0;

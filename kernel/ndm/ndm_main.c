@@ -82,6 +82,7 @@ static void ndm_guard_judge(struct sock *sk, const struct ndm_interval *interval
 		.rate = interval->rate,
 		.rtt_us = interval->rtt_us,
 		.explained_us = ndm_explained_rtt_us(&ndm->measure),
+		.standing_us = ndm_standing_us(&ndm->measure),
 		.used = ndm_window_used(sk),
 	};
 

@@ -136,6 +136,8 @@ FAULTS = (
           "b->own + ((s32)seen->share - b->own) / 4", "does not hold"),
     Fault("the guard needs one horizon", "law", "ndm/ndm_guard.h", "g->strikes < NDM_GUARD_STRIKES",
           "g->strikes < NDM_GUARD_STRIKES - 1", "does not hold"),
+    Fault("the guard takes a standing queue for an empty path", "law", "ndm/ndm_guard.h",
+          "path_us = view->explained_us - view->standing_us", "path_us = view->explained_us", "does not hold"),
     Fault("the guard's pause doubles without end", "law", "ndm/ndm_guard.h",
           "min_t(u8, g->interventions + 1, NDM_GUARD_PAUSE_LONGEST)", "g->interventions + 1",
           "does not hold|truncation|implicit"),
