@@ -8,7 +8,7 @@
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 
-#include "ndm/ndm_control.h"
+#include "ndm/ndm_ops.h"
 #include "ndm/ndm_reno.h"
 
 #define MSS 1448
@@ -24,7 +24,7 @@ static atomic_t flows = ATOMIC_INIT(0);
 
 static void release_socket(void *sk)
 {
-	ndm_sock_release(sk);
+	ndm_op_release(sk);
 }
 
 /* Established, after slow start, a fully used window of 10 packets, RTT_US. */
@@ -45,7 +45,7 @@ static struct sock *new_socket(struct kunit *test)
 	tp->is_cwnd_limited = 1;
 	tp->lsndtime = tcp_jiffies32;
 	tcp_snd_cwnd_set(tp, 10);
-	ndm_sock_init(sk, &flows);
+	ndm_op_init(sk, &flows);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, release_socket, sk), 0);
 	return sk;
 }
@@ -71,7 +71,7 @@ static int decisions;
 static struct ndm_interval last_interval;
 static s16 next_actions[NDM_OUTPUTS];
 
-static bool decide(struct sock *sk, u32 decision,
+static bool decide(struct sock *sk, struct ndm_sock *ndm, u32 decision,
 		   const struct ndm_interval *interval, s16 *actions)
 {
 	decisions++;
@@ -80,7 +80,7 @@ static bool decide(struct sock *sk, u32 decision,
 	return true;
 }
 
-static bool do_not_decide(struct sock *sk, u32 decision,
+static bool do_not_decide(struct sock *sk, struct ndm_sock *ndm, u32 decision,
 			  const struct ndm_interval *interval, s16 *actions)
 {
 	decisions++;
@@ -90,8 +90,11 @@ static bool do_not_decide(struct sock *sk, u32 decision,
 static void control(struct sock *sk, const struct rate_sample *rs,
 		    ndm_decide_fn *decider)
 {
-	if (ndm_ack(sk, rs))
-		ndm_end_interval(sk, decider);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+	struct ndm_desk desk;
+
+	if (ndm_ack(sk, ndm, rs))
+		ndm_end_interval(sk, ndm, &desk, decider);
 }
 
 /* One interval and its decision. */
@@ -295,7 +298,7 @@ static void no_decision_changes_nothing_test(struct kunit *test)
 /* As tcp_set_ca_state() does. */
 static void change_state(struct sock *sk, u8 state)
 {
-	ndm_set_state(sk, state);
+	ndm_op_set_state(sk, state);
 	inet_csk(sk)->icsk_ca_state = state;
 }
 
@@ -653,11 +656,11 @@ static void undo_does_not_restart_test(struct kunit *test)
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	start_round(sk, 10, RTT_US);
-	tp->snd_ssthresh = ndm_ssthresh(sk);
-	ndm_set_state(sk, TCP_CA_Recovery);
+	tp->snd_ssthresh = ndm_op_ssthresh(sk);
+	ndm_op_set_state(sk, TCP_CA_Recovery);
 	start_round(sk, 10, RTT_US);
 	/* As tcp_undo_cwnd_reduction() does. */
-	tcp_snd_cwnd_set(tp, ndm_undo_cwnd(sk));
+	tcp_snd_cwnd_set(tp, ndm_op_undo_cwnd(sk));
 	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 	start_round(sk, 10, RTT_US);
 	KUNIT_EXPECT_LT(test, tp->snd_ssthresh, TCP_INFINITE_SSTHRESH);
@@ -669,8 +672,8 @@ static void loss_ends_slow_start_test(struct kunit *test)
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	/* As tcp_enter_recovery() does. */
-	tp->snd_ssthresh = ndm_ssthresh(sk);
-	ndm_set_state(sk, TCP_CA_Recovery);
+	tp->snd_ssthresh = ndm_op_ssthresh(sk);
+	ndm_op_set_state(sk, TCP_CA_Recovery);
 	/* What the path holds stays of the window, and the policy has to wait. */
 	round_trip(sk, -8192, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 10);
@@ -1114,7 +1117,7 @@ static void mark_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, last_interval.x[NDM_IN_LOSS_RATE], 0);
 	set_window(sk, 100);
 	tp->delivered_ce = 10;
-	ndm_set_state(sk, TCP_CA_CWR);
+	ndm_op_set_state(sk, TCP_CA_CWR);
 	/* 0.7 of the window at once. */
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 69);
 	round_trip(sk, 16384, 0);
@@ -1144,11 +1147,11 @@ static void mark_beside_loss_test(struct kunit *test)
 
 		set_window(sk, 100);
 		tp->undo_marker = 1;
-		ndm_set_state(sk, states[i]);
+		ndm_op_set_state(sk, states[i]);
 		KUNIT_EXPECT_EQ(test, ndm->memory->bound.limit_fp, 0);
 		set_window(sk, 100);
 		tp->delivered_ce = 1;
-		ndm_set_state(sk, states[i]);
+		ndm_op_set_state(sk, states[i]);
 		KUNIT_EXPECT_EQ(test, ndm->memory->bound.limit_fp, (100 << 8) * 179 / 256);
 		KUNIT_EXPECT_TRUE(test, ndm->measure.marked);
 	}
@@ -1177,7 +1180,7 @@ static void cwr_without_mark_test(struct kunit *test)
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	set_window(sk, 100);
-	ndm_set_state(sk, TCP_CA_CWR);
+	ndm_op_set_state(sk, TCP_CA_CWR);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 100);
 	round_trip(sk, 0, 0);
 	KUNIT_EXPECT_EQ(test, last_interval.x[NDM_IN_LOSS_RATE], NDM_ONE / 11);
@@ -1206,7 +1209,7 @@ static void losses_bound_the_window_test(struct kunit *test)
 	round_trip(sk, 16384, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 6);
 	/* The losses were spurious: an undo restores the window before the cut. */
-	KUNIT_EXPECT_EQ(test, ndm_undo_cwnd(sk), 16);
+	KUNIT_EXPECT_EQ(test, ndm_op_undo_cwnd(sk), 16);
 	KUNIT_EXPECT_EQ(test, ndm->memory->bound.limit_fp, 0);
 }
 
@@ -1246,13 +1249,13 @@ static void no_memory_test(struct kunit *test)
 	struct sock *sk = new_socket(test);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	ndm_sock_release(sk);
+	ndm_op_release(sk);
 	tp->prior_cwnd = 40;
 	change_state(sk, TCP_CA_Recovery);
 	change_state(sk, TCP_CA_CWR);
 	change_state(sk, TCP_CA_Loss);
-	KUNIT_EXPECT_EQ(test, ndm_undo_cwnd(sk), 40);
-	ndm_tx_start(sk);
+	KUNIT_EXPECT_EQ(test, ndm_op_undo_cwnd(sk), 40);
+	ndm_op_tx_start(sk);
 	round_trip(sk, 16384, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 10);
 	/* There is no slow start either, as nothing would end it. */
@@ -1282,7 +1285,7 @@ static void timeout_test(struct kunit *test)
 	int i;
 
 	tcp_snd_cwnd_set(tp, 40);
-	KUNIT_EXPECT_EQ(test, ndm_ssthresh(sk), 40);
+	KUNIT_EXPECT_EQ(test, ndm_op_ssthresh(sk), 40);
 	time_out(sk, 0, 0);
 	for (i = 1; i <= 6; i++) {
 		acked(sk, 3);
@@ -1291,13 +1294,13 @@ static void timeout_test(struct kunit *test)
 	acked(sk, 3);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 20);
 	/* The time-out was spurious: window and plasticity are restored. */
-	KUNIT_EXPECT_EQ(test, ndm_undo_cwnd(sk), 40);
+	KUNIT_EXPECT_EQ(test, ndm_op_undo_cwnd(sk), 40);
 	round_trip(sk, 0, 0);
 	KUNIT_EXPECT_LE(test, last_interval.x[NDM_IN_PLASTICITY], NDM_PLASTICITY_START);
 	/* In fast recovery only the policy reduces the window: nothing to undo. */
 	change_state(sk, TCP_CA_Recovery);
 	round_trip(sk, -16384, 0);
-	KUNIT_EXPECT_EQ(test, ndm_undo_cwnd(sk), tcp_snd_cwnd(tp));
+	KUNIT_EXPECT_EQ(test, ndm_op_undo_cwnd(sk), tcp_snd_cwnd(tp));
 }
 
 static void timeout_in_recovery_test(struct kunit *test)
@@ -1315,7 +1318,7 @@ static void timeout_in_recovery_test(struct kunit *test)
 	time_out(sk, 0, 0);
 	acked(sk, 100);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 25);
-	KUNIT_EXPECT_EQ(test, ndm_undo_cwnd(sk), 50);
+	KUNIT_EXPECT_EQ(test, ndm_op_undo_cwnd(sk), 50);
 }
 
 static void further_timeout_test(struct kunit *test)
@@ -1342,11 +1345,11 @@ static void timeout_in_drain_test(struct kunit *test)
 
 	/* The flow's window is 103, the kernel's 38. */
 	round_trip(sk, 0, 0);
-	KUNIT_EXPECT_EQ(test, ndm_ssthresh(sk), 103);
+	KUNIT_EXPECT_EQ(test, ndm_op_ssthresh(sk), 103);
 	time_out(sk, 0, 0);
 	acked(sk, 100);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 51);
-	KUNIT_EXPECT_EQ(test, ndm_undo_cwnd(sk), 103);
+	KUNIT_EXPECT_EQ(test, ndm_op_undo_cwnd(sk), 103);
 }
 
 static void late_undo_test(struct kunit *test)
@@ -1361,11 +1364,11 @@ static void late_undo_test(struct kunit *test)
 	change_state(sk, TCP_CA_Open);
 	acked(sk, 1);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 10);
-	KUNIT_EXPECT_EQ(test, ndm_undo_cwnd(sk), 40);
+	KUNIT_EXPECT_EQ(test, ndm_op_undo_cwnd(sk), 40);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 40);
 	/* Once. */
 	tcp_snd_cwnd_set(tp, 8);
-	KUNIT_EXPECT_EQ(test, ndm_undo_cwnd(sk), 8);
+	KUNIT_EXPECT_EQ(test, ndm_op_undo_cwnd(sk), 8);
 }
 
 static void no_congestion_test(struct kunit *test)
@@ -1405,7 +1408,7 @@ static void packet_conservation_test(struct kunit *test)
 	acked(sk, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), NDM_CWND_MIN);
 	/* ssthresh is the flow's window, which the next decision changes: 70.7 + 1 + 10 / 4. */
-	KUNIT_EXPECT_EQ(test, ndm_ssthresh(sk), 100);
+	KUNIT_EXPECT_EQ(test, ndm_op_ssthresh(sk), 100);
 	round_trip(sk, -8192, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 74);
 	acked(sk, 1);
@@ -1454,7 +1457,7 @@ static void restart_test(struct kunit *test)
 	tp->snd_ssthresh = c->ssthresh;
 	tp->lsndtime = tcp_jiffies32 - msecs_to_jiffies(c->idle_ms);
 	WRITE_ONCE(init_net.ipv4.sysctl_tcp_slow_start_after_idle, c->sysctl);
-	ndm_tx_start(sk);
+	ndm_op_tx_start(sk);
 	WRITE_ONCE(init_net.ipv4.sysctl_tcp_slow_start_after_idle, before);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), c->expected);
 	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, c->expected_ssthresh);
@@ -1469,7 +1472,7 @@ static void slow_start_after_idleness_test(struct kunit *test)
 
 	set_window(sk, 80);
 	tp->lsndtime = tcp_jiffies32 - msecs_to_jiffies(50000);
-	ndm_tx_start(sk);
+	ndm_op_tx_start(sk);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 10);
 	acked(sk, 10);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 20);
@@ -1482,7 +1485,7 @@ static void slow_start_after_idleness_test(struct kunit *test)
 	ndm->phase = NDM_STARTING;
 	set_window(sk, 80);
 	tp->lsndtime = tcp_jiffies32 - msecs_to_jiffies(50000);
-	ndm_tx_start(sk);
+	ndm_op_tx_start(sk);
 	KUNIT_EXPECT_EQ(test, (int)ndm->phase, NDM_STARTING);
 }
 
@@ -1494,7 +1497,7 @@ static void restart_in_drain_test(struct kunit *test)
 	/* The flow's window is 103, the kernel's 38. */
 	round_trip(sk, 0, 0);
 	tp->lsndtime = tcp_jiffies32 - msecs_to_jiffies(1010);
-	ndm_tx_start(sk);
+	ndm_op_tx_start(sk);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 51);
 	KUNIT_EXPECT_EQ(test, tp->snd_ssthresh, 76);
 	/* Ten packets are acknowledged; 1 + sqrt(61) / 4 more. */
@@ -1512,7 +1515,7 @@ static void lost_packets_are_not_idle_test(struct kunit *test)
 	tp->lost_out = 8;
 	tcp_snd_cwnd_set(tp, 80);
 	tp->lsndtime = tcp_jiffies32 - 100 * HZ;
-	ndm_tx_start(sk);
+	ndm_op_tx_start(sk);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 80);
 }
 
@@ -1522,11 +1525,11 @@ static void info_test(struct kunit *test)
 	union tcp_cc_info info;
 	int attr = 0;
 
-	KUNIT_EXPECT_EQ(test, ndm_get_info(sk, 0, &attr, &info), 0);
+	KUNIT_EXPECT_EQ(test, ndm_op_get_info(sk, 0, &attr, &info), 0);
 	KUNIT_EXPECT_EQ(test, attr, 0);
 	tcp_sk(sk)->snd_cwnd_clamp = 10;
 	round_trip(sk, 0, 0);
-	KUNIT_EXPECT_EQ(test, ndm_get_info(sk, 1 << (INET_DIAG_VEGASINFO - 1),
+	KUNIT_EXPECT_EQ(test, ndm_op_get_info(sk, 1 << (INET_DIAG_VEGASINFO - 1),
 					   &attr, &info), sizeof(info.bbr));
 	KUNIT_EXPECT_EQ(test, attr, INET_DIAG_BBRINFO);
 	/* A window of 10 packets in 40 ms: 362,000 bytes/s, rounded down in Q24. */

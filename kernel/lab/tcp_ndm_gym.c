@@ -15,7 +15,7 @@
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
 
-#include "ndm/ndm_control.h"
+#include "ndm/ndm_ops.h"
 #include "ndm_gym.h"
 #include "ndm_observe.h"
 
@@ -69,10 +69,9 @@ static enum ndm_gym_model ndm_gym_model_of(const struct sock *sk)
 	return inet_csk(sk)->icsk_ca_ops - ndm_gym_ops;
 }
 
-static bool ndm_gym_decide(struct sock *sk, u32 decision,
+static bool ndm_gym_decide(struct sock *sk, struct ndm_sock *ndm, u32 decision,
 			   const struct ndm_interval *interval, s16 *actions)
 {
-	const struct ndm_sock *ndm = inet_csk_ca(sk);
 	struct ndm_wire_observation observation;
 	struct ndm_wire_action action;
 
@@ -82,31 +81,34 @@ static bool ndm_gym_decide(struct sock *sk, u32 decision,
 	BUILD_BUG_ON(sizeof(action.actions) != NDM_OUTPUTS * sizeof(*actions));
 	memcpy(actions, action.actions, sizeof(action.actions));
 	if (action.skip_slow_start)
-		ndm_end_slow_start(sk);
+		ndm_end_slow_start(sk, ndm);
 	return true;
 }
 
 static void NDM_CONG_CONTROL(ndm_gym_cong_control)
 {
-	if (ndm_ack(sk, rs))
-		ndm_end_interval(sk, ndm_gym_decide);
+	struct ndm_sock *ndm = inet_csk_ca(sk);
+	struct ndm_desk desk __uninitialized;
+
+	if (ndm_ack(sk, ndm, rs))
+		ndm_end_interval(sk, ndm, &desk, ndm_gym_decide);
 }
 
 static void ndm_gym_init(struct sock *sk)
 {
-	ndm_sock_init(sk, &ndm_gym_flows[ndm_gym_model_of(sk)]);
+	ndm_op_init(sk, &ndm_gym_flows[ndm_gym_model_of(sk)]);
 }
 
 #define NDM_GYM_OPS(_name)				\
 	{						\
 		.init = ndm_gym_init,			\
-		.release = ndm_sock_release,		\
-		.ssthresh = ndm_ssthresh,		\
-		.undo_cwnd = ndm_undo_cwnd,		\
+		.release = ndm_op_release,		\
+		.ssthresh = ndm_op_ssthresh,		\
+		.undo_cwnd = ndm_op_undo_cwnd,		\
 		.cong_control = ndm_gym_cong_control,	\
 		NDM_TX_START_OP,			\
-		.set_state = ndm_set_state,		\
-		.get_info = ndm_get_info,		\
+		.set_state = ndm_op_set_state,	\
+		.get_info = ndm_op_get_info,		\
 		.owner = THIS_MODULE,			\
 		.name = _name,				\
 	}

@@ -244,6 +244,12 @@ static inline u32 ndm_bound_tolerated(const struct ndm_bound *b)
 	return b->proved > NDM_BOUND_OWN_MAX ? share : min_t(u32, share, NDM_BOUND_OWN_MAX);
 }
 
+/* A quarter, rounded towards 0. BPF has no signed division. */
+static inline s32 ndm_bound_quarter(s32 x)
+{
+	return (x + (x < 0 ? 3 : 0)) >> 2;
+}
+
 /* Compares the losses with the path's own share, which follows a sample of full length. */
 static inline enum ndm_bound_finding ndm_bound_watch(struct ndm_bound *b,
 						     const struct ndm_bound_seen *seen)
@@ -258,7 +264,8 @@ static inline enum ndm_bound_finding ndm_bound_watch(struct ndm_bound *b,
 	if (b->rounds < NDM_BOUND_ROUNDS)
 		return NDM_BOUND_UNKNOWN;
 	if (b->own)
-		b->own = min(b->own + ((s32)seen->share - b->own) / 4, (s32)b->proved);
+		b->own = min(b->own + ndm_bound_quarter((s32)seen->share - b->own),
+			     (s32)b->proved);
 	return NDM_BOUND_HARMLESS;
 }
 

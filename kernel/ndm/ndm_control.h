@@ -32,11 +32,9 @@
 #ifndef NDM_CONTROL_H
 #define NDM_CONTROL_H
 
-#include <linux/inet_diag.h>
+#include <linux/string.h>
 #include <net/tcp.h>
 
-#include "compat/cong_control.h"
-#include "compat/tx_start.h"
 #include "ndm_company.h"
 #include "ndm_drain.h"
 #include "ndm_features.h"
@@ -49,7 +47,7 @@
  * Fills @actions (NDM_OUTPUTS, Q14) for the interval that just ended. @decision:
  * counts from 0. Returns whether to apply them; otherwise window and pacing stay.
  */
-typedef bool ndm_decide_fn(struct sock *sk, u32 decision,
+typedef bool ndm_decide_fn(struct sock *sk, struct ndm_sock *ndm, u32 decision,
 			   const struct ndm_interval *interval, s16 *actions);
 
 /*
@@ -126,7 +124,7 @@ static inline void ndm_drain_or_apply(struct sock *sk, struct ndm_sock *ndm,
 		return;
 	}
 	if (ndm_drain_due(&clock, ndm->cwnd_fp, x, ndm->measure.standing) &&
-	    inet_csk(sk)->icsk_ca_state == TCP_CA_Open &&
+	    ndm_ca_state(sk) == TCP_CA_Open &&
 	    ndm_window_used(sk)) {
 		ndm->measure.drain = NDM_DRAIN_INTERVALS;
 		ndm->measure.since_drain = 0;
@@ -141,21 +139,17 @@ static inline void ndm_drain_or_apply(struct sock *sk, struct ndm_sock *ndm,
  * The policy sets the window from now on. An undo of the loss that ended slow start
  * restores an infinite ssthresh; this replaces it.
  */
-static inline void ndm_end_slow_start(struct sock *sk)
+static inline void ndm_end_slow_start(struct sock *sk, struct ndm_sock *ndm)
 {
-	struct ndm_sock *ndm = inet_csk_ca(sk);
-
 	if (ndm_in_slow_start(ndm->phase))
 		ndm->phase = NDM_STEADY;
 	if (tcp_in_initial_slowstart(tcp_sk(sk)))
-		tcp_sk(sk)->snd_ssthresh = ndm_ssthresh(sk);
+		tcp_sk(sk)->snd_ssthresh = ndm_ssthresh(sk, ndm);
 }
 
 /* How far the window may grow is unknown, as at the beginning. */
-static inline void ndm_begin_slow_start(struct sock *sk)
+static inline void ndm_begin_slow_start(struct sock *sk, struct ndm_sock *ndm)
 {
-	struct ndm_sock *ndm = inet_csk_ca(sk);
-
 	ndm->measure.drain = 0;
 	ndm->phase = NDM_STARTING;
 	ndm->memory->train = (struct ndm_train) {};
@@ -191,7 +185,7 @@ static inline void ndm_slow_start_turn(struct sock *sk, struct ndm_sock *ndm,
 	}
 	ndm->phase = next;
 	if (next == NDM_STEADY)
-		ndm_end_slow_start(sk);
+		ndm_end_slow_start(sk, ndm);
 }
 
 /* The window after an ACK in slow start. */
@@ -217,11 +211,9 @@ static inline void ndm_slow_start(struct sock *sk, struct ndm_sock *ndm, int ack
 }
 
 /* Measures an ACK. Returns whether it ends the interval. */
-static inline bool ndm_measure_ack(struct sock *sk,
+static inline bool ndm_measure_ack(struct sock *sk, struct ndm_sock *ndm,
 				   const struct rate_sample *rs)
 {
-	struct ndm_sock *ndm = inet_csk_ca(sk);
-
 	/* A receiver that waits for a second packet says nothing about the path. */
 	if (rs->rtt_us >= 0 && !rs->is_ack_delayed)
 		ndm_measure_rtt(&ndm->measure,
@@ -235,11 +227,9 @@ static inline bool ndm_measure_ack(struct sock *sk,
 }
 
 /* Ends the interval and begins the next one. @now: filled with what it has ended with */
-static inline void ndm_close(struct sock *sk, struct ndm_reading *now,
+static inline void ndm_close(struct sock *sk, struct ndm_sock *ndm, struct ndm_reading *now,
 			     struct ndm_interval *interval)
 {
-	struct ndm_sock *ndm = inet_csk_ca(sk);
-
 	*now = ndm_read(sk);
 	if (ndm->memory) {
 		u32 sent_us = tcp_sk(sk)->first_tx_mstamp;	/* of the newest delivered */
@@ -264,10 +254,10 @@ static noinline void ndm_unsteady_ack(struct sock *sk, struct ndm_sock *ndm, u32
  * For every ACK. Returns whether it ends the interval: then ndm_end_interval() follows.
  * Decisions continue after a time-out, and the first ACK after it ends an interval.
  */
-static inline bool ndm_ack(struct sock *sk, const struct rate_sample *rs)
+static inline bool ndm_ack(struct sock *sk, struct ndm_sock *ndm,
+			   const struct rate_sample *rs)
 {
-	struct ndm_sock *ndm = inet_csk_ca(sk);
-	bool over = ndm_measure_ack(sk, rs);
+	bool over = ndm_measure_ack(sk, ndm, rs);
 
 	if (unlikely(tcp_snd_cwnd(tcp_sk(sk)) != ndm->given_cwnd))
 		ndm_take_cwnd(sk, ndm);
@@ -315,90 +305,59 @@ static inline bool ndm_decide(struct sock *sk, struct ndm_sock *ndm, u32 decisio
 	ndm_see_company(&ndm->memory->company,
 			!ndm->measure.drain && ndm->phase == NDM_STEADY, interval,
 			ndm->cwnd_fp);
-	apply = decide(sk, decision, interval, actions);
+	apply = decide(sk, ndm, decision, interval, actions);
 	interval->x[NDM_IN_RTT_RATIO] = rtt_ratio;
 	interval->x[NDM_IN_INFLIGHT_RATIO] = inflight_ratio;
 	return apply;
 }
 
-/* Decides, and applies the decision. */
-static inline void ndm_end_interval(struct sock *sk, ndm_decide_fn *decide)
+/* What a decision works with. */
+struct ndm_desk {
+	struct ndm_reading now;
+	struct ndm_interval interval;
+	s16 actions[NDM_OUTPUTS];
+};
+
+/* Decides, and applies the decision. @desk: room for it */
+static inline void ndm_end_interval(struct sock *sk, struct ndm_sock *ndm,
+				    struct ndm_desk *desk, ndm_decide_fn *decide)
 {
-	struct ndm_sock *ndm = inet_csk_ca(sk);
-	s16 actions[NDM_OUTPUTS] = {};
-	struct ndm_interval interval __uninitialized;
-	struct ndm_reading now __uninitialized;
+	struct ndm_interval *interval = &desk->interval;
+	s16 *actions = desk->actions;
 	u32 decision;
 	bool settled;
 
-	ndm_close(sk, &now, &interval);
+	memset(desk->actions, 0, sizeof(desk->actions));
+	ndm_close(sk, ndm, &desk->now, interval);
 	decision = ndm->measure.decisions - 1;
 	ndm_end_conservation(sk, ndm);
 	if (!ndm->memory)
 		return;
-	ndm_bound(sk, ndm, &now, &interval);
-	if (!ndm_decide(sk, ndm, decision, &interval, actions, decide)) {
+	ndm_bound(sk, ndm, &desk->now, interval);
+	if (!ndm_decide(sk, ndm, decision, interval, actions, decide)) {
 		if (ndm_in_slow_start(ndm->phase))
 			ndm->phase = NDM_STEADY;
 		return;
 	}
-	if (unlikely(interval.rerouted ||
-		     (interval.faster && ndm->phase == NDM_STEADY &&
+	if (unlikely(interval->rerouted ||
+		     (interval->faster && ndm->phase == NDM_STEADY &&
 		      !ndm->memory->bound.limit_fp)))
-		ndm_begin_slow_start(sk);
+		ndm_begin_slow_start(sk, ndm);
 	settled = ndm->phase == NDM_SETTLING;
 	if (ndm_in_slow_start(ndm->phase)) {
 		ndm_train_close(&ndm->memory->train);
 		ndm_slow_start_turn(sk, ndm,
-				    ndm_slow_start_close(ndm->phase, &interval,
+				    ndm_slow_start_close(ndm->phase, interval,
 							 ndm->measure.min_rtt_us),
-				    interval.grew);
+				    interval->grew);
 	}
 	if (ndm_in_slow_start(ndm->phase))
 		return;
-	ndm_end_slow_start(sk);
+	ndm_end_slow_start(sk, ndm);
 	if (settled)
 		return;
-	ndm_drain_or_apply(sk, ndm, decision, &interval, actions);
+	ndm_drain_or_apply(sk, ndm, decision, interval, actions);
 	ndm_set_pacing(sk, actions[NDM_OUT_PACING]);
-}
-
-/* @a / @b in Q8, the format of the gains in tcp_bbr_info. */
-static inline u32 ndm_gain(u64 a, u64 b)
-{
-	return b ? min_t(u64, div64_u64(a << 8, b), U32_MAX) : 0;
-}
-
-/*
- * Reports in BBR's terms, which ss prints: the largest recent delivery rate, the
- * filtered minimum RTT, and pacing rate and window as multiples of that rate and of
- * the resulting BDP.
- */
-static inline size_t ndm_get_info(struct sock *sk, u32 ext, int *attr,
-				  union tcp_cc_info *info)
-{
-	const struct ndm_sock *ndm = inet_csk_ca(sk);
-	const struct ndm_measure *m = &ndm->measure;
-	const struct tcp_sock *tp = tcp_sk(sk);
-	u64 rate, bdp;
-
-	/* sock_diag passes only eight bits, so ss asks for BBR's info with Vegas's bit. */
-	if (!(ext & (1 << (INET_DIAG_BBRINFO - 1))) &&
-	    !(ext & (1 << (INET_DIAG_VEGASINFO - 1))))
-		return 0;
-	/* Drop 8 fraction bits: 2^32 * 10^6 * 2^17 exceeds 64 bits. */
-	rate = ((u64)m->max_rate * USEC_PER_SEC >> 8) * tp->mss_cache >>
-	       (NDM_RATE_FRAC - 8);
-	bdp = (u64)m->max_rate * m->min_rtt_us >> (NDM_RATE_FRAC - 8);
-	info->bbr = (struct tcp_bbr_info) {
-		.bbr_bw_lo = (u32)rate,
-		.bbr_bw_hi = (u32)(rate >> 32),
-		.bbr_min_rtt = m->min_rtt_us,
-		.bbr_pacing_gain = ndm_gain(READ_ONCE(sk->sk_pacing_rate), rate),
-		.bbr_cwnd_gain = ndm_gain((u64)tcp_snd_cwnd(tp) << 8, bdp),
-	};
-	*attr = INET_DIAG_BBRINFO;
-	return sizeof(info->bbr);
 }
 
 #endif /* NDM_CONTROL_H */

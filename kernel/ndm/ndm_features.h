@@ -384,7 +384,7 @@ static inline s16 ndm_delay_entropy(u64 ring, u8 *floor)
 		count[ring >> (4 * i) & 15]++;
 	for (i = 0; i < 16; i++)
 		sum += ndm_plogp_table[count[i]];
-	for (i = 0; !count[i]; i++)
+	for (i = 0; i < 15 && !count[i]; i++)
 		;
 	*floor = i;
 	/* At most 16 * 1024 (each bin once) = 4.0; rounded entries add less than 16. */

@@ -31,9 +31,9 @@
 #include <linux/slab.h>
 #include <linux/stringify.h>
 
-#include "ndm_control.h"
 #include "ndm_core.h"
 #include "ndm_guard.h"
+#include "ndm_ops.h"
 #include "ndm_reno.h"
 #include "ndm_slot.h"
 #include "ndm_weights.h"
@@ -69,9 +69,9 @@ static void ndm_use_model(struct ndm_memory *memory, u32 number)
 }
 
 /* Has the guard judge what the last decisions have led to, where they were carried out. */
-static void ndm_guard_judge(struct sock *sk, const struct ndm_interval *interval)
+static void ndm_guard_judge(struct sock *sk, struct ndm_sock *ndm,
+			    const struct ndm_interval *interval)
 {
-	struct ndm_sock *ndm = inet_csk_ca(sk);
 	struct ndm_slot *slot = ndm_slot_of(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct ndm_guard_view view = {
@@ -93,13 +93,13 @@ static void ndm_guard_judge(struct sock *sk, const struct ndm_interval *interval
 	atomic_inc(&slot->starved);
 	trace_ndm_guard(slot->ops.name, ndm->memory->flow, tcp_snd_cwnd(tp),
 			tp->srtt_us >> 3);
-	ndm_begin_slow_start(sk);
+	ndm_begin_slow_start(sk, ndm);
 }
 
-static bool ndm_network_decide(struct sock *sk, u32 decision,
+static bool ndm_network_decide(struct sock *sk, struct ndm_sock *ndm, u32 decision,
 			       const struct ndm_interval *interval, s16 *actions)
 {
-	struct ndm_memory *memory = ((struct ndm_sock *)inet_csk_ca(sk))->memory;
+	struct ndm_memory *memory = ndm->memory;
 	struct ndm_slot *slot = ndm_slot_of(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	const struct ndm_loaded *loaded;
@@ -120,14 +120,16 @@ static bool ndm_network_decide(struct sock *sk, u32 decision,
 	this_cpu_inc(*slot->decisions);
 	trace_ndm_decision(slot->ops.name, memory->flow, decision, interval->x, actions,
 			   tcp_snd_cwnd(tp), tp->srtt_us >> 3, memory->model);
-	ndm_guard_judge(sk, interval);
+	ndm_guard_judge(sk, ndm, interval);
 	return true;
 }
 
 /* Not inline, so that an ACK without a decision saves no registers for it. */
 static noinline void ndm_network_end_interval(struct sock *sk)
 {
-	ndm_end_interval(sk, ndm_network_decide);
+	struct ndm_desk desk __uninitialized;
+
+	ndm_end_interval(sk, inet_csk_ca(sk), &desk, ndm_network_decide);
 }
 
 static void NDM_CONG_CONTROL(ndm_network_cong_control)
@@ -136,7 +138,7 @@ static void NDM_CONG_CONTROL(ndm_network_cong_control)
 
 	if (unlikely(!ndm->memory))
 		ndm_reno_control(sk, rs);
-	else if (ndm_ack(sk, rs))
+	else if (ndm_ack(sk, ndm, rs))
 		ndm_network_end_interval(sk);
 }
 
@@ -144,25 +146,25 @@ static u32 ndm_network_ssthresh(struct sock *sk)
 {
 	struct ndm_sock *ndm = inet_csk_ca(sk);
 
-	return ndm->memory ? ndm_ssthresh(sk) : tcp_reno_ssthresh(sk);
+	return ndm->memory ? ndm_ssthresh(sk, ndm) : tcp_reno_ssthresh(sk);
 }
 
 static void ndm_network_init(struct sock *sk)
 {
-	ndm_sock_init(sk, &ndm_flows);
+	ndm_op_init(sk, &ndm_flows);
 }
 
 /* -- the congestion controls, one per model ---------------------------------- */
 
 static const struct tcp_congestion_ops ndm_network_ops = {
 	.init = ndm_network_init,
-	.release = ndm_sock_release,
+	.release = ndm_op_release,
 	.ssthresh = ndm_network_ssthresh,
-	.undo_cwnd = ndm_undo_cwnd,
+	.undo_cwnd = ndm_op_undo_cwnd,
 	.cong_control = ndm_network_cong_control,
 	NDM_TX_START_OP,
-	.set_state = ndm_set_state,
-	.get_info = ndm_get_info,
+	.set_state = ndm_op_set_state,
+	.get_info = ndm_op_get_info,
 	.owner = THIS_MODULE,
 };
 

@@ -64,7 +64,7 @@ static inline void ndm_enter_loss(struct sock *sk, struct ndm_sock *ndm)
 	ndm_measure_timeout(&ndm->measure);
 	ndm_answer_mark(sk, ndm);
 	/* A further time-out of the same segment leaves what the first one has found. */
-	if (icsk->icsk_ca_state != TCP_CA_Loss || !icsk->icsk_retransmits)
+	if (ndm_ca_state(sk) != TCP_CA_Loss || !icsk->icsk_retransmits)
 		ndm->memory->collapse_fp = ndm->cwnd_fp;
 	ndm->measure.drain = 0;
 	ndm->given_cwnd = ndm->cwnd_fp >> NDM_CWND_FRAC;
@@ -77,16 +77,14 @@ static inline void ndm_enter_loss(struct sock *sk, struct ndm_sock *ndm)
  * The kernel changes to another state; icsk_ca_state is still the old one. With each of the
  * three it sends CWR, so that the receiver no longer reports a mark.
  */
-static inline void ndm_set_state(struct sock *sk, u8 state)
+static inline void ndm_set_state(struct sock *sk, struct ndm_sock *ndm, u8 state)
 {
-	struct ndm_sock *ndm = inet_csk_ca(sk);
-
 	if (unlikely(!ndm->memory))
 		return;
 	if (ndm->phase == NDM_RESTARTING)
 		ndm->phase = NDM_STEADY;
 	/* The receiver reports a mark until CWR arrives, a round trip after the answer. */
-	if (inet_csk(sk)->icsk_ca_state == TCP_CA_CWR)
+	if (ndm_ca_state(sk) == TCP_CA_CWR)
 		ndm->memory->marked = tcp_sk(sk)->delivered_ce;
 	if (state == TCP_CA_Loss) {
 		ndm_enter_loss(sk, ndm);
@@ -144,9 +142,8 @@ static inline void ndm_end_conservation(struct sock *sk, struct ndm_sock *ndm)
 }
 
 /* Undoes a time-out's reduction only: in fast recovery the policy sets the window. */
-static inline u32 ndm_undo_cwnd(struct sock *sk)
+static inline u32 ndm_undo_cwnd(struct sock *sk, struct ndm_sock *ndm)
 {
-	struct ndm_sock *ndm = inet_csk_ca(sk);
 	struct ndm_reading now = ndm_read(sk);
 	u32 before_fp;
 
@@ -182,10 +179,9 @@ static inline u32 ndm_init_cwnd(struct sock *sk)
  * does for algorithms without cong_control(). Then it slow-starts to three
  * quarters of what it was.
  */
-static inline void ndm_restart(struct sock *sk)
+static inline void ndm_restart(struct sock *sk, struct ndm_sock *ndm)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	struct ndm_sock *ndm = inet_csk_ca(sk);
 	u32 rto = max_t(u32, inet_csk(sk)->icsk_rto, 1);
 	u32 rtos = (tcp_jiffies32 - tp->lsndtime) / rto;
 	u32 cwnd, restart_cwnd;
@@ -207,21 +203,18 @@ static inline void ndm_restart(struct sock *sk)
 		ndm_set_cwnd(sk, ndm, max(cwnd >> min_t(u32, rtos, 31), restart_cwnd)
 				      << NDM_CWND_FRAC);
 	}
-	tp->snd_cwnd_stamp = tcp_jiffies32;
-	tp->snd_cwnd_used = 0;
 }
 
 /* Called when a packet is sent while none is in flight. */
-static inline void ndm_tx_start(struct sock *sk)
+static inline void ndm_tx_start(struct sock *sk, struct ndm_sock *ndm)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	struct ndm_sock *ndm = inet_csk_ca(sk);
 	u64 idle_us;
 
 	/* Not idle: after a time-out, packets marked lost are still outstanding. */
 	if (tp->packets_out)
 		return;
-	ndm_restart(sk);
+	ndm_restart(sk, ndm);
 	ndm_set_max_pacing(sk);
 	idle_us = tcp_stamp_us_delta(tp->tcp_mstamp, tp->delivered_mstamp);
 	ndm_measure_idle(&ndm->measure, tp->tcp_mstamp,

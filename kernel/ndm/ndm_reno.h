@@ -23,7 +23,7 @@ static inline void ndm_reno_control(struct sock *sk,
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	switch (inet_csk(sk)->icsk_ca_state) {
+	switch (ndm_ca_state(sk)) {
 	case TCP_CA_CWR:
 	case TCP_CA_Recovery:
 		if (tcp_snd_cwnd(tp) > tp->snd_ssthresh)

@@ -8,10 +8,9 @@
 #ifndef NDM_SOCK_H
 #define NDM_SOCK_H
 
-#include <linux/atomic.h>
-#include <linux/slab.h>
 #include <net/tcp.h>
 
+#include "compat/socket.h"
 #include "ndm_bound.h"
 #include "ndm_features.h"
 #include "ndm_guard.h"
@@ -52,13 +51,13 @@ struct ndm_memory {
 	s16 h[NDM_HIDDEN_MAX];	/* recurrent state of tcp_ndm, Q15 */
 };
 
-/* Private state of one socket: all of the 104 available bytes. */
+/* State of one socket. In a module it fills the 104 private bytes that a socket has. */
 struct ndm_sock {
 	struct ndm_measure measure;
 	u32 cwnd_fp;	/* the flow's window, NDM_CWND_FRAC fraction bits */
 	u32 given_cwnd : 25;	/* the window that the kernel was given last, packets */
 	u32 phase : 3;	/* enum ndm_phase */
-	struct ndm_memory *memory;	/* NULL: there was no memory for it */
+	NDM_MEMORY(memory);
 };
 
 /*
@@ -193,30 +192,19 @@ static inline bool ndm_window_used(const struct sock *sk)
 	       tcp_snd_cwnd(tp) < 2 * tp->max_packets_out;
 }
 
-static inline u32 ndm_ssthresh(struct sock *sk)
+static inline u32 ndm_ssthresh(const struct sock *sk, struct ndm_sock *ndm)
 {
-	struct ndm_sock *ndm = inet_csk_ca(sk);
-
 	ndm_take_cwnd(sk, ndm);
 	return max_t(u32, ndm->cwnd_fp >> NDM_CWND_FRAC, NDM_CWND_MIN);
 }
 
-static inline void ndm_sock_release(struct sock *sk)
+/* A connection begins. @ndm: its memory is zeroed, or NULL; @flow: its number */
+static inline void ndm_sock_init(struct sock *sk, struct ndm_sock *ndm, u32 flow)
 {
-	struct ndm_sock *ndm = inet_csk_ca(sk);
-
-	kfree(ndm->memory);
-	ndm->memory = NULL;
-}
-
-static inline void ndm_sock_init(struct sock *sk, atomic_t *flows)
-{
-	struct ndm_sock *ndm = inet_csk_ca(sk);
 	struct ndm_reading now = ndm_read(sk);
 
-	ndm->memory = kzalloc(sizeof(*ndm->memory), GFP_NOWAIT | __GFP_NOWARN);
 	if (ndm->memory) {
-		ndm->memory->flow = atomic_inc_return(flows);
+		ndm->memory->flow = flow;
 		ndm->memory->marked = tcp_sk(sk)->delivered_ce;
 		ndm->memory->sent_us = now.now_us;
 		ndm->memory->lost = ndm_congestion_lost(tcp_sk(sk));
@@ -229,8 +217,6 @@ static inline void ndm_sock_init(struct sock *sk, atomic_t *flows)
 	ndm_take_cwnd(sk, ndm);
 	ndm->phase = tcp_in_initial_slowstart(tcp_sk(sk)) ? NDM_STARTING : NDM_STEADY;
 	ndm_set_max_pacing(sk);
-	/* TCP paces internally unless an fq qdisc does. */
-	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 }
 
 #endif /* NDM_SOCK_H */

@@ -38,6 +38,7 @@
 
 #include "compat/tso_segs.h"
 #include "compat/watch_tx_start.h"
+#include "compat/cong_control.h"
 #include "ndm/ndm_control.h"
 #include "lab/ndm_gym.h"
 #include "lab/ndm_observe.h"
