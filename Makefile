@@ -119,6 +119,24 @@ $(MODEL_BUILD)/libndm.so: $(USER_SOURCES) kernel/sources.sh $(EXPORTED)
 	@kernel/sources.sh $(@D)/sources
 	$(CC) -O2 -Wall -Wextra -Wno-sign-compare -shared -fPIC -Ikernel/user/include -I$(@D)/sources -o $@ kernel/user/*.c
 
+BPF_SOURCES := $(wildcard kernel/bpf/*.[ch] kernel/bpf/build.sh $(foreach folder,compat linux net,kernel/bpf/include/$(folder)/*.h))
+CTL_SOURCES := $(wildcard kernel/ctl/*.[ch])
+
+.PHONY: bpf
+bpf: packages-bpf $(MODEL_BUILD)/bpf/ndm.bpf.o build/ndmctl ## build NDM as a BPF program for every kernel with BTF, and ndmctl, which loads it
+
+.PHONY: packages-bpf
+packages-bpf:
+	@/usr/bin/python3 setup/packages.py bpf
+
+$(MODEL_BUILD)/bpf/ndm.bpf.o: $(BPF_SOURCES) $(USER_SOURCES) kernel/sources.sh $(EXPORTED)
+	@kernel/bpf/build.sh $(@D)
+
+build/ndmctl: $(CTL_SOURCES) $(BPF_SOURCES) $(USER_SOURCES)
+	@mkdir -p build
+	$(CC) -O2 -Wall -Wextra -Wno-sign-compare -D_GNU_SOURCE -Ikernel/user/include -Ikernel -Ikernel/bpf -o $@ \
+		kernel/ctl/*.c -lbpf -lelf -lcrypto
+
 .PHONY: export-weights
 export-weights: .venv/installed ## write the int16 header, ONNX, blob and golden vectors of a run (RUN=runs/NAME, default the latest; NAME= of the model)
 	@$(PYTHON) -m export $(if $(RUN),--run $(RUN)) $(if $(NAME),--name $(NAME))
@@ -235,7 +253,7 @@ kunit: setup sanitizer module ## unit tests of the modules inside the sanitizer 
 	@cp requirements-vm.txt $@
 
 .PHONY: vm-kernel
-vm-kernel: setup module build/pulse .venv/installed-vm ## prepare the VM lab: QEMU, the distribution's kernels (unpacked, not installed), modules for them
+vm-kernel: setup module bpf build/pulse .venv/installed-vm ## prepare the VM lab: QEMU, the distribution's kernels (unpacked, not installed), modules for them
 	@/usr/bin/python3 setup/packages.py vm
 	@$(PYTHON) -m env.lab.stock_kernel
 	@NDM_MODEL_BUILD=build/test $(PYTHON) -m env.lab.stock_kernel >/dev/null

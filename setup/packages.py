@@ -2,6 +2,7 @@
 """Install the missing packages of the distribution. Asks for root only if a package is missing.
 
 setup/packages.py          packages for building, training and comparing
+setup/packages.py bpf      also those for `make bpf`
 setup/packages.py fuzz     also those for `make fuzz`
 setup/packages.py lint     also those for `make lint`
 setup/packages.py tests    also those for `make test`
@@ -39,6 +40,7 @@ FUZZ = ["clang", "libclang-rt-dev", "llvm"]
 # `make test` runs the fuzz targets, and the integer network on arm64. `make test-all` opens reports in a browser, runs
 # `make install`, `make ports` and `make bench-kernel`, and compares request times with those of sockperf.
 BESIDES = {
+    "bpf": ["clang", "llvm", "libbpf-dev", "libelf-dev", "libssl-dev"],
     "fuzz": FUZZ,
     "lint": ["sparse", *STOCK_HEADERS],
     "tests": ["qemu-user", *ARM64, *FUZZ],

@@ -5,8 +5,8 @@
 
 #include <net/tcp.h>
 
-/* The member of struct ndm_sock for struct ndm_memory. NULL: there was no memory for it. */
-#define NDM_MEMORY(name) struct ndm_memory *name
+/* In struct ndm_sock. NULL: there was no memory for it. */
+#define NDM_MEMORY_MEMBER struct ndm_memory *memory
 
 static inline u8 ndm_ca_state(const struct sock *sk)
 {

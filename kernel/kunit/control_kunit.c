@@ -1530,7 +1530,7 @@ static void info_test(struct kunit *test)
 	tcp_sk(sk)->snd_cwnd_clamp = 10;
 	round_trip(sk, 0, 0);
 	KUNIT_EXPECT_EQ(test, ndm_op_get_info(sk, 1 << (INET_DIAG_VEGASINFO - 1),
-					   &attr, &info), sizeof(info.bbr));
+					      &attr, &info), sizeof(info.bbr));
 	KUNIT_EXPECT_EQ(test, attr, INET_DIAG_BBRINFO);
 	/* A window of 10 packets in 40 ms: 362,000 bytes/s, rounded down in Q24. */
 	KUNIT_EXPECT_EQ(test, info.bbr.bbr_bw_lo / 100, 3619);

@@ -32,8 +32,8 @@
 #include <linux/stringify.h>
 
 #include "ndm_core.h"
-#include "ndm_guard.h"
 #include "ndm_ops.h"
+#include "ndm_policy.h"
 #include "ndm_reno.h"
 #include "ndm_slot.h"
 #include "ndm_weights.h"
@@ -58,44 +58,6 @@ MODULE_PARM_DESC(model, "initial model: a file for the firmware loader, or built
 
 /* -- on a socket ----------------------------------------------------------- */
 
-/* Resets the state and the guard of a connection that changes to another model. */
-static void ndm_use_model(struct ndm_memory *memory, u32 number)
-{
-	if (likely(memory->model == number))
-		return;
-	memset(memory->h, 0, sizeof(memory->h));
-	memset(&memory->guard, 0, sizeof(memory->guard));
-	memory->model = number;
-}
-
-/* Has the guard judge what the last decisions have led to, where they were carried out. */
-static void ndm_guard_judge(struct sock *sk, struct ndm_sock *ndm,
-			    const struct ndm_interval *interval)
-{
-	struct ndm_slot *slot = ndm_slot_of(sk);
-	const struct tcp_sock *tp = tcp_sk(sk);
-	struct ndm_guard_view view = {
-		.now_us = tp->tcp_mstamp,
-		.cwnd_fp = ndm->cwnd_fp,
-		.lost = ndm_lost(tp),
-		.delivered = tp->delivered,
-		.rate = interval->rate,
-		.rtt_us = interval->rtt_us,
-		.explained_us = ndm_explained_rtt_us(&ndm->measure),
-		.standing_us = ndm_standing_us(&ndm->measure),
-		.used = ndm_window_used(sk),
-	};
-
-	ndm_guard_carried(&ndm->memory->guard, &view);
-	if (ndm->measure.drain || ndm_in_slow_start(ndm->phase) ||
-	    likely(!ndm_guard_check(&ndm->memory->guard, &view)))
-		return;
-	atomic_inc(&slot->starved);
-	trace_ndm_guard(slot->ops.name, ndm->memory->flow, tcp_snd_cwnd(tp),
-			tp->srtt_us >> 3);
-	ndm_begin_slow_start(sk, ndm);
-}
-
 static bool ndm_network_decide(struct sock *sk, struct ndm_sock *ndm, u32 decision,
 			       const struct ndm_interval *interval, s16 *actions)
 {
@@ -107,12 +69,8 @@ static bool ndm_network_decide(struct sock *sk, struct ndm_sock *ndm, u32 decisi
 	rcu_read_lock();
 	loaded = rcu_dereference(slot->active);
 	ndm_use_model(memory, READ_ONCE(loaded->number));
-	if (unlikely(memory->guard.pause)) {
+	if (unlikely(ndm_guard_decides(memory, actions))) {
 		rcu_read_unlock();
-		if (ndm_guard_wait(&memory->guard))
-			memset(memory->h, 0, sizeof(memory->h));
-		/* As large as the bound allows. */
-		actions[NDM_OUT_CWND_LOG2] = 1 << NDM_ACTION_FRAC;
 		return true;
 	}
 	ndm_core_step(&loaded->network, memory->h, interval->x, actions);
@@ -120,7 +78,11 @@ static bool ndm_network_decide(struct sock *sk, struct ndm_sock *ndm, u32 decisi
 	this_cpu_inc(*slot->decisions);
 	trace_ndm_decision(slot->ops.name, memory->flow, decision, interval->x, actions,
 			   tcp_snd_cwnd(tp), tp->srtt_us >> 3, memory->model);
-	ndm_guard_judge(sk, ndm, interval);
+	if (unlikely(ndm_guard_judge(sk, ndm, interval))) {
+		atomic_inc(&slot->starved);
+		trace_ndm_guard(slot->ops.name, memory->flow, tcp_snd_cwnd(tp),
+				tp->srtt_us >> 3);
+	}
 	return true;
 }
 

@@ -66,7 +66,7 @@ static inline u32 ndm_gain(u64 a, u64 b)
  * the resulting BDP.
  */
 static inline size_t ndm_op_get_info(struct sock *sk, u32 ext, int *attr,
-				  union tcp_cc_info *info)
+				     union tcp_cc_info *info)
 {
 	const struct ndm_sock *ndm = inet_csk_ca(sk);
 	const struct ndm_measure *m = &ndm->measure;

@@ -57,7 +57,8 @@ struct ndm_sock {
 	u32 cwnd_fp;	/* the flow's window, NDM_CWND_FRAC fraction bits */
 	u32 given_cwnd : 25;	/* the window that the kernel was given last, packets */
 	u32 phase : 3;	/* enum ndm_phase */
-	NDM_MEMORY(memory);
+
+	NDM_MEMORY_MEMBER;
 };
 
 /*

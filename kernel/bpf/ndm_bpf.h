@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the BPF object's maps hold, for the object and for the programs that read or write them. */
+#ifndef NDM_BPF_H
+#define NDM_BPF_H
+
+#include <linux/types.h>
+
+#include "ndm/ndm_core.h"
+
+/* Congestion controls that an object may have. */
+#define NDM_BPF_SLOTS 16
+
+/* Bytes of a model's name, with a zero. */
+#define NDM_BPF_NAME 64
+
+/*
+ * The object's loops have constant bounds, so a network has one of two sizes. A smaller one has
+ * units of weight 0 in addition. Their state is 0, so that they change no result.
+ */
+#define NDM_BPF_UNITS_FEW 16
+#define NDM_BPF_UNITS_MANY NDM_HIDDEN_MAX
+
+/* A model in use. The map ndm_models has one where another than the compiled-in one is used. */
+struct ndm_bpf_model {
+	__u32 number;	/* increases with each model of the slot; 0: compiled in */
+	__u32 unused;
+	struct ndm_network network;
+	char name[NDM_BPF_NAME];
+	__u8 sha256[32];	/* of the float policy */
+};
+
+/* Per slot and CPU, the map ndm_counters. */
+struct ndm_bpf_counters {
+	__u64 connections;	/* opened */
+	__u64 decisions;
+	__u64 starved;		/* connections that the guard has taken from their policy */
+	__u64 without_state;	/* connections that run Reno, as there was no memory for a state */
+};
+
+enum ndm_bpf_kind { NDM_BPF_DECISION, NDM_BPF_GUARD };
+
+/* An entry of the ring buffer ndm_events, as of the module's tracepoints. */
+struct ndm_bpf_event {
+	__u32 kind;	/* enum ndm_bpf_kind; the guard's entries have neither x nor action */
+	__u32 slot;
+	__u32 flow;
+	__u32 decision;
+	__u32 cwnd;
+	__u32 srtt_us;
+	__u32 model;
+	__s16 x[NDM_INPUTS];
+	__s16 action[NDM_OUTPUTS];
+};
+
+#endif /* NDM_BPF_H */

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: GPL-2.0
+/* NDM as a BPF program: loaded and pinned in PINS, where every later command finds it. */
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ctl.h"
+#include "ndm_bpf_pack.h"
+
+#define PINS "/sys/fs/bpf/ndm"
+#define CONTROLS PINS "/controls"	/* struct_ops maps, NN-NAME: slot and congestion control */
+#define BUILTINS ".data.models"
+#define WATCHED ".data.watched"
+
+static bool verbose_libbpf;
+
+static int print_libbpf(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	return level == LIBBPF_WARN && verbose_libbpf ? vfprintf(stderr, format, arguments) : 0;
+}
+
+static bool bpf_loaded(void)
+{
+	return !access(CONTROLS, F_OK);
+}
+
+/* Opens a pinned map. */
+static int pinned(const char *name)
+{
+	char path[sizeof(CONTROLS) + 64];
+	int fd;
+
+	snprintf(path, sizeof(path), PINS "/%s", name);
+	fd = bpf_obj_get(path);
+	if (fd < 0)
+		fail("%s: %s (root is needed)", path, strerror(errno));
+	return fd;
+}
+
+/* The congestion controls in the order of their slots. Returns how many there are. */
+static int controls(char names[][16], int most)
+{
+	char path[sizeof(CONTROLS) + 64];
+	struct bpf_map_info info;
+	__u32 size;
+	int count, fd;
+
+	for (count = 0; count < most; count++) {
+		snprintf(path, sizeof(path), CONTROLS "/%d", count);
+		fd = bpf_obj_get(path);
+		if (fd < 0)
+			break;
+		size = sizeof(info);
+		memset(&info, 0, size);
+		if (bpf_obj_get_info_by_fd(fd, &info, &size))
+			fail("%s: %s", path, strerror(errno));
+		snprintf(names[count], 16, "%s", info.name);
+		close(fd);
+	}
+	return count;
+}
+
+/* -- load and unload ---------------------------------------------------------- */
+
+static void unpin(void)
+{
+	static const char *const maps[] = { "models", "counters", "events", "builtins", "watched" };
+	char path[sizeof(CONTROLS) + 64];
+	unsigned int i;
+	__u32 key = 0;
+	int fd;
+
+	for (i = 0; i < NDM_BPF_SLOTS; i++) {
+		snprintf(path, sizeof(path), CONTROLS "/%u", i);
+		fd = bpf_obj_get(path);
+		if (fd >= 0) {
+			/* New connections no longer find it; open ones keep it to their end. */
+			bpf_map_delete_elem(fd, &key);
+			close(fd);
+		}
+		unlink(path);
+	}
+	for (i = 0; i < ARRAY_SIZE(maps); i++) {
+		snprintf(path, sizeof(path), PINS "/%s", maps[i]);
+		unlink(path);
+	}
+	rmdir(CONTROLS);
+	rmdir(PINS);
+}
+
+static void bpf_unload(void)
+{
+	unpin();
+}
+
+static void pin(struct bpf_map *map, const char *name)
+{
+	char path[sizeof(CONTROLS) + 64];
+	int error;
+
+	snprintf(path, sizeof(path), PINS "/%s", name);
+	error = map ? bpf_obj_pin(bpf_map__fd(map), path) ? -errno : 0 : -ENOENT;
+	if (error) {
+		unpin();
+		fail("%s: %s", path, strerror(-error));
+	}
+}
+
+/* A map of a section. libbpf puts the object's name before the section's. */
+static struct bpf_map *section_map(struct bpf_object *object, const char *section)
+{
+	struct bpf_map *map;
+	const char *name;
+
+	bpf_object__for_each_map(map, object) {
+		name = strchr(bpf_map__name(map), '.');
+		if (name && !strcmp(name, section))
+			return map;
+	}
+	return NULL;
+}
+
+/* Registers the congestion controls, which the object has in the order of their slots. */
+static void attach(struct bpf_object *object)
+{
+	char name[32];
+	struct bpf_map *map;
+	unsigned int slot = 0;
+
+	bpf_object__for_each_map(map, object) {
+		if (bpf_map__type(map) != BPF_MAP_TYPE_STRUCT_OPS)
+			continue;
+		snprintf(name, sizeof(name), "controls/%u", slot++);
+		pin(map, name);
+		if (!bpf_map__attach_struct_ops(map)) {
+			int error = errno;
+
+			unpin();
+			if (error == EEXIST)
+				fail("there is a congestion control %s already: unload the module tcp_ndm first",
+				     bpf_map__name(map));
+			fail("%s cannot be registered: %s", bpf_map__name(map), strerror(error));
+		}
+	}
+}
+
+static void bpf_load(const char *file)
+{
+	struct bpf_object *object;
+	int error;
+
+	libbpf_set_print(print_libbpf);
+	object = open_object(file);
+	verbose_libbpf = true;
+	error = bpf_object__load(object);
+	if (error == -EPERM)
+		fail("the kernel refuses BPF programs: root with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN is needed, and no lockdown for confidentiality");
+	if (error)
+		fail("%s cannot be loaded: %s", file, strerror(-error));
+	if (mkdir(PINS, 0700) || mkdir(CONTROLS, 0700)) {
+		error = errno;
+		rmdir(PINS);
+		fail(PINS ": %s (mount -t bpf bpf /sys/fs/bpf)", strerror(error));
+	}
+	pin(bpf_object__find_map_by_name(object, "ndm_models"), "models");
+	pin(bpf_object__find_map_by_name(object, "ndm_counters"), "counters");
+	pin(bpf_object__find_map_by_name(object, "ndm_events"), "events");
+	pin(section_map(object, BUILTINS), "builtins");
+	pin(section_map(object, WATCHED), "watched");
+	attach(object);
+}
+
+/* -- models and counters -------------------------------------------------------- */
+
+/* Reads the compiled-in model of a slot. */
+static void read_builtin(__u32 slot, struct ndm_bpf_model *model)
+{
+	struct bpf_map_info info = {};
+	__u32 size = sizeof(info), key = 0;
+	int fd = pinned("builtins");
+	char *values;
+
+	if (bpf_obj_get_info_by_fd(fd, &info, &size))
+		fail("the compiled-in models cannot be read: %s", strerror(errno));
+	values = malloc(info.value_size);
+	if (!values || bpf_map_lookup_elem(fd, &key, values) ||
+	    info.value_size < (slot + 1) * sizeof(*model))
+		fail("the compiled-in models cannot be read");
+	memcpy(model, values + slot * sizeof(*model), sizeof(*model));
+	free(values);
+	close(fd);
+}
+
+static void read_counters(__u32 slot, struct ndm_bpf_counters *sum)
+{
+	int cpus = libbpf_num_possible_cpus(), fd = pinned("counters"), cpu;
+	struct ndm_bpf_counters *each = calloc(cpus, sizeof(*each));
+
+	if (!each || bpf_map_lookup_elem(fd, &slot, each))
+		fail("the counters cannot be read: %s", strerror(errno));
+	memset(sum, 0, sizeof(*sum));
+	for (cpu = 0; cpu < cpus; cpu++) {
+		sum->connections += each[cpu].connections;
+		sum->decisions += each[cpu].decisions;
+		sum->starved += each[cpu].starved;
+		sum->without_state += each[cpu].without_state;
+	}
+	free(each);
+	close(fd);
+}
+
+static int bpf_slots(struct slot *slots, int most)
+{
+	char names[NDM_BPF_SLOTS][16];
+	int count = controls(names, most < NDM_BPF_SLOTS ? most : NDM_BPF_SLOTS);
+	int fd = pinned("models"), i;
+	struct ndm_bpf_model model;
+	__u32 slot;
+
+	for (i = 0; i < count; i++) {
+		slot = i;
+		if (bpf_map_lookup_elem(fd, &slot, &model))
+			read_builtin(slot, &model);
+		strcpy(slots[i].name, names[i]);
+		strcpy(slots[i].model, model.name);
+		digest_text(slots[i].sha256, model.sha256);
+		slots[i].swaps = model.number;
+		read_counters(slot, &slots[i].counters);
+	}
+	close(fd);
+	return count;
+}
+
+static __u32 find_slot(const char *name)
+{
+	char names[NDM_BPF_SLOTS][16];
+	int count = controls(names, NDM_BPF_SLOTS), i;
+
+	for (i = 0; i < count; i++)
+		if (!strcmp(names[i], name))
+			return i;
+	fail("there is no congestion control %s here: ndmctl status shows those that are loaded", name);
+}
+
+static void bpf_use(const char *name, const char *file)
+{
+	struct ndm_described_model described;
+	struct ndm_bpf_model model = {}, before;
+	__u32 slot = find_slot(name);
+	int fd = pinned("models");
+
+	if (bpf_map_lookup_elem(fd, &slot, &before))
+		before.number = 0;
+	if (!strcmp(file, NDM_BUILTIN)) {
+		read_builtin(slot, &model);
+	} else {
+		read_model(file, &described);
+		ndm_bpf_pack(&model.network, &described.model);
+		memcpy(model.name, described.facts.name, sizeof(model.name));
+		memcpy(model.sha256, described.facts.sha256, sizeof(model.sha256));
+	}
+	/* The compiled-in model, too, becomes an element: its number must be a new one. */
+	model.number = before.number + 1;
+	if (bpf_map_update_elem(fd, &slot, &model, BPF_ANY))
+		fail("the model cannot be changed: %s", strerror(errno));
+	close(fd);
+}
+
+/* -- events ---------------------------------------------------------------------- */
+
+static char control_names[NDM_BPF_SLOTS][16];
+static volatile sig_atomic_t stopped;
+static unsigned long left;
+
+static void stop(int number)
+{
+	(void)number;
+	stopped = 1;
+}
+
+static int print_event(void *context, void *data, size_t size)
+{
+	const struct ndm_bpf_event *event = data;
+	int i;
+
+	(void)context;
+	if (size < sizeof(*event) || event->slot >= NDM_BPF_SLOTS)
+		return 0;
+	if (event->kind == NDM_BPF_GUARD) {
+		printf("ndm_guard: flow=%u cwnd=%u srtt_us=%u ca=%s\n", event->flow, event->cwnd,
+		       event->srtt_us, control_names[event->slot]);
+		return 0;
+	}
+	printf("ndm_decision: flow=%u decision=%u x=", event->flow, event->decision);
+	for (i = 0; i < NDM_INPUTS; i++)
+		printf("%s%d", i ? "," : "", event->x[i]);
+	printf(" action=%d,%d cwnd=%u srtt_us=%u model=%u ca=%s\n", event->action[0],
+	       event->action[1], event->cwnd, event->srtt_us, event->model,
+	       control_names[event->slot]);
+	if (left && !--left)
+		stopped = 1;
+	return 0;
+}
+
+static void watch(bool watched)
+{
+	int fd = pinned("watched");
+	__u32 key = 0;
+
+	if (bpf_map_update_elem(fd, &key, &watched, BPF_ANY))
+		fail("the events cannot be turned %s: %s", watched ? "on" : "off",
+		     strerror(errno));
+	close(fd);
+}
+
+void trace_bpf(unsigned long count)
+{
+	struct ring_buffer *ring = ring_buffer__new(pinned("events"), print_event, NULL, NULL);
+	struct sigaction action = { .sa_handler = stop };
+
+	if (!ring)
+		fail("the events cannot be read: %s", strerror(errno));
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	controls(control_names, NDM_BPF_SLOTS);
+	left = count;
+	watch(true);
+	while (!stopped)
+		if (ring_buffer__poll(ring, 100) < 0 && errno != EINTR)
+			break;
+	watch(false);
+	if (!count)
+		ring_buffer__consume(ring);
+	ring_buffer__free(ring);
+}
+
+const struct way bpf_way = {
+	.name = "BPF",
+	.loaded = bpf_loaded,
+	.load = bpf_load,
+	.unload = bpf_unload,
+	.slots = bpf_slots,
+	.use = bpf_use,
+};

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef NDM_CTL_H
+#define NDM_CTL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "ndm_bpf.h"
+#include "ndm/ndm_blob.h"
+
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+
+/* The name that stands for the compiled-in model. */
+#define NDM_BUILTIN "builtin"
+
+/* A congestion control of NDM, as the kernel has it now. */
+struct slot {
+	char name[16];
+	char model[NDM_BPF_NAME];
+	char sha256[65];	/* of the float policy, hexadecimal */
+	__u32 swaps;		/* models taken so far */
+	struct ndm_bpf_counters counters;
+};
+
+/* A way into the kernel. Functions exit with a message when they cannot do what they are asked to. */
+struct way {
+	const char *name;
+	bool (*loaded)(void);
+	void (*load)(const char *file);
+	void (*unload)(void);
+	int (*slots)(struct slot *slots, int most);	/* returns how many there are */
+	void (*use)(const char *slot, const char *file);
+};
+
+extern const struct way bpf_way, module_way;
+
+/* Ends the program with a message. */
+void fail(const char *format, ...) __attribute__((__noreturn__, __format__(__printf__, 1, 2)));
+
+/* Reads and checks a model file; fails when it is refused. Returns its SHA-256, hexadecimal. */
+const char *read_model(const char *file, struct ndm_described_model *model);
+
+/* A digest of 32 bytes as text. */
+void digest_text(char text[65], const __u8 *digest);
+
+/* Opens the object for the running kernel; fails when libbpf does not take it. */
+struct bpf_object *open_object(const char *file);
+
+/* Prints decisions as the module's tracepoint does, until @count of them or a signal. 0: no end */
+void trace_bpf(unsigned long count);
+
+#endif /* NDM_CTL_H */

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0
+/* NDM as the module tcp_ndm: its files in /sys/module. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ctl.h"
+
+#define MODULE "/sys/module/tcp_ndm"
+#define FIRMWARE "/lib/firmware/"
+
+static bool module_loaded(void)
+{
+	return !access(MODULE, F_OK);
+}
+
+static void run(const char *program, const char *argument)
+{
+	pid_t child = fork();
+	int status = -1;
+
+	if (!child) {
+		execlp(program, program, argument, NULL);
+		_exit(127);
+	}
+	if (child < 0 || waitpid(child, &status, 0) < 0 || status)
+		fail("%s %s has failed", program, argument);
+}
+
+static void module_load(const char *file)
+{
+	(void)file;
+	run("modprobe", "tcp_ndm");
+}
+
+static void module_unload(void)
+{
+	run("rmmod", "tcp_ndm");
+}
+
+/* Reads a file of a slot's folder, without the end of the line. */
+static void read_text(const char *slot, const char *name, char *text, size_t size)
+{
+	char path[256];
+	FILE *stream;
+
+	snprintf(path, sizeof(path), MODULE "/%s/%s", slot, name);
+	stream = fopen(path, "r");
+	if (!stream || !fgets(text, size, stream))
+		fail("%s: %s", path, strerror(errno));
+	text[strcspn(text, "\n")] = 0;
+	fclose(stream);
+}
+
+static unsigned long long read_number(const char *slot, const char *name)
+{
+	char text[32];
+
+	read_text(slot, name, text, sizeof(text));
+	return strtoull(text, NULL, 10);
+}
+
+static int is_slot(const struct dirent *entry)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), MODULE "/%s/trained_decisions", entry->d_name);
+	return !access(path, F_OK);
+}
+
+static int module_slots(struct slot *slots, int most)
+{
+	struct dirent **entries;
+	int count = scandir(MODULE, &entries, is_slot, alphasort), i;
+
+	if (count < 0)
+		fail(MODULE ": %s", strerror(errno));
+	for (i = 0; i < count && i < most; i++) {
+		const char *name = entries[i]->d_name;
+
+		snprintf(slots[i].name, sizeof(slots[i].name), "%.15s", name);
+		read_text(name, "name", slots[i].model, sizeof(slots[i].model));
+		read_text(name, "sha256", slots[i].sha256, sizeof(slots[i].sha256));
+		slots[i].swaps = read_number(name, "counters/model_swaps");
+		memset(&slots[i].counters, 0, sizeof(slots[i].counters));
+		slots[i].counters.decisions = read_number(name, "counters/decisions");
+		slots[i].counters.starved = read_number(name, "counters/guard_starving");
+	}
+	return i;
+}
+
+static void module_use(const char *slot, const char *file)
+{
+	struct ndm_described_model model;
+	char path[256];
+	FILE *stream;
+
+	if (strcmp(file, NDM_BUILTIN)) {
+		if (strncmp(file, FIRMWARE, strlen(FIRMWARE)))
+			fail("the module takes models from " FIRMWARE ": copy %s there", file);
+		read_model(file, &model);
+		file += strlen(FIRMWARE);
+	}
+	snprintf(path, sizeof(path), MODULE "/%s/model", slot);
+	stream = fopen(path, "w");
+	if (!stream)
+		fail("%s: %s", path, strerror(errno));
+	fputs(file, stream);
+	if (fclose(stream))
+		fail("the module has refused %s: %s (dmesg says why)", file, strerror(errno));
+}
+
+const struct way module_way = {
+	.name = "module",
+	.loaded = module_loaded,
+	.load = module_load,
+	.unload = module_unload,
+	.slots = module_slots,
+	.use = module_use,
+};

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+/* ndmctl: load NDM, as a BPF program or as the module tcp_ndm, and choose its models. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl.h"
+
+#ifndef NDM_OBJECT
+#define NDM_OBJECT "/usr/lib/ndm/ndm.bpf.o"
+#endif
+
+static const char usage[] =
+	"usage: ndmctl COMMAND\n"
+	"\n"
+	"  load [OBJECT]      load NDM as a BPF program (default: " NDM_OBJECT ")\n"
+	"  load --module      load the module tcp_ndm\n"
+	"  unload             unload what is loaded; open BPF connections keep it to their end\n"
+	"  status [--json]    congestion controls, their models, decisions and interventions of the guard\n"
+	"  use MODEL [NAME]   another model, for open connections too: a file, or builtin;\n"
+	"                     NAME: the congestion control (default: the first)\n"
+	"  verify FILE        whether a model file is sound\n"
+	"  trace [COUNT]      print decisions as they are taken (BPF only)\n";
+
+void fail(const char *format, ...)
+{
+	va_list arguments;
+
+	fputs("ndmctl: ", stderr);
+	va_start(arguments, format);
+	vfprintf(stderr, format, arguments);
+	va_end(arguments);
+	fputc('\n', stderr);
+	exit(1);
+}
+
+static const struct way *loaded_way(void)
+{
+	if (bpf_way.loaded())
+		return &bpf_way;
+	if (module_way.loaded())
+		return &module_way;
+	fail("NDM is not loaded: ndmctl load");
+}
+
+static void load(int count, char **arguments)
+{
+	bool module = count && !strcmp(arguments[0], "--module");
+	const struct way *way = module ? &module_way : &bpf_way;
+
+	if (way->loaded())
+		fail("NDM is loaded already: ndmctl status");
+	way->load(count ? arguments[0] : NDM_OBJECT);
+}
+
+static void print_json(const struct way *way, const struct slot *slots, int count)
+{
+	int i;
+
+	printf("{\"loaded\": \"%s\", \"controls\": [", way->name);
+	for (i = 0; i < count; i++)
+		printf("%s{\"name\": \"%s\", \"model\": \"%s\", \"sha256\": \"%s\", \"swaps\": %u, \"connections\": %llu, \"decisions\": %llu, \"guard_starving\": %llu, \"without_state\": %llu}",
+		       i ? ", " : "", slots[i].name, slots[i].model, slots[i].sha256, slots[i].swaps,
+		       slots[i].counters.connections, slots[i].counters.decisions,
+		       slots[i].counters.starved, slots[i].counters.without_state);
+	printf("]}\n");
+}
+
+static void print_status(const struct way *way, const struct slot *slots, int count)
+{
+	int i;
+
+	printf("NDM is loaded as %s\n\n", way == &bpf_way ? "a BPF program" : "the module tcp_ndm");
+	printf("%-15s  %-20s  %-12s  %6s  %12s  %s\n", "name", "model", "sha256", "swaps",
+	       "decisions", "taken by the guard");
+	for (i = 0; i < count; i++)
+		printf("%-15s  %-20s  %-12.12s  %6u  %12llu  %llu\n", slots[i].name, slots[i].model,
+		       slots[i].sha256, slots[i].swaps, slots[i].counters.decisions,
+		       slots[i].counters.starved);
+}
+
+static void status(int count, char **arguments)
+{
+	struct slot slots[NDM_BPF_SLOTS];
+	const struct way *way = loaded_way();
+	int number = way->slots(slots, NDM_BPF_SLOTS);
+
+	if (count && !strcmp(arguments[0], "--json"))
+		print_json(way, slots, number);
+	else
+		print_status(way, slots, number);
+}
+
+static void use(int count, char **arguments)
+{
+	struct slot slots[NDM_BPF_SLOTS];
+	const struct way *way = loaded_way();
+
+	if (!count)
+		fail("use: which model? a file, or " NDM_BUILTIN);
+	if (count < 2 && !way->slots(slots, NDM_BPF_SLOTS))
+		fail("no congestion control of NDM is loaded");
+	way->use(count < 2 ? slots[0].name : arguments[1], arguments[0]);
+}
+
+static void verify(int count, char **arguments)
+{
+	struct ndm_described_model model;
+	const char *digest;
+
+	if (!count)
+		fail("verify: which file?");
+	digest = read_model(arguments[0], &model);
+	printf("%s is a sound model: %s, %u units, trained for %llu decisions on %s\nsha256 %s\n",
+	       arguments[0], model.facts.name, model.model.hidden,
+	       (unsigned long long)model.facts.decisions, model.facts.profile, digest);
+}
+
+static void unload(int count, char **arguments)
+{
+	(void)count;
+	(void)arguments;
+	loaded_way()->unload();
+}
+
+static void trace(int count, char **arguments)
+{
+	if (loaded_way() != &bpf_way)
+		fail("the module has tracepoints: /sys/kernel/tracing/events/ndm");
+	trace_bpf(count ? strtoul(arguments[0], NULL, 10) : 0);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(int count, char **arguments);
+	int most;	/* arguments */
+} commands[] = {
+	{ "load", load, 1 },	 { "unload", unload, 0 }, { "status", status, 1 },
+	{ "use", use, 2 },	 { "verify", verify, 1 }, { "trace", trace, 1 },
+};
+
+int main(int argc, char **argv)
+{
+	unsigned int i;
+
+	if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+		fputs(usage, argc < 2 ? stderr : stdout);
+		return argc < 2 ? 2 : 0;
+	}
+	for (i = 0; i < ARRAY_SIZE(commands); i++)
+		if (!strcmp(argv[1], commands[i].name)) {
+			if (argc - 2 > commands[i].most)
+				fail("%s: %s is one argument too many", argv[1],
+				     argv[2 + commands[i].most]);
+			commands[i].run(argc - 2, argv + 2);
+			return 0;
+		}
+	fprintf(stderr, "ndmctl: there is no command %s\n\n%s", argv[1], usage);
+	return 2;
+}

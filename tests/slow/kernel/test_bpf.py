@@ -1,0 +1,147 @@
+"""NDM as a BPF program in stock kernels: it loads, decides as the reference does, and takes other models."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path as FilePath
+from typing import Any
+
+import numpy as np
+import pytest
+
+from env.checkout import BUILD, DATASETS, KERNEL, MODEL_BUILD
+from env.lab.stock_kernel import VERSIONS
+from env.lab.vm import VmLab
+from env.network.path import Path
+from export.formats.blob import read_blob
+from export.integer import reference
+from export.integer.native import Native
+from tests.support.guest import shell
+from tests.support.labs import Decision, traced_decisions
+
+pytestmark = pytest.mark.timeout(1200)
+
+CTL = BUILD / "ndmctl"
+NAME = "ndm_bpf"  # beside the module's ndm
+MODELS = DATASETS / "models"
+
+
+@pytest.fixture(scope="session")
+def program() -> FilePath:
+    """The BPF program under another name than the module's; the guest sees no temporary folder of the host."""
+    folder = MODEL_BUILD / "bpf-beside"
+    subprocess.run([KERNEL / "bpf" / "build.sh", folder, NAME], check=True)
+    return folder / "ndm.bpf.o"
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def lab(request: pytest.FixtureRequest, program: FilePath) -> Iterator[VmLab]:
+    with VmLab(kernel=request.param, modules=("tcp_ndm",), clock="counted", timeout_s=600) as vm:
+        shell(vm, "mount -t bpf bpf /sys/fs/bpf")
+        shell(vm, f"{CTL} load {program}")
+        yield vm
+
+
+def ctl(lab: VmLab, command: str) -> str:
+    return shell(lab, f"{CTL} {command}")
+
+
+def status(lab: VmLab) -> dict[str, Any]:
+    (control,) = json.loads(ctl(lab, "status --json"))["controls"]
+    return dict(control)
+
+
+def decisions_of(lab: VmLab, path: Path, flows: int, duration_s: float) -> list[Decision]:
+    """Run flows and return all decisions that the program has reported."""
+    file = "/tmp/decisions"
+    shell(lab, f"{CTL} trace >{file} 2>&1 & echo $! >/tmp/tracer; sleep 1")
+    before = status(lab)["decisions"]
+    flow = {"scheme": NAME, "start_s": 0.0, "duration_s": duration_s}
+    lab.run(path, [flow] * flows, duration_s, sample_ms=0)
+    shell(lab, "sleep 1; kill $(cat /tmp/tracer); sleep 1")
+    decisions = traced_decisions(shell(lab, f"cat {file}").splitlines())
+    assert len(decisions) == status(lab)["decisions"] - before, "a decision was not reported"
+    return decisions
+
+
+def assert_as_reference(decisions: list[Decision], model: Any) -> None:
+    for flow in {decision.flow for decision in decisions}:
+        of_flow = [decision for decision in decisions if decision.flow == flow]
+        x = np.array([decision.x for decision in of_flow], np.int16)  # [T, I] Q12
+        actions = np.array([decision.action for decision in of_flow], np.int16)  # [T, O] Q14
+        expected, _ = reference.rollout(model, x)
+        np.testing.assert_array_equal(actions, expected)
+
+
+PATHS = {
+    "short": Path(rate_mbps=10, rtt_ms=4, buffer_bdp=4),
+    "usual": Path(rate_mbps=5, rtt_ms=40, buffer_bdp=1),
+    "shallow": Path(rate_mbps=10, rtt_ms=20, buffer_bdp=0.25),
+    "lossy": Path(rate_mbps=5, rtt_ms=20, loss_pct=1),
+    "jittery": Path(rate_mbps=5, rtt_ms=40, jitter_ms=4),
+}
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_every_decision_equals_the_reference(lab: VmLab, name: str) -> None:
+    decisions = decisions_of(lab, PATHS[name], flows=2, duration_s=10.0)
+    assert len(decisions) > 150
+    assert len({decision.action for decision in decisions}) > 50, "a constant policy shows nothing"
+    assert_as_reference(decisions, Native().shipped()[0])
+
+
+def test_a_run_is_that_of_the_module(lab: VmLab) -> None:
+    """The clock counts instructions, and the two have not the same number: microseconds differ."""
+    path, duration_s = PATHS["usual"], 20.0
+    flow = {"start_s": 0.0, "duration_s": duration_s}
+    module, program = (
+        lab.run(path, [flow | {"scheme": scheme}], duration_s, sample_ms=100).flows[0] for scheme in ("ndm", NAME)
+    )
+    assert program.received_bytes == pytest.approx(module.received_bytes, rel=0.02)
+    assert program.retransmits == pytest.approx(module.retransmits, abs=5)
+    assert program.sender["cwnd"].mean() == pytest.approx(module.sender["cwnd"].mean(), rel=0.1)
+
+
+def test_another_model_decides_from_now_on(lab: VmLab) -> None:
+    ctl(lab, f"use {MODELS / 'fiber' / 'policy.bin'}")
+    assert status(lab)["model"] == "fiber"
+    fiber, _ = read_blob((MODELS / "fiber" / "policy.bin").read_bytes(), "fiber")
+    decisions = decisions_of(lab, PATHS["usual"], flows=1, duration_s=5.0)
+    assert_as_reference(decisions, fiber)
+    ctl(lab, "use builtin")
+    assert status(lab)["model"] == "mixed"
+    assert_as_reference(decisions_of(lab, PATHS["usual"], flows=1, duration_s=5.0), Native().shipped()[0])
+
+
+def test_an_open_connection_takes_the_model(lab: VmLab) -> None:
+    before = status(lab)
+    swaps, decisions_then = before["swaps"], before["decisions"] + 50
+    taken = f"{CTL} status --json | grep -o '\"decisions\": [0-9]*' | cut -d ' ' -f 2"
+    swap = f"while [ $({taken}) -lt {decisions_then} ]; do sleep .1; done; {CTL} use {MODELS / 'fiber' / 'policy.bin'}"
+    shell(lab, f"({swap}) >/tmp/used 2>&1 &")
+    decisions = decisions_of(lab, PATHS["usual"], flows=1, duration_s=10.0)
+    assert {decision.flow for decision in decisions} == {decisions[0].flow}
+    models = [decision.model for decision in decisions]
+    assert models == sorted(models)
+    assert set(models) == {swaps, swaps + 1}
+    ctl(lab, "use builtin")
+
+
+def test_a_changed_file_is_refused(lab: VmLab) -> None:
+    shell(lab, f"cp {MODELS / 'fiber' / 'policy.bin'} /tmp/bad.bin")
+    shell(lab, "printf '!!!!' | dd of=/tmp/bad.bin bs=1 seek=400 conv=notrunc 2>/dev/null")
+    before = status(lab)
+    done = lab.call("shell", command=f"{CTL} use /tmp/bad.bin")
+    assert done["status"] == 1
+    assert "its SHA-256 does not match its content" in done["stderr"]
+    assert status(lab) == before
+
+
+def test_it_is_gone_after_unload(lab: VmLab) -> None:
+    ctl(lab, "unload")
+    assert NAME not in shell(lab, "cat /proc/sys/net/ipv4/tcp_available_congestion_control").split()
+    ctl(lab, "unload")  # the module
+    done = lab.call("shell", command=f"{CTL} unload")
+    assert (done["status"], done["stderr"]) == (1, "ndmctl: NDM is not loaded: ndmctl load\n")
