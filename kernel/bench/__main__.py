@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from env.lab import LabError
-from kernel.bench import acks, counted, cpu, decision, instructions
+from kernel.bench import acks, bpf, counted, cpu, decision, instructions
 from kernel.bench.build import BenchError, Kernel, build, has_bbr, lab_kernel, stock_kernels
 from kernel.bench.state import state
 from kernel.lab.build import BuildError
@@ -23,6 +23,7 @@ from kernel.lab.build import BuildError
 PER_ACK_TARGET = 1.10  # of BBR's instructions
 DECISION_TARGET_NS = 300
 CPU_TARGET = 1.03  # of Cubic's CPU time
+BPF_ACK_TARGET, BPF_DECISION_TARGET = 1.3, 2  # of the module's instructions
 COLD_CALLS = 500
 SAMPLED_ACKS = 200  # ACKs whose instructions are counted individually, for the spread
 
@@ -130,14 +131,34 @@ def show_counted(repetitions: int) -> float:
             f"{statistics.median(one.mbps for one in costs):.1f} Mbit/s, "
             f"{max(one.retransmits for one in costs)} retransmits"
         )
-    shares = [
-        one.instructions / other.instructions
-        for one, other in zip(costs_by_scheme["ndm"], costs_by_scheme["cubic"], strict=True)
-    ]
+    for scheme, to in ((bpf.NAME, "ndm"), ("ndm", "cubic")):
+        shares = [
+            one.instructions / other.instructions
+            for one, other in zip(costs_by_scheme[scheme], costs_by_scheme[to], strict=True)
+        ]
+        print(f"  {scheme} / {to}, pair by pair: {spread(shares, 3)}")
     ratio = statistics.median(shares)
-    print(f"  ndm / cubic, pair by pair: {spread(shares, 3)}")
     print(f"    target at most {CPU_TARGET:.2f}: {verdict(ratio <= CPU_TARGET)}")
     return ratio
+
+
+def show_bpf(version: str, module: instructions.Count) -> None:
+    """Print what the BPF program costs in a stock kernel, beside the module."""
+    cost = bpf.measure(version)
+    ack, deciding = cost.ack - cost.empty, cost.decision - cost.empty
+    print(f"\nThe BPF program on {version}, instructions beyond an empty program's {cost.empty:.0f}:")
+    print(
+        f"  an ACK {ack:.0f}, {ack / module.per_ack:.2f} of the module's {module.per_ack:.1f} (target at most "
+        f"{BPF_ACK_TARGET}: {verdict(ack <= BPF_ACK_TARGET * module.per_ack)})"
+    )
+    print(
+        f"  a decision {deciding:.0f}, {deciding / module.per_decision:.2f} of {module.per_decision:.0f} (target "
+        f"at most {BPF_DECISION_TARGET}: {verdict(deciding <= BPF_DECISION_TARGET * module.per_decision)})"
+    )
+    print(
+        f"  {cost.size} instructions, {cost.code} bytes of machine code; the verifier follows {cost.verified}; "
+        f"loaded in {cost.load_s:.2f} s at 10^9 instructions/s"
+    )
 
 
 def show_cpu(bulk: cpu.Bulk, repetitions: int) -> None:
@@ -184,6 +205,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         }
         good &= all(ratio <= PER_ACK_TARGET for of_kernel in ratios.values() for ratio in of_kernel.values())
         decision_ns = show_decision(main_kernel, recorded[acks.STEADY], arguments.batches)
+        for kernel in stock:
+            show_bpf(kernel.name, instructions.count(kernel, "ndm", recorded[acks.STEADY]))
         cpu_ratio = show_counted(arguments.repetitions)
         for bulk in cpu.BULKS:  # CPU time of the virtual lab, which shows the cost of pacing
             show_cpu(bulk, arguments.repetitions)

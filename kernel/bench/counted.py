@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from env.lab import LabError, Reply, RunResult
 from env.lab.vm import VmLab
 from env.network.path import Path
+from kernel.bench import bpf
 
 KERNEL = "6.12"
-SCHEMES = ("cubic", "ndm", "bbr")
+SCHEMES = ("cubic", "ndm", bpf.NAME, "bbr")
 PATH = Path(rate_mbps=100, rtt_ms=20, buffer_bdp=12)
 SEND_MEMORY_BYTES = 2_500_000  # fills the link but not the buffer, so nothing is lost
 SEGMENTS = 44  # maximum number in a packet, the usual value of hosts
@@ -37,6 +38,7 @@ class Counted:
 def machine() -> Iterator[VmLab]:
     """Boot the stock kernel and prepare its network. Raises LabError."""
     with VmLab(kernel=KERNEL, modules=("tcp_ndm",), clock="counted", timeout_s=1800) as lab:
+        bpf.load(lab, bpf.build())
         lab.call("build", topology=PATH.network)
         lab.call("execute", node="h1", argv=["ip", "link", "set", "h1-r", "gso_max_segs", str(SEGMENTS)])
         memory = f"net.ipv4.tcp_wmem=4096 16384 {SEND_MEMORY_BYTES}"

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ctl.h"
@@ -151,10 +152,34 @@ static void attach(struct bpf_object *object)
 	}
 }
 
+/* Says what the largest program has cost the verifier. */
+static void print_loaded(struct bpf_object *object, const struct timespec *begin)
+{
+	struct bpf_prog_info info, largest = {};
+	struct bpf_program *program;
+	struct timespec end;
+	__u32 size;
+
+	bpf_object__for_each_program(program, object) {
+		size = sizeof(info);
+		memset(&info, 0, size);
+		if (!bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) &&
+		    info.verified_insns > largest.verified_insns)
+			largest = info;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	printf("loaded in %.2f s: %s has %u instructions, %u that the verifier has followed\n",
+	       end.tv_sec - begin->tv_sec + (end.tv_nsec - begin->tv_nsec) / 1e9,
+	       largest.name, largest.xlated_prog_len / 8, largest.verified_insns);
+}
+
 static void bpf_load(const char *file)
 {
 	struct bpf_object *object;
+	struct timespec begin;
 	int error;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
 
 	libbpf_set_print(print_libbpf);
 	object = open_object(file);
@@ -175,6 +200,7 @@ static void bpf_load(const char *file)
 	pin(section_map(object, BUILTINS), "builtins");
 	pin(section_map(object, WATCHED), "watched");
 	attach(object);
+	print_loaded(object, &begin);
 }
 
 /* -- models and counters -------------------------------------------------------- */

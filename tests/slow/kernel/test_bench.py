@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kernel.bench import __main__ as bench
-from kernel.bench import acks, cpu, decision, instructions
+from kernel.bench import acks, bpf, cpu, decision, instructions
 from kernel.bench.build import Kernel, build, has_bbr, lab_kernel, stock_kernels
 from kernel.bench.state import state
 from tests.support.tools import find_tool, require
@@ -105,3 +105,15 @@ def test_times_are_taken(
     shown = capsys.readouterr().out
     assert re.search(r"H = 16: median [\d.]+, quartiles [\d.]+ to [\d.]+, range [\d.]+ to [\d.]+, n = 3", shown)
     assert re.search(r"cubic +[\d.]+ \(n = 1\); 9\d\d\.\d Mbit/s, 0 retransmits, 4\d\.\d segments a packet", shown)
+
+
+def test_the_bpf_program_decides_for_less_than_twice_the_modules_cost(
+    kernels: list[Kernel], recorded: dict[acks.Connection, Path]
+) -> None:
+    module = instructions.count(kernels[-1], "ndm", recorded[acks.STEADY])
+    cost = bpf.measure(kernels[-1].name)
+    assert cost.decision - cost.empty <= bench.BPF_DECISION_TARGET * module.per_decision
+    # the target of 1.3 is missed (docs/results/cost.md): it shall not become worse
+    assert cost.ack - cost.empty <= 2.2 * module.per_ack
+    assert 100_000 < cost.verified < 500_000, "of a million"
+    assert cost.load_s < 3
