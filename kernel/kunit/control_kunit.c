@@ -789,6 +789,10 @@ static void drain_window_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(20, 0), 4);
 	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(6, 2), 3);
 	KUNIT_EXPECT_EQ(test, ndm_drain_cwnd(4, 0), NDM_CWND_MIN);
+	/* No more than the clamp. */
+	KUNIT_EXPECT_EQ(test, ndm_window(&(struct ndm_sock) {
+		.cwnd_fp = 1 << NDM_CWND_FRAC, .measure.drain = 1,
+	}), 1);
 }
 
 struct kept_case {

@@ -160,32 +160,47 @@ static void ndm_slots_exit(int count)
 	ndm_slot_device_del();
 }
 
-static void ndm_slots_unregister(int count)
+static void ndm_slots_unregister(void)
 {
-	while (count--)
-		tcp_unregister_congestion_control(&ndm_slots[count].ops);
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(ndm_slots); i++)
+		if (ndm_slots[i].registered)
+			tcp_unregister_congestion_control(&ndm_slots[i].ops);
 }
 
-/* Sockets may use a slot as soon as it is registered, so this comes last. */
+/*
+ * Sockets may use a slot as soon as it is registered, so this comes last. When the first one
+ * cannot be registered, loading fails. Later the module may be in use, and goes on without.
+ */
 static int __init ndm_slots_register(void)
 {
 	int err, i;
 
 	for (i = 0; i < ARRAY_SIZE(ndm_slots); i++) {
 		err = tcp_register_congestion_control(&ndm_slots[i].ops);
-		if (err) {
-			ndm_slots_unregister(i);
+		if (err && !i)
 			return err;
-		}
+		if (err)
+			pr_warn("%s cannot be registered (error %d): it is left out\n",
+				ndm_slots[i].ops.name, err);
+		ndm_slots[i].registered = !err;
 	}
 	return 0;
 }
 
 static int __init tcp_ndm_init(void)
 {
+	const char *problem;
 	int err, i;
 
 	BUILD_BUG_ON(sizeof(struct ndm_sock) > ICSK_CA_PRIV_SIZE);
+	problem = ndm_pin_check();
+	if (problem) {
+		pr_err("parameter pin: %s is no SHA-256, which has 64 hexadecimal digits\n",
+		       problem);
+		return -EINVAL;
+	}
 	err = ndm_slot_device_add();
 	if (err)
 		return err;
@@ -207,7 +222,7 @@ exit:
 
 static void __exit tcp_ndm_exit(void)
 {
-	ndm_slots_unregister(ARRAY_SIZE(ndm_slots));
+	ndm_slots_unregister();
 	ndm_slots_exit(ARRAY_SIZE(ndm_slots));
 }
 

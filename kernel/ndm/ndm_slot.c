@@ -3,6 +3,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <crypto/sha2.h>
+#include <linux/capability.h>
 #include <linux/device.h>
 #include <linux/firmware.h>
 #include <linux/module.h>
@@ -58,6 +59,9 @@ static struct ndm_loaded *ndm_read_file(const char *file)
 	sha256(firmware->data, content, digest);
 	problem = "its SHA-256 does not match its content";
 	if (memcmp(digest, firmware->data + content, sizeof(digest)))
+		goto refuse;
+	problem = ndm_pin_refuses(digest);
+	if (problem)
 		goto refuse;
 	problem = ndm_blob_parse(firmware->data, firmware->size,
 				 &loaded->from_file.model,
@@ -130,9 +134,13 @@ static ssize_t ndm_model_store(struct kobject *kobj,
 			       struct kobj_attribute *attr,
 			       const char *text, size_t count)
 {
-	char *file = kstrndup(text, count, GFP_KERNEL);
+	char *file;
 	int err;
 
+	/* The file is root's, also for a root without capabilities or of another user namespace. */
+	if (!capable(CAP_NET_ADMIN))
+		return -EPERM;
+	file = kstrndup(text, count, GFP_KERNEL);
 	if (!file)
 		return -ENOMEM;
 	err = ndm_slot_load(ndm_folder_slot(kobj), strim(file));
@@ -249,7 +257,7 @@ int ndm_slot_init(struct ndm_slot *slot,
 {
 	int err;
 
-	slot->decisions = alloc_percpu(u64);
+	slot->decisions = alloc_percpu(unsigned long);
 	if (!slot->decisions)
 		return -ENOMEM;
 	slot->builtin.described = model;

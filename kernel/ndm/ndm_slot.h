@@ -41,7 +41,8 @@ struct ndm_slot {
 	struct tcp_congestion_ops ops;	/* ndm_slot_of() finds the slot by it */
 	struct ndm_loaded __rcu *active;
 	struct ndm_loaded builtin;
-	u64 __percpu *decisions;
+	unsigned long __percpu *decisions;
+	bool registered;
 	atomic_t starved;		/* connections that the guard has taken from their policy */
 	struct kobject folder;		/* in sysfs */
 	struct completion folder_released;
@@ -75,6 +76,12 @@ void ndm_slot_exit(struct ndm_slot *slot);
  * Return: 0, or a negative errno when the file is refused; nothing has changed then.
  */
 int ndm_slot_load(struct ndm_slot *slot, const char *file);
+
+/* The first text of the parameter "pin" that is no SHA-256; NULL: there is none. */
+const char *ndm_pin_check(void);
+
+/* Why a model file with this SHA-256 may not be loaded; NULL: it may. */
+const char *ndm_pin_refuses(const u8 *digest);
 
 /* The device that the firmware loader needs; added before the first slot. */
 int ndm_slot_device_add(void);

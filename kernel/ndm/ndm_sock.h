@@ -140,7 +140,9 @@ static inline u32 ndm_window(const struct ndm_sock *ndm)
 {
 	u32 cwnd = ndm->cwnd_fp >> NDM_CWND_FRAC;
 
-	return ndm->measure.drain ? ndm_drain_cwnd(cwnd, ndm->measure.drain_eighths) : cwnd;
+	/* A clamp may be less than the smallest window of a drain. */
+	return ndm->measure.drain ?
+	       min(cwnd, ndm_drain_cwnd(cwnd, ndm->measure.drain_eighths)) : cwnd;
 }
 
 /* Gives the kernel a window without changing the flow's. */

@@ -115,6 +115,37 @@ def test_only_root_may_set_the_model(lab: Lab) -> None:
     assert shown.splitlines() == ["644 0", "444 0"]
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["setpriv --bounding-set -net_admin --inh-caps -net_admin sh -c", "unshare --user --map-root-user sh -c"],
+    ids=["root without the capability", "root of another user namespace"],
+)
+def test_setting_the_model_needs_a_capability(lab: Lab, command: str) -> None:
+    done = lab.call("shell", command=f"{command} 'id -u && echo seed-1.bin | tee {FOLDER}/model >/dev/null'")
+    assert done["stdout"] == "0\n"
+    assert "not permitted" in done["stderr"]
+    assert fact(lab, "model") == "builtin"
+
+
+def test_only_pinned_files_are_loaded() -> None:
+    """The lab kernel only, as in the next test but one."""
+    content = files()
+    pins = ",".join(content[name][-32:].hex() for name in ("seed-1.bin", "cut.bin"))
+    with checked_lab("tcp_ndm", seed=3) as lab:
+        put_firmware(lab, content)
+        module = MODULES / "tcp_ndm.ko"
+        shell(lab, "rmmod tcp_ndm")
+        assert lab.call("shell", command=f"insmod {module} pin={pins},12ab")["status"] != 0
+        assert "parameter pin: 12ab is no SHA-256" in kernel_log(lab)
+        shell(lab, f"insmod {module} pin={pins}")
+        assert set_model(lab, "seed-1.bin") == 0
+        (line,) = refusals(lab, "seed-2.bin", "tcp_ndm: model")
+        assert "its SHA-256 is not one of the parameter pin" in line
+        assert set_model(lab, "builtin") == 0
+        shell(lab, "rmmod tcp_ndm")
+        assert lab.call("shell", command=f"insmod {module} pin={pins} model=seed-2.bin")["status"] != 0
+
+
 def test_every_decision_follows_the_model_it_names(lab: Lab) -> None:
     """Two flows run for 30 s while the model is exchanged again and again."""
     # the run begins between 1 s and 33 s from now, and the exchanges go on for longer

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path as FilePath
 
 import pytest
 
-from env.checkout import KERNEL
+from env.checkout import KERNEL, ROOT
 from env.lab import Lab, LabError
 from env.network.path import Path
 from export import selection
@@ -80,6 +81,22 @@ def test_module_stays_while_one_model_is_in_use(lab: Lab) -> None:
     """
     assert run_program(lab, code).split() == ["1", "0"]
     assert shell(lab, f"ls {FOLDER} 2>/dev/null || echo gone") == "gone"
+
+
+def test_a_name_that_is_taken_is_left_out(lab: Lab, tmp_path: FilePath) -> None:
+    """Another module has a later model's name: the others are there, and nothing is freed that is in use."""
+    other = "ndm_untrained_1"
+    header = KERNEL / "models" / "mixed.h"
+    command = [KERNEL / "build.sh", tmp_path, ROOT / "build/lab-kernel/tree", header, other]
+    subprocess.run(command, check=True)
+    (module,) = (file for file in lab.modules if file.stem == "tcp_ndm")
+    with checked_lab(tmp_path / f"tcp_{other}.ko", module) as fresh:
+        assert f"{other} cannot be registered (error -17): it is left out" in shell(fresh, "dmesg")
+        assert set(ALGORITHMS) <= set(algorithms(fresh))
+        flows = [{"scheme": name, "start_s": 0, "duration_s": 5.0} for name in ALGORITHMS]
+        assert all(flow.received_bytes > 100_000 for flow in fresh.run(PATH, flows, 5.0, sample_ms=0).flows)
+        unload = f"time.sleep(300); print(rmmod('tcp_ndm'), rmmod('tcp_{other}'))"
+        assert run_program(fresh, unload) == "0 0"
 
 
 def test_name_too_long_for_the_kernel_is_refused(tmp_path: FilePath) -> None:
