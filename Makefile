@@ -137,6 +137,23 @@ build/ndmctl: $(CTL_SOURCES) $(BPF_SOURCES) $(USER_SOURCES)
 	$(CC) -O2 -Wall -Wextra -Wno-sign-compare -D_GNU_SOURCE -Ikernel/user/include -Ikernel -Ikernel/bpf -o $@ \
 		kernel/ctl/*.c -lbpf -lelf -lcrypto
 
+.PHONY: install-bpf
+install-bpf: bpf ## install the BPF program, ndmctl, the shipped models, a man page and a systemd unit (root; DESTDIR=)
+	@install -D -m 755 build/ndmctl $(DESTDIR)/usr/sbin/ndmctl
+	@install -D -m 644 $(MODEL_BUILD)/bpf/ndm.bpf.o $(DESTDIR)/usr/lib/ndm/ndm.bpf.o
+	@for model in datasets/models/*/policy.bin; do \
+		install -D -m 644 $$model $(DESTDIR)/usr/lib/ndm/models/$$(basename $$(dirname $$model)).bin; done
+	@install -D -m 644 kernel/ctl/ndmctl.8 $(DESTDIR)/usr/share/man/man8/ndmctl.8
+	@install -D -m 644 kernel/ctl/ndmctl.bash $(DESTDIR)/usr/share/bash-completion/completions/ndmctl
+	@install -D -m 644 kernel/ctl/ndm.service $(DESTDIR)/usr/lib/systemd/system/ndm.service
+	@echo "installed: ndmctl load, or systemctl enable --now ndm; man ndmctl"
+
+.PHONY: uninstall-bpf
+uninstall-bpf: ## remove the files of make install-bpf (root; DESTDIR=)
+	@rm -rf $(DESTDIR)/usr/lib/ndm
+	@rm -f $(addprefix $(DESTDIR)/usr/,sbin/ndmctl share/man/man8/ndmctl.8 share/bash-completion/completions/ndmctl \
+		lib/systemd/system/ndm.service)
+
 .PHONY: export-weights
 export-weights: .venv/installed ## write the int16 header, ONNX, blob and golden vectors of a run (RUN=runs/NAME, default the latest; NAME= of the model)
 	@$(PYTHON) -m export $(if $(RUN),--run $(RUN)) $(if $(NAME),--name $(NAME))
@@ -235,7 +252,7 @@ test-unit: .venv/installed ## the tests without lab, compiler and browser (a min
 	@$(PYTEST) tests/unit
 
 .PHONY: test
-test: setup module ## all tests except those of the sanitizer kernel, QEMU, Ray and the browser (10 minutes; JOBS=8 on 8 cores)
+test: setup module bpf ## all tests except those of the sanitizer kernel, QEMU, Ray and the browser (10 minutes; JOBS=8 on 8 cores)
 	@/usr/bin/python3 setup/packages.py tests
 	@$(PYTEST) tests/unit tests/lab tests/kernel
 

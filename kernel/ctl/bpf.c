@@ -264,15 +264,15 @@ static int bpf_slots(struct slot *slots, int most)
 	return count;
 }
 
+/* The slot of a congestion control that is loaded. */
 static __u32 find_slot(const char *name)
 {
 	char names[NDM_BPF_SLOTS][16];
-	int count = controls(names, NDM_BPF_SLOTS), i;
+	int i = controls(names, NDM_BPF_SLOTS);
 
-	for (i = 0; i < count; i++)
-		if (!strcmp(names[i], name))
-			return i;
-	fail("there is no congestion control %s here: ndmctl status shows those that are loaded", name);
+	while (--i > 0 && strcmp(names[i], name))
+		;
+	return i;
 }
 
 static void bpf_use(const char *name, const char *file)
@@ -335,7 +335,7 @@ static int print_event(void *context, void *data, size_t size)
 	return 0;
 }
 
-static void watch(bool watched)
+static void set_watched(bool watched)
 {
 	int fd = pinned("watched");
 	__u32 key = 0;
@@ -357,11 +357,11 @@ void trace_bpf(unsigned long count)
 	sigaction(SIGTERM, &action, NULL);
 	controls(control_names, NDM_BPF_SLOTS);
 	left = count;
-	watch(true);
+	set_watched(true);
 	while (!stopped)
 		if (ring_buffer__poll(ring, 100) < 0 && errno != EINTR)
 			break;
-	watch(false);
+	set_watched(false);
 	if (!count)
 		ring_buffer__consume(ring);
 	ring_buffer__free(ring);

@@ -40,11 +40,46 @@ void fail(const char *format, ...) __attribute__((__noreturn__, __format__(__pri
 /* Reads and checks a model file; fails when it is refused. Returns its SHA-256, hexadecimal. */
 const char *read_model(const char *file, struct ndm_described_model *model);
 
+/* The file of a model: @name itself, or where `make install-bpf` puts the model of that name. */
+const char *model_file(const char *name);
+
+/* Lists the installed models. */
+void list_models(void);
+
+/* Says what this machine lacks. */
+void doctor(const char *object);
+
 /* A digest of 32 bytes as text. */
 void digest_text(char text[65], const __u8 *digest);
 
 /* Opens the object for the running kernel; fails when libbpf does not take it. */
 struct bpf_object *open_object(const char *file);
+
+/* A TCP connection. */
+struct connection {
+	unsigned long long cookie;	/* the kernel's name for it */
+	unsigned long long acked;	/* bytes */
+	char control[16];
+	char peer[64];
+	double mbps;			/* acknowledged; filled in by watch() */
+	unsigned int rtt_us;
+	unsigned int min_rtt_us;
+	unsigned int cwnd;
+	unsigned int retransmits;
+};
+
+/* Lists the established connections of this network namespace. Returns how many there are. */
+int connections(struct connection *list, int most);
+
+/* Prints what NDM does each second, until a signal. */
+void watch(const struct way *way, bool json);
+
+/* Makes a congestion control the default of this network namespace, or the one before NDM again. */
+void default_on(const char *name);
+void default_off(void);
+
+/* Has connections to a destination use a congestion control. */
+void route_add(const char *destination, const char *name);
 
 /* Prints decisions as the module's tracepoint does, until @count of them or a signal. 0: no end */
 void trace_bpf(unsigned long count);

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A model file: the parser is the kernel module's. */
+#include <dirent.h>
 #include <errno.h>
 #include <openssl/evp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ctl.h"
+
+#ifndef NDM_MODELS_FOLDER
+#define NDM_MODELS_FOLDER "/usr/lib/ndm/models"
+#endif
+#define SUFFIX ".bin"
 
 void digest_text(char text[65], const __u8 *digest)
 {
@@ -13,6 +21,41 @@ void digest_text(char text[65], const __u8 *digest)
 
 	for (i = 0; i < 32; i++)
 		sprintf(text + 2 * i, "%02x", digest[i]);
+}
+
+const char *model_file(const char *name)
+{
+	static char path[512];
+
+	if (!strcmp(name, NDM_BUILTIN) || strchr(name, '/') || !access(name, F_OK))
+		return name;
+	snprintf(path, sizeof(path), NDM_MODELS_FOLDER "/%s" SUFFIX, name);
+	return access(path, F_OK) ? name : path;
+}
+
+static int is_model(const struct dirent *entry)
+{
+	size_t length = strlen(entry->d_name), suffix = strlen(SUFFIX);
+
+	return length > suffix && !strcmp(entry->d_name + length - suffix, SUFFIX);
+}
+
+void list_models(void)
+{
+	struct ndm_described_model model;
+	struct dirent **entries;
+	int count = scandir(NDM_MODELS_FOLDER, &entries, is_model, alphasort), i;
+	char path[512];
+
+	if (count < 0)
+		fail(NDM_MODELS_FOLDER ": %s", strerror(errno));
+	for (i = 0; i < count; i++) {
+		snprintf(path, sizeof(path), NDM_MODELS_FOLDER "/%s", entries[i]->d_name);
+		read_model(path, &model);
+		printf("%-12s  %llu decisions on %s; %.120s\n", model.facts.name,
+		       (unsigned long long)model.facts.decisions, model.facts.profile,
+		       model.facts.envelope);
+	}
 }
 
 const char *read_model(const char *file, struct ndm_described_model *model)

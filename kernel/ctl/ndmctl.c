@@ -18,10 +18,16 @@ static const char usage[] =
 	"  load --module      load the module tcp_ndm\n"
 	"  unload             unload what is loaded; open BPF connections keep it to their end\n"
 	"  status [--json]    congestion controls, their models, decisions and interventions of the guard\n"
-	"  use MODEL [NAME]   another model, for open connections too: a file, or builtin;\n"
+	"  models             the installed models\n"
+	"  use MODEL [NAME]   another model, for open connections too: a file, an installed one,\n"
+	"                     or builtin;\n"
 	"                     NAME: the congestion control (default: the first)\n"
 	"  verify FILE        whether a model file is sound\n"
-	"  trace [COUNT]      print decisions as they are taken (BPF only)\n";
+	"  watch [--json]     connections, rates, RTTs and interventions, each second\n"
+	"  trace [COUNT]      print decisions as they are taken (BPF only)\n"
+	"  default on|off     for all new connections of this network namespace, or as before\n"
+	"  route add PREFIX [NAME]  for new connections to a destination (ip route ... congctl)\n"
+	"  doctor             what this machine has and lacks for NDM\n";
 
 void fail(const char *format, ...)
 {
@@ -92,16 +98,25 @@ static void status(int count, char **arguments)
 		print_status(way, slots, number);
 }
 
+/* The congestion control with a name, or the first one. */
+static const char *choose_slot(const char *name)
+{
+	static struct slot slots[NDM_BPF_SLOTS];
+	int count = loaded_way()->slots(slots, NDM_BPF_SLOTS), i;
+
+	for (i = 0; i < count; i++)
+		if (!name || !strcmp(slots[i].name, name))
+			return slots[i].name;
+	if (name)
+		fail("there is no congestion control %s here: ndmctl status", name);
+	fail("no congestion control of NDM is loaded");
+}
+
 static void use(int count, char **arguments)
 {
-	struct slot slots[NDM_BPF_SLOTS];
-	const struct way *way = loaded_way();
-
 	if (!count)
 		fail("use: which model? a file, or " NDM_BUILTIN);
-	if (count < 2 && !way->slots(slots, NDM_BPF_SLOTS))
-		fail("no congestion control of NDM is loaded");
-	way->use(count < 2 ? slots[0].name : arguments[1], arguments[0]);
+	loaded_way()->use(choose_slot(count < 2 ? NULL : arguments[1]), model_file(arguments[0]));
 }
 
 static void verify(int count, char **arguments)
@@ -111,7 +126,7 @@ static void verify(int count, char **arguments)
 
 	if (!count)
 		fail("verify: which file?");
-	digest = read_model(arguments[0], &model);
+	digest = read_model(model_file(arguments[0]), &model);
 	printf("%s is a sound model: %s, %u units, trained for %llu decisions on %s\nsha256 %s\n",
 	       arguments[0], model.facts.name, model.model.hidden,
 	       (unsigned long long)model.facts.decisions, model.facts.profile, digest);
@@ -131,6 +146,42 @@ static void trace(int count, char **arguments)
 	trace_bpf(count ? strtoul(arguments[0], NULL, 10) : 0);
 }
 
+static void models(int count, char **arguments)
+{
+	(void)count;
+	(void)arguments;
+	list_models();
+}
+
+static void doctor_command(int count, char **arguments)
+{
+	(void)count;
+	(void)arguments;
+	doctor(NDM_OBJECT);
+}
+
+static void watch_command(int count, char **arguments)
+{
+	watch(loaded_way(), count && !strcmp(arguments[0], "--json"));
+}
+
+static void default_command(int count, char **arguments)
+{
+	if (count && !strcmp(arguments[0], "on"))
+		default_on(choose_slot(NULL));
+	else if (count && !strcmp(arguments[0], "off"))
+		default_off();
+	else
+		fail("default: on or off?");
+}
+
+static void route_command(int count, char **arguments)
+{
+	if (count < 2 || strcmp(arguments[0], "add"))
+		fail("route: add PREFIX, such as ndmctl route add 198.51.100.0/24");
+	route_add(arguments[1], choose_slot(count > 2 ? arguments[2] : NULL));
+}
+
 static const struct {
 	const char *name;
 	void (*run)(int count, char **arguments);
@@ -138,6 +189,8 @@ static const struct {
 } commands[] = {
 	{ "load", load, 1 },	 { "unload", unload, 0 }, { "status", status, 1 },
 	{ "use", use, 2 },	 { "verify", verify, 1 }, { "trace", trace, 1 },
+	{ "watch", watch_command, 1 }, { "default", default_command, 1 },
+	{ "route", route_command, 3 },	 { "models", models, 0 }, { "doctor", doctor_command, 0 },
 };
 
 int main(int argc, char **argv)

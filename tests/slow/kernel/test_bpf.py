@@ -139,6 +139,69 @@ def test_a_changed_file_is_refused(lab: VmLab) -> None:
     assert status(lab) == before
 
 
+def in_host(lab: VmLab, command: str) -> str:
+    """Run a command in the network namespace of the sender h1, with the machine's files: h1 sees no /sys/fs/bpf."""
+    return shell(lab, f"nsenter --net --target $(pgrep -of mininet:h1) sh -c '{command}'")
+
+
+def test_watch_shows_what_the_connections_do(lab: VmLab) -> None:
+    path = PATHS["usual"]
+    lab.call("build", topology=path.network)
+    in_host(lab, f"{CTL} watch --json >/tmp/watched 2>&1 & echo \\$! >/tmp/watcher")
+    flow = {"scheme": NAME, "start_s": 0.0, "duration_s": 10.0}
+    received = lab.run(path, [flow, flow], 10.0, sample_ms=0).flows
+    lines = [json.loads(line) for line in shell(lab, "kill $(cat /tmp/watcher); cat /tmp/watched").splitlines()]
+    busy = [line for line in lines if line["controls"][0]["connections"] == 2]
+    assert len(busy) >= 8
+    middle = busy[2:-2]
+    mbps = np.mean([line["controls"][0]["mbps"] for line in middle])
+    assert mbps == pytest.approx(sum(one.received_bytes for one in received) * 8 / 10.0 / 1e6, rel=0.1)
+    assert all(line["controls"][0]["decisions_per_s"] > 5 for line in middle)
+    for line in middle:
+        assert {one["name"] for one in line["connections"]} == {NAME}
+        assert all(40 <= one["min_rtt_ms"] <= one["rtt_ms"] < 200 for one in line["connections"])
+
+
+def test_default(lab: VmLab) -> None:
+    shown = "cat /proc/sys/net/ipv4/tcp_congestion_control"
+    assert shell(lab, shown) == "cubic"
+    ctl(lab, "default on")
+    assert shell(lab, shown) == NAME
+    ctl(lab, "default off")
+    assert shell(lab, shown) == "cubic"
+
+
+def test_route(lab: VmLab) -> None:
+    lab.call("build", topology=PATHS["usual"].network)
+    link = next(line for line in in_host(lab, "ip route").splitlines() if "scope link" in line).split()[0]
+    for prefix in (link, "198.51.100.0/24", link):  # a route of its own, and one that is added
+        in_host(lab, f"{CTL} route add {prefix}")
+        (route,) = in_host(lab, f"ip route show exact {prefix}").splitlines()
+        assert route.count(f"congctl {NAME}") == 1
+    assert "via 10.0.1.254 dev h1-r" in in_host(lab, "ip route show 198.51.100.0/24")
+    in_host(lab, "ip route del 198.51.100.0/24")
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("", "usage: ndmctl COMMAND"),
+        ("lode", "there is no command lode"),
+        ("use", "use: which model?"),
+        ("use builtin ndm_fast", "there is no congestion control ndm_fast here: ndmctl status"),
+        ("use /nowhere", "/nowhere: No such file or directory"),
+        ("status a b", "status: b is one argument too many"),
+        ("load", "NDM is loaded already"),
+        ("route add nowhere", "nowhere is no destination"),
+        ("route add 203.0.113.0/24", "no route leads to 203.0.113.0/24"),
+    ],
+)
+def test_a_wrong_command_says_what_is_wrong(lab: VmLab, command: str, message: str) -> None:
+    done = lab.call("shell", command=f"{CTL} {command}")
+    assert done["status"] in (1, 2)
+    assert message in done["stderr"]
+
+
 def test_it_is_gone_after_unload(lab: VmLab) -> None:
     ctl(lab, "unload")
     assert NAME not in shell(lab, "cat /proc/sys/net/ipv4/tcp_available_congestion_control").split()
