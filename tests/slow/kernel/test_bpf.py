@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path as FilePath
@@ -15,6 +16,7 @@ from env.checkout import BUILD, DATASETS, KERNEL, MODEL_BUILD
 from env.lab.stock_kernel import VERSIONS
 from env.lab.vm import VmLab
 from env.network.path import Path
+from export import selection
 from export.formats.blob import read_blob
 from export.integer import reference
 from export.integer.native import Native
@@ -30,9 +32,14 @@ MODELS = DATASETS / "models"
 
 @pytest.fixture(scope="session")
 def program() -> FilePath:
-    """The BPF program under another name than the module's; the guest sees no temporary folder of the host."""
+    """The BPF program with two models, under another name than the module's.
+
+    Not in a temporary folder, as the guest sees none of the host's.
+    """
     folder = MODEL_BUILD / "bpf-beside"
-    subprocess.run([KERNEL / "bpf" / "build.sh", folder, NAME], check=True)
+    selection.select(["mixed", "fiber"], folder / "exported")
+    environment = os.environ | {"NDM_MODEL_BUILD": str(folder)}
+    subprocess.run([KERNEL / "bpf" / "build.sh", folder, NAME], check=True, env=environment)
     return folder / "ndm.bpf.o"
 
 
@@ -49,20 +56,24 @@ def ctl(lab: VmLab, command: str) -> str:
 
 
 def status(lab: VmLab) -> dict[str, Any]:
-    (control,) = json.loads(ctl(lab, "status --json"))["controls"]
-    return dict(control)
+    first, _ = json.loads(ctl(lab, "status --json"))["controls"]
+    return dict(first)
 
 
-def decisions_of(lab: VmLab, path: Path, flows: int, duration_s: float) -> list[Decision]:
+def decided(lab: VmLab) -> int:
+    return sum(control["decisions"] for control in json.loads(ctl(lab, "status --json"))["controls"])
+
+
+def decisions_of(lab: VmLab, path: Path, flows: int, duration_s: float, scheme: str = NAME) -> list[Decision]:
     """Run flows and return all decisions that the program has reported."""
     file = "/tmp/decisions"
     shell(lab, f"{CTL} trace >{file} 2>&1 & echo $! >/tmp/tracer; sleep 1")
-    before = status(lab)["decisions"]
-    flow = {"scheme": NAME, "start_s": 0.0, "duration_s": duration_s}
+    before = decided(lab)
+    flow = {"scheme": scheme, "start_s": 0.0, "duration_s": duration_s}
     lab.run(path, [flow] * flows, duration_s, sample_ms=0)
     shell(lab, "sleep 1; kill $(cat /tmp/tracer); sleep 1")
     decisions = traced_decisions(shell(lab, f"cat {file}").splitlines())
-    assert len(decisions) == status(lab)["decisions"] - before, "a decision was not reported"
+    assert len(decisions) == decided(lab) - before, "a decision was not reported"
     return decisions
 
 
@@ -92,6 +103,11 @@ def test_every_decision_equals_the_reference(lab: VmLab, name: str) -> None:
     assert_as_reference(decisions, Native().shipped()[0])
 
 
+def test_another_compiled_in_model_is_a_congestion_control(lab: VmLab) -> None:
+    fiber, _ = read_blob((MODELS / "fiber" / "policy.bin").read_bytes(), "fiber")
+    assert_as_reference(decisions_of(lab, PATHS["usual"], 1, 5.0, scheme=f"{NAME}_fiber"), fiber)
+
+
 def test_a_run_is_that_of_the_module(lab: VmLab) -> None:
     """The clock counts instructions, and the two have not the same number: microseconds differ."""
     path, duration_s = PATHS["usual"], 20.0
@@ -118,7 +134,7 @@ def test_another_model_decides_from_now_on(lab: VmLab) -> None:
 def test_an_open_connection_takes_the_model(lab: VmLab) -> None:
     before = status(lab)
     swaps, decisions_then = before["swaps"], before["decisions"] + 50
-    taken = f"{CTL} status --json | grep -o '\"decisions\": [0-9]*' | cut -d ' ' -f 2"
+    taken = f"{CTL} status --json | grep -o '\"decisions\": [0-9]*' | cut -d ' ' -f 2 | head -1"
     swap = f"while [ $({taken}) -lt {decisions_then} ]; do sleep .1; done; {CTL} use {MODELS / 'fiber' / 'policy.bin'}"
     shell(lab, f"({swap}) >/tmp/used 2>&1 &")
     decisions = decisions_of(lab, PATHS["usual"], flows=1, duration_s=10.0)
@@ -204,7 +220,7 @@ def test_a_wrong_command_says_what_is_wrong(lab: VmLab, command: str, message: s
 
 def test_it_is_gone_after_unload(lab: VmLab) -> None:
     ctl(lab, "unload")
-    assert NAME not in shell(lab, "cat /proc/sys/net/ipv4/tcp_available_congestion_control").split()
+    assert NAME not in shell(lab, "cat /proc/sys/net/ipv4/tcp_available_congestion_control")
     ctl(lab, "unload")  # the module
     done = lab.call("shell", command=f"{CTL} unload")
     assert (done["status"], done["stderr"]) == (1, "ndmctl: NDM is not loaded: ndmctl load\n")
