@@ -87,11 +87,23 @@ def assert_as_reference(decisions: list[Decision], model: Any) -> None:
 
 
 PATHS = {
-    "short": Path(rate_mbps=10, rtt_ms=4, buffer_bdp=4),
     "usual": Path(rate_mbps=5, rtt_ms=40, buffer_bdp=1),
     "shallow": Path(rate_mbps=10, rtt_ms=20, buffer_bdp=0.25),
     "lossy": Path(rate_mbps=5, rtt_ms=20, loss_pct=1),
     "jittery": Path(rate_mbps=5, rtt_ms=40, jitter_ms=4),
+}
+# with round trips of a few milliseconds, for many decisions
+SHORT = {
+    "clean": Path(rate_mbps=20, rtt_ms=2, buffer_bdp=2),
+    "slow": Path(rate_mbps=2, rtt_ms=3, buffer_bdp=20),
+    "shallow": Path(rate_mbps=20, rtt_ms=3, buffer_bdp=0.5),
+    "deep": Path(rate_mbps=10, rtt_ms=2, buffer_bdp=8),
+    "lossy": Path(rate_mbps=20, rtt_ms=2, buffer_bdp=2, loss_pct=0.5),
+    "very lossy": Path(rate_mbps=20, rtt_ms=2, buffer_bdp=2, loss_pct=5),
+    "jittery": Path(rate_mbps=20, rtt_ms=3, buffer_bdp=2, jitter_ms=1),
+    "both": Path(rate_mbps=20, rtt_ms=3, buffer_bdp=2, jitter_ms=1, loss_pct=1),
+    "faster": Path(rate_mbps=50, rtt_ms=2, buffer_bdp=1),
+    "longer": Path(rate_mbps=20, rtt_ms=5, buffer_bdp=1),
 }
 
 
@@ -101,6 +113,18 @@ def test_every_decision_equals_the_reference(lab: VmLab, name: str) -> None:
     assert len(decisions) > 150
     assert len({decision.action for decision in decisions}) > 50, "a constant policy shows nothing"
     assert_as_reference(decisions, Native().shipped()[0])
+
+
+def test_a_hundred_thousand_decisions_equal_the_reference(lab: VmLab) -> None:
+    if lab.stock.version != VERSIONS[-1]:
+        pytest.skip("on the newest kernel only")
+    counts = {}
+    for name, path in SHORT.items():
+        decisions = decisions_of(lab, path, flows=8, duration_s=18.0)
+        assert_as_reference(decisions, Native().shipped()[0])
+        counts[name] = len(decisions)
+    print(counts)
+    assert sum(counts.values()) >= 100_000, counts
 
 
 def test_another_compiled_in_model_is_a_congestion_control(lab: VmLab) -> None:
