@@ -22,6 +22,7 @@ from pathlib import Path
 from statistics import fmean
 
 from compare.errors import CompareError
+from compare.statistics.estimates import Estimate, estimate
 from compare.statistics.hierarchical import hierarchical_estimate
 from compare.statistics.numbers import interval
 from compare.studies.ablation import Variant, run_to_end, train
@@ -105,20 +106,33 @@ def table(folder: Path) -> str:
     """Return the joint scores of all that has been measured, the highest first; raises CompareError if nothing has.
 
     A kind's score is the mean of its trainings', with the interval over training seeds and runs. Other policies have
-    the interval over runs.
+    the interval over runs. The difference to the best rule is taken run by run.
     """
-    rows: list[tuple[float, list[str]]] = []
-    for stored in sorted(path for path in folder.glob("*") if (path / DEVELOPMENT.name).is_dir()):
-        for target, _, _, cells in stored_targets(stored):
-            rows += rows_of(TargetTable(target, Evidence(cells)), references=stored.name == LAW)
+    measured = [
+        (stored.name == LAW, TargetTable(target, Evidence(cells)))
+        for stored in sorted(path for path in folder.glob("*") if (path / DEVELOPMENT.name).is_dir())
+        for target, _, _, cells in stored_targets(stored)
+    ]
+    rule = max((best_rule(one) for law, one in measured if law), key=fmean, default=[])
+    rows = [row for law, one in measured for row in rows_of(one, rule, references=law)]
     if not rows:
         raise CompareError(f"{folder} holds no measured policy")
-    heads = ["policy", "joint score", "each training", *(f"`{one.name}`" for one in DEVELOPMENT.requirements)]
+    heads = ["policy", "joint score", "above the best rule", "each training"]
+    heads += [f"`{one.name}`" for one in DEVELOPMENT.requirements]
     return markdown_table(heads, [row for _, row in sorted(rows, key=lambda pair: -pair[0])], left=1)
 
 
-def rows_of(measured: TargetTable, *, references: bool) -> list[tuple[float, list[str]]]:
-    """Return score and row of each kind, and of each other scheme. references: also of those that set thresholds."""
+def best_rule(measured: TargetTable) -> list[float]:
+    """Return the scores of each run of the rule with the highest joint score; nothing if there is no rule."""
+    rules = [scheme.name for scheme in measured.schemes if scheme.name in {f"ndm@{name}" for name in rule_names()}]
+    return max(map(measured.run_scores, rules), key=fmean, default=[])
+
+
+def rows_of(measured: TargetTable, rule: Sequence[float] = (), *, references: bool) -> list[tuple[float, list[str]]]:
+    """Return score and row of each kind, and of each other scheme.
+
+    rule: scores of each run of the best rule. references: also of those that set thresholds.
+    """
     groups: dict[str, list[str]] = {}
     labels: dict[str, str] = {}
     for scheme in measured.schemes:
@@ -129,15 +143,25 @@ def rows_of(measured: TargetTable, *, references: bool) -> list[tuple[float, lis
         labels.setdefault(kind or scheme.name, _label(kind) or scheme.label)
     rows = []
     for name, members in groups.items():
-        several = len(members) > 1
-        score = (
-            hierarchical_estimate(list(map(measured.run_scores, members))) if several else measured.score(members[0])
-        )
+        runs = list(map(measured.run_scores, members))
+        score = _estimate(runs)
         parts = [fmean(of_one) for of_one in zip(*map(measured.margins, members), strict=True)]
-        each = [f"{measured.score(member).mean:.3f}" for member in members] if several else []
-        shown = f"{score.mean:.3f} ({interval(score)})"
-        rows.append((score.mean, [labels[name], shown, ", ".join(each), *(f"{part:.2f}" for part in parts)]))
+        each = [f"{fmean(of_one):.3f}" for of_one in runs] if len(members) > 1 else []
+        above = ""
+        if rule and all(len(of_one) == len(rule) and of_one != rule for of_one in runs):
+            above = _shown(_estimate([[a - b for a, b in zip(of_one, rule, strict=True)] for of_one in runs]))
+        row = [labels[name], _shown(score), above, ", ".join(each), *(f"{part:.2f}" for part in parts)]
+        rows.append((score.mean, row))
     return rows
+
+
+def _estimate(runs: list[list[float]]) -> Estimate:
+    """The mean of several trainings, or of the runs of one policy."""
+    return hierarchical_estimate(runs) if len(runs) > 1 else estimate(runs[0])
+
+
+def _shown(one: Estimate) -> str:
+    return f"{one.mean:.3f} ({interval(one)})"
 
 
 def _label(kind: str) -> str:

@@ -47,7 +47,11 @@ def test_a_kind_is_a_row_with_the_score_of_each_training() -> None:
     (score, kind), (worst, cubic) = sorted(rows.items(), reverse=True)
     assert score == pytest.approx(0.1)
     assert kind[0] == KINDS["linear"].about
-    assert kind[2:] == ["0.000, 0.200, 0.100", "0.10"]
+    assert kind[2:] == ["", "0.000, 0.200, 0.100", "0.10"]
     assert kind[1].startswith("0.100 (0")
     assert (worst, cubic[:3]) == (-1.0, ["Cubic", "-1.000 (no spread)", ""])
+    (_, beside), (_, cubic) = rows_of(table, rule=[-0.5, 0.1, 0.1], references=True)
+    assert beside[2].startswith("0.200 ("), "0.1 - -0.1"
+    assert cubic[2].startswith("-0.900 (")
+    assert rows_of(table, rule=[-1.0, -1.0, -1.0], references=True)[1][1][2] == "", "the rule itself"
     assert [row[0] for _, row in rows_of(table, references=False)] == [kind[0]]
