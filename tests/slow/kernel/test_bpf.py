@@ -115,9 +115,8 @@ def test_every_decision_equals_the_reference(lab: VmLab, name: str) -> None:
     assert_as_reference(decisions, Native().shipped()[0])
 
 
+@pytest.mark.parametrize("lab", VERSIONS[-1:], indirect=True)
 def test_a_hundred_thousand_decisions_equal_the_reference(lab: VmLab) -> None:
-    if lab.stock.version != VERSIONS[-1]:
-        pytest.skip("on the newest kernel only")
     counts = {}
     for name, path in SHORT.items():
         decisions = decisions_of(lab, path, flows=8, duration_s=18.0)
