@@ -119,7 +119,7 @@ $(MODEL_BUILD)/libndm.so: $(USER_SOURCES) kernel/sources.sh $(EXPORTED)
 	@kernel/sources.sh $(@D)/sources
 	$(CC) -O2 -Wall -Wextra -Wno-sign-compare -shared -fPIC -Ikernel/user/include -I$(@D)/sources -o $@ kernel/user/*.c
 
-BPF_SOURCES := $(wildcard kernel/bpf/*.[ch] kernel/bpf/build.sh $(foreach folder,compat linux net,kernel/bpf/include/$(folder)/*.h))
+BPF_SOURCES := $(wildcard kernel/bpf/*.[ch] kernel/bpf/*.sh $(foreach folder,compat linux net,kernel/bpf/include/$(folder)/*.h))
 CTL_SOURCES := $(wildcard kernel/ctl/*.[ch])
 
 .PHONY: bpf
@@ -150,6 +150,8 @@ install-bpf: bpf ## install the BPF program, ndmctl, the shipped models, a man p
 
 .PHONY: uninstall-bpf
 uninstall-bpf: ## remove the files of make install-bpf (root; DESTDIR=)
+	@if [ -z "$(DESTDIR)" ] && [ -x /usr/sbin/ndmctl ]; then \
+		systemctl disable --now ndm 2>/dev/null || ! ndmctl status >/dev/null 2>&1 || ndmctl unload; fi
 	@rm -rf $(DESTDIR)/usr/lib/ndm
 	@rm -f $(addprefix $(DESTDIR)/usr/,sbin/ndmctl share/man/man8/ndmctl.8 share/bash-completion/completions/ndmctl \
 		lib/systemd/system/ndm.service)

@@ -8,9 +8,9 @@
  * this program in the socket's storage (struct ndm_flow).
  *
  * Each compiled-in model is a congestion control of its own, as in tcp_ndm. An element of
- * ndm_models takes its place, for open connections too. Writing an element replaces the one
- * before, which lives until its last reader has finished. Without one, the compiled-in model
- * is used.
+ * ndm_models takes its place, for open connections too; without one, the compiled-in model is
+ * used. Writing an element replaces the one before. The kernel may reuse its memory for the next
+ * one that is written, so ndmctl waits for the old one's readers before it writes another.
  */
 #include <linux/types.h>
 

@@ -41,7 +41,7 @@ enum ndm_bpf_kind { NDM_BPF_DECISION, NDM_BPF_GUARD };
 
 /* An entry of the ring buffer ndm_events, as of the module's tracepoints. */
 struct ndm_bpf_event {
-	__u32 kind;	/* enum ndm_bpf_kind; the guard's entries have neither x nor action */
+	__u32 kind;	/* enum ndm_bpf_kind; the guard's have x and action of the last decision */
 	__u32 slot;
 	__u32 flow;
 	__u32 decision;

@@ -4,11 +4,15 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/membarrier.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,9 +31,16 @@ static int print_libbpf(enum libbpf_print_level level, const char *format, va_li
 	return level == LIBBPF_WARN && verbose_libbpf ? vfprintf(stderr, format, arguments) : 0;
 }
 
+/* Whether it is pinned, by root: the file system may let anyone make a folder. */
 static bool bpf_loaded(void)
 {
-	return !access(CONTROLS, F_OK);
+	struct stat status;
+
+	if (!stat(CONTROLS, &status))
+		return !status.st_uid;
+	if (errno == EACCES)
+		fail(PINS ": %s (root is needed)", strerror(errno));
+	return false;
 }
 
 /* Opens a pinned map. */
@@ -81,11 +92,18 @@ static void unpin(void)
 	for (i = 0; i < NDM_BPF_SLOTS; i++) {
 		snprintf(path, sizeof(path), CONTROLS "/%u", i);
 		fd = bpf_obj_get(path);
-		if (fd >= 0) {
-			/* New connections no longer find it; open ones keep it to their end. */
-			bpf_map_delete_elem(fd, &key);
-			close(fd);
+		if (fd < 0) {
+			if (errno == ENOENT)
+				continue;
+			fail("%s: %s", path, strerror(errno));
 		}
+		/*
+		 * No connection finds its name from now on. Those that have it keep it to
+		 * their end. A map that was not registered yet has nothing to delete.
+		 */
+		if (bpf_map_delete_elem(fd, &key) && errno != ENOENT)
+			fail("%s cannot be unregistered: %s", path, strerror(errno));
+		close(fd);
 		unlink(path);
 	}
 	for (i = 0; i < ARRAY_SIZE(maps); i++) {
@@ -192,7 +210,9 @@ static void bpf_load(const char *file)
 	if (mkdir(PINS, 0700) || mkdir(CONTROLS, 0700)) {
 		error = errno;
 		rmdir(PINS);
-		fail(PINS ": %s (mount -t bpf bpf /sys/fs/bpf)", strerror(error));
+		fail(PINS ": %s%s", strerror(error), error == EEXIST ?
+		     " (left over from a load that was interrupted: ndmctl unload)" :
+		     " (mount -t bpf bpf /sys/fs/bpf)");
 	}
 	pin(bpf_object__find_map_by_name(object, "ndm_models"), "models");
 	pin(bpf_object__find_map_by_name(object, "ndm_counters"), "counters");
@@ -246,10 +266,14 @@ static int bpf_slots(struct slot *slots, int most)
 {
 	char names[NDM_BPF_SLOTS][16];
 	int count = controls(names, most < NDM_BPF_SLOTS ? most : NDM_BPF_SLOTS);
-	int fd = pinned("models"), i;
 	struct ndm_bpf_model model;
 	__u32 slot;
+	int fd, i;
 
+	/* None: what an interrupted load has left. */
+	if (!count)
+		return 0;
+	fd = pinned("models");
 	for (i = 0; i < count; i++) {
 		slot = i;
 		if (bpf_map_lookup_elem(fd, &slot, &model))
@@ -258,6 +282,7 @@ static int bpf_slots(struct slot *slots, int most)
 		strcpy(slots[i].model, model.name);
 		digest_text(slots[i].sha256, model.sha256);
 		slots[i].swaps = model.number;
+		slots[i].counts_connections = true;
 		read_counters(slot, &slots[i].counters);
 	}
 	close(fd);
@@ -281,6 +306,11 @@ static void bpf_use(const char *name, const char *file)
 	struct ndm_bpf_model model = {}, before;
 	__u32 slot = find_slot(name);
 	int fd = pinned("models");
+	int lock = open(PINS, O_RDONLY | O_CLOEXEC);
+
+	/* One at a time, or two models could have one number. */
+	if (lock < 0 || flock(lock, LOCK_EX))
+		fail(PINS ": %s", strerror(errno));
 
 	if (bpf_map_lookup_elem(fd, &slot, &before))
 		before.number = 0;
@@ -296,6 +326,9 @@ static void bpf_use(const char *name, const char *file)
 	model.number = before.number + 1;
 	if (bpf_map_update_elem(fd, &slot, &model, BPF_ANY))
 		fail("the model cannot be changed: %s", strerror(errno));
+	/* The next change may reuse the old element's memory: wait for its readers. */
+	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	close(lock);
 	close(fd);
 }
 
@@ -303,6 +336,7 @@ static void bpf_use(const char *name, const char *file)
 
 static char control_names[NDM_BPF_SLOTS][16];
 static volatile sig_atomic_t stopped;
+static bool discarding;
 static unsigned long left;
 
 static void stop(int number)
@@ -317,7 +351,7 @@ static int print_event(void *context, void *data, size_t size)
 	int i;
 
 	(void)context;
-	if (size < sizeof(*event) || event->slot >= NDM_BPF_SLOTS)
+	if (discarding || size < sizeof(*event) || event->slot >= NDM_BPF_SLOTS)
 		return 0;
 	if (event->kind == NDM_BPF_GUARD) {
 		printf("ndm_guard: flow=%u cwnd=%u srtt_us=%u ca=%s\n", event->flow, event->cwnd,
@@ -332,7 +366,8 @@ static int print_event(void *context, void *data, size_t size)
 	       control_names[event->slot]);
 	if (left && !--left)
 		stopped = 1;
-	return 0;
+	/* A negative number ends ring_buffer__poll(), which would go on while there are more. */
+	return stopped ? -1 : 0;
 }
 
 static void set_watched(bool watched)
@@ -353,17 +388,25 @@ void trace_bpf(unsigned long count)
 
 	if (!ring)
 		fail("the events cannot be read: %s", strerror(errno));
+	/* Also when the reader or the terminal is gone: the program must not go on to write. */
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+	sigaction(SIGPIPE, &action, NULL);
 	controls(control_names, NDM_BPF_SLOTS);
+	setlinebuf(stdout);	/* so that a reader has each decision at once */
+	discarding = true;	/* of an earlier reader */
+	ring_buffer__consume(ring);
+	discarding = false;
 	left = count;
 	set_watched(true);
-	while (!stopped)
-		if (ring_buffer__poll(ring, 100) < 0 && errno != EINTR)
-			break;
+	while (!stopped && (ring_buffer__poll(ring, 100) >= 0 || errno == EINTR))
+		;
 	set_watched(false);
-	if (!count)
+	if (!count) {
+		stopped = 0;
 		ring_buffer__consume(ring);
+	}
 	ring_buffer__free(ring);
 }
 

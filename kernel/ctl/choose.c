@@ -4,13 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "ctl.h"
 
 #define DEFAULT "/proc/sys/net/ipv4/tcp_congestion_control"
-#define BEFORE "/run/ndm-default"	/* the default before NDM was */
+#define BEFORE "/run/ndm-default-%lu"	/* the default before NDM, of a network namespace */
 #define USUAL "cubic"
 
 /* Reads a line; false if there is no such file. */
@@ -33,13 +34,36 @@ static bool write_line(const char *file, const char *line)
 	return stream && fputs(line, stream) >= 0 && !fclose(stream);
 }
 
+static const char *before_file(void)
+{
+	static char file[64];
+	struct stat namespace;
+
+	if (stat("/proc/self/ns/net", &namespace))
+		fail("/proc/self/ns/net: %s", strerror(errno));
+	snprintf(file, sizeof(file), BEFORE, (unsigned long)namespace.st_ino);
+	return file;
+}
+
+bool is_default(const char *name)
+{
+	char now[32];
+
+	return read_line(DEFAULT, now, sizeof(now)) && !strcmp(now, name);
+}
+
 void default_on(const char *name)
 {
 	char before[32];
 
-	if (read_line(DEFAULT, before, sizeof(before)) && strcmp(before, name) &&
-	    !write_line(BEFORE, before))
-		fail(BEFORE ": %s", strerror(errno));
+	if (is_default(name)) {
+		printf("new connections use %s already\n", name);
+		return;
+	}
+	if (!read_line(DEFAULT, before, sizeof(before)))
+		fail(DEFAULT ": %s", strerror(errno));
+	if (!write_line(before_file(), before))
+		fail("%s: %s", before_file(), strerror(errno));
 	if (!write_line(DEFAULT, name))
 		fail(DEFAULT ": %s%s", strerror(errno), errno == EPERM ?
 		     " (a container takes only what the machine allows: sysctl net.ipv4.tcp_allowed_congestion_control)" :
@@ -51,10 +75,11 @@ void default_off(void)
 {
 	char before[32] = USUAL;
 
-	read_line(BEFORE, before, sizeof(before));
+	if (!read_line(before_file(), before, sizeof(before)))
+		strcpy(before, USUAL);
 	if (!write_line(DEFAULT, before))
 		fail(DEFAULT ": %s", strerror(errno));
-	unlink(BEFORE);
+	unlink(before_file());
 	printf("new connections use %s\n", before);
 }
 
@@ -80,7 +105,8 @@ static bool ask_ip(const char *question, const char *destination, char *line, si
 	FILE *stream;
 	bool answered;
 
-	snprintf(command, sizeof(command), "ip route %s %s 2>/dev/null", question, destination);
+	snprintf(command, sizeof(command), "ip %s route %s %s 2>/dev/null",
+		 strchr(destination, ':') ? "-6" : "-4", question, destination);
 	stream = popen(command, "r");
 	answered = stream && fgets(line, size, stream);
 	if (stream)
@@ -96,18 +122,47 @@ static void check_destination(const char *text)
 		fail("%s is no destination: an address or a prefix, such as 198.51.100.0/24", text);
 }
 
+/* Whether a word of a route, with the one behind it, is not for a new one. */
+static bool is_dropped(const char *word, bool exact)
+{
+	static const char *const states[] = { "congctl", "expires", "uid", "users", "age" };
+	unsigned int i;
+
+	/* Of the answer to "get", only how to go there. */
+	if (!exact)
+		return strcmp(word, "via") && strcmp(word, "dev") && strcmp(word, "src");
+	for (i = 0; i < ARRAY_SIZE(states); i++)
+		if (!strcmp(word, states[i]))
+			return true;
+	return false;
+}
+
+/* Whether a word stands alone. */
+static bool is_flag(const char *word)
+{
+	static const char *const flags[] = { "linkdown", "dead", "offload", "trap", "cache", "onlink" };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(flags); i++)
+		if (!strcmp(word, flags[i]))
+			return true;
+	return false;
+}
+
 /*
  * Adds congctl to the route of a destination: the route itself where there is one, else a new one
  * as the route that leads there now.
  */
 void route_add(const char *destination, const char *name)
 {
-	char line[1024], *words[64] = { "ip", "route" }, *word, *save;
+	char line[1024], *words[64] = { "ip", "-4", "route" }, *word, *save;
 	char address[64];
 	bool exact;
-	int count = 2;
+	int count = 3;
 
 	check_destination(destination);
+	if (strchr(destination, ':'))
+		words[1] = "-6";
 	exact = ask_ip("show exact", destination, line, sizeof(line));
 	words[count++] = exact ? "change" : "add";
 	words[count++] = (char *)destination;
@@ -118,12 +173,12 @@ void route_add(const char *destination, const char *name)
 	}
 	word = strtok_r(line, " ", &save);	/* the destination */
 	while ((word = strtok_r(NULL, " ", &save)) && count < 60) {
-		/* Of the answer to "get", only how to go there. */
-		if (!exact && strcmp(word, "via") && strcmp(word, "dev")) {
-			strtok_r(NULL, " ", &save);
+		if (is_flag(word)) {
+			if (!strcmp(word, "onlink"))
+				words[count++] = word;
 			continue;
 		}
-		if (!strcmp(word, "congctl")) {
+		if (is_dropped(word, exact)) {
 			strtok_r(NULL, " ", &save);
 			continue;
 		}

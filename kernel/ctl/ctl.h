@@ -20,6 +20,7 @@ struct slot {
 	char sha256[65];	/* of the float policy, hexadecimal */
 	__u32 swaps;		/* models taken so far */
 	struct ndm_bpf_counters counters;
+	bool counts_connections;	/* the module does not */
 };
 
 /* A way into the kernel. Functions exit with a message when they cannot do what they are asked to. */
@@ -49,6 +50,9 @@ void list_models(void);
 /* Says what this machine lacks. */
 void doctor(const char *object);
 
+/* Prints a text as JSON has it. */
+void print_json_text(const char *text);
+
 /* A digest of 32 bytes as text. */
 void digest_text(char text[65], const __u8 *digest);
 
@@ -75,6 +79,7 @@ int connections(struct connection *list, int most);
 void watch(const struct way *way, bool json);
 
 /* Makes a congestion control the default of this network namespace, or the one before NDM again. */
+bool is_default(const char *name);
 void default_on(const char *name);
 void default_off(void);
 

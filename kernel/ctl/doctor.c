@@ -53,6 +53,7 @@ void doctor(const char *object)
 	struct statfs mounted;
 	const char *lockdown;
 	int major = 0, minor = 0;
+	bool found;
 
 	uname(&kernel);
 	sscanf(kernel.release, "%d.%d", &major, &minor);
@@ -68,9 +69,10 @@ void doctor(const char *object)
 	lockdown = line_of("/sys/kernel/security/lockdown");
 	say(!strstr(lockdown, "[confidentiality]"), "no lockdown for confidentiality",
 	    "the kernel lets no BPF program read its memory");
-	say(!access(object, R_OK), object, strerror(errno));
+	found = !access(object, R_OK);
+	say(found, object, found ? "" : strerror(errno));
 	printf("lockdown %s\n", *lockdown ? lockdown : "unknown (no securityfs)");
-	printf("loaded   %s\n", bpf_way.loaded() ? "BPF program" :
+	printf("loaded   %s\n", geteuid() ? "unknown: run it as root" : bpf_way.loaded() ? "BPF program" :
 				module_way.loaded() ? "module tcp_ndm" : "nothing");
 	printf("choice   %s\n", line_of("/proc/sys/net/ipv4/tcp_available_congestion_control"));
 	printf("default  %s\n", line_of("/proc/sys/net/ipv4/tcp_congestion_control"));

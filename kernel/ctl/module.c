@@ -86,6 +86,7 @@ static int module_slots(struct slot *slots, int most)
 		read_text(name, "name", slots[i].model, sizeof(slots[i].model));
 		read_text(name, "sha256", slots[i].sha256, sizeof(slots[i].sha256));
 		slots[i].swaps = read_number(name, "counters/model_swaps");
+		slots[i].counts_connections = false;
 		memset(&slots[i].counters, 0, sizeof(slots[i].counters));
 		slots[i].counters.decisions = read_number(name, "counters/decisions");
 		slots[i].counters.starved = read_number(name, "counters/guard_starving");

@@ -60,16 +60,33 @@ static void load(int count, char **arguments)
 	way->load(count ? arguments[0] : NDM_OBJECT);
 }
 
+void print_json_text(const char *text)
+{
+	putchar('"');
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			putchar('\\');
+		putchar(*text);
+	}
+	putchar('"');
+}
+
 static void print_json(const struct way *way, const struct slot *slots, int count)
 {
 	int i;
 
 	printf("{\"loaded\": \"%s\", \"controls\": [", way->name);
-	for (i = 0; i < count; i++)
-		printf("%s{\"name\": \"%s\", \"model\": \"%s\", \"sha256\": \"%s\", \"swaps\": %u, \"connections\": %llu, \"decisions\": %llu, \"guard_starving\": %llu, \"without_state\": %llu}",
-		       i ? ", " : "", slots[i].name, slots[i].model, slots[i].sha256, slots[i].swaps,
-		       slots[i].counters.connections, slots[i].counters.decisions,
-		       slots[i].counters.starved, slots[i].counters.without_state);
+	for (i = 0; i < count; i++) {
+		printf("%s{\"name\": \"%s\", \"model\": ", i ? ", " : "", slots[i].name);
+		print_json_text(slots[i].model);
+		printf(", \"policy_sha256\": \"%s\", \"swaps\": %u, \"decisions\": %llu, \"guard_starving\": %llu",
+		       slots[i].sha256, slots[i].swaps, slots[i].counters.decisions,
+		       slots[i].counters.starved);
+		if (slots[i].counts_connections)
+			printf(", \"opened\": %llu, \"without_state\": %llu",
+			       slots[i].counters.connections, slots[i].counters.without_state);
+		printf("}");
+	}
 	printf("]}\n");
 }
 
@@ -78,7 +95,7 @@ static void print_status(const struct way *way, const struct slot *slots, int co
 	int i;
 
 	printf("NDM is loaded as %s\n\n", way == &bpf_way ? "a BPF program" : "the module tcp_ndm");
-	printf("%-15s  %-20s  %-12s  %6s  %12s  %s\n", "name", "model", "sha256", "swaps",
+	printf("%-15s  %-20s  %-12s  %6s  %12s  %s\n", "name", "model", "policy", "swaps",
 	       "decisions", "taken by the guard");
 	for (i = 0; i < count; i++)
 		printf("%-15s  %-20s  %-12.12s  %6u  %12llu  %llu\n", slots[i].name, slots[i].model,
@@ -123,19 +140,37 @@ static void verify(int count, char **arguments)
 {
 	struct ndm_described_model model;
 	const char *digest;
+	char policy[65];
 
 	if (!count)
 		fail("verify: which file?");
 	digest = read_model(model_file(arguments[0]), &model);
-	printf("%s is a sound model: %s, %u units, trained for %llu decisions on %s\nsha256 %s\n",
+	digest_text(policy, model.facts.sha256);
+	printf("%s is a sound model: %s, %u units, trained for %llu decisions on %s\n"
+	       "SHA-256 of the file, for pin=:           %s\n"
+	       "SHA-256 of the policy, as status has it: %s\n",
 	       arguments[0], model.facts.name, model.model.hidden,
-	       (unsigned long long)model.facts.decisions, model.facts.profile, digest);
+	       (unsigned long long)model.facts.decisions, model.facts.profile, digest, policy);
+}
+
+static bool is_own_default(void)
+{
+	struct slot slots[NDM_BPF_SLOTS];
+	int count = loaded_way()->slots(slots, NDM_BPF_SLOTS), i;
+
+	for (i = 0; i < count; i++)
+		if (is_default(slots[i].name))
+			return true;
+	return false;
 }
 
 static void unload(int count, char **arguments)
 {
 	(void)count;
 	(void)arguments;
+	/* The default holds it: new connections would go on to use it. */
+	if (is_own_default())
+		fail("NDM is the default of new connections: ndmctl default off");
 	loaded_way()->unload();
 }
 
@@ -169,8 +204,10 @@ static void default_command(int count, char **arguments)
 {
 	if (count && !strcmp(arguments[0], "on"))
 		default_on(choose_slot(NULL));
-	else if (count && !strcmp(arguments[0], "off"))
+	else if (count && !strcmp(arguments[0], "off") && is_own_default())
 		default_off();
+	else if (count && !strcmp(arguments[0], "off"))
+		fail("NDM is not the default of new connections");
 	else
 		fail("default: on or off?");
 }

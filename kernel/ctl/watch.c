@@ -147,9 +147,11 @@ static void print_line(const struct moment *now, const struct moment *before)
 	printf("{\"controls\": [");
 	for (i = 0; i < now->slot_count; i++) {
 		sums = sum(now, before, i);
-		printf("%s{\"name\": \"%s\", \"model\": \"%s\", \"connections\": %d, \"decisions_per_s\": %.1f, \"mbps\": %.3f, \"rtt_ms\": %.3f, \"guard_starving\": %llu}",
-		       i ? ", " : "", now->slots[i].name, now->slots[i].model, sums.connections,
-		       sums.decisions_s, sums.mbps, sums.rtt_ms, now->slots[i].counters.starved);
+		printf("%s{\"name\": \"%s\", \"model\": ", i ? ", " : "", now->slots[i].name);
+		print_json_text(now->slots[i].model);
+		printf(", \"connections\": %d, \"decisions_per_s\": %.1f, \"mbps\": %.3f, \"rtt_ms\": %.3f, \"guard_starving\": %llu}",
+		       sums.connections, sums.decisions_s, sums.mbps, sums.rtt_ms,
+		       now->slots[i].counters.starved);
 	}
 	printf("], \"connections\": [");
 	for (i = 0; i < now->count; i++)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from env.checkout import BUILD, DATASETS, KERNEL, ROOT
+from export.integer.native import Native
 
 CTL = BUILD / "ndmctl"
 MIXED = DATASETS / "models" / "mixed" / "policy.bin"
@@ -22,7 +23,8 @@ def test_a_sound_model_is_described() -> None:
     done = ctl("verify", MIXED)
     assert done.returncode == 0, done.stderr
     assert f"{MIXED} is a sound model: mixed, 16 units" in done.stdout
-    assert MIXED.read_bytes()[-32:].hex() in done.stdout
+    assert f"for pin=:           {MIXED.read_bytes()[-32:].hex()}\n" in done.stdout
+    assert f"as status has it: {Native().shipped()[1]}\n" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -186,7 +186,7 @@ def in_host(lab: VmLab, command: str) -> str:
 def test_watch_shows_what_the_connections_do(lab: VmLab) -> None:
     path = PATHS["usual"]
     lab.call("build", topology=path.network)
-    in_host(lab, f"{CTL} watch --json >/tmp/watched 2>&1 & echo \\$! >/tmp/watcher")
+    in_host(lab, f"{CTL} watch --json >/tmp/watched 2>&1 & echo $! >/tmp/watcher")
     flow = {"scheme": NAME, "start_s": 0.0, "duration_s": 10.0}
     received = lab.run(path, [flow, flow], 10.0, sample_ms=0).flows
     lines = [json.loads(line) for line in shell(lab, "kill $(cat /tmp/watcher); cat /tmp/watched").splitlines()]
@@ -204,10 +204,21 @@ def test_watch_shows_what_the_connections_do(lab: VmLab) -> None:
 def test_default(lab: VmLab) -> None:
     shown = "cat /proc/sys/net/ipv4/tcp_congestion_control"
     assert shell(lab, shown) == "cubic"
-    ctl(lab, "default on")
+    assert ctl(lab, "default on") == f"new connections use {NAME}; ndmctl default off: cubic again"
     assert shell(lab, shown) == NAME
+    assert ctl(lab, "default on") == f"new connections use {NAME} already"
+    done = lab.call("shell", command=f"{CTL} unload")
+    assert "NDM is the default of new connections: ndmctl default off" in done["stderr"]
     ctl(lab, "default off")
     assert shell(lab, shown) == "cubic"
+
+
+def test_trace_ends_with_its_reader(lab: VmLab) -> None:
+    flow = {"scheme": NAME, "start_s": 0.0, "duration_s": 5.0}
+    shell(lab, f"{CTL} trace 7 >/tmp/seven 2>&1 & ({CTL} trace | head -3 >/tmp/three) >/dev/null 2>&1 &")
+    lab.run(PATHS["usual"], [flow], 5.0, sample_ms=0)
+    assert shell(lab, "sleep 1; pgrep ndmctl | wc -l; wc -l </tmp/seven; wc -l </tmp/three").split() == ["0", "7", "3"]
+    assert "true" not in shell(lab, "bpftool map dump pinned /sys/fs/bpf/ndm/watched")
 
 
 def test_route(lab: VmLab) -> None:
@@ -217,7 +228,7 @@ def test_route(lab: VmLab) -> None:
         in_host(lab, f"{CTL} route add {prefix}")
         (route,) = in_host(lab, f"ip route show exact {prefix}").splitlines()
         assert route.count(f"congctl {NAME}") == 1
-    assert "via 10.0.1.254 dev h1-r" in in_host(lab, "ip route show 198.51.100.0/24")
+    assert "via 10.0.1.254 dev h1-r src" in in_host(lab, "ip route show 198.51.100.0/24")
     in_host(lab, "ip route del 198.51.100.0/24")
 
 
@@ -231,6 +242,7 @@ def test_route(lab: VmLab) -> None:
         ("use /nowhere", "/nowhere: No such file or directory"),
         ("status a b", "status: b is one argument too many"),
         ("load", "NDM is loaded already"),
+        ("default off", "NDM is not the default of new connections"),
         ("route add nowhere", "nowhere is no destination"),
         ("route add 203.0.113.0/24", "no route leads to 203.0.113.0/24"),
     ],
