@@ -385,7 +385,11 @@ void trace_bpf(unsigned long count)
 {
 	struct ring_buffer *ring = ring_buffer__new(pinned("events"), print_event, NULL, NULL);
 	struct sigaction action = { .sa_handler = stop };
+	int lock = open(CONTROLS, O_RDONLY | O_CLOEXEC);
 
+	/* Each event is read once. */
+	if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB))
+		fail("another ndmctl trace is running");
 	if (!ring)
 		fail("the events cannot be read: %s", strerror(errno));
 	/* Also when the reader or the terminal is gone: the program must not go on to write. */

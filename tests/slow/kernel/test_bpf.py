@@ -215,10 +215,12 @@ def test_default(lab: VmLab) -> None:
 
 def test_trace_ends_with_its_reader(lab: VmLab) -> None:
     flow = {"scheme": NAME, "start_s": 0.0, "duration_s": 5.0}
-    shell(lab, f"{CTL} trace 7 >/tmp/seven 2>&1 & ({CTL} trace | head -3 >/tmp/three) >/dev/null 2>&1 &")
-    lab.run(PATHS["usual"], [flow], 5.0, sample_ms=0)
-    assert shell(lab, "sleep 1; pgrep ndmctl | wc -l; wc -l </tmp/seven; wc -l </tmp/three").split() == ["0", "7", "3"]
-    assert "true" not in shell(lab, "bpftool map dump pinned /sys/fs/bpf/ndm/watched")
+    for reader, lines in (("trace 7", "7"), ("trace | head -3", "3")):
+        shell(lab, f"({CTL} {reader} >/tmp/traced) >/dev/null 2>&1 & sleep 1")
+        assert "another ndmctl trace is running" in lab.call("shell", command=f"{CTL} trace")["stderr"]
+        lab.run(PATHS["usual"], [flow], 5.0, sample_ms=0)
+        assert shell(lab, "sleep 1; pgrep ndmctl | wc -l; wc -l </tmp/traced").split() == ["0", lines]
+        assert "true" not in shell(lab, "bpftool map dump pinned /sys/fs/bpf/ndm/watched")
 
 
 def test_route(lab: VmLab) -> None:
