@@ -6,11 +6,11 @@
  * takes signed modules only, a file's content therefore has to be pinned. Root can change
  * /lib/firmware, and lockdown does not look at what comes from there.
  */
-#include <linux/kernel.h>
 #include <linux/module.h>
 #include <linux/security.h>
 #include <linux/string.h>
 
+#include "compat/hex.h"
 #include "ndm_slot.h"
 
 #define NDM_PINS 16
