@@ -92,27 +92,28 @@ static inline struct ndm_flow *ndm_find(struct sock *sk)
 
 /* -- a decision ------------------------------------------------------------- */
 
+static inline int ndm_run_network(const struct ndm_network *network, struct ndm_flow *flow,
+				  int units)
+{
+	s16 *h;
+
+	if (!network || !flow)
+		return 0;
+	h = flow->sock.memory->h;
+	ndm_core_rows(network, h, flow->desk.interval.x, units);
+	ndm_core_outputs(network, h, flow->desk.actions, units);
+	return 0;
+}
+
 /* Global functions: see ndm_bpf_law.h. One for each number of units has less on its stack. */
 __noinline int ndm_bpf_few_units(const struct ndm_network *network, struct ndm_flow *flow)
 {
-	if (!network || !flow)
-		return 0;
-	ndm_core_rows(network, flow->sock.memory->h, flow->desk.interval.x,
-		      NDM_BPF_UNITS_FEW);
-	ndm_core_outputs(network, flow->sock.memory->h, flow->desk.actions,
-			 NDM_BPF_UNITS_FEW);
-	return 0;
+	return ndm_run_network(network, flow, NDM_BPF_UNITS_FEW);
 }
 
 __noinline int ndm_bpf_many_units(const struct ndm_network *network, struct ndm_flow *flow)
 {
-	if (!network || !flow)
-		return 0;
-	ndm_core_rows(network, flow->sock.memory->h, flow->desk.interval.x,
-		      NDM_BPF_UNITS_MANY);
-	ndm_core_outputs(network, flow->sock.memory->h, flow->desk.actions,
-			 NDM_BPF_UNITS_MANY);
-	return 0;
+	return ndm_run_network(network, flow, NDM_BPF_UNITS_MANY);
 }
 
 /* The model in use. */

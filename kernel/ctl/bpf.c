@@ -20,7 +20,7 @@
 #include "ndm_bpf_pack.h"
 
 #define PINS "/sys/fs/bpf/ndm"
-#define CONTROLS PINS "/controls"	/* struct_ops maps, NN-NAME: slot and congestion control */
+#define CONTROLS PINS "/controls"	/* the struct_ops map of each slot, by its number */
 #define BUILTINS ".data.models"
 #define WATCHED ".data.watched"
 
@@ -112,11 +112,6 @@ static void unpin(void)
 	}
 	rmdir(CONTROLS);
 	rmdir(PINS);
-}
-
-static void bpf_unload(void)
-{
-	unpin();
 }
 
 static void pin(struct bpf_map *map, const char *name)
@@ -418,7 +413,7 @@ const struct way bpf_way = {
 	.name = "BPF",
 	.loaded = bpf_loaded,
 	.load = bpf_load,
-	.unload = bpf_unload,
+	.unload = unpin,
 	.slots = bpf_slots,
 	.use = bpf_use,
 };

@@ -13,7 +13,7 @@
 /* The name that stands for the compiled-in model. */
 #define NDM_BUILTIN "builtin"
 
-/* A congestion control of NDM, as the kernel has it now. */
+/* One of NDM's congestion controls: its model now, and what it has counted. */
 struct slot {
 	char name[16];
 	char model[NDM_BPF_NAME];
@@ -50,7 +50,7 @@ void list_models(void);
 /* Says what this machine lacks. */
 void doctor(const char *object);
 
-/* Prints a text as JSON has it. */
+/* Prints a text as a string of JSON. */
 void print_json_text(const char *text);
 
 /* A digest of 32 bytes as text. */

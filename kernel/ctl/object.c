@@ -21,7 +21,7 @@
 #define OLD_NAME "cwnd_event"
 #define NEW_NAME "cwnd_event_tx_start"
 
-/* The member of a structure; NULL: there is none. */
+/* Finds a member of STRUCTURE; NULL if it has none of this name. */
 static const struct btf_member *find_member(const struct btf *btf, const char *name)
 {
 	int id = btf__find_by_name_kind(btf, STRUCTURE, BTF_KIND_STRUCT);

@@ -294,7 +294,7 @@ static inline u64 ndm_explained_rtt_us(const struct ndm_measure *m)
 	       ((u64)m->min_rtt_us * (m->standing + m->wait) >> NDM_EXCESS_FRAC);
 }
 
-/* The standing queue's part of it. */
+/* The standing queue, which is part of the explained RTT. */
 static inline u64 ndm_standing_us(const struct ndm_measure *m)
 {
 	return (u64)m->min_rtt_us * m->standing >> NDM_EXCESS_FRAC;

@@ -68,7 +68,7 @@ struct ndm_guard_view {
 	u32 rate;	/* of the interval, packets/us, NDM_RATE_FRAC */
 	u32 rtt_us;	/* mean RTT of the interval; 0: none */
 	u64 explained_us;	/* ndm_explained_rtt_us() */
-	u64 standing_us;	/* ndm_standing_us(), which is part of it */
+	u64 standing_us;	/* ndm_standing_us(), a part of explained_us */
 	bool used;	/* the window was used */
 };
 

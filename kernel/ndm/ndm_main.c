@@ -195,7 +195,7 @@ static int __init tcp_ndm_init(void)
 	int err, i;
 
 	BUILD_BUG_ON(sizeof(struct ndm_sock) > ICSK_CA_PRIV_SIZE);
-	problem = ndm_pin_check();
+	problem = ndm_pin_init();
 	if (problem) {
 		pr_err("parameter pin: %s is no SHA-256, which has 64 hexadecimal digits\n",
 		       problem);

@@ -20,26 +20,25 @@ static int ndm_pin_count;
 module_param_array_named(pin, ndm_pins, charp, &ndm_pin_count, 0444);
 MODULE_PARM_DESC(pin, "SHA-256 of each model file that may be loaded (default: any file)");
 
-const char *ndm_pin_check(void)
+static u8 ndm_pinned[NDM_PINS][NDM_BLOB_DIGEST];
+
+const char *ndm_pin_init(void)
 {
-	u8 digest[NDM_BLOB_DIGEST];
 	int i;
 
 	for (i = 0; i < ndm_pin_count; i++)
-		if (strlen(ndm_pins[i]) != 2 * sizeof(digest) ||
-		    hex2bin(digest, ndm_pins[i], sizeof(digest)))
+		if (strlen(ndm_pins[i]) != 2 * NDM_BLOB_DIGEST ||
+		    hex2bin(ndm_pinned[i], ndm_pins[i], NDM_BLOB_DIGEST))
 			return ndm_pins[i];
 	return NULL;
 }
 
 const char *ndm_pin_refuses(const u8 *digest)
 {
-	u8 pinned[NDM_BLOB_DIGEST];
 	int i;
 
 	for (i = 0; i < ndm_pin_count; i++)
-		if (!hex2bin(pinned, ndm_pins[i], sizeof(pinned)) &&
-		    !memcmp(pinned, digest, sizeof(pinned)))
+		if (!memcmp(ndm_pinned[i], digest, NDM_BLOB_DIGEST))
 			return NULL;
 	if (ndm_pin_count)
 		return "its SHA-256 is not one of the parameter pin";

@@ -77,8 +77,8 @@ void ndm_slot_exit(struct ndm_slot *slot);
  */
 int ndm_slot_load(struct ndm_slot *slot, const char *file);
 
-/* The first text of the parameter "pin" that is no SHA-256; NULL: there is none. */
-const char *ndm_pin_check(void);
+/* Reads the parameter "pin". Returns its first text that is no SHA-256; NULL if all are. */
+const char *ndm_pin_init(void);
 
 /* Why a model file with this SHA-256 may not be loaded; NULL: it may. */
 const char *ndm_pin_refuses(const u8 *digest);
