@@ -221,7 +221,7 @@ results: setup module ## measure the shipped model, and the runs of make models;
 	@$(PYTHON) -m compare.report.document docs/results/results.md docs/results/targets.md docs/results/attribution.md
 
 .PHONY: verify-model
-verify-model: setup module ## prove that the exported weights cannot overflow for any inputs and state
+verify-model: setup module ## prove that the exported weights cannot overflow, and certify their actions
 	@$(PYTHON) -m export.verify_model
 
 # the revision that `make bench` compares with

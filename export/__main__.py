@@ -16,6 +16,7 @@ from export.checkpoint import CheckpointError
 from export.checks import agreement as verify
 from export.integer.model import ExportError
 from export.selection import EXPORTED, algorithms, selected
+from export.verify_model import certificate_table
 
 
 def main(argv: list[str]) -> int:
@@ -51,6 +52,7 @@ def main(argv: list[str]) -> int:
             markup=False,
         )
         console.print(_table(exported.agreement))
+        console.print(certificate_table(exported.certificates))
         output = arguments.output or pipeline.default_output(exported.source, arguments.headers)
         for file in pipeline.write_artefacts(exported, output, arguments.headers):
             console.print(f"wrote {file}", soft_wrap=True, highlight=False, markup=False)

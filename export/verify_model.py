@@ -1,4 +1,4 @@
-"""Print the proof that a model's arithmetic cannot overflow, expression by expression (export/checks/proof.py).
+"""Print the proof that a model cannot overflow (export/checks/proof.py), and its certificates (certificate.py).
 
 python -m export.verify_model              # the model in the module, as built by `make module`
 python -m export.verify_model RUN ...      # other models: run folders or checkpoint files
@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from export.checks.certificate import Certificate, certify, table
 from export.checks.proof import Proof, prove
 from export.integer.model import ExportError
 from export.integer.native import Native
@@ -32,6 +33,17 @@ def _table(name: str, proof: Proof) -> Table:
             escape(step.expression), f"{values.low:,}", f"{values.high:,}", f"s{step.bits}", str(step.spare_bits)
         )
     return table
+
+
+def certificate_table(certificates: Sequence[Certificate]) -> Table:
+    """Return the table of a network's certificates for the terminal."""
+    head, rows = table(certificates)
+    shown = Table(title="shares of all inputs and states", title_justify="left")
+    for column in head:
+        shown.add_column(column, justify="right" if column in ("certified", "violated", "undecided") else "left")
+    for row in rows:
+        shown.add_row(*row)
+    return shown
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,6 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 f"proved: no accumulator exceeds {proof.accumulator:,} (2^{bits}), outputs lie in -1 to 1",
                 highlight=False,
             )
+            console.print(certificate_table(certify(model)))
     except ExportError as error:
         print(f"export.verify_model: {error}", file=sys.stderr)
         return 1

@@ -235,7 +235,7 @@ def _plain(value: Any) -> Any:
 
 
 def export_failures(weights: Floats) -> list[str]:
-    """Return a warning if `make export-weights` would refuse the policy with these weights [n], else nothing."""
+    """Return a warning if `make export-weights` would refuse these weights [n] for their rounding, else nothing."""
     policy = FloatPolicy.from_state_dict(to_policy(weights))
     failures = [failure for row in verify(policy, quantize(policy)) for failure in row.failures()]
     if not failures:

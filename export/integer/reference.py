@@ -48,27 +48,35 @@ def exp2(x: Int16) -> NDArray[np.uint32]:
     return factor
 
 
+def next_state(model: IntegerModel, acc: Int64) -> Int16:
+    """Return the state (N, H) that follows from the weighted sums of inputs and state (N, H), without the bias."""
+    limit = tables.TANH_LIMIT << schema.HIDDEN_FRAC
+    biased = acc + (model.b.astype(np.int64) << schema.HIDDEN_FRAC)
+    return tanh(np.clip(_shift_round(biased, np.array(model.row_frac, dtype=np.int64)), -limit, limit))
+
+
+def outputs(model: IntegerModel, acc: Int64) -> Int16:
+    """Return the outputs (N, O) of the weighted sums of a state (N, O), without the bias."""
+    one = 1 << schema.ACTION_FRAC
+    shift = np.array(model.out_frac, dtype=np.int64) + (schema.HIDDEN_FRAC - schema.ACTION_FRAC)
+    biased = acc + (model.c.astype(np.int64) << schema.HIDDEN_FRAC)
+    return np.clip(_shift_round(biased, shift), -one, one).astype(np.int16)
+
+
 def step(model: IntegerModel, h: Int16, x: Int16) -> tuple[Int16, Int16]:
     """One decision of N connections: h (N, H) Q15, x (N, I) Q12 -> next h (N, H) Q15, outputs (N, O) Q14."""
-    row_frac = np.array(model.row_frac, dtype=np.int64)  # (H)
-    out_frac = np.array(model.out_frac, dtype=np.int64)  # (O)
     acc = x.astype(np.int64) @ model.w.T.astype(np.int64) << np.int64(schema.HIDDEN_FRAC - schema.FEATURE_FRAC)
-    acc = acc + h.astype(np.int64) @ model.u.T.astype(np.int64) + (model.b.astype(np.int64) << schema.HIDDEN_FRAC)
-    limit = tables.TANH_LIMIT << schema.HIDDEN_FRAC
-    following = tanh(np.clip(_shift_round(acc, row_frac), -limit, limit))  # (N, H)
-    out = following.astype(np.int64) @ model.v.T.astype(np.int64) + (model.c.astype(np.int64) << schema.HIDDEN_FRAC)
-    one = 1 << schema.ACTION_FRAC
-    outputs = np.clip(_shift_round(out, out_frac + (schema.HIDDEN_FRAC - schema.ACTION_FRAC)), -one, one)
-    return following, outputs.astype(np.int16)
+    following = next_state(model, acc + h.astype(np.int64) @ model.u.T.astype(np.int64))
+    return following, outputs(model, following.astype(np.int64) @ model.v.T.astype(np.int64))
 
 
 def rollout(model: IntegerModel, x: Int16, h: Int16 | None = None) -> tuple[Int16, Int16]:
     """T decisions of one connection: x (T, I) -> outputs (T, O) and the last state (H); h (H) starts at zero."""
     state = (np.zeros(model.hidden, np.int16) if h is None else h)[None, :]  # (1, H)
-    outputs = np.empty((len(x), OUTPUTS), np.int16)
+    taken = np.empty((len(x), OUTPUTS), np.int16)
     for t, inputs in enumerate(x):
-        state, outputs[t : t + 1] = step(model, state, inputs[None, :])
-    return outputs, state[0]
+        state, taken[t : t + 1] = step(model, state, inputs[None, :])
+    return taken, state[0]
 
 
 def replay(model: IntegerModel, flows: Iterable[Int16]) -> list[Int16]:

@@ -11,6 +11,7 @@
  * ndm_snapshot for an older policy that competes with it. They differ only in
  * the model that decides.
  */
+#include <linux/atomic.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
@@ -96,7 +97,7 @@ static void NDM_CONG_CONTROL(ndm_gym_cong_control)
 
 static void ndm_gym_init(struct sock *sk)
 {
-	ndm_op_init(sk, &ndm_gym_flows[ndm_gym_model_of(sk)]);
+	ndm_op_init(sk, atomic_inc_return(&ndm_gym_flows[ndm_gym_model_of(sk)]));
 }
 
 #define NDM_GYM_OPS(_name)				\

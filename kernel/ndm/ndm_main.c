@@ -50,7 +50,7 @@
 #define CREATE_TRACE_POINTS
 #include "ndm_trace.h"
 
-static atomic_t ndm_flows = ATOMIC_INIT(0);
+static DEFINE_PER_CPU(u32, ndm_opened);	/* connections */
 
 static char *ndm_first_model = NDM_BUILTIN;
 module_param_named(model, ndm_first_model, charp, 0);
@@ -111,9 +111,19 @@ static u32 ndm_network_ssthresh(struct sock *sk)
 	return ndm->memory ? ndm_ssthresh(sk, ndm) : tcp_reno_ssthresh(sk);
 }
 
+/* The number of a new connection: no two have the same, and CPUs share no counter. */
+static u32 ndm_new_number(void)
+{
+	int cpu = get_cpu();
+	u32 number = this_cpu_inc_return(ndm_opened) * nr_cpu_ids - cpu;
+
+	put_cpu();
+	return number;
+}
+
 static void ndm_network_init(struct sock *sk)
 {
-	ndm_op_init(sk, &ndm_flows);
+	ndm_op_init(sk, ndm_new_number());
 }
 
 /* -- the congestion controls, one per model ---------------------------------- */

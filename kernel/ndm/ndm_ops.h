@@ -6,7 +6,6 @@
 #ifndef NDM_OPS_H
 #define NDM_OPS_H
 
-#include <linux/atomic.h>
 #include <linux/inet_diag.h>
 #include <linux/slab.h>
 #include <net/tcp.h>
@@ -15,13 +14,13 @@
 #include "compat/tx_start.h"
 #include "ndm_control.h"
 
-/* @flows: the connections so far */
-static inline void ndm_op_init(struct sock *sk, atomic_t *flows)
+/* @number: of the connection, for traces */
+static inline void ndm_op_init(struct sock *sk, u32 number)
 {
 	struct ndm_sock *ndm = inet_csk_ca(sk);
 
 	ndm->memory = kzalloc(sizeof(*ndm->memory), GFP_NOWAIT | __GFP_NOWARN);
-	ndm_sock_init(sk, ndm, ndm->memory ? atomic_inc_return(flows) : 0);
+	ndm_sock_init(sk, ndm, number);
 	/* TCP paces internally unless an fq qdisc does. */
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 }

@@ -21,6 +21,7 @@ from env.files import write_atomically
 from env.lab.virtual import KERNEL
 from env.markdown import markdown_table
 from env.pool import lab_files
+from export.checks.certificate import Certificate, table
 from training.curriculum.cases import FILE_NAME as CASES_NAME
 from training.curriculum.cases import summary
 
@@ -44,6 +45,7 @@ class Card:
     virtual_s: float = 0.0  # sum over all connections
     metrics: dict[str, float] = field(default_factory=dict)  # of the newest update
     hard_cases: list[dict[str, Any]] = field(default_factory=list)  # of the curriculum: Case.describe()
+    certificates: list[dict[str, Any]] = field(default_factory=list)  # of a finished training: Certificate
     lab_changed: bool = False  # whether some command had another lab than the command before
 
     @classmethod
@@ -109,6 +111,7 @@ class Card:
                 "",
                 _table(("metric", "value"), {f"`{name}`": f"{value:.5g}" for name, value in self.metrics.items()}),
                 "",
+                *self._certificates(),
                 *self._hard_cases(),
                 "The whole configuration:",
                 "",
@@ -116,6 +119,17 @@ class Card:
                 "",
             ]
         )
+
+    def _certificates(self) -> list[str]:
+        if not self.certificates:
+            return []
+        head, rows = table([Certificate(**entry) for entry in self.certificates])
+        return [
+            "What the network asks for by itself, in shares of all inputs and states (docs/explanation/proof.md):",
+            "",
+            markdown_table(head, rows),
+            "",
+        ]
 
     def _hard_cases(self) -> list[str]:
         if not self.hard_cases:

@@ -16,6 +16,9 @@ from torch.utils.tensorboard import SummaryWriter
 
 from env.files import write_atomically
 from export import checkpoint
+from export.checks.certificate import certify
+from export.integer.model import ExportError
+from export.integer.quantize import FloatPolicy, quantize
 from training.options import TrainConfig
 from training.run_folder.card import CURVE_NAME, Card
 
@@ -95,8 +98,15 @@ class Recorder:
         checkpoint.save(folder, content)
 
     def finished(self) -> None:
-        """Record that the training is complete."""
+        """Record that the training is complete, and what its network is certified for."""
+        assert self._state is not None
         self._card.status = "finished"
+        try:
+            model = quantize(FloatPolicy.from_state_dict(self._state["policy"]))
+        except ExportError as error:
+            print(f"train.py: the policy cannot be exported: {error}", file=sys.stderr)
+        else:
+            self._card.certificates = [asdict(certificate) for certificate in certify(model)]
 
     def __enter__(self) -> Self:
         return self

@@ -149,7 +149,7 @@ def test_model_replaces_the_one_of_its_name(tmp_path: Path, headers: Path) -> No
     assert selected(headers) == ["wireless"], "one that was not selected becomes the one in the module"
     select(["fiber_2", "wireless"], headers)
     first = sha256_of("wireless", headers)
-    other = write_run(tmp_path / "c", **{"readout.bias": torch.tensor([0.5, 0.5])})
+    other = write_run(tmp_path / "c", **{"readout.bias": torch.tensor([-0.4, 0.5])})
     assert main(["--run", str(other), "--headers", str(headers), "--name", "wireless"]) == 0
     assert selected(headers) == ["fiber_2", "wireless"], "one that was stays where it is"
     assert sha256_of("wireless", headers) != first
@@ -254,3 +254,25 @@ def test_quantization_keeps_torchs_answers(hidden: int) -> None:
 def test_the_gate_counts_nan_as_past_it() -> None:
     row = verify.Agreement("x", 1, float("nan"), 0.0, 100.0)
     assert row.failures()
+
+
+def test_network_that_grows_on_losses_is_refused(
+    tmp_path: Path, headers: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = write_run(tmp_path / "run", **{"readout.bias": torch.tensor([3.0, 0.0])})
+    before = contents(tmp_path)
+    assert main(["--run", str(run), "--headers", str(headers)]) == 1
+    assert "where half of the packets are lost, the network is certified to ask for no larger window in" in (
+        capsys.readouterr().err
+    )
+    assert contents(tmp_path) == before
+
+
+def test_report_and_terminal_have_the_certificates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = write_run(tmp_path / "run")
+    assert main(["--run", str(run), "--headers", str(tmp_path / "exported")]) == 0
+    printed = capsys.readouterr().out
+    certificates = json.loads((run / "export" / "report.json").read_text())["certificates"]
+    assert [each["name"] for each in certificates] == ["half_lost", "long_queue", "empty_path"]
+    for each in certificates:
+        assert f"{each['certified']:.1%}" in printed
