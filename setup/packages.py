@@ -37,13 +37,13 @@ COUNTING = ["valgrind", "pahole"]
 ARM64 = ["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"]
 # the fuzz targets; llvm reports their coverage
 FUZZ = ["clang", "libclang-rt-dev", "llvm"]
-# `make test` runs the fuzz targets, and the integer network on arm64. `make test-all` opens reports in a browser, runs
-# `make install`, `make ports` and `make bench-kernel`, and compares request times with those of sockperf.
+# `make test` runs the fuzz targets and the integer network on arm64, and signs models. `make test-all` opens reports in
+# a browser, runs `make install`, `make ports` and `make bench-kernel`, and compares request times with sockperf's.
 BESIDES = {
     "bpf": ["clang", "llvm", "libbpf-dev", "libelf-dev", "libssl-dev"],
     "fuzz": FUZZ,
     "lint": ["sparse", *STOCK_HEADERS],
-    "tests": ["qemu-user", *ARM64, *FUZZ],
+    "tests": ["qemu-user", "openssl", *ARM64, *FUZZ],
     "slow": ["chromium", "dkms", "sockperf", *COUNTING, *STOCK_HEADERS],
     "bench": [*COUNTING, *STOCK_HEADERS],
     "profile": ["linux-perf"],

@@ -300,6 +300,7 @@ static void bpf_use(const char *name, const char *file)
 	struct ndm_described_model described;
 	struct ndm_bpf_model model = {}, before;
 	__u32 slot = find_slot(name);
+	const char *signer;
 	int fd = pinned("models");
 	int lock = open(PINS, O_RDONLY | O_CLOEXEC);
 
@@ -312,7 +313,7 @@ static void bpf_use(const char *name, const char *file)
 	if (!strcmp(file, NDM_BUILTIN)) {
 		read_builtin(slot, &model);
 	} else {
-		read_model(file, &described);
+		read_model(file, &described, &signer);
 		ndm_bpf_pack(&model.network, &described.model);
 		memcpy(model.name, described.facts.name, sizeof(model.name));
 		memcpy(model.sha256, described.facts.sha256, sizeof(model.sha256));

@@ -38,11 +38,23 @@ extern const struct way bpf_way, module_way;
 /* Ends the program with a message. */
 void fail(const char *format, ...) __attribute__((__noreturn__, __format__(__printf__, 1, 2)));
 
-/* Reads and checks a model file; fails when it is refused. Returns its SHA-256, hexadecimal. */
-const char *read_model(const char *file, struct ndm_described_model *model);
+/*
+ * Reads and checks a model file; fails when it is refused. Returns its SHA-256, hexadecimal.
+ * @signer: becomes signed_by(); NULL: the signature is not checked
+ */
+const char *read_model(const char *file, struct ndm_described_model *model, const char **signer);
+
+/*
+ * The name of the administrator's key that has signed a file with this content. NULL: there is
+ * neither a signature nor a key. Fails when only one of them is there, or no key has signed it.
+ */
+const char *signed_by(const char *file, const void *data, size_t size);
 
 /* The file of a model: @name itself, or where `make install-bpf` puts the model of that name. */
 const char *model_file(const char *name);
+
+/* Whether a file's name ends with @suffix, and has more. */
+bool has_suffix(const char *name, const char *suffix);
 
 /* Lists the installed models. */
 void list_models(void);

@@ -33,11 +33,16 @@ const char *model_file(const char *name)
 	return access(path, F_OK) ? name : path;
 }
 
+bool has_suffix(const char *name, const char *suffix)
+{
+	size_t length = strlen(name), end = strlen(suffix);
+
+	return length > end && !strcmp(name + length - end, suffix);
+}
+
 static int is_model(const struct dirent *entry)
 {
-	size_t length = strlen(entry->d_name), suffix = strlen(SUFFIX);
-
-	return length > suffix && !strcmp(entry->d_name + length - suffix, SUFFIX);
+	return has_suffix(entry->d_name, SUFFIX);
 }
 
 void list_models(void)
@@ -51,14 +56,14 @@ void list_models(void)
 		fail(NDM_MODELS_FOLDER ": %s", strerror(errno));
 	for (i = 0; i < count; i++) {
 		snprintf(path, sizeof(path), NDM_MODELS_FOLDER "/%s", entries[i]->d_name);
-		read_model(path, &model);
+		read_model(path, &model, NULL);
 		printf("%-12s  %llu decisions on %s; %.120s\n", model.facts.name,
 		       (unsigned long long)model.facts.decisions, model.facts.profile,
 		       model.facts.envelope);
 	}
 }
 
-const char *read_model(const char *file, struct ndm_described_model *model)
+const char *read_model(const char *file, struct ndm_described_model *model, const char **signer)
 {
 	static char text[65];
 	static __u8 data[NDM_BLOB_MAX + 1];
@@ -80,6 +85,8 @@ const char *read_model(const char *file, struct ndm_described_model *model)
 	problem = ndm_blob_parse(data, size, &model->model, &model->facts);
 	if (problem)
 		fail("%s is refused: %s", file, problem);
+	if (signer)
+		*signer = signed_by(file, data, size);
 	digest_text(text, digest);
 	return text;
 }

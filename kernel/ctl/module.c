@@ -97,13 +97,14 @@ static int module_slots(struct slot *slots, int most)
 static void module_use(const char *slot, const char *file)
 {
 	struct ndm_described_model model;
+	const char *signer;
 	char path[256];
 	FILE *stream;
 
 	if (strcmp(file, NDM_BUILTIN)) {
 		if (strncmp(file, FIRMWARE, strlen(FIRMWARE)))
 			fail("the module takes models from " FIRMWARE ": copy %s there", file);
-		read_model(file, &model);
+		read_model(file, &model, &signer);
 		file += strlen(FIRMWARE);
 	}
 	snprintf(path, sizeof(path), MODULE "/%s/model", slot);

@@ -22,7 +22,7 @@ static const char usage[] =
 	"  use MODEL [NAME]   another model, for open connections too: a file, an installed one,\n"
 	"                     or builtin;\n"
 	"                     NAME: the congestion control (default: the first)\n"
-	"  verify FILE        whether a model file is sound\n"
+	"  verify FILE        whether a model file is sound, and which key has signed it\n"
 	"  watch [--json]     connections, rates, RTTs and interventions, each second\n"
 	"  trace [COUNT]      print decisions as they are taken (BPF only)\n"
 	"  default on|off     for all new connections of this network namespace, or as before\n"
@@ -139,18 +139,19 @@ static void use(int count, char **arguments)
 static void verify(int count, char **arguments)
 {
 	struct ndm_described_model model;
-	const char *digest;
+	const char *digest, *signer;
 	char policy[65];
 
 	if (!count)
 		fail("verify: which file?");
-	digest = read_model(model_file(arguments[0]), &model);
+	digest = read_model(model_file(arguments[0]), &model, &signer);
 	digest_text(policy, model.facts.sha256);
 	printf("%s is a sound model: %s, %u units, trained for %llu decisions on %s\n"
 	       "SHA-256 of the file, for pin=:           %s\n"
 	       "SHA-256 of the policy, as status has it: %s\n",
 	       arguments[0], model.facts.name, model.model.hidden,
 	       (unsigned long long)model.facts.decisions, model.facts.profile, digest, policy);
+	printf("Signature:                               %s\n", signer ? signer : "none");
 }
 
 static bool is_own_default(void)

@@ -46,6 +46,88 @@ def test_a_bad_file_is_refused(tmp_path: Path, change: object, message: str) -> 
     assert done.stderr == f"ndmctl: {file} is refused: {message}\n"
 
 
+@pytest.fixture(scope="module")
+def signing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an ndmctl whose keys lie in keys/, two secret keys and a model."""
+    folder = tmp_path_factory.mktemp("signing")
+    (folder / "keys").mkdir()
+    printed = subprocess.run(
+        ["make", "--always-make", "--dry-run", "--silent", "build/ndmctl"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    line = next(line for line in printed.replace("\\\n", " ").splitlines() if " -lcrypto" in line)
+    other = line.replace("-o build/ndmctl", f"-o {folder}/ndmctl -DNDM_KEYS_FOLDER='\"{folder}/keys\"'")
+    subprocess.run(other, shell=True, cwd=ROOT, check=True)
+    for name in ("mine", "other"):
+        openssl("genpkey", "-algorithm", "ed25519", "-out", folder / f"{name}.pem")
+    return folder
+
+
+def openssl(*arguments: str | Path) -> None:
+    subprocess.run(["openssl", *arguments], check=True, capture_output=True)
+
+
+@pytest.fixture
+def signed(signing: Path) -> Path:
+    """A model with a signature of the key in keys/."""
+    model = signing / "model.bin"
+    model.write_bytes(MIXED.read_bytes())
+    openssl("pkey", "-in", signing / "mine.pem", "-pubout", "-out", signing / "keys" / "mine.pem")
+    sign(model, "mine")
+    return model
+
+
+def sign(model: Path, key: str) -> None:
+    """As the manual says."""
+    secret, signature = model.with_name(f"{key}.pem"), model.with_name("model.bin.sig")
+    openssl("pkeyutl", "-sign", "-rawin", "-inkey", secret, "-in", model, "-out", signature)
+
+
+def verified(model: Path) -> tuple[int, str]:
+    done = subprocess.run([model.with_name("ndmctl"), "verify", model], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout.splitlines()[-1] if done.returncode == 0 else done.stderr.rstrip()
+
+
+def test_a_signed_model_names_its_key(signed: Path) -> None:
+    assert verified(signed) == (0, "Signature:                               mine.pem")
+
+
+def test_a_model_without_signature_and_keys_is_taken(signed: Path) -> None:
+    signed.with_name("model.bin.sig").unlink()
+    (signed.parent / "keys" / "mine.pem").unlink()
+    assert verified(signed) == (0, "Signature:                               none")
+
+
+def test_signatures_are_refused(signed: Path) -> None:
+    signature = signed.with_name("model.bin.sig")
+    good = signature.read_bytes()
+    signature.write_bytes(good[:-1] + bytes([good[-1] ^ 1]))
+    assert verified(signed) == (1, f"ndmctl: {signed} is refused: no key in {signed.parent}/keys has signed it")
+    signature.write_bytes(good + b"\0")
+    assert verified(signed) == (1, f"ndmctl: {signature} is refused: an Ed25519 signature has 64 bytes")
+    sign(signed, "other")
+    assert verified(signed) == (1, f"ndmctl: {signed} is refused: no key in {signed.parent}/keys has signed it")
+    signature.unlink()
+    assert verified(signed) == (
+        1, f"ndmctl: {signed} is refused: it has no signature {signature}, and {signed.parent}/keys has keys"
+    )  # fmt: skip
+
+
+def test_a_signature_without_a_key_is_refused(signed: Path) -> None:
+    key = signed.parent / "keys" / "mine.pem"
+    key.write_text("no key")
+    assert verified(signed) == (1, f"ndmctl: {key} is no public key of Ed25519 in PEM")
+    key.unlink()
+    assert verified(signed) == (
+        1, f"ndmctl: {signed}.sig cannot be checked: put the public key into {signed.parent}/keys"
+    )  # fmt: skip
+
+
+def test_a_signature_of_another_model_is_refused(signed: Path) -> None:
+    signed.write_bytes((DATASETS / "models" / "fiber" / "policy.bin").read_bytes())
+    assert "has signed it" in verified(signed)[1]
+
+
 def test_commands_say_what_to_do() -> None:
     assert ctl("status").stderr == "ndmctl: NDM is not loaded: ndmctl load\n"
     assert ctl("verify").stderr == "ndmctl: verify: which file?\n"
