@@ -277,6 +277,11 @@ vm-kernel: setup module bpf build/pulse .venv/installed-vm ## prepare the VM lab
 	@$(PYTHON) -m env.lab.stock_kernel
 	@NDM_MODEL_BUILD=build/test $(PYTHON) -m env.lab.stock_kernel >/dev/null
 
+.PHONY: series
+series: .venv/installed ## write the patch series for the kernel's own tree into build/series, and check it (KERNEL_SRC= a tree, HTML=1)
+	@/usr/bin/python3 setup/packages.py ports
+	@$(PYTHON) -m kernel.series.build $(if $(HTML),--html)
+
 .PHONY: vm-test
 vm-test: vm-kernel ## test the modules in stock kernels under QEMU: load, transfer data, unload, no warning
 	@$(PYTHON) -m kernel.ports.vm_test

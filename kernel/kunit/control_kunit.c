@@ -656,7 +656,7 @@ static void undo_does_not_restart_test(struct kunit *test)
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	start_round(sk, 10, RTT_US);
-	tp->snd_ssthresh = ndm_op_ssthresh(sk);
+	tp->snd_ssthresh = ndm_ssthresh(sk, inet_csk_ca(sk));
 	ndm_op_set_state(sk, TCP_CA_Recovery);
 	start_round(sk, 10, RTT_US);
 	/* As tcp_undo_cwnd_reduction() does. */
@@ -672,7 +672,7 @@ static void loss_ends_slow_start_test(struct kunit *test)
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	/* As tcp_enter_recovery() does. */
-	tp->snd_ssthresh = ndm_op_ssthresh(sk);
+	tp->snd_ssthresh = ndm_ssthresh(sk, inet_csk_ca(sk));
 	ndm_op_set_state(sk, TCP_CA_Recovery);
 	/* What the path holds stays of the window, and the policy has to wait. */
 	round_trip(sk, -8192, 0);
@@ -1289,7 +1289,7 @@ static void timeout_test(struct kunit *test)
 	int i;
 
 	tcp_snd_cwnd_set(tp, 40);
-	KUNIT_EXPECT_EQ(test, ndm_op_ssthresh(sk), 40);
+	KUNIT_EXPECT_EQ(test, ndm_ssthresh(sk, inet_csk_ca(sk)), 40);
 	time_out(sk, 0, 0);
 	for (i = 1; i <= 6; i++) {
 		acked(sk, 3);
@@ -1349,7 +1349,7 @@ static void timeout_in_drain_test(struct kunit *test)
 
 	/* The flow's window is 103, the kernel's 38. */
 	round_trip(sk, 0, 0);
-	KUNIT_EXPECT_EQ(test, ndm_op_ssthresh(sk), 103);
+	KUNIT_EXPECT_EQ(test, ndm_ssthresh(sk, inet_csk_ca(sk)), 103);
 	time_out(sk, 0, 0);
 	acked(sk, 100);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 51);
@@ -1412,7 +1412,7 @@ static void packet_conservation_test(struct kunit *test)
 	acked(sk, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), NDM_CWND_MIN);
 	/* ssthresh is the flow's window, which the next decision changes: 70.7 + 1 + 10 / 4. */
-	KUNIT_EXPECT_EQ(test, ndm_op_ssthresh(sk), 100);
+	KUNIT_EXPECT_EQ(test, ndm_ssthresh(sk, inet_csk_ca(sk)), 100);
 	round_trip(sk, -8192, 0);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 74);
 	acked(sk, 1);

@@ -161,7 +161,7 @@ static void quarter_octave_test(struct kunit *test)
 }
 
 /* Whether a / b is at least 2^(@quarters / 4), for a and b of 16 bits. */
-static bool at_least(u64 a, u64 b, s32 quarters)
+static bool is_at_least(u64 a, u64 b, s32 quarters)
 {
 	u64 a4 = a * a * a * a, b4 = b * b * b * b;
 
@@ -189,9 +189,9 @@ static void quarter_octave_exact_test(struct kunit *test)
 		for (a = 1; a <= U16_MAX; a++) {
 			up = ndm_quarter_octave(a, b);
 			down = ndm_quarter_octave(b, a);
-			if (up < last || !at_least(a, b, up) ||
-			    at_least(a, b, up + 1) || !at_least(b, a, down) ||
-			    at_least(b, a, down + 1))
+			if (up < last || !is_at_least(a, b, up) ||
+			    is_at_least(a, b, up + 1) || !is_at_least(b, a, down) ||
+			    is_at_least(b, a, down + 1))
 				KUNIT_FAIL(test, "%u / %u is %d, %d inverted",
 					   a, b, up, down);
 			last = up;

@@ -100,11 +100,16 @@ static void ndm_gym_init(struct sock *sk)
 	ndm_op_init(sk, atomic_inc_return(&ndm_gym_flows[ndm_gym_model_of(sk)]));
 }
 
+static u32 ndm_gym_ssthresh(struct sock *sk)
+{
+	return ndm_ssthresh(sk, inet_csk_ca(sk));
+}
+
 #define NDM_GYM_OPS(_name)				\
 	{						\
 		.init = ndm_gym_init,			\
 		.release = ndm_op_release,		\
-		.ssthresh = ndm_op_ssthresh,		\
+		.ssthresh = ndm_gym_ssthresh,		\
 		.undo_cwnd = ndm_op_undo_cwnd,		\
 		.cong_control = ndm_gym_cong_control,	\
 		NDM_TX_START_OP,			\

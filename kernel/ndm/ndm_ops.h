@@ -33,11 +33,6 @@ static inline void ndm_op_release(struct sock *sk)
 	ndm->memory = NULL;
 }
 
-static inline u32 ndm_op_ssthresh(struct sock *sk)
-{
-	return ndm_ssthresh(sk, inet_csk_ca(sk));
-}
-
 static inline u32 ndm_op_undo_cwnd(struct sock *sk)
 {
 	return ndm_undo_cwnd(sk, inet_csk_ca(sk));
