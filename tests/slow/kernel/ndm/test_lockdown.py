@@ -1,0 +1,65 @@
+"""A stock kernel that is locked down, as with Secure Boot: which models the module takes; the BPF program loads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from env.checkout import BUILD, DATASETS, MODEL_BUILD
+from env.lab.vm import VmLab
+from tests.support.guest import shell
+
+pytestmark = pytest.mark.timeout(600)
+
+MODELS = DATASETS / "models"
+SLOT = "/sys/module/tcp_ndm/ndm"
+CTL = BUILD / "ndmctl"
+
+
+@pytest.fixture
+def lab() -> Iterator[VmLab]:
+    with VmLab(kernel="6.12", clock="counted", timeout_s=300) as vm:
+        shell(vm, "mount -t securityfs none /sys/kernel/security; mount -t bpf none /sys/fs/bpf")
+        shell(vm, f"printf {MODELS} >/sys/module/firmware_class/parameters/path")
+        yield vm
+
+
+def module(lab: VmLab) -> str:
+    return f"{MODEL_BUILD}/modules/{shell(lab, 'uname -r')}/tcp_ndm.ko"
+
+
+def lock(lab: VmLab) -> None:
+    shell(lab, "echo integrity >/sys/kernel/security/lockdown")
+
+
+def refusal(lab: VmLab, name: str) -> str:
+    """Return what the kernel's log says of a model that is refused."""
+    shell(lab, f"! echo {name}/policy.bin >{SLOT}/model")
+    return shell(lab, "dmesg | grep 'is refused' | tail -n 1")
+
+
+def test_models_are_refused_without_a_pin(lab: VmLab) -> None:
+    shell(lab, f"insmod {module(lab)}")
+    shell(lab, f"echo fiber/policy.bin >{SLOT}/model")
+    lock(lab)
+    assert "mixed/policy.bin is refused: this kernel is locked down: pin its SHA-256" in refusal(lab, "mixed")
+    assert shell(lab, f"cat {SLOT}/model") == "fiber/policy.bin"
+    shell(lab, f"echo builtin >{SLOT}/model")
+
+
+def test_the_pinned_model_is_taken(lab: VmLab) -> None:
+    digest = (MODELS / "fiber" / "policy.bin").read_bytes()[-32:].hex()
+    shell(lab, f"insmod {module(lab)} pin={digest}")
+    lock(lab)
+    shell(lab, f"echo fiber/policy.bin >{SLOT}/model")
+    assert shell(lab, f"cat {SLOT}/name") == "fiber"
+    assert "is not one of the parameter pin" in refusal(lab, "mixed")
+
+
+def test_the_bpf_program_loads_where_an_unsigned_module_does_not(lab: VmLab) -> None:
+    lock(lab)
+    shell(lab, f"! insmod {module(lab)}")
+    shell(lab, f"{CTL} load {MODEL_BUILD}/bpf/ndm.bpf.o")
+    shell(lab, f"{CTL} use {MODELS}/fiber/policy.bin")
+    assert "a BPF program" in shell(lab, f"{CTL} status")
