@@ -65,7 +65,10 @@ def measure(name: str, folder: Path) -> Measured:
 def command(argv: list[str], folder: Path) -> str:
     """Run a command in a checkout, which must succeed, and return what it printed. Raises BenchError."""
     environment = os.environ | {"PYTHONPATH": str(folder)}
-    done = subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S)
+    try:
+        done = subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S)
+    except subprocess.TimeoutExpired as error:
+        raise BenchError(f"{' '.join(argv)} took more than {TIMEOUT_S / 60:g} minutes in {folder}") from error
     if done.returncode:
         last = "\n".join((done.stdout + done.stderr).splitlines()[-10:])
         raise BenchError(f"{' '.join(argv)} failed ({done.returncode}) in {folder}:\n{last}")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from compare.studies import revisions
 from compare.studies.revision_measure import Measured
 from compare.studies.revisions import BenchError, Pair, checkout, main, row
 
@@ -35,3 +38,9 @@ def test_unknown_measurement_is_refused(capsys: pytest.CaptureFixture[str]) -> N
     with pytest.raises(SystemExit):
         main(["--only", "packets"])
     assert "packet" in capsys.readouterr().err
+
+
+def test_command_that_takes_too_long_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(revisions, "TIMEOUT_S", 0.1)
+    with pytest.raises(BenchError, match=r"sleep 5 took more than .* minutes in "):
+        revisions.command(["sleep", "5"], tmp_path)
