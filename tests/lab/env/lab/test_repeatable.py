@@ -22,6 +22,7 @@ from env.lab import Lab, RunResult, VirtualLab
 from env.lab.lab import PROBE, PROGRAM
 from env.lab.virtual import INIT, MODULES
 from env.network.path import Path as NetworkPath
+from env.network.rack import Rack
 
 pytestmark = pytest.mark.timeout(600)
 NOISY = NetworkPath(rate_mbps=20, rtt_ms=40, jitter_ms=4, loss_pct=0.5, duplicate_pct=0.5, reorder_pct=1)
@@ -105,6 +106,19 @@ def test_second_run_of_a_boot_repeats(expected: str) -> None:
             lab.run(short, [{"scheme": "reno", "start_s": 0.0, "duration_s": duration_s}], duration_s)
             second.append(run(lab))
     assert second[0] == second[1] != expected
+
+
+def test_network_of_another_kind_changes_nothing() -> None:
+    """ACKs that wait for others draw random numbers in a run, and so does the end of the network before."""
+    path = NetworkPath(rate_mbps=40, rtt_ms=30, buffer_bdp=2, ack_burst_ms=25)
+    rack = Rack(clients=2, servers=1, rate_mbps=25_000, rtt_us=30, buffer_kb=1500)
+    flow = {"scheme": "cubic", "start_s": 0.0, "duration_s": 2.0}
+    clients = [flow | {"client": client, "duration_s": 0.01} for client in (1, 2)]
+    with VirtualLab(seed=1) as lab:
+        alone = digest(lab.run(path, [flow], 2.0, sample_ms=20, seed=3))
+    with VirtualLab(seed=1) as lab:
+        lab.run(rack, clients, 0.01, seed=3)
+        assert digest(lab.run(path, [flow], 2.0, sample_ms=20, seed=3)) == alone
 
 
 def test_memory_size_changes_nothing(expected: str) -> None:
