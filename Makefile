@@ -259,7 +259,7 @@ test: setup module bpf ## all tests except those of the sanitizer kernel, QEMU, 
 	@$(PYTEST) tests/unit tests/lab tests/kernel
 
 .PHONY: test-all
-test-all: setup ray module sanitizer vm-kernel ## all tests, as CI runs them
+test-all: setup ray module sanitizer vm-newest ## all tests, as CI runs them
 	@/usr/bin/python3 setup/packages.py tests slow
 	@$(PYTEST) --sanitizer
 
@@ -282,10 +282,16 @@ series: .venv/installed ## write the patch series for the kernel's own tree into
 	@/usr/bin/python3 setup/packages.py ports
 	@$(PYTHON) -m kernel.series.build $(if $(HTML),--html)
 
+.PHONY: vm-newest
+vm-newest: vm-kernel ## prepare the newest kernel of Debian's backports for the VM lab (downloads it; Debian only)
+	@/usr/bin/python3 setup/packages.py newest
+	@$(PYTHON) -m kernel.ports.newest
+	@NDM_MODEL_BUILD=build/test $(PYTHON) -m kernel.ports.newest >/dev/null
+
 .PHONY: vm-test
-vm-test: vm-kernel ## test the modules in stock kernels under QEMU: load, transfer data, unload, no warning
+vm-test: vm-newest ## test modules and BPF program in 6.1, 6.12 and the newest kernel under QEMU: load, transfer data, unload
 	@$(PYTHON) -m kernel.ports.vm_test
-	@$(PYTHON) -m pytest tests/slow/env/lab/test_vm.py
+	@$(PYTHON) -m pytest tests/slow/env/lab/test_vm.py tests/slow/kernel/test_bpf.py
 
 SECONDS ?= 60
 RUNS ?=

@@ -9,6 +9,7 @@ setup/packages.py tests    also those for `make test`
 setup/packages.py slow     also those that `make test-all` needs in addition to `tests`
 setup/packages.py ports    also those for `make ports`
 setup/packages.py vm       also those for the VM lab
+setup/packages.py newest   also those for `make vm-newest`
 setup/packages.py bench    also those for `make bench-kernel`
 setup/packages.py profile  also those for `make profile`
 """
@@ -49,6 +50,7 @@ BESIDES = {
     "profile": ["linux-perf"],
     "ports": ["patchelf", "sparse", *ARM64, *STOCK_HEADERS],
     "vm": ["qemu-system-x86", "busybox-static", *STOCK_HEADERS],
+    "newest": ["patchelf"],
 }
 OLDEST, PREFERRED = (6, 1), (6, 12)
 

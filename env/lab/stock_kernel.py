@@ -2,10 +2,11 @@
 
     python -m env.lab.stock_kernel [VERSION ...]        # 6.1 and 6.12 by default; `make vm-kernel` runs it
 
-The command also builds the project's modules for the kernel, into build/modules/RELEASE.
+The command also builds the project's modules for the kernel, into build/modules/RELEASE. `make vm-newest` does the same
+for the newest kernel (kernel/ports/newest.py), whose version is called `newest`.
 
-A kernel is stored in $NDM_CACHE/stock-kernel/RELEASE-HASH (default ~/.cache/ndm-tcp); the hash covers the package's
-version and everything that goes into the initramfs. build/stock-kernel/VERSION links to it. The release is that of the
+A kernel is stored in $NDM_CACHE/stock-kernel/RELEASE-HASH (default ~/.cache/ndm-tcp); the hash covers the packages'
+versions and everything that goes into the initramfs. build/stock-kernel/VERSION links to it. The release is that of the
 newest headers in /usr/src, so that the modules can be built. The initramfs is virtme-ng's, with busybox and the modules
 that mount the host's file system.
 """
@@ -23,7 +24,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from env.checkout import BUILD, KERNEL, MODEL_BUILD
@@ -33,6 +34,7 @@ LINKS = BUILD / "stock-kernel"
 HEADERS = Path("/usr/src")
 BUSYBOX = Path("/usr/bin/busybox")
 VERSIONS = ("6.1", "6.12")
+NEWEST = "newest"  # of Debian's next release; kernel/ports/newest.py fetches it
 # for the root file system and the agent's port
 BOOT_MODULES = ("virtio_pci", "9pnet_virtio", "9p", "virtio_console")
 
@@ -45,16 +47,18 @@ class StockKernel:
     """A kernel that has been fetched.
 
     image, initramfs: the files that QEMU boots. root: a folder whose lib/modules holds the kernel's modules. modules:
-    the folder of the project's modules, built for this kernel. Raises LabMissing when the kernel has not been fetched.
+    the folder of the project's modules, built for this kernel. target: the make target that fetches it.
+    Raises LabMissing when the kernel has not been fetched.
     """
 
     def __init__(self, version: str) -> None:
+        self.target = "vm-newest" if version == NEWEST else "vm-kernel"
         folder = LINKS / version
         manifest = folder / "manifest.json"
         if not manifest.is_file():
             raise LabMissing(
-                f"{manifest} does not exist: run `make vm-kernel` for {' and '.join(VERSIONS)}, or `python -m "
-                f"env.lab.stock_kernel VERSION` for another kernel of the distribution"
+                f"{manifest} does not exist: run `make vm-kernel` for {' and '.join(VERSIONS)}, `make vm-newest` for "
+                f"{NEWEST}, or `python -m env.lab.stock_kernel VERSION` for another kernel of the distribution"
             )
         self.version = version
         self.release: str = json.loads(manifest.read_text())["release"]
@@ -78,7 +82,7 @@ def find_release(version: str) -> str:
 
 
 def fetch(version: str) -> Path:
-    """Fetch a kernel unless it is in the cache, link to it in build/ and return its folder."""
+    """Fetch a kernel of the distribution unless it is in the cache, link to it in build/ and return its folder."""
     release = find_release(version)
     package = f"linux-image-{release}"
     shown = _run(["apt-cache", "show", "--no-all-versions", package]).stdout
@@ -88,7 +92,17 @@ def fetch(version: str) -> Path:
             f"the distribution offers no {package} (any more), but its headers are installed: `apt-get update`, then "
             f"install the current headers"
         )
-    recipe = f"{match[1]} {importlib.metadata.version('virtme-ng')} {Path(__file__).read_text()}"
+    return store(
+        version, release, {package: match[1]}, lambda folder: _run(["apt-get", "download", "-q", package], cwd=folder)
+    )
+
+
+def store(version: str, release: str, packages: dict[str, str], download: Callable[[Path], object]) -> Path:
+    """Store a kernel unless it is in the cache, link to it in build/ and return its folder.
+
+    packages: those that have its image and modules, with their versions. download: puts them into an empty folder.
+    """
+    recipe = f"{packages} {importlib.metadata.version('virtme-ng')} {Path(__file__).read_text()}"
     key = hashlib.sha256(recipe.encode() + BUSYBOX.read_bytes()).hexdigest()[:12]
     cache = Path(os.environ.get("NDM_CACHE") or "~/.cache/ndm-tcp").expanduser() / "stock-kernel"
     entry = cache / f"{release}-{key}"
@@ -96,9 +110,11 @@ def fetch(version: str) -> Path:
         cache.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(prefix="fetch-", dir=cache))
         try:
-            _unpack(package, work)
+            (work / "packages").mkdir()
+            download(work / "packages")
+            _unpack(work / "packages", work / "root", release)
             _make_initramfs(work / "root", release, work / "initramfs")
-            manifest = {"package": package, "package_version": match[1], "release": release}
+            manifest = {"packages": packages, "release": release}
             (work / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
             work.chmod(0o755)
             work.rename(entry)
@@ -112,13 +128,16 @@ def fetch(version: str) -> Path:
     return entry
 
 
-def _unpack(package: str, work: Path) -> None:
-    """Download a package and unpack it into the folder `root` of the work folder."""
-    _run(["apt-get", "download", "-q", package], cwd=work)
-    (archive,) = work.glob("*.deb")
-    _run(["dpkg-deb", "--extract", str(archive), str(work / "root")])
-    archive.unlink()
-    shutil.rmtree(work / "root" / "usr", ignore_errors=True)  # documentation
+def _unpack(packages: Path, root: Path, release: str) -> None:
+    """Unpack a kernel's packages into the folder `root`, with the modules in lib/ and the image in boot/."""
+    for archive in packages.glob("*.deb"):
+        _run(["dpkg-deb", "--extract", str(archive), str(root)])
+    shutil.rmtree(packages)
+    if (root / "usr/lib/modules").is_dir():  # newer packages have everything there, the image too
+        (root / "usr/lib").rename(root / "lib")
+        (root / "boot").mkdir()
+        (root / "lib/modules" / release / "vmlinuz").rename(root / "boot" / f"vmlinuz-{release}")
+    shutil.rmtree(root / "usr", ignore_errors=True)  # documentation
 
 
 def _make_initramfs(root: Path, release: str, file: Path) -> None:
@@ -139,10 +158,10 @@ def _make_initramfs(root: Path, release: str, file: Path) -> None:
             mkinitramfs.mkinitramfs(archive, configuration)
 
 
-def build_modules(release: str) -> Path:
-    """Build the project's modules for a release whose headers are installed; returns their folder."""
+def build_modules(release: str, kdir: Path) -> Path:
+    """Build the project's modules for a release with its headers; returns their folder."""
     folder = MODEL_BUILD / "modules" / release
-    _run([str(KERNEL / "build.sh"), str(folder), str(HEADERS / f"linux-headers-{release}")])
+    _run([str(KERNEL / "build.sh"), str(folder), str(kdir)])
     return folder
 
 
@@ -165,7 +184,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         for version in arguments.versions:
             print(f"stock kernel {version}: {fetch(version)}", flush=True)
-            print(f"its modules: {build_modules(find_release(version))}", flush=True)
+            release = find_release(version)
+            print(f"its modules: {build_modules(release, HEADERS / f'linux-headers-{release}')}", flush=True)
     except StockKernelError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

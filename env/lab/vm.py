@@ -35,11 +35,11 @@ CLOCKS = {"real": [], "counted": ["-icount", "shift=0,sleep=off"]}
 class VmLab(RealTimeLab):
     """A stock kernel in a virtual machine without KVM, which many machines lack or forbid.
 
-    kernel: a version that has been fetched, such as 6.12 (env/lab/stock_kernel.py). modules: as in Lab, built for this
-    kernel; sch_linktrace is always loaded. memory_mb: of the guest. timeout_s: as in Lab. clock: "real" or "counted".
-    A counted clock advances by a nanosecond for each instruction, and jumps when the guest is idle (QEMU's icount), so
-    that the guest's CPU has the same speed on every machine, however busy. burst_us: of bottlenecks, instead of the
-    clock's (env/network/clock.py).
+    kernel: a version that has been fetched, such as 6.12, or `newest` (env/lab/stock_kernel.py). modules: as in Lab,
+    built for this kernel; sch_linktrace is always loaded. memory_mb: of the guest. timeout_s: as in Lab. clock: "real"
+    or "counted". A counted clock advances by a nanosecond for each instruction, and jumps when the guest is idle
+    (QEMU's icount), so that the guest's CPU has the same speed on every machine, however busy. burst_us: of
+    bottlenecks, instead of the clock's (env/network/clock.py).
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class VmLab(RealTimeLab):
         super().__init__(
             modules=("sch_linktrace", *modules),
             modules_folder=self.stock.modules,
-            modules_target="vm-kernel",
+            modules_target=self.stock.target,
             timeout_s=timeout_s,
         )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Kernel trees that this machine cannot run, to build the modules for: another architecture, or a newer Linux.
+"""Kernel trees that this machine does not run, to build the modules for: another architecture, or a newer Linux.
 
 These are Debian's header packages, downloaded and unpacked but not installed: for arm64 the kernels whose amd64 headers
 are in /usr/src, and for both architectures the newest kernel of the next release's backports. A tree is in
@@ -56,16 +56,17 @@ class Package:
 
 def find_trees() -> list[Tree]:
     """Return the trees; download those that are not in the cache. Raises PortsError."""
-    for tool, package in (("apt-get", "apt"), ("patchelf", "patchelf")):
-        if shutil.which(tool) is None:
-            raise PortsError(f"{tool} is missing: install the package {package}")
-    cache = Path(os.environ.get("NDM_CACHE") or "~/.cache/ndm-tcp").expanduser() / "ports"
-    apt = Apt(cache / "apt")
+    apt = Apt()
     trees = []
     for version in VERSIONS:
         headers = _for_arm64(version)
-        entry = _fetch(cache, apt, [headers], [])
+        entry = _fetch(apt, [headers], [])
         trees.append(Tree(headers.name.removeprefix("linux-headers-"), entry / f"usr/src/{headers.name}", sparse=True))
+    return trees + newest_trees(apt)
+
+
+def newest_trees(apt: Apt) -> list[Tree]:
+    """Return the trees of the newest kernel, for amd64 and arm64; download them if needed. Raises PortsError."""
     newest = apt.newest_release()
     common, kbuild = f"linux-headers-{newest}-common", f"linux-kbuild-{newest}"
     versions = apt.versions([common, kbuild, *LIBRARIES])
@@ -73,18 +74,24 @@ def find_trees() -> list[Tree]:
     packages += [
         Package(f"linux-headers-{newest}-{architecture}", versions[common], architecture) for architecture in PREFIX
     ]
-    entry = _fetch(cache, apt, packages, [Package(name, versions[name]) for name in LIBRARIES])
-    for architecture in PREFIX:
-        release = f"{newest}-{architecture}"
-        # bookworm's sparse does not know __typeof_unqual__
-        trees.append(Tree(release, entry / f"usr/src/linux-headers-{release}", sparse=False))
-    return trees
+    entry = _fetch(apt, packages, [Package(name, versions[name]) for name in LIBRARIES])
+    releases = [f"{newest}-{architecture}" for architecture in PREFIX]
+    # bookworm's sparse does not know __typeof_unqual__
+    return [Tree(release, entry / f"usr/src/linux-headers-{release}", sparse=False) for release in releases]
 
 
 class Apt:
-    """apt with its own lists of suites and architectures; the machine's lists do not change."""
+    """apt with its own lists of suites and architectures; the machine's lists do not change.
 
-    def __init__(self, folder: Path) -> None:
+    cache: the folder of the lists and the trees. Raises PortsError when a tool is missing.
+    """
+
+    def __init__(self) -> None:
+        for tool, package in (("apt-get", "apt"), ("patchelf", "patchelf")):
+            if shutil.which(tool) is None:
+                raise PortsError(f"{tool} is missing: install the package {package}")
+        self.cache = Path(os.environ.get("NDM_CACHE") or "~/.cache/ndm-tcp").expanduser() / "ports"
+        folder = self.cache / "apt"
         for name in ("lists/partial", "archives/partial", "sources"):
             (folder / name).mkdir(parents=True, exist_ok=True)
         site, options = self._site(), f"[signed-by={KEYRING}]"
@@ -148,16 +155,16 @@ def _for_arm64(version: str) -> Package:
     return Package(f"linux-headers-{release.removesuffix('-amd64')}-arm64", built, "arm64")
 
 
-def _fetch(cache: Path, apt: Apt, packages: Sequence[Package], libraries: Sequence[Package]) -> Path:
+def _fetch(apt: Apt, packages: Sequence[Package], libraries: Sequence[Package]) -> Path:
     """Return a folder with the packages' usr/src, ready to build modules for.
 
     libraries: packages of the libraries that the programs in a kbuild package use.
     """
     recipe = "\n".join([Path(__file__).read_text(), *map(str, [*packages, *libraries])])
-    entry = cache / hashlib.sha256(recipe.encode()).hexdigest()[:16]
+    entry = apt.cache / hashlib.sha256(recipe.encode()).hexdigest()[:16]
     if (entry / "usr").is_dir():
         return entry
-    work = Path(tempfile.mkdtemp(prefix=".fetch-", dir=cache))
+    work = Path(tempfile.mkdtemp(prefix=".fetch-", dir=apt.cache))
     try:
         (work / "debs").mkdir()
         for archive in apt.download([*packages, *libraries], work / "debs"):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Test the modules in the distribution's kernels under QEMU: load, transfer data, unload, no warning in the log.
+"""Test the modules in stock kernels under QEMU: load, change the model, transfer data, unload, no warning in the log.
 
-make vm-test                                 6.1 and 6.12
+make vm-test                                 6.1, 6.12 and the newest
 python -m kernel.ports.vm_test VERSION ...    other kernels that have been fetched
 """
 
@@ -14,7 +14,7 @@ import time
 from env.checkout import DATASETS
 from env.lab import LabError
 from env.lab.reports import find_reports, kernel_log
-from env.lab.stock_kernel import VERSIONS
+from env.lab.stock_kernel import NEWEST, VERSIONS
 from env.lab.vm import VmLab
 from env.network.path import Path
 
@@ -96,7 +96,8 @@ def test_kernel(version: str) -> list[str]:
 def main() -> int:
     """Test all kernels; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("versions", nargs="*", metavar="VERSION", default=VERSIONS, help="default: 6.1 6.12")
+    default = (*VERSIONS, NEWEST)
+    parser.add_argument("versions", nargs="*", metavar="VERSION", default=default, help=f"default: {' '.join(default)}")
     problems = []
     try:
         for version in parser.parse_args().versions:

@@ -50,16 +50,15 @@ def find_tree(given: str) -> Path:
         if not (tree / "net/ipv4/Kconfig").is_file():
             raise SeriesError(f"KERNEL_SRC={given} is no source tree of Linux: it has no net/ipv4/Kconfig")
         return tree
-    cache = Path(os.environ.get("NDM_CACHE") or "~/.cache/ndm-tcp").expanduser() / "ports"
-    apt = Apt(cache / "apt")
+    apt = Apt()
     major = re.match(r"\d+\.\d+", apt.newest_release())
     assert major is not None
     name = f"linux-source-{major[0]}"
     package = Package(name, apt.versions([name])[name], "all")
-    tree = cache / f"{name}-{package.version}"
+    tree = apt.cache / f"{name}-{package.version}"
     if not tree.is_dir():
         print(f"series: downloads {package}, 170 MB", flush=True)
-        with tempfile.TemporaryDirectory(dir=cache) as folder:
+        with tempfile.TemporaryDirectory(dir=apt.cache) as folder:
             work = Path(folder)
             (archive,) = apt.download([package], work)
             _run(["dpkg-deb", "--extract", str(archive), str(work / "root")])

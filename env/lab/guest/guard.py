@@ -12,17 +12,19 @@ class Guard:
     """The counters of all models in all loaded modules."""
 
     def __init__(self) -> None:
-        self._files: dict[str, list[Path]] = {}
-        self._totals = dict.fromkeys(REASONS, 0)
+        self._totals: dict[Path, int] = {}  # counter -> its value at the last call
 
     def find(self) -> None:
         """Find the models; to be called after a module has been loaded."""
-        self._files = {reason: sorted(MODULES.glob(f"tcp_ndm*/*/counters/guard_{reason}")) for reason in REASONS}
-        self.interventions()
+        files = [file for reason in REASONS for file in MODULES.glob(f"tcp_ndm*/*/counters/guard_{reason}")]
+        self._totals = {file: int(file.read_text()) for file in files}
 
     def interventions(self) -> dict[str, int]:
         """Return how often the guard has intervened since the last call, by reason, without zeros."""
-        totals = {reason: sum(int(file.read_text()) for file in files) for reason, files in self._files.items()}
-        since = {reason: total - self._totals[reason] for reason, total in totals.items()}
-        self._totals |= totals
+        since = dict.fromkeys(REASONS, 0)
+        # a module may have been unloaded
+        for file in [file for file in self._totals if file.exists()]:
+            total = int(file.read_text())
+            since[file.name.removeprefix("guard_")] += total - self._totals[file]
+            self._totals[file] = total
         return {reason: count for reason, count in since.items() if count}

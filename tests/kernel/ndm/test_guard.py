@@ -102,3 +102,9 @@ def test_shipped_model_keeps_its_connections(lab: Lab, name: str) -> None:
     duration_s = min(scenario.duration_s, 20)
     result = lab.run(scenario.network(), scenario.flows_with("ndm"), duration_s, sample_ms=0, seed=2)
     assert result.guard == {}
+
+
+def test_unloaded_module_counts_no_more(lab: Lab) -> None:
+    """The last test: the others need the module."""
+    shell(lab, "rmmod tcp_ndm")
+    assert run(lab, "reno", duration_s=2.0, sample_ms=0).guard == {}

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from env.checkout import BUILD, DATASETS, KERNEL, MODEL_BUILD
-from env.lab.stock_kernel import VERSIONS
+from env.lab.stock_kernel import NEWEST, VERSIONS
 from env.lab.vm import VmLab
 from env.network.path import Path
 from export import selection
@@ -43,7 +43,7 @@ def program() -> FilePath:
     return folder / "ndm.bpf.o"
 
 
-@pytest.fixture(scope="module", params=VERSIONS)
+@pytest.fixture(scope="module", params=(*VERSIONS, NEWEST))
 def lab(request: pytest.FixtureRequest, program: FilePath) -> Iterator[VmLab]:
     with VmLab(kernel=request.param, modules=("tcp_ndm",), clock="counted", timeout_s=600) as vm:
         shell(vm, "mount -t bpf bpf /sys/fs/bpf")
@@ -232,6 +232,23 @@ def test_route(lab: VmLab) -> None:
         assert route.count(f"congctl {NAME}") == 1
     assert "via 10.0.1.254 dev h1-r src" in in_host(lab, "ip route show 198.51.100.0/24")
     in_host(lab, "ip route del 198.51.100.0/24")
+
+
+def test_it_hears_of_the_start_of_sending(lab: VmLab) -> None:
+    """From 7.1 on by an operation of its own (kernel/ctl/object.c)."""
+    (structure,) = (
+        value["bpf_struct_ops_tcp_congestion_ops"]["data"]
+        for value in json.loads(shell(lab, f"bpftool -j struct_ops dump name {NAME}"))
+        if "bpf_struct_ops_tcp_congestion_ops" in value
+    )
+    (operation,) = (name for name, value in structure.items() if "ndm_op_cwnd_event_tx_start/prog_id" in str(value))
+    major, minor, *_ = shell(lab, "uname -r").split(".")
+    assert operation == ("cwnd_event_tx_start" if (int(major), int(minor)) >= (7, 1) else "cwnd_event")
+    program = structure[operation].rpartition(":")[2]
+    shell(lab, "sysctl -q -w kernel.bpf_stats_enabled=1")
+    lab.run(PATHS["usual"], [{"scheme": NAME, "start_s": 0.0, "duration_s": 1.0}], 1.0, sample_ms=0)
+    shell(lab, "sysctl -q -w kernel.bpf_stats_enabled=0")
+    assert json.loads(shell(lab, f"bpftool -j prog show id {program}"))["run_cnt"] > 0
 
 
 @pytest.mark.parametrize(
