@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Lists the states that NDM's BPF program has in sockets: a dot for each, as an iterator of the map ndm_flows. */
+/* An iterator of NDM's map ndm_flows: writes a dot for each socket that has a state in it. */
 #include <linux/types.h>
 
 #include <linux/bpf.h>
