@@ -296,29 +296,40 @@ vm-test: vm-newest ## test modules and BPF program in 6.1, 6.12 and the newest k
 SECONDS ?= 60
 RUNS ?=
 FUZZ_ARGS ?=
-FUZZERS := blob core features law nv
-# Headers in the report of the coverage.
-FUZZED := blob bound company core drain features guard math slow_start train window
-# Bytes of an input: of a model file with decisions behind it, of a few decisions, of some twenty events.
+FUZZERS := blob bpf core ctl features law nv
+# Sources in the report of the coverage.
+FUZZED := $(patsubst %,kernel/ndm/ndm_%.h,blob bound company control core drain features guard math policy recovery reno \
+	slow_start sock train window) kernel/nv/nv.h $(wildcard kernel/bpf/ndm*.[ch] kernel/bpf/include/*/*.h) \
+	$(patsubst %,kernel/ctl/%.c,model object sign)
+# Bytes of an input: of a model file with decisions behind it, of a few decisions, of some twenty events, of the BTF of a
+# small object.
 FUZZ_BYTES_blob := 1900
+FUZZ_BYTES_bpf := 512
 FUZZ_BYTES_core := 256
+FUZZ_BYTES_ctl := 2048
 FUZZ_BYTES_features := 256
 FUZZ_BYTES_law := 512
 FUZZ_BYTES_nv := 512
-CLANG_FUZZ := clang -O2 -g -fsanitize=address,undefined -fno-sanitize-recover=all -Wall -Wextra -Wno-sign-compare \
-	-Ikernel/user/include -Ikernel
+CLANG_FUZZ = clang -O2 -g -fsanitize=address,undefined -fno-sanitize-recover=all -Wall -Wextra -Wno-sign-compare \
+	$(FUZZ_FLAGS_$*) -Ikernel/user/include -Ikernel
+FUZZ_LINK = -o $@ $< $(FUZZ_LIBS_$*) -lm
 # Network, bound and guard keep few bits of what they have clamped: anything lost there is a fault. Clocks and rings lose bits
 # by design.
 FUZZ_FLAGS_blob := -fsanitize=implicit-integer-truncation
 FUZZ_FLAGS_core := -fsanitize=implicit-integer-truncation
 FUZZ_FLAGS_law := -fsanitize=implicit-integer-truncation
+# as in kernel/bpf/compile.sh; the attribute is one of the target BPF alone
+FUZZ_FLAGS_bpf := -Ikernel/fuzz/include -Ikernel/bpf/include -Ikernel/bpf -Wno-pointer-bool-conversion -Wno-unused-function \
+	-Wno-unused-parameter -Wno-unknown-attributes
+FUZZ_FLAGS_ctl := -D_GNU_SOURCE -Ikernel/bpf
+FUZZ_LIBS_ctl := -lbpf -lelf -lcrypto
 
 .PHONY: packages-fuzz
 packages-fuzz:
 	@/usr/bin/python3 setup/packages.py fuzz
 
 .PHONY: fuzz
-fuzz: packages-fuzz ## fuzz model files, inference, the inputs, the control law and TCP-NV with ASan and UBSan (SECONDS=60 or RUNS= each)
+fuzz: packages-fuzz ## fuzz model files, inference, the inputs, the control law, the BPF program, ndmctl's files and TCP-NV with ASan and UBSan (SECONDS=60 or RUNS= each)
 	@$(MAKE) --no-print-directory $(FUZZERS:%=fuzz-%)
 
 # One target. New inputs are kept under build/fuzz/corpus, a failing one beside the program. No other process adds inputs,
@@ -331,20 +342,22 @@ fuzz-%: build/fuzz/%_fuzz
 
 # Most inputs are numbers: to trace every comparison halves the speed and finds nothing sooner.
 .PRECIOUS: build/fuzz/%_fuzz
-build/fuzz/%_fuzz: kernel/fuzz/%_fuzz.c $(wildcard kernel/fuzz/*.h kernel/ndm/*.h kernel/nv/*.h kernel/user/include/*/*.h)
+build/fuzz/%_fuzz: kernel/fuzz/%_fuzz.c $(wildcard kernel/fuzz/*.h kernel/fuzz/include/*.h kernel/fuzz/include/*/*.h kernel/ndm/*.h \
+		kernel/nv/*.h kernel/user/include/*/*.h) $(BPF_SOURCES) $(CTL_SOURCES)
 	@mkdir -p build/fuzz
-	$(CLANG_FUZZ) -fsanitize=fuzzer -fno-sanitize-coverage=trace-cmp $(FUZZ_FLAGS_$*) -o $@ $< -lm
+	$(CLANG_FUZZ) -fsanitize=fuzzer -fno-sanitize-coverage=trace-cmp $(FUZZ_LINK)
+
+.PRECIOUS: build/fuzz/%_coverage
+build/fuzz/%_coverage: kernel/fuzz/%_fuzz.c build/fuzz/%_fuzz
+	$(CLANG_FUZZ) -fsanitize=fuzzer -fprofile-instr-generate -fcoverage-mapping $(FUZZ_LINK)
 
 .PHONY: fuzz-coverage
-fuzz-coverage: packages-fuzz ## report the lines and branches of the fuzzed headers that the corpus reaches
-	@mkdir -p build/fuzz
+fuzz-coverage: packages-fuzz $(FUZZERS:%=build/fuzz/%_coverage) ## report the lines and branches of the fuzzed sources that the corpus reaches
 	@for target in $(FUZZERS); do \
-		$(CLANG_FUZZ) -fsanitize=fuzzer -fprofile-instr-generate -fcoverage-mapping \
-			-o build/fuzz/$${target}_coverage kernel/fuzz/$${target}_fuzz.c -lm; \
 		LLVM_PROFILE_FILE=build/fuzz/$$target.profraw build/fuzz/$${target}_coverage -runs=0 kernel/fuzz/corpus/$$target 2>/dev/null; \
 		llvm-profdata merge -o build/fuzz/$$target.profdata build/fuzz/$$target.profraw; \
 		echo "$$target"; llvm-cov report build/fuzz/$${target}_coverage -instr-profile=build/fuzz/$$target.profdata \
-			$(FUZZED:%=kernel/ndm/ndm_%.h) kernel/nv/nv.h; \
+			$(FUZZED); \
 	done
 
 .PHONY: fuzz-corpus

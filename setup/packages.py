@@ -36,12 +36,14 @@ STOCK_HEADERS = ["linux-headers-amd64", "linux-headers-6.12-amd64"]
 COUNTING = ["valgrind", "pahole"]
 # compiler and C library for arm64
 ARM64 = ["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"]
+# what ndmctl is linked with
+CTL = ["libbpf-dev", "libelf-dev", "libssl-dev"]
 # the fuzz targets; llvm reports their coverage
-FUZZ = ["clang", "libclang-rt-dev", "llvm"]
+FUZZ = ["clang", "libclang-rt-dev", "llvm", *CTL]
 # `make test` runs the fuzz targets and the integer network on arm64, and signs models. `make test-all` opens reports in
 # a browser, runs `make install`, `make ports` and `make bench-kernel`, and compares request times with sockperf's.
 BESIDES = {
-    "bpf": ["clang", "llvm", "libbpf-dev", "libelf-dev", "libssl-dev"],
+    "bpf": ["clang", "llvm", *CTL],
     "fuzz": FUZZ,
     "lint": ["sparse", *STOCK_HEADERS],
     "tests": ["qemu-user", "openssl", *ARM64, *FUZZ],

@@ -201,16 +201,21 @@ static inline void ndm_begin(struct sock *sk, u32 slot)
 	NDM_COUNT(slot, connections);
 }
 
+/* In assembly, so that the compiler does not compute the offset into the context. */
+#ifndef NDM_READ_CONTEXT	/* the fuzzer has it for its own machine */
+#define NDM_READ_CONTEXT(to, ctx, offset)					\
+	asm volatile ("%0 = *(u64 *)(%1 + " #offset ")" : "=r" (to) : "r" (ctx))
+#endif
+
 /* The sample is the fourth argument of cong_control(), to Linux 6.9 the second. */
 static inline const struct rate_sample *ndm_sample(const u64 *ctx)
 {
 	const struct rate_sample *rs;
 
-	/* In assembly, so that the compiler does not compute the offset into the context. */
 	if (LINUX_KERNEL_VERSION >= NDM_LINUX(6, 10))
-		asm volatile ("%0 = *(u64 *)(%1 + 24)" : "=r" (rs) : "r" (ctx));
+		NDM_READ_CONTEXT(rs, ctx, 24);
 	else
-		asm volatile ("%0 = *(u64 *)(%1 + 8)" : "=r" (rs) : "r" (ctx));
+		NDM_READ_CONTEXT(rs, ctx, 8);
 	return rs;
 }
 

@@ -27,15 +27,18 @@ static const struct btf_member *find_member(const struct btf *btf, const char *n
 	int id = btf__find_by_name_kind(btf, STRUCTURE, BTF_KIND_STRUCT);
 	const struct btf_type *type;
 	const struct btf_member *members;
+	const char *title;
 	int i;
 
 	if (id < 0)
 		return NULL;
 	type = btf__type_by_id(btf, id);
 	members = btf_members(type);
-	for (i = 0; i < btf_vlen(type); i++)
-		if (!strcmp(btf__name_by_offset(btf, members[i].name_off), name))
+	for (i = 0; i < btf_vlen(type); i++) {
+		title = btf__name_by_offset(btf, members[i].name_off);	/* NULL if damaged */
+		if (title && !strcmp(title, name))
 			return &members[i];
+	}
 	return NULL;
 }
 
@@ -79,19 +82,26 @@ static char *find_section(char *data, size_t size, const char *name, size_t *len
 	Elf_Scn *section = NULL;
 	char *found = NULL;
 	GElf_Shdr header;
+	const char *title;
 	size_t names;
 	Elf *elf;
 
 	elf_version(EV_CURRENT);
 	elf = elf_memory(data, size);
-	if (!elf || elf_getshdrstrndx(elf, &names))
-		return NULL;
-	while (!found && (section = elf_nextscn(elf, section)))
-		if (gelf_getshdr(section, &header) &&
-		    !strcmp(elf_strptr(elf, names, header.sh_name), name)) {
+	if (elf && elf_getshdrstrndx(elf, &names)) {
+		elf_end(elf);
+		elf = NULL;
+	}
+	while (elf && !found && (section = elf_nextscn(elf, section))) {
+		title = gelf_getshdr(section, &header) ?
+			elf_strptr(elf, names, header.sh_name) : NULL;
+		/* A damaged file may say that the section is beyond its end. */
+		if (title && !strcmp(title, name) && header.sh_offset <= size &&
+		    header.sh_size <= size - header.sh_offset) {
 			found = data + header.sh_offset;
 			*length = header.sh_size;
 		}
+	}
 	elf_end(elf);
 	return found;
 }
@@ -108,6 +118,11 @@ static bool rename_member(char *section, size_t length)
 
 	if (!btf)
 		return false;
+	/* libbpf takes the other byte order, too. */
+	if (header->magic != BTF_MAGIC) {
+		btf__free(btf);
+		return false;
+	}
 	member = find_member(btf, OLD_NAME);
 	strings = section + header->hdr_len + header->str_off;
 	name = memmem(strings, header->str_len, NEW_NAME, sizeof(NEW_NAME));

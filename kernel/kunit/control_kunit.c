@@ -45,7 +45,7 @@ static struct sock *new_socket(struct kunit *test)
 	tp->is_cwnd_limited = 1;
 	tp->lsndtime = tcp_jiffies32;
 	tcp_snd_cwnd_set(tp, 10);
-	ndm_op_init(sk, &flows);
+	ndm_op_init(sk, atomic_inc_return(&flows));
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, release_socket, sk), 0);
 	return sk;
 }

@@ -12,7 +12,7 @@ import pytest
 from env.checkout import ROOT
 from tests.support.tools import find_tool
 
-TARGETS = ("blob", "core", "features", "law", "nv")
+TARGETS = ("blob", "bpf", "core", "ctl", "features", "law", "nv")
 RUNS = 30_000
 
 
@@ -80,6 +80,36 @@ FAULTS = (
     Fault("a text without an end", "blob", "ndm/ndm_blob.h", "length == NDM_BLOB_TEXT ||", "", "does not hold"),
     Fault("the envelope's size is believed", "blob", "ndm/ndm_blob.h",
           "if (size != ndm_blob_size(hidden, inputs, envelope))", "if (0)", "heap-buffer-overflow|does not hold"),
+    Fault("a large number has no highest bit", "bpf", "bpf/include/linux/bitops.h", "\tx |= x >> 16;\n", "",
+          "does not hold"),
+    Fault("a bit is not counted", "bpf", "bpf/include/linux/bitops.h", "x >> 1 & 0x55555555", "x >> 1 & 0x15555555",
+          "does not hold"),
+    Fault("roots of 15 bits", "bpf", "bpf/include/linux/kernel.h", "1UL << 15", "1UL << 14", "does not hold"),
+    Fault("the verifier's law swaps two arguments", "bpf", "bpf/ndm_bpf_law.h",
+          "round->lost, round->delivered, round->cwnd_fp,", "round->delivered, round->lost, round->cwnd_fp,",
+          "does not hold"),
+    Fault("units are left out", "bpf", "bpf/ndm_bpf_pack.h", "model->hidden <= NDM_BPF_UNITS_FEW",
+          "model->hidden <= NDM_BPF_UNITS_MANY", "does not hold"),
+    Fault("the loop of few units runs for many", "bpf", "bpf/ndm.bpf.c", "model->network.hidden <= NDM_BPF_UNITS_FEW",
+          "model->network.hidden <= NDM_BPF_UNITS_MANY", "does not hold"),
+    Fault("a connection begins with another one's state", "bpf", "bpf/ndm.bpf.c",
+          "\tmemset(flow, 0, sizeof(*flow));\n", "", "does not hold"),
+    Fault("a decision counts twice", "bpf", "bpf/ndm.bpf.c", "\tNDM_COUNT(flow->slot, decisions);\n",
+          "\tNDM_COUNT(flow->slot, decisions);\n\tNDM_COUNT(flow->slot, decisions);\n", "does not hold"),
+    Fault("the sample of another kernel", "bpf", "bpf/ndm.bpf.c", "NDM_READ_CONTEXT(rs, ctx, 24);",
+          "NDM_READ_CONTEXT(rs, ctx, 16);", "null pointer|SEGV"),
+    Fault("a section behind the file", "ctl", "ctl/object.c", " && header.sh_offset <= size &&\n\t\t    "
+          "header.sh_size <= size - header.sh_offset", "", "does not hold|overflow|SEGV"),
+    Fault("a member without a name", "ctl", "ctl/object.c", "if (title && !strcmp(title, name))\n\t\t\treturn",
+          "if (!strcmp(title, name))\n\t\t\treturn", "null pointer|SEGV"),
+    Fault("numbers in the other byte order", "ctl", "ctl/object.c", "if (header->magic != BTF_MAGIC) {", "if (0) {",
+          "overflow|SEGV|does not hold"),
+    Fault("a changed model", "ctl", "ctl/model.c", "memcmp(digest, data + size - NDM_BLOB_DIGEST, NDM_BLOB_DIGEST)",
+          "0", "does not hold"),
+    Fault("a signature of nobody", "ctl", "ctl/sign.c", "SIGNATURE_SIZE, data, size) == 1;",
+          "SIGNATURE_SIZE, data, size) >= 0;", "does not hold"),
+    Fault("a signature that goes on", "ctl", "ctl/sign.c", "if (size != SIGNATURE_SIZE)", "if (size < SIGNATURE_SIZE)",
+          "does not hold"),
     Fault("an RTT of any size", "features", "ndm/ndm_features.h", "min_t(u32, rtt_us, NDM_RTT_MAX_US)", "rtt_us",
           "does not hold"),
     Fault("half of an odd count is too few", "features", "ndm/ndm_features.h",

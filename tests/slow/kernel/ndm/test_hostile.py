@@ -6,37 +6,20 @@ connection in any namespace, no reference to the module, and no leaked memory.
 
 from __future__ import annotations
 
-import json
-import re
-import textwrap
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from env.lab import Lab
-from env.lab.reports import LeakWatch, find_reports, kernel_log
-from tests.support.guest import run_program, shell
-from tests.support.in_guest import CHOSEN
-from tests.support.labs import checked_lab, traced_decisions
-from tests.support.models import BAD_MODELS, put_models
+from env.lab.reports import LeakWatch
+from tests.support.guest import shell
+from tests.support.hostile import SETUP, HostileNetworks, check, check_trace, no_connection_is_left, run
+from tests.support.labs import checked_lab
+from tests.support.models import BAD_MODELS, put_models, use_model
 
 FOLDER = "/sys/module/tcp_ndm/ndm"
 TRACING = "/sys/kernel/tracing"
 TRACE_BUFFER_KB = 65536
-CWND_MAX = 1 << 23
-GUARD = re.compile(r" ndm_guard: flow=(\d+) ")
-PATIENCE_S = 3600  # of the lab's clock: a connection that has not gone on by then never will
-SETUP = """
-mkdir -p /run/netns
-ip netns add near && ip netns add far
-ip link add near netns near address 02:00:00:00:00:01 type veth peer name far netns far address 02:00:00:00:00:02
-ip -n near address add 192.0.2.1/24 dev near && ip -n far address add 192.0.2.2/24 dev far
-for end in near far; do ip -n $end link set lo up; ip -n $end link set $end up; done
-ip -n near neighbour add 192.0.2.2 lladdr 02:00:00:00:00:02 dev near nud permanent
-ip -n far neighbour add 192.0.2.1 lladdr 02:00:00:00:00:01 dev far nud permanent
-for end in near far; do ip netns exec $end sh -c 'echo 1 >/proc/sys/net/ipv4/tcp_no_metrics_save'; done
-"""
 
 
 @pytest.fixture(scope="module")
@@ -55,28 +38,9 @@ def nothing_is_left(lab: Lab) -> None:
     """Check that no connection is left, that the counters agree with the trace, and that the module unloads."""
     code = 'link("delay 10ms")\nflow = Flow(*connect_far())\nflow.watch(1)\nprint(json.dumps(flow.finish()))'
     check(run(lab, code))
-    # the last FIN of a connection waits for a minute, and a vanished peer keeps one for up to 16 minutes
-    shell(lab, "sleep 1200")
-    for namespace in ("near", "far"):
-        assert shell(lab, f"ip netns exec {namespace} ss -tanH") == ""
-    assert shell(lab, "ss -tanH") == ""
-    lines = shell(lab, f"cat {TRACING}/trace").splitlines()
-    decided: dict[int, list[int]] = {}
-    # the guard's decisions are counted and not traced, until its pause ends or the model changes
-    guarded: set[int] = set()
-    for line in lines:
-        if guard := GUARD.search(line):
-            guarded.add(int(guard[1]))
-        for decision in traced_decisions([line]):
-            numbers = decided.setdefault(decision.flow, [])
-            expected = len(numbers) and numbers[-1] + 1
-            assert decision.number == expected or (decision.flow in guarded and decision.number > expected), line
-            guarded.discard(decision.flow)
-            numbers.append(decision.number)
-            assert 1 <= decision.cwnd <= CWND_MAX
-    assert max(decided) == int(shell(lab, f"stat -c %s {CHOSEN}")), "each choice of ndm must begin a flow"
-    assert counter(lab, "decisions") == sum(map(len, decided.values()))
-    assert counter(lab, "guard_starving") == sum(map(bool, map(GUARD.search, lines)))
+    no_connection_is_left(lab)
+    traced = check_trace(lab, shell(lab, f"cat {TRACING}/trace").splitlines())
+    assert traced == (counter(lab, "decisions"), counter(lab, "guard_starving"))
     assert shell(lab, "cat /sys/module/tcp_ndm/refcnt") == "0"
     shell(lab, "rmmod tcp_ndm")
 
@@ -85,225 +49,19 @@ def counter(lab: Lab, name: str) -> int:
     return int(shell(lab, f"cat {FOLDER}/counters/{name}"))
 
 
-@pytest.fixture(params=["builtin", "grow.bin", "shrink.bin"])
-def model(request: pytest.FixtureRequest, lab: Lab) -> str:
-    """Set the model that decides: the shipped one, or one of two with a constant action, which the guard catches."""
-    shell(lab, f"echo {request.param} >{FOLDER}/model")
-    return str(request.param)
+class TestModule(HostileNetworks):
+    def use(self, lab: Lab, model: str) -> None:
+        use_model(lab, model)
+
+    def starved(self, lab: Lab) -> int:
+        return counter(lab, "guard_starving")
 
 
-@pytest.fixture
-def shipped(lab: Lab) -> Lab:
-    shell(lab, f"echo builtin >{FOLDER}/model")
-    return lab
-
-
-def run(lab: Lab, text: str) -> Any:
-    """Run a program in the guest that prints a JSON object; the kernel must report nothing."""
-    printed = run_program(lab, f"give_up_after({PATIENCE_S})\n{textwrap.dedent(text)}")
-    assert find_reports(kernel_log(lab)) == []
-    return json.loads(printed)
-
-
-def check(flow: dict[str, Any]) -> None:
-    """Check that every byte arrived as it was sent, and that the window stayed within its limits."""
-    assert flow["received"] == flow["sent"] > 0
-    assert flow["wrong"] == 0
-    assert flow["samples"]
-    assert all(1 <= cwnd <= CWND_MAX for cwnd, _, _ in flow["samples"])
-
-
-LINKS = {
-    "loss": ("delay 10ms rate 10mbit loss 30%", "delay 10ms"),
-    "loss of ACKs": ("delay 10ms rate 10mbit", "delay 10ms loss 30%"),
-    "reordering": ("delay 10ms 9ms", "delay 10ms 9ms"),
-    "duplication": ("delay 10ms rate 5mbit duplicate 50%", "delay 10ms duplicate 50%"),
-    "corruption": ("delay 10ms rate 10mbit corrupt 10%", "delay 10ms corrupt 10%"),
-    "all of it": 2 * ("delay 10ms 5ms loss 5% duplicate 10% corrupt 5%",),
-}
-
-
-def test_the_guard_has_work(lab: Lab) -> None:
-    """The guard takes the connection of the model that shrinks, so that the other tests run it."""
-    shell(lab, f"echo shrink.bin >{FOLDER}/model")
-    before = counter(lab, "guard_starving")
-    code = """
-        link("delay 10ms rate 10mbit")
-        flow = Flow(*connect_far(receive_bytes=262144))
-        flow.watch(10)
-        print(json.dumps(flow.finish()))
-    """
-    check(run(lab, code))
-    assert counter(lab, "guard_starving") > before
-
-
-@pytest.mark.parametrize("name", LINKS)
-def test_links(lab: Lab, model: str, name: str) -> None:
-    forward, back = LINKS[name]
-    code = f"""
-        link("delay 10ms")
-        flow = Flow(*connect_far())
-        link("{forward}", "{back}")
-        flow.watch(6)
-        flow.stop()
-        # a link without faults carries the rest
-        link("delay 10ms rate 100mbit")
-        print(json.dumps(flow.finish()))
-    """
-    result = run(lab, code)
-    check(result)
-    if name in ("loss", "corruption", "all of it"):
-        assert result["samples"][-1][2] > 0, "nothing was retransmitted"
-
-
-def test_a_receiver_that_stops_reading(lab: Lab, model: str) -> None:
-    code = """
-        link("delay 10ms rate 20mbit")
-        flow = Flow(*connect_far(receive_bytes=65536))
-        backoffs = []
-        for silent_s in (0.1, 1, 10, 100, 0.01):
-            flow.reading.clear()
-            flow.watch(silent_s, every_s=silent_s / 10)
-            backoffs.append(info(flow.sender)["backoff"])
-            flow.reading.set()
-            flow.watch(1)
-        print(json.dumps(flow.finish() | {"backoffs": backoffs}))
-    """
-    result = run(lab, code)
-    check(result)
-    assert max(result["backoffs"]) >= 3, "the window was not closed for long enough to be probed"
-
-
-def test_rtt_jumps_from_10_us_to_10_s(lab: Lab, model: str) -> None:
-    code = """
-        link("delay 5us rate 100mbit", "delay 5us")
-        flow = Flow(*connect_far())
-        flow.watch(0.2)
-        short_us = info(flow.sender)["srtt_us"]
-        link("delay 5s rate 10mbit", "delay 5s")
-        flow.watch(180, every_s=1)
-        long_us = info(flow.sender)["srtt_us"]
-        link("delay 5us rate 10mbit", "delay 5us")
-        flow.watch(2)
-        print(json.dumps(flow.finish() | {"short_us": short_us, "long_us": long_us}))
-    """
-    result = run(lab, code)
-    check(result)
-    assert result["short_us"] < 1_000_000
-    assert result["long_us"] > 9_000_000
-
-
-@pytest.mark.parametrize("how", ["the sender", "the receiver", "the receiver, with data unread"])
-def test_resets_in_mid_flight(lab: Lab, model: str, how: str) -> None:
-    """Twelve connections at a time are reset in each state, while others go on."""
-    code = f"""
-        how = "{how}"
-        states = {{}}
-        for round_ in range(4):
-            link("delay 10ms rate 50mbit")
-            pairs = [connect_far() for _ in range(12)]
-            link("delay 10ms rate 50mbit loss " + ("20%" if round_ else "100%"))
-            for sender, receiver in pairs:
-                sender.setblocking(False)
-            while pairs:
-                for _ in range(4 + round_):
-                    for sender, receiver in pairs:
-                        try:
-                            sender.send(BLOCK)
-                            if how != "the receiver, with data unread":
-                                receiver.recv(1 << 20, socket.MSG_DONTWAIT)
-                        except BlockingIOError:
-                            pass
-                    time.sleep(0.01)
-                sender, receiver = pairs.pop()
-                state = ca_state(sender)
-                states[state] = states.get(state, 0) + 1
-                ending = sender if how == "the sender" else receiver
-                if how != "the receiver, with data unread":
-                    ending.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
-                ending.close()
-                time.sleep(0.005)
-                sender.close()
-                receiver.close()
-        link("delay 10ms rate 20mbit")
-        flow = Flow(*connect_far())
-        flow.watch(0.5)
-        print(json.dumps(flow.finish() | {{"states": states}}))
-    """
-    result = run(lab, code)
-    check(result)
-    assert {"Open", "Recovery", "Loss"} <= result["states"].keys(), "too few states were met"
-
-
-def test_a_thousand_connections(shipped: Lab) -> None:
-    """Sixteen run at a time; some end in order, some with a reset, and some never send."""
-    code = """
-        link("delay 1ms rate 200mbit", "delay 1ms")
-        arrived = []
-        def open_and_close(first):
-            for number in range(first, 1000, 16):
-                sender, receiver = connect_far()
-                size = number * 37 % 40000 * (number % 5 > 0)
-                send(sender, receiver, size)
-                arrived.append(number)
-                if number % 3 == 0:
-                    sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
-                for end in (sender, receiver) if number % 2 else (receiver, sender):
-                    end.close()
-        workers = [threading.Thread(target=open_and_close, args=(first,)) for first in range(16)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
-        print(json.dumps(sorted(arrived)))
-    """
-    result = run(shipped, code)
-    assert result == list(range(1000))
-
-
-def test_congestion_control_changes_in_mid_connection(lab: Lab, model: str) -> None:
-    code = """
-        link("delay 10ms rate 20mbit")
-        flow = Flow(*connect_far("cubic"))
-        link("delay 10ms rate 20mbit loss 3%")
-        states = {}
-        for name in 30 * ("ndm", "cubic", "ndm", "reno", "ndm", "bbr", "ndm", "vegas"):
-            flow.watch(0.023)
-            state = ca_state(flow.sender)
-            states[state] = states.get(state, 0) + 1
-            choose(flow.sender, name)
-        flow.stop()
-        link("delay 10ms rate 100mbit")
-        print(json.dumps(flow.finish() | {"states": states}))
-    """
-    result = run(lab, code)
-    check(result)
-    assert {"Open", "Recovery"} <= result["states"].keys(), "too few states were met"
-
-
-def test_mtu_changes(lab: Lab, model: str) -> None:
-    code = """
-        link("delay 10ms rate 5mbit")
-        flow = Flow(*connect_far())
-        link("delay 10ms rate 5mbit loss 1%")
-        for mtu in (1500, 576, 9000, 296, 1500, 552, 4000, 1280, 1500):
-            ip(NEAR, f"link set near mtu {mtu}")
-            flow.watch(0.7)
-        ip(FAR, "link set far mtu 600")
-        flow.watch(1)
-        ip(FAR, "link set far mtu 1500")
-        flow.stop()
-        link("delay 10ms rate 100mbit")
-        print(json.dumps(flow.finish()))
-    """
-    result = run(lab, code)
-    check(result)
-
-
-def test_invalid_models_change_nothing_while_a_flow_runs(shipped: Lab) -> None:
-    before = counter(shipped, "models_refused")
+def test_invalid_models_change_nothing_while_a_flow_runs(lab: Lab) -> None:
+    use_model(lab, "builtin")
+    before = counter(lab, "models_refused")
     files = "head -c 100 grow.bin >cut.bin && head -c 5000 /dev/zero >zero.bin && : >empty.bin"
-    shell(shipped, f"cd /tmp/firmware && {files}")
+    shell(lab, f"cd /tmp/firmware && {files}")
     code = f"""
         link("delay 10ms rate 20mbit loss 1%")
         flow = Flow(*connect_far())
@@ -319,8 +77,8 @@ def test_invalid_models_change_nothing_while_a_flow_runs(shipped: Lab) -> None:
         model = open("{FOLDER}/model").read().strip()
         print(json.dumps(flow.finish() | {{"refused": refused, "model": model}}))
     """
-    result = run(shipped, code)
+    result = run(lab, code)
     check(result)
     assert result["refused"] == 100
-    assert counter(shipped, "models_refused") == before + 80, "names outside of the folder must not count"
+    assert counter(lab, "models_refused") == before + 80, "names outside of the folder must not count"
     assert result["model"] == "builtin"
