@@ -18,7 +18,8 @@ static bool module_loaded(void)
 	return !access(MODULE, F_OK);
 }
 
-static void run(const char *program, const char *argument)
+/* Runs a program. @hint: why it may fail */
+static void run(const char *program, const char *argument, const char *hint)
 {
 	pid_t child = fork();
 	int status = -1;
@@ -28,18 +29,33 @@ static void run(const char *program, const char *argument)
 		_exit(127);
 	}
 	if (child < 0 || waitpid(child, &status, 0) < 0 || status)
-		fail("%s %s has failed", program, argument);
+		fail("%s %s has failed: %s", program, argument, hint);
+}
+
+static bool is_locked_down(void)
+{
+	FILE *stream = fopen("/sys/kernel/security/lockdown", "r");
+	char text[64] = "";
+
+	if (!stream)
+		return false;
+	if (!fgets(text, sizeof(text), stream))
+		text[0] = 0;
+	fclose(stream);
+	return text[0] && !strstr(text, "[none]");
 }
 
 static void module_load(const char *file)
 {
 	(void)file;
-	run("modprobe", "tcp_ndm");
+	run("modprobe", "tcp_ndm", is_locked_down() ?
+	    "this kernel is locked down: sign the module, or load the BPF program (ndmctl load)" :
+	    "make install puts it into place");
 }
 
 static void module_unload(void)
 {
-	run("rmmod", "tcp_ndm");
+	run("rmmod", "tcp_ndm", "a connection may use it");
 }
 
 /* Reads a file of a slot's folder, without the end of the line. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "ctl.h"
 
@@ -50,11 +51,23 @@ static const struct way *loaded_way(void)
 	fail("NDM is not loaded: ndmctl load");
 }
 
+/* The module and the BPF program are for Linux 6.1 and later. */
+static void require_kernel(void)
+{
+	struct utsname kernel;
+	int major, minor;
+
+	if (!uname(&kernel) && sscanf(kernel.release, "%d.%d", &major, &minor) == 2 &&
+	    (major < 6 || (major == 6 && minor < 1)))
+		fail("Linux %s is too old: NDM needs 6.1 or later", kernel.release);
+}
+
 static void load(int count, char **arguments)
 {
 	bool module = count && !strcmp(arguments[0], "--module");
 	const struct way *way = module ? &module_way : &bpf_way;
 
+	require_kernel();
 	if (way->loaded())
 		fail("NDM is loaded already: ndmctl status");
 	way->load(count ? arguments[0] : NDM_OBJECT);

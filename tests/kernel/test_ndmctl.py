@@ -135,6 +135,12 @@ def test_commands_say_what_to_do() -> None:
     assert ctl("stats").returncode == 2
 
 
+def test_an_old_kernel_is_refused() -> None:
+    done = subprocess.run(["setarch", "--uname-2.6", CTL, "load"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert re.fullmatch(r"ndmctl: Linux 2\.6\.\S+ is too old: NDM needs 6\.1 or later\n", done.stderr)
+
+
 def test_doctor_names_the_kernel() -> None:
     shown = ctl("doctor").stdout
     assert Path("/proc/sys/kernel/osrelease").read_text().strip() in shown

@@ -60,6 +60,7 @@ def test_the_pinned_model_is_taken(lab: VmLab) -> None:
 def test_the_bpf_program_loads_where_an_unsigned_module_does_not(lab: VmLab) -> None:
     lock(lab)
     shell(lab, f"! insmod {module(lab)}")
+    assert "locked down: sign the module, or load the BPF program" in shell(lab, f"{CTL} load --module 2>&1 || true")
     shell(lab, f"{CTL} load {MODEL_BUILD}/bpf/ndm.bpf.o")
     shell(lab, f"{CTL} use {MODELS}/fiber/policy.bin")
     assert "a BPF program" in shell(lab, f"{CTL} status")
