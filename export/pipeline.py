@@ -22,7 +22,7 @@ from env.files import write_atomically
 from env.near import did_you_mean
 from export import checkpoint, rule
 from export.checks import agreement as verify
-from export.checks.certificate import LEAST_CERTIFIED, Certificate, certify, require_certified
+from export.checks.certificate import MOST_VIOLATED, Certificate, certify, require_certified
 from export.formats import blob, golden
 from export.formats.envelope import describe
 from export.formats.header import render_header, write_header
@@ -129,7 +129,7 @@ def write_artefacts(exported: Exported, output: Path, headers: Path = EXPORTED) 
     """Write policy.onnx, policy_int16.onnx, policy.bin, golden.json, report.json and the headers; return the paths.
 
     All contents are built and checked before the first file is written. Each file is written atomically, the headers
-    last. Raises ExportError, also for a network that is certified too little (export/checks/certificate.py), and
+    last. Raises ExportError, also for a network that violates its certificates (export/checks/certificate.py), and
     OSError or env.files.WriteError when a file cannot be written.
     """
     # imported here, because loading two runtimes takes a second, and only this function needs them
@@ -215,7 +215,7 @@ def _report(exported: Exported, contents: Mapping[str, bytes], header: str) -> s
                 "mean_error_pct": verify.MEAN_LIMIT_PCT,
                 "max_error_pct": verify.MAX_LIMIT_PCT,
                 "sign_agreement_pct": verify.SIGN_LIMIT_PCT,
-                "certified": LEAST_CERTIFIED,
+                "violated": MOST_VIOLATED,
             },
             "certificates": [asdict(certificate) for certificate in exported.certificates],
             "files_sha256": {

@@ -15,7 +15,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from export.checks.certificate import Certificate, certify, table
+from export.checks.certificate import Certificate, certify
+from export.checks.certificate import table as certificate_rows
 from export.checks.proof import Proof, prove
 from export.integer.model import ExportError
 from export.integer.native import Native
@@ -37,7 +38,7 @@ def _table(name: str, proof: Proof) -> Table:
 
 def certificate_table(certificates: Sequence[Certificate]) -> Table:
     """Return the table of a network's certificates for the terminal."""
-    head, rows = table(certificates)
+    head, rows = certificate_rows(certificates)
     shown = Table(title="shares of all inputs and states", title_justify="left")
     for column in head:
         shown.add_column(column, justify="right" if column in ("certified", "violated", "undecided") else "left")

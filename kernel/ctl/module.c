@@ -49,8 +49,8 @@ static void module_load(const char *file)
 {
 	(void)file;
 	run("modprobe", "tcp_ndm", is_locked_down() ?
-	    "this kernel is locked down: sign the module, or load the BPF program (ndmctl load)" :
-	    "make install puts it into place");
+	    "this kernel is locked down: is the module signed? The BPF program needs no signature (ndmctl load)" :
+	    "is it installed (make install)?");
 }
 
 static void module_unload(void)

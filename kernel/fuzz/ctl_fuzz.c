@@ -39,7 +39,6 @@ int scandir_once(const char *folder, struct dirent ***entries,
 #define scandir scandir_once
 #include "../ctl/model.c"
 #include "../ctl/object.c"
-#undef KEY_SUFFIX
 #include "../ctl/sign.c"
 #undef scandir
 

@@ -240,8 +240,7 @@ static bool exact_check(struct exact_guard *g, const struct ndm_guard_view *view
 	delivered = view->delivered - g->first.delivered;
 	us = view->now_us - g->first.now_us;
 	starving = (!lost || lost >> 31) && g->empty >= NDM_GUARD_MOST &&
-		   (4ULL * view->cwnd_fp <= 5ULL * g->first.cwnd_fp ||
-		    view->cwnd_fp <= g->first.cwnd_fp + 512ULL) &&
+		   4ULL * view->cwnd_fp <= 5ULL * g->first.cwnd_fp &&
 		   (__int128)delivered << NDM_RATE_FRAC <
 			(__int128)(g->best_rate / 4) * (us ? us : 1);
 	g->strikes = starving ? g->strikes + 1 : 0;

@@ -518,8 +518,6 @@ static const struct horizon_case horizon_cases[] = {
 	{ "no data", 3, 3, RTT_US, 0, 23, true, false },
 	{ "growth by a quarter", 16, 20, RTT_US, 0, 23, false, true },
 	{ "growth by more", 16, 21, RTT_US, 0, 23, false, false },
-	{ "growth by two packets", 2, 4, RTT_US, 0, 23, false, true },
-	{ "growth by three packets", 2, 5, RTT_US, 0, 23, false, false },
 	{ "a standing queue", 3, 3, 4 * RTT_US - 1, 0, 23, false, false, 3 * RTT_US - 1 },
 	{ "a longer route", 3, 3, 4 * RTT_US, 0, 23, false, true, 3 * RTT_US },
 	{ "an empty path after a standing queue", 3, 3, ABOVE, 0, 23, false, true, RTT_US },

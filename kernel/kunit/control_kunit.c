@@ -157,7 +157,7 @@ static const struct window_case window_cases[] = {
 	{ "an unused window does not shrink", 10, -16384, false, ~0U, 10 },
 	{ "a quarter of an action down", 1000, -4096, true, ~0U, 849 },
 	{ "a smaller step on a path without a queue", 1000, -4095, true, ~0U, 1053 },
-	{ "the smallest window grows on a path without a queue", 2, -16384, true, ~0U, 3 },
+	{ "the minimum stays", 2, -16384, true, ~0U, 2 },
 	{ "shrinking ends at the minimum", 3, -16384, true, ~0U, 2 },
 	{ "the maximum stays", NDM_CWND_MAX, 16384, true, ~0U, NDM_CWND_MAX },
 	{ "growth ends at the maximum", NDM_CWND_MAX - 1, 16384, true, ~0U, NDM_CWND_MAX },

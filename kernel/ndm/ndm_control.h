@@ -54,8 +54,7 @@ typedef bool ndm_decide_fn(struct sock *sk, struct ndm_sock *ndm, u32 decision,
  * On an empty path an action above -1/4 counts as at least 1/16. The maximum rate is one
  * that the window has had, so that the inputs of a full link without a queue are those of a
  * link that the window uses in part. A policy that holds the window there would hold it for
- * ever. For the same reason each action counts as that from the smallest window while the RTT
- * is less than a twentieth above the minimum, without a loss.
+ * ever.
  *
  * A path is empty without a loss and a queue: with a rtt_ratio below a thirty-second (Q12), or
  * below an eighth while less is in flight than the path holds at the maximum rate. Then
@@ -65,7 +64,6 @@ typedef bool ndm_decide_fn(struct sock *sk, struct ndm_sock *ndm, u32 decision,
 #define NDM_PROBE (NDM_ACTION_ONE / 16)
 #define NDM_NO_QUEUE (1 << (NDM_FEATURE_FRAC - 5))
 #define NDM_SMALL_QUEUE (1 << (NDM_FEATURE_FRAC - 3))
-#define NDM_EMPTY_RATIO ((1 << NDM_FEATURE_FRAC) / 20)
 
 static inline bool ndm_empty_path(const s16 *x)
 {
@@ -73,12 +71,6 @@ static inline bool ndm_empty_path(const s16 *x)
 	       (x[NDM_IN_RTT_RATIO] < NDM_NO_QUEUE ||
 		(x[NDM_IN_RTT_RATIO] < NDM_SMALL_QUEUE &&
 		 x[NDM_IN_INFLIGHT_RATIO] < 1 << NDM_FEATURE_FRAC));
-}
-
-static inline bool ndm_must_grow(const s16 *x, u32 cwnd_fp)
-{
-	return cwnd_fp <= NDM_CWND_MIN << NDM_CWND_FRAC && !x[NDM_IN_LOSS_RATE] &&
-	       x[NDM_IN_RTT_RATIO] < NDM_EMPTY_RATIO;
 }
 
 /* Applies a decision's pacing: the gain is NDM_PACING_GAIN * 2^@pacing, at most 2.5. */
@@ -96,8 +88,7 @@ static inline void ndm_apply_cwnd(struct sock *sk, struct ndm_sock *ndm,
 {
 	u64 next;
 
-	if (cwnd_log2 < NDM_PROBE && (ndm_must_grow(x, ndm->cwnd_fp) ||
-				      (cwnd_log2 > NDM_HESITANT && ndm_empty_path(x))))
+	if (cwnd_log2 > NDM_HESITANT && cwnd_log2 < NDM_PROBE && ndm_empty_path(x))
 		cwnd_log2 = NDM_PROBE;
 	next = ndm_next_cwnd(ndm->cwnd_fp, cwnd_log2);
 	if (!ndm_window_used(sk) &&

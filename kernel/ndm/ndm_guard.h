@@ -8,8 +8,8 @@
  * guard looks at what has come of NDM_GUARD_HORIZON decisions, not at single ones:
  *
  *	starving	There was no loss, and in most intervals no queue. The window was
- *			used and has not grown by a quarter or two packets, and the rate was
- *			less than a quarter of what the path has carried before.
+ *			used and has not grown by a quarter, and the rate was less than
+ *			a quarter of what the path has carried before.
  *
  * The standing queue, which no drain empties, is a queue too: others use the path. One of
  * three times the rest of the RTT or more may be a longer route instead, on which the same
@@ -118,8 +118,7 @@ static inline bool ndm_guard_starving(const struct ndm_guard *g,
 			   max_t(u32, view->now_us - g->start_us, 1));
 
 	return (s32)(view->lost - g->lost) <= 0 && g->empty >= NDM_GUARD_MOST &&
-	       view->cwnd_fp <= g->first_fp + max_t(u32, g->first_fp / 4, 2 * NDM_CWND_ONE) &&
-	       rate < g->best_rate / 4;
+	       view->cwnd_fp <= g->first_fp + g->first_fp / 4 && rate < g->best_rate / 4;
 }
 
 /**

@@ -111,7 +111,10 @@ static u32 ndm_network_ssthresh(struct sock *sk)
 	return ndm->memory ? ndm_ssthresh(sk, ndm) : tcp_reno_ssthresh(sk);
 }
 
-/* The number of a new connection: no two have the same, and CPUs share no counter. */
+/*
+ * The number of a new connection, for traces. CPUs share no counter. It repeats after
+ * 2^32 / nr_cpu_ids connections of one CPU.
+ */
 static u32 ndm_new_number(void)
 {
 	int cpu = get_cpu();

@@ -42,7 +42,7 @@ struct ndm_memory {
 	u32 marked;	/* delivered_ce when the last mark was answered */
 	u32 sent_us;	/* when the last packet delivered before the interval was sent */
 	struct ndm_train train;	/* in slow start */
-	u32 flow;	/* number of the connection, from 1 in opening order */
+	u32 flow;	/* number of the connection, on one CPU from 1 in opening order */
 	u8 company;	/* decisions for which the flow still has company */
 	/* used by tcp_ndm only */
 	u32 model;	/* number of the model that the recurrent state belongs to */

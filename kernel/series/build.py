@@ -116,7 +116,7 @@ def check_patches(tree: Path, patches: list[Path]) -> list[str]:
 
 
 def build(tree: Path, patches: list[Path], work: Path) -> None:
-    """Apply the patches to a copy of the tree and build its modules, each warning an error; each patch builds."""
+    """Apply the patches to a copy of the tree and build it after those that add objects, each warning an error."""
     source, objects = work / "source", work / "objects"
     _mirror(tree.resolve(), source)
     make = ["make", "-s", "-C", str(source), f"O={objects}", f"-j{os.cpu_count()}"]

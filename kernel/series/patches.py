@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The patches of the series: what each adds, and why. Each leaves a tree that builds."""
+"""The patches of the series: what each adds, and why. The first four add headers that nothing includes yet."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ overflows, whatever the weights, inputs and state are.
 What protects others is not learned: slow start, drains, and a bound on the window after losses and marks.
 
 A decision costs about 3,700 instructions per round trip on x86-64, any other ACK 66; BBR takes 356 for each ACK.
+
+Where the delay varies by far more than its mean NDM has 53.9 Mbit/s (BBR 40.9, CUBIC 7.0), and over 1 Gbit/s of fiber
+864 (BBR 834, CUBIC 728); both tests were among those that it was trained on. On 200 held-out paths it has the best
+goodput per delay on 78 % of those with one flow. Beside CUBIC it takes half of its fair share, and CUBIC one and a
+half: it gives way in deep buffers.
 
 Patches 1 to 3 are pure functions of numbers, which patch 6 tests. Patch 5 is what works on sockets.
 """

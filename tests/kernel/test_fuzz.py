@@ -102,6 +102,8 @@ FAULTS = (
           "header.sh_size <= size - header.sh_offset", "", "does not hold|overflow|SEGV"),
     Fault("a member without a name", "ctl", "ctl/object.c", "if (title && !strcmp(title, name))\n\t\t\treturn",
           "if (!strcmp(title, name))\n\t\t\treturn", "null pointer|SEGV"),
+    Fault("a section without a name", "ctl", "ctl/object.c", "if (title && !strcmp(title, name) && header",
+          "if (!strcmp(title, name) && header", "null pointer|SEGV"),
     Fault("numbers in the other byte order", "ctl", "ctl/object.c", "if (header->magic != BTF_MAGIC) {", "if (0) {",
           "overflow|SEGV|does not hold"),
     Fault("a changed model", "ctl", "ctl/model.c", "memcmp(digest, data + size - NDM_BLOB_DIGEST, NDM_BLOB_DIGEST)",

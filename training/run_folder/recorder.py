@@ -16,7 +16,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from env.files import write_atomically
 from export import checkpoint
-from export.checks.certificate import certify
+from export.checks.certificate import certify, refusals
 from export.integer.model import ExportError
 from export.integer.quantize import FloatPolicy, quantize
 from training.options import TrainConfig
@@ -106,7 +106,10 @@ class Recorder:
         except ExportError as error:
             print(f"train.py: the policy cannot be exported: {error}", file=sys.stderr)
         else:
-            self._card.certificates = [asdict(certificate) for certificate in certify(model)]
+            certificates = certify(model)
+            self._card.certificates = [asdict(certificate) for certificate in certificates]
+            for refusal in refusals(certificates):
+                print(f"train.py: make export-weights refuses this policy: {refusal}", file=sys.stderr)
 
     def __enter__(self) -> Self:
         return self

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 KINDS = {"virtual": (Gate, VIRTUAL), "real": (Port, REAL), "counted": (Port, COUNTED), "host": (Socket, REAL)}
 TRACING = FilePath("/sys/kernel/tracing")
-SETTLE_S = 0.25  # virtual time, well within Clock.preparation_s
+SETTLE_S = 0.25  # virtual time; twice a run, of the second that Clock.preparation_s has
 LAB_SEED = FilePath("/sys/module/random/parameters/lab_seed")
 TRACE_BUFFER_KB = 65536
 
@@ -205,8 +205,8 @@ def _changes(file: FilePath) -> Callable[[], bool]:
 def begin_randomness(seed: int) -> None:
     """Seed all randomness of the lab kernel, so that a run does not depend on earlier draws.
 
-    What the kernel has put off, such as the end of an earlier network, draws random numbers, too. Its worker threads
-    have a lower priority than the agent, and do it while the agent sleeps.
+    Work that the kernel has deferred, such as the end of an earlier network, draws random numbers, too. Its worker
+    threads have a lower priority than the agent, and do it while the agent sleeps.
     """
     time.sleep(SETTLE_S)
     os.write(_seed_descriptor(), str(seed).encode())

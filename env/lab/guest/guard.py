@@ -25,6 +25,8 @@ class Guard:
         # a module may have been unloaded
         for file in [file for file in self._totals if file.exists()]:
             total = int(file.read_text())
-            since[file.name.removeprefix("guard_")] += total - self._totals[file]
+            last = self._totals[file]
+            # a module that was loaded again counts from 0
+            since[file.name.removeprefix("guard_")] += total - last if total >= last else total
             self._totals[file] = total
         return {reason: count for reason, count in since.items() if count}

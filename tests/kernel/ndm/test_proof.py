@@ -20,8 +20,11 @@ def test_command_proves_the_shipped_model_and_its_header(capsys: pytest.CaptureF
     assert main(["no/such/run"]) == 1
 
 
-def test_smallest_window_grows_from_the_certified_action_on() -> None:
-    smallest = 2 << 8
+def test_windows_below_three_packets_grow_from_the_certified_action_on() -> None:
     actions = np.arange(-1 << 14, (1 << 14) + 1, dtype=np.int16)
-    windows = Native().next_cwnd(np.full(len(actions), smallest, np.uint32), actions)
-    assert actions[windows > smallest].tolist() == list(range(SMALLEST_GROWS, (1 << 14) + 1))
+    least = []
+    for window in range(2 << 8, 3 << 8):
+        grows = Native().next_cwnd(np.full(len(actions), window, np.uint32), actions) > window
+        assert grows.tolist() == sorted(grows.tolist()), "a larger action grows too"
+        least.append(int(actions[grows].min()))
+    assert max(least) == SMALLEST_GROWS

@@ -41,6 +41,13 @@ def test_nothing_is_left_of_other_versions_and_variants(name: str) -> None:
         assert word not in FILES[name]
 
 
+@pytest.mark.parametrize("name", FILES)
+def test_comments_name_nothing_outside_of_the_tree(name: str) -> None:
+    comments = "\n".join(re.findall(r"/\*.*?\*/", FILES[name], re.DOTALL))
+    for word in ("`", "make module", "env/", "export/", "kernel/", "tests/kernel", "user space", "_gym", ".ko", "BPF"):
+        assert word not in comments
+
+
 def test_a_patch_has_what_its_files_include() -> None:
     known: set[str] = set()
     for patch in PATCHES:
