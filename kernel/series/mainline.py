@@ -85,7 +85,7 @@ _COMMENTS = (
     (" BPF has no signed division. */", " */"),
     (
         ", written by export/formats/blob.py and passed to tcp_ndm by the\n * firmware loader.",
-        ", passed by the firmware loader.",
+        ", passed to tcp_ndm by the\n * firmware loader.",
     ),
     (
         "The weights are trained on\n * this code (tcp_ndm_gym) and come with ndm_weights.h.",
