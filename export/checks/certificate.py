@@ -82,7 +82,7 @@ PROPERTIES = (
     Property(
         "empty_path",
         "the RTT is below 1.05 times the minimum, without a loss beyond that share",
-        "a larger window of two packets",
+        "growth from two packets",
         "guard: slow start begins again, once the path has carried four times as much",
         {"rtt_ratio": (0.0, 0.1), "loss_rate": (0.0, 0.0)},
         at_least=SMALLEST_GROWS,

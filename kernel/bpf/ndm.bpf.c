@@ -202,7 +202,7 @@ static inline void ndm_begin(struct sock *sk, u32 slot)
 }
 
 /* In assembly, so that the compiler does not compute the offset into the context. */
-#ifndef NDM_READ_CONTEXT	/* the fuzzer has it for its own machine */
+#ifndef NDM_READ_CONTEXT	/* the fuzzer defines it, which runs no BPF */
 #define NDM_READ_CONTEXT(to, ctx, offset)					\
 	asm volatile ("%0 = *(u64 *)(%1 + " #offset ")" : "=r" (to) : "r" (ctx))
 #endif

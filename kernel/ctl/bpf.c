@@ -297,10 +297,9 @@ static __u32 find_slot(const char *name)
 
 static void bpf_use(const char *name, const char *file)
 {
-	struct ndm_described_model described;
 	struct ndm_bpf_model model = {}, before;
+	struct model_file read;
 	__u32 slot = find_slot(name);
-	const char *signer;
 	int fd = pinned("models");
 	int lock = open(PINS, O_RDONLY | O_CLOEXEC);
 
@@ -313,10 +312,10 @@ static void bpf_use(const char *name, const char *file)
 	if (!strcmp(file, NDM_BUILTIN)) {
 		read_builtin(slot, &model);
 	} else {
-		read_model(file, &described, &signer);
-		ndm_bpf_pack(&model.network, &described.model);
-		memcpy(model.name, described.facts.name, sizeof(model.name));
-		memcpy(model.sha256, described.facts.sha256, sizeof(model.sha256));
+		read_model(file, &read);
+		ndm_bpf_pack(&model.network, &read.content.model);
+		memcpy(model.name, read.content.facts.name, sizeof(model.name));
+		memcpy(model.sha256, read.content.facts.sha256, sizeof(model.sha256));
 	}
 	/* The compiled-in model, too, becomes an element: its number must be a new one. */
 	model.number = before.number + 1;

@@ -38,11 +38,15 @@ extern const struct way bpf_way, module_way;
 /* Ends the program with a message. */
 void fail(const char *format, ...) __attribute__((__noreturn__, __format__(__printf__, 1, 2)));
 
-/*
- * Reads and checks a model file; fails when it is refused. Returns its SHA-256, hexadecimal.
- * @signer: becomes signed_by(); NULL: the signature is not checked
- */
-const char *read_model(const char *file, struct ndm_described_model *model, const char **signer);
+/* A model file that was read. */
+struct model_file {
+	struct ndm_described_model content;
+	char sha256[65];	/* of the file, hexadecimal */
+	const char *signer;	/* signed_by() */
+};
+
+/* Reads and checks a model file and its signature; fails when they are refused. */
+void read_model(const char *file, struct model_file *model);
 
 /*
  * The name of the administrator's key that has signed a file with this content. NULL: there is

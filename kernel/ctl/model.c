@@ -45,9 +45,37 @@ static int is_model(const struct dirent *entry)
 	return has_suffix(entry->d_name, SUFFIX);
 }
 
+/* Reads and checks a model file without its signature. @data: filled with it. Returns its size. */
+static size_t read_unsigned(const char *file, struct model_file *model,
+			    __u8 data[NDM_BLOB_MAX + 1])
+{
+	__u8 digest[EVP_MAX_MD_SIZE];
+	const char *problem;
+	size_t size;
+	FILE *stream = fopen(file, "rb");
+
+	if (!stream)
+		fail("%s: %s", file, strerror(errno));
+	size = fread(data, 1, NDM_BLOB_MAX + 1, stream);
+	fclose(stream);
+	if (size < NDM_BLOB_DIGEST || size > NDM_BLOB_MAX)
+		fail("%s is refused: its size is not that of a model", file);
+	if (!EVP_Digest(data, size - NDM_BLOB_DIGEST, digest, NULL, EVP_sha256(), NULL))
+		fail("%s: SHA-256 cannot be computed", file);
+	if (memcmp(digest, data + size - NDM_BLOB_DIGEST, NDM_BLOB_DIGEST))
+		fail("%s is refused: its SHA-256 does not match its content", file);
+	problem = ndm_blob_parse(data, size, &model->content.model, &model->content.facts);
+	if (problem)
+		fail("%s is refused: %s", file, problem);
+	digest_text(model->sha256, digest);
+	return size;
+}
+
 void list_models(void)
 {
-	struct ndm_described_model model;
+	struct model_file model;
+	struct ndm_blob_facts *facts = &model.content.facts;
+	__u8 data[NDM_BLOB_MAX + 1];
 	struct dirent **entries;
 	int count = scandir(NDM_MODELS_FOLDER, &entries, is_model, alphasort), i;
 	char path[512];
@@ -56,37 +84,16 @@ void list_models(void)
 		fail(NDM_MODELS_FOLDER ": %s", strerror(errno));
 	for (i = 0; i < count; i++) {
 		snprintf(path, sizeof(path), NDM_MODELS_FOLDER "/%s", entries[i]->d_name);
-		read_model(path, &model, NULL);
-		printf("%-12s  %llu decisions on %s; %.120s\n", model.facts.name,
-		       (unsigned long long)model.facts.decisions, model.facts.profile,
-		       model.facts.envelope);
+		read_unsigned(path, &model, data);
+		printf("%-12s  %llu decisions on %s; %.120s\n", facts->name,
+		       (unsigned long long)facts->decisions, facts->profile, facts->envelope);
 	}
 }
 
-const char *read_model(const char *file, struct ndm_described_model *model, const char **signer)
+void read_model(const char *file, struct model_file *model)
 {
-	static char text[65];
-	static __u8 data[NDM_BLOB_MAX + 1];
-	__u8 digest[EVP_MAX_MD_SIZE];
-	const char *problem;
-	size_t size;
-	FILE *stream = fopen(file, "rb");
+	__u8 data[NDM_BLOB_MAX + 1];
+	size_t size = read_unsigned(file, model, data);
 
-	if (!stream)
-		fail("%s: %s", file, strerror(errno));
-	size = fread(data, 1, sizeof(data), stream);
-	fclose(stream);
-	if (size < NDM_BLOB_DIGEST || size > NDM_BLOB_MAX)
-		fail("%s is refused: its size is not that of a model", file);
-	if (!EVP_Digest(data, size - NDM_BLOB_DIGEST, digest, NULL, EVP_sha256(), NULL))
-		fail("%s: SHA-256 cannot be computed", file);
-	if (memcmp(digest, data + size - NDM_BLOB_DIGEST, NDM_BLOB_DIGEST))
-		fail("%s is refused: its SHA-256 does not match its content", file);
-	problem = ndm_blob_parse(data, size, &model->model, &model->facts);
-	if (problem)
-		fail("%s is refused: %s", file, problem);
-	if (signer)
-		*signer = signed_by(file, data, size);
-	digest_text(text, digest);
-	return text;
+	model->signer = signed_by(file, data, size);
 }

@@ -112,15 +112,14 @@ static int module_slots(struct slot *slots, int most)
 
 static void module_use(const char *slot, const char *file)
 {
-	struct ndm_described_model model;
-	const char *signer;
+	struct model_file model;
 	char path[256];
 	FILE *stream;
 
 	if (strcmp(file, NDM_BUILTIN)) {
 		if (strncmp(file, FIRMWARE, strlen(FIRMWARE)))
 			fail("the module takes models from " FIRMWARE ": copy %s there", file);
-		read_model(file, &model, &signer);
+		read_model(file, &model);
 		file += strlen(FIRMWARE);
 	}
 	snprintf(path, sizeof(path), MODULE "/%s/model", slot);

@@ -151,20 +151,21 @@ static void use(int count, char **arguments)
 
 static void verify(int count, char **arguments)
 {
-	struct ndm_described_model model;
-	const char *digest, *signer;
+	struct model_file model;
+	const struct ndm_blob_facts *facts = &model.content.facts;
 	char policy[65];
 
 	if (!count)
 		fail("verify: which file?");
-	digest = read_model(model_file(arguments[0]), &model, &signer);
-	digest_text(policy, model.facts.sha256);
+	read_model(model_file(arguments[0]), &model);
+	digest_text(policy, facts->sha256);
 	printf("%s is a sound model: %s, %u units, trained for %llu decisions on %s\n"
 	       "SHA-256 of the file, for pin=:           %s\n"
-	       "SHA-256 of the policy, as status has it: %s\n",
-	       arguments[0], model.facts.name, model.model.hidden,
-	       (unsigned long long)model.facts.decisions, model.facts.profile, digest, policy);
-	printf("Signature:                               %s\n", signer ? signer : "none");
+	       "SHA-256 of the policy, as status has it: %s\n"
+	       "Signature:                               %s\n",
+	       arguments[0], facts->name, model.content.model.hidden,
+	       (unsigned long long)facts->decisions, facts->profile, model.sha256, policy,
+	       model.signer ? model.signer : "none");
 }
 
 static bool is_own_default(void)

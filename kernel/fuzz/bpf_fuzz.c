@@ -409,7 +409,7 @@ static void change_model(const struct event *event)
 	has_element[slot] = true;
 }
 
-/* -- all of it ------------------------------------------------------------------- */
+/* -- an input of the fuzzer ------------------------------------------------------ */
 
 static void happen(const struct event *event)
 {

@@ -131,20 +131,19 @@ static void sign(const u8 *data, size_t size, u8 *signature)
 	EVP_MD_CTX_free(context);
 }
 
-/* Whether it is accepted, with its signer. */
-static bool accepts(const char **signer, struct ndm_described_model *model)
+static bool accepts(struct model_file *model)
 {
 	if (setjmp(refused))
 		return false;
-	read_model(FOLDER "/model", model, signer);
+	read_model(FOLDER "/model", model);
 	return true;
 }
 
 static void read_files(const u8 *data, size_t size)
 {
-	struct ndm_described_model accepted, model;
+	struct ndm_described_model model;
+	struct model_file accepted;
 	struct input in = { data, size };
-	const char *signer = NULL;
 	bool sound, is_signed;
 	u8 digest[NDM_BLOB_DIGEST];
 	u8 *file, *end = NULL;
@@ -175,10 +174,10 @@ static void read_files(const u8 *data, size_t size)
 		write_file(FOLDER "/model.sig", files.signature, SIGNATURE_SIZE + FLAG(4));
 	if (FLAG(5))
 		REQUIRE(!rename(FOLDER "/keys", FOLDER "/away"));
-	if (accepts(&signer, &accepted)) {
-		REQUIRE(sound && !memcmp(&accepted.model, &model.model, sizeof(model.model)));
-		REQUIRE(!memcmp(&accepted.facts, &model.facts, sizeof(model.facts)));
-		REQUIRE(is_signed == !FLAG(5) && !signer == !is_signed);
+	if (accepts(&accepted)) {
+		REQUIRE(sound && !memcmp(&accepted.content.model, &model.model, sizeof(model.model)));
+		REQUIRE(!memcmp(&accepted.content.facts, &model.facts, sizeof(model.facts)));
+		REQUIRE(is_signed == !FLAG(5) && !accepted.signer == !is_signed);
 		REQUIRE(!is_signed || (FLAG(1) && !FLAG(3) && !FLAG(4)));
 	} else {
 		REQUIRE(!sound || is_signed == FLAG(5) ||
@@ -189,7 +188,7 @@ static void read_files(const u8 *data, size_t size)
 	free(file);
 }
 
-/* -- all of it ------------------------------------------------------------------------ */
+/* -- an input of the fuzzer --------------------------------------------------------- */
 
 static char folder[] = "/tmp/ndm-ctl-fuzz-XXXXXX";
 

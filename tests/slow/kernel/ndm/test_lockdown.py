@@ -25,10 +25,6 @@ def lab() -> Iterator[VmLab]:
         yield vm
 
 
-def module(lab: VmLab) -> str:
-    return f"{MODEL_BUILD}/modules/{shell(lab, 'uname -r')}/tcp_ndm.ko"
-
-
 def lock(lab: VmLab) -> None:
     shell(lab, "echo integrity >/sys/kernel/security/lockdown")
 
@@ -40,7 +36,7 @@ def refusal(lab: VmLab, name: str) -> str:
 
 
 def test_models_are_refused_without_a_pin(lab: VmLab) -> None:
-    shell(lab, f"insmod {module(lab)}")
+    shell(lab, f"insmod {lab.stock.modules}/tcp_ndm.ko")
     shell(lab, f"echo fiber/policy.bin >{SLOT}/model")
     lock(lab)
     assert "mixed/policy.bin is refused: this kernel is locked down: pin its SHA-256" in refusal(lab, "mixed")
@@ -50,7 +46,7 @@ def test_models_are_refused_without_a_pin(lab: VmLab) -> None:
 
 def test_the_pinned_model_is_taken(lab: VmLab) -> None:
     digest = (MODELS / "fiber" / "policy.bin").read_bytes()[-32:].hex()
-    shell(lab, f"insmod {module(lab)} pin={digest}")
+    shell(lab, f"insmod {lab.stock.modules}/tcp_ndm.ko pin={digest}")
     lock(lab)
     shell(lab, f"echo fiber/policy.bin >{SLOT}/model")
     assert shell(lab, f"cat {SLOT}/name") == "fiber"
@@ -59,7 +55,7 @@ def test_the_pinned_model_is_taken(lab: VmLab) -> None:
 
 def test_the_bpf_program_loads_where_an_unsigned_module_does_not(lab: VmLab) -> None:
     lock(lab)
-    assert "not permitted" in shell(lab, f"insmod {module(lab)} 2>&1 || true")
+    assert "not permitted" in shell(lab, f"insmod {lab.stock.modules}/tcp_ndm.ko 2>&1 || true")
     assert "locked down: is the module signed? The BPF program needs no signature" in shell(
         lab, f"{CTL} load --module 2>&1 || true"
     )
