@@ -32,23 +32,25 @@ NEEDED: dict[str, list[tuple[str, ...]]] = {
 # `make lint`, `make bench-kernel` and the VM lab also build for stock kernels. Packages that the distribution does not
 # have are left out. They are optional, because Debian's 6.12 headers install a kernel image with them.
 STOCK_HEADERS = ["linux-headers-amd64", "linux-headers-6.12-amd64"]
-# `make bench-kernel` counts instructions with callgrind, and reads the layout of structures with pahole.
-COUNTING = ["valgrind", "pahole"]
+# `make bench-kernel` counts instructions with callgrind, reads the layout of structures with pahole, and asks the guest's
+# kernel with bpftool what the BPF program costs.
+COUNTING = ["valgrind", "pahole", "bpftool"]
 # compiler and C library for arm64
 ARM64 = ["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"]
 # what ndmctl is linked with
 CTL = ["libbpf-dev", "libelf-dev", "libssl-dev"]
+BPF = ["clang", "llvm", *CTL]
 # the fuzz targets; llvm reports their coverage
 FUZZ = ["clang", "libclang-rt-dev", "llvm", *CTL]
 # `make test` runs the fuzz targets and the integer network on arm64, and signs models. `make test-all` opens reports in
 # a browser, runs `make install`, `make ports` and `make bench-kernel`, and compares request times with sockperf's.
 BESIDES = {
-    "bpf": ["clang", "llvm", *CTL],
+    "bpf": BPF,
     "fuzz": FUZZ,
     "lint": ["sparse", *STOCK_HEADERS],
     "tests": ["qemu-user", "openssl", *ARM64, *FUZZ],
     "slow": ["chromium", "dkms", "sockperf", *COUNTING, *STOCK_HEADERS],
-    "bench": [*COUNTING, *STOCK_HEADERS],
+    "bench": [*COUNTING, *BPF, *STOCK_HEADERS],
     "profile": ["linux-perf"],
     "ports": ["patchelf", "sparse", *ARM64, *STOCK_HEADERS],
     "vm": ["qemu-system-x86", "busybox-static", *STOCK_HEADERS],

@@ -80,6 +80,11 @@ void *__alloc_percpu(size_t size, size_t align)
 
 /* -- called by a connection's init ---------------------------------------------- */
 
+/* Called each time, as the count begins at 0, not at PREEMPT_NEED_RESCHED as in the kernel. */
+void __SCT__preempt_schedule(void)
+{
+}
+
 /* At least as large as the kernel's; their content is not used. */
 char kmalloc_caches[65536];
 unsigned long random_kmalloc_seed;

@@ -47,10 +47,14 @@ static bool is_locked_down(void)
 
 static void module_load(const char *file)
 {
+	const char *hint = "is it installed (make install)?";
+
 	(void)file;
-	run("modprobe", "tcp_ndm", is_locked_down() ?
-	    "this kernel is locked down: is the module signed? The BPF program needs no signature (ndmctl load)" :
-	    "is it installed (make install)?");
+	if (bpf_way.loaded())
+		hint = "a BPF program may have its name already: ndmctl unload";
+	else if (is_locked_down())
+		hint = "this kernel is locked down: is the module signed? The BPF program needs no signature (ndmctl load)";
+	run("modprobe", "tcp_ndm", hint);
 }
 
 static void module_unload(void)

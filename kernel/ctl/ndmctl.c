@@ -68,7 +68,7 @@ static void load(int count, char **arguments)
 	const struct way *way = module ? &module_way : &bpf_way;
 
 	require_kernel();
-	if (bpf_way.loaded() || module_way.loaded())
+	if (way->loaded())
 		fail("NDM is loaded already: ndmctl status");
 	way->load(count ? arguments[0] : NDM_OBJECT);
 }
