@@ -19,6 +19,11 @@ RUNS = ROOT / "runs"
 RESULTS = ROOT / "results"
 
 
+def cache_folder(kind: str) -> Path:
+    """Return the folder of what is built once for all checkouts: $NDM_CACHE/KIND, by default in ~/.cache/ndm-tcp."""
+    return Path(os.environ.get("NDM_CACHE") or Path.home() / ".cache" / "ndm-tcp") / kind
+
+
 @functools.cache
 def git_revision() -> str:
     """Return the commit of the source tree, with ``+`` when files differ from it; "unknown" outside a checkout.

@@ -16,14 +16,16 @@ DEFAULT_EXPERTS = ("bbr", "cubic", "illinois")  # of recordings and of a curricu
 class Expert:
     """A congestion control.
 
-    name: in tables and files. algorithm: name in the kernel. module: the kernel module with it; "" if the lab's kernel
-    contains it. packets: the window of a scheme with a constant window, 0 for others.
+    name: in tables and files. algorithm: name in the kernel. module: the kernel module with it, a name or a file; "" if
+    the lab's kernel contains it. packets: the window of a scheme with a constant window, 0 for others. parameters: of
+    the module.
     """
 
     name: str
     algorithm: str
     module: str = ""
     packets: int = 0
+    parameters: str = ""
 
     @property
     def measured_algorithm(self) -> str:
@@ -42,8 +44,9 @@ class Expert:
 
     def register(self, lab: Lab) -> None:
         """Load its modules and make `measured_algorithm` available in a lab; idempotent. Raises LabError."""
-        for module in self.modules:
-            lab.load(module)
+        if self.module:
+            lab.load(self.module, self.parameters)
+        lab.load(MODULE)
         commands = [f"echo {self.algorithm} >{PARAMETER}"]
         if self.packets:
             commands.insert(0, f"echo {self.packets} >/sys/module/{self.module}/parameters/packets")

@@ -19,6 +19,7 @@ from compare.experiment.labs import lab_kind
 from compare.experiment.matrix import Progress, run_matrix
 from compare.experiment.models import binaries, find_modules, module_key
 from compare.experiment.oracle import find_windows, first_cost
+from compare.experiment.own import build_own
 from compare.experiment.reuse import check_reusable, reused_runs
 from compare.experiment.store import Store
 from compare.metrics.cells import Cell, read_cells
@@ -68,9 +69,11 @@ class Measurement:
             check_reusable(reuse)
         self._reuse = reuse
         kind = lab_kind(config.lab, config.vm_kernel, planned)
-        self._modules = find_modules(planned.all_schemes(), kind.modules)
+        own = build_own(planned, kind)
+        self._modules = find_modules(planned.all_schemes(), kind.modules) | own.files
+        kind.check_modules(self._modules.values())
         hashes = binaries(self._modules, planned.scenarios, kind.kernel, kind.modules)
-        self.experiment = replace(planned, binaries=hashes)
+        self.experiment = replace(planned, binaries=hashes, algorithms=own.algorithms)
         self._config, self._boot = config, kind.boot
 
     def _pool(self) -> Pool:

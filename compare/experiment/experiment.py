@@ -45,6 +45,7 @@ class Experiment:
 
     binaries: name to hash of the files that the runs depend on: everything compiled, and link traces. windows: scenario
     name to the oracle's window, packets; a search finds them, and its result depends only on the other fields.
+    algorithms: scheme name to the kernel's name of a congestion control that the user brings; its module tells it.
     """
 
     scenarios: tuple[Scenario, ...]
@@ -53,6 +54,7 @@ class Experiment:
     sample_ms: int
     binaries: dict[str, str]
     windows: Mapping[str, int] = field(default_factory=dict, compare=False)
+    algorithms: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def has_oracle(self) -> bool:
@@ -78,7 +80,10 @@ class Experiment:
             if packets is None:
                 raise CompareError(f"scenario {run.scenario.name}: the oracle's window has not been found")
             schemes[run.scheme.name] = run.scheme.with_packets(packets)
-        return schemes
+        return {
+            name: replace(scheme, algorithm=self.algorithms[name]) if scheme.source else scheme
+            for name, scheme in schemes.items()
+        }
 
     def runs(self) -> list[Run]:
         """Return all runs, seed by seed: all schemes have about as many runs after an interruption."""

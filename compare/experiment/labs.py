@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,9 +15,10 @@ from compare.experiment.models import check_lab
 from env.lab import LabError, VirtualLab
 from env.lab.host import HostLab, modules_folder
 from env.lab.stock_kernel import StockKernel
-from env.lab.virtual import KERNEL, MODULES
+from env.lab.virtual import ALWAYS_LOADED, KERNEL, MODULES
 from env.lab.vm import VmLab
 from env.network.schemes import ORACLE
+from env.own_module import KernelTree, OwnModuleError, check_release, virtual_tree
 from env.pool import BootLab
 
 REAL_TIME = ("vm", "host")
@@ -24,11 +28,26 @@ RUNNING_KERNEL = Path("/proc/version")  # identifies the running kernel, whose i
 
 @dataclass(frozen=True)
 class LabKind:
-    """A kind of lab. kernel: its image. modules: the folder of the modules built for it. boot: returns a new lab."""
+    """A kind of lab.
+
+    kernel: its image. modules: the folder of the modules built for it, by the make target `target`. tree: for modules
+    that the user brings. boot: returns a new lab.
+    """
 
     kernel: Path
     modules: Path
+    target: str
+    tree: KernelTree
     boot: BootLab
+
+    def check_modules(self, modules: Iterable[Path]) -> None:
+        """Raise CompareError for the first module that was built for another kernel."""
+        always = ALWAYS_LOADED if self.kernel == KERNEL else ("sch_linktrace",)
+        for module in (*(self.modules / f"{name}.ko" for name in always), *modules):
+            try:
+                check_release(module, self.tree.release, f"run `make {self.target}`")
+            except OwnModuleError as error:
+                raise CompareError(str(error)) from error
 
 
 def lab_kind(lab: str, vm_kernel: str, experiment: Experiment) -> LabKind:
@@ -38,16 +57,25 @@ def lab_kind(lab: str, vm_kernel: str, experiment: Experiment) -> LabKind:
     """
     if lab == "virtual":
         check_lab()
-        return LabKind(KERNEL, MODULES, partial(VirtualLab, seed=0))  # each run sets its own seed
+        # each run sets its own seed
+        return LabKind(KERNEL, MODULES, "module", virtual_tree(), partial(VirtualLab, seed=0))
     _check_real_time(lab, experiment)
     try:
         if lab == "host":
             HostLab()
-            return LabKind(RUNNING_KERNEL, modules_folder(), HostLab)
+            release = os.uname().release
+            headers = Path("/lib/modules", release, "build")
+            tree = KernelTree(headers, release, _sha256(RUNNING_KERNEL))
+            return LabKind(RUNNING_KERNEL, modules_folder(), f"module KDIR={headers}", tree, HostLab)
         stock = StockKernel(vm_kernel)
     except LabError as error:
         raise CompareError(str(error)) from error
-    return LabKind(stock.image, stock.modules, partial(VmLab, kernel=vm_kernel))
+    tree = KernelTree(stock.headers, stock.release, _sha256(stock.image))
+    return LabKind(stock.image, stock.modules, stock.target, tree, partial(VmLab, kernel=vm_kernel))
+
+
+def _sha256(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def _check_real_time(lab: str, experiment: Experiment) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from compare.errors import CompareError
-from env.checkout import BUILD, ROOT
+from env.checkout import BUILD, ROOT, cache_folder
 from env.checkout import KERNEL as KERNEL_SOURCES
 from env.lab.lab import PROGRAM
 from env.lab.virtual import ALWAYS_LOADED, KERNEL, MODULES
@@ -31,11 +31,6 @@ if TYPE_CHECKING:
 BUILD_SCRIPT = ROOT / "kernel" / "build.sh"
 KERNEL_TREE = BUILD / "lab-kernel" / "tree"
 MODEL_MODULE = "tcp_ndm"  # contains the selected models
-
-
-def cache_folder() -> Path:
-    """Return the folder of built models: $NDM_CACHE/models, by default in ~/.cache/ndm-tcp."""
-    return Path(os.environ.get("NDM_CACHE") or Path.home() / ".cache" / "ndm-tcp") / "models"
 
 
 def sha256(file: Path) -> str:
@@ -145,7 +140,7 @@ def _built_model(scheme: Scheme) -> Path:
     exported = _exported(scheme)
     header = render_header(exported.model, exported.provenance)
     key = hashlib.sha256(f"{scheme.algorithm} {_build_hash(header)}".encode()).hexdigest()
-    folder = cache_folder() / f"{exported.provenance.sha256[:16]}-{key[:16]}"
+    folder = cache_folder("models") / f"{exported.provenance.sha256[:16]}-{key[:16]}"
     module = folder / f"{scheme.module}.ko"
     if not module.is_file():
         _build(model_name(exported.provenance.name), header, folder, scheme)

@@ -11,7 +11,7 @@ from typing import ClassVar
 from compare.errors import CompareError
 from compare.experiment.experiment import Run
 from compare.experiment.run_files import pack
-from env.lab import Lab, LabError, RunResult
+from env.lab import Lab, LabError, ModuleInTheWay, RunResult
 from env.network.schemes import Scheme
 from env.pool import ClusterError, Pool
 
@@ -26,13 +26,14 @@ class RunJob:
     """A run and its files; its result are the files of run_files.pack().
 
     schemes: those of its flows by name, as Experiment.schemes_of() returns them. modules: its .ko files, each with the
-    required SHA-256.
+    required SHA-256. parameters: of those modules that get some.
     """
 
     run: Run
     sample_ms: int
     schemes: dict[str, Scheme]
     modules: dict[Path, str] = field(default_factory=dict)
+    parameters: dict[Path, str] = field(default_factory=dict)
     cost: ClassVar[float] = 0.0  # equal, so that runs begin in the order of the matrix
 
     @property
@@ -66,8 +67,11 @@ def outcomes(pool: Pool, jobs: Sequence[RunJob]) -> Iterator[tuple[RunJob, Outco
 
 def _make(lab: Lab, job: RunJob) -> RunResult:
     run = job.run
-    for module in job.modules:
-        lab.load(module)
+    try:
+        _load_modules(lab, job)
+    except ModuleInTheWay:  # of an earlier run
+        lab.restart()
+        _load_modules(lab, job)
     for scheme in job.schemes.values():
         if scheme.packets:
             _register_window(lab, scheme)
@@ -100,6 +104,11 @@ def _make(lab: Lab, job: RunJob) -> RunResult:
                 f"modules; compare again, with another output_dir"
             )
     return result
+
+
+def _load_modules(lab: Lab, job: RunJob) -> None:
+    for module in job.modules:
+        lab.load(module, job.parameters.get(module, ""))
 
 
 def _register_window(lab: Lab, scheme: Scheme) -> None:

@@ -86,7 +86,7 @@ def _columns(cells: list[Cell], winners: Winners) -> tuple[_Column, list[_Column
         winning = winners.of(cells, metric)
         values = [_value(estimate_of(cell, metric.name), cell.scheme.name in winning, narrow=False) for cell in cells]
         columns.append(_Column(_heading(metric), values))
-    names = _Column("scheme", [escape(cell.scheme.name) for cell in cells])
+    names = _Column("scheme", [escape(cell.scheme.short_name) for cell in cells])
     return names, [*columns, _Column("n", [_runs(cell) for cell in cells])]
 
 
@@ -97,7 +97,7 @@ def _group_columns(cells: list[Cell], rows: list[GroupRow], winners: Winners) ->
     names: list[str] = []
     body: list[list[str]] = []
     for row in rows:
-        names.append(f"{escape(row.cell.scheme.name)}\n[dim]{escape(row.group.title)}[/dim]")
+        names.append(f"{escape(row.cell.scheme.short_name)}\n[dim]{escape(row.group.title)}[/dim]")
         values = [
             _value(
                 row.measured.get(metric.name),
@@ -113,7 +113,7 @@ def _group_columns(cells: list[Cell], rows: list[GroupRow], winners: Winners) ->
             body.append([*("" if value is None else f"[cyan]{number(value)}[/cyan]" for value in figures), ""])
     for cell in cells:
         if not cell.seeds:
-            names.append(escape(cell.scheme.name))
+            names.append(escape(cell.scheme.short_name))
             body.append([*([""] * len(metrics)), _runs(cell)])
     headings = [*map(_heading, metrics), "n"]
     columns = [_Column(heading, [entries[i] for entries in body]) for i, heading in enumerate(headings)]

@@ -1,6 +1,6 @@
 """Labs: kernels in which networks run. docs/explanation/lab.md explains them."""
 
-from env.lab.errors import GuestDied, GuestFailed, GuestHung, LabError, LabMissing
+from env.lab.errors import GuestDied, GuestFailed, GuestHung, LabError, LabMissing, ModuleInTheWay
 from env.lab.lab import Lab
 from env.lab.protocol import Observation, Record, Reply, RolloutPlan
 from env.lab.result import FlowResult, RunResult, Table
@@ -14,6 +14,7 @@ __all__ = [
     "Lab",
     "LabError",
     "LabMissing",
+    "ModuleInTheWay",
     "Observation",
     "Record",
     "Reply",

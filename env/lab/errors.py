@@ -21,6 +21,10 @@ class GuestFailed(LabError):
     """A command failed in the guest; for an unexpected error the message carries the guest's traceback."""
 
 
+class ModuleInTheWay(LabError):
+    """The kernel takes a module's name, and a congestion control's, once; a fresh lab has neither."""
+
+
 class BrokenFrame(LabError):
     """The guest sent bytes that are not a frame of the protocol."""
 

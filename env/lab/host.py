@@ -58,12 +58,12 @@ class HostLab(RealTimeLab):
         argv = [*namespaces, str(INIT), str(ROOT), str(CHANNEL_FD)]
         return spawn(argv, os.environ, console, descriptors={CHANNEL_FD: channel.fileno()})
 
-    def _load(self, module: FilePath) -> None:
+    def _load(self, module: FilePath, parameters: str = "") -> None:
         if FilePath("/sys/module", module.stem).exists():
             raise LabError(
                 f"module {module.stem} is already loaded; run `rmmod {module.stem}`, so that the lab can load {module}"
             )
-        super()._load(module)
+        super()._load(module, parameters)
         self._loaded.append(module.stem)
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Self
 
 from env.checkout import BUILD
-from env.lab.errors import BrokenFrame, GuestDied, GuestHung, LabError, LabMissing
+from env.lab.errors import BrokenFrame, GuestDied, GuestFailed, GuestHung, LabError, LabMissing, ModuleInTheWay
 from env.lab.process import GuestProcess
 from env.lab.protocol import Frame, FrameReader, Reply, RolloutPlan, action_frame, command_frame, plan_frame
 from env.lab.result import RunResult
@@ -50,7 +50,9 @@ class Lab(ABC):
         self.timeout_s = timeout_s
         self._modules_folder = modules_folder
         self._modules_target = modules_target
-        self.modules = [self._module_file(module) for module in modules]
+        self._boot_modules = [self._module_file(module) for module in modules]
+        self.modules = list(self._boot_modules)
+        self._parameters: dict[FilePath, str] = {}  # of modules that have some
         self._pending_modules: list[FilePath] = []
         self._process: GuestProcess | None = None
         self._frames = FrameReader()
@@ -97,6 +99,12 @@ class Lab(ABC):
             self._process.close()
             self._process = None
 
+    def restart(self) -> None:
+        """Boot a fresh guest, with the modules of the constructor alone."""
+        self.close()
+        self.modules, self._parameters = list(self._boot_modules), {}
+        self.start()
+
     @property
     def pid(self) -> int:
         """The guest's host process, which leads a group of all processes of the lab; 0 when it does not run."""
@@ -121,18 +129,22 @@ class Lab(ABC):
         self._load_modules()
         self._send(command_frame(command, args))
 
-    def load(self, module: str | FilePath) -> None:
+    def load(self, module: str | FilePath, parameters: str = "") -> None:
         """Load a kernel module, given as in the constructor's modules, if it is not loaded.
 
-        Raises LabError when another file of the same name is loaded: the kernel takes each name once.
+        parameters: as insmod takes them, such as "beta=717 fast=1". Raises ModuleInTheWay when another file of the same
+        name, or the same with other parameters, is loaded, and when the kernel has what the module registers.
         """
         file = self._module_file(module)
         loaded = next((loaded for loaded in self.modules if loaded.stem == file.stem), None)
         if loaded is None:
-            self._load(file)
+            self._load(file, parameters)
             self.modules.append(file)
+            self._parameters[file] = parameters
         elif loaded != file:
-            raise LabError(f"{file} cannot be loaded beside {loaded}: the kernel takes each module name once")
+            raise ModuleInTheWay(f"{file} cannot be loaded beside {loaded}: the kernel takes each module name once")
+        elif self._parameters.get(file, "") != parameters:
+            raise ModuleInTheWay(f"{file} is loaded with other parameters: the kernel takes each module name once")
 
     def _module_file(self, module: str | FilePath) -> FilePath:
         file = FilePath(module)
@@ -146,8 +158,15 @@ class Lab(ABC):
         for module in pending:
             self._load(module)
 
-    def _load(self, module: FilePath) -> None:
-        self.call("load", name=module.stem, data=base64.b64encode(module.read_bytes()).decode())
+    def _load(self, module: FilePath, parameters: str = "") -> None:
+        options = {"parameters": parameters} if parameters else {}
+        data = base64.b64encode(module.read_bytes()).decode()
+        try:
+            self.call("load", name=module.stem, data=data, **options)
+        except GuestFailed as error:
+            if "File exists" in str(error):
+                raise ModuleInTheWay(f"{module} registers what the kernel has already") from error
+            raise
 
     # -- runs ----------------------------------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from env.checkout import BUILD, KERNEL, MODEL_BUILD
+from env.checkout import BUILD, KERNEL, MODEL_BUILD, cache_folder
 from env.lab.errors import LabMissing
 
 LINKS = BUILD / "stock-kernel"
@@ -47,7 +47,8 @@ class StockKernel:
     """A kernel that has been fetched.
 
     image, initramfs: the files that QEMU boots. root: a folder whose lib/modules holds the kernel's modules. modules:
-    the folder of the project's modules, built for this kernel. target: the make target that fetches it.
+    the folder of the project's modules, built for this kernel. headers: what they are built with. target: the make
+    target that fetches it.
     Raises LabMissing when the kernel has not been fetched.
     """
 
@@ -66,6 +67,7 @@ class StockKernel:
         self.image = self.root / "boot" / f"vmlinuz-{self.release}"
         self.initramfs = folder.resolve() / "initramfs"
         self.modules = MODEL_BUILD / "modules" / self.release
+        self.headers = HEADERS / f"linux-headers-{self.release}"
 
 
 def find_release(version: str) -> str:
@@ -104,7 +106,7 @@ def store(version: str, release: str, packages: dict[str, str], download: Callab
     """
     recipe = f"{packages} {importlib.metadata.version('virtme-ng')} {Path(__file__).read_text()}"
     key = hashlib.sha256(recipe.encode() + BUSYBOX.read_bytes()).hexdigest()[:12]
-    cache = Path(os.environ.get("NDM_CACHE") or "~/.cache/ndm-tcp").expanduser() / "stock-kernel"
+    cache = cache_folder("stock-kernel")
     entry = cache / f"{release}-{key}"
     if not (entry / "manifest.json").is_file():
         cache.mkdir(parents=True, exist_ok=True)

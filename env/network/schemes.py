@@ -12,13 +12,14 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from env.near import suggest
+from env.near import near_matches, suggest
+from env.network.own_scheme import FORM, SOURCES, parse_own_scheme
 
 SEPARATOR = "@"  # ndm@runs/NAME: NDM with this model; window@16: a constant window of 16 packets
 MAX_PACKETS = 1_000_000  # of a constant window: what kernel/schemes/tcp_window.c takes
 MAX_SEED = 2**32 - 1  # of an untrained model
 # names that are not in SCHEMES
-KINDS = ("ndm@runs/NAME", "ndm@FILE.pt", "ndm@rules/NAME.yaml", "ndm@untrained", "window@PACKETS")
+KINDS = ("ndm@runs/NAME", "ndm@FILE.pt", "ndm@rules/NAME.yaml", "ndm@untrained", "window@PACKETS", FORM)
 
 
 class SchemeError(ValueError):
@@ -33,6 +34,7 @@ class Scheme:
     draws the markers. algorithm: name in the kernel. module: the kernel module with the algorithm, empty if it is built
     in. model: run or checkpoint in place of the model in the module, "untrained" or "untrained-SEED", empty otherwise.
     packets: of a constant window, 0 for others; a search finds algorithm and packets of the oracle for each scenario.
+    source, parameters: of a congestion control that the user brings, whose algorithm is known when it is built.
     by_name_only: whether "all" leaves it out.
     """
 
@@ -44,7 +46,14 @@ class Scheme:
     module: str = ""
     model: str = ""
     packets: int = 0
+    source: str = ""
+    parameters: str = ""
     by_name_only: bool = False
+
+    @property
+    def short_name(self) -> str:
+        """The name in a terminal: without the path of what the user brings."""
+        return self.label if self.source else self.name
 
     @property
     def is_oracle(self) -> bool:
@@ -154,8 +163,11 @@ def find_scheme(name: str, built_in: Sequence[str] = (), before: Iterable[Scheme
     if separator and base in SCHEMES:
         raise SchemeError(
             f"scheme {name!r} is unknown: only ndm takes a model, as ndm@runs/NAME, ndm@checkpoint.pt, "
-            f"ndm@rules/NAME.yaml or ndm@untrained, and window a number, as window@16"
+            f"ndm@rules/NAME.yaml or ndm@untrained, and window a number, as window@16. A congestion control of your "
+            f"own needs another name, as mine@tcp_mine.c"
         )
+    if separator and not (near_matches(base, ["ndm", "window"]) and not rest.endswith(SOURCES)):
+        return _own(name, sum(bool(scheme.source) for scheme in before))
     hint = suggest(base, [*SCHEMES, *built_in, "window"]).replace("window", "window@16")
     raise SchemeError(f"scheme {name!r} is unknown{hint}The schemes are {_choice(built_in)}.")
 
@@ -198,6 +210,16 @@ def _model(name: str, model: str, colour: str, marker: str) -> Scheme:
     seed = untrained_seed(model)
     label = model.removeprefix("runs/").removesuffix(".yaml") if seed is None else model.replace("-", " ")
     return Scheme(name, f"NDM {label}", algorithm, colour, marker, f"tcp_{algorithm}", model)
+
+
+def _own(name: str, before: int) -> Scheme:
+    """Return a congestion control that the user brings. before: the number of others."""
+    try:
+        own = parse_own_scheme(name)
+    except ValueError as error:
+        raise SchemeError(f"scheme {name!r}: {error}") from error
+    colour, marker = FREE_LOOKS[before % len(FREE_LOOKS)]
+    return Scheme(name, own.label, "", colour, marker, source=own.path, parameters=own.parameters)
 
 
 def _window(name: str, text: str, colour: str, marker: str) -> Scheme:

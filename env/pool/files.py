@@ -15,9 +15,9 @@ from env.pool.pool import ClusterError
 def lab_files(modules: Iterable[str]) -> dict[Path, str]:
     """Return, by path, the SHA-256 of those of the virtual lab's kernel, traffic program and modules that exist.
 
-    modules: names in build/modules/lab, besides those that are always loaded.
+    modules: names in build/modules/lab, besides those that are always loaded, or files.
     """
-    files = [KERNEL, INIT, PROGRAM, *(MODULES / f"{name}.ko" for name in (*ALWAYS_LOADED, *modules))]
+    files = [KERNEL, INIT, PROGRAM, *(MODULES / _file_name(name) for name in (*ALWAYS_LOADED, *modules))]
     return {file: _sha256(file) for file in files if file.is_file()}
 
 
@@ -31,6 +31,10 @@ def check_files(files: Mapping[Path, str]) -> None:
                 f"node {socket.gethostname()}: {file} {difference}; every node needs the checkout at the same path and "
                 "the same build as here"
             )
+
+
+def _file_name(module: str) -> str:
+    return module if module.endswith(".ko") else f"{module}.ko"
 
 
 def _sha256(file: Path) -> str:

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from env.checkout import cache_folder
 from env.lab.stock_kernel import HEADERS, VERSIONS, find_release
 
 SOURCES = Path("/etc/apt/sources.list.d")
@@ -90,7 +91,7 @@ class Apt:
         for tool, package in (("apt-get", "apt"), ("patchelf", "patchelf")):
             if shutil.which(tool) is None:
                 raise PortsError(f"{tool} is missing: install the package {package}")
-        self.cache = Path(os.environ.get("NDM_CACHE") or "~/.cache/ndm-tcp").expanduser() / "ports"
+        self.cache = cache_folder("ports")
         folder = self.cache / "apt"
         for name in ("lists/partial", "archives/partial", "sources"):
             (folder / name).mkdir(parents=True, exist_ok=True)

@@ -15,8 +15,9 @@ import numpy as np
 from env import schema
 from env.checkout import git_revision
 from env.expert import Expert
-from env.lab import Lab, VirtualLab
+from env.lab import Lab, LabError, VirtualLab
 from env.network.schemes import Scheme, SchemeError, find_schemes
+from env.own_module import OwnModuleError, prepare, virtual_tree
 from env.pool import Pool, lab_files, make_pool
 from env.profile import PathSampler, Profile
 from env.reference import run_origin_us
@@ -36,9 +37,14 @@ def find_experts(names: Sequence[str]) -> list[Expert]:
     Raises RecordingError for an unknown name, with near matches, and for a scheme that cannot be an expert.
     """
     try:
-        return [_expert(scheme) for scheme in find_schemes(names, further_algorithms())]
-    except SchemeError as error:
+        experts = [_expert(scheme) for scheme in find_schemes(names, further_algorithms())]
+    except (SchemeError, OwnModuleError, LabError) as error:
         raise RecordingError(str(error)) from error
+    algorithms = [expert.algorithm for expert in experts]
+    for expert in experts:
+        if algorithms.count(expert.algorithm) > 1:
+            raise RecordingError(f"two schemes are the congestion control {expert.algorithm}: record one of them")
+    return experts
 
 
 def _expert(scheme: Scheme) -> Expert:
@@ -46,6 +52,9 @@ def _expert(scheme: Scheme) -> Expert:
         raise RecordingError(
             f"scheme {scheme.name!r} cannot be an expert: neither the lab's kernel nor one of its modules contains it"
         )
+    if scheme.source:
+        own = prepare(scheme.name, virtual_tree(), partial(VirtualLab, seed=1))
+        return Expert(scheme.name, own.algorithm, str(own.file), parameters=own.parameters)
     return Expert(scheme.name, scheme.algorithm, scheme.module, scheme.packets)
 
 

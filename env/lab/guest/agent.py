@@ -77,13 +77,13 @@ class Agent:
         self._guard = Guard()
         self._program: Program | None = None
 
-    def load(self, name: str, data: str) -> None:
+    def load(self, name: str, data: str, parameters: str = "") -> None:
         """Load a kernel module. data: its file, base64, because the guest may not see the host's path."""
         content = base64.b64decode(data)
         file = FilePath(f"/run/{name}.ko")
         file.write_bytes(content)
         try:
-            subprocess.run(["insmod", str(file)], check=True, capture_output=True, text=True)
+            subprocess.run(["insmod", str(file), *parameters.split()], check=True, capture_output=True, text=True)
         finally:
             file.unlink()
         self.modules[name] = hashlib.sha256(content).hexdigest()

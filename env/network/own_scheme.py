@@ -1,0 +1,49 @@
+"""The names of congestion controls that a user brings: NAME@PATH+PARAMETER:VALUE+PARAMETER:VALUE.
+
+    mine@tcp_mine.c                   a source file
+    mine@mine/folder                  a folder with a Kbuild or Makefile
+    mine@tcp_mine.ko                  a module that is built already
+    mine@tcp_mine.c+beta:717+fast:1   with parameters of the module
+
+The grammars of Hydra and YAML take all of these unquoted, which they do not for "=", "?" or a space. env/own_module
+builds the module.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,30}")
+PARAMETER_BEGINS = re.compile(r"\+(?=[A-Za-z0-9_-]*:)")
+PARAMETER = re.compile(r"[A-Za-z0-9_-]+:\S+")
+SOURCES = (".c", ".ko")  # of files
+FORM = "NAME@PATH/tcp_NAME.c"  # in lists of what a scheme may be
+
+
+@dataclass(frozen=True)
+class OwnScheme:
+    """The parts of such a name. parameters: as insmod takes them, such as "beta=717 fast=1"."""
+
+    name: str
+    path: str
+    parameters: str
+
+    @property
+    def label(self) -> str:
+        """Return the name in reports: parameters tell two settings of one module apart."""
+        return f"{self.name} {self.parameters}".strip()
+
+
+def parse_own_scheme(text: str) -> OwnScheme:
+    """Return the parts of a scheme's name. Raises ValueError, which names the bad part."""
+    name, _, rest = text.partition("@")
+    if not NAME.fullmatch(name):
+        raise ValueError(f"the name {name!r} must be a letter and at most 30 more letters, digits and _ . -")
+    path, *parameters = PARAMETER_BEGINS.split(rest)
+    if not path:
+        raise ValueError("it has no path")
+    for parameter in parameters:
+        if not PARAMETER.fullmatch(parameter):
+            raise ValueError(f"the parameter {parameter!r} must be NAME:VALUE, as in {name}@{path}+beta:717")
+    return OwnScheme(name, path, " ".join(parameter.replace(":", "=", 1) for parameter in parameters))

@@ -1,0 +1,91 @@
+"""Builds a user's module against a kernel, once for each source and kernel."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from env.checkout import cache_folder
+from env.own_module.errors import OwnModuleError
+from env.own_module.kernel_tree import KernelTree
+from env.own_module.source import Source
+
+SHOWN_LINES = 25
+# What sources for older kernels usually have to change: what the compiler then mentions, and the change.
+CHANGES = (
+    (
+        r"cong_control",
+        "since Linux 6.10, cong_control takes four arguments: (struct sock *sk, u32 ack, int flag, const struct "
+        "rate_sample *rs)",
+    ),
+    (r"tso_segs", "this kernel's tcp_congestion_ops has u32 (*min_tso_segs)(struct sock *sk) in place of it"),
+)
+
+
+def build(source: Source, kernel: KernelTree, name: str) -> Path:
+    """Return the module of a source, built unless the cache has it.
+
+    name: of the congestion control; it chooses among several modules of a folder. Raises OwnModuleError with the
+    compiler's lines.
+    """
+    if source.is_built:
+        return source.path
+    key = hashlib.sha256(f"{source.sha256()} {kernel.release} {kernel.sha256}".encode()).hexdigest()
+    if not (kernel.folder / "Makefile").is_file():
+        raise OwnModuleError(f"{kernel.folder} has no headers of Linux {kernel.release} to build {source.path} with")
+    folder = cache_folder("schemes") / key[:24]
+    if not folder.is_dir():
+        _build_into(folder, source, kernel)
+    return _choose(sorted(folder.glob("*.ko")), source, name)
+
+
+def _build_into(folder: Path, source: Source, kernel: KernelTree) -> None:
+    """Build in a temporary folder, then rename it, because two comparisons may build the same source."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".build-", dir=folder.parent) as temporary:
+        work, built = Path(temporary, "source"), Path(temporary, "built")
+        work.mkdir()
+        built.mkdir()
+        source.copy_to(work)
+        done = subprocess.run(
+            [*kernel.make, f"M={work}", "modules"],
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+        output = (done.stdout + done.stderr).replace(str(work), str(source.folder))
+        if done.returncode:
+            raise OwnModuleError(f"{source.path} does not build for Linux {kernel.release}:\n{_explain(output)}")
+        for module in work.rglob("*.ko"):
+            shutil.copy2(module, built / module.name)
+        try:
+            built.rename(folder)
+        except OSError:
+            if not folder.is_dir():
+                raise
+
+
+def _explain(output: str) -> str:
+    """Return the compiler's lines from the first error on, and the changes that they usually ask for."""
+    lines = output.splitlines()
+    first = next((i for i, line in enumerate(lines) if re.search(r"\berror\b|\bERROR\b", line)), 0)
+    shown = [line for line in lines[first : first + SHOWN_LINES] if not re.match(r"make(\[\d+\])?: ", line)]
+    hints = [change for mentioned, change in CHANGES if re.search(mentioned, "\n".join(lines[first:]))]
+    return "\n".join([*shown, *hints])
+
+
+def _choose(modules: list[Path], source: Source, name: str) -> Path:
+    if not modules:
+        raise OwnModuleError(f"{source.path} builds no module: its Kbuild needs obj-m := tcp_{name}.o")
+    if len(modules) == 1:
+        return modules[0]
+    named = [module for module in modules if module.stem in (name, f"tcp_{name}")]
+    if not named:
+        names = ", ".join(module.stem.removeprefix("tcp_") for module in modules)
+        raise OwnModuleError(f"{source.path} builds several modules: name the scheme after one of them: {names}")
+    return named[0]

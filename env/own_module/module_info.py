@@ -1,0 +1,36 @@
+"""What a module's file says about itself: the kernel that it was built for, and its parameters."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from env.near import suggest
+from env.own_module.errors import OwnModuleError
+
+MODINFO = ("env", "PATH=/usr/sbin:/sbin:/usr/bin:/bin", "modinfo")
+
+
+def check_release(module: Path, release: str, remedy: str) -> None:
+    """Raise OwnModuleError for a module that was built for another kernel. remedy: what to do about it."""
+    version = _field(module, "vermagic")
+    built_for = version[0].split()[0] if version and version[0].split() else "no kernel"
+    if built_for != release:
+        raise OwnModuleError(f"{module} is built for {built_for}, not for Linux {release}: {remedy}")
+
+
+def check_parameters(module: Path, parameters: str) -> None:
+    """Raise OwnModuleError for a parameter that the module does not have. parameters: as in OwnScheme."""
+    known = [line.split(":", 1)[0] for line in _field(module, "parm")]
+    for name in (parameter.split("=", 1)[0] for parameter in parameters.split()):
+        if name not in known:
+            has = f"The parameters are {', '.join(known)}." if known else "It has none."
+            raise OwnModuleError(f"{module.stem} has no parameter {name!r}{suggest(name, known)}{has}")
+
+
+def _field(module: Path, name: str) -> Sequence[str]:
+    done = subprocess.run([*MODINFO, "-F", name, str(module)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise OwnModuleError(f"{module} is no kernel module: {done.stderr.strip()}")
+    return done.stdout.splitlines()

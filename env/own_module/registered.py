@@ -1,0 +1,47 @@
+"""Loads a user's module into a lab to see which congestion controls it registers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from env.lab import GuestDied, GuestFailed, GuestHung, Lab, ModuleInTheWay
+from env.own_module.errors import OwnModuleError
+
+AVAILABLE = "cat /proc/sys/net/ipv4/tcp_available_congestion_control"
+HANGS_AFTER_S = 60.0  # wall time; a virtual machine boots meanwhile
+
+
+def registered_algorithm(lab: Lab, module: Path, parameters: str, name: str) -> str:
+    """Return the kernel's name of a module's congestion control.
+
+    lab: one that is not needed any more, as the module stays loaded. parameters: for the module. name: chooses among
+    several. Raises OwnModuleError when the kernel does not take the module, or the module registers none.
+    """
+    before = _available(lab)
+    lab.timeout_s = HANGS_AFTER_S
+    try:
+        lab.load(module, parameters)
+    except ModuleInTheWay as error:
+        raise OwnModuleError(
+            f"{module.name}: the kernel has a module or a congestion control of this name: rename it; the congestion "
+            f"controls are {', '.join(before)}"
+        ) from error
+    except GuestFailed as error:
+        reason = str(error).splitlines()[0]
+        raise OwnModuleError(f"the kernel does not load {module.name}: {reason}") from error
+    except GuestHung as error:
+        raise OwnModuleError(f"{module.name} hangs the kernel when it is loaded: {error}") from error
+    except GuestDied as error:
+        raise OwnModuleError(f"{module.name} crashes the kernel when it is loaded: {error}") from error
+    added = [algorithm for algorithm in _available(lab) if algorithm not in before]
+    if len(added) == 1:
+        return added[0]
+    if not added:
+        raise OwnModuleError(f"{module.name} registers no congestion control (tcp_register_congestion_control)")
+    if name not in added:
+        raise OwnModuleError(f"{module.name} registers several: name the scheme after one of them: {', '.join(added)}")
+    return name
+
+
+def _available(lab: Lab) -> list[str]:
+    return str(lab.call("shell", command=AVAILABLE)["stdout"]).split()
