@@ -41,7 +41,8 @@ class CompareConfig:
     )
     schemes: Any = option(
         None,
-        "cubic, ndm, ... (--help lists them), ndm@RUN, ndm@rules/NAME.yaml, ndm@untrained, window@PACKETS, or a list; "
+        "cubic, ndm, ... (--help lists them), ndm@RUN, ndm@rules/NAME.yaml, ndm@untrained, window@PACKETS, your own as "
+        "NAME@PATH/tcp_NAME.c (docs/guides/own-congestion-control.md), or a list; "
         f"default: the scenario's own, or {', '.join(DEFAULT_SCHEMES)}",
     )
     rival: str | None = option(None, "scheme of the flows that are not under test; default: the scenario's own")

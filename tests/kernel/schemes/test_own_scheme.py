@@ -18,11 +18,11 @@ PATH = Path(rate_mbps=20, rtt_ms=20, buffer_bdp=1)
 
 def test_the_guides_module_is_a_congestion_control(tmp_path: FilePath) -> None:
     guide = (DOCS / "guides" / "own-congestion-control.md").read_text()
-    [code] = re.findall(r"^   ```c\n(.*?)^   ```$", guide, re.MULTILINE | re.DOTALL)
+    [code] = re.findall(r"^```c\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
     kernel = tmp_path / "kernel"
     shutil.copytree(KERNEL, kernel)
     source = kernel / "schemes" / "tcp_mycc.c"
-    source.write_text(re.sub("^   ", "", code, flags=re.MULTILINE))
+    source.write_text(code)
     with (kernel / "Kbuild").open("a") as kbuild:
         kbuild.write("obj-m += schemes/tcp_mycc.o\n")
     checkpatch = ["perl", str(TREE / "scripts" / "checkpatch.pl"), "--no-tree", "--strict", "--terse", "--no-summary"]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A congestion control that breaks the kernel after 500 packets, in one of two ways. Another one stands beside it. */
+/* Two congestion controls that a user might bring; one breaks the kernel. */
 #include <linux/module.h>
 #include <linux/string.h>
 #include <net/tcp.h>
@@ -15,7 +15,7 @@ static void faulty_cong_control(struct sock *sk, u32 ack, int flag, const struct
 	if (tcp_sk(sk)->delivered < FAULT_AFTER_PACKETS)
 		return;
 	if (!strcmp(fault, "oops"))
-		*(volatile int *)8 = 1;
+		WRITE_ONCE(*(int *)8, 1);
 	while (!strcmp(fault, "hang"))
 		cpu_relax();
 }
