@@ -32,8 +32,8 @@ NEEDED: dict[str, list[tuple[str, ...]]] = {
 # `make lint`, `make bench-kernel` and the VM lab also build for stock kernels. Packages that the distribution does not
 # have are left out. They are optional, because Debian's 6.12 headers install a kernel image with them.
 STOCK_HEADERS = ["linux-headers-amd64", "linux-headers-6.12-amd64"]
-# `make bench-kernel` counts instructions with callgrind, reads the layout of structures with pahole, and asks the guest's
-# kernel with bpftool what the BPF program costs.
+# `make bench-kernel` counts instructions with callgrind, reads the layout of structures with pahole, and asks a kernel what
+# the BPF program costs with bpftool.
 COUNTING = ["valgrind", "pahole", "bpftool"]
 # compiler and C library for arm64
 ARM64 = ["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"]
@@ -53,7 +53,7 @@ BESIDES = {
     "bench": [*COUNTING, *BPF, *STOCK_HEADERS],
     "profile": ["linux-perf"],
     "ports": ["patchelf", "sparse", *ARM64, *STOCK_HEADERS],
-    "vm": ["qemu-system-x86", "busybox-static", *STOCK_HEADERS],
+    "vm": ["qemu-system-x86", "busybox-static", "bpftool", *STOCK_HEADERS],
     "newest": ["patchelf"],
 }
 OLDEST, PREFERRED = (6, 1), (6, 12)

@@ -70,8 +70,9 @@ class Measurement:
         self._reuse = reuse
         kind = lab_kind(config.lab, config.vm_kernel, planned)
         own = build_own(planned, kind)
-        self._modules = find_modules(planned.all_schemes(), kind.modules) | own.files
-        kind.check_modules(self._modules.values())
+        shipped = find_modules(planned.all_schemes(), kind.modules)
+        kind.check_modules(shipped.values())
+        self._modules = shipped | own.files
         hashes = binaries(self._modules, planned.scenarios, kind.kernel, kind.modules)
         self.experiment = replace(planned, binaries=hashes, algorithms=own.algorithms)
         self._config, self._boot = config, kind.boot

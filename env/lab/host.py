@@ -59,6 +59,8 @@ class HostLab(RealTimeLab):
         return spawn(argv, os.environ, console, descriptors={CHANNEL_FD: channel.fileno()})
 
     def _load(self, module: FilePath, parameters: str = "") -> None:
+        if module.suffix != ".ko":
+            raise LabError(f"{module} is a BPF object, which would stay in this machine's kernel: use lab=vm")
         if FilePath("/sys/module", module.stem).exists():
             raise LabError(
                 f"module {module.stem} is already loaded; run `rmmod {module.stem}`, so that the lab can load {module}"

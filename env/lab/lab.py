@@ -130,7 +130,7 @@ class Lab(ABC):
         self._send(command_frame(command, args))
 
     def load(self, module: str | FilePath, parameters: str = "") -> None:
-        """Load a kernel module, given as in the constructor's modules, if it is not loaded.
+        """Load a kernel module, given as in the constructor's modules, or a BPF object (.o), if it is not loaded.
 
         parameters: as insmod takes them, such as "beta=717 fast=1". Raises ModuleInTheWay when another file of the same
         name, or the same with other parameters, is loaded, and when the kernel has what the module registers.
@@ -148,7 +148,7 @@ class Lab(ABC):
 
     def _module_file(self, module: str | FilePath) -> FilePath:
         file = FilePath(module)
-        if file.suffix != ".ko":
+        if file.suffix not in (".ko", ".o"):
             file = self._modules_folder / f"{module}.ko"
         require_files([file], self._modules_target)
         return file.resolve()
@@ -162,7 +162,7 @@ class Lab(ABC):
         options = {"parameters": parameters} if parameters else {}
         data = base64.b64encode(module.read_bytes()).decode()
         try:
-            self.call("load", name=module.stem, data=data, **options)
+            self.call("load" if module.suffix == ".ko" else "register", name=module.stem, data=data, **options)
         except GuestFailed as error:
             if "File exists" in str(error):
                 raise ModuleInTheWay(f"{module} registers what the kernel has already") from error

@@ -3,6 +3,7 @@
     mine@tcp_mine.c                   a source file
     mine@mine/folder                  a folder with a Kbuild or Makefile
     mine@tcp_mine.ko                  a module that is built already
+    mine@mine.bpf.o                   a BPF object with struct_ops, for lab=vm
     mine@tcp_mine.c+beta:717+fast:1   with parameters of the module
 
 The grammars of Hydra and YAML take all of these unquoted, which they do not for "=", "?" or a space. env/own_module
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,30}")
 PARAMETER_BEGINS = re.compile(r"\+(?=[A-Za-z0-9_-]*:)")
 PARAMETER = re.compile(r"[A-Za-z0-9_-]+:\S+")
-SOURCES = (".c", ".ko")  # of files
+SOURCES = (".c", ".ko", ".o")  # of files
 FORM = "NAME@PATH/tcp_NAME.c"  # in lists of what a scheme may be
 
 

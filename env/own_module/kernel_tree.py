@@ -20,11 +20,15 @@ class KernelTree:
     sha256: str
 
     @property
+    def is_user_mode(self) -> bool:
+        """True for user-mode Linux."""
+        config = self.folder / ".config"
+        return config.is_file() and bool(re.search("^CONFIG_UML=y", config.read_text(), re.MULTILINE))
+
+    @property
     def make(self) -> list[str]:
         """Return the command that builds the modules of the folder that M= names."""
-        config = self.folder / ".config"
-        user_mode = config.is_file() and re.search("^CONFIG_UML=y", config.read_text(), re.MULTILINE)
-        return ["make", "-s", "-C", str(self.folder), *(("ARCH=um", "SUBARCH=x86_64") if user_mode else ())]
+        return ["make", "-s", "-C", str(self.folder), *(("ARCH=um", "SUBARCH=x86_64") if self.is_user_mode else ())]
 
 
 def virtual_tree() -> KernelTree:

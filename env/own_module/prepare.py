@@ -8,6 +8,7 @@ from pathlib import Path
 
 from env.lab import Lab
 from env.network.own_scheme import parse_own_scheme
+from env.own_module.bpf import check_bpf
 from env.own_module.build import build
 from env.own_module.kernel_tree import KernelTree
 from env.own_module.module_info import check_parameters, check_release
@@ -33,9 +34,12 @@ def prepare(scheme: str, kernel: KernelTree, boot: Callable[[], Lab]) -> OwnModu
     own = parse_own_scheme(scheme)
     source = find_source(own.path)
     module = build(source, kernel, own.name)
-    if source.is_built:
-        command = " ".join([*kernel.make, "M=FOLDER", "modules"])
-        check_release(module, kernel.release, f"give its source in place of it, or build it with `{command}`")
-    check_parameters(module, own.parameters)
+    if source.is_bpf:
+        check_bpf(module, own.parameters, kernel)
+    else:
+        if source.is_built:
+            command = " ".join([*kernel.make, "M=FOLDER", "modules"])
+            check_release(module, kernel.release, f"give its source in place of it, or build it with `{command}`")
+        check_parameters(module, own.parameters)
     with boot() as lab:
         return OwnModule(module, registered_algorithm(lab, module, own.parameters, own.name), own.parameters)

@@ -15,6 +15,7 @@ from env.own_module.errors import OwnModuleError
 MAKEFILES = ("Kbuild", "Makefile")
 # what Kbuild and version control leave in a folder
 PRODUCTS = ("*.o", "*.ko", "*.a", "*.mod", "*.mod.c", "*.cmd", "modules.order", "Module.symvers", ".*")
+CHOICE = "a C file (.c), a folder with a Kbuild, a built module (.ko) or a BPF object (.o)"
 MOST_FILES, MOST_BYTES = 2000, 50 << 20  # more is some other folder, given by mistake
 
 
@@ -28,8 +29,13 @@ class Source:
 
     @property
     def is_built(self) -> bool:
-        """True for a module that is built already."""
-        return self.path.suffix == ".ko"
+        """True for a module that is built already, or a BPF object."""
+        return self.path.suffix != ".c" and not self.path.is_dir()
+
+    @property
+    def is_bpf(self) -> bool:
+        """True for a BPF object."""
+        return self.path.suffix == ".o" and self.is_built
 
     @property
     def makefile(self) -> str:
@@ -65,9 +71,9 @@ def find_source(path: str) -> Source:
     if given.is_dir():
         return _of_folder(given)
     if not given.is_file():
-        raise OwnModuleError(f"{given} does not exist; give a C file, a folder with a Kbuild, or a built .ko")
+        raise OwnModuleError(f"{given} does not exist; give {CHOICE}")
     if given.suffix not in SOURCES:
-        raise OwnModuleError(f"{given} is no source: give a C file (.c), a folder with a Kbuild, or a built .ko")
+        raise OwnModuleError(f"{given} is no source: give {CHOICE}")
     headers = sorted(file.relative_to(given.parent) for file in given.parent.glob("*.h"))
     return Source(given, given.parent, (Path(given.name), *(headers if given.suffix == ".c" else ())))
 

@@ -89,6 +89,17 @@ class Agent:
         self.modules[name] = hashlib.sha256(content).hexdigest()
         self._guard.find()
 
+    def register(self, name: str, data: str) -> None:
+        """Register the congestion controls of a BPF object. data: as in load()."""
+        content = base64.b64decode(data)
+        file = FilePath(f"/run/{name}.o")
+        file.write_bytes(content)
+        try:
+            subprocess.run(["bpftool", "struct_ops", "register", str(file)], check=True, capture_output=True, text=True)
+        finally:
+            file.unlink()
+        self.modules[name] = hashlib.sha256(content).hexdigest()
+
     def build(self, topology: str) -> dict[str, str]:
         """Start Mininet with a topology, or select one that runs. Each topology keeps running, with hosts of its
         own."""
@@ -260,7 +271,7 @@ def main(kind: str, device: str, burst_us: str = "") -> None:
     channel = make_channel(device)
     agent = Agent(channel.fd, clock)
     time.sleep(max(0.0, clock.uptime_s - time.monotonic()))
-    names = ("load", "build", "run", "probe", "execute", "shell")
+    names = ("load", "register", "build", "run", "probe", "execute", "shell")
     commands = {name: getattr(agent, name) for name in names}
     while True:
         try:

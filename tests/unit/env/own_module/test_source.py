@@ -36,7 +36,7 @@ def test_folder_is_built_without_what_a_build_has_left(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "given", "problem"),
     [
-        ([], "tcp_a.c", "tcp_a.c does not exist; give a C file, a folder with a Kbuild, or a built .ko"),
+        ([], "tcp_a.c", "tcp_a.c does not exist; give a C file"),
         (["a.txt"], "a.txt", "a.txt is no source: give a C file"),
         (["a.txt"], ".", "has no Kbuild and no Makefile, and 0 C files"),
         (["a.c", "b.c"], ".", "has no Kbuild and no Makefile, and 2 C files"),
