@@ -54,8 +54,8 @@ packages:
 	@cp requirements.txt $@
 
 .PHONY: lab-kernel
-lab-kernel: ## build the lab kernel, user-mode Linux in virtual time (KERNEL_SRC= another tree or tarball)
-	@/usr/bin/python3 kernel/lab/build.py
+lab-kernel: ## build the lab kernel, user-mode Linux in virtual time (KERNEL_SRC= another tree or tarball, KERNEL= name of a second one)
+	@/usr/bin/python3 kernel/lab/build.py $(if $(KERNEL),--name $(KERNEL))
 
 build/lab-kernel/manifest.json: kernel/lab/lab.config $(PATCHES)
 	@/usr/bin/python3 kernel/lab/build.py
@@ -79,9 +79,12 @@ selection: .venv/installed
 EXPORTED += selection
 endif
 
+# further kernels of the lab: make lab-kernel KERNEL=NAME
+OTHER_KERNELS = $(notdir $(wildcard build/lab-kernels/*))
+
 .PHONY: module
 ifeq ($(KDIR),)
-module: $(MODULES)/lab/built build/flow build/init build/probe $(MODEL_BUILD)/libndm.so ## rebuild the kernel modules for the lab (KDIR= for a stock kernel) with the exported models (MODELS="mixed fiber")
+module: $(MODULES)/lab/built $(OTHER_KERNELS:%=$(MODULES)/lab-%/built) build/flow build/init build/probe $(MODEL_BUILD)/libndm.so ## rebuild the kernel modules for the lab (KDIR= for a stock kernel) with the exported models (MODELS="mixed fiber")
 else
 module: $(EXPORTED) build/flow build/probe build/pulse
 	@release=$$(kernel/release.sh $(KDIR)); kernel/build.sh $(MODULES)/$$release $(KDIR)
@@ -97,6 +100,10 @@ uninstall: ## remove the files of make install (root)
 
 $(MODULES)/lab/built: $(KERNEL_SOURCES) $(EXPORTED) build/lab-kernel/manifest.json
 	@kernel/build.sh $(@D) build/lab-kernel/tree
+	@touch $@
+
+$(MODULES)/lab-%/built: $(KERNEL_SOURCES) $(EXPORTED) build/lab-kernels/%/manifest.json
+	@kernel/build.sh $(@D) build/lab-kernels/$*/tree
 	@touch $@
 
 build/flow: $(FLOW_SOURCES)

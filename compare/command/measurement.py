@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,17 +15,17 @@ from compare.command.progress import shown_progress
 from compare.errors import CompareError
 from compare.experiment.config import CompareConfig, jobs
 from compare.experiment.experiment import Experiment
-from compare.experiment.labs import lab_kind
-from compare.experiment.matrix import Progress, run_matrix
-from compare.experiment.models import binaries, find_modules, module_key
+from compare.experiment.labs import LabKind, lab_kind
+from compare.experiment.matrix import Labs, Progress, run_matrix
+from compare.experiment.models import binaries, find_modules, module_key, on_kernel
 from compare.experiment.oracle import find_windows, first_cost
-from compare.experiment.own import build_own
+from compare.experiment.own import build_own, check_together
 from compare.experiment.reuse import check_reusable, reused_runs
 from compare.experiment.store import Store
 from compare.metrics.cells import Cell, read_cells
+from env.lab.kernels import LAB
 from env.lab.lab import PROGRAM
-from env.lab.virtual import KERNEL
-from env.pool import ClusterError, Pool, make_pool
+from env.pool import ClusterError, make_pool
 
 
 class Interrupted(Exception):
@@ -68,24 +68,35 @@ class Measurement:
         if reuse is not None:
             check_reusable(reuse)
         self._reuse = reuse
-        kind = lab_kind(config.lab, config.vm_kernel, planned)
-        own = build_own(planned, kind)
-        shipped = find_modules(planned.all_schemes(), kind.modules)
-        kind.check_modules(shipped.values())
-        self._modules = shipped | own.files
-        hashes = binaries(self._modules, planned.scenarios, kind.kernel, kind.modules)
-        self.experiment = replace(planned, binaries=hashes, algorithms=own.algorithms)
-        self._config, self._boot = config, kind.boot
+        self._config = config
+        self._kinds: dict[str, LabKind] = {}
+        self._modules: dict[str, dict[str, Path]] = {}
+        hashes: dict[str, str] = {}
+        algorithms: dict[str, str] = {}
+        for kernel in planned.kernels():
+            kind = lab_kind(config.lab, config.vm_kernel, planned, kernel or config.kernel or LAB)
+            schemes = planned.all_schemes(kernel)
+            own = build_own(schemes, kind)
+            shipped = find_modules(schemes, kind)
+            kind.check_modules(shipped.values())
+            self._kinds[kernel], self._modules[kernel] = kind, shipped | own.files
+            found = binaries(self._modules[kernel], planned.scenarios, kind)
+            hashes |= {on_kernel(name, kernel): sha256 for name, sha256 in found.items()}
+            algorithms |= own.algorithms
+        check_together(planned, algorithms)
+        self.experiment = replace(planned, binaries=hashes, algorithms=algorithms)
 
-    def _pool(self) -> Pool:
-        """Return the labs; raises CompareError for an unreachable cluster."""
-        config, hashes = self._config, self.experiment.binaries
-        files = {KERNEL: hashes["lab kernel"], PROGRAM: hashes["traffic program"]}
-        files |= {module: hashes[module_key(scheme)] for scheme, module in self._modules.items()}
+    def _labs(self, kernel: str) -> Labs:
+        """Return the labs with a kernel; raises CompareError for an unreachable cluster."""
+        config, hashes, modules = self._config, self.experiment.binaries, self._modules[kernel]
+        files = {self._kinds[kernel].kernel: hashes[on_kernel("lab kernel", kernel)]}
+        files[PROGRAM] = hashes[on_kernel("traffic program", kernel)]
+        files |= {module: hashes[on_kernel(module_key(scheme), kernel)] for scheme, module in modules.items()}
         try:
-            return make_pool(config.runner, config.ray_address, jobs(config), self._boot, files)
+            pool = make_pool(config.runner, config.ray_address, jobs(config), self._kinds[kernel].boot, files)
         except ClusterError as error:
             raise CompareError(str(error)) from error
+        return Labs(pool, modules)
 
     @contextlib.contextmanager
     def completed(self, folder: Path, console: Console) -> Iterator[CompletedRuns]:
@@ -101,12 +112,16 @@ class Measurement:
                 taken = reused_runs(experiment, store, self._reuse)
                 console.print(f"{taken} of them taken from {short(self._reuse)}", highlight=False)
             try:
-                with self._pool() as pool:
+                with contextlib.ExitStack() as stack:
+                    labs: dict[str, Labs] = {}
+                    for kernel in self._kinds:
+                        labs[kernel] = self._labs(kernel)
+                        stack.enter_context(labs[kernel].pool)
                     if experiment.has_oracle:
-                        experiment = _with_oracle(experiment, store, self._modules, pool, console)
+                        experiment = _with_oracle(experiment, store, labs[""], console)
                         began = time.monotonic()
                     with shown_progress(console) as report:
-                        progress = run_matrix(experiment, store, self._modules, pool, report)
+                        progress = run_matrix(experiment, store, labs, report)
             except KeyboardInterrupt:
                 done = sum(store.is_done(run) for run in experiment.runs())
                 raise Interrupted(
@@ -122,9 +137,7 @@ class Measurement:
             yield CompletedRuns(experiment, store, cells, progress, wall_s)
 
 
-def _with_oracle(
-    experiment: Experiment, store: Store, modules: Mapping[str, Path], pool: Pool, console: Console
-) -> Experiment:
+def _with_oracle(experiment: Experiment, store: Store, labs: Labs, console: Console) -> Experiment:
     """Return the experiment with the oracle's windows. Runs of an earlier search are not repeated."""
     runs, virtual_s = first_cost(experiment)
     console.print(
@@ -133,7 +146,7 @@ def _with_oracle(
         highlight=False,
     )
     with shown_progress(console) as report:
-        search = find_windows(experiment, store, modules, pool, report)
+        search = find_windows(experiment, store, labs.modules, labs.pool, report)
     for error in search.failed[:3]:
         console.print(f"failed: {error}", style="red", markup=False)
     windows = ", ".join(f"{packets} packets in {name}" for name, packets in search.windows.items())

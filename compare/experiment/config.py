@@ -62,6 +62,9 @@ class CompareConfig:
         "kernel of the runs: virtual (the lab kernel), or in real time vm (the distribution's, under QEMU) or host "
         "(this machine's, as root); docs/guides/compare.md",
     )
+    kernel: str | None = option(
+        None, "lab kernel by name (make lab-kernel KERNEL=NAME), for lab=virtual; SCHEME%NAME names it for one scheme"
+    )
     vm_kernel: str = option("6.12", "version of the kernel, for lab=vm")
     runner: str = option("local", "where runs are made: local (this machine), or ray (a Ray cluster; needs `make ray`)")
     ray_address: str | None = option(
@@ -119,6 +122,8 @@ def read_config(composed: DictConfig) -> CompareConfig:
         raise CompareError(str(error)) from error
     if config.lab not in LABS:
         raise CompareError(f"lab is {config.lab!r}; it is one of {', '.join(LABS)}")
+    if config.lab in REAL_TIME and config.kernel is not None:
+        raise CompareError(f"kernel is {config.kernel!r}, a kernel of lab=virtual; lab=vm has vm_kernel=")
     if config.lab in REAL_TIME and (config.runner != "local" or config.jobs not in (None, 1)):
         raise CompareError(f"lab={config.lab} runs in real time, one lab at a time: leave out runner and jobs")
     if config.jobs is not None and config.runner == "ray":

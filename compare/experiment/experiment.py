@@ -61,9 +61,13 @@ class Experiment:
         """True when a search must find the best constant window of each scenario first."""
         return any(scheme.is_oracle for scheme in self.schemes)
 
-    def all_schemes(self) -> list[Scheme]:
-        """Return the schemes under test, and those of the scenarios' other flows."""
-        schemes = {scheme.name: scheme for scheme in self.schemes}
+    def kernels(self) -> list[str]:
+        """Return the kernels that schemes name, "" for that of the comparison."""
+        return list(dict.fromkeys(scheme.kernel for scheme in self.schemes))
+
+    def all_schemes(self, kernel: str | None = None) -> list[Scheme]:
+        """Return the schemes under test, and those of the scenarios' other flows. kernel: of the runs; None for all."""
+        schemes = {scheme.name: scheme for scheme in self.schemes if kernel in (None, scheme.kernel)}
         for scenario in self.scenarios:
             schemes |= {name: find_scheme(name) for name in fixed_schemes(scenario) if name not in schemes}
         return list(schemes.values())
@@ -203,14 +207,22 @@ def plan_of(
 
 
 def _check_rival(name: str) -> None:
-    if _find_scheme_of("rival", name).is_oracle:
+    rival = _find_scheme_of("rival", name)
+    if rival.kernel:
+        raise CompareError(f"rival is {name!r}, but its kernel is that of the scheme under test: leave out the kernel")
+    if rival.is_oracle:
         raise CompareError(f"rival is {ORACLE!r}, which can only be under test; use a window such as window@16")
 
 
 def _check_fixed(scenario: Scenario) -> None:
     """Raise CompareError when a scenario gives a flow an unknown scheme, or the oracle."""
     for name in fixed_schemes(scenario):
-        if _find_scheme_of(f"scenario {scenario.name}", name).is_oracle:
+        scheme = _find_scheme_of(f"scenario {scenario.name}", name)
+        if scheme.kernel:
+            raise CompareError(
+                f"scenario {scenario.name}: {name} runs on the kernel of the scheme under test: leave out its own"
+            )
+        if scheme.is_oracle:
             raise CompareError(f"scenario {scenario.name}: {ORACLE} can only be under test; use one such as window@16")
 
 

@@ -11,11 +11,12 @@ from pathlib import Path
 
 from compare.errors import CompareError
 from compare.experiment.experiment import Experiment
-from compare.experiment.models import check_lab
 from env.lab import LabError, VirtualLab
 from env.lab.host import HostLab, modules_folder
+from env.lab.kernels import LAB, lab_kernel
+from env.lab.lab import PROGRAM
 from env.lab.stock_kernel import StockKernel
-from env.lab.virtual import ALWAYS_LOADED, KERNEL, MODULES
+from env.lab.virtual import ALWAYS_LOADED
 from env.lab.vm import VmLab
 from env.network.schemes import ORACLE
 from env.own_module import KernelTree, OwnModuleError, check_release, virtual_tree
@@ -23,6 +24,7 @@ from env.pool import BootLab
 
 REAL_TIME = ("vm", "host")
 LABS = ("virtual", *REAL_TIME)
+TRACES = ("sch_linktrace",)
 RUNNING_KERNEL = Path("/proc/version")  # identifies the running kernel, whose image may be anywhere
 
 
@@ -30,35 +32,33 @@ RUNNING_KERNEL = Path("/proc/version")  # identifies the running kernel, whose i
 class LabKind:
     """A kind of lab.
 
-    kernel: its image. modules: the folder of the modules built for it, by the make target `target`. tree: for modules
-    that the user brings. boot: returns a new lab.
+    kernel: its image. modules: the folder of the modules built for it, by the make target `target`. always_loaded:
+    those of them that each lab loads. tree: for modules that the user brings. boot: returns a new lab.
     """
 
     kernel: Path
     modules: Path
     target: str
+    always_loaded: tuple[str, ...]
     tree: KernelTree
     boot: BootLab
 
     def check_modules(self, modules: Iterable[Path]) -> None:
         """Raise CompareError for the first module that was built for another kernel."""
-        always = ALWAYS_LOADED if self.kernel == KERNEL else ("sch_linktrace",)
-        for module in (*(self.modules / f"{name}.ko" for name in always), *modules):
+        for module in (*(self.modules / f"{name}.ko" for name in self.always_loaded), *modules):
             try:
                 check_release(module, self.tree.release, f"run `make {self.target}`")
             except OwnModuleError as error:
                 raise CompareError(str(error)) from error
 
 
-def lab_kind(lab: str, vm_kernel: str, experiment: Experiment) -> LabKind:
-    """Return the kind of lab.
+def lab_kind(lab: str, vm_kernel: str, experiment: Experiment, kernel: str = LAB) -> LabKind:
+    """Return the kind of lab. kernel: of the virtual lab.
 
     Raises CompareError when it is not built, and for an experiment that a lab in real time cannot run.
     """
     if lab == "virtual":
-        check_lab()
-        # each run sets its own seed
-        return LabKind(KERNEL, MODULES, "module", virtual_tree(), partial(VirtualLab, seed=0))
+        return _virtual(kernel)
     _check_real_time(lab, experiment)
     try:
         if lab == "host":
@@ -66,12 +66,31 @@ def lab_kind(lab: str, vm_kernel: str, experiment: Experiment) -> LabKind:
             release = os.uname().release
             headers = Path("/lib/modules", release, "build")
             tree = KernelTree(headers, release, _sha256(RUNNING_KERNEL))
-            return LabKind(RUNNING_KERNEL, modules_folder(), f"module KDIR={headers}", tree, HostLab)
+            return LabKind(RUNNING_KERNEL, modules_folder(), f"module KDIR={headers}", TRACES, tree, HostLab)
         stock = StockKernel(vm_kernel)
     except LabError as error:
         raise CompareError(str(error)) from error
     tree = KernelTree(stock.headers, stock.release, _sha256(stock.image))
-    return LabKind(stock.image, stock.modules, stock.target, tree, partial(VmLab, kernel=vm_kernel))
+    return LabKind(stock.image, stock.modules, stock.target, TRACES, tree, partial(VmLab, kernel=vm_kernel))
+
+
+def _virtual(name: str) -> LabKind:
+    try:
+        kernel = lab_kernel(name)
+    except LabError as error:
+        raise CompareError(str(error)) from error
+    for file, target in ((kernel.image, kernel.kernel_target), (PROGRAM, "module")):
+        if not file.is_file():
+            raise CompareError(f"{file} does not exist: run `make {target}`")
+        if not os.access(file, os.X_OK):
+            raise CompareError(f"{file} cannot be executed: run `chmod +x {file}`")
+    for module in ALWAYS_LOADED:
+        if not (kernel.modules / f"{module}.ko").is_file():
+            raise CompareError(
+                f"kernel module {kernel.modules / module}.ko does not exist: run `make {kernel.modules_target}`"
+            )
+    boot = partial(VirtualLab, seed=0, variant=name)  # each run sets its own seed
+    return LabKind(kernel.image, kernel.modules, kernel.modules_target, ALWAYS_LOADED, virtual_tree(name), boot)
 
 
 def _sha256(file: Path) -> str:
@@ -80,6 +99,8 @@ def _sha256(file: Path) -> str:
 
 def _check_real_time(lab: str, experiment: Experiment) -> None:
     for scheme in experiment.all_schemes():
+        if scheme.kernel:
+            raise CompareError(f"scheme {scheme.name}: kernels by name are of lab=virtual; lab=vm has vm_kernel=")
         if scheme.model:
             raise CompareError(
                 f"scheme {scheme.name}: lab={lab} has only the models that are built into the module; use lab=virtual"

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from compare.experiment.experiment import Experiment, Run
-from compare.experiment.models import module_key
-from compare.experiment.run_job import RunJob, outcomes
+from compare.experiment.models import module_key, on_kernel
+from compare.experiment.run_job import Outcome, RunJob, outcomes
 from compare.experiment.store import Store
 from env.pool import Pool
 
@@ -24,39 +24,51 @@ class Progress:
     errors: list[str] = field(default_factory=list)
 
 
-def run_matrix(
-    experiment: Experiment,
-    store: Store,
-    modules: Mapping[str, Path],
-    pool: Pool,
-    report: Callable[[Progress], None],
-) -> Progress:
-    """Make the missing runs and those that failed before.
+@dataclass(frozen=True)
+class Labs:
+    """Labs with one kernel. modules: kernel module file (.ko) by scheme name, for schemes that need one."""
 
-    modules: kernel module file (.ko) by scheme name, for schemes that need one. report: called after every run. After
-    an exception, the store has all completed runs. Raises CompareError.
+    pool: Pool
+    modules: Mapping[str, Path]
+
+
+def run_matrix(
+    experiment: Experiment, store: Store, labs: Mapping[str, Labs], report: Callable[[Progress], None]
+) -> Progress:
+    """Make the missing runs and those that failed before, one kernel after the other.
+
+    labs: by the kernels of Experiment.kernels(). report: called after every run. After an exception, the store has all
+    completed runs. Raises CompareError.
     """
     runs = experiment.runs()
-    jobs = [make_job(run, experiment, modules) for run in runs if not store.is_done(run)]
-    progress = Progress(total=len(runs), done=len(runs) - len(jobs))
+    missing = [run for run in runs if not store.is_done(run)]
+    progress = Progress(total=len(runs), done=len(runs) - len(missing))
     report(progress)
-    for job, outcome in outcomes(pool, jobs):
-        run = job.run
-        progress.done += 1
-        if isinstance(outcome, str):
-            store.save_error(run, outcome)
-            progress.failed += 1
-            progress.errors.append(f"{run.scenario.name}, {run.scheme.name}, seed {run.seed}: {outcome}")
-        else:
-            store.save(run, outcome)
-            progress.seconds_run += run.scenario.duration_s
-        report(progress)
+    for kernel, of_kernel in labs.items():
+        jobs = [make_job(run, experiment, of_kernel.modules) for run in missing if run.scheme.kernel == kernel]
+        for job, outcome in outcomes(of_kernel.pool, jobs):
+            _store(job.run, outcome, store, progress)
+            report(progress)
     return progress
 
 
+def _store(run: Run, outcome: Outcome, store: Store, progress: Progress) -> None:
+    progress.done += 1
+    if isinstance(outcome, str):
+        store.save_error(run, outcome)
+        progress.failed += 1
+        progress.errors.append(f"{run.scenario.name}, {run.scheme.name}, seed {run.seed}: {outcome}")
+    else:
+        store.save(run, outcome)
+        progress.seconds_run += run.scenario.duration_s
+
+
 def make_job(run: Run, experiment: Experiment, modules: Mapping[str, Path]) -> RunJob:
-    """Return a run's job. modules: as in run_matrix()."""
+    """Return a run's job. modules: as in Labs."""
     schemes = experiment.schemes_of(run)
-    needed = {modules[name]: experiment.binaries[module_key(name)] for name in schemes if name in modules}
+    hashes = experiment.binaries
+    needed = {
+        modules[name]: hashes[on_kernel(module_key(name), run.scheme.kernel)] for name in schemes if name in modules
+    }
     parameters = {modules[name]: scheme.parameters for name, scheme in schemes.items() if scheme.parameters}
     return RunJob(run, experiment.sample_ms, schemes, needed, parameters)

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from compare.errors import CompareError
-from env.checkout import BUILD, ROOT, cache_folder
+from compare.experiment.labs import LabKind
 from env.checkout import KERNEL as KERNEL_SOURCES
+from env.checkout import ROOT, cache_folder
 from env.lab.lab import PROGRAM
-from env.lab.virtual import ALWAYS_LOADED, KERNEL, MODULES
 from env.near import near_matches
 from env.network.path import Path as NetworkPath
 from env.network.scenario import Scenario
 from env.network.schemes import Scheme, untrained_seed
 from env.network.traces.format import find_trace
+from env.own_module import KernelTree
 from export import selection
 from export.integer.model import ExportError
 from export.selection import EXPORTED, model_name
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from export.pipeline import Exported
 
 BUILD_SCRIPT = ROOT / "kernel" / "build.sh"
-KERNEL_TREE = BUILD / "lab-kernel" / "tree"
 MODEL_MODULE = "tcp_ndm"  # contains the selected models
 
 
@@ -38,31 +37,17 @@ def sha256(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def check_lab() -> None:
-    """Raise CompareError when the lab kernel or the traffic program is missing or cannot be executed."""
-    for file, target in ((KERNEL, "lab-kernel"), (PROGRAM, "module")):
-        if not file.is_file():
-            raise CompareError(f"{file} does not exist: run `make {target}`")
-        if not os.access(file, os.X_OK):
-            raise CompareError(f"{file} cannot be executed: run `chmod +x {file}`")
-    for module in ALWAYS_LOADED:
-        if not (MODULES / f"{module}.ko").is_file():
-            raise CompareError(f"kernel module {MODULES / module}.ko does not exist: run `make module`")
-
-
-def find_modules(schemes: Sequence[Scheme], folder: Path | None = None) -> dict[str, Path]:
+def find_modules(schemes: Sequence[Scheme], kind: LabKind) -> dict[str, Path]:
     """Return scheme name to .ko file, for schemes that need a module. Builds a module for each model of a run.
-
-    folder: that of the shipped modules; default: that for the lab kernel.
 
     Raises CompareError: module missing or older than its model, a model that cannot be exported or built.
     """
     modules: dict[str, Path] = {}
     for scheme in schemes:
         if scheme.model:
-            modules[scheme.name] = _built_model(scheme)
+            modules[scheme.name] = _built_model(scheme, kind.tree)
         elif scheme.module:
-            modules[scheme.name] = _shipped_module(scheme, folder or MODULES)
+            modules[scheme.name] = _shipped_module(scheme, kind)
     return modules
 
 
@@ -71,21 +56,20 @@ def module_key(scheme: str) -> str:
     return f"module of {scheme}"
 
 
-def binaries(
-    modules: dict[str, Path], scenarios: Sequence[Scenario], kernel: Path | None = None, folder: Path | None = None
-) -> dict[str, str]:
-    """Return name to SHA-256 of every file that the results depend on.
+def on_kernel(name: str, kernel: str) -> str:
+    """Return the key of a file among the binaries. kernel: of a scheme that names one."""
+    return f"{name} of {kernel}" if kernel else name
 
-    kernel, folder: the kernel's image and the folder of its modules; default: those of the lab kernel.
-    """
-    image, modules_folder = kernel or KERNEL, folder or MODULES
-    hashes = {"lab kernel": sha256(image), "traffic program": sha256(PROGRAM)}
-    if image == KERNEL:  # in real time, the traffic program sends and samples itself
-        hashes["traffic module"] = sha256(modules_folder / "lab_traffic.ko")
+
+def binaries(modules: Mapping[str, Path], scenarios: Sequence[Scenario], kind: LabKind) -> dict[str, str]:
+    """Return name to SHA-256 of every file that the results of a kind of lab depend on."""
+    hashes = {"lab kernel": sha256(kind.kernel), "traffic program": sha256(PROGRAM)}
+    if "lab_traffic" in kind.always_loaded:  # in real time, the traffic program sends and samples itself
+        hashes["traffic module"] = sha256(kind.modules / "lab_traffic.ko")
     networks = [scenario.network() for scenario in scenarios]
     traces = sorted({network.trace for network in networks if isinstance(network, NetworkPath) and network.trace})
     if traces:
-        hashes["link of a trace"] = sha256(modules_folder / "sch_linktrace.ko")
+        hashes["link of a trace"] = sha256(kind.modules / "sch_linktrace.ko")
     hashes |= {f"trace {trace}": sha256(find_trace(trace)) for trace in traces}
     return hashes | {module_key(scheme): sha256(module) for scheme, module in modules.items()}
 
@@ -103,10 +87,10 @@ def model_sha256(scheme: Scheme) -> str:
         raise CompareError(f"scheme {scheme.name}: {error}") from error
 
 
-def _shipped_module(scheme: Scheme, folder: Path) -> Path:
-    module = folder / f"{scheme.module}.ko"
+def _shipped_module(scheme: Scheme, kind: LabKind) -> Path:
+    module = kind.modules / f"{scheme.module}.ko"
     if not module.is_file():
-        raise CompareError(f"kernel module {module} does not exist: run `make module`")
+        raise CompareError(f"kernel module {module} does not exist: run `make {kind.target}`")
     if scheme.module != MODEL_MODULE:  # other modules contain no model
         return module
     content = module.read_bytes()
@@ -116,7 +100,7 @@ def _shipped_module(scheme: Scheme, folder: Path) -> Path:
         raise CompareError(str(error)) from error
     for name, digest in models.items():
         if bytes.fromhex(digest) not in content:
-            raise CompareError(f"{module} is older than the model {name}: run `make module`")
+            raise CompareError(f"{module} is older than the model {name}: run `make {kind.target}`")
     return module
 
 
@@ -133,31 +117,31 @@ def _exported(scheme: Scheme) -> Exported:
         raise CompareError(f"scheme {scheme.name}: {error}{hint}") from error
 
 
-def _built_model(scheme: Scheme) -> Path:
-    """Export the scheme's model and build its module, once per name, model, module source and lab kernel."""
+def _built_model(scheme: Scheme, tree: KernelTree) -> Path:
+    """Export the scheme's model and build its module, once per name, model, module source and kernel."""
     from export.formats.header import render_header  # here, because torch takes seconds to load
 
     exported = _exported(scheme)
     header = render_header(exported.model, exported.provenance)
-    key = hashlib.sha256(f"{scheme.algorithm} {_build_hash(header)}".encode()).hexdigest()
+    key = hashlib.sha256(f"{scheme.algorithm} {_build_hash(header, tree)}".encode()).hexdigest()
     folder = cache_folder("models") / f"{exported.provenance.sha256[:16]}-{key[:16]}"
     module = folder / f"{scheme.module}.ko"
     if not module.is_file():
-        _build(model_name(exported.provenance.name), header, folder, scheme)
+        _build(model_name(exported.provenance.name), header, folder, scheme, tree)
     return module
 
 
-def _build_hash(header: str) -> str:
+def _build_hash(header: str, tree: KernelTree) -> str:
     digest = hashlib.sha256(header.encode())
     sources = [BUILD_SCRIPT, *(KERNEL_SOURCES / name for name in ("Kbuild", "VERSION"))]
     sources += [file for folder in ("compat", "ndm") for file in sorted((KERNEL_SOURCES / folder).iterdir())]
     for file in sources:
         digest.update(f"{file.name}\n".encode() + file.read_bytes())
-    digest.update(sha256(KERNEL).encode())
+    digest.update(tree.sha256.encode())
     return digest.hexdigest()
 
 
-def _build(model: str, header: str, folder: Path, scheme: Scheme) -> None:
+def _build(model: str, header: str, folder: Path, scheme: Scheme, tree: KernelTree) -> None:
     """Build into a temporary folder, then rename it, because two comparisons may build the same model."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=".build-", dir=folder.parent))
@@ -165,7 +149,7 @@ def _build(model: str, header: str, folder: Path, scheme: Scheme) -> None:
         weights = work / f"{model}.h"
         weights.write_text(header)
         done = subprocess.run(
-            [str(BUILD_SCRIPT), str(work), str(KERNEL_TREE), str(weights), scheme.algorithm],
+            [str(BUILD_SCRIPT), str(work), str(tree.folder), str(weights), scheme.algorithm],
             capture_output=True,
             text=True,
             check=False,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from compare.errors import CompareError
 from compare.experiment.experiment import Experiment, fixed_schemes
 from compare.experiment.labs import LabKind
 from env.lab import LabError
+from env.network.schemes import Scheme
 from env.own_module import OwnModuleError, prepare
 
 
@@ -21,27 +22,26 @@ class OwnModules:
     algorithms: dict[str, str] = field(default_factory=dict)
 
 
-def build_own(experiment: Experiment, kind: LabKind) -> OwnModules:
+def build_own(schemes: Sequence[Scheme], kind: LabKind) -> OwnModules:
     """Build the modules of those schemes that the user brings, and load each in a lab of its own.
 
     Raises CompareError, with the compiler's lines for a source that does not build.
     """
-    own = [scheme for scheme in experiment.all_schemes() if scheme.source]
+    own = [scheme for scheme in schemes if scheme.source]
     labels = [scheme.label for scheme in own]
     modules = OwnModules()
     for scheme in own:
         if labels.count(scheme.label) > 1:
             raise CompareError(f"schemes: two are called {scheme.label}; give them different names before the @")
         try:
-            module = prepare(scheme.name, kind.tree, kind.boot)
+            module = prepare(scheme.own_name, kind.tree, kind.boot)
         except (OwnModuleError, LabError) as error:
             raise CompareError(f"scheme {scheme.name}: {error}") from error
         modules.files[scheme.name], modules.algorithms[scheme.name] = module.file, module.algorithm
-    _check_together(experiment, modules.algorithms)
     return modules
 
 
-def _check_together(experiment: Experiment, algorithms: Mapping[str, str]) -> None:
+def check_together(experiment: Experiment, algorithms: Mapping[str, str]) -> None:
     """Raise CompareError when a run has two schemes that the kernel cannot have at the same time."""
     for scenario in experiment.scenarios:
         for scheme in experiment.schemes:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from compare.errors import CompareError
 from compare.experiment.experiment import Experiment, Run, fixed_schemes
-from compare.experiment.models import module_key
+from compare.experiment.models import module_key, on_kernel
 from compare.experiment.store import EXPERIMENT, Store
 from env.network.path import Path as NetworkPath
 
@@ -50,4 +50,5 @@ def _binaries(experiment: Experiment, run: Run) -> dict[str, str | None]:
     if isinstance(network, NetworkPath) and network.trace:
         names += ["link of a trace", f"trace {network.trace}"]
     names += [module_key(scheme) for scheme in (run.scheme.name, *fixed_schemes(run.scenario))]
+    names = [on_kernel(name, run.scheme.kernel) for name in names]
     return {name: experiment.binaries.get(name) for name in names}

@@ -90,6 +90,8 @@ def _make(lab: Lab, job: RunJob) -> RunResult:
     for flow_result, name in zip(result.flows, names, strict=True):
         flow_result.algorithm, flow_result.scheme = flow_result.scheme, name
     environment = result.environment
+    if run.scheme.kernel:
+        environment["lab_kernel"] = run.scheme.kernel
     loaded = environment["modules"]
     environment["modules"] = {module.stem: loaded[module.stem] for module in job.modules}
     parameters = {module.stem: f"{module.stem}/parameters" for module in job.modules}

@@ -7,8 +7,9 @@ import os
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
-from env.checkout import BUILD, MODEL_BUILD
+from env.checkout import BUILD
 from env.lab.errors import LabError, LabMissing
+from env.lab.kernels import LAB, SANITIZER, lab_kernel
 from env.lab.lab import GUEST, PROBE, PROGRAM, Lab, require_files
 from env.lab.process import spawn
 
@@ -16,12 +17,10 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Sequence
 
-KERNEL = BUILD / "lab-kernel" / "linux"
-MODULES = MODEL_BUILD / "modules" / "lab"
+KERNEL = lab_kernel().image
+MODULES = lab_kernel().modules
 INIT = BUILD / "init"
 ALWAYS_LOADED = ("tcp_ndm_gym", "lab_gate", "lab_traffic", "sch_linktrace")  # by guest/init.c
-# Each variant's make targets: of its kernel, and of its modules.
-VARIANTS = {"lab": ("lab-kernel", "module"), "sanitizer": ("sanitizer", "sanitizer")}
 
 CHANNEL_FD = 3  # where lab_gate.ko expects the channel
 MODULES_FD = 4  # where init.c expects the folder of the modules
@@ -33,8 +32,8 @@ class VirtualLab(Lab):
     """A lab kernel with a seed. The n-th run of a seed gives the same bytes, whatever ran in the lab before.
 
     seed: of all randomness in the guest. modules: as in Lab, names of build/modules/lab, besides ALWAYS_LOADED.
-    memory_mb: of the guest, allocated as it is used. timeout_s: as in Lab. variant: "lab", or "sanitizer" for the
-    kernel that `make sanitizer` builds, with modules of its own. kernel: another image for the variant's modules.
+    memory_mb: of the guest, allocated as it is used. timeout_s: as in Lab. variant: the name of a kernel
+    (env/lab/kernels.py). kernel: another image for the variant's modules.
     """
 
     def __init__(
@@ -44,29 +43,27 @@ class VirtualLab(Lab):
         modules: Sequence[str | FilePath] = (),
         memory_mb: int = 512,
         timeout_s: float = 120.0,
-        variant: str = "lab",
+        variant: str = LAB,
         kernel: FilePath | None = None,
     ) -> None:
         if not 0 <= seed < 2**63:
             raise LabError(f"seed is {seed}; it must lie between 0 and 2**63 - 1")
-        if variant not in VARIANTS:
-            raise LabError(f"lab variant {variant!r} is unknown; it is one of {', '.join(VARIANTS)}")
+        known = lab_kernel(variant)
         self.seed = seed
         self.memory_mb = memory_mb
-        self.variant = variant
-        self.kernel = kernel or KERNEL.parents[1] / f"{variant}-kernel" / KERNEL.name
+        self.variant = known
+        self.kernel = kernel or known.image
         self._runs = 0  # since the guest booted
         super().__init__(
             modules=modules,
-            modules_folder=MODULES if variant == "lab" else BUILD / "modules" / variant,
-            modules_target=VARIANTS[variant][1],
+            modules_folder=known.modules,
+            modules_target=known.modules_target,
             timeout_s=timeout_s,
         )
 
     def _check_files(self) -> None:
-        kernel_target, modules_target = VARIANTS[self.variant]
-        require_files([self.kernel], kernel_target)
-        require_files((self._modules_folder / f"{name}.ko" for name in ALWAYS_LOADED), modules_target)
+        require_files([self.kernel], self.variant.kernel_target)
+        require_files((self._modules_folder / f"{name}.ko" for name in ALWAYS_LOADED), self._modules_target)
         require_files((INIT, PROGRAM, PROBE), "module")
         if not os.access(self.kernel, os.X_OK):
             raise LabMissing(f"{self.kernel} cannot be executed: run `chmod +x {self.kernel}`")
@@ -111,7 +108,7 @@ class VirtualLab(Lab):
             "noreboot",
             "quiet",
             # the agent names the make target of this variant
-            *([] if self.variant == "lab" else [f"lab_variant={self.variant}"]),
+            *([f"lab_variant={SANITIZER}"] if self.variant.name == SANITIZER else []),
         ]
 
     def _seed_of_run(self, seed: int | None) -> int:

@@ -16,6 +16,8 @@ from env.near import near_matches, suggest
 from env.network.own_scheme import FORM, SOURCES, parse_own_scheme
 
 SEPARATOR = "@"  # ndm@runs/NAME: NDM with this model; window@16: a constant window of 16 packets
+ON_KERNEL = "%"  # bbr%bbr3: BBR on the lab kernel bbr3
+KERNEL_NAME = re.compile(r"[a-z][a-z0-9_-]*")
 MAX_PACKETS = 1_000_000  # of a constant window: what kernel/schemes/tcp_window.c takes
 MAX_SEED = 2**32 - 1  # of an untrained model
 # names that are not in SCHEMES
@@ -34,6 +36,7 @@ class Scheme:
     draws the markers. algorithm: name in the kernel. module: the kernel module with the algorithm, empty if it is built
     in. model: run or checkpoint in place of the model in the module, "untrained" or "untrained-SEED", empty otherwise.
     packets: of a constant window, 0 for others; a search finds algorithm and packets of the oracle for each scenario.
+    kernel: of the lab, by name; empty for that of the comparison.
     source, parameters: of a congestion control that the user brings, whose algorithm is known when it is built.
     by_name_only: whether "all" leaves it out.
     """
@@ -48,6 +51,7 @@ class Scheme:
     packets: int = 0
     source: str = ""
     parameters: str = ""
+    kernel: str = ""
     by_name_only: bool = False
 
     @property
@@ -64,6 +68,11 @@ class Scheme:
     def runs_ndm(self) -> bool:
         """True for tcp_ndm, whatever its model."""
         return self.module.startswith("tcp_ndm") and self.name != "ndm_v1"
+
+    @property
+    def own_name(self) -> str:
+        """The name without the kernel, for env.own_module.prepare()."""
+        return self.name.removesuffix(f"{ON_KERNEL}{self.kernel}")
 
     def with_packets(self, packets: int) -> Scheme:
         """Return the same scheme with a constant window of so many packets."""
@@ -150,6 +159,9 @@ def find_scheme(name: str, built_in: Sequence[str] = (), before: Iterable[Scheme
     built_in: the congestion controls of further models in tcp_ndm (export.selection.further_algorithms). before: the
     schemes that it has to look different from.
     """
+    stem, separator, kernel = name.rpartition(ON_KERNEL)
+    if separator and KERNEL_NAME.fullmatch(kernel):
+        return _on_kernel(find_scheme(stem, built_in, before), kernel, before)
     base, separator, rest = name.partition(SEPARATOR)
     if name in SCHEMES:
         return SCHEMES[name]
@@ -167,7 +179,7 @@ def find_scheme(name: str, built_in: Sequence[str] = (), before: Iterable[Scheme
             f"own needs another name, as mine@tcp_mine.c"
         )
     if separator and not (near_matches(base, ["ndm", "window"]) and not rest.endswith(SOURCES)):
-        return _own(name, sum(bool(scheme.source) for scheme in before))
+        return _own(name, _free_look(before))
     hint = suggest(base, [*SCHEMES, *built_in, "window"]).replace("window", "window@16")
     raise SchemeError(f"scheme {name!r} is unknown{hint}The schemes are {_choice(built_in)}.")
 
@@ -212,14 +224,27 @@ def _model(name: str, model: str, colour: str, marker: str) -> Scheme:
     return Scheme(name, f"NDM {label}", algorithm, colour, marker, f"tcp_{algorithm}", model)
 
 
-def _own(name: str, before: int) -> Scheme:
-    """Return a congestion control that the user brings. before: the number of others."""
+def _free_look(before: Iterable[Scheme]) -> tuple[str, str]:
+    """Return the colour and marker of one more scheme that is not in the table."""
+    others = sum(bool(scheme.source or scheme.kernel) for scheme in before)
+    return FREE_LOOKS[others % len(FREE_LOOKS)]
+
+
+def _on_kernel(scheme: Scheme, kernel: str, before: Iterable[Scheme]) -> Scheme:
+    if scheme.is_oracle:
+        raise SchemeError(f"scheme {scheme.name}{ON_KERNEL}{kernel}: the oracle has the comparison's kernel")
+    colour, marker = _free_look(before)
+    name, label = f"{scheme.name}{ON_KERNEL}{kernel}", f"{scheme.label} on {kernel}"
+    return replace(scheme, name=name, label=label, colour=colour, marker=marker, kernel=kernel)
+
+
+def _own(name: str, look: tuple[str, str]) -> Scheme:
+    """Return a congestion control that the user brings."""
     try:
         own = parse_own_scheme(name)
     except ValueError as error:
         raise SchemeError(f"scheme {name!r}: {error}") from error
-    colour, marker = FREE_LOOKS[before % len(FREE_LOOKS)]
-    return Scheme(name, own.label, "", colour, marker, source=own.path, parameters=own.parameters)
+    return Scheme(name, own.label, "", *look, source=own.path, parameters=own.parameters)
 
 
 def _window(name: str, text: str, colour: str, marker: str) -> Scheme:

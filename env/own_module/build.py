@@ -22,6 +22,7 @@ CHANGES = (
         "since Linux 6.10, cong_control takes four arguments: (struct sock *sk, u32 ack, int flag, const struct "
         "rate_sample *rs)",
     ),
+    (r"prandom_u32_max", "since Linux 6.2, prandom_u32_max(n) is get_random_u32_below(n)"),
     (r"tso_segs", "this kernel's tcp_congestion_ops has u32 (*min_tso_segs)(struct sock *sk) in place of it"),
 )
 

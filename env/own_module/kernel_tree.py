@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from env.lab.virtual import KERNEL
+from env.lab.kernels import LAB, lab_kernel
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class KernelTree:
         return ["make", "-s", "-C", str(self.folder), *(("ARCH=um", "SUBARCH=x86_64") if self.is_user_mode else ())]
 
 
-def virtual_tree() -> KernelTree:
-    """Return the lab kernel's tree."""
-    release = json.loads(KERNEL.with_name("manifest.json").read_text())["release"]
-    return KernelTree(KERNEL.with_name("tree"), release, hashlib.sha256(KERNEL.read_bytes()).hexdigest())
+def virtual_tree(name: str = LAB) -> KernelTree:
+    """Return the tree of a kernel of the virtual lab. Raises env.lab.LabMissing."""
+    kernel = lab_kernel(name)
+    return KernelTree(kernel.tree, kernel.release, hashlib.sha256(kernel.image.read_bytes()).hexdigest())

@@ -4,10 +4,11 @@
 
     make lab-kernel                        # linux-source-6.12, or the newest from 6.1 to 7.x that is installed
     make lab-kernel KERNEL_SRC=PATH        # an unpacked tree or a tarball
+    make lab-kernel KERNEL_SRC=PATH KERNEL=bbr3    # a second one by this name, build/lab-kernels/bbr3
     make sanitizer                         # a second kernel, with KASAN, UBSAN, lockdep, kmemleak and KUnit
 
 The result is written to $NDM_CACHE/lab-kernel/HASH (default ~/.cache/ndm-tcp). The hash covers source, patches,
-configuration, recipe and compiler. build/lab-kernel or build/sanitizer-kernel links to it. Standard library only.
+configuration, recipe and compiler. A link in build/ points to it. Standard library only.
 """
 
 from __future__ import annotations
@@ -291,9 +292,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Build the lab kernel (user-mode Linux in virtual time).")
     parser.add_argument("--source", default=os.environ.get("KERNEL_SRC", ""), help="kernel tree or tarball")
     parser.add_argument("--variant", choices=VARIANTS, default="lab", help="which of the lab kernels")
+    parser.add_argument("--name", default="", help="of a second kernel, beside the lab's own")
     arguments = parser.parse_args()
     variant = VARIANTS[arguments.variant]
     link = ROOT / "build" / variant.link
+    if arguments.name:
+        if not re.fullmatch(r"[a-z][a-z0-9_-]*", arguments.name) or arguments.name in VARIANTS:
+            parser.error(
+                f"the name {arguments.name!r} must be a small letter and more of them, digits and - _, not one "
+                f"of {', '.join(VARIANTS)}"
+            )
+        link = ROOT / "build" / "lab-kernels" / arguments.name
     cache = Path(os.environ.get("NDM_CACHE") or Path.home() / ".cache" / "ndm-tcp").expanduser()
     try:
         source = find_source(arguments.source)
@@ -311,8 +320,8 @@ def main() -> int:
         with locked(entry):
             if not (entry / "manifest.json").is_file():
                 build(source, entry, identity, variant)
-        link.parent.mkdir(exist_ok=True)
-        fresh = link.with_name(f".{variant.link}.{os.getpid()}")
+        link.parent.mkdir(parents=True, exist_ok=True)
+        fresh = link.with_name(f".{link.name}.{os.getpid()}")
         fresh.symlink_to(entry)
         fresh.replace(link)
     except BuildError as error:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from compare.experiment.experiment import plan
+from compare.experiment.labs import lab_kind
 from compare.experiment.matrix import make_job
 from compare.experiment.models import binaries, find_modules
 from env.lab import VirtualLab
@@ -42,8 +43,9 @@ def test_twice_into_two_folders_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_fresh_and_used_lab_give_the_same_run() -> None:
     names = ["stress", "compete/cubic_1v1", "nv/1s2c1fs", "access/lte", "loss/bursts"]
     experiment = plan(names, ["ndm"], 1, 2.0, 50)
-    modules = find_modules(experiment.all_schemes())
-    experiment = replace(experiment, binaries=binaries(modules, experiment.scenarios))
+    kind = lab_kind("virtual", "", experiment)
+    modules = find_modules(experiment.all_schemes(), kind)
+    experiment = replace(experiment, binaries=binaries(modules, experiment.scenarios, kind))
     jobs = [make_job(run, experiment, modules) for run in experiment.runs()]
     alone = []
     for job in jobs:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from compare.errors import CompareError
-from compare.experiment import models
+from compare.experiment import labs, models
 from compare.experiment.config import CompareConfig, check_command_line
 from compare.experiment.experiment import from_identity, plan
+from compare.experiment.labs import LabKind, lab_kind
 from compare.experiment.schemes import find_schemes
+from env.lab import VirtualLab, kernels
+from env.lab.kernels import LabKernel
 from env.network import scenario as scenario_module
 from env.network.schemes import DEFAULT_SCHEMES, SCHEMES
 from env.options import option_lines
+from env.own_module import KernelTree
 from export.selection import select
 from tests.support.commands import run_python
 
@@ -36,6 +41,8 @@ GOOD: dict[str, Any] = {"scenario": ["stress"], "schemes": ["cubic"], "seeds": 3
         ({"schemes": ["ndm@"]}, "only ndm takes a model"),
         ({"schemes": ["orcale"]}, "did you mean oracle"),
         ({"schemes": ["oracle@3"]}, "only ndm takes a model"),
+        ({"schemes": ["oracle%bbr3"]}, "the oracle has the comparison's kernel"),
+        ({"schemes": ["cubic"], "scenario": ["compete/cubic_1v1"], "rival": "bbr%bbr3"}, "leave out the kernel"),
         ({"schemes": ["windw@16"]}, "did you mean window@16"),
         *(
             ({"schemes": [f"window{rest}"]}, "whole number of packets from 1 to 1000000, such as window@16")
@@ -160,14 +167,27 @@ def test_scenarios_name_the_schemes_when_nobody_does() -> None:
 
 
 def test_a_missing_lab_kernel_names_its_make_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kernel = tmp_path / "linux"
-    monkeypatch.setattr(models, "KERNEL", kernel)
+    kernel = LabKernel("lab", tmp_path, tmp_path, "lab-kernel", "module")
+    monkeypatch.setattr(labs, "lab_kernel", lambda _: kernel)
     with pytest.raises(CompareError, match="make lab-kernel"):
-        models.check_lab()
-    kernel.write_bytes(b"x")
-    kernel.chmod(0o644)
+        lab_kind("virtual", "", plan(**GOOD))
+    kernel.image.write_bytes(b"x")
+    kernel.image.chmod(0o644)
     with pytest.raises(CompareError, match=r"cannot be executed.*chmod"):
-        models.check_lab()
+        lab_kind("virtual", "", plan(**GOOD))
+
+
+def test_an_unknown_kernel_is_refused_with_the_names_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "OTHERS", tmp_path)
+    (tmp_path / "bbr3").mkdir()
+    with pytest.raises(CompareError, match=r"'bbr4' is unknown: did you mean bbr3\? The kernels are lab, bbr3; `make"):
+        lab_kind("virtual", "", plan(**GOOD), "bbr4")
+    experiment = plan(**GOOD | {"schemes": ["cubic", "cubic%bbr3"]})
+    assert experiment.kernels() == ["", "bbr3"]
+    assert [scheme.label for scheme in experiment.schemes] == ["Cubic", "Cubic on bbr3"]
+    assert [scheme.name for scheme in experiment.all_schemes("bbr3")] == ["cubic%bbr3"]
+    with pytest.raises(CompareError, match="kernels by name are of lab=virtual"):
+        lab_kind("vm", "6.12", experiment)
 
 
 def test_a_module_older_than_its_model_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,22 +195,25 @@ def test_a_module_older_than_its_model_is_refused(tmp_path: Path, monkeypatch: p
     (tmp_path / "models" / "mine.h").write_text(f"\t/* SHA-256 of the float policy: {'ab' * 32} */\n")
     select(["mine"], tmp_path)
     monkeypatch.setattr(models, "EXPORTED", tmp_path)
-    monkeypatch.setattr(models, "MODULES", tmp_path)
+    tree = KernelTree(tmp_path, "6.12", "0" * 64)
+    kind = LabKind(tmp_path / "linux", tmp_path, "module", (), tree, partial(VirtualLab, seed=0))
     with pytest.raises(CompareError, match="make module"):
-        models.find_modules(find_schemes(["ndm"]))
+        models.find_modules(find_schemes(["ndm"]), kind)
     (tmp_path / "tcp_ndm.ko").write_bytes(b"\0" + bytes.fromhex("cd" * 32) + b"\0")
     with pytest.raises(CompareError, match="is older than the model mine"):
-        models.find_modules(find_schemes(["ndm"]))
+        models.find_modules(find_schemes(["ndm"]), kind)
     (tmp_path / "tcp_ndm.ko").write_bytes(b"\0" + bytes.fromhex("ab" * 32) + b"\0")
-    assert models.find_modules(find_schemes(["ndm"])) == {"ndm": tmp_path / "tcp_ndm.ko"}
+    assert models.find_modules(find_schemes(["ndm"]), kind) == {"ndm": tmp_path / "tcp_ndm.ko"}
 
 
 def test_a_run_that_does_not_exist_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NDM_CACHE", str(tmp_path))
+    tree = KernelTree(tmp_path, "6.12", "0" * 64)
+    kind = LabKind(tmp_path / "linux", tmp_path, "module", (), tree, partial(VirtualLab, seed=0))
     with pytest.raises(CompareError, match="ndm@runs/no-such-run"):
-        models.find_modules(find_schemes(["ndm@runs/no-such-run"]))
+        models.find_modules(find_schemes(["ndm@runs/no-such-run"]), kind)
     with pytest.raises(CompareError, match=r"did you mean ndm@untrained\?"):
-        models.find_modules(find_schemes(["ndm@untrianed"]))
+        models.find_modules(find_schemes(["ndm@untrianed"]), kind)
 
 
 def test_help_explains_options_schemes_and_scenarios() -> None:
