@@ -2,4 +2,21 @@
 
 experiment (plan, runs, files) -> metrics -> statistics -> targets -> report. command: what compare.py does. studies:
 questions about the project.
+
+    from compare import compare     # the same from Python, with data frames: compare/command/frames.py
 """
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["compare"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import compare() when it is asked for: most modules of the package need neither pandas nor the command."""
+    if name == "compare":
+        from compare.command.frames import compare
+
+        return compare
+    raise AttributeError(f"module 'compare' has no attribute {name!r}")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from compare.command.measurement import Measurement
+from rich.console import Console
+
+from compare.command.measurement import CompletedRuns, Measurement
 from compare.command.progress import terminal
 from compare.errors import CompareError
 from compare.experiment.config import CompareConfig
@@ -15,29 +17,34 @@ from compare.report import Comparison, render_markdown, render_report
 from compare.report.tables.paper import PublishedRow, load_tables
 from compare.report.tables.published_runs import PublishedRun, load_published, published_figures
 from compare.report.terminal import print_tables
-from compare.statistics.paired import PairedComparison, compare_pairs, comparisons_csv
+from compare.statistics.paired import compare_pairs, comparisons_csv
 from compare.statistics.summary import summary_csv
 from compare.targets.tables import TargetTable
 from env.checkout import RESULTS
 
 
 def measure(config: CompareConfig) -> int:
-    """Make the missing runs and write all outputs. Returns the number of failed runs.
+    """Make the missing runs, write all outputs and print the tables. Returns the number of failed runs.
 
     Raises CompareError, for wrong options before anything runs, and Interrupted on Ctrl-C.
     """
-    planned = plan(config.scenario, config.schemes, config.seeds, config.duration_s, config.sample_ms, config.rival)
-    published, tables = load_published(), load_tables()
     console = terminal()
-    measurement = Measurement(config, planned, Path(config.reuse) if config.reuse else None)
-    folder = Path(config.output_dir) if config.output_dir else RESULTS / measurement.experiment.default_name()
-    with measurement.completed(folder, console) as completed:
-        comparisons = write_reports(completed.store, completed.experiment, completed.cells, published, tables)
+    completed, comparison = complete(config, console)
     if any(cell.seeds for cell in completed.cells):
-        print_tables(console, completed.cells, comparisons, tables)
+        print_tables(console, completed.cells, comparison.comparisons, comparison.tables)
     completed.print_cost(console)
     console.print(f"report: {completed.store.folder / 'report.html'}", highlight=False, soft_wrap=True)
     return completed.progress.failed
+
+
+def complete(config: CompareConfig, console: Console) -> tuple[CompletedRuns, Comparison]:
+    """Make the missing runs and write all outputs. Raises as measure()."""
+    planned = plan(config.scenario, config.schemes, config.seeds, config.duration_s, config.sample_ms, config.rival)
+    published, tables = load_published(), load_tables()
+    measurement = Measurement(config, planned, Path(config.reuse) if config.reuse else None)
+    folder = Path(config.output_dir) if config.output_dir else RESULTS / measurement.experiment.default_name()
+    with measurement.completed(folder, console) as completed:
+        return completed, write_reports(completed.store, completed.experiment, completed.cells, published, tables)
 
 
 def draw(folder: Path) -> int:
@@ -48,7 +55,7 @@ def draw(folder: Path) -> int:
     if not any(cell.seeds for cell in cells):
         raise CompareError(f"{folder} holds no finished run; call the command that made it again")
     tables = load_tables()
-    comparisons = write_reports(store, experiment, cells, load_published(), tables)
+    comparisons = write_reports(store, experiment, cells, load_published(), tables).comparisons
     console = terminal()
     print_tables(console, cells, comparisons, tables)
     for cell in cells:
@@ -69,8 +76,8 @@ def write_reports(
     published: list[PublishedRun],
     tables: list[PublishedRow],
     target: TargetTable | None = None,
-) -> list[PairedComparison]:
-    """Write all outputs of the cells; return the comparisons of all pairs of schemes.
+) -> Comparison:
+    """Write all outputs of the cells; return the content of the report.
 
     target: the judged target of these runs, if any.
     """
@@ -83,4 +90,4 @@ def write_reports(
     )
     store.write("report.html", render_report(comparison).encode())
     store.write("report.md", render_markdown(comparison).encode())
-    return comparisons
+    return comparison
