@@ -20,7 +20,8 @@ class Bound:
     """The range of a figure, from low to high; None for an open side.
 
     source: of low and high, such as another scheme's name. strict: low and high themselves are outside. by_seed: what
-    the source has in each seed, if it is a scheme; low or high is the mean.
+    the source has in each seed, if it is a scheme; low or high is the mean. scale: what a margin is a share of; None:
+    the end itself, in a seed that of the seed.
     """
 
     low: float | None = None
@@ -28,6 +29,7 @@ class Bound:
     source: str = ""
     strict: bool = False
     by_seed: Mapping[int, float] = field(default_factory=dict)
+    scale: float | None = None
 
     def holds(self, value: float) -> bool:
         """True for a value within the bound."""
@@ -42,7 +44,7 @@ class Bound:
 
         Infinite if the bound is 0 and the value is not.
         """
-        return min(_share(distance, end) for distance, end in self._distances(value))
+        return min(_share(distance, self.scale or end) for distance, end in self._distances(value))
 
     def of_seed(self, seed: int) -> Bound:
         """Return the bound in one seed; the mean where the source has no value of it."""
@@ -50,7 +52,11 @@ class Bound:
         if value is None:
             return self
         return Bound(
-            None if self.low is None else value, None if self.high is None else value, self.source, self.strict
+            None if self.low is None else value,
+            None if self.high is None else value,
+            self.source,
+            self.strict,
+            scale=self.scale,
         )
 
     def verdict(self, values: Mapping[int, float]) -> Verdict:

@@ -40,8 +40,10 @@ class HighestRate:
             return [Judgement.of(self, self.scenarios, scheme, {}, None)]
         best = max(rates.values(), key=lambda peer: peer.rate.mean)
         numbers = {name: number for number, name in enumerate(sorted({*rate.counted, *best.counted}))}
-        bound = Bound(low=100 * best.rate.mean, source=best.scheme, by_seed=_won(best, numbers))
-        if 100 * best.rate.mean < self.least_pct:
+        # a scenario is won or lost, 100 or 0: a share of that would count a win ten times as much as a loss
+        mean = 100 * best.rate.mean
+        bound = Bound(low=mean, source=best.scheme, by_seed=_won(best, numbers), scale=mean)
+        if mean < self.least_pct:
             bound = Bound(low=self.least_pct)
         failed = sum(len(cell.failed) for cell in cells if cell.scheme.name == scheme)
         scenarios = f"{len(rate.counted)} {self.scenarios}"

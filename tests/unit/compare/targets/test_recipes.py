@@ -13,8 +13,10 @@ from compare.statistics.verdict import Verdict
 from compare.targets.catalogue import TARGETS
 from compare.targets.evidence import Evidence
 from compare.targets.last_lines import last_lines
-from compare.targets.recipes import find_recipes
+from compare.targets.recipes import RecipeJudgement, find_recipes
+from compare.targets.requirement import Bound, Judgement
 from compare.targets.tables import TargetTable
+from compare.targets.winning import HighestRate
 from tests.support.results import made_cells
 
 
@@ -70,3 +72,18 @@ def test_a_model_whose_runs_all_failed_misses() -> None:
         cells += made_cells(scenario, values | {"ndm@runs/mine/mine-3": {}}, {"ndm@runs/mine/mine-3": 3})
     verdicts = TargetTable(TARGETS["loss"], Evidence(cells)).recipe_verdicts()
     assert verdicts["mine"]["used"] is Verdict.MISSED
+
+
+def test_a_win_counts_as_much_as_a_loss() -> None:
+    # the peer wins scenarios 0 and 1, each model scenarios 2 and 3, or 3 alone
+    requirement = next(one for one in TARGETS["winning"].requirements if isinstance(one, HighestRate))
+    bound = Bound(low=50, source="peer", by_seed={0: 100.0, 1: 100.0, 2: 0.0, 3: 0.0}, scale=50)
+
+    def judged(*won: int) -> Judgement:
+        return Judgement.of(requirement, "4 scenarios", "ndm", {i: 100.0 * (i in won) for i in range(4)}, bound)
+
+    as_often, less_often = RecipeJudgement.of([judged(2, 3)] * 3), RecipeJudgement.of([judged(3)] * 3)
+    assert as_often.margin is not None
+    assert as_often.margin.mean == 0
+    assert less_often.margin is not None
+    assert less_often.margin.mean == pytest.approx((25 - 50) / 50)
