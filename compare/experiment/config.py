@@ -33,7 +33,9 @@ class CompareConfig:
     """The options of configs/compare/compare.yaml and of the command line."""
 
     scenario: Any = option(
-        "bottleneck", "a scenario of configs/scenario, a folder of scenarios such as nv, or a list of them"
+        "bottleneck",
+        "a scenario of configs/scenario, a folder of scenarios such as nv, a .yaml file of your own, a folder of such "
+        "files, or a list of them; docs/guides/own-network.md",
     )
     targets: Any = option(
         None,

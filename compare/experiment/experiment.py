@@ -19,10 +19,9 @@ from env.network.scenario import (
     Scenario,
     ScenarioError,
     check_scenario,
-    load_scenario,
     scenario_names,
-    scenarios_named,
 )
+from env.network.scenario_files import find_scenarios
 from env.network.schemes import DEFAULT_SCHEMES, ORACLE, Scheme
 
 FORMAT = 1
@@ -148,7 +147,8 @@ def plan(
 ) -> Experiment:
     """Return the experiment, without its binaries.
 
-    schemes: None stands for all schemes that the scenarios name. duration_s: replaces the scenarios' durations. rival:
+    scenario: names, folders and files (env/network/scenario_files.py). schemes: None stands for all schemes that the
+    scenarios name. duration_s: replaces the scenarios' durations. rival:
     replaces the schemes of flows that are not under test.
 
     Raises CompareError: unknown scheme or scenario (with near matches), an empty list, values out of range, a scenario
@@ -158,13 +158,7 @@ def plan(
     if not names:
         raise CompareError(f"scenario is empty; choose from {', '.join(scenario_names())}")
     try:
-        names = [scenario for name in names for scenario in scenarios_named(str(name))]
-    except ScenarioError as error:
-        raise CompareError(str(error)) from error
-    if len(set(names)) != len(names):
-        raise CompareError(f"scenario {', '.join(names)}: one is given twice")
-    try:
-        scenarios = tuple(load_scenario(str(name)) for name in names)
+        scenarios = tuple(find_scenarios([str(name) for name in names]))
     except ScenarioError as error:
         raise CompareError(str(error)) from error
     if rival is not None:

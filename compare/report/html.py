@@ -29,7 +29,7 @@ from compare.report.plots.markers import glyph
 from compare.statistics.estimates import CONFIDENCE, MIN_VALUES, RESAMPLES
 from compare.statistics.numbers import DIMENSIONLESS, counted, interval, name_and_unit, number
 from compare.statistics.winners import WINNERS_NOTE, Winners
-from env.network.scenario import Scenario
+from env.network.scenario import Scenario, scenario_names
 
 FOLDER = Path(__file__).resolve().parent
 PUBLISHED_NOTE = Markup(
@@ -42,12 +42,13 @@ PUBLISHED_NOTE = Markup(
 
 @dataclass(frozen=True)
 class Page:
-    """A scenario's page for the template."""
+    """A scenario's page for the template. command: of the scenario with the default schemes, or of the comparison."""
 
     content: ScenarioPage
     figures: ScenarioFigures
     before: str
     after: str
+    command: str
     network_rows: list[dict[str, Any]]
     network_caption: str
     tc: list[str]
@@ -64,11 +65,6 @@ class Page:
     def scenario(self) -> Scenario:
         """The scenario."""
         return self.content.scenario
-
-    @property
-    def command(self) -> str:
-        """The command for a comparison of the default schemes in this scenario."""
-        return f"python compare.py scenario={self.name}"
 
 
 def render_report(comparison: Comparison) -> str:
@@ -134,6 +130,8 @@ def render_report(comparison: Comparison) -> str:
 def _pages(comparison: Comparison, winners: Winners) -> Iterator[Page]:
     parts = by_scenario(comparison.cells)
     names = list(parts)
+    shipped = set(scenario_names())
+    whole_command = str(comparison.environment.get("command", ""))
     for index, (name, cells) in enumerate(parts.items()):
         content = scenario_page(comparison, name, cells, winners)
         figures = scenario_figures(content)
@@ -145,6 +143,8 @@ def _pages(comparison: Comparison, winners: Winners) -> Iterator[Page]:
             figures=figures,
             before=names[index - 1] if index else "",
             after=names[index + 1] if index + 1 < len(names) else "",
+            # a scenario of a file, or one that the command changes, has no command of its own
+            command=f"python compare.py scenario={name}" if name in shipped else whole_command,
             network_rows=[{"duration_s": f"{content.scenario.duration_s:g}"} | _plain(network)],
             network_caption=f"{kind}; all other parameters have their defaults (docs/reference/file-formats.md)",
             tc=tc,
