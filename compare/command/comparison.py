@@ -7,6 +7,7 @@ from pathlib import Path
 from compare.command.measurement import Measurement
 from compare.command.progress import terminal
 from compare.errors import CompareError
+from compare.experiment.changes import read_changes
 from compare.experiment.config import CompareConfig
 from compare.experiment.experiment import Experiment, plan
 from compare.experiment.store import Store
@@ -26,7 +27,10 @@ def measure(config: CompareConfig) -> int:
 
     Raises CompareError, for wrong options before anything runs, and Interrupted on Ctrl-C.
     """
-    planned = plan(config.scenario, config.schemes, config.seeds, config.duration_s, config.sample_ms, config.rival)
+    changes = read_changes(config.path, config.rack)
+    planned = plan(
+        config.scenario, config.schemes, config.seeds, config.duration_s, config.sample_ms, config.rival, changes
+    )
     published, tables = load_published(), load_tables()
     console = terminal()
     measurement = Measurement(config, planned, Path(config.reuse) if config.reuse else None)

@@ -86,6 +86,9 @@ class Path:
     reference_rtt_ms: float = 0.0
 
     def __post_init__(self) -> None:
+        for name in ("tc", "client_extra_rtt_ms", "steps"):
+            if not isinstance(getattr(self, name), list | tuple):
+                raise PathError(f"{name} is {getattr(self, name)!r}; it must be a list")
         object.__setattr__(self, "tc", tuple(self.tc))
         object.__setattr__(self, "client_extra_rtt_ms", tuple(self.client_extra_rtt_ms))
         object.__setattr__(self, "steps", tuple(Step.from_value(step) for step in self.steps))
