@@ -18,6 +18,7 @@ from compare.report.content import (
     FEW_SCENARIOS,
     Comparison,
     ScenarioPage,
+    command_of,
     headlines,
     rate_tables,
     scenario_page,
@@ -26,10 +27,11 @@ from compare.report.content import (
 from compare.report.figures import ScenarioFigures, scenario_figures
 from compare.report.plots.figure import Figure
 from compare.report.plots.markers import glyph
+from compare.report.sweeps import sweep_figures
 from compare.statistics.estimates import CONFIDENCE, MIN_VALUES, RESAMPLES
 from compare.statistics.numbers import DIMENSIONLESS, counted, interval, name_and_unit, number
 from compare.statistics.winners import WINNERS_NOTE, Winners
-from env.network.scenario import Scenario, scenario_names
+from env.network.scenario import Scenario
 
 FOLDER = Path(__file__).resolve().parent
 PUBLISHED_NOTE = Markup(
@@ -87,6 +89,7 @@ def render_report(comparison: Comparison) -> str:
     cells = comparison.cells
     winners = Winners(comparison.comparisons)
     pages = list(_pages(comparison, winners))
+    sweeps = sweep_figures(comparison.experiment.sweep, cells)
     folders: dict[str, list[str]] = {}
     for page in pages:
         folders.setdefault(page.name.rpartition("/")[0], []).append(page.name)
@@ -103,6 +106,8 @@ def render_report(comparison: Comparison) -> str:
         claims={page.name: page.scenario.claim for page in pages},
         target=comparison.target,
         headlines=headlines(cells, winners),
+        sweeps=sweeps,
+        sweeps_json=_json([figure for sweep in sweeps for figure in sweep.figures]),
         rates=rate_tables(cells),
         few_scenarios=FEW_SCENARIOS,
         published=comparison.published,
@@ -130,8 +135,6 @@ def render_report(comparison: Comparison) -> str:
 def _pages(comparison: Comparison, winners: Winners) -> Iterator[Page]:
     parts = by_scenario(comparison.cells)
     names = list(parts)
-    shipped = set(scenario_names())
-    whole_command = str(comparison.environment.get("command", ""))
     for index, (name, cells) in enumerate(parts.items()):
         content = scenario_page(comparison, name, cells, winners)
         figures = scenario_figures(content)
@@ -143,8 +146,7 @@ def _pages(comparison: Comparison, winners: Winners) -> Iterator[Page]:
             figures=figures,
             before=names[index - 1] if index else "",
             after=names[index + 1] if index + 1 < len(names) else "",
-            # a scenario of a file, or one that the command changes, has no command of its own
-            command=f"python compare.py scenario={name}" if name in shipped else whole_command,
+            command=command_of(comparison, name),
             network_rows=[{"duration_s": f"{content.scenario.duration_s:g}"} | _plain(network)],
             network_caption=f"{kind}; all other parameters have their defaults (docs/reference/file-formats.md)",
             tc=tc,
