@@ -48,6 +48,7 @@ def draw(folder: Path) -> int:
     """Write tables and reports again from the stored runs. Returns the number of failed runs."""
     store = Store(folder)
     experiment = store.experiment()
+    store.restore_traces(experiment)
     cells = read_cells(experiment, store)
     if not any(cell.seeds for cell in cells):
         raise CompareError(f"{folder} holds no finished run; call the command that made it again")

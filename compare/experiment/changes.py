@@ -186,8 +186,8 @@ def _plain(value: Any) -> str:
     text = _text(value)
     if _PLAIN.fullmatch(text):
         return text
-    plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", text)
-    return f"{plain[-24:].lstrip('-')}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", text.rpartition("/")[2])
+    return f"{plain[-24:].strip('-')}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
 
 
 def _text(value: Any) -> str:

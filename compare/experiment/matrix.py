@@ -58,4 +58,4 @@ def make_job(run: Run, experiment: Experiment, modules: Mapping[str, Path]) -> R
     """Return a run's job. modules: as in run_matrix()."""
     schemes = experiment.schemes_of(run)
     needed = {modules[name]: experiment.binaries[module_key(name)] for name in schemes if name in modules}
-    return RunJob(run, experiment.sample_ms, schemes, needed)
+    return RunJob(run, run.scenario.network(), experiment.sample_ms, schemes, needed)

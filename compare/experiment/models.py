@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from compare.errors import CompareError
+from compare.experiment.experiment import trace_key
 from env.checkout import BUILD, ROOT
 from env.checkout import KERNEL as KERNEL_SOURCES
 from env.lab.lab import PROGRAM
@@ -91,7 +92,7 @@ def binaries(
     traces = sorted({network.trace for network in networks if isinstance(network, NetworkPath) and network.trace})
     if traces:
         hashes["link of a trace"] = sha256(modules_folder / "sch_linktrace.ko")
-    hashes |= {f"trace {trace}": sha256(find_trace(trace)) for trace in traces}
+    hashes |= {trace_key(trace): sha256(find_trace(trace)) for trace in traces}
     return hashes | {module_key(scheme): sha256(module) for scheme, module in modules.items()}
 
 

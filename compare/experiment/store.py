@@ -3,6 +3,7 @@
     DIR/experiment.json                            the experiment; a folder holds only one
     DIR/runs/SCENARIO/SCHEME/seed-001/             a finished run: compare/experiment/run_files.py
     DIR/runs/SCENARIO/SCHEME/seed-001.error.txt    the error of a failed run
+    DIR/traces/SHA256.trace                     each trace file of the user
     DIR/summary.csv, environment.json, report.html
 
 Files and folders of runs are written under a temporary name and then renamed, so they are always complete. The hashes
@@ -22,10 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from compare.errors import CompareError
-from compare.experiment.experiment import Experiment, Run, from_identity
+from compare.experiment.experiment import Experiment, Run, from_identity, trace_key
 from compare.experiment.run_files import check, unpack
 from env.files import FolderInUse, WriteError, locked, write_atomically
 from env.lab import RunResult
+from env.network.traces.format import SUFFIXES, TraceError, read_text
+from env.network.traces.handed_over import hand_over
 
 EXPERIMENT = "experiment.json"
 
@@ -121,6 +124,28 @@ class Store:
         except OSError as error:
             raise CompareError(f"cannot write {path}: {error.strerror}; everything written before is kept") from error
         return path
+
+    # -- trace files ---------------------------------------------------------------------------------------------
+
+    def keep_traces(self, experiment: Experiment) -> None:
+        """Store the user's trace files, so that the report can be written again without them. Raises CompareError."""
+        for name in experiment.trace_files():
+            file = self._trace_file(name, experiment)
+            if not file.is_file():
+                self.write(str(file.relative_to(self.folder)), Path(name).read_bytes())
+
+    def restore_traces(self, experiment: Experiment) -> None:
+        """Use the stored trace files in place of the user's, which may be gone or changed. Raises CompareError."""
+        for name in experiment.trace_files():
+            file = self._trace_file(name, experiment)
+            try:
+                hand_over(name, read_text(file))
+            except TraceError as error:
+                raise CompareError(f"the comparison's copy of trace {name}: {error}") from error
+
+    def _trace_file(self, name: str, experiment: Experiment) -> Path:
+        ending = next(suffix for suffix in SUFFIXES if name.endswith(suffix))
+        return self.folder / "traces" / f"{experiment.binaries[trace_key(name)]}{ending}"
 
     # -- runs ----------------------------------------------------------------------------------------------------
 

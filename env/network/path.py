@@ -13,7 +13,8 @@ from typing import Any
 
 from env.network.checks import PathError, check_bool, check_fields, check_number
 from env.network.step import Step, check_steps
-from env.network.traces.format import SUFFIXES, TraceError, load_trace
+from env.network.traces.format import SUFFIXES, TraceError, load_trace, trace_text
+from env.network.traces.handed_over import hand_over, packed, unpacked
 
 __all__ = ["MIN_BUFFER_PACKETS", "PACKET_BYTES", "QDISCS", "TOPOLOGIES", "Path", "PathError"]
 
@@ -21,6 +22,7 @@ PACKET_BYTES = 1514  # an Ethernet frame with 1500 bytes of IP, as the qdiscs co
 IP_BYTES = 1500
 MIN_BUFFER_PACKETS = 4
 MAX_CLIENTS = 32
+TEXTS = "texts of trace files"  # key of a pickled path
 TOPOLOGIES = ("router", "loopback")
 QDISCS = ("pfifo", "fq_codel", "cake", "red", "fq", "step")
 # name, minimum, maximum
@@ -211,6 +213,21 @@ class Path:
     def buffer_packets(self) -> int:
         """Bottleneck buffer, full-sized packets."""
         return max(MIN_BUFFER_PACKETS, math.ceil(self.buffer_bdp * self.bdp_bytes / PACKET_BYTES))
+
+    @property
+    def trace_files(self) -> tuple[str, ...]:
+        """The absolute paths of the trace files that the path needs; traces of the project are not among them."""
+        return (self.trace,) if self.trace.endswith(SUFFIXES) else ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for a pickle, with the text of trace files: another machine may lack them."""
+        return self.__dict__ | {TEXTS: {name: packed(trace_text(name)) for name in self.trace_files}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore a pickle, and hand its trace files over to this process."""
+        for name, data in state[TEXTS].items():
+            hand_over(name, unpacked(data))
+        self.__dict__.update({key: value for key, value in state.items() if key != TEXTS})
 
     def after(self, step: Step) -> Path:
         """Return the path from a step on."""

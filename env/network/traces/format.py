@@ -19,6 +19,7 @@ from pathlib import Path
 
 from env.checkout import DATASETS
 from env.near import suggest
+from env.network.traces.handed_over import text_handed_over
 
 FOLDER = DATASETS / "traces"
 SUFFIXES = (".trace", ".trace.gz")
@@ -70,8 +71,7 @@ def find_trace(name: str) -> Path:
         file = Path(name)
         if not file.is_file():
             raise TraceError(
-                f"trace {name!r} does not exist: give one of {_listed()}, or the path of a file, which must not lie in "
-                "/tmp, /run or /dev: the lab has its own"
+                f"trace {name!r} does not exist: give one of {_listed()}, or the path of a file in Mahimahi's format"
             )
         return file
     for suffix in SUFFIXES:
@@ -87,14 +87,28 @@ def find_trace(name: str) -> Path:
 
 def load_trace(name: str) -> Trace:
     """Return a trace by its name or path. Raises TraceError for one that is unknown or malformed."""
+    text = text_handed_over(name)
+    if text is not None:
+        return _parsed(name, text, name)
     file = find_trace(name)
     status = file.stat()
     return _load(name, file, status.st_mtime_ns, status.st_size)
 
 
+def trace_text(name: str) -> str:
+    """Return the text of a trace by its name or path. Raises TraceError for one that is unknown or cannot be read."""
+    text = text_handed_over(name)
+    return read_text(find_trace(name)) if text is None else text
+
+
 @lru_cache(maxsize=16)
 def _load(name: str, file: Path, _mtime_ns: int, _size: int) -> Trace:
     return parse_trace(name, read_text(file), str(file))
+
+
+@lru_cache(maxsize=16)
+def _parsed(name: str, text: str, where: str) -> Trace:
+    return parse_trace(name, text, where)
 
 
 def read_text(file: Path) -> str:
