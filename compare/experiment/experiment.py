@@ -24,7 +24,6 @@ from env.network.scenario import (
 )
 from env.network.scenario_files import find_scenarios
 from env.network.schemes import DEFAULT_SCHEMES, ORACLE, Scheme
-from env.network.traces.format import SUFFIXES
 
 FORMAT = 1
 MAX_SEEDS = 10_000
@@ -92,14 +91,6 @@ class Experiment:
             for scheme in self.schemes
         ]
 
-    def trace_files(self) -> list[str]:
-        """Return the trace files of the user, by which the scenarios name them; those of the project are no part."""
-        return [
-            name
-            for key in self.binaries
-            if (name := key.removeprefix(trace_key(""))) != key and name.endswith(SUFFIXES)
-        ]
-
     def identity(self) -> dict[str, Any]:
         """Return, as plain data, everything that the results depend on."""
         identity = {
@@ -118,11 +109,6 @@ class Experiment:
         digest = hashlib.sha256(json.dumps(self.identity(), sort_keys=True).encode()).hexdigest()
         names = "+".join(re.sub(r"[^A-Za-z0-9_.-]", "-", scenario.name) for scenario in self.scenarios)
         return f"{names[:60]}-{digest[:8]}"
-
-
-def trace_key(name: str) -> str:
-    """Return the key of a trace among the binaries."""
-    return f"trace {name}"
 
 
 def flows_under_test(scenario: Scenario) -> list[bool]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from compare.errors import CompareError
-from compare.experiment.experiment import trace_key
+from compare.experiment.trace_files import traces_of
 from env.checkout import BUILD, ROOT
 from env.checkout import KERNEL as KERNEL_SOURCES
 from env.lab.lab import PROGRAM
@@ -21,7 +21,6 @@ from env.near import near_matches
 from env.network.path import Path as NetworkPath
 from env.network.scenario import Scenario
 from env.network.schemes import Scheme, untrained_seed
-from env.network.traces.format import find_trace
 from export import selection
 from export.integer.model import ExportError
 from export.selection import EXPORTED, model_name
@@ -89,10 +88,10 @@ def binaries(
     if image == KERNEL:  # in real time, the traffic program sends and samples itself
         hashes["traffic module"] = sha256(modules_folder / "lab_traffic.ko")
     networks = [scenario.network() for scenario in scenarios]
-    traces = sorted({network.trace for network in networks if isinstance(network, NetworkPath) and network.trace})
-    if traces:
+    if any(isinstance(network, NetworkPath) and network.trace for network in networks):
         hashes["link of a trace"] = sha256(modules_folder / "sch_linktrace.ko")
-    hashes |= {trace_key(trace): sha256(find_trace(trace)) for trace in traces}
+    traces = {key: file for network in networks for key, file in traces_of(network).items()}
+    hashes |= {key: sha256(file) for key, file in sorted(traces.items())}
     return hashes | {module_key(scheme): sha256(module) for scheme, module in modules.items()}
 
 

@@ -23,11 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from compare.errors import CompareError
-from compare.experiment.experiment import Experiment, Run, from_identity, trace_key
+from compare.experiment.experiment import Experiment, Run, from_identity
 from compare.experiment.run_files import check, unpack
+from compare.experiment.trace_files import ending, user_files
 from env.files import FolderInUse, WriteError, locked, write_atomically
 from env.lab import RunResult
-from env.network.traces.format import SUFFIXES, TraceError, read_text
+from env.network.traces.format import TraceError, read_text
 from env.network.traces.handed_over import hand_over
 
 EXPERIMENT = "experiment.json"
@@ -129,23 +130,17 @@ class Store:
 
     def keep_traces(self, experiment: Experiment) -> None:
         """Store the user's trace files, so that the report can be written again without them. Raises CompareError."""
-        for name in experiment.trace_files():
-            file = self._trace_file(name, experiment)
-            if not file.is_file():
-                self.write(str(file.relative_to(self.folder)), Path(name).read_bytes())
+        for name, sha256 in user_files(experiment.binaries).items():
+            if not (self.folder / _trace_copy(name, sha256)).is_file():
+                self.write(_trace_copy(name, sha256), Path(name).read_bytes())
 
     def restore_traces(self, experiment: Experiment) -> None:
         """Use the stored trace files in place of the user's, which may be gone or changed. Raises CompareError."""
-        for name in experiment.trace_files():
-            file = self._trace_file(name, experiment)
+        for name, sha256 in user_files(experiment.binaries).items():
             try:
-                hand_over(name, read_text(file))
+                hand_over(name, read_text(self.folder / _trace_copy(name, sha256)))
             except TraceError as error:
                 raise CompareError(f"the comparison's copy of trace {name}: {error}") from error
-
-    def _trace_file(self, name: str, experiment: Experiment) -> Path:
-        ending = next(suffix for suffix in SUFFIXES if name.endswith(suffix))
-        return self.folder / "traces" / f"{experiment.binaries[trace_key(name)]}{ending}"
 
     # -- runs ----------------------------------------------------------------------------------------------------
 
@@ -211,6 +206,11 @@ class Store:
         """Return the error of a failed run; None when it did not fail."""
         path = self.folder / f"{self.run_name(run)}.error.txt"
         return path.read_text(errors="replace") if path.is_file() else None
+
+
+def _trace_copy(name: str, sha256: str) -> str:
+    """Return where a comparison keeps a trace file, within its folder."""
+    return f"traces/{sha256}{ending(name)}"
 
 
 def _folder_name(scheme: str) -> str:

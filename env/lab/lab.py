@@ -12,7 +12,7 @@ from env.lab.errors import BrokenFrame, GuestDied, GuestHung, LabError, LabMissi
 from env.lab.process import GuestProcess
 from env.lab.protocol import Frame, FrameReader, Reply, RolloutPlan, action_frame, command_frame, plan_frame
 from env.lab.result import RunResult
-from env.network.traces.format import trace_text
+from env.network.traces.format import file_text
 from env.network.traces.handed_over import packed
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ class Lab(ABC):
     def _hand_over_traces(self, path: Path | Rack) -> None:
         """Give the guest the path's trace files, which it may not see."""
         for name in path.trace_files:
-            text = trace_text(name)
+            text = file_text(name)
             if self._handed_over.get(name) != text:
                 self.call("hand_over_trace", name=name, data=packed(text))
                 self._handed_over[name] = text

@@ -14,10 +14,11 @@ from env.near import suggest
 from env.network.endpoints import KINDS, MAX_FLOWS
 from env.network.path import Path, PathError
 from env.network.rack import Rack
+from env.network.traces.delay import SUFFIXES as DELAY_SUFFIXES
 from env.network.traces.format import SUFFIXES
 
 FOLDER = CONFIGS / "scenario"
-TRACE_FIELDS = ("trace",)  # of a path
+TRACE_FIELDS = {"trace": SUFFIXES, "delay_trace": DELAY_SUFFIXES}  # of a path, with the endings of their files
 UNDER_TEST = "under_test"  # stands for the scheme that a comparison puts into the flow
 MAX_SIZE_BYTES = 64 << 20  # of a write or request: what one system call of the traffic program takes
 MAX_PAUSE_MS = 10_000_000  # somewhat less than three hours
@@ -172,8 +173,8 @@ def with_trace_files(path: dict[str, Any], folder: FilePath) -> dict[str, Any]:
     """Return a path's mapping with absolute paths of trace files. folder: where a relative path begins."""
     files = {
         key: str((folder / FilePath(path[key]).expanduser()).absolute())
-        for key in TRACE_FIELDS
-        if isinstance(path.get(key), str) and path[key].endswith(SUFFIXES)
+        for key, suffixes in TRACE_FIELDS.items()
+        if isinstance(path.get(key), str) and path[key].endswith(suffixes)
     }
     return path | files
 

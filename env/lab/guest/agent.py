@@ -128,7 +128,7 @@ class Agent:
         assert self.topology is not None
         if self._program is None:
             self._program = Program(program)
-        self.topology.renew()
+        self.topology.renew(network)
         origin_ns = self.clock.next_origin_ns()
         if seed is not None:
             begin_randomness(seed)
@@ -174,12 +174,13 @@ class Agent:
         network = Path.from_dict(path)
         self.build(network.network)
         assert isinstance(self.topology, Topology)
-        self.topology.renew()
+        self.topology.renew(network)
         origin_ns = self.clock.next_origin_ns()
         if seed is not None:
             begin_randomness(seed)
         self.topology.apply(network, origin_ns)
-        return packets.run(self.topology, program, origin_ns, **pattern)
+        with Timeline(self.topology, network, origin_ns):
+            return packets.run(self.topology, program, origin_ns, **pattern)
 
     def execute(self, node: str, argv: list[str]) -> str:
         """Run a command in a Mininet node and return what it printed."""

@@ -57,31 +57,29 @@ class Trace:
         return "".join(f"{ms}\n" for ms in self.times_ms)
 
 
-def trace_names() -> list[str]:
-    """Return the sorted names of the project's traces, such as train/lte-driving."""
-    return sorted(_name(file) for suffix in SUFFIXES for file in FOLDER.rglob(f"*{suffix}"))
+def trace_names(suffixes: tuple[str, ...] = SUFFIXES) -> list[str]:
+    """Return the sorted names of the project's traces, such as train/lte-driving. suffixes: of the files' names."""
+    return sorted(_name(file, suffixes) for suffix in suffixes for file in FOLDER.rglob(f"*{suffix}"))
 
 
-def find_trace(name: str) -> Path:
-    """Return the file of a trace, given one of trace_names() or the path of a .trace or .trace.gz file.
+def find_trace(name: str, suffixes: tuple[str, ...] = SUFFIXES) -> Path:
+    """Return the file of a trace, given one of trace_names() or the path of a file whose name ends in a suffix.
 
     Raises TraceError for a name that is neither, with near matches and all names.
     """
-    if name.endswith(SUFFIXES):
+    if name.endswith(suffixes):
         file = Path(name)
         if not file.is_file():
-            raise TraceError(
-                f"trace {name!r} does not exist: give one of {_listed()}, or the path of a file in Mahimahi's format"
-            )
+            raise TraceError(f"trace {name!r} does not exist: give one of {_listed(suffixes)}, or the path of a file")
         return file
-    for suffix in SUFFIXES:
+    for suffix in suffixes:
         file = FOLDER / f"{name}{suffix}"
         if file.is_file():
             return file
-    hint = suggest(name, trace_names())
+    hint = suggest(name, trace_names(suffixes))
     raise TraceError(
-        f"trace {name!r} is unknown{hint}The traces are {_listed()}; or give the path of a file in Mahimahi's "
-        f"format whose name ends in {' or '.join(SUFFIXES)}"
+        f"trace {name!r} is unknown{hint}The traces are {_listed(suffixes)}; or give the path of a file whose name "
+        f"ends in {' or '.join(suffixes)}"
     )
 
 
@@ -95,10 +93,10 @@ def load_trace(name: str) -> Trace:
     return _load(name, file, status.st_mtime_ns, status.st_size)
 
 
-def trace_text(name: str) -> str:
-    """Return the text of a trace by its name or path. Raises TraceError for one that is unknown or cannot be read."""
-    text = text_handed_over(name)
-    return read_text(find_trace(name)) if text is None else text
+def file_text(file: str) -> str:
+    """Return the text of a trace file, given its absolute path. Raises TraceError when it cannot be read."""
+    text = text_handed_over(file)
+    return read_text(Path(file)) if text is None else text
 
 
 @lru_cache(maxsize=16)
@@ -147,10 +145,10 @@ def parse_trace(name: str, text: str, where: str) -> Trace:
     return Trace(name, times_ms)
 
 
-def _name(file: Path) -> str:
+def _name(file: Path, suffixes: tuple[str, ...]) -> str:
     name = file.relative_to(FOLDER).as_posix()
-    return next(name.removesuffix(suffix) for suffix in reversed(SUFFIXES) if name.endswith(suffix))
+    return next(name.removesuffix(suffix) for suffix in reversed(suffixes) if name.endswith(suffix))
 
 
-def _listed() -> str:
-    return ", ".join(trace_names())
+def _listed(suffixes: tuple[str, ...]) -> str:
+    return ", ".join(trace_names(suffixes)) or "(none)"
