@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from env.network.traces import convert, delay, manifest
+from env.network.traces import convert, delay, manifest, recorded
 from env.network.traces.delay import load_delay_trace
 from env.network.traces.format import TraceError, load_trace, trace_names
 from env.network.traces.generate import generate
@@ -34,8 +34,13 @@ def parser() -> argparse.ArgumentParser:
     )
     commands = top.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="the traces that come with the project")
-    show = commands.add_parser("show", help="check a trace and print its statistics")
-    show.add_argument("trace", help="a name of `list`, or the path of a .trace, .delay, .trace.gz or .delay.gz file")
+    show = commands.add_parser("show", help="check traces and print their statistics")
+    show.add_argument(
+        "traces",
+        nargs="+",
+        metavar="trace",
+        help="a name of `list`, or the path of a .trace, .delay, .trace.gz or .delay.gz file",
+    )
     make = commands.add_parser(
         "generate",
         help="generate a trace with stated statistics",
@@ -67,25 +72,30 @@ def main() -> None:
     options = parser().parse_args()
     try:
         if options.command == "list":
-            for name in trace_names():
-                what = f"  {CATALOGUE[name].what}" if name in CATALOGUE else ""
-                print(f"{name:22}{what}")
-            for name in trace_names(delay.SUFFIXES):
-                print(f"{name:22}  delay trace")
+            print("\n".join(_listed()))
         elif options.command == "show":
-            print(_shown(options.trace))
+            for name in options.traces:
+                print(f"{name}: {_shown(name)}" if len(options.traces) > 1 else _shown(name))
         elif options.command == "generate":
             _generate(options)
         elif options.command == "convert":
             print(convert.convert(options.input, options.output, options.interval_ms))
         elif options.check:
-            problems = manifest.check()
+            problems = [*manifest.check(), *recorded.check()]
             if problems:
                 sys.exit("\n".join([*problems, "run: python -m env.network.traces catalogue"]))
         else:
             manifest.write()
     except (TraceError, ModelError) as error:
         sys.exit(f"env.network.traces: {error}")
+
+
+def _listed() -> list[str]:
+    """Return a line for each trace of the project."""
+    what = {name: entry.what for name, entry in CATALOGUE.items()}
+    what |= {f"recorded/{name}": facts["what"] for name, facts in recorded.recordings().items()}
+    links = [f"{name:22}  {what.get(name, '')}".rstrip() for name in trace_names()]
+    return [*links, *(f"{name:22}  delay trace" for name in trace_names(delay.SUFFIXES))]
 
 
 def _shown(name: str) -> str:

@@ -2,8 +2,8 @@
 
 A CSV file has a header with the columns ``time_s`` or ``time_ms`` and ``mbps`` (of a link trace, in Mbit/s of 1500-byte
 packets) or ``delay_ms`` (of a delay trace, one way); other columns are ignored. Each row holds from its time until the
-next row's, and the last one as long as the row before it. CSV of a link trace has its whole intervals. A file whose name
-has any other ending is read in the output's format.
+next row's, and the last one as long as the row before it. CSV of a link trace has its whole intervals. A file whose
+name has any other ending is read in the output's format.
 """
 
 from __future__ import annotations
