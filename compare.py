@@ -15,6 +15,7 @@ from compare.command.comparison import draw, measure
 from compare.command.measurement import Interrupted
 from compare.command.targets import draw_targets, measure_targets
 from compare.errors import CompareError
+from compare.experiment.changes import quoted
 from compare.experiment.config import FOLDER, NAME, CompareConfig, check_command_line, read_config
 from compare.targets.catalogue import TARGETS
 from compare.targets.stored import holds_targets
@@ -28,6 +29,7 @@ HELP = """Compare congestion controls in the lab: schemes x scenarios x seeds; t
   python compare.py scenario=stress
   python compare.py scenario=[stress,fiber] schemes=[ndm,ndm@runs/NAME,cubic] seeds=10 output_dir=results/first
   python compare.py scenario=compete/cubic_1v1 rival=bbr
+  python compare.py scenario=PATH/mine.yaml path.buffer_bdp=0.5 path.rate_mbps=1,10,100
   python compare.py targets=all schemes=[ndm,bbr,cubic] output_dir=results/targets
   python compare.py report=results/first          write tables and reports again from the stored files
 
@@ -80,6 +82,7 @@ def main() -> None:
         print(help_text())
         return
     try:
+        sys.argv[1:] = map(quoted, sys.argv[1:])  # where Hydra reads them
         check_command_line(sys.argv[1:])
     except CompareError as error:
         sys.exit(f"compare.py: {error}")

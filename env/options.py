@@ -21,11 +21,12 @@ T = TypeVar("T")
 def option(default: T, help: str, *, gt: float | None = None, ge: float | None = None, le: float | None = None) -> T:
     """Return a dataclass field with this default, the help that ``--help`` prints, and limits for check_limits().
 
-    A list is copied. gt, ge, le: the value must be greater than, greater than or equal to, less than or equal to this.
+    A list or dict is copied. gt, ge, le: the value must be greater than, greater than or equal to, less than or equal
+    to this.
     """
     limits = {"above": gt, "at least": ge, "at most": le}
     metadata = {"help": help, "limits": {text: limit for text, limit in limits.items() if limit is not None}}
-    if isinstance(default, list):
+    if isinstance(default, list | dict):
         return field(default_factory=lambda: copy.copy(default), metadata=metadata)
     return field(default=default, metadata=metadata)
 

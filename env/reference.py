@@ -44,7 +44,7 @@ class FlowReference:
         # the base RTT already contains one packet's time on the link
         self._serialization_ms = (DELAYED_ACK_PACKETS - 1) * _packet_ms(self._path)
         self._capacity: Capacity | None = None
-        # without a trace the reference is constant between two of these times
+        # without traces the reference is constant between two of these times
         self._changes_s = sorted({*self._starts_s.tolist(), *(step.at_s for step in self._path.steps)})
         self._constant: dict[int, Reference] = {}  # by the number of changes so far
 
@@ -61,7 +61,7 @@ class FlowReference:
     def of_interval(self, begin_s: float, end_s: float) -> Reference:
         """Return the reference of one interval, numbers. Cheap enough to be called at every step of an environment."""
         changes = bisect.bisect_right(self._changes_s, begin_s)
-        if self._path.trace or changes != bisect.bisect_right(self._changes_s, end_s):
+        if self._path.trace or self._path.delay_trace or changes != bisect.bisect_right(self._changes_s, end_s):
             return self._of_interval(begin_s, end_s)
         if changes not in self._constant:
             self._constant[changes] = self._of_interval(begin_s, end_s)

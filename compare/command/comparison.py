@@ -9,6 +9,7 @@ from rich.console import Console
 from compare.command.measurement import CompletedRuns, Measurement
 from compare.command.progress import terminal
 from compare.errors import CompareError
+from compare.experiment.changes import read_changes
 from compare.experiment.config import CompareConfig
 from compare.experiment.experiment import Experiment, plan
 from compare.experiment.store import Store
@@ -39,7 +40,10 @@ def measure(config: CompareConfig) -> int:
 
 def complete(config: CompareConfig, console: Console) -> tuple[CompletedRuns, Comparison]:
     """Make the missing runs and write all outputs. Raises as measure()."""
-    planned = plan(config.scenario, config.schemes, config.seeds, config.duration_s, config.sample_ms, config.rival)
+    changes = read_changes(config.path, config.rack)
+    planned = plan(
+        config.scenario, config.schemes, config.seeds, config.duration_s, config.sample_ms, config.rival, changes
+    )
     published, tables = load_published(), load_tables()
     measurement = Measurement(config, planned, Path(config.reuse) if config.reuse else None)
     folder = Path(config.output_dir) if config.output_dir else RESULTS / measurement.experiment.default_name()
@@ -51,6 +55,7 @@ def draw(folder: Path) -> int:
     """Write tables and reports again from the stored runs. Returns the number of failed runs."""
     store = Store(folder)
     experiment = store.experiment()
+    store.restore_traces(experiment)
     cells = read_cells(experiment, store)
     if not any(cell.seeds for cell in cells):
         raise CompareError(f"{folder} holds no finished run; call the command that made it again")

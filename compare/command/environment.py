@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from compare.experiment.changes import unquoted
 from compare.experiment.experiment import Experiment
 from compare.metrics.cells import Cell
 from env.checkout import git_revision
@@ -62,7 +63,7 @@ def describe(experiment: Experiment, cells: list[Cell], command: list[str], wall
 
 def command_line() -> list[str]:
     """Return the user's command, with the program's name in place of its path."""
-    return ["python", Path(sys.argv[0]).name, *sys.argv[1:]]
+    return ["python", Path(sys.argv[0]).name, *map(unquoted, sys.argv[1:])]
 
 
 def render(environment: dict[str, Any]) -> str:

@@ -106,6 +106,7 @@ class Measurement:
         """
         store, experiment = Store(folder), self.experiment
         with store.claim(experiment):
+            store.keep_traces(experiment)
             console.print(f"{len(experiment.runs())} runs into {short(store.folder)}", highlight=False)
             began = time.monotonic()
             if self._reuse is not None:

@@ -14,11 +14,13 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from compare.errors import CompareError
+from compare.experiment.changes import NETWORKS
 from compare.experiment.labs import LABS, REAL_TIME
 from env.checkout import CONFIGS
 from env.config_errors import explain_config_error
 from env.near import suggest
 from env.network.scenario import scenario_names
+from env.network.scenario_files import SUFFIXES
 from env.network.schemes import DEFAULT_SCHEMES
 from env.options import option
 from env.pool import check_runner
@@ -33,8 +35,16 @@ class CompareConfig:
     """The options of configs/compare/compare.yaml and of the command line."""
 
     scenario: Any = option(
-        "bottleneck", "a scenario of configs/scenario, a folder of scenarios such as nv, or a list of them"
+        "bottleneck",
+        "a scenario of configs/scenario, a folder of scenarios such as nv, a .yaml file of your own, a folder of such "
+        "files, or a list of them; docs/guides/own-network.md",
     )
+    path: dict[str, Any] = option(
+        {},
+        "path.FIELD=VALUE changes the paths of all scenarios: path.rate_mbps=50; several values are a sweep, with a "
+        "scenario for each: path.rate_mbps=1,10,100",
+    )
+    rack: dict[str, Any] = option({}, "rack.FIELD=VALUE changes the racks of all scenarios in the same way")
     targets: Any = option(
         None,
         "judge the schemes against all targets (all), or some of them, in place of scenarios; docs/results/targets.md",
@@ -77,7 +87,7 @@ ConfigStore.instance().store(name="compare_schema", node=CompareConfig)
 
 
 def check_command_line(overrides: Sequence[str]) -> None:
-    """Compose the configuration before Hydra does, to report errors more clearly.
+    """Compose the configuration before Hydra does, to report errors more clearly. overrides: as quoted() returns them.
 
     Does nothing for sweeps (``-m``) and other flags of Hydra. Raises CompareError for an unknown key (with near matches
     and all keys) and for a value of the wrong type.
@@ -87,12 +97,18 @@ def check_command_line(overrides: Sequence[str]) -> None:
     known = [field.name for field in fields(CompareConfig)]
     for override in overrides:
         key = override.split("=", 1)[0].lstrip("+~")
+        if key in NETWORKS:
+            raise CompareError(f"{override!r} changes a whole {key}; change its fields, as {key}.rate_mbps=50")
         if "=" not in override or key.split(".")[0] not in [*known, "hydra"]:
-            scenario = override in scenario_names()
+            scenario = override in scenario_names() or override.endswith(SUFFIXES)
             hint = f": did you mean scenario={override}? " if scenario else suggest(key, known, limit=2)
             raise CompareError(f"{override!r} is no option{hint}The options are KEY=VALUE with {', '.join(known)}")
-    given = {override.split("=", 1)[0] for override in overrides}
-    if "targets" in given and (beside := sorted(given & {"scenario", "rival"})):
+    given = [override.split("=", 1)[0].lstrip("+") for override in overrides]
+    for key in given:
+        if given.count(key) > 1 and key.partition(".")[0] in NETWORKS:
+            raise CompareError(f"{key} is given twice; several values are a sweep: {key}=1,10,100")
+    own = {"scenario", "rival", *(key for key in given if key.partition(".")[0] in NETWORKS)}
+    if "targets" in given and (beside := sorted(set(given) & own)):
         raise CompareError(f"targets have their own scenarios: leave out {' and '.join(beside)}")
     try:
         with initialize_config_dir(str(FOLDER), version_base="1.3"):

@@ -12,6 +12,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from compare.errors import CompareError
+from compare.experiment.changes import Change, SweepPoint, changed
 from compare.experiment.schemes import find_scheme, find_schemes
 from compare.experiment.window_search import settings
 from env.network.scenario import (
@@ -19,10 +20,9 @@ from env.network.scenario import (
     Scenario,
     ScenarioError,
     check_scenario,
-    load_scenario,
     scenario_names,
-    scenarios_named,
 )
+from env.network.scenario_files import find_scenarios
 from env.network.schemes import DEFAULT_SCHEMES, ORACLE, Scheme
 
 FORMAT = 1
@@ -43,9 +43,10 @@ class Run:
 class Experiment:
     """A matrix of runs. seeds: their number; the seeds are 1 to seeds. sample_ms: time between two samples.
 
-    binaries: name to hash of the files that the runs depend on: everything compiled, and link traces. windows: scenario
-    name to the oracle's window, packets; a search finds them, and its result depends only on the other fields.
-    algorithms: scheme name to the kernel's name of a congestion control that the user brings; its module tells it.
+    binaries: name to hash of the files that the runs depend on: everything compiled, and link traces. sweep: a point
+    for each scenario of a sweep, in their order. windows: scenario name to the oracle's window, packets; a search finds
+    them, and its result depends only on the other fields. algorithms: scheme name to the kernel's name of a congestion
+    control that the user brings; its module tells it.
     """
 
     scenarios: tuple[Scenario, ...]
@@ -53,6 +54,7 @@ class Experiment:
     seeds: int
     sample_ms: int
     binaries: dict[str, str]
+    sweep: tuple[SweepPoint, ...] = ()
     windows: Mapping[str, int] = field(default_factory=dict, compare=False)
     algorithms: Mapping[str, str] = field(default_factory=dict, compare=False)
 
@@ -100,14 +102,16 @@ class Experiment:
 
     def identity(self) -> dict[str, Any]:
         """Return, as plain data, everything that the results depend on."""
-        return {
+        identity = {
             "format": FORMAT,
             "scenarios": {scenario.name: asdict(scenario) for scenario in self.scenarios},
             "schemes": [scheme.name for scheme in self.schemes],
             "seeds": self.seeds,
             "sample_ms": self.sample_ms,
             "binaries": self.binaries,
-        } | ({"oracle": settings()} if self.has_oracle else {})
+        }
+        identity |= {"oracle": settings()} if self.has_oracle else {}
+        return identity | ({"sweep": [asdict(point) for point in self.sweep]} if self.sweep else {})
 
     def default_name(self) -> str:
         """Return a folder name that identifies the experiment."""
@@ -154,11 +158,13 @@ def plan(
     duration_s: float | None,
     sample_ms: int,
     rival: str | None = None,
+    changes: Sequence[Change] = (),
 ) -> Experiment:
     """Return the experiment, without its binaries.
 
-    schemes: None stands for all schemes that the scenarios name. duration_s: replaces the scenarios' durations. rival:
-    replaces the schemes of flows that are not under test.
+    scenario: names, folders and files (env/network/scenario_files.py). schemes: None stands for all schemes that the
+    scenarios name. duration_s: replaces the scenarios' durations. rival: replaces the schemes of flows that are not
+    under test. changes: to the networks of all scenarios.
 
     Raises CompareError: unknown scheme or scenario (with near matches), an empty list, values out of range, a scenario
     that cannot run, a rival for a scenario without one.
@@ -167,19 +173,15 @@ def plan(
     if not names:
         raise CompareError(f"scenario is empty; choose from {', '.join(scenario_names())}")
     try:
-        names = [scenario for name in names for scenario in scenarios_named(str(name))]
-    except ScenarioError as error:
-        raise CompareError(str(error)) from error
-    if len(set(names)) != len(names):
-        raise CompareError(f"scenario {', '.join(names)}: one is given twice")
-    try:
-        scenarios = tuple(load_scenario(str(name)) for name in names)
+        scenarios, points = changed(find_scenarios([str(name) for name in names]), changes)
     except ScenarioError as error:
         raise CompareError(str(error)) from error
     if rival is not None:
         _check_rival(rival)
-        scenarios = tuple(with_rival(scenario, rival) for scenario in scenarios)
-    return plan_of(scenarios, schemes, seeds, duration_s, sample_ms)
+        scenarios = [with_rival(scenario, rival) for scenario in scenarios]
+    experiment = plan_of(scenarios, schemes, seeds, duration_s, sample_ms)
+    sweep = [replace(point, scenario=scenario.name) for point, scenario in zip(points, scenarios, strict=False)]
+    return replace(experiment, sweep=tuple(sweep))
 
 
 def plan_of(
@@ -255,6 +257,6 @@ def from_identity(identity: dict[str, Any]) -> Experiment:
         assert isinstance(scenario, Scenario)
         scenarios.append(scenario)
     schemes = find_schemes(list(identity["schemes"]))
-    return Experiment(
-        tuple(scenarios), tuple(schemes), int(identity["seeds"]), int(identity["sample_ms"]), identity["binaries"]
-    )
+    sweep = tuple(SweepPoint(**point) for point in identity.get("sweep", ()))
+    seeds, sample_ms = int(identity["seeds"]), int(identity["sample_ms"])
+    return Experiment(tuple(scenarios), tuple(schemes), seeds, sample_ms, identity["binaries"], sweep)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from compare.errors import CompareError
 from compare.experiment.labs import LabKind
+from compare.experiment.trace_files import traces_of
 from env.checkout import KERNEL as KERNEL_SOURCES
 from env.checkout import ROOT, cache_folder
 from env.lab.lab import PROGRAM
@@ -19,7 +20,6 @@ from env.near import near_matches
 from env.network.path import Path as NetworkPath
 from env.network.scenario import Scenario
 from env.network.schemes import Scheme, untrained_seed
-from env.network.traces.format import find_trace
 from env.own_module import KernelTree
 from export import selection
 from export.integer.model import ExportError
@@ -67,10 +67,10 @@ def binaries(modules: Mapping[str, Path], scenarios: Sequence[Scenario], kind: L
     if "lab_traffic" in kind.always_loaded:  # in real time, the traffic program sends and samples itself
         hashes["traffic module"] = sha256(kind.modules / "lab_traffic.ko")
     networks = [scenario.network() for scenario in scenarios]
-    traces = sorted({network.trace for network in networks if isinstance(network, NetworkPath) and network.trace})
-    if traces:
+    if any(isinstance(network, NetworkPath) and network.trace for network in networks):
         hashes["link of a trace"] = sha256(kind.modules / "sch_linktrace.ko")
-    hashes |= {f"trace {trace}": sha256(find_trace(trace)) for trace in traces}
+    traces = {key: file for network in networks for key, file in traces_of(network).items()}
+    hashes |= {key: sha256(file) for key, file in sorted(traces.items())}
     return hashes | {module_key(scheme): sha256(module) for scheme, module in modules.items()}
 
 

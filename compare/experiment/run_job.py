@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import as_completed
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path as FilePath
 from typing import ClassVar
 
 from compare.errors import CompareError
 from compare.experiment.experiment import Run
 from compare.experiment.run_files import pack
 from env.lab import Lab, LabError, ModuleInTheWay, RunResult
+from env.network.path import Path
+from env.network.rack import Rack
 from env.network.schemes import Scheme
 from env.pool import ClusterError, Pool
 
@@ -25,15 +27,17 @@ WALL_PER_VIRTUAL = 30.0
 class RunJob:
     """A run and its files; its result are the files of run_files.pack().
 
-    schemes: those of its flows by name, as Experiment.schemes_of() returns them. modules: its .ko files, each with the
-    required SHA-256. parameters: of those modules that get some.
+    network: of the run's scenario, with its trace files. schemes: those of its flows by name, as
+    Experiment.schemes_of() returns them. modules: its .ko files, each with the required SHA-256. parameters: of those
+    modules that get some.
     """
 
     run: Run
+    network: Path | Rack
     sample_ms: int
     schemes: dict[str, Scheme]
-    modules: dict[Path, str] = field(default_factory=dict)
-    parameters: dict[Path, str] = field(default_factory=dict)
+    modules: dict[FilePath, str] = field(default_factory=dict)
+    parameters: dict[FilePath, str] = field(default_factory=dict)
     cost: ClassVar[float] = 0.0  # equal, so that runs begin in the order of the matrix
 
     @property
@@ -80,7 +84,7 @@ def _make(lab: Lab, job: RunJob) -> RunResult:
     for flow in flows:
         flow["scheme"] = job.schemes[flow["scheme"]].algorithm
     result = lab.run(
-        run.scenario.network(),
+        job.network,
         flows,
         run.scenario.duration_s,
         sample_ms=job.sample_ms,

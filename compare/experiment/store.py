@@ -3,6 +3,7 @@
     DIR/experiment.json                            the experiment; a folder holds only one
     DIR/runs/SCENARIO/SCHEME/seed-001/             a finished run: compare/experiment/run_files.py
     DIR/runs/SCENARIO/SCHEME/seed-001.error.txt    the error of a failed run
+    DIR/traces/SHA256.trace                     each trace file of the user
     DIR/summary.csv, environment.json, report.html
 
 Files and folders of runs are written under a temporary name and then renamed, so they are always complete. The hashes
@@ -24,8 +25,11 @@ from typing import Any
 from compare.errors import CompareError
 from compare.experiment.experiment import Experiment, Run, from_identity
 from compare.experiment.run_files import check, unpack
+from compare.experiment.trace_files import ending, user_files
 from env.files import FolderInUse, WriteError, locked, write_atomically
 from env.lab import RunResult
+from env.network.traces.format import TraceError, read_text
+from env.network.traces.handed_over import hand_over
 
 EXPERIMENT = "experiment.json"
 
@@ -122,6 +126,22 @@ class Store:
             raise CompareError(f"cannot write {path}: {error.strerror}; everything written before is kept") from error
         return path
 
+    # -- trace files ---------------------------------------------------------------------------------------------
+
+    def keep_traces(self, experiment: Experiment) -> None:
+        """Store the user's trace files, so that the report can be written again without them. Raises CompareError."""
+        for name, sha256 in user_files(experiment.binaries).items():
+            if not (self.folder / _trace_copy(name, sha256)).is_file():
+                self.write(_trace_copy(name, sha256), Path(name).read_bytes())
+
+    def restore_traces(self, experiment: Experiment) -> None:
+        """Use the stored trace files in place of the user's, which may be gone or changed. Raises CompareError."""
+        for name, sha256 in user_files(experiment.binaries).items():
+            try:
+                hand_over(name, read_text(self.folder / _trace_copy(name, sha256)))
+            except TraceError as error:
+                raise CompareError(f"the comparison's copy of trace {name}: {error}") from error
+
     # -- runs ----------------------------------------------------------------------------------------------------
 
     def run_name(self, run: Run) -> str:
@@ -186,6 +206,11 @@ class Store:
         """Return the error of a failed run; None when it did not fail."""
         path = self.folder / f"{self.run_name(run)}.error.txt"
         return path.read_text(errors="replace") if path.is_file() else None
+
+
+def _trace_copy(name: str, sha256: str) -> str:
+    """Return where a comparison keeps a trace file, within its folder."""
+    return f"traces/{sha256}{ending(name)}"
 
 
 def _folder_name(scheme: str) -> str:

@@ -18,6 +18,7 @@ from env.network.path import IP_BYTES, PACKET_BYTES, Path
 from env.network.rack import Rack
 from env.network.schemes import MAX_PACKETS
 from env.network.topology.links import STOCK_BUFFERS, WIDE_BUFFERS
+from env.network.traces.delay import load_delay_trace
 
 WITHIN = 0.01  # largest difference from the highest goodput, as a share
 RESOLUTION = 1.1  # smallest ratio of neighbours that are refined
@@ -51,7 +52,8 @@ def largest_window(network: Path | Rack) -> int:
     for step in network.steps:
         paths.append(paths[-1].after(step))
     rate_mbps = max(path.rate_mbps for path in paths)
-    rtt_ms = max(path.rtt_ms for path in paths) + max(network.client_extra_rtt_ms, default=0.0)
+    rtts_ms = [2 * max(load_delay_trace(network.delay_trace).delays_ms)] if network.delay_trace else []
+    rtt_ms = max([*rtts_ms, *(path.rtt_ms for path in paths)]) + max(network.client_extra_rtt_ms, default=0.0)
     delay_ms = rtt_ms + JITTER_WIDTHS * network.jitter_ms
     held = rate_mbps * 1e3 / 8 * delay_ms / PACKET_BYTES + network.buffer_packets
     return _limited(min(MARGIN * held, _receive_bytes(WIDE_BUFFERS) / IP_BYTES))

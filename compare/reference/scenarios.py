@@ -27,6 +27,7 @@ FOLDERS = {
     "queue": "Buffers and queueing disciplines",
     "disorder": "Jitter, reordering, duplication",
     "access": "Kinds of access networks",
+    "recorded": "Recorded links",
     "change": "Changes in the middle of a run, and long runs",
     "compete": "Competing flows",
     "harm": "What is left to a competing flow where it is easily starved",
@@ -67,7 +68,8 @@ def _network(network: Path | Rack) -> str:
     if network.topology == "loopback":
         return "; ".join(f"`{command}`" for command in network.tc)
     rate = f"trace {network.trace}" if network.trace else f"{network.rate_mbps:g} Mbit/s"
-    return ", ".join([rate, f"{network.rtt_ms:g} ms", f"{network.buffer_bdp:g} BDP", *_rest(network)])
+    delay = f"delay_trace {network.delay_trace}" if network.delay_trace else f"{network.rtt_ms:g} ms"
+    return ", ".join([rate, delay, f"{network.buffer_bdp:g} BDP", *_rest(network)])
 
 
 def _rest(path: Path) -> Iterator[str]:
@@ -76,6 +78,7 @@ def _rest(path: Path) -> Iterator[str]:
         "topology",
         "rate_mbps",
         "trace",
+        "delay_trace",
         "rtt_ms",
         "buffer_bdp",
         "steps",

@@ -19,7 +19,7 @@ from compare.statistics.paired import PairedComparison
 from compare.statistics.winners import Winners
 from compare.statistics.winning_rates import WIN_CONDITIONS, WinningRate, winning_rates
 from compare.targets.tables import TargetTable
-from env.network.scenario import Scenario
+from env.network.scenario import Scenario, scenario_names
 from env.network.schemes import Scheme
 
 FEW_SCENARIOS = 2  # up to this number the headline has a row per scheme; above, a row per scenario
@@ -222,6 +222,15 @@ def scenario_page(comparison: Comparison, name: str, cells: list[Cell], winners:
         published=[figure for figure in comparison.published if figure.scenario == name],
         identical=[cell.scheme.label for cell in measured if identical(cell)],
     )
+
+
+def command_of(comparison: Comparison, name: str) -> str:
+    """Return the command for a comparison of the default schemes in a scenario.
+
+    A scenario of a file, or one that the command changes, has none; its command is that of the comparison.
+    """
+    shipped = name in scenario_names()
+    return f"python compare.py scenario={name}" if shipped else str(comparison.environment.get("command", ""))
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from compare.report.content import (
     FEW_SCENARIOS,
     Comparison,
     ScenarioPage,
+    command_of,
     headlines,
     rate_tables,
     scenario_page,
@@ -26,6 +27,7 @@ from compare.report.content import (
 from compare.report.figures import ScenarioFigures, scenario_figures
 from compare.report.plots.figure import Figure
 from compare.report.plots.markers import glyph
+from compare.report.sweeps import sweep_figures
 from compare.statistics.estimates import CONFIDENCE, MIN_VALUES, RESAMPLES
 from compare.statistics.numbers import DIMENSIONLESS, counted, interval, name_and_unit, number
 from compare.statistics.winners import WINNERS_NOTE, Winners
@@ -42,12 +44,13 @@ PUBLISHED_NOTE = Markup(
 
 @dataclass(frozen=True)
 class Page:
-    """A scenario's page for the template."""
+    """A scenario's page for the template. command: of the scenario with the default schemes, or of the comparison."""
 
     content: ScenarioPage
     figures: ScenarioFigures
     before: str
     after: str
+    command: str
     network_rows: list[dict[str, Any]]
     network_caption: str
     tc: list[str]
@@ -64,11 +67,6 @@ class Page:
     def scenario(self) -> Scenario:
         """The scenario."""
         return self.content.scenario
-
-    @property
-    def command(self) -> str:
-        """The command for a comparison of the default schemes in this scenario."""
-        return f"python compare.py scenario={self.name}"
 
 
 def render_report(comparison: Comparison) -> str:
@@ -91,6 +89,7 @@ def render_report(comparison: Comparison) -> str:
     cells = comparison.cells
     winners = Winners(comparison.comparisons)
     pages = list(_pages(comparison, winners))
+    sweeps = sweep_figures(comparison.experiment.sweep, cells)
     folders: dict[str, list[str]] = {}
     for page in pages:
         folders.setdefault(page.name.rpartition("/")[0], []).append(page.name)
@@ -107,6 +106,8 @@ def render_report(comparison: Comparison) -> str:
         claims={page.name: page.scenario.claim for page in pages},
         target=comparison.target,
         headlines=headlines(cells, winners),
+        sweeps=sweeps,
+        sweeps_json=_json([figure for sweep in sweeps for figure in sweep.figures]),
         rates=rate_tables(cells),
         few_scenarios=FEW_SCENARIOS,
         published=comparison.published,
@@ -145,6 +146,7 @@ def _pages(comparison: Comparison, winners: Winners) -> Iterator[Page]:
             figures=figures,
             before=names[index - 1] if index else "",
             after=names[index + 1] if index + 1 < len(names) else "",
+            command=command_of(comparison, name),
             network_rows=[{"duration_s": f"{content.scenario.duration_s:g}"} | _plain(network)],
             network_caption=f"{kind}; all other parameters have their defaults (docs/reference/file-formats.md)",
             tc=tc,

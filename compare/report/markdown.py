@@ -12,6 +12,7 @@ from compare.report.content import (
     ScenarioPage,
     ScenarioTable,
     Value,
+    command_of,
     headlines,
     rate_tables,
     scenario_page,
@@ -35,7 +36,8 @@ def render_markdown(comparison: Comparison) -> str:
     if comparison.published:
         lines += ["", "## Published against measured", "", _published(comparison.published)]
     for name, part in by_scenario(comparison.cells).items():
-        lines += ["", *_scenario(scenario_page(comparison, name, part, winners))]
+        page = scenario_page(comparison, name, part, winners)
+        lines += ["", *_scenario(page, command_of(comparison, name))]
     lines += ["", "## Environment", "", *_environment(comparison)]
     return "\n".join(lines) + "\n"
 
@@ -83,8 +85,8 @@ def _headline(headline: Headline, comparison: Comparison) -> list[str]:
     return lines
 
 
-def _scenario(page: ScenarioPage) -> list[str]:
-    lines = [f"## {page.name}", "", f"{page.scenario.claim}.", "", f"    python compare.py scenario={page.name}", ""]
+def _scenario(page: ScenarioPage, command: str) -> list[str]:
+    lines = [f"## {page.name}", "", f"{page.scenario.claim}.", "", f"    {command}", ""]
     if not page.measured:
         lines.append("This scenario has no finished run.")
     elif page.group_lines:

@@ -12,6 +12,8 @@ from env.lab.errors import BrokenFrame, GuestDied, GuestFailed, GuestHung, LabEr
 from env.lab.process import GuestProcess
 from env.lab.protocol import Frame, FrameReader, Reply, RolloutPlan, action_frame, command_frame, plan_frame
 from env.lab.result import RunResult
+from env.network.traces.format import file_text
+from env.network.traces.handed_over import packed
 
 if TYPE_CHECKING:
     import socket
@@ -54,6 +56,7 @@ class Lab(ABC):
         self.modules = list(self._boot_modules)
         self._parameters: dict[FilePath, str] = {}  # of modules that have some
         self._pending_modules: list[FilePath] = []
+        self._handed_over: dict[str, str] = {}  # texts of trace files that the guest has
         self._process: GuestProcess | None = None
         self._frames = FrameReader()
 
@@ -92,6 +95,7 @@ class Lab(ABC):
         self._process = GuestProcess(self._spawn)
         self._frames = FrameReader()
         self._pending_modules = list(self.modules)
+        self._handed_over = {}
 
     def close(self) -> None:
         """End the guest. Safe to call twice."""
@@ -195,6 +199,7 @@ class Lab(ABC):
         from which RunResult.from_reply() makes the result. options: sample_ms, trace, describe, until (a file in the
         guest: the run ends when its content changes).
         """
+        self._hand_over_traces(path)
         if plan is not None:
             self._load_modules()  # the PLAN frame belongs to the next command, which must not be a `load`
             self._send(plan_frame(plan))
@@ -210,10 +215,19 @@ class Lab(ABC):
 
     def probe(self, path: Path, **pattern: int) -> dict[str, Any]:
         """Send packets without TCP over the path. Pattern and result: env/network/topology/packets.py."""
+        self._hand_over_traces(path)
         result: dict[str, Any] = self.call(
             "probe", program=str(PROBE), path=path.as_dict(), seed=self._seed_of_run(None), **pattern
         )
         return result
+
+    def _hand_over_traces(self, path: Path | Rack) -> None:
+        """Give the guest the path's trace files, which it may not see."""
+        for name in path.trace_files:
+            text = file_text(name)
+            if self._handed_over.get(name) != text:
+                self.call("hand_over_trace", name=name, data=packed(text))
+                self._handed_over[name] = text
 
     # -- frames --------------------------------------------------------------------------------------------------
 

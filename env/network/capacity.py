@@ -18,6 +18,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from env.network.path import PACKET_BYTES, Path
 from env.network.rack import SEGMENT_BYTES, Rack
+from env.network.traces.delay import INTERVAL_MS, load_delay_trace
 from env.network.traces.format import load_trace
 
 Floats = NDArray[np.float64]
@@ -99,7 +100,15 @@ def base_rtt_ms(path: Path, t_s: Floats, client: int) -> Floats:
         sending_ms = PACKET_BYTES * 8 / path_now.rate_mbps / 1e3 if path.topology == "router" else 0.0
         now_ms = path.reference_rtt_ms + path_now.rtt_ms - path.rtt_ms + extra_ms + sending_ms
         values[(t_s >= begin_s) & (t_s < end_s)] = now_ms
-    return values
+    return values + _delay_trace_ms(path, t_s) if path.delay_trace else values
+
+
+def _delay_trace_ms(path: Path, t_s: Floats) -> Floats:
+    """Return by how much the RTT of a delay trace at t_s differs from its mean, ms; shape of t_s."""
+    delays_ms = np.frombuffer(load_delay_trace(path.delay_trace).delays_ms)
+    index = np.maximum(t_s * 1e3 / INTERVAL_MS, 0).astype(np.int64) % delays_ms.size
+    differences_ms: Floats = 2 * delays_ms[index] - path.rtt_ms
+    return differences_ms
 
 
 def _constant(mbps: float, end_s: float) -> Capacity:

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
+from env.near import suggest
+
 
 class PathError(ValueError):
     """A network cannot be built; the message names the wrong value and the valid ones."""
@@ -28,8 +30,12 @@ def check_bool(name: str, value: Any) -> None:
 
 
 def check_fields(kind: type[Any], what: str, keys: Iterable[str]) -> None:
-    """Raise PathError, which lists the fields, unless all keys are fields of the dataclass. what: its name."""
+    """Raise PathError, with near matches and all fields, unless all keys are fields of the dataclass.
+
+    what: the dataclass's name in the message.
+    """
     known = [field.name for field in fields(kind)]
     for key in keys:
         if key not in known:
-            raise PathError(f"{key!r} is not a field of a {what}; the fields are {', '.join(known)}")
+            hint = suggest(key, known, limit=1)
+            raise PathError(f"{key!r} is not a field of a {what}{hint}The fields are {', '.join(known)}")

@@ -13,7 +13,10 @@ from typing import Any
 
 from env.network.checks import PathError, check_bool, check_fields, check_number
 from env.network.step import Step, check_steps
-from env.network.traces.format import SUFFIXES, TraceError, load_trace
+from env.network.traces.delay import SUFFIXES as DELAY_SUFFIXES
+from env.network.traces.delay import load_delay_trace
+from env.network.traces.format import SUFFIXES, TraceError, file_text, load_trace
+from env.network.traces.handed_over import hand_over, packed, unpacked
 
 __all__ = ["MIN_BUFFER_PACKETS", "PACKET_BYTES", "QDISCS", "TOPOLOGIES", "Path", "PathError"]
 
@@ -21,6 +24,7 @@ PACKET_BYTES = 1514  # an Ethernet frame with 1500 bytes of IP, as the qdiscs co
 IP_BYTES = 1500
 MIN_BUFFER_PACKETS = 4
 MAX_CLIENTS = 32
+TEXTS = "texts of trace files"  # key of a pickled path
 TOPOLOGIES = ("router", "loopback")
 QDISCS = ("pfifo", "fq_codel", "cake", "red", "fq", "step")
 # name, minimum, maximum
@@ -56,6 +60,7 @@ class Path:
     rate_mbps: float = 20.0
     trace: str = ""
     rtt_ms: float = 40.0
+    delay_trace: str = ""
     client_extra_rtt_ms: tuple[float, ...] = ()
     buffer_bdp: float = 1.0
     qdisc: str = "pfifo"
@@ -86,12 +91,17 @@ class Path:
     reference_rtt_ms: float = 0.0
 
     def __post_init__(self) -> None:
+        for name in ("tc", "client_extra_rtt_ms", "steps"):
+            if not isinstance(getattr(self, name), list | tuple):
+                raise PathError(f"{name} is {getattr(self, name)!r}; it must be a list")
         object.__setattr__(self, "tc", tuple(self.tc))
         object.__setattr__(self, "client_extra_rtt_ms", tuple(self.client_extra_rtt_ms))
         object.__setattr__(self, "steps", tuple(Step.from_value(step) for step in self.steps))
         self._check_values()
         if self.trace:
             self._set_rate_from_trace()
+        if self.delay_trace:
+            self._set_rtt_from_delay_trace()
         if self.topology == "loopback":
             self._check_loopback()
         else:
@@ -124,10 +134,7 @@ class Path:
 
     def _set_rate_from_trace(self) -> None:
         """Set rate_mbps to the trace's mean rate, and make a file's path absolute: the guest uses it too."""
-        if not isinstance(self.trace, str):
-            raise PathError(f"trace is {self.trace!r}; it must be the name of a trace or the path of a file")
-        if self.trace.endswith(SUFFIXES):
-            object.__setattr__(self, "trace", str(FilePath(self.trace).absolute()))
+        self._set_absolute("trace", SUFFIXES)
         try:
             trace = load_trace(self.trace)
         except TraceError as error:
@@ -139,6 +146,26 @@ class Path:
             )
         object.__setattr__(self, "rate_mbps", rate_mbps)
 
+    def _set_rtt_from_delay_trace(self) -> None:
+        """Set rtt_ms to the mean RTT of the delay trace, and make a file's path absolute."""
+        self._set_absolute("delay_trace", DELAY_SUFFIXES)
+        try:
+            rtt_ms = 2 * load_delay_trace(self.delay_trace).mean_ms
+        except TraceError as error:
+            raise PathError(str(error)) from error
+        if self.rtt_ms not in (Path.rtt_ms, rtt_ms):
+            raise PathError(
+                f"rtt_ms is {self.rtt_ms:g}, but delay_trace {self.delay_trace} sets the delay; leave one of them out"
+            )
+        object.__setattr__(self, "rtt_ms", rtt_ms)
+
+    def _set_absolute(self, field: str, suffixes: tuple[str, ...]) -> None:
+        name = getattr(self, field)
+        if not isinstance(name, str):
+            raise PathError(f"{field} is {name!r}; it must be the name of a trace or the path of a file")
+        if name.endswith(suffixes):
+            object.__setattr__(self, field, str(FilePath(name).absolute()))
+
     def _check_router(self) -> None:
         if self.tc:
             raise PathError("tc commands are for topology loopback; a router path is described by its numbers")
@@ -146,6 +173,10 @@ class Path:
             raise PathError(f"qdisc is {self.qdisc}; the queue in front of a trace is pfifo")
         if self.trace and any(step.rate_mbps is not None for step in self.steps):
             raise PathError("a step changes rate_mbps, but the path has a trace, which sets the rate")
+        if self.delay_trace and any(step.rtt_ms is not None or step.loss_pct is not None for step in self.steps):
+            raise PathError(
+                "a step changes rtt_ms or loss_pct, but the path has a delay_trace; steps of rate_mbps remain"
+            )
         if (self.qdisc == "step") != bool(self.mark_ms):
             raise PathError(
                 f"mark_ms is {self.mark_ms:g} with qdisc {self.qdisc}; qdisc step needs it above 0, others take none"
@@ -208,6 +239,26 @@ class Path:
     def buffer_packets(self) -> int:
         """Bottleneck buffer, full-sized packets."""
         return max(MIN_BUFFER_PACKETS, math.ceil(self.buffer_bdp * self.bdp_bytes / PACKET_BYTES))
+
+    @property
+    def trace_files(self) -> tuple[str, ...]:
+        """The absolute paths of the trace files that the path needs; traces of the project are not among them."""
+        return tuple(name for name in (self.trace, self.delay_trace) if name.endswith((*SUFFIXES, *DELAY_SUFFIXES)))
+
+    @property
+    def first_delay_ms(self) -> float:
+        """One-way delay in each direction when a run begins, without a client's extra RTT, ms."""
+        return load_delay_trace(self.delay_trace).delays_ms[0] if self.delay_trace else self.rtt_ms / 2
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for a pickle, with the text of trace files: another machine may lack them."""
+        return self.__dict__ | {TEXTS: {name: packed(file_text(name)) for name in self.trace_files}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore a pickle, and hand its trace files over to this process."""
+        for name, data in state[TEXTS].items():
+            hand_over(name, unpacked(data))
+        self.__dict__.update({key: value for key, value in state.items() if key != TEXTS})
 
     def after(self, step: Step) -> Path:
         """Return the path from a step on."""

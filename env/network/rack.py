@@ -61,6 +61,11 @@ class Rack:
         """Largest packet as the qdiscs count it, bytes: with a header for each frame that a NIC would cut it into."""
         return self.gso_max_bytes + HEADER_BYTES * math.ceil(self.gso_max_bytes / SEGMENT_BYTES)
 
+    @property
+    def trace_files(self) -> tuple[str, ...]:
+        """The trace files that the rack needs: none."""
+        return ()
+
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for a COMMAND frame."""
         return {"topology": self.topology, **asdict(self)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path as FilePath
 from typing import Any
 
 from omegaconf import MISSING
@@ -13,8 +14,11 @@ from env.near import suggest
 from env.network.endpoints import KINDS, MAX_FLOWS
 from env.network.path import Path, PathError
 from env.network.rack import Rack
+from env.network.traces.delay import SUFFIXES as DELAY_SUFFIXES
+from env.network.traces.format import SUFFIXES
 
 FOLDER = CONFIGS / "scenario"
+TRACE_FIELDS = {"trace": SUFFIXES, "delay_trace": DELAY_SUFFIXES}  # of a path, with the endings of their files
 UNDER_TEST = "under_test"  # stands for the scheme that a comparison puts into the flow
 MAX_SIZE_BYTES = 64 << 20  # of a write or request: what one system call of the traffic program takes
 MAX_PAUSE_MS = 10_000_000  # somewhat less than three hours
@@ -129,7 +133,10 @@ def scenarios_named(name: str) -> list[str]:
     folders = sorted({scenario.rpartition("/")[0] for scenario in known} - {""})
     hint = suggest(name, [*known, *folders])
     all_of = f"; {', '.join(folders)} stands for all of the folder" if folders else ""
-    raise ScenarioError(f"scenario {name!r} is unknown{hint}The scenarios are {', '.join(known)}{all_of}.")
+    raise ScenarioError(
+        f"scenario {name!r} is unknown{hint}The scenarios are {', '.join(known)}{all_of}. A scenario of your own is "
+        "the path of a .yaml file, or of a folder with such files."
+    )
 
 
 def load_scenario(name: str) -> Scenario:
@@ -141,14 +148,35 @@ def load_scenario(name: str) -> Scenario:
     file = FOLDER / f"{name}.yaml"
     if scenarios_named(name) != [name]:
         raise ScenarioError(f"{name!r} is a folder of scenarios; name one of them: {', '.join(scenarios_named(name))}")
-    try:
-        scenario = read_config(Scenario, file)
-    except ConfigFileError as error:
-        raise ScenarioError(str(error)) from error
+    scenario = read_scenario(file)
     if scenario.name != name:
         raise ScenarioError(f"{file}: its name is {scenario.name!r}; it must be that of the file, {name!r}")
     check_scenario(scenario)
     return scenario
+
+
+def read_scenario(file: FilePath) -> Scenario:
+    """Return the scenario of a file without checks of its values. A relative path of a trace begins at the file.
+
+    Raises ScenarioError: the file cannot be read, has a wrong key or type (with the right ones), or lacks a key.
+    """
+    try:
+        scenario = read_config(Scenario, file)
+    except ConfigFileError as error:
+        raise ScenarioError(str(error)) from error
+    if scenario.path is not None:
+        scenario.path = with_trace_files(scenario.path, file.parent)
+    return scenario
+
+
+def with_trace_files(path: dict[str, Any], folder: FilePath) -> dict[str, Any]:
+    """Return a path's mapping with absolute paths of trace files. folder: where a relative path begins."""
+    files = {
+        key: str((folder / FilePath(path[key]).expanduser()).absolute())
+        for key, suffixes in TRACE_FIELDS.items()
+        if isinstance(path.get(key), str) and path[key].endswith(suffixes)
+    }
+    return path | files
 
 
 def check_scenario(scenario: Scenario) -> None:

@@ -51,6 +51,7 @@ from env.network.topology.links import LinkError, in_node  # noqa: E402
 from env.network.topology.path_topology import Topology  # noqa: E402
 from env.network.topology.rack_topology import RackTopology  # noqa: E402
 from env.network.topology.timeline import Timeline  # noqa: E402
+from env.network.traces.handed_over import hand_over, unpacked  # noqa: E402
 from env.network.traffic import run as traffic  # noqa: E402
 from env.network.traffic.program import Program  # noqa: E402
 
@@ -100,6 +101,11 @@ class Agent:
             file.unlink()
         self.modules[name] = hashlib.sha256(content).hexdigest()
 
+    @staticmethod
+    def hand_over_trace(name: str, data: str) -> None:
+        """Take the text of a trace file that the guest may not see: env/network/traces/handed_over.py."""
+        hand_over(name, unpacked(data))
+
     def build(self, topology: str) -> dict[str, str]:
         """Start Mininet with a topology, or select one that runs. Each topology keeps running, with hosts of its
         own."""
@@ -133,7 +139,7 @@ class Agent:
         assert self.topology is not None
         if self._program is None:
             self._program = Program(program)
-        self.topology.renew()
+        self.topology.renew(network)
         origin_ns = self.clock.next_origin_ns()
         if seed is not None:
             begin_randomness(seed)
@@ -179,12 +185,13 @@ class Agent:
         network = Path.from_dict(path)
         self.build(network.network)
         assert isinstance(self.topology, Topology)
-        self.topology.renew()
+        self.topology.renew(network)
         origin_ns = self.clock.next_origin_ns()
         if seed is not None:
             begin_randomness(seed)
         self.topology.apply(network, origin_ns)
-        return packets.run(self.topology, program, origin_ns, **pattern)
+        with Timeline(self.topology, network, origin_ns):
+            return packets.run(self.topology, program, origin_ns, **pattern)
 
     def execute(self, node: str, argv: list[str]) -> str:
         """Run a command in a Mininet node and return what it printed."""
@@ -271,7 +278,7 @@ def main(kind: str, device: str, burst_us: str = "") -> None:
     channel = make_channel(device)
     agent = Agent(channel.fd, clock)
     time.sleep(max(0.0, clock.uptime_s - time.monotonic()))
-    names = ("load", "register", "build", "run", "probe", "execute", "shell")
+    names = ("load", "register", "hand_over_trace", "build", "run", "probe", "execute", "shell")
     commands = {name: getattr(agent, name) for name in names}
     while True:
         try:

@@ -42,7 +42,7 @@ def netem_options(path: Path, delay_ms: float) -> str:
             options += f" {path.reorder_correlation_pct:g}%"
         if path.reorder_gap > 1:
             options += f" gap {path.reorder_gap}"
-    if not path.jitter_reorders:
+    if not path.jitter_reorders or path.delay_trace:
         options += f" {IN_ORDER}"
     return options
 
@@ -85,7 +85,7 @@ def shaper_arguments(rate_mbps: float, burst_us: float) -> str:
 
 def toward_receiver_commands(path: Path, device: str, burst_us: float = VIRTUAL.burst_us) -> list[str]:
     """Return the tc commands for the router's device toward the receiver."""
-    commands = [f"qdisc add dev {device} root handle 1: netem {netem_options(path, path.rtt_ms / 2)}"]
+    commands = [f"qdisc add dev {device} root handle 1: netem {netem_options(path, path.first_delay_ms)}"]
     if path.trace:
         # Topology writes the trace and the queue's limit to the module's file just before
         commands += [f"qdisc add dev {device} parent 1: handle 2: linktrace"]
@@ -109,7 +109,9 @@ def toward_sender_commands(
     path: Path, device: str, extra_rtt_ms: float, burst_us: float = VIRTUAL.burst_us
 ) -> list[str]:
     """Return the tc commands for the router's device toward a sender."""
-    commands = [f"qdisc add dev {device} root handle 1: netem {_return_options(path, extra_rtt_ms)}"]
+    commands = [
+        f"qdisc add dev {device} root handle 1: netem {_return_options(path, path.first_delay_ms + extra_rtt_ms)}"
+    ]
     if path.ack_rate_mbps:
         commands += [
             f"qdisc add dev {device} parent 1: handle 2: htb default 1",
@@ -130,7 +132,7 @@ def step_commands(
     if before.rtt_ms != after.rtt_ms:
         extras = after.client_extra_rtt_ms or (0.0,)
         commands += [
-            f"qdisc change dev {device} root handle 1: netem {_return_options(after, extra_ms)}"
+            f"qdisc change dev {device} root handle 1: netem {_return_options(after, after.rtt_ms / 2 + extra_ms)}"
             for device, extra_ms in zip(toward_senders, extras, strict=True)
         ]
     if before.rate_mbps != after.rate_mbps:
@@ -139,11 +141,25 @@ def step_commands(
     return commands
 
 
-def _return_options(path: Path, extra_rtt_ms: float) -> str:
-    options = f"limit {NETEM_LIMIT} delay {path.rtt_ms / 2 + extra_rtt_ms:.3f}ms"
+def delay_commands(path: Path, delay_ms: float, toward_receiver: str, toward_senders: list[str]) -> list[str]:
+    """Return the tc commands that change the one-way delay of a path with a delay trace during a run."""
+    extras = path.client_extra_rtt_ms or (0.0,)
+    return [
+        f"qdisc change dev {toward_receiver} root handle 1: netem {netem_options(path, delay_ms)}",
+        *(
+            f"qdisc change dev {device} root handle 1: netem {_return_options(path, delay_ms + extra_ms)}"
+            for device, extra_ms in zip(toward_senders, extras, strict=True)
+        ),
+    ]
+
+
+def _return_options(path: Path, delay_ms: float) -> str:
+    options = f"limit {NETEM_LIMIT} delay {delay_ms:.3f}ms"
     if path.ack_burst_ms:
         least_ms, most_ms = (path.ack_burst_ms * (1 + spread) for spread in (-BURST_SPREAD, BURST_SPREAD))
         options += f" slot {least_ms:.3f}ms {most_ms:.3f}ms"
+    if path.delay_trace:
+        options += f" {IN_ORDER}"
     return options
 
 

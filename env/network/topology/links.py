@@ -81,9 +81,10 @@ class Tc:
         self._process = self._node.popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self._lines = 0
 
-    def renew(self) -> None:
-        """Replace a process that has grown. Call it before a run is seeded: a new process draws randomness."""
-        if self._lines > MAX_LINES:
+    def renew(self, max_lines: int = MAX_LINES) -> None:
+        """Replace a process that has had more lines. A new process draws randomness: call it before a run is seeded, or
+        at the same times in every run."""
+        if self._lines > max_lines:
             self._process.communicate()  # the end of its input ends it
             self._start()
 

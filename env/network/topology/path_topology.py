@@ -21,9 +21,15 @@ from mininet.node import Node
 from env.network.clock import VIRTUAL
 from env.network.endpoints import low_water_bytes, receive_argument, send_argument
 from env.network.path import MAX_CLIENTS, TOPOLOGIES, Path
-from env.network.topology.bottleneck import step_commands, toward_receiver_commands, toward_sender_commands
+from env.network.topology.bottleneck import (
+    delay_commands,
+    step_commands,
+    toward_receiver_commands,
+    toward_sender_commands,
+)
 from env.network.topology.links import (
     INDEPENDENT_RUNS,
+    MAX_LINES,
     STOCK_BUFFERS,
     WIDE_BUFFERS,
     LinkError,
@@ -64,6 +70,7 @@ class Topology:
         self._shaped: list[tuple[Node, str]] = []
         self._path: Path | None = None
         self._policed = self._ecn = False
+        self._delay_lines = 0  # of tc, for the delay trace of this run
         if kind == "router":
             self._build_router(clients)
         else:
@@ -117,9 +124,10 @@ class Topology:
     def _sender_devices(self) -> list[str]:
         return [f"{self._router.name}-{sender.name}" for sender in self.senders]
 
-    def renew(self) -> None:
-        """Replace the tc process if it has grown: links.Tc.renew()."""
-        self._tc.renew()
+    def renew(self, path: Path) -> None:
+        """Replace the tc process if it has grown: links.Tc.renew(). Call it before the path's run is seeded."""
+        self._tc.renew(0 if path.delay_trace else MAX_LINES)
+        self._delay_lines = 0
 
     def apply(self, path: Path, origin_ns: int) -> None:
         """Replace the network's impairments by the path's.
@@ -176,6 +184,16 @@ class Topology:
     def step(self, before: Path, after: Path) -> None:
         """Change one path into another during a run. Raises LinkError."""
         commands = step_commands(before, after, RECEIVER_DEVICE, self._sender_devices, self._burst_us)
+        self._tc(commands)
+
+    def change_delay(self, path: Path, delay_ms: float) -> None:
+        """Change the one-way delay during a run of a path with a delay trace. Raises LinkError."""
+        commands = delay_commands(path, delay_ms, RECEIVER_DEVICE, self._sender_devices)
+        self._delay_lines += len(commands)
+        if self._delay_lines > MAX_LINES:
+            # counted from the run's start: at the same time in every run, whatever the lab did before
+            self._tc.renew(0)
+            self._delay_lines = 0
         self._tc(commands)
 
     def endpoints(self, flows: list[dict[str, Any]], duration_s: float) -> list[str]:

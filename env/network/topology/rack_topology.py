@@ -105,7 +105,7 @@ class RackTopology:
         side = 1 if host in self.clients else 2
         return f"02:00:00:{port:02x}:{side:02x}:{int(host.name[1:]):02x}"
 
-    def renew(self) -> None:
+    def renew(self, _rack: Rack) -> None:
         """Replace the tc processes that have grown: links.Tc.renew()."""
         for tc in self._tc.values():
             tc.renew()

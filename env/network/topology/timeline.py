@@ -1,21 +1,25 @@
-"""Carries out a path's steps at their times during a run. Runs in the guest."""
+"""Carries out a path's steps, and the changes of its delay trace, at their times during a run. Runs in the guest."""
 
 from __future__ import annotations
 
+import heapq
 import threading
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from env.network.path import Path
+from env.network.traces.delay import load_delay_trace
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from types import TracebackType
 
     from env.network.topology.path_topology import Topology
 
 
 class Timeline:
-    """A context manager around a run: a thread sleeps until each step is due and carries it out.
+    """A context manager around a run: a thread sleeps until each step or change of delay is due and carries it out.
 
     A step is at most a virtual millisecond late. Steps after the end of the run are left out. A step that fails ends
     the timeline, and its LinkError is raised when the run is over.
@@ -26,11 +30,12 @@ class Timeline:
         self._path = path
         self._origin_ns = origin_ns
         self._over = threading.Event()
+        self._moves = bool(path.steps or path.delay_trace)
         self._error: Exception | None = None
         self._thread = threading.Thread(target=self._take_steps, name="timeline")
 
     def __enter__(self) -> Self:
-        if self._path.steps:
+        if self._moves:
             self._thread.start()
         return self
 
@@ -38,21 +43,33 @@ class Timeline:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._over.set()
-        if self._path.steps:
+        if self._moves:
             self._thread.join()
         if self._error is not None and value is None:
             raise self._error
 
     def _take_steps(self) -> None:
-        path = self._path
+        try:
+            for at_s, carry_out in heapq.merge(self._steps(), self._delays(), key=lambda event: event[0]):
+                due_ns = self._origin_ns + round(at_s * 1e9)
+                if self._over.wait(max(0.0, (due_ns - time.monotonic_ns()) / 1e9)):
+                    return
+                carry_out()
+        except Exception as error:  # __exit__() raises it
+            self._error = error
+
+    def _steps(self) -> Iterator[tuple[float, Callable[[], None]]]:
+        """Yield the time of each step, s, and a function that carries it out."""
+        before = self._path
         for step in self._path.steps:
-            due_ns = self._origin_ns + round(step.at_s * 1e9)
-            if self._over.wait(max(0.0, (due_ns - time.monotonic_ns()) / 1e9)):
-                return
-            after = path.after(step)
-            try:
-                self._topology.step(path, after)
-            except Exception as error:  # __exit__() raises it
-                self._error = error
-                return
-            path = after
+            after = before.after(step)
+            yield step.at_s, partial(self._topology.step, before, after)
+            before = after
+
+    def _delays(self) -> Iterator[tuple[float, Callable[[], None]]]:
+        """Yield the time of each change of the delay trace, s, and a function that carries it out."""
+        if self._path.delay_trace:
+            changes = load_delay_trace(self._path.delay_trace).changes()
+            next(changes)  # the path begins with it
+            for at_s, delay_ms in changes:
+                yield at_s, partial(self._topology.change_delay, self._path, delay_ms)

@@ -7,7 +7,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from env.network.traces import manifest
+from env.network.traces import convert, delay, manifest, recorded
+from env.network.traces.delay import load_delay_trace
 from env.network.traces.format import TraceError, load_trace, trace_names
 from env.network.traces.generate import generate
 from env.network.traces.models import CATALOGUE, KINDS, MODEL_FIELDS, ModelError
@@ -17,6 +18,8 @@ EPILOG = """
 python -m env.network.traces list
 python -m env.network.traces show held_out/lte-walking
 python -m env.network.traces generate lte --seconds 60 --seed 7 --mean-mbps 15 --output mine.trace
+python -m env.network.traces convert measured.csv mine.trace
+python -m env.network.traces convert mine.trace rates.csv --interval-ms 1000
 python -m env.network.traces catalogue --check
 """
 
@@ -25,14 +28,19 @@ def parser() -> argparse.ArgumentParser:
     """Return the command line."""
     top = argparse.ArgumentParser(
         prog="python -m env.network.traces",
-        description="Link traces in Mahimahi's format: read them, check them, generate them.",
+        description="Link traces in Mahimahi's format and delay traces: read, check, generate and convert them.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = top.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="the traces that come with the project")
-    show = commands.add_parser("show", help="check a trace and print its statistics")
-    show.add_argument("trace", help="a name of `list`, or the path of a .trace or .trace.gz file")
+    show = commands.add_parser("show", help="check traces and print their statistics")
+    show.add_argument(
+        "traces",
+        nargs="+",
+        metavar="trace",
+        help="a name of `list`, or the path of a .trace, .delay, .trace.gz or .delay.gz file",
+    )
     make = commands.add_parser(
         "generate",
         help="generate a trace with stated statistics",
@@ -45,6 +53,15 @@ def parser() -> argparse.ArgumentParser:
     for name in MODEL_FIELDS:
         option = f"--{name.replace('_', '-')}"
         make.add_argument(option, type=float, default=argparse.SUPPRESS, help="see env/network/traces/models.py")
+    change = commands.add_parser(
+        "convert",
+        help="convert a trace from CSV, to CSV, or from a file with another ending",
+        description=convert.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    change.add_argument("input", type=Path, help="a .csv, .trace, .delay or other file")
+    change.add_argument("output", type=Path, help="file to write; its ending says the format: .trace, .delay or .csv")
+    change.add_argument("--interval-ms", type=int, default=100, help="between the rows of a CSV of rates (100)")
     catalogue = commands.add_parser("catalogue", help="generate the project's traces and their manifest again")
     catalogue.add_argument("--check", action="store_true", help="only check files, SHA-256 sums and statistics")
     return top
@@ -55,22 +72,40 @@ def main() -> None:
     options = parser().parse_args()
     try:
         if options.command == "list":
-            for name in trace_names():
-                what = f"  {CATALOGUE[name].what}" if name in CATALOGUE else ""
-                print(f"{name:22}{what}")
+            print("\n".join(_listed()))
         elif options.command == "show":
-            trace = load_trace(options.trace)
-            print(f"{trace.duration_ms / 1e3:g} s, {len(trace.times_ms)} opportunities; {statistics(trace).text()}")
+            for name in options.traces:
+                print(f"{name}: {_shown(name)}" if len(options.traces) > 1 else _shown(name))
         elif options.command == "generate":
             _generate(options)
+        elif options.command == "convert":
+            print(convert.convert(options.input, options.output, options.interval_ms))
         elif options.check:
-            problems = manifest.check()
+            problems = [*manifest.check(), *recorded.check()]
             if problems:
                 sys.exit("\n".join([*problems, "run: python -m env.network.traces catalogue"]))
         else:
             manifest.write()
     except (TraceError, ModelError) as error:
         sys.exit(f"env.network.traces: {error}")
+
+
+def _listed() -> list[str]:
+    """Return a line for each trace of the project."""
+    what = {name: entry.what for name, entry in CATALOGUE.items()}
+    what |= {f"recorded/{name}": facts["what"] for name, facts in recorded.recordings().items()}
+    links = [f"{name:22}  {what.get(name, '')}".rstrip() for name in trace_names()]
+    return [*links, *(f"{name:22}  delay trace" for name in trace_names(delay.SUFFIXES))]
+
+
+def _shown(name: str) -> str:
+    if name.endswith(delay.SUFFIXES):
+        delays = load_delay_trace(name)
+        low, high = min(delays.delays_ms), max(delays.delays_ms)
+        seconds = len(delays.delays_ms) * delay.INTERVAL_MS / 1e3
+        return f"{seconds:g} s; one-way delay {low:g} to {high:g} ms, mean {delays.mean_ms:.2f} ms"
+    trace = load_trace(name)
+    return f"{trace.duration_ms / 1e3:g} s, {len(trace.times_ms)} opportunities; {statistics(trace).text()}"
 
 
 def _generate(options: argparse.Namespace) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from env.checkout import DATASETS
 from env.near import suggest
+from env.network.traces.handed_over import text_handed_over
 
 FOLDER = DATASETS / "traces"
 SUFFIXES = (".trace", ".trace.gz")
@@ -56,45 +57,56 @@ class Trace:
         return "".join(f"{ms}\n" for ms in self.times_ms)
 
 
-def trace_names() -> list[str]:
-    """Return the sorted names of the project's traces, such as train/lte-driving."""
-    return sorted(_name(file) for suffix in SUFFIXES for file in FOLDER.rglob(f"*{suffix}"))
+def trace_names(suffixes: tuple[str, ...] = SUFFIXES) -> list[str]:
+    """Return the sorted names of the project's traces, such as train/lte-driving. suffixes: of the files' names."""
+    return sorted(_name(file, suffixes) for suffix in suffixes for file in FOLDER.rglob(f"*{suffix}"))
 
 
-def find_trace(name: str) -> Path:
-    """Return the file of a trace, given one of trace_names() or the path of a .trace or .trace.gz file.
+def find_trace(name: str, suffixes: tuple[str, ...] = SUFFIXES) -> Path:
+    """Return the file of a trace, given one of trace_names() or the path of a file whose name ends in a suffix.
 
     Raises TraceError for a name that is neither, with near matches and all names.
     """
-    if name.endswith(SUFFIXES):
+    if name.endswith(suffixes):
         file = Path(name)
         if not file.is_file():
-            raise TraceError(
-                f"trace {name!r} does not exist: give one of {_listed()}, or the path of a file, which must not lie in "
-                "/tmp, /run or /dev: the lab has its own"
-            )
+            raise TraceError(f"trace {name!r} does not exist: give one of {_listed(suffixes)}, or the path of a file")
         return file
-    for suffix in SUFFIXES:
+    for suffix in suffixes:
         file = FOLDER / f"{name}{suffix}"
         if file.is_file():
             return file
-    hint = suggest(name, trace_names())
+    hint = suggest(name, trace_names(suffixes))
     raise TraceError(
-        f"trace {name!r} is unknown{hint}The traces are {_listed()}; or give the path of a file in Mahimahi's "
-        f"format whose name ends in {' or '.join(SUFFIXES)}"
+        f"trace {name!r} is unknown{hint}The traces are {_listed(suffixes)}; or give the path of a file whose name "
+        f"ends in {' or '.join(suffixes)}"
     )
 
 
 def load_trace(name: str) -> Trace:
     """Return a trace by its name or path. Raises TraceError for one that is unknown or malformed."""
+    text = text_handed_over(name)
+    if text is not None:
+        return _parsed(name, text, name)
     file = find_trace(name)
     status = file.stat()
     return _load(name, file, status.st_mtime_ns, status.st_size)
 
 
+def file_text(file: str) -> str:
+    """Return the text of a trace file, given its absolute path. Raises TraceError when it cannot be read."""
+    text = text_handed_over(file)
+    return read_text(Path(file)) if text is None else text
+
+
 @lru_cache(maxsize=16)
 def _load(name: str, file: Path, _mtime_ns: int, _size: int) -> Trace:
     return parse_trace(name, read_text(file), str(file))
+
+
+@lru_cache(maxsize=16)
+def _parsed(name: str, text: str, where: str) -> Trace:
+    return parse_trace(name, text, where)
 
 
 def read_text(file: Path) -> str:
@@ -133,10 +145,10 @@ def parse_trace(name: str, text: str, where: str) -> Trace:
     return Trace(name, times_ms)
 
 
-def _name(file: Path) -> str:
+def _name(file: Path, suffixes: tuple[str, ...]) -> str:
     name = file.relative_to(FOLDER).as_posix()
-    return next(name.removesuffix(suffix) for suffix in reversed(SUFFIXES) if name.endswith(suffix))
+    return next(name.removesuffix(suffix) for suffix in reversed(suffixes) if name.endswith(suffix))
 
 
-def _listed() -> str:
-    return ", ".join(trace_names())
+def _listed(suffixes: tuple[str, ...]) -> str:
+    return ", ".join(trace_names(suffixes)) or "(none)"

@@ -54,9 +54,14 @@ def statistics(trace: Trace) -> Statistics:
 
 def window_rates_mbps(times_ms: npt.NDArray[np.int64], duration_ms: int) -> npt.NDArray[np.float64]:
     """Return the rate in each whole window, [duration_ms // WINDOW_MS]; a window includes its end, not its start."""
-    windows = duration_ms // WINDOW_MS
-    counts = np.bincount(np.maximum(times_ms - 1, 0) // WINDOW_MS, minlength=windows)[:windows]
-    return np.asarray(counts * (PACKET_BITS / WINDOW_MS / 1e3), dtype=np.float64)
+    return rates_mbps(times_ms, duration_ms, WINDOW_MS)
+
+
+def rates_mbps(times_ms: npt.NDArray[np.int64], duration_ms: int, window_ms: int) -> npt.NDArray[np.float64]:
+    """Return the rate in each whole window of window_ms, as window_rates_mbps(), [duration_ms // window_ms]."""
+    windows = duration_ms // window_ms
+    counts = np.bincount(np.maximum(times_ms - 1, 0) // window_ms, minlength=windows)[:windows]
+    return np.asarray(counts * (PACKET_BITS / window_ms / 1e3), dtype=np.float64)
 
 
 def correlation_time_s(rates: npt.NDArray[np.float64]) -> float:

@@ -12,6 +12,7 @@ from compare.experiment.labs import lab_kind
 from compare.experiment.matrix import make_job
 from compare.experiment.models import binaries, find_modules
 from env.lab import VirtualLab
+from env.network.path import Path as NetworkPath
 from tests.support.commands import hashes, run_python
 
 pytestmark = pytest.mark.timeout(600)
@@ -54,3 +55,22 @@ def test_fresh_and_used_lab_give_the_same_run() -> None:
     with VirtualLab(seed=0) as lab:
         for job, expected in reversed(list(zip(jobs, alone, strict=True))):
             assert job(lab) == expected, (job.run.scenario.name, job.run.scheme.name)
+
+
+def test_a_delay_trace_gives_the_same_run_in_a_used_lab(tmp_path: Path) -> None:
+    file = tmp_path / "changing.delay"
+    file.write_text("10\n12\n")
+    path = NetworkPath(rate_mbps=2, delay_trace=str(file), loss_pct=1)
+    duration_s = 22.0  # the changes need a second tc process
+
+    def run(lab: VirtualLab) -> list[bytes]:
+        flows = [{"scheme": "bbr", "start_s": 0, "duration_s": duration_s}]
+        result = lab.run(path, flows, duration_s, sample_ms=50, seed=1)
+        return [result.flows[0].sender.rows.tobytes(), result.queue.rows.tobytes()]
+
+    with VirtualLab(seed=0) as lab:
+        fresh = run(lab)
+    with VirtualLab(seed=0) as lab:
+        lab.run(NetworkPath(loss_pct=1), [{"scheme": "cubic", "start_s": 0, "duration_s": 1}], 1.0, seed=2)
+        assert run(lab) == fresh
+        assert run(lab) == fresh

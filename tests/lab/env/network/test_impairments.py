@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path as FilePath
+
 import numpy as np
 import pytest
 
@@ -109,3 +111,24 @@ def test_only_the_buffer_drops_or_queues(lab: Lab) -> None:
     # the kernel's own queue of packets received: second column of softnet_stat
     softnet = lab.call("execute", node="r", argv=["cat", "/proc/net/softnet_stat"])
     assert [line.split()[1] for line in softnet.splitlines()] == ["00000000"]
+
+
+def test_a_delay_trace_is_followed_without_reordering(lab: Lab, tmp_path: FilePath) -> None:
+    file = tmp_path / "steps.delay"
+    # 10 ms, 50 ms, then down to 2.5 ms: each for 100 ms; the trace repeats after 300 ms
+    delays_ms = np.repeat([10, 50, 2.5], 10)
+    file.write_text("".join(f"{delay:g}\n" for delay in delays_ms))
+    path = Path(rate_mbps=10_000, delay_trace=str(file), buffer_bdp=100)
+    arrivals = probe(lab, path, 600, size_bytes=64, interval_ns=1_000_000)
+    assert arrivals.number.tolist() == list(range(600)), "in order, and none is lost"
+    delay_ms = arrivals.delay_ns / 1e6
+    sent_ms = arrivals.sent_ns / 1e6
+    # a packet that is sent when the delay falls waits for those before it; a change may be a millisecond late
+    settled = np.ones(600, bool)
+    for change_ms in range(0, 600, 100):
+        settled[change_ms : change_ms + (50 if change_ms % 300 == 200 else 2)] = False
+    expected_ms = delays_ms[(sent_ms / 10).astype(int) % 30]
+    assert delay_ms[settled] == pytest.approx(expected_ms[settled], abs=0.01)
+    overlapping = delay_ms[202:248]
+    assert (np.diff(overlapping) < 0).all(), "all leave when the last one with the long delay does"
+    assert overlapping[0] == pytest.approx(48, abs=1.1)

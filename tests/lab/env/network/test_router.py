@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
 import json
-import tempfile
 from itertools import pairwise
 from pathlib import Path as FilePath
 from typing import Any
@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from env.checkout import BUILD
 from env.lab import GuestFailed, Lab, RunResult
 from env.network.path import Path
 from env.network.traces.format import load_trace
@@ -74,16 +73,23 @@ def test_goodput_follows_the_trace_over_time(lab: Lab) -> None:
         assert got == pytest.approx(within.sum() * 1448, rel=0.02, abs=20 * 1448)
 
 
-def test_the_trace_begins_with_the_run(lab: Lab) -> None:
-    # not in /tmp: the guest has its own
-    with tempfile.TemporaryDirectory(dir=BUILD) as folder:
-        file = FilePath(folder) / "late.trace"
-        file.write_text("".join(f"{ms}\n" for ms in range(1000, 2001)))
-        run = bulk(Path(trace=str(file), rtt_ms=20), lab, 2.0)
+def test_a_trace_of_the_hosts_tmp_begins_with_the_run(lab: Lab, tmp_path: FilePath) -> None:
+    file = tmp_path / "late.trace"  # the guest has a /tmp of its own
+    file.write_text("".join(f"{ms}\n" for ms in range(1000, 2001)))
+    run = bulk(Path(trace=str(file), rtt_ms=20), lab, 2.0)
     rows = run.flows[0].receiver.rows
     # the SYN goes through at 1000 ms, data a round trip later
     first_s = rows[rows[:, 1] > 0][0, 0]
     assert 1.02 <= first_s <= 1.05
+
+
+def test_a_changed_trace_file_is_handed_over_again(lab: Lab, tmp_path: FilePath) -> None:
+    file = tmp_path / "changed.trace.gz"
+    rates = []
+    for gap_ms in (1, 4):
+        file.write_bytes(gzip.compress("".join(f"{ms}\n" for ms in range(0, 1001, gap_ms)).encode()))
+        rates.append(goodput_mbps(bulk(Path(trace=str(file), rtt_ms=20), lab, 3.0)))
+    assert rates[0] > 3 * rates[1]
 
 
 # -- impairments -------------------------------------------------------------------------------------------------------

@@ -13,12 +13,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from compare.errors import CompareError
+from compare.experiment import models
+from compare.experiment.changes import read_changes
 from compare.experiment.experiment import Experiment, plan
 from compare.experiment.run_files import pack
 from compare.experiment.store import DamagedRun, Store
 from compare.metrics.cells import read_cells
 from compare.statistics.summary import summary_csv
 from env.lab import RunResult, Table
+from env.network.scenario import ScenarioError
+from env.network.traces import handed_over
 from tests.support.results import recorded
 
 
@@ -163,3 +167,20 @@ def test_memory_is_independent_of_run_count(tmp_path: Path) -> None:
         assert cells[0].seeds == list(range(1, seeds + 1))
     assert peaks[0] > 4_000_000  # a run at a time is in memory
     assert peaks[1] < 1.2 * peaks[0]
+
+
+def test_a_report_needs_no_trace_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handed_over, "_texts", {})
+    file = tmp_path / "mine.trace"
+    file.write_text("1\n2\n4\n")
+    changes = read_changes({"trace": str(file), "rate_mbps": "null"}, {})
+    planned = plan("bottleneck", ["cubic"], 1, None, 50, changes=changes)
+    traced = replace(planned, binaries={f"trace {file}": models.sha256(file)})
+    store = Store(tmp_path / "results")
+    with store.claim(traced):
+        store.keep_traces(traced)
+    file.unlink()
+    with pytest.raises(ScenarioError, match=r"mine\.trace' does not exist"):
+        store.experiment().scenarios[0].network()
+    store.restore_traces(store.experiment())
+    assert store.experiment().scenarios[0].network_path().trace == str(file)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path as FilePath
+
 import pytest
 
 from env.network.path import Path
 from env.network.topology.bottleneck import (
+    delay_commands,
     gilbert_pct,
     netem_options,
     queue_options,
@@ -73,3 +76,16 @@ def test_marking_queues() -> None:
     assert queue_options(Path(qdisc="red", ecn=True)).endswith(" ecn")
     assert not queue_options(Path(qdisc="red")).endswith(" ecn")
     assert "ce_threshold 5ms ecn" in queue_options(Path(qdisc="step", ecn=True, mark_ms=5))
+
+
+def test_a_delay_trace_sets_both_directions_in_order(tmp_path: FilePath) -> None:
+    file = tmp_path / "mine.delay"
+    file.write_text("5\n15\n")
+    path = Path(delay_trace=str(file), client_extra_rtt_ms=(0, 30), ack_burst_ms=10)
+    assert "netem limit 1000000 delay 5.000ms rate 100gbit" in toward_receiver_commands(path, "out")[0]
+    assert toward_sender_commands(path, "back", 30)[0].endswith("delay 35.000ms slot 4.000ms 16.000ms rate 100gbit")
+    assert delay_commands(path, 15, "out", ["a", "b"]) == [
+        "qdisc change dev out root handle 1: netem limit 1000000 delay 15.000ms rate 100gbit",
+        "qdisc change dev a root handle 1: netem limit 1000000 delay 15.000ms slot 4.000ms 16.000ms rate 100gbit",
+        "qdisc change dev b root handle 1: netem limit 1000000 delay 45.000ms slot 4.000ms 16.000ms rate 100gbit",
+    ]

@@ -41,7 +41,7 @@ from env.network.traces.format import load_trace
         ("trace", 5, "trace is 5; it must be the name"),
         ("steps", ({"at_s": 3},), "the step at 3 s changes nothing; it may change rate_mbps, rtt_ms, loss_pct"),
         ("steps", ({"rate_mbps": 3},), "is not a step; a step has at_s"),
-        ("steps", ({"at_s": 3, "rate": 5},), "'rate' is not a field of a step; the fields are at_s, rate_mbps"),
+        ("steps", ({"at_s": 3, "rate": 5},), "'rate' is not a field of a step: did you mean rate_mbps"),
         ("steps", ({"at_s": 3, "rate_mbps": -5},), "rate_mbps of the step at 3 s is -5"),
         ("steps", ({"at_s": 3, "loss_pct": 5}, {"at_s": 3, "rtt_ms": 5}), "the step at 3 s follows one at 3 s"),
     ],
@@ -68,7 +68,7 @@ def test_loopback_commands_are_checked(tc: tuple[str, ...], message: str) -> Non
 
 
 def test_unknown_fields_list_the_right_ones() -> None:
-    with pytest.raises(PathError, match="'bandwidth' is not a field of a path; the fields are topology, rate_mbps"):
+    with pytest.raises(PathError, match=r"'bandwidth' is not a field of a path\. The fields are topology, rate_mbps"):
         Path.from_dict({"bandwidth": 20})
 
 

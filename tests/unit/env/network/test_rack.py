@@ -35,7 +35,7 @@ PAPER = {
         ("rtt_us", "fast", "rtt_us is 'fast'; it must be a number from 1 to"),
         ("buffer_kb", 1, "buffer_kb is 1; it must lie between 10"),
         ("gso_max_bytes", 1000, "gso_max_bytes is 1000; it must lie between 1500 and 65536"),
-        ("ports", 3, "'ports' is not a field of a rack; the fields are clients, servers, rate_mbps"),
+        ("rate_mbs", 3, "'rate_mbs' is not a field of a rack: did you mean rate_mbps"),
     ],
 )
 def test_a_rack_that_cannot_be_built_is_refused(field: str, value: object, message: str) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any
+from pathlib import Path as FilePath
+from typing import Any, cast
 
 import pytest
 
@@ -61,3 +62,24 @@ def test_a_path_without_steps_needs_no_thread() -> None:
     before = threading.active_count()
     with timeline(Recorder(), [], 0):
         assert threading.active_count() == before
+
+
+def test_a_delay_trace_is_played_beside_steps(tmp_path: FilePath) -> None:
+    file = tmp_path / "mine.delay"
+    file.write_text("5\n5\n8\n")
+    done: list[object] = []
+    enough = threading.Event()
+
+    class Topology:
+        def step(self, _before: Path, after: Path) -> None:
+            done.append(after.rate_mbps)
+
+        def change_delay(self, _path: Path, delay_ms: float) -> None:
+            done.append(f"{delay_ms:g} ms")
+            if len(done) >= 4:
+                enough.set()
+
+    path = Path.from_dict({"delay_trace": str(file), "steps": [{"at_s": 0.025, "rate_mbps": 3}]})
+    with Timeline(cast("Any", Topology()), path, time.monotonic_ns()):
+        assert enough.wait(10)
+    assert done[:4] == ["8 ms", 3, "5 ms", "8 ms"]

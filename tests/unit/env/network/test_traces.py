@@ -172,7 +172,7 @@ def test_lengths_and_statistics_that_cannot_be_are_refused() -> None:
 
 def test_the_projects_traces_are_those_of_the_manifest() -> None:
     assert manifest.check() == []
-    assert trace_names() == sorted(CATALOGUE)
+    assert [name for name in trace_names() if not name.startswith("recorded/")] == sorted(CATALOGUE)
 
 
 def test_a_changed_trace_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,198 @@
+"""Changes that a command makes to its scenarios: ``path.rate_mbps=50``, or several values, which are a sweep.
+
+A change is written in the grammar of Hydra's overrides. Hydra itself would take several values for several jobs, so
+compare.py gives it the text of the value, quoted, and read_changes() reads that text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Quote, QuotedString, Transformer
+from hydra.errors import HydraException
+
+from compare.errors import CompareError
+from env.near import suggest
+from env.network.path import Path as NetworkPath
+from env.network.rack import Rack
+from env.network.scenario import Scenario, ScenarioError, check_scenario, with_trace_files
+
+NETWORKS = {"path": NetworkPath, "rack": Rack}
+MAX_POINTS = 1000  # scenarios of a sweep
+LOOPBACK_FACTS = ("rate_mbps", "rtt_ms")  # of a loopback path, which they describe and do not change
+_CHANGE = re.compile(r"(?P<key>(?:path|rack)\b[^=]*)=(?P<value>.*)", re.DOTALL)
+_QUOTED = re.compile(r"\+(?P<key>(?:path|rack)\.\w+)='(?P<value>.*)'", re.DOTALL)
+_PLAIN = re.compile(r"[A-Za-z0-9_.-]{1,32}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Change:
+    """New values of a field of all scenarios' networks. key: path.FIELD or rack.FIELD. None: the field's default."""
+
+    key: str
+    values: tuple[Any, ...]
+
+    @property
+    def network(self) -> str:
+        """path or rack."""
+        return self.key.partition(".")[0]
+
+    @property
+    def field(self) -> str:
+        """The field of the path or rack."""
+        return self.key.partition(".")[2]
+
+    @property
+    def is_swept(self) -> bool:
+        """True for several values."""
+        return len(self.values) > 1
+
+
+@dataclass(frozen=True)
+class SweepPoint:
+    """A scenario of a sweep. base: name of the scenario without the swept values. values: key to value."""
+
+    scenario: str
+    base: str
+    values: dict[str, Any]
+
+
+def quoted(override: str) -> str:
+    """Return an argument of the command line as Hydra takes it: the value of a change is a quoted string.
+
+    Raises CompareError for a field that a path or rack does not have.
+    """
+    change = _CHANGE.fullmatch(override)
+    if change is None:
+        return override
+    key, network = change["key"], change["key"].partition(".")[0]
+    known = [field.name for field in fields(NETWORKS[network])]
+    name = key.partition(".")[2]
+    if name not in known:
+        hint = suggest(name, known) if name else ". "
+        raise CompareError(
+            f"{override!r} changes no field of a {network}{hint}It is {network}.FIELD=VALUE, and the fields are "
+            f"{', '.join(known)}"
+        )
+    return f"+{key}={QuotedString(change['value'], Quote.single).with_quotes()}"
+
+
+def unquoted(override: str) -> str:
+    """Return the argument of which quoted() made this one."""
+    match = _QUOTED.fullmatch(override)
+    return override if match is None else f"{match['key']}={match['value']}".replace("\\'", "'")
+
+
+def read_changes(path: Mapping[str, Any], rack: Mapping[str, Any]) -> list[Change]:
+    """Return the changes of the options `path` and `rack`, whose values are texts in Hydra's grammar.
+
+    Raises CompareError: a malformed value, a value given twice, a range without steps.
+    """
+    texts = {f"{network}.{name}": text for network, of in (("path", path), ("rack", rack)) for name, text in of.items()}
+    return [Change(key, tuple(_values(key, str(text)))) for key, text in texts.items()]
+
+
+def _values(key: str, text: str) -> list[Any]:
+    try:
+        override = OverridesParser.create().parse_override(f"{key}={text}")
+        if not override.is_sweep_override():
+            return [override.value()]
+        if not override.is_discrete_sweep():
+            raise CompareError(f"{key}={text} has no single values; list them, as {key}=1,10,100")
+        values = list(override.sweep_iterator(Transformer.identity))
+    except HydraException as error:
+        first_line = str(error).splitlines()[0]
+        raise CompareError(
+            f"{key}={text} cannot be read ({first_line}); quote a value with other characters"
+        ) from error
+    for i, value in enumerate(values):
+        if value in values[:i]:
+            raise CompareError(f"{key}={text} has the value {value} twice")
+    return values
+
+
+def changed(scenarios: Sequence[Scenario], changes: Sequence[Change]) -> tuple[list[Scenario], list[SweepPoint]]:
+    """Return all scenarios with all changes, and a point for each; no points without a swept field.
+
+    Several swept fields give all combinations of their values. The name of a scenario names its changes:
+    bottleneck+rate_mbps=50. Raises CompareError: a scenario that cannot run, a rack where a path is changed.
+    """
+    if not changes:
+        return list(scenarios), []
+    count = math.prod(len(change.values) for change in changes) * len(scenarios)
+    if count > MAX_POINTS:
+        raise CompareError(f"the sweep has {count} scenarios; at most {MAX_POINTS} are possible")
+    new_scenarios, points = [], []
+    for scenario in scenarios:
+        for values in itertools.product(*(change.values for change in changes)):
+            pairs = list(zip(changes, values, strict=True))
+            new = _with(scenario, pairs)
+            base = _name(scenario, [pair for pair in pairs if not pair[0].is_swept])
+            new_scenarios.append(new)
+            points.append(SweepPoint(new.name, base, {change.key: value for change, value in pairs if change.is_swept}))
+    return new_scenarios, points if any(change.is_swept for change in changes) else []
+
+
+def _with(scenario: Scenario, pairs: Sequence[tuple[Change, Any]]) -> Scenario:
+    """Return a scenario with one value of each change, checked."""
+    path, rack = scenario.path, scenario.rack
+    for change, value in pairs:
+        path = _network_with(scenario, change, value, path) if change.network == "path" else path
+        rack = _network_with(scenario, change, value, rack) if change.network == "rack" else rack
+    if path is not None:
+        path = with_trace_files(path, Path.cwd())
+    texts = ", ".join(f"{change.field} {_text(value)}" for change, value in pairs)
+    claim = f"{scenario.claim} (with {texts})"
+    new = replace(scenario, name=_name(scenario, pairs), claim=claim, path=path, rack=rack)
+    try:
+        check_scenario(new)
+    except ScenarioError as error:
+        raise CompareError(str(error)) from error
+    return new
+
+
+def _network_with(scenario: Scenario, change: Change, value: Any, network: dict[str, Any] | None) -> dict[str, Any]:
+    """Return a path's or rack's mapping with a value of one change; None removes the field."""
+    if network is None:
+        other = "rack" if change.network == "path" else "path"
+        raise CompareError(
+            f"{change.key} changes a {change.network}, but scenario {scenario.name} is a {other}: use "
+            f"{other}.FIELD=VALUE, or leave out this scenario"
+        )
+    if network.get("topology") == "loopback" and change.field in LOOPBACK_FACTS:
+        raise CompareError(
+            f"{change.key} has no effect in scenario {scenario.name}: the tc commands of its loopback path set rate "
+            "and delay. Leave out this scenario, or choose one with a router, such as scenario=bottleneck"
+        )
+    rest = {name: kept for name, kept in network.items() if name != change.field}
+    return rest if value is None else rest | {change.field: value}
+
+
+def _name(scenario: Scenario, pairs: Sequence[tuple[Change, Any]]) -> str:
+    return "+".join([scenario.name, *(f"{change.field}={_plain(value)}" for change, value in pairs)])
+
+
+def _plain(value: Any) -> str:
+    """Return a value as a part of a file's name, with a hash if characters had to be replaced."""
+    text = _text(value)
+    if _PLAIN.fullmatch(text):
+        return text
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", text.rpartition("/")[2])
+    return f"{plain[-24:].strip('-')}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "default"
+    if isinstance(value, float):
+        return f"{value:.12g}"
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,103 @@
+"""Traces from CSV, to CSV, and from files with other endings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from env.network.traces.convert import convert
+from env.network.traces.delay import load_delay_trace
+from env.network.traces.format import TraceError, load_trace
+from tests.support.commands import run_python
+
+
+def test_rates_become_deliveries(tmp_path: Path) -> None:
+    source, output = tmp_path / "rates.csv", tmp_path / "mine.trace"
+    # 12 Mbit/s are a packet per ms; nothing for 100 ms; 24 Mbit/s
+    source.write_text("time_s,signal,mbps\n5.0,a,12\n5.1,b,0\n5.2,c,24\n")
+    convert(source, output, 100)
+    times_ms = np.array(load_trace(str(output)).times_ms)
+    assert times_ms[:100].tolist() == list(range(1, 101))
+    assert times_ms[100:].tolist() == [ms for ms in range(201, 301) for _ in range(2)]
+
+
+def test_an_outage_at_the_end_keeps_the_length(tmp_path: Path) -> None:
+    source, output = tmp_path / "rates.csv", tmp_path / "mine.trace"
+    source.write_text("time_ms,mbps\n0,12\n100,0\n200,0\n")
+    convert(source, output, 100)
+    trace = load_trace(str(output))
+    assert trace.duration_ms == 300
+    assert list(trace.times_ms) == [*range(1, 100), 300]
+
+
+@pytest.mark.parametrize("name", ["held_out/lte-walking", "held_out/5g-driving", "train/wifi"])
+def test_a_link_survives_csv_within_a_packet(tmp_path: Path, name: str) -> None:
+    first, table, second = tmp_path / "a.trace", tmp_path / "b.csv", tmp_path / "c.trace.gz"
+    first.write_text(load_trace(name).text())
+    convert(first, table, 20)
+    convert(table, second, 20)
+    before, after = (np.array(load_trace(str(file)).times_ms) for file in (first, second))
+    assert after[-1] == before[-1]
+    edges = np.arange(0, before[-1], 20) + 20
+    counts = [np.searchsorted(times, edges, side="right") for times in (before, after)]
+    assert np.abs(counts[0] - counts[1]).max() <= 1
+
+
+def test_delays_survive_csv(tmp_path: Path) -> None:
+    first, table, second = tmp_path / "a.delay", tmp_path / "b.csv", tmp_path / "c.delay"
+    first.write_text("12\n12.5\n30\n30\n7\n")
+    assert "5 rows" in convert(first, table, 100)
+    convert(table, second, 100)
+    assert second.read_text() == first.read_text()
+    table.write_text("time_ms,delay_ms\n0,10\n25,20\n50,30\n")
+    convert(table, second, 100)
+    assert list(load_delay_trace(str(second)).delays_ms) == [10, 10, 20, 20, 20, 30, 30, 30]
+
+
+def test_a_file_with_another_ending_is_checked_and_renamed(tmp_path: Path) -> None:
+    source = tmp_path / "Verizon-LTE-driving.down"
+    source.write_text("1\n5\n9\n")
+    convert(source, tmp_path / "verizon.trace", 100)
+    assert list(load_trace(str(tmp_path / "verizon.trace")).times_ms) == [1, 5, 9]
+    source.write_text("1\n5\n4\n")
+    with pytest.raises(TraceError, match=r"driving\.down:3: 4 comes after 5"):
+        convert(source, tmp_path / "verizon.trace", 100)
+
+
+@pytest.mark.parametrize(
+    ("text", "output", "message"),
+    [
+        ("time_s,mbps\n0,1\n1,fast\n", "x.trace", r"a\.csv:3: mbps is 'fast'; it must be a number from 0 to 100000"),
+        ("time_s,mbps\n0,1\n1,-2\n", "x.trace", r"a\.csv:3: mbps is '-2'"),
+        ("time_s,mbps\n0,1\n1,nan\n", "x.trace", r"a\.csv:3: mbps is 'nan'"),
+        ("time_s,mbps\n0,1\n1\n", "x.trace", r"a\.csv:3: mbps is None"),
+        ("time_s,mbps\n0,1\n0,2\n", "x.trace", r"a\.csv:3: time_s is 0, but times must rise"),
+        ("time_s,mbps\n0,1\n90000,2\n", "x.trace", r"a\.csv:3: time_s is '90000'; it must be a number from 0 to 86400"),
+        ("time,rate\n0,1\n", "x.trace", "the header is 'time,rate'; it must have time_s or time_ms, and mbps"),
+        ("time_s,mbps\n0,1\n1,2\n", "x.delay", "it must have time_s or time_ms, and delay_ms"),
+        ("time_s,mbps\n0,1\n", "x.trace", "has 1 rows; it needs two"),
+        ("", "x.trace", "the header is ''"),
+        ("time_s,mbps\n0,0\n1,0\n", "x.trace", "the rates deliver 0 packets"),
+        ("time_s,mbps\n0,100000\n10,100000\n", "x.trace", "packets; a trace has 1 to 50000000"),
+        ("time_s,mbps\n0,1\n1,2\n", "x.txt", r"its name must end in one of \.trace"),
+        ("time_s,mbps\n0,1\n1,2\n", "x.csv", "to write CSV, its name must end in"),
+    ],
+)
+def test_what_cannot_be_converted_is_named(tmp_path: Path, text: str, output: str, message: str) -> None:
+    source = tmp_path / "a.csv"
+    source.write_text(text)
+    with pytest.raises(TraceError, match=message):
+        convert(source, tmp_path / output, 100)
+    assert not (tmp_path / output).exists()
+
+
+def test_the_command_converts_and_shows(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("time_s,delay_ms\n0,10\n1,20\n")
+    words = ("-m", "env.network.traces")
+    output, _ = run_python(*words, "convert", str(tmp_path / "a.csv"), str(tmp_path / "a.delay"))
+    assert output.endswith("a.delay: 2 s, mean one-way delay 15 ms\n")
+    assert run_python(*words, "show", str(tmp_path / "a.delay"))[0] == "2 s; one-way delay 10 to 20 ms, mean 15.00 ms\n"
+    _, errors = run_python(*words, "convert", str(tmp_path / "no.csv"), str(tmp_path / "a.trace"), status=1)
+    assert "no.csv cannot be read as CSV" in errors
