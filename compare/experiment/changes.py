@@ -29,6 +29,7 @@ from env.network.scenario import Scenario, ScenarioError, check_scenario, with_t
 NETWORKS = {"path": NetworkPath, "rack": Rack}
 MAX_POINTS = 1000  # scenarios of a sweep
 LOOPBACK_FACTS = ("rate_mbps", "rtt_ms")  # of a loopback path, which they describe and do not change
+MAX_NAME = 120  # characters of the changes in a scenario's name, which is that of a folder
 _CHANGE = re.compile(r"(?P<key>(?:path|rack)\b[^=]*)=(?P<value>.*)", re.DOTALL)
 _QUOTED = re.compile(r"\+(?P<key>(?:path|rack)\.\w+)='(?P<value>.*)'", re.DOTALL)
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]{1,32}", re.ASCII)
@@ -178,7 +179,10 @@ def _network_with(scenario: Scenario, change: Change, value: Any, network: dict[
 
 
 def _name(scenario: Scenario, pairs: Sequence[tuple[Change, Any]]) -> str:
-    return "+".join([scenario.name, *(f"{change.field}={_plain(value)}" for change, value in pairs)])
+    changes = "+".join(f"{change.field}={_plain(value)}" for change, value in pairs)
+    if len(changes) > MAX_NAME:
+        changes = f"{changes[:MAX_NAME]}-{hashlib.sha256(changes.encode()).hexdigest()[:6]}"
+    return f"{scenario.name}+{changes}" if changes else scenario.name
 
 
 def _plain(value: Any) -> str:

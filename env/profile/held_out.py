@@ -19,7 +19,8 @@ from env.checkout import CONFIGS
 from env.network.path import Path
 
 FILE = CONFIGS / "held_out.yaml"
-TRACES = ("held_out/", "recorded/")  # beginnings of the names of held-out traces
+TRACES = "held_out/"  # prefix of the names of held-out traces
+RECORDED = "recorded/"  # prefix of the names of recordings, which training must not see either
 BANDED = ("rate_mbps", "rtt_ms", "buffer_bdp")
 
 Bands = tuple[tuple[float, float], ...]
@@ -92,6 +93,6 @@ def draw_in_band(name: str, rng: np.random.Generator) -> float:
 
 def is_held_out(path: Path) -> bool:
     """Return whether training must not see a path."""
-    if path.trace.startswith(TRACES) or path.delay_trace.startswith(TRACES):
+    if any(trace.startswith((TRACES, RECORDED)) for trace in (path.trace, path.delay_trace)):
         return True
     return path.topology == "router" and all(in_band(name, getattr(path, name)) for name in BANDED)

@@ -79,7 +79,7 @@ def find_trace(name: str, suffixes: tuple[str, ...] = SUFFIXES) -> Path:
     hint = suggest(name, trace_names(suffixes))
     raise TraceError(
         f"trace {name!r} is unknown{hint}The traces are {_listed(suffixes)}; or give the path of a file whose name "
-        f"ends in {' or '.join(suffixes)}"
+        f"ends in {' or '.join(suffixes)}; `python -m env.network.traces convert` makes one of other files"
     )
 
 

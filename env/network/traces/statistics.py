@@ -1,4 +1,4 @@
-"""Statistics of a trace: mean rate, its deviation and correlation time, outages."""
+"""Statistics of a trace: mean rate, its deviation and correlation time, outages and gaps."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from env.network.traces.format import PACKET_BITS, Trace
 
 WINDOW_MS = 100  # rates are means over windows of this length
 OUTAGE_MS = 100  # a gap of at least this length is an outage
+GAP_MS = 20  # a gap of at least this length is one that a sender notices
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,8 @@ class Statistics:
 
     mean_mbps, deviation_mbps: mean and standard deviation of the rate in windows of WINDOW_MS. correlation_s: lag at
     which the rate's autocorrelation falls below 1/e, interpolated between windows. outages: number of gaps of at least
-    OUTAGE_MS without delivery. longest_gap_ms: longest gap.
+    OUTAGE_MS without delivery. longest_gap_ms: longest gap. mean_outage_ms: mean length of the outages; 0 without any.
+    gaps_per_s: gaps of at least GAP_MS per second.
     """
 
     mean_mbps: float
@@ -28,12 +30,15 @@ class Statistics:
     correlation_s: float
     outages: int
     longest_gap_ms: int
+    mean_outage_ms: float
+    gaps_per_s: float
 
     def text(self) -> str:
         """Return the statistics in one line."""
         return (
             f"mean {self.mean_mbps:.2f} Mbit/s, deviation {self.deviation_mbps:.2f} Mbit/s, correlation time "
-            f"{self.correlation_s:.2f} s, {self.outages} outages, longest gap {self.longest_gap_ms} ms"
+            f"{self.correlation_s:.2f} s, {self.outages} outages of {self.mean_outage_ms:.0f} ms on average, longest "
+            f"gap {self.longest_gap_ms} ms, {self.gaps_per_s:.2f} gaps of {GAP_MS} ms per s"
         )
 
 
@@ -43,12 +48,15 @@ def statistics(trace: Trace) -> Statistics:
     rates = window_rates_mbps(times_ms, trace.duration_ms)
     # the trace repeats, so the last gap and the first one are one gap
     gaps_ms = np.diff(times_ms, prepend=times_ms[-1] - trace.duration_ms)
+    outages_ms = gaps_ms[gaps_ms >= OUTAGE_MS]
     return Statistics(
         mean_mbps=trace.mean_mbps,
         deviation_mbps=float(rates.std()) if rates.size else 0.0,
         correlation_s=correlation_time_s(rates),
-        outages=int(np.count_nonzero(gaps_ms >= OUTAGE_MS)),
+        outages=int(outages_ms.size),
         longest_gap_ms=int(gaps_ms.max()),
+        mean_outage_ms=float(outages_ms.mean()) if outages_ms.size else 0.0,
+        gaps_per_s=float(np.count_nonzero(gaps_ms >= GAP_MS) / trace.duration_ms * 1e3),
     )
 
 

@@ -37,6 +37,28 @@ def test_same_seeds_give_the_same_summary(tmp_path: Path) -> None:
     assert (tmp_path / "a" / "summary.csv").read_text() == summaries[0]
 
 
+def test_a_file_of_the_user_is_swept_with_a_trace_of_tmp(tmp_path: Path) -> None:
+    (tmp_path / "mine.trace").write_text("1\n2\n3\n")
+    (tmp_path / "mine.delay").write_text("5\n10\n")
+    scenario, results = tmp_path / "mine.yaml", tmp_path / "results"
+    path = "{trace: mine.trace, delay_trace: mine.delay}"
+    scenario.write_text(f"name: mine\nclaim: none\nduration_s: 2\npath: {path}\n")
+    options = [f"scenario={scenario}", "path.buffer_bdp=1,4", "schemes=[reno]", "seeds=1", f"output_dir={results}"]
+    compare(*options)
+    summary = (results / "summary.csv").read_text()
+    for point in (1, 4):
+        (goodput,) = (
+            line for line in summary.splitlines() if line.startswith(f"mine+buffer_bdp={point},reno,goodput,")
+        )
+        assert 8 < float(goodput.split(",")[4]) < 11.6
+    assert "path.buffer_bdp=1,4" in json.loads((results / "environment.json").read_text())["command"]
+    for file in (scenario, tmp_path / "mine.trace", tmp_path / "mine.delay"):
+        file.unlink()
+    compare(f"report={results}")
+    assert (results / "summary.csv").read_text() == summary
+    assert "over buffer_bdp" in (results / "report.html").read_text()
+
+
 def test_record_names_the_model_of_the_loaded_module(tmp_path: Path) -> None:
     compare("scenario=bottleneck", "duration_s=2", "schemes=[ndm]", "seeds=1", f"output_dir={tmp_path}")
     model = json.loads((tmp_path / "environment.json").read_text())["models"]["ndm"]["ndm"]

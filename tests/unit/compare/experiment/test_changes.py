@@ -52,6 +52,16 @@ def test_a_rival_is_in_the_names_of_a_sweep() -> None:
     assert experiment.sweep[0].scenario == "compete/cubic_1v1+rate_mbps=10+bbr"
 
 
+def test_many_changes_fit_a_folders_name() -> None:
+    fields = ("rate_mbps", "rtt_ms", "buffer_bdp", "loss_pct", "jitter_ms", "duplicate_pct", "ack_rate_mbps", "mark_ms")
+    names = [
+        planned(*(f"path.{field}={value}" for field in fields[:-1]), "path.loss_burst_packets=2").scenarios[0].name
+        for value in ("1.2345678901", "1.2345678902")
+    ]
+    assert len({*names}) == 2
+    assert all(len(name) < 150 for name in names)
+
+
 def test_values_have_hydras_grammar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a b.trace").write_text("1\n2\n")
     monkeypatch.chdir(tmp_path)

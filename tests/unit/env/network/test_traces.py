@@ -95,6 +95,9 @@ def test_statistics_of_small_traces() -> None:
     gaps = statistics(trace("50\n149\n250\n1000\n"))
     # 101 and 750 ms count; from the last to the first it is 50
     assert (gaps.outages, gaps.longest_gap_ms) == (2, 750)
+    assert gaps.mean_outage_ms == (101 + 750) / 2
+    assert gaps.gaps_per_s == 4, "those of 99 and 50 ms, too"
+    assert statistics(trace("1\n2\n")).mean_outage_ms == 0
 
 
 def test_last_delivery_counts_in_its_window() -> None:
