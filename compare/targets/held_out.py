@@ -16,13 +16,11 @@ from env.network.path import PACKET_BYTES, Path
 from env.network.scenario import Flow, Scenario, check_scenario
 from env.network.traces.format import trace_names
 from env.profile import with_jitter
-from env.profile.held_out import BANDED, draw_in_band
+from env.profile.held_out import BANDED, TRACES, draw_in_band
 
 SEED = 20260622  # of the draw; another seed gives another set of scenarios
 SINGLES = 200
 PAIRS = 100
-# A further recorded trace would change the draw, so only generated ones are drawn.
-GENERATED = "held_out/"
 KINDS = {"clean": 0.6, "lossy": 0.2, "jittery": 0.1, "traced": 0.1}  # probability of each kind of single flow
 LOSS_PCT = (0.05, 2.0)  # log-uniform
 JITTER_RATIO = (0.05, 0.5)  # standard deviation over one-way delay, log-uniform
@@ -55,7 +53,7 @@ def _single(number: int, rng: np.random.Generator, seed: int) -> Scenario:
     kind = _choice(KINDS, rng)
     path = _drawn_path(rng)
     if kind == "traced":
-        traces = [trace for trace in trace_names() if trace.startswith(GENERATED)]
+        traces = [trace for trace in trace_names() if trace.startswith(TRACES)]
         path = {"trace": traces[int(rng.integers(len(traces)))]} | {k: v for k, v in path.items() if k != "rate_mbps"}
     path = _limited(path, [seed, 0, number])
     if kind == "lossy":
