@@ -13,7 +13,7 @@ from env.network.scenario import ScenarioError
 from env.network.step import Step
 from env.options import check_limits
 from env.profile.episode_config import RIVALS, scenario_episode_config
-from env.profile.held_out import TRACES, held_out_bands, in_band, is_held_out, within_band
+from env.profile.held_out import RECORDED, TRACES, held_out_bands, in_band, is_held_out, within_band
 from env.profile.mixture import DRAWN_FIELDS, Draw, MixtureComponent, Profile, ProfileError, with_jitter
 from env.reward import RewardWeights
 
@@ -57,7 +57,7 @@ def _check_component(where: str, component: MixtureComponent) -> None:
     _check_flows(where, component)
     _check_steps(where, component)
     for trace in component.traces:
-        if trace.startswith(TRACES):
+        if trace.startswith((TRACES, RECORDED)):
             raise ProfileError(f"{where}: trace {trace} is held out from training: env/profile/held_out.py")
     _check_paths(where, component)
 

@@ -240,6 +240,7 @@ def one(**mix: object) -> dict[str, object]:
         (one(rate_step={"fixed": 2}, rate_steps={"fixed": 40}), ["rate_steps goes from 40 to 40", "between 1 and 32"]),
         (one(rate_steps={"fixed": 2}), ["rate_steps is given without rate_step"]),
         (one(traces=["held_out/lte-driving"]), ["held out"]),
+        (one(traces=["recorded/starlink"]), ["held out"]),
         (one(traces=["train/lte"]), ["train/lte", "unknown"]),
         (one(traces=["train/wifi"], rate_mbps={"fixed": 10}), ["leave one of them out"]),
         (one(reward={"delay": -1}), ["reward.delay is -1"]),
