@@ -105,6 +105,8 @@ def run(
 
 
 def _mount_layer() -> None:
+    if LAYER.exists():
+        raise RuntimeError("this lab has run a script already: boot another one")
     LAYER.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "tmpfs", str(LAYER)], check=True, capture_output=True, text=True)
 

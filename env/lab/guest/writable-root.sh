@@ -35,6 +35,14 @@ echo "$folders" | sort -u | while read -r folder; do
 		;;
 	esac
 done
+# Mininet's CPULimitedHost needs version 1 of cgroups, which the lab kernel and newer stock kernels do not have
+if grep -q ^cpuset /proc/cgroups; then
+	mount -t tmpfs cgroup sys/fs/cgroup
+	for controller in cpu cpuacct cpuset; do
+		mkdir "sys/fs/cgroup/$controller"
+		mount -t cgroup -o "$controller" cgroup "sys/fs/cgroup/$controller" 2>/dev/null || rmdir "sys/fs/cgroup/$controller"
+	done
+fi
 mkdir -p run/lab run/old
 cp "$programs"/* run/lab
 # Mininet's class Controller calls this name; Debian's controller has another one

@@ -103,6 +103,19 @@ def test_status_output_and_input_are_the_scripts(tmp_path: Path) -> None:
     assert "times as fast as real time" in errors
 
 
+def test_runs_leave_nothing(tmp_path: Path) -> None:
+    def left() -> set[str]:
+        names = [*Path("/dev/shm").iterdir(), *Path("/tmp").iterdir(), *Path("/proc/mounts").read_text().splitlines()]
+        return {str(name) for name in names if any(word in str(name) for word in ("vm_file", "uml", "ndm", "overlay"))}
+
+    script = write(tmp_path, "import os\nos.system('sleep 1000 &')\nopen('/tmp/ndm-file', 'w').write('x' * 10**6)\n")
+    run(tmp_path, "run", script)
+    before = left()
+    for _ in range(3):
+        run(tmp_path, "run", script)
+    assert not left() - before
+
+
 def test_output_comes_as_it_is_written(tmp_path: Path) -> None:
     script = write(tmp_path, "import time\nprint('first')\nwhile True:\n    time.sleep(1)\n")
     process = begin(tmp_path, "run", script)
