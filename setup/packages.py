@@ -5,6 +5,7 @@ setup/packages.py          packages for building, training and comparing
 setup/packages.py bpf      also those for `make bpf`
 setup/packages.py fuzz     also those for `make fuzz`
 setup/packages.py lint     also those for `make lint`
+setup/packages.py scripts  also the programs that Mininet scripts of your own may call
 setup/packages.py tests    also those for `make test`
 setup/packages.py slow     also those that `make test-all` needs in addition to `tests`
 setup/packages.py ports    also those for `make ports`
@@ -42,13 +43,20 @@ CTL = ["libbpf-dev", "libelf-dev", "libssl-dev"]
 BPF = ["clang", "llvm", *CTL]
 # the fuzz targets; llvm reports their coverage
 FUZZ = ["clang", "libclang-rt-dev", "llvm", *CTL]
-# `make test` runs the fuzz targets and the integer network on arm64, and signs models. `make test-all` opens reports in
-# a browser, runs `make install`, `make ports` and `make bench-kernel`, and compares request times with sockperf's.
+# what Mininet and its examples call: traffic, captures, Mininet's default switch with its controller, VLANs, NAT
+SCRIPTS = [
+    *("iputils-ping", "iperf", "iperf3", "telnet", "tcpdump", "openvswitch-switch", "openvswitch-testcontroller"),
+    *("vlan", "iptables"),
+]
+# `make test` runs the fuzz targets and the integer network on arm64, signs models, and runs Mininet's examples. `make
+# test-all` opens reports in a browser, runs `make install`, `make ports` and `make bench-kernel`, and compares request
+# times with sockperf's.
 BESIDES = {
     "bpf": BPF,
     "fuzz": FUZZ,
     "lint": ["sparse", *STOCK_HEADERS],
-    "tests": ["qemu-user", "openssl", *ARM64, *FUZZ],
+    "scripts": SCRIPTS,
+    "tests": ["qemu-user", "openssl", *ARM64, *FUZZ, *SCRIPTS],
     "slow": ["chromium", "dkms", "sockperf", *COUNTING, *STOCK_HEADERS],
     "bench": [*COUNTING, *BPF, *STOCK_HEADERS],
     "profile": ["linux-perf"],

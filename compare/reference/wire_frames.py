@@ -66,6 +66,10 @@ Any number of OBSERVATION and ACTION pairs may come while the agent works on a c
 traffic; until the next COMMAND the module holds cwnd without asking. A guest's read blocks the whole lab, so virtual
 time stands still while the host computes.
 
+While a user's script runs, agent and host take turns: a REPLY with the script's output, and a COMMAND named `answer`
+with a signal or input for it; the last REPLY has the exit status (`env/lab/guest/script.py`). Its changed files follow
+in the same way.
+
 In the guest the channel is the character device `/dev/lab_gate` of `lab_gate.ko`: `read` returns the next COMMAND as
 u32 length and payload, `write` sends one REPLY, `poll` reports POLLPRI after a stop. A host that closes the socket or
 breaks the framing powers the lab off.

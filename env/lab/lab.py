@@ -213,6 +213,14 @@ class Lab(ABC):
             **options,
         )
 
+    def begin_script(self, **program: Any) -> None:
+        """Send a `script` command; env/lab/script.py takes turns with the guest until the script ends.
+
+        The first script of a booted virtual lab gives the same output for the same seed. program: of run() in
+        env/lab/guest/script.py.
+        """
+        self.begin("script", seed=self._seed_of_run(None), **program)
+
     def probe(self, path: Path, **pattern: int) -> dict[str, Any]:
         """Send packets without TCP over the path. Pattern and result: env/network/topology/packets.py."""
         self._hand_over_traces(path)

@@ -37,7 +37,8 @@ _package.__path__ = [str(ROOT / "env")]
 _package.__spec__ = importlib.machinery.ModuleSpec("env", None, is_package=True)
 sys.modules["env"] = _package
 
-from channel import Gate, Port, Socket  # noqa: E402  (needs the package above)
+import script  # noqa: E402  (needs the package above)
+from channel import Gate, Port, Socket  # noqa: E402
 from first_draws import draw_secrets  # noqa: E402
 from guard import Guard  # noqa: E402
 from watch import Watch  # noqa: E402
@@ -62,15 +63,17 @@ if TYPE_CHECKING:
 KINDS = {"virtual": (Gate, VIRTUAL), "real": (Port, REAL), "counted": (Port, COUNTED), "host": (Socket, REAL)}
 TRACING = FilePath("/sys/kernel/tracing")
 SETTLE_S = 0.25  # virtual time; twice a run, of the second that Clock.preparation_s has
+RT_RUNTIME = FilePath("/proc/sys/kernel/sched_rt_runtime_us")
 LAB_SEED = FilePath("/sys/module/random/parameters/lab_seed")
 TRACE_BUFFER_KB = 65536
+SCRIPT_DATE_S = 1_700_000_000  # when a script begins in virtual time, so that certificates are valid: 2023-11-14
 
 
 class Agent:
     """The commands: one method for each. Their arguments come from the host's COMMAND frame."""
 
-    def __init__(self, channel_fd: int, clock: Clock) -> None:
-        self.channel_fd = channel_fd
+    def __init__(self, channel: Port | Gate, clock: Clock) -> None:
+        self.channel = channel
         self.clock = clock
         self.topology: Topology | RackTopology | None = None
         self.topologies: dict[str, Topology | RackTopology] = {}
@@ -161,7 +164,7 @@ class Agent:
                 flows,
                 duration_s,
                 sample_ms,
-                self.channel_fd,
+                self.channel.fd,
                 origin_ns,
                 same_instant=self.clock.virtual,
                 ended=None if until is None else _changes(FilePath(until)),
@@ -203,6 +206,28 @@ class Agent:
         """Run a shell command in the guest's root namespaces."""
         shell = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)
         return {"status": shell.returncode, "stdout": shell.stdout, "stderr": shell.stderr}
+
+    def script(self, seed: int | None, **program: Any) -> dict[str, Any]:
+        """Run a user's program to its end, as script.run() does. seed: of the lab kernel's randomness.
+
+        The host answers each message of script.Exchange; the program begins at a time that does not depend on what the
+        guest did before.
+        """
+
+        def begin() -> None:
+            if seed is not None:
+                time.sleep(max(0, self.clock.next_origin_ns() - time.monotonic_ns()) / 1e9)
+                begin_randomness(seed)
+                time.clock_settime(time.CLOCK_REALTIME, SCRIPT_DATE_S)
+                # else the kernel may keep the agent from running for seconds, and pass output on late and out of order
+                RT_RUNTIME.write_text("-1")
+
+        return script.run(script.Exchange(self.channel), begin=begin, **program)
+
+    def changes(self, folder: str) -> dict[str, None]:
+        """Send what the script has changed below a folder, as script.send_changes() does."""
+        script.send_changes(script.Exchange(self.channel), folder)
+        return {"tar": None}
 
     @staticmethod
     def _trace(on: bool) -> None:
@@ -276,9 +301,9 @@ def main(kind: str, device: str, burst_us: str = "") -> None:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
         draw_secrets()
     channel = make_channel(device)
-    agent = Agent(channel.fd, clock)
+    agent = Agent(channel, clock)
     time.sleep(max(0.0, clock.uptime_s - time.monotonic()))
-    names = ("load", "register", "hand_over_trace", "build", "run", "probe", "execute", "shell")
+    names = ("load", "register", "hand_over_trace", "build", "run", "probe", "execute", "shell", "script", "changes")
     commands = {name: getattr(agent, name) for name in names}
     while True:
         try:
