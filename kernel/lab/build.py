@@ -321,6 +321,8 @@ def main() -> int:
             if not (entry / "manifest.json").is_file():
                 build(source, entry, identity, variant)
         link.parent.mkdir(parents=True, exist_ok=True)
+        if link.exists() and link.resolve() != entry.resolve():
+            (entry / "manifest.json").touch()  # modules of the kernel before do not fit, and make goes by times
         fresh = link.with_name(f".{link.name}.{os.getpid()}")
         fresh.symlink_to(entry)
         fresh.replace(link)
