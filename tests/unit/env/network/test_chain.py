@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path as FilePath
+
 import pytest
 
+from env.network import scenario as scenarios
 from env.network.chain import Chain, ChainLink
 from env.network.networks import network_from_dict, topology_name
 from env.network.path import Path, PathError
 from env.network.rack import Rack
+from env.network.scenario import ScenarioError, load_scenario
 
 CHAIN = Chain((ChainLink(rate_mbps=20, delay_ms=5), ChainLink(rate_mbps=10, delay_ms=15, buffer_bdp=2)))
 
@@ -56,3 +60,27 @@ def test_routes_and_round_trips_of_flows() -> None:
     assert list(CHAIN.route(2, 3)) == [1]
     assert CHAIN.base_rtt_ms(2, 3) == pytest.approx(30 + 1514 * 8 / 10e3)
     assert CHAIN.base_rtt_ms(1, 3) == pytest.approx(40 + 1514 * 8 / 20e3 + 1514 * 8 / 10e3)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("chain: {links: [{}]}\npath: {}", "it needs one of path, rack, chain, and has path and chain"),
+        ("chain: {}", r"scenario bad: links is \(\); it must be a list of 1 to 8 links"),
+        ("chain: {links: [{}]}", "a flow has client 1 and server 1; .* must be a later one, at most 2"),
+        ("chain: {links: [{}, {}]}\nflows: [{client: 3, server: 2}]", "a flow has client 3 and server 2"),
+        ("chain: {links: [{}]}\nflows: [{server: 3}]", "a flow has server 3; the network has 2, counted from 1"),
+    ],
+)
+def test_bad_chain_scenario_is_refused(
+    tmp_path: FilePath, monkeypatch: pytest.MonkeyPatch, text: str, message: str
+) -> None:
+    (tmp_path / "bad.yaml").write_text(f"name: bad\nclaim: none\nduration_s: 5\n{text}\n")
+    monkeypatch.setattr(scenarios, "FOLDER", tmp_path)
+    with pytest.raises(ScenarioError, match=message):
+        load_scenario("bad")
+
+
+def test_chain_scenario_has_no_path() -> None:
+    with pytest.raises(ScenarioError, match="chain/parking_lot is a chain; choose a scenario with a path"):
+        load_scenario("chain/parking_lot").network_path()
