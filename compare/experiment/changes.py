@@ -164,10 +164,10 @@ def _with(scenario: Scenario, pairs: Sequence[tuple[Change, Any]]) -> Scenario:
 def _network_with(scenario: Scenario, change: Change, value: Any, network: dict[str, Any] | None) -> dict[str, Any]:
     """Return a path's or rack's mapping with a value of one change; None removes the field."""
     if network is None:
-        other = "rack" if change.network == "path" else "path"
+        remedy = f"use {scenario.kind}.FIELD=VALUE" if scenario.kind in NETWORKS else "change the links in its file"
         raise CompareError(
-            f"{change.key} changes a {change.network}, but scenario {scenario.name} is a {other}: use "
-            f"{other}.FIELD=VALUE, or leave out this scenario"
+            f"{change.key} changes a {change.network}, but scenario {scenario.name} is a {scenario.kind}: {remedy}, or "
+            "leave out this scenario"
         )
     if network.get("topology") == "loopback" and change.field in LOOPBACK_FACTS:
         raise CompareError(

@@ -99,6 +99,8 @@ def check_command_line(overrides: Sequence[str]) -> None:
         key = override.split("=", 1)[0].lstrip("+~")
         if key in NETWORKS:
             raise CompareError(f"{override!r} changes a whole {key}; change its fields, as {key}.rate_mbps=50")
+        if key.partition(".")[0] == "chain":
+            raise CompareError(f"{override!r} changes a chain; change its links in the scenario's file, or in a copy")
         if "=" not in override or key.split(".")[0] not in [*known, "hydra"]:
             scenario = override in scenario_names() or override.endswith(SUFFIXES)
             hint = f": did you mean scenario={override}? " if scenario else suggest(key, known, limit=2)

@@ -104,7 +104,7 @@ class Experiment:
         """Return, as plain data, everything that the results depend on."""
         identity = {
             "format": FORMAT,
-            "scenarios": {scenario.name: asdict(scenario) for scenario in self.scenarios},
+            "scenarios": {scenario.name: _plain(scenario) for scenario in self.scenarios},
             "schemes": [scheme.name for scheme in self.schemes],
             "seeds": self.seeds,
             "sample_ms": self.sample_ms,
@@ -118,6 +118,14 @@ class Experiment:
         digest = hashlib.sha256(json.dumps(self.identity(), sort_keys=True).encode()).hexdigest()
         names = "+".join(re.sub(r"[^A-Za-z0-9_.-]", "-", scenario.name) for scenario in self.scenarios)
         return f"{names[:60]}-{digest[:8]}"
+
+
+def _plain(scenario: Scenario) -> dict[str, Any]:
+    """Return a scenario as plain data, without the key of a chain if it has none: older experiments lack it."""
+    plain = asdict(scenario)
+    if scenario.chain is None:
+        del plain["chain"]
+    return plain
 
 
 def flows_under_test(scenario: Scenario) -> list[bool]:

@@ -109,6 +109,11 @@ def _check_real_time(lab: str, experiment: Experiment) -> None:
             raise CompareError(
                 f"scheme {scheme.name}: its search takes hundreds of runs, too many for real time; use lab=virtual"
             )
+    chains = [scenario.name for scenario in experiment.scenarios if scenario.chain is not None]
+    if chains:
+        raise CompareError(
+            f"scenario {', '.join(chains)}: lab={lab} has no chains; use lab=virtual, or a scenario with a path"
+        )
     racks = [scenario.name for scenario in experiment.scenarios if scenario.rack is not None]
     if racks:
         raise CompareError(

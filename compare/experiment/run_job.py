@@ -12,8 +12,7 @@ from compare.errors import CompareError
 from compare.experiment.experiment import Run
 from compare.experiment.run_files import pack
 from env.lab import Lab, LabError, ModuleInTheWay, RunResult
-from env.network.path import Path
-from env.network.rack import Rack
+from env.network.networks import Network
 from env.network.schemes import Scheme
 from env.pool import ClusterError, Pool
 
@@ -33,7 +32,7 @@ class RunJob:
     """
 
     run: Run
-    network: Path | Rack
+    network: Network
     sample_ms: int
     schemes: dict[str, Scheme]
     modules: dict[FilePath, str] = field(default_factory=dict)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from env.network.networks import Network
 from env.network.path import Path as NetworkPath
-from env.network.rack import Rack
 from env.network.traces import delay, format
 
 LINK, DELAY = "trace ", "delay trace "  # beginnings of the keys
 SUFFIXES = (*delay.SUFFIXES, *format.SUFFIXES)
 
 
-def traces_of(network: NetworkPath | Rack) -> dict[str, Path]:
+def traces_of(network: Network) -> dict[str, Path]:
     """Return key to file of a network's traces; raises TraceError."""
     files: dict[str, Path] = {}
     if isinstance(network, NetworkPath) and network.trace:

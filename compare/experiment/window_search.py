@@ -14,7 +14,9 @@ import math
 from itertools import pairwise
 from typing import Any
 
-from env.network.path import IP_BYTES, PACKET_BYTES, Path
+from env.network.chain import Chain
+from env.network.networks import Network
+from env.network.path import IP_BYTES, PACKET_BYTES
 from env.network.rack import Rack
 from env.network.schemes import MAX_PACKETS
 from env.network.topology.links import STOCK_BUFFERS, WIDE_BUFFERS
@@ -41,11 +43,15 @@ def settings() -> dict[str, Any]:
     }
 
 
-def largest_window(network: Path | Rack) -> int:
+def largest_window(network: Network) -> int:
     """Return the largest window to try, packets: twice what path and queues hold, within the receiver's buffer."""
     if isinstance(network, Rack):
         held_bytes = network.rate_mbps * network.rtt_us / 8 + (network.buffer_kb + network.host_queue_kb * 1.024) * 1e3
         return _limited(MARGIN * held_bytes / IP_BYTES)
+    if isinstance(network, Chain):
+        paths = [network.link_path(i) for i in range(len(network.links))]
+        held = max(path.bdp_bytes for path in paths) / PACKET_BYTES + sum(path.buffer_packets for path in paths)
+        return _limited(min(MARGIN * held, _receive_bytes(WIDE_BUFFERS) / IP_BYTES))
     if network.topology == "loopback":
         return _limited(_receive_bytes(STOCK_BUFFERS) / LOOPBACK_SEGMENT_BYTES)
     paths = [network]

@@ -11,6 +11,7 @@ from typing import Any
 from compare.errors import CompareError
 from compare.experiment.experiment import Experiment, Run, flows_under_test
 from compare.experiment.store import DamagedRun, Store
+from compare.metrics.chain_metrics import chain_metrics
 from compare.metrics.distribution import Distribution
 from compare.metrics.flow_metrics import METRICS, flow_metrics, goodput_mbps
 from compare.metrics.group_metrics import Group, find_groups, group_metrics
@@ -18,6 +19,7 @@ from compare.metrics.metric import Metric
 from compare.metrics.network_metrics import GUARD, network_metrics
 from compare.metrics.sharing import sharing_metrics
 from env.lab import FlowResult, RunResult
+from env.network.chain import Chain
 from env.network.scenario import Scenario
 from env.network.schemes import Scheme
 
@@ -99,11 +101,11 @@ def _add(cell: Cell, run: Run, store: Store) -> None:
         else:
             cell.failed[run.seed] = error
         return
-    flows = result.flows
+    flows, by_client = result.flows, cell.scenario.chain is None
     try:
         values = flow_metrics(flows[cell.under_test.index(True)])
-        run_metrics = group_metrics(flows, cell.under_test)
-        run_metrics |= network_metrics(result, cell.scenario.network(), cell.scenario.duration_s, cell.under_test)
+        run_metrics = group_metrics(flows, cell.under_test, by_client=by_client)
+        run_metrics |= _network_metrics(result, cell)
         run_metrics |= sharing_metrics(flows, cell.scenario)
         if run.scheme.runs_ndm:
             run_metrics[GUARD] = float(sum(result.guard.values()))
@@ -111,7 +113,7 @@ def _add(cell: Cell, run: Run, store: Store) -> None:
         raise CompareError(f"{store.folder / store.run_name(run)}: {error}") from error
     if not cell.seeds:
         cell.environment = result.environment
-        cell.groups = find_groups(flows, cell.under_test)
+        cell.groups = find_groups(flows, cell.under_test, by_client=by_client)
         cell.metrics += run_metrics
         cell.values |= {metric.name: [] for metric in run_metrics}
     cell.seeds.append(run.seed)
@@ -122,6 +124,13 @@ def _add(cell: Cell, run: Run, store: Store) -> None:
             cell.latency.add_histogram(flow.latency.histogram)
     for name, value in (values | {metric.name: value for metric, value in run_metrics.items()}).items():
         cell.values[name].append(value)
+
+
+def _network_metrics(result: RunResult, cell: Cell) -> dict[Metric, float]:
+    network = cell.scenario.network()
+    if isinstance(network, Chain):
+        return chain_metrics(result, network, cell.under_test)
+    return network_metrics(result, network, cell.scenario.duration_s, cell.under_test)
 
 
 def by_scenario(cells: Sequence[Cell]) -> dict[str, list[Cell]]:

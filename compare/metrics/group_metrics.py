@@ -50,11 +50,12 @@ class Group:
         return replace(metric, name=f"{metric.name}_{self.label}") if self.label else metric
 
 
-def find_groups(flows: Sequence[FlowResult], under_test: Sequence[bool]) -> list[Group]:
+def find_groups(flows: Sequence[FlowResult], under_test: Sequence[bool], *, by_client: bool = True) -> list[Group]:
     """Return the groups of a run, the whole run first; none for a single bulk flow, which flow_metrics() describes.
 
     under_test: for each flow, whether it has the scheme under test. Flows of several sizes are grouped by size, flows
     of one size by client if a client has several. With competing flows there is also a group for each scheme.
+    by_client: False leaves out the group of clients; in a chain the flows of a client cross different links.
     """
     if len(flows) == 1 and not _size(flows[0]):
         return []
@@ -64,7 +65,7 @@ def find_groups(flows: Sequence[FlowResult], under_test: Sequence[bool]) -> list
     clients = sorted({flow.client for flow in flows})
     if len(sizes) > 1:
         groups += [_each_flow(size_label(size), (i for i in everything if _size(flows[i]) == size)) for size in sizes]
-    elif 1 < len(clients) < len(flows):
+    elif by_client and 1 < len(clients) < len(flows):
         units = (tuple(i for i in everything if flows[i].client == client) for client in clients)
         groups.append(Group("client", "per client", tuple(units)))
     if not all(under_test):
@@ -89,14 +90,16 @@ def size_label(size_bytes: int) -> str:
     return f"{size_bytes}B"
 
 
-def group_metrics(flows: Sequence[FlowResult], under_test: Sequence[bool]) -> dict[Metric, float]:
-    """Return every metric of every group of a run; NaN for a metric without data.
+def group_metrics(
+    flows: Sequence[FlowResult], under_test: Sequence[bool], *, by_client: bool = True
+) -> dict[Metric, float]:
+    """Return every metric of every group of a run; NaN for a metric without data. by_client: of find_groups().
 
     Raises CompareError for a flow without duration.
     """
     values: dict[Metric, float] = {}
     measured: dict[tuple[int, ...], dict[str, float]] = {}
-    for group in find_groups(flows, under_test):
+    for group in find_groups(flows, under_test, by_client=by_client):
         for unit in group.units:
             if unit not in measured:
                 measured[unit] = _unit_metrics([flows[i] for i in unit])

@@ -53,10 +53,11 @@ def network_metrics(
     metrics = {UTILISATION: 100 * utilisation(flows, network, duration_s)}
     if isinstance(network, Path):
         delays = queueing_ms(list(itertools.compress(flows, under_test)), network)
-        metrics |= zip(QUEUEING, [_mean(delays), *(_percentile(delays, p) for p in PERCENTILES)], strict=True)
+        metrics |= zip(QUEUEING, summary(delays), strict=True)
     if isinstance(network, Rack) or network.topology == "router":
         waits = queue_ms(result, network, duration_s)
-        metrics |= zip(QUEUE, [_mean(waits), _percentile(waits, 95)], strict=True)
+        mean, _, p95, _ = summary(waits)
+        metrics |= zip(QUEUE, [mean, p95], strict=True)
         metrics |= {DROPPED: _count(result, "dropped")}
     if isinstance(network, Path):
         if network.ecn:
@@ -117,9 +118,8 @@ def _count(result: RunResult, name: str) -> float:
     return float(sum(getattr(port, name) for port in result.ports)) if result.ports else math.nan
 
 
-def _mean(values: Floats) -> float:
-    return float(values.mean()) if values.size else math.nan
-
-
-def _percentile(values: Floats, percent: float) -> float:
-    return float(np.percentile(values, percent)) if values.size else math.nan
+def summary(values: Floats) -> list[float]:
+    """Return the mean and PERCENTILES of values; NaN without values."""
+    if not values.size:
+        return [math.nan] * (1 + len(PERCENTILES))
+    return [float(values.mean()), *(float(np.percentile(values, percent)) for percent in PERCENTILES)]

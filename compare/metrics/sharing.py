@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,8 +66,8 @@ def share_metric(scheme: str) -> Metric:
 def sharing_metrics(flows: Sequence[FlowResult], scenario: Scenario) -> dict[Metric, float]:
     """Return the metrics of how bulk flows share a router path; NaN for a metric without data.
 
-    Empty for other scenarios: traffic that is not bulk does not fill its share, and on a loopback path or in a rack no
-    link is shared by all flows.
+    Empty for other scenarios: traffic that is not bulk does not fill its share, and on a loopback path, in a rack or
+    over a chain no link is shared by all flows.
     """
     path = scenario.network()
     if not isinstance(path, Path) or path.topology != "router" or {flow.kind for flow in scenario.flows} != {"bulk"}:
@@ -102,13 +102,18 @@ def _shares(
 def fair_shares_mbps(flows: Sequence[FlowResult], capacity: Capacity) -> list[float]:
     """Return the mean of each flow's fair share, Mbit/s of payload: the capacity over the number of active flows."""
     spans = [_span(flow) for flow in flows]
-    edges = sorted({edge for span in spans for edge in span})
     shares = [0.0] * len(flows)
-    for begin_s, end_s in itertools.pairwise(edges):
-        active = [i for i, (start_s, stop_s) in enumerate(spans) if start_s <= begin_s and end_s <= stop_s]
+    for begin_s, end_s, active in active_intervals(flows):
         for i in active:
             shares[i] += float(capacity.between(begin_s, end_s)) / len(active)
     return [share / (stop_s - start_s) for share, (start_s, stop_s) in zip(shares, spans, strict=True)]
+
+
+def active_intervals(flows: Sequence[FlowResult]) -> Iterator[tuple[float, float, list[int]]]:
+    """Yield begin and end, s, of each interval between starts and ends of flows, and the indices of its flows."""
+    spans = [_span(flow) for flow in flows]
+    for begin_s, end_s in itertools.pairwise(sorted({edge for span in spans for edge in span})):
+        yield begin_s, end_s, [i for i, (start_s, stop_s) in enumerate(spans) if start_s <= begin_s and end_s <= stop_s]
 
 
 def _span(flow: FlowResult) -> tuple[float, float]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from compare.metrics import flow_metrics, group_metrics, network_metrics, sharing
+from compare.metrics import chain_metrics, flow_metrics, group_metrics, network_metrics, sharing
 from compare.metrics.metric import Metric
 from env.markdown import markdown_table
 
 BETTER = {1: "more", 0: "", -1: "less"}
+CHAIN = (*chain_metrics.link_metrics("N"), chain_metrics.max_min_metric("A", "B"), chain_metrics.JAIN_MAX_MIN)
 NETWORK = (
     network_metrics.UTILISATION,
     *network_metrics.QUEUEING,
@@ -60,6 +61,15 @@ The network could have carried the path's rate (with its steps) or its trace, li
 `queueing_*` comes from the smoothed RTT of the flows under test. It contains the queues of both directions and jitter,
 and can be negative. `queue_*` comes from samples of the bottleneck's backlog, which contains all flows; loopback paths
 have none.
+
+## The links of a chain
+
+{_table(CHAIN)}
+
+A chain has these in place of the metrics of one bottleneck, and `queueing_*`, which contains the queues of all links on
+the flows' routes. Link N leads from router N to the next one. The max-min share of a flow is that of water-filling: all
+active flows grow together, and those that cross a full link stop. In a parking lot of equal links it is half of a link
+for each flow.
 
 ## Sharing a path
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import fields
 
 from env.markdown import markdown_table
+from env.network.chain import Chain, ChainLink
+from env.network.networks import Network
 from env.network.path import Path
 from env.network.rack import Rack
 from env.network.scenario import UNDER_TEST, Flow, Scenario, load_scenario, scenario_names
@@ -30,6 +32,7 @@ FOLDERS = {
     "recorded": "Recorded links",
     "change": "Changes in the middle of a run, and long runs",
     "compete": "Competing flows",
+    "chain": "Several bottlenecks in a row",
     "harm": "What is left to a competing flow where it is easily starved",
     "internet": "Paths and traffic of the Internet",
     "nv": "The rack of the TCP-NV paper",
@@ -59,7 +62,11 @@ def _row(scenario: Scenario) -> list[str]:
     return [scenario.name, scenario.claim, network, flows, f"{scenario.duration_s:g}"]
 
 
-def _network(network: Path | Rack) -> str:
+def _network(network: Network) -> str:
+    if isinstance(network, Chain):
+        links = [_link(link) for link in network.links]
+        same = len(links) > 1 and len(set(links)) == 1
+        return f"{len(links)} links, each {links[0]}" if same else ", then ".join(links)
     if isinstance(network, Rack):
         return (
             f"{network.clients} clients, {network.servers} servers, {network.rate_mbps:g} Mbit/s, "
@@ -70,6 +77,13 @@ def _network(network: Path | Rack) -> str:
     rate = f"trace {network.trace}" if network.trace else f"{network.rate_mbps:g} Mbit/s"
     delay = f"delay_trace {network.delay_trace}" if network.delay_trace else f"{network.rtt_ms:g} ms"
     return ", ".join([rate, delay, f"{network.buffer_bdp:g} BDP", *_rest(network)])
+
+
+def _link(link: ChainLink) -> str:
+    words = [f"{link.rate_mbps:g} Mbit/s", f"{link.delay_ms:g} ms one way", f"{link.buffer_bdp:g} BDP"]
+    words += [f"qdisc {link.qdisc}"] if link.qdisc != "pfifo" else []
+    words += [f"loss_pct {link.loss_pct:g}"] if link.loss_pct else []
+    return ", ".join(words)
 
 
 def _rest(path: Path) -> Iterator[str]:
@@ -104,9 +118,11 @@ def _flow(flow: Flow, scenario: Scenario) -> str:
         words += [f"{flow.kind} {flow.size_bytes} B"]
     if flow.pause_ms:
         words += [f"pause {flow.pause_ms:g} ms"]
-    if len({other.client for other in scenario.flows}) > 1:
+    if scenario.chain is not None:
+        words += [f"r{flow.client}-r{flow.server}"]
+    elif len({other.client for other in scenario.flows}) > 1:
         words += [f"c{flow.client}"]
-    if flow.server != 1:
+    if flow.server != 1 and scenario.chain is None:
         words += [f"s{flow.server}"]
     if flow.start_s or flow.duration_s:
         end_s = flow.start_s + (flow.duration_s or scenario.duration_s - flow.start_s)

@@ -138,9 +138,9 @@ def _pages(comparison: Comparison, winners: Winners) -> Iterator[Page]:
     for index, (name, cells) in enumerate(parts.items()):
         content = scenario_page(comparison, name, cells, winners)
         figures = scenario_figures(content)
-        network = dict(content.scenario.path or content.scenario.rack or {})
+        network = dict(getattr(content.scenario, content.scenario.kind))
         tc = list(network.pop("tc", []))
-        kind = "Rack" if content.scenario.rack is not None else "Path"
+        kind = content.scenario.kind.capitalize()
         yield Page(
             content=content,
             figures=figures,

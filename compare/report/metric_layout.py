@@ -11,10 +11,20 @@ from compare.metrics.metric import Metric
 
 # Metrics that were not measured are skipped; * stands for any ending. SEVERAL: for several flows.
 HEADLINE = ("goodput", "queueing_p95", "rtt_p95", "retransmits_per_mb", "power")
-HEADLINE_SEVERAL = ("rate", "jain", "share_*", "convergence", "queueing_p95", "p99_latency", "retrans_pct")
+HEADLINE_SEVERAL = (
+    "rate",
+    "jain",
+    "jain_max_min",
+    "share_*",
+    "convergence",
+    "queueing_p95",
+    "p99_latency",
+    "retrans_pct",
+)
 MAIN = (
     "goodput",
     "utilisation",
+    "utilisation_link*",
     "queueing_p95",
     "rtt_p95",
     "retransmits",
@@ -31,10 +41,15 @@ SHARING = (
     "convergence_after_step",
     "converged",
     "stability",
+    "max_min_share_*",
+    "jain_max_min",
     "utilisation",
+    "utilisation_link*",
     "queueing_p95",
     "queue_p95",
+    "queue_p95_link*",
     "dropped",
+    "dropped_link*",
     "marked",
 )
 # axes of the throughput-delay plot: the first pair with both metrics measured

@@ -64,7 +64,7 @@ def own_share(result: RunResult, scenario: Scenario) -> float:
 
 
 def _share(result: RunResult, scenario: Scenario, *, tested: bool) -> float:
-    fair = fair_shares_mbps(result.flows, network_capacity(scenario.network(), scenario.duration_s))
+    fair = fair_shares_mbps(result.flows, network_capacity(scenario.network_path(), scenario.duration_s))
     return finite_mean(
         goodput_mbps(flow) / share
         for flow, share, under_test in zip(result.flows, fair, flows_under_test(scenario), strict=True)

@@ -15,7 +15,7 @@ import numpy as np
 from compare.experiment.experiment import flows_under_test
 from compare.targets.response import DRAINED, USE_ROUND_TRIPS, USED, RateStep, rate_steps
 from env.network.capacity import PAYLOAD_SHARE, link_capacity
-from env.network.path import PACKET_BYTES
+from env.network.path import PACKET_BYTES, Path
 from env.network.rack import Rack
 from env.network.scenario import Scenario
 
@@ -54,7 +54,7 @@ def utilisation_pct(scenario: Scenario) -> float:
     100 on a path without a constant rate and RTT: those of a trace or a rack, of loopback, or with a policer.
     """
     path = scenario.network()
-    if isinstance(path, Rack) or path.trace or path.topology == "loopback" or path.police_mbps or path.steps:
+    if not isinstance(path, Path) or path.trace or path.topology == "loopback" or path.police_mbps or path.steps:
         return 100.0
     rtt_s, bdp_packets = path.rtt_ms / 1e3, path.bdp_bytes / PACKET_BYTES
     starts_s = [flow.start_s for flow in scenario.flows for _ in range(flow.count)]
@@ -99,9 +99,11 @@ def latency_us(scenario: Scenario) -> float:
     Requests without a pause share the link: on average each takes at least as long as the link takes for all of them.
     """
     network = scenario.network()
-    rate_mbps, rtt_us = (
-        (network.frame_mbps, network.rtt_us) if isinstance(network, Rack) else (network.rate_mbps, network.rtt_ms * 1e3)
-    )
+    if isinstance(network, Rack):
+        rate_mbps, rtt_us = network.frame_mbps, network.rtt_us
+    else:
+        path = scenario.network_path()
+        rate_mbps, rtt_us = path.rate_mbps, path.rtt_ms * 1e3
     requests = [flow for flow in scenario.flows if flow.kind == "request"]
     largest = max(flow.size_bytes for flow in requests)
     at_once = sum(flow.size_bytes * flow.count for flow in requests if not flow.pause_ms)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from types import TracebackType
 
+    from env.network.networks import Network
     from env.network.path import Path
-    from env.network.rack import Rack
 
 GUEST = FilePath(__file__).resolve().parent / "guest"
 PROGRAM = BUILD / "flow"
@@ -174,7 +174,7 @@ class Lab(ABC):
 
     # -- runs ----------------------------------------------------------------------------------------------------
 
-    def run(self, path: Path | Rack, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any) -> RunResult:
+    def run(self, path: Network, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any) -> RunResult:
         """Run flows to their end; options: of begin_run().
 
         Raises LabError for a learning flow (ndm_gym), whose decisions need begin_run(), receive() and act().
@@ -184,7 +184,7 @@ class Lab(ABC):
 
     def begin_run(
         self,
-        path: Path | Rack,
+        path: Network,
         flows: Sequence[dict[str, Any]],
         duration_s: float,
         *,
@@ -229,7 +229,7 @@ class Lab(ABC):
         )
         return result
 
-    def _hand_over_traces(self, path: Path | Rack) -> None:
+    def _hand_over_traces(self, path: Network) -> None:
         """Give the guest the path's trace files, which it may not see."""
         for name in path.trace_files:
             text = file_text(name)

@@ -1,4 +1,4 @@
-"""Labs in real time. They have no seed and no racks, and they check that the machine was fast enough for a run."""
+"""Labs in real time. They run paths only, without a seed, and check that the machine was fast enough for a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from env.lab.result import RunResult
-    from env.network.rack import Rack
+    from env.network.networks import Network
 
 PULSE = BUILD / "pulse"
 
@@ -33,16 +33,16 @@ class RealTimeLab(Lab):
     """A lab with a stock kernel, in the time of a machine's clock.
 
     Results also have `pulse`: how late the guest's timers were, and how idle its CPU was (env/lab/pulse). Racks are not
-    possible, because their rates exceed what such a machine carries.
+    possible, because their rates exceed what such a machine carries. Chains run in the virtual lab only.
     """
 
-    def begin_run(self, path: Path | Rack, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any) -> None:
-        """As Lab.begin_run(). A seed has no effect. Raises LabError for a rack."""
+    def begin_run(self, path: Network, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any) -> None:
+        """As Lab.begin_run(). A seed has no effect. Raises LabError for a rack or a chain."""
         if not isinstance(path, Path):
-            raise LabError("a rack's rates are too high for a lab in real time; use a scenario with a path")
+            raise LabError("a lab in real time has no racks and no chains; use a scenario with a path")
         super().begin_run(path, flows, duration_s, pulse=str(PULSE), **options)
 
-    def run(self, path: Path | Rack, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any) -> RunResult:
+    def run(self, path: Network, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any) -> RunResult:
         """As Lab.run(). Raises GuestTooSlow when the machine was too slow."""
         result = super().run(path, flows, duration_s, **options)
         check_kept_up(result.pulse)

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from env.lab.result import RunResult
-    from env.network.path import Path
-    from env.network.rack import Rack
+    from env.network.networks import Network
 
 QEMU = "qemu-system-x86_64"
 INIT = GUEST / "init-vm.sh"
@@ -129,7 +128,7 @@ class VmLab(RealTimeLab):
             os.kill(self.pid, signal.SIGSTOP)
         return frame
 
-    def run(self, path: Path | Rack, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any) -> RunResult:
+    def run(self, path: Network, flows: Sequence[dict[str, Any]], duration_s: float, **options: Any) -> RunResult:
         """As RealTimeLab.run(), with two more attempts when a counted clock ran ahead of the run's preparation."""
         for _ in range(2):
             try:

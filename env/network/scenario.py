@@ -1,4 +1,4 @@
-"""A scenario: a named claim about flows on a path or in a rack, read from configs/scenario/NAME.yaml."""
+"""A scenario: a named claim about flows over a path, rack or chain, read from configs/scenario/NAME.yaml."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from omegaconf import MISSING
 from env.checkout import CONFIGS
 from env.config_errors import ConfigFileError, read_config
 from env.near import suggest
+from env.network import networks
+from env.network.chain import Chain
 from env.network.endpoints import KINDS, MAX_FLOWS
+from env.network.networks import Network
 from env.network.path import Path, PathError
 from env.network.rack import Rack
 from env.network.traces.delay import SUFFIXES as DELAY_SUFFIXES
@@ -38,8 +41,8 @@ class Flow:
     kind: bulk (as much as the network takes), stream (writes of size_bytes, back to back), request (requests of
     size_bytes and replies of one byte, with a pause of pause_ms after each) or web (requests of random, heavy-tailed
     sizes of size_bytes on average, and after each reply a random pause of pause_ms on average). client, server: hosts,
-    from 1. count: number of equal flows. receive_buffer_kb: the receiver's socket buffer (SO_RCVBUF, kB); 0: sized by
-    the kernel.
+    from 1; in a chain the routers at which the flow enters and leaves. count: number of equal flows. receive_buffer_kb:
+    the receiver's socket buffer (SO_RCVBUF, kB); 0: sized by the kernel.
     """
 
     scheme: str = UNDER_TEST
@@ -56,7 +59,7 @@ class Flow:
 
 @dataclass
 class Scenario:
-    """The keys of configs/scenario/NAME.yaml, which has either a path or a rack.
+    """The keys of configs/scenario/NAME.yaml, which has one network: a path, a rack or a chain.
 
     stagger_ms: the maximum of a random delay of each flow's start, drawn from the run's seed. Without it, flows that
     begin in the same nanosecond stay synchronized, unlike real flows. schemes: under test in a comparison that names
@@ -68,24 +71,33 @@ class Scenario:
     duration_s: float = MISSING
     path: dict[str, Any] | None = None
     rack: dict[str, Any] | None = None
+    chain: dict[str, Any] | None = None
     stagger_ms: float = 0.0
     schemes: list[str] = field(default_factory=list)
     flows: list[Flow] = field(default_factory=lambda: [Flow()])
 
-    def network(self) -> Path | Rack:
-        """Return the path or the rack, checked; raises ScenarioError."""
-        if (self.path is None) == (self.rack is None):
-            raise ScenarioError(f"scenario {self.name}: it needs a path or a rack, and not both")
+    @property
+    def kind(self) -> str:
+        """The kind of network: path, rack or chain. Raises ScenarioError unless there is exactly one."""
+        given = [kind for kind in networks.KINDS if getattr(self, kind) is not None]
+        if len(given) != 1:
+            has = f"has {' and '.join(given)}" if given else "has none"
+            raise ScenarioError(f"scenario {self.name}: it needs one of {', '.join(networks.KINDS)}, and {has}")
+        return given[0]
+
+    def network(self) -> Network:
+        """Return the network, checked; raises ScenarioError."""
+        kind = self.kind
         try:
-            return Path.from_dict(dict(self.path)) if self.path is not None else Rack.from_dict(dict(self.rack or {}))
+            return networks.KINDS[kind].from_dict(dict(getattr(self, kind)))
         except (PathError, TypeError) as error:
             raise ScenarioError(f"scenario {self.name}: {error}") from error
 
     def network_path(self) -> Path:
-        """Return the path, checked; raises ScenarioError, also when the scenario is a rack."""
+        """Return the path, checked; raises ScenarioError, also when the scenario has another network."""
         network = self.network()
         if not isinstance(network, Path):
-            raise ScenarioError(f"scenario {self.name} is a rack; choose a scenario with a path")
+            raise ScenarioError(f"scenario {self.name} is a {self.kind}; choose a scenario with a path")
         return network
 
     def lasting(self, duration_s: float) -> Scenario:
@@ -182,7 +194,7 @@ def with_trace_files(path: dict[str, Any], folder: FilePath) -> dict[str, Any]:
 def check_scenario(scenario: Scenario) -> None:
     """Raise ScenarioError when the scenario cannot run."""
     network = scenario.network()
-    hosts = {"client": network.clients, "server": network.servers if isinstance(network, Rack) else 1}
+    hosts = _hosts(network)
     where = f"scenario {scenario.name}"
     if scenario.duration_s <= 0:
         raise ScenarioError(f"{where}: duration_s is {scenario.duration_s:g}; it must be positive")
@@ -191,6 +203,11 @@ def check_scenario(scenario: Scenario) -> None:
     for flow in scenario.flows:
         _check_flow(flow, hosts, where)
         _check_times(flow, scenario)
+        if isinstance(network, Chain) and flow.client >= flow.server:
+            raise ScenarioError(
+                f"{where}: a flow has client {flow.client} and server {flow.server}; it enters a chain at the router "
+                f"client and leaves it at the router server, which must be a later one, at most {network.routers}"
+            )
     if isinstance(network, Path):
         for step in network.steps:
             if not 0 < step.at_s < scenario.duration_s:
@@ -200,6 +217,13 @@ def check_scenario(scenario: Scenario) -> None:
     total = sum(flow.count for flow in scenario.flows)
     if total > MAX_FLOWS:
         raise ScenarioError(f"{where}: it has {total} flows; at most {MAX_FLOWS} are possible")
+
+
+def _hosts(network: Network) -> dict[str, int]:
+    """Return the number of clients and of servers of a network."""
+    if isinstance(network, Chain):
+        return {"client": network.routers, "server": network.routers}
+    return {"client": network.clients, "server": network.servers if isinstance(network, Rack) else 1}
 
 
 def _check_flow(flow: Flow, hosts: dict[str, int], where: str) -> None:

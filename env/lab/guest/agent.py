@@ -45,9 +45,10 @@ from watch import Watch  # noqa: E402
 
 from env import schema  # noqa: E402
 from env.network.clock import COUNTED, REAL, VIRTUAL, Clock  # noqa: E402
+from env.network.networks import network_from_dict, topology_name  # noqa: E402
 from env.network.path import Path  # noqa: E402
-from env.network.rack import Rack  # noqa: E402
 from env.network.topology import packets  # noqa: E402
+from env.network.topology.chain_topology import ChainTopology  # noqa: E402
 from env.network.topology.links import LinkError, in_node  # noqa: E402
 from env.network.topology.path_topology import Topology  # noqa: E402
 from env.network.topology.rack_topology import RackTopology  # noqa: E402
@@ -61,6 +62,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 KINDS = {"virtual": (Gate, VIRTUAL), "real": (Port, REAL), "counted": (Port, COUNTED), "host": (Socket, REAL)}
+# by the first word of their names; a path's have others
+TOPOLOGIES: dict[str, type[RackTopology | ChainTopology]] = {"rack": RackTopology, "chain": ChainTopology}
 TRACING = FilePath("/sys/kernel/tracing")
 SETTLE_S = 0.25  # virtual time; twice a run, of the second that Clock.preparation_s has
 RT_RUNTIME = FilePath("/proc/sys/kernel/sched_rt_runtime_us")
@@ -75,8 +78,8 @@ class Agent:
     def __init__(self, channel: Port | Gate, clock: Clock) -> None:
         self.channel = channel
         self.clock = clock
-        self.topology: Topology | RackTopology | None = None
-        self.topologies: dict[str, Topology | RackTopology] = {}
+        self.topology: Topology | RackTopology | ChainTopology | None = None
+        self.topologies: dict[str, Topology | RackTopology | ChainTopology] = {}
         self.modules: dict[str, str] = {}
         self._guard = Guard()
         self._program: Program | None = None
@@ -113,8 +116,8 @@ class Agent:
         """Start Mininet with a topology, or select one that runs. Each topology keeps running, with hosts of its
         own."""
         if topology not in self.topologies:
-            rack = topology.startswith("rack")
-            self.topologies[topology] = RackTopology(topology) if rack else Topology(topology, self.clock.burst_us)
+            make = TOPOLOGIES.get(topology.partition("-")[0])
+            self.topologies[topology] = make(topology) if make else Topology(topology, self.clock.burst_us)
         self.topology = self.topologies[topology]
         return {"topology": topology}
 
@@ -131,14 +134,14 @@ class Agent:
         pulse: str | None = None,
         until: str | None = None,
     ) -> dict[str, Any]:
-        """Apply a path or a rack, send the flows over it and return the measurements of both ends.
+        """Apply a path, a rack or a chain, send the flows over it and return the measurements of both ends.
 
         seed: restarts all randomness of the lab kernel; other kernels have no such seed. pulse: the program that
         measures whether the guest keeps up; its output is `pulse` of the result. until: a file in the guest; the run
         ends early when its content changes.
         """
-        network = (Rack if path["topology"].startswith("rack") else Path).from_dict(path)
-        self.build(network.topology if isinstance(network, Rack) else network.network)
+        network = network_from_dict(path)
+        self.build(topology_name(network))
         assert self.topology is not None
         if self._program is None:
             self._program = Program(program)

@@ -1,4 +1,4 @@
-"""Makes the tc commands of a router path. Runs in the guest; on the host, tests read the commands.
+"""Makes the tc commands of a router path, and of a chain's links. Runs in the guest; on the host, tests read them.
 
 Toward the receiver a packet passes the policer and netem (half the base RTT, loss, jitter). Then it waits in the
 bottleneck's queue, which is a child of htb or the link of a trace. A real path has the same order: impairments on the
@@ -83,9 +83,13 @@ def shaper_arguments(rate_mbps: float, burst_us: float) -> str:
     return f"htb rate {rate_mbps * 1e6:.0f}bit burst {burst} cburst {burst} quantum {PACKET_BYTES}"
 
 
-def toward_receiver_commands(path: Path, device: str, burst_us: float = VIRTUAL.burst_us) -> list[str]:
-    """Return the tc commands for the router's device toward the receiver."""
-    commands = [f"qdisc add dev {device} root handle 1: netem {netem_options(path, path.first_delay_ms)}"]
+def toward_receiver_commands(
+    path: Path, device: str, burst_us: float = VIRTUAL.burst_us, delay_ms: float | None = None
+) -> list[str]:
+    """Return the tc commands for the router's device toward the receiver. delay_ms: the one-way delay, instead of the
+    path's."""
+    one_way_ms = path.first_delay_ms if delay_ms is None else delay_ms
+    commands = [f"qdisc add dev {device} root handle 1: netem {netem_options(path, one_way_ms)}"]
     if path.trace:
         # Topology writes the trace and the queue's limit to the module's file just before
         commands += [f"qdisc add dev {device} parent 1: handle 2: linktrace"]

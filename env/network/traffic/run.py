@@ -15,6 +15,7 @@ from env.network.traffic.latency import PERCENTILES, percentile
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from env.network.topology.chain_topology import ChainTopology
     from env.network.topology.path_topology import Topology
     from env.network.topology.rack_topology import RackTopology
     from env.network.traffic.program import Program
@@ -46,7 +47,7 @@ class RunLate(TrafficError):
 
 
 def run(
-    topology: Topology | RackTopology,
+    topology: Topology | RackTopology | ChainTopology,
     program: Program,
     flows: list[dict[str, Any]],
     duration_s: float,

@@ -93,6 +93,12 @@ def test_a_change_that_cannot_be_made_is_refused(texts: list[str], message: str)
         planned(*texts)
 
 
+def test_path_field_cannot_change_a_chain() -> None:
+    message = "path.rate_mbps changes a path, but scenario chain/two_queues is a chain: change the links in its file"
+    with pytest.raises(CompareError, match=message):
+        planned("path.rate_mbps=5", scenario="chain/two_queues")
+
+
 def test_a_loopback_path_takes_no_rate() -> None:
     with pytest.raises(CompareError, match=r"path\.rate_mbps has no effect in scenario stress"):
         planned("path.rate_mbps=5", scenario="stress")
@@ -105,6 +111,7 @@ def test_a_loopback_path_takes_no_rate() -> None:
         (["path=5"], "changes no field of a path"),
         (["path.rate_mbps=1", "path.rate_mbps=2"], "path.rate_mbps is given twice"),
         (["targets=all", "path.rate_mbps=2"], "targets have their own scenarios: leave out path.rate_mbps"),
+        (["chain.rate_mbps=5"], "changes a chain; change its links in the scenario's file, or in a copy"),
         (["mine.yaml"], "did you mean scenario=mine.yaml"),
     ],
 )

@@ -99,6 +99,15 @@ def test_good_options_pass() -> None:
     check_command_line(["scenario=[stress,fiber]", "schemes=[ndm,ndm@runs/first,cubic]", "seeds=10", "output_dir=x/y"])
 
 
+def test_only_a_chain_scenario_stores_a_chain() -> None:
+    # the key is newer than the stored experiments, which go on only if their identity is the same
+    experiment = plan(["bottleneck", "chain/two_queues"], ["cubic"], 1, None, 50)
+    stored = experiment.identity()["scenarios"]
+    assert "chain" not in stored["bottleneck"]
+    assert stored["chain/two_queues"]["chain"]["links"][1] == {"rate_mbps": 20, "delay_ms": 10}
+    assert from_identity(experiment.identity()) == experiment
+
+
 def test_an_experiment_reads_back_from_its_identity() -> None:
     experiment = plan(["stress", "bottleneck"], ["ndm", "ndm@runs/first", "bbr"], 3, 2.0, 20)
     assert from_identity(experiment.identity()) == experiment

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from compare.experiment.window_search import RESOLUTION, SEEDS, WindowSearch, largest_window
+from env.network.chain import Chain, ChainLink
 from env.network.path import Path
 from env.network.rack import Rack
 from env.network.scenario import load_scenario
@@ -77,6 +78,8 @@ def test_what_is_tried_is_bounded_by_the_path() -> None:
     assert largest_window(load_scenario("fiber").network()) == 97, "6 MB of receive buffer in segments of 64 KB"
     assert largest_window(Path(rate_mbps=100_000, rtt_ms=20_000)) < 1_000_000
     assert 2000 < largest_window(Rack()) < 3000
+    chain = Chain((ChainLink(rate_mbps=20, delay_ms=10), ChainLink(rate_mbps=10, delay_ms=10)))
+    assert largest_window(chain) == pytest.approx(2 * (66 + 67 + 34), abs=3)
 
 
 def test_search_and_comparison_share_no_seeds() -> None:

@@ -110,8 +110,8 @@ def test_rack_scenario_has_no_path() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("duration_s: 5", "needs a path or a rack, and not both"),
-        ("duration_s: 5\npath: {}\nrack: {}", "needs a path or a rack, and not both"),
+        ("duration_s: 5", "needs one of path, rack, chain, and has none"),
+        ("duration_s: 5\npath: {}\nrack: {}", "needs one of path, rack, chain, and has path and rack"),
         ("duration_s: 5\nrack: {rate_mbps: 0}", "rate_mbps is 0; it must lie between 1"),
         ("duration_s: 5\nrack: {}\nflows: [{client: 2}]", "a flow has client 2; the network has 1, counted from 1"),
         ("duration_s: 5\npath: {}\nflows: [{server: 0}]", "a flow has server 0; the network has 1"),
