@@ -61,6 +61,14 @@ build/lab-kernel/manifest.json: kernel/lab/lab.config $(PATCHES)
 	@/usr/bin/python3 kernel/lab/build.py
 	@touch -c $@
 
+.PHONY: script-kernel
+script-kernel: build/lab-kernels/script/manifest.json ## build the lab kernel for Mininet scripts of your own: docs/guides/own-script.md
+	@$(MAKE) --no-print-directory module
+
+build/lab-kernels/script/manifest.json: kernel/lab/script.config kernel/lab/lab.config $(PATCHES) $(wildcard kernel/lab/patches/script/*.patch)
+	@/usr/bin/python3 kernel/lab/build.py --variant script
+	@touch -c $@
+
 .PHONY: sanitizer
 sanitizer: build/modules/sanitizer/built ## build the lab kernel with KASAN, UBSAN, lockdep, kmemleak and KUnit, and its modules
 
@@ -261,12 +269,12 @@ test-unit: .venv/installed ## the tests without lab, compiler and browser (a min
 	@$(PYTEST) tests/unit
 
 .PHONY: test
-test: setup module bpf ## all tests except those of the sanitizer kernel, QEMU, Ray and the browser (10 minutes; JOBS=8 on 8 cores)
+test: setup script-kernel bpf ## all tests except those of the sanitizer kernel, QEMU, Ray and the browser (10 minutes; JOBS=8 on 8 cores)
 	@/usr/bin/python3 setup/packages.py tests
 	@$(PYTEST) tests/unit tests/lab tests/kernel
 
 .PHONY: test-all
-test-all: setup ray module sanitizer vm-newest ## all tests, as CI runs them
+test-all: setup ray script-kernel sanitizer vm-newest ## all tests, as CI runs them
 	@/usr/bin/python3 setup/packages.py tests slow
 	@$(PYTEST) --sanitizer
 

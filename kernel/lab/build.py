@@ -5,6 +5,7 @@
     make lab-kernel                        # linux-source-6.12, or the newest from 6.1 to 7.x that is installed
     make lab-kernel KERNEL_SRC=PATH        # an unpacked tree or a tarball
     make lab-kernel KERNEL_SRC=PATH KERNEL=bbr3    # a second one by this name, build/lab-kernels/bbr3
+    make script-kernel                     # a second kernel, for Mininet scripts of one's own
     make sanitizer                         # a second kernel, with KASAN, UBSAN, lockdep, kmemleak and KUnit
 
 The result is written to $NDM_CACHE/lab-kernel/HASH (default ~/.cache/ndm-tcp). The hash covers source, patches,
@@ -49,10 +50,15 @@ REPRODUCIBLE = {
 
 @dataclass(frozen=True)
 class Variant:
-    """A lab kernel. configs: fragments on top of allnoconfig, later ones win. link: name of the link in build/."""
+    """A lab kernel.
+
+    configs: fragments on top of allnoconfig, later ones win. link: path of the link in build/. patches: besides those
+    of all kernels.
+    """
 
     configs: tuple[Path, ...]
     link: str
+    patches: tuple[Path, ...] = ()
 
     def text(self) -> str:
         """Return all fragments as one."""
@@ -62,6 +68,11 @@ class Variant:
 VARIANTS = {
     "lab": Variant((HERE / "lab.config",), "lab-kernel"),
     "sanitizer": Variant((HERE / "lab.config", HERE / "sanitizer.config"), "sanitizer-kernel"),
+    "script": Variant(
+        (HERE / "lab.config", HERE / "script.config"),
+        "lab-kernels/script",
+        tuple(sorted((HERE / "patches" / "script").glob("*.patch"))),
+    ),
 }
 
 
@@ -145,9 +156,9 @@ def is_needed(patch_file: Path, tree: Path) -> bool:
     return not condition or condition[2] in (tree / condition[1]).read_text()
 
 
-def patch(tree: Path) -> None:
+def patch(tree: Path, variant: Variant) -> None:
     """Apply the patches. Raises BuildError for one that does not apply."""
-    for file in PATCHES:
+    for file in (*PATCHES, *variant.patches):
         if not is_needed(file, tree):
             continue
         with file.open() as text:
@@ -174,7 +185,8 @@ def configure(tree: Path, log: Path, variant: Variant) -> None:
     wanted = re.findall(r"^(CONFIG_\w+=.+)$", variant.text(), re.MULTILINE)
     missing = [line for line in wanted if line not in result and RENAMED.get(line) not in result]
     unwanted = re.findall(r"^# (CONFIG_\w+) is not set$", variant.text(), re.MULTILINE)
-    missing += [f"# {name} is not set" for name in unwanted if f"{name}=y" in result]
+    # a later fragment may want what an earlier one does not
+    missing += [f"# {name} is not set" for name in unwanted if f"{name}=y" in result and f"{name}=y" not in wanted]
     if missing:
         names = " and ".join(config.name for config in variant.configs)
         raise BuildError(f"{names} sets options that this kernel does not have: {', '.join(missing)}")
@@ -249,7 +261,7 @@ def build(source: Path, entry: Path, identity: dict[str, str], variant: Variant)
         log.touch()
         unpack(source, tree)
         version = version_of(tree)
-        patch(tree)
+        patch(tree, variant)
         configure(tree, log, variant)
         say(f"compiling Linux {version[0]}.{version[1]} for user mode on {os.cpu_count()} cores")
         compile_kernel(tree, log)
@@ -311,7 +323,9 @@ def main() -> int:
             "source": source.name,
             "source_sha256": digest_source(source),
             "config_sha256": hashlib.sha256(variant.text().encode()).hexdigest(),
-            "patches_sha256": hashlib.sha256("".join(map(digest_file, PATCHES)).encode()).hexdigest(),
+            "patches_sha256": hashlib.sha256(
+                "".join(map(digest_file, (*PATCHES, *variant.patches))).encode()
+            ).hexdigest(),
             "recipe": RECIPE,
             "compiler": compiler.splitlines()[0],
         }
