@@ -9,8 +9,12 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 [ $# -ge 2 ] || { echo "usage: kernel/build.sh OUTPUT KDIR [HEADER [NAME]]" >&2; exit 2; }
 [ -f "$2/Makefile" ] || { echo "kernel/build.sh: $2 is not a kernel build tree: it has no Makefile" >&2; exit 1; }
+kdir=$(cd "$2" && pwd -P)
+# make sees no difference between objects of this kernel and of another one that was here before
+[ "$(cat "$1/src/.kernel" 2>/dev/null)" = "$kdir" ] || rm -rf "$1/src"
 "$here/sources.sh" "$1/src"
-out=$(cd "$1" && pwd); kdir=$(cd "$2" && pwd -P)
+echo "$kdir" >"$1/src/.kernel"
+out=$(cd "$1" && pwd)
 if [ $# -ge 3 ]; then
 	model=$(basename "$3" .h)
 	cp -p "$3" "$out/src/models/"
