@@ -269,7 +269,7 @@ test-unit: .venv/installed ## the tests without lab, compiler and browser (a min
 	@$(PYTEST) tests/unit
 
 .PHONY: test
-test: setup script-kernel bpf ## all tests except those of the sanitizer kernel, QEMU, Ray and the browser (10 minutes; JOBS=8 on 8 cores)
+test: setup script-kernel bpf ## all tests except those of the sanitizer kernel, QEMU, Ray and the browser (11 minutes; JOBS=8 on 8 cores)
 	@/usr/bin/python3 setup/packages.py tests
 	@$(PYTEST) tests/unit tests/lab tests/kernel
 
