@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +21,11 @@ class WriteError(OSError):
 
 class FolderInUse(Exception):
     """Another process works in the folder."""
+
+
+def sha256(file: Path) -> str:
+    """Return the SHA-256 of a file's bytes."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def write_atomically(path: Path, data: bytes) -> None:

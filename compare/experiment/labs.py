@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from compare.errors import CompareError
 from compare.experiment.experiment import Experiment
+from env.files import sha256
 from env.lab import LabError, VirtualLab
 from env.lab.host import HostLab, modules_folder
 from env.lab.kernels import LAB, lab_kernel
@@ -65,12 +65,12 @@ def lab_kind(lab: str, vm_kernel: str, experiment: Experiment, kernel: str = LAB
             HostLab()
             release = os.uname().release
             headers = Path("/lib/modules", release, "build")
-            tree = KernelTree(headers, release, _sha256(RUNNING_KERNEL))
+            tree = KernelTree(headers, release, sha256(RUNNING_KERNEL))
             return LabKind(RUNNING_KERNEL, modules_folder(), f"module KDIR={headers}", TRACES, tree, HostLab)
         stock = StockKernel(vm_kernel)
     except LabError as error:
         raise CompareError(str(error)) from error
-    tree = KernelTree(stock.headers, stock.release, _sha256(stock.image))
+    tree = KernelTree(stock.headers, stock.release, sha256(stock.image))
     return LabKind(stock.image, stock.modules, stock.target, TRACES, tree, partial(VmLab, kernel=vm_kernel))
 
 
@@ -91,10 +91,6 @@ def _virtual(name: str) -> LabKind:
             )
     boot = partial(VirtualLab, seed=0, variant=name)  # each run sets its own seed
     return LabKind(kernel.image, kernel.modules, kernel.modules_target, ALWAYS_LOADED, virtual_tree(name), boot)
-
-
-def _sha256(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def _check_real_time(lab: str, experiment: Experiment) -> None:

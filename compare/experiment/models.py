@@ -15,6 +15,7 @@ from compare.experiment.labs import LabKind
 from compare.experiment.trace_files import traces_of
 from env.checkout import KERNEL as KERNEL_SOURCES
 from env.checkout import ROOT, cache_folder
+from env.files import sha256
 from env.lab.lab import PROGRAM
 from env.near import near_matches
 from env.network.path import Path as NetworkPath
@@ -30,11 +31,6 @@ if TYPE_CHECKING:
 
 BUILD_SCRIPT = ROOT / "kernel" / "build.sh"
 MODEL_MODULE = "tcp_ndm"  # contains the selected models
-
-
-def sha256(file: Path) -> str:
-    """Return the SHA-256 of a file's bytes."""
-    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def find_modules(schemes: Sequence[Scheme], kind: LabKind) -> dict[str, Path]:
@@ -63,7 +59,7 @@ def on_kernel(name: str, kernel: str) -> str:
 
 def binaries(modules: Mapping[str, Path], scenarios: Sequence[Scenario], kind: LabKind) -> dict[str, str]:
     """Return name to SHA-256 of every file that the results of a kind of lab depend on."""
-    hashes = {"lab kernel": sha256(kind.kernel), "traffic program": sha256(PROGRAM)}
+    hashes = {"lab kernel": kind.tree.sha256, "traffic program": sha256(PROGRAM)}
     if "lab_traffic" in kind.always_loaded:  # in real time, the traffic program sends and samples itself
         hashes["traffic module"] = sha256(kind.modules / "lab_traffic.ko")
     networks = [scenario.network() for scenario in scenarios]

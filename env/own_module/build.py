@@ -23,12 +23,12 @@ CHANGES = (
         "rate_sample *rs)",
     ),
     (r"prandom_u32_max", "since Linux 6.2, prandom_u32_max(n) is get_random_u32_below(n)"),
-    (r"tso_segs", "this kernel's tcp_congestion_ops has u32 (*min_tso_segs)(struct sock *sk) in place of it"),
+    (r"tso_segs", "this kernel's tcp_congestion_ops calls it u32 (*min_tso_segs)(struct sock *sk)"),
 )
 
 
 def build(source: Source, kernel: KernelTree, name: str) -> Path:
-    """Return the module of a source, built unless the cache has it.
+    """Return the module of a source: from the cache, or built.
 
     name: of the congestion control; it chooses among several modules of a folder. Raises OwnModuleError with the
     compiler's lines.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from env.files import sha256
 from env.lab.kernels import LAB, lab_kernel
 
 
@@ -33,4 +33,4 @@ class KernelTree:
 def virtual_tree(name: str = LAB) -> KernelTree:
     """Return the tree of a kernel of the virtual lab. Raises env.lab.LabMissing."""
     kernel = lab_kernel(name)
-    return KernelTree(kernel.tree, kernel.release, hashlib.sha256(kernel.image.read_bytes()).hexdigest())
+    return KernelTree(kernel.tree, kernel.release, sha256(kernel.image))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import socket
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from env.files import sha256
 from env.lab.lab import PROGRAM
 from env.lab.virtual import ALWAYS_LOADED, INIT, KERNEL, MODULES
 from env.pool.pool import ClusterError
@@ -18,14 +18,14 @@ def lab_files(modules: Iterable[str]) -> dict[Path, str]:
     modules: names in build/modules/lab, besides those that are always loaded, or files.
     """
     files = [KERNEL, INIT, PROGRAM, *(MODULES / _file_name(name) for name in (*ALWAYS_LOADED, *modules))]
-    return {file: _sha256(file) for file in files if file.is_file()}
+    return {file: sha256(file) for file in files if file.is_file()}
 
 
 def check_files(files: Mapping[Path, str]) -> None:
     """Raise ClusterError if a file is missing on this node or differs. files: by path, the SHA-256 that each must
     have."""
     for file, expected in files.items():
-        if not file.is_file() or _sha256(file) != expected:
+        if not file.is_file() or sha256(file) != expected:
             difference = "differs" if file.is_file() else "is missing"
             raise ClusterError(
                 f"node {socket.gethostname()}: {file} {difference}; every node needs the checkout at the same path and "
@@ -35,7 +35,3 @@ def check_files(files: Mapping[Path, str]) -> None:
 
 def _file_name(module: str) -> str:
     return module if module.endswith(".ko") else f"{module}.ko"
-
-
-def _sha256(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()

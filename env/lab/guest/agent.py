@@ -58,7 +58,7 @@ from env.network.traffic import run as traffic  # noqa: E402
 from env.network.traffic.program import Program  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
 KINDS = {"virtual": (Gate, VIRTUAL), "real": (Port, REAL), "counted": (Port, COUNTED), "host": (Socket, REAL)}
@@ -86,26 +86,22 @@ class Agent:
 
     def load(self, name: str, data: str, parameters: str = "") -> None:
         """Load a kernel module. data: its file, base64, because the guest may not see the host's path."""
-        content = base64.b64decode(data)
-        file = FilePath(f"/run/{name}.ko")
-        file.write_bytes(content)
-        try:
-            subprocess.run(["insmod", str(file), *parameters.split()], check=True, capture_output=True, text=True)
-        finally:
-            file.unlink()
-        self.modules[name] = hashlib.sha256(content).hexdigest()
+        self._give_to_kernel(f"{name}.ko", data, ["insmod"], parameters.split())
         self._guard.find()
 
     def register(self, name: str, data: str) -> None:
         """Register the congestion controls of a BPF object. data: as in load()."""
+        self._give_to_kernel(f"{name}.o", data, ["bpftool", "struct_ops", "register"])
+
+    def _give_to_kernel(self, file_name: str, data: str, command: list[str], arguments: Sequence[str] = ()) -> None:
         content = base64.b64decode(data)
-        file = FilePath(f"/run/{name}.o")
+        file = FilePath("/run", file_name)
         file.write_bytes(content)
         try:
-            subprocess.run(["bpftool", "struct_ops", "register", str(file)], check=True, capture_output=True, text=True)
+            subprocess.run([*command, str(file), *arguments], check=True, capture_output=True, text=True)
         finally:
             file.unlink()
-        self.modules[name] = hashlib.sha256(content).hexdigest()
+        self.modules[file.stem] = hashlib.sha256(content).hexdigest()
 
     @staticmethod
     def hand_over_trace(name: str, data: str) -> None:
