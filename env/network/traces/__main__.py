@@ -20,6 +20,7 @@ python -m env.network.traces show held_out/lte-walking
 python -m env.network.traces generate lte --seconds 60 --seed 7 --mean-mbps 15 --output mine.trace
 python -m env.network.traces convert measured.csv mine.trace
 python -m env.network.traces convert mine.trace rates.csv --interval-ms 1000
+python -m env.network.traces convert mine.trace later.trace --start-s 30
 python -m env.network.traces catalogue --check
 """
 
@@ -62,6 +63,9 @@ def parser() -> argparse.ArgumentParser:
     change.add_argument("input", type=Path, help="a .csv, .trace, .delay or other file")
     change.add_argument("output", type=Path, help="file to write; its ending says the format: .trace, .delay or .csv")
     change.add_argument("--interval-ms", type=int, default=100, help="between the rows of a CSV of rates (100)")
+    change.add_argument(
+        "--start-s", type=float, default=0.0, help="where a link trace begins; what comes before follows at the end (0)"
+    )
     catalogue = commands.add_parser("catalogue", help="generate the project's traces and their manifest again")
     catalogue.add_argument("--check", action="store_true", help="only check files, SHA-256 sums and statistics")
     return top
@@ -79,7 +83,7 @@ def main() -> None:
         elif options.command == "generate":
             _generate(options)
         elif options.command == "convert":
-            print(convert.convert(options.input, options.output, options.interval_ms))
+            print(convert.convert(options.input, options.output, options.interval_ms, options.start_s))
         elif options.check:
             problems = [*manifest.check(), *recorded.check()]
             if problems:

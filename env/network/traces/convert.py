@@ -30,16 +30,19 @@ VALUES = {"mbps": 100_000.0, "delay_ms": float(MAX_DELAY_MS)}  # column to its m
 MAX_PACKETS = 50_000_000  # of a trace: some 400 MB of text
 
 
-def convert(source: Path, output: Path, interval_ms: int) -> str:
+def convert(source: Path, output: Path, interval_ms: int, start_s: float = 0.0) -> str:
     """Write the source in the format of the output's name; return a line about the result.
 
-    interval_ms: between two rows of a CSV output of a link trace. Raises TraceError, which names line and value.
+    interval_ms: between two rows of a CSV output of a link trace. start_s: where in the source a link trace begins; what comes
+    before follows at the end. Raises TraceError, which names line and value.
     """
     if not 1 <= interval_ms <= 60_000:
         raise TraceError(f"interval_ms is {interval_ms}; it must lie between 1 and 60000")
     name = output.name
     if name.endswith(SUFFIXES):
-        return _write_link(output, _link(source))
+        return _write_link(output, begun_at(_link(source), start_s))
+    if start_s:
+        raise TraceError(f"start_s is {start_s:g}, but output is {output}; only link traces can begin elsewhere")
     if name.endswith(delay.SUFFIXES):
         return _write_delay(output, _delay(source))
     if not name.endswith(CSV):
@@ -65,6 +68,23 @@ def _delay(source: Path) -> DelayTrace:
     if source.name.endswith(CSV):
         return delay_from_samples(str(source), *_read_csv(source, "delay_ms"))
     return parse_delay_trace(str(source), read_text(source))
+
+
+def begun_at(trace: Trace, start_s: float) -> Trace:
+    """Return a link trace that begins start_s later and ends with what came before.
+
+    Its last packet is delivered at its end, because a trace lasts until its last delivery. Raises TraceError for a
+    start outside of the trace.
+    """
+    start_ms = round(start_s * 1e3)
+    if not 0 <= start_ms < trace.duration_ms:
+        end_s = trace.duration_ms / 1e3
+        raise TraceError(f"start_s is {start_s:g}; it must lie between 0 and the trace's end, {end_s:g}")
+    times_ms = np.frombuffer(trace.times_ms, dtype=np.uint64).astype(np.int64)
+    after = times_ms > start_ms
+    moved_ms = np.concatenate([times_ms[after] - start_ms, times_ms[~after] + trace.duration_ms - start_ms])
+    moved_ms[-1] = trace.duration_ms
+    return Trace(trace.name, array("L", moved_ms.tolist()))
 
 
 def link_from_rates(name: str, ends_ms: Floats, rates: Floats) -> Trace:

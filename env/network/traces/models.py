@@ -9,7 +9,7 @@ lte       A Poisson process of deliveries whose rate wanders, with outages: K. W
           There the rate is a Brownian motion; here its logarithm reverts to a mean, so that the trace has one.
 lte-driving
           As lte, with the statistics of recordings in cars, which have more and shorter outages and deliver in bursts:
-          deviation over mean, correlation time, outages and their length are medians of four recordings of the
+          mean, deviation over mean, correlation time, outages and their length are medians of four recordings of the
           authors of Sprout (the same paper; docs/results/lab.md), and burst_ms gives as many gaps of 20 ms.
 5g        As lte, but faster, with blockages of about a second as on millimetre waves: A. Narayanan et al.,
           "Lumos5G: Mapping and Predicting Commercial mmWave 5G Throughput", IMC 2020.
@@ -81,7 +81,7 @@ class Model:
 KINDS = {
     "lte": Model(mean_mbps=12, deviation_mbps=7, correlation_s=1.5, outages_per_min=2, outage_s=0.4),
     "lte-driving": Model(
-        mean_mbps=8, deviation_mbps=5.6, correlation_s=3.0, outages_per_min=11, outage_s=0.25, burst_ms=5
+        mean_mbps=5.1, deviation_mbps=3.6, correlation_s=3.0, outages_per_min=11, outage_s=0.25, burst_ms=4
     ),
     "5g": Model(mean_mbps=120, deviation_mbps=70, correlation_s=0.8, outages_per_min=4, outage_s=0.6),
     "starlink": Model(mean_mbps=90, deviation_mbps=30, correlation_s=2.5, handover_s=15, outage_s=0.2, level_share=0.5),

@@ -101,3 +101,15 @@ def test_the_command_converts_and_shows(tmp_path: Path) -> None:
     assert run_python(*words, "show", str(tmp_path / "a.delay"))[0] == "2 s; one-way delay 10 to 20 ms, mean 15.00 ms\n"
     _, errors = run_python(*words, "convert", str(tmp_path / "no.csv"), str(tmp_path / "a.trace"), status=1)
     assert "no.csv cannot be read as CSV" in errors
+
+
+def test_a_link_begins_elsewhere(tmp_path: Path) -> None:
+    source, output = tmp_path / "a.trace", tmp_path / "b.trace"
+    source.write_text("100\n250\n250\n600\n1000\n")
+    convert(source, output, 100, start_s=0.25)
+    assert list(load_trace(str(output)).times_ms) == [350, 750, 850, 1000, 1000]
+    for start_s in (-0.1, 1.0):
+        with pytest.raises(TraceError, match=f"start_s is {start_s:g}; it must lie between 0 and the trace's end, 1"):
+            convert(source, output, 100, start_s)
+    with pytest.raises(TraceError, match="only link traces can begin elsewhere"):
+        convert(source, tmp_path / "rates.csv", 100, 0.25)
