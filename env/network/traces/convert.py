@@ -33,8 +33,8 @@ MAX_PACKETS = 50_000_000  # of a trace: some 400 MB of text
 def convert(source: Path, output: Path, interval_ms: int, start_s: float = 0.0) -> str:
     """Write the source in the format of the output's name; return a line about the result.
 
-    interval_ms: between two rows of a CSV output of a link trace. start_s: where in the source a link trace begins; what comes
-    before follows at the end. Raises TraceError, which names line and value.
+    interval_ms: between two rows of a CSV output of a link trace. start_s: where in the source a link trace begins; its
+    beginning then follows at the end. Raises TraceError, which names line and value.
     """
     if not 1 <= interval_ms <= 60_000:
         raise TraceError(f"interval_ms is {interval_ms}; it must lie between 1 and 60000")
