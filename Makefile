@@ -48,8 +48,8 @@ ray: .venv/ray ## install Ray, for runner=ray and hydra/launcher=ray
 	@.venv/bin/pip install --disable-pip-version-check --requirement requirements-docs.txt
 	@cp requirements-docs.txt $@
 
-# without the note that Material for MkDocs prints about its successor
-MKDOCS := NO_MKDOCS_2_WARNING=1
+# mike calls mkdocs by its name; the note that Material for MkDocs prints is about its successor
+MKDOCS = PATH="$(CURDIR)/.venv/bin:$$PATH" NO_MKDOCS_2_WARNING=1
 DOCS_CONFIG := --config-file packaging/site/mkdocs.yml
 
 .PHONY: docs
@@ -248,13 +248,16 @@ ablations: setup module ## measure the effect of training, inputs 7 and 8, memor
 # networks that attribution.md shows beside its own trainings
 TRAINED = $(patsubst %/checkpoint.pt,ndm@%,$(wildcard runs/mixed/mixed-*/checkpoint.pt))
 
+# BBRv3, where `make lab-kernel KERNEL=bbr3` has built its kernel: docs/results/bbr3.md
+BBR3 = $(if $(filter bbr3,$(OTHER_KERNELS)),bbr%bbr3$(comma))
+
 .PHONY: results
 results: setup module ## measure the shipped model, and the runs of make models; write the tables and pictures of docs/results
 	@$(PYTHON) compare.py targets=all seeds=5 output_dir=results/targets
 	@$(PYTHON) compare.py targets=fresh seeds=1 output_dir=results/fresh
 	@$(PYTHON) -m compare.studies.attribution results/attribution $(if $(TRAINED),--beside $(TRAINED))
 	@$(PYTHON) compare.py output_dir=results/mixed "scenario=[stress,delay_extreme,delay_moderate,fiber,bottleneck]" \
-		"schemes=[all,oracle]"
+		"schemes=[ndm,ndm_v1,reno,cubic,bbr,$(BBR3)nv,cdg,vegas,westwood,illinois,oracle]"
 	@$(PYTHON) compare.py output_dir=results/variants \
 		"scenario=[fiber,buffers/200mbit_10ms_0_5bdp,access/lte,access/5g,access/wifi,access/starlink,loss/1pct,stress]" \
 		"schemes=[ndm,ndm@datasets/models/fiber,ndm@datasets/models/wireless,cubic,bbr]"
