@@ -50,6 +50,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 (the hook's)
     """Write the links of a page anew, from its place on the site to that of their targets."""
     source = Path(page.file.abs_src_path or "")
+    if page.is_homepage:
+        page.meta["hide"] = ["navigation"]  # which would be a column with nothing but this page
     begin = posixpath.dirname(page.file.src_uri)
 
     def moved(link: re.Match[str]) -> str:
