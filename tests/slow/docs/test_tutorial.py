@@ -81,4 +81,4 @@ def test_every_command_prints_what_the_page_shows(checkout: Path) -> None:
             found = next((other for other in printed if shape(other) == shape(line)), None)
             assert found is not None, f"{program}: no line such as {line!r} in\n{result.stdout}"
             if REPEATABLE.match(line):
-                assert found.split() == line.split()
+                assert found.replace("*", "").split() == line.replace("*", "").split()  # stars are beside the model
