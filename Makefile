@@ -10,6 +10,7 @@ NAME ?=
 MODELS ?=
 KDIR ?=
 KERNEL_SRC ?=
+VERSION ?=
 NDM_CACHE ?= $(HOME)/.cache/ndm-tcp
 export NDM_CACHE KERNEL_SRC
 
@@ -42,6 +43,30 @@ ray: .venv/ray ## install Ray, for runner=ray and hydra/launcher=ray
 .venv/ray: requirements-ray.txt .venv/installed
 	@.venv/bin/pip install --disable-pip-version-check --requirement requirements-ray.txt
 	@cp requirements-ray.txt $@
+
+.venv/docs: requirements-docs.txt .venv/installed
+	@.venv/bin/pip install --disable-pip-version-check --requirement requirements-docs.txt
+	@cp requirements-docs.txt $@
+
+# mike calls mkdocs by its name; the note that Material for MkDocs prints is about its successor
+MKDOCS = PATH="$(CURDIR)/.venv/bin:$$PATH" NO_MKDOCS_2_WARNING=1
+DOCS_CONFIG := --config-file packaging/site/mkdocs.yml
+
+.PHONY: docs
+docs: .venv/docs ## build the site of docs/ into build/site; a broken link, anchor or reference is an error
+	@$(MKDOCS) .venv/bin/mkdocs build --quiet --strict $(DOCS_CONFIG)
+	@echo "built: build/site/index.html"
+
+.PHONY: docs-version
+docs-version: .venv/docs ## file the site under a version in the branch gh-pages, which becomes the latest (VERSION=1.0)
+	@test -n "$(VERSION)" || { echo "VERSION is not set: make docs-version VERSION=1.0" >&2; exit 2; }
+	@DOCS_VERSIONS=mike $(MKDOCS) .venv/bin/mike deploy --update-aliases $(DOCS_CONFIG) $(VERSION) latest
+	@DOCS_VERSIONS=mike $(MKDOCS) .venv/bin/mike set-default $(DOCS_CONFIG) latest
+
+.PHONY: recording
+recording: .venv/docs ## record make quickstart in this checkout, and draw the README's terminal
+	@$(PYTHON) packaging/recording/record.py build/quickstart.cast make quickstart
+	@$(PYTHON) packaging/recording/svg.py build/quickstart.cast docs/quickstart.svg
 
 .PHONY: packages
 packages:
@@ -223,13 +248,16 @@ ablations: setup module ## measure the effect of training, inputs 7 and 8, memor
 # networks that attribution.md shows beside its own trainings
 TRAINED = $(patsubst %/checkpoint.pt,ndm@%,$(wildcard runs/mixed/mixed-*/checkpoint.pt))
 
+# BBRv3, where `make lab-kernel KERNEL=bbr3` has built its kernel: docs/results/bbr3.md
+BBR3 = $(if $(filter bbr3,$(OTHER_KERNELS)),bbr%bbr3$(comma))
+
 .PHONY: results
 results: setup module ## measure the shipped model, and the runs of make models; write the tables and pictures of docs/results
 	@$(PYTHON) compare.py targets=all seeds=5 output_dir=results/targets
 	@$(PYTHON) compare.py targets=fresh seeds=1 output_dir=results/fresh
 	@$(PYTHON) -m compare.studies.attribution results/attribution $(if $(TRAINED),--beside $(TRAINED))
 	@$(PYTHON) compare.py output_dir=results/mixed "scenario=[stress,delay_extreme,delay_moderate,fiber,bottleneck]" \
-		"schemes=[all,oracle]"
+		"schemes=[ndm,ndm_v1,reno,cubic,bbr,$(BBR3)nv,cdg,vegas,westwood,illinois,oracle]"
 	@$(PYTHON) compare.py output_dir=results/variants \
 		"scenario=[fiber,buffers/200mbit_10ms_0_5bdp,access/lte,access/5g,access/wifi,access/starlink,loss/1pct,stress]" \
 		"schemes=[ndm,ndm@datasets/models/fiber,ndm@datasets/models/wireless,cubic,bbr]"
@@ -274,7 +302,7 @@ test: setup script-kernel bpf ## all tests except those of the sanitizer kernel,
 	@$(PYTEST) tests/unit tests/lab tests/kernel
 
 .PHONY: test-all
-test-all: setup ray script-kernel sanitizer vm-newest ## all tests, as CI runs them
+test-all: setup ray .venv/docs script-kernel sanitizer vm-newest ## all tests, as CI runs them
 	@/usr/bin/python3 setup/packages.py tests slow
 	@$(PYTEST) --sanitizer
 

@@ -86,7 +86,7 @@ breaks the framing powers the lab off.
 
 {_layout(schema.PLAN_LAYOUT)}
 
-Behind the model files follows the noise: s16 [flows][decisions][outputs], {schema.ACTION_FRAC} fraction bits.
+Behind the model files follows the noise: `s16 [flows][decisions][outputs]`, {schema.ACTION_FRAC} fraction bits.
 
 ### ndm_wire_step
 

@@ -14,6 +14,7 @@ from env.checkout import ROOT
 from env.files import generate
 
 PAGES = [*ROOT.glob("*.md"), ROOT / "datasets" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PICTURES = sorted(path for kind in ("png", "svg") for path in (ROOT / "docs").rglob(f"*.{kind}"))
 FOLDERS = ("compare", "configs", "datasets", "docs", "env", "export", "kernel", "setup", "tests", "training")
 by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
@@ -60,6 +61,18 @@ def test_files_in_backquotes_exist(page: Path) -> None:
         if name.isupper() or re.search(r"[A-Z]{3,}", name.replace("README", "").replace("RECORD", "")):
             continue  # a placeholder, such as configs/scenario/NAME.yaml
         assert (ROOT / name).exists(), name
+
+
+@pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: str(picture.relative_to(ROOT)))
+def test_a_command_makes_each_picture(picture: Path) -> None:
+    document, _, block = picture.stem.rpartition("-")
+    page = picture.with_name(f"{document}.md")
+    if page.exists() and f"<!-- picture of results/{block} -->" in page.read_text():
+        return  # python -m compare.report.document
+    texts = [ROOT / "Makefile", *(ROOT / "docs").rglob("*.md")]
+    name = re.escape(str(picture.relative_to(ROOT)))
+    commands = rf"(?:python|make|--picture|cp )[^!]{{0,200}}{name}"
+    assert any(re.search(commands, text.read_text(), re.IGNORECASE) for text in texts), "no command writes it"
 
 
 def test_generated_pages_are_up_to_date() -> None:
