@@ -2,7 +2,9 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-PYTHON := .venv/bin/python
+# NDM_PYTHON: a Python that has the packages of requirements.txt, in place of .venv's
+PYTHON := $(if $(NDM_PYTHON),"$(NDM_PYTHON)",.venv/bin/python)
+PIP_INSTALL := $(PYTHON) -m pip install --disable-pip-version-check
 export PYTHONPATH := $(CURDIR)
 
 RUN ?=
@@ -41,7 +43,7 @@ setup: packages .venv/installed ## install missing packages of the distribution 
 ray: .venv/ray ## install Ray, for runner=ray and hydra/launcher=ray
 
 .venv/ray: requirements-ray.txt .venv/installed
-	@.venv/bin/pip install --disable-pip-version-check --requirement requirements-ray.txt
+	@$(PIP_INSTALL) --requirement requirements-ray.txt
 	@cp requirements-ray.txt $@
 
 .venv/docs: requirements-docs.txt .venv/installed
@@ -73,10 +75,10 @@ packages:
 	@/usr/bin/python3 setup/packages.py
 
 .venv/installed: requirements.txt
-	@echo "setup: .venv with the packages of requirements.txt"
+	@echo "setup: $(or $(NDM_PYTHON),.venv) with the packages of requirements.txt"
 	@test -x $(PYTHON) || /usr/bin/python3 -m venv .venv
-	@.venv/bin/pip install --disable-pip-version-check --requirement requirements.txt
-	@cp requirements.txt $@
+	@$(PIP_INSTALL) --requirement requirements.txt
+	@mkdir -p .venv && cp requirements.txt $@
 
 .PHONY: lab-kernel
 lab-kernel: ## build the lab kernel, user-mode Linux in virtual time (KERNEL_SRC= another tree or tarball, KERNEL= name of a second one)
@@ -198,7 +200,7 @@ uninstall-bpf: ## remove the files of make install-bpf (root; DESTDIR=)
 
 .PHONY: export-weights
 export-weights: .venv/installed ## write the int16 header, ONNX, blob and golden vectors of a run (RUN=runs/NAME, default the latest; NAME= of the model)
-	@$(PYTHON) -m export $(if $(RUN),--run $(RUN)) $(if $(NAME),--name $(NAME))
+	@$(PYTHON) -m export $(if $(RUN),--run "$(RUN)") $(if $(NAME),--name $(NAME))
 
 # the shipped model goes on, on the paths of a variant alone
 LAST_STAGE := algo.start=datasets/models/mixed curriculum.skip_slow_start_until=0 algo.learning_rate=1e-3 \
@@ -311,7 +313,7 @@ kunit: setup sanitizer module ## unit tests of the modules inside the sanitizer 
 	@$(PYTHON) kernel/kunit/run.py
 
 .venv/installed-vm: requirements-vm.txt .venv/installed
-	@.venv/bin/pip install --disable-pip-version-check --requirement requirements-vm.txt
+	@$(PIP_INSTALL) --requirement requirements-vm.txt
 	@cp requirements-vm.txt $@
 
 .PHONY: vm-kernel
@@ -416,10 +418,10 @@ fuzz-corpus: packages-fuzz ## keep the inputs of `make fuzz`: the smallest set w
 .PHONY: lint
 lint: setup module ## check with ruff, mypy, import-linter, sparse, checkpatch; generated files; warnings on stock kernels
 	@/usr/bin/python3 setup/packages.py lint
-	@.venv/bin/ruff check
-	@.venv/bin/ruff format --check
+	@$(PYTHON) -m ruff check
+	@$(PYTHON) -m ruff format --check
 	@$(PYTHON) -m mypy
-	@.venv/bin/lint-imports --no-cache
+	@$(PYTHON) -c "from importlinter.cli import lint_imports_command as lint; lint()" --no-cache
 	@$(MAKE) --no-print-directory generate CHECK=--check
 	@kernel/lint.sh
 
@@ -433,6 +435,18 @@ generate: .venv/installed ## rewrite the generated files: C headers, golden vect
 	@$(PYTHON) -m env.network.traces catalogue $(CHECK)
 	@$(PYTHON) -m compare.reference $(CHECK)
 
+.PHONY: dist
+dist: ## write the source tarball of a release, which builds without git, into build/dist
+	@/usr/bin/python3 packaging/dist/archive.py
+
+.venv/installed-wheel: requirements-wheel.txt .venv/installed
+	@$(PIP_INSTALL) --requirement requirements-wheel.txt
+	@cp requirements-wheel.txt $@
+
+.PHONY: wheel
+wheel: .venv/installed-wheel ## build the Python package, a wheel and an sdist, into build/dist: docs/guides/install.md
+	@$(PYTHON) -m build --no-isolation --outdir build/dist
+
 .PHONY: ports
 ports: setup ## build the modules for arm64 and for the newest kernel, without a warning (downloads headers; Debian only)
 	@/usr/bin/python3 setup/packages.py ports
@@ -440,8 +454,8 @@ ports: setup ## build the modules for arm64 and for the newest kernel, without a
 
 .PHONY: format
 format: .venv/installed ## format the Python sources
-	@.venv/bin/ruff format
-	@.venv/bin/ruff check --fix
+	@$(PYTHON) -m ruff format
+	@$(PYTHON) -m ruff check --fix
 
 .PHONY: clean
 clean: ## delete built and exported files (not the lab kernel's cache, runs or results)

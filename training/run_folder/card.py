@@ -54,7 +54,8 @@ class Card:
 
         modules: as for describe_lab().
         """
-        command = shlex.join([Path(sys.executable).name, *sys.argv])
+        program, *arguments = sys.argv  # without its folder, which may be a private one
+        command = shlex.join([Path(sys.executable).name, Path(program).name, *arguments])
         card = cls(name, config, [command], git_revision(), describe_lab(modules))
         if saved is not None:
             card.commands = [*saved["commands"], command]

@@ -15,7 +15,7 @@ from env.files import generate
 
 PAGES = [*ROOT.glob("*.md"), ROOT / "datasets" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PICTURES = sorted(path for kind in ("png", "svg") for path in (ROOT / "docs").rglob(f"*.{kind}"))
-FOLDERS = ("compare", "configs", "datasets", "docs", "env", "export", "kernel", "setup", "tests", "training")
+FOLDERS = "compare|configs|datasets|docs|env|export|kernel|packaging|setup|tests|training"
 by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 
@@ -57,7 +57,7 @@ def test_make_targets_exist(page: Path) -> None:
 
 @by_page
 def test_files_in_backquotes_exist(page: Path) -> None:
-    for name in re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]+)`", page.read_text()):
+    for name in re.findall(rf"`((?:{FOLDERS})/[\w./-]+)`", page.read_text()):
         if name.isupper() or re.search(r"[A-Z]{3,}", name.replace("README", "").replace("RECORD", "")):
             continue  # a placeholder, such as configs/scenario/NAME.yaml
         assert (ROOT / name).exists(), name
