@@ -52,7 +52,7 @@ SCRIPTS = [
     *("vlan", "iptables"),
 ]
 # `make test` runs the fuzz targets and the integer network on arm64, signs models, and runs Mininet's examples. `make
-# test-all` opens reports in a browser, runs `make install`, `make deb`, `make ports` and `make bench-kernel`, installs the
+# test-all` opens reports in a browser, runs `make install`, `make deb`, `make ports` and `make bench-kernel`, installs
 # packages into a system of debootstrap's, and compares request times with sockperf's.
 BESIDES = {
     "bpf": BPF,

@@ -18,6 +18,7 @@ for tool in dpkg-buildpackage dh dh_dkms clang lintian; do
 done
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct 2>/dev/null || stat -c %Y "$root/kernel/VERSION")}
 export SOURCE_DATE_EPOCH
+unset NDM_MODEL_BUILD
 
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
