@@ -125,7 +125,8 @@ def package(folder: Path, name: str) -> Path:
 @pytest.mark.timeout(600)
 def test_packages_have_the_files_of_make_install(old: Path, tmp_path: Path) -> None:
     tree = checkout(tmp_path / "tree", OLD)
-    environment = os.environ | {"DESTDIR": str(tmp_path / "root"), "NDM_MODEL_BUILD": str(tree / "build")}
+    environment = os.environ | {"DESTDIR": str(tmp_path / "root")}
+    del environment["NDM_MODEL_BUILD"]  # of the tests
     subprocess.run(["make", "-C", tree, "build/bpf/ndm.bpf.o", "build/ndmctl"], check=True, env=environment)
     subprocess.run([tree / "kernel" / "ctl" / "install.sh", "install"], check=True, env=environment)
     made = {f"/{path.relative_to(tmp_path / 'root')}" for path in (tmp_path / "root").rglob("*") if path.is_file()}
