@@ -176,27 +176,22 @@ $(MODEL_BUILD)/bpf/ndm.bpf.o: $(BPF_SOURCES) $(USER_SOURCES) kernel/sources.sh $
 
 build/ndmctl: $(CTL_SOURCES) $(BPF_SOURCES) $(USER_SOURCES)
 	@mkdir -p build
-	$(CC) -O2 -Wall -Wextra -Wno-sign-compare -D_GNU_SOURCE -Ikernel/user/include -Ikernel -Ikernel/bpf -o $@ \
-		kernel/ctl/*.c -lbpf -lelf -lcrypto
+	$(CC) -O2 -Wall -Wextra -Wno-sign-compare -D_GNU_SOURCE -Ikernel/user/include -Ikernel -Ikernel/bpf \
+		$(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ kernel/ctl/*.c -lbpf -lelf -lcrypto
 
 .PHONY: install-bpf
 install-bpf: bpf ## install the BPF program, ndmctl, the shipped models, a man page and a systemd unit (root; DESTDIR=)
-	@install -D -m 755 build/ndmctl $(DESTDIR)/usr/sbin/ndmctl
-	@install -D -m 644 $(MODEL_BUILD)/bpf/ndm.bpf.o $(DESTDIR)/usr/lib/ndm/ndm.bpf.o
-	@for model in datasets/models/*/policy.bin; do \
-		install -D -m 644 $$model $(DESTDIR)/usr/lib/ndm/models/$$(basename $$(dirname $$model)).bin; done
-	@install -D -m 644 kernel/ctl/ndmctl.8 $(DESTDIR)/usr/share/man/man8/ndmctl.8
-	@install -D -m 644 kernel/ctl/ndmctl.bash $(DESTDIR)/usr/share/bash-completion/completions/ndmctl
-	@install -D -m 644 kernel/ctl/ndm.service $(DESTDIR)/usr/lib/systemd/system/ndm.service
+	@kernel/ctl/install.sh install
 	@echo "installed: ndmctl load, or systemctl enable --now ndm; man ndmctl"
 
 .PHONY: uninstall-bpf
 uninstall-bpf: ## remove the files of make install-bpf (root; DESTDIR=)
-	@if [ -z "$(DESTDIR)" ] && [ -x /usr/sbin/ndmctl ]; then \
-		systemctl disable --now ndm 2>/dev/null || ! ndmctl status >/dev/null 2>&1 || ndmctl unload; fi
-	@rm -rf $(DESTDIR)/usr/lib/ndm
-	@rm -f $(addprefix $(DESTDIR)/usr/,sbin/ndmctl share/man/man8/ndmctl.8 share/bash-completion/completions/ndmctl \
-		lib/systemd/system/ndm.service)
+	@kernel/ctl/install.sh uninstall
+
+.PHONY: deb
+deb: ## build the Debian packages ndm-tcp (BPF program, ndmctl) and ndm-tcp-dkms (module) into build/deb, with the shipped models
+	@/usr/bin/python3 setup/packages.py deb
+	@packaging/debian/build.sh build/deb
 
 .PHONY: export-weights
 export-weights: .venv/installed ## write the int16 header, ONNX, blob and golden vectors of a run (RUN=runs/NAME, default the latest; NAME= of the model)

@@ -1,5 +1,6 @@
 #!/bin/sh
 # kernel/install.sh install|uninstall [KDIR]: install tcp_ndm with DKMS, for the running kernel or that of KDIR
+# kernel/install.sh sources FOLDER: write only the files for /usr/src, without dkms and root (for packages)
 #
 # install first builds for every kernel that has tcp_ndm, then replaces all installed versions.
 # DESTDIR: install into this folder (for packages and tests); the host's files and loaded modules do not change.
@@ -51,7 +52,7 @@ assemble() { # FOLDER: copy the files for /usr/src, with the selected models onl
 		mkdir -p "$1/$(dirname "$file")"
 		cp "$work/kernel/$file" "$1/$file"
 	done
-	sed "s/@VERSION@/$version/" "$here/dkms.conf" >"$1/dkms.conf"
+	sed "s/#MODULE_VERSION#/$version/" "$here/dkms.conf" >"$1/dkms.conf"
 }
 
 try_build() { # KDIR
@@ -131,7 +132,11 @@ uninstall_modules() {
 action=${1:-}
 case $action in
 install|uninstall) ;;
-*) echo "usage: kernel/install.sh install|uninstall [KDIR]" >&2; exit 2;;
+sources)
+	work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
+	assemble "${2:?usage: kernel/install.sh sources FOLDER}"
+	exit;;
+*) echo "usage: kernel/install.sh install|uninstall [KDIR], or sources FOLDER" >&2; exit 2;;
 esac
 [ "$(id -u)" -eq 0 ] || die "it needs root: sudo make $action${2:+ KDIR=$2}"
 command -v dkms >/dev/null || die "dkms is missing: install the package dkms" \

@@ -13,6 +13,7 @@ setup/packages.py vm       also those for the VM lab
 setup/packages.py newest   also those for `make vm-newest`
 setup/packages.py bench    also those for `make bench-kernel`
 setup/packages.py profile  also those for `make profile`
+setup/packages.py deb      also those for `make deb`
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ ARM64 = ["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"]
 # what ndmctl is linked with
 CTL = ["libbpf-dev", "libelf-dev", "libssl-dev"]
 BPF = ["clang", "llvm", *CTL]
+# Build-Depends of packaging/debian/control, and what checks the packages
+DEB = ["debhelper", "dh-dkms", "lintian", *BPF]
 # the fuzz targets; llvm reports their coverage
 FUZZ = ["clang", "libclang-rt-dev", "llvm", *CTL]
 # what Mininet and its examples call: traffic, captures, Mininet's default switch with its controller, VLANs, NAT
@@ -49,15 +52,16 @@ SCRIPTS = [
     *("vlan", "iptables"),
 ]
 # `make test` runs the fuzz targets and the integer network on arm64, signs models, and runs Mininet's examples. `make
-# test-all` opens reports in a browser, runs `make install`, `make ports` and `make bench-kernel`, and compares request
-# times with sockperf's.
+# test-all` opens reports in a browser, runs `make install`, `make deb`, `make ports` and `make bench-kernel`, installs
+# packages into a system of debootstrap's, and compares request times with sockperf's.
 BESIDES = {
     "bpf": BPF,
     "fuzz": FUZZ,
     "lint": ["sparse", *STOCK_HEADERS],
     "scripts": SCRIPTS,
     "tests": ["qemu-user", "openssl", *ARM64, *FUZZ, *SCRIPTS],
-    "slow": ["chromium", "dkms", "sockperf", *COUNTING, *STOCK_HEADERS],
+    "slow": ["chromium", "dkms", "debootstrap", "sockperf", *COUNTING, *DEB, *STOCK_HEADERS],
+    "deb": DEB,
     "bench": [*COUNTING, *BPF, *STOCK_HEADERS],
     "profile": ["linux-perf"],
     "ports": ["patchelf", "sparse", *ARM64, *STOCK_HEADERS],

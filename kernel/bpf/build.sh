@@ -7,6 +7,8 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 out=${1:?usage: kernel/bpf/build.sh OUTPUT [NAME]} name=${2:-ndm}
 "$here/../sources.sh" "$out/src"
+out=$(cd "$out" && pwd)
+cd "$here/../.."	# BTF has the lines of the sources, which clang finds below the folder that compile.sh names
 cc -O1 -Wall -Wextra -Wno-sign-compare -I"$here/../user/include" -I"$out/src" -I"$here" -o "$out/models" "$here/models.c"
 "$out/models" "$name" >"$out/ndm_bpf_models.h"
 "$here/compile.sh" "$here/ndm.bpf.c" "$out/ndm.bpf.o" -I"$out/src" -I"$out"

@@ -47,7 +47,7 @@ static bool is_locked_down(void)
 
 static void module_load(const char *file)
 {
-	const char *hint = "is it installed (make install)?";
+	const char *hint = "is it installed (make install, or the package ndm-tcp-dkms)?";
 
 	(void)file;
 	if (bpf_way.loaded())

@@ -149,7 +149,7 @@ def test_module_in_use_is_not_uninstalled(headers: dict[str, Path]) -> None:
     with checked_lab("tcp_ndm") as lab:
         # register the module in a file system in the guest's memory
         shell(lab, "mount -t tmpfs none /var/lib/dkms && mount -t tmpfs none /usr/src && mkdir /usr/src/ndm-tcp-0.0.1")
-        shell(lab, f"sed s/@VERSION@/0.0.1/ {ROOT}/kernel/dkms.conf > /usr/src/ndm-tcp-0.0.1/dkms.conf")
+        shell(lab, f"sed s/#MODULE_VERSION#/0.0.1/ {ROOT}/kernel/dkms.conf > /usr/src/ndm-tcp-0.0.1/dkms.conf")
         shell(lab, "dkms add -m ndm-tcp -v 0.0.1")
         code = f"""
             def run(command):
