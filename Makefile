@@ -37,7 +37,7 @@ quickstart: ## from a fresh checkout to a report: set up, train a small model, e
 	@TRAIN_ARGS="$(TRAIN_ARGS)" setup/quickstart.sh
 
 .PHONY: setup
-setup: packages .venv/installed ## install missing packages of the distribution (asks for root only then) and .venv
+setup: packages .venv/installed-dev ## install missing packages of the distribution (asks for root only then) and .venv
 
 .PHONY: ray
 ray: .venv/ray ## install Ray, for runner=ray and hydra/launcher=ray
@@ -79,6 +79,11 @@ packages:
 	@test -x $(PYTHON) || /usr/bin/python3 -m venv .venv
 	@$(PIP_INSTALL) --requirement requirements.txt
 	@mkdir -p .venv && cp requirements.txt $@
+
+# what tests and lint need besides; the Python package does without
+.venv/installed-dev: requirements-dev.txt .venv/installed
+	@$(PIP_INSTALL) --requirement requirements-dev.txt
+	@cp requirements-dev.txt $@
 
 .PHONY: lab-kernel
 lab-kernel: ## build the lab kernel, user-mode Linux in virtual time (KERNEL_SRC= another tree or tarball, KERNEL= name of a second one)
@@ -290,7 +295,7 @@ JOBS ?= 2
 PYTEST := OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: test-unit
-test-unit: .venv/installed ## the tests without lab, compiler and browser (a minute)
+test-unit: .venv/installed-dev ## the tests without lab, compiler and browser (a minute)
 	@$(PYTEST) tests/unit
 
 .PHONY: test
@@ -448,7 +453,7 @@ ports: setup ## build the modules for arm64 and for the newest kernel, without a
 	@$(PYTHON) -m kernel.ports.build
 
 .PHONY: format
-format: .venv/installed ## format the Python sources
+format: .venv/installed-dev ## format the Python sources
 	@$(PYTHON) -m ruff format
 	@$(PYTHON) -m ruff check --fix
 
