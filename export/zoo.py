@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from env.checkout import DATASETS, RUNS
-from env.near import did_you_mean
+from env.near import did_you_mean, suggest
 from export.checkpoint import FILE_NAME, CheckpointError
 from export.integer.model import ExportError
 
@@ -57,9 +57,9 @@ def find_run(name: str, runs: Path = RUNS, zoo: Path = ZOO) -> Path:
     shipped = f"the models of the zoo are {', '.join(zoo_names(zoo))}"
     known = [run.name for run in all_runs(runs)]
     if not known:
-        similar = did_you_mean(Path(name).name, zoo_names(zoo))
+        similar = suggest(Path(name).name, zoo_names(zoo))
         raise UnknownModel(
-            f"there is no model or run {name!r}{similar or ': '}{runs} holds no checkpoint yet (train one with "
+            f"there is no run {name!r}{similar}{runs} holds no checkpoint yet (train one with "
             f"`python train.py`), and {shipped}"
         )
     hint = did_you_mean(Path(name).name, [*known, *zoo_names(zoo)]) or f"the latest are {', '.join(known[:5])}"
