@@ -216,7 +216,7 @@ define ship
 endef
 
 .PHONY: models
-models: setup module ## train the shipped models: mixed, 5 seeds, then fiber and wireless from mixed, 3 seeds each (40 minutes; can be resumed), and export seed 1
+models: setup module ## train the shipped models: mixed, 5 seeds, then fiber and wireless from mixed, 3 seeds each (40 minutes; can be resumed), export seed 1, and write the cards
 	@$(PYTHON) train.py -m profile=mixed name=mixed seed=1,2,3,4,5
 	$(call ship,mixed)
 	@$(PYTHON) train.py -m profile=fiber name=fiber algo.total_decisions=200000 $(LAST_STAGE)
@@ -224,6 +224,7 @@ models: setup module ## train the shipped models: mixed, 5 seeds, then fiber and
 	@$(PYTHON) train.py -m profile=wireless name=wireless algo.total_decisions=500000 $(LAST_STAGE)
 	$(call ship,wireless)
 	@$(PYTHON) -m export.selection mixed
+	@$(PYTHON) -m export.card
 
 PROFILE ?= mixed
 TRAIN_ARGS ?=
@@ -254,7 +255,7 @@ TRAINED = $(patsubst %/checkpoint.pt,ndm@%,$(wildcard runs/mixed/mixed-*/checkpo
 BBR3 = $(if $(filter bbr3,$(OTHER_KERNELS)),bbr%bbr3$(comma))
 
 .PHONY: results
-results: setup module ## measure the shipped model, and the runs of make models; write the tables and pictures of docs/results
+results: setup module ## measure the shipped model, and the runs of make models; write the tables and pictures of docs/results, and the cards
 	@$(PYTHON) compare.py targets=all seeds=5 output_dir=results/targets
 	@$(PYTHON) compare.py targets=fresh seeds=1 output_dir=results/fresh
 	@$(PYTHON) -m compare.studies.attribution results/attribution $(if $(TRAINED),--beside $(TRAINED))
@@ -264,6 +265,10 @@ results: setup module ## measure the shipped model, and the runs of make models;
 		"scenario=[fiber,buffers/200mbit_10ms_0_5bdp,access/lte,access/5g,access/wifi,access/starlink,loss/1pct,stress]" \
 		"schemes=[ndm,ndm@datasets/models/fiber,ndm@datasets/models/wireless,cubic,bbr]"
 	@$(PYTHON) -m compare.report.document docs/results/results.md docs/results/targets.md docs/results/attribution.md
+	@$(PYTHON) -m compare.studies.leaderboard add results/targets
+	@$(PYTHON) -m compare.studies.leaderboard enter ndm@fiber ndm@wireless ndm@rules/searched_neuron.yaml --seeds 5 \
+		--reuse results/targets
+	@$(PYTHON) -m export.card
 
 .PHONY: verify-model
 verify-model: setup module ## prove that the exported weights cannot overflow, and certify their actions
@@ -428,12 +433,14 @@ lint: setup module ## check with ruff, mypy, import-linter, sparse, checkpatch; 
 CHECK ?=
 
 .PHONY: generate
-generate: .venv/installed ## rewrite the generated files: C headers, golden vectors, link traces, docs/reference (CHECK=--check: compare only)
+generate: .venv/installed ## rewrite the generated files: C headers, golden vectors, link traces, docs/reference, leaderboard, cards (CHECK=--check: compare only)
 	@$(PYTHON) -m env.schema $(CHECK)
 	@$(PYTHON) -m export.integer.tables $(CHECK)
 	@$(PYTHON) -m export.formats.golden $(CHECK)
 	@$(PYTHON) -m env.network.traces catalogue $(CHECK)
 	@$(PYTHON) -m compare.reference $(CHECK)
+	@$(PYTHON) -m compare.studies.leaderboard $(CHECK)
+	@$(PYTHON) -m export.card $(CHECK)
 
 .PHONY: dist
 dist: ## write the source tarball of a release, which builds without git, into build/dist

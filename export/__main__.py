@@ -24,7 +24,9 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m export", description="Quantize a policy to int16 and export it.")
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
-        "--run", help="run folder, its name in runs/, or a rule, rules/NAME.yaml (default: the newest checkpoint)"
+        "--run",
+        help="run folder, its name in runs/, model of the zoo such as fiber, or rule, rules/NAME.yaml "
+        "(default: the newest checkpoint)",
     )
     source.add_argument("--checkpoint", type=Path, help="a checkpoint file")
     parser.add_argument(

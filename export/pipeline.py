@@ -19,7 +19,6 @@ from typing import Any
 from env import schema
 from env.checkout import RUNS
 from env.files import write_atomically
-from env.near import did_you_mean
 from export import checkpoint, rule
 from export.checks import agreement as verify
 from export.checks.certificate import MOST_VIOLATED, Certificate, certify, require_certified
@@ -29,6 +28,7 @@ from export.formats.header import render_header, write_header
 from export.integer.model import FORMAT, ExportError, IntegerModel, Provenance
 from export.integer.quantize import FloatPolicy, quantize
 from export.selection import EXPORTED, model_name
+from export.zoo import ZOO, all_runs, find_checkpoint, plain_name
 
 
 @dataclass(frozen=True)
@@ -59,29 +59,18 @@ class Exported:
 
 
 def find_policy(name: str) -> Path:
-    """Return the rule, checkpoint file or run folder of a name. Raises ExportError, which names similar ones."""
+    """Return the rule, checkpoint file, model of the zoo or run folder of a name; ``ndm@`` may stand before it.
+
+    Raises ExportError, which names similar ones.
+    """
     if name.endswith(rule.SUFFIX):
-        return rule.find_rule(name)
-    file = Path(name)
-    return file if file.is_file() else find_run(name)
-
-
-def find_run(name: str, runs: Path = RUNS) -> Path:
-    """Return the folder of a run, given its name or path. Raises ExportError, which names similar runs."""
-    for folder in (Path(name), runs / name):
-        if folder.is_dir():
-            return folder
-    known = _runs(runs)
-    if not known:
-        raise ExportError(f"there is no run {name!r}: {runs} holds no checkpoint yet; train one with `python train.py`")
-    names = [run.name for run in known]
-    hint = did_you_mean(Path(name).name, names) or f"the latest are {', '.join(names[:5])}"
-    raise ExportError(f"there is no run {name!r} in {runs}; {hint.strip()}")
+        return rule.find_rule(plain_name(name))
+    return find_checkpoint(name)
 
 
 def latest_run() -> Path:
     """Return the run with the newest checkpoint. Raises ExportError if there is no checkpoint."""
-    known = _runs(RUNS)
+    known = all_runs(RUNS)
     if not known:
         raise ExportError(
             f"{RUNS} holds no checkpoint yet; train one with `python train.py`, or name one with --checkpoint"
@@ -154,8 +143,14 @@ def write_artefacts(exported: Exported, output: Path, headers: Path = EXPORTED) 
 
 
 def default_output(source: Path, headers: Path) -> Path:
-    """Return the folder for a policy's files: beside its checkpoint, or for a rule beside the exported headers."""
-    return headers / "rules" / source.stem if source.suffix == rule.SUFFIX else source.parent / "export"
+    """Return the folder for a policy's files: beside its checkpoint.
+
+    Those of a rule and of a model of the zoo, whose folders are committed, go beside the exported headers.
+    """
+    if source.suffix == rule.SUFFIX:
+        return headers / "rules" / source.stem
+    folder = source.resolve().parent
+    return headers / "zoo" / folder.name if folder.parent == ZOO else source.parent / "export"
 
 
 def quantized(file: Path, state: Mapping[str, Any], provenance: Provenance, envelope: dict[str, Any]) -> Exported:
@@ -183,12 +178,6 @@ def _training_facts(content: Mapping[str, Any]) -> dict[str, Any]:
         "virtual_s": round(card["virtual_s"], 1),
         "lab": card["lab"],
     }
-
-
-def _runs(runs: Path) -> list[Path]:
-    """Return all runs with a checkpoint, including those in populations, the newest first."""
-    files = sorted(runs.rglob(checkpoint.FILE_NAME), key=lambda file: file.stat().st_mtime, reverse=True)
-    return [file.parent for file in files]
 
 
 def _profile(config: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

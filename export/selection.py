@@ -108,12 +108,12 @@ def render_selection(names: Sequence[str]) -> str:
     )
 
 
-def select(names: Sequence[str], exported: Path = EXPORTED) -> None:
+def select(given: Sequence[str], exported: Path = EXPORTED) -> None:
     """Select the models in the module; an unchanged selection is not written again.
 
     Raises ExportError for a model that does not exist, one given twice, and a name too long for the kernel.
     """
-    known = known_models(exported)
+    known, names = known_models(exported), [name.removeprefix(f"{ALGORITHM}@") for name in given]
     if not names:
         raise ExportError(f"no model is given; there are {', '.join(known)}")
     for name in names:

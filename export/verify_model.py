@@ -1,7 +1,7 @@
 """Print the proof that a model cannot overflow (export/checks/proof.py), and its certificates (certificate.py).
 
 python -m export.verify_model              # the model in the module, as built by `make module`
-python -m export.verify_model RUN ...      # other models: run folders or checkpoint files
+python -m export.verify_model RUN ...      # other models: of the zoo (mixed), run folders, checkpoint files or rules
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
@@ -20,7 +19,7 @@ from export.checks.certificate import table as certificate_rows
 from export.checks.proof import Proof, prove
 from export.integer.model import ExportError
 from export.integer.native import Native
-from export.pipeline import build_model
+from export.pipeline import build_model, find_policy
 
 
 def _table(name: str, proof: Proof) -> Table:
@@ -50,11 +49,13 @@ def certificate_table(certificates: Sequence[Certificate]) -> Table:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the proof of each model; return 1 if one cannot be proved."""
     parser = argparse.ArgumentParser(prog="python -m export.verify_model", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("runs", nargs="*", type=Path, help="run folders or checkpoints (default: the shipped model)")
+    parser.add_argument(
+        "runs", nargs="*", help="models of the zoo, run folders, checkpoints or rules (default: the shipped model)"
+    )
     console = Console()
     try:
         if runs := parser.parse_args(arguments).runs:
-            models = [(str(run), build_model(run).model) for run in runs]
+            models = [(str(run), build_model(find_policy(run)).model) for run in runs]
         else:
             model, sha256 = Native().shipped()
             models = [(f"the first model of `make module`, {sha256[:16]}", model)]

@@ -33,6 +33,7 @@ from env.schema import HIDDEN_MAX
 from export import checkpoint
 from export.checks.agreement import verify
 from export.integer.quantize import FloatPolicy, quantize
+from export.zoo import find_checkpoint
 from training.learner import Progress, Sample
 from training.metrics import Metric
 from training.options import TrainConfig
@@ -54,7 +55,9 @@ class CmaOptions(GenerationOptions):
     """Options of CMA-ES: ``algo.<name>=`` on the command line. Raises ValueError for a value outside its limits."""
 
     kind: str = "cma"
-    start: str | None = option(None, "run folder of any learner with the policy to start from; default: a new network")
+    start: str | None = option(
+        None, "model of the zoo or run folder of any learner with the policy to start from; default: a new network"
+    )
     hidden: int = option(8, "recurrent units of a new network, 1 to 32", ge=1, le=HIDDEN_MAX)
     sigma: float | None = option(None, "initial step size; default 0.05 from a new network, 0.03 with start=", gt=0)
     covariance: str = option("diagonal", "covariance of the candidates: diagonal, or full")
@@ -124,7 +127,7 @@ class Cma:
         """See training.learner.Learner: starts from algo.start."""
         del config
         if self.options.start is not None:
-            weights = checkpoint.load(Path(self.options.start))["policy"]
+            weights = checkpoint.load(find_checkpoint(self.options.start))["policy"]
             self._set_strategy(to_vector(weights), self.options.sigma or SIGMA_START)
 
     @property

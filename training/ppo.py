@@ -43,6 +43,7 @@ from env.privileged import PRIVILEGED
 from env.schema import ACTIONS, HIDDEN_MAX
 from env.trajectory import Trajectory
 from export import checkpoint
+from export.zoo import find_checkpoint
 from training.adam import Adam
 from training.experts.imitation import warm_start
 from training.learner import Progress, Sample
@@ -105,7 +106,7 @@ class PpoOptions(RolloutOptions):
     quantization_aware: bool = option(False, "compute gradients through the rounding to int16, too")
     value_rate: float = option(0.05, "rate per update of the running statistics of returns and advantages", gt=0, le=1)
     start: str | None = option(
-        None, "run folder of PPO with the policy and critic to start from; default: new networks"
+        None, "model of the zoo or run folder of PPO with the policy and critic to start from; default: new networks"
     )
     imitate: str | None = option(None, "recording of experts (python -m training.experts) to imitate first")
     imitate_best: bool = option(True, "imitate only the expert with the highest reward on each episode")
@@ -240,7 +241,7 @@ class Ppo:
                 seed=config.seed,
             )
         if options.start:
-            self.start_from(checkpoint.load(Path(options.start)))
+            self.start_from(checkpoint.load(find_checkpoint(options.start)))
 
     @property
     def progress(self) -> Progress:

@@ -51,7 +51,8 @@ class CompareConfig:
     )
     schemes: Any = option(
         None,
-        "cubic, ndm, ... (--help lists them), ndm@RUN, ndm@rules/NAME.yaml, ndm@untrained, window@PACKETS, your own as "
+        "cubic, ndm, ... (--help lists them), ndm@MODEL of the zoo (datasets/models), ndm@RUN, ndm@rules/NAME.yaml, "
+        "ndm@untrained, window@PACKETS, your own as "
         "NAME@PATH/tcp_NAME.c (docs/guides/own-congestion-control.md), or a list; "
         f"default: the scenario's own, or {', '.join(DEFAULT_SCHEMES)}",
     )

@@ -33,6 +33,7 @@ from export import checkpoint
 from export.checkpoint import CheckpointError
 from export.formats.model_file import model_file
 from export.integer.model import ExportError
+from export.zoo import find_checkpoint
 from training.policy import Policy
 
 SCENARIOS = (
@@ -181,11 +182,11 @@ def main(argv: Sequence[str]) -> int:
         prog="python -m compare.studies.precision",
         description="The same weights in float on the host, in int16 in the kernel.",
     )
-    parser.add_argument("run", type=Path, help="folder of a run, or its checkpoint")
+    parser.add_argument("run", help="model of the zoo, folder of a run, or its checkpoint")
     arguments = parse(parser, argv, SCENARIOS)
     try:
         seeds = range(1, arguments.seeds + 1)
-        print(table(compare(arguments.run, arguments.scenarios, seeds, arguments.decisions)))
+        print(table(compare(find_checkpoint(arguments.run), arguments.scenarios, seeds, arguments.decisions)))
     except (CheckpointError, ExportError, LabError, ProfileError, ScenarioError) as error:
         print(f"precision: {error}", file=sys.stderr)
         return 1

@@ -37,7 +37,7 @@ from env.files import write_atomically
 from env.markdown import markdown_table
 from export.checkpoint import FILE_NAME
 from export.integer.model import ExportError
-from export.pipeline import find_run
+from export.zoo import find_run
 from training.run_folder.card import JSON_NAME
 from training.run_folder.curves import Curve, read_metrics
 from training.run_folder.recorder import MILESTONES

@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 from env.near import near_matches, suggest
 from env.network.own_scheme import FORM, SOURCES, parse_own_scheme
 
-SEPARATOR = "@"  # ndm@runs/NAME: NDM with this model; window@16: a constant window of 16 packets
+SEPARATOR = "@"  # ndm@mixed, ndm@runs/NAME: NDM with this model; window@16: a constant window of 16 packets
 ON_KERNEL = "%"  # bbr%bbr3: BBR on the lab kernel bbr3
 KERNEL_NAME = re.compile(r"[a-z][a-z0-9_-]*")
 MAX_PACKETS = 1_000_000  # of a constant window: what kernel/schemes/tcp_window.c takes
 MAX_SEED = 2**32 - 1  # of an untrained model
 # names that are not in SCHEMES
-KINDS = ("ndm@runs/NAME", "ndm@FILE.pt", "ndm@rules/NAME.yaml", "ndm@untrained", "window@PACKETS", FORM)
+KINDS = ("ndm@MODEL", "ndm@runs/NAME", "ndm@FILE.pt", "ndm@rules/NAME.yaml", "ndm@untrained", "window@PACKETS", FORM)
 
 
 class SchemeError(ValueError):
@@ -34,7 +34,8 @@ class Scheme:
 
     name: on the command line and in every file. label, colour, marker: in reports; compare/report/plots/markers.py
     draws the markers. algorithm: name in the kernel. module: the kernel module with the algorithm, empty if it is built
-    in. model: run or checkpoint in place of the model in the module, "untrained" or "untrained-SEED", empty otherwise.
+    in. model: of the zoo, run or checkpoint in place of the model in the module, "untrained" or "untrained-SEED",
+    empty otherwise.
     packets: of a constant window, 0 for others; a search finds algorithm and packets of the oracle for each scenario.
     kernel: of the lab, by name; empty for that of the comparison.
     source, parameters: of a congestion control that the user brings, whose algorithm is known when it is built.
@@ -174,7 +175,7 @@ def find_scheme(name: str, built_in: Sequence[str] = (), before: Iterable[Scheme
         return _window(name, rest, *WINDOW_LOOKS[windows % len(WINDOW_LOOKS)])
     if separator and base in SCHEMES:
         raise SchemeError(
-            f"scheme {name!r} is unknown: only ndm takes a model, as ndm@runs/NAME, ndm@checkpoint.pt, "
+            f"scheme {name!r} is unknown: only ndm takes a model, as ndm@mixed, ndm@runs/NAME, ndm@checkpoint.pt, "
             f"ndm@rules/NAME.yaml or ndm@untrained, and window a number, as window@16. A congestion control of your "
             f"own needs another name, as mine@tcp_mine.c"
         )

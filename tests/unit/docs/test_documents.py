@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 
 from compare.reference import __main__ as reference
+from compare.studies.leaderboard import __main__ as leaderboard
 from env.checkout import ROOT
 from env.files import generate
+from export import card
 
-PAGES = [*ROOT.glob("*.md"), ROOT / "datasets" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+CARDS = sorted((ROOT / "datasets" / "models").glob("*/README.md"))
+PAGES = [*ROOT.glob("*.md"), ROOT / "datasets" / "README.md", *CARDS, *sorted((ROOT / "docs").rglob("*.md"))]
 PICTURES = sorted(path for kind in ("png", "svg") for path in (ROOT / "docs").rglob(f"*.{kind}"))
 FOLDERS = "compare|configs|datasets|docs|env|export|kernel|packaging|setup|tests|training"
 by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -77,3 +80,5 @@ def test_a_command_makes_each_picture(picture: Path) -> None:
 
 def test_generated_pages_are_up_to_date() -> None:
     assert generate(reference.COMMAND, reference.PAGES, ["--check"]) == 0
+    assert generate(card.COMMAND, card.cards(), ["--check"]) == 0
+    assert generate(leaderboard.COMMAND, {leaderboard.PAGE: leaderboard.render}, ["--check"]) == 0

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from env import schema
-from export import checkpoint, pipeline
+from export import checkpoint, pipeline, zoo
 from export.__main__ import main
 from export.checks import agreement as verify
 from export.formats import blob, golden
@@ -138,9 +138,9 @@ def test_damaged_checkpoints_are_one_paragraph(
 def test_unknown_run_names_the_nearest_ones(tmp_path: Path) -> None:
     write_run(tmp_path / "mixed")
     with pytest.raises(ExportError, match="did you mean mixed"):
-        pipeline.find_run("mixde", tmp_path)
+        zoo.find_run("mixde", tmp_path)
     with pytest.raises(ExportError, match="no checkpoint yet"):
-        pipeline.find_run("mixed", tmp_path / "nothing")
+        zoo.find_run("mine", tmp_path / "nothing")
 
 
 def test_model_replaces_the_one_of_its_name(tmp_path: Path, headers: Path) -> None:

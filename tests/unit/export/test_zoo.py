@@ -1,0 +1,51 @@
+"""One name for a model of the zoo, wherever a model may stand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from export import pipeline, zoo
+from export.checkpoint import CheckpointError, load
+from export.integer.model import ExportError
+from export.selection import select, selected
+from tests.support.runs import write_run
+
+
+@pytest.mark.parametrize("name", ["fiber", "ndm@fiber", "datasets/models/fiber", "ndm@datasets/models/fiber"])
+def test_every_form_finds_the_model(name: str) -> None:
+    assert load(pipeline.find_policy(name))["sha256"] == load(zoo.ZOO / "fiber")["sha256"]
+
+
+def test_zoo_holds_the_shipped_models() -> None:
+    assert zoo.zoo_names() == ["fiber", "mixed", "wireless"]
+
+
+def test_unknown_model_names_the_right_ones() -> None:
+    with pytest.raises(ExportError, match=r"fibre.*did you mean fiber\?.*the models of the zoo are fiber, mixed"):
+        pipeline.find_policy("ndm@fibre")
+    with pytest.raises(CheckpointError, match="the models of the zoo are fiber, mixed, wireless"):
+        zoo.find_checkpoint("nothing-like-it")
+
+
+def test_name_of_a_run_too_is_refused(tmp_path: Path) -> None:
+    write_run(tmp_path / "runs" / "mixed")
+    with pytest.raises(ExportError, match=r"give the path, datasets/models/mixed or .*runs/mixed"):
+        zoo.find_run("mixed", tmp_path / "runs")
+
+
+def test_population_of_a_model_hides_nothing(tmp_path: Path) -> None:
+    write_run(tmp_path / "runs" / "mixed" / "mixed-1")  # what `make models` leaves
+    assert zoo.find_run("mixed", tmp_path / "runs") == zoo.ZOO / "mixed"
+    assert zoo.find_run("mixed/mixed-1", tmp_path / "runs") == tmp_path / "runs" / "mixed" / "mixed-1"
+
+
+def test_exported_model_leaves_the_zoo_alone(tmp_path: Path) -> None:
+    source = zoo.ZOO / "fiber" / "checkpoint.pt"
+    assert pipeline.default_output(source, tmp_path) == tmp_path / "zoo" / "fiber"
+
+
+def test_module_takes_the_same_names(tmp_path: Path) -> None:
+    select(["ndm@mixed", "fiber"], tmp_path)
+    assert selected(tmp_path) == ["mixed", "fiber"]
