@@ -136,8 +136,8 @@ def make_labs(config: TrainConfig) -> Pool:
     """Return the labs of a configuration. Raises env.pool.ClusterError, and ProfileError and LabError of own rivals."""
     # each run brings its own seed
     boot = partial(VirtualLab, seed=1, memory_mb=config.lab.memory_mb, timeout_s=config.lab.timeout_s)
-    files = lab_files([*MODULES, *(str(rival.module.file) for rival in own_rivals(config.profile))])
-    return make_pool(config.runner, config.ray_address, config.lab.workers, boot, files)
+    own = [rival.module.file for rival in own_rivals(config.profile)]
+    return make_pool(config.runner, config.ray_address, config.lab.workers, boot, lab_files(MODULES), own)
 
 
 def train(config: TrainConfig, folder: Path, saved: Mapping[str, Any] | None, sampler: Sampler) -> bool:

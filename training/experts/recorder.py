@@ -127,8 +127,10 @@ def make_labs(options: RecordOptions, experts: Sequence[Expert], episodes: Seque
     other."""
     _check_together(experts, episodes)
     boot = partial(VirtualLab, seed=1)  # each run brings its own seed
-    files = lab_files(_modules(experts, episodes))
-    return make_pool(options.runner, options.ray_address, options.workers, boot, files)
+    modules = _modules(experts, episodes)
+    own = [Path(module) for module in modules if "/" in module]
+    files = lab_files(module for module in modules if "/" not in module)
+    return make_pool(options.runner, options.ray_address, options.workers, boot, files, own)
 
 
 def _modules(experts: Sequence[Expert], episodes: Sequence[DrawnEpisode]) -> tuple[str, ...]:
