@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from env.lab import Lab
 from env.profile import SNAPSHOT, EpisodeConfig, EpisodeFlow
 
 SCHEME = "ndm_gym"  # the congestion control that takes its decisions from outside the kernel
@@ -19,9 +20,14 @@ def learner_flows(config: EpisodeConfig, scheme: str, end_s: float) -> list[dict
 
 def rival_flows(config: EpisodeConfig, end_s: float) -> list[dict[str, Any]]:
     """Return the rivals; all last until end_s."""
-    return [
-        _flow(SNAPSHOT_SCHEME if rival.scheme == SNAPSHOT else rival.scheme, rival, end_s) for rival in config.rivals
-    ]
+    algorithms = {SNAPSHOT: SNAPSHOT_SCHEME} | {own.scheme: own.module.algorithm for own in config.own_rivals}
+    return [_flow(algorithms.get(rival.scheme, rival.scheme), rival, end_s) for rival in config.rivals]
+
+
+def load_rivals(lab: Lab, config: EpisodeConfig) -> None:
+    """Load the kernel modules that the rivals need. Raises env.lab.LabError."""
+    for module, parameters in config.modules.items():
+        lab.load(module, parameters)
 
 
 def _flow(scheme: str, flow: EpisodeFlow, end_s: float) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from env.expert import MODULE as EXPERT_MODULE
 from env.expert import Expert
-from env.flows import GRACE_S, SCHEME, learner_flows, rival_flows
+from env.flows import GRACE_S, SCHEME, learner_flows, load_rivals, rival_flows
 from env.lab import Lab, LabError, Record, RolloutPlan
 from env.network.path import PACKET_BYTES, Path
 from env.profile import RIVALS, EpisodeConfig
@@ -98,8 +98,7 @@ def run_episode(lab: Lab, task: RolloutTask) -> Steps:
     # the guest ends the run; only flows that stall end by themselves
     end_s = task.duration_s + GRACE_S + max((other.start_s for other in episode_config.other_flows), default=0.0)
     learners = learner_flows(episode_config, task.expert.measured_algorithm if task.expert else SCHEME, end_s)
-    for module in episode_config.modules:
-        lab.load(module)
+    load_rivals(lab, episode_config)
     if task.expert:
         task.expert.register(lab)
     # one observation more than decisions: the last one follows the last decision

@@ -104,13 +104,15 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.fixture
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A Ray cluster of this machine: a head of one core, to which nodes can be added; one pytest worker has it."""
+def cluster(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A Ray cluster of this machine: a head of one core (or of as many as the test's parameter says), to which nodes
+    can be added; one pytest worker has it."""
     from ray.cluster_utils import Cluster
 
     with (tmp_path_factory.getbasetemp().parent / "ray.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+        cores = getattr(request, "param", 1)
+        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": cores, "include_dashboard": False})
         try:
             yield cluster
         finally:

@@ -22,6 +22,7 @@ from tqdm import tqdm
 from env.files import FolderInUse, locked
 from env.lab import VirtualLab
 from env.pool import Pool, lab_files, make_pool
+from env.profile import own_rivals
 from env.rollout import MODULES
 from export.checkpoint import has_all_inputs
 from training.learner import Learner, Sample, Sampler, learner_class
@@ -132,10 +133,11 @@ def claimed(folder: Path) -> Iterator[None]:
 
 
 def make_labs(config: TrainConfig) -> Pool:
-    """Return the labs of a configuration. Raises env.pool.ClusterError."""
+    """Return the labs of a configuration. Raises env.pool.ClusterError, and ProfileError and LabError of own rivals."""
     # each run brings its own seed
     boot = partial(VirtualLab, seed=1, memory_mb=config.lab.memory_mb, timeout_s=config.lab.timeout_s)
-    return make_pool(config.runner, config.ray_address, config.lab.workers, boot, lab_files(MODULES))
+    own = [rival.module.file for rival in own_rivals(config.profile)]
+    return make_pool(config.runner, config.ray_address, config.lab.workers, boot, lab_files(MODULES), own)
 
 
 def train(config: TrainConfig, folder: Path, saved: Mapping[str, Any] | None, sampler: Sampler) -> bool:

@@ -9,7 +9,7 @@ from rich.console import Console
 from compare.command.measurement import CompletedRuns, Measurement
 from compare.command.progress import terminal
 from compare.errors import CompareError
-from compare.experiment.changes import read_changes
+from compare.experiment.changes import NETWORKS, read_changes
 from compare.experiment.config import CompareConfig
 from compare.experiment.experiment import Experiment, plan
 from compare.experiment.store import Store
@@ -40,7 +40,7 @@ def measure(config: CompareConfig) -> int:
 
 def complete(config: CompareConfig, console: Console) -> tuple[CompletedRuns, Comparison]:
     """Make the missing runs and write all outputs. Raises as measure()."""
-    changes = read_changes(config.path, config.rack)
+    changes = read_changes({network: getattr(config, network) for network in NETWORKS})
     planned = plan(
         config.scenario, config.schemes, config.seeds, config.duration_s, config.sample_ms, config.rival, changes
     )

@@ -70,7 +70,8 @@ class Measurement:
         self._reuse = reuse
         self._config = config
         self._kinds: dict[str, LabKind] = {}
-        self._modules: dict[str, dict[str, Path]] = {}
+        self._modules: dict[str, dict[str, Path]] = {}  # by kernel, then by scheme
+        self._own: dict[str, dict[str, Path]] = {}  # those of them that the user brings
         hashes: dict[str, str] = {}
         algorithms: dict[str, str] = {}
         for kernel in planned.kernels():
@@ -79,7 +80,7 @@ class Measurement:
             own = build_own(schemes, kind)
             shipped = find_modules(schemes, kind)
             kind.check_modules(shipped.values())
-            self._kinds[kernel], self._modules[kernel] = kind, shipped | own.files
+            self._kinds[kernel], self._modules[kernel], self._own[kernel] = kind, shipped | own.files, own.files
             found = binaries(self._modules[kernel], planned.scenarios, kind)
             hashes |= {on_kernel(name, kernel): sha256 for name, sha256 in found.items()}
             algorithms |= own.algorithms
@@ -91,9 +92,11 @@ class Measurement:
         config, hashes, modules = self._config, self.experiment.binaries, self._modules[kernel]
         files = {self._kinds[kernel].kernel: hashes[on_kernel("lab kernel", kernel)]}
         files[PROGRAM] = hashes[on_kernel("traffic program", kernel)]
-        files |= {module: hashes[on_kernel(module_key(scheme), kernel)] for scheme, module in modules.items()}
+        own, boot = self._own[kernel], self._kinds[kernel].boot
+        shipped = {scheme: module for scheme, module in modules.items() if scheme not in own}
+        files |= {module: hashes[on_kernel(module_key(scheme), kernel)] for scheme, module in shipped.items()}
         try:
-            pool = make_pool(config.runner, config.ray_address, jobs(config), self._kinds[kernel].boot, files)
+            pool = make_pool(config.runner, config.ray_address, jobs(config), boot, files, own.values())
         except ClusterError as error:
             raise CompareError(str(error)) from error
         return Labs(pool, modules)

@@ -22,35 +22,48 @@ from hydra.errors import HydraException
 
 from compare.errors import CompareError
 from env.near import suggest
+from env.network.chain import MAX_LINKS, ChainLink
 from env.network.path import Path as NetworkPath
 from env.network.rack import Rack
 from env.network.scenario import Scenario, ScenarioError, check_scenario, with_trace_files
 
-NETWORKS = {"path": NetworkPath, "rack": Rack}
+CHAIN = "chain"
+# what a command may change, and the class with its fields; those of a chain are its links'
+NETWORKS = {"path": NetworkPath, "rack": Rack, CHAIN: ChainLink}
 MAX_POINTS = 1000  # scenarios of a sweep
 LOOPBACK_FACTS = ("rate_mbps", "rtt_ms")  # of a loopback path, which they describe and do not change
 MAX_NAME = 120  # characters of the changes in a scenario's name, which is that of a folder
-_CHANGE = re.compile(r"(?P<key>(?:path|rack)\b[^=]*)=(?P<value>.*)", re.DOTALL)
-_QUOTED = re.compile(r"\+(?P<key>(?:path|rack)\.\w+)='(?P<value>.*)'", re.DOTALL)
+_CHANGE = re.compile(rf"(?P<key>(?:{'|'.join(NETWORKS)})\b[^=]*)=(?P<value>.*)", re.DOTALL)
+_QUOTED = re.compile(rf"\+(?P<key>(?:{'|'.join(NETWORKS)})\.[\w.]+)='(?P<value>.*)'", re.DOTALL)
+_LINK = re.compile(rf"link(?P<number>[1-{MAX_LINKS}])\.(?P<field>.*)", re.DOTALL)
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]{1,32}", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Change:
-    """New values of a field of all scenarios' networks. key: path.FIELD or rack.FIELD. None: the field's default."""
+    """New values of a field of all scenarios' networks. None as a value: the field's default.
+
+    key: path.FIELD, rack.FIELD, chain.FIELD for all links of a chain, or chain.link2.FIELD for its second one.
+    """
 
     key: str
     values: tuple[Any, ...]
 
     @property
     def network(self) -> str:
-        """path or rack."""
+        """path, rack or chain."""
         return self.key.partition(".")[0]
 
     @property
     def field(self) -> str:
-        """The field of the path or rack."""
+        """The field of the path, rack or chain, perhaps with its link: link2.rate_mbps."""
         return self.key.partition(".")[2]
+
+    @property
+    def link(self) -> int:
+        """The number of a chain's only link that changes, from 1; 0: all of them change."""
+        match = _LINK.fullmatch(self.field)
+        return int(match["number"]) if match else 0
 
     @property
     def is_swept(self) -> bool:
@@ -70,7 +83,7 @@ class SweepPoint:
 def quoted(override: str) -> str:
     """Return an argument of the command line as Hydra takes it: the value of a change is a quoted string.
 
-    Raises CompareError for a field that a path or rack does not have.
+    Raises CompareError for a field that a path, rack or chain's link does not have.
     """
     change = _CHANGE.fullmatch(override)
     if change is None:
@@ -78,11 +91,14 @@ def quoted(override: str) -> str:
     key, network = change["key"], change["key"].partition(".")[0]
     known = [field.name for field in fields(NETWORKS[network])]
     name = key.partition(".")[2]
+    link = _LINK.fullmatch(name) if network == CHAIN else None
+    name = link["field"] if link else name
     if name not in known:
         hint = suggest(name, known) if name else ". "
+        one_link = f" for all links or {CHAIN}.link2.FIELD=VALUE for one (link1 to link{MAX_LINKS})"
         raise CompareError(
-            f"{override!r} changes no field of a {network}{hint}It is {network}.FIELD=VALUE, and the fields are "
-            f"{', '.join(known)}"
+            f"{override!r} changes no field of a {network}{hint}It is {network}.FIELD=VALUE"
+            f"{one_link if network == CHAIN else ''}, and the fields are {', '.join(known)}"
         )
     return f"+{key}={QuotedString(change['value'], Quote.single).with_quotes()}"
 
@@ -93,13 +109,19 @@ def unquoted(override: str) -> str:
     return override if match is None else f"{match['key']}={match['value']}".replace("\\'", "'")
 
 
-def read_changes(path: Mapping[str, Any], rack: Mapping[str, Any]) -> list[Change]:
-    """Return the changes of the options `path` and `rack`, whose values are texts in Hydra's grammar.
+def read_changes(options: Mapping[str, Mapping[str, Any]]) -> list[Change]:
+    """Return the changes of the options `path`, `rack` and `chain`, whose values are texts in Hydra's grammar.
 
-    Raises CompareError: a malformed value, a value given twice, a range without steps.
+    A change of one link of a chain comes after those of all links, so that it goes before them. Raises CompareError: a
+    malformed value, a value given twice, a range without steps.
     """
-    texts = {f"{network}.{name}": text for network, of in (("path", path), ("rack", rack)) for name, text in of.items()}
-    return [Change(key, tuple(_values(key, str(text)))) for key, text in texts.items()]
+    texts: dict[str, Any] = {}
+    for network, of in options.items():
+        for name, text in of.items():
+            several = text if isinstance(text, Mapping) else {"": text}  # the fields of a chain's link
+            texts |= {f"{network}.{name}.{field}".rstrip("."): value for field, value in several.items()}
+    changes = [Change(key, tuple(_values(key, str(text)))) for key, text in texts.items()]
+    return sorted(changes, key=lambda change: change.link)
 
 
 def _values(key: str, text: str) -> list[Any]:
@@ -125,7 +147,8 @@ def changed(scenarios: Sequence[Scenario], changes: Sequence[Change]) -> tuple[l
     """Return all scenarios with all changes, and a point for each; no points without a swept field.
 
     Several swept fields give all combinations of their values. The name of a scenario names its changes:
-    bottleneck+rate_mbps=50. Raises CompareError: a scenario that cannot run, a rack where a path is changed.
+    bottleneck+rate_mbps=50. Raises CompareError: a scenario that cannot run, a rack where a path is changed, a link
+    that a chain does not have.
     """
     if not changes:
         return list(scenarios), []
@@ -145,15 +168,14 @@ def changed(scenarios: Sequence[Scenario], changes: Sequence[Change]) -> tuple[l
 
 def _with(scenario: Scenario, pairs: Sequence[tuple[Change, Any]]) -> Scenario:
     """Return a scenario with one value of each change, checked."""
-    path, rack = scenario.path, scenario.rack
+    networks: dict[str, Any] = {kind: getattr(scenario, kind) for kind in NETWORKS}
     for change, value in pairs:
-        path = _network_with(scenario, change, value, path) if change.network == "path" else path
-        rack = _network_with(scenario, change, value, rack) if change.network == "rack" else rack
-    if path is not None:
-        path = with_trace_files(path, Path.cwd())
+        networks[change.network] = _network_with(scenario, change, value, networks[change.network])
+    if (path := networks["path"]) is not None:
+        networks["path"] = with_trace_files(path, Path.cwd())
     texts = ", ".join(f"{change.field} {_text(value)}" for change, value in pairs)
     claim = f"{scenario.claim} (with {texts})"
-    new = replace(scenario, name=_name(scenario, pairs), claim=claim, path=path, rack=rack)
+    new = replace(scenario, name=_name(scenario, pairs), claim=claim, **networks)
     try:
         check_scenario(new)
     except ScenarioError as error:
@@ -162,20 +184,39 @@ def _with(scenario: Scenario, pairs: Sequence[tuple[Change, Any]]) -> Scenario:
 
 
 def _network_with(scenario: Scenario, change: Change, value: Any, network: dict[str, Any] | None) -> dict[str, Any]:
-    """Return a path's or rack's mapping with a value of one change; None removes the field."""
+    """Return the mapping of a path, rack or chain with a value of one change; None removes the field."""
     if network is None:
-        remedy = f"use {scenario.kind}.FIELD=VALUE" if scenario.kind in NETWORKS else "change the links in its file"
         raise CompareError(
-            f"{change.key} changes a {change.network}, but scenario {scenario.name} is a {scenario.kind}: {remedy}, or "
-            "leave out this scenario"
+            f"{change.key} changes a {change.network}, but scenario {scenario.name} is a {scenario.kind}: use "
+            f"{scenario.kind}.FIELD=VALUE, or leave out this scenario"
         )
+    if change.network == CHAIN:
+        return network | {"links": _links_with(scenario, change, value, network["links"])}
     if network.get("topology") == "loopback" and change.field in LOOPBACK_FACTS:
         raise CompareError(
             f"{change.key} has no effect in scenario {scenario.name}: the tc commands of its loopback path set rate "
             "and delay. Leave out this scenario, or choose one with a router, such as scenario=bottleneck"
         )
-    rest = {name: kept for name, kept in network.items() if name != change.field}
-    return rest if value is None else rest | {change.field: value}
+    return _mapping_with(network, change.field, value)
+
+
+def _links_with(scenario: Scenario, change: Change, value: Any, links: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a chain's links with a value of one change."""
+    if change.link > len(links):
+        raise CompareError(
+            f"{change.key} changes link {change.link}, but the links of scenario {scenario.name} are link1 to "
+            f"link{len(links)}"
+        )
+    field = change.field.rpartition(".")[2]
+    return [
+        _mapping_with(link, field, value) if change.link in (0, number) else link
+        for number, link in enumerate(links, 1)
+    ]
+
+
+def _mapping_with(mapping: dict[str, Any], field: str, value: Any) -> dict[str, Any]:
+    rest = {name: kept for name, kept in mapping.items() if name != field}
+    return rest if value is None else rest | {field: value}
 
 
 def _name(scenario: Scenario, pairs: Sequence[tuple[Change, Any]]) -> str:

@@ -45,6 +45,11 @@ class CompareConfig:
         "scenario for each: path.rate_mbps=1,10,100",
     )
     rack: dict[str, Any] = option({}, "rack.FIELD=VALUE changes the racks of all scenarios in the same way")
+    chain: dict[str, Any] = option(
+        {},
+        "chain.FIELD=VALUE changes all links of all chains in the same way; chain.link2.FIELD=VALUE the second link "
+        "only: chain.link2.rate_mbps=5,10,20",
+    )
     targets: Any = option(
         None,
         "judge the schemes against all targets (all), or some of them, in place of scenarios; docs/results/targets.md",
@@ -100,8 +105,6 @@ def check_command_line(overrides: Sequence[str]) -> None:
         key = override.split("=", 1)[0].lstrip("+~")
         if key in NETWORKS:
             raise CompareError(f"{override!r} changes a whole {key}; change its fields, as {key}.rate_mbps=50")
-        if key.partition(".")[0] == "chain":
-            raise CompareError(f"{override!r} changes a chain; change its links in the scenario's file, or in a copy")
         if "=" not in override or key.split(".")[0] not in [*known, "hydra"]:
             scenario = override in scenario_names() or override.endswith(SUFFIXES)
             hint = f": did you mean scenario={override}? " if scenario else suggest(key, known, limit=2)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from env.flows import GRACE_S, SCHEME, learner_flows, rival_flows
+from env.flows import GRACE_S, SCHEME, learner_flows, load_rivals, rival_flows
 from env.lab import Lab, LabError, Observation, VirtualLab
 from env.network.path import Path
 from env.profile import EpisodeConfig, PathSampler, Profile, load_profile, scenario_episode_config
@@ -114,8 +114,7 @@ class Episode:
         self._last = None
         self._decisions = 0
         self._running = self._waiting = True
-        for module in config.modules:
-            self.lab.load(module)
+        load_rivals(self.lab, config)
         self.lab.begin_run(config.path, flows, duration_s)
 
     def prepare(self, seed: int) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from env.checkout import BUILD
 from env.lab.errors import BrokenFrame, GuestDied, GuestFailed, GuestHung, LabError, LabMissing, ModuleInTheWay
+from env.lab.module_files import content_of, is_handed_over
 from env.lab.process import GuestProcess
 from env.lab.protocol import Frame, FrameReader, Reply, RolloutPlan, action_frame, command_frame, plan_frame
 from env.lab.result import RunResult
@@ -154,6 +155,8 @@ class Lab(ABC):
         file = FilePath(module)
         if file.suffix not in (".ko", ".o"):
             file = self._modules_folder / f"{module}.ko"
+        if is_handed_over(file):
+            return file
         require_files([file], self._modules_target)
         return file.resolve()
 
@@ -164,7 +167,7 @@ class Lab(ABC):
 
     def _load(self, module: FilePath, parameters: str = "") -> None:
         options = {"parameters": parameters} if parameters else {}
-        data = base64.b64encode(module.read_bytes()).decode()
+        data = base64.b64encode(content_of(module)).decode()
         try:
             self.call("load" if module.suffix == ".ko" else "register", name=module.stem, data=data, **options)
         except GuestFailed as error:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from env.checkout import MODEL_BUILD, ROOT
+from env.lab.module_files import hand_over_modules
 from env.pool.files import check_files
 from env.pool.job import Job
 from env.pool.pool import ClusterError, Pool
@@ -37,12 +38,14 @@ class RayPool(Pool):
     """Labs of a cluster.
 
     address: as for connect(). boot: returns a new lab; picklable. files: by path, the SHA-256 that each file of a node
-    must have. Raises ClusterError.
+    must have. modules: contents of modules that the nodes may lack, by path. Raises ClusterError.
     """
 
-    def __init__(self, address: str | None, boot: BootLab, files: Mapping[Path, str]) -> None:
+    def __init__(
+        self, address: str | None, boot: BootLab, files: Mapping[Path, str], modules: Mapping[Path, bytes]
+    ) -> None:
         connect(address)
-        self._shared = ray.put((boot, dict(files)))
+        self._shared = ray.put((boot, dict(files), dict(modules)))
         self._remote: Any = ray.remote(num_cpus=1, max_retries=FOREVER)(do_job)
         self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._busy_s = 0.0
@@ -76,13 +79,14 @@ class RayPool(Pool):
 _slot: LabSlot | None = None  # of this worker process: Ray gives it one job at a time
 
 
-def do_job(job: Job[ResultT], shared: tuple[BootLab, dict[Path, str]]) -> tuple[ResultT, float]:
+def do_job(job: Job[ResultT], shared: tuple[BootLab, dict[Path, str], dict[Path, bytes]]) -> tuple[ResultT, float]:
     """Do a job in a worker process of the cluster. Returns its result, and the wall seconds that it took."""
     global _slot
     began = time.perf_counter()
     if _slot is None:
-        boot, files = shared
+        boot, files, modules = shared
         check_files(files)
+        hand_over_modules(modules)
         _slot = LabSlot(boot)
     return _slot.do(job), time.perf_counter() - began
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from env.near import suggest
@@ -21,15 +21,23 @@ def check_runner(runner: str, ray_address: str | None) -> None:
         raise ValueError(f"ray_address is {ray_address!r}, but runner is {runner}: add runner=ray")
 
 
-def make_pool(runner: str, address: str | None, workers: int, boot: BootLab, files: Mapping[Path, str]) -> Pool:
+def make_pool(
+    runner: str,
+    address: str | None,
+    workers: int,
+    boot: BootLab,
+    files: Mapping[Path, str],
+    own_modules: Iterable[Path] = (),
+) -> Pool:
     """Return the pool of a runner, one of RUNNERS.
 
     address: of the cluster, as for env.pool.ray_pool.connect(). workers: number of labs on this machine; a cluster has
     one for each core. boot: returns a new lab; picklable for a cluster. files: the files that a node must have, as
-    env.pool.files.lab_files() returns them. Raises ClusterError.
+    env.pool.files.lab_files() returns them. own_modules: files of modules that the user brings, which are handed over
+    to the nodes. Raises ClusterError.
     """
     if runner == "local":
         return LabPool(workers, boot)
     from env.pool.ray_pool import RayPool  # the import takes a second, and only a cluster needs it
 
-    return RayPool(address, boot, files)
+    return RayPool(address, boot, files, {file: file.read_bytes() for file in own_modules})

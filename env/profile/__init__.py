@@ -8,6 +8,7 @@ from env.profile.episode_config import (
     SNAPSHOT,
     EpisodeConfig,
     EpisodeFlow,
+    OwnRival,
     scenario_episode_config,
 )
 from env.profile.load import FOLDER, load_profile, profile_from_config, profile_names
@@ -20,6 +21,7 @@ from env.profile.mixture import (
     mean_positive_normal,
     with_jitter,
 )
+from env.profile.own_rivals import own_rivals
 from env.profile.sampler import PathSampler
 
 __all__ = [
@@ -33,12 +35,14 @@ __all__ = [
     "EpisodeConfig",
     "EpisodeFlow",
     "MixtureComponent",
+    "OwnRival",
     "PathSampler",
     "Profile",
     "ProfileError",
     "check_profile",
     "load_profile",
     "mean_positive_normal",
+    "own_rivals",
     "profile_from_config",
     "profile_names",
     "scenario_episode_config",

@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from env.near import suggest
+from env.network.own_scheme import FORM
 from env.network.path import Path, PathError
 from env.network.scenario import ScenarioError
 from env.network.step import Step
@@ -15,6 +16,7 @@ from env.options import check_limits
 from env.profile.episode_config import RIVALS, scenario_episode_config
 from env.profile.held_out import RECORDED, TRACES, held_out_bands, in_band, is_held_out, within_band
 from env.profile.mixture import DRAWN_FIELDS, Draw, MixtureComponent, Profile, ProfileError, with_jitter
+from env.profile.own_rivals import check_own_rival, is_own
 from env.reward import RewardWeights
 
 MAX_FLOWS = 32  # of one kind in an episode
@@ -71,20 +73,28 @@ def _check_scenario(where: str, component: MixtureComponent, scenario: str) -> N
         config = scenario_episode_config(scenario)
     except ScenarioError as error:
         raise ProfileError(f"{where}: {error}") from error
+    for rival in config.rivals:
+        _check_rival(where, rival.scheme)
     if is_held_out(config.path):
         raise ProfileError(f"{where}: scenario {scenario} is held out from training: env/profile/held_out.py")
 
 
 def _check_flows(where: str, component: MixtureComponent) -> None:
     for scheme in component.rivals:
-        if scheme not in RIVALS:
-            hint = suggest(scheme, RIVALS, limit=1)
-            raise ProfileError(f"{where}.rivals: {scheme!r} is unknown{hint}The rivals are {', '.join(RIVALS)}.")
+        _check_rival(f"{where}.rivals", scheme)
     for name in ("learners", "rival_count"):
         _check_count(f"{where}.{name}", getattr(component, name), MAX_FLOWS)
     _check_not_negative(f"{where}.start_spread_s", component.start_spread_s)
     low, _ = component.extra_rtt_ratio.bounds() or (0.0, 0.0)
     _check_not_negative(f"{where}.extra_rtt_ratio", low)
+
+
+def _check_rival(where: str, scheme: str) -> None:
+    if is_own(scheme):
+        check_own_rival(where, scheme)
+    elif scheme not in RIVALS:
+        hint = suggest(scheme, RIVALS, limit=1)
+        raise ProfileError(f"{where}: {scheme!r} is unknown{hint}The rivals are {', '.join(RIVALS)}, and {FORM}.")
 
 
 def _check_steps(where: str, component: MixtureComponent) -> None:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from env.network.path import Path
 from env.network.scenario import UNDER_TEST, ScenarioError, load_scenario
 from env.network.schemes import SCHEMES
+from env.own_module import OwnModule
 from env.reward import RewardWeights
 
 LEARNER = "learner"  # the scheme of a flow that the policy controls
@@ -33,11 +34,18 @@ PATH_FEATURES = (
 
 
 class EpisodeFlow(NamedTuple):
-    """A flow of an episode. scheme: LEARNER, or a key of RIVALS. client: counted from 1."""
+    """A flow of an episode. scheme: LEARNER, a key of RIVALS, or that of an OwnRival. client: counted from 1."""
 
     scheme: str
     start_s: float = 0.0
     client: int = 1
+
+
+class OwnRival(NamedTuple):
+    """A rival that the user brings. scheme: NAME@PATH, as in env/network/own_scheme.py. module: ready to be loaded."""
+
+    scheme: str
+    module: OwnModule
 
 
 FIRST_LEARNER = EpisodeFlow(LEARNER)  # part of every episode
@@ -47,13 +55,15 @@ class EpisodeConfig(NamedTuple):
     """The configuration of an episode.
 
     other_flows: further learners beside FIRST_LEARNER, and rivals. reward: None for the profile's weights. component:
-    name of the mixture component that the episode was drawn from.
+    name of the mixture component that the episode was drawn from. own_rivals: those of the rivals' schemes that the
+    user brings.
     """
 
     path: Path
     other_flows: tuple[EpisodeFlow, ...] = ()
     reward: RewardWeights | None = None
     component: str = ""
+    own_rivals: tuple[OwnRival, ...] = ()
 
     @property
     def learners(self) -> tuple[EpisodeFlow, ...]:
@@ -66,9 +76,11 @@ class EpisodeConfig(NamedTuple):
         return tuple(flow for flow in self.other_flows if flow.scheme != LEARNER)
 
     @property
-    def modules(self) -> tuple[str, ...]:
-        """Kernel modules that the rivals need."""
-        return tuple(sorted({RIVALS.get(rival.scheme, "") for rival in self.rivals} - {""}))
+    def modules(self) -> dict[str, str]:
+        """Kernel modules that the rivals need, names or files, and the parameters of each."""
+        names = sorted({RIVALS.get(rival.scheme, "") for rival in self.rivals} - {""})
+        own = {str(rival.module.file): rival.module.parameters for rival in self.own_rivals}
+        return dict.fromkeys(names, "") | own
 
     @property
     def has_snapshot(self) -> bool:
@@ -80,7 +92,7 @@ class EpisodeConfig(NamedTuple):
         return self._replace(other_flows=self.rivals)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain data for a file; from_dict reads it."""
+        """Return plain data for a file; from_dict reads it, without the modules of own_rivals."""
         return {
             "path": self.path.as_dict(),
             "other_flows": [list(flow) for flow in self.other_flows],

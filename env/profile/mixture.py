@@ -80,7 +80,8 @@ class MixtureComponent:
 
     jitter_ratio: the standard deviation of netem's delay over the one-way base delay. jitter_in_order_prob: probability
     with which the packets keep their order in spite of it. learners: the number of flows that the policy controls.
-    rivals: with probability rival_chance, rival_count flows of one of these schemes compete. start_spread_s: all flows
+    rivals: with probability rival_chance, rival_count flows of one of these schemes compete; a scheme is a key of
+    episode_config.RIVALS, or NAME@PATH, which the user brings. start_spread_s: all flows
     but the first start within this time. extra_rtt_ratio: every second flow has a base RTT that is longer by this
     factor times the path's. rate_step: at a step of the rate, this factor times the first rate. rate_steps: the number
     of steps; the episode is divided into as many equal parts with one step in each. traces: the link follows one of

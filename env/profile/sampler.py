@@ -14,24 +14,29 @@ from env.profile.checks import check_profile
 from env.profile.episode_config import LEARNER, SNAPSHOT, STAND_IN, EpisodeConfig, EpisodeFlow, scenario_episode_config
 from env.profile.held_out import outside_bands
 from env.profile.mixture import DRAWN_FIELDS, MixtureComponent, Profile, with_jitter
+from env.profile.own_rivals import own_rivals, with_own_rivals
 from env.profile.ranges import around, middle
 
 
 class PathSampler:
     """Draws episodes from a checked profile. None of their numbers lies in a held-out band.
 
-    snapshots: whether the rollouts have a model for the rival SNAPSHOT; if not, STAND_IN replaces it.
+    snapshots: whether the rollouts have a model for the rival SNAPSHOT; if not, STAND_IN replaces it. Raises
+    ProfileError and env.lab.LabError when a rival that the user brings cannot be built or loaded.
     """
 
     def __init__(self, profile: Profile, snapshots: bool = False) -> None:
         check_profile(profile)
         self.profile = profile
+        self.own_rivals = own_rivals(profile)
         self._snapshots = snapshots
         self._names = list(profile.paths)  # of the components
         weights = np.array([component.weight for component in profile.paths.values()])  # [components]
         self._probabilities = weights / weights.sum()
         self._scenarios = {
-            name: scenario_episode_config(component.scenario)._replace(reward=component.reward, component=name)
+            name: self.with_own_rivals(
+                scenario_episode_config(component.scenario)._replace(reward=component.reward, component=name)
+            )
             for name, component in profile.paths.items()
             if component.scenario is not None
         }
@@ -53,8 +58,12 @@ class PathSampler:
         """
         component = self.profile.paths[config.component]
         if component.scenario:
-            return config
+            return self.with_own_rivals(config)
         return self._draw_from(config.component, around(component, config, factor), rng)
+
+    def with_own_rivals(self, config: EpisodeConfig) -> EpisodeConfig:
+        """Return an episode of the profile, such as one that was stored, with the modules of its own rivals."""
+        return with_own_rivals(config, self.own_rivals)
 
     def _draw_from(self, name: str, component: MixtureComponent, rng: np.random.Generator) -> EpisodeConfig:
         draws = component.draws()
@@ -87,7 +96,7 @@ class PathSampler:
             EpisodeFlow(scheme, start_s, (i + 1) % clients + 1)
             for i, (scheme, start_s) in enumerate(zip(schemes, starts_s, strict=True))
         )
-        return config._replace(path=path, other_flows=flows)
+        return self.with_own_rivals(config._replace(path=path, other_flows=flows))
 
     def _with_steps(
         self, config: EpisodeConfig, component: MixtureComponent, rng: np.random.Generator

@@ -270,12 +270,16 @@ class Curriculum:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from `state`."""
-        self.hard = tuple(Case.from_dict(case) for case in state["hard"])
+        self.hard = tuple(self._case(case) for case in state["hard"])
         contest = state["contest"]
         if contest is not None and self._pool is not None:
-            new = tuple(Case.from_dict(case) for case in contest["new"])
+            new = tuple(self._case(case) for case in contest["new"])
             model, _ = model_file(contest["policy"], f"contest-{contest['update']}", self._profile.name)
             self._submit(contest["update"], contest["policy"], model, new)
+
+    def _case(self, data: Mapping[str, Any]) -> Case:
+        case = Case.from_dict(data)
+        return replace(case, episode_config=self._sampler.with_own_rivals(case.episode_config))
 
 
 def mean_reward(rollout: Rollout) -> float:

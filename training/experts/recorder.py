@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import as_completed
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -122,10 +123,14 @@ def record(
 
 
 def make_labs(options: RecordOptions, experts: Sequence[Expert], episodes: Sequence[DrawnEpisode]) -> Pool:
-    """Return the labs of a recording. Raises env.pool.ClusterError."""
+    """Return the labs of a recording. Raises env.pool.ClusterError, and RecordingError for modules that exclude each
+    other."""
+    _check_together(experts, episodes)
     boot = partial(VirtualLab, seed=1)  # each run brings its own seed
-    files = lab_files(_modules(experts, episodes))
-    return make_pool(options.runner, options.ray_address, options.workers, boot, files)
+    modules = _modules(experts, episodes)
+    own = [Path(module) for module in modules if "/" in module]
+    files = lab_files(module for module in modules if "/" not in module)
+    return make_pool(options.runner, options.ray_address, options.workers, boot, files, own)
 
 
 def _modules(experts: Sequence[Expert], episodes: Sequence[DrawnEpisode]) -> tuple[str, ...]:
@@ -133,6 +138,19 @@ def _modules(experts: Sequence[Expert], episodes: Sequence[DrawnEpisode]) -> tup
     expert_modules = (module for expert in experts for module in expert.modules)
     rival_modules = sorted({module for drawn in episodes for module in drawn.episode_config.modules})
     return tuple(dict.fromkeys([*expert_modules, *rival_modules]))
+
+
+def _check_together(experts: Sequence[Expert], episodes: Sequence[DrawnEpisode]) -> None:
+    """Raise RecordingError when an expert and a competing flow need two modules of one name in a lab."""
+    rivals = {module: parameters for drawn in episodes for module, parameters in drawn.episode_config.modules.items()}
+    for expert in experts:
+        for module, parameters in rivals.items():
+            is_same = (module, parameters) == (expert.module, expert.parameters)
+            if expert.module and Path(module).stem == Path(expert.module).stem and not (is_same or expert.packets):
+                raise RecordingError(
+                    f"scheme {expert.name!r} and a rival of the profile are both in {Path(module).stem}.ko, which a "
+                    "kernel has once, with one set of parameters: record another scheme, or another profile"
+                )
 
 
 def _with_actions(steps: Steps, expert: Expert) -> Steps:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from env.flows import learner_flows, rival_flows
+from env.flows import learner_flows, load_rivals, rival_flows
 from env.lab import FlowResult, GuestFailed, GuestHung, Lab, Table
 from env.pool import Pool, wait_all
 from env.profile import EpisodeConfig, PathSampler
@@ -106,8 +106,8 @@ class EvaluationJob:
         """Return the evaluation. Raises env.lab.LabError."""
         blob, sha256 = self.model
         episode_config, duration_s = self.run.episode_config, self.run.duration_s
-        for module in (MODULE, *episode_config.modules):
-            lab.load(module)
+        lab.load(MODULE)
+        load_rivals(lab, episode_config)
         octal = "".join(f"\\{byte:03o}" for byte in blob)
         swap = f"printf '{octal}' >{_FOLDER}/candidate && echo candidate >{_SYSFS}/model"
         guarded, decisions = _counters(lab, sha256, f"{_PREPARE} && {swap}")

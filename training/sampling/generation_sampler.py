@@ -72,7 +72,6 @@ class Candidates(NamedTuple):
 class GenerationSampler:
     """Evaluates generations in the labs of a pool."""
 
-    modules = (MODULE,)
     hard_cases: Sequence[dict[str, Any]] = ()
 
     def __init__(self, config: TrainConfig, pool: Pool) -> None:
@@ -83,6 +82,7 @@ class GenerationSampler:
         self._seed = config.seed
         self._weights = config.profile.reward
         self._paths = PathSampler(config.profile)
+        self.modules = (MODULE, *(str(rival.module.file) for rival in self._paths.own_rivals))
         self._pool = pool
         self._next: Candidates
 

@@ -19,6 +19,7 @@ from torch import Tensor
 from env.expert import MODULE as EXPERT_MODULE
 from env.options import option
 from env.pool import Pool
+from env.profile import own_rivals
 from env.reward import TERMS
 from env.trajectory import Trajectory
 from training.curriculum import cases
@@ -94,7 +95,8 @@ class RolloutSampler:
             config.curriculum, config.profile, config.seed, options.rollout_decisions, contests
         )
         self._snapshots = Snapshots(config.profile, options.snapshot_every, options.snapshots)
-        self._modules = (EXPERT_MODULE,) if contests else ()
+        own = (str(rival.module.file) for rival in own_rivals(config.profile))
+        self._modules = (*([EXPERT_MODULE] if contests else []), *own)
         self._ahead = int(options.overlap)
         self._next = 0  # number of the next batch
         self._under_way: deque[Batch] = deque()  # submitted and not yet taken

@@ -13,7 +13,7 @@ from compare.statistics.numbers import interval, listed, name_and_unit, number, 
 from env.network.schemes import Scheme
 
 HEIGHT_PX = 320
-# endings of the fields of a path or rack that have a unit
+# endings of the fields of a network that have a unit
 UNITS = {"_mbps": "Mbit/s", "_ms": "ms", "_us": "µs", "_bdp": "BDP", "_pct": "%", "_kb": "kB", "_bytes": "bytes"}
 
 
@@ -27,7 +27,7 @@ class SweepLine:
 
 
 def sweep_plot(metric: Metric, field: str, lines: Sequence[SweepLine]) -> Figure:
-    """Draw a metric over a field of the path or rack. Numbers are sorted; other values have the lines' order."""
+    """Draw a metric over a field of the network. Numbers are sorted; other values have the lines' order."""
     metric, factor = readable(metric, (estimate.mean for line in lines for estimate in line.estimates))
     lines = [SweepLine(line.scheme, line.values, [scaled(e, factor) for e in line.estimates]) for line in lines]
     all_x = [value for line in lines for value in line.values]

@@ -116,7 +116,7 @@ def test_stand_in_replaces_a_missing_snapshot(name: str) -> None:
     share = sum(config.has_snapshot for config, _ in pairs) / len(pairs)
     assert share == len(beside) / len(pairs)
     assert 0.01 < share < 0.1
-    assert {config.modules for config in beside} == {()}
+    assert {tuple(config.modules) for config in beside} == {()}
     for with_snapshot, without in pairs:
         stood_in = [
             rival._replace(scheme="ndm" if rival.scheme == "snapshot" else rival.scheme)

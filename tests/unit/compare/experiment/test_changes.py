@@ -5,22 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hydra import compose, initialize_config_dir
 
 from compare.errors import CompareError
-from compare.experiment.changes import Change, SweepPoint, quoted, read_changes, unquoted
-from compare.experiment.config import check_command_line
+from compare.experiment.changes import NETWORKS, Change, SweepPoint, quoted, read_changes, unquoted
+from compare.experiment.config import FOLDER, NAME, check_command_line, read_config
 from compare.experiment.experiment import Experiment, from_identity, plan
 from tests.support.commands import run_python
 
 
 def planned(*texts: str, scenario: str = "bottleneck", rival: str | None = None) -> Experiment:
     """Return the plan with changes as the command line has them."""
-    networks: dict[str, dict[str, str]] = {"path": {}, "rack": {}}
-    for text in texts:
-        key, _, value = text.partition("=")
-        network, _, field = key.partition(".")
-        networks[network][field] = value
-    return plan(scenario, ["cubic"], 2, None, 50, rival, read_changes(networks["path"], networks["rack"]))
+    with initialize_config_dir(str(FOLDER), version_base="1.3"):
+        config = read_config(compose(NAME, [quoted(text) for text in texts]))
+    changes = read_changes({network: getattr(config, network) for network in NETWORKS})
+    return plan(scenario, ["cubic"], 2, None, 50, rival, changes)
 
 
 def test_a_change_is_in_name_claim_and_path() -> None:
@@ -69,7 +68,7 @@ def test_values_have_hydras_grammar(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert path.trace == str(tmp_path / "a b.trace")
     steps = planned("path.steps=[{at_s: 5, rate_mbps: 2}]").scenarios[0].network_path().steps
     assert [(step.at_s, step.rate_mbps) for step in steps] == [(5, 2)]
-    assert read_changes({"rate_mbps": "range(1,4)"}, {}) == [Change("path.rate_mbps", (1, 2, 3))]
+    assert read_changes({"path": {"rate_mbps": "range(1,4)"}}) == [Change("path.rate_mbps", (1, 2, 3))]
     assert planned("rack.clients=2,3", scenario="nv/1s2c1fs").scenarios[1].network().clients == 3
 
 
@@ -94,9 +93,38 @@ def test_a_change_that_cannot_be_made_is_refused(texts: list[str], message: str)
 
 
 def test_path_field_cannot_change_a_chain() -> None:
-    message = "path.rate_mbps changes a path, but scenario chain/two_queues is a chain: change the links in its file"
+    message = "path.rate_mbps changes a path, but scenario chain/two_queues is a chain: use chain.FIELD=VALUE"
     with pytest.raises(CompareError, match=message):
         planned("path.rate_mbps=5", scenario="chain/two_queues")
+
+
+def test_a_change_is_for_all_links_or_one() -> None:
+    texts = ["chain.link2.rate_mbps=5,8", "chain.rate_mbps=50", "chain.link1.delay_ms=null", "chain.qdisc=fq_codel"]
+    experiment = planned(*texts, scenario="chain/two_queues")
+    first, second = experiment.scenarios
+    assert first.name == "chain/two_queues+rate_mbps=50+qdisc=fq_codel+link1.delay_ms=default+link2.rate_mbps=5"
+    assert experiment.sweep[0].values == {"chain.link2.rate_mbps": 5}
+    assert [(link.rate_mbps, link.delay_ms, link.qdisc) for link in first.network().links] == [
+        (50, 10, "fq_codel"),
+        (5, 10, "fq_codel"),
+    ]
+    assert "delay_ms" not in first.chain["links"][0]
+    assert second.network().links[1].rate_mbps == 8
+    assert from_identity(experiment.identity()) == experiment
+
+
+@pytest.mark.parametrize(
+    ("text", "scenario", "message"),
+    [
+        ("chain.link3.rate_mbps=5", "chain/two_queues", "changes link 3, but the links of .* are link1 to link2"),
+        ("chain.rate_mbps=-5", "chain/two_queues", "link 1: rate_mbps is -5; it must lie between"),
+        ("chain.link2.qdisc=fq_codl", "chain/two_queues", "link 2: qdisc 'fq_codl' is unknown"),
+        ("chain.rate_mbps=5", "bottleneck", "chain.rate_mbps changes a chain, but scenario bottleneck is a path: use"),
+    ],
+)
+def test_a_chains_change_that_cannot_be_made_is_refused(text: str, scenario: str, message: str) -> None:
+    with pytest.raises(CompareError, match=message):
+        planned(text, scenario=scenario)
 
 
 def test_a_loopback_path_takes_no_rate() -> None:
@@ -111,7 +139,12 @@ def test_a_loopback_path_takes_no_rate() -> None:
         (["path=5"], "changes no field of a path"),
         (["path.rate_mbps=1", "path.rate_mbps=2"], "path.rate_mbps is given twice"),
         (["targets=all", "path.rate_mbps=2"], "targets have their own scenarios: leave out path.rate_mbps"),
-        (["chain.rate_mbps=5"], "changes a chain; change its links in the scenario's file, or in a copy"),
+        (["chain.rat_mbps=5"], "'chain.rat_mbps=5' changes no field of a chain: did you mean rate_mbps"),
+        (["chain.link2.rtt_ms=5"], "changes no field of a chain.* chain.link2.FIELD=VALUE for one"),
+        (["chain.link0.rate_mbps=5"], "changes no field of a chain"),
+        (["chain.links=3"], "changes no field of a chain"),
+        (["chain.link2.rate_mbps=1", "chain.link2.rate_mbps=2"], "chain.link2.rate_mbps is given twice"),
+        (["targets=all", "chain.rate_mbps=2"], "targets have their own scenarios: leave out chain.rate_mbps"),
         (["mine.yaml"], "did you mean scenario=mine.yaml"),
     ],
 )
@@ -120,7 +153,9 @@ def test_a_wrong_argument_is_named(arguments: list[str], message: str) -> None:
         check_command_line([quoted(argument) for argument in arguments])
 
 
-@pytest.mark.parametrize("argument", ["path.rate_mbps=1,10", "path.trace=it's", "scenario=stress", "rack.clients=2"])
+@pytest.mark.parametrize(
+    "argument", ["path.rate_mbps=1,10", "path.trace=it's", "scenario=stress", "rack.clients=2", "chain.link2.qdisc=red"]
+)
 def test_arguments_are_restored_for_the_record(argument: str) -> None:
     assert unquoted(quoted(argument)) == argument
 

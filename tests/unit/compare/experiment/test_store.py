@@ -173,7 +173,7 @@ def test_a_report_needs_no_trace_file(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(handed_over, "_texts", {})
     file = tmp_path / "mine.trace"
     file.write_text("1\n2\n4\n")
-    changes = read_changes({"trace": str(file), "rate_mbps": "null"}, {})
+    changes = read_changes({"path": {"trace": str(file), "rate_mbps": "null"}})
     planned = plan("bottleneck", ["cubic"], 1, None, 50, changes=changes)
     traced = replace(planned, binaries={f"trace {file}": models.sha256(file)})
     store = Store(tmp_path / "results")

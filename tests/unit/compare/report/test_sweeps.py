@@ -22,7 +22,7 @@ from tests.support.results import recorded
 def swept(folder: Path, **changes: str) -> Store:
     """Store a recorded run in all places, with a goodput that rises with the seed."""
     store = Store(folder)
-    experiment = plan("bottleneck", ["cubic", "ndm"], 3, None, 50, changes=read_changes(changes, {}))
+    experiment = plan("bottleneck", ["cubic", "ndm"], 3, None, 50, changes=read_changes({"path": changes}))
     with store.claim(experiment):
         for run in experiment.runs():
             result = recorded()

@@ -1,0 +1,26 @@
+"""The files of kernel modules: those of this machine, and those that were handed over to a node of a cluster.
+
+A congestion control that a user brings is built on the machine of the command, and a node may lack its file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+_contents: dict[Path, bytes] = {}  # by the absolute path of the file
+
+
+def hand_over_modules(modules: Mapping[Path, bytes]) -> None:
+    """Use these contents for the modules' files from now on, whether the files exist or not."""
+    _contents.update(modules)
+
+
+def is_handed_over(module: Path) -> bool:
+    """Return whether the content of a module's file was handed over."""
+    return module in _contents
+
+
+def content_of(module: Path) -> bytes:
+    """Return the bytes of a module's file. Raises OSError."""
+    return _contents[module] if module in _contents else module.read_bytes()
