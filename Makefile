@@ -421,12 +421,14 @@ fuzz-corpus: packages-fuzz ## keep the inputs of `make fuzz`: the smallest set w
 	done
 
 .PHONY: lint
-lint: setup module ## check with ruff, mypy, import-linter, sparse, checkpatch; generated files; warnings on stock kernels
+lint: setup module ## check with ruff, mypy, import-linter, reuse, sparse, checkpatch; generated files; warnings on stock kernels
 	@/usr/bin/python3 setup/packages.py lint
 	@$(PYTHON) -m ruff check
 	@$(PYTHON) -m ruff format --check
 	@$(PYTHON) -m mypy
 	@$(PYTHON) -c "from importlinter.cli import lint_imports_command as lint; lint()" --no-cache
+	@$(PYTHON) -m reuse lint --lines
+	@$(PYTHON) -c "from cffconvert.cli.cli import cli; cli()" --validate >/dev/null
 	@$(MAKE) --no-print-directory generate CHECK=--check
 	@kernel/lint.sh
 
