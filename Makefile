@@ -456,6 +456,11 @@ dist: ## write the source tarball of a release, which builds without git, into b
 wheel: .venv/installed-wheel ## build the Python package, a wheel and an sdist, into build/dist: docs/guides/install.md
 	@$(PYTHON) -m build --no-isolation --outdir build/dist
 
+.PHONY: reproducible
+reproducible: setup lab-kernel ## build modules, BPF program, models and packages in two folders, and compare the bytes
+	@/usr/bin/python3 setup/packages.py bpf lint
+	@/usr/bin/python3 packaging/reproducible/check.py
+
 .PHONY: ports
 ports: setup ## build the modules for arm64 and for the newest kernel, without a warning (downloads headers; Debian only)
 	@/usr/bin/python3 setup/packages.py ports
