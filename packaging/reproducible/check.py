@@ -33,7 +33,8 @@ BUILDS = {
     ),
     "bpf": ("kernel/bpf/build.sh build/reproducible/bpf", "build/reproducible/bpf/*.o"),
     "model": (
-        "mkdir -p runs && cp -r datasets/models/mixed runs && .venv/bin/python -m export --run runs/mixed --name mixed && "
+        "mkdir -p runs && cp -r datasets/models/mixed runs && "
+        ".venv/bin/python -m export --run runs/mixed --name mixed && "
         "cp build/exported/models/mixed.h runs/mixed/export",
         "runs/mixed/export/*",
     ),
