@@ -39,7 +39,7 @@ BUILDS = {
         "runs/mixed/export/*",
     ),
     "dist": ("make dist", "build/dist/*.tar.*"),
-    "wheel": ("make wheel", "build/dist/*.whl"),
+    "wheel": ("make wheel", "build/dist/ndm_tcp-*"),
     "deb": ("make deb", "build/deb/*.deb"),
 }
 PLACES = (("a", "UTC", "C"), ("another-folder/of-a-longer-name", "Asia/Tokyo", "C.UTF-8"))
