@@ -421,12 +421,14 @@ fuzz-corpus: packages-fuzz ## keep the inputs of `make fuzz`: the smallest set w
 	done
 
 .PHONY: lint
-lint: setup module ## check with ruff, mypy, import-linter, sparse, checkpatch; generated files; warnings on stock kernels
+lint: setup module ## check with ruff, mypy, import-linter, reuse, sparse, checkpatch; generated files; warnings on stock kernels
 	@/usr/bin/python3 setup/packages.py lint
 	@$(PYTHON) -m ruff check
 	@$(PYTHON) -m ruff format --check
 	@$(PYTHON) -m mypy
 	@$(PYTHON) -c "from importlinter.cli import lint_imports_command as lint; lint()" --no-cache
+	@$(PYTHON) -m reuse lint --lines
+	@$(PYTHON) -c "from cffconvert.cli.cli import cli; cli()" --validate >/dev/null
 	@$(MAKE) --no-print-directory generate CHECK=--check
 	@kernel/lint.sh
 
@@ -453,6 +455,16 @@ dist: ## write the source tarball of a release, which builds without git, into b
 .PHONY: wheel
 wheel: .venv/installed-wheel ## build the Python package, a wheel and an sdist, into build/dist: docs/guides/install.md
 	@$(PYTHON) -m build --no-isolation --outdir build/dist
+
+.PHONY: reproducible
+reproducible: setup lab-kernel ## build modules, BPF program, models and packages in two folders, and compare the bytes
+	@/usr/bin/python3 setup/packages.py bpf lint
+	@/usr/bin/python3 packaging/reproducible/check.py
+
+.PHONY: paper
+paper: .venv/installed ## write the paper, with the numbers of docs/results, as build/paper/ndm-tcp.pdf
+	@/usr/bin/python3 setup/packages.py paper
+	@$(PYTHON) -m compare.paper
 
 .PHONY: ports
 ports: setup ## build the modules for arm64 and for the newest kernel, without a warning (downloads headers; Debian only)

@@ -33,7 +33,7 @@ run_dkms() { # ACTION ARGUMENT...
 	fi
 }
 
-# DKMS 2 prints "ndm-tcp, 0.1.0, KERNEL, ARCH: installed", DKMS 3 "ndm-tcp/0.1.0, KERNEL, ARCH: installed"
+# DKMS 2 prints "ndm-tcp, 1.0.0, KERNEL, ARCH: installed", DKMS 3 "ndm-tcp/1.0.0, KERNEL, ARCH: installed"
 registered() { run_dkms status -m $name 2>"$work/log" | sed -n "s:^$name[/,] *\([^,\: ]*\).*:\1:p" | sort -u; }
 kernels() { run_dkms status -m $name 2>"$work/log" | sed -n "s:^$name[/,] *[^,]*, *\([^, ]*\), [^\:]*\: installed.*:\1:p" | sort -u; }
 

@@ -8,6 +8,7 @@ setup/packages.py lint     also those for `make lint`
 setup/packages.py scripts  also the programs that Mininet scripts of your own may call
 setup/packages.py tests    also those for `make test`
 setup/packages.py slow     also those that `make test-all` needs in addition to `tests`
+setup/packages.py paper    also those for `make paper`
 setup/packages.py ports    also those for `make ports`
 setup/packages.py vm       also those for the VM lab
 setup/packages.py newest   also those for `make vm-newest`
@@ -46,6 +47,8 @@ BPF = ["clang", "llvm", *CTL]
 DEB = ["debhelper", "dh-dkms", "lintian", *BPF]
 # the fuzz targets; llvm reports their coverage
 FUZZ = ["clang", "libclang-rt-dev", "llvm", *CTL]
+# `make paper`: text and figures to PDF, with DejaVu's letters
+PAPER = ["pandoc", "weasyprint", "fonts-dejavu-core", "fonts-dejavu-extra"]
 # what Mininet and its examples call: traffic, captures, Mininet's default switch with its controller, VLANs, NAT
 SCRIPTS = [
     *("iputils-ping", "iperf", "iperf3", "telnet", "tcpdump", "openvswitch-switch", "openvswitch-testcontroller"),
@@ -60,9 +63,10 @@ BESIDES = {
     "lint": ["sparse", *STOCK_HEADERS],
     "scripts": SCRIPTS,
     "tests": ["qemu-user", "openssl", *ARM64, *FUZZ, *SCRIPTS],
-    "slow": ["chromium", "dkms", "debootstrap", "sockperf", *COUNTING, *DEB, *STOCK_HEADERS],
+    "slow": ["chromium", "dkms", "debootstrap", "sockperf", *COUNTING, *DEB, *PAPER, *STOCK_HEADERS],
     "deb": DEB,
     "bench": [*COUNTING, *BPF, *STOCK_HEADERS],
+    "paper": PAPER,
     "profile": ["linux-perf"],
     "ports": ["patchelf", "sparse", *ARM64, *STOCK_HEADERS],
     "vm": ["qemu-system-x86", "busybox-static", "bpftool", *STOCK_HEADERS],

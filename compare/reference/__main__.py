@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from compare.reference import comparison_metrics, options, scenarios, training_metrics, wire_frames
+from compare.reference import comparison_metrics, options, scenarios, training_metrics, versions, wire_frames
 from env.checkout import DOCS
 from env.files import generate
 
@@ -27,6 +27,7 @@ PAGES = {
     DOCS / "reference" / "comparison-metrics.md": _marked(comparison_metrics.render),
     DOCS / "reference" / "metrics.md": _marked(training_metrics.render),
     DOCS / "reference" / "scenarios.md": _marked(scenarios.render),
+    DOCS / "reference" / "versions.md": _marked(versions.render),
     DOCS / "reference" / "wire-frames.md": _marked(wire_frames.render),
 }
 
