@@ -110,7 +110,7 @@ def _parsed(name: str, text: str, where: str) -> Trace:
 
 
 def read_text(file: Path) -> str:
-    """Return the uncompressed text of a file, with lines as Unix ends them. Raises TraceError when it cannot be read."""
+    """Return the uncompressed text of a file, lines ending in "\\n". Raises TraceError when it cannot be read."""
     try:
         data = file.read_bytes()
         return (gzip.decompress(data) if file.name.endswith(".gz") else data).decode("ascii").replace("\r\n", "\n")
