@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from hydra.errors import OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from yaml import YAMLError
@@ -88,6 +89,11 @@ def _explain_hydra(error: Exception) -> str:
     if known:
         return (
             f"{group} {name!r} is unknown{suggest(name, known, limit=1)}The choices of {group}= are {', '.join(known)}."
+        )
+    if isinstance(error, OverrideParseException):
+        return (
+            f"{error.override} cannot be read: a text with a space or one of = ~ ? ! ; needs quotes, and these need "
+            "quotes of the shell, as in 'KEY=\"a=b\"' or 'KEY=[\"~/a b\"]'"
         )
     # Hydra's text ends with where it looked
     return " ".join(str(error).partition("Config search path")[0].split())

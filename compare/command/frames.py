@@ -56,7 +56,8 @@ class ComparedRuns:
     content: Comparison
 
     def series(self, scheme: str, scenario: str | None = None, seed: int = 1, flow: int = 0) -> pd.DataFrame:
-        """Return a flow's time series (compare/metrics/series.py), a row per sample. scenario: None for the only one.
+        """Return a flow's time series (compare/metrics/series.py), a row per sample. scheme: its name, or its label
+        in tables. scenario: None for the only one.
 
         Raises CompareError for a run or a flow that there is not.
         """
@@ -100,7 +101,7 @@ class ComparedRuns:
     def _cell(self, scheme: str, scenario: str | None) -> Cell:
         cells = by_scenario(self.content.cells)[self._scenario(scenario)]
         for cell in cells:
-            if cell.scheme.name == scheme:
+            if scheme in (cell.scheme.name, cell.scheme.label):
                 return cell
         raise CompareError(f"scheme is {scheme!r}; the comparison has {', '.join(cell.scheme.name for cell in cells)}")
 

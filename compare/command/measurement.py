@@ -110,7 +110,8 @@ class Measurement:
         store, experiment = Store(folder), self.experiment
         with store.claim(experiment):
             store.keep_traces(experiment)
-            console.print(f"{len(experiment.runs())} runs into {short(store.folder)}", highlight=False)
+            count = len(experiment.runs())
+            console.print(f"{count} run{'s' * (count != 1)} into {short(store.folder)}", highlight=False)
             began = time.monotonic()
             if self._reuse is not None:
                 taken = reused_runs(experiment, store, self._reuse)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -28,6 +29,7 @@ from env.pool import check_runner
 FOLDER = CONFIGS / "compare"
 NAME = "compare"
 MAX_JOBS = 1024
+PARAMETER_OF_INSMOD = re.compile(r"\+[A-Za-z0-9_-]+=[^+,\]]*")  # what a user may write after mine@tcp_mine.c
 
 
 @dataclass
@@ -109,6 +111,9 @@ def check_command_line(overrides: Sequence[str]) -> None:
             scenario = override in scenario_names() or override.endswith(SUFFIXES)
             hint = f": did you mean scenario={override}? " if scenario else suggest(key, known, limit=2)
             raise CompareError(f"{override!r} is no option{hint}The options are KEY=VALUE with {', '.join(known)}")
+        if key in ("schemes", "rival") and (parameter := PARAMETER_OF_INSMOD.search(override)):
+            right = parameter[0].replace("=", ":")
+            raise CompareError(f"{override}: a module's parameter is NAME:VALUE; write {right} for {parameter[0]}")
     given = [override.split("=", 1)[0].lstrip("+") for override in overrides]
     for key in given:
         if given.count(key) > 1 and key.partition(".")[0] in NETWORKS:

@@ -205,7 +205,10 @@ def _lab(options: argparse.Namespace) -> Lab:
     known = sorted(file.stem for file in folder.glob("*.ko"))
     for module in options.module:
         if not module.endswith(".ko") and known and module not in known:
-            raise ValueError(f"module {module} is unknown; it is one of {', '.join(known)}, or a file that ends in .ko")
+            make = f"; `make -C {kernel.tree} ARCH=um M=FOLDER modules` builds one" if stock is None else ""
+            raise ValueError(
+                f"module {module} is unknown; it is one of {', '.join(known)}, or a file that ends in .ko{make}"
+            )
     if stock is not None:
         return VmLab(kernel=stock.version, modules=options.module, memory_mb=options.memory_mb)
     return VirtualLab(seed=options.seed, modules=options.module, memory_mb=options.memory_mb, variant=kernel.name)

@@ -17,6 +17,8 @@ from env.lab.errors import GuestDied, GuestHung
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+# user-mode Linux finds no folder for its control socket, which the lab does not use (uml_dir in env/lab/virtual.py)
+WITHOUT_MEANING = ("make_umid - mkstemp(", "Failed to initialize umid ")
 CONSOLE_LINES = 50  # a panic of Linux 6.1 takes 35 lines, and its cause is above them
 LIVENESS_INTERVAL_S = 1.0  # how often a silent guest's process is checked
 READ_BYTES = 1 << 18
@@ -117,7 +119,8 @@ class GuestProcess:
         """Return the guest's last console lines."""
         size = os.fstat(self._console).st_size
         text = os.pread(self._console, 16384, max(0, size - 16384)).decode(errors="replace")
-        return "\n".join(text.splitlines()[-CONSOLE_LINES:])
+        lines = [line for line in text.splitlines() if not line.startswith(WITHOUT_MEANING)]
+        return "\n".join(lines[-CONSOLE_LINES:])
 
     def _has_ended(self) -> bool:
         """Return whether the process is a zombie or gone; _end() reaps it."""

@@ -144,10 +144,16 @@ def scenarios_named(name: str) -> list[str]:
         return within
     folders = sorted({scenario.rpartition("/")[0] for scenario in known} - {""})
     hint = suggest(name, [*known, *folders])
-    all_of = f"; {', '.join(folders)} stands for all of the folder" if folders else ""
+    folder = name.rpartition("/")[0]
+    if folder in folders:
+        inside = [scenario for scenario in known if scenario.startswith(f"{folder}/")]
+        raise ScenarioError(f"scenario {name!r} is unknown{hint}The scenarios of {folder} are {', '.join(inside)}.")
+    single = [scenario for scenario in known if "/" not in scenario]
+    of_folders = f", and those of the folders {', '.join(folders)}" if folders else ""
     raise ScenarioError(
-        f"scenario {name!r} is unknown{hint}The scenarios are {', '.join(known)}{all_of}. A scenario of your own is "
-        "the path of a .yaml file, or of a folder with such files."
+        f"scenario {name!r} is unknown{hint}The scenarios are {', '.join(single)}{of_folders}; "
+        "docs/reference/scenarios.md has each with its claim. A scenario of your own is the path of a .yaml file, or "
+        "of a folder with such files."
     )
 
 

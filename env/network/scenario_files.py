@@ -40,6 +40,10 @@ def _found(reference: str) -> list[tuple[Scenario, str]]:
     try:
         return [(load_scenario(name), name) for name in scenarios_named(reference)]
     except ScenarioError:
+        if path.is_file():
+            raise ScenarioError(f"{path} is no scenario: its name must end in {' or '.join(SUFFIXES)}") from None
+        if path.is_absolute() and not path.exists():
+            raise ScenarioError(f"{path} does not exist; give a .yaml file, or a folder with such files") from None
         if not path.is_dir():
             raise
     files = sorted(file for file in path.iterdir() if file.name.endswith(SUFFIXES))

@@ -11,6 +11,7 @@ import itertools
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 
 from env.near import near_matches, suggest
 from env.network.own_scheme import FORM, SOURCES, parse_own_scheme
@@ -181,6 +182,9 @@ def find_scheme(name: str, built_in: Sequence[str] = (), before: Iterable[Scheme
         )
     if separator and not (near_matches(base, ["ndm", "window"]) and not rest.endswith(SOURCES)):
         return _own(name, _free_look(before))
+    if name.endswith(SOURCES):
+        stem = PurePath(name).name.split(".")[0].removeprefix("tcp_")
+        raise SchemeError(f"scheme {name!r} has no name: write {stem}@{name}, or another name before the @")
     hint = suggest(base, [*SCHEMES, *built_in, "window"]).replace("window", "window@16")
     raise SchemeError(f"scheme {name!r} is unknown{hint}The schemes are {_choice(built_in)}.")
 

@@ -21,12 +21,28 @@ def check_release(module: Path, release: str, remedy: str) -> None:
 
 
 def check_parameters(module: Path, parameters: str) -> None:
-    """Raise OwnModuleError for a parameter that the module does not have. parameters: as in OwnScheme."""
-    known = [line.split(":", 1)[0] for line in _field(module, "parm")]
-    for name in (parameter.split("=", 1)[0] for parameter in parameters.split()):
+    """Raise OwnModuleError for a parameter that the module does not have, or that is given twice.
+
+    parameters: as in OwnScheme.
+    """
+    known = list(_types(module))
+    names = [parameter.split("=", 1)[0] for parameter in parameters.split()]
+    for name in names:
+        if names.count(name) > 1:
+            raise OwnModuleError(f"parameter {name!r} of {module.stem} is given twice")
         if name not in known:
             has = f"The parameters are {', '.join(known)}." if known else "It has none."
             raise OwnModuleError(f"{module.stem} has no parameter {name!r}{suggest(name, known)}{has}")
+
+
+def described_parameters(module: Path) -> str:
+    """Return a module's parameters with their types, as "beta (int), fast (bool)"."""
+    return ", ".join(f"{name} ({kind})" for name, kind in _types(module).items())
+
+
+def _types(module: Path) -> dict[str, str]:
+    lines = [line.split(":", 1) for line in _field(module, "parm")]
+    return {name: text.rpartition("(")[2].rstrip(")") for name, text in lines}
 
 
 def _field(module: Path, name: str) -> Sequence[str]:

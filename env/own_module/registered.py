@@ -6,6 +6,7 @@ from pathlib import Path
 
 from env.lab import GuestDied, GuestFailed, GuestHung, Lab, ModuleInTheWay
 from env.own_module.errors import OwnModuleError
+from env.own_module.module_info import described_parameters
 
 AVAILABLE = "cat /proc/sys/net/ipv4/tcp_available_congestion_control"
 HANGS_AFTER_S = 60.0  # wall time; a virtual machine boots meanwhile
@@ -28,6 +29,8 @@ def registered_algorithm(lab: Lab, module: Path, parameters: str, name: str) -> 
         ) from error
     except GuestFailed as error:
         reason = str(error).splitlines()[0]
+        if parameters and "Invalid parameters" in reason:
+            reason += f". It has the parameters {described_parameters(module)}; a value may also be out of its range"
         raise OwnModuleError(f"the kernel does not load {module.name}: {reason}") from error
     except GuestHung as error:
         raise OwnModuleError(f"{module.name} hangs the kernel when it is loaded: {error}") from error

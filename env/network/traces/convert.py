@@ -117,7 +117,7 @@ def delay_from_samples(name: str, ends_ms: Floats, delays_ms: Floats) -> DelayTr
 def _read_csv(file: Path, value: str) -> tuple[Floats, Floats]:
     """Return until when each row holds, ms since the first, and the values of a column, both (rows,)."""
     try:
-        with file.open(newline="") as lines:
+        with file.open(newline="", encoding="utf-8-sig") as lines:  # spreadsheets write a byte order mark
             reader = csv.DictReader(lines)
             header = [column.strip() for column in reader.fieldnames or []]
             reader.fieldnames = header

@@ -22,7 +22,7 @@ from env.network.traces.handed_over import text_handed_over
 SUFFIXES = (".delay", ".delay.gz")
 INTERVAL_MS = 10
 MAX_DELAY_MS = 10_000
-_NUMBER = re.compile(r"[0-9]{1,8}(\.[0-9]{1,6})?", re.ASCII)
+_NUMBER = re.compile(r"[0-9]{1,8}(\.[0-9]{1,17})?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,9 @@ class DelayTrace:
             index += 1
 
     def text(self) -> str:
-        """Return the text of the trace's file."""
-        return "".join(f"{delay_ms:.12g}\n" for delay_ms in self.delays_ms)
+        """Return the text of the trace's file, in nanoseconds' precision."""
+        texts = (f"{delay_ms:.6f}".rstrip("0").rstrip(".") for delay_ms in self.delays_ms)
+        return "".join(f"{text}\n" for text in texts)
 
 
 def load_delay_trace(name: str) -> DelayTrace:

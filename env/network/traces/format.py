@@ -110,10 +110,10 @@ def _parsed(name: str, text: str, where: str) -> Trace:
 
 
 def read_text(file: Path) -> str:
-    """Return the uncompressed text of a file. Raises TraceError when it cannot be read."""
+    """Return the uncompressed text of a file, lines ending in "\\n". Raises TraceError when it cannot be read."""
     try:
         data = file.read_bytes()
-        return (gzip.decompress(data) if file.name.endswith(".gz") else data).decode("ascii")
+        return (gzip.decompress(data) if file.name.endswith(".gz") else data).decode("ascii").replace("\r\n", "\n")
     except (OSError, EOFError, UnicodeDecodeError) as error:
         raise TraceError(f"{file} cannot be read as a trace: {error}") from error
 

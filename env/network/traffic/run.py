@@ -6,6 +6,7 @@ import base64
 import random
 import struct
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from env.network.endpoints import flow_with_defaults, queue_argument
@@ -38,6 +39,9 @@ COLUMNS = {
 }
 TABLE_HEADER = struct.Struct("=8sQ")
 
+NEEDED = ("scheme", "start_s", "duration_s")  # keys of a flow without a default
+AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+
 # In real time the two ends of a flow are sampled some 10 ms apart, and its rate may then be ten times its mean.
 SAMPLES_APART_S = 0.1
 
@@ -65,11 +69,14 @@ def run(
     origin_ns: the start of the run on CLOCK_MONOTONIC. same_instant: whether both ends of a flow are sampled at the
     same instant, as in virtual time. ended: called periodically; the run ends early when it returns true.
 
-    Raises TrafficError for a run without flows, for a program that fails, with its output, and for bytes that are
-    unaccounted for.
+    Raises TrafficError for a run without flows, for a flow without a key that it needs, for a congestion control that
+    the kernel lacks, for a program that fails, with its output, and for bytes that are unaccounted for.
     """
     if not flows:
         raise TrafficError("a run has no flows; it needs at least one")
+    for flow in flows:
+        if lacking := [key for key in NEEDED if key not in flow]:
+            raise TrafficError(f"flow {flow} lacks {', '.join(lacking)}; a flow needs {', '.join(NEEDED)}")
     complete = [_staggered(flow_with_defaults(flow)) for flow in flows]
     endpoints = topology.endpoints(complete, duration_s)
     if sample_ms:
@@ -80,8 +87,10 @@ def run(
         if late_ns > 0:
             raise RunLate(f"the run was ready {late_ns / 1e6:.3f} ms after it should have begun")
         record, early = program.end(stop_fd, ended)
-    except BaseException:
+    except BaseException as error:
         program.give_up()
+        if type(error) is TrafficError and (missing := _missing_algorithm(complete)):
+            raise TrafficError(missing) from error
         raise
     tables = dict.fromkeys(COLUMNS, b"") | read_tables(record)
     delivered = topology.ending == "deliver" and not early
@@ -106,6 +115,15 @@ def _staggered(flow: dict[str, Any]) -> dict[str, Any]:
     if flow["kind"] == "web":
         flow |= {"seed": random.SystemRandom().randrange(1 << 53)}
     return flow
+
+
+def _missing_algorithm(flows: list[dict[str, Any]]) -> str:
+    """Return which congestion controls of flows the kernel lacks, and those that it has; "" when it lacks none."""
+    available = AVAILABLE.read_text().split()
+    missing = sorted({flow["scheme"] for flow in flows} - set(available))
+    if not missing:
+        return ""
+    return f"the kernel has no congestion control {', '.join(missing)}; it has {', '.join(available)}"
 
 
 def _ports(tables: dict[str, bytes], devices: list[str]) -> list[dict[str, Any]]:

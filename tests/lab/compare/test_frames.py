@@ -27,6 +27,7 @@ def test_comparison_returns_its_runs_as_frames(tmp_path: Path) -> None:
     series = result.series("ndm", seed=2)
     assert series.t_s.iloc[-1] == pytest.approx(3, abs=0.1)
     assert series.cwnd.min() >= 2
+    assert result.series("NDM", seed=2).equals(series), "the label names the scheme too"
     figures = result.figures()
     assert len(figures) > 3
     assert not re.search('olor":"(ink|soft|surface)"', figures[0].to_json()), "the page's colours are replaced"

@@ -77,6 +77,7 @@ def test_module_that_breaks_the_kernel_costs_its_own_run(tmp_path: Path, monkeyp
     assert "the lab kernel ended" in oops
     assert "Kernel panic" in oops
     assert "Tainted" in oops
+    assert "umid" not in oops, "what user-mode Linux says at each boot is left out"
     assert "no answer" in hang
 
 
@@ -89,7 +90,11 @@ def test_built_module_is_taken(tmp_path: Path) -> None:
     ("scheme", "problem"),
     [
         (f"mine@{AIMD}+bta:5", "tcp_aimd has no parameter 'bta': did you mean beta. The parameters are beta, begin."),
-        (f"mine@{AIMD}+beta:much", "the kernel does not load tcp_aimd.ko: .*Invalid parameters"),
+        (
+            f"mine@{AIMD}+beta:much",
+            "the kernel does not load tcp_aimd.ko: .*Invalid parameters. .* beta \\(uint\\), begin \\(uint\\)",
+        ),
+        (f"mine@{AIMD}+beta:500+beta:600", "parameter 'beta' of tcp_aimd is given twice"),
         (f"mine@{FAULTY}", "registers several: name the scheme after one of them: faulty, second"),
         (f"mine@{MODULES / 'sch_linktrace.ko'}", "the kernel has a module or a congestion control of this name"),
         (f"mine@{KERNEL}", "is no source: give a C file"),

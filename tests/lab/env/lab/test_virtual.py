@@ -132,8 +132,11 @@ def test_guest_exception_does_not_end_the_lab() -> None:
 
 def test_a_refused_congestion_control_is_an_error() -> None:
     flows = [{"scheme": "nosuch", "start_s": 0, "duration_s": 1}]
-    with VirtualLab(seed=1) as lab, pytest.raises(GuestFailed, match="nosuch"):
-        lab.run(NOISY, flows, 1.0)
+    with VirtualLab(seed=1) as lab:
+        with pytest.raises(GuestFailed, match="no congestion control nosuch; it has reno, bbr"):
+            lab.run(NOISY, flows, 1.0)
+        with pytest.raises(GuestFailed, match="lacks start_s, duration_s; a flow needs scheme, start_s, duration_s"):
+            lab.run(NOISY, [{"scheme": "reno"}], 1.0)
 
 
 def test_a_reply_that_is_too_long_is_an_error() -> None:

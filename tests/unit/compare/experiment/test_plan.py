@@ -88,6 +88,9 @@ def test_a_scenario_that_cannot_run_is_refused(
         (["stress"], "is no option"),
         (["seeds=many"], "seeds"),
         (["jobs=1.5"], "jobs"),
+        (["schemes=[mine@a.c+beta=7+fast:1,bbr]"], r"NAME:VALUE; write \+beta:7 for \+beta=7$"),
+        (["rival=mine@a.c+on=yes"], r"write \+on:yes for \+on=yes"),
+        (["schemes=[mine@~/a.c]"], r"schemes=\[mine@~/a.c\] cannot be read: .* needs quotes"),
     ],
 )
 def test_a_wrong_option_is_named(overrides: list[str], message: str) -> None:
@@ -97,6 +100,7 @@ def test_a_wrong_option_is_named(overrides: list[str], message: str) -> None:
 
 def test_good_options_pass() -> None:
     check_command_line(["scenario=[stress,fiber]", "schemes=[ndm,ndm@runs/first,cubic]", "seeds=10", "output_dir=x/y"])
+    check_command_line(['schemes=["mine@~/a b.c",bbr]'])
 
 
 def test_only_a_chain_scenario_stores_a_chain() -> None:

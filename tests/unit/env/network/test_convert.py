@@ -113,3 +113,23 @@ def test_a_link_begins_elsewhere(tmp_path: Path) -> None:
             convert(source, output, 100, start_s)
     with pytest.raises(TraceError, match="only link traces can begin elsewhere"):
         convert(source, tmp_path / "rates.csv", 100, 0.25)
+
+
+def test_delays_with_many_digits_read_back(tmp_path: Path) -> None:
+    source, output = tmp_path / "a.csv", tmp_path / "a.delay"
+    source.write_text("time_ms,delay_ms\n0,20.4991670832341\n10,0.00000012\n20,9999.123456789\n")
+    convert(source, output, 100)
+    assert load_delay_trace(str(output)).delays_ms.tolist() == [20.499167, 0, 9999.123457]
+    output.write_text("20.4991670832341\n")
+    assert load_delay_trace(str(output)).delays_ms.tolist() == [20.4991670832341]
+
+
+def test_files_of_windows_and_spreadsheets_are_read(tmp_path: Path) -> None:
+    table, link, delay = tmp_path / "a.csv", tmp_path / "a.trace", tmp_path / "a.delay"
+    table.write_bytes(b"\xef\xbb\xbftime_s,mbps\r\n0,12\r\n1,12\r\n")
+    convert(table, link, 100)
+    assert load_trace(str(link)).duration_ms == 2000
+    link.write_bytes(b"1\r\n2\r\n")
+    assert list(load_trace(str(link)).times_ms) == [1, 2]
+    delay.write_bytes(b"10\r\n20.5\r\n")
+    assert load_delay_trace(str(delay)).delays_ms.tolist() == [10, 20.5]

@@ -46,7 +46,13 @@ def test_what_cannot_be_used_is_named(tmp_path: Path) -> None:
             find_scenarios([str(reference) for reference in references])
 
     refused(r"cannot read .*none\.yaml: No such file", tmp_path / "none.yaml")
-    refused(r"scenario '.*none' is unknown.*path of a \.yaml file", tmp_path / "none")
+    refused(r"none does not exist; give a \.yaml file", tmp_path / "none")
+    (tmp_path / "a.txt").write_text("name: a")
+    refused(r"a\.txt is no scenario: its name must end in \.yaml or \.yml", tmp_path / "a.txt")
+    refused(
+        r"'botleneck' is unknown: did you mean bottleneck.* those of the folders access, .*a \.yaml file", "botleneck"
+    )
+    refused(r"'loss/3pct' is unknown: .*The scenarios of loss are .*loss/5pct", "loss/3pct")
     (tmp_path / "empty").mkdir()
     refused("has no scenario", tmp_path / "empty")
     refused("wrong_key.yaml: durations_s is unknown: did you mean duration_s", wrong_key(tmp_path))

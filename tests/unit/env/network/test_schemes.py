@@ -18,3 +18,8 @@ def test_further_model_of_the_module_is_a_scheme() -> None:
     assert (fiber.algorithm, fiber.module, fiber.label) == ("ndm_fiber", "tcp_ndm", "NDM fiber")
     with pytest.raises(SchemeError, match=r"did you mean ndm_fiber"):
         find_schemes(["ndm_fibre"], built_in=["ndm_fiber"])
+
+
+def test_a_path_without_a_name_is_explained() -> None:
+    with pytest.raises(SchemeError, match=r"'x/tcp_mine\.c' has no name: write mine@x/tcp_mine\.c, or another"):
+        find_schemes(["x/tcp_mine.c"])
