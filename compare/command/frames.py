@@ -111,10 +111,14 @@ def compare(
 ) -> ComparedRuns:
     """Compare schemes in scenarios, as compare.py does. options: those of compare.py, such as seeds=3.
 
-    A run that is stored in output_dir is not made again. Raises CompareError for wrong options before the first run.
+    path={"rate_mbps": 50} changes the scenarios as path.rate_mbps=50 does there; a list of values is a sweep. A run
+    that is stored in output_dir is not made again. Raises CompareError for wrong options before the first run.
     """
     if other := [name for name in OTHER_COMMANDS if name in options]:
         raise CompareError(f"{other[0]} is for the command compare.py; compare() makes runs of scenarios")
+    if dotted := [name for name in options if "." in name]:
+        network, _, field = dotted[0].partition(".")
+        raise CompareError(f'{dotted[0]} is unknown; from Python it is {network}={{"{field}": {options[dotted[0]]!r}}}')
     given = {"scenario": _listed(scenario), "schemes": None if schemes is None else _listed(schemes)} | options
     composed = OmegaConf.structured(CompareConfig)
     try:

@@ -110,37 +110,44 @@ def unquoted(override: str) -> str:
 
 
 def read_changes(options: Mapping[str, Mapping[str, Any]]) -> list[Change]:
-    """Return the changes of the options `path`, `rack` and `chain`, whose values are texts in Hydra's grammar.
+    """Return the changes of the options `path`, `rack` and `chain`.
 
-    A change of one link of a chain comes after those of all links, so that it goes before them. Raises CompareError: a
-    malformed value, a value given twice, a range without steps.
+    A value is a text in Hydra's grammar, or from Python any other value, of which a list is a sweep. A change of one link
+    of a chain comes after those of all links, so that it goes before them. Raises CompareError: a malformed value, no
+    value, a value given twice, a range without steps.
     """
     texts: dict[str, Any] = {}
     for network, of in options.items():
         for name, text in of.items():
             several = text if isinstance(text, Mapping) else {"": text}  # the fields of a chain's link
             texts |= {f"{network}.{name}.{field}".rstrip("."): value for field, value in several.items()}
-    changes = [Change(key, tuple(_values(key, str(text)))) for key, text in texts.items()]
+    changes = [Change(key, tuple(_values(key, text))) for key, text in texts.items()]
     return sorted(changes, key=lambda change: change.link)
 
 
-def _values(key: str, text: str) -> list[Any]:
+def _values(key: str, given: Any) -> list[Any]:
+    values = given if isinstance(given, list) else _parsed(key, given) if isinstance(given, str) else [given]
+    if not values:
+        raise CompareError(f"{key} has no value; give one, or several for a sweep")
+    for i, value in enumerate(values):
+        if value in values[:i]:
+            raise CompareError(f"{key} has the value {value} twice")
+    return values
+
+
+def _parsed(key: str, text: str) -> list[Any]:
     try:
         override = OverridesParser.create().parse_override(f"{key}={text}")
         if not override.is_sweep_override():
             return [override.value()]
         if not override.is_discrete_sweep():
             raise CompareError(f"{key}={text} has no single values; list them, as {key}=1,10,100")
-        values = list(override.sweep_iterator(Transformer.identity))
+        return list(override.sweep_iterator(Transformer.identity))
     except HydraException as error:
         first_line = str(error).splitlines()[0]
         raise CompareError(
             f"{key}={text} cannot be read ({first_line}); quote a value with other characters"
         ) from error
-    for i, value in enumerate(values):
-        if value in values[:i]:
-            raise CompareError(f"{key}={text} has the value {value} twice")
-    return values
 
 
 def changed(scenarios: Sequence[Scenario], changes: Sequence[Change]) -> tuple[list[Scenario], list[SweepPoint]]:

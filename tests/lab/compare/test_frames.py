@@ -44,6 +44,13 @@ def test_comparison_returns_its_runs_as_frames(tmp_path: Path) -> None:
             wrong()
 
 
+def test_list_of_values_is_a_sweep(tmp_path: Path) -> None:
+    result = compare("bottleneck", "reno", seeds=1, duration_s=3, path={"rate_mbps": [5, 10]}, output_dir=str(tmp_path))
+    goodput = result.runs[result.runs.metric == "goodput"].set_index("scenario").value
+    assert 4 < goodput["bottleneck+rate_mbps=5"] < 5
+    assert 8 < goodput["bottleneck+rate_mbps=10"] < 10
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
@@ -52,6 +59,9 @@ def test_comparison_returns_its_runs_as_frames(tmp_path: Path) -> None:
         ({"sedes": 3}, "sedes is unknown: did you mean seeds"),
         ({"seeds": "many"}, "seeds is 'many'; it must be a whole number"),
         ({"targets": "all"}, "targets is for the command compare.py"),
+        ({"path.rate_mbps": 5}, 'from Python it is path={"rate_mbps": 5}'),
+        ({"path": {"rate_mbps": [5, 5]}}, "path.rate_mbps has the value 5 twice"),
+        ({"path": {"rate_mbps": []}}, "path.rate_mbps has no value"),
     ],
 )
 def test_wrong_options_are_named(options: dict[str, object], problem: str) -> None:
