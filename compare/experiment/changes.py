@@ -112,7 +112,7 @@ def unquoted(override: str) -> str:
 def read_changes(options: Mapping[str, Mapping[str, Any]]) -> list[Change]:
     """Return the changes of the options `path`, `rack` and `chain`.
 
-    A value is a text in Hydra's grammar, or from Python any other value, of which a list is a sweep. A change of one link
+    A value is a text in Hydra's grammar, or from Python any other value; a list is a sweep. A change of one link
     of a chain comes after those of all links, so that it goes before them. Raises CompareError: a malformed value, no
     value, a value given twice, a range without steps.
     """
