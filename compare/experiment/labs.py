@@ -80,8 +80,8 @@ def _virtual(name: str) -> LabKind:
     except LabError as error:
         raise CompareError(str(error)) from error
     for file, target in ((kernel.image, kernel.kernel_target), (PROGRAM, "module")):
-        if not file.is_file():
-            raise CompareError(f"{file} does not exist: run `make {target}`")
+        if not os.path.isfile(file):  # false too where another user's folder hides the file
+            raise CompareError(f"{file} does not exist: run `make {target}`; if it exists, this user cannot read it")
         if not os.access(file, os.X_OK):
             raise CompareError(f"{file} cannot be executed: run `chmod +x {file}`")
     for module in ALWAYS_LOADED:

@@ -64,7 +64,17 @@ class Source:
 
 
 def find_source(path: str) -> Source:
-    """Return what is at a path. Raises OwnModuleError."""
+    """Return what is at a path, all of whose files can be read. Raises OwnModuleError."""
+    try:
+        source = _found(path)
+        for file in source.files:
+            (source.folder / file).open("rb").close()
+    except PermissionError as error:
+        raise OwnModuleError(f"{error.filename} cannot be read: {error.strerror}; its owner has to allow it") from error
+    return source
+
+
+def _found(path: str) -> Source:
     given = Path(path).expanduser().absolute()
     if " " in str(given):
         raise OwnModuleError(f"{given}: Kbuild takes no path with a space")

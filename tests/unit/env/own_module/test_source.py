@@ -1,5 +1,6 @@
 """What a user may give as the source of a congestion control."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,17 @@ def test_what_is_no_source_is_refused(
         (tmp_path / name).write_text("")
     with pytest.raises(OwnModuleError, match=problem):
         find_source(str(tmp_path / given))
+
+
+def test_a_file_of_another_user_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "tcp_a.c"
+    file.write_text("a")
+    file.chmod(0)
+    user = os.geteuid()
+    if not user:  # root reads every file
+        os.seteuid(65534)
+    try:
+        with pytest.raises(OwnModuleError, match=r"cannot be read: Permission denied; its owner has to allow it"):
+            find_source(str(file))
+    finally:
+        os.seteuid(user)

@@ -71,7 +71,7 @@ def test_folder_stands_for_all_its_scenarios(tmp_path: Path, experiment: Experim
     ("names", "message"),
     [
         (["nv", "nv/1s2c1fr"], "given twice"),
-        (["nw"], "did you mean nv.*; nv stands for all of the folder"),
+        (["nw"], "did you mean nv.* and those of the folders nv; "),
         (["nv/1s2c1f"], "did you mean nv/1s2c1fr"),
     ],
 )
