@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Run a command in a fresh clone of the last commit, on a fresh distribution: a chroot made by debootstrap (root).
 #
-#     packaging/hosts/chroot.sh [--root] [--no-sudo] [--keep FOLDER] [--share PATH]... bookworm|trixie|noble [COMMAND...]
+#     packaging/hosts/chroot.sh [OPTION]... bookworm|trixie|noble [COMMAND...]
 #
-# The command runs as an ordinary user who may call sudo, in the clone, with an empty NDM_CACHE and no .venv. The default
-# are the two commands of README.md. The distribution has what README.md asks for, git, make and python3, and no more.
+# The command runs as an ordinary user who may call sudo, in the clone, with an empty NDM_CACHE and no .venv. The
+# default are the two commands of README.md. The distribution has what README.md asks for, git, make and python3.
 #
+#     --base         only make the base system, and print the path of its tarball
 #     --root         run as root instead
 #     --no-sudo      sudo is not installed: root has run `setup/packages.py` with all purposes of `make test` before
 #     --keep FOLDER  unpack to FOLDER and leave it there; a folder that exists already is used as it is
@@ -27,14 +28,15 @@ fail() {
 	exit 1
 }
 
-as_root='' sudo=1 keep='' shared=()
+only_base='' as_root='' sudo=1 keep='' shared=()
 while [[ ${1-} == --* ]]; do
 	case $1 in
+	--base) only_base=1 ;;
 	--root) as_root=1 ;;
 	--no-sudo) sudo='' ;;
 	--keep) keep=${2:?--keep needs a folder} && shift ;;
 	--share) shared+=("${2:?--share needs a path}") && shift ;;
-	*) fail "$1 is no option: --root, --no-sudo, --keep FOLDER or --share PATH" ;;
+	*) fail "$1 is no option: --base, --root, --no-sudo, --keep FOLDER or --share PATH" ;;
 	esac
 	shift
 done
@@ -174,6 +176,10 @@ inside() {
 user=ndm home=/home/ndm
 [ -z "$as_root" ] || user=root home=/root
 [ -f "$cache/$name.tar.gz" ] || make_base
+if [ -n "$only_base" ]; then
+	echo "$cache/$name.tar.gz"
+	exit
+fi
 if [ -n "$keep" ]; then
 	chroot=$(realpath -m "$keep")
 else
