@@ -77,6 +77,7 @@ packages:
 .venv/installed: requirements.txt
 	@echo "setup: $(or $(NDM_PYTHON),.venv) with the packages of requirements.txt"
 	@test -x $(PYTHON) || /usr/bin/python3 -m venv .venv
+	@setup/pytorch.sh $(PYTHON)
 	@$(PIP_INSTALL) --requirement requirements.txt
 	@mkdir -p .venv && cp requirements.txt $@
 
@@ -88,6 +89,10 @@ packages:
 .PHONY: lab-kernel
 lab-kernel: ## build the lab kernel, user-mode Linux in virtual time (KERNEL_SRC= another tree or tarball, KERNEL= name of a second one)
 	@/usr/bin/python3 kernel/lab/build.py $(if $(KERNEL),--name $(KERNEL))
+
+.PHONY: lab-kernel-key
+lab-kernel-key: ## print key=HASH of the lab's two kernels, by which CI keeps ~/.cache/ndm-tcp (needs `make packages`)
+	@echo "key=$$(/usr/bin/python3 kernel/lab/build.py --key)-$$(/usr/bin/python3 kernel/lab/build.py --variant script --key)"
 
 build/lab-kernel/manifest.json: kernel/lab/lab.config $(PATCHES)
 	@/usr/bin/python3 kernel/lab/build.py
@@ -198,6 +203,18 @@ deb: ## build the Debian packages ndm-tcp (BPF program, ndmctl) and ndm-tcp-dkms
 	@/usr/bin/python3 setup/packages.py deb
 	@packaging/debian/build.sh build/deb
 
+.PHONY: container
+container: ## build an image with the lab kernel, in which an ordinary user runs `make quickstart` (podman, docker or buildah)
+	@packaging/container/build.sh $(CONTAINER_ARGS)
+
+# chroot.sh says what else it can do
+HOST ?= trixie
+
+.PHONY: host
+host: ## try the README's two commands on a fresh distribution, in a chroot (HOST=bookworm, trixie or noble; root)
+	@/usr/bin/python3 setup/packages.py hosts
+	@packaging/hosts/chroot.sh $(HOST)
+
 .PHONY: export-weights
 export-weights: .venv/installed ## write the int16 header, ONNX, blob and golden vectors of a run (RUN=runs/NAME, default the latest; NAME= of the model)
 	@$(PYTHON) -m export $(if $(RUN),--run "$(RUN)") $(if $(NAME),--name $(NAME))
@@ -228,6 +245,7 @@ models: setup module ## train the shipped models: mixed, 5 seeds, then fiber and
 
 PROFILE ?= mixed
 TRAIN_ARGS ?=
+CONTAINER_ARGS ?=
 COMPARE_ARGS ?=
 ABLATIONS = ablations-$(PROFILE)
 VARIANTS := full blind memoryless aware warm untrained
@@ -421,7 +439,7 @@ fuzz-corpus: packages-fuzz ## keep the inputs of `make fuzz`: the smallest set w
 	done
 
 .PHONY: lint
-lint: setup module ## check with ruff, mypy, import-linter, reuse, sparse, checkpatch; generated files; warnings on stock kernels
+lint: setup module ## check with ruff, mypy, import-linter, reuse, sparse, checkpatch, zizmor; generated files; warnings on stock kernels
 	@/usr/bin/python3 setup/packages.py lint
 	@$(PYTHON) -m ruff check
 	@$(PYTHON) -m ruff format --check
@@ -431,6 +449,7 @@ lint: setup module ## check with ruff, mypy, import-linter, reuse, sparse, check
 	@$(PYTHON) -c "from cffconvert.cli.cli import cli; cli()" --validate >/dev/null
 	@$(MAKE) --no-print-directory generate CHECK=--check
 	@kernel/lint.sh
+	@"$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("scripts"))')/zizmor" --offline --no-progress --quiet --strict-collection .github/workflows
 
 CHECK ?=
 

@@ -12,6 +12,8 @@ setup/packages.py paper    also those for `make paper`
 setup/packages.py ports    also those for `make ports`
 setup/packages.py vm       also those for the VM lab
 setup/packages.py newest   also those for `make vm-newest`
+setup/packages.py hosts    also those for `make host`
+setup/packages.py container  also podman, for `make container`
 setup/packages.py bench    also those for `make bench-kernel`
 setup/packages.py profile  also those for `make profile`
 setup/packages.py deb      also those for `make deb`
@@ -54,6 +56,10 @@ SCRIPTS = [
     *("iputils-ping", "iperf", "iperf3", "telnet", "tcpdump", "openvswitch-switch", "openvswitch-testcontroller"),
     *("vlan", "iptables"),
 ]
+# `make host` makes fresh distributions in a chroot, and verifies Ubuntu's keys
+HOSTS = ["debootstrap", "curl", "gpg", "ca-certificates"]
+# `make container`, where there is no docker. runc: Debian 12's crun knows no machine with both versions of cgroups.
+CONTAINER = ["podman", "runc", "uidmap"]
 # `make test` runs the fuzz targets and the integer network on arm64, signs models, and runs Mininet's examples. `make
 # test-all` opens reports in a browser, runs `make install`, `make deb`, `make ports` and `make bench-kernel`, installs
 # packages into a system of debootstrap's, and compares request times with sockperf's.
@@ -63,8 +69,10 @@ BESIDES = {
     "lint": ["sparse", *STOCK_HEADERS],
     "scripts": SCRIPTS,
     "tests": ["qemu-user", "openssl", *ARM64, *FUZZ, *SCRIPTS],
-    "slow": ["chromium", "dkms", "debootstrap", "sockperf", *COUNTING, *DEB, *PAPER, *STOCK_HEADERS],
+    "slow": ["chromium", "dkms", "sockperf", *HOSTS, *CONTAINER, *COUNTING, *DEB, *PAPER, *STOCK_HEADERS],
     "deb": DEB,
+    "hosts": HOSTS,
+    "container": CONTAINER,
     "bench": [*COUNTING, *BPF, *STOCK_HEADERS],
     "paper": PAPER,
     "profile": ["linux-perf"],

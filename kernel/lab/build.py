@@ -281,6 +281,19 @@ def build(source: Path, entry: Path, identity: dict[str, str], variant: Variant)
         raise
 
 
+def identify(source: Path, variant: Variant) -> dict[str, str]:
+    """Return what the built kernel depends on; its hash is the name in the cache."""
+    compiler = subprocess.run(["cc", "--version"], capture_output=True, text=True, check=True).stdout
+    return {
+        "source": source.name,
+        "source_sha256": digest_source(source),
+        "config_sha256": hashlib.sha256(variant.text().encode()).hexdigest(),
+        "patches_sha256": hashlib.sha256("".join(map(digest_file, (*PATCHES, *variant.patches))).encode()).hexdigest(),
+        "recipe": RECIPE,
+        "compiler": compiler.splitlines()[0],
+    }
+
+
 @contextmanager
 def locked(entry: Path) -> Iterator[None]:
     """Hold the lock of a cache entry, so that two builds of the same kernel do not run at the same time."""
@@ -305,6 +318,7 @@ def main() -> int:
     parser.add_argument("--source", default=os.environ.get("KERNEL_SRC", ""), help="kernel tree or tarball")
     parser.add_argument("--variant", choices=VARIANTS, default="lab", help="which of the lab kernels")
     parser.add_argument("--name", default="", help="of a second kernel, beside the lab's own")
+    parser.add_argument("--key", action="store_true", help="print the HASH under which the cache keeps it, and stop")
     arguments = parser.parse_args()
     variant = VARIANTS[arguments.variant]
     link = ROOT / "build" / variant.link
@@ -318,18 +332,11 @@ def main() -> int:
     cache = Path(os.environ.get("NDM_CACHE") or Path.home() / ".cache" / "ndm-tcp").expanduser()
     try:
         source = find_source(arguments.source)
-        compiler = subprocess.run(["cc", "--version"], capture_output=True, text=True, check=True).stdout
-        identity = {
-            "source": source.name,
-            "source_sha256": digest_source(source),
-            "config_sha256": hashlib.sha256(variant.text().encode()).hexdigest(),
-            "patches_sha256": hashlib.sha256(
-                "".join(map(digest_file, (*PATCHES, *variant.patches))).encode()
-            ).hexdigest(),
-            "recipe": RECIPE,
-            "compiler": compiler.splitlines()[0],
-        }
+        identity = identify(source, variant)
         key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
+        if arguments.key:
+            print(key)
+            return 0
         entry = cache / "lab-kernel" / key
         with locked(entry):
             if not (entry / "manifest.json").is_file():
