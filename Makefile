@@ -77,7 +77,6 @@ packages:
 .venv/installed: requirements.txt
 	@echo "setup: $(or $(NDM_PYTHON),.venv) with the packages of requirements.txt"
 	@test -x $(PYTHON) || /usr/bin/python3 -m venv .venv
-	@setup/pytorch.sh $(PYTHON)
 	@$(PIP_INSTALL) --requirement requirements.txt
 	@mkdir -p .venv && cp requirements.txt $@
 

@@ -13,7 +13,7 @@
 #     --share PATH   a file or folder of this machine that is there too, read-only (pip's local index)
 #
 # The base system is cached in $NDM_CACHE/hosts/NAME.tar.gz; delete the file to make it anew. Mirrors are those of this
-# machine's apt, else the distribution's own. Its certificates, proxies and PIP_* variables hold inside as well.
+# machine's apt, else the one that MIRROR= names. Its certificates, proxies and PIP_* variables hold inside as well.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -28,7 +28,7 @@ fail() {
 	exit 1
 }
 
-only_base='' as_root='' sudo=1 keep='' shared=()
+MIRROR=${MIRROR-} only_base='' as_root='' sudo=1 keep='' shared=()
 while [[ ${1-} == --* ]]; do
 	case $1 in
 	--base) only_base=1 ;;
@@ -56,12 +56,13 @@ for path in ${shared[@]+"${shared[@]}"}; do
 	[ -e "$path" ] || fail "--share $path does not exist"
 done
 
-# mirror LABEL DEFAULT: the first mirror of this machine's apt with that label, else the default
+# mirror LABEL: the first mirror of this machine's apt with that label, else MIRROR
 mirror() {
 	local found
 	# shellcheck disable=SC2016 # apt fills in the variable
 	found=$(apt-get indextargets --format '$(REPO_URI)' "Label: $1" 2>/dev/null | sed -n 1p)
-	echo "${found:-$2}"
+	[ -n "$found$MIRROR" ] || fail "this machine's apt has no mirror of $1: MIRROR= names one"
+	echo "${found:-$MIRROR}"
 }
 
 # sources MIRROR SECURITY COMPONENTS: the lines of sources.list
@@ -85,11 +86,11 @@ make_base() {
 	trap 'rm -rf "$work"' EXIT
 	base=$work/base
 	if [ $vendor = Debian ]; then
-		archive=$(mirror Debian http://deb.debian.org/debian)
-		security=$(mirror Debian-Security http://deb.debian.org/debian-security)
+		archive=$(mirror Debian)
+		security=$(mirror Debian-Security)
 		components=main
 	else
-		archive=$(mirror Ubuntu http://archive.ubuntu.com/ubuntu) components='main universe'
+		archive=$(mirror Ubuntu) components='main universe'
 		security=$archive
 		ubuntu_keyring "$work/keyring.gpg" "${archive%/}"
 		# Debian's debootstrap may be older than the distribution; all of Ubuntu's have had one script since 2007
