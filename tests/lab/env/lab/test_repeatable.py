@@ -23,6 +23,7 @@ from env.lab.lab import PROBE, PROGRAM
 from env.lab.virtual import INIT, MODULES
 from env.network.path import Path as NetworkPath
 from env.network.rack import Rack
+from tests.support.commands import run_python
 
 pytestmark = pytest.mark.timeout(600)
 NOISY = NetworkPath(rate_mbps=20, rtt_ms=40, jitter_ms=4, loss_pct=0.5, duplicate_pct=0.5, reorder_pct=1)
@@ -155,3 +156,23 @@ def another_user() -> int | None:
     """Return an ordinary user's id if this process can become one and that user can read the interpreter."""
     private = any(not os.stat(place).st_mode & 0o001 for place in Path(sys.executable).parents)
     return None if os.geteuid() != 0 or private else pwd.getpwnam("nobody").pw_uid
+
+
+# addresses are fixed by personality(2)
+IN_A_CONTAINER = """
+import subprocess
+from tests.support.as_in_a_container import forbid_personality
+forbid_personality()
+assert subprocess.run(["setarch", "-R", "true"], stderr=subprocess.DEVNULL).returncode
+from env.lab import VirtualLab
+from tests.lab.env.lab.test_repeatable import run
+with VirtualLab(seed=7, modules=["tcp_ndm"]) as lab:
+    print(run(lab))
+"""
+
+
+def test_same_bytes_where_addresses_cannot_be_fixed() -> None:
+    with VirtualLab(seed=7, modules=["tcp_ndm"]) as lab:
+        expected = run(lab)
+    output, _ = run_python("-c", IN_A_CONTAINER)
+    assert output.split() == [expected]
