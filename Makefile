@@ -326,9 +326,14 @@ test: setup script-kernel bpf ## all tests except those of the sanitizer kernel,
 	@$(PYTEST) tests/unit tests/lab tests/kernel
 
 .PHONY: test-all
-test-all: setup ray .venv/docs script-kernel sanitizer vm-newest ## all tests, as CI runs them
+test-all: setup ray .venv/docs .venv/installed-wheel script-kernel sanitizer vm-newest ## all tests but those of a release, as CI runs them
 	@/usr/bin/python3 setup/packages.py tests slow
-	@$(PYTEST) --sanitizer
+	@$(PYTEST) --sanitizer tests/unit tests/lab tests/kernel tests/slow
+
+.PHONY: test-release
+test-release: setup lab-kernel .venv/installed-wheel ## the tests of a release: packages and container in clean systems, builds in two folders (root)
+	@/usr/bin/python3 setup/packages.py release
+	@$(PYTHON) -m pytest tests/release
 
 .PHONY: kunit
 kunit: setup sanitizer module ## unit tests of the modules inside the sanitizer kernel

@@ -8,6 +8,7 @@ setup/packages.py lint     also those for `make lint`
 setup/packages.py scripts  also the programs that Mininet scripts of your own may call
 setup/packages.py tests    also those for `make test`
 setup/packages.py slow     also those that `make test-all` needs in addition to `tests`
+setup/packages.py release  also those for `make test-release`
 setup/packages.py paper    also those for `make paper`
 setup/packages.py ports    also those for `make ports`
 setup/packages.py vm       also those for the VM lab
@@ -61,15 +62,16 @@ HOSTS = ["debootstrap", "curl", "gpg", "ca-certificates"]
 # `make container`, where there is no docker. runc: Debian 12's crun knows no machine with both versions of cgroups.
 CONTAINER = ["podman", "runc", "uidmap"]
 # `make test` runs the fuzz targets and the integer network on arm64, signs models, and runs Mininet's examples. `make
-# test-all` opens reports in a browser, runs `make install`, `make deb`, `make ports` and `make bench-kernel`, installs
-# packages into a system of debootstrap's, and compares request times with sockperf's.
+# test-all` opens reports in a browser, runs `make install`, `make ports` and `make bench-kernel`, and compares request
+# times with sockperf's. `make test-release` installs packages into systems of debootstrap's, and builds an image.
 BESIDES = {
     "bpf": BPF,
     "fuzz": FUZZ,
     "lint": ["sparse", *STOCK_HEADERS],
     "scripts": SCRIPTS,
     "tests": ["qemu-user", "openssl", *ARM64, *FUZZ, *SCRIPTS],
-    "slow": ["chromium", "dkms", "sockperf", *HOSTS, *CONTAINER, *COUNTING, *DEB, *PAPER, *STOCK_HEADERS],
+    "slow": ["chromium", "dkms", "sockperf", *COUNTING, *PAPER, *STOCK_HEADERS],
+    "release": [*HOSTS, *CONTAINER, *DEB, *STOCK_HEADERS],
     "deb": DEB,
     "hosts": HOSTS,
     "container": CONTAINER,

@@ -1,4 +1,4 @@
-"""For all tests. A test's tier is its folder: unit, lab, kernel or slow."""
+"""For all tests. A test's tier is its folder: unit, lab, kernel, slow or release."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 os.environ["NDM_MODEL_BUILD"] = str(ROOT / "build" / "test")
 TESTS = ROOT / "tests"
 CORES = os.sched_getaffinity(0)
-TIERS = ("unit", "lab", "kernel", "slow")
+TIERS = ("unit", "lab", "kernel", "slow", "release")
 # The longest files begin first, so that no worker has one left when the other has nothing to do.
 LONGEST = (
     "lab/training/sweeps/test_sweep.py",

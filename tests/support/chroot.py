@@ -98,7 +98,7 @@ def _tarball() -> Path:
 def _make(root: Path, sources: list[str]) -> None:
     mirror = next(line.split()[1] for line in sources if line.split()[2] == RELEASE)
     components = ",".join(sorted({line.split()[3] for line in sources}))
-    debootstrap = [find_tool("debootstrap", "slow"), "--variant=minbase", f"--components={components}"]
+    debootstrap = [find_tool("debootstrap", "release"), "--variant=minbase", f"--components={components}"]
     subprocess.run([*debootstrap, RELEASE, root, mirror], check=True, stdout=subprocess.DEVNULL)
     (root / "etc/apt/sources.list").write_text("".join(f"{line}\n" for line in sources))
     proxy = subprocess.run(["apt-config", "dump", "Acquire::http"], capture_output=True, text=True, check=True).stdout

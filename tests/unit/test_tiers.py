@@ -30,7 +30,7 @@ def test_file_keeps_its_tiers_rules(file: Path) -> None:
     assert tier in TIERS
     assert not MARKED.search(text), "its folder says which tier it is in"
     assert not IMPORTED.search(text), "share through tests/support"
-    assert tier == "slow" or not SKIPPED.search(text), "only tests/slow may skip"
+    assert tier in ("slow", "release") or not SKIPPED.search(text), "only tests/slow and tests/release may skip"
 
 
 def test_longest_files_exist() -> None:

@@ -159,13 +159,13 @@ def another_user() -> int | None:
 
 
 # addresses are fixed by personality(2)
-IN_A_CONTAINER = """
+IN_A_CONTAINER = f"""
 import subprocess
 from tests.support.as_in_a_container import forbid_personality
 forbid_personality()
 assert subprocess.run(["setarch", "-R", "true"], stderr=subprocess.DEVNULL).returncode
 from env.lab import VirtualLab
-from tests.lab.env.lab.test_repeatable import run
+from {__name__} import run
 with VirtualLab(seed=7, modules=["tcp_ndm"]) as lab:
     print(run(lab))
 """
