@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from env.checkout import BUILD, DATASETS, ROOT
+from env.checkout import BUILD, DATASETS, KERNEL, ROOT
 from export import checkpoint
 from export.pipeline import build_model
 from training import loop
@@ -51,7 +51,7 @@ def test_two_files_make_a_learner(tmp_path: Path) -> None:
     for folder in ("compare", "configs", "env", "export", "training"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "train.py", tmp_path)
-    for folder in (BUILD, DATASETS):
+    for folder in (BUILD, DATASETS, KERNEL):
         (tmp_path / folder.name).symlink_to(folder)
     shutil.copy(ROOT / "tests" / "support" / "reinforce.py", tmp_path / "training")
     (tmp_path / "configs" / "algo" / "reinforce.yaml").write_text(NEW)

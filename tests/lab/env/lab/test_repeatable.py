@@ -23,7 +23,6 @@ from env.lab.lab import PROBE, PROGRAM
 from env.lab.virtual import INIT, MODULES
 from env.network.path import Path as NetworkPath
 from env.network.rack import Rack
-from tests.support.commands import run_python
 
 pytestmark = pytest.mark.timeout(600)
 NOISY = NetworkPath(rate_mbps=20, rtt_ms=40, jitter_ms=4, loss_pct=0.5, duplicate_pct=0.5, reorder_pct=1)
@@ -174,5 +173,7 @@ with VirtualLab(seed=7, modules=["tcp_ndm"]) as lab:
 def test_same_bytes_where_addresses_cannot_be_fixed() -> None:
     with VirtualLab(seed=7, modules=["tcp_ndm"]) as lab:
         expected = run(lab)
+    from tests.support.commands import run_python  # not above: a test copies this file to a folder of its own
+
     output, _ = run_python("-c", IN_A_CONTAINER)
     assert output.split() == [expected]
