@@ -40,33 +40,25 @@ quickstart: ## from a fresh checkout to a report: set up, train a small model, e
 setup: packages .venv/installed-dev ## install missing packages of the distribution (asks for root only then) and .venv
 
 .PHONY: ray
-ray: .venv/ray ## install Ray, for runner=ray and hydra/launcher=ray
-
-.venv/ray: requirements-ray.txt .venv/installed
-	@$(PIP_INSTALL) --requirement requirements-ray.txt
-	@cp requirements-ray.txt $@
-
-.venv/docs: requirements-docs.txt .venv/installed
-	@.venv/bin/pip install --disable-pip-version-check --requirement requirements-docs.txt
-	@cp requirements-docs.txt $@
+ray: .venv/installed-ray ## install Ray, for runner=ray and hydra/launcher=ray
 
 # mike calls mkdocs by its name; the note that Material for MkDocs prints is about its successor
 MKDOCS = PATH="$(CURDIR)/.venv/bin:$$PATH" NO_MKDOCS_2_WARNING=1
 DOCS_CONFIG := --config-file packaging/site/mkdocs.yml
 
 .PHONY: docs
-docs: .venv/docs ## build the site of docs/ into build/site; a broken link, anchor or reference is an error
+docs: .venv/installed-docs ## build the site of docs/ into build/site; a broken link, anchor or reference is an error
 	@$(MKDOCS) .venv/bin/mkdocs build --quiet --strict $(DOCS_CONFIG)
 	@echo "built: build/site/index.html"
 
 .PHONY: docs-version
-docs-version: .venv/docs ## file the site under a version in the branch gh-pages, which becomes the latest (VERSION=1.0)
+docs-version: .venv/installed-docs ## file the site under a version in the branch gh-pages, which becomes the latest (VERSION=1.0)
 	@test -n "$(VERSION)" || { echo "VERSION is not set: make docs-version VERSION=1.0" >&2; exit 2; }
 	@DOCS_VERSIONS=mike $(MKDOCS) .venv/bin/mike deploy --update-aliases $(DOCS_CONFIG) $(VERSION) latest
 	@DOCS_VERSIONS=mike $(MKDOCS) .venv/bin/mike set-default $(DOCS_CONFIG) latest
 
 .PHONY: recording
-recording: .venv/docs ## record make quickstart in this checkout, and draw the README's terminal
+recording: .venv/installed-docs ## record make quickstart in this checkout, and draw the README's terminal
 	@$(PYTHON) packaging/recording/record.py build/quickstart.cast make quickstart
 	@$(PYTHON) packaging/recording/svg.py build/quickstart.cast docs/quickstart.svg
 
@@ -80,10 +72,10 @@ packages:
 	@$(PIP_INSTALL) --requirement requirements.txt
 	@mkdir -p .venv && cp requirements.txt $@
 
-# what tests and lint need besides; the Python package does without
-.venv/installed-dev: requirements-dev.txt .venv/installed
-	@$(PIP_INSTALL) --requirement requirements-dev.txt
-	@cp requirements-dev.txt $@
+# what some targets need besides: dev (tests, lint), docs, ray, vm, wheel
+.venv/installed-%: requirements-%.txt .venv/installed
+	@$(PIP_INSTALL) --requirement $<
+	@cp $< $@
 
 .PHONY: lab-kernel
 lab-kernel: ## build the lab kernel, user-mode Linux in virtual time (KERNEL_SRC= another tree or tarball, KERNEL= name of a second one)
@@ -326,7 +318,7 @@ test: setup script-kernel bpf ## all tests except those of the sanitizer kernel,
 	@$(PYTEST) tests/unit tests/lab tests/kernel
 
 .PHONY: test-all
-test-all: setup ray .venv/docs .venv/installed-wheel script-kernel sanitizer vm-newest ## all tests but those of a release, as CI runs them
+test-all: setup ray .venv/installed-docs .venv/installed-wheel script-kernel sanitizer vm-newest ## all tests but those of a release, as CI runs them
 	@/usr/bin/python3 setup/packages.py tests slow
 	@$(PYTEST) --sanitizer tests/unit tests/lab tests/kernel tests/slow
 
@@ -338,10 +330,6 @@ test-release: setup lab-kernel .venv/installed-wheel ## the tests of a release: 
 .PHONY: kunit
 kunit: setup sanitizer module ## unit tests of the modules inside the sanitizer kernel
 	@$(PYTHON) kernel/kunit/run.py
-
-.venv/installed-vm: requirements-vm.txt .venv/installed
-	@$(PIP_INSTALL) --requirement requirements-vm.txt
-	@cp requirements-vm.txt $@
 
 .PHONY: vm-kernel
 vm-kernel: setup module bpf build/pulse .venv/installed-vm ## prepare the VM lab: QEMU, the distribution's kernels (unpacked, not installed), modules for them
@@ -470,10 +458,6 @@ generate: .venv/installed ## rewrite the generated files: C headers, golden vect
 .PHONY: dist
 dist: ## write the source tarball of a release, which builds without git, into build/dist
 	@/usr/bin/python3 packaging/dist/archive.py
-
-.venv/installed-wheel: requirements-wheel.txt .venv/installed
-	@$(PIP_INSTALL) --requirement requirements-wheel.txt
-	@cp requirements-wheel.txt $@
 
 .PHONY: wheel
 wheel: .venv/installed-wheel ## build the Python package, a wheel and an sdist, into build/dist: docs/guides/install.md
