@@ -201,16 +201,9 @@ def _beside(score: Score, others: Sequence[str], stored: Sequence[Score]) -> lis
     """Return the row of a target: this model, the others, and the best scheme that has no weights of NDM's."""
     on_target = {other.scheme: other for other in stored if other.target == score.target}
     best = max((other for other in on_target.values() if not other.model_sha256), key=lambda other: other.score)
-    beside = [_score(on_target.get(name)) for name in others]
+    beside = [on_target[name].text() if name in on_target else "–" for name in others]
     met = f"{score.met} of {score.requirements}"
-    return [f"`{score.target}`", _score(score), met, *beside, f"{best.label} {best.score:.3f}"]
-
-
-def _score(score: Score | None) -> str:
-    if score is None:
-        return "–"
-    ends = "" if score.lo is None or score.hi is None else f" ({score.lo:.3f} to {score.hi:.3f})"
-    return f"{score.score:.3f}{ends}"
+    return [f"`{score.target}`", score.text(), met, *beside, f"{best.label} {best.score:.3f}"]
 
 
 def _proofs(model: Model) -> str:

@@ -18,6 +18,7 @@ from pathlib import Path
 from env.checkout import KERNEL, MODEL_BUILD
 from env.near import did_you_mean
 from export.integer.model import ExportError
+from export.zoo import plain_name
 
 EXPORTED = MODEL_BUILD / "exported"  # its files replace those of kernel/: kernel/sources.sh
 ALGORITHM = "ndm"
@@ -113,7 +114,7 @@ def select(given: Sequence[str], exported: Path = EXPORTED) -> None:
 
     Raises ExportError for a model that does not exist, one given twice, and a name too long for the kernel.
     """
-    known, names = known_models(exported), [name.removeprefix(f"{ALGORITHM}@") for name in given]
+    known, names = known_models(exported), [plain_name(name) for name in given]
     if not names:
         raise ExportError(f"no model is given; there are {', '.join(known)}")
     for name in names:

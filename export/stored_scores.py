@@ -44,6 +44,11 @@ class Score:
     revision: str
     date: str
 
+    def text(self) -> str:
+        """Return the score with its interval, for a table."""
+        ends = "" if self.lo is None or self.hi is None else f" ({self.lo:.3f} to {self.hi:.3f})"
+        return f"{self.score:.3f}{ends}"
+
 
 @dataclass(frozen=True)
 class Figure:

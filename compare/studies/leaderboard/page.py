@@ -33,7 +33,7 @@ class Row:
 
     @property
     def met(self) -> int:
-        """The requirements that it meets."""
+        """The number of requirements that the scheme meets, over its targets."""
         return sum(score.met for score in self.scores.values())
 
 
@@ -41,11 +41,6 @@ def place(score: Score, others: Sequence[Score]) -> int:
     """Return a scheme's place on a target: one more than the schemes whose interval lies above its own."""
     high = score.score if score.hi is None else score.hi
     return 1 + sum((other.score if other.lo is None else other.lo) > high for other in others)
-
-
-def shown(mean: float, lo: float | None, hi: float | None, form: str = ".3f") -> str:
-    """Return a score with its interval."""
-    return f"{mean:{form}}" if lo is None or hi is None else f"{mean:{form}} ({lo:{form}} to {hi:{form}})"
 
 
 def board(scores: Sequence[Score], figures: Sequence[Figure]) -> str:
@@ -92,7 +87,7 @@ def _target(target: str, scores: Sequence[Score], figures: Sequence[Figure]) -> 
         own = [figure for figure in figures if figure.target == target and figure.scheme == score.scheme]
         met = [_met([figure for figure in own if figure.requirement == name]) for name in names]
         failed = f"; {score.failed} failed" if score.failed else ""
-        text = shown(score.score, score.lo, score.hi) + failed
+        text = score.text() + failed
         cells.append([str(place(score, ranked)), score.label, text, *met])
     return markdown_table(["place", "scheme", "score", *(f"`{name}`" for name in names)], cells, left=2)
 
@@ -100,11 +95,10 @@ def _target(target: str, scores: Sequence[Score], figures: Sequence[Figure]) -> 
 def _met(figures: Sequence[Figure]) -> str:
     """Return in how many scenarios a requirement is met; the figure itself where there is one scenario."""
     met = sum(figure.verdict == "yes" for figure in figures)
-    if len(figures) == 1 and figures[0].mean is not None:
-        figure = figures[0]
+    if len(figures) == 1 and (figure := figures[0]).mean is not None:
         unit = f" {figure.unit}" if figure.unit else ""
         ends = "" if figure.lo is None or figure.hi is None else f" ({number(figure.lo)} to {number(figure.hi)})"
-        text = f"{number(figures[0].mean)}{ends}{unit}"
+        text = f"{number(figure.mean)}{ends}{unit}"
         return f"**{text}**" if met else text
     return f"**{met} of {len(figures)}**" if figures and met == len(figures) else f"{met} of {len(figures)}"
 
