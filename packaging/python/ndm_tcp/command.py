@@ -75,7 +75,7 @@ COMMANDS: dict[str, Command] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Replace this process by the command's; returns the exit status when there is none to run."""
+    """Run a command in place of this process. Returns an exit status only if no command runs."""
     name, *rest = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     if name in ("-h", "--help", "help"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ndm-tcp --help | head
