@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 from env.checkout import ROOT
+from tests.support.commands import assert_gone, descendants
+
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT)}
 
 PAIR = """
 from mininet.link import TCLink
@@ -28,7 +32,7 @@ def begin(folder: Path, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "env.lab", *words],
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=ENVIRONMENT,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -42,7 +46,7 @@ def run(folder: Path, *words: str, stdin: str = "", status: int = 0) -> tuple[st
     done = subprocess.run(
         [sys.executable, "-m", "env.lab", *words],
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=ENVIRONMENT,
         input=stdin,
         capture_output=True,
         text=True,
@@ -55,3 +59,26 @@ def run(folder: Path, *words: str, stdin: str = "", status: int = 0) -> tuple[st
 def write(folder: Path, text: str) -> str:
     (folder / "script.py").write_text(text)
     return "script.py"
+
+
+def assert_ctrl_c_reaches_the_script(folder: Path, *options: str, ends_within_s: float) -> None:
+    """Interrupt a script, which sees it and writes a file that comes back; nothing is left. options: of `run`."""
+    script = write(
+        folder,
+        "import time\n"
+        "try:\n"
+        "    print('begun')\n"
+        "    while True:\n"
+        "        time.sleep(1)\n"
+        "except KeyboardInterrupt:\n"
+        "    open('cleaned', 'w').close()\n",
+    )
+    process = begin(folder, "run", *options, script)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+    processes = descendants(process)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=ends_within_s)
+    assert process.returncode == 130, errors
+    assert (folder / "cleaned").exists()
+    assert_gone(processes)

@@ -13,19 +13,17 @@ from pathlib import Path
 import pytest
 
 from env.checkout import ROOT
+from tests.support.release import DATES, IDENTITY
 
 FILES = ("packaging/dist/archive.py", "env/checkout.py", "kernel/VERSION")
-DATE = "2026-01-02T03:04:05Z"
-EPOCH = 1767323045
-IDENTITY = {f"GIT_{who}_{what}": "a@b" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+EPOCH = 1767323045  # of DATES
 NOT_OURS = ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "SOURCE_DATE_EPOCH")
 
 
 def run(folder: Path, *words: str, **environment: str) -> str:
     kept = {name: value for name, value in os.environ.items() if name not in NOT_OURS}
-    dates = {"GIT_AUTHOR_DATE": DATE, "GIT_COMMITTER_DATE": DATE}
     done = subprocess.run(
-        words, cwd=folder, env=kept | IDENTITY | dates | environment, capture_output=True, text=True, check=False
+        words, cwd=folder, env=kept | IDENTITY | DATES | environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

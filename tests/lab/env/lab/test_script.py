@@ -13,7 +13,7 @@ import pytest
 
 from env.checkout import ROOT
 from tests.support.commands import assert_gone, descendants
-from tests.support.scripts import PAIR, begin, run, write
+from tests.support.scripts import PAIR, assert_ctrl_c_reaches_the_script, begin, run, write
 from tests.support.tools import find_tool
 
 BETWEEN = (
@@ -109,25 +109,7 @@ def test_files_below_the_working_folder_come_back(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_interrupts_the_script(tmp_path: Path) -> None:
-    script = write(
-        tmp_path,
-        "import time\n"
-        "try:\n"
-        "    print('begun')\n"
-        "    while True:\n"
-        "        time.sleep(1)\n"
-        "except KeyboardInterrupt:\n"
-        "    open('cleaned', 'w').close()\n",
-    )
-    process = begin(tmp_path, "run", script)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "begun\n"
-    processes = descendants(process)
-    os.killpg(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130, errors
-    assert (tmp_path / "cleaned").exists()
-    assert_gone(processes)
+    assert_ctrl_c_reaches_the_script(tmp_path, ends_within_s=60)
 
 
 def test_the_time_limit_ends_every_script(tmp_path: Path) -> None:

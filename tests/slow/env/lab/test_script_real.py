@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.support.commands import assert_gone, descendants
-from tests.support.scripts import PAIR, begin, run, write
+from tests.support.scripts import PAIR, assert_ctrl_c_reaches_the_script, begin, run, write
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -50,24 +47,7 @@ def test_output_comes_as_it_is_written(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_interrupts_the_script_whose_files_come_back(tmp_path: Path) -> None:
-    script = write(
-        tmp_path,
-        "import time\n"
-        "try:\n"
-        "    print('begun')\n"
-        "    time.sleep(1000)\n"
-        "except KeyboardInterrupt:\n"
-        "    open('cleaned', 'w').close()\n",
-    )
-    process = begin(tmp_path, "run", "--real", script)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "begun\n"
-    processes = descendants(process)
-    os.killpg(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == 130, errors
-    assert (tmp_path / "cleaned").exists()
-    assert_gone(processes)
+    assert_ctrl_c_reaches_the_script(tmp_path, "--real", ends_within_s=120)
 
 
 def test_mininet_has_the_delay_of_its_links(tmp_path: Path) -> None:
