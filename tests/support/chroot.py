@@ -1,7 +1,8 @@
 """A clean system of this machine's own release in a folder, for tests that install packages; root only.
 
 debootstrap makes it once, from the mirrors of this machine's apt. $NDM_CACHE/chroot keeps it as a tarball. It has
-the lists of apt, and the packages named in KEPT, downloaded but not installed.
+the lists of apt, and the packages named in KEPT, downloaded but not installed. It has less than the base system of
+packaging/hosts/chroot.sh, in which iproute2, kmod and openssl would hide what a package forgets to depend on.
 """
 
 from __future__ import annotations
