@@ -45,7 +45,8 @@ PLACES = (("a", "UTC", "C"), ("another-folder/of-a-longer-name", "Asia/Tokyo", "
 
 def run(command: str, folder: Path, zone: str = "UTC", locale: str = "C") -> None:
     """Run a shell command, quietly unless it fails; ends the program then."""
-    environment = {**os.environ, "TZ": zone, "LC_ALL": locale, "PYTHONPATH": str(folder)}
+    inherited = {name: value for name, value in os.environ.items() if name != "NDM_MODEL_BUILD"}  # another folder
+    environment = inherited | {"TZ": zone, "LC_ALL": locale, "PYTHONPATH": str(folder)}
     done = subprocess.run(
         command, shell=True, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
