@@ -431,7 +431,7 @@ fuzz-corpus: packages-fuzz ## keep the inputs of `make fuzz`: the smallest set w
 	done
 
 .PHONY: lint
-lint: setup module ## check with ruff, mypy, import-linter, reuse, sparse, checkpatch, zizmor; generated files; warnings on stock kernels
+lint: setup .venv/installed-docs module ## check with ruff, mypy, import-linter, reuse, sparse, checkpatch, zizmor; generated files; warnings on stock kernels
 	@/usr/bin/python3 setup/packages.py lint
 	@$(PYTHON) -m ruff check
 	@$(PYTHON) -m ruff format --check
