@@ -37,8 +37,7 @@ class Clock:
 # The kernel rounds a timer up to a multiple of 8^n ticks, which grows with its distance: 32,768 ticks of 1 ms beyond
 # four minutes. Runs that begin on this grid have the same rounding of their time-outs.
 #
-# htb sends while it has any token. A microsecond's worth is the least that tc can express: one packet at a time, as on
-# a wire.
+# htb sends while it has any token: a microsecond's worth lets one packet leave at a time, as on a wire.
 VIRTUAL = Clock(virtual=True, grid_ns=32_768_000_000, preparation_s=1.0, uptime_s=100.0, burst_us=1.0)
 
 # In real time a timer is late, and the link loses what htb may not send at once afterwards: the burst covers the

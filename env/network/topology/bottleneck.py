@@ -1,4 +1,4 @@
-"""Makes the tc commands of a router path, and of a chain's links. Runs in the guest; on the host, tests read them.
+"""Makes the commands of a router path, and of a chain's links. Runs in the guest; on the host, tests read them.
 
 Toward the receiver a packet passes the policer and netem (half the base RTT, loss, jitter). Then it waits in the
 bottleneck's queue, which is a child of htb or the link of a trace. A real path has the same order: impairments on the
@@ -13,7 +13,8 @@ import math
 
 from env.network.clock import VIRTUAL
 from env.network.path import PACKET_BYTES, Path
-from env.network.topology.links import NETEM_LIMIT
+from env.network.topology.links import NETEM_LIMIT, Command
+from env.network.topology.shaper import Shaper
 
 # the time between two bursts of ACKs is uniform within this share of ack_burst_ms
 BURST_SPREAD = 0.6
@@ -76,27 +77,26 @@ def queue_options(path: Path) -> str:
     return f"{path.qdisc} limit {packets}"
 
 
-def shaper_arguments(rate_mbps: float, burst_us: float) -> str:
-    """Return htb's arguments for a rate. burst_us: the burst as time at this rate (env/network/clock.py)."""
+def shaper(device: str, rate_mbps: float, burst_us: float) -> Shaper:
+    """Return the class of a link's htb, 2:. burst_us: the burst as time at this rate (env/network/clock.py)."""
     # a burst of a full packet would let two packets leave at once after a pause
-    burst = int(rate_mbps * burst_us / 8) + 1
-    return f"htb rate {rate_mbps * 1e6:.0f}bit burst {burst} cburst {burst} quantum {PACKET_BYTES}"
+    return Shaper(device, 2, round(rate_mbps * 1e6), int(rate_mbps * burst_us / 8) + 1, PACKET_BYTES)
 
 
 def toward_receiver_commands(
     path: Path, device: str, burst_us: float = VIRTUAL.burst_us, delay_ms: float | None = None
-) -> list[str]:
-    """Return the tc commands for the router's device toward the receiver. delay_ms: the one-way delay, instead of the
+) -> list[Command]:
+    """Return the commands for the router's device toward the receiver. delay_ms: the one-way delay, instead of the
     path's."""
     one_way_ms = path.first_delay_ms if delay_ms is None else delay_ms
-    commands = [f"qdisc add dev {device} root handle 1: netem {netem_options(path, one_way_ms)}"]
+    commands: list[Command] = [f"qdisc add dev {device} root handle 1: netem {netem_options(path, one_way_ms)}"]
     if path.trace:
         # Topology writes the trace and the queue's limit to the module's file just before
         commands += [f"qdisc add dev {device} parent 1: handle 2: linktrace"]
     else:
         commands += [
             f"qdisc add dev {device} parent 1: handle 2: htb default 1",
-            f"class add dev {device} parent 2: classid 2:1 {shaper_arguments(path.rate_mbps, burst_us)}",
+            shaper(device, path.rate_mbps, burst_us),
             f"qdisc add dev {device} parent 2:1 handle 3: {queue_options(path)}",
         ]
     if path.police_mbps:
@@ -111,15 +111,15 @@ def toward_receiver_commands(
 
 def toward_sender_commands(
     path: Path, device: str, extra_rtt_ms: float, burst_us: float = VIRTUAL.burst_us
-) -> list[str]:
-    """Return the tc commands for the router's device toward a sender."""
-    commands = [
+) -> list[Command]:
+    """Return the commands for the router's device toward a sender."""
+    commands: list[Command] = [
         f"qdisc add dev {device} root handle 1: netem {_return_options(path, path.first_delay_ms + extra_rtt_ms)}"
     ]
     if path.ack_rate_mbps:
         commands += [
             f"qdisc add dev {device} parent 1: handle 2: htb default 1",
-            f"class add dev {device} parent 2: classid 2:1 {shaper_arguments(path.ack_rate_mbps, burst_us)}",
+            shaper(device, path.ack_rate_mbps, burst_us),
             f"qdisc add dev {device} parent 2:1 handle 3: {_return_queue_options(path)}",
         ]
     return commands
@@ -127,9 +127,9 @@ def toward_sender_commands(
 
 def step_commands(
     before: Path, after: Path, toward_receiver: str, toward_senders: list[str], burst_us: float = VIRTUAL.burst_us
-) -> list[str]:
-    """Return the tc commands that change one path into another during a run."""
-    commands = []
+) -> list[Command]:
+    """Return the commands that change one path into another during a run."""
+    commands: list[Command] = []
     if (before.rtt_ms, before.loss_pct) != (after.rtt_ms, after.loss_pct):
         options = netem_options(after, after.rtt_ms / 2)
         commands += [f"qdisc change dev {toward_receiver} root handle 1: netem {options}"]
@@ -140,8 +140,7 @@ def step_commands(
             for device, extra_ms in zip(toward_senders, extras, strict=True)
         ]
     if before.rate_mbps != after.rate_mbps:
-        arguments = shaper_arguments(after.rate_mbps, burst_us)
-        commands += [f"class change dev {toward_receiver} parent 2: classid 2:1 {arguments}"]
+        commands += [shaper(toward_receiver, after.rate_mbps, burst_us)]
     return commands
 
 

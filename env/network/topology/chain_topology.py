@@ -27,6 +27,7 @@ from env.network.topology.links import (
     INDEPENDENT_RUNS,
     NETEM_LIMIT,
     WIDE_BUFFERS,
+    Command,
     LinkError,
     Tc,
     in_node,
@@ -108,7 +109,7 @@ class ChainTopology:
         """Replace rates, delays, losses and queues of the links by the chain's. Raises LinkError."""
         if chain.topology != self.name:
             raise ValueError(f"the chain has topology {chain.topology}, the network {self.name}")
-        commands = []
+        commands: list[Command] = []
         if self._chain is not None:
             commands += [f"qdisc del dev {device} root" for device in self._devices()]
         for i, link in enumerate(chain.links, 1):

@@ -1,21 +1,25 @@
-"""Calls tc and sysctl in a node, and makes the tc commands of a rack. Runs in the guest.
+"""Sets the links of a node, calls sysctl in it, and makes the commands of a rack's links. Runs in the guest.
 
 Mininet's TCIntf logs and ignores values that it does not accept. So all commands here go through `tc -batch` in the
-node, and a command that fails is an error.
+node, rates by netlink, and a command that fails is an error.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from env.network.path import PACKET_BYTES
 from env.network.rack import Rack
+from env.network.topology.shaper import Shaper, ShaperSocket
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mininet.node import Node
 
 # The values of a stock machine with 8 GB; the kernel would derive smaller ones from a lab's memory.
@@ -46,6 +50,10 @@ _NO_COMMAND = "done"
 _CHOSEN_HANDLE = re.compile(r"\b[89a-f][0-9a-f]{3}:")  # 8000: and above
 
 
+Command = str | Shaper
+"""A command of tc, without the word tc, or a rate."""
+
+
 class LinkError(RuntimeError):
     """The kernel refused a tc or sysctl command."""
 
@@ -65,7 +73,9 @@ def namespace(node: Node) -> str:
 
 
 class Tc:
-    """A tc process that stays in a node, because starting one costs the lab as much as hundreds of its commands.
+    """Traffic control of a node: a tc process and a netlink socket.
+
+    The process stays in the node, because starting one costs the lab as much as hundreds of its commands.
 
     After the commands tc gets a word that is not a command. Its error message for this line shows that all previous
     lines have been carried out.
@@ -73,6 +83,7 @@ class Tc:
 
     def __init__(self, node: Node) -> None:
         self._node = node
+        self._shapers = ShaperSocket(namespace(node))
         self._start()
 
     def _start(self) -> None:
@@ -88,8 +99,22 @@ class Tc:
             self._process.communicate()  # the end of its input ends it
             self._start()
 
-    def __call__(self, commands: list[str]) -> None:
-        """Carry out tc commands (without the word tc); raises LinkError when any of them fails."""
+    def __call__(self, commands: Sequence[Command]) -> None:
+        """Carry out commands in their order; raises LinkError when any of them fails."""
+        for is_shaper, group in itertools.groupby(commands, lambda command: isinstance(command, Shaper)):
+            if is_shaper:
+                for shaper in group:
+                    self._shape(cast(Shaper, shaper))
+            else:
+                self._batch(cast("list[str]", list(group)))
+
+    def _shape(self, shaper: Shaper) -> None:
+        try:
+            self._shapers.set(shaper)
+        except OSError as error:
+            raise LinkError(f"{self._node.name}: {shaper}: {error}") from error
+
+    def _batch(self, commands: list[str]) -> None:
         self._lines += len(commands) + 1
         end = f"{_FAILED}{self._lines}\n".encode()
         output = bytearray()
@@ -133,17 +158,15 @@ def sysctls(node: Node, *names: str) -> dict[str, str]:
     return dict(line.split(" = ", 1) for line in shown.splitlines() if " = " in line)
 
 
-def host_commands(rack: Rack, device: str) -> list[str]:
-    """Return the tc commands for a client's NIC: the rate of its link, and a queue that never drops.
+def host_commands(rack: Rack, device: str) -> list[Command]:
+    """Return the commands for a client's NIC: the rate of its link, and a queue that never drops.
 
     htb sends a packet when the previous one has been transmitted, so packets leave when their transmission begins. Like
     a NIC, it keeps the packet attached to its socket until then: TCP's small queues count the packets that wait here.
     """
-    rate = f"{rack.frame_mbps * 1e6:.0f}bit"
     return [
         f"qdisc add dev {device} root handle 1: htb default 1",
-        f"class add dev {device} parent 1: classid 1:1 htb rate {rate} burst {PACKET_BYTES} cburst {PACKET_BYTES}"
-        f" quantum {rack.gso_max_bytes}",
+        Shaper(device, 1, round(rack.frame_mbps * 1e6), PACKET_BYTES, rack.gso_max_bytes),
         f"qdisc add dev {device} parent 1:1 handle 2: pfifo limit {NETEM_LIMIT}",
     ]
 

@@ -32,6 +32,7 @@ from env.network.topology.links import (
     MAX_LINES,
     STOCK_BUFFERS,
     WIDE_BUFFERS,
+    Command,
     LinkError,
     Tc,
     in_node,
@@ -136,15 +137,16 @@ class Topology:
         """
         if path.network != self.name:
             raise ValueError(f"the path has topology {path.network}, the network {self.name}")
+        commands: list[Command] = []
         if self.kind == "router":
             node, devices = self._router, [RECEIVER_DEVICE, *self._sender_devices]
-            commands = toward_receiver_commands(path, RECEIVER_DEVICE, self._burst_us)
+            commands += toward_receiver_commands(path, RECEIVER_DEVICE, self._burst_us)
             extras = path.client_extra_rtt_ms or (0.0,)
             for device, extra_ms in zip(self._sender_devices, extras, strict=True):
                 commands += toward_sender_commands(path, device, extra_ms, self._burst_us)
         else:
             node, devices = self.senders[0], ["lo"]
-            commands = [command.removeprefix("tc ") for command in path.tc]
+            commands += [command.removeprefix("tc ") for command in path.tc]
         removals = [f"qdisc del dev {device} root" for shaped, device in self._shaped if shaped is node]
         removals += [f"qdisc del dev {RECEIVER_DEVICE} clsact"] if self._policed else []
         if path.trace:

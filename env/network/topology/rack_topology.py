@@ -29,6 +29,7 @@ from env.network.path import PathError
 from env.network.rack import Rack
 from env.network.topology.links import (
     INDEPENDENT_RUNS,
+    Command,
     Tc,
     host_commands,
     in_node,
@@ -118,7 +119,7 @@ class RackTopology:
         ports = []
         for host in (*self.clients, *self.servers):
             nic, port = _nic(host), _port(host)
-            commands = [f"qdisc del dev {nic} root"] if configured else []
+            commands: list[Command] = [f"qdisc del dev {nic} root"] if configured else []
             if host in self.clients:
                 commands += host_commands(rack, nic)
                 ports += [f"qdisc del dev {_wire(host)} root"] if configured else []

@@ -13,6 +13,7 @@ import pytest
 
 from env.lab import GuestFailed, Lab, RunResult
 from env.network.path import Path
+from env.network.topology import shaper
 from env.network.traces.format import load_trace
 from tests.support.guest import HEAD, shell
 from tests.support.labs import shared_lab
@@ -30,6 +31,8 @@ time.sleep(5)
 print(json.dumps([sent, received_numbers(receiver)]))
 """
 
+
+SHAPER = FilePath(shaper.__file__)
 
 lab = shared_lab()
 
@@ -55,6 +58,33 @@ def probe(lab: Lab, path: Path, packets: int, gap_us: int, size: int = 1500) -> 
     for number, time_ns in reversed(arrivals):
         received[number] = time_ns
     return np.array(sent, float), received, [number for number, _ in arrivals]
+
+
+# -- the rate ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("rate_mbps", "shown"), [(20, "20Mbit"), (50_000, "50Gbit")])
+def test_the_kernel_has_the_rate(lab: Lab, rate_mbps: float, shown: str) -> None:
+    bulk(Path(rate_mbps=rate_mbps), lab, 0.1)
+    classes = lab.call("execute", node="r", argv=["tc", "class", "show", "dev", "r-h2"])
+    (only,) = (line for line in classes.splitlines() if line.startswith("class htb"))
+    assert only.startswith(f"class htb 2:1 root leaf 3: prio 0 rate {shown} ceil {shown} burst")
+
+
+def test_a_rate_that_cannot_be_set_is_an_error(lab: Lab) -> None:
+    bulk(Path(), lab, 0.1)
+    code = """
+sockets = ShaperSocket("/proc/self/ns/net")
+for device, major in (("r-h9", 2), ("r-h2", 7), ("r-h2", 2)):
+    try:
+        sockets.set(Shaper(device, major, 10**7, 3, 1514))
+        print("set")
+    except OSError as error:
+        print(error.strerror)
+"""
+    head = f"import sys\nsys.path.insert(0, {str(SHAPER.parent)!r})\nfrom shaper import Shaper, ShaperSocket\n"
+    printed = lab.call("execute", node="r", argv=["/usr/bin/python3", "-c", head + code])
+    assert printed.splitlines() == ["No such device", "No such file or directory", "set"]
 
 
 # -- the link of a trace -----------------------------------------------------------------------------------------------

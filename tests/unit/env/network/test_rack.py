@@ -11,6 +11,7 @@ from env.network.path import Path, PathError
 from env.network.rack import Rack
 from env.network.scenario import ScenarioError, load_scenario
 from env.network.topology.links import host_commands, port_commands, wire_options
+from env.network.topology.shaper import Shaper
 
 # name -> clients, servers, flows per pair of client and server by size of the request or write, bytes
 PAPER = {
@@ -53,7 +54,7 @@ def test_links_carry_full_frames_at_wire_rate() -> None:
     rack = Rack(rate_mbps=10_000, rtt_us=25, buffer_kb=1500)
     # 1514 of the 1538 bytes that a frame takes
     rate = "rate 9843953186bit"
-    assert rate in host_commands(rack, "nic")[1]
+    assert host_commands(rack, "nic")[1] == Shaper("nic", 1, 9_843_953_186, 1514, rack.gso_max_bytes)
     assert rate in wire_options(rack)
     assert "delay 12.500us" in wire_options(rack)
     (port,) = port_commands(rack, "port")
