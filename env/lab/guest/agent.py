@@ -66,6 +66,7 @@ KINDS = {"virtual": (Gate, VIRTUAL), "real": (Port, REAL), "counted": (Port, COU
 TOPOLOGIES: dict[str, type[RackTopology | ChainTopology]] = {"rack": RackTopology, "chain": ChainTopology}
 TRACING = FilePath("/sys/kernel/tracing")
 SETTLE_S = 0.25  # virtual time; twice a run, of the second that Clock.preparation_s has
+SEED_LEAD_NS = 1_000_000  # before the origin: when the preparation, and the deferred work after it, have ended
 RT_RUNTIME = FilePath("/proc/sys/kernel/sched_rt_runtime_us")
 LAB_SEED = FilePath("/sys/module/random/parameters/lab_seed")
 TRACE_BUFFER_KB = 65536
@@ -167,6 +168,7 @@ class Agent:
                 origin_ns,
                 same_instant=self.clock.virtual,
                 ended=None if until is None else _changes(FilePath(until)),
+                ready=None if seed is None else functools.partial(begin_randomness, seed ^ 2, origin_ns - SEED_LEAD_NS),
             )
         if isinstance(watch, Watch):
             result["pulse"] = watch.pulse
@@ -244,13 +246,14 @@ def _changes(file: FilePath) -> Callable[[], bool]:
     return lambda: file.read_bytes() != before
 
 
-def begin_randomness(seed: int) -> None:
+def begin_randomness(seed: int, at_ns: int | None = None) -> None:
     """Seed all randomness of the lab kernel, so that a run does not depend on earlier draws.
 
     Work that the kernel has deferred, such as the end of an earlier network, draws random numbers, too. Its worker
-    threads have a lower priority than the agent, and do it while the agent sleeps.
+    threads have a lower priority than the agent, and do it while the agent sleeps: for SETTLE_S, or until at_ns of
+    CLOCK_MONOTONIC.
     """
-    time.sleep(SETTLE_S)
+    time.sleep(SETTLE_S if at_ns is None else max(0, at_ns - time.monotonic_ns()) / 1e9)
     os.write(_seed_descriptor(), str(seed).encode())
 
 

@@ -60,6 +60,7 @@ def run(
     origin_ns: int,
     same_instant: bool = True,
     ended: Callable[[], bool] | None = None,
+    ready: Callable[[], None] | None = None,
 ) -> dict[str, Any]:
     """Send all flows and return the measurements of both ends.
 
@@ -67,7 +68,8 @@ def run(
     size_bytes, pause_s, client and server; stagger_s: the maximum of a random delay of the start. sample_ms: 0 for only
     the last sample of each flow. stop_fd: the run ends early at its POLLPRI.
     origin_ns: the start of the run on CLOCK_MONOTONIC. same_instant: whether both ends of a flow are sampled at the
-    same instant, as in virtual time. ended: called periodically; the run ends early when it returns true.
+    same instant, as in virtual time. ended: called periodically; the run ends early when it returns true. ready: called
+    when all receivers listen, before the origin.
 
     Raises TrafficError for a run without flows, for a flow without a key that it needs, for a congestion control that
     the kernel lacks, for a program that fails, with its output, and for bytes that are unaccounted for.
@@ -86,6 +88,8 @@ def run(
         late_ns = time.monotonic_ns() - origin_ns
         if late_ns > 0:
             raise RunLate(f"the run was ready {late_ns / 1e6:.3f} ms after it should have begun")
+        if ready is not None:
+            ready()
         record, early = program.end(stop_fd, ended)
     except BaseException as error:
         program.give_up()

@@ -121,6 +121,30 @@ def test_network_of_another_kind_changes_nothing() -> None:
         assert digest(lab.run(path, [flow], 2.0, sample_ms=20, seed=3)) == alone
 
 
+@pytest.mark.parametrize(
+    ("path", "scheme", "runs_before"),
+    [
+        # timers near a tick, which comes or not by what the kernel did before
+        (NetworkPath(rate_mbps=20, rtt_ms=40, loss_pct=1), "ndm", (10, 17, 21)),
+        # a queue that draws random numbers, and hashes the flow with a key
+        (NetworkPath(rate_mbps=20, rtt_ms=40, buffer_bdp=2, qdisc="cake"), "bbr", (1, 2)),
+    ],
+)
+def test_the_number_of_runs_before_changes_nothing(path: NetworkPath, scheme: str, runs_before: tuple[int]) -> None:
+    def after(runs: int) -> str:
+        with VirtualLab(seed=1) as lab:
+            for _ in range(runs):
+                lab.run(path, [{"scheme": "cubic", "start_s": 0.0, "duration_s": 1.0}], 1.0, sample_ms=50, seed=1)
+            if scheme == "ndm":
+                lab.load("tcp_ndm")
+            flow = {"scheme": scheme, "start_s": 0.0, "duration_s": 12.0}
+            return digest(lab.run(path, [flow], 12.0, sample_ms=50, seed=1))
+
+    with ThreadPoolExecutor(2) as pool:
+        hashes = list(pool.map(after, (0, *runs_before)))
+    assert set(hashes) == {hashes[0]}
+
+
 def test_memory_size_changes_nothing(expected: str) -> None:
     assert whole(7, memory_mb=1024) == expected
 
