@@ -62,7 +62,7 @@ def sources(numbers: Numbers) -> str:
 
 
 def _picture(name: str) -> Path:
-    """Return the file of a picture: a drawn one, or one below docs/. Raises PaperError when there is none."""
+    """Return the file of a picture: drawn for the paper, or below docs/. Raises PaperError for a missing one."""
     for folder in (OUTPUT, DOCS):
         if (folder / name).is_file():
             return folder / name

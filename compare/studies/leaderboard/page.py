@@ -33,7 +33,7 @@ class Row:
 
     @property
     def met(self) -> int:
-        """The number of requirements that the scheme meets, over its targets."""
+        """How many requirements the scheme meets, all targets together."""
         return sum(score.met for score in self.scores.values())
 
 
