@@ -20,6 +20,8 @@ _WRONG_TYPES = (  # texts of OmegaConf
     re.compile(r"Value '(?P<value>.*)' is not a valid (?P<type>\w+)"),
     re.compile(r"Incompatible value '(?P<value>.*)' for field of type '(?P<type>\w+)'"),
 )
+# of lab.workers=2, where lab is a text
+_NOT_A_TEXT = re.compile(r"Cannot convert '(?:dict|list|DictConfig|ListConfig)' to string")
 _RIGHT_VALUES = {"integer": "a whole number", "int": "a whole number", "float": "a number", "bool": "true or false"}
 
 
@@ -64,6 +66,8 @@ def explain_config_error(error: Exception) -> str:
         return f"{key} is missing"
     if "not in" in first_line:
         return _explain_unknown(key, cause)
+    if _NOT_A_TEXT.match(first_line):
+        return f"{key} has no keys of its own; it must be a single value"
     for wrong_type in _WRONG_TYPES:
         if match := wrong_type.match(first_line):
             right = _RIGHT_VALUES.get(match["type"].lower(), f"of type {match['type']}")

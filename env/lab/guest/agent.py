@@ -18,6 +18,7 @@ import functools
 import hashlib
 import importlib.machinery
 import json
+import math
 import os
 import subprocess
 import sys
@@ -149,7 +150,7 @@ class Agent:
         steps: AbstractContextManager[object] = nullcontext()
         if isinstance(self.topology, Topology):
             self.topology.apply(network, origin_ns)
-            steps = Timeline(self.topology, network, origin_ns)
+            steps = Timeline(self.topology, network, origin_ns, duration_s)
         else:
             self.topology.apply(network)
         if seed is not None:
@@ -194,7 +195,7 @@ class Agent:
         if seed is not None:
             begin_randomness(seed)
         self.topology.apply(network, origin_ns)
-        with Timeline(self.topology, network, origin_ns):
+        with Timeline(self.topology, network, origin_ns, math.inf):
             return packets.run(self.topology, program, origin_ns, **pattern)
 
     def execute(self, node: str, argv: list[str]) -> str:

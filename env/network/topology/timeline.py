@@ -17,18 +17,23 @@ if TYPE_CHECKING:
 
     from env.network.topology.path_topology import Topology
 
+# Event.wait() ends up to a microsecond late, by the time at which it began, and that depends on the runs before. So it
+# ends early, and a sleep of nanoseconds' precision waits for the rest.
+EARLY_NS = 20_000
+
 
 class Timeline:
     """A context manager around a run: a thread sleeps until each step or change of delay is due and carries it out.
 
-    A step is at most a virtual millisecond late. Steps after the end of the run are left out. A step that fails ends
-    the timeline, and its LinkError is raised when the run is over.
+    A step is at most a virtual millisecond late. Steps at the end of the run, or later, are left out. A step that fails
+    ends the timeline, and its LinkError is raised when the run is over.
     """
 
-    def __init__(self, topology: Topology, path: Path, origin_ns: int) -> None:
+    def __init__(self, topology: Topology, path: Path, origin_ns: int, duration_s: float) -> None:
         self._topology = topology
         self._path = path
         self._origin_ns = origin_ns
+        self._duration_s = duration_s
         self._over = threading.Event()
         self._moves = bool(path.steps or path.delay_trace)
         self._error: Exception | None = None
@@ -51,12 +56,19 @@ class Timeline:
     def _take_steps(self) -> None:
         try:
             for at_s, carry_out in heapq.merge(self._steps(), self._delays(), key=lambda event: event[0]):
-                due_ns = self._origin_ns + round(at_s * 1e9)
-                if self._over.wait(max(0.0, (due_ns - time.monotonic_ns()) / 1e9)):
+                if at_s >= self._duration_s or self._is_over_before(self._origin_ns + round(at_s * 1e9)):
                     return
                 carry_out()
         except Exception as error:  # __exit__() raises it
             self._error = error
+
+    def _is_over_before(self, due_ns: int) -> bool:
+        """Wait until due_ns of CLOCK_MONOTONIC; return True at once when the run is over."""
+        if self._over.wait(max(0, due_ns - EARLY_NS - time.monotonic_ns()) / 1e9):
+            return True
+        # half a nanosecond less, because sleep() rounds up
+        time.sleep(max(0.0, due_ns - time.monotonic_ns() - 0.5) / 1e9)
+        return False
 
     def _steps(self) -> Iterator[tuple[float, Callable[[], None]]]:
         """Yield the time of each step, s, and a function that carries it out."""

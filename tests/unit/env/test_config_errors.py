@@ -37,6 +37,7 @@ class Network:
         ({"rate_mbps": 1, "flows": [{}]}, "flows[0].scheme is missing"),
         ({"rate": 1}, "rate is unknown: did you mean rate_mbps? The keys here are rate_mbps, ecn, flows."),
         ({"zzz": 1}, "zzz is unknown. The keys here are rate_mbps, ecn, flows."),
+        ({"rate_mbps": 1, "flows": [{"scheme": {"a": 1}}]}, "scheme has no keys of its own; it must be a single value"),
         ({"rate_mbps": 1, "flows": 3}, "flows: Invalid value assigned: AnyNode is not a ListConfig, list or tuple."),
     ],
 )

@@ -28,6 +28,7 @@ pytestmark = pytest.mark.timeout(600)
 NOISY = NetworkPath(rate_mbps=20, rtt_ms=40, jitter_ms=4, loss_pct=0.5, duplicate_pct=0.5, reorder_pct=1)
 SCHEMES = ("cubic", "bbr", "ndm")
 DURATION_S = 10.0
+STEPS = [{"at_s": float(second), "rtt_ms": 40.0 + second % 2} for second in range(1, 13)]
 
 
 def digest(result: RunResult) -> str:
@@ -128,6 +129,8 @@ def test_network_of_another_kind_changes_nothing() -> None:
         (NetworkPath(rate_mbps=20, rtt_ms=40, loss_pct=1), "ndm", (10, 17, 21)),
         # a queue that draws random numbers, and hashes the flow with a key
         (NetworkPath(rate_mbps=20, rtt_ms=40, buffer_bdp=2, qdisc="cake"), "bbr", (1, 2)),
+        # steps in the instants in which packets arrive, and one as the run ends
+        (NetworkPath(rate_mbps=12, rtt_ms=40, steps=STEPS), "cubic", (1, 2)),
     ],
 )
 def test_the_number_of_runs_before_changes_nothing(path: NetworkPath, scheme: str, runs_before: tuple[int]) -> None:
@@ -138,7 +141,7 @@ def test_the_number_of_runs_before_changes_nothing(path: NetworkPath, scheme: st
             if scheme == "ndm":
                 lab.load("tcp_ndm")
             flow = {"scheme": scheme, "start_s": 0.0, "duration_s": 12.0}
-            return digest(lab.run(path, [flow], 12.0, sample_ms=50, seed=1))
+            return digest(lab.run(path, [flow], 12.0, sample_ms=50, describe=True, seed=1))
 
     with ThreadPoolExecutor(2) as pool:
         hashes = list(pool.map(after, (0, *runs_before)))

@@ -215,12 +215,13 @@ def test_steps_come_at_their_time(lab: Lab) -> None:
 
 
 def test_step_comes_within_a_millisecond(lab: Lab) -> None:
-    path = Path.from_dict({"rate_mbps": 1000, "rtt_ms": 10, "steps": [{"at_s": 1, "loss_pct": 100}]})
+    # at 1.01 s the sixth round begins, whose packets enter for 4 ms
+    path = Path.from_dict({"rate_mbps": 1000, "rtt_ms": 10, "steps": [{"at_s": 1.0105, "loss_pct": 100}]})
     run = lab.run(path, [{"scheme": "cubic", "start_s": 0.95, "duration_s": 1}], 2.0, sample_ms=1)
     rows = run.flows[0].receiver.rows
     grew = rows[1:][np.diff(rows[:, 1]) > 0]
-    # the packets that entered before 1 s are through the delay by 1.005 s, and through the path by 1.0065 s
-    assert 1.0 <= grew[-1, 0] <= 1.0075
+    # the packets that entered before 1.0105 s are through the delay by 1.0155 s, and the queue adds up to 1 ms
+    assert 1.0155 <= grew[-1, 0] <= 1.0175
 
 
 def test_each_client_has_its_own_round_trip(lab: Lab) -> None:

@@ -31,8 +31,8 @@ class Recorder:
             self.two.set()
 
 
-def timeline(topology: Any, steps: list[dict[str, float]], origin_ns: int) -> Timeline:
-    return Timeline(topology, Path.from_dict({"steps": steps}), origin_ns)
+def timeline(topology: Any, steps: list[dict[str, float]], origin_ns: int, duration_s: float = 100.0) -> Timeline:
+    return Timeline(topology, Path.from_dict({"steps": steps}), origin_ns, duration_s)
 
 
 def test_steps_are_taken_in_order_and_time() -> None:
@@ -46,6 +46,13 @@ def test_steps_are_taken_in_order_and_time() -> None:
     assert (start.rate_mbps, start.rtt_ms) == (20, 40)
     assert first == between
     assert (second.rate_mbps, second.rtt_ms, second.loss_pct) == (5, 80, 0)
+
+
+def test_a_step_as_the_run_ends_is_left_out() -> None:
+    recorder = Recorder()
+    with timeline(recorder, STEPS, 0, duration_s=STEPS[1]["at_s"]) as played:
+        played._thread.join(10)
+    assert [after.rate_mbps for _, _, after in recorder.taken] == [5]
 
 
 def test_failed_step_is_reported_after_the_run() -> None:
@@ -80,6 +87,6 @@ def test_a_delay_trace_is_played_beside_steps(tmp_path: FilePath) -> None:
                 enough.set()
 
     path = Path.from_dict({"delay_trace": str(file), "steps": [{"at_s": 0.025, "rate_mbps": 3}]})
-    with Timeline(cast("Any", Topology()), path, time.monotonic_ns()):
+    with Timeline(cast("Any", Topology()), path, time.monotonic_ns(), duration_s=100.0):
         assert enough.wait(10)
     assert done[:4] == ["8 ms", 3, "5 ms", "8 ms"]
