@@ -73,7 +73,7 @@ packages:
 	@mkdir -p .venv && cp requirements.txt $@
 
 # what some targets need besides: dev (tests, lint), docs, ray, vm, wheel
-.venv/installed-%: requirements-%.txt .venv/installed
+.venv/installed-%: setup/requirements/%.txt .venv/installed
 	@$(PIP_INSTALL) --requirement $<
 	@cp $< $@
 

@@ -143,7 +143,7 @@ def _unpack(packages: Path, root: Path, release: str) -> None:
 
 
 def _make_initramfs(root: Path, release: str, file: Path) -> None:
-    from virtme import mkinitramfs, modfinder  # of requirements-vm.txt
+    from virtme import mkinitramfs, modfinder  # of setup/requirements/vm.txt
 
     _run(["depmod", "-b", str(root), release])
     configuration = mkinitramfs.Config()
