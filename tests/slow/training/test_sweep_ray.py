@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from export import checkpoint
-from tests.support.commands import SMALL_POPULATION, ended, run_python, start, statuses, train, wait_for
+from tests.support.commands import SMALL_POPULATION, ended, run_python, start, statuses, train, wait_for, wait_until
 
 pytestmark = pytest.mark.timeout(900)
 RAY = ["-m", "hydra/launcher=ray", *SMALL_POPULATION, "name=p", "seed=1,2"]
@@ -19,15 +19,18 @@ RAY = ["-m", "hydra/launcher=ray", *SMALL_POPULATION, "name=p", "seed=1,2"]
 def test_interrupted_runs_save_themselves_and_continue(tmp_path: Path, cluster: Any) -> None:
     """The runs start a cluster and do not use the one that runs already, which ends."""
     folder = tmp_path / "p"
-    process = start("train.py", *RAY, f"runs={tmp_path}", "algo.total_decisions=40000")
-    wait_for(process, folder / "p-1", folder / "p-2")
+    # the first run is far from its end when the second, which may start seconds later, has a checkpoint
+    options = [*RAY, f"runs={tmp_path}", "algo.total_decisions=60000", "algo.rollout_decisions=3000"]
+    process = start("train.py", *options)
+    wait_until(process, lambda: len(statuses(folder)) == 2, "a run has not begun")
     cluster.shutdown()
+    wait_for(process, folder / "p-1", folder / "p-2")
     os.killpg(process.pid, signal.SIGINT)
     _, errors = ended(process, status=130)
     assert "the same command continues" in errors
     assert statuses(folder) == {"p-1": "interrupted", "p-2": "interrupted"}
     before = {run: checkpoint.load(folder / run)["decisions"] for run in ("p-1", "p-2")}
-    output, errors = train(*RAY, f"runs={tmp_path}", "algo.total_decisions=40000")
+    output, errors = train(*options)
     assert statuses(folder) == {"p-1": "finished", "p-2": "finished"}
     assert all(checkpoint.load(folder / run)["decisions"] > decisions for run, decisions in before.items())
     assert "seed=2" in errors, "the end of a run is not reported"
