@@ -20,6 +20,7 @@ from compare.paper import figures
 from compare.paper.stored import Numbers, PaperError, load
 from env.checkout import DOCS, ROOT
 from env.files import write_atomically
+from env.schema import FEATURES
 
 PAPER = DOCS / "paper"
 TEMPLATE = PAPER / "paper.md.j2"
@@ -27,9 +28,12 @@ NUMBERS = PAPER / "numbers.yaml"
 OUTPUT = ROOT / "build" / "paper"
 # what may have digits without a source: expressions of the template, code, citations, links and pictures, names
 _SOURCED = re.compile(
-    r"{{.*?}}|{#.*?#}|{%.*?%}|^ {4}.*?$|`[^`]*`|\[-?@[^]]*\]|@[\w:]+|(?:Figure|Section) \d|\]\([^)]*\)|\A---.*?^---$",
+    r"{{.*?}}|{#.*?#}|{%.*?%}|^ {4}.*?$|`[^`]*`|\[-?@[^]]*\]|@[\w:]+|(?:Figure|Section|Table) \d|\]\([^)]*\)|"
+    r"\A---.*?^---$",
     re.DOTALL | re.MULTILINE,
 )
+_METADATA = re.compile(r"---\n.*?^---\n", re.DOTALL | re.MULTILINE)
+_WIDE = re.compile(r"^(::: wide\n.*?^:::)$", re.DOTALL | re.MULTILINE)
 _PICTURE = re.compile(r"\]\(([\w/.-]+\.(?:png|svg))\)")
 _NUMBER = re.compile(r"(?<![\w.-])\d[\d.,]*(?<![.,])")
 
@@ -47,7 +51,8 @@ def render(numbers: Numbers, template: str) -> str:
         raise PaperError(f"numbers without a source: {', '.join(literal)}; name them in {NUMBERS.name}")
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False)
     try:
-        return environment.from_string(template).render(cell=numbers.cell, number=numbers.number)
+        names = {"cell": numbers.cell, "number": numbers.number, "rows": numbers.rows, "inputs": FEATURES}
+        return environment.from_string(template).render(names)
     except jinja2.TemplateError as error:
         raise PaperError(f"{TEMPLATE.name}: {error}") from error
 
@@ -69,12 +74,25 @@ def _picture(name: str) -> Path:
     raise PaperError(f"there is no picture {name}, neither below docs/ nor of compare/paper/figures.py")
 
 
+def in_columns(markdown: str) -> str:
+    """Return the text with a block of class `text`, which has two columns, before, between and after the wide blocks.
+
+    One block with wide ones that span its columns would be simpler, but weasyprint 57 then loses what comes after a
+    wide block that does not fit on the page.
+    """
+    metadata = _METADATA.match(markdown)
+    head = metadata[0] if metadata else ""
+    parts = (part.strip() for part in _WIDE.split(markdown.removeprefix(head)))
+    blocks = (part if part.startswith("::: wide") else f"::::: text\n{part}\n:::::" for part in parts if part)
+    return f"{head}\n" + "\n\n".join(blocks) + "\n"
+
+
 def make_pdf(markdown: Path, pdf: Path) -> None:
     """Turn the text into a PDF. Raises PaperError when a program is missing or fails."""
     missing = [program for program in ("pandoc", "weasyprint") if not shutil.which(program)]
     if missing:
         raise PaperError(f"{' and '.join(missing)} missing: run `make paper`, which installs them, or use --markdown")
-    text = _PICTURE.sub(lambda match: f"]({_picture(match[1])})", markdown.read_text())
+    text = _PICTURE.sub(lambda match: f"]({_picture(match[1])})", in_columns(markdown.read_text()))
     command = [
         *("pandoc", "--from=markdown+smart", "--citeproc", "--number-sections", "--standalone", "--to=html5"),
         *(f"--bibliography={PAPER / 'references.bib'}", f"--css={PAPER / 'paper.css'}"),

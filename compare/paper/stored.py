@@ -70,6 +70,14 @@ class Numbers:
         text = part_of(self.table(table).cell(row, column), part)
         return self._use(f"{table} / {row} / {column}", text, self.table(table).where)
 
+    def rows(self, table: str) -> list[dict[str, str]]:
+        """Return all rows of a table of numbers.yaml, each cell by the head of its column."""
+        found = self.table(table)
+        rows = [dict(zip(found.heads, cells, strict=True)) for cells in found.rows]
+        for row in rows:
+            self._use(f"{table} / {' / '.join(list(row.values())[:2])}", " | ".join(row.values()), found.where)
+        return rows
+
     def number(self, name: str) -> str:
         """Return a number of `texts` or `code` of numbers.yaml."""
         texts, code = self.names["texts"], self.names["code"]

@@ -45,6 +45,14 @@ def test_cell_by_table_row_and_column(numbers: Numbers) -> None:
     assert [source.text for source in numbers.used] == ["864", "15.9 to 17.8", "728 (689 to 762)"]
 
 
+def test_rows_of_a_table(numbers: Numbers) -> None:
+    rows = numbers.rows("goodput")
+    assert [row["NDM"] for row in rows] == ["864 (858 to 872)", "16.6 (16.3 to 17)", "1.5"]
+    assert [source.name for source in numbers.used] == [
+        *("goodput / fiber / Mbit/s", "goodput / stress / Mbit/s", "goodput / stress / 1/MB")
+    ]
+
+
 def test_number_of_a_text_and_of_the_code(numbers: Numbers) -> None:
     assert numbers.number("met") == "18"
     assert numbers.number("inputs") == str(len(schema.FEATURES))
