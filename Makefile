@@ -59,7 +59,7 @@ docs-version: .venv/installed-docs ## file the site under a version in the branc
 
 .PHONY: recording
 recording: .venv/installed-docs ## record make quickstart in this checkout, and draw the README's terminal
-	@$(PYTHON) packaging/recording/record.py build/quickstart.cast make quickstart
+	@MAKEFLAGS= MAKELEVEL=0 $(PYTHON) packaging/recording/record.py build/quickstart.cast make quickstart
 	@$(PYTHON) packaging/recording/svg.py build/quickstart.cast docs/quickstart.svg
 
 .PHONY: packages
