@@ -8,13 +8,13 @@ the first was stopped. The exit status is 1 if a file differs.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from compare import compare
 from compare.errors import CompareError
+from env.files import sha256
 from env.markdown import markdown_table
 
 SCENARIOS = (
@@ -35,17 +35,15 @@ def orders(schemes: Sequence[str]) -> dict[str, tuple[list[str], int]]:
     }
 
 
-def hashes(folder: Path) -> dict[Path, bytes]:
+def hashes(folder: Path) -> dict[Path, str]:
     """Return the SHA-256 of each file of the runs in a comparison's folder, by its path there."""
     runs = folder / "runs"
     return {
-        file.relative_to(runs): hashlib.sha256(file.read_bytes()).digest()
-        for file in sorted(runs.rglob("*"))
-        if file.suffix in (".json", ".parquet")
+        file.relative_to(runs): sha256(file) for file in sorted(runs.rglob("*")) if file.suffix in (".json", ".parquet")
     }
 
 
-def differing(first: dict[Path, bytes], second: dict[Path, bytes]) -> list[Path]:
+def differing(first: dict[Path, str], second: dict[Path, str]) -> list[Path]:
     """Return the files that are not the same in both, or in one only."""
     return sorted(file for file in first.keys() | second.keys() if first.get(file) != second.get(file))
 

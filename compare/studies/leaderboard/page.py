@@ -33,7 +33,7 @@ class Row:
 
     @property
     def met(self) -> int:
-        """How many requirements the scheme meets, all targets together."""
+        """Number of requirements met in all targets."""
         return sum(score.met for score in self.scores.values())
 
 
