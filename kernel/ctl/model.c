@@ -14,6 +14,7 @@
 #define NDM_MODELS_FOLDER "/usr/lib/ndm/models"
 #endif
 #define SUFFIX ".bin"
+#define SCHEME "ndm@" /* before the name of a model where schemes stand: compare.py, model cards */
 
 void digest_text(char text[65], const __u8 *digest)
 {
@@ -26,10 +27,11 @@ void digest_text(char text[65], const __u8 *digest)
 const char *model_file(const char *name)
 {
 	static char path[512];
+	const char *plain = strncmp(name, SCHEME, strlen(SCHEME)) ? name : name + strlen(SCHEME);
 
 	if (!strcmp(name, NDM_BUILTIN) || strchr(name, '/') || !access(name, F_OK))
 		return name;
-	snprintf(path, sizeof(path), NDM_MODELS_FOLDER "/%s" SUFFIX, name);
+	snprintf(path, sizeof(path), NDM_MODELS_FOLDER "/%s" SUFFIX, plain);
 	return access(path, F_OK) ? name : path;
 }
 

@@ -48,7 +48,7 @@ def test_a_bad_file_is_refused(tmp_path: Path, change: object, message: str) -> 
 
 @pytest.fixture(scope="module")
 def signing(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an ndmctl whose keys lie in keys/, two secret keys and a model."""
+    """A folder with an ndmctl whose keys lie in keys/ and its models beside it, two secret keys and a model."""
     folder = tmp_path_factory.mktemp("signing")
     (folder / "keys").mkdir()
     printed = subprocess.run(
@@ -56,7 +56,8 @@ def signing(tmp_path_factory: pytest.TempPathFactory) -> Path:
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     line = next(line for line in printed.replace("\\\n", " ").splitlines() if " -lcrypto" in line)
-    other = line.replace("-o build/ndmctl", f"-o {folder}/ndmctl -DNDM_KEYS_FOLDER='\"{folder}/keys\"'")
+    folders = f"-DNDM_KEYS_FOLDER='\"{folder}/keys\"' -DNDM_MODELS_FOLDER='\"{folder}\"'"
+    other = line.replace("-o build/ndmctl", f"-o {folder}/ndmctl {folders}")
     subprocess.run(other, shell=True, cwd=ROOT, check=True)
     for name in ("mine", "other"):
         openssl("genpkey", "-algorithm", "ed25519", "-out", folder / f"{name}.pem")
@@ -83,8 +84,10 @@ def sign(model: Path, key: str) -> None:
     openssl("pkeyutl", "-sign", "-rawin", "-inkey", secret, "-in", model, "-out", signature)
 
 
-def verified(model: Path) -> tuple[int, str]:
-    done = subprocess.run([model.with_name("ndmctl"), "verify", model], capture_output=True, text=True, check=False)
+def verified(model: Path, name: str = "") -> tuple[int, str]:
+    """Return the exit status, and the last line that ndmctl prints, for a model file or for a name of an installed one."""
+    program = [model.with_name("ndmctl"), "verify", name or model]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout.splitlines()[-1] if done.returncode == 0 else done.stderr.rstrip()
 
 
@@ -96,6 +99,12 @@ def test_a_model_without_signature_and_keys_is_taken(signed: Path) -> None:
     signed.with_name("model.bin.sig").unlink()
     (signed.parent / "keys" / "mine.pem").unlink()
     assert verified(signed) == (0, "Signature:                               none")
+
+
+@pytest.mark.parametrize("name", ["model", "ndm@model"])
+def test_an_installed_model_has_a_name(signed: Path, name: str) -> None:
+    assert verified(signed, name) == (0, "Signature:                               mine.pem")
+    assert verified(signed, "ndm@other") == (1, "ndmctl: ndm@other: No such file or directory")
 
 
 def test_signatures_are_refused(signed: Path) -> None:
