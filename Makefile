@@ -85,16 +85,19 @@ lab-kernel: ## build the lab kernel, user-mode Linux in virtual time (KERNEL_SRC
 lab-kernel-key: ## print key=HASH of the lab's two kernels, by which CI keeps ~/.cache/ndm-tcp (needs `make packages`)
 	@echo "key=$$(/usr/bin/python3 kernel/lab/build.py --key)-$$(/usr/bin/python3 kernel/lab/build.py --variant script --key)"
 
+# KERNEL_SRC is the source of the kernel that KERNEL names, and of no other
+BUILD_OWN_KERNEL := $(if $(KERNEL),KERNEL_SRC= )/usr/bin/python3 kernel/lab/build.py
+
 build/lab-kernel/manifest.json: kernel/lab/lab.config $(PATCHES)
-	@/usr/bin/python3 kernel/lab/build.py
+	@$(BUILD_OWN_KERNEL)
 	@touch -c $@
 
 .PHONY: script-kernel
 script-kernel: build/lab-kernels/script/manifest.json ## build the lab kernel for Mininet scripts of your own: docs/guides/own-script.md
-	@$(MAKE) --no-print-directory module
+	@$(MAKE) --no-print-directory module KERNEL_SRC=
 
 build/lab-kernels/script/manifest.json: kernel/lab/script.config kernel/lab/lab.config $(PATCHES) $(wildcard kernel/lab/patches/script/*.patch)
-	@/usr/bin/python3 kernel/lab/build.py --variant script
+	@$(BUILD_OWN_KERNEL) --variant script
 	@touch -c $@
 
 .PHONY: sanitizer
@@ -115,8 +118,12 @@ selection: .venv/installed
 EXPORTED += selection
 endif
 
-# further kernels of the lab: make lab-kernel KERNEL=NAME
-OTHER_KERNELS = $(notdir $(wildcard build/lab-kernels/*))
+# further kernels of the lab: make lab-kernel KERNEL=NAME, also together with `make module`
+NEW_KERNEL := $(if $(filter lab-kernel,$(MAKECMDGOALS)),$(KERNEL))
+OTHER_KERNELS = $(sort $(notdir $(wildcard build/lab-kernels/*)) $(NEW_KERNEL))
+ifneq ($(NEW_KERNEL),)
+build/lab-kernels/$(NEW_KERNEL)/manifest.json: | lab-kernel
+endif
 
 .PHONY: module
 ifeq ($(KDIR),)
@@ -272,7 +279,7 @@ results: setup module ## measure the shipped model, and the runs of make models;
 		"schemes=[ndm,ndm_v1,reno,cubic,bbr,$(BBR3)nv,cdg,vegas,westwood,illinois,oracle]"
 	@$(PYTHON) compare.py output_dir=results/variants \
 		"scenario=[fiber,buffers/200mbit_10ms_0_5bdp,access/lte,access/5g,access/wifi,access/starlink,loss/1pct,stress]" \
-		"schemes=[ndm,ndm@datasets/models/fiber,ndm@datasets/models/wireless,cubic,bbr]"
+		"schemes=[ndm,ndm@fiber,ndm@wireless,cubic,bbr]"
 	@$(PYTHON) -m compare.report.document docs/results/results.md docs/results/targets.md docs/results/attribution.md
 	@$(PYTHON) -m compare.studies.leaderboard add results/targets
 	@$(PYTHON) -m compare.studies.leaderboard enter ndm@fiber ndm@wireless ndm@rules/searched_neuron.yaml --seeds 5 \
