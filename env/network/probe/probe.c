@@ -33,7 +33,7 @@
 #define HEADERS (14 + 20 + 8)	/* Ethernet, IP, UDP */
 #define BATCH 256		/* packets per system call */
 #define BUFFER (256 << 20)	/* bytes of a socket buffer, large enough that neither end drops */
-#define READ_NS 10000000LL	/* between two reads of the capture */
+#define READ_NS 100000000LL	/* between two reads of the capture; a packet due meanwhile is late */
 #define NS_PER_S 1000000000LL
 
 struct stamp {
