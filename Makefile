@@ -272,7 +272,7 @@ BBR3 = $(if $(filter bbr3,$(OTHER_KERNELS)),bbr%bbr3$(comma))
 
 .PHONY: results
 results: setup module ## measure the shipped model, and the runs of make models; write the tables and pictures of docs/results, and the cards
-	@$(PYTHON) compare.py targets=all seeds=5 output_dir=results/targets
+	@$(PYTHON) compare.py targets=all seeds=10 output_dir=results/targets
 	@$(PYTHON) compare.py targets=fresh seeds=1 output_dir=results/fresh
 	@$(PYTHON) -m compare.studies.attribution results/attribution $(if $(TRAINED),--beside $(TRAINED))
 	@$(PYTHON) compare.py output_dir=results/mixed "scenario=[stress,delay_extreme,delay_moderate,fiber,bottleneck]" \
