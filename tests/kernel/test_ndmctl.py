@@ -85,7 +85,7 @@ def sign(model: Path, key: str) -> None:
 
 
 def verified(model: Path, name: str = "") -> tuple[int, str]:
-    """Return the exit status, and the last line that ndmctl prints, for a model file or for a name of an installed one."""
+    """Return the exit status and the last line that ndmctl prints, for a model file or an installed model."""
     program = [model.with_name("ndmctl"), "verify", name or model]
     done = subprocess.run(program, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout.splitlines()[-1] if done.returncode == 0 else done.stderr.rstrip()
