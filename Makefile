@@ -104,7 +104,7 @@ build/lab-kernels/script/manifest.json: kernel/lab/script.config kernel/lab/lab.
 sanitizer: build/modules/sanitizer/built ## build the lab kernel with KASAN, UBSAN, lockdep, kmemleak and KUnit, and its modules
 
 build/sanitizer-kernel/manifest.json: kernel/lab/sanitizer.config kernel/lab/lab.config $(PATCHES)
-	@/usr/bin/python3 kernel/lab/build.py --variant sanitizer
+	@$(BUILD_OWN_KERNEL) --variant sanitizer
 	@touch -c $@
 
 build/modules/sanitizer/built: $(KERNEL_SOURCES) $(KUNIT_SOURCES) build/sanitizer-kernel/manifest.json

@@ -25,7 +25,7 @@ def test_a_named_kernels_source_is_not_the_source_of_the_labs_own() -> None:
     assert "/usr/bin/python3 kernel/lab/build.py" in commands("module", "KERNEL_SRC=/tree", *CHANGED)
     own = [
         line
-        for line in commands("lab-kernel", "module", "KERNEL=other", "KERNEL_SRC=/tree", *CHANGED)
+        for line in commands("lab-kernel", "module", "sanitizer", "KERNEL=other", "KERNEL_SRC=/tree", *CHANGED)
         if "kernel/lab/build.py" in line and "--name" not in line
     ]
     assert own
