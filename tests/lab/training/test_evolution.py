@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -135,10 +136,17 @@ def test_trained_policy_can_be_exported(whole: Path) -> None:
     assert len(blob) > 500
 
 
+def interrupt(lab: Lab) -> None:
+    """Interrupt the training, and hold the lab's run up until the training closes the lab."""
+    os.kill(os.getpid(), signal.SIGINT)
+    deadline_s = time.monotonic() + 60
+    while lab.pid and time.monotonic() < deadline_s:
+        time.sleep(0.01)
+
+
 def test_interruption_in_a_generation_changes_nothing(whole: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    interrupt = watched(2 * 9 + 5, lambda _: os.kill(os.getpid(), signal.SIGINT))
-    assert not train(config(tmp_path), run, None, interrupt)
+    assert not train(config(tmp_path), run, None, watched(2 * 9 + 5, interrupt))
     saved = checkpoint.load(run)
     assert saved["learner"]["strategy"]["_g"] == 2
     assert train(config(tmp_path), run, saved)
