@@ -14,6 +14,7 @@ import yaml
 from env.files import sha256
 from export import card
 from export.integer.model import ExportError
+from export.pipeline import build_model, write_artefacts
 from export.stored_scores import read_scores
 from export.zoo import ZOO, zoo_names
 
@@ -68,6 +69,14 @@ def test_hashes_are_those_of_the_files(name: str) -> None:
     text = (ZOO / name / card.FILE_NAME).read_text()
     for file in card.CONTENTS:
         assert f"`{sha256(ZOO / name / file)}`" in text, file
+
+
+@by_model
+def test_files_are_those_that_an_export_writes(name: str, tmp_path: Path) -> None:
+    """A change of the certificates or of a format must not leave the zoo's files behind."""
+    write_artefacts(build_model(ZOO / name), tmp_path / "files", tmp_path / "headers")
+    for file in ("golden.json", "policy.bin", "policy.onnx", "report.json"):
+        assert (tmp_path / "files" / file).read_bytes() == (ZOO / name / file).read_bytes(), file
 
 
 def test_other_weights_have_no_results(tmp_path: Path) -> None:
