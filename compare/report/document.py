@@ -9,6 +9,7 @@ writes the blocks of these pages again (compare/report/pages.py). The comment of
     <!-- target loss of results/targets -->    the tables of a target
     <!-- runs of results/targets -->           number and duration of the runs of each target
     <!-- result of results/targets -->         a line per scheme with the requirements that it meets
+    <!-- figures of results/bbr3 -->          the figure of each requirement and scenario, a column per scheme
     <!-- scores of results/development -->    the joint scores of targets that have them
     <!-- goodput of results/targets -->        a row per scenario, a column per scheme or population of trained models
     <!-- file of runs/NAME/ablation.md -->     the text of a file that another command wrote
@@ -29,6 +30,7 @@ from compare.metrics.cells import Cell, by_scenario, read_cells, schemes_of
 from compare.report import Comparison, render_tables
 from compare.report.overview import draw_overview
 from compare.report.pages import fill_blocks
+from compare.report.tables.figures import figures_table
 from compare.report.tables.goodput import goodput_table
 from compare.report.tables.target import score_markdown, target_markdown
 from compare.statistics.paired import compare_pairs
@@ -99,6 +101,9 @@ class _Results:
         schemes = dict.fromkeys(scheme.name for table in tables for scheme in table.schemes)
         return "".join(f"    {line}\n" for line in last_lines(tables, list(schemes)))
 
+    def figures(self) -> str:
+        return figures_table(list(self._targets.values()))
+
     def scores(self) -> str:
         scored = [table for table in self._targets.values() if table.target.scored]
         if not scored:
@@ -117,6 +122,7 @@ _MAKERS: dict[str, _Maker] = {
     "target NAME": lambda results, name, _document: results.target(name),
     "runs": lambda results, _argument, _document: results.runs(),
     "result": lambda results, _argument, _document: results.result(),
+    "figures": lambda results, _argument, _document: results.figures(),
     "scores": lambda results, _argument, _document: results.scores(),
     "goodput": lambda results, _argument, _document: results.goodput(),
     "file": lambda results, _argument, _document: results.folder.read_text(),
