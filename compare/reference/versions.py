@@ -145,8 +145,8 @@ _UNVERSIONED = (
         "module",
         "the release",
         "`modinfo -F version tcp_ndm`. Each module belongs to one kernel: another one refuses it, and `make module`, "
-        "DKMS or the lab's commands build it anew. `/sys/module/tcp_ndm/parameters/` and the tracepoints are stable "
-        "within a major version",
+        "DKMS or the lab's commands build it anew. The parameters `model` and `pin`, `/sys/module/tcp_ndm/ndm/` "
+        "and the tracepoints are stable within a major version",
     ),
     (
         "BPF program",
