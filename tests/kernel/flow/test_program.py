@@ -17,10 +17,11 @@ from env.network.endpoints import flow_with_defaults, receive_argument, send_arg
 from env.network.traffic.accounting import TrafficError
 from env.network.traffic.program import LENGTH, READY, Program
 from env.network.traffic.run import COLUMNS, flow_result, read_tables
+from tests.support.stalls import repeated_after_a_stall
 from tests.support.tools import compile_c
 
 FLOW = ROOT / "env" / "network" / "flow"
-SECONDS = 1.5  # a stall of the machine is shorter
+SECONDS = 1.5
 KINDS = [("bulk", 0), ("stream", 1 << 18), ("request", 1), ("request", 10240), ("request", (1 << 20) + 1)]
 FLOWS = [
     flow_with_defaults(
@@ -64,6 +65,7 @@ def endpoints(receive_until_s: float | None = None) -> list[str]:
     return receives + [send_argument(i, flow, "-", "127.0.0.1") for i, flow in enumerate(FLOWS)]
 
 
+@repeated_after_a_stall
 def test_every_kind_of_traffic_is_accounted_for(program: Path) -> None:
     (tables,) = run(program, words("deliver", endpoints()))
     for i, flow in enumerate(FLOWS):
@@ -78,6 +80,7 @@ def test_every_kind_of_traffic_is_accounted_for(program: Path) -> None:
             assert latency["p50_us"] <= latency["p95_us"] <= latency["p99_us"] <= latency["max_us"]
 
 
+@repeated_after_a_stall
 def test_runs_that_end_with_a_reset(program: Path) -> None:
     # the second run can use the ports of the first, and its record has none of the first run's flows
     fewer = [end for end in endpoints(receive_until_s=2.2) if end.split(",")[1] == "1"]
@@ -112,6 +115,7 @@ def bulk(traffic: Program, end_s: float, ended: Callable[[], bool]) -> tuple[dic
     return flow_result(0, flow, dict.fromkeys(COLUMNS, b"") | read_tables(record), delivered=False), early
 
 
+@repeated_after_a_stall
 def test_stopped_run_leaves_nothing_to_the_next(traffic: Program) -> None:
     due = time.monotonic() + 1.0
     at_once, after_start, never = (lambda: True), (lambda: time.monotonic() > due), (lambda: False)
@@ -121,6 +125,7 @@ def test_stopped_run_leaves_nothing_to_the_next(traffic: Program) -> None:
         assert (result["received_bytes"] > 0) == received
 
 
+@repeated_after_a_stall
 def test_failed_program_says_why_and_is_replaced(traffic: Program) -> None:
     with pytest.raises(TrafficError, match=r"the traffic program failed \(2\): flow: bad argument nonsense"):
         traffic.begin(words("reset", ["nonsense"]))
