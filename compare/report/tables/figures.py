@@ -14,20 +14,23 @@ NOT_MEASURED = "–"
 def figures_table(tables: Sequence[TargetTable]) -> str:
     """Return a Markdown table of the figures that the requirements judge, with their intervals.
 
-    A figure that several requirements of a target judge has one row, with the name of the first of them.
+    A figure that several requirements of a target judge has one row, with the name of the first of them. A requirement
+    that is judged beside each peer (``undominated``) has no figure of its own, and no row.
     """
     schemes: dict[str, Scheme] = {scheme.name: scheme for table in tables for scheme in table.schemes}
     rows: list[list[str]] = []
     for table in tables:
-        judged = {scheme.name: table.judgements(scheme.name) for scheme in table.schemes}
+        figures: dict[tuple[str, str, str], dict[str, list[str]]] = {}
+        for scheme in table.schemes:
+            for one in table.judgements(scheme.name):
+                of_schemes = figures.setdefault((one.requirement, one.scenario, one.unit), {})
+                of_schemes.setdefault(scheme.name, []).append(one.shown)
         seen: set[tuple[str, ...]] = set()
-        for same in zip(*judged.values(), strict=True):
-            figures = dict(zip(judged, (one.shown for one in same), strict=True))
-            if (key := (same[0].scenario, same[0].unit, *figures.values())) in seen:
+        for (requirement, scenario, unit), of_schemes in figures.items():
+            shown = [(of_schemes.get(name) or [NOT_MEASURED])[0] for name in schemes]
+            if (key := (scenario, unit, *shown)) in seen or any(len(several) > 1 for several in of_schemes.values()):
                 continue
             seen.add(key)
-            unit = f", {same[0].unit}" if same[0].unit else ""
-            cells = [figures.get(name, NOT_MEASURED) for name in schemes]
-            rows.append([f"{table.target.name}.{same[0].requirement}{unit}", same[0].scenario, *cells])
+            rows.append([f"{table.target.name}.{requirement}{f', {unit}' if unit else ''}", scenario, *shown])
     heads = ["requirement", "scenario", *(scheme.label for scheme in schemes.values())]
     return markdown_table(heads, rows) + "\n"

@@ -32,3 +32,9 @@ def test_every_scenario_has_a_row_and_every_scheme_a_column() -> None:
     assert [line.split(" | ")[0] for line in lines[5:]] == ["| loss.used, %"] * 6
     # of what a loss of 0.1 % leaves
     assert lines[5].endswith(" | loss/0_1pct | 98.1 (no spread) | – | 49 (no spread) |")
+
+
+def test_requirement_beside_each_peer_has_no_row() -> None:
+    values = {"goodput": [17.0] * 3, "retransmits_per_mb": [1.0] * 3}
+    stress = made_table("stress", ndm=values, reno=values, bbr=values)
+    assert figures_table([stress]).splitlines()[2:] == []
