@@ -6,7 +6,6 @@ import time
 
 import pytest
 
-from tests.support import stalls
 from tests.support.stalls import repeated_after_a_stall
 
 
@@ -23,7 +22,7 @@ class Attempts:
 
 
 def test_failure_without_a_stall_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stalls, "STALL_S", 60.0)
+    monkeypatch.setattr("tests.support.stalls.STALL_S", 60.0)
     attempts = Attempts(1)
     with pytest.raises(AssertionError) as raised:
         repeated_after_a_stall(attempts)()
@@ -32,14 +31,14 @@ def test_failure_without_a_stall_is_not_repeated(monkeypatch: pytest.MonkeyPatch
 
 
 def test_failure_beside_a_stall_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stalls, "STALL_S", 0.0)  # each thread wakes up a little late
+    monkeypatch.setattr("tests.support.stalls.STALL_S", 0.0)  # each thread wakes up a little late
     attempts = Attempts(2)
     repeated_after_a_stall(attempts)()
     assert attempts.made == 3
 
 
 def test_third_failure_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stalls, "STALL_S", 0.0)
+    monkeypatch.setattr("tests.support.stalls.STALL_S", 0.0)
     attempts = Attempts(3)
     with pytest.raises(AssertionError):
         repeated_after_a_stall(attempts)()
