@@ -9,8 +9,8 @@ writes the blocks of these pages again (compare/report/pages.py). The comment of
     <!-- target loss of results/targets -->    the tables of a target
     <!-- runs of results/targets -->           number and duration of the runs of each target
     <!-- result of results/targets -->         a line per scheme with the requirements that it meets
-    <!-- figures of results/bbr3 -->          the figure of each requirement and scenario, a column per scheme
-    <!-- scores of results/development -->    the joint scores of targets that have them
+    <!-- figures of results/bbr3 -->           the figure of each requirement and scenario, a column per scheme
+    <!-- scores of results/development -->     the joint scores of targets that have them
     <!-- goodput of results/targets -->        a row per scenario, a column per scheme or population of trained models
     <!-- file of runs/NAME/ablation.md -->     the text of a file that another command wrote
 

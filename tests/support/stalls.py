@@ -11,7 +11,7 @@ from typing import ParamSpec
 P = ParamSpec("P")
 
 PAUSE_S = 0.01
-STALL_S = 0.05  # virtual machines have stood still for up to two seconds
+STALL_S = 0.05  # half of what the shortest wait of such a test leaves
 ATTEMPTS = 3
 
 
