@@ -479,11 +479,6 @@ reproducible: setup lab-kernel ## build modules, BPF program, models and package
 	@/usr/bin/python3 setup/packages.py bpf lint
 	@/usr/bin/python3 packaging/reproducible/check.py
 
-.PHONY: paper
-paper: .venv/installed ## write the paper, with the numbers of docs/results, as build/paper/ndm-tcp.pdf
-	@/usr/bin/python3 setup/packages.py paper
-	@$(PYTHON) -m compare.paper
-
 .PHONY: ports
 ports: setup ## build the modules for arm64 and for the newest kernel, without a warning (downloads headers; Debian only)
 	@/usr/bin/python3 setup/packages.py ports

@@ -9,7 +9,6 @@ setup/packages.py scripts  also the programs that Mininet scripts of your own ma
 setup/packages.py tests    also those for `make test`
 setup/packages.py slow     also those that `make test-all` needs in addition to `tests`
 setup/packages.py release  also those for `make test-release`
-setup/packages.py paper    also those for `make paper`
 setup/packages.py ports    also those for `make ports`
 setup/packages.py vm       also those for the VM lab
 setup/packages.py newest   also those for `make vm-newest`
@@ -50,8 +49,6 @@ BPF = ["clang", "llvm", *CTL]
 DEB = ["debhelper", "dh-dkms", "lintian", *BPF]
 # the fuzz targets; llvm reports their coverage
 FUZZ = ["clang", "libclang-rt-dev", "llvm", *CTL]
-# `make paper`: text and figures to PDF, with DejaVu's letters
-PAPER = ["pandoc", "weasyprint", "fonts-dejavu-core", "fonts-dejavu-extra"]
 # what Mininet and its examples call: traffic, captures, Mininet's default switch with its controller, VLANs, NAT
 SCRIPTS = [
     *("iputils-ping", "iperf", "iperf3", "telnet", "tcpdump", "openvswitch-switch", "openvswitch-testcontroller"),
@@ -70,13 +67,12 @@ BESIDES = {
     "lint": ["sparse", *STOCK_HEADERS],
     "scripts": SCRIPTS,
     "tests": ["qemu-user", "openssl", *ARM64, *FUZZ, *SCRIPTS],
-    "slow": ["chromium", "dkms", "sockperf", *COUNTING, *PAPER, *STOCK_HEADERS],
+    "slow": ["chromium", "dkms", "sockperf", *COUNTING, *STOCK_HEADERS],
     "release": [*HOSTS, *CONTAINER, *DEB, *STOCK_HEADERS],
     "deb": DEB,
     "hosts": HOSTS,
     "container": CONTAINER,
     "bench": [*COUNTING, *BPF, *STOCK_HEADERS],
-    "paper": PAPER,
     "profile": ["linux-perf"],
     "ports": ["patchelf", "sparse", *ARM64, *STOCK_HEADERS],
     "vm": ["qemu-system-x86", "busybox-static", "bpftool", *STOCK_HEADERS],
