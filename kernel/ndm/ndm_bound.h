@@ -1,25 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The bound: what the window may be at most after congestion, whatever the policy wants.
- *
- * A flow that takes no notice of loss leaves nothing to flows that do. Whenever a queue
- * overflows, a policer drops or a router marks, the bound is therefore set to 0.7 of the
- * window that the path has carried. From there it grows as a window of Reno and CUBIC
- * together:
+ * The bound: what the window may be at most after congestion, whatever the policy wants,
+ * and the test that tells a path's own losses from those of congestion.
  *
  *	limit += 1 + 0.4 (t^3)' packets in a round trip; t: seconds since the cut
  *
- * which is Reno's growth (RFC 5681) and the convex part of CUBIC's (RFC 9438). The policy
- * may choose any smaller window.
- *
- * Not all losses are congestion. A path that loses 2 % of all packets does so at any
- * window, and a smaller one would only waste it. So each cut is also a test: in the
- * following round trips the bound stays, and if the path still loses more than half as
- * large a share, up to a thirty-second, the losses are the path's own. The bound is then
- * lifted, and from now on only a share above twice the path's own counts as congestion.
- * The path's own share follows the losses, up to what the test has found, and is forgotten
- * in time, so that the test is repeated. A mark is always congestion, and ends a test: the
- * window before it is never restored. So does the guard's pause.
+ * The policy may choose any smaller window. docs/explanation/control-law.md tells the law.
  *
  * Pure: plain numbers in, plain numbers out.
  */

@@ -1,17 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Company: what the network sees of a queue that its flow shares with others.
- *
- * Flows at one bottleneck see the same queue. If the network answers it alike whatever the
- * window is, all windows change by the same factor, and only the added term of ndm_window.h
- * makes them equal. While a flow has company, its network therefore sees the queue times
- * cwnd / 64, within 1/2 and 2. A larger window answers as if the queue were longer, and gives
- * way, as in Swift (Kumar et al., 2020), where a larger window has a shorter target delay.
- * The control law itself works with the inputs as they were measured.
- *
- * A flow that is alone has the whole link while there is a queue. So an interval shows
- * company if there was a queue and the flow delivered clearly less than it once did. The flow
- * has company for NDM_COMPANY decisions from then on.
+ * Company: whether competing flows are present, and the queue that the network sees then.
+ * docs/explanation/control-law.md tells the law.
  *
  * Pure: plain numbers in, plain numbers out.
  */

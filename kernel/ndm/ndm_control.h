@@ -1,30 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The control loop on a socket, shared by tcp_ndm and tcp_ndm_gym. Each supplies
- * the function that decides.
+ * the function that decides. docs/explanation/control-law.md tells the law.
  *
  * There is one decision per control interval, a packet-timed round trip of at
- * least 1 ms; other ACKs only update counters. A decision is two actions in
- * [-1, 1]:
+ * least 1 ms; other ACKs only update counters.
  *
- *	cwnd    = cwnd * 2^f(cwnd_log2) + 1 + sqrt(cwnd) / 4	(ndm_window.h)
- *	pacing  = 1.25 * 2^pacing * cwnd / srtt
- *
- * In slow start the window grows with each ACK instead (ndm_slow_start.h), and in a
- * drain it is half or less for two intervals (ndm_drain.h). In company the network sees a
- * queue as its window asks for (ndm_company.h).
- *
- * The flow's window is cwnd_fp. The kernel's differs in a drain, and from the
- * beginning of a fast recovery to the next decision, when each ACK releases as many
- * packets as it acknowledges. Otherwise only the policy reduces the window in fast
- * recovery: ssthresh() returns the flow's window, and the kernel runs no PRR for
- * algorithms with cong_control(). ndm_recovery.h has what happens after a time-out.
- *
- * Congestion bounds the window, whatever the policy decides (ndm_bound.h).
- *
- * The window changes only while it is used (RFC 7661): a flow limited by its
- * application or receiver must not build up a window that it has never tried, nor lose
- * it without loss or queue. After idleness the window decays (RFC 2861).
+ * Only the policy reduces the window in fast recovery: ssthresh() returns the flow's
+ * window, and the kernel runs no PRR for algorithms with cong_control().
  *
  * An ECN mark, or a loss that a tail loss probe has repaired, counts as one lost
  * packet in the interval (RFC 3168: a mark is treated as a loss).

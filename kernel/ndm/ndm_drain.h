@@ -1,32 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Drains: from time to time a flow reduces its window for two round trips to
- * measure the queue that remains, as BBR does in PROBE_RTT.
- *
- * A flow that joins a standing queue mistakes that queue for propagation delay. It
- * then underestimates the queue and takes more than its share, until the queue
- * runs empty (the latecomer's advantage of Vegas). Nor can a flow tell its own
- * queue from that of others by the RTT alone. A smaller window separates them: in
- * the first round trip the flow's own queue drains, in the second one the RTT
- * the rest:
- *
- *	- a new minimum RTT, if it is below the known one
- *	- a larger minimum RTT, if two drains have found the same RTT and did not change
- *	  it: a flow has a part in each queue that it joins, so this is a longer route
- *	- else the standing queue, kept by other flows: the inputs then compare the packets
- *	  in flight with the bandwidth-delay product including it
- *
- * A queue that has run down was the flow's own. At the end of a drain the window is
- * restored without it.
- *
- * Where there is a queue that the last drain does not explain, the window is halved at
- * least once, and as often as needed to leave only the known standing queue if the flow
- * itself keeps all other queue. Otherwise three quarters of it stay. A connection's first
- * drain leaves more. At half the window, a drain costs one round trip's packets. It
- * therefore begins NDM_DRAIN_EVERY decisions after the last one while there is such a
- * queue, otherwise after NDM_DRAIN_SELDOM, and in time for a minimum RTT, which is only
- * valid for so long. It begins early when the RTT is twice the explained one: the link has
- * become slower, the route has become longer, or new flows have arrived.
+ * Drains: when a flow reduces its window to measure the queue that remains, by how much,
+ * and what its RTT then shows: a new minimum, a longer route, or a standing queue.
+ * docs/explanation/control-law.md tells the law.
  *
  * Pure: plain numbers in, plain numbers out.
  */

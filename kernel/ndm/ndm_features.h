@@ -20,24 +20,20 @@
  *	inflight_ratio	in flight at the interval's beginning /
  *			(max_rate * (min_rtt + standing queue + wait))
  *
- * In company the network sees rtt_ratio and inflight_ratio scaled (ndm_company.h).
+ * Beside competing flows the network sees rtt_ratio and inflight_ratio scaled (ndm_company.h).
+ * docs/explanation/control-law.md explains standing queue and wait.
  *
  * min_rtt is not the smallest RTT sample: with jitter larger than the base delay a
  * rare minimum is noise (TCP-NV, section 2). It is the smallest *smoothed* RTT at
  * the ends of the intervals of the last 30 to 60 s, at least the smallest sample of its
- * interval. It is renewed as in TCP-NV: every 30 s the minimum collected since the last
- * renewal replaces it. max_rate is renewed the same way. The standing queue is the queue
- * that remained in the last drain (ndm_drain.h): the flow's own queue shows in rtt_ratio
- * and inflight_ratio, that of other flows in rtt_ratio only. The wait is the time for which
- * packets or ACKs wait for others on average, where ACKs arrive in bursts or jitter varies
- * the RTT: an interval's smallest RTT shows its queue, and the mean exceeds it by the wait.
+ * interval: every 30 s the minimum collected since the last renewal replaces it. max_rate is
+ * renewed the same way.
  *
  * A rate is the packets delivered in an interval over its length, or over the time in which
  * they were sent if that is longer: a device may collect ACKs and forward them at once.
  * The packets that were delivered in an interval were in flight at its beginning, so
- * inflight_ratio compares flight and rate of the same packets. queue_floor is 0 while the
- * queue is nearly empty at least once in 16 intervals; flows that fill the buffer keep it
- * above (the mode switch of Copa, Arun and Balakrishnan, NSDI 2018).
+ * inflight_ratio compares flight and rate of the same packets. queue_floor is the mode
+ * switch of Copa (Arun and Balakrishnan, NSDI 2018).
  *
  * H2 is the binary entropy of the loss bits of the last 16 intervals, H that of
  * the histogram of their mean RTTs over 16 quarter octaves above min_rtt. Low

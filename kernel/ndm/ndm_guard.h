@@ -2,29 +2,14 @@
 /*
  * The guard: it takes a connection from a policy that leaves the path unused.
  *
- * The bound (ndm_bound.h) protects other flows from a policy: where packets are lost or
- * marked, the window is no larger than that of a Reno or CUBIC flow, whatever the policy
- * decides. It does not help the connection itself when the policy wants too little. The
- * guard looks at what has come of NDM_GUARD_HORIZON decisions, not at single ones:
- *
  *	starving	There was no loss, and in most intervals no queue. The window was
  *			used and has not grown by a quarter, and the rate was less than
  *			a quarter of what the path has carried before.
  *
- * The standing queue, which no drain empties, is a queue too: others use the path. One of
- * three times the rest of the RTT or more may be a longer route instead, on which the same
- * window has a quarter of the rate.
- *
  * What the path has carried is the largest rate of an interval. It falls to the rate of an
  * interval in which a queue doubles the RTT of a window that is at least half of that rate's
- * bandwidth-delay product: the link has become slower.
- *
- * Decisions that are not carried out, in slow start and in drains, do not count.
- *
- * After two such horizons in a row the connection begins a new slow start and then follows
- * the bound, which answers each loss and otherwise grows, as a flow of Reno and CUBIC does.
- * The policy gets the connection back after NDM_GUARD_PAUSE decisions, twice as many after
- * each further intervention, or when another model is loaded.
+ * bandwidth-delay product: the link has become slower. Decisions in slow start and in drains
+ * do not count. docs/explanation/control-law.md tells the law.
  *
  * Pure: plain numbers in, plain numbers out.
  */

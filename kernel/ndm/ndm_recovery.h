@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What changes the window between decisions: losses, time-outs, their undo, and
- * idleness.
+ * idleness. docs/explanation/control-law.md tells the law.
  *
- * In the first round trip of a fast recovery, each ACK releases as many packets as it
- * acknowledges (packet conservation, as in BBR). The packets that were lost have left
- * the flight, so that the whole window would send them and as many new ones at once,
- * into a queue that is still full. The next decision ends it.
- *
- * After a time-out, the kernel sets the window to the packets in flight plus 1. While
- * it retransmits (TCP_CA_Loss), the window slow-starts to half of the flow's window
- * before the time-out, in addition to the policy's decisions. A spurious time-out is
- * undone: that window is restored. A DSACK may show that the time-out was spurious only
- * after everything has been acknowledged. The kernel's prior_cwnd is another window
- * where a time-out interrupts a recovery: the one from the recovery's beginning.
+ * The kernel's prior_cwnd is not the flow's window before a time-out where the time-out
+ * interrupts a recovery: it is the one from the recovery's beginning.
  *
  * Segments that were larger than the path's MTU, and data in a SYN that the server has
  * not taken, are retransmitted in TCP_CA_Loss too. The kernel reduces no window then,

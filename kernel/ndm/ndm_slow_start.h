@@ -1,36 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Slow start: the window grows by a packet for each one acknowledged (RFC 5681,
- * section 3.1) until a loss or a queue ends it for good. On an unknown path the inputs
- * do not show how far the window may grow, so the policy does not set it. From the end
- * on it does.
+ * Slow start: what each ACK adds, the sign of a queue that ends it, and the window after
+ * it. docs/explanation/control-law.md tells the law.
  *
- * The sign of a queue is that of HyStart++ (RFC 9406): the smallest RTT of eight samples
- * is an eighth above the filtered minimum, within 0.25 and 16 ms. The smallest one,
- * because jitter raises the mean and delayed ACKs raise single samples. The RFC takes
- * the first eight samples of a round trip, and its least threshold is 4 ms, which is
- * several queues of a data centre. An interval with fewer samples needs two.
- *
- * The packets that show the sign were sent a round trip ago, when the window was half as
- * large. The sign therefore halves it, down to an initial window. The window is held
- * then, and in the next interval the sign has to show again. Otherwise slow start
- * continues. That interval's packets have filled the link, so its rate tells at its end
- * what the path holds. This window is held until the queue has run down and the inputs
- * show it.
- *
- * Where ACKs arrive in bursts or jitter keeps packets in order, RTTs grow without a queue.
- * A link that is full, however, does not send more when the window grows. After an interval
- * with a quarter more than ever before, the window is therefore the one before the sign
- * again, and after another one slow start continues.
- *
- * Packets go out by the highest pacing gain. Smooth pacing, at 1.39 cwnd/srtt where the
- * window doubles in a round trip, would have no queue until the window is twice what the
- * path holds. The short queues of faster bursts show in time.
- *
- * Where the link spreads these bursts, they show its rate, and so what the path holds
- * (ndm_train.h). Then the window is paced by the neutral gain and grows no further than to
- * three sixteenths above that, which is a queue that shows but does not overflow a buffer of
- * a quarter of the BDP. A window that has ended there is not halved by the sign of a queue.
+ * The sign is that of HyStart++ (RFC 9406): the smallest RTT of eight samples is an eighth
+ * above the filtered minimum, within 0.25 and 16 ms. The RFC takes the first eight samples of
+ * a round trip, and its least threshold is 4 ms, which is several queues of a data centre.
+ * An interval with fewer samples needs two.
  *
  * Pure: plain numbers in, plain numbers out.
  */

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Packet trains: the rate of the link, measured in slow start before its queue is full.
- *
- * In slow start a flow sends faster than packets are acknowledged. If a train of packets
- * takes longer to be acknowledged than it took to be sent, the link has spread it, and the
- * rate of its ACKs is the link's (the dispersion of packet trains: Dovrolis, Ramanathan and
- * Moore, INFOCOM 2001; HyStart's ACK trains: Ha and Rhee, 2011). Jitter and ACKs that arrive
- * in bursts make some trains seem faster than the link, some slower. So the fastest one of
- * two intervals counts.
+ * Packet trains: the rate of the link, measured in slow start before its queue is full
+ * (the dispersion of packet trains: Dovrolis, Ramanathan and Moore, INFOCOM 2001; HyStart's
+ * ACK trains: Ha and Rhee, 2011). Jitter and ACKs that arrive in bursts make some trains seem
+ * faster than the link, some slower. So the fastest one of two intervals counts.
  *
  * Pure: plain numbers in, plain numbers out.
  */

@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The window after a decision:
+ * The window after a decision, within [NDM_CWND_MIN, NDM_CWND_MAX]:
  *
  *	next = cwnd * 2^f(cwnd_log2) + 1 + sqrt(cwnd) / 4		packets
  *	f(a) = a from -1/2 on, below it 7 a + 3
  *
- * so that an action of -1 leaves a sixteenth of the window, for a link that has become
- * slower, and small actions stay precise.
- * within [NDM_CWND_MIN, NDM_CWND_MAX]. The policy sets the factor. The added term
- * makes flows converge to equal shares: flows at one bottleneck see the same queue
- * and choose similar factors, so with a factor alone each would keep its share.
- * The added term weighs more in a smaller window. Every negative cwnd_log2 then has
- * its own fixed-point window, as in FAST TCP (Wei et al., 2006). The square root
- * keeps the term effective in large windows, as in binomial congestion control
- * (Bansal and Balakrishnan, 2001).
+ * Every negative cwnd_log2 has its own fixed-point window, as in FAST TCP (Wei et al.,
+ * 2006). The square root keeps the added term effective in large windows, as in binomial
+ * congestion control (Bansal and Balakrishnan, 2001).
  *
  * cwnd has 8 fraction bits between decisions: otherwise a window of 4 packets would
  * lose a change of 10 %.

@@ -56,7 +56,7 @@ def reno(lab: Lab) -> tuple[int, int]:
 @pytest.mark.parametrize("lab", ["lab"], indirect=True)
 @pytest.mark.parametrize("name", BAD_MODELS)
 def test_bad_model_leaves_cubic_its_share(lab: Lab, reno: tuple[int, int], name: str) -> None:
-    """With -s it prints the table of docs/explanation/control-law.md, in Mbit/s."""
+    """With -s it prints the table of docs/explanation/proof.md, in Mbit/s."""
     use_model(lab, f"{name}.bin")
     alone, beside = run(lab, "ndm", sample_ms=0), run(lab, "cubic", "ndm", sample_ms=0)
     shares = [alone.flows[0].received_bytes, *(flow.received_bytes for flow in beside.flows)]
