@@ -239,7 +239,7 @@ models: setup module ## train the shipped models: mixed, 5 seeds, then fiber and
 	@$(PYTHON) train.py -m profile=wireless name=wireless algo.total_decisions=500000 $(LAST_STAGE)
 	$(call ship,wireless)
 	@$(PYTHON) -m export.selection mixed
-	@$(PYTHON) -m export.card
+	@$(PYTHON) -m studies.leaderboard.card
 
 PROFILE ?= mixed
 TRAIN_ARGS ?=
@@ -256,11 +256,11 @@ VARIANT_SCHEMES = $(foreach variant,$(filter-out warm,$(VARIANTS)),$(foreach see
 .PHONY: ablations
 ablations: setup module ## measure the effect of training, inputs 7 and 8, memory, experts and float: 3 seeds each (PROFILE=mixed TRAIN_ARGS= COMPARE_ARGS=)
 	@test -f $(EXPERTS) || $(PYTHON) -m training.experts record profile=$(PROFILE) output=$(EXPERTS)
-	@$(PYTHON) -m compare.studies.ablation runs/$(ABLATIONS) --seeds 1 2 3 --common profile=$(PROFILE) $(TRAIN_ARGS) \
+	@$(PYTHON) -m studies.learning.ablation runs/$(ABLATIONS) --seeds 1 2 3 --common profile=$(PROFILE) $(TRAIN_ARGS) \
 		--variant full --variant blind "algo.blind=[rtt_variation,rtt_gradient]" \
 		--variant memoryless algo.recurrent=false --variant aware algo.quantization_aware=true \
 		--variant warm algo.imitate=$(EXPERTS) --variant untrained algo.total_decisions=0
-	@for seed in 1 2 3; do $(PYTHON) -m compare.studies.precision runs/$(ABLATIONS)/full/full-$$seed; done
+	@for seed in 1 2 3; do $(PYTHON) -m studies.learning.precision runs/$(ABLATIONS)/full/full-$$seed; done
 	@$(PYTHON) compare.py "targets=[published,loss,changes]" output_dir=results/$(ABLATIONS) $(COMPARE_ARGS) \
 		"schemes=[$(subst $(empty) ,$(comma),$(strip $(VARIANT_SCHEMES) window@8 window@64 bbr cubic))]"
 
@@ -274,7 +274,7 @@ BBR3 = $(if $(filter bbr3,$(OTHER_KERNELS)),bbr%bbr3$(comma))
 results: setup module ## measure the shipped model, and the runs of make models; write the tables and pictures of docs/results, and the cards
 	@$(PYTHON) compare.py targets=all seeds=10 output_dir=results/targets
 	@$(PYTHON) compare.py targets=fresh seeds=1 output_dir=results/fresh
-	@$(PYTHON) -m compare.studies.attribution results/attribution $(if $(TRAINED),--beside $(TRAINED))
+	@$(PYTHON) -m studies.learning.attribution results/attribution $(if $(TRAINED),--beside $(TRAINED))
 	@$(PYTHON) compare.py output_dir=results/mixed "scenario=[stress,delay_extreme,delay_moderate,fiber,bottleneck]" \
 		"schemes=[ndm,ndm_v1,reno,cubic,bbr,$(BBR3)nv,cdg,vegas,westwood,illinois,oracle]"
 	@$(PYTHON) compare.py output_dir=results/variants \
@@ -282,13 +282,13 @@ results: setup module ## measure the shipped model, and the runs of make models;
 		"schemes=[ndm,ndm@fiber,ndm@wireless,cubic,bbr]"
 	@[ -z "$(BBR3)" ] || $(PYTHON) compare.py targets=all "schemes=[ndm,reno,cubic,bbr,bbr%bbr3]" seeds=10 \
 		reuse=results/targets output_dir=results/bbr3
-	@$(PYTHON) -m compare.report.document docs/results/results.md docs/results/targets.md docs/results/attribution.md \
+	@$(PYTHON) -m studies.documents docs/results/results.md docs/results/targets.md docs/results/attribution.md \
 		$(if $(BBR3),docs/results/bbr3.md)
-	@$(PYTHON) -m compare.studies.leaderboard add results/targets
-	@[ -z "$(BBR3)" ] || $(PYTHON) -m compare.studies.leaderboard add results/bbr3 --only bbr%bbr3
-	@$(PYTHON) -m compare.studies.leaderboard enter ndm@fiber ndm@wireless ndm@rules/searched_neuron.yaml --seeds 5 \
+	@$(PYTHON) -m studies.leaderboard add results/targets
+	@[ -z "$(BBR3)" ] || $(PYTHON) -m studies.leaderboard add results/bbr3 --only bbr%bbr3
+	@$(PYTHON) -m studies.leaderboard enter ndm@fiber ndm@wireless ndm@rules/searched_neuron.yaml --seeds 5 \
 		--reuse results/targets
-	@$(PYTHON) -m export.card
+	@$(PYTHON) -m studies.leaderboard.card
 
 .PHONY: verify-model
 verify-model: setup module ## prove that the exported weights cannot overflow, and certify their actions
@@ -299,21 +299,21 @@ OLD ?= 7e8d117
 
 .PHONY: bench
 bench: setup module ## compare the speed with an older revision (OLD=REVISION): packets, decisions, training, comparison, lab
-	@$(PYTHON) -m compare.studies.revisions --old $(OLD)
+	@$(PYTHON) -m studies.speed.revisions --old $(OLD)
 
 .PHONY: bench-env
 bench-env: setup module ## measure the speed of the environment: decisions and virtual seconds per second
-	@$(PYTHON) -m compare.studies.environment_speed
+	@$(PYTHON) -m studies.speed.environment
 
 .PHONY: profile
 profile: setup module ## show where the CPU time of a packet goes: shares of TCP, qdiscs, devices, buffers, virtual time
 	@/usr/bin/python3 setup/packages.py profile
-	@$(PYTHON) -m compare.studies.lab_profile
+	@$(PYTHON) -m studies.speed.cpu_profile
 
 .PHONY: bench-kernel
 bench-kernel: vm-kernel ## measure the cost of the module: a decision, an ACK against BBR, a gigabyte against Cubic, a connection's state
 	@/usr/bin/python3 setup/packages.py bench
-	@$(PYTHON) -m kernel.bench
+	@$(PYTHON) -m studies.kernel_cost
 
 # processes, each with one thread on a core of its own
 JOBS ?= 2
@@ -462,9 +462,9 @@ generate: .venv/installed ## rewrite the generated files: C headers, golden vect
 	@$(PYTHON) -m export.integer.tables $(CHECK)
 	@$(PYTHON) -m export.formats.golden $(CHECK)
 	@$(PYTHON) -m env.network.traces catalogue $(CHECK)
-	@$(PYTHON) -m compare.reference $(CHECK)
-	@$(PYTHON) -m compare.studies.leaderboard $(CHECK)
-	@$(PYTHON) -m export.card $(CHECK)
+	@$(PYTHON) -m studies.reference $(CHECK)
+	@$(PYTHON) -m studies.leaderboard $(CHECK)
+	@$(PYTHON) -m studies.leaderboard.card $(CHECK)
 
 .PHONY: dist
 dist: ## write the source tarball of a release, which builds without git, into build/dist

@@ -29,7 +29,7 @@ LONGEST = (
     "lab/compare/test_repeatable.py",
     "kernel/ndm/test_variants.py",
     "lab/compare/test_command.py",
-    "lab/compare/studies/test_ablation.py",
+    "lab/studies/learning/test_ablation.py",
     "lab/env/gym/test_ndm_env.py",
 )
 

@@ -1,6 +1,6 @@
 """The metrics of a training. Each file that writes metrics has a table of them, `METRICS`.
 
-compare/reference/training_metrics.py makes docs/reference/metrics.md from these tables, and
+studies/reference/training_metrics.py makes docs/reference/metrics.md from these tables, and
 tests/lab/training/test_learners.py compares them with what a training writes.
 """
 

@@ -67,7 +67,7 @@ def test_two_files_make_a_learner(tmp_path: Path) -> None:
     assert rewards[-1] > rewards[0]
     assert build_model(whole).provenance.decisions == 2000
 
-    call("-m", "compare.reference", checkout=tmp_path)
+    call("-m", "studies.reference", checkout=tmp_path)
     reference = tmp_path / "docs" / "reference"
     assert "`algo.std` | `0.2` | exploration" in (reference / "options.md").read_text()
     assert "`algo=reinforce` | REINFORCE: the policy gradient" in (reference / "options.md").read_text()

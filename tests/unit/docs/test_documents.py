@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from compare.reference import __main__ as reference
-from compare.studies.leaderboard import __main__ as leaderboard
 from env.checkout import ROOT
 from env.files import generate
-from export import card
+from studies.leaderboard import __main__ as leaderboard
+from studies.leaderboard import card
+from studies.reference import __main__ as reference
 
 CARDS = sorted((ROOT / "datasets" / "models").glob("*/README.md"))
 PAGES = [*ROOT.glob("*.md"), ROOT / "datasets" / "README.md", *CARDS, *sorted((ROOT / "docs").rglob("*.md"))]
 PICTURES = sorted(path for kind in ("png", "svg") for path in (ROOT / "docs").rglob(f"*.{kind}"))
-FOLDERS = "compare|configs|datasets|docs|env|export|kernel|packaging|setup|tests|training"
+FOLDERS = "compare|configs|datasets|docs|env|export|kernel|packaging|setup|studies|tests|training"
 by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 
@@ -71,7 +71,7 @@ def test_a_command_makes_each_picture(picture: Path) -> None:
     document, _, block = picture.stem.rpartition("-")
     page = picture.with_name(f"{document}.md")
     if page.exists() and f"<!-- picture of results/{block} -->" in page.read_text():
-        return  # python -m compare.report.document
+        return  # python -m studies.documents
     texts = [ROOT / "Makefile", *(ROOT / "docs").rglob("*.md")]
     name = re.escape(str(picture.relative_to(ROOT)))
     commands = rf"(?:python|make|--picture|cp )[^!]{{0,200}}{name}"

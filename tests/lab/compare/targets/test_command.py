@@ -10,7 +10,7 @@ import pytest
 
 from compare.command.targets import draw_targets
 from compare.errors import CompareError
-from compare.report.document import render_documents
+from studies.documents.__main__ import render_documents
 from tests.support.commands import compare
 
 OPTIONS = ["targets=[fairness,changes]", "schemes=[ndm]", "seeds=1", "duration_s=8"]

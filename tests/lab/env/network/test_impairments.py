@@ -7,7 +7,9 @@ from pathlib import Path as FilePath
 import numpy as np
 import pytest
 
-from compare.studies.network_accuracy import (
+from env.lab import Lab
+from env.network.path import Path
+from studies.lab.network_accuracy import (
     CLOCK_NS,
     LINKS,
     impaired,
@@ -18,8 +20,6 @@ from compare.studies.network_accuracy import (
     probe,
     transmission_ns,
 )
-from env.lab import Lab
-from env.network.path import Path
 from tests.support.labs import shared_lab
 
 pytestmark = pytest.mark.timeout(600)

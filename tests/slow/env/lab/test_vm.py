@@ -8,12 +8,12 @@ from pathlib import Path as FilePath
 
 import pytest
 
-from compare.studies.network_accuracy import measure_delay, measure_rate
 from env.lab import GuestFailed, LabError, VirtualLab
 from env.lab.real_time import GuestTooSlow
 from env.lab.vm import VmLab
 from env.network.path import Path
 from env.network.rack import Rack
+from studies.lab.network_accuracy import measure_delay, measure_rate
 
 FLOW = {"scheme": "cubic", "start_s": 0.0, "duration_s": 5.0}
 

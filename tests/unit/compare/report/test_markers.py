@@ -14,11 +14,11 @@ from compare.experiment.run_files import pack
 from compare.experiment.schemes import find_schemes
 from compare.experiment.store import Store
 from compare.report import render_report
-from compare.report.overview import draw_overview
 from compare.report.plots.figure import marker
 from compare.report.plots.markers import glyph
 from env.network import schemes
 from env.network.schemes import FREE_LOOKS, SCHEMES, Scheme, with_looks
+from studies.documents.overview import draw_overview
 from tests.support.report import comparison
 from tests.support.results import recorded
 

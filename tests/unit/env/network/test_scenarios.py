@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from compare.reference import scenarios
 from env.network.path import Path
 from env.network.scenario import load_scenario, scenario_names
 from env.network.traces.format import load_trace
+from studies.reference import scenarios
 
 
 def test_the_page_has_each_claim_once() -> None:
     text = scenarios.render()
     assert "| loss/bursts | Losses in bursts of 5 packets" in text
-    assert "| loss/0_1pct, loss/0_5pct, loss/1pct, loss/2pct, loss/5pct | N % of random loss is not congestion, " in text
+    assert (
+        "| loss/0_1pct, loss/0_5pct, loss/1pct, loss/2pct, loss/5pct | N % of random loss is not congestion, " in text
+    )
     assert "and the 20 Mbit/s link stays full |" in text
     assert all(text.count(f" {name}") >= 1 for name in scenario_names())
 

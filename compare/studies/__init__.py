@@ -1,1 +1,0 @@
-"""Studies of the project itself: its cost, its validity, its ablations. Nothing imports them."""

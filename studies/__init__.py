@@ -1,0 +1,4 @@
+"""Studies of this project: what learning adds, what the lab is worth, what the module costs. Nothing imports them.
+
+A folder per question: learning, lab, speed, nv, kernel_cost. leaderboard, documents and reference write pages.
+"""

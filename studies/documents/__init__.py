@@ -1,0 +1,1 @@
+"""The blocks of documents that stored comparisons write."""

@@ -1,0 +1,1 @@
+"""How true the lab is: its network, its repeatability, Mininet scripts, real time."""

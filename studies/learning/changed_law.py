@@ -1,0 +1,68 @@
+"""Checkouts in which parts of the control law are off, to measure what each of them does.
+
+The modules have no options for this, because nobody would ship without these parts. Edits of the source switch them
+off, in a checkout of its own, build/laws/NAME. A test checks that each edit still finds its line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from compare.errors import CompareError
+from env.checkout import BUILD, ROOT
+from studies.speed.revisions import add_worktree, command
+
+FOLDER = BUILD / "laws"
+
+
+class Edit(NamedTuple):
+    """A line or a part of a line, which a file has once, and what takes its place."""
+
+    file: str
+    old: str
+    new: str
+
+
+PARTS: dict[str, tuple[Edit, ...]] = {
+    "slow start": (
+        Edit(
+            "kernel/ndm/ndm_sock.h", "tcp_in_initial_slowstart(tcp_sk(sk)) ? NDM_STARTING : NDM_STEADY;", "NDM_STEADY;"
+        ),
+        Edit("kernel/ndm/ndm_control.h", "\tndm->phase = NDM_STARTING;", "\tndm->phase = NDM_STEADY;"),
+    ),
+    "root and packet": (
+        Edit("kernel/ndm/ndm_window.h", "NDM_CWND_ROOT * int_sqrt(cwnd_fp) + NDM_CWND_ONE;", "0;"),
+        # the action that keeps ten packets, without the packets that the law adds
+        Edit("training/policy.py", "(math.log2((10 - 1 - math.sqrt(10) / 4) / 10), 0.0)", "(0.0, 0.0)"),
+    ),
+    "drains": (
+        Edit("kernel/ndm/ndm_drain.h", "\tif (cwnd_fp < NDM_DRAIN_CWND_MIN << NDM_CWND_FRAC ||", "\tif (true ||"),
+    ),
+    "company": (Edit("kernel/ndm/ndm_company.h", "\tif (*company)\n", "\tif (false && *company)\n"),),
+}
+
+
+def changed_checkout(name: str, parts: Sequence[str]) -> Path:
+    """Return a checkout of the last commit without these parts, build/laws/NAME, with its modules built.
+
+    Raises BenchError for a command that fails, and CompareError for an edit that does not find its line once.
+    """
+    folder = FOLDER / name
+    head = command(["git", "rev-parse", "HEAD"], ROOT).strip()
+    add_worktree(folder, head)
+    command(["git", "checkout", "--force", "--detach", head], folder)
+    for part in parts:
+        for edit in PARTS[part]:
+            text = (folder / edit.file).read_text()
+            (folder / edit.file).write_text(apply_edit(text, edit))
+    command(["make", "module"], folder)
+    return folder
+
+
+def apply_edit(text: str, edit: Edit) -> str:
+    """Return a file's text with an edit; raises CompareError unless the text has its line once."""
+    if text.count(edit.old) != 1:
+        raise CompareError(f"{edit.file} has {edit.old!r} {text.count(edit.old)} times; the edit is for one")
+    return text.replace(edit.old, edit.new)

@@ -1,0 +1,245 @@
+"""Search a policy's weights by the joint score: CMA-ES, with the target `development` as fitness.
+
+    python -m studies.learning.score_search results/search/gains datasets/models/mixed --weights gains
+    python -m studies.learning.score_search results/search/neuron rules/one_neuron.yaml --weights named
+
+A training maximizes a reward, which is a sum over decisions. A candidate of this search is what would ship, an int16
+model in the kernel with its guard, and its fitness is the joint score (compare/targets/tables.py). Nothing is drawn
+anew within a run, so a candidate can hold a window for a hundred round trips. training/cma.py names the papers.
+
+FOLDER/mean.yaml is the mean of the last generation, FOLDER/best.yaml the candidate with the highest score so far:
+rules, which compare.py and `make export-weights` take. FOLDER/generations.csv has a row per generation. The same
+command continues an interrupted search.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import hashlib
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from compare.command.measurement import Interrupted
+from compare.command.progress import terminal
+from compare.errors import CompareError
+from compare.targets.development import DEVELOPMENT
+from compare.targets.tables import WORST_MARGIN
+from compare.targets.target import Target
+from env.files import write_atomically
+from export.integer.model import ExportError
+from export.integer.quantize import FloatPolicy
+from export.pipeline import find_policy, measure
+from export.rule import rule_text
+from studies.learning.joint_score import JointScores
+from training.policy import Floats, to_policy
+
+TABLE, IDENTITY = "generations.csv", "search.json"
+MEAN, BEST = "mean.yaml", "best.yaml"
+PARTS = "wubvc"  # of a policy, in the order of to_vector(): inputs, last state, biases, actions, biases of the actions
+# What may change.
+WEIGHTS = {
+    "gains": "the factor of each input, of the last state, of the biases and of each action, and the actions' biases",
+    "readout": "the weights of the actions",
+    "memoryless": "all weights but those of the last state",
+    "all": "all weights",
+    "named": "the weights that are not zero, so that a rule keeps its form",
+}
+
+
+@dataclass(frozen=True)
+class Search:
+    """The settings of a search.
+
+    start: weights [n] before it. steps: what a step of 1 in each of its k dimensions adds to them, [n, k]. seeds: runs
+    per scenario. seed: of the candidates. target: its joint score is the fitness.
+    """
+
+    folder: Path
+    start: Floats
+    steps: Floats
+    generations: int
+    candidates: int
+    sigma: float
+    seeds: int
+    seed: int
+    target: Target = DEVELOPMENT
+
+    def weights(self, point: Floats) -> Floats:
+        """Return all weights [n] at a point [k] of the search."""
+        weights: Floats = self.start + self.steps @ point
+        return weights
+
+
+def search(settings: Search, console: Console) -> None:
+    """Make the missing generations. Raises CompareError, and Interrupted on Ctrl-C."""
+    import cmaes  # here, because it imports scipy.stats
+
+    strategy: Any = cmaes.CMA(
+        mean=np.zeros(settings.steps.shape[1]), sigma=settings.sigma, population_size=settings.candidates
+    )
+    _check_folder(settings)
+    known = _read(settings)
+    joint = JointScores(settings.folder / "references", settings.seeds, console, settings.target)
+    best = max((max(row[1:]) for row in known), default=-np.inf)
+    for generation in range(settings.generations):
+        strategy.reseed_rng(int(np.random.SeedSequence([settings.seed, generation]).generate_state(1)[0]))
+        points = [strategy.ask() for _ in range(settings.candidates)]
+        if generation < len(known):
+            _, *scores = known[generation]
+        else:
+            of_mean, *scores = _scores(settings, [strategy.mean, *points], joint)
+            if max(scores) > best:
+                best = max(scores)
+                _write(settings, BEST, points[int(np.argmax(scores))])
+            _append(settings, generation, strategy, [of_mean, *scores])
+            console.print(
+                f"generation {generation + 1} of {settings.generations}: mean {of_mean:.3f}, candidates "
+                f"{np.median(scores):.3f} (median) to {max(scores):.3f}",
+                highlight=False,
+            )
+        strategy.tell([(point, -score) for point, score in zip(points, scores, strict=True)])
+        _write(settings, MEAN, strategy.mean)
+
+
+def _check_folder(settings: Search) -> None:
+    """Write what the search is, so that no other one continues it. Raises CompareError for the folder of another."""
+    what = {
+        "start": hashlib.sha256(settings.start.tobytes()).hexdigest(),
+        "steps": hashlib.sha256(settings.steps.tobytes()).hexdigest(),
+        "candidates": settings.candidates,
+        "sigma": settings.sigma,
+        "seeds": settings.seeds,
+        "seed": settings.seed,
+        "target": settings.target.name,
+    }
+    file = settings.folder / IDENTITY
+    if not file.exists():
+        write_atomically(file, json.dumps(what, indent=1).encode())
+        return
+    before = json.loads(file.read_text())
+    if other := [name for name, value in what.items() if before.get(name) != value]:
+        raise CompareError(
+            f"{settings.folder} holds a search with other settings ({', '.join(other)}): give another folder"
+        )
+
+
+def _scores(settings: Search, points: Sequence[Floats], joint: JointScores) -> list[float]:
+    """Return the joint score of each point; WORST_MARGIN for one that the export refuses."""
+    files = [_write(settings, f"candidate_{i:02d}.yaml", point) for i, point in enumerate(points)]
+    measured = joint.of(settings.folder / "candidates", files)
+    return [WORST_MARGIN if one is None else one[0].mean for one in measured]
+
+
+def _write(settings: Search, name: str, point: Floats) -> Path:
+    about = f"A point of a search by the joint score ({settings.folder.name})"
+    file = settings.folder / name
+    write_atomically(file, rule_text(to_policy(settings.weights(point)), about).encode())
+    return file
+
+
+def _head(settings: Search) -> list[str]:
+    return ["generation", "sigma", "mean", *(f"candidate_{i + 1:02d}" for i in range(settings.candidates))]
+
+
+def _read(settings: Search) -> list[list[float]]:
+    """Return the stored scores of each generation: the mean's, then the candidates'. Raises CompareError."""
+    file = settings.folder / TABLE
+    if not file.exists():
+        return []
+    _, *rows = csv.reader(file.read_text().splitlines())
+    return [[float(score) for score in row[2:]] for row in rows]
+
+
+def _append(settings: Search, generation: int, strategy: Any, scores: Sequence[float]) -> None:
+    file = settings.folder / TABLE
+    text = file.read_text() if file.exists() else ",".join(_head(settings)) + "\n"
+    row = [str(generation + 1), f"{strategy._sigma:.4g}", *(repr(float(score)) for score in scores)]
+    write_atomically(file, (text + ",".join(row) + "\n").encode())
+
+
+def parse(argv: Sequence[str]) -> Search:
+    """Return the settings. Raises CompareError, and ExportError for a start that cannot be read."""
+    parser = argparse.ArgumentParser(
+        prog="python -m studies.learning.score_search", description="Search a policy's weights by the joint score."
+    )
+    parser.add_argument("folder", type=Path, help="folder of the results")
+    parser.add_argument("start", help="run, model folder or rule to start from: datasets/models/mixed, rules/NAME.yaml")
+    kinds = "; ".join(f"{name}: {text}" for name, text in WEIGHTS.items())
+    parser.add_argument("--weights", choices=WEIGHTS, default="readout", help=f"what changes. {kinds}")
+    parser.add_argument("--generations", type=int, default=20)
+    parser.add_argument("--candidates", type=int, default=11, help="of a generation")
+    parser.add_argument("--sigma", type=float, default=0.1, help="first step, of a weight's magnitude")
+    parser.add_argument("--seeds", type=int, default=1, help="runs per scenario")
+    parser.add_argument("--seed", type=int, default=1, help="of the candidates")
+    given = parser.parse_args(argv)
+    if given.generations < 1 or given.candidates < 4 or not 0 < given.sigma <= 1:
+        raise CompareError("a search has at least 1 generation of 4 candidates, and a sigma above 0, at most 1")
+    policy = measure(find_policy(given.start)).policy
+    start, steps = _vector(policy), steps_of(policy, given.weights)
+    if steps.shape[1] < 2:
+        raise CompareError(f"--weights {given.weights}: {given.start} has {steps.shape[1]} of them; CMA-ES needs two")
+    return Search(
+        given.folder.resolve(), start, steps, given.generations, given.candidates, given.sigma, given.seeds, given.seed
+    )
+
+
+def steps_of(policy: FloatPolicy, what: str) -> Floats:
+    """Return what a step of 1 in each dimension of a search adds to the weights, [n, k]. what: of WEIGHTS.
+
+    A single weight's step is its magnitude, at least the median of all that change. A factor's step is all that it
+    multiplies; that of an action's bias is the median of the weights of the actions.
+    """
+    start = _vector(policy)
+    sizes = [getattr(policy, name).size for name in PARTS]
+    ends = dict(zip(PARTS, np.cumsum(sizes), strict=True))
+    parts = {name: np.arange(ends[name] - size, ends[name]) for name, size in zip(PARTS, sizes, strict=True)}
+    if what == "gains":
+        of_inputs = parts["w"].reshape(policy.w.shape).T  # [inputs, units]
+        of_actions = parts["v"].reshape(policy.v.shape)  # [actions, units]
+        factors = [*of_inputs, parts["u"], parts["b"], *of_actions]
+        steps = np.zeros((start.size, len(factors) + parts["c"].size))
+        for dimension, weights in enumerate(factors):
+            steps[weights, dimension] = start[weights]
+        steps[parts["c"], np.arange(len(factors), steps.shape[1])] = np.median(np.abs(policy.v))
+        return steps[:, np.abs(steps).sum(axis=0) > 0]
+    if what == "named":
+        tuned = np.flatnonzero(start)
+    else:
+        changing = {"readout": "vc", "memoryless": "wbvc", "all": PARTS}[what]
+        tuned = np.concatenate([parts[name] for name in changing])
+    magnitudes = np.abs(start[tuned])
+    steps = np.zeros((start.size, tuned.size))
+    steps[tuned, np.arange(tuned.size)] = np.maximum(magnitudes, np.median(magnitudes))
+    return steps
+
+
+def _vector(policy: FloatPolicy) -> Floats:
+    return np.concatenate([getattr(policy, name).ravel() for name in PARTS])
+
+
+def main(argv: Sequence[str]) -> int:
+    """The command line; returns the exit status."""
+    try:
+        settings = parse(argv)
+        settings.folder.mkdir(parents=True, exist_ok=True)
+        search(settings, terminal())
+    except (CompareError, ExportError, OSError) as error:
+        print(f"score_search: {error}", file=sys.stderr)
+        return 1
+    except Interrupted as error:
+        print(f"score_search: {error}", file=sys.stderr)
+        return 130
+    print(f"{settings.folder / MEAN}, {settings.folder / BEST}, {settings.folder / TABLE}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

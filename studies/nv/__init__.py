@@ -1,0 +1,1 @@
+"""TCP-NV beside the tables and claims of its paper."""
