@@ -348,11 +348,6 @@ vm-kernel: setup module bpf build/pulse .venv/installed-vm ## prepare the VM lab
 	@$(PYTHON) -m env.lab.stock_kernel
 	@NDM_MODEL_BUILD=build/test $(PYTHON) -m env.lab.stock_kernel >/dev/null
 
-.PHONY: series
-series: .venv/installed ## write the patch series for the kernel's own tree into build/series, and check it (KERNEL_SRC= a tree, HTML=1)
-	@/usr/bin/python3 setup/packages.py ports
-	@$(PYTHON) -m kernel.series.build $(if $(HTML),--html)
-
 .PHONY: vm-newest
 vm-newest: vm-kernel ## prepare the newest kernel of Debian's backports for the VM lab (downloads it; Debian only)
 	@/usr/bin/python3 setup/packages.py newest
