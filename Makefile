@@ -57,11 +57,6 @@ docs-version: .venv/installed-docs ## file the site under a version in the branc
 	@DOCS_VERSIONS=mike $(MKDOCS) .venv/bin/mike deploy --update-aliases $(DOCS_CONFIG) $(VERSION) latest
 	@DOCS_VERSIONS=mike $(MKDOCS) .venv/bin/mike set-default $(DOCS_CONFIG) latest
 
-.PHONY: recording
-recording: .venv/installed-docs ## record make quickstart in this checkout, and draw the README's terminal
-	@MAKEFLAGS= MAKELEVEL=0 $(PYTHON) packaging/recording/record.py build/quickstart.cast make quickstart
-	@$(PYTHON) packaging/recording/svg.py build/quickstart.cast docs/quickstart.svg
-
 .PHONY: packages
 packages:
 	@/usr/bin/python3 setup/packages.py
@@ -359,82 +354,9 @@ vm-test: vm-newest ## test modules and BPF program in 6.1, 6.12 and the newest k
 	@$(PYTHON) -m kernel.ports.vm_test
 	@$(PYTHON) -m pytest tests/slow/env/lab/test_vm.py tests/slow/kernel/test_bpf.py
 
-SECONDS ?= 60
-RUNS ?=
-FUZZ_ARGS ?=
-FUZZERS := blob bpf core ctl features law nv
-# Sources in the report of the coverage.
-FUZZED := $(patsubst %,kernel/ndm/ndm_%.h,blob bound company control core drain features guard math policy recovery reno \
-	slow_start sock train window) kernel/nv/nv.h $(wildcard kernel/bpf/ndm*.[ch] kernel/bpf/include/*/*.h) \
-	$(patsubst %,kernel/ctl/%.c,model object sign)
-# Bytes of an input: of a model file with decisions behind it, of a few decisions, of some twenty events, of the BTF of a
-# small object.
-FUZZ_BYTES_blob := 1900
-FUZZ_BYTES_bpf := 512
-FUZZ_BYTES_core := 256
-FUZZ_BYTES_ctl := 2048
-FUZZ_BYTES_features := 256
-FUZZ_BYTES_law := 512
-FUZZ_BYTES_nv := 512
-CLANG_FUZZ = clang -O2 -g -fsanitize=address,undefined -fno-sanitize-recover=all -Wall -Wextra -Wno-sign-compare \
-	$(FUZZ_FLAGS_$*) -Ikernel/user/include -Ikernel
-FUZZ_LINK = -o $@ $< $(FUZZ_LIBS_$*) -lm
-# Network, bound and guard keep few bits of what they have clamped: anything lost there is a fault. Clocks and rings lose bits
-# by design.
-FUZZ_FLAGS_blob := -fsanitize=implicit-integer-truncation
-FUZZ_FLAGS_core := -fsanitize=implicit-integer-truncation
-FUZZ_FLAGS_law := -fsanitize=implicit-integer-truncation
-# as in kernel/bpf/compile.sh; the attribute is one of the target BPF alone
-FUZZ_FLAGS_bpf := -Ikernel/fuzz/include -Ikernel/bpf/include -Ikernel/bpf -Wno-pointer-bool-conversion -Wno-unused-function \
-	-Wno-unused-parameter -Wno-unknown-attributes
-FUZZ_FLAGS_ctl := -D_GNU_SOURCE -Ikernel/bpf
-FUZZ_LIBS_ctl := -lbpf -lelf -lcrypto
-
-.PHONY: packages-fuzz
-packages-fuzz:
-	@/usr/bin/python3 setup/packages.py fuzz
-
 .PHONY: fuzz
-fuzz: packages-fuzz ## fuzz model files, inference, the inputs, the control law, the BPF program, ndmctl's files and TCP-NV with ASan and UBSan (SECONDS=60 or RUNS= each)
-	@$(MAKE) --no-print-directory $(FUZZERS:%=fuzz-%)
-
-# One target. New inputs are kept under build/fuzz/corpus, a failing one beside the program. No other process adds inputs,
-# so libFuzzer does not look for new files every second, which would take most of the time.
-fuzz-%: build/fuzz/%_fuzz
-	@mkdir -p build/fuzz/corpus/$*
-	ASAN_OPTIONS=quarantine_size_mb=16 $< $(if $(RUNS),-runs=$(RUNS),-max_total_time=$(SECONDS)) \
-		-max_len=$(FUZZ_BYTES_$*) -len_control=0 -reload=0 -artifact_prefix=build/fuzz/$*- -print_final_stats=1 $(FUZZ_ARGS) \
-		build/fuzz/corpus/$* kernel/fuzz/corpus/$*
-
-# Most inputs are numbers: to trace every comparison halves the speed and finds nothing sooner.
-.PRECIOUS: build/fuzz/%_fuzz
-build/fuzz/%_fuzz: kernel/fuzz/%_fuzz.c $(wildcard kernel/fuzz/*.h kernel/fuzz/include/*.h kernel/fuzz/include/*/*.h kernel/ndm/*.h \
-		kernel/nv/*.h kernel/user/include/*/*.h) $(BPF_SOURCES) $(CTL_SOURCES)
-	@mkdir -p build/fuzz
-	$(CLANG_FUZZ) -fsanitize=fuzzer -fno-sanitize-coverage=trace-cmp $(FUZZ_LINK)
-
-.PRECIOUS: build/fuzz/%_coverage
-build/fuzz/%_coverage: kernel/fuzz/%_fuzz.c build/fuzz/%_fuzz
-	$(CLANG_FUZZ) -fsanitize=fuzzer -fprofile-instr-generate -fcoverage-mapping $(FUZZ_LINK)
-
-.PHONY: fuzz-coverage
-fuzz-coverage: packages-fuzz $(FUZZERS:%=build/fuzz/%_coverage) ## report the lines and branches of the fuzzed sources that the corpus reaches
-	@for target in $(FUZZERS); do \
-		LLVM_PROFILE_FILE=build/fuzz/$$target.profraw build/fuzz/$${target}_coverage -runs=0 kernel/fuzz/corpus/$$target 2>/dev/null; \
-		llvm-profdata merge -o build/fuzz/$$target.profdata build/fuzz/$$target.profraw; \
-		echo "$$target"; llvm-cov report build/fuzz/$${target}_coverage -instr-profile=build/fuzz/$$target.profdata \
-			$(FUZZED); \
-	done
-
-.PHONY: fuzz-corpus
-fuzz-corpus: packages-fuzz ## keep the inputs of `make fuzz`: the smallest set with the same coverage, and those with a name
-	@$(MAKE) --no-print-directory $(FUZZERS:%=build/fuzz/%_fuzz)
-	@for target in $(FUZZERS); do \
-		mkdir -p build/fuzz/corpus/$$target kernel/fuzz/corpus/$$target && rm -rf build/fuzz/merged && mkdir build/fuzz/merged; \
-		build/fuzz/$${target}_fuzz -merge=1 -use_counters=0 build/fuzz/merged kernel/fuzz/corpus/$$target build/fuzz/corpus/$$target; \
-		find kernel/fuzz/corpus/$$target -name '*-*' -exec cp -t build/fuzz/merged {} +; \
-		rm -r kernel/fuzz/corpus/$$target && mv build/fuzz/merged kernel/fuzz/corpus/$$target; \
-	done
+fuzz: ## fuzz model files, inference, the inputs, the control law, the BPF program, ndmctl's files and TCP-NV with ASan and UBSan (SECONDS=60 or RUNS= each)
+	@$(MAKE) --no-print-directory -f kernel/fuzz/Makefile fuzz
 
 .PHONY: lint
 lint: setup .venv/installed-docs module ## check with ruff, mypy, import-linter, reuse, sparse, checkpatch, zizmor; generated files; warnings on stock kernels

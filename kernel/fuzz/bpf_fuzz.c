@@ -28,7 +28,7 @@
 
 #define CWND_FP_MAX (NDM_CWND_MAX << NDM_CWND_FRAC)
 
-/* A new kind changes the meaning of the corpus: merge it again (make fuzz-corpus). */
+/* A new kind changes the meaning of the corpus: merge it again (kernel/fuzz/Makefile). */
 enum event_kind {
 	ARITHMETIC, LAW, BEGIN, ACK, ACK_LIKELY, COUNTERS, PATH, WINDOW, STATE, SSTHRESH, UNDO,
 	IDLE, MODEL, EVENT_KINDS

@@ -13,7 +13,7 @@
 #include "exact_features.h"
 #include "input.h"
 
-/* A new kind changes the meaning of the corpus: merge it again (make fuzz-corpus). */
+/* A new kind changes the meaning of the corpus: merge it again (kernel/fuzz/Makefile). */
 enum event_kind {
 	RTT, RTTS, TIMEOUT, UNDO, IDLE, CLOSE_LIKELY, CLOSE_ANY, OVER, MARK,
 	EVENT_KINDS

@@ -11,7 +11,7 @@
 #include "exact_law.h"
 #include "input.h"
 
-/* A new kind changes the meaning of the corpus: merge it again (make fuzz-corpus). */
+/* A new kind changes the meaning of the corpus: merge it again (kernel/fuzz/Makefile). */
 enum event_kind {
 	DECISION, WINDOW, ROUND, FOLLOW, MARK, UNDO, GUARD, ACK, INTERVAL, DRAIN, CLOCK,
 	EVENT_KINDS

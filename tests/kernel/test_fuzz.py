@@ -34,7 +34,7 @@ def libbpf_version() -> tuple[int, int]:
 
 def fuzz(target: str, folder: Path, runs: int) -> subprocess.CompletedProcess[str]:
     """Build a target from a copy, and run it over the corpus and new inputs, which follow from a fixed seed."""
-    make = ["make", "--no-print-directory", "-f", str(ROOT / "Makefile")]
+    make = ["make", "--no-print-directory", "-f", "kernel/fuzz/Makefile"]
     options = {"cwd": folder, "capture_output": True, "text": True, "check": False}
     built = subprocess.run([*make, f"build/fuzz/{target}_fuzz"], **options)
     assert built.returncode == 0, built.stderr

@@ -67,7 +67,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a folder with the sources, one input more, and what `make generate` and `make module` write for it."""
     folder = tmp_path_factory.mktemp("appended")
     for name in ("env", "export", "kernel", "datasets/golden", "datasets/models"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("corpus", "__pycache__"))
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     insert(folder / "env" / "schema.py", ")\nACTIONS = (", f"    {FIELD}\n")
     insert(folder / "kernel" / "ndm" / "ndm_features.h", "\tinterval->length_us = length_us;", FORMULA)
     for module in ("env.schema", "export.formats.golden"):
