@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import textwrap
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from compare.report import metric_layout
 from env.checkout import ROOT
 from env.files import generate
+from env.network.scenario import load_scenario
 from studies.leaderboard import __main__ as leaderboard
 from studies.leaderboard import card
 from studies.reference import __main__ as reference
@@ -76,6 +79,24 @@ def test_a_command_makes_each_picture(picture: Path) -> None:
     name = re.escape(str(picture.relative_to(ROOT)))
     commands = rf"(?:python|make|--picture|cp )[^!]{{0,200}}{name}"
     assert any(re.search(commands, text.read_text(), re.IGNORECASE) for text in texts), "no command writes it"
+
+
+def test_quickstart_in_the_readme_is_todays() -> None:
+    """The README shows the steps of setup/quickstart.sh, and its comparison as the terminal prints it."""
+    script = (ROOT / "setup" / "quickstart.sh").read_text()
+    block = re.search(r"^    \$ make quickstart\n((?:    .*\n)+)", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert block is not None
+    shown = textwrap.dedent(block[1])
+    assert re.findall(r"^== (\d)/6  (.*)", shown, re.MULTILINE) == re.findall(r'^step (\d) "(.*)"', script, re.MULTILINE)
+    head, rows = re.split(r"^ ─+\n", shown, flags=re.MULTILINE)
+    claim, _, names = head[head.index("bottleneck: ") :].partition("\n")
+    assert claim == f"bottleneck: {load_scenario('bottleneck').claim}"
+    names, units = names.rstrip().rsplit("\n", 1)
+    columns = [word for name in metric_layout.MAIN if "*" not in name for word in name.split("_")]
+    assert sorted([*names.split(), *(word for word in units.split() if word in columns)]) == sorted(columns)
+    schemes = re.search(r"scenario=bottleneck \"schemes=\[(.*?)\]", script)
+    assert schemes is not None
+    assert [row.split()[0] for row in rows.splitlines()] == schemes[1].split(",")
 
 
 def test_generated_pages_are_up_to_date() -> None:
