@@ -1,4 +1,5 @@
-# NDM-TCP. `make` alone prints this help; it is written from the lines with two hashes.
+# NDM-TCP. `make` alone prints the targets; their text is what follows two hashes. Fuzzing, releases and studies have
+# Makefiles of their own: kernel/fuzz, packaging, studies.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
@@ -12,7 +13,6 @@ NAME ?=
 MODELS ?=
 KDIR ?=
 KERNEL_SRC ?=
-VERSION ?=
 NDM_CACHE ?= $(HOME)/.cache/ndm-tcp
 export NDM_CACHE KERNEL_SRC
 
@@ -27,35 +27,33 @@ FLOW_SOURCES := $(wildcard env/network/flow/*.c env/network/flow/*.h) kernel/lab
 KUNIT_SOURCES := $(wildcard kernel/kunit/*.c)
 USER_SOURCES := $(wildcard kernel/user/*.c kernel/user/include/*/*.h kernel/*.h kernel/models/*.h kernel/ndm/*.h kernel/nv/*.h)
 
+# by reader: `## train: text`, `use`, `test` or `ship`
+THIS = $(filter-out ./,$(dir $(firstword $(MAKEFILE_LIST))))
 .PHONY: help
-help: ## this help
-	@echo "NDM-TCP: learned TCP congestion control, trained on the real Linux stack in virtual time"
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | while IFS=$$'\t' read -r name text; do printf '  %-16s %s\n' "make $$name" "$$text"; done
+help:
+	@for group in train use test ship; do \
+		sed -nE "s|^([a-z-]+):.*## $$group: |  make$(THIS:%/= -C %) \1\t|p" $(firstword $(MAKEFILE_LIST)) | expand -t 23 | \
+			sed "1i\\\n$$group"; \
+	done
 
 .PHONY: quickstart
-quickstart: ## from a fresh checkout to a report: set up, train a small model, export it, rebuild the module, compare
+quickstart: ## train: from a fresh checkout to a report: set up, train a small model, export it, compare it
 	@TRAIN_ARGS="$(TRAIN_ARGS)" setup/quickstart.sh
 
 .PHONY: setup
-setup: packages .venv/installed-dev ## install missing packages of the distribution (asks for root only then) and .venv
+setup: packages .venv/installed-dev ## train: install missing packages of the distribution (asks for root only then) and .venv
 
 .PHONY: ray
-ray: .venv/installed-ray ## install Ray, for runner=ray and hydra/launcher=ray
+ray: .venv/installed-ray ## train: install Ray, for runner=ray and hydra/launcher=ray
 
 # mike calls mkdocs by its name; the note that Material for MkDocs prints is about its successor
 MKDOCS = PATH="$(CURDIR)/.venv/bin:$$PATH" NO_MKDOCS_2_WARNING=1
 DOCS_CONFIG := --config-file packaging/site/mkdocs.yml
 
 .PHONY: docs
-docs: .venv/installed-docs ## build the site of docs/ into build/site; a broken link, anchor or reference is an error
+docs: .venv/installed-docs ## ship: build the site of docs/ into build/site; a broken link, anchor or reference is an error
 	@$(MKDOCS) .venv/bin/mkdocs build --quiet --strict $(DOCS_CONFIG)
 	@echo "built: build/site/index.html"
-
-.PHONY: docs-version
-docs-version: .venv/installed-docs ## file the site under a version in the branch gh-pages, which becomes the latest (VERSION=1.0)
-	@test -n "$(VERSION)" || { echo "VERSION is not set: make docs-version VERSION=1.0" >&2; exit 2; }
-	@DOCS_VERSIONS=mike $(MKDOCS) .venv/bin/mike deploy --update-aliases $(DOCS_CONFIG) $(VERSION) latest
-	@DOCS_VERSIONS=mike $(MKDOCS) .venv/bin/mike set-default $(DOCS_CONFIG) latest
 
 .PHONY: packages
 packages:
@@ -73,11 +71,11 @@ packages:
 	@cp $< $@
 
 .PHONY: lab-kernel
-lab-kernel: ## build the lab kernel, user-mode Linux in virtual time (KERNEL_SRC= another tree or tarball, KERNEL= name of a second one)
+lab-kernel: ## train: build the lab kernel, user-mode Linux in virtual time (KERNEL_SRC= another source, KERNEL= a second one's name)
 	@/usr/bin/python3 kernel/lab/build.py $(if $(KERNEL),--name $(KERNEL))
 
 .PHONY: lab-kernel-key
-lab-kernel-key: ## print key=HASH of the lab's two kernels, by which CI keeps ~/.cache/ndm-tcp (needs `make packages`)
+lab-kernel-key: # print key=HASH of the lab's two kernels, by which CI keeps ~/.cache/ndm-tcp (needs `make packages`)
 	@echo "key=$$(/usr/bin/python3 kernel/lab/build.py --key)-$$(/usr/bin/python3 kernel/lab/build.py --variant script --key)"
 
 # KERNEL_SRC is the source of the kernel that KERNEL names, and of no other
@@ -88,7 +86,7 @@ build/lab-kernel/manifest.json: kernel/lab/lab.config $(PATCHES)
 	@touch -c $@
 
 .PHONY: script-kernel
-script-kernel: build/lab-kernels/script/manifest.json ## build the lab kernel for Mininet scripts of your own: docs/guides/own-script.md
+script-kernel: build/lab-kernels/script/manifest.json ## train: build the lab kernel for Mininet scripts of your own: docs/guides/own-script.md
 	@$(MAKE) --no-print-directory module KERNEL_SRC=
 
 build/lab-kernels/script/manifest.json: kernel/lab/script.config kernel/lab/lab.config $(PATCHES) $(wildcard kernel/lab/patches/script/*.patch)
@@ -96,7 +94,7 @@ build/lab-kernels/script/manifest.json: kernel/lab/script.config kernel/lab/lab.
 	@touch -c $@
 
 .PHONY: sanitizer
-sanitizer: build/modules/sanitizer/built ## build the lab kernel with KASAN, UBSAN, lockdep, kmemleak and KUnit, and its modules
+sanitizer: build/modules/sanitizer/built # build the lab kernel with KASAN, UBSAN, lockdep, kmemleak and KUnit, and its modules
 
 build/sanitizer-kernel/manifest.json: kernel/lab/sanitizer.config kernel/lab/lab.config $(PATCHES)
 	@$(BUILD_OWN_KERNEL) --variant sanitizer
@@ -122,18 +120,18 @@ endif
 
 .PHONY: module
 ifeq ($(KDIR),)
-module: $(MODULES)/lab/built $(OTHER_KERNELS:%=$(MODULES)/lab-%/built) build/flow build/init build/probe $(MODEL_BUILD)/libndm.so ## rebuild the kernel modules for the lab (KDIR= for a stock kernel) with the exported models (MODELS="mixed fiber")
+module: $(MODULES)/lab/built $(OTHER_KERNELS:%=$(MODULES)/lab-%/built) build/flow build/init build/probe $(MODEL_BUILD)/libndm.so ## train: build the kernel modules for the lab, with the exported models (MODELS="mixed mine", KDIR= a stock kernel)
 else
 module: $(EXPORTED) build/flow build/probe build/pulse
 	@release=$$(kernel/release.sh $(KDIR)); kernel/build.sh $(MODULES)/$$release $(KDIR)
 endif
 
 .PHONY: install
-install: ## install tcp_ndm for the running kernel and later ones, through DKMS (KDIR= for another; root): docs/guides/install-on-a-server.md
+install: ## use: install tcp_ndm by DKMS for the running kernel and later ones; `make uninstall` removes it (root; KDIR= another)
 	@kernel/install.sh install $(KDIR)
 
 .PHONY: uninstall
-uninstall: ## remove the files of make install (root)
+uninstall: # remove the files of make install (root)
 	@kernel/install.sh uninstall
 
 $(MODULES)/lab/built: $(KERNEL_SOURCES) $(EXPORTED) build/lab-kernel/manifest.json
@@ -168,7 +166,7 @@ BPF_SOURCES := $(wildcard kernel/bpf/*.[ch] kernel/bpf/*.sh $(foreach folder,com
 CTL_SOURCES := $(wildcard kernel/ctl/*.[ch])
 
 .PHONY: bpf
-bpf: packages-bpf $(MODEL_BUILD)/bpf/ndm.bpf.o build/ndmctl ## build NDM as a BPF program for every kernel with BTF, and ndmctl, which loads it
+bpf: packages-bpf $(MODEL_BUILD)/bpf/ndm.bpf.o build/ndmctl ## use: build NDM as a BPF program for every kernel with BTF, and ndmctl, which loads it
 
 .PHONY: packages-bpf
 packages-bpf:
@@ -183,33 +181,21 @@ build/ndmctl: $(CTL_SOURCES) $(BPF_SOURCES) $(USER_SOURCES)
 		$(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ kernel/ctl/*.c -lbpf -lelf -lcrypto
 
 .PHONY: install-bpf
-install-bpf: bpf ## install the BPF program, ndmctl, the shipped models, a man page and a systemd unit (root; DESTDIR=)
+install-bpf: bpf ## use: install them with the models, a man page and a systemd unit; `make uninstall-bpf` removes them (root; DESTDIR=)
 	@kernel/ctl/install.sh install
 	@echo "installed: ndmctl load, or systemctl enable --now ndm; man ndmctl"
 
 .PHONY: uninstall-bpf
-uninstall-bpf: ## remove the files of make install-bpf (root; DESTDIR=)
+uninstall-bpf: # remove the files of make install-bpf (root; DESTDIR=)
 	@kernel/ctl/install.sh uninstall
 
 .PHONY: deb
-deb: ## build the Debian packages ndm-tcp (BPF program, ndmctl) and ndm-tcp-dkms (module) into build/deb, with the shipped models
+deb: ## ship: build the Debian packages ndm-tcp (BPF program, ndmctl) and ndm-tcp-dkms (module) into build/deb
 	@/usr/bin/python3 setup/packages.py deb
 	@packaging/debian/build.sh build/deb
 
-.PHONY: container
-container: ## build an image with the lab kernel, in which an ordinary user runs `make quickstart` (podman, docker or buildah)
-	@packaging/container/build.sh $(CONTAINER_ARGS)
-
-# chroot.sh says what else it can do
-HOST ?= trixie
-
-.PHONY: host
-host: ## try the README's two commands on a fresh distribution, in a chroot (HOST=bookworm, trixie or noble; root)
-	@/usr/bin/python3 setup/packages.py hosts
-	@packaging/hosts/chroot.sh $(HOST)
-
 .PHONY: export-weights
-export-weights: .venv/installed ## write the int16 header, ONNX, blob and golden vectors of a run (RUN=runs/NAME, default the latest; NAME= of the model)
+export-weights: .venv/installed ## train: write a run's int16 header, ONNX, model file and golden vectors (RUN=runs/NAME, default the latest; NAME=)
 	@$(PYTHON) -m export $(if $(RUN),--run "$(RUN)") $(if $(NAME),--name $(NAME))
 
 # the shipped model goes on, on the paths of a variant alone
@@ -226,7 +212,7 @@ define ship
 endef
 
 .PHONY: models
-models: setup module ## train the shipped models: mixed, 5 seeds, then fiber and wireless from mixed, 3 seeds each (40 minutes; can be resumed), export seed 1, and write the cards
+models: setup module ## train: train the shipped models: mixed, 5 seeds, then fiber and wireless from mixed, 3 seeds each (40 minutes; can be resumed), export seed 1, and write the cards
 	@$(PYTHON) train.py -m profile=mixed name=mixed seed=1,2,3,4,5
 	$(call ship,mixed)
 	@$(PYTHON) train.py -m profile=fiber name=fiber algo.total_decisions=200000 $(LAST_STAGE)
@@ -238,7 +224,6 @@ models: setup module ## train the shipped models: mixed, 5 seeds, then fiber and
 
 PROFILE ?= mixed
 TRAIN_ARGS ?=
-CONTAINER_ARGS ?=
 COMPARE_ARGS ?=
 ABLATIONS = ablations-$(PROFILE)
 VARIANTS := full blind memoryless aware warm untrained
@@ -286,7 +271,7 @@ results: setup module ## measure the shipped model, and the runs of make models;
 	@$(PYTHON) -m studies.leaderboard.card
 
 .PHONY: verify-model
-verify-model: setup module ## prove that the exported weights cannot overflow, and certify their actions
+verify-model: setup module ## train: prove that the exported weights cannot overflow, and certify their actions
 	@$(PYTHON) -m export.verify_model
 
 # the revision that `make bench` compares with
@@ -297,7 +282,7 @@ bench: setup module ## compare the speed with an older revision (OLD=REVISION): 
 	@$(PYTHON) -m studies.speed.revisions --old $(OLD)
 
 .PHONY: bench-env
-bench-env: setup module ## measure the speed of the environment: decisions and virtual seconds per second
+bench-env: setup module ## train: measure the speed of the environment: decisions and virtual seconds per second
 	@$(PYTHON) -m studies.speed.environment
 
 .PHONY: profile
@@ -315,51 +300,41 @@ JOBS ?= 2
 PYTEST := OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: test-unit
-test-unit: .venv/installed-dev ## the tests without lab, compiler and browser (a minute)
+test-unit: .venv/installed-dev ## test: the tests without lab, compiler and browser (a minute)
 	@$(PYTEST) tests/unit
 
 .PHONY: test
-test: setup script-kernel bpf ## all tests except those of the sanitizer kernel, QEMU, Ray and the browser (11 minutes; JOBS=8 on 8 cores)
+test: setup script-kernel bpf ## test: all tests without the sanitizer kernel, QEMU, Ray and a browser (11 minutes; JOBS=8 on 8 cores)
 	@/usr/bin/python3 setup/packages.py tests
 	@$(PYTEST) tests/unit tests/lab tests/kernel
 
 .PHONY: test-all
-test-all: setup ray .venv/installed-docs .venv/installed-wheel script-kernel sanitizer vm-newest ## all tests but those of a release, as CI runs them
+test-all: setup ray .venv/installed-docs .venv/installed-wheel script-kernel sanitizer vm-newest ## test: all tests but those of a release, as CI runs them
 	@/usr/bin/python3 setup/packages.py tests slow
 	@$(PYTEST) --sanitizer tests/unit tests/lab tests/kernel tests/slow
 
-.PHONY: test-release
-test-release: setup lab-kernel .venv/installed-wheel ## the tests of a release: packages and container in clean systems, builds in two folders (root)
-	@/usr/bin/python3 setup/packages.py release
-	@$(PYTHON) -m pytest tests/release
-
 .PHONY: kunit
-kunit: setup sanitizer module ## unit tests of the modules inside the sanitizer kernel
+kunit: setup sanitizer module ## test: unit tests of the modules inside the sanitizer kernel
 	@$(PYTHON) kernel/kunit/run.py
 
 .PHONY: vm-kernel
-vm-kernel: setup module bpf build/pulse .venv/installed-vm ## prepare the VM lab: QEMU, the distribution's kernels (unpacked, not installed), modules for them
+vm-kernel: setup module bpf build/pulse .venv/installed-vm ## train: prepare the VM lab: QEMU, the distribution's kernels (unpacked, not installed), modules for them
 	@/usr/bin/python3 setup/packages.py vm
 	@$(PYTHON) -m env.lab.stock_kernel
 	@NDM_MODEL_BUILD=build/test $(PYTHON) -m env.lab.stock_kernel >/dev/null
 
 .PHONY: vm-newest
-vm-newest: vm-kernel ## prepare the newest kernel of Debian's backports for the VM lab (downloads it; Debian only)
+vm-newest: vm-kernel # prepare the newest kernel of Debian's backports for the VM lab (downloads it; Debian only)
 	@/usr/bin/python3 setup/packages.py newest
 	@$(PYTHON) -m kernel.ports.newest
 	@NDM_MODEL_BUILD=build/test $(PYTHON) -m kernel.ports.newest >/dev/null
 
-.PHONY: vm-test
-vm-test: vm-newest ## test modules and BPF program in 6.1, 6.12 and the newest kernel under QEMU: load, transfer data, unload
-	@$(PYTHON) -m kernel.ports.vm_test
-	@$(PYTHON) -m pytest tests/slow/env/lab/test_vm.py tests/slow/kernel/test_bpf.py
-
 .PHONY: fuzz
-fuzz: ## fuzz model files, inference, the inputs, the control law, the BPF program, ndmctl's files and TCP-NV with ASan and UBSan (SECONDS=60 or RUNS= each)
+fuzz: ## test: fuzz whatever reads foreign data, and the arithmetic, with ASan and UBSan (SECONDS=60 or RUNS= each)
 	@$(MAKE) --no-print-directory -f kernel/fuzz/Makefile fuzz
 
 .PHONY: lint
-lint: setup .venv/installed-docs module ## check with ruff, mypy, import-linter, reuse, sparse, checkpatch, zizmor; generated files; warnings on stock kernels
+lint: setup .venv/installed-docs module ## test: ruff, mypy, import-linter, reuse, sparse, checkpatch, zizmor; generated files; stock kernels
 	@/usr/bin/python3 setup/packages.py lint
 	@$(PYTHON) -m ruff check
 	@$(PYTHON) -m ruff format --check
@@ -374,7 +349,7 @@ lint: setup .venv/installed-docs module ## check with ruff, mypy, import-linter,
 CHECK ?=
 
 .PHONY: generate
-generate: .venv/installed ## rewrite the generated files: C headers, golden vectors, link traces, docs/reference, leaderboard, cards (CHECK=--check: compare only)
+generate: .venv/installed ## test: rewrite the generated files, which CONTRIBUTING.md lists (CHECK=--check: compare only)
 	@$(PYTHON) -m env.schema $(CHECK)
 	@$(PYTHON) -m export.integer.tables $(CHECK)
 	@$(PYTHON) -m export.formats.golden $(CHECK)
@@ -383,29 +358,16 @@ generate: .venv/installed ## rewrite the generated files: C headers, golden vect
 	@$(PYTHON) -m studies.leaderboard $(CHECK)
 	@$(PYTHON) -m studies.leaderboard.card $(CHECK)
 
-.PHONY: dist
-dist: ## write the source tarball of a release, which builds without git, into build/dist
-	@/usr/bin/python3 packaging/dist/archive.py
-
-.PHONY: wheel
-wheel: .venv/installed-wheel ## build the Python package, a wheel and an sdist, into build/dist: docs/guides/install.md
-	@$(PYTHON) -m build --no-isolation --outdir build/dist
-
-.PHONY: reproducible
-reproducible: setup lab-kernel ## build modules, BPF program, models and packages in two folders, and compare the bytes
-	@/usr/bin/python3 setup/packages.py bpf lint
-	@/usr/bin/python3 packaging/reproducible/check.py
-
 .PHONY: ports
-ports: setup ## build the modules for arm64 and for the newest kernel, without a warning (downloads headers; Debian only)
+ports: setup ## test: build the modules for arm64 and the newest kernel, without a warning (downloads headers; Debian only)
 	@/usr/bin/python3 setup/packages.py ports
 	@$(PYTHON) -m kernel.ports.build
 
 .PHONY: format
-format: .venv/installed-dev ## format the Python sources
+format: .venv/installed-dev ## test: format the Python sources
 	@$(PYTHON) -m ruff format
 	@$(PYTHON) -m ruff check --fix
 
 .PHONY: clean
-clean: ## delete built and exported files (not the lab kernel's cache, runs or results)
+clean: ## test: delete built and exported files (not the lab kernel's cache, runs or results)
 	@rm -rf build .mypy_cache .ruff_cache .pytest_cache

@@ -8,12 +8,12 @@ setup/packages.py lint     also those for `make lint`
 setup/packages.py scripts  also the programs that Mininet scripts of your own may call
 setup/packages.py tests    also those for `make test`
 setup/packages.py slow     also those that `make test-all` needs in addition to `tests`
-setup/packages.py release  also those for `make test-release`
+setup/packages.py release  also those for `make -C packaging test-release`
 setup/packages.py ports    also those for `make ports`
 setup/packages.py vm       also those for the VM lab
 setup/packages.py newest   also those for `make vm-newest`
-setup/packages.py hosts    also those for `make host`
-setup/packages.py container  also podman, for `make container`
+setup/packages.py hosts    also those for `make -C packaging host`
+setup/packages.py container  also podman, for `make -C packaging container`
 setup/packages.py bench    also those for `make bench-kernel`
 setup/packages.py profile  also those for `make profile`
 setup/packages.py deb      also those for `make deb`
@@ -54,13 +54,13 @@ SCRIPTS = [
     *("iputils-ping", "iperf", "iperf3", "telnet", "tcpdump", "openvswitch-switch", "openvswitch-testcontroller"),
     *("vlan", "iptables"),
 ]
-# `make host` makes fresh distributions in a chroot, and verifies Ubuntu's keys
+# `make -C packaging host` makes fresh distributions in a chroot, and verifies Ubuntu's keys
 HOSTS = ["debootstrap", "curl", "gpg", "ca-certificates"]
-# `make container`, where there is no docker. runc: Debian 12's crun knows no machine with both versions of cgroups.
+# `make -C packaging container`, where there is no docker. runc: Debian 12's crun knows no machine with both versions of cgroups.
 CONTAINER = ["podman", "runc", "uidmap"]
 # `make test` runs the fuzz targets and the integer network on arm64, signs models, and runs Mininet's examples. `make
 # test-all` opens reports in a browser, runs `make install`, `make ports` and `make bench-kernel`, and compares request
-# times with sockperf's. `make test-release` installs packages into systems of debootstrap's, and builds an image.
+# times with sockperf's. `make -C packaging test-release` installs packages into systems of debootstrap's, and builds an image.
 BESIDES = {
     "bpf": BPF,
     "fuzz": FUZZ,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Test the modules in stock kernels under QEMU: load, change the model, transfer data, unload, no warning in the log.
 
-make vm-test                                 6.1, 6.12 and the newest
+make -C packaging vm-test                    6.1, 6.12 and the newest
 python -m kernel.ports.vm_test VERSION ...    other kernels that have been fetched
 """
 

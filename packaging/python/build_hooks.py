@@ -1,7 +1,7 @@
 """Hatchling's hooks: the dependencies are requirements.txt, and wheel and sdist have the files of the release.
 
 Both packages have the files that git tracks, or that the release lists (packaging/dist/archive.py), whatever else lies
-in the folder. The sdist has them as they are, the wheel as the tarball of `make dist`.
+in the folder. The sdist has them as they are, the wheel as the tarball of `make -C packaging dist`.
 """
 
 from __future__ import annotations

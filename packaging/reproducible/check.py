@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Build everything that a release ships in two folders, and compare the bytes: `make reproducible`.
+"""Build everything that a release ships in two folders, and compare the bytes: `make -C packaging reproducible`.
 
 packaging/reproducible/check.py [NAME...]   only these builds, of: lab stock bpf model dist wheel deb
 
@@ -36,8 +36,8 @@ BUILDS = {
         "cp build/exported/models/mixed.h runs/mixed/export",
         "runs/mixed/export/*",
     ),
-    "dist": ("make dist", "build/dist/*.tar.*"),
-    "wheel": ("make wheel", "build/dist/ndm_tcp-*"),
+    "dist": ("make -C packaging dist", "build/dist/*.tar.*"),
+    "wheel": ("make -C packaging wheel", "build/dist/ndm_tcp-*"),
     "deb": ("make deb", "build/deb/*.deb"),
 }
 PLACES = (("a", "UTC", "C"), ("another-folder/of-a-longer-name", "Asia/Tokyo", "C.UTF-8"))
@@ -51,7 +51,7 @@ def run(command: str, folder: Path, zone: str = "UTC", locale: str = "C") -> Non
         command, shell=True, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     if done.returncode:
-        sys.exit(f"make reproducible: `{command}` failed:\n{done.stdout[-4000:]}")
+        sys.exit(f"make -C packaging reproducible: `{command}` failed:\n{done.stdout[-4000:]}")
 
 
 def copy_checkout(folder: Path) -> None:
@@ -84,7 +84,7 @@ def main(names: list[str]) -> int:
     """Build and compare; returns the exit status."""
     unknown = [name for name in names if name not in BUILDS]
     if unknown:
-        print(f"make reproducible: unknown build {', '.join(unknown)}; there are {', '.join(BUILDS)}", file=sys.stderr)
+        print(f"make -C packaging reproducible: unknown build {', '.join(unknown)}; there are {', '.join(BUILDS)}", file=sys.stderr)
         return 2
     wanted = list(names or BUILDS)
     if "stock" in wanted and not HEADERS:

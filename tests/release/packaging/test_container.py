@@ -1,4 +1,4 @@
-"""`make container`: the image runs `make quickstart` as an ordinary user, without capability, device or network."""
+"""`make -C packaging container`: the image runs `make quickstart` as an ordinary user, without capability, device or network."""
 
 from __future__ import annotations
 

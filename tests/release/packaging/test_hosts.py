@@ -1,4 +1,4 @@
-"""`make host`: a fresh distribution has what README asks for, and an ordinary user sets the checkout up in it."""
+"""`make -C packaging host`: a fresh distribution has what README asks for, and an ordinary user sets the checkout up in it."""
 
 from __future__ import annotations
 

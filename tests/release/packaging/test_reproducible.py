@@ -1,4 +1,4 @@
-"""`make reproducible`: what ships is the same bytes from two folders, and a difference is found."""
+"""`make -C packaging reproducible`: what ships is the same bytes from two folders, and a difference is found."""
 
 from __future__ import annotations
 

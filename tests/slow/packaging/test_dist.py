@@ -1,4 +1,4 @@
-"""`make dist`: the tarball has the same bytes from two folders, and quickstart runs in it without git."""
+"""`make -C packaging dist`: the tarball has the same bytes from two folders, and quickstart runs in it without git."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.release import cloned, commit_of, run, share_venv
 @pytest.mark.timeout(1200)
 def test_quickstart_runs_in_the_unpacked_tarball(tmp_path: Path) -> None:
     clone = cloned(tmp_path / "clone")
-    run(clone, "make", "dist")
+    run(clone, "make", "-C", "packaging", "dist")
     (file,) = (clone / "build" / "dist").iterdir()
     with tarfile.open(file) as tar:
         tar.extractall(tmp_path)
@@ -24,5 +24,5 @@ def test_quickstart_runs_in_the_unpacked_tarball(tmp_path: Path) -> None:
     assert "\n== 6/6" in printed
     assert checkpoint.load(tree / "runs" / "quickstart")["git_revision"] == commit_of(clone)
     assert len(list((tree / "results").glob("bottleneck-*/report.html"))) == 1
-    run(tree, "make", "dist")
+    run(tree, "make", "-C", "packaging", "dist")
     assert (tree / "build" / "dist" / file.name).read_bytes() == file.read_bytes()

@@ -1,4 +1,4 @@
-"""`make wheel`: the same bytes from two folders; installed, the project's commands work in any folder.
+"""`make -C packaging wheel`: the same bytes from two folders; installed, the project's commands work in any folder.
 
 The fresh environment finds the checkout's .venv besides its own packages, so that nothing is downloaded. pip still
 checks there that every version that the wheel names is installed.
@@ -36,7 +36,7 @@ open("written.txt", "w").write("in the lab")
 
 
 class Built(NamedTuple):
-    """What make wheel and make dist wrote, and the clone."""
+    """What make -C packaging wheel and make -C packaging dist wrote, and the clone."""
 
     clone: Path
     files: dict[str, bytes]
@@ -70,7 +70,7 @@ class Installed:
 
 def build(folder: Path) -> Built:
     clone = cloned(folder)
-    run(clone, "make", "wheel", "dist", SOURCE_DATE_EPOCH=EPOCH)
+    run(clone, "make", "-C", "packaging", "wheel", "dist", SOURCE_DATE_EPOCH=EPOCH)
     return Built(clone, {file.name: file.read_bytes() for file in (clone / "build" / "dist").iterdir()})
 
 

@@ -11,10 +11,13 @@ import yaml
 from env.checkout import ROOT
 
 FILES = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-TARGETS = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+TARGETS = {
+    folder: set(re.findall(r"^([a-z][a-z-]*):", (ROOT / folder / "Makefile").read_text(), re.MULTILINE))
+    for folder in ("", "packaging")
+}
 # what README asks for before the first make
 BEFORE = "apt-get update -q && apt-get install --yes --no-install-recommends ca-certificates git make python3"
-MAKE = re.compile(r"make (?:--silent )?([a-z-]+)(?: >>\"\$GITHUB_OUTPUT\")?")
+MAKE = re.compile(r"make (?:--silent )?(?:-C (packaging) )?([a-z-]+)(?: >>\"\$GITHUB_OUTPUT\")?")
 JOBS = [
     pytest.param(job, id=f"{file.stem}-{name}")
     for file in FILES
@@ -25,9 +28,18 @@ JOBS = [
 @pytest.mark.parametrize("job", JOBS)
 def test_a_job_calls_make_targets_only(job: dict[str, Any]) -> None:
     commands = [step["run"] for step in job["steps"] if "run" in step]
-    targets = [match[1] if (match := MAKE.fullmatch(line)) else line for line in commands if line != BEFORE]
-    assert targets
-    assert set(targets) <= TARGETS
+    called = [line for line in commands if line != BEFORE]
+    assert called
+    for line in called:
+        match = MAKE.fullmatch(line)
+        assert match, line
+        assert match[2] in TARGETS[match[1] or ""], line
+
+
+def test_the_whole_check_calls_make_targets() -> None:
+    called = re.findall(r"^make (.*)", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+    assert called
+    assert {word for line in called for word in line.split() if "=" not in word} <= TARGETS[""]
 
 
 @pytest.mark.parametrize("job", JOBS)
