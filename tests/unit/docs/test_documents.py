@@ -86,7 +86,9 @@ def test_quickstart_in_the_readme_is_todays() -> None:
     block = re.search(r"^    \$ make quickstart\n((?:    .*\n)+)", (ROOT / "README.md").read_text(), re.MULTILINE)
     assert block is not None
     shown = textwrap.dedent(block[1])
-    assert re.findall(r"^== (\d)/6  (.*)", shown, re.MULTILINE) == re.findall(r'^step (\d) "(.*)"', script, re.MULTILINE)
+    assert re.findall(r"^== (\d)/6  (.*)", shown, re.MULTILINE) == re.findall(
+        r'^step (\d) "(.*)"', script, re.MULTILINE
+    )
     head, rows = re.split(r"^ ─+\n", shown, flags=re.MULTILINE)
     claim, _, names = head[head.index("bottleneck: ") :].partition("\n")
     assert claim == f"bottleneck: {load_scenario('bottleneck').claim}"
