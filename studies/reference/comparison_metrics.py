@@ -56,11 +56,9 @@ flows.
 {_table(NETWORK)}
 
 The network could have carried the path's rate (with its steps) or its trace, limited by a policer; 1448 of a frame's
-1514 bytes are payload. Loopback paths have `reference_mbps` instead, which noise can exceed.
-
-`queueing_*` comes from the smoothed RTT of the flows under test. It contains the queues of both directions and jitter,
-and can be negative. `queue_*` comes from samples of the bottleneck's backlog, which contains all flows; loopback paths
-have none.
+1514 bytes are payload. Loopback paths have `reference_mbps` instead, which noise can exceed. `queueing_*` comes from
+the smoothed RTT of the flows under test, with the queues of both directions and jitter; `queue_*` from samples of the
+bottleneck's backlog, which contains all flows. Loopback paths have no `queue_*`.
 
 ## The links of a chain
 

@@ -10,8 +10,8 @@ from env.network.scenario import load_scenario, scenario_names
 HEAD = """# Scenarios
 
 Each scenario is a file of `configs/scenario/`, which has its claim, its network and its flows.
-`python compare.py scenario=NAME` runs one, `scenario=[NAME,NAME]` several, `scenario=FOLDER` all of a folder. N stands for
-numbers that the names of a row have.
+`python compare.py scenario=NAME` runs one, `scenario=[NAME,NAME]` several, `scenario=FOLDER` all of a folder. N stands
+for numbers that the names of a row have.
 """
 # the folders in their order on the page, and what all of a folder claim, if that says enough
 FOLDERS = {

@@ -23,7 +23,7 @@ class Versioned:
     """A format or interface with a version of its own.
 
     name: as CHANGELOG.md and the page call it. version: the one that this revision writes. where: the file that defines
-    it. The other fields say what happens to data of another version, and which change raises the version.
+    it. The other fields say what happens to data of another version.
     """
 
     name: str
@@ -31,7 +31,6 @@ class Versioned:
     where: str
     refused: str
     converted: str
-    raised: str
 
 
 def release() -> str:
@@ -57,7 +56,6 @@ def versioned() -> tuple[Versioned, ...]:
             f"models, checkpoints, recordings and golden vectors of another schema; models with more than {INPUTS} "
             f"inputs or fewer than {schema.INPUTS_MIN}",
             "a model without the newest inputs: it has weight 0 for them",
-            "an input or output changes its meaning, range or place, or goes. A new input at the end does not raise it",
         ),
         Versioned(
             "model format",
@@ -65,7 +63,6 @@ def versioned() -> tuple[Versioned, ...]:
             "kernel/ndm/ndm_core.h",
             "model files, C headers and golden vectors of another format; a header does not compile",
             "nothing: export the checkpoint again",
-            "the layout or meaning of the integer network's numbers changes",
         ),
         Versioned(
             "model file",
@@ -73,7 +70,6 @@ def versioned() -> tuple[Versioned, ...]:
             "kernel/ndm/ndm_blob.h",
             "another layout, a wrong size, a changed bit: by module, `ndmctl` and Python. The model in use stays",
             "nothing: export the checkpoint again",
-            "the layout of `policy.bin` changes",
         ),
         Versioned(
             "ONNX opset",
@@ -81,7 +77,6 @@ def versioned() -> tuple[Versioned, ...]:
             "export/formats/onnx_model.py",
             "left to the program that reads `policy.onnx`. Its metadata has schema and model format",
             "nothing",
-            "the exported graph needs a newer operator",
         ),
         Versioned(
             "golden vectors",
@@ -89,7 +84,6 @@ def versioned() -> tuple[Versioned, ...]:
             "export/formats/golden.py",
             "another version, model format or schema",
             "nothing: `python -m export.formats.golden` writes them anew",
-            "the integer arithmetic changes on purpose, or the file's layout",
         ),
         Versioned(
             "checkpoint",
@@ -97,7 +91,6 @@ def versioned() -> tuple[Versioned, ...]:
             "export/checkpoint.py",
             f"another format; formats 1 to {checkpoint.FORMAT - 1} are read by commit {checkpoint.OLD_FORMATS_READ_BY}",
             "a policy without the newest inputs can be exported, compared and begun with, and not resumed",
-            "a key changes its meaning or goes, or the policy gets another architecture",
         ),
         Versioned(
             "recording",
@@ -105,7 +98,6 @@ def versioned() -> tuple[Versioned, ...]:
             "training/experts/recording.py",
             "another format or schema, or other columns than this revision's inputs",
             "nothing: record the experts again",
-            "columns or metadata change",
         ),
         Versioned(
             "results store",
@@ -113,7 +105,6 @@ def versioned() -> tuple[Versioned, ...]:
             "compare/experiment/experiment.py",
             "`experiment.json` of another format; a run whose files do not have their SHA-256 is measured again",
             "an experiment without chains, sweeps or other later keys: it has their defaults",
-            "a key of `experiment.json` or a column of a sample changes its meaning or goes",
         ),
         Versioned(
             "oracle windows",
@@ -121,7 +112,6 @@ def versioned() -> tuple[Versioned, ...]:
             "compare/experiment/oracle.py",
             "`oracle.json` of another format",
             "nothing: delete the file, and the windows are searched again",
-            "the search or the file's layout changes",
         ),
         Versioned(
             "environment",
@@ -129,7 +119,6 @@ def versioned() -> tuple[Versioned, ...]:
             "env/__init__.py",
             "by Gymnasium: another version is unknown to `gymnasium.make`",
             "nothing",
-            "spaces, rewards or the end of an episode change, so that returns before and after cannot be compared",
         ),
     )
 
@@ -138,32 +127,23 @@ _UNVERSIONED = (
     (
         "wire frames",
         "the checkout",
-        "host, guest and lab modules are built from one checkout and carry no version on the wire. A frame of a wrong "
-        "kind or size ends the lab with an error. The layout of observations and actions is the schema's",
+        "host, guest and lab modules are built from one checkout. A frame of a wrong kind or size ends the lab",
     ),
     (
         "module",
         "the release",
-        "`modinfo -F version tcp_ndm`. Each module belongs to one kernel: another one refuses it, and `make module`, "
-        "DKMS or the lab's commands build it anew. The parameters `model` and `pin`, `/sys/module/tcp_ndm/ndm/` "
-        "and the tracepoints are stable within a major version",
+        "`modinfo -F version tcp_ndm`. Each module belongs to one kernel. The parameters `model` and `pin`, "
+        "`/sys/module/tcp_ndm/ndm/` and the tracepoints are stable within a major version",
     ),
     (
         "BPF program",
         "the release",
-        "one object for each kernel from 6.1 on. `ndmctl` and the object come from the same release: after an upgrade "
-        "run `ndmctl unload` and `ndmctl load`. Model files are those of the module",
+        "`ndmctl` and the object come from the same release: after an upgrade run `ndmctl unload` and `ndmctl load`",
     ),
     (
-        "link trace",
-        "Mahimahi's",
-        "text without a version. A malformed line is refused with its number. `python -m env.network.traces convert` "
-        "converts CSV",
-    ),
-    (
-        "delay trace",
-        "LeoCC's",
-        "as a link trace",
+        "traces",
+        "Mahimahi's, LeoCC's",
+        "text without a version. A malformed line is refused with its number",
     ),
     (
         "scenario, profile, rule",
@@ -182,8 +162,7 @@ _UNVERSIONED = (
 def render() -> str:
     """Return the page."""
     formats = [
-        [item.name, f"**{item.version}**", f"`{item.where}`", item.refused, item.converted, item.raised]
-        for item in versioned()
+        [item.name, f"**{item.version}**", f"`{item.where}`", item.refused, item.converted] for item in versioned()
     ]
     return f"""# Versions
 
@@ -201,9 +180,11 @@ whose name begins with an underscore.
 
 ## Formats with a version of their own
 
-A reader refuses what it does not know with an error that names both versions. It never guesses.
+A reader refuses what it does not know with an error that names both versions. It never guesses. A version rises when
+the layout changes, or when a key or number changes its meaning or goes; the environment's when returns before and after
+cannot be compared.
 
-{markdown_table(["format", "version", "defined in", "refused", "converted", "rises when"], formats)}
+{markdown_table(["format", "version", "defined in", "refused", "converted"], formats)}
 
 ## The others
 

@@ -30,11 +30,6 @@ FRAMES = (
 def render() -> str:
     """Return the page."""
     frames = [[str(getattr(schema, f"FRAME_{name}")), name, way, payload] for name, way, payload in FRAMES]
-    formats = [
-        ["inputs", "int16", str(schema.FEATURE_FRAC)],
-        ["outputs", "int16", str(schema.ACTION_FRAC)],
-        ["recurrent state", "int16", str(schema.HIDDEN_FRAC)],
-    ]
     return f"""# Wire frames
 
 `env/schema.py` defines everything on this page; `kernel/ndm/ndm_schema.h` is generated from it too. This is version
@@ -47,13 +42,12 @@ Pure numbers without units, computed in the kernel once per interval. Models of 
 
 {fields_table(schema.FEATURES)}
 
+Inputs, outputs and recurrent state are int16 with {schema.FEATURE_FRAC}, {schema.ACTION_FRAC} and
+{schema.HIDDEN_FRAC} fraction bits.
+
 ## Outputs
 
 {fields_table(schema.ACTIONS)}
-
-## Fixed-point formats
-
-{markdown_table(["value", "type", "fraction bits"], formats)}
 
 ## Frames
 
@@ -63,12 +57,8 @@ payload, u16 kind, u16 zero), then the payload of at most {schema.FRAME_MAX:,} b
 {markdown_table(["kind", "name", "from, to", "payload"], frames)}
 
 Any number of OBSERVATION and ACTION pairs may come while the agent works on a command. `stop` in an ACTION ends all
-traffic; until the next COMMAND the module holds cwnd without asking. A guest's read blocks the whole lab, so virtual
-time stands still while the host computes.
-
-While a user's script runs, agent and host take turns: a REPLY with the script's output, and a COMMAND named `answer`
-with a signal or input for it; the last REPLY has the exit status (`env/lab/guest/script.py`). Its changed files follow
-in the same way.
+traffic; until the next COMMAND the module holds cwnd without asking. While a user's script runs, a REPLY has its
+output, and a COMMAND named `answer` a signal or input for it (`env/lab/guest/script.py`).
 
 In the guest the channel is the character device `/dev/lab_gate` of `lab_gate.ko`: `read` returns the next COMMAND as
 u32 length and payload, `write` sends one REPLY, `poll` reports POLLPRI after a stop. A host that closes the socket or
