@@ -198,10 +198,6 @@ deb: ## ship: build the Debian packages ndm-tcp (BPF program, ndmctl) and ndm-tc
 export-weights: .venv/installed ## train: write a run's int16 header, ONNX, model file and golden vectors (RUN=runs/NAME, default the latest; NAME=)
 	@$(PYTHON) -m export $(if $(RUN),--run "$(RUN)") $(if $(NAME),--name $(NAME))
 
-# the shipped model goes on, on the paths of a variant alone
-LAST_STAGE := algo.start=datasets/models/mixed curriculum.skip_slow_start_until=0 algo.learning_rate=1e-3 \
-	algo.initial_std=0.12 algo.final_std=0.06 algo.rollout_decisions=8192
-
 # seed 1 ships, whatever the others score
 define ship
 	@$(PYTHON) -m export --run runs/$(1)/$(1)-1 --name $(1)
@@ -212,13 +208,9 @@ define ship
 endef
 
 .PHONY: models
-models: setup module ## train: train the shipped models: mixed, 5 seeds, then fiber and wireless from mixed, 3 seeds each (40 minutes; can be resumed), export seed 1, and write the cards
+models: setup module ## train: train the shipped model, 5 seeds (3 to 5 minutes each; can be resumed), export seed 1, and write its card
 	@$(PYTHON) train.py -m profile=mixed name=mixed seed=1,2,3,4,5
 	$(call ship,mixed)
-	@$(PYTHON) train.py -m profile=fiber name=fiber algo.total_decisions=200000 $(LAST_STAGE)
-	$(call ship,fiber)
-	@$(PYTHON) train.py -m profile=wireless name=wireless algo.total_decisions=500000 $(LAST_STAGE)
-	$(call ship,wireless)
 	@$(PYTHON) -m export.selection mixed
 	@$(PYTHON) -m studies.leaderboard.card
 
@@ -257,16 +249,13 @@ results: setup module ## measure the shipped model, and the runs of make models;
 	@$(PYTHON) -m studies.learning.attribution results/attribution $(if $(TRAINED),--beside $(TRAINED))
 	@$(PYTHON) compare.py output_dir=results/mixed "scenario=[stress,delay_extreme,delay_moderate,fiber,bottleneck]" \
 		"schemes=[ndm,ndm_v1,reno,cubic,bbr,$(BBR3)nv,cdg,vegas,westwood,illinois,oracle]"
-	@$(PYTHON) compare.py output_dir=results/variants \
-		"scenario=[fiber,buffers/200mbit_10ms_0_5bdp,access/lte,access/5g,access/wifi,access/starlink,loss/1pct,stress]" \
-		"schemes=[ndm,ndm@fiber,ndm@wireless,cubic,bbr]"
 	@[ -z "$(BBR3)" ] || $(PYTHON) compare.py targets=all "schemes=[ndm,reno,cubic,bbr,bbr%bbr3]" seeds=10 \
 		reuse=results/targets output_dir=results/bbr3
 	@$(PYTHON) -m studies.documents docs/results/results.md docs/results/targets.md docs/results/attribution.md \
 		$(if $(BBR3),docs/results/bbr3.md)
 	@$(PYTHON) -m studies.leaderboard add results/targets
 	@[ -z "$(BBR3)" ] || $(PYTHON) -m studies.leaderboard add results/bbr3 --only bbr%bbr3
-	@$(PYTHON) -m studies.leaderboard enter ndm@fiber ndm@wireless ndm@rules/searched_neuron.yaml --seeds 5 \
+	@$(PYTHON) -m studies.leaderboard enter ndm@rules/searched_neuron.yaml --seeds 5 \
 		--reuse results/targets
 	@$(PYTHON) -m studies.leaderboard.card
 

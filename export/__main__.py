@@ -25,7 +25,7 @@ def main(argv: list[str]) -> int:
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
         "--run",
-        help="run folder, its name in runs/, model of the zoo such as fiber, or rule, rules/NAME.yaml "
+        help="run folder, its name in runs/, model of the zoo such as mixed, or rule, rules/NAME.yaml "
         "(default: the newest checkpoint)",
     )
     source.add_argument("--checkpoint", type=Path, help="a checkpoint file")

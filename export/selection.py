@@ -1,10 +1,10 @@
-"""The selection of the models in the kernel module: ``make module MODELS="mixed fiber"``.
+"""The selection of the models in the kernel module: ``make module MODELS="mixed mine"``.
 
 A model is one C header: kernel/models/NAME.h if it ships, build/exported/models/NAME.h if the user exported it.
 ndm_weights.h lists the models that are compiled into tcp_ndm: the first is the congestion control ``ndm``, each further
 one ``ndm_NAME``. kernel/ndm_weights.h is used until an export or a selection writes build/exported/ndm_weights.h::
 
-    python -m export.selection mixed fiber
+    python -m export.selection mixed mine
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def algorithms(names: Sequence[str]) -> dict[str, str]:
 
 
 def further_algorithms() -> list[str]:
-    """Return the congestion controls of tcp_ndm besides ndm (``make module MODELS="mixed fiber"``)."""
+    """Return the congestion controls of tcp_ndm besides ndm (``make module MODELS="mixed mine"``)."""
     try:
         return list(algorithms(selected()))[1:]
     except ExportError:  # the selection is damaged; building or loading ndm reports that

@@ -56,11 +56,11 @@ SCRIPTS = [
 ]
 # `make -C packaging host` makes fresh distributions in a chroot, and verifies Ubuntu's keys
 HOSTS = ["debootstrap", "curl", "gpg", "ca-certificates"]
-# `make -C packaging container`, where there is no docker. runc: Debian 12's crun knows no machine with both versions of cgroups.
+# the container, where there is no docker. runc: Debian 12's crun knows no machine with both versions of cgroups.
 CONTAINER = ["podman", "runc", "uidmap"]
 # `make test` runs the fuzz targets and the integer network on arm64, signs models, and runs Mininet's examples. `make
 # test-all` opens reports in a browser, runs `make install`, `make ports` and `make bench-kernel`, and compares request
-# times with sockperf's. `make -C packaging test-release` installs packages into systems of debootstrap's, and builds an image.
+# times with sockperf's. The tests of a release install packages into systems of debootstrap's, and build an image.
 BESIDES = {
     "bpf": BPF,
     "fuzz": FUZZ,

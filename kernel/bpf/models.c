@@ -4,7 +4,7 @@
  * the inference reads them, and one congestion control for each.
  *
  *	models [PREFIX]		PREFIX: the name of the first one (ndm), and of the others with
- *				a model's name behind it (ndm_fiber)
+ *				a model's name behind it (ndm_mine)
  */
 #include <stdio.h>
 

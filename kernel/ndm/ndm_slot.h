@@ -5,9 +5,9 @@
  *
  * The compiled-in model can be replaced while connections run:
  *
- *	echo fiber.bin > /sys/module/tcp_ndm/ndm/model
+ *	echo mine.bin > /sys/module/tcp_ndm/ndm/model
  *
- * loads /lib/firmware/fiber.bin through the firmware loader (ndm_blob.h parses it);
+ * loads /lib/firmware/mine.bin through the firmware loader (ndm_blob.h parses it);
  * "builtin" restores the compiled-in model. Open connections use the new model from
  * their next decision on, with their state reset to zero: it has no meaning for
  * other weights. A refused file changes nothing.

@@ -84,7 +84,10 @@ def main(names: list[str]) -> int:
     """Build and compare; returns the exit status."""
     unknown = [name for name in names if name not in BUILDS]
     if unknown:
-        print(f"make -C packaging reproducible: unknown build {', '.join(unknown)}; there are {', '.join(BUILDS)}", file=sys.stderr)
+        print(
+            f"make -C packaging reproducible: unknown build {', '.join(unknown)}; there are {', '.join(BUILDS)}",
+            file=sys.stderr,
+        )
         return 2
     wanted = list(names or BUILDS)
     if "stock" in wanted and not HEADERS:

@@ -10,6 +10,7 @@ import pytest
 
 from env.checkout import BUILD, DATASETS, KERNEL, ROOT
 from export.integer.native import Native
+from tests.support.models import model_file
 
 CTL = BUILD / "ndmctl"
 MIXED = DATASETS / "models" / "mixed" / "policy.bin"
@@ -133,7 +134,7 @@ def test_a_signature_without_a_key_is_refused(signed: Path) -> None:
 
 
 def test_a_signature_of_another_model_is_refused(signed: Path) -> None:
-    signed.write_bytes((DATASETS / "models" / "fiber" / "policy.bin").read_bytes())
+    signed.write_bytes(model_file("other"))
     assert "has signed it" in verified(signed)[1]
 
 

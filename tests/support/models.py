@@ -99,6 +99,12 @@ def put_firmware(lab: Lab, files: dict[str, bytes]) -> None:
         shell(lab, f"echo {base64.b64encode(content).decode()} | base64 -d >/tmp/firmware/{name}")
 
 
+def model_file(name: str) -> bytes:
+    """Return a model file of this name: a model of its own, whose weights follow from the name."""
+    model = random_model(np.random.default_rng(list(name.encode())), **BAD_SCALES)
+    return write_blob(model, Provenance(name, "none", "0" * 64, "none", 0))
+
+
 def put_models(lab: Lab, models: dict[str, IntegerModel]) -> None:
     """Give the lab's firmware loader a folder with the models as NAME.bin."""
     facts = {name: Provenance(name, "none", "0" * 64, "none", 0) for name in models}

@@ -30,7 +30,7 @@ def random_file(rng: np.random.Generator) -> tuple[IntegerModel, Provenance]:
     model = random_model(rng, int(rng.integers(1, schema.HIDDEN_MAX + 1)))
     envelope = "x" * int(rng.choice([0, 1, 320, ENVELOPE_MAX]))
     digest, decisions = rng.bytes(32).hex(), int(rng.integers(2**63))
-    return model, Provenance("fiber", "fiber 10 ms", digest, "0123abc+", decisions, envelope)
+    return model, Provenance("mine", "mine 10 ms", digest, "0123abc+", decisions, envelope)
 
 
 @settings(max_examples=50, deadline=None)
@@ -96,7 +96,7 @@ def test_both_refuse_the_same_files(native: Native, seed: int) -> None:
 )
 def test_every_reason_to_refuse(native: Native, at: int, value: bytes, reason: str) -> None:
     rng = np.random.default_rng(1)
-    provenance = Provenance("fiber", "fiber", "0" * 64, "0123abc", 7, "rtt 10..20")
+    provenance = Provenance("mine", "mine", "0" * 64, "0123abc", 7, "rtt 10..20")
     content = bytearray(write_blob(random_model(rng, 8), provenance))
     at %= len(content)
     content[at : at + len(value)] = value

@@ -1,4 +1,4 @@
-"""`make -C packaging container`: the image runs `make quickstart` as an ordinary user, without capability, device or network."""
+"""The image of `make -C packaging container`: an ordinary user runs quickstart without capability, device or network."""
 
 from __future__ import annotations
 

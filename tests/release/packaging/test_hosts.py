@@ -1,4 +1,4 @@
-"""`make -C packaging host`: a fresh distribution has what README asks for, and an ordinary user sets the checkout up in it."""
+"""`make -C packaging host`: an ordinary user sets the checkout up in a fresh distribution with what README asks for."""
 
 from __future__ import annotations
 

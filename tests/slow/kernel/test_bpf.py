@@ -6,41 +6,45 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
 import pytest
 
-from env.checkout import BUILD, DATASETS, KERNEL, MODEL_BUILD
+from env.checkout import BUILD, KERNEL, MODEL_BUILD
 from env.lab.stock_kernel import NEWEST, VERSIONS
 from env.lab.vm import VmLab
 from env.network.path import Path
 from export import selection
-from export.formats.blob import read_blob
+from export.formats.blob import write_blob
+from export.formats.header import write_header
 from export.integer import reference
 from export.integer.native import Native
 from tests.support.guest import shell
 from tests.support.labs import Decision, traced_decisions
+from training.untrained import build_untrained
 
 pytestmark = pytest.mark.timeout(1200)
 
 CTL = BUILD / "ndmctl"
 NAME = "ndm_bpf"  # beside the module's ndm
-MODELS = DATASETS / "models"
+FOLDER = MODEL_BUILD / "bpf-beside"  # the guest sees none of the host's temporary folders
+OTHER = FOLDER / "other.bin"
 
 
 @pytest.fixture(scope="session")
 def program() -> FilePath:
-    """The BPF program with two models, under another name than the module's.
-
-    Not in a temporary folder, as the guest sees none of the host's.
-    """
-    folder = MODEL_BUILD / "bpf-beside"
-    selection.select(["mixed", "fiber"], folder / "exported")
-    environment = os.environ | {"NDM_MODEL_BUILD": str(folder)}
-    subprocess.run([KERNEL / "bpf" / "build.sh", folder, NAME], check=True, env=environment)
-    return folder / "ndm.bpf.o"
+    """The BPF program with two models, under another name than the module's."""
+    exported = build_untrained(1)
+    provenance = replace(exported.provenance, name="other")
+    write_header(exported.model, provenance, FOLDER / "exported")
+    OTHER.write_bytes(write_blob(exported.model, provenance))
+    selection.select(["mixed", "other"], FOLDER / "exported")
+    environment = os.environ | {"NDM_MODEL_BUILD": str(FOLDER)}
+    subprocess.run([KERNEL / "bpf" / "build.sh", FOLDER, NAME], check=True, env=environment)
+    return FOLDER / "ndm.bpf.o"
 
 
 @pytest.fixture(scope="module", params=(*VERSIONS, NEWEST))
@@ -127,8 +131,8 @@ def test_a_hundred_thousand_decisions_equal_the_reference(lab: VmLab) -> None:
 
 
 def test_another_compiled_in_model_is_a_congestion_control(lab: VmLab) -> None:
-    fiber, _ = read_blob((MODELS / "fiber" / "policy.bin").read_bytes(), "fiber")
-    assert_as_reference(decisions_of(lab, PATHS["usual"], 1, 5.0, scheme=f"{NAME}_fiber"), fiber)
+    other = build_untrained(1).model
+    assert_as_reference(decisions_of(lab, PATHS["usual"], 1, 5.0, scheme=f"{NAME}_other"), other)
 
 
 def test_a_run_is_that_of_the_module(lab: VmLab) -> None:
@@ -144,11 +148,10 @@ def test_a_run_is_that_of_the_module(lab: VmLab) -> None:
 
 
 def test_another_model_decides_from_now_on(lab: VmLab) -> None:
-    ctl(lab, f"use {MODELS / 'fiber' / 'policy.bin'}")
-    assert status(lab)["model"] == "fiber"
-    fiber, _ = read_blob((MODELS / "fiber" / "policy.bin").read_bytes(), "fiber")
+    ctl(lab, f"use {OTHER}")
+    assert status(lab)["model"] == "other"
     decisions = decisions_of(lab, PATHS["usual"], flows=1, duration_s=5.0)
-    assert_as_reference(decisions, fiber)
+    assert_as_reference(decisions, build_untrained(1).model)
     ctl(lab, "use builtin")
     assert status(lab)["model"] == "mixed"
     assert_as_reference(decisions_of(lab, PATHS["usual"], flows=1, duration_s=5.0), Native().shipped()[0])
@@ -158,7 +161,7 @@ def test_an_open_connection_takes_the_model(lab: VmLab) -> None:
     before = status(lab)
     swaps, decisions_then = before["swaps"], before["decisions"] + 50
     taken = f"{CTL} status --json | grep -o '\"decisions\": [0-9]*' | cut -d ' ' -f 2 | head -1"
-    swap = f"while [ $({taken}) -lt {decisions_then} ]; do sleep .1; done; {CTL} use {MODELS / 'fiber' / 'policy.bin'}"
+    swap = f"while [ $({taken}) -lt {decisions_then} ]; do sleep .1; done; {CTL} use {OTHER}"
     shell(lab, f"({swap}) >/tmp/used 2>&1 &")
     decisions = decisions_of(lab, PATHS["usual"], flows=1, duration_s=10.0)
     assert {decision.flow for decision in decisions} == {decisions[0].flow}
@@ -169,7 +172,7 @@ def test_an_open_connection_takes_the_model(lab: VmLab) -> None:
 
 
 def test_a_changed_file_is_refused(lab: VmLab) -> None:
-    shell(lab, f"cp {MODELS / 'fiber' / 'policy.bin'} /tmp/bad.bin")
+    shell(lab, f"cp {OTHER} /tmp/bad.bin")
     shell(lab, "printf '!!!!' | dd of=/tmp/bad.bin bs=1 seek=400 conv=notrunc 2>/dev/null")
     before = status(lab)
     done = lab.call("shell", command=f"{CTL} use /tmp/bad.bin")

@@ -13,19 +13,19 @@ from export.selection import select, selected
 from tests.support.runs import write_run
 
 
-@pytest.mark.parametrize("name", ["fiber", "ndm@fiber", "datasets/models/fiber", "ndm@datasets/models/fiber"])
+@pytest.mark.parametrize("name", ["mixed", "ndm@mixed", "datasets/models/mixed", "ndm@datasets/models/mixed"])
 def test_every_form_finds_the_model(name: str) -> None:
-    assert load(pipeline.find_policy(name))["sha256"] == load(zoo.ZOO / "fiber")["sha256"]
+    assert load(pipeline.find_policy(name))["sha256"] == load(zoo.ZOO / "mixed")["sha256"]
 
 
 def test_zoo_holds_the_shipped_models() -> None:
-    assert zoo.zoo_names() == ["fiber", "mixed", "wireless"]
+    assert zoo.zoo_names() == ["mixed"]
 
 
 def test_unknown_model_names_the_right_ones() -> None:
-    with pytest.raises(ExportError, match=r"fibre.*did you mean fiber\?.*the models of the zoo are fiber, mixed"):
-        pipeline.find_policy("ndm@fibre")
-    with pytest.raises(CheckpointError, match="the models of the zoo are fiber, mixed, wireless"):
+    with pytest.raises(ExportError, match=r"mixde.*did you mean mixed\?.*the models of the zoo are mixed"):
+        pipeline.find_policy("ndm@mixde")
+    with pytest.raises(CheckpointError, match="the models of the zoo are mixed"):
         zoo.find_checkpoint("nothing-like-it")
 
 
@@ -42,10 +42,10 @@ def test_population_of_a_model_hides_nothing(tmp_path: Path) -> None:
 
 
 def test_exported_model_leaves_the_zoo_alone(tmp_path: Path) -> None:
-    source = zoo.ZOO / "fiber" / "checkpoint.pt"
-    assert pipeline.default_output(source, tmp_path) == tmp_path / "zoo" / "fiber"
+    source = zoo.ZOO / "mixed" / "checkpoint.pt"
+    assert pipeline.default_output(source, tmp_path) == tmp_path / "zoo" / "mixed"
 
 
 def test_module_takes_the_same_names(tmp_path: Path) -> None:
-    select(["ndm@mixed", "fiber"], tmp_path)
-    assert selected(tmp_path) == ["mixed", "fiber"]
+    select(["ndm@mixed"], tmp_path)
+    assert selected(tmp_path) == ["mixed"]

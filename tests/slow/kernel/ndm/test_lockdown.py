@@ -6,19 +6,23 @@ from collections.abc import Iterator
 
 import pytest
 
-from env.checkout import BUILD, DATASETS, MODEL_BUILD
+from env.checkout import BUILD, MODEL_BUILD
 from env.lab.vm import VmLab
 from tests.support.guest import shell
+from tests.support.models import model_file
 
 pytestmark = pytest.mark.timeout(600)
 
-MODELS = DATASETS / "models"
+MODELS = MODEL_BUILD / "models"  # the guest sees none of the host's temporary folders
 SLOT = "/sys/module/tcp_ndm/ndm"
 CTL = BUILD / "ndmctl"
 
 
 @pytest.fixture
 def lab() -> Iterator[VmLab]:
+    MODELS.mkdir(parents=True, exist_ok=True)
+    for name in ("first", "second"):
+        (MODELS / f"{name}.bin").write_bytes(model_file(name))
     with VmLab(kernel="6.12", clock="counted", timeout_s=300) as vm:
         shell(vm, "mount -t securityfs none /sys/kernel/security; mount -t bpf none /sys/fs/bpf")
         shell(vm, f"printf {MODELS} >/sys/module/firmware_class/parameters/path")
@@ -31,26 +35,26 @@ def lock(lab: VmLab) -> None:
 
 def refusal(lab: VmLab, name: str) -> str:
     """Return what the kernel's log says of a model that is refused."""
-    shell(lab, f"! echo {name}/policy.bin >{SLOT}/model")
+    shell(lab, f"! echo {name}.bin >{SLOT}/model")
     return shell(lab, "dmesg | grep 'is refused' | tail -n 1")
 
 
 def test_models_are_refused_without_a_pin(lab: VmLab) -> None:
     shell(lab, f"insmod {lab.stock.modules}/tcp_ndm.ko")
-    shell(lab, f"echo fiber/policy.bin >{SLOT}/model")
+    shell(lab, f"echo first.bin >{SLOT}/model")
     lock(lab)
-    assert "mixed/policy.bin is refused: this kernel is locked down: pin its SHA-256" in refusal(lab, "mixed")
-    assert shell(lab, f"cat {SLOT}/model") == "fiber/policy.bin"
+    assert "second.bin is refused: this kernel is locked down: pin its SHA-256" in refusal(lab, "second")
+    assert shell(lab, f"cat {SLOT}/model") == "first.bin"
     shell(lab, f"echo builtin >{SLOT}/model")
 
 
 def test_the_pinned_model_is_taken(lab: VmLab) -> None:
-    digest = (MODELS / "fiber" / "policy.bin").read_bytes()[-32:].hex()
+    digest = model_file("first")[-32:].hex()
     shell(lab, f"insmod {lab.stock.modules}/tcp_ndm.ko pin={digest}")
     lock(lab)
-    shell(lab, f"echo fiber/policy.bin >{SLOT}/model")
-    assert shell(lab, f"cat {SLOT}/name") == "fiber"
-    assert "is not one of the parameter pin" in refusal(lab, "mixed")
+    shell(lab, f"echo first.bin >{SLOT}/model")
+    assert shell(lab, f"cat {SLOT}/name") == "first"
+    assert "is not one of the parameter pin" in refusal(lab, "second")
 
 
 def test_the_bpf_program_loads_where_an_unsigned_module_does_not(lab: VmLab) -> None:
@@ -60,5 +64,5 @@ def test_the_bpf_program_loads_where_an_unsigned_module_does_not(lab: VmLab) -> 
         lab, f"{CTL} load --module 2>&1 || true"
     )
     shell(lab, f"{CTL} load {MODEL_BUILD}/bpf/ndm.bpf.o")
-    shell(lab, f"{CTL} use {MODELS}/fiber/policy.bin")
+    shell(lab, f"{CTL} use {MODELS}/first.bin")
     assert "a BPF program" in shell(lab, f"{CTL} status")

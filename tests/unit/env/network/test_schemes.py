@@ -14,10 +14,10 @@ def test_all_stands_for_schemes_without_requirements() -> None:
 
 
 def test_further_model_of_the_module_is_a_scheme() -> None:
-    fiber = find_schemes(["ndm", "ndm_fiber"], built_in=["ndm_fiber"])[1]
-    assert (fiber.algorithm, fiber.module, fiber.label) == ("ndm_fiber", "tcp_ndm", "NDM fiber")
-    with pytest.raises(SchemeError, match=r"did you mean ndm_fiber"):
-        find_schemes(["ndm_fibre"], built_in=["ndm_fiber"])
+    other = find_schemes(["ndm", "ndm_other"], built_in=["ndm_other"])[1]
+    assert (other.algorithm, other.module, other.label) == ("ndm_other", "tcp_ndm", "NDM other")
+    with pytest.raises(SchemeError, match=r"did you mean ndm_other"):
+        find_schemes(["ndm_othre"], built_in=["ndm_other"])
 
 
 def test_a_path_without_a_name_is_explained() -> None:

@@ -90,15 +90,15 @@ def test_other_weights_have_no_results(tmp_path: Path) -> None:
 
 
 def test_missing_file_is_named(tmp_path: Path) -> None:
-    zoo = copied("fiber", tmp_path)
-    (zoo / "fiber" / "about.yaml").unlink()
-    with pytest.raises(ExportError, match=r"card of fiber needs .*about\.yaml"):
-        card.render("fiber", zoo)
+    zoo = copied("mixed", tmp_path)
+    (zoo / "mixed" / "about.yaml").unlink()
+    with pytest.raises(ExportError, match=r"card of mixed needs .*about\.yaml"):
+        card.render("mixed", zoo)
 
 
 def test_changed_card_is_found(tmp_path: Path) -> None:
-    zoo = copied("fiber", tmp_path)
-    assert card.cards(zoo)[zoo / "fiber" / card.FILE_NAME]() == (zoo / "fiber" / card.FILE_NAME).read_text()
-    with (zoo / "fiber" / "config.yaml").open("a") as file:
+    zoo = copied("mixed", tmp_path)
+    assert card.cards(zoo)[zoo / "mixed" / card.FILE_NAME]() == (zoo / "mixed" / card.FILE_NAME).read_text()
+    with (zoo / "mixed" / "config.yaml").open("a") as file:
         file.write("# changed\n")
-    assert card.cards(zoo)[zoo / "fiber" / card.FILE_NAME]() != (zoo / "fiber" / card.FILE_NAME).read_text()
+    assert card.cards(zoo)[zoo / "mixed" / card.FILE_NAME]() != (zoo / "mixed" / card.FILE_NAME).read_text()

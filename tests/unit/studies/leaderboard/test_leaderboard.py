@@ -69,7 +69,7 @@ def test_published_figures_are_marked_and_sourced() -> None:
 
 
 def test_models_and_own_schemes_have_short_names() -> None:
-    assert board_name(find_scheme("ndm@datasets/models/fiber"), {}) == "ndm@fiber"
+    assert board_name(find_scheme("ndm@datasets/models/mixed"), {}) == "ndm@mixed"
     assert board_name(find_scheme("mine@some/where/tcp_mine.c"), {}) == "mine"
     assert board_name(find_scheme("ndm"), {"ndm": {"name": "mixed"}}) == "ndm@mixed"
 

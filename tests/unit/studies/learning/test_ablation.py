@@ -16,7 +16,7 @@ def test_the_command_line_is_read() -> None:
         "1",
         "4",
         "--common",
-        "profile=fiber",
+        "profile=fair",
         "--variant",
         "a",
         "--variant",
@@ -27,7 +27,7 @@ def test_the_command_line_is_read() -> None:
     assert parse(words) == (
         Path("runs/x"),
         [1, 4],
-        ["profile=fiber"],
+        ["profile=fair"],
         [Variant("a", ()), Variant("b", ("x=1", "y=2"))],
     )
 
