@@ -1,4 +1,4 @@
-"""The image of `make -C packaging container`: an ordinary user runs quickstart without capability, device or network."""
+"""The image of `make -C packaging container`: an ordinary user runs quickstart without capability, device, network."""
 
 from __future__ import annotations
 
