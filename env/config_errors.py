@@ -32,13 +32,15 @@ class ConfigFileError(Exception):
     """A YAML file cannot be used. The text names the file, the bad key or value and the right ones."""
 
 
-def read_config(kind: type[Kind], file: Path) -> Kind:
+def read_config(kind: type[Kind], file: Path, text: str | None = None) -> Kind:
     """Return a YAML file as an object of a dataclass, whose keys and types it has to have.
+
+    text: what to read in place of the whole file.
 
     Raises ConfigFileError: it cannot be read, is no YAML, has an unknown key or a wrong type, or lacks a key.
     """
     try:
-        loaded = OmegaConf.load(file)
+        loaded = OmegaConf.load(file) if text is None else OmegaConf.create(text)
         if isinstance(loaded, DictConfig):
             content = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(kind), loaded))
             assert isinstance(content, kind)

@@ -1,7 +1,11 @@
-"""A scenario: a named claim about flows over a path, rack or chain, read from configs/scenario/NAME.yaml."""
+"""A scenario: a named claim about flows over a path, rack or chain, read from configs/scenario.
+
+configs/scenario/NAME.yaml has the scenario NAME, or all scenarios NAME/..., as documents of YAML with --- between them.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path as FilePath
 from typing import Any
@@ -130,8 +134,20 @@ class Scenario:
 
 
 def scenario_names() -> list[str]:
-    """Return the names of all scenarios, subfolders included (nv/1s1c1fs), sorted."""
-    return sorted(str(file.relative_to(FOLDER).with_suffix("")) for file in FOLDER.rglob("*.yaml"))
+    """Return the names of all scenarios (nv/1s1c1fs), sorted."""
+    return sorted(_texts())
+
+
+def _texts() -> dict[str, tuple[FilePath, str]]:
+    """Return the file and the text of each scenario of FOLDER, by name."""
+    found: dict[str, tuple[FilePath, str]] = {}
+    for file in FOLDER.rglob("*.yaml"):
+        documents = re.split(r"^---\n", file.read_text(), flags=re.MULTILINE)
+        names = [str(file.relative_to(FOLDER).with_suffix(""))]
+        if len(documents) > 1:
+            names = [name for text in documents for name in re.findall(r"^name: (\S+)$", text, re.MULTILINE)]
+        found |= {name: (file, text) for name, text in zip(names, documents, strict=True)}
+    return found
 
 
 def scenarios_named(name: str) -> list[str]:
@@ -163,23 +179,25 @@ def load_scenario(name: str) -> Scenario:
     Raises ScenarioError: unknown name (with near matches), wrong key or type (with the right ones), a path that
     cannot be built, a flow outside the run.
     """
-    file = FOLDER / f"{name}.yaml"
     if scenarios_named(name) != [name]:
         raise ScenarioError(f"{name!r} is a folder of scenarios; name one of them: {', '.join(scenarios_named(name))}")
-    scenario = read_scenario(file)
+    file, text = _texts()[name]
+    scenario = read_scenario(file, text)
     if scenario.name != name:
         raise ScenarioError(f"{file}: its name is {scenario.name!r}; it must be that of the file, {name!r}")
     check_scenario(scenario)
     return scenario
 
 
-def read_scenario(file: FilePath) -> Scenario:
+def read_scenario(file: FilePath, text: str | None = None) -> Scenario:
     """Return the scenario of a file without checks of its values. A relative path of a trace begins at the file.
+
+    text: that of one document of the file; without it the file has one.
 
     Raises ScenarioError: the file cannot be read, has a wrong key or type (with the right ones), or lacks a key.
     """
     try:
-        scenario = read_config(Scenario, file)
+        scenario = read_config(Scenario, file, text)
     except ConfigFileError as error:
         raise ScenarioError(str(error)) from error
     if scenario.path is not None:

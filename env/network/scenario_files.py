@@ -36,7 +36,7 @@ def _found(reference: str) -> list[tuple[Scenario, str]]:
     """Return the scenarios of one reference, each with where it was found."""
     path = Path(reference).expanduser()
     if reference.endswith(SUFFIXES):
-        return [(_scenario_of_file(path), str(path))]
+        return _scenarios_of_file(path)
     try:
         return [(load_scenario(name), name) for name in scenarios_named(reference)]
     except ScenarioError:
@@ -49,13 +49,14 @@ def _found(reference: str) -> list[tuple[Scenario, str]]:
     files = sorted(file for file in path.iterdir() if file.name.endswith(SUFFIXES))
     if not files:
         raise ScenarioError(f"folder {reference!r} has no scenario: none of its files ends in {' or '.join(SUFFIXES)}")
-    return [(_scenario_of_file(file), str(file)) for file in files]
+    return [found for file in files for found in _scenarios_of_file(file)]
 
 
-def _scenario_of_file(file: Path) -> Scenario:
+def _scenarios_of_file(file: Path) -> list[tuple[Scenario, str]]:
     shipped = scenarios.FOLDER.resolve()
     if file.resolve().is_relative_to(shipped):
-        return load_scenario(str(file.resolve().relative_to(shipped).with_suffix("")))
+        name = str(file.resolve().relative_to(shipped).with_suffix(""))
+        return [(load_scenario(name), str(file)) for name in scenarios_named(name)]
     scenario = read_scenario(file)
     if not NAME.fullmatch(scenario.name):
         raise ScenarioError(
@@ -66,4 +67,4 @@ def _scenario_of_file(file: Path) -> Scenario:
             f"{file}: its name is {scenario.name!r}, which is a scenario of configs/scenario; give it another name"
         )
     check_scenario(scenario)
-    return scenario
+    return [(scenario, str(file))]

@@ -9,7 +9,7 @@ from env.network.scenario import load_scenario, scenario_names
 
 HEAD = """# Scenarios
 
-Each scenario is a file of `configs/scenario/`, which has its claim, its network and its flows.
+Each scenario is a document in a file of `configs/scenario/`, which has its claim, its network and its flows.
 `python compare.py scenario=NAME` runs one, `scenario=[NAME,NAME]` several, `scenario=FOLDER` all of a folder. N stands
 for numbers that the names of a row have.
 """

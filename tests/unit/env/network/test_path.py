@@ -137,11 +137,13 @@ def test_low_water_follows_the_rate_within_bounds() -> None:
 def test_scenarios_load_and_show_their_command() -> None:
     names = scenario_names()
     assert {"stress", "fiber", "delay_extreme", "delay_moderate", "bottleneck"} <= set(names)
+    assert [load_scenario(name).name for name in names] == names
+    documents = {file: file.read_text().split("---\n") for file in scenarios.FOLDER.rglob("*.yaml")}
+    firsts = {text.splitlines()[0]: file for file, texts in documents.items() for text in texts}
+    assert sorted(firsts) == [f"# python compare.py scenario={name}" for name in names]
     for name in names:
-        scenario = load_scenario(name)
-        assert scenario.name == name
-        first = (scenarios.FOLDER / f"{name}.yaml").read_text().splitlines()[0]
-        assert first == f"# python compare.py scenario={name}"
+        file = firsts[f"# python compare.py scenario={name}"]
+        assert f"{name}/".startswith(f"{file.relative_to(scenarios.FOLDER).with_suffix('')}/")
 
 
 def test_the_published_tests_are_as_published() -> None:

@@ -30,8 +30,8 @@ def test_files_folders_and_names_are_found(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_shipped_file_is_the_shipped_scenario() -> None:
-    file = str(scenarios.FOLDER / "nv" / "1s1c1fs.yaml")
-    assert find_scenarios([file]) == [load_scenario("nv/1s1c1fs")]
+    assert find_scenarios([str(scenarios.FOLDER / "stress.yaml")]) == [load_scenario("stress")]
+    assert find_scenarios([str(scenarios.FOLDER / "nv.yaml")]) == find_scenarios(["nv"])
 
 
 def test_a_relative_trace_begins_at_the_file(tmp_path: Path) -> None:
