@@ -203,7 +203,7 @@ define ship
 	@$(PYTHON) -m export --run runs/$(1)/$(1)-1 --name $(1)
 	@mv $(MODEL_BUILD)/exported/models/$(1).h kernel/models
 	@mkdir -p datasets/models/$(1)
-	@cd runs/$(1)/$(1)-1 && cp card.json card.md checkpoint.pt config.yaml curve.png \
+	@cd runs/$(1)/$(1)-1 && cp card.json checkpoint.pt config.yaml curve.png \
 		$(addprefix export/,golden.json policy.bin policy.onnx report.json) $(CURDIR)/datasets/models/$(1)
 endef
 

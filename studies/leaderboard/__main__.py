@@ -1,8 +1,8 @@
-"""The leaderboard, docs/results/leaderboard.md::
+"""The leaderboard in docs/results/results.md, and the table of docs/results/targets.md::
 
-python -m studies.leaderboard                          # redraw the page from datasets/leaderboard
-python -m studies.leaderboard --check                  # only say whether it is up to date
-python -m studies.leaderboard enter mine@tcp_mine.c    # measure a scheme, add its rows, redraw the page
+python -m studies.leaderboard                          # redraw the tables from datasets/leaderboard
+python -m studies.leaderboard --check                  # only say whether they are up to date
+python -m studies.leaderboard enter mine@tcp_mine.c    # measure a scheme, add its rows, redraw the tables
 python -m studies.leaderboard add results/targets      # add the rows of a stored comparison of targets
 """
 
@@ -12,6 +12,7 @@ import argparse
 import re
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from compare.command.measurement import Interrupted
@@ -27,23 +28,23 @@ from env.lab import LabError
 from env.near import suggest
 from studies.documents.pages import fill_blocks
 from studies.leaderboard.judging import RANKED, YARDSTICKS, judged
-from studies.leaderboard.page import board, published
+from studies.leaderboard.page import leaderboard, targets
 from studies.leaderboard.stored_scores import FOLDER, read_figures, read_scores, store
 
 COMMAND = "python -m studies.leaderboard"
-PAGE = DOCS / "results" / "leaderboard.md"
 SEEDS = 3
 
 
-def render() -> str:
-    """Return the page with new tables."""
+def render(page: Path) -> str:
+    """Return a page with new tables."""
+    makers = {
+        "leaderboard": lambda: leaderboard(read_scores()),
+        "targets": lambda: targets(read_scores(), read_figures()),
+    }
+    return fill_blocks(page.read_text(), lambda block: makers[block]() if block in makers else None)
 
-    def make(block: str) -> str | None:
-        if block == "leaderboard":
-            return board(read_scores(), read_figures())
-        return published() if block == "published by others" else None
 
-    return fill_blocks(PAGE.read_text(), make)
+PAGES = {page: partial(render, page) for page in (DOCS / "results" / "results.md", DOCS / "results" / "targets.md")}
 
 
 def add(folder: Path, only: Sequence[str] = (), stored: Path = FOLDER) -> list[str]:
@@ -83,15 +84,15 @@ def enter(names: Sequence[str], targets: Sequence[str], seeds: int, reuse: str |
 def main(argv: Sequence[str]) -> int:
     """The command line; returns the exit status."""
     if not argv or argv == ["--check"]:
-        return generate(COMMAND, {PAGE: render}, argv)
-    parser = argparse.ArgumentParser(prog=COMMAND, description="Without arguments: redraw docs/results/leaderboard.md.")
+        return generate(COMMAND, PAGES, argv)
+    parser = argparse.ArgumentParser(prog=COMMAND, description="Without arguments: redraw the tables of docs/results.")
     commands = parser.add_subparsers(dest="command", required=True)
-    entering = commands.add_parser("enter", help="measure schemes, add their rows and redraw the page")
-    entering.add_argument("schemes", nargs="+", help="as in compare.py: mine@tcp_mine.c, ndm@mixed, ndm@runs/NAME")
+    entering = commands.add_parser("enter", help="measure schemes, add their rows and redraw the tables")
+    entering.add_argument("schemes", nargs="+", help="as in compare.py: mine@tcp_mine.c, ndm@runs/NAME")
     entering.add_argument("--targets", nargs="+", default=list(RANKED), help=f"default: {' '.join(RANKED)}")
     entering.add_argument("--seeds", type=int, default=SEEDS, help="runs of a scenario; default: %(default)s")
     entering.add_argument("--reuse", help="output_dir of other targets, whose runs are taken where they fit")
-    adding = commands.add_parser("add", help="add the rows of a stored comparison of targets and redraw the page")
+    adding = commands.add_parser("add", help="add the rows of a stored comparison of targets and redraw the tables")
     adding.add_argument("folder", type=Path, help="its output_dir")
     adding.add_argument("--only", nargs="+", default=[], metavar="SCHEME", help="the schemes to add; default: all")
     given = parser.parse_args(argv)
@@ -107,7 +108,7 @@ def main(argv: Sequence[str]) -> int:
         print(f"\n{error}", file=sys.stderr)
         return 130
     print(f"added to the leaderboard: {', '.join(added) or 'nothing'}")
-    return generate(COMMAND, {PAGE: render}, [])
+    return generate(COMMAND, PAGES, [])
 
 
 if __name__ == "__main__":

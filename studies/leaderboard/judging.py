@@ -119,6 +119,8 @@ def _figure(row: Score, target: Target, evidence: Evidence, scheme: Scheme, judg
         lo=lo,
         hi=hi,
         n=0 if figure is None else figure.n,
+        threshold=str(judgement.bound or ""),
+        margin=judgement.margin if math.isfinite(judgement.margin) else None,
         verdict=judgement.verdict.value,
     )
 

@@ -1,132 +1,99 @@
-"""The tables of docs/results/leaderboard.md, from the stored scores and from what others have published."""
+"""The tables of docs/results that come from the stored scores and figures: leaderboard, and targets of one model."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+import math
+from collections.abc import Sequence
 from statistics import fmean
 
-import yaml
-
-from compare.statistics.numbers import number
 from compare.targets.catalogue import TARGETS
-from env.checkout import DATASETS
 from env.markdown import markdown_table
+from env.network.schemes import SCHEMES
 from studies.leaderboard.judging import RANKED
 from studies.leaderboard.stored_scores import Figure, Score
 
-PUBLISHED = DATASETS / "published" / "learned.yaml"
+MODEL = "ndm@mixed"  # the shipped one
+VERDICTS = {"yes": "met", "open": "open", "no": "missed", "": "not measured"}
 
 
-@dataclass(frozen=True)
-class Row:
-    """A scheme over all targets. total: the mean of its scores, over the targets that all schemes of the board have."""
-
-    scheme: str
-    label: str
-    scores: Mapping[str, Score]
-
-    def total(self, targets: Sequence[str]) -> float:
-        """Return the mean score over targets."""
-        return fmean(self.scores[target].score for target in targets)
-
-    @property
-    def met(self) -> int:
-        """Number of requirements met in all targets."""
-        return sum(score.met for score in self.scores.values())
-
-
-def place(score: Score, others: Sequence[Score]) -> int:
-    """Return a scheme's place on a target: one more than the schemes whose interval lies above its own."""
-    high = score.score if score.hi is None else score.hi
-    return 1 + sum((other.score if other.lo is None else other.lo) > high for other in others)
-
-
-def board(scores: Sequence[Score], figures: Sequence[Figure]) -> str:
-    """Return the overview and the table of each target."""
-    measured = [target for target in RANKED if any(score.target == target for score in scores)]
+def leaderboard(scores: Sequence[Score]) -> str:
+    """Return a row per scheme: mean score, requirements met, and the joint score of each target, the best first."""
+    targets = [target for target in RANKED if any(score.target == target for score in scores)]
     by_scheme: dict[str, dict[str, Score]] = {}
     for score in scores:
         by_scheme.setdefault(score.scheme, {})[score.target] = score
-    rows = [Row(name, next(iter(of_one.values())).label, of_one) for name, of_one in by_scheme.items()]
-    complete = [row for row in rows if all(target in row.scores for target in measured)]
-    complete.sort(key=lambda row: -row.total(measured))
-    partial = [row for row in rows if row not in complete]
-    lines = [_overview(complete, partial, measured, scores), ""]
-    for target in measured:
-        lines += [f"### {target}: {TARGETS[target].title}", "", _target(target, scores, figures), ""]
-    missing = [target for target in RANKED if target not in measured]
-    if missing:
-        names = ", ".join(f"`{target}`" for target in missing)
-        lines += [f"Not measured for the leaderboard: {names}; [targets.md](targets.md) has ten schemes there.", ""]
-    lines += _origin(scores)
-    return "\n".join(lines) + "\n"
+    means = {
+        scheme: fmean(score.score for score in own.values()) if len(own) == len(targets) else None
+        for scheme, own in by_scheme.items()
+    }
+    rows = []
+    for scheme, own in sorted(by_scheme.items(), key=lambda pair: -(means[pair[0]] or -math.inf)):
+        mean, any_score = means[scheme], next(iter(own.values()))
+        met, asked = sum(one.met for one in own.values()), sum(one.requirements for one in own.values())
+        shown = [f"{own[target].score:.2f}" if target in own else "–" for target in targets]
+        rows.append([any_score.label, "–" if mean is None else f"{mean:.3f}", f"{met} of {asked}", *shown])
+    heads = ["scheme", "mean score", "targets met", *(f"`{target}`" for target in targets)]
+    return f"{markdown_table(heads, rows, left=1)}\n\n{_origin(scores)}\n"
 
 
-def _overview(complete: Sequence[Row], partial: Sequence[Row], measured: Sequence[str], scores: Sequence[Score]) -> str:
-    cells = []
-    for position, row in enumerate([*complete, *partial], 1):
-        whole = row in complete
-        total = f"{row.total(measured):.3f}" if whole else "–"
-        asked = sum(score.requirements for score in row.scores.values())
-        cells.append([str(position) if whole else "–", row.label, total, f"{row.met} of {asked}"])
-        for target in measured:
-            own = row.scores.get(target)
-            others = [score for score in scores if score.target == target]
-            cells[-1].append("–" if own is None else str(place(own, others)))
-    heads = ["", "scheme", "mean score", "requirements met", *(f"`{target}`" for target in measured)]
-    return markdown_table(heads, cells, left=2)
-
-
-def _target(target: str, scores: Sequence[Score], figures: Sequence[Figure]) -> str:
-    ranked = sorted((score for score in scores if score.target == target), key=lambda score: -score.score)
-    names = [requirement.name for requirement in TARGETS[target].requirements]
-    cells = []
-    for score in ranked:
-        own = [figure for figure in figures if figure.target == target and figure.scheme == score.scheme]
-        met = [_met([figure for figure in own if figure.requirement == name]) for name in names]
-        failed = f"; {score.failed} failed" if score.failed else ""
-        text = score.text() + failed
-        cells.append([str(place(score, ranked)), score.label, text, *met])
-    return markdown_table(["place", "scheme", "score", *(f"`{name}`" for name in names)], cells, left=2)
-
-
-def _met(figures: Sequence[Figure]) -> str:
-    """Return in how many scenarios a requirement is met; the figure itself where there is one scenario."""
-    met = sum(figure.verdict == "yes" for figure in figures)
-    if len(figures) == 1 and (figure := figures[0]).mean is not None:
-        unit = f" {figure.unit}" if figure.unit else ""
-        ends = "" if figure.lo is None or figure.hi is None else f" ({number(figure.lo)} to {number(figure.hi)})"
-        text = f"{number(figure.mean)}{ends}{unit}"
-        return f"**{text}**" if met else text
-    return f"**{met} of {len(figures)}**" if figures and met == len(figures) else f"{met} of {len(figures)}"
-
-
-def _origin(scores: Sequence[Score]) -> list[str]:
-    """Return a sentence on where the rows come from."""
-    seeds = sorted({score.seeds for score in scores})
+def _origin(scores: Sequence[Score]) -> str:
+    kernels, dates = (sorted({getattr(score, name) for score in scores}) for name in ("kernel", "date"))
     revisions = sorted({score.revision[:7] for score in scores})
-    kernels = sorted({score.kernel for score in scores})
-    dates = sorted({score.date for score in scores})
-    return [
-        f"Seeds of a target: {', '.join(map(str, seeds))}. Lab kernels: {', '.join(kernels)}. "
-        f"Revisions: {', '.join(revisions)}. Dates: {', '.join(dates)}.",
-    ]
+    return f"Lab kernels: {', '.join(kernels)}. Revisions: {', '.join(revisions)}. Dates: {', '.join(dates)}."
 
 
-def published(file: Path = PUBLISHED) -> str:
-    """Return the table of the figures that others have published, marked as theirs."""
-    rows = [
-        [
-            f"{entry['paper']} (theirs)",
-            str(entry["scheme"]),
-            str(entry["figure"]),
-            str(entry["value"]),
-            str(entry["paths"]),
-            str(entry["differs"]),
-            f"[{entry['citation']}]({entry['url']})",
-        ]
-        for entry in yaml.safe_load(file.read_text())
+def targets(scores: Sequence[Score], figures: Sequence[Figure], model: str = MODEL) -> str:
+    """Return a row per requirement: what it asks for, where the model meets it, its worst scenario, the best peer."""
+    labels = {score.scheme: score.label for score in scores}
+    rows = []
+    for name in RANKED:
+        for requirement in TARGETS[name].requirements:
+            asked = [one for one in figures if (one.target, one.requirement) == (name, requirement.name)]
+            own = [one for one in asked if one.scheme == model]
+            if not own:
+                continue
+            at = min(own, key=_severity)
+            met = sum(one.verdict == "yes" for one in own)
+            verdict = VERDICTS[at.verdict]
+            rows.append(
+                [
+                    f"`{name}.{requirement.name}`",
+                    requirement.text,
+                    f"{met} of {len(own)}",
+                    f"{at.scenario}: {at.shown}{f'; {at.threshold}' if at.threshold else ''}",
+                    f"**{verdict}**" if verdict == "met" else verdict,
+                    _best_peer(at, asked, labels),
+                ]
+            )
+    heads = ["requirement", "asks for", "met in", f"{labels.get(model, model)} in its worst scenario", "there"]
+    return markdown_table([*heads, "best peer there"], rows) + "\n"
+
+
+def _severity(figure: Figure) -> tuple[int, float]:
+    """Return what the worst scenario has the least of: the verdict, then the margin."""
+    return ["", "no", "open", "yes"].index(figure.verdict), math.inf if figure.margin is None else figure.margin
+
+
+def _best_peer(at: Figure, asked: Sequence[Figure], labels: dict[str, str]) -> str:
+    """Return the kernel's congestion control with the best figure in a scenario, and that figure.
+
+    None where the compared schemes change the figure (a winning rate), which then has no threshold here.
+    """
+    if not at.threshold:
+        return "–"
+    peers = [
+        one
+        for one in asked
+        if (one.scenario, one.unit) == (at.scenario, at.unit)
+        and one.mean is not None
+        and (name := one.scheme.partition("%")[0]) in SCHEMES
+        and not name.startswith("ndm")
     ]
-    return markdown_table(["paper", "scheme", "figure", "value", "on", "what differs from ours", "source"], rows) + "\n"
+    if not peers:
+        return "–"
+    if " to " in at.threshold:  # of the fair share, which is 1
+        best = min(peers, key=lambda one: abs((one.mean or 0.0) - 1))
+    else:
+        sign = -1 if at.threshold.startswith(("≤", "<")) else 1
+        best = max(peers, key=lambda one: sign * (one.mean or 0.0))
+    return f"{labels[best.scheme]} {best.shown}"

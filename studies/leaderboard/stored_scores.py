@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
+from compare.statistics.numbers import number
 from env.checkout import DATASETS
 from env.files import write_atomically
 
@@ -52,7 +53,12 @@ class Score:
 
 @dataclass(frozen=True)
 class Figure:
-    """The figure of one requirement in one scenario, over n seeds. verdict: yes, open, no, or nothing."""
+    """The figure of one requirement in one scenario, over n seeds.
+
+    threshold: as text, with the scheme that sets it. margin: the distance to it as a share of it, negative beyond it.
+    Both are empty in rows from before these columns, where another comparison had set the threshold. verdict: yes,
+    open, no, or nothing.
+    """
 
     target: str
     requirement: str
@@ -64,7 +70,17 @@ class Figure:
     lo: float | None
     hi: float | None
     n: int
+    threshold: str
+    margin: float | None
     verdict: str
+
+    @property
+    def shown(self) -> str:
+        """The mean with its interval and unit, for a table."""
+        if self.mean is None:
+            return "–"
+        ends = "" if self.lo is None or self.hi is None else f" ({number(self.lo)} to {number(self.hi)})"
+        return f"{number(self.mean)}{ends}{f' {self.unit}' if self.unit else ''}"
 
 
 Row = TypeVar("Row", Score, Figure)

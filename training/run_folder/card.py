@@ -1,6 +1,6 @@
 """The card of a run: its commands, configuration, sources, lab, status and newest metrics.
 
-card.json is for programs, card.md for people; both are rewritten at every checkpoint, which holds the same facts.
+card.json has everything, card.md a page for people; both are rewritten at every checkpoint, which holds the same facts.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from omegaconf import OmegaConf
-
 from env.checkout import git_revision
 from env.files import write_atomically
 from env.lab.virtual import KERNEL
@@ -28,6 +26,11 @@ from training.curriculum.cases import summary
 JSON_NAME = "card.json"
 TEXT_NAME = "card.md"
 CURVE_NAME = "curve.png"
+# in card.md
+METRICS = (
+    *("charts/reward", "charts/goodput_share", "charts/queueing_delay_ms", "charts/loss_rate"),
+    "losses/explained_variance",
+)
 
 
 @dataclass
@@ -96,9 +99,9 @@ class Card:
             "decisions per wall second": f"{self.decisions_per_s:.0f}",
             "resumed": f"{self.resumed} times",
             "sources": self.git_revision,
-            "lab kernel": f"{self.lab['release']}, manifest {self.lab['manifest_sha256']}" if self.lab else "none",
-            **{f"module {name}": sha256 for name, sha256 in self.lab.get("modules", {}).items()},
+            "lab kernel": self.lab["release"] if self.lab else "none",
         }
+        shown = [name for name in METRICS if name in self.metrics]
         return "\n".join(
             [
                 f"# {self.name}",
@@ -110,13 +113,11 @@ class Card:
                 *([f"![Learning curve]({CURVE_NAME})", ""] if curve else []),
                 "In the newest update:",
                 "",
-                _table(("metric", "value"), {f"`{name}`": f"{value:.5g}" for name, value in self.metrics.items()}),
+                _table(("metric", "value"), {f"`{name}`": f"{self.metrics[name]:.5g}" for name in shown}),
                 "",
                 *self._certificates(),
                 *self._hard_cases(),
-                "The whole configuration:",
-                "",
-                *(f"    {line}" for line in OmegaConf.to_yaml(OmegaConf.create(self.config)).splitlines()),
+                f"{JSON_NAME} has all metrics, config.yaml the whole configuration.",
                 "",
             ]
         )

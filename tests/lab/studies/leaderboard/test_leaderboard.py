@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from studies.leaderboard.__main__ import add
-from studies.leaderboard.page import board
+from studies.leaderboard.page import leaderboard
 from studies.leaderboard.stored_scores import read_figures, read_scores
 from tests.support.commands import compare
 
@@ -26,6 +26,6 @@ def test_own_scheme_gets_a_row_and_no_other_changes(tmp_path: Path) -> None:
     assert set(add(runs, stored=stored)) == {"mine", "reno", "cubic", "bbr"}
     again = {one.scheme: one for one in read_scores(stored)}
     assert again["mine"] == alone, "each is judged beside the same three"
-    text = board(read_scores(stored), read_figures(stored))
+    text = leaderboard(read_scores(stored))
     assert "| mine |" in text
     assert str(AIMD) not in text

@@ -1,4 +1,4 @@
-"""The leaderboard: places, stored scores, and the command line's refusals."""
+"""The leaderboard: its tables, stored scores, and the command line's refusals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from env.network.schemes import find_scheme
 from studies.leaderboard.__main__ import main
 from studies.leaderboard.judging import board_name
-from studies.leaderboard.page import board, place, published
+from studies.leaderboard.page import leaderboard, targets
 from studies.leaderboard.stored_scores import Figure, Score, read_figures, read_scores, store
 
 
@@ -17,21 +17,12 @@ def score(scheme: str, mean: float, lo: float | None, hi: float | None, target: 
     return Score(target, scheme, scheme, "", mean, 0.1, lo, hi, 1, 1, 3, 0, "6.12.117", "a" * 40, "2026-11-27")
 
 
-def figure(scheme: str, mean: float, verdict: str) -> Figure:
-    return Figure("loss", "used", "loss/1pct", scheme, "%", mean, 1.0, mean - 1, mean + 1, 3, verdict)
+def figure(scheme: str, mean: float, verdict: str, scenario: str = "loss/1pct") -> Figure:
+    margin = (mean - 90) / 90
+    return Figure("loss", "used", scenario, scheme, "%", mean, 1.0, mean - 1, mean + 1, 3, "≥ 90", margin, verdict)
 
 
 FIRST, LEVEL, LAST = score("a", 0.2, 0.1, 0.25), score("b", 0.15, 0.05, 0.2), score("c", -0.5, -0.6, -0.4)
-
-
-def test_overlapping_intervals_share_a_place() -> None:
-    field = [FIRST, LEVEL, LAST]
-    assert [place(one, field) for one in field] == [1, 1, 3]
-
-
-def test_place_without_an_interval_counts_the_mean() -> None:
-    field = [score("a", 0.2, None, None), score("b", 0.1, None, None)]
-    assert [place(one, field) for one in field] == [1, 2]
 
 
 def test_rows_of_a_scheme_are_replaced(tmp_path: Path) -> None:
@@ -51,21 +42,27 @@ def test_scores_without_deviation_are_read_back(tmp_path: Path) -> None:
     assert read_scores(tmp_path) == [lone]
 
 
-def test_board_orders_by_mean_score() -> None:
-    text = board([LAST, FIRST, score("d", 0.3, 0.2, 0.4, "harm")], [figure("a", 91, "yes")])
-    rows = [line for line in text.splitlines() if line.startswith("| ")]
-    assert rows[2].startswith("| – |"), "a scheme without all targets has no place in the first table"
-    assert "| 1 | a | 0.200 (0.100 to 0.250) |" in text
-    assert "| 2 | c | -0.500 (-0.600 to -0.400) |" in text
-    assert "Not measured for the leaderboard: `published`" in text
+def test_leaderboard_orders_by_mean_score() -> None:
+    rows = leaderboard([LAST, FIRST, score("d", 0.3, 0.2, 0.4, "harm")]).splitlines()[2:5]
+    assert "| a | – | 1 of 1 | 0.20 | – |" in rows, "a scheme without all targets has no mean score"
+    rows = leaderboard([LAST, FIRST]).splitlines()[2:4]
+    assert rows == ["| a | 0.200 | 1 of 1 | 0.20 |", "| c | -0.500 | 1 of 1 | -0.50 |"]
 
 
-def test_published_figures_are_marked_and_sourced() -> None:
-    rows = published().splitlines()[2:]
-    assert rows
-    for row in rows:
-        assert "(theirs)" in row
-        assert "](https://" in row
+def test_targets_show_the_worst_scenario_and_the_best_peer_there() -> None:
+    figures = [
+        figure("ndm@mixed", 93, "yes"),
+        figure("ndm@mixed", 85, "no", "loss/2pct"),
+        figure("ndm@mixed", 80, "no", "loss/0_5pct"),
+        figure("bbr", 94, "yes", "loss/0_5pct"),
+        figure("cubic", 4, "no", "loss/0_5pct"),
+        figure("mine", 99, "yes", "loss/0_5pct"),
+    ]
+    [row] = targets([score("bbr", 0, 0, 0), score("cubic", 0, 0, 0)], figures).splitlines()[2:]
+    assert row == (
+        "| `loss.used` | utilisation at least 90 % of the rate that loss leaves | 1 of 3 | "
+        "loss/0_5pct: 80 (79 to 81) %; ≥ 90 | missed | bbr 94 (93 to 95) % |"
+    )
 
 
 def test_models_and_own_schemes_have_short_names() -> None:
