@@ -239,7 +239,7 @@ ablations: setup module ## measure the effect of training, inputs 7 and 8, memor
 # networks that attribution.md shows beside its own trainings
 TRAINED = $(patsubst %/checkpoint.pt,ndm@%,$(wildcard runs/mixed/mixed-*/checkpoint.pt))
 
-# BBRv3, where `make lab-kernel KERNEL=bbr3` has built its kernel: docs/results/bbr3.md
+# BBRv3, where `make lab-kernel KERNEL=bbr3` has built its kernel: docs/results/results.md
 BBR3 = $(if $(filter bbr3,$(OTHER_KERNELS)),bbr%bbr3$(comma))
 
 .PHONY: results
@@ -251,8 +251,7 @@ results: setup module ## measure the shipped model, and the runs of make models;
 		"schemes=[ndm,ndm_v1,reno,cubic,bbr,$(BBR3)nv,cdg,vegas,westwood,illinois,oracle]"
 	@[ -z "$(BBR3)" ] || $(PYTHON) compare.py targets=all "schemes=[ndm,reno,cubic,bbr,bbr%bbr3]" seeds=10 \
 		reuse=results/targets output_dir=results/bbr3
-	@$(PYTHON) -m studies.documents docs/results/results.md docs/results/targets.md docs/results/attribution.md \
-		$(if $(BBR3),docs/results/bbr3.md)
+	@$(PYTHON) -m studies.documents.overview results/mixed docs/results/results-mixed.png
 	@$(PYTHON) -m studies.leaderboard add results/targets
 	@[ -z "$(BBR3)" ] || $(PYTHON) -m studies.leaderboard add results/bbr3 --only bbr%bbr3
 	@$(PYTHON) -m studies.leaderboard enter ndm@rules/searched_neuron.yaml --seeds 5 \

@@ -1,1 +1,1 @@
-"""The blocks of documents that stored comparisons write."""
+"""What commands write into documents: blocks of a page, and a picture of a whole comparison."""

@@ -1,14 +1,20 @@
-"""A picture of a whole comparison for a document: throughput against delay, a panel per scenario."""
+"""A picture of a whole comparison for a document: throughput against delay, a panel per scenario::
+
+python -m studies.documents.overview results/mixed docs/results/results-mixed.png
+"""
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib as mpl
 
-from compare.metrics.cells import Cell, by_scenario, schemes_of
+from compare.errors import CompareError
+from compare.experiment.store import Store
+from compare.metrics.cells import Cell, by_scenario, read_cells, schemes_of
 from compare.metrics.metric import Metric
 from compare.report import metric_layout
 from compare.report.plots.figure import is_wide
@@ -101,3 +107,21 @@ def _plain_ticks(axis: Axis) -> None:
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.set_major_formatter("{x:,g}")
     axis.set_minor_formatter(NullFormatter())
+
+
+def main(arguments: Sequence[str]) -> None:
+    """The command line: the folder of a comparison, and the file of the picture."""
+    if len(arguments) != 2:
+        sys.exit("usage: python -m studies.documents.overview RESULTS PNG")
+    folder, output = map(Path, arguments)
+    try:
+        store = Store(folder)
+        panels = draw_overview(read_cells(store.experiment(), store), output)
+    except (CompareError, OSError) as error:
+        sys.exit(f"studies.documents.overview: {error}")
+    if not panels:
+        sys.exit(f"studies.documents.overview: no scenario of {folder} has throughput and delay to draw")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

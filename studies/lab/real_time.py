@@ -31,7 +31,6 @@ from env.lab.real_time import GuestTooSlow
 from env.lab.vm import VmLab
 from env.markdown import markdown_table
 from env.network.scenario import load_scenario
-from studies.documents.pages import fill_blocks
 
 DURATION_S = 20.0
 SAMPLE_MS = 50
@@ -42,7 +41,6 @@ LABS = {
     "counted": "stock kernel, clock counts instructions",
     "real": "stock kernel, real time",
 }
-BLOCK = "python -m studies.lab.real_time"  # the comment above the table in a page
 
 
 @dataclass(frozen=True)
@@ -213,14 +211,6 @@ def timing(runs: list[dict[str, Any]]) -> str:
     )
 
 
-def write_into(page: FilePath, text: str) -> None:
-    """Write the table into its block of the page. Raises ValueError for a page without the block."""
-    content = page.read_text()
-    if f"<!-- {BLOCK} -->" not in content:
-        raise ValueError(f"{page} has no block for the table: it needs the lines <!-- {BLOCK} --> and <!-- end -->")
-    page.write_text(fill_blocks(content, lambda comment: f"{text}\n" if comment == BLOCK else None))
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Make the missing runs and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -233,7 +223,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--kernel", default="6.12", help="version of the stock kernel (default 6.12)")
     parser.add_argument("--virtual", type=int, default=10, help="runs of each case in the virtual lab (default 10)")
     parser.add_argument("--stock", type=int, default=3, help="runs of each case on the stock kernel (default 3)")
-    parser.add_argument("--write", metavar="PAGE", type=FilePath, help="write the table into its block of this page")
     arguments = parser.parse_args(argv)
     for name in ("virtual", "stock"):
         if not 0 <= getattr(arguments, name) <= 1000:
@@ -241,10 +230,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     numbers = {"virtual": arguments.virtual, "counted": arguments.stock, "real": arguments.stock}
     try:
         runs = make_runs(arguments.folder, arguments.kernel, CASES, numbers)
-        text = table(runs)
-        print(text)
-        if arguments.write:
-            write_into(arguments.write, text)
+        print(table(runs))
     except (LabError, OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -1,1 +1,1 @@
-"""The leaderboard: every scheme on every target, docs/results/leaderboard.md."""
+"""The leaderboard: every scheme on every target, docs/results/results.md."""

@@ -88,7 +88,7 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog=COMMAND, description="Without arguments: redraw the tables of docs/results.")
     commands = parser.add_subparsers(dest="command", required=True)
     entering = commands.add_parser("enter", help="measure schemes, add their rows and redraw the tables")
-    entering.add_argument("schemes", nargs="+", help="as in compare.py: mine@tcp_mine.c, ndm@runs/NAME")
+    entering.add_argument("schemes", nargs="+", help="as in compare.py: mine@tcp_mine.c, ndm@mixed, ndm@runs/NAME")
     entering.add_argument("--targets", nargs="+", default=list(RANKED), help=f"default: {' '.join(RANKED)}")
     entering.add_argument("--seeds", type=int, default=SEEDS, help="runs of a scenario; default: %(default)s")
     entering.add_argument("--reuse", help="output_dir of other targets, whose runs are taken where they fit")

@@ -6,11 +6,7 @@ import csv
 import math
 from pathlib import Path
 
-import pytest
-
 from compare.command.targets import draw_targets
-from compare.errors import CompareError
-from studies.documents.__main__ import render_documents
 from tests.support.commands import compare
 
 OPTIONS = ["targets=[fairness,changes]", "schemes=[ndm]", "seeds=1", "duration_s=8"]
@@ -46,22 +42,3 @@ def test_targets_are_measured_continued_and_drawn_again(tmp_path: Path) -> None:
     assert again.splitlines()[-1] == last
     assert draw_targets(tmp_path) == 0
     assert (tmp_path / "targets.md").read_text().split("targets met")[0] == text.split("targets met")[0]
-
-    page = tmp_path / "page.md"
-    page.write_text(
-        f"<!-- target changes of {tmp_path} -->\n<!-- end -->\n<!-- runs of {tmp_path} -->\nstale\n<!-- end -->\n"
-        f"<!-- result of {tmp_path} -->\n<!-- end -->\n<!-- goodput of {tmp_path} -->\n<!-- end -->\nkept"
-    )
-    [written] = render_documents([page])
-    assert "### changes: " in written
-    assert "| fairness | 5 | 0 | 40 |" in written
-    assert "    targets met by ndm: " in written
-    # bbr was not measured in the scenarios of fairness
-    assert "| goodput, Mbit/s | NDM |\n" in written
-    assert "\n| compete/cubic_1v1 | " in written
-    assert "\n| change/rate_up | " in written
-    assert "stale" not in written
-    assert written.endswith("<!-- end -->\nkept")
-    page.write_text(f"<!-- target loss of {tmp_path} -->\n<!-- end -->")
-    with pytest.raises(CompareError, match="no runs of the target loss; it has fairness, changes"):
-        render_documents([page])
