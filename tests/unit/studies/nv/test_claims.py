@@ -21,7 +21,7 @@ from env.network.scenario import Flow, Scenario
 from env.network.schemes import SCHEMES
 from studies.nv import claims as nv_claims
 from studies.nv.claims import Evidence, Ratio, judge_claims, min_rtt_us
-from studies.nv.document import causes_table, render_document, table
+from studies.nv.document import render_document, table
 from tests.support.results import made_flow, made_request_flow
 
 
@@ -127,13 +127,6 @@ def test_evidence_uses_longest_run_for_drift_only() -> None:
     assert Evidence([short, cell("nv_frames/x", "nv", rtt=3.0)], "nv_frames").mean("nv/x", "nv", "rtt") == 3.0
 
 
-def test_causes_are_sorted_by_their_experiment() -> None:
-    names = ("nv/1s1c1fr", "nv_causes/1s1c1fr_16k", "nv_frames/1s1c1fr", "nv/1s1c1fs")
-    lines = causes_table([whole(name, "nv", 55 + i) for i, name in enumerate(names)]).splitlines()
-    assert [line.split(" | ")[0] for line in lines[2:]] == [f"| {name}" for name in names[:3]]
-    assert [line.split(" | ")[3] for line in lines[2:]] == ["55", "56", "57"]
-
-
 def whole(scenario: str, scheme: str, cwnd: float) -> Cell:
     flows = [made_request_flow(size_bytes=1 << 20, cwnd=cwnd, rate_mbps=8000)]
     filled = cell(scenario, scheme, flows)
@@ -145,17 +138,30 @@ def whole(scenario: str, scheme: str, cwnd: float) -> Cell:
 def test_table_shows_measured_and_published_figures() -> None:
     cells = [whole(f"nv/{name}", scheme, 55) for name in ("1s1c1fr", "1s1c1fs") for scheme in ("nv", "ndm")]
     lines = table(1, cells, load_tables()).splitlines()
-    assert lines[0].startswith("| experiment | scheme | flows | cwnd, packets | RTT, us | Rate, Mbit/s |")
-    assert lines[2].startswith(
-        "| 1s1c1fr | TCP-NV | all | 55 / – / 53 | 200 / – / 64 | 8,000 / – / 8,131 | 0 / – / 0 |"
+    assert lines[0] == (
+        "| experiment | scheme | cwnd, packets | RTT, us | Rate, Mbit/s | Retransmitted, % | p99 latency, us |"
     )
-    assert lines[3].startswith("| 1s1c1fr | NDM | all | 55 | 200 | 8,000 | 0 |")
-    assert lines[4].startswith("| 1s1c1fs | TCP-NV | all | 55 / – / 51 |")
+    assert lines[2].startswith("| 1s1c1fr | TCP-NV | 55/–/53 | 200/–/64 | 8,000/–/8,131 | 0/–/0 |")
+    assert lines[3].startswith("| 1s1c1fr | NDM | 55 | 200 | 8,000 | 0 |")
+    assert lines[4].startswith("| 1s1c1fs | TCP-NV | 55/–/51 |")
     with_frames = table(1, [*cells, whole("nv_frames/1s1c1fr", "nv", 50)], load_tables()).splitlines()
-    assert with_frames[2].startswith("| 1s1c1fr | TCP-NV | all | 55 / 50 / 53 | 200 / 200 / 64 |")
+    assert with_frames[2].startswith("| 1s1c1fr | TCP-NV | 55/50/53 | 200/200/64 |")
     assert with_frames[3:] == lines[3:]
     with pytest.raises(CompareError, match="table 2: no finished run of nv/1s2c1fr, nv/1s2c1fs"):
         table(2, cells, load_tables())
+
+
+def test_each_size_of_requests_has_a_row() -> None:
+    flows = [made_request_flow(size_bytes=size, cwnd=20, rate_mbps=800) for size in (1 << 20, 10240)]
+    filled = cell("nv/2s3c3fvr", "nv", flows)
+    filled.groups = find_groups(flows, [True, True])
+    filled.values = {metric.name: [value] for metric, value in group_metrics(flows, [True, True]).items()}
+    lines = table(3, [filled], load_tables()).splitlines()
+    assert lines[0].startswith("| experiment | scheme | flows | cwnd, packets |")
+    assert [line.split(" | ")[:3] for line in lines[2:]] == [
+        ["| 2s3c3fvr", "TCP-NV", "1M"],
+        ["| 2s3c3fvr", "TCP-NV", "10K"],
+    ]
 
 
 def test_only_marked_blocks_are_replaced(tmp_path: Path) -> None:
