@@ -2,9 +2,9 @@
 
     python -m studies.nv.document docs/results/tcp-nv.md results/nv [results/nv-long ...]
 
-replaces the text between ``<!-- table 1 -->`` and ``<!-- end -->`` (tables 1 to 7, and ``claims``) in
-the document. If several folders hold a scenario and scheme, the tables use the first folder's runs, and
-claims about minutes use the longest runs.
+replaces the text between ``<!-- table 1 -->`` and ``<!-- end -->`` (tables 1 to 7, and ``claims``) in the document, and
+prints the figures that decide each claim. If several folders hold a scenario and scheme, the tables use the first
+folder's runs, and claims about minutes use the longest runs.
 """
 
 from __future__ import annotations
@@ -30,14 +30,16 @@ SHOWN = ("cwnd", "rtt", "rate", "retrans_pct", "p99_latency")  # of COLUMNS
 
 def render_document(document: str, folders: Sequence[Path]) -> str:
     """Return the document with new generated blocks; raises CompareError for a block without its runs."""
-    cells: list[Cell] = []
-    for store in map(Store, folders):
-        cells += read_cells(store.experiment(), store)
+    cells = _read(folders)
     tables, first = load_tables(), _first(cells)
 
     makers: dict[str, Callable[[], str]] = {f"table {n}": partial(table, n, first, tables) for n in TABLES}
     makers["claims"] = partial(claims_table, cells)
     return fill_blocks(document, lambda comment: makers[comment]() if comment in makers else None)
+
+
+def _read(folders: Sequence[Path]) -> list[Cell]:
+    return [cell for store in map(Store, folders) for cell in read_cells(store.experiment(), store)]
 
 
 def _first(cells: Sequence[Cell]) -> list[Cell]:
@@ -116,9 +118,12 @@ def main(arguments: Sequence[str]) -> None:
     """The command line: the document, then the folders of comparisons."""
     if len(arguments) < 2:
         sys.exit("usage: python -m studies.nv.document DOCUMENT RESULTS [RESULTS ...]")
-    document = Path(arguments[0])
+    document, *folders = map(Path, arguments)
     try:
-        text = render_document(document.read_text(), [Path(folder) for folder in arguments[1:]])
+        text = render_document(document.read_text(), folders)
+        for folder in (SCENARIO_FOLDER, FRAMES_FOLDER):
+            for claim in judge_claims(Evidence(_read(folders), folder)):
+                print(f"{claim.section} {folder}: {claim.text}: {claim.verdict.value}: {claim.measured}")
     except (CompareError, OSError) as error:
         sys.exit(f"studies.nv.document: {error}")
     document.write_text(text)
