@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from env.lab import Lab
 
 # The guest sees the checkout; its programs have all of in_guest.py.
-HEAD = f"import json, sys\nsys.path.insert(0, '{ROOT}')\nfrom tests.support.in_guest import *\n"
+HEAD = f"import json, sys\nsys.path.insert(0, '{ROOT}')\nfrom tests.support.kernel.in_guest import *\n"
 
 
 def shell(lab: Lab, command: str) -> str:

@@ -14,8 +14,8 @@ from env.lab import Lab
 from env.lab.virtual import MODULES
 from env.network.path import Path
 from tests.support.guest import run_program, shell
+from tests.support.kernel.nv import Range, build, parameters
 from tests.support.labs import checked_lab, shared_lab
-from tests.support.nv import Range, build, parameters
 
 MODULE = MODULES / "tcp_nv.ko"
 SETTINGS = "/sys/module/tcp_nv/parameters"

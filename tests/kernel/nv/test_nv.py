@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.nv import build, parameters
+from tests.support.kernel.nv import build, parameters
 from tests.support.tools import SANITIZER, compile_c
 
 U32 = 2**32

@@ -53,7 +53,7 @@ def test_two_files_make_a_learner(tmp_path: Path) -> None:
     shutil.copy(ROOT / "train.py", tmp_path)
     for folder in (BUILD, DATASETS, KERNEL):
         (tmp_path / folder.name).symlink_to(folder)
-    shutil.copy(ROOT / "tests" / "support" / "reinforce.py", tmp_path / "training")
+    shutil.copy(ROOT / "tests" / "support" / "training" / "reinforce.py", tmp_path / "training")
     (tmp_path / "configs" / "algo" / "reinforce.yaml").write_text(NEW)
 
     small = ("train.py", "algo=reinforce", "profile=bottleneck", "debug=smoke", "runs=runs")

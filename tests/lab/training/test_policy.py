@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from export.integer.native import Native
-from tests.support.toys import PolicyRunner
+from tests.support.training.toys import PolicyRunner
 from training.policy import INITIAL_ACTION, OBSERVATION_SIZE, Policy
 
 

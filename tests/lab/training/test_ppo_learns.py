@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.toy_training import learn, play_mean, untrained
-from tests.support.toys import Endless, FluidQueue, RememberCue
+from tests.support.training.toy_training import learn, play_mean, untrained
+from tests.support.training.toys import Endless, FluidQueue, RememberCue
 from training.ppo import PpoOptions
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from env.checkout import ROOT
-from tests.support.release import outside, run
+from tests.support.release.clones import outside, run
 from tests.support.tools import find_tool, require
 
 CHROOT = ROOT / "packaging" / "hosts" / "chroot.sh"

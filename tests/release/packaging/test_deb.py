@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from env.checkout import ROOT
-from tests.support.chroot import HEADERS, Chroot, unpack_chroot
+from tests.support.release.chroot import HEADERS, Chroot, unpack_chroot
 from tests.support.tools import find_tool, require
 
 OLD, NEW = "1.2.3", "1.2.4"

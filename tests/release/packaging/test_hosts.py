@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from env.checkout import ROOT
-from tests.support.release import run
+from tests.support.release.clones import run
 from tests.support.tools import find_tool, require
 
 CHROOT = ROOT / "packaging" / "hosts" / "chroot.sh"

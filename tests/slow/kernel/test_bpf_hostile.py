@@ -17,8 +17,8 @@ from env.lab import Lab
 from env.lab.reports import find_reports, kernel_log
 from env.lab.vm import VmLab
 from tests.support.guest import shell
-from tests.support.hostile import SETUP, HostileNetworks, check, check_trace, no_connection_is_left, run
-from tests.support.in_guest import CHOSEN
+from tests.support.kernel.hostile import SETUP, HostileNetworks, check, check_trace, no_connection_is_left, run
+from tests.support.kernel.in_guest import CHOSEN
 from tests.support.models import BAD_MODELS, put_models
 
 pytestmark = pytest.mark.timeout(900)
@@ -35,7 +35,9 @@ COUNT_STATES = f"bpftool iter pin {LISTER} {PIN} map name ndm_flows && cat {PIN}
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
     subprocess.run([KERNEL / "bpf" / "build.sh", FOLDER], check=True)
-    subprocess.run([KERNEL / "bpf" / "compile.sh", ROOT / "tests" / "support" / "flows.bpf.c", LISTER], check=True)
+    subprocess.run(
+        [KERNEL / "bpf" / "compile.sh", ROOT / "tests" / "support" / "kernel" / "flows.bpf.c", LISTER], check=True
+    )
     with VmLab(kernel="6.12", clock="counted", timeout_s=600) as vm:
         shell(vm, f"set -e\nmount -t bpf bpf /sys/fs/bpf\n{SETUP}")
         put_models(vm, {name: BAD_MODELS[name] for name in ("grow", "shrink")})

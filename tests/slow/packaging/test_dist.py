@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from export import checkpoint
-from tests.support.release import cloned, commit_of, run, share_venv
+from tests.support.release.clones import cloned, commit_of, run, share_venv
 
 
 @pytest.mark.timeout(1200)

@@ -18,7 +18,7 @@ import pytest
 
 from env.checkout import DOCS
 from export import checkpoint
-from tests.support.release import cloned, commit_of, outside, run
+from tests.support.release.clones import cloned, commit_of, outside, run
 
 pytestmark = pytest.mark.timeout(1200)
 EPOCH = "1767323045"

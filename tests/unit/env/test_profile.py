@@ -26,7 +26,7 @@ from env.profile import (
     profile_names,
     scenario_episode_config,
 )
-from tests.support.profiles import sampler_of
+from tests.support.training.profiles import sampler_of
 
 PUBLISHED = ("stress", "fiber", "delay_extreme", "delay_moderate")
 

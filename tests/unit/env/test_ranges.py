@@ -22,7 +22,7 @@ from env.profile import (
 )
 from env.profile.held_out import BANDED, in_band
 from env.profile.ranges import LEAST_IS_EASY, around, middle
-from tests.support.profiles import sampler_of
+from tests.support.training.profiles import sampler_of
 
 WIDE = MixtureComponent(
     rate_mbps=Draw(log_uniform=[1, 100]),

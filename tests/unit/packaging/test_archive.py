@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from env.checkout import ROOT
-from tests.support.release import DATES, IDENTITY
+from tests.support.release.clones import DATES, IDENTITY
 
 FILES = ("packaging/dist/archive.py", "env/checkout.py", "kernel/VERSION")
 EPOCH = 1767323045  # of DATES

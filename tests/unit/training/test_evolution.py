@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.support.toys import PolicyRunner
+from tests.support.training.toys import PolicyRunner
 from training.cma import Cma, CmaOptions
 from training.policy import OBSERVATION_SIZE, Floats, Policy, initial_policy, to_policy, to_vector, weight_count
 from training.sampling.fitness import scores

@@ -10,8 +10,8 @@ import torch
 
 from env.privileged import PRIVILEGED
 from env.trajectory import Trajectory
-from tests.support.toy_training import learn
-from tests.support.toys import FluidQueue, PolicyRunner
+from tests.support.training.toy_training import learn
+from tests.support.training.toys import FluidQueue, PolicyRunner
 from training.learner import Sample
 from training.policy import (
     AVERAGE_RATES,

@@ -20,7 +20,7 @@ from env.spaces import INFO
 from env.trajectory import Trajectory
 from export import checkpoint
 from export.checkpoint import CheckpointError
-from tests.support.toys import Array, FluidQueue, ToyRolloutWorkers, ToyVector
+from tests.support.training.toys import Array, FluidQueue, ToyRolloutWorkers, ToyVector
 from training.loop import RunError, claimed, new_run_folder, train
 from training.options import TrainConfig
 from training.ppo import PpoOptions

@@ -14,7 +14,7 @@ from tests.support.behaviour.verdict import find_difference
 from tests.support.labs import shared_lab
 from tests.support.models import put_models
 
-SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*.script"))
+SCRIPTS = sorted((Path(__file__).parent / "scripts").rglob("*.script"))
 
 
 lab = shared_lab("tcp_ndm", both_kernels=True, setup=lambda lab: put_models(lab, MODELS))

@@ -13,7 +13,7 @@ import pytest
 from env.lab import Lab
 from env.lab.reports import LeakWatch
 from tests.support.guest import shell
-from tests.support.hostile import SETUP, HostileNetworks, check, check_trace, no_connection_is_left, run
+from tests.support.kernel.hostile import SETUP, HostileNetworks, check, check_trace, no_connection_is_left, run
 from tests.support.labs import checked_lab
 from tests.support.models import BAD_MODELS, put_models, use_model
 

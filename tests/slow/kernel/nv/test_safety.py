@@ -14,8 +14,8 @@ import pytest
 from env.lab import Lab
 from env.lab.reports import find_reports, kernel_log
 from tests.support.guest import run_program, shell
+from tests.support.kernel.nv import build, parameters
 from tests.support.labs import shared_lab
-from tests.support.nv import build, parameters
 
 SETTINGS = "/sys/module/tcp_nv/parameters"
 MIN_CWND = 10

@@ -11,7 +11,7 @@ import torch
 from env.privileged import PRIVILEGED
 from env.profile import load_profile
 from env.trajectory import Trajectory
-from tests.support.toys import PolicyRunner, ToyRolloutWorkers, ToyVector
+from tests.support.training.toys import PolicyRunner, ToyRolloutWorkers, ToyVector
 from training.options import TrainConfig
 from training.ppo import Ppo, PpoOptions
 from training.sampling.rollout_sampler import RolloutSampler

@@ -16,7 +16,7 @@ import pytest
 from env.lab import Lab
 from env.lab.reports import find_reports, kernel_log
 from tests.support.guest import run_program, shell
-from tests.support.in_guest import CHOSEN
+from tests.support.kernel.in_guest import CHOSEN
 from tests.support.labs import traced_decisions
 
 CWND_MAX = 1 << 23
