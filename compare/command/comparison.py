@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -14,13 +15,12 @@ from compare.experiment.config import CompareConfig
 from compare.experiment.experiment import Experiment, plan
 from compare.experiment.store import Store
 from compare.metrics.cells import Cell, read_cells
+from compare.published import published_beside
 from compare.report import Comparison, render_markdown, render_report
-from compare.report.tables.paper import PublishedRow, load_tables
-from compare.report.tables.published_runs import PublishedRun, load_published, published_figures
+from compare.report.given import Section
 from compare.report.terminal import print_tables
 from compare.statistics.paired import compare_pairs, comparisons_csv
 from compare.statistics.summary import summary_csv
-from compare.targets.tables import TargetTable
 from env.checkout import RESULTS
 
 
@@ -32,7 +32,7 @@ def measure(config: CompareConfig) -> int:
     console = terminal()
     completed, comparison = complete(config, console)
     if any(cell.seeds for cell in completed.cells):
-        print_tables(console, completed.cells, comparison.comparisons, comparison.tables)
+        print_tables(console, comparison)
     completed.print_cost(console)
     console.print(f"report: {completed.store.folder / 'report.html'}", highlight=False, soft_wrap=True)
     return completed.progress.failed
@@ -44,11 +44,10 @@ def complete(config: CompareConfig, console: Console) -> tuple[CompletedRuns, Co
     planned = plan(
         config.scenario, config.schemes, config.seeds, config.duration_s, config.sample_ms, config.rival, changes
     )
-    published, tables = load_published(), load_tables()
     measurement = Measurement(config, planned, Path(config.reuse) if config.reuse else None)
     folder = Path(config.output_dir) if config.output_dir else RESULTS / measurement.experiment.default_name()
     with measurement.completed(folder, console) as completed:
-        return completed, write_reports(completed.store, completed.experiment, completed.cells, published, tables)
+        return completed, write_reports(completed.store, completed.experiment, completed.cells)
 
 
 def draw(folder: Path) -> int:
@@ -59,10 +58,9 @@ def draw(folder: Path) -> int:
     cells = read_cells(experiment, store)
     if not any(cell.seeds for cell in cells):
         raise CompareError(f"{folder} holds no finished run; call the command that made it again")
-    tables = load_tables()
-    comparisons = write_reports(store, experiment, cells, load_published(), tables).comparisons
+    comparison = write_reports(store, experiment, cells)
     console = terminal()
-    print_tables(console, cells, comparisons, tables)
+    print_tables(console, comparison)
     for cell in cells:
         if cell.missing:
             seeds = ", ".join(map(str, cell.missing))
@@ -75,23 +73,21 @@ def draw(folder: Path) -> int:
 
 
 def write_reports(
-    store: Store,
-    experiment: Experiment,
-    cells: list[Cell],
-    published: list[PublishedRun],
-    tables: list[PublishedRow],
-    target: TargetTable | None = None,
+    store: Store, experiment: Experiment, cells: list[Cell], sections: Sequence[Section] = ()
 ) -> Comparison:
-    """Write all outputs of the cells; return the content of the report.
-
-    target: the judged target of these runs, if any.
-    """
+    """Write all outputs of the cells; return the content of the report. sections: of the report, besides its own."""
     comparisons = compare_pairs(cells)
-    figures = published_figures(cells, published)
+    published, about_published = published_beside(cells)
     store.write("summary.csv", summary_csv(cells).encode())
     store.write("comparisons.csv", comparisons_csv(comparisons).encode())
     comparison = Comparison(
-        experiment, cells, comparisons, figures, tables, store.environment(), store.run_name, target
+        experiment,
+        cells,
+        comparisons,
+        store.environment(),
+        store.run_name,
+        published,
+        [*sections, *about_published],
     )
     store.write("report.html", render_report(comparison).encode())
     store.write("report.md", render_markdown(comparison).encode())

@@ -23,13 +23,11 @@ from compare.experiment.models import model_sha256
 from compare.experiment.schemes import find_schemes
 from compare.experiment.store import Store
 from compare.metrics.cells import Cell
-from compare.report.tables.paper import load_tables
-from compare.report.tables.published_runs import load_published
-from compare.report.tables.target import target_markdown
 from compare.statistics.summary import summary_csv
 from compare.targets.catalogue import TARGETS, find_targets
 from compare.targets.evidence import Evidence, competes
 from compare.targets.last_lines import last_lines
+from compare.targets.section import target_section
 from compare.targets.stored import holds_targets, stored_targets
 from compare.targets.tables import TargetTable, targets_csv
 from compare.targets.target import Target
@@ -119,7 +117,7 @@ def _write(target: Target, store: Store, experiment: Experiment, cells: list[Cel
     """Write the outputs of a target's comparison; returns the judgements."""
     table = TargetTable(target, Evidence(cells))
     if target.reported:
-        write_reports(store, experiment, cells, load_published(), load_tables(), table)
+        write_reports(store, experiment, cells, [target_section(table)])
     else:
         store.write("summary.csv", summary_csv(cells).encode())
     return table
@@ -130,7 +128,7 @@ def _judge(folder: Path, tables: Mapping[str, TargetTable], console: Console, sc
     if not tables:
         raise CompareError(f"{folder} holds no runs of a target")
     in_order = [tables[name] for name in TARGETS if name in tables]
-    texts = [target_markdown(table) for table in in_order]
+    texts = [target_section(table).markdown() for table in in_order]
     summary = last_lines(in_order, schemes)
     store = Store(folder)
     store.write(MARKDOWN, "\n".join(["# Targets\n", *texts, *(f"{line}\n" for line in summary)]).encode())

@@ -10,15 +10,13 @@ from compare.experiment.experiment import Experiment, Run
 from compare.metrics.cells import Cell, by_scenario, schemes_of
 from compare.metrics.metric import Metric
 from compare.report import metric_layout
-from compare.report.tables.group import GroupRow, group_rows, shown_columns
-from compare.report.tables.paper import PublishedRow
-from compare.report.tables.published_runs import PublishedFigure
+from compare.report.given import Published, Section
+from compare.report.groups import GroupRow, group_rows, shown_columns
 from compare.statistics.estimates import Estimate, estimate_of
 from compare.statistics.numbers import US_PER_MS, counted, readable, scaled
 from compare.statistics.paired import PairedComparison
 from compare.statistics.winners import Winners
 from compare.statistics.winning_rates import WIN_CONDITIONS, WinningRate, winning_rates
-from compare.targets.tables import TargetTable
 from env.network.scenario import Scenario, scenario_names
 from env.network.schemes import Scheme
 
@@ -29,19 +27,18 @@ FEW_SCENARIOS = 2  # up to this number the headline has a row per scheme; above,
 class Comparison:
     """The content of a report.
 
-    comparisons: of every pair of schemes. published: figures of published single runs; tables: all rows of the TCP-NV
-    paper's tables. environment: the content of environment.json, empty before it is written. run_name: returns a run's
-    folder, relative to the report. target: the judged target of the runs, if any.
+    comparisons: of every pair of schemes. environment: the content of environment.json, empty before it is written.
+    run_name: returns a run's folder, relative to the report. published: values that stand beside the measured ones.
+    sections: what the report shows besides, such as a judged target.
     """
 
     experiment: Experiment
     cells: list[Cell]
     comparisons: list[PairedComparison]
-    published: list[PublishedFigure]
-    tables: list[PublishedRow]
     environment: dict[str, Any]
     run_name: Callable[[Run], str]
-    target: TargetTable | None = None
+    published: Sequence[Published] = ()
+    sections: Sequence[Section] = ()
 
 
 @dataclass(frozen=True)
@@ -70,13 +67,16 @@ class ScenarioTable:
 
 @dataclass(frozen=True)
 class GroupLine:
-    """A row of the table of several flows: a scheme's values for one group of flows, and the published ones."""
+    """A row of the table of several flows: a scheme's values for one group of flows, and the published ones.
+
+    name: of the published row.
+    """
 
     cell: Cell
     flows: str
     values: list[Value]
     published: list[float | None]
-    experiment: str
+    name: str
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,14 @@ class ScenarioPage:
     group_metrics: list[Metric]
     group_lines: list[GroupLine]
     sharing: ScenarioTable
-    published_tables: list[tuple[int, str]]
-    published: list[PublishedFigure]
+    published: list[Published]
+    sections: list[Section]
     identical: list[str]
+
+    @property
+    def sources(self) -> list[str]:
+        """Where the published values are from."""
+        return sorted({one.source for one in self.published if one.source})
 
     @property
     def measured(self) -> list[Cell]:
@@ -161,7 +166,7 @@ def group_table(
             row.group.title,
             [values[i] for _, values, _ in columns],
             [figures[i] for _, _, figures in columns] if row.published else [],
-            row.published.experiment if row.published else "",
+            row.published.name if row.published else "",
         )
         for i, row in enumerate(rows)
     ]
@@ -202,7 +207,8 @@ def identical(cell: Cell) -> bool:
 def scenario_page(comparison: Comparison, name: str, cells: list[Cell], winners: Winners) -> ScenarioPage:
     """Return the page of one scenario."""
     measured = [cell for cell in cells if cell.seeds]
-    rows = group_rows(measured, comparison.tables)
+    published = [one for one in comparison.published if one.scenario == name]
+    rows = group_rows(measured, published)
     group_metrics, lines = group_table(rows, measured, winners)
     everything = [
         in_readable_unit(metric, [values_of(cells, metric, winners)])
@@ -218,8 +224,8 @@ def scenario_page(comparison: Comparison, name: str, cells: list[Cell], winners:
         group_metrics=group_metrics,
         group_lines=lines,
         sharing=scenario_table(cells, metric_layout.chosen(cells, metric_layout.SHARING) if rows else [], winners),
-        published_tables=sorted({(row.published.table, row.published.title) for row in rows if row.published}),
-        published=[figure for figure in comparison.published if figure.scenario == name],
+        published=[one for one in published if one.scheme in {cell.scheme.name for cell in measured}],
+        sections=[section for section in comparison.sections if section.scenario == name],
         identical=[cell.scheme.label for cell in measured if identical(cell)],
     )
 

@@ -10,19 +10,16 @@ from compare.metrics.metric import Metric
 from compare.metrics.series import flow_series
 from compare.report import metric_layout
 from compare.report.content import ScenarioPage
+from compare.report.groups import GroupRow, shown_columns
 from compare.report.plots.fairness import goodput_shares
 from compare.report.plots.figure import Figure
 from compare.report.plots.interval_plot import IntervalRow, interval_plot
 from compare.report.plots.spread import cumulative_figure
 from compare.report.plots.throughput_delay_plot import throughput_delay_plot
 from compare.report.plots.timelines import flow_lines, panels_of, queue_series, timelines
-from compare.report.tables.group import GroupRow, shown_columns
 from compare.statistics.estimates import estimate_of
 
 LATENCIES = ("mean_latency", "p99_latency")
-
-# metric to published figure in the same plot
-PUBLISHED_FIGURES = {"goodput": "goodput, receiver side", "retransmits": "retransmits", "zero_seconds": "zero seconds"}
 
 
 @dataclass(frozen=True)
@@ -90,9 +87,9 @@ def _interval_plots(page: ScenarioPage) -> list[Figure]:
         for cell in page.measured:
             estimate = estimate_of(cell, metric.name)
             published = [
-                figure.published
-                for figure in page.published
-                if (figure.scheme, figure.figure) == (cell.scheme.name, PUBLISHED_FIGURES.get(metric.name))
+                one.values[metric.name]
+                for one in page.published
+                if one.scheme == cell.scheme.name and metric.name in one.values
             ]
             if estimate is not None:
                 rows.append(IntervalRow(cell.scheme, estimate, cell.values[metric.name], published))

@@ -34,12 +34,6 @@ from compare.statistics.winners import WINNERS_NOTE, Winners
 from env.network.scenario import Scenario
 
 FOLDER = Path(__file__).resolve().parent
-PUBLISHED_NOTE = Markup(
-    '<p class="soft">Published: single runs of iperf3 on the loopback device of a virtual machine, Linux 6.11. The '
-    "articles’ headlines give the sender’s bitrate, which includes data left in the send buffer at the end; compare "
-    "goodput with the receiver’s bitrate. A published run is <em>inside</em> if it lies between the smallest and the "
-    "largest value of the seeds measured here.</p>"
-)
 
 
 @dataclass(frozen=True)
@@ -104,15 +98,13 @@ def render_report(comparison: Comparison) -> str:
         pages=pages,
         folders=folders,
         claims={page.name: page.scenario.claim for page in pages},
-        target=comparison.target,
+        sections=[section for section in comparison.sections if not section.scenario],
         headlines=headlines(cells, winners),
         sweeps=sweeps,
         sweeps_json=_json([figure for sweep in sweeps for figure in sweep.figures]),
         rates=rate_tables(cells),
         few_scenarios=FEW_SCENARIOS,
-        published=comparison.published,
-        paper_rows=sum(bool(line.published) for page in pages for line in page.content.group_lines),
-        published_note=PUBLISHED_NOTE,
+        published_rows=sum(bool(line.published) for page in pages for line in page.content.group_lines),
         winners_note=WINNERS_NOTE,
         confidence=round(100 * CONFIDENCE),
         resamples=f"{RESAMPLES:,}",

@@ -18,8 +18,6 @@ from compare.report.content import (
     scenario_page,
     title_of,
 )
-from compare.report.tables.published_runs import PublishedFigure
-from compare.report.tables.target import target_markdown
 from compare.statistics.estimates import CONFIDENCE, MIN_VALUES
 from compare.statistics.numbers import counted, interval, name_and_unit, number
 from compare.statistics.winners import WINNERS_NOTE, Winners
@@ -30,11 +28,9 @@ def render_markdown(comparison: Comparison) -> str:
     """Return the text of report.md."""
     winners = Winners(comparison.comparisons)
     lines = [f"# {title_of(comparison)}", "", _counts(comparison)]
-    if comparison.target:
-        lines += ["", target_markdown(comparison.target).rstrip()]
+    lines += _sections(comparison, first=True)
     lines += _front(comparison, winners, "##")
-    if comparison.published:
-        lines += ["", "## Published against measured", "", _published(comparison.published)]
+    lines += _sections(comparison, first=False)
     for name, part in by_scenario(comparison.cells).items():
         page = scenario_page(comparison, name, part, winners)
         lines += ["", *_scenario(page, command_of(comparison, name))]
@@ -48,6 +44,11 @@ def render_tables(comparison: Comparison) -> str:
     for cell in comparison.cells:
         lines += _failures(cell, f"{cell.scenario.name}, {cell.scheme.label}")
     return "\n".join(lines) + "\n"
+
+
+def _sections(comparison: Comparison, first: bool) -> list[str]:
+    sections = [one for one in comparison.sections if not one.scenario and one.first == first]
+    return [line for section in sections for line in ("", section.markdown().rstrip())]
 
 
 def _counts(comparison: Comparison) -> str:
@@ -131,19 +132,6 @@ def _rates(table: RateTable) -> list[str]:
         rows.append([scheme.label, number(100 * rate.rate.mean), shown, str(len(rate.won)), str(len(rate.counted))])
     caption = f"A scheme wins a scenario when {table.won_if}."
     return [caption, "", _table(["Scheme", "Winning rate, %", "Interval, %", "Won", "Counted"], rows)]
-
-
-def _published(rows: Sequence[PublishedFigure]) -> str:
-    heads = ["Scenario", "Scheme", "Figure", "Run", "Published", "Measured mean", "Smallest to largest", "Inside"]
-    body = []
-    for row in rows:
-        measured = ["not measured here", "", ""]
-        if row.measured is not None:
-            spread = f"{number(row.measured.minimum)} to {number(row.measured.maximum)} (n = {row.measured.n})"
-            measured = [number(row.measured.mean), spread, row.verdict.value]
-        unit = "" if row.unit == "count" else f", {row.unit}"
-        body.append([row.scenario, row.scheme, f"{row.figure}{unit}", str(row.run), number(row.published), *measured])
-    return _table(heads, body, left=3)
 
 
 def _environment(comparison: Comparison) -> list[str]:

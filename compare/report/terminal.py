@@ -12,25 +12,22 @@ from rich.table import Table
 from compare.metrics.cells import Cell, by_scenario
 from compare.metrics.metric import Metric
 from compare.report import metric_layout
-from compare.report.tables.group import GroupRow, group_rows, shown_columns
-from compare.report.tables.paper import PublishedRow
+from compare.report.content import Comparison
+from compare.report.groups import GroupRow, group_rows, shown_columns
 from compare.statistics.estimates import MIN_VALUES, Estimate, estimate_of
 from compare.statistics.numbers import DIMENSIONLESS, number
-from compare.statistics.paired import PairedComparison
 from compare.statistics.winners import WINNERS_NOTE, Winners
 
 
-def print_tables(
-    console: Console, cells: list[Cell], comparisons: list[PairedComparison], published: list[PublishedRow]
-) -> None:
+def print_tables(console: Console, comparison: Comparison) -> None:
     """Print the main metrics of every scenario, with the 95 % interval below the mean, and published figures.
 
     The table of several flows, which is wide, has half the interval's width instead. Columns that do not fit the
     terminal go to further tables.
     """
-    winners = Winners(comparisons)
-    for scenario, of_scenario in by_scenario(cells).items():
-        rows = group_rows(of_scenario, published)
+    winners = Winners(comparison.comparisons)
+    for scenario, of_scenario in by_scenario(comparison.cells).items():
+        rows = group_rows(of_scenario, comparison.published)
         console.print()
         console.print(f"{scenario}: {of_scenario[0].scenario.claim}", style="italic", markup=False, highlight=False)
         for table in _fitting(

@@ -13,7 +13,7 @@ import numpy as np
 
 from compare.metrics.cells import Cell
 from compare.metrics.series import flow_series, goodput_between
-from compare.report.tables.paper import SCENARIO_FOLDER
+from compare.published.tcp_nv import SCENARIO_FOLDER
 from compare.statistics.estimates import estimate_of
 from compare.statistics.numbers import number
 from compare.statistics.verdict import Verdict

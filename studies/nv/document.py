@@ -17,8 +17,8 @@ from pathlib import Path
 from compare.errors import CompareError
 from compare.experiment.store import Store
 from compare.metrics.cells import Cell, read_cells
-from compare.report.tables.group import COLUMNS, GroupRow, group_rows
-from compare.report.tables.paper import FRAMES_FOLDER, SCENARIO_FOLDER, PublishedRow, load_tables, paper_scenario
+from compare.published.tcp_nv import FRAMES_FOLDER, SCENARIO_FOLDER, PublishedRow, load_tables, published_values
+from compare.report.groups import COLUMNS, GroupRow, group_rows
 from compare.statistics.numbers import number
 from env.markdown import markdown_table
 from studies.documents.pages import fill_blocks
@@ -63,14 +63,14 @@ def table(which: int, cells: Sequence[Cell], tables: Sequence[PublishedRow]) -> 
     if missing:
         raise CompareError(f"table {which}: no finished run of {', '.join(missing)} in these folders")
     frames = {
-        (paper_scenario(row.cell.scenario.name), row.cell.scheme.name, row.group.label): row
+        (_short(row.cell.scenario.name), row.cell.scheme.name, row.group.label): row
         for row in _rows(cells, published, [f"{FRAMES_FOLDER}/{_short(scenario)}" for scenario in scenarios])
     }
     columns = [column for column in COLUMNS if column.name in SHOWN]
     sized = [row for row in rows if row.group.label not in ("", "client")]
     lines = []
     for row in sized or [row for row in rows if not row.group.label]:
-        in_frames = frames.get((row.cell.scenario.name, row.cell.scheme.name, row.group.label))
+        in_frames = frames.get((_short(row.cell.scenario.name), row.cell.scheme.name, row.group.label))
         fields = [_figures(row, in_frames, column.name) for column in columns]
         names = [_short(row.cell.scenario.name), row.cell.scheme.label, *([row.group.title] if sized else [])]
         lines.append([*names, *fields])
@@ -79,10 +79,11 @@ def table(which: int, cells: Sequence[Cell], tables: Sequence[PublishedRow]) -> 
 
 
 def _rows(cells: Sequence[Cell], published: Sequence[PublishedRow], scenarios: Sequence[str]) -> list[GroupRow]:
+    values = published_values(published)
     return [
         row
         for scenario in scenarios
-        for row in group_rows([cell for cell in cells if cell.scenario.name == scenario and cell.seeds], published)
+        for row in group_rows([cell for cell in cells if cell.scenario.name == scenario and cell.seeds], values)
     ]
 
 

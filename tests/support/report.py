@@ -11,11 +11,12 @@ from compare.experiment.experiment import plan
 from compare.experiment.run_files import pack
 from compare.experiment.store import Store
 from compare.metrics.cells import read_cells
+from compare.published import published_beside
 from compare.report import Comparison
-from compare.report.tables.published_runs import load_published, published_figures
 from compare.statistics.paired import compare_pairs
 from compare.targets.catalogue import TARGETS
 from compare.targets.evidence import Evidence
+from compare.targets.section import target_section
 from compare.targets.tables import TargetTable
 from env.lab import RunResult
 from env.lab.result import Latency
@@ -34,13 +35,14 @@ VOID = {"meta", "br", "link", "img", "input", "hr"}
 
 
 def comparison(store: Store) -> Comparison:
-    """What compare.py report=DIR draws, without the tables of the TCP-NV paper; and a target, in part not measured."""
+    """What compare.py report=DIR draws, and a target, in part not measured."""
     experiment = store.experiment()
     cells = read_cells(experiment, store)
-    figures = published_figures(cells, load_published())
+    published, sections = published_beside(cells)
     comparisons = compare_pairs(cells)
     target = TargetTable(TARGETS["published"], Evidence(cells))
-    return Comparison(experiment, cells, comparisons, figures, [], store.environment(), store.run_name, target)
+    sections = [target_section(target), *sections]
+    return Comparison(experiment, cells, comparisons, store.environment(), store.run_name, published, sections)
 
 
 def made_store(folder: Path) -> Store:

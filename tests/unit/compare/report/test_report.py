@@ -20,6 +20,7 @@ from compare.statistics.estimates import estimate_of
 from compare.statistics.numbers import number
 from compare.targets.catalogue import TARGETS
 from compare.targets.evidence import Evidence
+from compare.targets.section import target_section
 from compare.targets.tables import TargetTable
 from tests.support.report import CheckedPage, comparison
 from tests.support.results import recorded
@@ -153,7 +154,7 @@ def test_markdown_has_the_same_tables(store: Store) -> None:
 
 def test_target_comes_first_with_every_scheme(store: Store) -> None:
     shown = comparison(store)
-    shown = replace(shown, target=TargetTable(TARGETS["stress"], Evidence(shown.cells)))
+    shown = replace(shown, sections=[target_section(TargetTable(TARGETS["stress"], Evidence(shown.cells)))])
     html, text = render_report(shown), render_markdown(shown)
     assert html.index("Target stress: every scheme") < html.index('id="headline-1"')
     assert "Target stress: NDM" in html
@@ -164,4 +165,4 @@ def test_target_comes_first_with_every_scheme(store: Store) -> None:
     for page in (html, text):
         assert threshold in page
         assert "At best" in page
-    assert 'id="target"' not in render_report(replace(shown, target=None))
+    assert "Target stress" not in render_report(replace(shown, sections=[]))

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from compare.metrics.cells import Cell
-from compare.report.tables.target import score_markdown
 from compare.targets.catalogue import TARGETS
 from compare.targets.development import DEVELOPMENT, NUMBERS, development_scenarios
 from compare.targets.evidence import Evidence
@@ -132,4 +131,3 @@ def test_the_idle_time_of_a_long_slow_start_is_allowed() -> None:
 def test_the_table_has_what_each_requirement_adds() -> None:
     _, table = scored(94.0)
     assert table.margins("ndm") == [pytest.approx(-0.2)]
-    assert score_markdown(table).splitlines()[-1] == "| NDM | -0.200 (no spread) | -0.20 |"

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import pytest
 
 from compare.metrics.cells import Cell
-from compare.report.tables.target import target_markdown
 from compare.statistics.verdict import Verdict
 from compare.targets.catalogue import TARGETS
 from compare.targets.evidence import Evidence
 from compare.targets.last_lines import last_lines
 from compare.targets.recipes import RecipeJudgement, find_recipes
 from compare.targets.requirement import Bound, Judgement
+from compare.targets.section import target_section
 from compare.targets.tables import TargetTable
 from compare.targets.winning import HighestRate
 from tests.support.results import made_cells
@@ -59,7 +59,7 @@ def test_the_figure_is_the_median_of_the_models() -> None:
 def test_it_is_written_beside_the_models() -> None:
     judged = table([95.0] * 3, [96.0] * 3, [97.0] * 3)
     assert "targets met by the recipe mine: 1 of 1: loss.used" in last_lines([judged], [])
-    text = target_markdown(judged)
+    text = target_section(judged).markdown()
     assert "The recipe `mine`, over its training seeds:" in text
     assert "| 96 (95, 96, 97), % | ≥ 90 | 6.7 (5.6 to 7.8) | met |" in text
 

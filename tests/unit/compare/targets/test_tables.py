@@ -12,11 +12,11 @@ from functools import partial
 import pytest
 
 from compare.metrics.cells import Cell
-from compare.report.tables.target import target_markdown
 from compare.statistics.verdict import Verdict
 from compare.targets.catalogue import TARGETS
 from compare.targets.evidence import Evidence
 from compare.targets.last_lines import last_lines
+from compare.targets.section import target_section
 from compare.targets.tables import COLUMNS, TargetTable, targets_csv
 from env.lab import FlowResult, RunResult
 from env.network.path import Path
@@ -68,14 +68,14 @@ def test_requirement_must_be_met_in_every_scenario() -> None:
 
 
 def test_markdown_has_every_scheme_and_scenario() -> None:
-    text = target_markdown(loss_table(97, 30, other=49))
+    text = target_section(loss_table(97, 30, other=49)).markdown()
     lines = text.splitlines()
     assert "| NDM | 5 of 6; loss/2pct_far: 50 (no spread) ≥ 90: missed by 44.4 % |" in lines
     assert any(line.startswith("| Reno | 0 of 6;") for line in lines)
     details = [line for line in lines if "| ≥ 90 | 9" in line]
     assert sum("| loss/" in line for line in details) == 6
     assert sum(line.endswith(" | met |") for line in details) == 5
-    assert "**6 of 6; " in target_markdown(loss_table(97, 30))
+    assert "**6 of 6; " in target_section(loss_table(97, 30)).markdown()
 
 
 def test_csv_has_a_row_per_judgement() -> None:

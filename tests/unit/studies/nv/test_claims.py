@@ -14,7 +14,7 @@ from compare.experiment.store import Store
 from compare.metrics.cells import Cell
 from compare.metrics.group_metrics import find_groups, group_metrics
 from compare.metrics.series import goodput_between
-from compare.report.tables.paper import load_tables
+from compare.published.tcp_nv import load_tables
 from compare.statistics.verdict import Verdict
 from env.lab import FlowResult, RunResult
 from env.network.scenario import Flow, Scenario

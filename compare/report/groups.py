@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from compare.metrics.cells import Cell
 from compare.metrics.group_metrics import GROUP_METRICS, JAIN, Group
 from compare.metrics.metric import Metric
-from compare.report.tables.paper import PublishedRow, paper_scenario
+from compare.report.given import Published
 from compare.statistics.estimates import Estimate, estimate_of
 
 COLUMNS = (*GROUP_METRICS, JAIN)
@@ -16,23 +16,20 @@ COLUMNS = (*GROUP_METRICS, JAIN)
 
 @dataclass(frozen=True)
 class GroupRow:
-    """A scheme's figures for one group of flows. measured: by the names of COLUMNS; published: the paper's row."""
+    """A scheme's figures for one group of flows. measured: by the names of COLUMNS."""
 
     cell: Cell
     group: Group
     measured: dict[str, Estimate]
-    published: PublishedRow | None
+    published: Published | None
 
     def figure(self, name: str) -> float | None:
         """Return the published figure of a column; None without one."""
-        return None if self.published is None else self.published.figures.get(name)
+        return None if self.published is None else self.published.values.get(name)
 
 
-def group_rows(cells: Sequence[Cell], published: Sequence[PublishedRow]) -> list[GroupRow]:
-    """Return the rows of one scenario; none for a single bulk flow, or without a run.
-
-    Published rows are shown for any duration of the runs, because only retrans_total depends on it.
-    """
+def group_rows(cells: Sequence[Cell], published: Sequence[Published]) -> list[GroupRow]:
+    """Return the rows of one scenario; none for a single bulk flow, or without a run."""
     by_key = {(row.scenario, row.scheme, row.group): row for row in published}
     rows = []
     for cell in cells:
@@ -42,7 +39,7 @@ def group_rows(cells: Sequence[Cell], published: Sequence[PublishedRow]) -> list
                 estimate = estimate_of(cell, group.metric(column).name)
                 if estimate is not None:
                     measured[column.name] = estimate
-            key = (paper_scenario(cell.scenario.name), cell.scheme.name, group.label)
+            key = (cell.scenario.name, cell.scheme.name, group.label)
             rows.append(GroupRow(cell, group, measured, by_key.get(key)))
     return rows
 

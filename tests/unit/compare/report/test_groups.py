@@ -15,9 +15,9 @@ from compare.experiment.experiment import Experiment, plan
 from compare.experiment.run_files import pack
 from compare.experiment.store import Store
 from compare.metrics.cells import Cell, read_cells
+from compare.published.tcp_nv import load_tables, published_values
 from compare.report import Comparison, render_report
-from compare.report.tables.group import group_rows, shown_columns
-from compare.report.tables.paper import load_tables
+from compare.report.groups import group_rows, shown_columns
 from compare.report.terminal import print_tables
 from compare.statistics.estimates import estimate_of
 from compare.statistics.paired import compare_pairs
@@ -28,7 +28,7 @@ from env.network import scenario as scenario_module
 from tests.support.report import CheckedPage
 from tests.support.results import made_request_flow
 
-TABLES = load_tables()
+TABLES = published_values(load_tables())
 
 
 @pytest.fixture
@@ -55,6 +55,10 @@ def stored(store: Store, experiment: Experiment) -> list[Cell]:
         flows[1].scheme = "reno"  # where it is not under test
         store.save(run, pack(RunResult(duration_s=4.0, flows=flows)))
     return read_cells(experiment, store)
+
+
+def shown(folder: Path, experiment: Experiment, cells: list[Cell]) -> Comparison:
+    return Comparison(experiment, cells, compare_pairs(cells), {}, Store(folder).run_name, TABLES)
 
 
 def test_folder_stands_for_all_its_scenarios(tmp_path: Path, experiment: Experiment) -> None:
@@ -97,11 +101,11 @@ def test_the_published_row_stands_below_ours(tmp_path: Path, experiment: Experim
     rows = group_rows([cell for cell in cells if cell.scenario.name == "nv/1s2c1fr"], TABLES)
     assert [(row.cell.scheme.name, row.group.label) for row in rows] == [("reno", ""), ("cubic", "")]
     assert rows[1].published is not None
-    assert rows[1].published.experiment == "1102.0"
+    assert rows[1].published.name == "1102.0"
     assert (rows[1].figure("rtt"), rows[1].figure("mean_latency")) == (790.0, None)
     assert "rate" in [column.name for column in shown_columns(rows)]
     text = io.StringIO()
-    print_tables(Console(file=text, width=120), cells, compare_pairs(cells), TABLES)
+    print_tables(Console(file=text, width=120), shown(tmp_path, experiment, cells))
     lines = [line.split() for line in text.getvalue().splitlines()]
     assert ["published", "752", "790", "9,300", "4,650", "4,650", "0", "1,898"] in lines
     assert any(line[:2] == ["cubic", "10"] and "4,150" in line for line in lines)
@@ -109,7 +113,7 @@ def test_the_published_row_stands_below_ours(tmp_path: Path, experiment: Experim
 
 def test_the_report_shows_flows_groups_and_published_figures(tmp_path: Path, experiment: Experiment) -> None:
     store = Store(tmp_path / "r")
-    html = render_report(Comparison(experiment, stored(store, experiment), [], [], TABLES, {}, store.run_name))
+    html = render_report(Comparison(experiment, stored(store, experiment), [], {}, store.run_name, TABLES))
     page = CheckedPage()
     page.feed(html)
     assert not page.open
@@ -126,7 +130,7 @@ def test_the_report_shows_flows_groups_and_published_figures(tmp_path: Path, exp
 def test_flows_and_their_goodputs_are_drawn(tmp_path: Path, experiment: Experiment) -> None:
     store = Store(tmp_path / "r")
     page = CheckedPage()
-    page.feed(render_report(Comparison(experiment, stored(store, experiment), [], [], TABLES, {}, store.run_name)))
+    page.feed(render_report(Comparison(experiment, stored(store, experiment), [], {}, store.run_name, TABLES)))
     alone, against = (json.loads(text) for text in page.json)
     bars = [trace for figure in alone for trace in figure["data"] if trace["type"] == "bar"]
     # 4 s at half of 4,100 and 4,200 Mbit/s, mean of both seeds; reno has all of it
@@ -144,7 +148,7 @@ def test_flows_and_their_goodputs_are_drawn(tmp_path: Path, experiment: Experime
 def test_tables_are_never_cut_whatever_the_terminal(tmp_path: Path, experiment: Experiment, width: int) -> None:
     cells = stored(Store(tmp_path / "r"), experiment)
     text = io.StringIO()
-    print_tables(Console(file=text, width=width), cells, compare_pairs(cells), TABLES)
+    print_tables(Console(file=text, width=width), shown(tmp_path, experiment, cells))
     lines = text.getvalue().splitlines()
     assert all(len(line.rstrip()) <= width for line in lines)
     assert "…" not in text.getvalue()
