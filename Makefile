@@ -9,6 +9,7 @@ PIP_INSTALL := $(PYTHON) -m pip install --disable-pip-version-check
 export PYTHONPATH := $(CURDIR)
 
 RUN ?=
+TRAIN_ARGS ?=
 NAME ?=
 MODELS ?=
 KDIR ?=
@@ -198,90 +199,13 @@ deb: ## ship: build the Debian packages ndm-tcp (BPF program, ndmctl) and ndm-tc
 export-weights: .venv/installed ## train: write a run's int16 header, ONNX, model file and golden vectors (RUN=runs/NAME, default the latest; NAME=)
 	@$(PYTHON) -m export $(if $(RUN),--run "$(RUN)") $(if $(NAME),--name $(NAME))
 
-# seed 1 ships, whatever the others score
-define ship
-	@$(PYTHON) -m export --run runs/$(1)/$(1)-1 --name $(1)
-	@mv $(MODEL_BUILD)/exported/models/$(1).h kernel/models
-	@mkdir -p datasets/models/$(1)
-	@cd runs/$(1)/$(1)-1 && cp card.json checkpoint.pt config.yaml curve.png \
-		$(addprefix export/,golden.json policy.bin policy.onnx report.json) $(CURDIR)/datasets/models/$(1)
-endef
-
-.PHONY: models
-models: setup module ## train: train the shipped model, 5 seeds (3 to 5 minutes each; can be resumed), export seed 1, and write its card
-	@$(PYTHON) train.py -m profile=mixed name=mixed seed=1,2,3,4,5
-	$(call ship,mixed)
-	@$(PYTHON) -m export.selection mixed
-	@$(PYTHON) -m studies.leaderboard.card
-
-PROFILE ?= mixed
-TRAIN_ARGS ?=
-COMPARE_ARGS ?=
-ABLATIONS = ablations-$(PROFILE)
-VARIANTS := full blind memoryless aware warm untrained
-EXPERTS = build/experts/$(PROFILE).parquet
-empty :=
-comma := ,
-# a network that began as the kernel's algorithms may be one that the export refuses
-VARIANT_SCHEMES = $(foreach variant,$(filter-out warm,$(VARIANTS)),$(foreach seed,1 2 3,ndm@runs/$(ABLATIONS)/$(variant)/$(variant)-$(seed)))
-
-.PHONY: ablations
-ablations: setup module ## measure the effect of training, inputs 7 and 8, memory, experts and float: 3 seeds each (PROFILE=mixed TRAIN_ARGS= COMPARE_ARGS=)
-	@test -f $(EXPERTS) || $(PYTHON) -m training.experts record profile=$(PROFILE) output=$(EXPERTS)
-	@$(PYTHON) -m studies.learning.ablation runs/$(ABLATIONS) --seeds 1 2 3 --common profile=$(PROFILE) $(TRAIN_ARGS) \
-		--variant full --variant blind "algo.blind=[rtt_variation,rtt_gradient]" \
-		--variant memoryless algo.recurrent=false --variant aware algo.quantization_aware=true \
-		--variant warm algo.imitate=$(EXPERTS) --variant untrained algo.total_decisions=0
-	@for seed in 1 2 3; do $(PYTHON) -m studies.learning.precision runs/$(ABLATIONS)/full/full-$$seed; done
-	@$(PYTHON) compare.py "targets=[published,loss,changes]" output_dir=results/$(ABLATIONS) $(COMPARE_ARGS) \
-		"schemes=[$(subst $(empty) ,$(comma),$(strip $(VARIANT_SCHEMES) window@8 window@64 bbr cubic))]"
-
-# networks that attribution.md shows beside its own trainings
-TRAINED = $(patsubst %/checkpoint.pt,ndm@%,$(wildcard runs/mixed/mixed-*/checkpoint.pt))
-
-# BBRv3, where `make lab-kernel KERNEL=bbr3` has built its kernel: docs/results/results.md
-BBR3 = $(if $(filter bbr3,$(OTHER_KERNELS)),bbr%bbr3$(comma))
-
-.PHONY: results
-results: setup module ## measure the shipped model, and the runs of make models; write the tables and pictures of docs/results, and the cards
-	@$(PYTHON) compare.py targets=all seeds=10 output_dir=results/targets
-	@$(PYTHON) compare.py targets=fresh seeds=1 output_dir=results/fresh
-	@$(PYTHON) -m studies.learning.attribution results/attribution $(if $(TRAINED),--beside $(TRAINED))
-	@$(PYTHON) compare.py output_dir=results/mixed "scenario=[stress,delay_extreme,delay_moderate,fiber,bottleneck]" \
-		"schemes=[ndm,ndm_v1,reno,cubic,bbr,$(BBR3)nv,cdg,vegas,westwood,illinois,oracle]"
-	@[ -z "$(BBR3)" ] || $(PYTHON) compare.py targets=all "schemes=[ndm,reno,cubic,bbr,bbr%bbr3]" seeds=10 \
-		reuse=results/targets output_dir=results/bbr3
-	@$(PYTHON) -m studies.documents.overview results/mixed docs/results/results-mixed.png
-	@$(PYTHON) -m studies.leaderboard add results/targets
-	@[ -z "$(BBR3)" ] || $(PYTHON) -m studies.leaderboard add results/bbr3 --only bbr%bbr3
-	@$(PYTHON) -m studies.leaderboard enter ndm@rules/searched_neuron.yaml --seeds 5 \
-		--reuse results/targets
-	@$(PYTHON) -m studies.leaderboard.card
-
 .PHONY: verify-model
 verify-model: setup module ## train: prove that the exported weights cannot overflow, and certify their actions
 	@$(PYTHON) -m export.verify_model
 
-# the revision that `make bench` compares with
-OLD ?= 7e8d117
-
-.PHONY: bench
-bench: setup module ## compare the speed with an older revision (OLD=REVISION): packets, decisions, training, comparison, lab
-	@$(PYTHON) -m studies.speed.revisions --old $(OLD)
-
 .PHONY: bench-env
 bench-env: setup module ## train: measure the speed of the environment: decisions and virtual seconds per second
 	@$(PYTHON) -m studies.speed.environment
-
-.PHONY: profile
-profile: setup module ## show where the CPU time of a packet goes: shares of TCP, qdiscs, devices, buffers, virtual time
-	@/usr/bin/python3 setup/packages.py profile
-	@$(PYTHON) -m studies.speed.cpu_profile
-
-.PHONY: bench-kernel
-bench-kernel: vm-kernel ## measure the cost of the module: a decision, an ACK against BBR, a gigabyte against Cubic, a connection's state
-	@/usr/bin/python3 setup/packages.py bench
-	@$(PYTHON) -m studies.kernel_cost
 
 # processes, each with one thread on a core of its own
 JOBS ?= 2

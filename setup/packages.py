@@ -14,8 +14,8 @@ setup/packages.py vm       also those for the VM lab
 setup/packages.py newest   also those for `make vm-newest`
 setup/packages.py hosts    also those for `make -C packaging host`
 setup/packages.py container  also podman, for `make -C packaging container`
-setup/packages.py bench    also those for `make bench-kernel`
-setup/packages.py profile  also those for `make profile`
+setup/packages.py bench    also those for `make -C studies bench-kernel`
+setup/packages.py profile  also those for `make -C studies profile`
 setup/packages.py deb      also those for `make deb`
 """
 
@@ -34,11 +34,11 @@ NEEDED: dict[str, list[tuple[str, ...]]] = {
     ],
     "the lab": [("mininet",), ("bridge-utils",), ("iproute2",), ("net-tools",), ("procps",), ("python3-venv",)],
 }  # fmt: skip
-# `make lint`, `make bench-kernel` and the VM lab also build for stock kernels. Packages that the distribution does not
+# `make lint`, bench-kernel and the VM lab also build for stock kernels. Packages that the distribution does not
 # have are left out. They are optional, because Debian's 6.12 headers install a kernel image with them.
 STOCK_HEADERS = ["linux-headers-amd64", "linux-headers-6.12-amd64"]
-# `make bench-kernel` counts instructions with callgrind, reads the layout of structures with pahole, and asks a kernel
-# with bpftool what BPF costs.
+# bench-kernel (studies/Makefile) counts instructions with callgrind, reads the layout of structures with pahole, and asks
+# a kernel with bpftool what BPF costs.
 COUNTING = ["valgrind", "pahole", "bpftool"]
 # compiler and C library for arm64
 ARM64 = ["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"]
@@ -59,7 +59,7 @@ HOSTS = ["debootstrap", "curl", "gpg", "ca-certificates"]
 # the container, where there is no docker. runc: Debian 12's crun knows no machine with both versions of cgroups.
 CONTAINER = ["podman", "runc", "uidmap"]
 # `make test` runs the fuzz targets and the integer network on arm64, signs models, and runs Mininet's examples. `make
-# test-all` opens reports in a browser, runs `make install`, `make ports` and `make bench-kernel`, and compares request
+# test-all` opens reports in a browser, runs `make install`, `make ports` and bench-kernel, and compares request
 # times with sockperf's. The tests of a release install packages into systems of debootstrap's, and build an image.
 BESIDES = {
     "bpf": BPF,

@@ -120,7 +120,7 @@ def _group_table(page: ScenarioPage) -> str:
         body.append([line.cell.scheme.label, line.flows, *map(_value, line.values), _runs(line.cell)])
         if line.published:
             shown = ["" if figure is None else number(figure) for figure in line.published]
-            body.append(["*published*", line.experiment, *shown, ""])
+            body.append(["*published*", line.name, *shown, ""])
     return _table(["Scheme", "Flows", *map(name_and_unit, page.group_metrics), "Runs"], body, left=2)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Measure the cost of the module: `make bench-kernel`, or `python -m studies.kernel_cost`.
+"""Measure the cost of the module: `make -C studies bench-kernel`, or `python -m studies.kernel_cost`.
 
 The last line is `decision_ns=... per_ack_vs_bbr=... cpu_per_gb_vs_cubic=...`; the lines above it have the spread of
 each figure and the conditions of the measurement. The exit status is 1 if a figure that does not depend on the machine

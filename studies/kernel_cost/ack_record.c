@@ -4,7 +4,7 @@
  * that the kernel passes to it. /proc/ack_record has the events of the last opened
  * connection (an array of struct ack_event), up to a number given to insmod.
  *
- * For `make bench-kernel`, in the lab only: the window never yields to congestion.
+ * For `make -C studies bench-kernel`, in the lab only: the window never yields to congestion.
  */
 #include <linux/module.h>
 #include <linux/proc_fs.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The kernel's Cubic with TCP's internal pacing, to measure the cost of pacing. For
- * `make bench-kernel`, in the lab only; tcp_cubic.c comes from the kernel's source.
+ * `make -C studies bench-kernel`, in the lab only; tcp_cubic.c comes from the kernel's source.
  */
 #include <linux/module.h>
 

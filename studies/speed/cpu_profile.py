@@ -1,4 +1,4 @@
-"""Show where the lab's CPU time goes: `make profile`, or `python -m studies.speed.cpu_profile`.
+"""Show where the lab's CPU time goes: `make -C studies profile`, or `python -m studies.speed.cpu_profile`.
 
 Cubic fills the path of 20 Mbit/s and 40 ms while Linux's perf samples the processes of the lab, whose kernel is an
 ordinary program to it. The table has the share of each part of the kernel and the part's dearest functions; the drawing
@@ -123,7 +123,7 @@ def draw(parts: dict[str, list[Sampled]], file: Path) -> None:
 def sample(folder: Path) -> list[Sampled]:
     """Sample a lab at work; return its functions. Raises LabError, and ProfileError when perf cannot sample."""
     if not shutil.which("perf"):
-        raise ProfileError("perf is not installed: `make profile` installs it (Debian: linux-perf)")
+        raise ProfileError("perf is not installed: `make -C studies profile` installs it (Debian: linux-perf)")
     data = folder / "perf.data"
     path = NetworkPath(rate_mbps=20, rtt_ms=40)
     flows = [{"scheme": "cubic", "start_s": 0.0, "duration_s": RUN_S}]

@@ -1,4 +1,4 @@
-"""Compare the speed of this checkout with an older revision: `make bench`, or `python -m studies.speed.revisions`.
+"""Compare the speed of this checkout with an older revision: `make -C studies bench`.
 
 The older revision is checked out and built in build/bench. Each measurement of revision_measure.py runs in both
 checkouts alternately, in another order each time. The table has the medians, and the median of the ratios of each pair,

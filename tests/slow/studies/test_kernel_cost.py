@@ -1,4 +1,4 @@
-"""`make bench-kernel`: what does not depend on the machine is held to its targets, times are only taken."""
+"""`make -C studies bench-kernel`: what does not depend on the machine is held to its targets, times are only taken."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def test_name_of_a_run_too_is_refused(tmp_path: Path) -> None:
 
 
 def test_population_of_a_model_hides_nothing(tmp_path: Path) -> None:
-    write_run(tmp_path / "runs" / "mixed" / "mixed-1")  # what `make models` leaves
+    write_run(tmp_path / "runs" / "mixed" / "mixed-1")  # what `make -C studies models` leaves
     assert zoo.find_run("mixed", tmp_path / "runs") == zoo.ZOO / "mixed"
     assert zoo.find_run("mixed/mixed-1", tmp_path / "runs") == tmp_path / "runs" / "mixed" / "mixed-1"
 

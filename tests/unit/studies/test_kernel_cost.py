@@ -1,4 +1,4 @@
-"""How `make bench-kernel` reads machine code and callgrind's files."""
+"""How `make -C studies bench-kernel` reads machine code and callgrind's files."""
 
 from __future__ import annotations
 

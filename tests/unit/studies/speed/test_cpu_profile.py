@@ -1,4 +1,4 @@
-"""The parts that `make profile` divides the lab's CPU time into."""
+"""The parts that `make -C studies profile` divides the lab's CPU time into."""
 
 from __future__ import annotations
 

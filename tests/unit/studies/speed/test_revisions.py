@@ -1,4 +1,4 @@
-"""The table of `make bench`, and what it refuses before it measures."""
+"""The table of `make -C studies bench`, and what it refuses before it measures."""
 
 from __future__ import annotations
 
