@@ -37,8 +37,8 @@ NEEDED: dict[str, list[tuple[str, ...]]] = {
 # `make lint`, bench-kernel and the VM lab also build for stock kernels. Packages that the distribution does not
 # have are left out. They are optional, because Debian's 6.12 headers install a kernel image with them.
 STOCK_HEADERS = ["linux-headers-amd64", "linux-headers-6.12-amd64"]
-# bench-kernel (studies/Makefile) counts instructions with callgrind, reads the layout of structures with pahole, and asks
-# a kernel with bpftool what BPF costs.
+# bench-kernel (studies/Makefile) counts instructions with callgrind, reads the layout of structures with pahole, and
+# asks a kernel with bpftool what BPF costs.
 COUNTING = ["valgrind", "pahole", "bpftool"]
 # compiler and C library for arm64
 ARM64 = ["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"]
