@@ -38,7 +38,7 @@ class CompareConfig:
 
     scenario: Any = option(
         "bottleneck",
-        "a scenario of configs/scenario, a folder of scenarios such as nv, a .yaml file of your own, a folder of such "
+        "a scenario of configs/scenario, a family of scenarios such as nv, a .yaml file of your own, a folder of such "
         "files, or a list of them; docs/guides/own-network.md",
     )
     path: dict[str, Any] = option(

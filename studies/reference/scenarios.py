@@ -9,12 +9,12 @@ from env.network.scenario import load_scenario, scenario_names
 
 HEAD = """# Scenarios
 
-Each scenario is a document in a file of `configs/scenario/`, which has its claim, its network and its flows.
-`python compare.py scenario=NAME` runs one, `scenario=[NAME,NAME]` several, `scenario=FOLDER` all of a folder. N stands
-for numbers that the names of a row have.
+`configs/scenario/` has the claim, the network and the flows of each scenario. `python compare.py scenario=NAME` runs
+one, `scenario=[NAME,NAME]` several, `scenario=FAMILY` all FAMILY/NAME. N stands for numbers that the names of a row
+have.
 """
-# the folders in their order on the page, and what all of a folder claim, if that says enough
-FOLDERS = {
+# the families in their order on the page, and what all of a family claim, if that says enough
+FAMILIES = {
     "": "",
     "delay": "A clean 50 Mbit/s path is filled with little queue",
     "loss": "",
@@ -39,19 +39,19 @@ NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 def render() -> str:
     """Return the page."""
-    folders: dict[str, list[str]] = {folder: [] for folder in FOLDERS}
+    families: dict[str, list[str]] = {family: [] for family in FAMILIES}
     for name in scenario_names():
-        folders.setdefault(name.rpartition("/")[0], []).append(name)
-    rows = [row for folder, names in folders.items() for row in _rows(names, FOLDERS.get(folder, ""))]
+        families.setdefault(name.rpartition("/")[0], []).append(name)
+    rows = [row for family, names in families.items() for row in _rows(names, FAMILIES.get(family, ""))]
     return f"{HEAD}\n{markdown_table(['scenario', 'claim'], rows)}\n"
 
 
 def _rows(names: list[str], claim: str) -> list[list[str]]:
-    """Return the rows of a folder: one for all if there is a claim, else one for those that differ in numbers alone."""
-    families: dict[str, list[str]] = {}
+    """Return the rows of a family: one for all if there is a claim, else one for those that differ in numbers alone."""
+    alike: dict[str, list[str]] = {}
     for name in names:
-        families.setdefault(claim or NUMBER.sub("N", load_scenario(name).claim), []).append(name)
-    return [[", ".join(members), claim or _common(members)] for members in families.values()]
+        alike.setdefault(claim or NUMBER.sub("N", load_scenario(name).claim), []).append(name)
+    return [[", ".join(members), claim or _common(members)] for members in alike.values()]
 
 
 def _common(names: list[str]) -> str:
