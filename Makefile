@@ -24,7 +24,7 @@ EXPORTED := $(wildcard $(addprefix $(MODEL_BUILD)/exported,/ /models/ /ndm_weigh
 KERNEL_SOURCES := $(wildcard kernel/*.h kernel/Kbuild kernel/VERSION kernel/build.sh kernel/sources.sh \
 	$(foreach folder,compat lab models ndm nv schemes,kernel/$(folder)/*.[ch]))
 PATCHES := $(wildcard kernel/lab/patches/*.patch)
-FLOW_SOURCES := $(wildcard env/network/flow/*.c env/network/flow/*.h) kernel/lab/lab_traffic.h
+FLOW_SOURCES := $(wildcard env/network/traffic/flow/*.c env/network/traffic/flow/*.h) kernel/lab/lab_traffic.h
 KUNIT_SOURCES := $(wildcard kernel/kunit/*.c)
 USER_SOURCES := $(wildcard kernel/user/*.c kernel/user/include/*/*.h kernel/*.h kernel/models/*.h kernel/ndm/*.h kernel/nv/*.h)
 

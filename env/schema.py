@@ -1,20 +1,21 @@
-"""Defines the policy's inputs and outputs, and the wire frames between host and guest.
+"""Defines the policy's inputs and outputs, the wire frames between host and guest, and the tables of a run's result.
 
 Everything that another language needs is generated from here::
 
-    python -m env.schema            # writes kernel/ndm/ndm_schema.h
-    python -m env.schema --check    # exits with 1 if the committed header is not up to date
+    python -m env.schema            # writes kernel/ndm/ndm_schema.h and env/network/traffic/flow/tables.h
+    python -m env.schema --check    # exits with 1 if a committed header is not up to date
 
 Only the standard library is used: the guest agent imports this module too.
 """
 
 from __future__ import annotations
 
+import json
 import struct
 import sys
 from dataclasses import dataclass
 
-from env.checkout import KERNEL
+from env.checkout import KERNEL, ROOT
 
 # The version counts incompatible changes. Raise it, and set INPUTS_MIN to the number of inputs, when an input or output
 # changes its meaning, range or place, or goes: no model made before fits then. An input appended to FEATURES is
@@ -22,6 +23,7 @@ from env.checkout import KERNEL
 SCHEMA_VERSION = 3
 INPUTS_MIN = 10  # inputs with which this version began; a model of this version has at least these
 HEADER = KERNEL / "ndm" / "ndm_schema.h"
+TABLES_HEADER = ROOT / "env" / "network" / "traffic" / "flow" / "tables.h"
 
 # Fixed-point formats: a value v is carried as the integer round(v * 2**FRAC).
 FEATURE_FRAC = 12  # inputs, int16: -8 to 8 in steps of 0.00024
@@ -73,6 +75,8 @@ FRAME_PLAN = 5  # host to the lab's kernel: ndm_wire_plan, model files and noise
 FRAME_RECORD = 6  # the lab's kernel to host: any number of ndm_wire_step, those flows' decisions
 FRAME_MAX = 1 << 26  # a longer payload is a broken frame
 
+FIRST_SOURCE_PORT = 40000  # of the sender of a run's first flow; the next flow has the next port
+
 Layout = tuple[tuple[str, str, str, str], ...]
 
 # (C type, struct code, name, comment); ordered by size so that C adds no padding.
@@ -94,6 +98,7 @@ OBSERVATION_LAYOUT: Layout = (
     ("__u32", "I", "mss", "bytes"),
     ("__s16", f"{len(FEATURES)}h", f"features[{len(FEATURES)}]", f"policy inputs, {FEATURE_FRAC} fraction bits"),
     ("__u16", "H", "ca_state", "enum tcp_ca_state"),
+    ("__u16", "H", "port", "the sender's, FIRST_SOURCE_PORT and the place among the run's flows"),
 )
 
 
@@ -134,6 +139,95 @@ STEP_DTYPE = [
     for _, code, name, _ in (*OBSERVATION_LAYOUT, *ACTION_LAYOUT)
 ]
 OBSERVATION_FIELDS = tuple(name for _, _, name, _ in OBSERVATION_LAYOUT if "[" not in name and name != "zero")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a run's result. unit: "" for a pure number. type: of its values, which travel as doubles."""
+
+    name: str
+    unit: str
+    type: type[int] | type[float]
+    meaning: str
+
+
+_FLOW = Column("flow", "", int, "place among the run's flows, from 0")
+_PORT = Column("port", "", int, "place among the network's ports, from 0")
+_TIME = Column("t_s", "s", float, "since the run began")
+# What the traffic program (env/network/traffic/flow) writes, a struct of doubles a row; names of at most 8 bytes.
+RESULT_TABLES: dict[str, tuple[Column, ...]] = {
+    # samples of the senders
+    "sender": (
+        _FLOW,
+        _TIME,
+        Column("cwnd", "packets", int, "congestion window"),
+        Column("srtt_us", "us", int, "smoothed RTT"),
+        Column("rttvar_us", "us", int, "mean deviation of the RTT"),
+        Column("min_rtt_us", "us", int, "the kernel's windowed minimum RTT"),
+        Column("retransmits", "packets", int, "retransmitted so far"),
+        Column("bytes_acked", "bytes", int, "acknowledged so far, and one for the SYN"),
+        Column("unacked", "packets", int, "sent and not acknowledged"),
+        Column("lost", "packets", int, "believed lost and not repaired"),
+        Column("ssthresh", "packets", int, "slow-start threshold"),
+        Column("pacing_rate", "bytes/s", int, "rate of the pacing; 2**64 - 1: unlimited"),
+        Column("delivery_rate", "bytes/s", int, "newest sample of the delivery rate"),
+        Column("spurious", "packets", int, "retransmissions that the receiver already had (DSACK)"),
+        Column("sent_bytes", "bytes", int, "sent at least once so far"),
+        Column("segments_sent", "packets", int, "sent so far, retransmissions included"),
+        Column("cc_min_rtt_us", "us", int, "the congestion control's own minimum RTT (NV, Vegas, BBR), else 0"),
+    ),
+    # samples of the receivers
+    "receiver": (_FLOW, _TIME, Column("bytes", "bytes", int, "received so far")),
+    # what was sent by the end of a flow that delivers everything
+    "sent": (
+        _FLOW,
+        Column("sent_bytes", "bytes", int, "sent at least once"),
+        Column("acked_bytes", "bytes", int, "acknowledged"),
+    ),
+    "received": (_FLOW, Column("bytes", "bytes", int, "received when the connection had closed")),
+    "latency": (
+        _FLOW,
+        Column("count", "", int, "of writes or requests"),
+        Column("mean_us", "us", float, "mean duration"),
+        Column("max_us", "us", float, "longest duration"),
+    ),
+    "buckets": (
+        _FLOW,
+        Column("low_us", "us", float, "least duration of the bucket"),
+        Column("high_us", "us", float, "its end, which is not included"),
+        Column("count", "", int, "of writes or requests"),
+    ),
+    # samples of the queues
+    "queue": (
+        _TIME,
+        _PORT,
+        Column("backlog_bytes", "bytes", int, "waiting"),
+        Column("backlog_packets", "packets", int, "waiting"),
+        Column("sent_bytes", "bytes", int, "sent so far"),
+        Column("sent_packets", "packets", int, "sent so far"),
+        Column("dropped", "packets", int, "dropped so far"),
+        Column("marked", "packets", int, "marked (ECN) so far"),
+    ),
+    # what the ports did in the whole run
+    "ports": (
+        _PORT,
+        Column("dropped", "packets", int, "dropped by the queue"),
+        Column("marked", "packets", int, "marked (ECN)"),
+        Column("lost", "packets", int, "lost on the link (netem)"),
+        Column("policed", "packets", int, "dropped by the policer"),
+    ),
+}
+SAMPLES = ("sender", "receiver", "queue")  # the tables that a result has only if the run was sampled
+
+
+def column_names(table: str) -> tuple[str, ...]:
+    """Return the names of a table's columns."""
+    return tuple(column.name for column in RESULT_TABLES[table])
+
+
+def row_struct(table: str) -> struct.Struct:
+    """Return the layout of a table's row, in the machine's byte order."""
+    return struct.Struct(f"={len(RESULT_TABLES[table])}d")
 
 
 def _c_struct(name: str, fields: Layout, size: int) -> str:
@@ -215,7 +309,36 @@ def render_header() -> str:
     )
 
 
+def render_tables_header() -> str:
+    """Return the text of env/network/traffic/flow/tables.h."""
+    rows = []
+    for table, columns in RESULT_TABLES.items():
+        fields = [
+            f"\tdouble {column.name};\t/* {f'{column.unit}: ' if column.unit else ''}{column.meaning} */"
+            for column in columns
+        ]
+        rows += [f"struct {table}_row {{", *fields, "};", ""]
+    return "\n".join(
+        [
+            "/* SPDX-License-Identifier: GPL-2.0 */",
+            "/* Generated by `python -m env.schema`; edit env/schema.py, not this file. */",
+            "#ifndef TABLES_H",
+            "#define TABLES_H",
+            "",
+            f"#define FIRST_SOURCE_PORT {FIRST_SOURCE_PORT}\t/* of the first flow; the next one has the next port */",
+            "",
+            f"enum table {{ {', '.join(map(str.upper, RESULT_TABLES))}, TABLES }};",
+            f"#define TABLE_NAMES {{ {', '.join(map(json.dumps, RESULT_TABLES))} }}",
+            "",
+            *rows,
+            "#endif /* TABLES_H */",
+            "",
+        ]
+    )
+
+
 if __name__ == "__main__":
     from env.files import generate  # the guest imports this file too, and generates nothing
 
-    sys.exit(generate("python -m env.schema", {HEADER: render_header}, sys.argv[1:]))
+    headers = {HEADER: render_header, TABLES_HEADER: render_tables_header}
+    sys.exit(generate("python -m env.schema", headers, sys.argv[1:]))

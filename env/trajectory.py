@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from env.network.capacity import base_rtt_ms
 from env.privileged import privileged_observation
 from env.profile import EpisodeConfig, EpisodeFlow
 from env.reference import FlowReference, run_origin_us
 from env.reward import Measured, Outcome, RewardWeights, compute_reward
+from env.schema import FIRST_SOURCE_PORT
 from env.spaces import ACTION_SCALE, FEATURE_SCALE, INFO
 
 Floats = npt.NDArray[np.float64]
@@ -44,21 +44,15 @@ def trajectories(steps: Steps, config: EpisodeConfig, weights: RewardWeights) ->
     """
     if not steps.size:
         return []
-    flows = np.unique(steps["flow"])
     origin_us = run_origin_us(int(steps["now_us"][0]))
-    # flows are numbered as their connections open: one round trip after they start
-    learners = sorted(config.learners, key=lambda learner: learner.start_s + _first_rtt_s(config, learner))
     result = []
-    for flow in flows.tolist():
+    for flow in np.unique(steps["flow"]):
         flow_steps = steps[steps["flow"] == flow]
         if flow_steps.size > 1:
-            learner = learners[min(flow - int(flows[0]), len(learners) - 1)]
+            # learners are the first flows of a run
+            learner = config.learners[int(flow_steps["port"][0]) - FIRST_SOURCE_PORT]
             result.append(_trajectory(flow_steps, config, learner, origin_us, config.reward or weights))
     return result
-
-
-def _first_rtt_s(config: EpisodeConfig, learner: EpisodeFlow) -> float:
-    return float(base_rtt_ms(config.path, np.array([learner.start_s]), learner.client)[0]) / 1e3
 
 
 def _trajectory(

@@ -71,4 +71,4 @@ def make_job(run: Run, experiment: Experiment, modules: Mapping[str, Path]) -> R
         modules[name]: hashes[on_kernel(module_key(name), run.scheme.kernel)] for name in schemes if name in modules
     }
     parameters = {modules[name]: scheme.parameters for name, scheme in schemes.items() if scheme.parameters}
-    return RunJob(run, run.scenario.network(), experiment.sample_ms, schemes, needed, parameters)
+    return RunJob(run, run.scenario.network, experiment.sample_ms, schemes, needed, parameters)

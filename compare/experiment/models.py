@@ -62,7 +62,7 @@ def binaries(modules: Mapping[str, Path], scenarios: Sequence[Scenario], kind: L
     hashes = {"lab kernel": kind.tree.sha256, "traffic program": sha256(PROGRAM)}
     if "lab_traffic" in kind.always_loaded:  # in real time, the traffic program sends and samples itself
         hashes["traffic module"] = sha256(kind.modules / "lab_traffic.ko")
-    networks = [scenario.network() for scenario in scenarios]
+    networks = [scenario.network for scenario in scenarios]
     if any(isinstance(network, NetworkPath) and network.trace for network in networks):
         hashes["link of a trace"] = sha256(kind.modules / "sch_linktrace.ko")
     traces = {key: file for network in networks for key, file in traces_of(network).items()}

@@ -58,7 +58,7 @@ def find_windows(
     """
     began = time.monotonic()
     figures = _read(store)
-    searches = {s.name: WindowSearch(largest_window(s.network())) for s in experiment.scenarios}
+    searches = {s.name: WindowSearch(largest_window(s.network)) for s in experiment.scenarios}
     result = OracleSearch({})
     progress = Progress(total=0)
     try:
@@ -90,7 +90,7 @@ def find_windows(
 
 def first_cost(experiment: Experiment) -> tuple[int, float]:
     """Return the number of runs and of virtual seconds of the search's first round."""
-    rounds = [(len(WindowSearch(largest_window(s.network())).next_runs()), s.duration_s) for s in experiment.scenarios]
+    rounds = [(len(WindowSearch(largest_window(s.network)).next_runs()), s.duration_s) for s in experiment.scenarios]
     return sum(runs for runs, _ in rounds), sum(runs * duration_s for runs, duration_s in rounds)
 
 

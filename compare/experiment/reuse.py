@@ -46,7 +46,7 @@ def check_reusable(folder: Path) -> None:
 
 def _binaries(experiment: Experiment, run: Run) -> dict[str, str | None]:
     """Return name to hash of the files that a run depends on; None for one that the experiment does not have."""
-    network = run.scenario.network()
+    network = run.scenario.network
     names = ["lab kernel", "traffic program", "traffic module"]
     if isinstance(network, NetworkPath) and network.trace:
         names += ["link of a trace"]

@@ -79,9 +79,8 @@ def _make(lab: Lab, job: RunJob) -> RunResult:
         if scheme.packets:
             _register_window(lab, scheme)
     flows = run.scenario.flows_with(run.scheme.name)
-    names = [flow["scheme"] for flow in flows]
     for flow in flows:
-        flow["scheme"] = job.schemes[flow["scheme"]].algorithm
+        flow["algorithm"] = job.schemes[flow["scheme"]].algorithm
     result = lab.run(
         job.network,
         flows,
@@ -90,8 +89,6 @@ def _make(lab: Lab, job: RunJob) -> RunResult:
         describe=True,
         seed=run.seed,
     )
-    for flow_result, name in zip(result.flows, names, strict=True):
-        flow_result.algorithm, flow_result.scheme = flow_result.scheme, name
     environment = result.environment
     if run.scheme.kernel:
         environment["lab_kernel"] = run.scheme.kernel

@@ -127,7 +127,7 @@ def _add(cell: Cell, run: Run, store: Store) -> None:
 
 
 def _network_metrics(result: RunResult, cell: Cell) -> dict[Metric, float]:
-    network = cell.scenario.network()
+    network = cell.scenario.network
     if isinstance(network, Chain):
         return chain_metrics(result, network, cell.under_test)
     return network_metrics(result, network, cell.scenario.duration_s, cell.under_test)

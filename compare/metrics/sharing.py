@@ -69,7 +69,7 @@ def sharing_metrics(flows: Sequence[FlowResult], scenario: Scenario) -> dict[Met
     Empty for other scenarios: traffic that is not bulk does not fill its share, and on a loopback path, in a rack or
     over a chain no link is shared by all flows.
     """
-    path = scenario.network()
+    path = scenario.network
     if not isinstance(path, Path) or path.topology != "router" or {flow.kind for flow in scenario.flows} != {"bulk"}:
         return {}
     capacity = network_capacity(path, scenario.duration_s)

@@ -53,7 +53,7 @@ def utilisation_pct(scenario: Scenario) -> float:
 
     100 on a path without a constant rate and RTT: those of a trace or a rack, of loopback, or with a policer.
     """
-    path = scenario.network()
+    path = scenario.network
     if not isinstance(path, Path) or path.trace or path.topology == "loopback" or path.police_mbps or path.steps:
         return 100.0
     rtt_s, bdp_packets = path.rtt_ms / 1e3, path.bdp_bytes / PACKET_BYTES
@@ -98,7 +98,7 @@ def latency_us(scenario: Scenario) -> float:
 
     Requests without a pause share the link: on average each takes at least as long as the link takes for all of them.
     """
-    network = scenario.network()
+    network = scenario.network
     if isinstance(network, Rack):
         rate_mbps, rtt_us = network.frame_mbps, network.rtt_us
     else:

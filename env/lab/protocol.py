@@ -17,8 +17,6 @@ STEP = np.dtype(schema.STEP_DTYPE)
 
 _ACTION_SCALE = 1 << schema.ACTION_FRAC
 _ACTION_HEADER = schema.FRAME_HEADER.pack(schema.ACTION.size, schema.FRAME_ACTION, 0)
-_FEATURES_BEGIN = len(schema.OBSERVATION_FIELDS) - 1  # all fields but the last one precede the features
-_FEATURES_END = _FEATURES_BEGIN + len(schema.FEATURES)
 
 
 class Observation(NamedTuple):
@@ -41,6 +39,12 @@ class Observation(NamedTuple):
     mss: int
     features: tuple[int, ...]
     ca_state: int
+    port: int
+
+
+_FEATURES_BEGIN = Observation._fields.index("features")
+_FEATURES_END = _FEATURES_BEGIN + len(schema.FEATURES)
+_FIELDS_END = len(Observation._fields) + len(schema.FEATURES) - 1  # padding may follow
 
 
 class Reply(NamedTuple):
@@ -133,7 +137,7 @@ class FrameReader:
             fields = schema.OBSERVATION.unpack_from(buffer, begin)
             del buffer[:end]
             features = fields[_FEATURES_BEGIN:_FEATURES_END]
-            return Observation._make((*fields[:_FEATURES_BEGIN], features, fields[_FEATURES_END]))
+            return Observation._make((*fields[:_FEATURES_BEGIN], features, *fields[_FEATURES_END:_FIELDS_END]))
         payload = bytes(buffer[begin:end])
         del buffer[:end]
         if kind == schema.FRAME_RECORD and length % STEP.itemsize == 0:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from env.schema import SAMPLES, column_names
+
 Floats = NDArray[np.float64]
-TABLES = ("sender", "receiver", "queue")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +58,7 @@ class FlowResult:
     pause_s: of web traffic, and of requests that pause. seed: of web traffic. receive_buffer_bytes: 0 if the kernel
     sizes the buffer. received_bytes: read by the receiving application. sent_bytes: sent at least once.
     inflight_bytes: sent and not received. segments_sent: including retransmissions, which `retransmits` counts.
-    latency: None for bulk traffic. algorithm: the congestion control, if a comparison gives its scheme another name.
+    latency: None for bulk traffic. algorithm: the kernel's name of the congestion control.
     sender, receiver: the samples of both ends; empty when the run had no sample_ms.
     """
 
@@ -127,7 +128,7 @@ class RunResult:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data, without samples and without what is empty."""
-        plain = {name: value for name, value in vars(self).items() if name not in TABLES and value}
+        plain = {name: value for name, value in vars(self).items() if name not in SAMPLES and value}
         plain["flows"] = [_flow_as_dict(flow) for flow in self.flows]
         if self.ports:
             plain["ports"] = [asdict(port) for port in self.ports]
@@ -144,15 +145,15 @@ class RunResult:
     @classmethod
     def from_reply(cls, reply: dict[str, Any]) -> RunResult:
         """Return the result of the agent's reply to `run`."""
-        result = cls.from_dict({name: value for name, value in reply.items() if name not in TABLES})
-        for name in TABLES:
+        result = cls.from_dict({name: value for name, value in reply.items() if name not in SAMPLES})
+        for name in SAMPLES:
             if name in reply:
-                columns = tuple(reply[name]["columns"])
-                rows = np.frombuffer(base64.b64decode(reply[name]["data"])).reshape(-1, len(columns))
+                columns = column_names(name)
+                rows = np.frombuffer(base64.b64decode(reply[name])).reshape(-1, len(columns))
                 result.set_samples(name, Table(columns, rows))
         return result
 
 
 def _flow_as_dict(flow: FlowResult) -> dict[str, Any]:
-    plain = {name: value for name, value in vars(flow).items() if name not in TABLES and value is not None}
+    plain = {name: value for name, value in vars(flow).items() if name not in SAMPLES and value is not None}
     return plain | ({"latency": asdict(flow.latency)} if flow.latency else {})

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -17,12 +18,12 @@ from env.config_errors import ConfigFileError, read_config
 from env.near import suggest
 from env.network import networks
 from env.network.chain import Chain
-from env.network.endpoints import KINDS, MAX_FLOWS
 from env.network.networks import Network
 from env.network.path import Path, PathError
 from env.network.rack import Rack
 from env.network.traces.delay import SUFFIXES as DELAY_SUFFIXES
 from env.network.traces.format import SUFFIXES
+from env.network.traffic.endpoints import KINDS, MAX_FLOWS
 
 FOLDER = CONFIGS / "scenario"
 TRACE_FIELDS = {"trace": SUFFIXES, "delay_trace": DELAY_SUFFIXES}  # of a path, with the endings of their files
@@ -65,6 +66,7 @@ class Flow:
 class Scenario:
     """The keys of configs/scenario/NAME.yaml, which has one network: a path, a rack or a chain.
 
+    path, rack, chain: what the file states, without defaults; `network` is the network itself.
     stagger_ms: the maximum of a random delay of each flow's start, drawn from the run's seed. Without it, flows that
     begin in the same nanosecond stay synchronized, unlike real flows. schemes: under test in a comparison that names
     none.
@@ -89,8 +91,9 @@ class Scenario:
             raise ScenarioError(f"scenario {self.name}: it needs one of {', '.join(networks.KINDS)}, and {has}")
         return given[0]
 
+    @cached_property
     def network(self) -> Network:
-        """Return the network, checked; raises ScenarioError."""
+        """The network, checked; raises ScenarioError."""
         kind = self.kind
         try:
             return networks.KINDS[kind].from_dict(dict(getattr(self, kind)))
@@ -99,7 +102,7 @@ class Scenario:
 
     def network_path(self) -> Path:
         """Return the path, checked; raises ScenarioError, also when the scenario has another network."""
-        network = self.network()
+        network = self.network
         if not isinstance(network, Path):
             raise ScenarioError(f"scenario {self.name} is a {self.kind}; choose a scenario with a path")
         return network
@@ -217,7 +220,7 @@ def with_trace_files(path: dict[str, Any], folder: FilePath) -> dict[str, Any]:
 
 def check_scenario(scenario: Scenario) -> None:
     """Raise ScenarioError when the scenario cannot run."""
-    network = scenario.network()
+    network = scenario.network
     hosts = _hosts(network)
     where = f"scenario {scenario.name}"
     if scenario.duration_s <= 0:

@@ -42,6 +42,7 @@ static inline void ndm_observe(const struct sock *sk, u32 flow,
 		.retransmitted = tp->total_retrans,
 		.mss = tp->mss_cache,
 		.ca_state = inet_csk(sk)->icsk_ca_state,
+		.port = inet_sk(sk)->inet_num,
 	};
 	BUILD_BUG_ON(sizeof(o->features) != sizeof(interval->x));
 	memcpy(o->features, interval->x, sizeof(o->features));

@@ -81,7 +81,7 @@ struct ndm_wire_observation {
 	__u32 mss;	/* bytes */
 	__s16 features[10];	/* policy inputs, 12 fraction bits */
 	__u16 ca_state;	/* enum tcp_ca_state */
-	__u16 zero;
+	__u16 port;	/* the sender's, FIRST_SOURCE_PORT and the place among the run's flows */
 };
 
 #define NDM_WIRE_OBSERVATION_SIZE 96

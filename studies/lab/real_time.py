@@ -100,7 +100,7 @@ def make_run(lab: Lab, case: Case, number: int) -> dict[str, Any]:
     for refused in range(ATTEMPTS):
         try:
             result = lab.run(
-                scenario.network(), scenario.flows_with(case.scheme), DURATION_S, sample_ms=SAMPLE_MS, seed=number
+                scenario.network, scenario.flows_with(case.scheme), DURATION_S, sample_ms=SAMPLE_MS, seed=number
             )
         except GuestTooSlow as error:
             print(f"  again: {error}", file=sys.stderr, flush=True)

@@ -27,7 +27,7 @@ METRICS = ("cwnd", "rtt", "rate", "retrans_pct", "mean_latency", "p99_latency")
 def measure(scheme: str, *, recent: bool) -> dict[str, float]:
     """Return the metrics of one run. recent: with RACK and tail loss probes, the kernel's default."""
     scenario = load_scenario(SCENARIO).lasting(DURATION_S)
-    rack = scenario.network()
+    rack = scenario.network
     assert isinstance(rack, Rack)
     modules = ("tcp_nv",) if scheme == "nv" else ()
     with VirtualLab(seed=1, modules=modules, timeout_s=TIMEOUT_S) as lab:

@@ -1,4 +1,4 @@
-"""docs/reference/wire-frames.md: the frames between host, guest and kernel module, from env/schema.py."""
+"""docs/reference/wire-frames.md: frames between host, guest and kernel module, and results, from env/schema.py."""
 
 from __future__ import annotations
 
@@ -81,7 +81,23 @@ Behind the model files follows the noise: `s16 [flows][decisions][outputs]`, {sc
 ### ndm_wire_step
 
 An `ndm_wire_observation` and the `ndm_wire_action` of its decision: mean and noise, before the clamp to [-1, 1].
+
+## Tables of a result
+
+The samples of a run's [result](file-formats.md#result-of-a-run), which the traffic program returns as doubles with the
+counters at the end; its header `tables.h` is generated from the same definition.
+
+{_tables()}
 """
+
+
+def _tables() -> str:
+    rows = [
+        [table, f"`{column.name}`", column.unit, column.type.__name__, column.meaning]
+        for table in schema.SAMPLES
+        for column in schema.RESULT_TABLES[table]
+    ]
+    return markdown_table(["table", "column", "unit", "type", "content"], rows)
 
 
 def _layout(layout: Iterable[tuple[str, str, str, str]]) -> str:

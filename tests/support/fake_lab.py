@@ -8,7 +8,7 @@ from typing import Any
 
 from env.lab import Observation, Reply
 from env.network.path import Path
-from env.schema import FEATURES
+from env.schema import FEATURES, FIRST_SOURCE_PORT
 
 INTERVAL_US = 40_000
 
@@ -94,6 +94,7 @@ class FakeLab:
                 mss=1448,
                 features=features,
                 ca_state=0,
+                port=FIRST_SOURCE_PORT,
             )
         )
         self._decision += 1

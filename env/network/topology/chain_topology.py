@@ -21,7 +21,6 @@ from mininet.net import Mininet
 from mininet.node import Node
 
 from env.network.chain import MAX_LINKS, Chain
-from env.network.endpoints import low_water_bytes, receive_argument, send_argument
 from env.network.topology.bottleneck import toward_receiver_commands
 from env.network.topology.links import (
     INDEPENDENT_RUNS,
@@ -36,6 +35,7 @@ from env.network.topology.links import (
     sysctl,
     sysctls,
 )
+from env.network.traffic.endpoints import low_water_bytes, receive_argument, send_argument
 
 AGEING_CS = "100000000"  # centiseconds until a bridge forgets an unused address: eleven days
 

@@ -19,7 +19,6 @@ from mininet.net import Mininet
 from mininet.node import Node
 
 from env.network.clock import VIRTUAL
-from env.network.endpoints import low_water_bytes, receive_argument, send_argument
 from env.network.path import MAX_CLIENTS, TOPOLOGIES, Path
 from env.network.topology.bottleneck import (
     delay_commands,
@@ -42,6 +41,7 @@ from env.network.topology.links import (
     sysctls,
 )
 from env.network.traces.format import load_trace
+from env.network.traffic.endpoints import low_water_bytes, receive_argument, send_argument
 
 RECEIVER_DEVICE = "r-h2"
 # ECN_ON: both ends request ECN. ECN_DEFAULT, the kernel's: an end accepts ECN that the other one requests.
@@ -223,7 +223,7 @@ class Topology:
 
         Other senders take this echo for congestion while marks arrive.
         """
-        scheme = "dctcp" if any(flow["scheme"] == "dctcp" for flow in flows) else "cubic"
+        scheme = "dctcp" if any(flow["algorithm"] == "dctcp" for flow in flows) else "cubic"
         # a namespace may only choose a default that the first namespace allows
         subprocess.run(["sysctl", "-qw", "net.ipv4.tcp_allowed_congestion_control=reno cubic dctcp"], check=True)
         sysctl(self.receiver, {"net.ipv4.tcp_congestion_control": scheme})

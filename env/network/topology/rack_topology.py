@@ -24,7 +24,6 @@ from mininet.net import Mininet
 from mininet.node import Node
 from mininet.nodelib import LinuxBridge
 
-from env.network.endpoints import low_water_bytes, receive_argument, send_argument
 from env.network.path import PathError
 from env.network.rack import Rack
 from env.network.topology.links import (
@@ -40,6 +39,7 @@ from env.network.topology.links import (
     sysctls,
     wire_options,
 )
+from env.network.traffic.endpoints import low_water_bytes, receive_argument, send_argument
 
 SWITCH = "sw1"
 AGEING_CS = "100000000"  # centiseconds until the switch forgets an unused address: eleven days

@@ -22,7 +22,7 @@ WATCH_MS = 50  # of the guest's time: how often ended() is called
 
 
 class Program:
-    """A process of the traffic program; env/network/flow/main.c describes its input and output.
+    """A process of the traffic program; env/network/traffic/flow/main.c describes its input and output.
 
     It keeps running between runs, because starting a process costs the lab more than a short run. A failed process is
     replaced.

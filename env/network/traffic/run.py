@@ -9,34 +9,18 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from env.network.endpoints import flow_with_defaults, queue_argument
-from env.network.traffic.accounting import TrafficError, check_accounts
-from env.network.traffic.latency import PERCENTILES, percentile
+from env.network.traffic.accounting import PERCENTILES, TrafficError, check_accounts, percentile
+from env.network.traffic.endpoints import flow_with_defaults, queue_argument
+from env.schema import RESULT_TABLES, SAMPLES, row_struct
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from env.network.topology.chain_topology import ChainTopology
     from env.network.topology.path_topology import Topology
     from env.network.topology.rack_topology import RackTopology
     from env.network.traffic.program import Program
 
-# The tables of the program's record; its sources fill them in this order.
-COLUMNS = {
-    "sender": [
-        *("flow", "t_s", "cwnd", "srtt_us", "rttvar_us", "min_rtt_us", "retransmits", "bytes_acked", "unacked", "lost"),
-        *("ssthresh", "pacing_rate", "delivery_rate", "spurious", "sent_bytes", "segments_sent", "cc_min_rtt_us"),
-    ],
-    "receiver": ["flow", "t_s", "bytes"],
-    "sent": ["flow", "sent_bytes", "acked_bytes"],
-    "received": ["flow", "bytes"],
-    "latency": ["flow", "count", "mean_us", "max_us"],
-    "buckets": ["flow", "low_us", "high_us", "count"],
-    "queue": [
-        *("t_s", "port", "backlog_bytes", "backlog_packets", "sent_bytes", "sent_packets", "dropped", "marked"),
-    ],
-    "ports": ["port", "dropped", "marked", "lost", "policed"],
-}
 TABLE_HEADER = struct.Struct("=8sQ")
 
 NEEDED = ("scheme", "start_s", "duration_s")  # keys of a flow without a default
@@ -64,9 +48,9 @@ def run(
 ) -> dict[str, Any]:
     """Send all flows and return the measurements of both ends.
 
-    flows: dicts with scheme, start_s, duration_s and, for other traffic than flow_with_defaults() gives, kind,
-    size_bytes, pause_s, client and server; stagger_s: the maximum of a random delay of the start. sample_ms: 0 for only
-    the last sample of each flow. stop_fd: the run ends early at its POLLPRI.
+    flows: dicts with scheme, start_s, duration_s and, for other traffic than flow_with_defaults() gives, algorithm,
+    kind, size_bytes, pause_s, client and server; stagger_s: the maximum of a random delay of the start. sample_ms: 0
+    for only the last sample of each flow. stop_fd: the run ends early at its POLLPRI.
     origin_ns: the start of the run on CLOCK_MONOTONIC. same_instant: whether both ends of a flow are sampled at the
     same instant, as in virtual time. ended: called periodically; the run ends early when it returns true. ready: called
     when all receivers listen, before the origin.
@@ -96,16 +80,14 @@ def run(
         if type(error) is TrafficError and (missing := _missing_algorithm(complete)):
             raise TrafficError(missing) from error
         raise
-    tables = dict.fromkeys(COLUMNS, b"") | read_tables(record)
+    tables = read_tables(record)
     delivered = topology.ending == "deliver" and not early
     result: dict[str, Any] = {
         "duration_s": duration_s,
         "flows": [flow_result(i, flow, tables, delivered, same_instant) for i, flow in enumerate(complete)],
     }
     if sample_ms:
-        for sampled in ("sender", "receiver", "queue"):
-            packed = base64.b64encode(tables[sampled]).decode()
-            result[sampled] = {"columns": COLUMNS[sampled], "data": packed}
+        result |= {table: base64.b64encode(tables[table]).decode() for table in SAMPLES}
         result["ports"] = _ports(tables, topology.queue()[1])
     return result
 
@@ -124,7 +106,7 @@ def _staggered(flow: dict[str, Any]) -> dict[str, Any]:
 def _missing_algorithm(flows: list[dict[str, Any]]) -> str:
     """Return which congestion controls of flows the kernel lacks, and those that it has; "" when it lacks none."""
     available = AVAILABLE.read_text().split()
-    missing = sorted({flow["scheme"] for flow in flows} - set(available))
+    missing = sorted({flow["algorithm"] for flow in flows} - set(available))
     if not missing:
         return ""
     return f"the kernel has no congestion control {', '.join(missing)}; it has {', '.join(available)}"
@@ -132,14 +114,13 @@ def _missing_algorithm(flows: list[dict[str, Any]]) -> str:
 
 def _ports(tables: dict[str, bytes], devices: list[str]) -> list[dict[str, Any]]:
     """Return what each port has dropped, marked, lost and policed, packets."""
-    row = struct.Struct(f"={len(COLUMNS['ports'])}d")
-    counts = [dict(zip(COLUMNS["ports"], map(int, values), strict=True)) for values in row.iter_unpack(tables["ports"])]
+    counts = [_named("ports", row) for row in row_struct("ports").iter_unpack(tables["ports"])]
     return [{"device": device} | of_port for device, of_port in zip(devices, counts, strict=True)]
 
 
 def read_tables(record: bytes) -> dict[str, bytes]:
-    """Return the tables of a record. Raises TrafficError for one that was cut off."""
-    tables = {}
+    """Return the rows of each table, empty where a record has none. Raises TrafficError for one that was cut off."""
+    tables = dict.fromkeys(RESULT_TABLES, b"")
     offset = 0
     while offset < len(record):
         if offset + TABLE_HEADER.size > len(record):
@@ -148,28 +129,26 @@ def read_tables(record: bytes) -> dict[str, bytes]:
         offset += TABLE_HEADER.size
         table = padded.rstrip(b"\0").decode()
         rows = record[offset : offset + length]
-        if len(rows) != length or length % (8 * len(COLUMNS[table])):
+        if len(rows) != length or length % row_struct(table).size:
             raise TrafficError(f"the record was cut off: {len(rows)} of {length} bytes of {table}")
         tables[table] = rows
         offset += length
     return tables
 
 
-def _rows(tables: dict[str, bytes], table: str, flow: int) -> list[tuple[float, ...]]:
-    """Return the rows of a flow, without its index."""
-    row = struct.Struct(f"={len(COLUMNS[table])}d")
-    return [values[1:] for values in row.iter_unpack(tables[table]) if values[0] == flow]
+def _named(table: str, row: Sequence[float]) -> dict[str, Any]:
+    """Return a row by column name."""
+    return {column.name: column.type(value) for column, value in zip(RESULT_TABLES[table], row, strict=True)}
 
 
-def _last(tables: dict[str, bytes], table: str, flow: int) -> dict[str, float]:
+def _last(tables: dict[str, bytes], table: str, flow: int) -> dict[str, Any]:
     """Return the last row of a flow by column name; empty when it has none."""
-    columns = COLUMNS[table]
-    row = struct.Struct(f"={len(columns)}d")
+    row = row_struct(table)
     data = tables[table]
     for offset in range(len(data) - row.size, -1, -row.size):
         values = row.unpack_from(data, offset)
         if values[0] == flow:
-            return dict(zip(columns, values, strict=True))
+            return _named(table, values)
     return {}
 
 
@@ -181,15 +160,15 @@ def flow_result(
     delivered: whether all that the flow had written was delivered after its end.
     """
     sender, receiver = _last(tables, "sender", index), _last(tables, "receiver", index)
-    sent_bytes, received_bytes = int(sender.get("sent_bytes", 0)), int(receiver.get("bytes", 0))
+    sent_bytes, received_bytes = sender.get("sent_bytes", 0), receiver.get("bytes", 0)
     # the kernel counts the SYN as an acknowledged byte
-    acked_bytes = max(int(sender.get("bytes_acked", 0)) - 1, 0)
+    acked_bytes = max(sender.get("bytes_acked", 0) - 1, 0)
     name = f"flow {index} ({flow['scheme']}, {flow['kind']}, client {flow['client']} to server {flow['server']})"
     if delivered:
         later_sent, later_received = _last(tables, "sent", index), _last(tables, "received", index)
         if not sender or not later_sent or not later_received:
             raise TrafficError(f"{name}: the connection broke before everything that was sent had arrived")
-        inflight_bytes = (int(later_received["bytes"]) - received_bytes) - (int(later_sent["sent_bytes"]) - sent_bytes)
+        inflight_bytes = (later_received["bytes"] - received_bytes) - (later_sent["sent_bytes"] - sent_bytes)
     else:
         inflight_bytes = sent_bytes - received_bytes
     slack_bytes = 0 if same_instant else round(SAMPLES_APART_S * sent_bytes / flow["duration_s"])
@@ -198,8 +177,8 @@ def flow_result(
         "received_bytes": received_bytes,
         "sent_bytes": sent_bytes,
         "inflight_bytes": inflight_bytes,
-        "segments_sent": int(sender.get("segments_sent", 0)),
-        "retransmits": int(sender.get("retransmits", 0)),
+        "segments_sent": sender.get("segments_sent", 0),
+        "retransmits": sender.get("retransmits", 0),
     }
     if flow["kind"] != "bulk":
         result["latency"] = _latency(index, tables)
@@ -208,8 +187,9 @@ def flow_result(
 
 def _latency(index: int, tables: dict[str, bytes]) -> dict[str, Any]:
     totals = _last(tables, "latency", index)
-    buckets = [(low, high, int(count)) for low, high, count in _rows(tables, "buckets", index)]
-    count, largest = int(totals.get("count", 0)), totals.get("max_us", 0.0)
+    rows = [_named("buckets", row) for row in row_struct("buckets").iter_unpack(tables["buckets"]) if row[0] == index]
+    buckets = [(row["low_us"], row["high_us"], row["count"]) for row in rows]
+    count, largest = totals.get("count", 0), totals.get("max_us", 0.0)
     return {
         "count": count,
         "mean_us": totals["mean_us"] if count else float("nan"),

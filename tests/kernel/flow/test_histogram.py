@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from env.checkout import ROOT
-from env.network.traffic.latency import RELATIVE_ERROR, Bucket, percentile
+from env.network.traffic.accounting import RELATIVE_ERROR, Bucket, percentile
 from tests.support.tools import compile_library
 
-FLOW = ROOT / "env" / "network" / "flow"
+FLOW = ROOT / "env" / "network" / "traffic" / "flow"
 NS = st.integers(0, 2**64 - 1) | st.integers(0, 63).flatmap(lambda bit: st.integers(0, 2**bit))
 STATED = 0.01  # what docs/reference/file-formats.md promises
 

@@ -13,14 +13,15 @@ import numpy as np
 import pytest
 
 from env.checkout import ROOT
-from env.network.endpoints import flow_with_defaults, receive_argument, send_argument
 from env.network.traffic.accounting import TrafficError
+from env.network.traffic.endpoints import flow_with_defaults, receive_argument, send_argument
 from env.network.traffic.program import LENGTH, READY, Program
-from env.network.traffic.run import COLUMNS, flow_result, read_tables
+from env.network.traffic.run import flow_result, read_tables
+from env.schema import column_names
 from tests.support.stalls import repeated_after_a_stall
 from tests.support.tools import compile_c
 
-FLOW = ROOT / "env" / "network" / "flow"
+FLOW = ROOT / "env" / "network" / "traffic" / "flow"
 SECONDS = 1.5
 KINDS = [("bulk", 0), ("stream", 1 << 18), ("request", 1), ("request", 10240), ("request", (1 << 20) + 1)]
 FLOWS = [
@@ -89,7 +90,7 @@ def test_runs_that_end_with_a_reset(program: Path) -> None:
         assert flow_result(i, flow, first, delivered=False)["received_bytes"] > 0
     assert flow_result(1, FLOWS[1], second, delivered=False)["received_bytes"] > 0
     for table in ("sender", "receiver"):
-        rows = np.frombuffer(second[table]).reshape(-1, len(COLUMNS[table]))
+        rows = np.frombuffer(second[table]).reshape(-1, len(column_names(table)))
         assert set(rows[:, 0]) == {1}
         assert rows[0, 1] < 2.2  # seconds since the second run began; the first run's clock would show more than 5
 
@@ -112,7 +113,7 @@ def bulk(traffic: Program, end_s: float, ended: Callable[[], bool]) -> tuple[dic
     finally:
         os.close(silent)
         os.close(writer)
-    return flow_result(0, flow, dict.fromkeys(COLUMNS, b"") | read_tables(record), delivered=False), early
+    return flow_result(0, flow, read_tables(record), delivered=False), early
 
 
 @repeated_after_a_stall

@@ -13,7 +13,7 @@ from env.network.path import Path as NetworkPath
 from tests.support.labs import shared_lab
 from tests.support.tools import compile_library
 
-HEADER = ROOT / "env" / "network" / "flow" / "web.h"
+HEADER = ROOT / "env" / "network" / "traffic" / "flow" / "web.h"
 DRAWS = 200_000
 WEB = {"scheme": "cubic", "start_s": 0, "duration_s": 20, "kind": "web", "size_bytes": 50_000, "pause_s": 0.5}
 

@@ -112,7 +112,7 @@ def test_shipped_model_keeps_its_connections(lab: Lab, name: str) -> None:
     use_model(lab, "builtin")
     scenario = load_scenario(name)
     duration_s = min(scenario.duration_s, 20)
-    result = lab.run(scenario.network(), scenario.flows_with("ndm"), duration_s, sample_ms=0, seed=2)
+    result = lab.run(scenario.network, scenario.flows_with("ndm"), duration_s, sample_ms=0, seed=2)
     assert result.guard == {}
 
 

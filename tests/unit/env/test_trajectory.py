@@ -18,14 +18,14 @@ MSS = 1448
 WEIGHTS = RewardWeights()
 
 
-def record(flow: int, begin_s: float, seconds: int, packets_per_s: int, srtt_us: int = 50_000) -> Steps:
-    """A flow that delivers evenly, one decision each second."""
+def record(flow: int, begin_s: float, seconds: int, packets_per_s: int, srtt_us: int = 50_000, place: int = 0) -> Steps:
+    """A flow that delivers evenly, one decision each second. place: among the run's flows."""
     steps = np.zeros(seconds + 1, schema.STEP_DTYPE)
     at = np.arange(seconds + 1)
     steps["flow"], steps["decision"], steps["mss"], steps["srtt_us"] = flow, at, MSS, srtt_us
     steps["now_us"] = 3 * GRID_US + ((begin_s + at) * 1e6).astype(np.int64)
     steps["delivered"] = at * packets_per_s
-    steps["cwnd"] = 10 + at
+    steps["cwnd"], steps["port"] = 10 + at, schema.FIRST_SOURCE_PORT + place
     steps["actions"] = 1 << 13
     steps["features"] = at[:, None]
     return steps
@@ -58,7 +58,7 @@ def test_shapes_scales_and_order() -> None:
 def test_share_shrinks_when_another_flow_begins() -> None:
     config = EpisodeConfig(Path(rate_mbps=20), (EpisodeFlow(LEARNER, start_s=4.0), EpisodeFlow("cubic", start_s=8.0)))
     first, second = trajectories(
-        together(record(7, 0.1, 11, per_second(9)), record(8, 4.1, 7, per_second(9))), config, WEIGHTS
+        together(record(7, 0.1, 11, per_second(9)), record(8, 4.1, 7, per_second(9), place=1)), config, WEIGHTS
     )
     share = 9 / (20 * 1448 / 1514)
     assert first.infos["goodput_share"][:3] == pytest.approx(share, rel=1e-3)
@@ -80,7 +80,7 @@ def test_extra_rtt_is_no_queueing_delay() -> None:
     path = Path(rate_mbps=20, rtt_ms=40, client_extra_rtt_ms=(0.0, 60.0))
     config = EpisodeConfig(path, (EpisodeFlow(LEARNER, client=2),))
     near, far = trajectories(
-        together(record(1, 0.1, 3, 500, srtt_us=110_000), record(2, 0.2, 3, 500, srtt_us=110_000)),
+        together(record(1, 0.1, 3, 500, srtt_us=110_000), record(2, 0.2, 3, 500, srtt_us=110_000, place=1)),
         config,
         WEIGHTS,
     )
@@ -99,3 +99,12 @@ def test_episode_weights_replace_the_given_ones() -> None:
 def test_single_decision_gives_no_trajectory() -> None:
     assert trajectories(record(1, 0.1, 0, 500), EpisodeConfig(Path()), WEIGHTS) == []
     assert trajectories(record(1, 0.1, 0, 500)[:0], EpisodeConfig(Path()), WEIGHTS) == []
+
+
+def test_a_flow_is_known_by_its_place_not_by_when_it_opens() -> None:
+    path = Path(rate_mbps=20, rtt_ms=40, client_extra_rtt_ms=(0.0, 60.0))
+    config = EpisodeConfig(path, (EpisodeFlow(LEARNER, client=2),))
+    far, near = trajectories(
+        together(record(1, 0.1, 3, 500, 110_000, place=1), record(2, 0.2, 3, 500, 110_000, place=0)), config, WEIGHTS
+    )
+    assert near.infos["queueing_delay_ms"][0] - far.infos["queueing_delay_ms"][0] == pytest.approx(60)

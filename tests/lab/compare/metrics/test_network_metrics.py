@@ -22,8 +22,8 @@ lab = shared_lab("tcp_window", setup=f"echo {WINDOW} >/sys/module/tcp_window/par
 def test_metrics_of_a_queue_of_known_length(lab: Lab) -> None:
     path = {"rate_mbps": 20, "rtt_ms": 40, "buffer_bdp": 2}
     scenario = Scenario("made", "claim", DURATION_S, path=path, flows=[Flow()])
-    result = lab.run(scenario.network(), scenario.flows_with(f"cwnd_{WINDOW}"), DURATION_S, sample_ms=50)
-    values = {m.name: v for m, v in network_metrics(result, scenario.network(), DURATION_S, [True]).items()}
+    result = lab.run(scenario.network, scenario.flows_with(f"cwnd_{WINDOW}"), DURATION_S, sample_ms=50)
+    values = {m.name: v for m, v in network_metrics(result, scenario.network, DURATION_S, [True]).items()}
     # the window is constant from the first ACK on, and a round trip is the time to send a window
     waiting_ms = WINDOW * PACKET_MS - 40 - PACKET_MS
     assert values["queueing_mean"] == pytest.approx(waiting_ms, abs=0.7)

@@ -40,7 +40,7 @@ def test_tcp_retransmits_what_a_tail_drop_queue_drops(lab: Lab) -> None:
 def test_samples_come_every_50_ms_with_rising_counters(lab: Lab) -> None:
     result = run(lab, Path())
     t_s = result.queue["t_s"]
-    # a sample is taken 0.01 ms after its instant: SAMPLE_AFTER_NS of env/network/flow/main.c
+    # a sample is taken 0.01 ms after its instant: SAMPLE_AFTER_NS of env/network/traffic/flow/main.c
     np.testing.assert_allclose(t_s[:100], 0.05 * np.arange(1, 101) + 1e-5, atol=1e-5)
     assert t_s[-1] == pytest.approx(5.0, abs=1e-3)
     for name in ("sent_bytes", "sent_packets", "dropped", "marked"):

@@ -22,7 +22,7 @@ def test_scenario_runs_and_flows_receive(lab: Lab, name: str) -> None:
     parts = scenario.path or scenario.rack or {}
     rtt_s = parts.get("rtt_ms", 0) / 1e3 + parts.get("rtt_us", 0) / 1e6
     short = scenario.lasting(max(RACK_S if scenario.rack is not None else PATH_S, 3 * rtt_s))
-    result = lab.run(short.network(), short.flows_with("cubic"), short.duration_s)
+    result = lab.run(short.network, short.flows_with("cubic"), short.duration_s)
     assert len(result.flows) == len(short.flows_with("cubic"))
     # in this time a flow with a long round trip or a slow link may receive nothing
     assert sum(flow.received_bytes for flow in result.flows) > 10_000

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 import pytest
 
 from env.lab.lab import PROGRAM
-from env.network.endpoints import flow_with_defaults, receive_argument, send_argument
+from env.network.traffic.endpoints import flow_with_defaults, receive_argument, send_argument
 from env.network.traffic.program import LENGTH, READY
 from env.network.traffic.run import flow_result, read_tables
 from tests.support.tools import find_tool, require
@@ -106,10 +106,10 @@ def ours(size_bytes: int) -> tuple[float, float]:
             pipes[0].write(f"{origin_ns} 0 deliver {endpoint}\n".encode())
             pipes[0].flush()
             assert pipes[1].read(len(READY)) == READY
-        tables: dict[str, bytes] = {}
+        tables = read_tables(b"")
         for side in sides:
             record = side.communicate(timeout=60)[0]
-            tables |= read_tables(record[LENGTH.size :])
+            tables |= {name: rows for name, rows in read_tables(record[LENGTH.size :]).items() if rows}
             assert side.returncode == 0
     finally:
         for side in sides:

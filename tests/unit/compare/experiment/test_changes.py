@@ -69,7 +69,7 @@ def test_values_have_hydras_grammar(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     steps = planned("path.steps=[{at_s: 5, rate_mbps: 2}]").scenarios[0].network_path().steps
     assert [(step.at_s, step.rate_mbps) for step in steps] == [(5, 2)]
     assert read_changes({"path": {"rate_mbps": "range(1,4)"}}) == [Change("path.rate_mbps", (1, 2, 3))]
-    assert planned("rack.clients=2,3", scenario="nv/1s2c1fs").scenarios[1].network().clients == 3
+    assert planned("rack.clients=2,3", scenario="nv/1s2c1fs").scenarios[1].network.clients == 3
 
 
 @pytest.mark.parametrize(
@@ -104,12 +104,12 @@ def test_a_change_is_for_all_links_or_one() -> None:
     first, second = experiment.scenarios
     assert first.name == "chain/two_queues+rate_mbps=50+qdisc=fq_codel+link1.delay_ms=default+link2.rate_mbps=5"
     assert experiment.sweep[0].values == {"chain.link2.rate_mbps": 5}
-    assert [(link.rate_mbps, link.delay_ms, link.qdisc) for link in first.network().links] == [
+    assert [(link.rate_mbps, link.delay_ms, link.qdisc) for link in first.network.links] == [
         (50, 10, "fq_codel"),
         (5, 10, "fq_codel"),
     ]
     assert "delay_ms" not in first.chain["links"][0]
-    assert second.network().links[1].rate_mbps == 8
+    assert second.network.links[1].rate_mbps == 8
     assert from_identity(experiment.identity()) == experiment
 
 

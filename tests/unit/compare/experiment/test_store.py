@@ -181,6 +181,6 @@ def test_a_report_needs_no_trace_file(tmp_path: Path, monkeypatch: pytest.Monkey
         store.keep_traces(traced)
     file.unlink()
     with pytest.raises(ScenarioError, match=r"mine\.trace' does not exist"):
-        store.experiment().scenarios[0].network()
+        store.experiment().scenarios[0].network_path()
     store.restore_traces(store.experiment())
     assert store.experiment().scenarios[0].network_path().trace == str(file)

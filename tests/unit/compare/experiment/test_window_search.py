@@ -75,7 +75,7 @@ def test_what_is_tried_is_bounded_by_the_path() -> None:
     faster = {"rate_mbps": 20, "rtt_ms": 40, "buffer_bdp": 1, "steps": [{"at_s": 1, "rate_mbps": 200}]}
     assert largest_window(Path.from_dict(faster)) == pytest.approx(2 * (660 + 67), abs=3)
     assert largest_window(Path(rate_mbps=0.01, rtt_ms=0, buffer_bdp=0)) == 2 * 4
-    assert largest_window(load_scenario("fiber").network()) == 97, "6 MB of receive buffer in segments of 64 KB"
+    assert largest_window(load_scenario("fiber").network) == 97, "6 MB of receive buffer in segments of 64 KB"
     assert largest_window(Path(rate_mbps=100_000, rtt_ms=20_000)) < 1_000_000
     assert 2000 < largest_window(Rack()) < 3000
     chain = Chain((ChainLink(rate_mbps=20, delay_ms=10), ChainLink(rate_mbps=10, delay_ms=10)))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Any
 
 import pytest
 
 from env.network.traffic.accounting import TrafficError, check_accounts
-from env.network.traffic.run import COLUMNS, flow_result
+from env.network.traffic.run import flow_result
+from env.schema import RESULT_TABLES, column_names, row_struct
 
 FLOW = {
     "scheme": "reno",
@@ -37,8 +37,8 @@ def record(**doctored: Any) -> dict[str, bytes]:
         table, column = key.split("__")
         rows[table][column] = value
     return {
-        table: struct.pack(f"={len(columns)}d", *(rows.get(table, {}).get(column, 0) for column in columns))
-        for table, columns in COLUMNS.items()
+        table: row_struct(table).pack(*(rows.get(table, {}).get(column, 0) for column in column_names(table)))
+        for table in RESULT_TABLES
     }
 
 

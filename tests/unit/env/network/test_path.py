@@ -7,10 +7,10 @@ from pathlib import Path as FilePath
 import pytest
 
 from env.network import scenario as scenarios
-from env.network.endpoints import low_water_bytes
 from env.network.path import Path, PathError
 from env.network.scenario import ScenarioError, load_scenario, scenario_names
 from env.network.traces.format import load_trace
+from env.network.traffic.endpoints import low_water_bytes
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_links_carry_full_frames_at_wire_rate() -> None:
 def test_the_papers_experiments_are_as_the_paper_says(name: str, shape: tuple[int, int, dict[int, int]]) -> None:
     clients, servers, per_pair = shape
     scenario = load_scenario(f"nv/{name}")
-    rack = scenario.network()
+    rack = scenario.network
     assert isinstance(rack, Rack)
     assert (rack.clients, rack.servers, rack.rate_mbps) == (clients, servers, 10_000)
     assert 20 <= rack.rtt_us <= 30
@@ -105,7 +105,7 @@ def test_five_minutes_are_five_minutes_for_every_flow() -> None:
 def test_rack_scenario_has_no_path() -> None:
     with pytest.raises(ScenarioError, match="nv/1s1c1fs is a rack; choose a scenario with a path"):
         load_scenario("nv/1s1c1fs").network_path()
-    assert isinstance(load_scenario("bottleneck").network(), Path)
+    assert isinstance(load_scenario("bottleneck").network, Path)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_the_ranges_are_covered() -> None:
 
 def test_scenarios_use_traces_that_no_training_sees() -> None:
     traces = {
-        path.trace for name in scenario_names() if (path := load_scenario(name).network()) and isinstance(path, Path)
+        path.trace for name in scenario_names() if (path := load_scenario(name).network) and isinstance(path, Path)
     }
     used = traces - {""}
     assert used

@@ -1,4 +1,4 @@
-"""The ends of flows in the format of the traffic program (env/network/flow/main.c).
+"""The ends of flows in the format of the traffic program (env/network/traffic/flow/main.c).
 
 Standard library only: the guest agent imports this module.
 """
@@ -18,8 +18,9 @@ LOW_WATER_RANGE_BYTES = (1 << 16, 1 << 20)
 
 def flow_with_defaults(flow: dict[str, Any]) -> dict[str, Any]:
     """Return the flow of a COMMAND with all keys. The default is bulk traffic from the first client to the first
-    server."""
-    return {"kind": "bulk", "client": 1, "server": 1, "size_bytes": 0, "receive_buffer_bytes": 0} | flow
+    server, with the congestion control that has the scheme's name."""
+    defaults = {"kind": "bulk", "client": 1, "server": 1, "size_bytes": 0, "receive_buffer_bytes": 0}
+    return defaults | {"algorithm": flow["scheme"]} | flow
 
 
 def low_water_bytes(kind: str, rate_mbps: float) -> int:
@@ -47,7 +48,7 @@ def queue_argument(namespace: str, devices: list[str]) -> str:
 def send_argument(index: int, flow: dict[str, Any], namespace: str, address: str) -> str:
     """Return the sending end of a flow."""
     start_us, duration_us = round(flow["start_s"] * 1e6), round(flow["duration_s"] * 1e6)
-    traffic = f"{flow['scheme']},{flow['kind']},{flow['size_bytes']}"
+    traffic = f"{flow['algorithm']},{flow['kind']},{flow['size_bytes']}"
     argument = f"send,{index},{namespace},{address},{traffic},{start_us},{start_us + duration_us}"
     if not flow.get("pause_s"):
         return argument

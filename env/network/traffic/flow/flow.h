@@ -6,9 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tables.h"
+
 #define MAX_FLOWS 256
 #define FIRST_PORT 5000
-#define FIRST_SOURCE_PORT 40000
 #define NS_PER_US 1000LL
 #define NS_PER_MS 1000000LL
 #define NS_PER_S 1000000000LL
@@ -122,10 +123,8 @@ void kernel_read(void);
 
 /* --- record.c: the tables that the program prints at the end --------------------------------------------------- */
 
-enum table { SENDER, RECEIVER, SENT, RECEIVED, LATENCY, BUCKETS, QUEUE, PORTS, TABLES };
-
-/* Store a row of doubles. Its columns are those of COLUMNS in env/network/traffic/run.py. */
-void record(enum table table, const double *row, size_t columns);
+/* Store a row, a struct of tables.h. */
+void record(enum table table, const void *row, size_t size);
 /*
  * Print the length of the record (u64, bytes) and the record: for each table that has rows its name (8 bytes), the
  * length of its rows (u64, bytes) and the rows (doubles). All are in native byte order.

@@ -77,19 +77,29 @@ static struct tcp_info sender_tcp_info(const struct sender *s)
 	return info;
 }
 
-/* columns: flow t_s cwnd srtt_us rttvar_us min_rtt_us retransmits bytes_acked unacked lost ssthresh pacing_rate
- * delivery_rate spurious sent_bytes segments_sent cc_min_rtt_us
- */
 static void sender_record_sample(const struct sender *s, int64_t at_ns, const struct tcp_info *info, double cc_min_rtt_us)
 {
-	double row[] = {
-		s->flow, at_ns / 1e9, info->tcpi_snd_cwnd, info->tcpi_rtt, info->tcpi_rttvar, info->tcpi_min_rtt,
-		info->tcpi_total_retrans, info->tcpi_bytes_acked, info->tcpi_unacked, info->tcpi_lost,
-		info->tcpi_snd_ssthresh, info->tcpi_pacing_rate, info->tcpi_delivery_rate, info->tcpi_dsack_dups,
-		info->tcpi_bytes_sent - info->tcpi_bytes_retrans, info->tcpi_data_segs_out, cc_min_rtt_us,
+	const struct sender_row row = {
+		.flow = s->flow,
+		.t_s = at_ns / 1e9,
+		.cwnd = info->tcpi_snd_cwnd,
+		.srtt_us = info->tcpi_rtt,
+		.rttvar_us = info->tcpi_rttvar,
+		.min_rtt_us = info->tcpi_min_rtt,
+		.retransmits = info->tcpi_total_retrans,
+		.bytes_acked = info->tcpi_bytes_acked,
+		.unacked = info->tcpi_unacked,
+		.lost = info->tcpi_lost,
+		.ssthresh = info->tcpi_snd_ssthresh,
+		.pacing_rate = info->tcpi_pacing_rate,
+		.delivery_rate = info->tcpi_delivery_rate,
+		.spurious = info->tcpi_dsack_dups,
+		.sent_bytes = info->tcpi_bytes_sent - info->tcpi_bytes_retrans,
+		.segments_sent = info->tcpi_data_segs_out,
+		.cc_min_rtt_us = cc_min_rtt_us,
 	};
 
-	record(SENDER, row, sizeof(row) / sizeof(*row));
+	record(SENDER, &row, sizeof(row));
 }
 
 static void sender_sample(struct sender *s, int64_t now)
@@ -146,13 +156,17 @@ static void sender_close(struct sender *s)
 	wake();
 }
 
-/* Record that the receiver has read everything and closed with a reset. columns: flow sent_bytes acked_bytes */
+/* Record that the receiver has read everything and closed with a reset. */
 static void sender_record_delivered(struct sender *s)
 {
 	struct tcp_info info = sender_tcp_info(s);
-	double row[] = { s->flow, info.tcpi_bytes_sent - info.tcpi_bytes_retrans, info.tcpi_bytes_acked };
+	const struct sent_row row = {
+		.flow = s->flow,
+		.sent_bytes = info.tcpi_bytes_sent - info.tcpi_bytes_retrans,
+		.acked_bytes = info.tcpi_bytes_acked,
+	};
 
-	record(SENT, row, sizeof(row) / sizeof(*row));
+	record(SENT, &row, sizeof(row));
 	sender_close(s);
 }
 
@@ -304,11 +318,11 @@ static void sender_open(struct sender *s)
 /* End a flow whose SYNs were all lost. It has sent nothing, so its receiver has nothing to wait for. */
 static void sender_end_unconnected(struct sender *s)
 {
-	double row[] = { s->flow, 0, 0 };
+	const struct sent_row row = { .flow = s->flow };
 
 	if (s->end_ns - s->start_ns > CONNECT_NS)
 		fail("flow %d did not get a connection", s->flow);
-	record(SENT, row, sizeof(row) / sizeof(*row));
+	record(SENT, &row, sizeof(row));
 	receiver_unconnected(s->flow);
 	sender_close(s);
 }
@@ -354,7 +368,6 @@ int senders_step(int64_t now)
 	return going;
 }
 
-/* columns of LATENCY: flow count mean_us max_us; of BUCKETS: flow low_us high_us count */
 void senders_report(void)
 {
 	for (int i = 0; i < count; i++) {
@@ -363,16 +376,25 @@ void senders_report(void)
 		if (!h)
 			continue;
 
-		double row[] = { senders[i].flow, h->count, h->count ? h->sum_ns / 1e3 / h->count : 0, h->max_ns / 1e3 };
+		const struct latency_row row = {
+			.flow = senders[i].flow,
+			.count = h->count,
+			.mean_us = h->count ? h->sum_ns / 1e3 / h->count : 0,
+			.max_us = h->max_ns / 1e3,
+		};
 
-		record(LATENCY, row, sizeof(row) / sizeof(*row));
+		record(LATENCY, &row, sizeof(row));
 		for (unsigned int b = 0; b < HISTOGRAM_BUCKETS; b++) {
-			double low = histogram_low(b), bucket[] = {
-				senders[i].flow, low / 1e3, (low + histogram_width(b)) / 1e3, h->buckets[b],
+			double low = histogram_low(b);
+			const struct buckets_row bucket = {
+				.flow = senders[i].flow,
+				.low_us = low / 1e3,
+				.high_us = (low + histogram_width(b)) / 1e3,
+				.count = h->buckets[b],
 			};
 
 			if (h->buckets[b])
-				record(BUCKETS, bucket, sizeof(bucket) / sizeof(*bucket));
+				record(BUCKETS, &bucket, sizeof(bucket));
 		}
 	}
 }

@@ -45,12 +45,12 @@ static void receiver_close(struct receiver *r)
 	wake();
 }
 
-/* Record that the sender has closed and everything has been read. columns: flow bytes */
+/* Record that the sender has closed and everything has been read. */
 static void receiver_record_delivered(struct receiver *r)
 {
-	double row[] = { r->flow, r->bytes };
+	const struct received_row row = { .flow = r->flow, .bytes = r->bytes };
 
-	record(RECEIVED, row, sizeof(row) / sizeof(*row));
+	record(RECEIVED, &row, sizeof(row));
 }
 
 /* Have the kernel wake the receiver only when so many bytes have arrived. */
@@ -147,12 +147,11 @@ static void receiver_accept(struct watcher *watcher, uint32_t events)
 	watch(r->fd, r->in_kernel ? EPOLLRDHUP : EPOLLIN, &r->receiving);
 }
 
-/* columns: flow t_s bytes */
 static void receiver_record_sample(const struct receiver *r, int64_t at_ns, double bytes)
 {
-	double row[] = { r->flow, at_ns / 1e9, bytes };
+	const struct receiver_row row = { .flow = r->flow, .t_s = at_ns / 1e9, .bytes = bytes };
 
-	record(RECEIVER, row, sizeof(row) / sizeof(*row));
+	record(RECEIVER, &row, sizeof(row));
 }
 
 void receiver_sampled(int receiver, int64_t at_ns, uint64_t bytes)
@@ -183,12 +182,12 @@ void receivers_sample(int64_t now)
 
 void receiver_unconnected(int flow)
 {
-	double row[] = { flow, 0 };
+	const struct received_row row = { .flow = flow };
 
 	for (int i = 0; i < count; i++)
 		if (receivers[i].flow == flow)
 			receivers[i].over = 1;
-	record(RECEIVED, row, sizeof(row) / sizeof(*row));
+	record(RECEIVED, &row, sizeof(row));
 	wake();
 }
 

@@ -261,21 +261,24 @@ static struct state queue_port_state(const struct port *port)
 	return state;
 }
 
-/* columns: t_s port backlog_bytes backlog_packets sent_bytes sent_packets dropped marked */
 static void queue_record_sample(int64_t at_ns)
 {
 	for (int i = 0; i < port_count; i++) {
 		const struct counters *begin = &ports[i].begin.queue;
 		struct counters count = queue_port_state(&ports[i]).queue;
-		double row[] = {
-			at_ns / 1e9, i, count.backlog_bytes, count.backlog_packets,
-			count.sent_bytes - begin->sent_bytes,
+		const struct queue_row row = {
+			.t_s = at_ns / 1e9,
+			.port = i,
+			.backlog_bytes = count.backlog_bytes,
+			.backlog_packets = count.backlog_packets,
+			.sent_bytes = count.sent_bytes - begin->sent_bytes,
 			/* 32 bits, which may wrap around */
-			(uint32_t)(count.sent_packets - begin->sent_packets),
-			(uint32_t)(count.dropped - begin->dropped), (uint32_t)(count.marked - begin->marked),
+			.sent_packets = (uint32_t)(count.sent_packets - begin->sent_packets),
+			.dropped = (uint32_t)(count.dropped - begin->dropped),
+			.marked = (uint32_t)(count.marked - begin->marked),
 		};
 
-		record(QUEUE, row, sizeof(row) / sizeof(*row));
+		record(QUEUE, &row, sizeof(row));
 	}
 }
 
@@ -325,7 +328,6 @@ void queues_sample(int64_t now)
 		queue_read_samples();
 }
 
-/* columns: port dropped marked lost policed */
 void queues_report(void)
 {
 	if (netlink < 0)
@@ -335,13 +337,15 @@ void queues_report(void)
 	for (int i = 0; i < port_count; i++) {
 		const struct state *begin = &ports[i].begin;
 		struct state now = queue_port_state(&ports[i]);
-		double row[] = {
-			i, (uint32_t)(now.queue.dropped - begin->queue.dropped),
-			(uint32_t)(now.queue.marked - begin->queue.marked), (uint32_t)(now.lost - begin->lost),
-			(uint32_t)(now.policed - begin->policed),
+		const struct ports_row row = {
+			.port = i,
+			.dropped = (uint32_t)(now.queue.dropped - begin->queue.dropped),
+			.marked = (uint32_t)(now.queue.marked - begin->queue.marked),
+			.lost = (uint32_t)(now.lost - begin->lost),
+			.policed = (uint32_t)(now.policed - begin->policed),
 		};
 
-		record(PORTS, row, sizeof(row) / sizeof(*row));
+		record(PORTS, &row, sizeof(row));
 	}
 }
 
