@@ -232,8 +232,8 @@ kunit: setup sanitizer module ## test: unit tests of the modules inside the sani
 .PHONY: vm-kernel
 vm-kernel: setup module bpf build/pulse .venv/installed-vm ## train: prepare the VM lab: QEMU, the distribution's kernels (unpacked, not installed), modules for them
 	@/usr/bin/python3 setup/packages.py vm
-	@$(PYTHON) -m env.lab.stock_kernel
-	@NDM_MODEL_BUILD=build/test $(PYTHON) -m env.lab.stock_kernel >/dev/null
+	@$(PYTHON) -m env.lab.stock.kernel
+	@NDM_MODEL_BUILD=build/test $(PYTHON) -m env.lab.stock.kernel >/dev/null
 
 .PHONY: vm-newest
 vm-newest: vm-kernel # prepare the newest kernel of Debian's backports for the VM lab (downloads it; Debian only)

@@ -12,12 +12,12 @@ from compare.errors import CompareError
 from compare.experiment.experiment import Experiment
 from env.files import sha256
 from env.lab import LabError, VirtualLab
-from env.lab.host import HostLab, modules_folder
 from env.lab.kernels import LAB, lab_kernel
 from env.lab.lab import PROGRAM
-from env.lab.stock_kernel import StockKernel
+from env.lab.stock.host import HostLab, modules_folder
+from env.lab.stock.kernel import StockKernel
+from env.lab.stock.vm import VmLab
 from env.lab.virtual import ALWAYS_LOADED
-from env.lab.vm import VmLab
 from env.network.schemes import ORACLE
 from env.own_module import KernelTree, OwnModuleError, check_release, virtual_tree
 from env.pool import BootLab

@@ -24,9 +24,9 @@ from env.lab.errors import GuestHung, LabError
 from env.lab.kernels import SCRIPT, lab_kernel
 from env.lab.lab import Lab
 from env.lab.script import INTERRUPTED, OUT_OF_TIME, Script, ScriptResult
-from env.lab.stock_kernel import StockKernel
+from env.lab.stock.kernel import StockKernel
+from env.lab.stock.vm import VmLab
 from env.lab.virtual import VirtualLab
-from env.lab.vm import VmLab
 from env.near import suggest
 
 PYTHON = "/usr/bin/python3"  # the one that has the distribution's Mininet

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from env.checkout import BUILD
 from env.lab import Lab, LabError, VirtualLab
-from env.lab.reports import LeakWatch, find_reports, kernel_log
+from kernel.kunit.reports import LeakWatch, find_reports, kernel_log
 
 MODULES = BUILD / "modules" / "sanitizer"
 MEMORY_MB = 1024

@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from env.lab.stock_kernel import StockKernelError
+from env.lab.stock.kernel import StockKernelError
 from kernel.ports.trees import PortsError, Tree, find_trees
 
 BUILD_SCRIPT = Path(__file__).resolve().parents[1] / "build.sh"

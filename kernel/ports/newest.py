@@ -3,14 +3,14 @@
 
     python -m kernel.ports.newest        # `make vm-newest` runs it
 
-As for the stock kernels (env/lab/stock_kernel.py) nothing is installed. The headers are those of `make ports`.
+As for the stock kernels (env/lab/stock/kernel.py) nothing is installed. The headers are those of `make ports`.
 """
 
 from __future__ import annotations
 
 import sys
 
-from env.lab.stock_kernel import NEWEST, StockKernelError, build_modules, store
+from env.lab.stock.kernel import NEWEST, StockKernelError, build_modules, store
 from kernel.ports.trees import Apt, Package, PortsError, newest_trees
 
 PARTS = ("base", "binary", "modules")  # lists of what is built in, the image, the modules

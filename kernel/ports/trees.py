@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from env.checkout import cache_folder
-from env.lab.stock_kernel import HEADERS, VERSIONS, find_release
+from env.lab.stock.kernel import HEADERS, VERSIONS, find_release
 
 SOURCES = Path("/etc/apt/sources.list.d")
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")

@@ -13,9 +13,9 @@ import time
 
 from env.checkout import DATASETS
 from env.lab import LabError
-from env.lab.reports import find_reports, kernel_log
-from env.lab.stock_kernel import NEWEST, VERSIONS
-from env.lab.vm import VmLab
+from kernel.kunit.reports import find_reports, kernel_log
+from env.lab.stock.kernel import NEWEST, VERSIONS
+from env.lab.stock.vm import VmLab
 from env.network.path import Path
 
 # congestion control -> its module, a file of build/modules/RELEASE

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from env.checkout import BUILD, KERNEL
-from env.lab.vm import VmLab
+from env.lab.stock.vm import VmLab
 from env.network.path import Path as NetworkPath
 from studies.kernel_cost.build import HERE, OUTPUT, BenchError, run
 

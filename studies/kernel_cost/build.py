@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from env.checkout import BUILD, KERNEL
-from env.lab.stock_kernel import HEADERS, StockKernelError, find_release
+from env.lab.stock.kernel import HEADERS, StockKernelError, find_release
 from kernel.lab.build import find_source
 
 HERE = Path(__file__).resolve().parent

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from env.lab import LabError, Reply, RunResult
-from env.lab.vm import VmLab
+from env.lab.stock.vm import VmLab
 from env.network.path import Path
 from studies.kernel_cost import bpf
 

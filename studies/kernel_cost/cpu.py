@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from env.lab import Lab, VirtualLab
-from env.lab.usage import cpu_seconds
+from studies.speed.processes import cpu_seconds
 from env.network.path import Path
 from env.network.rack import Rack
 from studies.kernel_cost.build import BenchError, build_modules

@@ -5,7 +5,7 @@
 Three labs make the same runs: the virtual lab, a stock kernel under QEMU with a clock that counts instructions, and the
 same stock kernel in real time. The first two differ in the kernel, and in the time of computation: none, or a
 nanosecond per instruction. The last two differ only in the clock. A run in real time counts only if the guest kept up
-(env/lab/vm.py); otherwise it is repeated.
+(env/lab/stock/vm.py); otherwise it is repeated.
 
 DIR/runs.jsonl stores every run, and the same command continues after an interruption. The table has mean and standard
 deviation for each lab, and the difference of the stock kernel in real time from the virtual lab with a 95 % interval
@@ -27,8 +27,8 @@ import numpy as np
 from scipy import stats
 
 from env.lab import Lab, LabError, RunResult, VirtualLab
-from env.lab.real_time import GuestTooSlow
-from env.lab.vm import VmLab
+from env.lab.stock.real_time import GuestTooSlow
+from env.lab.stock.vm import VmLab
 from env.markdown import markdown_table
 from env.network.scenario import load_scenario
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from env.lab import LabError
-from env.lab.vm import CLOCKS, VmLab
+from env.lab.stock.vm import CLOCKS, VmLab
 from env.network.path import PACKET_BYTES, Path
 from studies.lab.network_accuracy import impaired, overload, probe
 

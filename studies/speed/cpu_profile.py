@@ -23,7 +23,7 @@ import plotly.graph_objects
 
 from env.checkout import BUILD
 from env.lab import LabError, VirtualLab
-from env.lab.usage import lab_processes
+from studies.speed.processes import lab_processes
 from env.markdown import markdown_table
 from env.network.path import Path as NetworkPath
 

@@ -22,7 +22,7 @@ from env import ENV_ID
 from env.checkout import DATASETS
 from env.gym.vector_env import NdmVectorEnv
 from env.lab import VirtualLab
-from env.lab.usage import cpu_seconds
+from studies.speed.processes import cpu_seconds
 from env.profile import PathSampler, load_profile
 from env.rollout import RolloutTask, run_episode
 

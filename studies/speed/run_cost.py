@@ -24,7 +24,7 @@ import numpy as np
 
 from compare.statistics.numbers import csv_text
 from env.lab import Lab, VirtualLab
-from env.lab.usage import cpu_seconds, lab_processes
+from studies.speed.processes import cpu_seconds, lab_processes
 from env.network.path import Path
 
 mpl.use("Agg")

@@ -15,7 +15,7 @@ import pytest
 
 from env.checkout import BUILD, KERNEL
 from env.lab import Lab, VirtualLab
-from env.lab.reports import LeakWatch, find_reports, kernel_log
+from kernel.kunit.reports import LeakWatch, find_reports, kernel_log
 from env.pool import LabPool
 from tests.support.guest import shell
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from env.lab import Lab
-from env.lab.reports import kernel_log
+from kernel.kunit.reports import kernel_log
 from env.lab.virtual import MODULES
 from env.network.path import Path
 from export import selection

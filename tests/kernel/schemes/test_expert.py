@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from env.lab import Lab, Observation, Reply
-from env.lab.reports import kernel_log
+from kernel.kunit.reports import kernel_log
 from env.network.path import Path
 from env.schema import FEATURE_FRAC, FEATURES
 from tests.support.guest import algorithms, shell

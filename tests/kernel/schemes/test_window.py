@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from env.lab import FlowResult, Lab
-from env.lab.reports import find_reports, kernel_log
+from kernel.kunit.reports import find_reports, kernel_log
 from env.lab.virtual import MODULES
 from env.network.path import Path
 from tests.support.guest import algorithms, run_program, shell

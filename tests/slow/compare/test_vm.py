@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from env.checkout import KERNEL, ROOT
-from env.lab.stock_kernel import StockKernel
+from env.lab.stock.kernel import StockKernel
 from tests.support.commands import compare, start
 
 pytestmark = pytest.mark.timeout(600)

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from env.checkout import BUILD, KERNEL, MODEL_BUILD
-from env.lab.stock_kernel import NEWEST, VERSIONS
-from env.lab.vm import VmLab
+from env.lab.stock.kernel import NEWEST, VERSIONS
+from env.lab.stock.vm import VmLab
 from env.network.path import Path
 from export import selection
 from export.formats.blob import write_blob

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from env.checkout import ROOT
-from env.lab.stock_kernel import HEADERS, VERSIONS, StockKernelError, find_release
+from env.lab.stock.kernel import HEADERS, VERSIONS, StockKernelError, find_release
 from tests.support.guest import run_program, shell
 from tests.support.labs import checked_lab
 from tests.support.tools import find_tool, require

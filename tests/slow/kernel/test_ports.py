@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from env.checkout import ROOT
-from env.lab.stock_kernel import HEADERS, StockKernelError, find_release
+from env.lab.stock.kernel import HEADERS, StockKernelError, find_release
 from kernel.ports import build
 from kernel.ports.trees import Tree
 from tests.support.tools import require

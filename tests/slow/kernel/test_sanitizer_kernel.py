@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from env.lab import VirtualLab
-from env.lab.reports import LeakWatch, find_reports, kernel_log
+from kernel.kunit.reports import LeakWatch, find_reports, kernel_log
 from tests.support.guest import shell
 from tests.support.labs import SANITIZER_MODULES
 

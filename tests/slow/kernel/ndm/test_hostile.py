@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from env.lab import Lab
-from env.lab.reports import LeakWatch
+from kernel.kunit.reports import LeakWatch
 from tests.support.guest import shell
 from tests.support.kernel.hostile import SETUP, HostileNetworks, check, check_trace, no_connection_is_left, run
 from tests.support.labs import checked_lab

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from env.checkout import BUILD, MODEL_BUILD
-from env.lab.vm import VmLab
+from env.lab.stock.vm import VmLab
 from tests.support.guest import shell
 from tests.support.models import model_file
 

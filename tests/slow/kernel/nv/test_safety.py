@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from env.lab import Lab
-from env.lab.reports import find_reports, kernel_log
+from kernel.kunit.reports import find_reports, kernel_log
 from tests.support.guest import run_program, shell
 from tests.support.kernel.nv import build, parameters
 from tests.support.labs import shared_lab

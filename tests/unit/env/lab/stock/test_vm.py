@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from env.lab import LabMissing
-from env.lab.real_time import LATE_MAX_US, LATE_P99_US, GuestTooSlow, check_kept_up
-from env.lab.vm import VmLab
+from env.lab.stock.real_time import LATE_MAX_US, LATE_P99_US, GuestTooSlow, check_kept_up
+from env.lab.stock.vm import VmLab
 
 IN_TIME = {"late_p50_us": 200.0, "late_p99_us": 900.0, "late_max_us": 5000.0, "idle_pct": 60.0}
 

@@ -13,8 +13,8 @@ from env.lab.errors import GuestFailed, LabError, LabMissing
 from env.lab.lab import GUEST, PROBE, PROGRAM, require_files
 from env.lab.process import spawn
 from env.lab.protocol import Frame, Reply
-from env.lab.real_time import PULSE, RealTimeLab
-from env.lab.stock_kernel import StockKernel
+from env.lab.stock.kernel import StockKernel
+from env.lab.stock.real_time import PULSE, RealTimeLab
 
 if TYPE_CHECKING:
     import socket
@@ -34,7 +34,7 @@ CLOCKS = {"real": [], "counted": ["-icount", "shift=0,sleep=off"]}
 class VmLab(RealTimeLab):
     """A stock kernel in a virtual machine without KVM, which many machines lack or forbid.
 
-    kernel: a version that has been fetched, such as 6.12, or `newest` (env/lab/stock_kernel.py). modules: as in Lab,
+    kernel: a version that has been fetched, such as 6.12, or `newest` (env/lab/stock/kernel.py). modules: as in Lab,
     built for this kernel; sch_linktrace is always loaded. memory_mb: of the guest. timeout_s: as in Lab. clock: "real"
     or "counted". A counted clock advances by a nanosecond for each instruction, and jumps when the guest is idle
     (QEMU's icount), so that the guest's CPU has the same speed on every machine, however busy. burst_us: of

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from env.checkout import MODEL_BUILD, ROOT
-from env.lab.vm import VmLab
+from env.lab.stock.vm import VmLab
 
 OPTIONS = "lab=host scenario=bottleneck schemes=[ndm,cubic] seeds=1 duration_s=5 output_dir=/tmp/out"
 PYTHON = ROOT / ".venv" / "bin" / "python"

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from env.lab import LabError
-from env.lab.host import HostLab
+from env.lab.stock.host import HostLab
 
 
 def test_error_for_an_ordinary_user_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:

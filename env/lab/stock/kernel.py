@@ -1,6 +1,6 @@
 """A distribution's kernel for the VM lab: the package is downloaded and unpacked, not installed.
 
-    python -m env.lab.stock_kernel [VERSION ...]        # 6.1 and 6.12 by default; `make vm-kernel` runs it
+    python -m env.lab.stock.kernel [VERSION ...]        # 6.1 and 6.12 by default; `make vm-kernel` runs it
 
 The command also builds the project's modules for the kernel, into build/modules/RELEASE. `make vm-newest` does the same
 for the newest kernel (kernel/ports/newest.py), whose version is called `newest`.
@@ -59,7 +59,7 @@ class StockKernel:
         if not manifest.is_file():
             raise LabMissing(
                 f"{manifest} does not exist: run `make vm-kernel` for {' and '.join(VERSIONS)}, `make vm-newest` for "
-                f"{NEWEST}, or `python -m env.lab.stock_kernel VERSION` for another kernel of the distribution"
+                f"{NEWEST}, or `python -m env.lab.stock.kernel VERSION` for another kernel of the distribution"
             )
         self.version = version
         self.release: str = json.loads(manifest.read_text())["release"]

@@ -12,7 +12,7 @@ from env.checkout import MODEL_BUILD, ROOT
 from env.lab.errors import LabError
 from env.lab.lab import GUEST, PROBE, PROGRAM, require_files
 from env.lab.process import spawn
-from env.lab.real_time import PULSE, RealTimeLab
+from env.lab.stock.real_time import PULSE, RealTimeLab
 
 if TYPE_CHECKING:
     import socket

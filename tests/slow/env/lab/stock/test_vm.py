@@ -9,8 +9,8 @@ from pathlib import Path as FilePath
 import pytest
 
 from env.lab import GuestFailed, LabError, VirtualLab
-from env.lab.real_time import GuestTooSlow
-from env.lab.vm import VmLab
+from env.lab.stock.real_time import GuestTooSlow
+from env.lab.stock.vm import VmLab
 from env.network.path import Path
 from env.network.rack import Rack
 from studies.lab.network_accuracy import measure_delay, measure_rate
