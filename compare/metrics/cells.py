@@ -60,11 +60,6 @@ class Cell:
         """The flows of the first seed's run; reads the file each time."""
         return self.result(self.seeds[0]).flows if self.seeds else []
 
-    @property
-    def example(self) -> FlowResult | None:
-        """The first flow under test of the first seed's run."""
-        return self.flows[self.under_test.index(True)] if self.seeds else None
-
 
 def read_cells(experiment: Experiment, store: Store) -> list[Cell]:
     """Return the cells, scheme by scheme within each scenario, with the metrics of every stored run.

@@ -50,7 +50,9 @@ def moved(*places: str) -> Any:
 
 def cpu_s_of(lab: Any) -> float:
     """Return the CPU time of a lab's processes so far, s."""
-    seconds: float = moved("env.lab.usage:cpu_seconds", "env.cost:cpu_seconds")(lab)
+    seconds: float = moved("studies.speed.processes:cpu_seconds", "env.lab.usage:cpu_seconds", "env.cost:cpu_seconds")(
+        lab
+    )
     return seconds
 
 
@@ -203,7 +205,9 @@ def memory() -> Measured:
     path = moved("env.network.path:Path")(rate_mbps=100, rtt_ms=40)
     with virtual_lab() as lab:
         lab.run(path, [bulk(5.0) for _ in range(16)], 5.0)
-        folders = list(moved("env.lab.usage:lab_processes", "env.cost:lab_processes")(lab))
+        folders = list(
+            moved("studies.speed.processes:lab_processes", "env.lab.usage:lab_processes", "env.cost:lab_processes")(lab)
+        )
         text = "".join((folder / "smaps_rollup").read_text() for folder in folders)
     return Measured(sum(map(int, re.findall(r"^Pss:\s+(\d+)", text, re.MULTILINE))) / 1024, "MB")
 
