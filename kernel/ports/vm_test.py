@@ -13,10 +13,10 @@ import time
 
 from env.checkout import DATASETS
 from env.lab import LabError
-from kernel.kunit.reports import find_reports, kernel_log
 from env.lab.stock.kernel import NEWEST, VERSIONS
 from env.lab.stock.vm import VmLab
 from env.network.path import Path
+from kernel.kunit.reports import find_reports, kernel_log
 
 # congestion control -> its module, a file of build/modules/RELEASE
 MODULES = {"ndm": "tcp_ndm", "nv": "tcp_nv"}

@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from env.lab import Lab, VirtualLab
-from studies.speed.processes import cpu_seconds
 from env.network.path import Path
 from env.network.rack import Rack
 from studies.kernel_cost.build import BenchError, build_modules
+from studies.speed.processes import cpu_seconds
 
 SHORT_S = 2.0
 # cubic_paced is Cubic with TCP's internal pacing, which NDM and BBR use

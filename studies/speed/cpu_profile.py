@@ -23,9 +23,9 @@ import plotly.graph_objects
 
 from env.checkout import BUILD
 from env.lab import LabError, VirtualLab
-from studies.speed.processes import lab_processes
 from env.markdown import markdown_table
 from env.network.path import Path as NetworkPath
+from studies.speed.processes import lab_processes
 
 RUN_S = 100.0  # virtual
 RUNS = 20

@@ -22,9 +22,9 @@ from env import ENV_ID
 from env.checkout import DATASETS
 from env.gym.vector_env import NdmVectorEnv
 from env.lab import VirtualLab
-from studies.speed.processes import cpu_seconds
 from env.profile import PathSampler, load_profile
 from env.rollout import RolloutTask, run_episode
+from studies.speed.processes import cpu_seconds
 
 POLICY = DATASETS / "models" / "mixed" / "policy.bin"
 PROFILE = "bottleneck"

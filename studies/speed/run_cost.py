@@ -24,8 +24,8 @@ import numpy as np
 
 from compare.statistics.numbers import csv_text
 from env.lab import Lab, VirtualLab
-from studies.speed.processes import cpu_seconds, lab_processes
 from env.network.path import Path
+from studies.speed.processes import cpu_seconds, lab_processes
 
 mpl.use("Agg")
 from matplotlib import pyplot

@@ -15,8 +15,8 @@ import pytest
 
 from env.checkout import BUILD, KERNEL
 from env.lab import Lab, VirtualLab
-from kernel.kunit.reports import LeakWatch, find_reports, kernel_log
 from env.pool import LabPool
+from kernel.kunit.reports import LeakWatch, find_reports, kernel_log
 from tests.support.guest import shell
 
 SANITIZER_MODULES = BUILD / "modules" / "sanitizer"

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from env.lab import Lab
-from kernel.kunit.reports import kernel_log
 from env.lab.virtual import MODULES
 from env.network.path import Path
 from export import selection
@@ -17,6 +16,7 @@ from export.formats.blob import write_blob
 from export.integer import reference
 from export.integer.model import IntegerModel
 from export.integer.native import Native
+from kernel.kunit.reports import kernel_log
 from tests.support.guest import shell
 from tests.support.labs import Decision, checked_lab, shared_lab, traced_decisions
 from tests.support.models import put_firmware, with_sha256

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from env.lab import Lab, Observation, Reply
-from kernel.kunit.reports import kernel_log
 from env.network.path import Path
 from env.schema import FEATURE_FRAC, FEATURES
+from kernel.kunit.reports import kernel_log
 from tests.support.guest import algorithms, shell
 from tests.support.labs import checked_lab, shared_lab, traced_decisions
 

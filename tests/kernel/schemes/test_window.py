@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from env.lab import FlowResult, Lab
-from kernel.kunit.reports import find_reports, kernel_log
 from env.lab.virtual import MODULES
 from env.network.path import Path
+from kernel.kunit.reports import find_reports, kernel_log
 from tests.support.guest import algorithms, run_program, shell
 from tests.support.labs import checked_lab
 

@@ -14,8 +14,8 @@ import pytest
 
 from env.checkout import BUILD, KERNEL, MODEL_BUILD, ROOT
 from env.lab import Lab
-from kernel.kunit.reports import find_reports, kernel_log
 from env.lab.stock.vm import VmLab
+from kernel.kunit.reports import find_reports, kernel_log
 from tests.support.guest import shell
 from tests.support.kernel.hostile import SETUP, HostileNetworks, check, check_trace, no_connection_is_left, run
 from tests.support.kernel.in_guest import CHOSEN

@@ -19,8 +19,8 @@ import pytest
 from env.checkout import ROOT
 from env.lab import Lab, VirtualLab
 from env.lab.errors import GuestDied
-from kernel.kunit.reports import LeakWatch, find_reports, kernel_log
 from env.lab.virtual import MODULES
+from kernel.kunit.reports import LeakWatch, find_reports, kernel_log
 from tests.support.guest import run_program, shell
 from tests.support.labs import SANITIZER_MODULES
 
