@@ -2,6 +2,6 @@
 
 from compare.report.content import Comparison
 from compare.report.html import render_report
-from compare.report.markdown import render_markdown, render_tables
+from compare.report.markdown import render_markdown
 
-__all__ = ["Comparison", "render_markdown", "render_report", "render_tables"]
+__all__ = ["Comparison", "render_markdown", "render_report"]

@@ -44,9 +44,9 @@ class Section:
     scenario: str = ""
     first: bool = False
 
-    def markdown(self, level: int = 2) -> str:
+    def markdown(self) -> str:
         """Return the section as Markdown, with the captions of all tables but the first."""
-        lines = [f"{'#' * level} {self.title}", ""]
+        lines = [f"## {self.title}", ""]
         for index, table in enumerate(self.tables):
             lines += ["", f"{table.caption}:", ""] if index else []
             rows = [[f"**{entry.text}**" if entry.bold else entry.text for entry in row] for row in table.rows]

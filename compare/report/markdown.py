@@ -29,20 +29,12 @@ def render_markdown(comparison: Comparison) -> str:
     winners = Winners(comparison.comparisons)
     lines = [f"# {title_of(comparison)}", "", _counts(comparison)]
     lines += _sections(comparison, first=True)
-    lines += _front(comparison, winners, "##")
+    lines += _front(comparison, winners)
     lines += _sections(comparison, first=False)
     for name, part in by_scenario(comparison.cells).items():
         page = scenario_page(comparison, name, part, winners)
         lines += ["", *_scenario(page, command_of(comparison, name))]
     lines += ["", "## Environment", "", *_environment(comparison)]
-    return "\n".join(lines) + "\n"
-
-
-def render_tables(comparison: Comparison) -> str:
-    """Return the first tables of report.md and all failed runs, for a document."""
-    lines = [_counts(comparison), *_front(comparison, Winners(comparison.comparisons), "###")]
-    for cell in comparison.cells:
-        lines += _failures(cell, f"{cell.scenario.name}, {cell.scheme.label}")
     return "\n".join(lines) + "\n"
 
 
@@ -63,12 +55,12 @@ def _counts(comparison: Comparison) -> str:
     )
 
 
-def _front(comparison: Comparison, winners: Winners, level: str) -> list[str]:
+def _front(comparison: Comparison, winners: Winners) -> list[str]:
     lines = []
     for headline in headlines(comparison.cells, winners):
-        lines += ["", f"{level} {headline.title}", *_headline(headline, comparison)]
+        lines += ["", f"## {headline.title}", *_headline(headline, comparison)]
     for rates in rate_tables(comparison.cells):
-        lines += ["", f"{level} Winning rate, {rates.kind}", "", *_rates(rates)]
+        lines += ["", f"## Winning rate, {rates.kind}", "", *_rates(rates)]
     return lines
 
 
@@ -96,12 +88,12 @@ def _scenario(page: ScenarioPage, command: str) -> list[str]:
     else:
         lines += [_scheme_table(page.table)]
     for cell in page.cells:
-        lines += _failures(cell, cell.scheme.label)
+        lines += _failures(cell)
     return lines
 
 
-def _failures(cell: Cell, name: str) -> list[str]:
-    lines = []
+def _failures(cell: Cell) -> list[str]:
+    name, lines = cell.scheme.label, []
     for seed, error in cell.failed.items():
         lines += ["", f"Failed: {name}, seed {seed}: {_plain(error)}"]
     if cell.missing:

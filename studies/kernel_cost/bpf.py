@@ -15,7 +15,7 @@ from pathlib import Path
 from env.checkout import BUILD, KERNEL
 from env.lab.stock.vm import VmLab
 from env.network.path import Path as NetworkPath
-from studies.kernel_cost.build import HERE, OUTPUT, BenchError, run
+from studies.kernel_cost.build import OUTPUT, SOURCES, BenchError, run
 
 NAME, EMPTY = "ndm_bpf", "ndm_empty"
 PROGRAMS = {NAME: "ndm_cong_control", EMPTY: "ndm_empty_control"}
@@ -56,7 +56,7 @@ def build() -> Path:
     folder = OUTPUT / "bpf"
     scripts = KERNEL / "bpf"
     run([str(scripts / "build.sh"), str(folder), NAME])
-    run([str(scripts / "compile.sh"), str(HERE / "empty.bpf.c"), str(folder / "empty.bpf.o")])
+    run([str(scripts / "compile.sh"), str(SOURCES / "empty.bpf.c"), str(folder / "empty.bpf.o")])
     return folder
 
 

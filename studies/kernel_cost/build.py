@@ -17,7 +17,7 @@ from env.checkout import BUILD, KERNEL
 from env.lab.stock.kernel import HEADERS, StockKernelError, find_release
 from kernel.lab.build import find_source
 
-HERE = Path(__file__).resolve().parent
+SOURCES = Path(__file__).resolve().parent / "src"
 OUTPUT = BUILD / "bench"
 LAB = BUILD / "lab-kernel"
 STOCK_VERSIONS = ("6.1", "6.12")
@@ -110,7 +110,7 @@ def kernel_sources() -> Path:
 def copy_sources(folder: Path) -> None:
     """Put the module's sources into a folder, with the selected models, and the benchmark's into its folder `bench`."""
     run([str(KERNEL / "sources.sh"), str(folder)])
-    for file in (HERE / "Kbuild", *HERE.glob("*.[ch]")):
+    for file in (SOURCES / "Kbuild", *SOURCES.glob("*.[ch]")):
         copy_newer(file, folder / "bench" / file.name)
 
 

@@ -25,7 +25,7 @@ from compare.errors import CompareError
 from compare.statistics.estimates import Estimate, estimate
 from compare.statistics.hierarchical import hierarchical_estimate
 from compare.statistics.numbers import interval
-from compare.targets.development import DEVELOPMENT
+from compare.targets.catalogue.development import DEVELOPMENT
 from compare.targets.evidence import Evidence
 from compare.targets.recipes import population
 from compare.targets.stored import stored_targets

@@ -13,7 +13,7 @@ from compare.experiment.config import CompareConfig
 from compare.experiment.experiment import plan_of
 from compare.metrics.cells import Cell
 from compare.statistics.estimates import Estimate
-from compare.targets.development import DEVELOPMENT
+from compare.targets.catalogue.development import DEVELOPMENT
 from compare.targets.evidence import Evidence
 from compare.targets.tables import TargetTable
 from compare.targets.target import Target

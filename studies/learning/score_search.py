@@ -30,7 +30,7 @@ from rich.console import Console
 from compare.command.measurement import Interrupted
 from compare.command.progress import terminal
 from compare.errors import CompareError
-from compare.targets.development import DEVELOPMENT
+from compare.targets.catalogue.development import DEVELOPMENT
 from compare.targets.tables import WORST_MARGIN
 from compare.targets.target import Target
 from env.files import write_atomically

@@ -30,7 +30,7 @@ from compare.command.measurement import Interrupted
 from compare.command.progress import terminal
 from compare.errors import CompareError
 from compare.statistics.numbers import number
-from compare.targets.development import DEVELOPMENT
+from compare.targets.catalogue.development import DEVELOPMENT
 from compare.targets.target import Target
 from env.files import write_atomically
 from env.markdown import markdown_table

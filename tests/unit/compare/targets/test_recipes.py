@@ -10,13 +10,13 @@ import pytest
 from compare.metrics.cells import Cell
 from compare.statistics.verdict import Verdict
 from compare.targets.catalogue import TARGETS
+from compare.targets.catalogue.winning import HighestRate
 from compare.targets.evidence import Evidence
 from compare.targets.last_lines import last_lines
 from compare.targets.recipes import RecipeJudgement, find_recipes
 from compare.targets.requirement import Bound, Judgement
 from compare.targets.section import target_section
 from compare.targets.tables import TargetTable
-from compare.targets.winning import HighestRate
 from tests.support.results import made_cells
 
 

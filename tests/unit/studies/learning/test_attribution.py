@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from compare.metrics.cells import Cell
-from compare.targets.development import DEVELOPMENT, NUMBERS, development_scenarios
+from compare.targets.catalogue.development import DEVELOPMENT, NUMBERS, development_scenarios
 from compare.targets.evidence import Evidence
 from compare.targets.tables import TargetTable
 from studies.learning.attribution import KINDS, main, parse, rows_of

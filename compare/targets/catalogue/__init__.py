@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 
 from compare.errors import CompareError
 from compare.targets import reach
-from compare.targets.development import DEVELOPMENT
+from compare.targets.catalogue.development import DEVELOPMENT
+from compare.targets.catalogue.fresh import FRESH
+from compare.targets.catalogue.held_out import held_out_scenarios
+from compare.targets.catalogue.undominated import Undominated
+from compare.targets.catalogue.winning import LEFT, HighestRate
 from compare.targets.figures import competing_share, metric, per_run, utilisation_after_loss
-from compare.targets.fresh import FRESH
-from compare.targets.held_out import held_out_scenarios
 from compare.targets.requirement import (
     InEachScenario,
     at_least,
@@ -22,8 +24,6 @@ from compare.targets.requirement import (
 )
 from compare.targets.response import jain_later, jain_when_settled, round_trips_to_drain, round_trips_to_use
 from compare.targets.target import Target
-from compare.targets.undominated import Undominated
-from compare.targets.winning import LEFT, HighestRate
 from env.near import suggest
 from env.network.scenario import Scenario, load_scenario, scenarios_named
 from env.network.schemes import ORACLE

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compare.targets.held_out import held_out_scenarios
+from compare.targets.catalogue.held_out import held_out_scenarios
+from compare.targets.catalogue.winning import LEFT, HighestRate
 from compare.targets.target import Target
-from compare.targets.winning import LEFT, HighestRate
 from env.network.scenario import Scenario
 
 LEAST_PCT = 85  # of the scenarios with one flow

@@ -13,9 +13,9 @@ from compare.experiment.models import model_sha256
 from compare.experiment.schemes import find_schemes
 from compare.statistics.verdict import Verdict
 from compare.targets.catalogue import TARGETS, find_targets
+from compare.targets.catalogue.fresh import FRESH, fresh_scenarios, kind_of
+from compare.targets.catalogue.held_out import held_out_scenarios
 from compare.targets.evidence import Evidence
-from compare.targets.fresh import FRESH, fresh_scenarios, kind_of
-from compare.targets.held_out import held_out_scenarios
 from env.profile.held_out import is_held_out
 from export.checkpoint import load
 from tests.support.results import made_cells

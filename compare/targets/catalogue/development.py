@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from compare.targets import reach
+from compare.targets.catalogue.held_out import MAX_PACKETS, duration_of, log_uniform, packets_of
 from compare.targets.figures import (
     competing_share,
     idle,
@@ -23,7 +24,6 @@ from compare.targets.figures import (
     uneven,
     unused,
 )
-from compare.targets.held_out import MAX_PACKETS, duration_of, log_uniform, packets_of
 from compare.targets.requirement import InEachScenario, at_least, at_most, between, but_within_reach, of_reference
 from compare.targets.response import round_trips_to_drain, round_trips_to_use
 from compare.targets.target import Target

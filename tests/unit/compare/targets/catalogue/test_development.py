@@ -9,7 +9,7 @@ import pytest
 
 from compare.metrics.cells import Cell
 from compare.targets.catalogue import TARGETS
-from compare.targets.development import DEVELOPMENT, NUMBERS, development_scenarios
+from compare.targets.catalogue.development import DEVELOPMENT, NUMBERS, development_scenarios
 from compare.targets.evidence import Evidence
 from compare.targets.last_lines import last_lines
 from compare.targets.reach import idle_pct

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compare.statistics.winning_rates import is_friendliness, is_single_flow
-from compare.targets.held_out import COMPETING, MAX_PACKETS, PAIRS, SINGLES, held_out_scenarios
+from compare.targets.catalogue.held_out import COMPETING, MAX_PACKETS, PAIRS, SINGLES, held_out_scenarios
 from env.network.path import Path
 from env.profile.held_out import held_out_bands, in_band, is_held_out
 
