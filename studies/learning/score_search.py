@@ -18,6 +18,7 @@ import argparse
 import csv
 import hashlib
 import json
+import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,18 +28,21 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from compare.command.measurement import Interrupted
+from compare.command.measurement import Interrupted, Measurement
 from compare.command.progress import terminal
 from compare.errors import CompareError
+from compare.experiment.config import CompareConfig
+from compare.experiment.experiment import plan_of
+from compare.metrics.cells import Cell
 from compare.targets.catalogue.development import DEVELOPMENT
-from compare.targets.tables import WORST_MARGIN
+from compare.targets.evidence import Evidence
+from compare.targets.tables import WORST_MARGIN, TargetTable
 from compare.targets.target import Target
 from env.files import write_atomically
 from export.integer.model import ExportError
 from export.integer.quantize import FloatPolicy
-from export.pipeline import find_policy, measure
+from export.pipeline import build_model, find_policy, measure
 from export.rule import rule_text
-from studies.learning.joint_score import JointScores
 from training.policy import Floats, to_policy
 
 TABLE, IDENTITY = "generations.csv", "search.json"
@@ -78,6 +82,40 @@ class Search:
         return weights
 
 
+class JointScores:
+    """The joint scores of models over some seeds. The schemes that set thresholds are measured once, into a folder.
+
+    Raises CompareError, and Interrupted on Ctrl-C, as Measurement does.
+    """
+
+    def __init__(self, folder: Path, seeds: int, console: Console, target: Target = DEVELOPMENT) -> None:
+        self._seeds, self._console, self._target = seeds, console, target
+        self._references = self._measure(folder, target.references)
+
+    def of(self, folder: Path, policies: Sequence[Path]) -> list[float]:
+        """Measure rules into a folder, and delete the runs. Returns WORST_MARGIN for a policy that the export refuses."""
+        schemes = {policy: f"ndm@{policy}" for policy in policies if _exports(policy)}
+        cells = self._measure(folder, list(schemes.values())) if schemes else []
+        table = TargetTable(self._target, Evidence([*self._references, *cells]))
+        scores = {policy: table.score(scheme).mean for policy, scheme in schemes.items()}
+        # after the scores, which read the runs: 50 MB a policy, and the next ones may have the same names
+        shutil.rmtree(folder, ignore_errors=True)
+        return [scores.get(policy, WORST_MARGIN) for policy in policies]
+
+    def _measure(self, folder: Path, schemes: Sequence[str]) -> list[Cell]:
+        planned = plan_of(self._target.make(), list(schemes), self._seeds, None, self._target.sample_ms)
+        with Measurement(CompareConfig(), planned).completed(folder, self._console) as completed:
+            return completed.cells
+
+
+def _exports(policy: Path) -> bool:
+    try:
+        build_model(policy)
+    except ExportError:
+        return False
+    return True
+
+
 def search(settings: Search, console: Console) -> None:
     """Make the missing generations. Raises CompareError, and Interrupted on Ctrl-C."""
     import cmaes  # here, because it imports scipy.stats
@@ -95,7 +133,10 @@ def search(settings: Search, console: Console) -> None:
         if generation < len(known):
             _, *scores = known[generation]
         else:
-            of_mean, *scores = _scores(settings, [strategy.mean, *points], joint)
+            files = [
+                _write(settings, f"candidate_{i:02d}.yaml", point) for i, point in enumerate([strategy.mean, *points])
+            ]
+            of_mean, *scores = joint.of(settings.folder / "candidates", files)
             if max(scores) > best:
                 best = max(scores)
                 _write(settings, BEST, points[int(np.argmax(scores))])
@@ -129,13 +170,6 @@ def _check_folder(settings: Search) -> None:
         raise CompareError(
             f"{settings.folder} holds a search with other settings ({', '.join(other)}): give another folder"
         )
-
-
-def _scores(settings: Search, points: Sequence[Floats], joint: JointScores) -> list[float]:
-    """Return the joint score of each point; WORST_MARGIN for one that the export refuses."""
-    files = [_write(settings, f"candidate_{i:02d}.yaml", point) for i, point in enumerate(points)]
-    measured = joint.of(settings.folder / "candidates", files)
-    return [WORST_MARGIN if one is None else one[0].mean for one in measured]
 
 
 def _write(settings: Search, name: str, point: Floats) -> Path:

@@ -1,10 +1,4 @@
-"""Mininet's own examples as they are, in the lab: which run, and how much faster than real time.
-
-    python -m studies.lab.mininet_examples [NAME ...]
-
-It prints a table. The distribution's package mininet brings the examples, `setup/packages.py scripts` the programs that
-they call.
-"""
+"""Mininet's own examples, as the package installs them: each runs in the lab, or says why it cannot."""
 
 from __future__ import annotations
 
@@ -13,12 +7,13 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from env.checkout import ROOT
-from env.markdown import markdown_table
+from tests.support.tools import find_tool
 
 FOLDER = Path("/usr/share/doc/mininet/examples")
 TIME_LIMIT_S = 240
@@ -73,16 +68,14 @@ EXAMPLES = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an example printed, stdout and stderr together, without the lab's own line; its status and its times."""
+    """What an example printed, stdout and stderr together, without the lab's own line; its status and its time."""
 
     output: str
     status: int
     virtual_s: float
-    wall_s: float
 
 
 def run(example: Example, *options: str) -> Outcome:
-    """Run an example in a lab. options: of `python -m env.lab run`. Raises FileNotFoundError without the package."""
     script = FOLDER / f"{example.name}.py"
     with tempfile.TemporaryDirectory(prefix="mininet-example-") as folder:
         if example.smaller is not None:
@@ -101,31 +94,22 @@ def run(example: Example, *options: str) -> Outcome:
             check=False,
         )
     told = TOLD.search(done.stdout)
-    if told is None:
-        raise RuntimeError(f"{example.name}: {done.stdout}")
-    return Outcome(TOLD.sub("", done.stdout), done.returncode, float(told[1]), float(told[2]))
+    assert told is not None, f"{example.name}: {done.stdout}"
+    return Outcome(TOLD.sub("", done.stdout), done.returncode, float(told[1]))
 
 
-def main(names: Sequence[str]) -> int:
-    """Run the examples, all by default, and print a table; returns the exit status."""
-    unknown = [name for name in names if name not in EXAMPLES]
-    if unknown:
-        print(f"error: {unknown[0]} is no example here; choose from {', '.join(EXAMPLES)}", file=sys.stderr)
-        return 2
-    rows = []
-    for name in names or EXAMPLES:
-        example = EXAMPLES[name]
-        outcome = run(example)
-        good = all(re.search(pattern, outcome.output) for pattern in example.expected)
-        label = name if example.smaller is None else f"{name}, {example.smaller[1]}"
-        if example.refused:
-            rows.append([label, f"no: {example.refused}", "", "", ""])
-            continue
-        speed = f"{outcome.virtual_s / outcome.wall_s:.2g}"
-        rows.append([label, "yes" if good else "failed", f"{outcome.virtual_s:.1f}", f"{outcome.wall_s:.1f}", speed])
-    print(markdown_table(["example", "runs", "virtual s", "wall s", "times real time"], rows, left=2))
-    return 0
+@pytest.mark.parametrize("example", EXAMPLES.values(), ids=EXAMPLES)
+def test_an_example_runs_or_says_why_not(example: Example) -> None:
+    assert (FOLDER / f"{example.name}.py").is_file(), "Mininet's examples are missing: run `setup/packages.py`"
+    for program in ("ovs-vsctl", "ovs-testcontroller", "ping", "iperf", "vconfig", "iptables"):
+        find_tool(program, "scripts")
+    outcome = run(example)
+    for pattern in example.expected:
+        assert re.search(pattern, outcome.output), outcome.output
+    if not example.refused:
+        assert outcome.status == 0, outcome.output
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def test_a_seed_gives_the_same_output() -> None:
+    first, second = (run(EXAMPLES["popenpoll"], "--seed", "1") for _ in range(2))
+    assert (first.output, first.virtual_s) == (second.output, second.virtual_s)
