@@ -11,7 +11,7 @@ export PYTHONPATH := $(CURDIR)
 RUN ?=
 TRAIN_ARGS ?=
 NAME ?=
-MODELS ?=
+MODEL ?=
 KDIR ?=
 KERNEL_SRC ?=
 NDM_CACHE ?= $(HOME)/.cache/ndm-tcp
@@ -105,10 +105,10 @@ build/modules/sanitizer/built: $(KERNEL_SOURCES) $(KUNIT_SOURCES) build/sanitize
 	@NDM_MODEL_BUILD=build/test KBUILD_FLAGS=NDM_KUNIT=y kernel/build.sh $(@D) build/sanitizer-kernel/tree
 	@touch $@
 
-ifneq ($(MODELS),)
+ifneq ($(MODEL),)
 .PHONY: selection
 selection: .venv/installed
-	@$(PYTHON) -m export.selection $(MODELS)
+	@$(PYTHON) -m export.selection $(MODEL)
 EXPORTED += selection
 endif
 
@@ -121,7 +121,7 @@ endif
 
 .PHONY: module
 ifeq ($(KDIR),)
-module: $(MODULES)/lab/built $(OTHER_KERNELS:%=$(MODULES)/lab-%/built) build/flow build/init build/probe $(MODEL_BUILD)/libndm.so ## train: build the kernel modules for the lab, with the exported models (MODELS="mixed mine", KDIR= a stock kernel)
+module: $(MODULES)/lab/built $(OTHER_KERNELS:%=$(MODULES)/lab-%/built) build/flow build/init build/probe $(MODEL_BUILD)/libndm.so ## train: build the kernel modules for the lab, with the exported model (MODEL=mixed another one, KDIR= a stock kernel)
 else
 module: $(EXPORTED) build/flow build/probe build/pulse
 	@release=$$(kernel/release.sh $(KDIR)); kernel/build.sh $(MODULES)/$$release $(KDIR)
@@ -265,6 +265,7 @@ generate: .venv/installed ## test: rewrite the generated files, which CONTRIBUTI
 	@$(PYTHON) -m env.schema $(CHECK)
 	@$(PYTHON) -m export.integer.tables $(CHECK)
 	@$(PYTHON) -m export.formats.golden $(CHECK)
+	@$(PYTHON) -m export.formats.manifest $(CHECK)
 	@$(PYTHON) -m env.network.traces catalogue $(CHECK)
 	@$(PYTHON) -m studies.reference $(CHECK)
 	@$(PYTHON) -m studies.leaderboard $(CHECK)

@@ -15,7 +15,7 @@ from export import pipeline
 from export.checkpoint import CheckpointError
 from export.checks import agreement as verify
 from export.integer.model import ExportError
-from export.selection import EXPORTED, algorithms, selected
+from export.selection import EXPORTED
 from export.verify_model import certificate_table
 
 
@@ -58,8 +58,7 @@ def main(argv: list[str]) -> int:
         output = arguments.output or pipeline.default_output(exported.source, arguments.headers)
         for file in pipeline.write_artefacts(exported, output, arguments.headers):
             console.print(f"wrote {file}", soft_wrap=True, highlight=False, markup=False)
-        for algorithm, name in algorithms(selected(arguments.headers)).items():
-            console.print(f"in the module: {algorithm}, model {name}", highlight=False, markup=False)
+        console.print(f"ndm in the next `make module`: {provenance.name}", highlight=False, markup=False)
     except (ExportError, CheckpointError) as error:
         print(f"export: {error}", file=sys.stderr)
         return 1

@@ -1,13 +1,11 @@
 #!/bin/sh
-# kernel/build.sh OUTPUT KDIR [HEADER [NAME]]: build the modules for the kernel tree KDIR as OUTPUT/*.ko
+# kernel/build.sh OUTPUT KDIR: build the modules for the kernel tree KDIR as OUTPUT/*.ko
 #
-# HEADER: MODEL.h, the only model to compile in, in place of the selected ones. NAME: build only tcp_ndm, as tcp_NAME.ko
-# with the congestion control NAME (at most 15 characters), which can be loaded beside others. KBUILD_FLAGS: more
-# arguments for make (W=1, C=2, ...).
+# KBUILD_FLAGS: more arguments for make (W=1, C=2, ...).
 # The sources are first copied to OUTPUT/src, so that the tree stays clean and several kernels can build at the same time.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-[ $# -ge 2 ] || { echo "usage: kernel/build.sh OUTPUT KDIR [HEADER [NAME]]" >&2; exit 2; }
+[ $# -eq 2 ] || { echo "usage: kernel/build.sh OUTPUT KDIR" >&2; exit 2; }
 [ -f "$2/Makefile" ] || { echo "kernel/build.sh: $2 is not a kernel build tree: it has no Makefile" >&2; exit 1; }
 kdir=$(cd "$2" && pwd -P)
 # make sees no difference between objects of this kernel and of another one that was here before
@@ -15,17 +13,11 @@ kdir=$(cd "$2" && pwd -P)
 "$here/sources.sh" "$1/src"
 echo "$kdir" >"$1/src/.kernel"
 out=$(cd "$1" && pwd)
-if [ $# -ge 3 ]; then
-	model=$(basename "$3" .h)
-	cp -p "$3" "$out/src/models/"
-	printf '#include "models/%s.h"\n#define NDM_MODELS(each) each(%s)\n' "$model" "$model" >"$out/src/ndm_weights.h"
-fi
 arch=
 [ ! -f "$kdir/.config" ] || ! grep -q '^CONFIG_UML=y' "$kdir/.config" || arch="ARCH=um SUBARCH=x86_64"
 # debug information without the folder's name: the same sources make the same bytes anywhere
 # shellcheck disable=SC2086
-make -s -C "$kdir" $arch M="$out/src" KCFLAGS="-ffile-prefix-map=$out/src=ndm-tcp" ${4:+"NDM_VARIANT=$4"} \
-	${KBUILD_FLAGS:-} modules
+make -s -C "$kdir" $arch M="$out/src" KCFLAGS="-ffile-prefix-map=$out/src=ndm-tcp" ${KBUILD_FLAGS:-} modules
 for module in "$out"/src/*.ko "$out"/src/*/*.ko; do
 	[ -f "$module" ] || continue
 	cp "$module" "$out/.${module##*/}" && mv "$out/.${module##*/}" "$out/${module##*/}"

@@ -45,9 +45,9 @@ needed() { # FILE: print it and the files that it includes from its folder or fr
 	done
 }
 
-assemble() { # FOLDER: copy the files for /usr/src, with the selected models only
+assemble() { # FOLDER: copy the files for /usr/src, with the selected model only
 	"$here/sources.sh" "$work/kernel"
-	objects=$(sed -n 's/^ndm-objects := //p' "$here/Kbuild")
+	objects=$(sed -n 's/^tcp_ndm-y := //p' "$here/Kbuild")
 	for file in Kbuild VERSION $(for object in $objects; do needed "${object%.o}.c"; done | sort -u); do
 		mkdir -p "$1/$(dirname "$file")"
 		cp "$work/kernel/$file" "$1/$file"

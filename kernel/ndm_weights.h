@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Written by make export-weights and make module MODELS=. The models in tcp_ndm, ndm's first. */
+/* Written by make export-weights and make module MODEL=. The model that is compiled in. */
 #ifndef NDM_WEIGHTS_H
 #define NDM_WEIGHTS_H
 
 #include "models/mixed.h"
 
-#define NDM_MODELS(each) each(mixed)
+#define NDM_BUILTIN_MODEL ndm_model_mixed
 
 #endif /* NDM_WEIGHTS_H */

@@ -36,6 +36,6 @@ step 6 "compare it in the lab"
 "$python" "$tree/compare.py" scenario=bottleneck "schemes=[ndm,reno,cubic,bbr]" seeds=3
 cat <<'END'
 
-The scheme ndm is now the model of this quickstart. The shipped one comes back with: make module MODELS=mixed
+The scheme ndm is now the model of this quickstart. The shipped one comes back with: make module MODEL=mixed
 Next: docs/tutorial.md
 END

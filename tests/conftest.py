@@ -25,9 +25,8 @@ LONGEST = (
     "lab/training/test_evolution.py",
     "lab/training/test_train.py",
     "kernel/test_fuzz.py",
-    "kernel/ndm/test_several_models.py",
+    "kernel/ndm/test_slots.py",
     "lab/compare/test_repeatable.py",
-    "kernel/ndm/test_variants.py",
     "lab/compare/test_command.py",
     "lab/studies/learning/test_ablation.py",
     "lab/env/gym/test_ndm_env.py",
@@ -49,7 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.collectonly or hasattr(config, "workerinput") or not (ROOT / manifest).is_file():
         return
     built = Path(os.environ["NDM_MODEL_BUILD"], "modules", "lab", "built")
-    make = ["make", "-s", "-o", str(manifest), "module", "KDIR=", "MODELS="]
+    make = ["make", "-s", "-o", str(manifest), "module", "KDIR=", "MODEL="]
     with (ROOT / "build" / "test.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if built.is_file() and built.stat().st_mtime < (ROOT / manifest).stat().st_mtime:

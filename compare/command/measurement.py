@@ -1,4 +1,4 @@
-"""Makes the runs of an experiment: builds the modules, makes the missing runs, reads all runs."""
+"""Makes the runs of an experiment: finds the modules and models, makes the missing runs, reads all runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from compare.experiment.config import CompareConfig, jobs
 from compare.experiment.experiment import Experiment
 from compare.experiment.labs import LabKind, lab_kind
 from compare.experiment.matrix import Labs, Progress, run_matrix
-from compare.experiment.models import binaries, find_modules, module_key, on_kernel
+from compare.experiment.models import binaries, find_models, find_modules, module_key, on_kernel
 from compare.experiment.oracle import find_windows, first_cost
 from compare.experiment.own import build_own, check_together
 from compare.experiment.reuse import check_reusable, reused_runs
@@ -72,6 +72,7 @@ class Measurement:
         self._kinds: dict[str, LabKind] = {}
         self._modules: dict[str, dict[str, Path]] = {}  # by kernel, then by scheme
         self._own: dict[str, dict[str, Path]] = {}  # those of them that the user brings
+        self._models: dict[str, bytes] = {}  # by scheme
         hashes: dict[str, str] = {}
         algorithms: dict[str, str] = {}
         for kernel in planned.kernels():
@@ -81,7 +82,9 @@ class Measurement:
             shipped = find_modules(schemes, kind)
             kind.check_modules(shipped.values())
             self._kinds[kernel], self._modules[kernel], self._own[kernel] = kind, shipped | own.files, own.files
-            found = binaries(self._modules[kernel], planned.scenarios, kind)
+            self._models |= find_models([scheme for scheme in schemes if scheme.name not in self._models])
+            models = {scheme.name: self._models[scheme.name] for scheme in schemes if scheme.model}
+            found = binaries(self._modules[kernel], models, planned.scenarios, kind)
             hashes |= {on_kernel(name, kernel): sha256 for name, sha256 in found.items()}
             algorithms |= own.algorithms
         check_together(planned, algorithms)
@@ -99,7 +102,7 @@ class Measurement:
             pool = make_pool(config.runner, config.ray_address, jobs(config), boot, files, own.values())
         except ClusterError as error:
             raise CompareError(str(error)) from error
-        return Labs(pool, modules)
+        return Labs(pool, modules, self._models)
 
     @contextlib.contextmanager
     def completed(self, folder: Path, console: Console) -> Iterator[CompletedRuns]:
@@ -151,7 +154,7 @@ def _with_oracle(experiment: Experiment, store: Store, labs: Labs, console: Cons
         highlight=False,
     )
     with shown_progress(console) as report:
-        search = find_windows(experiment, store, labs.modules, labs.pool, report)
+        search = find_windows(experiment, store, labs, report)
     for error in search.failed[:3]:
         console.print(f"failed: {error}", style="red", markup=False)
     windows = ", ".join(f"{packets} packets in {name}" for name, packets in search.windows.items())

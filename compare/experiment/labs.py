@@ -97,10 +97,6 @@ def _check_real_time(lab: str, experiment: Experiment) -> None:
     for scheme in experiment.all_schemes():
         if scheme.kernel:
             raise CompareError(f"scheme {scheme.name}: kernels by name are of lab=virtual; lab=vm has vm_kernel=")
-        if scheme.model:
-            raise CompareError(
-                f"scheme {scheme.name}: lab={lab} has only the models that are built into the module; use lab=virtual"
-            )
         if scheme.name == ORACLE:
             raise CompareError(
                 f"scheme {scheme.name}: its search takes hundreds of runs, too many for real time; use lab=virtual"

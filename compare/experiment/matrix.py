@@ -26,10 +26,13 @@ class Progress:
 
 @dataclass(frozen=True)
 class Labs:
-    """Labs with one kernel. modules: kernel module file (.ko) by scheme name, for schemes that need one."""
+    """Labs with one kernel. modules: kernel module file (.ko) by scheme name, for schemes that need one. models: model
+    file by scheme name, for schemes of tcp_ndm with another model than the compiled-in one.
+    """
 
     pool: Pool
     modules: Mapping[str, Path]
+    models: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def run_matrix(
@@ -45,7 +48,8 @@ def run_matrix(
     progress = Progress(total=len(runs), done=len(runs) - len(missing))
     report(progress)
     for kernel, of_kernel in labs.items():
-        jobs = [make_job(run, experiment, of_kernel.modules) for run in missing if run.scheme.kernel == kernel]
+        of_runs = [run for run in missing if run.scheme.kernel == kernel]
+        jobs = [make_job(run, experiment, of_kernel.modules, of_kernel.models) for run in of_runs]
         for job, outcome in outcomes(of_kernel.pool, jobs):
             _store(job.run, outcome, store, progress)
             report(progress)
@@ -63,12 +67,13 @@ def _store(run: Run, outcome: Outcome, store: Store, progress: Progress) -> None
         progress.seconds_run += run.scenario.duration_s
 
 
-def make_job(run: Run, experiment: Experiment, modules: Mapping[str, Path]) -> RunJob:
-    """Return a run's job. modules: as in Labs."""
+def make_job(run: Run, experiment: Experiment, modules: Mapping[str, Path], models: Mapping[str, bytes]) -> RunJob:
+    """Return a run's job. modules, models: as in Labs."""
     schemes = experiment.schemes_of(run)
     hashes = experiment.binaries
     needed = {
         modules[name]: hashes[on_kernel(module_key(name), run.scheme.kernel)] for name in schemes if name in modules
     }
     parameters = {modules[name]: scheme.parameters for name, scheme in schemes.items() if scheme.parameters}
-    return RunJob(run, run.scenario.network, experiment.sample_ms, schemes, needed, parameters)
+    own_models = {name: models[name] for name in schemes if name in models}
+    return RunJob(run, run.scenario.network, experiment.sample_ms, schemes, needed, parameters, own_models)

@@ -11,11 +11,10 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import compress
-from pathlib import Path
 
 from compare.errors import CompareError
 from compare.experiment.experiment import Experiment, Run, flows_under_test
-from compare.experiment.matrix import Progress, make_job
+from compare.experiment.matrix import Labs, Progress, make_job
 from compare.experiment.run_files import unpack
 from compare.experiment.run_job import RunJob, outcomes
 from compare.experiment.store import Store
@@ -48,8 +47,7 @@ class OracleSearch:
 def find_windows(
     experiment: Experiment,
     store: Store,
-    modules: Mapping[str, Path],
-    pool: Pool,
+    labs: Labs,
     report: Callable[[Progress], None],
 ) -> OracleSearch:
     """Search the best window of all scenarios at the same time. Stored runs are not repeated.
@@ -67,7 +65,7 @@ def find_windows(
             progress.total += len(wanted)
             progress.done += len(wanted) - len(missing)
             report(progress)
-            _run([_job(*one, experiment, modules) for one in missing], pool, figures, result, progress, report)
+            _run([_job(*one, experiment, labs) for one in missing], labs.pool, figures, result, progress, report)
             for name, packets, seed in wanted:
                 mbps = figures.get(name, {}).get(packets, {}).get(seed)
                 searches[name].tried.setdefault(packets, {})[seed] = mbps
@@ -94,11 +92,11 @@ def first_cost(experiment: Experiment) -> tuple[int, float]:
     return sum(runs for runs, _ in rounds), sum(runs * duration_s for runs, duration_s in rounds)
 
 
-def _job(name: str, packets: int, seed: int, experiment: Experiment, modules: Mapping[str, Path]) -> RunJob:
+def _job(name: str, packets: int, seed: int, experiment: Experiment, labs: Labs) -> RunJob:
     """Return the oracle's run with this window, without samples: only its goodput counts."""
     scenario = next(scenario for scenario in experiment.scenarios if scenario.name == name)
     search = replace(experiment, windows={name: packets}, sample_ms=0)
-    return make_job(Run(scenario, SCHEMES[ORACLE], seed), search, modules)
+    return make_job(Run(scenario, SCHEMES[ORACLE], seed), search, labs.modules, labs.models)
 
 
 def _run(

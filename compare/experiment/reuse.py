@@ -10,7 +10,7 @@ from pathlib import Path
 
 from compare.errors import CompareError
 from compare.experiment.experiment import Experiment, Run, fixed_schemes
-from compare.experiment.models import module_key, on_kernel
+from compare.experiment.models import model_key, module_key, on_kernel
 from compare.experiment.store import EXPERIMENT, Store
 from compare.experiment.trace_files import traces_of
 from env.network.path import Path as NetworkPath
@@ -51,6 +51,7 @@ def _binaries(experiment: Experiment, run: Run) -> dict[str, str | None]:
     if isinstance(network, NetworkPath) and network.trace:
         names += ["link of a trace"]
     names += traces_of(network)
-    names += [module_key(scheme) for scheme in (run.scheme.name, *fixed_schemes(run.scenario))]
+    schemes = (run.scheme.name, *fixed_schemes(run.scenario))
+    names += [key(scheme) for scheme in schemes for key in (module_key, model_key)]
     names = [on_kernel(name, run.scheme.kernel) for name in names]
     return {name: experiment.binaries.get(name) for name in names}

@@ -28,7 +28,7 @@ class RunJob:
 
     network: of the run's scenario, with its trace files. schemes: those of its flows by name, as
     Experiment.schemes_of() returns them. modules: its .ko files, each with the required SHA-256. parameters: of those
-    modules that get some.
+    modules that get some. models: model files of those schemes that have one, by scheme name.
     """
 
     run: Run
@@ -37,6 +37,7 @@ class RunJob:
     schemes: dict[str, Scheme]
     modules: dict[FilePath, str] = field(default_factory=dict)
     parameters: dict[FilePath, str] = field(default_factory=dict)
+    models: dict[str, bytes] = field(default_factory=dict)
     cost: ClassVar[float] = 0.0  # equal, so that runs begin in the order of the matrix
 
     @property
@@ -71,10 +72,10 @@ def outcomes(pool: Pool, jobs: Sequence[RunJob]) -> Iterator[tuple[RunJob, Outco
 def _make(lab: Lab, job: RunJob) -> RunResult:
     run = job.run
     try:
-        _load_modules(lab, job)
+        _prepare(lab, job)
     except ModuleInTheWay:  # of an earlier run
         lab.restart()
-        _load_modules(lab, job)
+        _prepare(lab, job)
     for scheme in job.schemes.values():
         if scheme.packets:
             _register_window(lab, scheme)
@@ -108,9 +109,12 @@ def _make(lab: Lab, job: RunJob) -> RunResult:
     return result
 
 
-def _load_modules(lab: Lab, job: RunJob) -> None:
+def _prepare(lab: Lab, job: RunJob) -> None:
+    """Load the modules and models of a run, if they are not loaded."""
     for module in job.modules:
         lab.load(module, job.parameters.get(module, ""))
+    for name, content in job.models.items():
+        lab.set_slot(job.schemes[name].algorithm, content)
 
 
 def _register_window(lab: Lab, scheme: Scheme) -> None:

@@ -1,4 +1,4 @@
-"""Finds the schemes of env/network/schemes.py and the further models in tcp_ndm; raises CompareError."""
+"""Finds the schemes of env/network/schemes.py; raises CompareError."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from compare.errors import CompareError
 from env.network import schemes
 from env.network.schemes import Scheme, SchemeError
-from export.selection import further_algorithms
 
 
 def find_schemes(names: Sequence[str]) -> list[Scheme]:
     """Return the schemes of these names, in order; raises CompareError for an unknown or repeated one."""
     try:
-        return schemes.find_schemes(names, further_algorithms())
+        return schemes.find_schemes(names)
     except SchemeError as error:
         raise CompareError(str(error)) from error
 

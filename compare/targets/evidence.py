@@ -16,7 +16,7 @@ Figure = Callable[[Cell], Sequence[float]]  # one value per seed with a result, 
 
 def is_model(scheme: Scheme) -> bool:
     """True for models of NDM, trained or not; the fixed weights of v1 are not a model."""
-    return scheme.module.startswith("tcp_ndm") and scheme.name != "ndm_v1"
+    return scheme.runs_ndm
 
 
 def competes(scheme: Scheme) -> bool:

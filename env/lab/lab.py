@@ -58,6 +58,7 @@ class Lab(ABC):
         self._parameters: dict[FilePath, str] = {}  # of modules that have some
         self._pending_modules: list[FilePath] = []
         self._handed_over: dict[str, str] = {}  # texts of trace files that the guest has
+        self._slots: dict[str, bytes] = {}  # models of tcp_ndm's slots that were set
         self._process: GuestProcess | None = None
         self._frames = FrameReader()
 
@@ -96,7 +97,7 @@ class Lab(ABC):
         self._process = GuestProcess(self._spawn)
         self._frames = FrameReader()
         self._pending_modules = list(self.modules)
-        self._handed_over = {}
+        self._handed_over, self._slots = {}, {}
 
     def close(self) -> None:
         """End the guest. Safe to call twice."""
@@ -150,6 +151,22 @@ class Lab(ABC):
             raise ModuleInTheWay(f"{file} cannot be loaded beside {loaded}: the kernel takes each module name once")
         elif self._parameters.get(file, "") != parameters:
             raise ModuleInTheWay(f"{file} is loaded with other parameters: the kernel takes each module name once")
+
+    def set_slot(self, name: str, model: bytes) -> None:
+        """Give a slot of tcp_ndm, which is loaded, a model, if it has another one. A new slot is a congestion control.
+
+        name: ndm, or another of at most 15 characters that begins with ndm_. model: the content of a model file. Raises
+        ModuleInTheWay when tcp_ndm has no room for another slot.
+        """
+        if self._slots.get(name) == model:
+            return
+        try:
+            self.call("set_slot", name=name, data=base64.b64encode(model).decode())
+        except GuestFailed as error:
+            if "No space left" in str(error):
+                raise ModuleInTheWay(f"tcp_ndm has no room for the slot {name}") from error
+            raise
+        self._slots[name] = model
 
     def _module_file(self, module: str | FilePath) -> FilePath:
         file = FilePath(module)

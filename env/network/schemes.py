@@ -21,6 +21,7 @@ ON_KERNEL = "%"  # bbr%bbr3: BBR on the lab kernel bbr3
 KERNEL_NAME = re.compile(r"[a-z][a-z0-9_-]*")
 MAX_PACKETS = 1_000_000  # of a constant window: what kernel/schemes/tcp_window.c takes
 MAX_SEED = 2**32 - 1  # of an untrained model
+NDM_MODULE = "tcp_ndm"
 # names that are not in SCHEMES
 KINDS = ("ndm@MODEL", "ndm@runs/NAME", "ndm@FILE.pt", "ndm@rules/NAME.yaml", "ndm@untrained", "window@PACKETS", FORM)
 
@@ -35,8 +36,8 @@ class Scheme:
 
     name: on the command line and in every file. label, colour, marker: in reports; compare/report/plots/markers.py
     draws the markers. algorithm: name in the kernel. module: the kernel module with the algorithm, empty if it is built
-    in. model: of the zoo, run or checkpoint in place of the model in the module, "untrained" or "untrained-SEED",
-    empty otherwise.
+    in. model: of the zoo, run or checkpoint in place of the compiled-in one, "untrained" or "untrained-SEED", empty
+    otherwise.
     packets: of a constant window, 0 for others; a search finds algorithm and packets of the oracle for each scenario.
     kernel: of the lab, by name; empty for that of the comparison.
     source, parameters: of a congestion control that the user brings, whose algorithm is known when it is built.
@@ -69,7 +70,7 @@ class Scheme:
     @property
     def runs_ndm(self) -> bool:
         """True for tcp_ndm, whatever its model."""
-        return self.module.startswith("tcp_ndm") and self.name != "ndm_v1"
+        return self.module == NDM_MODULE
 
     @property
     def own_name(self) -> str:
@@ -115,7 +116,7 @@ ORACLE = "oracle"
 # be seen on white and on black; the markers differ too, so that no picture needs its colours.
 SCHEMES = with_looks(
     (
-        Scheme("ndm", "NDM", "ndm", "#d55e00", "*", module="tcp_ndm"),
+        Scheme("ndm", "NDM", "ndm", "#d55e00", "*", module=NDM_MODULE),
         Scheme("reno", "Reno", "reno", "#56b4e9", "o"),
         Scheme("cubic", "Cubic", "cubic", "#0072b2", "s"),
         Scheme("bbr", "BBR", "bbr", "#009e73", "^"),
@@ -139,36 +140,33 @@ MODEL_LOOKS = (("#a63603", "p"), ("#fd8d3c", "d"), ("#8c2d04", "<"), ("#fdae6b",
 WINDOW_LOOKS = (("#8a9a5b", "1"), ("#9c8ade", "2"), ("#bfa14a", "3"), ("#7f9aa8", "4"))
 
 
-def find_schemes(names: Sequence[str], built_in: Sequence[str] = ()) -> list[Scheme]:
-    """Return the schemes of these names, in order; "all" stands for ALL_SCHEMES. built_in: as in find_scheme().
+def find_schemes(names: Sequence[str]) -> list[Scheme]:
+    """Return the schemes of these names, in order; "all" stands for ALL_SCHEMES.
 
     Raises SchemeError for an empty list, an unknown name (with near matches), a name given twice.
     """
     if not names:
-        raise SchemeError(f"schemes is empty; choose from {_choice(built_in)}")
+        raise SchemeError(f"schemes is empty; choose from {_choice()}")
     expanded = [scheme for name in names for scheme in (ALL_SCHEMES if name == ALL else (name,))]
     schemes: list[Scheme] = []
     for name in expanded:
         if name in (scheme.name for scheme in schemes):
             raise SchemeError(f"scheme {name!r} is given twice; each one is run once per scenario and seed")
-        schemes.append(find_scheme(name, built_in, schemes))
+        schemes.append(find_scheme(name, schemes))
     return schemes
 
 
-def find_scheme(name: str, built_in: Sequence[str] = (), before: Iterable[Scheme] = ()) -> Scheme:
+def find_scheme(name: str, before: Iterable[Scheme] = ()) -> Scheme:
     """Return the scheme of a name; raises SchemeError for an unknown one.
 
-    built_in: the congestion controls of further models in tcp_ndm (export.selection.further_algorithms). before: the
-    schemes that it has to look different from.
+    before: the schemes that it has to look different from.
     """
     stem, separator, kernel = name.rpartition(ON_KERNEL)
     if separator and KERNEL_NAME.fullmatch(kernel):
-        return _on_kernel(find_scheme(stem, built_in, before), kernel, before)
+        return _on_kernel(find_scheme(stem, before), kernel, before)
     base, separator, rest = name.partition(SEPARATOR)
     if name in SCHEMES:
         return SCHEMES[name]
-    if name in built_in:
-        return Scheme(name, f"NDM {name.removeprefix('ndm_')}", name, *_model_look(before), module="tcp_ndm")
     if base == "ndm" and rest:
         return _model(name, rest, *_model_look(before))
     if base == "window":
@@ -185,15 +183,15 @@ def find_scheme(name: str, built_in: Sequence[str] = (), before: Iterable[Scheme
     if name.endswith(SOURCES):
         stem = PurePath(name).name.split(".")[0].removeprefix("tcp_")
         raise SchemeError(f"scheme {name!r} has no name: write {stem}@{name}, or another name before the @")
-    hint = suggest(base, [*SCHEMES, *built_in, "window"]).replace("window", "window@16")
-    raise SchemeError(f"scheme {name!r} is unknown{hint}The schemes are {_choice(built_in)}.")
+    hint = suggest(base, [*SCHEMES, "window"]).replace("window", "window@16")
+    raise SchemeError(f"scheme {name!r} is unknown{hint}The schemes are {_choice()}.")
 
 
-def variant_algorithm(model: str) -> str:
-    """Return the kernel's name for the congestion control of another model, at most 15 characters.
+def slot_name(model: str) -> str:
+    """Return the name of the slot of tcp_ndm, and so of the congestion control, that a model gets in a lab.
 
     It is a hash of the model's name as given: known before anything is exported, and different for every scheme of a
-    comparison, so that one kernel can load all of them.
+    comparison, so that one kernel can have all of them.
     """
     return f"ndm_{hashlib.sha256(model.encode()).hexdigest()[:8]}"
 
@@ -212,21 +210,20 @@ def untrained_seed(model: str) -> int | None:
     return seed
 
 
-def _choice(built_in: Sequence[str]) -> str:
-    return f"{', '.join([*SCHEMES, *built_in])}, and {', '.join(KINDS)}"
+def _choice() -> str:
+    return f"{', '.join(SCHEMES)}, and {', '.join(KINDS)}"
 
 
 def _model_look(before: Iterable[Scheme]) -> tuple[str, str]:
     """Return the colour and marker of one more model of NDM."""
-    models = [scheme for scheme in before if scheme.module.startswith("tcp_ndm") and scheme.name not in SCHEMES]
+    models = [scheme for scheme in before if scheme.runs_ndm and scheme.name not in SCHEMES]
     return MODEL_LOOKS[len(models) % len(MODEL_LOOKS)]
 
 
 def _model(name: str, model: str, colour: str, marker: str) -> Scheme:
-    algorithm = variant_algorithm(model)
     seed = untrained_seed(model)
     label = model.removeprefix("runs/").removesuffix(".yaml") if seed is None else model.replace("-", " ")
-    return Scheme(name, f"NDM {label}", algorithm, colour, marker, f"tcp_{algorithm}", model)
+    return Scheme(name, f"NDM {label}", slot_name(model), colour, marker, NDM_MODULE, model)
 
 
 def _free_look(before: Iterable[Scheme]) -> tuple[str, str]:

@@ -1,4 +1,7 @@
-"""A model as a C header, models/NAME.h, with its provenance. The text depends only on these."""
+"""A model as a C header, models/NAME.h, with its provenance. The text depends only on these.
+
+The compiler alone reads it: for Python, the manifest beside it says what it is.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,10 @@ import numpy as np
 from env import schema
 from env.files import write_atomically
 from export.checks.proof import prove
-from export.formats.blob import check_texts
+from export.formats.blob import check_texts, write_blob
+from export.formats.manifest import render_manifest
 from export.integer.model import FORMAT, INPUTS, Int16, IntegerModel, Provenance
-from export.selection import EXPORTED, model_name, select, selected, selection_file
+from export.selection import EXPORTED, kernel_file, model_name, select
 
 
 def _string(text: str) -> str:
@@ -47,7 +51,7 @@ def _requirement(name: str) -> list[str]:
     """Return the check that all inputs of the model exist; that the first ones do follows from the schema's version."""
     if schema.INPUTS_MIN == INPUTS:
         return []
-    return [f'_Static_assert(NDM_INPUTS >= {INPUTS}, "model {name} has too many inputs: make module MODELS=mixed");']
+    return [f'_Static_assert(NDM_INPUTS >= {INPUTS}, "model {name} has too many inputs: make module MODEL=mixed");']
 
 
 def _training(provenance: Provenance) -> list[str]:
@@ -126,16 +130,17 @@ def render_header(model: IntegerModel, provenance: Provenance) -> str:
 
 
 def write_header(model: IntegerModel, provenance: Provenance, exported: Path = EXPORTED) -> list[Path]:
-    """Write the model's header, replacing one of the same name, and select the model for the module.
+    """Write the model's header and its manifest, replacing those of the same name, and select the model for the module.
 
-    If the model is already selected, the selection stays as it is; otherwise this model becomes the only one. Returns
-    the paths of the header and of the selection. Raises env.files.WriteError when a file cannot be written.
+    Returns the paths of the header, the manifest and the selection. Raises env.files.WriteError when a file cannot be
+    written.
     """
     name = model_name(provenance.name)
     file = exported / "models" / f"{name}.h"
-    text = render_header(model, provenance)
+    header = render_header(model, provenance).encode()
+    manifest = render_manifest(model, provenance, header, write_blob(model, provenance)).encode()
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(file, text.encode())
-    if name not in selected(exported):
-        select([name], exported)
-    return [file, selection_file(exported)]
+    write_atomically(file, header)
+    write_atomically(file.with_suffix(".json"), manifest)
+    select(name, exported)
+    return [file, file.with_suffix(".json"), kernel_file("ndm_weights.h", exported)]

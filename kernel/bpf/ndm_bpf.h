@@ -7,9 +7,6 @@
 
 #include "ndm/ndm_core.h"
 
-/* Congestion controls that an object may have. */
-#define NDM_BPF_SLOTS 16
-
 /* Bytes of a model's name, with a zero. */
 #define NDM_BPF_NAME 64
 
@@ -20,16 +17,16 @@
 #define NDM_BPF_UNITS_FEW 16
 #define NDM_BPF_UNITS_MANY NDM_HIDDEN_MAX
 
-/* A model in use. The map ndm_models has one where another than the compiled-in one is used. */
+/* A model in use. The map ndm_models has one if another than the compiled-in one is used. */
 struct ndm_bpf_model {
-	__u32 number;	/* increases with each model of the slot; 0: compiled in */
+	__u32 number;	/* increases with each model; 0: compiled in */
 	__u32 unused;
 	struct ndm_network network;
 	char name[NDM_BPF_NAME];
 	__u8 sha256[32];	/* of the float policy */
 };
 
-/* Per slot and CPU, the map ndm_counters. */
+/* Per CPU, the map ndm_counters. */
 struct ndm_bpf_counters {
 	__u64 connections;	/* opened */
 	__u64 decisions;
@@ -42,7 +39,6 @@ enum ndm_bpf_kind { NDM_BPF_DECISION, NDM_BPF_GUARD };
 /* An entry of the ring buffer ndm_events, as of the module's tracepoints. */
 struct ndm_bpf_event {
 	__u32 kind;	/* enum ndm_bpf_kind; the guard's have x and action of the last decision */
-	__u32 slot;
 	__u32 flow;
 	__u32 decision;
 	__u32 cwnd;

@@ -20,8 +20,9 @@
 #include "ndm_bpf_pack.h"
 
 #define PINS "/sys/fs/bpf/ndm"
-#define CONTROLS PINS "/controls"	/* the struct_ops map of each slot, by its number */
-#define BUILTINS ".data.models"
+#define CONTROLS PINS "/controls"
+#define CONTROL CONTROLS "/0"		/* the struct_ops map */
+#define BUILTIN ".data.model"
 #define WATCHED ".data.watched"
 
 static bool verbose_libbpf;
@@ -56,56 +57,41 @@ static int pinned(const char *name)
 	return fd;
 }
 
-/* The congestion controls in the order of their slots. Returns how many there are. */
-static int controls(char names[][16], int most)
+/* The name of the congestion control. NULL: an interrupted load has left none. */
+static const char *control_name(void)
 {
-	char path[sizeof(CONTROLS) + 64];
-	struct bpf_map_info info;
-	__u32 size;
-	int count, fd;
+	static struct bpf_map_info info;
+	__u32 size = sizeof(info);
+	int fd = bpf_obj_get(CONTROL);
 
-	for (count = 0; count < most; count++) {
-		snprintf(path, sizeof(path), CONTROLS "/%d", count);
-		fd = bpf_obj_get(path);
-		if (fd < 0)
-			break;
-		size = sizeof(info);
-		memset(&info, 0, size);
-		if (bpf_obj_get_info_by_fd(fd, &info, &size))
-			fail("%s: %s", path, strerror(errno));
-		snprintf(names[count], 16, "%s", info.name);
-		close(fd);
-	}
-	return count;
+	if (fd < 0)
+		return NULL;
+	if (bpf_obj_get_info_by_fd(fd, &info, &size))
+		fail(CONTROL ": %s", strerror(errno));
+	close(fd);
+	return info.name;
 }
 
 /* -- load and unload ---------------------------------------------------------- */
 
 static void unpin(void)
 {
-	static const char *const maps[] = { "models", "counters", "events", "builtins", "watched" };
+	static const char *const maps[] = { "models", "counters", "events", "builtin", "watched" };
 	char path[sizeof(CONTROLS) + 64];
 	unsigned int i;
 	__u32 key = 0;
-	int fd;
+	int fd = bpf_obj_get(CONTROL);
 
-	for (i = 0; i < NDM_BPF_SLOTS; i++) {
-		snprintf(path, sizeof(path), CONTROLS "/%u", i);
-		fd = bpf_obj_get(path);
-		if (fd < 0) {
-			if (errno == ENOENT)
-				continue;
-			fail("%s: %s", path, strerror(errno));
-		}
-		/*
-		 * No connection finds its name from now on. Those that have it keep it to
-		 * their end. A map that was not registered yet has nothing to delete.
-		 */
-		if (bpf_map_delete_elem(fd, &key) && errno != ENOENT)
-			fail("%s cannot be unregistered: %s", path, strerror(errno));
-		close(fd);
-		unlink(path);
-	}
+	if (fd < 0 && errno != ENOENT)
+		fail(CONTROL ": %s", strerror(errno));
+	/*
+	 * No connection finds its name from now on. Those that have it keep it to their end. A map
+	 * that was not registered yet has nothing to delete.
+	 */
+	if (fd >= 0 && bpf_map_delete_elem(fd, &key) && errno != ENOENT)
+		fail(CONTROL " cannot be unregistered: %s", strerror(errno));
+	close(fd);
+	unlink(CONTROL);
 	for (i = 0; i < ARRAY_SIZE(maps); i++) {
 		snprintf(path, sizeof(path), PINS "/%s", maps[i]);
 		unlink(path);
@@ -141,18 +127,15 @@ static struct bpf_map *section_map(struct bpf_object *object, const char *sectio
 	return NULL;
 }
 
-/* Registers the congestion controls, which the object has in the order of their slots. */
+/* Registers the congestion control. */
 static void attach(struct bpf_object *object)
 {
-	char name[32];
 	struct bpf_map *map;
-	unsigned int slot = 0;
 
 	bpf_object__for_each_map(map, object) {
 		if (bpf_map__type(map) != BPF_MAP_TYPE_STRUCT_OPS)
 			continue;
-		snprintf(name, sizeof(name), "controls/%u", slot++);
-		pin(map, name);
+		pin(map, "controls/0");
 		if (!bpf_map__attach_struct_ops(map)) {
 			int error = errno;
 
@@ -212,7 +195,7 @@ static void bpf_load(const char *file)
 	pin(bpf_object__find_map_by_name(object, "ndm_models"), "models");
 	pin(bpf_object__find_map_by_name(object, "ndm_counters"), "counters");
 	pin(bpf_object__find_map_by_name(object, "ndm_events"), "events");
-	pin(section_map(object, BUILTINS), "builtins");
+	pin(section_map(object, BUILTIN), "builtin");
 	pin(section_map(object, WATCHED), "watched");
 	attach(object);
 	print_loaded(object, &begin);
@@ -220,31 +203,26 @@ static void bpf_load(const char *file)
 
 /* -- models and counters -------------------------------------------------------- */
 
-/* Reads the compiled-in model of a slot. */
-static void read_builtin(__u32 slot, struct ndm_bpf_model *model)
+/* Reads the compiled-in model. */
+static void read_builtin(struct ndm_bpf_model *model)
 {
 	struct bpf_map_info info = {};
 	__u32 size = sizeof(info), key = 0;
-	int fd = pinned("builtins");
-	char *values;
+	int fd = pinned("builtin");
 
-	if (bpf_obj_get_info_by_fd(fd, &info, &size))
-		fail("the compiled-in models cannot be read: %s", strerror(errno));
-	values = malloc(info.value_size);
-	if (!values || bpf_map_lookup_elem(fd, &key, values) ||
-	    info.value_size < (slot + 1) * sizeof(*model))
-		fail("the compiled-in models cannot be read");
-	memcpy(model, values + slot * sizeof(*model), sizeof(*model));
-	free(values);
+	if (bpf_obj_get_info_by_fd(fd, &info, &size) || info.value_size != sizeof(*model) ||
+	    bpf_map_lookup_elem(fd, &key, model))
+		fail("the compiled-in model cannot be read: %s", strerror(errno));
 	close(fd);
 }
 
-static void read_counters(__u32 slot, struct ndm_bpf_counters *sum)
+static void read_counters(struct ndm_bpf_counters *sum)
 {
 	int cpus = libbpf_num_possible_cpus(), fd = pinned("counters"), cpu;
 	struct ndm_bpf_counters *each = calloc(cpus, sizeof(*each));
+	__u32 key = 0;
 
-	if (!each || bpf_map_lookup_elem(fd, &slot, each))
+	if (!each || bpf_map_lookup_elem(fd, &key, each))
 		fail("the counters cannot be read: %s", strerror(errno));
 	memset(sum, 0, sizeof(*sum));
 	for (cpu = 0; cpu < cpus; cpu++) {
@@ -259,58 +237,46 @@ static void read_counters(__u32 slot, struct ndm_bpf_counters *sum)
 
 static int bpf_slots(struct slot *slots, int most)
 {
-	char names[NDM_BPF_SLOTS][16];
-	int count = controls(names, most < NDM_BPF_SLOTS ? most : NDM_BPF_SLOTS);
+	const char *name = control_name();
 	struct ndm_bpf_model model;
-	__u32 slot;
-	int fd, i;
+	__u32 key = 0;
+	int fd;
 
-	/* None: what an interrupted load has left. */
-	if (!count)
+	(void)most;
+	if (!name)
 		return 0;
 	fd = pinned("models");
-	for (i = 0; i < count; i++) {
-		slot = i;
-		if (bpf_map_lookup_elem(fd, &slot, &model))
-			read_builtin(slot, &model);
-		strcpy(slots[i].name, names[i]);
-		strcpy(slots[i].model, model.name);
-		digest_text(slots[i].sha256, model.sha256);
-		slots[i].swaps = model.number;
-		slots[i].counts_connections = true;
-		read_counters(slot, &slots[i].counters);
-	}
+	if (bpf_map_lookup_elem(fd, &key, &model))
+		read_builtin(&model);
 	close(fd);
-	return count;
-}
-
-/* The slot of a congestion control that is loaded. */
-static __u32 find_slot(const char *name)
-{
-	char names[NDM_BPF_SLOTS][16];
-	int i = controls(names, NDM_BPF_SLOTS);
-
-	while (--i > 0 && strcmp(names[i], name))
-		;
-	return i;
+	snprintf(slots->name, sizeof(slots->name), "%.15s", name);
+	strcpy(slots->model, model.name);
+	digest_text(slots->sha256, model.sha256);
+	slots->swaps = model.number;
+	slots->counts_connections = true;
+	read_counters(&slots->counters);
+	return 1;
 }
 
 static void bpf_use(const char *name, const char *file)
 {
+	const char *control = control_name();
 	struct ndm_bpf_model model = {}, before;
 	struct model_file read;
-	__u32 slot = find_slot(name);
+	__u32 key = 0;
 	int fd = pinned("models");
 	int lock = open(PINS, O_RDONLY | O_CLOEXEC);
 
+	if (!control || strcmp(name, control))
+		fail("the BPF program has no congestion control %s; only the module adds some", name);
 	/* One at a time, or two models could have one number. */
 	if (lock < 0 || flock(lock, LOCK_EX))
 		fail(PINS ": %s", strerror(errno));
 
-	if (bpf_map_lookup_elem(fd, &slot, &before))
+	if (bpf_map_lookup_elem(fd, &key, &before))
 		before.number = 0;
 	if (!strcmp(file, NDM_BUILTIN)) {
-		read_builtin(slot, &model);
+		read_builtin(&model);
 	} else {
 		read_model(file, &read);
 		ndm_bpf_pack(&model.network, &read.content.model);
@@ -319,7 +285,7 @@ static void bpf_use(const char *name, const char *file)
 	}
 	/* The compiled-in model, too, becomes an element: its number must be a new one. */
 	model.number = before.number + 1;
-	if (bpf_map_update_elem(fd, &slot, &model, BPF_ANY))
+	if (bpf_map_update_elem(fd, &key, &model, BPF_ANY))
 		fail("the model cannot be changed: %s", strerror(errno));
 	/* The next change may reuse the old element's memory: wait for its readers. */
 	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
@@ -327,9 +293,14 @@ static void bpf_use(const char *name, const char *file)
 	close(fd);
 }
 
+static void bpf_remove(const char *name)
+{
+	fail("%s is the congestion control of the BPF program: ndmctl unload", name);
+}
+
 /* -- events ---------------------------------------------------------------------- */
 
-static char control_names[NDM_BPF_SLOTS][16];
+static const char *traced;
 static volatile sig_atomic_t stopped;
 static bool discarding;
 static unsigned long left;
@@ -346,19 +317,18 @@ static int print_event(void *context, void *data, size_t size)
 	int i;
 
 	(void)context;
-	if (discarding || size < sizeof(*event) || event->slot >= NDM_BPF_SLOTS)
+	if (discarding || size < sizeof(*event))
 		return 0;
 	if (event->kind == NDM_BPF_GUARD) {
 		printf("ndm_guard: flow=%u cwnd=%u srtt_us=%u ca=%s\n", event->flow, event->cwnd,
-		       event->srtt_us, control_names[event->slot]);
+		       event->srtt_us, traced);
 		return 0;
 	}
 	printf("ndm_decision: flow=%u decision=%u x=", event->flow, event->decision);
 	for (i = 0; i < NDM_INPUTS; i++)
 		printf("%s%d", i ? "," : "", event->x[i]);
 	printf(" action=%d,%d cwnd=%u srtt_us=%u model=%u ca=%s\n", event->action[0],
-	       event->action[1], event->cwnd, event->srtt_us, event->model,
-	       control_names[event->slot]);
+	       event->action[1], event->cwnd, event->srtt_us, event->model, traced);
 	if (left && !--left)
 		stopped = 1;
 	/* A negative number ends ring_buffer__poll(), which would go on while there are more. */
@@ -392,7 +362,7 @@ void trace_bpf(unsigned long count)
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGHUP, &action, NULL);
 	sigaction(SIGPIPE, &action, NULL);
-	controls(control_names, NDM_BPF_SLOTS);
+	traced = control_name();
 	setlinebuf(stdout);	/* so that a reader has each decision at once */
 	discarding = true;	/* of an earlier reader */
 	ring_buffer__consume(ring);
@@ -416,4 +386,5 @@ const struct way bpf_way = {
 	.unload = unpin,
 	.slots = bpf_slots,
 	.use = bpf_use,
+	.remove = bpf_remove,
 };

@@ -13,6 +13,9 @@
 /* The name that stands for the compiled-in model. */
 #define NDM_BUILTIN "builtin"
 
+/* The most congestion controls that NDM has: kernel/ndm/ndm_slot.h. */
+#define SLOTS 48
+
 /* One of NDM's congestion controls: its model now, and what it has counted. */
 struct slot {
 	char name[16];
@@ -30,7 +33,9 @@ struct way {
 	void (*load)(const char *file);
 	void (*unload)(void);
 	int (*slots)(struct slot *slots, int most);	/* returns how many there are */
+	/* Without a slot of this name, the module adds it. */
 	void (*use)(const char *slot, const char *file);
+	void (*remove)(const char *slot);
 };
 
 extern const struct way bpf_way, module_way;

@@ -11,6 +11,7 @@
 #include "ctl.h"
 
 #define MODULE "/sys/module/tcp_ndm"
+#define COMMANDS MODULE "/parameters/slots"
 #define FIRMWARE "/lib/firmware/"
 
 static bool module_loaded(void)
@@ -114,11 +115,22 @@ static int module_slots(struct slot *slots, int most)
 	return i;
 }
 
+/* Writes to the module's parameter "slots". */
+static void command(const char *text)
+{
+	FILE *stream = fopen(COMMANDS, "w");
+
+	if (!stream)
+		fail(COMMANDS ": %s", strerror(errno));
+	fputs(text, stream);
+	if (fclose(stream))
+		fail("the module has refused \"%s\": %s (dmesg says why)", text, strerror(errno));
+}
+
 static void module_use(const char *slot, const char *file)
 {
 	struct model_file model;
-	char path[256];
-	FILE *stream;
+	char text[512];
 
 	if (strcmp(file, NDM_BUILTIN)) {
 		if (strncmp(file, FIRMWARE, strlen(FIRMWARE)))
@@ -126,13 +138,16 @@ static void module_use(const char *slot, const char *file)
 		read_model(file, &model);
 		file += strlen(FIRMWARE);
 	}
-	snprintf(path, sizeof(path), MODULE "/%s/model", slot);
-	stream = fopen(path, "w");
-	if (!stream)
-		fail("%s: %s", path, strerror(errno));
-	fputs(file, stream);
-	if (fclose(stream))
-		fail("the module has refused %s: %s (dmesg says why)", file, strerror(errno));
+	snprintf(text, sizeof(text), "+%s %s", slot, file);
+	command(text);
+}
+
+static void module_remove(const char *slot)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "-%s", slot);
+	command(text);
 }
 
 const struct way module_way = {
@@ -142,4 +157,5 @@ const struct way module_way = {
 	.unload = module_unload,
 	.slots = module_slots,
 	.use = module_use,
+	.remove = module_remove,
 };

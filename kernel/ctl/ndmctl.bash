@@ -3,11 +3,12 @@ _ndmctl()
 {
 	local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} folder=/usr/lib/ndm/models
 	if [ "$COMP_CWORD" = 1 ]; then
-		mapfile -t COMPREPLY < <(compgen -W "load unload status models use verify watch trace default route doctor" -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W "load unload status models use remove verify watch trace default route doctor" -- "$word")
 		return
 	fi
 	case $command in
 	load) mapfile -t COMPREPLY < <(compgen -W "--module" -- "$word"; compgen -f -X '!*.o' -- "$word");;
+	remove) mapfile -t COMPREPLY < <(compgen -W "$(cut -d ' ' -f 1 /sys/module/tcp_ndm/parameters/slots 2>/dev/null)" -- "$word");;
 	status|watch) mapfile -t COMPREPLY < <(compgen -W "--json" -- "$word");;
 	use|verify) mapfile -t COMPREPLY < <(
 		compgen -W "builtin $(cd "$folder" 2>/dev/null && printf '%s\n' *.bin | sed 's/\.bin$//')" -- "$word"

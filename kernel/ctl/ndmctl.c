@@ -21,8 +21,9 @@ static const char usage[] =
 	"  status [--json]    congestion controls, their models, decisions and interventions of the guard\n"
 	"  models             the installed models\n"
 	"  use MODEL [NAME]   another model, for open connections too: a file, an installed one,\n"
-	"                     or builtin;\n"
-	"                     NAME: the congestion control (default: the first)\n"
+	"                     or builtin; NAME: the congestion control (default: ndm), which\n"
+	"                     the module adds if there is none of this name, such as ndm_mine\n"
+	"  remove NAME        remove a congestion control that was added; who has it keeps it\n"
 	"  verify FILE        whether a model file is sound, and which key has signed it\n"
 	"  watch [--json]     connections, rates, RTTs and interventions, each second\n"
 	"  trace [COUNT]      print decisions as they are taken (BPF only)\n"
@@ -118,9 +119,9 @@ static void print_status(const struct way *way, const struct slot *slots, int co
 
 static void status(int count, char **arguments)
 {
-	struct slot slots[NDM_BPF_SLOTS];
+	struct slot slots[SLOTS];
 	const struct way *way = loaded_way();
-	int number = way->slots(slots, NDM_BPF_SLOTS);
+	int number = way->slots(slots, SLOTS);
 
 	if (count && !strcmp(arguments[0], "--json"))
 		print_json(way, slots, number);
@@ -131,8 +132,8 @@ static void status(int count, char **arguments)
 /* The congestion control with a name, or the first one. */
 static const char *choose_slot(const char *name)
 {
-	static struct slot slots[NDM_BPF_SLOTS];
-	int count = loaded_way()->slots(slots, NDM_BPF_SLOTS), i;
+	static struct slot slots[SLOTS];
+	int count = loaded_way()->slots(slots, SLOTS), i;
 
 	for (i = 0; i < count; i++)
 		if (!name || !strcmp(slots[i].name, name))
@@ -146,7 +147,14 @@ static void use(int count, char **arguments)
 {
 	if (!count)
 		fail("use: which model? a file, or " NDM_BUILTIN);
-	loaded_way()->use(choose_slot(count < 2 ? NULL : arguments[1]), model_file(arguments[0]));
+	loaded_way()->use(count < 2 ? choose_slot(NULL) : arguments[1], model_file(arguments[0]));
+}
+
+static void remove_command(int count, char **arguments)
+{
+	if (!count)
+		fail("remove: which congestion control?");
+	loaded_way()->remove(choose_slot(arguments[0]));
 }
 
 static void verify(int count, char **arguments)
@@ -170,8 +178,8 @@ static void verify(int count, char **arguments)
 
 static bool is_own_default(void)
 {
-	struct slot slots[NDM_BPF_SLOTS];
-	int count = loaded_way()->slots(slots, NDM_BPF_SLOTS), i;
+	struct slot slots[SLOTS];
+	int count = loaded_way()->slots(slots, SLOTS), i;
 
 	for (i = 0; i < count; i++)
 		if (is_default(slots[i].name))
@@ -240,7 +248,7 @@ static const struct {
 	int most;	/* arguments */
 } commands[] = {
 	{ "load", load, 1 },	 { "unload", unload, 0 }, { "status", status, 1 },
-	{ "use", use, 2 },	 { "verify", verify, 1 }, { "trace", trace, 1 },
+	{ "use", use, 2 },	 { "remove", remove_command, 1 }, { "verify", verify, 1 }, { "trace", trace, 1 },
 	{ "watch", watch_command, 1 }, { "default", default_command, 1 },
 	{ "route", route_command, 3 },	 { "models", models, 0 }, { "doctor", doctor_command, 0 },
 };

@@ -13,7 +13,7 @@
 #define SHOWN 20	/* of them, on a terminal */
 
 struct moment {
-	struct slot slots[NDM_BPF_SLOTS];
+	struct slot slots[SLOTS];
 	int slot_count;
 	struct connection *list;
 	int count;
@@ -58,7 +58,7 @@ static void look(struct moment *moment, const struct way *way)
 	struct timespec now;
 	int all, i;
 
-	moment->slot_count = way->slots(moment->slots, NDM_BPF_SLOTS);
+	moment->slot_count = way->slots(moment->slots, SLOTS);
 	all = connections(moment->list, MOST);
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	moment->time_s = now.tv_sec + now.tv_nsec / 1e9;
@@ -93,12 +93,13 @@ struct sums {
 
 static struct sums sum(const struct moment *now, const struct moment *before, int slot)
 {
+	const struct slot *earlier = slot_of(before, now->slots[slot].name);
 	struct sums sums = {};
 	int i;
 
-	if (slot < before->slot_count)
+	if (earlier)
 		sums.decisions_s = (now->slots[slot].counters.decisions -
-				    before->slots[slot].counters.decisions) /
+				    earlier->counters.decisions) /
 				   (now->time_s - before->time_s);
 	for (i = 0; i < now->count; i++)
 		if (!strcmp(now->list[i].control, now->slots[slot].name)) {

@@ -61,10 +61,10 @@ static struct socket {
 	bool no_memory;
 } s;
 
-static struct ndm_model builtins[NDM_BPF_BUILTINS], swapped[NDM_BPF_BUILTINS];
-static struct ndm_bpf_model elements[NDM_BPF_BUILTINS];
-static struct ndm_bpf_counters counters[NDM_BPF_SLOTS];
-static bool has_element[NDM_BPF_BUILTINS], ring_is_full;
+static struct ndm_model builtin, swapped;
+static struct ndm_bpf_model element;
+static struct ndm_bpf_counters counters;
+static bool has_element, ring_is_full;
 static struct ndm_bpf_event *reserved;
 static u64 jiffies;
 
@@ -76,12 +76,11 @@ static struct {
 
 void *bpf_map_lookup_elem(void *map, const void *key)
 {
-	u32 slot = *(const u32 *)key;
-
+	REQUIRE(!*(const u32 *)key);
 	if (map == &ndm_counters)
-		return slot < NDM_BPF_SLOTS ? &counters[slot] : NULL;
-	REQUIRE(map == &ndm_models && slot < NDM_BPF_BUILTINS);
-	return has_element[slot] ? &elements[slot] : NULL;
+		return &counters;
+	REQUIRE(map == &ndm_models);
+	return has_element ? &element : NULL;
 }
 
 void *bpf_sk_storage_get(void *map, void *sk, void *value, u64 flags)
@@ -103,13 +102,12 @@ void *bpf_ringbuf_reserve(void *ring, u64 size, u64 flags)
 /* The program has decided what the exact network decides, from the state before. */
 static void check_decision(const struct ndm_bpf_event *event)
 {
-	const struct ndm_model *model = has_element[event->slot] ? &swapped[event->slot] :
-								   &builtins[event->slot];
+	const struct ndm_model *model = has_element ? &swapped : &builtin;
 	const struct ndm_memory *memory = s.flow->sock.memory;
 	s16 h[NDM_HIDDEN_MAX] = {}, out[NDM_OUTPUTS];
 	int i;
 
-	REQUIRE(event->model == (has_element[event->slot] ? elements[event->slot].number : 0));
+	REQUIRE(event->model == (has_element ? element.number : 0));
 	if (event->model == before.model)
 		memcpy(h, before.h, model->hidden * sizeof(*h));
 	checked_step(model, h, event->x, out);
@@ -120,8 +118,7 @@ static void check_decision(const struct ndm_bpf_event *event)
 
 void bpf_ringbuf_submit(void *data, u64 flags)
 {
-	REQUIRE(data == reserved && !flags && reserved->slot < NDM_BPF_BUILTINS);
-	REQUIRE(reserved->slot == s.flow->slot && reserved->flow == ndm_connections);
+	REQUIRE(data == reserved && !flags && reserved->flow == ndm_connections);
 	if (reserved->kind == NDM_BPF_DECISION)
 		check_decision(reserved);
 	free(reserved);
@@ -234,7 +231,7 @@ static void call(int (*operation)(u64 *context), u64 second, u64 fourth)
 
 static void begin(const struct event *event)
 {
-	u32 slot = FLAG(0), opened;
+	u32 opened;
 	struct ndm_flow fresh = {};
 
 	if (FLAG(1)) {	/* another socket */
@@ -245,13 +242,12 @@ static void begin(const struct event *event)
 	s.tp.snd_cwnd = 1 + any(event->a) % NDM_CWND_MAX;
 	s.tp.snd_ssthresh = FLAG(4) ? 1 + any(event->b) : TCP_INFINITE_SSTHRESH;
 	icsk()->icsk_inet.sk.sk_pacing_status = FLAG(5);
-	opened = counters[slot].connections + counters[slot].without_state;
-	call(slot ? ndm_other_init : ndm_init, 0, 0);
+	opened = counters.connections + counters.without_state;
+	call(ndm_op_init, 0, 0);
 	REQUIRE(icsk()->icsk_inet.sk.sk_pacing_status == SK_PACING_NEEDED);
-	REQUIRE(counters[slot].connections + counters[slot].without_state == opened + 1);
+	REQUIRE(counters.connections + counters.without_state == opened + 1);
 	if (!s.flow)
 		return;
-	fresh.slot = slot;
 	ndm_sock_init((struct sock *)&s, &fresh.sock, ndm_connections);
 	REQUIRE(!memcmp(s.flow, &fresh, sizeof(fresh)));
 }
@@ -268,7 +264,6 @@ static void check_flow(void)
 	REQUIRE(ndm->measure.drain <= NDM_DRAIN_INTERVALS);
 	REQUIRE(sk->sk_pacing_rate <= sk->sk_max_pacing_rate);
 	REQUIRE(sk->sk_pacing_rate);
-	REQUIRE(s.flow->slot < NDM_BPF_BUILTINS);
 }
 
 static void acknowledge(const struct event *event, u32 us, u32 delivered)
@@ -397,16 +392,12 @@ static void make_model(struct ndm_model *model, const struct event *event)
 
 static void change_model(const struct event *event)
 {
-	u32 slot = FLAG(0);
-
-	if (FLAG(2) && FLAG(3)) {
-		has_element[slot] = false;
+	has_element = !(FLAG(2) && FLAG(3));
+	if (!has_element)
 		return;
-	}
-	make_model(&swapped[slot], event);
-	ndm_bpf_pack(&elements[slot].network, &swapped[slot]);
-	elements[slot].number++;
-	has_element[slot] = true;
+	make_model(&swapped, event);
+	ndm_bpf_pack(&element.network, &swapped);
+	element.number++;
 }
 
 /* -- an input of the fuzzer ------------------------------------------------------ */
@@ -465,9 +456,7 @@ static void happen(const struct event *event)
 
 static void boot(void)
 {
-	static const struct event sizes[] = { { .a = 15, .b = RANDOM, .flags = 2 },
-					      { .a = 16, .b = RANDOM, .flags = 2 } };
-	unsigned int i;
+	static const struct event size = { .a = 15, .b = RANDOM, .flags = 2 };
 
 	free(s.flow);
 	s = (struct socket) {
@@ -482,15 +471,13 @@ static void boot(void)
 	ndm_connections = 0;
 	ndm_watched = true;
 	ring_is_full = false;
-	memset(counters, 0, sizeof(counters));
-	for (i = 0; i < NDM_BPF_BUILTINS; i++) {
-		has_element[i] = false;
-		elements[i].number = 0;
-		if (ndm_builtins[i].network.hidden)
-			continue;
-		make_model(&builtins[i], &sizes[i]);
-		ndm_bpf_pack(&ndm_builtins[i].network, &builtins[i]);
-	}
+	memset(&counters, 0, sizeof(counters));
+	has_element = false;
+	element.number = 0;
+	if (ndm_builtin.network.hidden)
+		return;
+	make_model(&builtin, &size);
+	ndm_bpf_pack(&ndm_builtin.network, &builtin);
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);

@@ -14,9 +14,9 @@
  * int16 weights, 64-bit sums, tables for tanh and 2^y. The weights are trained on
  * this code (tcp_ndm_gym) and come with ndm_weights.h.
  *
- * The module may have several models, each as its own congestion control
- * (ndm_weights.h): the first is "ndm", the others "ndm_NAME". Each model can be
- * replaced while connections run; see ndm_slot.h. Congestion bounds the window
+ * The congestion control "ndm" begins with the compiled-in model (ndm_weights.h).
+ * While connections run, its model can be replaced, and further models become
+ * congestion controls "ndm_NAME"; see ndm_slot.h. Congestion bounds the window
  * whatever the policy decides (ndm_bound.h). When it leaves the path unused, the
  * connection follows the bound alone for some time; see ndm_guard.h.
  *
@@ -38,23 +38,10 @@
 #include "ndm_slot.h"
 #include "ndm_weights.h"
 
-/*
- * The name of the congestion control and of the tracepoints' system. Modules with
- * other models have other names (NDM_VARIANT in Kbuild), so that they can be loaded
- * side by side.
- */
-#ifndef NDM_ALGORITHM
-#define NDM_ALGORITHM ndm
-#endif
-
 #define CREATE_TRACE_POINTS
 #include "ndm_trace.h"
 
 static DEFINE_PER_CPU(u32, ndm_opened);	/* connections */
-
-static char *ndm_first_model = NDM_BUILTIN;
-module_param_named(model, ndm_first_model, charp, 0);
-MODULE_PARM_DESC(model, "initial model: a file for the firmware loader, or builtin (default)");
 
 /* -- on a socket ----------------------------------------------------------- */
 
@@ -68,7 +55,7 @@ static bool ndm_network_decide(struct sock *sk, struct ndm_sock *ndm, u32 decisi
 
 	rcu_read_lock();
 	loaded = rcu_dereference(slot->active);
-	ndm_use_model(memory, READ_ONCE(loaded->number));
+	ndm_use_model(memory, loaded->number);
 	if (unlikely(ndm_guard_decides(memory, actions))) {
 		rcu_read_unlock();
 		return true;
@@ -129,7 +116,7 @@ static void ndm_network_init(struct sock *sk)
 	ndm_op_init(sk, ndm_new_number());
 }
 
-/* -- the congestion controls, one per model ---------------------------------- */
+/* -- the module --------------------------------------------------------------- */
 
 static const struct tcp_congestion_ops ndm_network_ops = {
 	.init = ndm_network_init,
@@ -143,69 +130,9 @@ static const struct tcp_congestion_ops ndm_network_ops = {
 	.owner = THIS_MODULE,
 };
 
-#define NDM_ADDRESS(name) (&ndm_model_##name)
-static const struct ndm_described_model *const ndm_models[] = {
-	NDM_MODELS(NDM_ADDRESS)
-};
-
-/* The first model's congestion control has no suffix. */
-#define NDM_SUFFIXED(name) (__stringify(NDM_ALGORITHM) "_" #name)
-static const char *const ndm_names[] = { NDM_MODELS(NDM_SUFFIXED) };
-
-static struct ndm_slot ndm_slots[ARRAY_SIZE(ndm_models)] __read_mostly;
-
-static int __init ndm_slot_setup(struct ndm_slot *slot, const char *name,
-				 const struct ndm_described_model *builtin)
-{
-	slot->ops = ndm_network_ops;
-	if (strscpy(slot->ops.name, name, TCP_CA_NAME_MAX) < 0) {
-		pr_err("%s is too long for a congestion control: at most %d characters\n",
-		       name, TCP_CA_NAME_MAX - 1);
-		return -ENAMETOOLONG;
-	}
-	return ndm_slot_init(slot, builtin);
-}
-
-static void ndm_slots_exit(int count)
-{
-	while (count--)
-		ndm_slot_exit(&ndm_slots[count]);
-	ndm_slot_device_del();
-}
-
-static void ndm_slots_unregister(void)
-{
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(ndm_slots); i++)
-		if (ndm_slots[i].registered)
-			tcp_unregister_congestion_control(&ndm_slots[i].ops);
-}
-
-/*
- * Sockets may use a slot as soon as it is registered, so this comes last. When the first one
- * cannot be registered, loading fails. Later the module may be in use, and goes on without.
- */
-static int __init ndm_slots_register(void)
-{
-	int err, i;
-
-	for (i = 0; i < ARRAY_SIZE(ndm_slots); i++) {
-		err = tcp_register_congestion_control(&ndm_slots[i].ops);
-		if (err && !i)
-			return err;
-		if (err)
-			pr_warn("%s cannot be registered (error %d): it is left out\n",
-				ndm_slots[i].ops.name, err);
-		ndm_slots[i].registered = !err;
-	}
-	return 0;
-}
-
 static int __init tcp_ndm_init(void)
 {
 	const char *problem;
-	int err, i;
 
 	BUILD_BUG_ON(sizeof(struct ndm_sock) > ICSK_CA_PRIV_SIZE);
 	problem = ndm_pin_init();
@@ -214,29 +141,12 @@ static int __init tcp_ndm_init(void)
 		       problem);
 		return -EINVAL;
 	}
-	err = ndm_slot_device_add();
-	if (err)
-		return err;
-	for (i = 0; i < ARRAY_SIZE(ndm_slots); i++) {
-		err = ndm_slot_setup(&ndm_slots[i],
-				     i ? ndm_names[i] : __stringify(NDM_ALGORITHM),
-				     ndm_models[i]);
-		if (err)
-			goto exit;
-	}
-	err = ndm_slot_load(&ndm_slots[0], ndm_first_model);
-	if (!err)
-		err = ndm_slots_register();
-exit:
-	if (err)
-		ndm_slots_exit(i);
-	return err;
+	return ndm_slots_init(&ndm_network_ops, &NDM_BUILTIN_MODEL);
 }
 
 static void __exit tcp_ndm_exit(void)
 {
-	ndm_slots_unregister();
-	ndm_slots_exit(ARRAY_SIZE(ndm_slots));
+	ndm_slots_exit();
 }
 
 module_init(tcp_ndm_init);
@@ -244,6 +154,4 @@ module_exit(tcp_ndm_exit);
 
 MODULE_DESCRIPTION("NDM TCP congestion control: a small recurrent network");
 MODULE_VERSION(__stringify(NDM_VERSION));
-/* The kernel loads tcp_NAME when NAME is chosen; the module's name is that of the first. */
-MODULE_ALIAS("tcp_" __stringify(NDM_ALGORITHM) "_*");
 MODULE_LICENSE("GPL");

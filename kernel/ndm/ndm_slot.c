@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The models of tcp_ndm: load, replace and show them. See ndm_slot.h. */
+/* The slots of tcp_ndm: add, replace, remove and show them. See ndm_slot.h. */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <crypto/sha2.h>
@@ -14,28 +14,31 @@
 
 #include "ndm_slot.h"
 
-/* Serialises changes of the slots' models. */
-static DEFINE_MUTEX(ndm_swap_mutex);
-static struct device *ndm_device;
+/* Protects the slots, and what follows. */
+static DEFINE_MUTEX(ndm_mutex);
+static struct ndm_slot *ndm_slots[NDM_SLOTS];	/* the first is "ndm" */
+static int ndm_slot_count;
+static const struct tcp_congestion_ops *ndm_ops;	/* NULL before init and after exit */
+static const struct ndm_described_model *ndm_builtin;
+static struct device *ndm_device;	/* the firmware loader needs one */
 
-/* -- load and replace a model ---------------------------------------------- */
+/* -- models ----------------------------------------------------------------- */
 
-static const char *ndm_check_name(const char *file)
+static const char *ndm_check_file(const char *file)
 {
 	if (!*file)
 		return "it has no name";
 	if (*file == '/' || strstr(file, ".."))
 		return "its name must be relative to /lib/firmware and without ..";
-	if (strlen(file) >= sizeof_field(struct ndm_loaded, file))
+	if (strlen(file) >= NDM_FILE_MAX)
 		return "its name must have less than 64 characters";
 	return NULL;
 }
 
-static struct ndm_loaded *ndm_read_file(const char *file)
+static int ndm_read_file(const char *file, struct ndm_described_model *model)
 {
 	const struct firmware *firmware;
 	u8 digest[NDM_BLOB_DIGEST];
-	struct ndm_loaded *loaded;
 	const char *problem;
 	size_t content;
 	int err;
@@ -44,83 +47,62 @@ static struct ndm_loaded *ndm_read_file(const char *file)
 	if (err) {
 		pr_err("model %s was not found (error %d): put it into /lib/firmware\n",
 		       file, err);
-		return ERR_PTR(err);
+		return err;
 	}
-	err = -ENOMEM;
-	loaded = kzalloc(sizeof(*loaded), GFP_KERNEL);
-	if (!loaded)
-		goto release;
-
-	err = -EINVAL;
 	problem = "its size is not that of a model";
 	if (firmware->size < NDM_BLOB_DIGEST || firmware->size > NDM_BLOB_MAX)
-		goto refuse;
+		goto release;
 	content = firmware->size - NDM_BLOB_DIGEST;
 	sha256(firmware->data, content, digest);
 	problem = "its SHA-256 does not match its content";
 	if (memcmp(digest, firmware->data + content, sizeof(digest)))
-		goto refuse;
+		goto release;
 	problem = ndm_pin_refuses(digest);
-	if (problem)
-		goto refuse;
-	problem = ndm_blob_parse(firmware->data, firmware->size,
-				 &loaded->from_file.model,
-				 &loaded->from_file.facts);
-	if (problem)
-		goto refuse;
-	loaded->described = &loaded->from_file;
-	ndm_core_prepare(&loaded->network, &loaded->from_file.model);
-	strscpy(loaded->file, file, sizeof(loaded->file));
-	release_firmware(firmware);
-	return loaded;
-
-refuse:
-	pr_err("model %s is refused: %s\n", file, problem);
-	kfree(loaded);
+	if (!problem)
+		problem = ndm_blob_parse(firmware->data, firmware->size,
+					 &model->model, &model->facts);
 release:
 	release_firmware(firmware);
-	return ERR_PTR(err);
+	if (!problem)
+		return 0;
+	pr_err("model %s is refused: %s\n", file, problem);
+	return -EINVAL;
 }
 
-static void ndm_swap_model(struct ndm_slot *slot, struct ndm_loaded *next)
+static struct ndm_loaded *ndm_load(const char *file)
 {
-	struct ndm_loaded *last;
-
-	last = rcu_dereference_protected(slot->active,
-					 lockdep_is_held(&ndm_swap_mutex));
-	if (next == last)
-		return;
-	/* The builtin model may have readers: only its number changes. */
-	WRITE_ONCE(next->number, last->number + 1);
-	rcu_assign_pointer(slot->active, next);
-	if (last != &slot->builtin)
-		kfree_rcu(last, rcu);
-	slot->swaps++;
-	pr_info("%s: uses model %s (%s, trained for %llu decisions)\n",
-		slot->ops.name, next->file, next->described->facts.name,
-		next->described->facts.decisions);
-}
-
-int ndm_slot_load(struct ndm_slot *slot, const char *file)
-{
-	const char *problem = ndm_check_name(file);
-	struct ndm_loaded *next;
+	struct ndm_loaded *loaded = kzalloc(sizeof(*loaded), GFP_KERNEL);
 	int err = 0;
 
-	if (problem) {
-		pr_err("model %.64s is refused: %s\n", file, problem);
-		return -EINVAL;
+	if (!loaded)
+		return ERR_PTR(-ENOMEM);
+	loaded->described = ndm_builtin;
+	if (strcmp(file, NDM_BUILTIN)) {
+		loaded->described = &loaded->from_file;
+		err = ndm_read_file(file, &loaded->from_file);
 	}
-	mutex_lock(&ndm_swap_mutex);
-	next = strcmp(file, NDM_BUILTIN) ? ndm_read_file(file) : &slot->builtin;
-	if (IS_ERR(next)) {
-		slot->refused++;
-		err = PTR_ERR(next);
-	} else {
-		ndm_swap_model(slot, next);
+	if (err) {
+		kfree(loaded);
+		return ERR_PTR(err);
 	}
-	mutex_unlock(&ndm_swap_mutex);
-	return err;
+	ndm_core_prepare(&loaded->network, &loaded->described->model);
+	strscpy(loaded->file, file, sizeof(loaded->file));
+	return loaded;
+}
+
+static struct ndm_loaded *ndm_active(const struct ndm_slot *slot)
+{
+	return rcu_dereference_protected(slot->active, lockdep_is_held(&ndm_mutex));
+}
+
+static void ndm_replace_model(struct ndm_slot *slot, struct ndm_loaded *next)
+{
+	struct ndm_loaded *last = ndm_active(slot);
+
+	next->number = last->number + 1;
+	rcu_assign_pointer(slot->active, next);
+	kfree_rcu(last, rcu);
+	slot->swaps++;
 }
 
 /* -- the folder in sysfs --------------------------------------------------- */
@@ -129,39 +111,6 @@ static struct ndm_slot *ndm_folder_slot(struct kobject *kobj)
 {
 	return container_of(kobj, struct ndm_slot, folder);
 }
-
-static ssize_t ndm_model_store(struct kobject *kobj,
-			       struct kobj_attribute *attr,
-			       const char *text, size_t count)
-{
-	char *file;
-	int err;
-
-	/* The file is root's, also for a root without capabilities or of another user namespace. */
-	if (!capable(CAP_NET_ADMIN))
-		return -EPERM;
-	file = kstrndup(text, count, GFP_KERNEL);
-	if (!file)
-		return -ENOMEM;
-	err = ndm_slot_load(ndm_folder_slot(kobj), strim(file));
-	kfree(file);
-	return err ? err : count;
-}
-
-static ssize_t ndm_model_show(struct kobject *kobj, struct kobj_attribute *attr,
-			      char *text)
-{
-	ssize_t length;
-
-	rcu_read_lock();
-	length = sysfs_emit(text, "%s\n",
-			    rcu_dereference(ndm_folder_slot(kobj)->active)->file);
-	rcu_read_unlock();
-	return length;
-}
-
-static struct kobj_attribute ndm_model_attr =
-	__ATTR(model, 0644, ndm_model_show, ndm_model_store);
 
 static u64 ndm_decisions(const struct ndm_slot *slot)
 {
@@ -173,17 +122,19 @@ static u64 ndm_decisions(const struct ndm_slot *slot)
 	return sum;
 }
 
-/* A file with one value of "slot" or of "facts", the origin of the model in use. */
+/* A file with one value of "slot", or of "loaded", its model in use, and "facts", the model's origin. */
 #define NDM_VALUE(name, format, ...)					     \
 static ssize_t ndm_##name##_show(struct kobject *kobj,			     \
 				 struct kobj_attribute *attr, char *text)    \
 {									     \
 	const struct ndm_slot *slot = ndm_folder_slot(kobj);		     \
 	const struct ndm_blob_facts *facts __maybe_unused;		     \
+	const struct ndm_loaded *loaded;				     \
 	ssize_t length;							     \
 									     \
 	rcu_read_lock();						     \
-	facts = &rcu_dereference(slot->active)->described->facts;	     \
+	loaded = rcu_dereference(slot->active);				     \
+	facts = &loaded->described->facts;				     \
 	length = sysfs_emit(text, format "\n", __VA_ARGS__);		     \
 	rcu_read_unlock();						     \
 	return length;							     \
@@ -191,6 +142,7 @@ static ssize_t ndm_##name##_show(struct kobject *kobj,			     \
 static struct kobj_attribute ndm_##name##_attr =			     \
 	__ATTR(name, 0444, ndm_##name##_show, NULL)
 
+NDM_VALUE(model, "%s", loaded->file);
 NDM_VALUE(name, "%s", facts->name);
 NDM_VALUE(profile, "%s", facts->profile);
 NDM_VALUE(envelope, "%s", facts->envelope);
@@ -250,48 +202,265 @@ static const struct kobj_type ndm_folder_type = {
 	.default_groups = ndm_slot_groups,
 };
 
-/* -- called by the module's init and exit ----------------------------------- */
-
-int ndm_slot_init(struct ndm_slot *slot,
-		  const struct ndm_described_model *model)
+static int ndm_folder_add(struct ndm_slot *slot)
 {
-	int err;
-
-	slot->decisions = alloc_percpu(unsigned long);
-	if (!slot->decisions)
-		return -ENOMEM;
-	slot->builtin.described = model;
-	ndm_core_prepare(&slot->builtin.network, &model->model);
-	strscpy(slot->builtin.file, NDM_BUILTIN, sizeof(slot->builtin.file));
-	RCU_INIT_POINTER(slot->active, &slot->builtin);
+	memset(&slot->folder, 0, sizeof(slot->folder));
 	init_completion(&slot->folder_released);
-	err = kobject_init_and_add(&slot->folder, &ndm_folder_type,
-				   &THIS_MODULE->mkobj.kobj, "%s",
-				   slot->ops.name);
-	if (err)
-		ndm_slot_exit(slot);
+	return kobject_init_and_add(&slot->folder, &ndm_folder_type,
+				    &THIS_MODULE->mkobj.kobj, "%s",
+				    slot->ops.name);
+}
+
+/* Waits until nobody reads the folder. */
+static void ndm_folder_del(struct ndm_slot *slot)
+{
+	kobject_put(&slot->folder);
+	wait_for_completion(&slot->folder_released);
+}
+
+/* -- slots ------------------------------------------------------------------- */
+
+static const char *ndm_check_name(const char *name)
+{
+	if (strcmp(name, "ndm") && (strncmp(name, "ndm_", 4) || !name[4]))
+		return "it must be ndm or begin with ndm_";
+	if (strlen(name) >= TCP_CA_NAME_MAX)
+		return "a congestion control's name has at most 15 characters";
+	if (name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")])
+		return "it has other characters than lower-case letters, digits and underscores";
+	return NULL;
+}
+
+static struct ndm_slot *ndm_find_slot(const char *name)
+{
+	int i;
+
+	for (i = 0; i < ndm_slot_count; i++)
+		if (!strcmp(ndm_slots[i]->ops.name, name))
+			return ndm_slots[i];
+	return NULL;
+}
+
+/* A slot that no socket can have had. */
+static void ndm_free_slot(struct ndm_slot *slot)
+{
+	kfree(ndm_active(slot));
+	free_percpu(slot->decisions);
+	kfree(slot);
+}
+
+static struct ndm_slot *ndm_new_slot(const char *name, struct ndm_loaded *model)
+{
+	struct ndm_slot *slot = kzalloc(sizeof(*slot), GFP_KERNEL);
+
+	if (!slot)
+		return NULL;
+	slot->decisions = alloc_percpu(unsigned long);
+	if (!slot->decisions) {
+		kfree(slot);
+		return NULL;
+	}
+	slot->ops = *ndm_ops;
+	strscpy(slot->ops.name, name, sizeof(slot->ops.name));
+	RCU_INIT_POINTER(slot->active, model);
+	return slot;
+}
+
+/* Sockets may use the slot at once, so this comes last. */
+static int ndm_register(struct ndm_slot *slot)
+{
+	int err = ndm_folder_add(slot);
+
+	if (!err)
+		err = tcp_register_congestion_control(&slot->ops);
+	if (err) {
+		pr_err("%s cannot be registered (error %d)\n", slot->ops.name, err);
+		ndm_folder_del(slot);
+	}
+	slot->registered = !err;
 	return err;
 }
 
-void ndm_slot_exit(struct ndm_slot *slot)
+static void ndm_unregister(struct ndm_slot *slot)
 {
-	struct ndm_loaded *last;
-
-	kobject_put(&slot->folder);
-	wait_for_completion(&slot->folder_released);
-	last = rcu_dereference_protected(slot->active, true);
-	if (last != &slot->builtin)
-		kfree(last);
-	free_percpu(slot->decisions);
+	tcp_unregister_congestion_control(&slot->ops);
+	ndm_folder_del(slot);
+	slot->registered = false;
 }
 
-int ndm_slot_device_add(void)
+static int ndm_add_slot(const char *name, struct ndm_loaded *model)
 {
+	struct ndm_slot *slot;
+	int err;
+
+	if (ndm_slot_count == NDM_SLOTS) {
+		pr_err("%s is refused: there have been %d slots, which is the most; unload the module first\n",
+		       name, NDM_SLOTS);
+		kfree(model);
+		return -ENOSPC;
+	}
+	slot = ndm_new_slot(name, model);
+	if (!slot) {
+		kfree(model);
+		return -ENOMEM;
+	}
+	err = ndm_register(slot);
+	if (err)
+		ndm_free_slot(slot);
+	else
+		ndm_slots[ndm_slot_count++] = slot;
+	return err;
+}
+
+static int ndm_set_slot(const char *name, const char *file)
+{
+	const char *problem = ndm_check_name(name);
+	struct ndm_loaded *model;
+	struct ndm_slot *slot;
+	int err = 0;
+
+	if (problem) {
+		pr_err("slot %.64s is refused: %s\n", name, problem);
+		return -EINVAL;
+	}
+	problem = ndm_check_file(file);
+	if (problem) {
+		pr_err("model %.64s is refused: %s\n", file, problem);
+		return -EINVAL;
+	}
+	model = ndm_load(file);
+	slot = ndm_find_slot(name);
+	if (IS_ERR(model)) {
+		if (slot)
+			slot->refused++;
+		return PTR_ERR(model);
+	}
+	if (!slot) {
+		err = ndm_add_slot(name, model);
+	} else {
+		ndm_replace_model(slot, model);
+		if (!slot->registered)
+			err = ndm_register(slot);
+	}
+	if (!err)
+		pr_info("%s: uses model %s (%s, trained for %llu decisions)\n",
+			name, file, model->described->facts.name,
+			model->described->facts.decisions);
+	return err;
+}
+
+static int ndm_remove_slot(const char *name)
+{
+	struct ndm_slot *slot = ndm_find_slot(name);
+
+	if (!slot || !slot->registered) {
+		pr_err("there is no slot %.64s\n", name);
+		return -ENOENT;
+	}
+	if (slot == ndm_slots[0]) {
+		pr_err("slot %s stays as long as the module\n", name);
+		return -EBUSY;
+	}
+	ndm_unregister(slot);
+	pr_info("%s: removed\n", name);
+	return 0;
+}
+
+/* -- the parameter "slots" ---------------------------------------------------- */
+
+/* Carries out "+NAME FILE" or "-NAME". @text: is changed */
+static int ndm_command(char *text)
+{
+	char *file = strim(text);
+	char *name = strsep(&file, " ");
+
+	if (!ndm_ops) {
+		pr_err("slots is written after the module was loaded, not while it is\n");
+		return -EINVAL;
+	}
+	if (*name == '+' && file)
+		return ndm_set_slot(name + 1, skip_spaces(file));
+	if (*name == '-' && !file)
+		return ndm_remove_slot(name + 1);
+	pr_err("slots takes +NAME FILE or -NAME\n");
+	return -EINVAL;
+}
+
+static int ndm_slots_set(const char *text, const struct kernel_param *param)
+{
+	char *copy;
+	int err;
+
+	/* The file is root's, also for a root without capabilities or of another user namespace. */
+	if (!capable(CAP_NET_ADMIN))
+		return -EPERM;
+	copy = kstrdup(text, GFP_KERNEL);
+	if (!copy)
+		return -ENOMEM;
+	mutex_lock(&ndm_mutex);
+	err = ndm_command(copy);
+	mutex_unlock(&ndm_mutex);
+	kfree(copy);
+	return err;
+}
+
+static int ndm_slots_get(char *text, const struct kernel_param *param)
+{
+	int length = 0, i;
+
+	BUILD_BUG_ON(NDM_SLOTS * (TCP_CA_NAME_MAX + NDM_FILE_MAX) >= PAGE_SIZE);
+	mutex_lock(&ndm_mutex);
+	for (i = 0; i < ndm_slot_count; i++)
+		if (ndm_slots[i]->registered)
+			length += scnprintf(text + length, PAGE_SIZE - length, "%s %s\n",
+					    ndm_slots[i]->ops.name,
+					    ndm_active(ndm_slots[i])->file);
+	mutex_unlock(&ndm_mutex);
+	return length;
+}
+
+static const struct kernel_param_ops ndm_slots_ops = {
+	.set = ndm_slots_set,
+	.get = ndm_slots_get,
+};
+
+module_param_cb(slots, &ndm_slots_ops, NULL, 0644);
+MODULE_PARM_DESC(slots, "+NAME FILE: add the congestion control NAME with a model file of the firmware loader, or replace its model; -NAME: remove it");
+
+/* -- init and exit ------------------------------------------------------------- */
+
+int ndm_slots_init(const struct tcp_congestion_ops *ops,
+		   const struct ndm_described_model *builtin)
+{
+	int err;
+
 	ndm_device = root_device_register(KBUILD_MODNAME);
-	return PTR_ERR_OR_ZERO(ndm_device);
+	if (IS_ERR(ndm_device))
+		return PTR_ERR(ndm_device);
+	mutex_lock(&ndm_mutex);
+	ndm_ops = ops;
+	ndm_builtin = builtin;
+	err = ndm_set_slot("ndm", NDM_BUILTIN);
+	if (err)
+		ndm_ops = NULL;
+	mutex_unlock(&ndm_mutex);
+	if (err)
+		root_device_unregister(ndm_device);
+	return err;
 }
 
-void ndm_slot_device_del(void)
+void ndm_slots_exit(void)
 {
+	int i;
+
+	mutex_lock(&ndm_mutex);
+	ndm_ops = NULL;
+	for (i = 0; i < ndm_slot_count; i++) {
+		if (ndm_slots[i]->registered)
+			ndm_unregister(ndm_slots[i]);
+		ndm_free_slot(ndm_slots[i]);
+	}
+	ndm_slot_count = 0;
+	mutex_unlock(&ndm_mutex);
 	root_device_unregister(ndm_device);
 }

@@ -3,16 +3,26 @@
  * A slot: one congestion control of the module, "ndm" or "ndm_NAME", and the model
  * that its connections use.
  *
- * The compiled-in model can be replaced while connections run:
+ *	echo "+ndm_mine mine.bin" > /sys/module/tcp_ndm/parameters/slots
+ *	echo "-ndm_mine" > /sys/module/tcp_ndm/parameters/slots
  *
- *	echo mine.bin > /sys/module/tcp_ndm/ndm/model
+ * "+" gives a slot the model of /lib/firmware/mine.bin, which the firmware loader
+ * reads and ndm_blob.h parses; the slot is added if there is none of this name. In
+ * place of a file, "builtin" is the compiled-in model, with which "ndm" begins. Open
+ * connections use a new model from their next decision on, with their state reset to
+ * zero: it has no meaning for other weights. A refused file changes nothing. "-"
+ * removes a slot, except "ndm". Reading lists the slots with their files.
  *
- * loads /lib/firmware/mine.bin through the firmware loader (ndm_blob.h parses it);
- * "builtin" restores the compiled-in model. Open connections use the new model from
- * their next decision on, with their state reset to zero: it has no meaning for
- * other weights. A refused file changes nothing.
+ * /sys/module/tcp_ndm/NAME/ describes the model of a slot; counters/ shows its
+ * activity.
  *
- * The same folder describes the model; counters/ shows its activity.
+ * Lifetime. A socket, open, closed or listening, may point at the operations in a
+ * slot, and so may the default of a network namespace. They take a reference to the
+ * module, not to the slot, and without init() having run. So a slot that is removed
+ * only loses its name and its folder. It keeps its memory and its last model, with
+ * which those who have it go on, until the module is unloaded; then nobody has it.
+ * "+" with its name takes it up again, and no other name does. NDM_SLOTS bounds what
+ * this keeps.
  */
 #ifndef NDM_SLOT_H
 #define NDM_SLOT_H
@@ -27,26 +37,32 @@
 
 #define NDM_BUILTIN "builtin"
 
+/* Names of slots until the module is unloaded. About 8 KB each; a page lists them. */
+#define NDM_SLOTS 48
+
+/* Characters of a model file's name, with a zero. */
+#define NDM_FILE_MAX 64
+
 /* A model in use, and the file that it comes from. */
 struct ndm_loaded {
 	struct rcu_head rcu;	/* kfree_rcu() wants it near the beginning */
 	const struct ndm_described_model *described;
 	struct ndm_network network;
-	u32 number;		/* increases with each model */
-	char file[64];
+	u32 number;		/* increases with each model of the slot */
+	char file[NDM_FILE_MAX];
 	struct ndm_described_model from_file;
 };
 
 struct ndm_slot {
 	struct tcp_congestion_ops ops;	/* ndm_slot_of() finds the slot by it */
 	struct ndm_loaded __rcu *active;
-	struct ndm_loaded builtin;
 	unsigned long __percpu *decisions;
-	bool registered;
 	atomic_t starved;		/* connections that the guard has taken from their policy */
-	struct kobject folder;		/* in sysfs */
+	struct kobject folder;		/* in sysfs, while registered */
 	struct completion folder_released;
-	unsigned int swaps, refused;	/* under the mutex of ndm_slot.c */
+	/* under the mutex of ndm_slot.c */
+	bool registered;
+	unsigned int swaps, refused;
 };
 
 static inline struct ndm_slot *ndm_slot_of(const struct sock *sk)
@@ -54,37 +70,20 @@ static inline struct ndm_slot *ndm_slot_of(const struct sock *sk)
 	return container_of(inet_csk(sk)->icsk_ca_ops, struct ndm_slot, ops);
 }
 
-/**
- * ndm_slot_init - set up a slot with its compiled-in model and its sysfs folder
- * @slot: its ops are set; registering the congestion control is the caller's task
- * @model: the compiled-in model
- *
- * Context: may sleep.
+/*
+ * Registers "ndm" with the compiled-in model. @ops: of all slots, without a name. Returns 0 or
+ * a negative errno.
  */
-int ndm_slot_init(struct ndm_slot *slot,
-		  const struct ndm_described_model *model);
+int ndm_slots_init(const struct tcp_congestion_ops *ops,
+		   const struct ndm_described_model *builtin);
 
-/* Frees the models of a slot that no socket uses any more. */
-void ndm_slot_exit(struct ndm_slot *slot);
-
-/**
- * ndm_slot_load - replace the model of a slot
- * @slot: initialised
- * @file: a file name for the firmware loader, or NDM_BUILTIN
- *
- * Context: may sleep.
- * Return: 0, or a negative errno when the file is refused; nothing has changed then.
- */
-int ndm_slot_load(struct ndm_slot *slot, const char *file);
+/* Removes all slots and their memory: no socket uses them any more. */
+void ndm_slots_exit(void);
 
 /* Reads the parameter "pin". Returns its first text that is no SHA-256; NULL if all are. */
 const char *ndm_pin_init(void);
 
 /* Why a model file with this SHA-256 may not be loaded; NULL: it may. */
 const char *ndm_pin_refuses(const u8 *digest);
-
-/* The device that the firmware loader needs; added before the first slot. */
-int ndm_slot_device_add(void);
-void ndm_slot_device_del(void);
 
 #endif /* NDM_SLOT_H */

@@ -2,7 +2,7 @@
 /*
  * Tracepoint ndm:ndm_decision: one line per decision of tcp_ndm, enough to replay
  * the integer network bit for bit. Its state starts at 0 with decision 0 of each
- * flow and with each new model. The trace system has the congestion control's name.
+ * flow and with each new model.
  *
  *	ndm_decision: flow=1 decision=0 x=0,819,... action=-12,340 cwnd=10
  *		srtt_us=40012 model=0 ca=ndm
@@ -15,7 +15,7 @@
  * policy, because the policy leaves the path unused (ndm_guard.h).
  */
 #undef TRACE_SYSTEM
-#define TRACE_SYSTEM NDM_ALGORITHM
+#define TRACE_SYSTEM ndm
 
 #if !defined(NDM_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
 #define NDM_TRACE_H

@@ -47,8 +47,9 @@ def test_scheme(lab: VmLab, scheme: str) -> list[str]:
 def test_swap(lab: VmLab) -> list[str]:
     """Load a model file through the firmware loader, then return to the built-in model. Returns the problems."""
     command = (
-        f"printf {MODEL.parent} >/sys/module/firmware_class/parameters/path; cd /sys/module/tcp_ndm/ndm && "
-        f"echo {MODEL.name} >model && cat model sha256 && echo builtin >model && cat counters/model_swaps"
+        f"printf {MODEL.parent} >/sys/module/firmware_class/parameters/path; cd /sys/module/tcp_ndm && "
+        f"slots=parameters/slots; echo +ndm {MODEL.name} >$slots && cat ndm/model ndm/sha256 && "
+        f"echo +ndm builtin >$slots && cat ndm/counters/model_swaps"
     )
     reply = lab.call("shell", command=command)
     if reply["status"]:

@@ -7,11 +7,6 @@
 #include "ndm_weights.h"
 #include "ndm/ndm_window.h"
 
-#define NDM_ADDRESS(name) (&ndm_model_##name)
-static const struct ndm_described_model *const ndm_user_models[] = {
-	NDM_MODELS(NDM_ADDRESS)
-};
-
 unsigned int ndm_user_model_size(void)
 {
 	return sizeof(struct ndm_model);
@@ -22,16 +17,16 @@ unsigned int ndm_user_model_format(void)
 	return NDM_MODEL_FORMAT;
 }
 
-/* The first compiled-in model, which is the default. */
+/* The compiled-in model. */
 const struct ndm_model *ndm_user_shipped_model(void)
 {
-	return &ndm_user_models[0]->model;
+	return &NDM_BUILTIN_MODEL.model;
 }
 
 /* 32 bytes */
 const u8 *ndm_user_shipped_sha256(void)
 {
-	return ndm_user_models[0]->facts.sha256;
+	return NDM_BUILTIN_MODEL.facts.sha256;
 }
 
 /* T steps: x (T, NDM_INPUTS), h (NDM_HIDDEN_MAX) in and out, out (T, NDM_OUTPUTS) */

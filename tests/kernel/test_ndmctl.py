@@ -160,7 +160,7 @@ def test_doctor_names_the_kernel() -> None:
 def test_manual_and_completion_have_each_command() -> None:
     usage = ctl("--help").stdout
     commands = set(re.findall(r"^  ([a-z]+) ", usage, re.MULTILINE))
-    assert len(commands) == 11
+    assert len(commands) == 12
     manual = (KERNEL / "ctl" / "ndmctl.8").read_text()
     assert set(re.findall(r"^\.It Cm ([a-z]+)", manual, re.MULTILINE)) == commands
     completion = (KERNEL / "ctl" / "ndmctl.bash").read_text()

@@ -82,14 +82,17 @@ BAD_MODELS = {
 GREEDY_MODELS = {name: BAD_MODELS[name] for name in ("highest", "grow", "creep")} | {"burst": burst()}
 
 
+SLOTS = "/sys/module/tcp_ndm/parameters/slots"
+
+
 def with_sha256(content: bytes | bytearray) -> bytes:
     """Return a model file with the SHA-256 that its other bytes have."""
     return bytes(content[:-32]) + hashlib.sha256(content[:-32]).digest()
 
 
 def use_model(lab: Lab, name: str) -> None:
-    """Let tcp_ndm decide by a model: builtin, or the file of this name that the firmware loader finds."""
-    shell(lab, f"echo {name} >/sys/module/tcp_ndm/ndm/model")
+    """Let ndm decide by a model: builtin, or the file of this name that the firmware loader finds."""
+    shell(lab, f"echo +ndm {name} >{SLOTS}")
 
 
 def put_firmware(lab: Lab, files: dict[str, bytes]) -> None:

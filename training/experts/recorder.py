@@ -25,7 +25,6 @@ from env.reference import run_origin_us
 from env.rollout import RolloutTask, run_episode
 from env.trajectory import Steps
 from export.formats.model_file import model_file
-from export.selection import further_algorithms
 from training.experts.equivalent import clipped, equivalent_actions
 from training.experts.options import RecordOptions
 from training.experts.recording import DrawnEpisode, Lesson, RecordingError, connections
@@ -38,7 +37,7 @@ def find_experts(names: Sequence[str]) -> list[Expert]:
     Raises RecordingError for an unknown name, with near matches, and for a scheme that cannot be an expert.
     """
     try:
-        experts = [_expert(scheme) for scheme in find_schemes(names, further_algorithms())]
+        experts = [_expert(scheme) for scheme in find_schemes(names)]
     except (SchemeError, OwnModuleError, LabError) as error:
         raise RecordingError(str(error)) from error
     algorithms = [expert.algorithm for expert in experts]

@@ -70,6 +70,8 @@ SETTLE_S = 0.25  # virtual time; twice a run, of the second that Clock.preparati
 SEED_LEAD_NS = 1_000_000  # before the origin: when the preparation, and the deferred work after it, have ended
 RT_RUNTIME = FilePath("/proc/sys/kernel/sched_rt_runtime_us")
 LAB_SEED = FilePath("/sys/module/random/parameters/lab_seed")
+SLOTS = FilePath("/sys/module/tcp_ndm/parameters/slots")
+FIRMWARE = FilePath("/sys/module/firmware_class/parameters/path")  # the folder in which the kernel looks first
 TRACE_BUFFER_KB = 65536
 SCRIPT_DATE_S = 1_700_000_000  # when a script begins in virtual time, so that certificates are valid: 2023-11-14
 
@@ -104,6 +106,19 @@ class Agent:
         finally:
             file.unlink()
         self.modules[file.stem] = hashlib.sha256(content).hexdigest()
+
+    def set_slot(self, name: str, data: str) -> None:
+        """Give a slot of tcp_ndm a model. data: the model file, base64."""
+        file = FilePath("/run", f"{name}.bin")
+        before = FIRMWARE.read_text().strip()
+        file.write_bytes(base64.b64decode(data))
+        FIRMWARE.write_text(str(file.parent))
+        try:
+            SLOTS.write_text(f"+{name} {file.name}")
+        finally:
+            FIRMWARE.write_text(before or "\0")  # the kernel takes no write without a character
+            file.unlink()
+        self._guard.find()
 
     @staticmethod
     def hand_over_trace(name: str, data: str) -> None:
@@ -234,8 +249,8 @@ class Agent:
         if on:
             (TRACING / "buffer_size_kb").write_text(str(TRACE_BUFFER_KB))
             (TRACING / "trace").write_text("")
-        # every loaded model has a trace system of its own
-        for enable in sorted(TRACING.glob("events/ndm*/ndm_decision/enable")):
+        enable = TRACING / "events/ndm/ndm_decision/enable"
+        if enable.exists():
             enable.write_text("1" if on else "0")
 
 
@@ -306,8 +321,8 @@ def main(kind: str, device: str, burst_us: str = "") -> None:
     channel = make_channel(device)
     agent = Agent(channel, clock)
     time.sleep(max(0.0, clock.uptime_s - time.monotonic()))
-    names = ("load", "register", "hand_over_trace", "build", "run", "probe", "execute", "shell", "script", "changes")
-    commands = {name: getattr(agent, name) for name in names}
+    names = "load register set_slot hand_over_trace build run probe execute shell script changes"
+    commands = {name: getattr(agent, name) for name in names.split()}
     while True:
         try:
             request = json.loads(channel.read_command())

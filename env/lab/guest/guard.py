@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-MODULES = Path("/sys/module")
+MODULE = Path("/sys/module/tcp_ndm")
 REASONS = ("starving",)  # of kernel/ndm/ndm_guard.h
 
 
 class Guard:
-    """The counters of all models in all loaded modules."""
+    """The counters of all slots."""
 
     def __init__(self) -> None:
         self._totals: dict[Path, int] = {}  # counter -> its value at the last call
 
     def find(self) -> None:
-        """Find the models; to be called after a module has been loaded."""
-        files = [file for reason in REASONS for file in MODULES.glob(f"tcp_ndm*/*/counters/guard_{reason}")]
+        """Find the slots; to be called after a module has been loaded, or a slot set."""
+        files = [file for reason in REASONS for file in MODULE.glob(f"*/counters/guard_{reason}")]
         self._totals = {file: int(file.read_text()) for file in files}
 
     def interventions(self) -> dict[str, int]:

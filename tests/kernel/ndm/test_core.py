@@ -62,7 +62,9 @@ def test_golden_files_of_another_version_are_refused() -> None:
             golden.parse(text.replace(old, new, 1), "file")
 
 
-@pytest.mark.parametrize("module", ["env.schema", "export.integer.tables", "export.formats.golden"])
+@pytest.mark.parametrize(
+    "module", ["env.schema", "export.integer.tables", "export.formats.golden", "export.formats.manifest"]
+)
 def test_generated_files_are_fresh(module: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", module, "--check"], cwd=ROOT, capture_output=True, text=True, check=False

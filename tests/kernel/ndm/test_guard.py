@@ -13,7 +13,7 @@ from env.network.path import Path
 from env.network.scenario import load_scenario
 from tests.support.guest import shell
 from tests.support.labs import shared_lab
-from tests.support.models import BAD_MODELS, put_models, use_model
+from tests.support.models import BAD_MODELS, SLOTS, put_models, use_model
 
 pytestmark = pytest.mark.timeout(900)
 FOLDER = "/sys/module/tcp_ndm/ndm"
@@ -99,7 +99,7 @@ def test_next_model_gets_the_connection_at_once(lab: Lab) -> None:
     use_model(lab, "shrink.bin")
     before, decisions = counter(lab, "guard_starving"), counter(lab, "decisions")
     caught = f"[ $(cat {FOLDER}/counters/guard_starving) -gt {before} ]"
-    shell(lab, f"(until {caught}; do sleep .1; done; sleep 1; echo builtin >{FOLDER}/model) >/dev/null 2>&1 & true")
+    shell(lab, f"(until {caught}; do sleep .1; done; sleep 1; echo +ndm builtin >{SLOTS}) >/dev/null 2>&1 & true")
     run(lab, "ndm", duration_s=30.0, sample_ms=0)
     assert counter(lab, "guard_starving") == before + 1
     assert shell(lab, f"cat {FOLDER}/model") == "builtin"

@@ -11,15 +11,15 @@ import pytest
 from env.lab import Lab
 from env.lab.virtual import MODULES
 from env.network.path import Path
-from export import selection
 from export.formats.blob import write_blob
 from export.integer import reference
 from export.integer.model import IntegerModel
 from export.integer.native import Native
+from export.selection import manifest_of
 from kernel.kunit.reports import kernel_log
 from tests.support.guest import shell
 from tests.support.labs import Decision, checked_lab, shared_lab, traced_decisions
-from tests.support.models import put_firmware, with_sha256
+from tests.support.models import SLOTS, put_firmware, with_sha256
 from training.untrained import build_untrained
 
 pytestmark = pytest.mark.timeout(900)
@@ -48,7 +48,7 @@ def fact(lab: Lab, name: str) -> str:
 
 
 def set_model(lab: Lab, name: str) -> int:
-    return int(lab.call("shell", command=f"echo {name} >{FOLDER}/model")["status"])
+    return int(lab.call("shell", command=f"echo +ndm {name} >{SLOTS}")["status"])
 
 
 @pytest.fixture(autouse=True)
@@ -69,8 +69,8 @@ def test_model_file_replaces_the_model(lab: Lab) -> None:
     shipped = fact(lab, "sha256")
     swaps = int(fact(lab, "counters/model_swaps"))
     assert fact(lab, "model") == "builtin"
-    header = selection.header_of(fact(lab, "name")).read_text()
-    assert f'.envelope = "{fact(lab, "envelope")}"' in header
+    manifest = manifest_of(fact(lab, "name"))
+    assert (manifest["envelope"], manifest["policy_sha256"]) == (fact(lab, "envelope"), shipped)
     assert set_model(lab, "seed-1.bin") == 0
     exported = build_untrained(1)
     assert fact(lab, "model") == "seed-1.bin"
@@ -110,8 +110,8 @@ def test_names_outside_the_firmware_folder_are_refused(lab: Lab, name: str) -> N
     assert fact(lab, "model") == "builtin"
 
 
-def test_only_root_may_set_the_model(lab: Lab) -> None:
-    shown = shell(lab, f"stat -c '%a %u' {FOLDER}/model {FOLDER}/sha256")
+def test_only_root_may_write_slots(lab: Lab) -> None:
+    shown = shell(lab, f"stat -c '%a %u' {SLOTS} {FOLDER}/model")
     assert shown.splitlines() == ["644 0", "444 0"]
 
 
@@ -121,14 +121,14 @@ def test_only_root_may_set_the_model(lab: Lab) -> None:
     ids=["root without the capability", "root of another user namespace"],
 )
 def test_setting_the_model_needs_a_capability(lab: Lab, command: str) -> None:
-    done = lab.call("shell", command=f"{command} 'id -u && echo seed-1.bin | tee {FOLDER}/model >/dev/null'")
+    done = lab.call("shell", command=f"{command} 'id -u && echo +ndm seed-1.bin | tee {SLOTS} >/dev/null'")
     assert done["stdout"] == "0\n"
     assert "not permitted" in done["stderr"]
     assert fact(lab, "model") == "builtin"
 
 
 def test_only_pinned_files_are_loaded() -> None:
-    """The lab kernel only, as in the next test but one."""
+    """The lab kernel only: in user-mode Linux, KASAN reports an overflow when a module is loaded again."""
     content = files()
     pins = ",".join(content[name][-32:].hex() for name in ("seed-1.bin", "cut.bin"))
     with checked_lab("tcp_ndm", seed=3) as lab:
@@ -142,14 +142,13 @@ def test_only_pinned_files_are_loaded() -> None:
         (line,) = refusals(lab, "seed-2.bin", "tcp_ndm: model")
         assert "its SHA-256 is not one of the parameter pin" in line
         assert set_model(lab, "builtin") == 0
-        shell(lab, "rmmod tcp_ndm")
-        assert lab.call("shell", command=f"insmod {module} pin={pins} model=seed-2.bin")["status"] != 0
+        assert lab.call("shell", command=f"echo +ndm_2 seed-2.bin >{SLOTS}")["status"] != 0
 
 
 def test_every_decision_follows_the_model_it_names(lab: Lab) -> None:
     """Two flows run for 30 s while the model is exchanged again and again."""
     # the run begins between 1 s and 33 s from now, and the exchanges go on for longer
-    swapping = f"for i in $(seq {SWAPS}); do for m in seed-1.bin builtin seed-2.bin; do echo $m >{FOLDER}/model; "
+    swapping = f"for i in $(seq {SWAPS}); do for m in seed-1.bin builtin seed-2.bin; do echo +ndm $m >{SLOTS}; "
     shell(lab, f"({swapping} sleep 0.61; done; done) >/dev/null 2>&1 & true")
     flows = [{"scheme": "ndm", "start_s": float(i), "duration_s": 30.0 - i} for i in range(2)]
     result = lab.run(PATH, flows, 30.0, trace=True)
@@ -175,17 +174,3 @@ def check(models: list[IntegerModel], decisions: list[Decision]) -> None:
         assert equal, f"the decisions with model number {number} follow no model"
         used |= set(equal)
     assert used == {0, 1, 2}
-
-
-def test_insmod_takes_a_model() -> None:
-    """The lab kernel only: in user-mode Linux, KASAN reports an overflow when a module is loaded again."""
-    with checked_lab("tcp_ndm", seed=3) as lab:
-        put_firmware(lab, files())
-        module = MODULES / "tcp_ndm.ko"
-        shell(lab, "rmmod tcp_ndm")
-        assert lab.call("shell", command=f"insmod {module} model=cut.bin")["status"] != 0
-        assert shell(lab, "ls /sys/module | grep -c '^tcp_ndm$' || true") == "0"
-        shell(lab, f"insmod {module} model=seed-1.bin")
-        assert fact(lab, "model") == "seed-1.bin"
-        shell(lab, f"rmmod tcp_ndm && insmod {module}")  # with a model from a file in use
-        assert fact(lab, "model") == "builtin"

@@ -8,7 +8,7 @@ import pytest
 from export.checks.certificate import SMALLEST_GROWS
 from export.checks.proof import prove
 from export.integer.native import Native
-from export.selection import header_of, selected
+from export.selection import kernel_file, selected
 from export.verify_model import main
 
 
@@ -16,7 +16,8 @@ def test_command_proves_the_shipped_model_and_its_header(capsys: pytest.CaptureF
     assert main([]) == 0
     model, _ = Native().shipped()
     assert f"{prove(model).accumulator:,}" in capsys.readouterr().out
-    assert f"_Static_assert({prove(model).accumulator}LL < 1LL << 62" in header_of(selected()[0]).read_text()
+    header = kernel_file(f"models/{selected()}.h").read_text()
+    assert f"_Static_assert({prove(model).accumulator}LL < 1LL << 62" in header
     assert main(["no/such/run"]) == 1
 
 

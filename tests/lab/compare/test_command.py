@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from env.pool.slot import MAX_ATTEMPTS
-from export.selection import selected, sha256_of
+from export.selection import manifest_of, selected
 from tests.support.commands import assert_gone, compare, descendants, ended, start, wait_until
 
 BASE = ["scenario=bottleneck", "duration_s=2", "schemes=[reno,cubic]", "seeds=2"]
@@ -62,7 +62,7 @@ def test_a_file_of_the_user_is_swept_with_a_trace_of_tmp(tmp_path: Path) -> None
 def test_record_names_the_model_of_the_loaded_module(tmp_path: Path) -> None:
     compare("scenario=bottleneck", "duration_s=2", "schemes=[ndm]", "seeds=1", f"output_dir={tmp_path}")
     model = json.loads((tmp_path / "environment.json").read_text())["models"]["ndm"]["ndm"]
-    assert model["sha256"] == sha256_of(selected()[0])
+    assert model["sha256"] == manifest_of(selected())["policy_sha256"]
     assert model["sha256"] in (tmp_path / "report.html").read_text()
 
 

@@ -10,7 +10,7 @@ import pytest
 from compare.experiment.experiment import plan
 from compare.experiment.labs import lab_kind
 from compare.experiment.matrix import make_job
-from compare.experiment.models import binaries, find_modules
+from compare.experiment.models import binaries, find_models, find_modules
 from env.lab import VirtualLab
 from env.network.path import Path as NetworkPath
 from tests.support.commands import hashes, run_python
@@ -43,11 +43,11 @@ def test_twice_into_two_folders_gives_the_same_bytes(tmp_path: Path) -> None:
 
 def test_fresh_and_used_lab_give_the_same_run() -> None:
     names = ["stress", "compete/cubic_1v1", "nv/1s2c1fs", "access/lte", "loss/bursts"]
-    experiment = plan(names, ["ndm"], 1, 2.0, 50)
+    experiment = plan(names, ["ndm", "ndm@untrained"], 1, 2.0, 50)
     kind = lab_kind("virtual", "", experiment)
-    modules = find_modules(experiment.all_schemes(), kind)
-    experiment = replace(experiment, binaries=binaries(modules, experiment.scenarios, kind))
-    jobs = [make_job(run, experiment, modules) for run in experiment.runs()]
+    modules, models = find_modules(experiment.all_schemes(), kind), find_models(experiment.all_schemes())
+    experiment = replace(experiment, binaries=binaries(modules, models, experiment.scenarios, kind))
+    jobs = [make_job(run, experiment, modules, models) for run in experiment.runs()]
     alone = []
     for job in jobs:
         with VirtualLab(seed=0) as lab:

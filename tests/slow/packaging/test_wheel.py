@@ -149,7 +149,7 @@ def test_quickstart_runs_in_any_folder_beside_such_modules(installed: Installed,
     assert "ndm, model mine" in installed.command(folder, "export", "RUN=runs/quickstart", "NAME=mine")
     printed = installed.command(folder, "make", "export-weights", "RUN=runs/quickstart", "NAME=other")
     assert "ndm, model other" in printed
-    installed.command(folder, "module", "MODELS=mixed")
+    installed.command(folder, "module", "MODEL=mixed")
     schemes = "schemes=[ndm,ndm@quickstart,cubic]"
     installed.command(folder, "compare", "scenario=bottleneck", schemes, "seeds=1", "duration_s=2", "output_dir=mine")
     assert (folder / "mine" / "report.html").is_file()
@@ -164,7 +164,7 @@ def test_mininet_script_writes_into_the_current_folder(installed: Installed, tmp
 
 
 def test_examples_of_the_documentation_run_once_activated(installed: Installed, tmp_path: Path) -> None:
-    installed.command(tmp_path, "module", "MODELS=mixed")
+    installed.command(tmp_path, "module", "MODEL=mixed")
     for example in sorted((DOCS / "examples").glob("*.py")):
         code = f"import ndm_tcp, runpy; runpy.run_path(str(ndm_tcp.activate() / 'docs/examples/{example.name}'))"
         assert installed.python(tmp_path, code)

@@ -32,7 +32,7 @@ MACS = {"tested": "02:00:00:00:00:01", "peer": "02:00:00:00:00:02"}
 MTU_BYTES = 1500
 TRACING = Path("/sys/kernel/tracing")
 TRACEPOINTS = [TRACING / "events/ndm" / name / "enable" for name in ("ndm_decision", "ndm_guard")]
-MODEL = Path("/sys/module/tcp_ndm/ndm/model")
+SLOTS = Path("/sys/module/tcp_ndm/parameters/slots")
 CA_STATES = ("Open", "Disorder", "CWR", "Recovery", "Loss")
 # struct tcp_info: state, ca_state, retransmits, probes, backoff, then from byte 8 on unsigned ints
 INFO_WORDS = {
@@ -199,7 +199,7 @@ class Play:
 
     def _call(self, name: str, *words: str) -> None:
         if name == "model":
-            MODEL.write_text(words[0] if words[0] == "builtin" else f"{words[0]}.bin")
+            SLOTS.write_text("+ndm builtin" if words[0] == "builtin" else f"+ndm {words[0]}.bin")
         elif name == "sysctl":
             Path(f"/proc/sys/net/ipv4/{words[0]}").write_text(words[1])
         elif name == "started":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +25,7 @@ from export.integer import reference
 from export.integer.model import INPUTS, ExportError, IntegerModel, Provenance
 from export.integer.native import model_bytes
 from export.integer.quantize import FloatPolicy, quantize
-from export.selection import algorithms, select, selected, sha256_of
+from export.selection import manifest_of, select, selected
 from tests.support.runs import CARD, write_run
 from training.policy import Policy
 
@@ -35,7 +36,7 @@ def headers(tmp_path: Path) -> Path:
     folder = tmp_path / "exported"
     (folder / "models").mkdir(parents=True)
     (folder / "models" / "old.h").write_text("the old header\n")
-    select(["old"], folder)
+    select("old", folder)
     return folder
 
 
@@ -51,8 +52,11 @@ def test_export_writes_everything_and_passes_the_gate(
     printed = capsys.readouterr().out
     assert "float against int16" in printed
     sha256 = checkpoint.load(run)["sha256"]
-    assert sha256_of("run", headers) == sha256
-    assert selected(headers) == ["run"]
+    manifest = manifest_of("run", headers)
+    assert (manifest["name"], manifest["policy_sha256"], manifest["hidden"]) == ("run", sha256, 8)
+    for key, file in (("header", headers / "models" / "run.h"), ("model_file", run / "export" / "policy.bin")):
+        assert manifest[f"{key}_sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert selected(headers) == "run"
     assert (headers / "models" / "old.h").is_file()
     report = json.loads((run / "export" / "report.json").read_text())
     assert sum(row["decisions"] for row in report["agreement"]) >= 100_000
@@ -145,35 +149,27 @@ def test_unknown_run_names_the_nearest_ones(tmp_path: Path) -> None:
 
 def test_model_replaces_the_one_of_its_name(tmp_path: Path, headers: Path) -> None:
     assert main(["--run", str(write_run(tmp_path / "a")), "--headers", str(headers), "--name", "Mine 2"]) == 0
-    assert main(["--run", str(write_run(tmp_path / "b")), "--headers", str(headers), "--name", "theirs"]) == 0
-    assert selected(headers) == ["theirs"], "one that was not selected becomes the one in the module"
-    select(["mine_2", "theirs"], headers)
-    first = sha256_of("theirs", headers)
+    assert selected(headers) == "mine_2"
+    first = manifest_of("mine_2", headers)
     other = write_run(tmp_path / "c", **{"readout.bias": torch.tensor([-0.4, 0.5])})
-    assert main(["--run", str(other), "--headers", str(headers), "--name", "theirs"]) == 0
-    assert selected(headers) == ["mine_2", "theirs"], "one that was stays where it is"
-    assert sha256_of("theirs", headers) != first
+    assert main(["--run", str(other), "--headers", str(headers), "--name", "Mine 2"]) == 0
+    assert manifest_of("mine_2", headers)["policy_sha256"] != first["policy_sha256"]
 
 
 @pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        ([], "no model is given; there are a_long_name_of_it, mixed, old, older"),
-        (["odl"], "did you mean old"),
-        (["unheard_of"], "there are a_long_name_of_it, mixed, .*; `make export-weights` adds one"),
-        (["old", "old"], "given twice"),
-        (["old", "a_long_name_of_it"], "longer than the 15 letters.*NAME="),
-    ],
+    ("name", "message"),
+    [("odl", "did you mean old"), ("unheard_of", "there are .*mixed, old.*; `make export-weights` adds one")],
 )
-def test_a_selection_that_cannot_be_is_refused(headers: Path, names: list[str], message: str) -> None:
-    for name in ("older", "a_long_name_of_it"):
-        (headers / "models" / f"{name}.h").write_text("\n")
+def test_a_selection_that_cannot_be_is_refused(headers: Path, name: str, message: str) -> None:
     before = contents(headers)
     with pytest.raises(ExportError, match=message):
-        select(names, headers)
+        select(name, headers)
     assert contents(headers) == before
-    select(["a_long_name_of_it", "older"], headers)  # the first is called ndm
-    assert algorithms(selected(headers)) == {"ndm": "a_long_name_of_it", "ndm_older": "older"}
+
+
+def test_a_header_without_a_manifest_is_named(headers: Path) -> None:
+    with pytest.raises(ExportError, match=r"old\.json does not describe the model old: run `make export-weights`"):
+        manifest_of("old", headers)
 
 
 @pytest.mark.parametrize("name", ["", "Ω", "x" * 64, "a\tb"])

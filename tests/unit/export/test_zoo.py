@@ -47,5 +47,5 @@ def test_exported_model_leaves_the_zoo_alone(tmp_path: Path) -> None:
 
 
 def test_module_takes_the_same_names(tmp_path: Path) -> None:
-    select(["ndm@mixed"], tmp_path)
-    assert selected(tmp_path) == ["mixed"]
+    select("ndm@mixed", tmp_path)
+    assert selected(tmp_path) == "mixed"

@@ -15,7 +15,7 @@ from kernel.kunit.reports import LeakWatch
 from tests.support.guest import shell
 from tests.support.kernel.hostile import SETUP, HostileNetworks, check, check_trace, no_connection_is_left, run
 from tests.support.labs import checked_lab
-from tests.support.models import BAD_MODELS, put_models, use_model
+from tests.support.models import BAD_MODELS, SLOTS, put_models, use_model
 
 FOLDER = "/sys/module/tcp_ndm/ndm"
 TRACING = "/sys/kernel/tracing"
@@ -68,9 +68,9 @@ def test_invalid_models_change_nothing_while_a_flow_runs(lab: Lab) -> None:
         refused = 0
         for name in 20 * ("cut.bin", "zero.bin", "empty.bin", "missing.bin", "../escape.bin"):
             flow.watch(0.02)
-            file = os.open("{FOLDER}/model", os.O_WRONLY)
+            file = os.open("{SLOTS}", os.O_WRONLY)
             try:
-                os.write(file, name.encode())  # unbuffered: a buffer would write again when it is closed
+                os.write(file, f"+ndm {{name}}".encode())  # unbuffered: a buffer would write again when it is closed
             except OSError:
                 refused += 1
             os.close(file)

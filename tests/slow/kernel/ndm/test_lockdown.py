@@ -9,7 +9,7 @@ import pytest
 from env.checkout import BUILD, MODEL_BUILD
 from env.lab.stock.vm import VmLab
 from tests.support.guest import shell
-from tests.support.models import model_file
+from tests.support.models import SLOTS, model_file
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -35,24 +35,24 @@ def lock(lab: VmLab) -> None:
 
 def refusal(lab: VmLab, name: str) -> str:
     """Return what the kernel's log says of a model that is refused."""
-    shell(lab, f"! echo {name}.bin >{SLOT}/model")
+    shell(lab, f"! echo +ndm {name}.bin >{SLOTS}")
     return shell(lab, "dmesg | grep 'is refused' | tail -n 1")
 
 
 def test_models_are_refused_without_a_pin(lab: VmLab) -> None:
     shell(lab, f"insmod {lab.stock.modules}/tcp_ndm.ko")
-    shell(lab, f"echo first.bin >{SLOT}/model")
+    shell(lab, f"echo +ndm first.bin >{SLOTS}")
     lock(lab)
     assert "second.bin is refused: this kernel is locked down: pin its SHA-256" in refusal(lab, "second")
     assert shell(lab, f"cat {SLOT}/model") == "first.bin"
-    shell(lab, f"echo builtin >{SLOT}/model")
+    shell(lab, f"echo +ndm builtin >{SLOTS}")
 
 
 def test_the_pinned_model_is_taken(lab: VmLab) -> None:
     digest = model_file("first")[-32:].hex()
     shell(lab, f"insmod {lab.stock.modules}/tcp_ndm.ko pin={digest}")
     lock(lab)
-    shell(lab, f"echo first.bin >{SLOT}/model")
+    shell(lab, f"echo +ndm first.bin >{SLOTS}")
     assert shell(lab, f"cat {SLOT}/name") == "first"
     assert "is not one of the parameter pin" in refusal(lab, "second")
 

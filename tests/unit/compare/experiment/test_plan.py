@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import fields, replace
 from functools import partial
@@ -205,8 +206,9 @@ def test_an_unknown_kernel_is_refused_with_the_names_of_others(tmp_path: Path, m
 
 def test_a_module_older_than_its_model_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "models").mkdir()
-    (tmp_path / "models" / "mine.h").write_text(f"\t/* SHA-256 of the float policy: {'ab' * 32} */\n")
-    select(["mine"], tmp_path)
+    (tmp_path / "models" / "mine.h").write_text("\n")
+    (tmp_path / "models" / "mine.json").write_text(json.dumps({"policy_sha256": "ab" * 32}))
+    select("mine", tmp_path)
     monkeypatch.setattr(models, "EXPORTED", tmp_path)
     tree = KernelTree(tmp_path, "6.12", "0" * 64)
     kind = LabKind(tmp_path / "linux", tmp_path, "module", (), tree, partial(VirtualLab, seed=0))
@@ -219,14 +221,11 @@ def test_a_module_older_than_its_model_is_refused(tmp_path: Path, monkeypatch: p
     assert models.find_modules(find_schemes(["ndm"]), kind) == {"ndm": tmp_path / "tcp_ndm.ko"}
 
 
-def test_a_run_that_does_not_exist_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NDM_CACHE", str(tmp_path))
-    tree = KernelTree(tmp_path, "6.12", "0" * 64)
-    kind = LabKind(tmp_path / "linux", tmp_path, "module", (), tree, partial(VirtualLab, seed=0))
+def test_a_run_that_does_not_exist_is_named() -> None:
     with pytest.raises(CompareError, match="ndm@runs/no-such-run"):
-        models.find_modules(find_schemes(["ndm@runs/no-such-run"]), kind)
+        models.find_models(find_schemes(["ndm@runs/no-such-run"]))
     with pytest.raises(CompareError, match=r"did you mean ndm@untrained\?"):
-        models.find_modules(find_schemes(["ndm@untrianed"]), kind)
+        models.find_models(find_schemes(["ndm@untrianed"]))
 
 
 def test_help_explains_options_schemes_and_scenarios() -> None:

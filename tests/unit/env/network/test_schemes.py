@@ -13,13 +13,6 @@ def test_all_stands_for_schemes_without_requirements() -> None:
         find_schemes(["all", "ndm"])
 
 
-def test_further_model_of_the_module_is_a_scheme() -> None:
-    other = find_schemes(["ndm", "ndm_other"], built_in=["ndm_other"])[1]
-    assert (other.algorithm, other.module, other.label) == ("ndm_other", "tcp_ndm", "NDM other")
-    with pytest.raises(SchemeError, match=r"did you mean ndm_other"):
-        find_schemes(["ndm_othre"], built_in=["ndm_other"])
-
-
 def test_a_path_without_a_name_is_explained() -> None:
     with pytest.raises(SchemeError, match=r"'x/tcp_mine\.c' has no name: write mine@x/tcp_mine\.c, or another"):
         find_schemes(["x/tcp_mine.c"])
