@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from env.lab import Lab, ModuleInTheWay
-from env.lab.reports import kernel_log
 from env.lab.virtual import MODULES
 from env.network.path import Path
 from export.formats.blob import write_blob
+from kernel.kunit.reports import kernel_log
 from tests.support.guest import algorithms, run_program, shell
 from tests.support.labs import checked_lab, shared_lab
 from tests.support.models import BAD_MODELS, SLOTS, put_firmware, put_models
