@@ -26,8 +26,6 @@ static struct device *ndm_device;	/* the firmware loader needs one */
 
 static const char *ndm_check_file(const char *file)
 {
-	if (!*file)
-		return "it has no name";
 	if (*file == '/' || strstr(file, ".."))
 		return "its name must be relative to /lib/firmware and without ..";
 	if (strlen(file) >= NDM_FILE_MAX)

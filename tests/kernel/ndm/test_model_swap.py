@@ -103,7 +103,7 @@ def test_bad_file_is_refused_with_the_reason(lab: Lab, name: str, reason: str) -
     assert int(fact(lab, "counters/models_refused")) == refused + 1
 
 
-@pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "''", "a" * 70])
+@pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "a" * 70])
 def test_names_outside_the_firmware_folder_are_refused(lab: Lab, name: str) -> None:
     (line,) = refusals(lab, name, "tcp_ndm:")
     assert "is refused: it" in line

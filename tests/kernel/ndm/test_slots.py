@@ -49,7 +49,7 @@ def refusal(lab: Lab, command: str) -> str:
     """Write what must be refused; return the one line that the module logs."""
     before = len(kernel_log(lab).splitlines())
     assert lab.call("shell", command=f"echo '{command}' >{SLOTS}")["status"] != 0
-    (line,) = (line for line in kernel_log(lab).splitlines()[before:] if "tcp_ndm: " in line)
+    (line,) = (line for line in kernel_log(lab).splitlines()[before:] if "] tcp_ndm: " in line)
     return line.partition("tcp_ndm: ")[2]
 
 
@@ -150,7 +150,7 @@ def test_slots_come_and_go_while_connections_use_them(lab: Lab) -> None:
 
         changes = {{name: [f"-{{name}}", f"+{{name}} shrink.bin", f"+{{name}} {{model}}"] for name, model in (
             ("ndm_1", "seed-1.bin"), ("ndm_23456789ab", "seed-2.bin"))}}
-        writers = [threading.Thread(target=write, args=50 * lines) for lines in changes.values()]
+        writers = [threading.Thread(target=write, args=20 * lines) for lines in changes.values()]
         users = [threading.Thread(target=use, args=(name,)) for name in (*changes, "ndm") for _ in range(2)]
         for thread in (*writers, *users):
             thread.start()

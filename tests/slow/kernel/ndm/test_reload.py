@@ -23,6 +23,7 @@ from env.lab.virtual import MODULES
 from kernel.kunit.reports import LeakWatch, find_reports, kernel_log
 from tests.support.guest import run_program, shell
 from tests.support.labs import SANITIZER_MODULES
+from tests.support.models import SLOTS
 
 LOADS = 100
 
@@ -48,20 +49,30 @@ def lab() -> Iterator[Lab]:
 
 
 def test_a_hundred_loads_leave_nothing(lab: Lab, modules: Path) -> None:
-    """Each has a connection that decides; every tenth unloading is tried with the connection open, and refused."""
+    """Each has connections that decide, one on a slot that is removed meanwhile and added again every other time. Every
+    tenth unloading is tried with the connections open, and refused."""
     watch = LeakWatch(lab)
     code = f"""
         refused = 0
         decisions = []
+        def change(text):
+            with open("{SLOTS}", "w") as file:
+                file.write(text)
         for load in range({LOADS}):
             subprocess.run(["insmod", "{modules}/tcp_ndm.ko"], check=True)
             sender, receiver = connect("ndm")
+            change("+ndm_more builtin")
+            others = connect("ndm_more")
+            change("-ndm_more")
             send(sender, receiver, 1 << 18)
+            send(*others, 1 << 18)
+            if load % 2:
+                change("+ndm_more builtin")
             decisions.append(int(open("/sys/module/tcp_ndm/ndm/counters/decisions").read()))
             if load % 10 == 0:
                 refused += rmmod("tcp_ndm") != 0
-            sender.close()
-            receiver.close()
+            for one in (sender, receiver, *others):
+                one.close()
             assert rmmod("tcp_ndm") == 0
         print(refused, min(decisions), len(decisions))
     """
