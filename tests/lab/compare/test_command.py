@@ -148,7 +148,6 @@ def test_run_that_fails_after_its_retries_is_counted(tmp_path: Path) -> None:
         (["lab=real"], "lab is 'real'; it is one of virtual, vm"),
         (["lab=vm", "jobs=2"], "lab=vm runs in real time, one lab at a time"),
         (["lab=vm", "schemes=[oracle]"], "its search takes hundreds of runs"),
-        (["lab=vm", "schemes=[ndm@untrained]"], "has only the models that are built into the module"),
         (["lab=vm", "scenario=nv/1s1c1fs"], "10 Gbit/s are too fast for lab=vm"),
         (["lab=vm", "scenario=chain/two_queues"], "lab=vm has no chains; use lab=virtual"),
         (["lab=vm", "vm_kernel=5.10"], "make vm-kernel"),
