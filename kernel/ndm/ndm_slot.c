@@ -120,7 +120,7 @@ static u64 ndm_decisions(const struct ndm_slot *slot)
 	return sum;
 }
 
-/* A file with one value of "slot", or of "loaded", its model in use, and "facts", the model's origin. */
+/* A file with one value of "slot", of "loaded", its model in use, or of that model's "facts". */
 #define NDM_VALUE(name, format, ...)					     \
 static ssize_t ndm_##name##_show(struct kobject *kobj,			     \
 				 struct kobj_attribute *attr, char *text)    \
