@@ -19,7 +19,6 @@ from env.reward import RewardWeights
 from export import checkpoint
 from export.checkpoint import CheckpointError
 from training.config import LEARNERS, ConfigError, check_command_line, read_config, resumed_config
-from training.curriculum.curriculum import CurriculumOptions
 from training.learner import learner_class
 from training.loop import RunError, make_labs, new_run_folder, train
 from training.options import LabOptions, TrainConfig
@@ -29,14 +28,13 @@ HELP = """Train NDM in the lab, with the learner that algo= chooses.
 
   python train.py profile=mixed                            train; Ctrl-C saves and stops
   python train.py resume=runs/NAME                         continue an interrupted run
-  python train.py profile=mixed curriculum=genet           with hard paths, where a kernel algorithm beats the policy
   python train.py algo=cma profile=mixed                   by evolution, with the int16 model in the kernel
   python train.py -m profile=mixed                         seeds 1, 2, 3, and a report; the same command continues
   python train.py -m hydra/launcher=joblib lab.workers=1   side by side, a process each
   python train.py -m hydra/launcher=ray lab.workers=1      on a Ray cluster, hydra.launcher.address=HOST:PORT
   python train.py --cfg job                                the whole configuration, profile included
 
-KEY=VALUE, a group's file first, then single keys (default: profile=mixed curriculum=whole algo=ppo_long lab=virtual):
+KEY=VALUE, a group's file first, then single keys (default: profile=mixed algo=ppo_long lab=virtual):
 """
 
 
@@ -45,9 +43,8 @@ ERRORS = (ConfigError, RunError, CheckpointError, LabError, ValueError, OSError)
 
 def help_text() -> str:
     """Return what --help prints."""
-    groups = [line for group in ("profile", "curriculum", "algo", "lab", "debug") for line in group_lines(group)]
+    groups = [line for group in ("profile", "algo", "lab", "debug") for line in group_lines(group)]
     keys = [*option_lines(TrainConfig), *option_lines(LabOptions, "lab.")]
-    keys += option_lines(CurriculumOptions, "curriculum.")
     for kind, learner in LEARNERS.items():
         keys += ["", f"Options of the learner {kind}:", *option_lines(learner.OPTIONS, "algo.")]
     keys += ["", "Options of the profile; profile.paths.NAME.*: env/profile/mixture.py"]
@@ -70,7 +67,7 @@ def run_training(config: TrainConfig, folder: Path, saved: dict[str, Any] | None
     """Train; returns False when stopped by Ctrl-C."""
     try:
         with make_labs(config) as pool:
-            sampler = learner_class(config.algo.kind).sampler(config, folder, pool)
+            sampler = learner_class(config.algo.kind).sampler(config, pool)
             return train(config, folder, saved, sampler)
     except KeyboardInterrupt:  # while the labs boot, or the second one
         return False

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -89,7 +88,6 @@ class Cma:
     }
     TITLE = "CMA-ES"
     METRICS = METRICS
-    HAS_CURRICULUM = False
 
     def __init__(self, options: CmaOptions, seed: int, weights: Mapping[str, Tensor] | None = None) -> None:
         self.options = options
@@ -118,9 +116,8 @@ class Cma:
         return cls(_options(config), config.seed)
 
     @classmethod
-    def sampler(cls, config: TrainConfig, folder: Path, pool: Pool) -> GenerationSampler:
+    def sampler(cls, config: TrainConfig, pool: Pool) -> GenerationSampler:
         """See training.learner.Learner."""
-        del folder
         return GenerationSampler(config, pool)
 
     def begin(self, config: TrainConfig) -> None:

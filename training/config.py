@@ -20,12 +20,9 @@ from training.options import TrainConfig
 
 LEARNERS = {kind: learner_class(kind) for kind in sorted(set(kinds().values()))}
 # A resumed run may change single values of these groups, and options that do not change its result.
-GROUPS = ("algo", "curriculum", "lab", "profile")
+GROUPS = ("algo", "lab", "profile")
 CHANGEABLE = (*GROUPS, "checkpoint_every", "runner", "ray_address")
-RENAMED = {  # old key -> new key
-    "profile.started_chance": "profile.skip_slow_start_prob",
-    "curriculum.no_start_until": "curriculum.skip_slow_start_until",
-}
+GONE = {"curriculum.start_width": 1.0, "curriculum.hard_share": 0.0}  # options that went, with their defaults
 
 
 class ConfigError(Exception):
@@ -55,7 +52,7 @@ def check_command_line(overrides: Sequence[str]) -> None:
         with initialize_config_dir(str(CONFIGS), version_base="1.3"):
             compose("train", list(overrides))
     except (HydraException, OmegaConfBaseException) as error:
-        raise ConfigError(_explain(error)) from error
+        raise ConfigError(explain_config_error(error)) from error
 
 
 def read_config(composed: DictConfig) -> TrainConfig:
@@ -64,15 +61,12 @@ def read_config(composed: DictConfig) -> TrainConfig:
         profile = profile_from_config(composed.profile)
         config = OmegaConf.to_object(composed)
     except (OmegaConfBaseException, ValueError) as error:
-        raise ConfigError(str(error) if isinstance(error, ProfileError) else _explain(error)) from error
+        raise ConfigError(str(error) if isinstance(error, ProfileError) else explain_config_error(error)) from error
     assert isinstance(config, TrainConfig)
     kind = config.algo.kind
     learner = LEARNERS.get(kind)
     if learner is None or learner.OPTIONS is not type(config.algo):
         raise ConfigError(f"algo.kind is {kind}, but the options are another learner's; choose the learner by algo=")
-    if config.curriculum.changes_anything and not learner.HAS_CURRICULUM:
-        others = ", ".join(other for other, entry in LEARNERS.items() if entry.HAS_CURRICULUM)
-        raise ConfigError(f"algo={kind} has no curriculum: leave curriculum= out, or choose the learner {others}")
     config.profile = profile
     return config
 
@@ -89,9 +83,10 @@ def resumed_config(saved: Mapping[str, Any], composed: DictConfig, overrides: Se
     try:
         schema = OmegaConf.structured(TrainConfig)
         schema.algo = OmegaConf.structured(LEARNERS[kind].OPTIONS)
-        config = OmegaConf.merge(schema, saved)
+        config = OmegaConf.merge(schema, _today(saved))
     except OmegaConfBaseException as error:
-        raise ConfigError(f"the checkpoint's configuration does not fit this version: {_explain(error)}") from error
+        reason = explain_config_error(error)
+        raise ConfigError(f"the checkpoint's configuration does not fit this version: {reason}") from error
     assert isinstance(config, DictConfig)
     for override in overrides:
         key = override.split("=", 1)[0].lstrip("+")
@@ -106,9 +101,13 @@ def resumed_config(saved: Mapping[str, Any], composed: DictConfig, overrides: Se
     return config
 
 
-def _explain(error: Exception) -> str:
-    cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, OmegaConfBaseException):
-        cause = cause.__cause__
-    key = "" if cause is None else str(cause.full_key or cause.key)
-    return f"{key} is now called {RENAMED[key]}" if key in RENAMED else explain_config_error(error)
+def _today(saved: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a checkpoint's configuration with the options of this version. Raises ConfigError if it needs others."""
+    if "curriculum" not in saved:  # it is of this version
+        return dict(saved)
+    for key, default in GONE.items():
+        group, _, name = key.partition(".")
+        if (value := saved[group].get(name, default)) != default:
+            raise ConfigError(f"the run began with {key}={value}, which this version does not have")
+    algo = saved["algo"] | {"skip_slow_start_until": saved["curriculum"]["skip_slow_start_until"]}
+    return {group: values for group, values in saved.items() if group != "curriculum"} | {"algo": algo}

@@ -16,7 +16,6 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 from omegaconf import OmegaConf
@@ -55,7 +54,6 @@ class Sampler(Protocol):
     """Runs the behaviour that a learner submits in the lab, in the order of submission."""
 
     warnings: Sequence[str]  # about the newest sample, for the terminal
-    hard_cases: Sequence[dict[str, Any]]  # of a curriculum, as the card shows them
 
     @property
     def workers(self) -> int:
@@ -80,8 +78,8 @@ class Sampler(Protocol):
         """Wait for the oldest sample; None if `should_stop` returns true meanwhile. Raises env.lab.LabError."""
         ...
 
-    def observe(self, policy: Mapping[str, Tensor], should_stop: Callable[[], bool]) -> dict[str, float] | None:
-        """Observe the policy after an update; return metrics, or None if `should_stop` returns true meanwhile."""
+    def observe(self, policy: Mapping[str, Tensor]) -> None:
+        """Observe the policy after an update."""
         ...
 
     def state(self) -> dict[str, Any]:
@@ -100,7 +98,6 @@ class Learner(Protocol):
     DEBUG: ClassVar[Mapping[str, Mapping[str, Any]]]  # file of configs/debug -> options of such a run
     TITLE: ClassVar[str]  # name in the documentation
     METRICS: ClassVar[Sequence[Metric]]
-    HAS_CURRICULUM: ClassVar[bool]  # whether curriculum= has an effect
     warnings: Sequence[str]  # about the newest update, for the terminal
 
     @classmethod
@@ -113,9 +110,8 @@ class Learner(Protocol):
         ...
 
     @classmethod
-    def sampler(cls, config: TrainConfig, folder: Path, pool: Pool) -> Sampler:
-        """Return the sampler that runs its behaviour in the labs of a pool. folder: of the run; it may not exist
-        yet."""
+    def sampler(cls, config: TrainConfig, pool: Pool) -> Sampler:
+        """Return the sampler that runs its behaviour in the labs of a pool."""
         ...
 
     @property

@@ -191,10 +191,8 @@ def _update_until_done(learner: Learner, sampler: Sampler, recorder: Recorder, s
             stopwatch.sampled()
             metrics = sample.metrics | learner.update(sample)
             metrics |= stopwatch.updated(sample)
-            observed = sampler.observe(learner.policy_weights, stop)
-            if observed is None:
-                return False
-            recorder.update(state(), metrics | observed, sample.virtual_s, sampler.hard_cases)
+            sampler.observe(learner.policy_weights)
+            recorder.update(state(), metrics, sample.virtual_s)
             if (reached := recorder.milestones_at(learner.progress.share)) > passed:
                 recorder.keep()
                 passed = reached

@@ -10,7 +10,6 @@ from omegaconf import MISSING
 from env.options import check_limits, option
 from env.pool import check_runner
 from env.profile import Profile
-from training.curriculum.curriculum import CurriculumOptions
 
 
 @dataclass
@@ -42,10 +41,9 @@ class LabOptions:
 
 @dataclass
 class TrainConfig:
-    """The keys of ``python train.py key=value ...``; ``profile curriculum algo lab debug`` are folders of configs/."""
+    """The keys of ``python train.py key=value ...``; ``profile algo lab debug`` are folders of configs/."""
 
     profile: Profile = field(default_factory=Profile)
-    curriculum: CurriculumOptions = field(default_factory=CurriculumOptions)
     algo: LearnerOptions = field(default_factory=LearnerOptions)
     lab: LabOptions = field(default_factory=LabOptions)
     runner: str = option("local", "where episodes run: local (this machine), or ray (a Ray cluster; needs `make ray`)")

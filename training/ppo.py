@@ -197,7 +197,6 @@ class Ppo:
     }
     TITLE = "PPO"
     METRICS = METRICS
-    HAS_CURRICULUM = True
 
     def __init__(self, options: PpoOptions, seed: int, privileged: int) -> None:
         torch.manual_seed(seed)
@@ -222,10 +221,10 @@ class Ppo:
         return cls(_options(config), config.seed, len(PRIVILEGED))
 
     @classmethod
-    def sampler(cls, config: TrainConfig, folder: Path, pool: Pool) -> RolloutSampler:
+    def sampler(cls, config: TrainConfig, pool: Pool) -> RolloutSampler:
         """See training.learner.Learner."""
         workers = LabRolloutWorkers(config.profile, pool, config.seed, _options(config).rollout_decisions)
-        return RolloutSampler(config, folder, workers, pool)
+        return RolloutSampler(config, workers)
 
     def begin(self, config: TrainConfig) -> None:
         """See training.learner.Learner: imitates algo.imitate, or starts from algo.start."""

@@ -1,4 +1,4 @@
-"""Draws episodes from the whole ranges of a profile, from their easy middle, or near a given episode."""
+"""Draws episodes from a profile."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from env.profile.episode_config import LEARNER, SNAPSHOT, STAND_IN, EpisodeConfi
 from env.profile.held_out import outside_bands
 from env.profile.mixture import DRAWN_FIELDS, MixtureComponent, Profile, with_jitter
 from env.profile.own_rivals import own_rivals, with_own_rivals
-from env.profile.ranges import around, middle
 
 
 class PathSampler:
@@ -34,36 +33,20 @@ class PathSampler:
         weights = np.array([component.weight for component in profile.paths.values()])  # [components]
         self._probabilities = weights / weights.sum()
         self._scenarios = {
-            name: self.with_own_rivals(
-                scenario_episode_config(component.scenario)._replace(reward=component.reward, component=name)
+            name: with_own_rivals(
+                scenario_episode_config(component.scenario)._replace(reward=component.reward, component=name),
+                self.own_rivals,
             )
             for name, component in profile.paths.items()
             if component.scenario is not None
         }
 
-    def draw(self, rng: np.random.Generator, width: float = 1.0) -> EpisodeConfig:
-        """Return the next episode; all randomness comes from `rng`.
-
-        width: share of each range, around its easy middle, that numbers are drawn from (ranges.middle).
-        """
+    def draw(self, rng: np.random.Generator) -> EpisodeConfig:
+        """Return the next episode; all randomness comes from `rng`."""
         name = self._names[int(rng.choice(len(self._names), p=self._probabilities))]
         if name in self._scenarios:
             return self._scenarios[name]
-        return self._draw_from(name, middle(self.profile.paths[name], width), rng)
-
-    def draw_near(self, config: EpisodeConfig, factor: float, rng: np.random.Generator) -> EpisodeConfig:
-        """Return an episode of the same component with each number within a factor of this one's (ranges.around).
-
-        The episode of a scenario is returned unchanged. Raises KeyError for an episode of another profile.
-        """
-        component = self.profile.paths[config.component]
-        if component.scenario:
-            return self.with_own_rivals(config)
-        return self._draw_from(config.component, around(component, config, factor), rng)
-
-    def with_own_rivals(self, config: EpisodeConfig) -> EpisodeConfig:
-        """Return an episode of the profile, such as one that was stored, with the modules of its own rivals."""
-        return with_own_rivals(config, self.own_rivals)
+        return self._draw_from(name, self.profile.paths[name], rng)
 
     def _draw_from(self, name: str, component: MixtureComponent, rng: np.random.Generator) -> EpisodeConfig:
         draws = component.draws()
@@ -96,7 +79,7 @@ class PathSampler:
             EpisodeFlow(scheme, start_s, (i + 1) % clients + 1)
             for i, (scheme, start_s) in enumerate(zip(schemes, starts_s, strict=True))
         )
-        return self.with_own_rivals(config._replace(path=path, other_flows=flows))
+        return with_own_rivals(config._replace(path=path, other_flows=flows), self.own_rivals)
 
     def _with_steps(
         self, config: EpisodeConfig, component: MixtureComponent, rng: np.random.Generator

@@ -11,10 +11,9 @@ from env.markdown import markdown_table
 from env.profile import Profile
 from env.reward import RewardWeights
 from training.config import LEARNERS
-from training.curriculum.curriculum import CurriculumOptions
 from training.options import LabOptions, TrainConfig
 
-GROUPS = ("profile", "curriculum", "algo", "lab", "debug")
+GROUPS = ("profile", "algo", "lab", "debug")
 
 
 def render() -> str:
@@ -35,10 +34,6 @@ Groups, files of `configs/`:
 {_table(TrainConfig)}
 
 {_table(LabOptions, "lab.")}
-
-### Curriculum
-
-{_table(CurriculumOptions, "curriculum.")}
 
 {learners}
 

@@ -20,10 +20,9 @@ SMALL = [
     *("algo.total_decisions=1500", "algo.rollout_decisions=300", "algo.hidden=16"),
 ]
 SMALL_POPULATION = ["profile=bottleneck", "debug=smoke", "lab.workers=1", "algo.total_decisions=1000"]
-# All that a batch may also be drawn from: a contest and a snapshot with each update, and rivals that are snapshots.
-DRAWN_FROM = [
-    *("profile=fair", "curriculum=genet", "curriculum.every=1", "curriculum.schemes=[bbr,nv]"),
-    *("algo.snapshot_every=1", "algo.snapshots=2", "profile.paths.beside.rivals=[snapshot,cubic]"),
+# A snapshot with each update, and rivals that are snapshots.
+WITH_SNAPSHOTS = [
+    *("profile=fair", "algo.snapshot_every=1", "algo.snapshots=2", "profile.paths.beside.rivals=[snapshot,cubic]"),
 ]
 
 

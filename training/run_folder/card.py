@@ -20,8 +20,6 @@ from env.lab.virtual import KERNEL
 from env.markdown import markdown_table
 from env.pool import lab_files
 from export.checks.certificate import Certificate, table
-from training.curriculum.cases import FILE_NAME as CASES_NAME
-from training.curriculum.cases import summary
 
 JSON_NAME = "card.json"
 TEXT_NAME = "card.md"
@@ -47,7 +45,6 @@ class Card:
     wall_s: float = 0.0
     virtual_s: float = 0.0  # sum over all connections
     metrics: dict[str, float] = field(default_factory=dict)  # of the newest update
-    hard_cases: list[dict[str, Any]] = field(default_factory=list)  # of the curriculum: Case.describe()
     certificates: list[dict[str, Any]] = field(default_factory=list)  # of a finished training: Certificate
     lab_changed: bool = False  # whether some command had another lab than the command before
 
@@ -63,7 +60,7 @@ class Card:
         if saved is not None:
             card.commands = [*saved["commands"], command]
             card.lab_changed = saved["lab_changed"] or saved["lab"] != card.lab
-            for entry in ("decisions", "wall_s", "virtual_s", "metrics", "hard_cases"):
+            for entry in ("decisions", "wall_s", "virtual_s", "metrics"):
                 setattr(card, entry, saved[entry])
         return card
 
@@ -116,7 +113,6 @@ class Card:
                 _table(("metric", "value"), {f"`{name}`": f"{self.metrics[name]:.5g}" for name in shown}),
                 "",
                 *self._certificates(),
-                *self._hard_cases(),
                 f"{JSON_NAME} has all metrics, config.yaml the whole configuration.",
                 "",
             ]
@@ -130,23 +126,6 @@ class Card:
             "What the network asks for by itself, in shares of all inputs and states (docs/explanation/proof.md):",
             "",
             markdown_table(head, rows),
-            "",
-        ]
-
-    def _hard_cases(self) -> list[str]:
-        if not self.hard_cases:
-            return []
-        return [
-            "Hard episodes, on which an algorithm of the kernel has more reward than the policy, the largest gap "
-            f"first; {CASES_NAME} has all that were ever chosen:",
-            "",
-            markdown_table(
-                ["gap", "algorithm", "episode", "first contest after update"],
-                [
-                    [f"{case['gap']:.3f}", case["scheme"], summary(case), str(case["update"])]
-                    for case in self.hard_cases
-                ],
-            ),
             "",
         ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -61,23 +61,13 @@ class Recorder:
             )
         self._save()
 
-    def update(
-        self,
-        state: dict[str, Any],
-        metrics: dict[str, float],
-        virtual_s: float,
-        hard_cases: Sequence[dict[str, Any]] = (),
-    ) -> None:
-        """Record an update: the state after it, its metrics, the virtual time of its episodes.
-
-        hard_cases: the curriculum's current ones, as Case.describe returns them.
-        """
+    def update(self, state: dict[str, Any], metrics: dict[str, float], virtual_s: float) -> None:
+        """Record an update: the state after it, its metrics, the virtual time of its episodes."""
         assert self._writer is not None
         for name, value in metrics.items():
             self._writer.add_scalar(name, value, state["decisions"])
         self._state = state
         self._card.metrics = metrics
-        self._card.hard_cases = list(hard_cases)
         self._card.virtual_s += virtual_s
         self._updates += 1
         if self._updates % self._every == 0:

@@ -72,8 +72,6 @@ class Candidates(NamedTuple):
 class GenerationSampler:
     """Evaluates generations in the labs of a pool."""
 
-    hard_cases: Sequence[dict[str, Any]] = ()
-
     def __init__(self, config: TrainConfig, pool: Pool) -> None:
         self.workers = pool.workers
         self.warnings: list[str] = []
@@ -120,10 +118,9 @@ class GenerationSampler:
         metrics = {"charts/generation": generation + 1.0, **describe(evaluations, fitness)}
         return Sample(fitness, self._next, decisions, virtual_s, metrics)
 
-    def observe(self, policy: Mapping[str, Tensor], should_stop: Callable[[], bool]) -> dict[str, float]:
+    def observe(self, policy: Mapping[str, Tensor]) -> None:
         """See training.learner.Sampler."""
-        del policy, should_stop
-        return {}
+        del policy
 
     def state(self) -> dict[str, Any]:
         """See training.learner.Sampler. Empty: a generation's runs follow from the seed and its number."""

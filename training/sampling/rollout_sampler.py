@@ -1,8 +1,12 @@
-"""Samples batches of rollouts for a learner, with its curriculum and snapshots, and computes their metrics.
+"""Samples batches of rollouts for a learner, with snapshots of its policy, and computes their metrics.
 
 With ``overlap`` the lab runs the next batch while the learner updates, always with the policy of one update ago,
 however long either takes. Batch k therefore depends only on the seed and on the updates before it, and a resumed
 training repeats its unfinished batches with the same result.
+
+If some connections of a profile skip slow start (profile.skip_slow_start_prob), all connections skip it in the first
+part of a training. Otherwise slow start opens the window, and the policy learns late to open it by itself
+(docs/results/history.md).
 """
 
 from __future__ import annotations
@@ -10,26 +14,20 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from torch import Tensor
 
-from env.expert import MODULE as EXPERT_MODULE
 from env.options import option
-from env.pool import Pool
 from env.profile import own_rivals
 from env.reward import TERMS
 from env.trajectory import Trajectory
-from training.curriculum import cases
-from training.curriculum import curriculum as curricula
-from training.curriculum.curriculum import Curriculum
-from training.curriculum.snapshots import Snapshots
 from training.learner import Sample
 from training.metrics import OUTCOME_METRICS, Metric
 from training.options import LearnerOptions, TrainConfig
 from training.sampling.rollouts import RolloutWorkers, SamplingState
+from training.sampling.snapshots import Snapshots
 
 # Means over a batch of the environment's info, weighted by the length of the interval.
 MEASURED = ("goodput_mbps", "goodput_share", "rtt_ms", "queueing_delay_ms", "loss_rate", "cwnd")
@@ -44,7 +42,6 @@ METRICS = (
     Metric("components/NAME/reward", "", "mean reward of a decision in a mixture component of the profile"),
     Metric("components/NAME/goodput_share", "", "`charts/goodput_share` of a mixture component"),
     Metric("components/NAME/queueing_delay_ms", "ms", "`charts/queueing_delay_ms` of a mixture component"),
-    *curricula.METRICS,
 )
 
 
@@ -55,6 +52,12 @@ class RolloutOptions(LearnerOptions):
     total_decisions: int = option(400_000, "decisions of the whole training; 0 saves the untrained network", ge=0)
     rollout_decisions: int = option(4096, "decisions of a batch; as many whole episodes as reach this number", ge=1)
     overlap: bool = option(True, "run the next batch during an update, with the policy of one update ago")
+    skip_slow_start_until: float = option(
+        0.65,
+        "share of the training in which all connections skip slow start, if the profile has some that do",
+        ge=0,
+        le=1,
+    )
     snapshot_every: int = option(
         10, "updates from one snapshot of the policy to the next, for rivals that are snapshots", ge=1
     )
@@ -77,26 +80,20 @@ class Batch(NamedTuple):
 
 
 class RolloutSampler:
-    """Batches of rollouts, one after the other, with their curriculum and snapshots.
+    """Batches of rollouts, one after the other, with their snapshots.
 
-    config: its algo is RolloutOptions. folder: of the run, for the curriculum's file. workers: run the batches. pool:
-    labs for the contests; None for no contests.
+    config: its algo is RolloutOptions. workers: run the batches.
     """
 
     warnings: Sequence[str] = ()
 
-    def __init__(self, config: TrainConfig, folder: Path, workers: RolloutWorkers, pool: Pool | None) -> None:
+    def __init__(self, config: TrainConfig, workers: RolloutWorkers) -> None:
         options = config.algo
         assert isinstance(options, RolloutOptions)
-        contests = pool if config.curriculum.hard_share else None
         self._workers = workers
-        self._folder = folder
-        self._curriculum = Curriculum(
-            config.curriculum, config.profile, config.seed, options.rollout_decisions, contests
-        )
+        self._skip_prob, self._skip_until = config.profile.skip_slow_start_prob, options.skip_slow_start_until
         self._snapshots = Snapshots(config.profile, options.snapshot_every, options.snapshots)
-        own = (str(rival.module.file) for rival in own_rivals(config.profile))
-        self._modules = (*([EXPERT_MODULE] if contests else []), *own)
+        self._modules = tuple(str(rival.module.file) for rival in own_rivals(config.profile))
         self._ahead = int(options.overlap)
         self._next = 0  # number of the next batch
         self._under_way: deque[Batch] = deque()  # submitted and not yet taken
@@ -117,18 +114,14 @@ class RolloutSampler:
         return self._workers.seconds
 
     @property
-    def hard_cases(self) -> list[dict[str, Any]]:
-        """See training.learner.Sampler."""
-        return [case.describe() for case in self._curriculum.hard]
-
-    @property
     def updates(self) -> int:
         """Number of batches that have been taken."""
         return self._next - len(self._under_way)
 
     def submit(self, behaviour: BehaviourPolicy, share: float) -> None:
         """Start batches in which `behaviour` acts, until one batch, or two with overlap, is under way."""
-        sampling_state = self._curriculum.sampling_state(share, self._snapshots.files)
+        skip_prob = 1.0 if self._skip_prob and share < self._skip_until else self._skip_prob
+        sampling_state = SamplingState(self._snapshots.files, skip_prob)
         while len(self._under_way) <= self._ahead:
             self._start(Batch(self._next, behaviour, sampling_state))
             self._next += 1
@@ -146,13 +139,9 @@ class RolloutSampler:
         decisions = sum(len(episode.rewards) for episode in episodes)
         return Sample(episodes, behaviour, decisions, virtual_s(episodes), describe(episodes))
 
-    def observe(self, policy: Mapping[str, Tensor], should_stop: Callable[[], bool]) -> dict[str, float] | None:
-        """See training.learner.Sampler. Takes snapshots of the policy, and runs its contests."""
+    def observe(self, policy: Mapping[str, Tensor]) -> None:
+        """See training.learner.Sampler. Takes snapshots of the policy."""
         self._snapshots.observe(self.updates, policy)
-        metrics = self._curriculum.observe(self.updates, policy, self._snapshots.files, should_stop)
-        if metrics is not None:
-            cases.append(self._folder, self.updates, self._curriculum.promoted)
-        return metrics
 
     def state(self) -> dict[str, Any]:
         """See training.learner.Sampler."""
@@ -169,7 +158,6 @@ class RolloutSampler:
             "next": self._next,
             "under_way": under_way,
             "snapshots": self._snapshots.state(),
-            "curriculum": self._curriculum.state(),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -179,8 +167,6 @@ class RolloutSampler:
         for batch in state["under_way"]:
             behaviour = BehaviourPolicy(batch["policy"], batch["log_std"])
             self._start(Batch(batch["number"], behaviour, SamplingState.from_dict(batch["sampling_state"])))
-        self._curriculum.restore(state["curriculum"])
-        cases.delete_after(self._folder, self.updates)
 
 
 def describe(episodes: Sequence[Trajectory]) -> dict[str, float]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any, NamedTuple, Protocol
 
@@ -18,7 +18,7 @@ from torch import Tensor
 from env import schema
 from env.lab import LabError
 from env.pool import Pool, wait_all
-from env.profile import EpisodeConfig, PathSampler, Profile
+from env.profile import PathSampler, Profile
 from env.rollout import Rollout, RolloutJob, RolloutTask
 from env.trajectory import Trajectory
 from export.formats.model_file import model_file
@@ -30,31 +30,21 @@ INT16 = np.iinfo(np.int16)
 class SamplingState(NamedTuple):
     """The state that the episodes of a batch are drawn from, besides the profile.
 
-    width: share of each range, as for env.profile.ranges.middle. hard: hard episodes; a share `hard_share` of the
-    episodes is drawn around them, within a factor `vary` of their numbers. snapshots: model files; in each episode the
-    snapshots among the rivals run one of them, or the current policy if there are none. skip_slow_start_prob: of each
-    learner.
+    snapshots: model files; in each episode the snapshots among the rivals run one of them, or the current policy if
+    there are none. skip_slow_start_prob: of each learner.
     """
 
-    width: float = 1.0
-    hard: tuple[EpisodeConfig, ...] = ()
-    hard_share: float = 0.0
-    vary: float = 1.0
     snapshots: tuple[bytes, ...] = ()
     skip_slow_start_prob: float = 0.0
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for a checkpoint; from_dict reads it."""
-        return self._asdict() | {
-            "hard": [episode_config.as_dict() for episode_config in self.hard],
-            "snapshots": list(self.snapshots),
-        }
+        return self._asdict() | {"snapshots": list(self.snapshots)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SamplingState:
         """Return the sampling state of as_dict()."""
-        hard = tuple(EpisodeConfig.from_dict(episode_config) for episode_config in data["hard"])
-        return cls(**{**data, "hard": hard, "snapshots": tuple(data["snapshots"])})
+        return cls(tuple(data["snapshots"]), data["skip_slow_start_prob"])
 
 
 class RolloutWorkers(Protocol):
@@ -118,11 +108,12 @@ class LabRolloutWorkers:
         """Draw episodes until the batch has enough decisions."""
         tasks: list[RolloutTask] = []
         while sum(task.decisions for task in tasks) < self._decisions:
-            episode_config, seed = self._episode_config(sampling_state, rng), int(rng.integers(2**63))
+            episode_config, seed = self._sampler.draw(rng), int(rng.integers(2**63))
             learners, decisions = len(episode_config.learners), self._profile.decisions_on(episode_config.path)
             drawn = std * rng.standard_normal((learners, decisions, ACTION_SIZE))
             noise = np.clip(np.rint(drawn), INT16.min, INT16.max).astype(np.int16)
-            snapshot = draw_snapshot(episode_config, sampling_state.snapshots or (model,), rng)
+            snapshots = sampling_state.snapshots or (model,)
+            snapshot = snapshots[int(rng.integers(len(snapshots)))] if episode_config.has_snapshot else b""
             skip_slow_start = tuple(np.flatnonzero(rng.random(learners) < sampling_state.skip_slow_start_prob).tolist())
             tasks.append(
                 RolloutTask(
@@ -138,13 +129,6 @@ class LabRolloutWorkers:
             )
         return tasks
 
-    def _episode_config(self, sampling_state: SamplingState, rng: np.random.Generator) -> EpisodeConfig:
-        if sampling_state.hard and rng.random() < sampling_state.hard_share:
-            return self._sampler.draw_near(
-                sampling_state.hard[int(rng.integers(len(sampling_state.hard)))], sampling_state.vary, rng
-            )
-        return self._sampler.draw(rng, sampling_state.width)
-
     def take(self, should_stop: Callable[[], bool]) -> list[Trajectory] | None:
         """See `RolloutWorkers`. A batch that is stopped is lost."""
         futures = self._batches.popleft()
@@ -154,8 +138,3 @@ class LabRolloutWorkers:
         if not trajectories:
             raise LabError(f"no connection made two decisions in a whole batch of profile {self._profile.name}")
         return trajectories
-
-
-def draw_snapshot(episode_config: EpisodeConfig, snapshots: Sequence[bytes], rng: np.random.Generator) -> bytes:
-    """Return the model file of the episode's snapshots; empty if it has no such rival."""
-    return snapshots[int(rng.integers(len(snapshots)))] if episode_config.has_snapshot else b""

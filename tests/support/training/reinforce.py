@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
@@ -49,7 +48,6 @@ class Reinforce:
     }
     TITLE = "REINFORCE"
     METRICS = (Metric("losses/policy_loss", "", "log probability times advantage, negated"), *rollout_sampler.METRICS)
-    HAS_CURRICULUM = True
 
     def __init__(self, options: ReinforceOptions, seed: int) -> None:
         self.options = options
@@ -68,10 +66,10 @@ class Reinforce:
         """See training.learner.Learner."""
 
     @classmethod
-    def sampler(cls, config: TrainConfig, folder: Path, pool: Pool) -> RolloutSampler:
+    def sampler(cls, config: TrainConfig, pool: Pool) -> RolloutSampler:
         """See training.learner.Learner."""
         workers = LabRolloutWorkers(config.profile, pool, config.seed, _options(config).rollout_decisions)
-        return RolloutSampler(config, folder, workers, pool)
+        return RolloutSampler(config, workers)
 
     @property
     def progress(self) -> Progress:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -22,7 +21,7 @@ def learn(env: ToyVector, options: PpoOptions, seed: int = 1) -> tuple[Ppo, list
     workers = ToyRolloutWorkers(env, options.rollout_decisions)
     ppo = Ppo(options, seed, len(PRIVILEGED))
     config = TrainConfig(profile=load_profile("bottleneck"), algo=options)
-    sampler = RolloutSampler(config, Path(), workers, None)
+    sampler = RolloutSampler(config, workers)
     while True:
         sampler.submit(ppo.behaviour(), ppo.progress.share)
         batch = sampler.take(lambda: False)

@@ -15,7 +15,7 @@ PAGES = sorted(
     for pattern in ("*.md", "docs/**/*.md", "datasets/**/*.md", "packaging/**/*.md", "kernel/**/*.md")
     for path in ROOT.glob(pattern)
 )
-GROUPS = ("profile", "curriculum", "algo", "lab", "debug")
+GROUPS = ("profile", "algo", "lab", "debug")
 NETWORKS = ("path", "rack", "chain")
 FOLDERS = "compare|configs|datasets|docs|env|export|kernel|packaging|setup|studies|tests|training"
 by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,12 @@ from env.checkout import CONFIGS
 from train import help_text
 from training import learner
 from training.cma import CmaOptions
-from training.config import LEARNERS, RENAMED, ConfigError, check_command_line, read_config, resumed_config
-from training.curriculum.curriculum import CurriculumOptions
+from training.config import LEARNERS, ConfigError, check_command_line, read_config, resumed_config
 from training.learner import kinds
 from training.options import LabOptions, TrainConfig
 from training.ppo import PpoOptions
 
-GROUPS = ("algo", "curriculum", "debug", "lab", "profile")
+GROUPS = ("algo", "debug", "lab", "profile")
 
 
 def composed(*overrides: str) -> TrainConfig:
@@ -54,7 +52,7 @@ def test_wrong_word(override: str, words: list[str]) -> None:
     [
         ("algo.gamma=2", "algo.gamma is 2"),
         ("algo.snapshots=0", "algo.snapshots is 0"),
-        ("curriculum.schemes=[cubik]", "curriculum.schemes: 'cubik' is unknown: did you mean cubic"),
+        ("algo.skip_slow_start_until=2", "algo.skip_slow_start_until is 2.0; it must be at least 0 and at most 1"),
         ("lab.workers=0", "lab.workers is 0"),
         ("name=a/b", "name is 'a/b'"),
         ("seed=-1", "seed is -1"),
@@ -66,16 +64,17 @@ def test_value_out_of_range(override: str, text: str) -> None:
         composed(override)
 
 
-@pytest.mark.parametrize(("old", "new"), RENAMED.items())
-def test_old_key_names_its_new_name(old: str, new: str) -> None:
-    with pytest.raises(ConfigError, match=f"{re.escape(old)} is now called {re.escape(new)}"):
-        check_command_line([f"{old}=0.5"])
+@pytest.mark.parametrize("of_before", [{}, {"start_width": 0.3}, {"hard_share": 0.1}])
+def test_run_from_before_options_went_goes_on(of_before: dict[str, float]) -> None:
     with initialize_config_dir(str(CONFIGS), version_base="1.3"):
         again = compose("train", ["profile=bottleneck"])
     saved: Any = OmegaConf.to_container(again)
-    group, _, key = old.partition(".")
-    saved[group][key] = saved[group].pop(new.partition(".")[2])
-    with pytest.raises(ConfigError, match=f"{re.escape(old)} is now called {re.escape(new)}"):
+    assert saved["algo"].pop("skip_slow_start_until") == 0.65
+    saved["curriculum"] = {"start_width": 1.0, "hard_share": 0.0, "skip_slow_start_until": 0.5} | of_before
+    if not of_before:
+        assert read_config(resumed_config(saved, again, [])).algo.skip_slow_start_until == 0.5
+        return
+    with pytest.raises(ConfigError, match=r"the run began with curriculum\.\w+=0\.[13], which this version does not"):
         resumed_config(saved, again, [])
 
 
@@ -107,7 +106,7 @@ def test_resumed_run_keeps_its_configuration() -> None:
     config = read_config(resumed_config(plain, again, overrides))
     assert (config.profile.name, config.seed, config.algo.hidden) == ("bottleneck", 5, 12)
     assert (config.algo.total_decisions, config.lab.workers) == (900, 1)
-    for refused in ("seed=6", "profile=mixed", "name=other", "algo=ppo_long", "curriculum=genet"):
+    for refused in ("seed=6", "profile=mixed", "name=other", "algo=ppo_long"):
         with pytest.raises(ConfigError, match="cannot be changed in a resumed run"):
             resumed_config(plain, again, [*overrides, refused])
 
@@ -118,7 +117,7 @@ def test_help_explains_keys_and_lists_files() -> None:
         line = next(line for line in text.splitlines() if line.startswith(f"  {key} "))
         assert len(line.removeprefix(f"  {key} ").strip()) > 10, line
     learners = [kind.OPTIONS for kind in LEARNERS.values()]
-    keys = [entry.name for options in (LabOptions, CurriculumOptions, *learners) for entry in fields(options)]
+    keys = [entry.name for options in (LabOptions, *learners) for entry in fields(options)]
     assert [key for key in keys if key != "kind" and f".{key}=" not in text] == []
     assert "algo.sigma=" in text.partition("Options of the learner cma:")[2]
 
@@ -158,8 +157,6 @@ def test_each_learner_has_its_own_options() -> None:
         check_command_line(["algo.population=3"])
     with pytest.raises(ConfigError, match=r"algo\.kind is cma, .* choose the learner by algo="):
         composed("algo=ppo", "algo.kind=cma")
-    with pytest.raises(ConfigError, match=r"algo=cma has no curriculum: leave curriculum= out"):
-        composed("algo=cma", "curriculum=widen")
     with pytest.raises(ConfigError, match=r"algo\.population is 1"):
         composed("algo=cma", "algo.population=1")
 

@@ -62,7 +62,7 @@ def run_training(
     config: TrainConfig, folder: Path, saved: Mapping[str, Any] | None = None, world: ToyVector | None = None
 ) -> bool:
     workers = ToyRolloutWorkers(world or Queues(), 640, seed=7)
-    return train(config, folder, saved, RolloutSampler(config, folder, workers, None))
+    return train(config, folder, saved, RolloutSampler(config, workers))
 
 
 def config(folder: Path, **algo: Any) -> TrainConfig:
@@ -131,7 +131,7 @@ class RecordingWorkers:
 def test_the_policy_is_one_update_behind_with_overlap(tmp_path: Path, overlap: bool) -> None:
     def sampler() -> tuple[RolloutSampler, list[str]]:
         workers: Any = RecordingWorkers()
-        return RolloutSampler(config(tmp_path, overlap=overlap), tmp_path, workers, None), workers.calls
+        return RolloutSampler(config(tmp_path, overlap=overlap), workers), workers.calls
 
     one, calls = sampler()
     for update in range(3):

@@ -1,1 +1,0 @@
-"""Chooses training episodes: widening ranges, hard episodes, and snapshots of earlier policies as rivals."""
