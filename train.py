@@ -19,16 +19,16 @@ from env.reward import RewardWeights
 from export import checkpoint
 from export.checkpoint import CheckpointError
 from training.config import LEARNERS, ConfigError, check_command_line, read_config, resumed_config
-from training.learner import learner_class
 from training.loop import RunError, make_labs, new_run_folder, train
 from training.options import LabOptions, TrainConfig
+from training.sampling.rollout_sampler import RolloutSampler
+from training.sampling.rollouts import LabRolloutWorkers
 from training.sweeps import sweep
 
 HELP = """Train NDM in the lab, with the learner that algo= chooses.
 
   python train.py profile=mixed                            train; Ctrl-C saves and stops
   python train.py resume=runs/NAME                         continue an interrupted run
-  python train.py algo=cma profile=mixed                   by evolution, with the int16 model in the kernel
   python train.py -m profile=mixed                         seeds 1, 2, 3, and a report; the same command continues
   python train.py -m hydra/launcher=joblib lab.workers=1   side by side, a process each
   python train.py -m hydra/launcher=ray lab.workers=1      on a Ray cluster, hydra.launcher.address=HOST:PORT
@@ -67,8 +67,8 @@ def run_training(config: TrainConfig, folder: Path, saved: dict[str, Any] | None
     """Train; returns False when stopped by Ctrl-C."""
     try:
         with make_labs(config) as pool:
-            sampler = learner_class(config.algo.kind).sampler(config, pool)
-            return train(config, folder, saved, sampler)
+            workers = LabRolloutWorkers(config.profile, pool, config.seed, config.algo.rollout_decisions)
+            return train(config, folder, saved, RolloutSampler(config, workers))
     except KeyboardInterrupt:  # while the labs boot, or the second one
         return False
     except OSError as error:

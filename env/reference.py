@@ -1,7 +1,7 @@
 """The reference of the reward: the best that a path allows one flow, interval by interval.
 
-All rewards use this one reference: those of the Gymnasium environments, of the rollouts that PPO learns from, of the
-evolution strategy's fitness and of every study. It follows the path over time. In an interval
+All rewards use this one reference: those of the Gymnasium environments, of the rollouts that PPO learns from and of
+every study. It follows the path over time. In an interval
 
 * the reference goodput is the mean capacity of the bottleneck, with its steps or its trace, divided by the number of
   flows that have begun by the end of the interval;

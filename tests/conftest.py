@@ -22,7 +22,6 @@ TIERS = ("unit", "lab", "kernel", "slow", "release")
 # The longest files begin first, so that no worker has one left when the other has nothing to do.
 LONGEST = (
     "lab/training/sweeps/test_sweep.py",
-    "lab/training/test_evolution.py",
     "lab/training/test_train.py",
     "kernel/test_fuzz.py",
     "kernel/ndm/test_slots.py",

@@ -32,9 +32,6 @@ class ConfigError(Exception):
 ConfigStore.instance().store(name="train_schema", node=TrainConfig)
 for _kind, _learner in LEARNERS.items():
     ConfigStore.instance().store(group="learner", name=_kind, node=_learner.OPTIONS)
-for _file, _kind in kinds().items():
-    for _debug, _values in LEARNERS[_kind].DEBUG.items():  # by name of the file: configs/train.yaml
-        ConfigStore.instance().store(group="debug/learner", name=f"{_debug}_{_file}", node=_values, package="algo")
 
 
 def check_command_line(overrides: Sequence[str]) -> None:

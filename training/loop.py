@@ -25,10 +25,12 @@ from env.pool import Pool, lab_files, make_pool
 from env.profile import own_rivals
 from env.rollout import MODULES
 from export.checkpoint import has_all_inputs
-from training.learner import Learner, Sample, Sampler, learner_class
+from training.learner import Learner, learner_class
 from training.metrics import Metric
 from training.options import TrainConfig
 from training.run_folder.recorder import Recorder
+from training.sampling import rollout_sampler
+from training.sampling.rollout_sampler import RolloutSampler, Sample
 
 METRICS = (
     Metric("charts/decisions_per_s", "1/s", "decisions per wall second, learning included"),
@@ -39,12 +41,12 @@ METRICS = (
         "share of the wall time that the labs were busy, mean over the labs; in the rest of the time they waited",
     ),
     Metric("charts/learner_share", "", "share of the wall time that the learner's update took, beside the labs"),
+    *rollout_sampler.METRICS,
 )
 SUMMARY = {  # metric -> text at the right end of the progress bar, where the learner writes it
     "charts/virtual_speedup": "{:.0f}x real time",
     "charts/episodic_return": "return {:.1f}",
     "charts/reward": "reward {:.3f}",
-    "population/best": "best {:.3f}",
     "charts/goodput_mbps": "goodput {:.1f} Mbit/s",
     "charts/queueing_delay_ms": "queueing delay {:.1f} ms",
 }
@@ -83,13 +85,13 @@ class StopRequest:
 class Stopwatch:
     """Measures how the wall time from one update to the next was spent."""
 
-    def __init__(self, sampler: Sampler) -> None:
+    def __init__(self, sampler: RolloutSampler) -> None:
         self._sampler = sampler
         self._restart()
 
     def _restart(self) -> None:
         self._began_s = self._sampled_s = time.perf_counter()
-        self._seconds_before = dict(self._sampler.seconds)
+        self._seconds_before = dict(self._sampler.workers.seconds)
 
     def sampled(self) -> None:
         """Note that the sample is complete and the learner's update begins."""
@@ -102,9 +104,9 @@ class Stopwatch:
         metrics = {
             "charts/decisions_per_s": sample.decisions / wall_s,
             "charts/learner_share": (now_s - self._sampled_s) / wall_s,
-            "charts/virtual_speedup": sample.virtual_s / wall_s / self._sampler.workers,
+            "charts/virtual_speedup": sample.virtual_s / wall_s / self._sampler.workers.workers,
         }
-        for activity, seconds in self._sampler.seconds.items():
+        for activity, seconds in self._sampler.workers.seconds.items():
             metrics[f"charts/{activity}_share"] = (seconds - self._seconds_before[activity]) / wall_s
         self._restart()
         return metrics
@@ -140,10 +142,8 @@ def make_labs(config: TrainConfig) -> Pool:
     return make_pool(config.runner, config.ray_address, config.lab.workers, boot, lab_files(MODULES), own)
 
 
-def train(config: TrainConfig, folder: Path, saved: Mapping[str, Any] | None, sampler: Sampler) -> bool:
+def train(config: TrainConfig, folder: Path, saved: Mapping[str, Any] | None, sampler: RolloutSampler) -> bool:
     """Train in ``folder``, from its checkpoint ``saved`` if given; returns False when stopped before the end.
-
-    sampler: of the learner that the configuration names.
 
     Raises RunError (the folder is in use), CheckpointError (a full disk; the last checkpoint is unharmed), ValueError
     (a checkpoint that does not fit the options) and env.lab.LabError.
@@ -173,7 +173,7 @@ def train(config: TrainConfig, folder: Path, saved: Mapping[str, Any] | None, sa
     return finished
 
 
-def _update_until_done(learner: Learner, sampler: Sampler, recorder: Recorder, stop: StopRequest) -> bool:
+def _update_until_done(learner: Learner, sampler: RolloutSampler, recorder: Recorder, stop: StopRequest) -> bool:
     """Alternate between sampling and learning; False when stopped before the end."""
 
     def state() -> dict[str, Any]:
@@ -181,8 +181,8 @@ def _update_until_done(learner: Learner, sampler: Sampler, recorder: Recorder, s
 
     recorder.begin(state())
     stopwatch, passed = Stopwatch(sampler), recorder.milestones_at(learner.progress.share)
-    done, total, unit = learner.progress
-    with tqdm(total=total, initial=min(done, total), unit=f" {unit}", dynamic_ncols=True) as bar:
+    done, total = learner.progress
+    with tqdm(total=total, initial=min(done, total), unit=" decisions", dynamic_ncols=True) as bar:
         while learner.progress.done < total:
             sampler.submit(learner.behaviour(), learner.progress.share)
             sample = sampler.take(stop)
@@ -198,7 +198,7 @@ def _update_until_done(learner: Learner, sampler: Sampler, recorder: Recorder, s
                 passed = reached
             bar.update(min(learner.progress.done, total) - bar.n)
             bar.set_postfix_str(_summary(metrics), refresh=False)
-            for warning in (*learner.warnings, *sampler.warnings):
+            for warning in learner.warnings:
                 tqdm.write(f"train.py: {warning}", file=sys.stderr)
     return True
 

@@ -20,6 +20,19 @@ class LearnerOptions:
     """
 
     kind: str = MISSING  # the learner is training/KIND.py; algo= chooses it
+    total_decisions: int = option(400_000, "decisions of the whole training; 0 saves the untrained network", ge=0)
+    rollout_decisions: int = option(4096, "decisions of a batch; as many whole episodes as reach this number", ge=1)
+    overlap: bool = option(True, "run the next batch during an update, with the policy of one update ago")
+    skip_slow_start_until: float = option(
+        0.65,
+        "share of the training in which all connections skip slow start, if the profile has some that do",
+        ge=0,
+        le=1,
+    )
+    snapshot_every: int = option(
+        10, "updates from one snapshot of the policy to the next, for rivals that are snapshots", ge=1
+    )
+    snapshots: int = option(5, "number of snapshots that are stored, the newest", ge=1)
 
     def __post_init__(self) -> None:
         check_limits(self, "algo.")

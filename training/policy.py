@@ -6,7 +6,7 @@ Letters of shapes, here and in training/ppo.py::
     K  decisions in a sequence (padded)             S  sequences in a batch
     D  observation                                  A  action
     H  recurrent units of the policy                I  inputs of the critic
-    P  privileged observation: only the critic sees it    n  weights of the policy
+    P  privileged observation: only the critic sees it
 """
 
 from __future__ import annotations
@@ -14,16 +14,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from env.near import suggest
 from env.schema import ACTIONS, FEATURES, HIDDEN_MAX
-
-Floats = npt.NDArray[np.float64]
 
 OBSERVATION_SIZE = len(FEATURES)
 ACTION_SIZE = len(ACTIONS)
@@ -206,52 +202,3 @@ def gaussian_divergence(means: Tensor, log_std: Tensor, other_means: Tensor, oth
     square = (2 * log_std).exp() + (means - other_means) ** 2
     divergence: Tensor = (other_log_std - log_std + 0.5 * square * (-2 * other_log_std).exp() - 0.5).sum(-1).mean()
     return divergence
-
-
-# ---- weights as one vector ----
-
-
-def weight_count(hidden: int) -> int:
-    """Return n, the number of weights of a network with so many recurrent units."""
-    return hidden * (OBSERVATION_SIZE + hidden + 1) + ACTION_SIZE * (hidden + 1)
-
-
-def hidden_of(vector: Floats) -> int:
-    """Return H of a vector of weights [n]. Raises ValueError when no network has n weights."""
-    for hidden in range(1, HIDDEN_MAX + 1):
-        if weight_count(hidden) == vector.size:
-            return hidden
-    raise ValueError(f"no network has {vector.size} weights")
-
-
-def to_vector(policy: Mapping[str, Tensor]) -> Floats:
-    """Return a policy's weights as one vector [n]; its two biases, of which only the sum matters, are one entry."""
-    arrays = {name: tensor.detach().cpu().numpy().astype(np.float64) for name, tensor in policy.items()}
-    return np.concatenate(
-        [
-            arrays["rnn.weight_ih_l0"].ravel(),
-            arrays["rnn.weight_hh_l0"].ravel(),
-            arrays["rnn.bias_ih_l0"] + arrays["rnn.bias_hh_l0"],
-            arrays["readout.weight"].ravel(),
-            arrays["readout.bias"],
-        ]
-    )
-
-
-def to_policy(vector: Floats) -> dict[str, Tensor]:
-    """Return the state dict of the policy with these weights [n], in float32 as in a checkpoint."""
-    h = hidden_of(vector)
-    shapes = {
-        "rnn.weight_ih_l0": (h, OBSERVATION_SIZE),
-        "rnn.weight_hh_l0": (h, h),
-        "rnn.bias_ih_l0": (h,),
-        "readout.weight": (ACTION_SIZE, h),
-        "readout.bias": (ACTION_SIZE,),
-    }
-    ends = np.cumsum([int(np.prod(shape)) for shape in shapes.values()])[:-1]
-    pieces = np.split(vector.astype(np.float32), ends)
-    policy = {
-        name: torch.from_numpy(piece.reshape(shape).copy())
-        for (name, shape), piece in zip(shapes.items(), pieces, strict=True)
-    }
-    return policy | {"rnn.bias_hh_l0": torch.zeros(h)}

@@ -28,7 +28,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +38,6 @@ from torch.func import functional_call
 from torch.nn.utils.rnn import pad_sequence
 
 from env.options import option
-from env.pool import Pool
 from env.privileged import PRIVILEGED
 from env.schema import ACTIONS, HIDDEN_MAX
 from env.trajectory import Trajectory
@@ -46,9 +45,9 @@ from export import checkpoint
 from export.zoo import find_checkpoint
 from training.adam import Adam
 from training.experts.imitation import warm_start
-from training.learner import Progress, Sample
+from training.learner import Progress
 from training.metrics import Metric
-from training.options import TrainConfig
+from training.options import LearnerOptions, TrainConfig
 from training.policy import (
     Critic,
     Policy,
@@ -60,16 +59,14 @@ from training.policy import (
 from training.rounding import as_exported
 from training.run_folder import alarms
 from training.run_folder.alarms import Alarms
-from training.sampling import rollout_sampler
-from training.sampling.rollout_sampler import BehaviourPolicy, RolloutOptions, RolloutSampler
-from training.sampling.rollouts import LabRolloutWorkers
+from training.sampling.rollout_sampler import BehaviourPolicy, Sample
 
 AT_BOUND = 0.99  # magnitude from which a mean action counts as at its bound, 1
 MAX_IMPORTANCE_WEIGHT = 2.0  # cap of the importance ratio pi_current / pi_behaviour
 
 
 @dataclass
-class PpoOptions(RolloutOptions):
+class PpoOptions(LearnerOptions):
     """Options of PPO: ``algo.<name>=`` on the command line. Raises ValueError for a value outside its limits."""
 
     kind: str = "ppo"
@@ -162,7 +159,6 @@ METRICS = (
         "running RMS of the advantages of a mixture component: what the critic does not predict",
     ),
     *alarms.METRICS,
-    *rollout_sampler.METRICS,
 )
 
 
@@ -191,10 +187,6 @@ class Ppo:
     """
 
     OPTIONS = PpoOptions
-    DEBUG: ClassVar = {
-        "quick": {"total_decisions": 100_000},
-        "smoke": {"total_decisions": 2000, "rollout_decisions": 500},
-    }
     TITLE = "PPO"
     METRICS = METRICS
 
@@ -220,12 +212,6 @@ class Ppo:
         """See training.learner.Learner."""
         return cls(_options(config), config.seed, len(PRIVILEGED))
 
-    @classmethod
-    def sampler(cls, config: TrainConfig, pool: Pool) -> RolloutSampler:
-        """See training.learner.Learner."""
-        workers = LabRolloutWorkers(config.profile, pool, config.seed, _options(config).rollout_decisions)
-        return RolloutSampler(config, workers)
-
     def begin(self, config: TrainConfig) -> None:
         """See training.learner.Learner: imitates algo.imitate, or starts from algo.start."""
         options = self.options
@@ -245,7 +231,7 @@ class Ppo:
     @property
     def progress(self) -> Progress:
         """See training.learner.Learner."""
-        return Progress(self.decisions, self.options.total_decisions, "decisions")
+        return Progress(self.decisions, self.options.total_decisions)
 
     @property
     def policy_weights(self) -> dict[str, Tensor]:
@@ -299,8 +285,8 @@ class Ppo:
 
     def update(self, sample: Sample) -> dict[str, float]:
         """Run one PPO update on a batch of trajectories; returns metrics."""
-        episodes: Sequence[Trajectory] = sample.data
-        behaviour: BehaviourPolicy = sample.behaviour
+        episodes = sample.episodes
+        behaviour = sample.behaviour
         options = self.options
         self._anneal_learning_rates()
 

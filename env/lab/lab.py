@@ -216,8 +216,7 @@ class Lab(ABC):
 
         seed: the run gives the same result as the first run of a lab with this seed; only the virtual lab uses it.
         plan: the guest decides for the learning flows; receive() returns a Record of their decisions, then the Reply,
-        from which RunResult.from_reply() makes the result. options: sample_ms, trace, describe, until (a file in the
-        guest: the run ends when its content changes).
+        from which RunResult.from_reply() makes the result. options: sample_ms, trace, describe.
         """
         self._hand_over_traces(path)
         if plan is not None:

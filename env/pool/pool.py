@@ -93,21 +93,13 @@ class LabPool(Pool):
         self._executor.shutdown()
 
 
-def wait_all(
-    futures: Sequence[Future[Any]],
-    should_stop: Callable[[], bool],
-    tolerated: tuple[type[BaseException], ...] = (),
-) -> bool:
-    """Wait until all jobs have ended. Returns False as soon as `should_stop` does; raises a job's error at once.
-
-    tolerated: errors that this function does not raise; the future's result() does.
-    """
+def wait_all(futures: Sequence[Future[Any]], should_stop: Callable[[], bool]) -> bool:
+    """Wait until all jobs have ended. Returns False as soon as `should_stop` does; raises a job's error at once."""
     unfinished = set(futures)
     while unfinished:
         if should_stop():
             return False
         done, unfinished = wait(unfinished, timeout=STOP_POLL_S)
         for future in done:
-            if not isinstance(future.exception(), tolerated):
-                future.result()
+            future.result()
     return True

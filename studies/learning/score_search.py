@@ -5,7 +5,9 @@
 
 A training maximizes a reward, which is a sum over decisions. A candidate of this search is what would ship, an int16
 model in the kernel with its guard, and its fitness is the joint score (compare/targets/tables.py). Nothing is drawn
-anew within a run, so a candidate can hold a window for a hundred round trips. training/cma.py names the papers.
+anew within a run, so a candidate can hold a window for a hundred round trips. The algorithm is that of Hansen and
+Ostermeier, "Completely Derandomized Self-Adaptation in Evolution Strategies", 2001, in the library cmaes
+(setup/requirements/dev.txt).
 
 FOLDER/mean.yaml is the mean of the last generation, FOLDER/best.yaml the candidate with the highest score so far:
 rules, which compare.py and `make export-weights` take. FOLDER/generations.csv has a row per generation. The same
@@ -21,12 +23,13 @@ import json
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import torch
 from rich.console import Console
+from torch import Tensor
 
 from compare.command.measurement import Interrupted, Measurement
 from compare.command.progress import terminal
@@ -39,21 +42,18 @@ from compare.targets.evidence import Evidence
 from compare.targets.tables import WORST_MARGIN, TargetTable
 from compare.targets.target import Target
 from env.files import write_atomically
+from export.checkpoint import POLICY_TENSORS
 from export.integer.model import ExportError
+from export.integer.model import Float64 as Floats
 from export.integer.quantize import FloatPolicy
 from export.pipeline import build_model, find_policy, measure
 from export.rule import rule_text
-from training.policy import Floats, to_policy
 
 TABLE, IDENTITY = "generations.csv", "search.json"
 MEAN, BEST = "mean.yaml", "best.yaml"
-PARTS = "wubvc"  # of a policy, in the order of to_vector(): inputs, last state, biases, actions, biases of the actions
 # What may change.
 WEIGHTS = {
-    "gains": "the factor of each input, of the last state, of the biases and of each action, and the actions' biases",
     "readout": "the weights of the actions",
-    "memoryless": "all weights but those of the last state",
-    "all": "all weights",
     "named": "the weights that are not zero, so that a rule keeps its form",
 }
 
@@ -62,12 +62,12 @@ WEIGHTS = {
 class Search:
     """The settings of a search.
 
-    start: weights [n] before it. steps: what a step of 1 in each of its k dimensions adds to them, [n, k]. seeds: runs
+    start: the policy before it. steps: what a step of 1 in each of its k dimensions adds to them, [n, k]. seeds: runs
     per scenario. seed: of the candidates. target: its joint score is the fitness.
     """
 
     folder: Path
-    start: Floats
+    start: FloatPolicy
     steps: Floats
     generations: int
     candidates: int
@@ -76,10 +76,16 @@ class Search:
     seed: int
     target: Target = DEVELOPMENT
 
-    def weights(self, point: Floats) -> Floats:
-        """Return all weights [n] at a point [k] of the search."""
-        weights: Floats = self.start + self.steps @ point
-        return weights
+    def policy(self, point: Floats) -> dict[str, Tensor]:
+        """Return the state dict of the policy at a point [k] of the search, float32 as in a checkpoint."""
+        weights = vector(self.start) + self.steps @ point
+        parts = [getattr(self.start, entry.name) for entry in fields(self.start)]
+        ends = np.cumsum([part.size for part in parts])[:-1]
+        w, u, b, v, c = (
+            torch.tensor(piece.reshape(part.shape), dtype=torch.float32)
+            for piece, part in zip(np.split(weights, ends), parts, strict=True)
+        )
+        return dict(zip(POLICY_TENSORS, (w, u, b, torch.zeros_like(b), v, c), strict=True))
 
 
 class JointScores:
@@ -120,7 +126,7 @@ def search(settings: Search, console: Console) -> None:
     """Make the missing generations. Raises CompareError, and Interrupted on Ctrl-C."""
     import cmaes  # here, because it imports scipy.stats
 
-    strategy: Any = cmaes.CMA(
+    strategy = cmaes.CMA(
         mean=np.zeros(settings.steps.shape[1]), sigma=settings.sigma, population_size=settings.candidates
     )
     _check_folder(settings)
@@ -140,7 +146,7 @@ def search(settings: Search, console: Console) -> None:
             if max(scores) > best:
                 best = max(scores)
                 _write(settings, BEST, points[int(np.argmax(scores))])
-            _append(settings, generation, strategy, [of_mean, *scores])
+            _append(settings, generation, [of_mean, *scores])
             console.print(
                 f"generation {generation + 1} of {settings.generations}: mean {of_mean:.3f}, candidates "
                 f"{np.median(scores):.3f} (median) to {max(scores):.3f}",
@@ -153,7 +159,7 @@ def search(settings: Search, console: Console) -> None:
 def _check_folder(settings: Search) -> None:
     """Write what the search is, so that no other one continues it. Raises CompareError for the folder of another."""
     what = {
-        "start": hashlib.sha256(settings.start.tobytes()).hexdigest(),
+        "start": hashlib.sha256(vector(settings.start).tobytes()).hexdigest(),
         "steps": hashlib.sha256(settings.steps.tobytes()).hexdigest(),
         "candidates": settings.candidates,
         "sigma": settings.sigma,
@@ -175,12 +181,12 @@ def _check_folder(settings: Search) -> None:
 def _write(settings: Search, name: str, point: Floats) -> Path:
     about = f"A point of a search by the joint score ({settings.folder.name})"
     file = settings.folder / name
-    write_atomically(file, rule_text(to_policy(settings.weights(point)), about).encode())
+    write_atomically(file, rule_text(settings.policy(point), about).encode())
     return file
 
 
 def _head(settings: Search) -> list[str]:
-    return ["generation", "sigma", "mean", *(f"candidate_{i + 1:02d}" for i in range(settings.candidates))]
+    return ["generation", "mean", *(f"candidate_{i + 1:02d}" for i in range(settings.candidates))]
 
 
 def _read(settings: Search) -> list[list[float]]:
@@ -189,13 +195,13 @@ def _read(settings: Search) -> list[list[float]]:
     if not file.exists():
         return []
     _, *rows = csv.reader(file.read_text().splitlines())
-    return [[float(score) for score in row[2:]] for row in rows]
+    return [[float(score) for score in row[1:]] for row in rows]
 
 
-def _append(settings: Search, generation: int, strategy: Any, scores: Sequence[float]) -> None:
+def _append(settings: Search, generation: int, scores: Sequence[float]) -> None:
     file = settings.folder / TABLE
     text = file.read_text() if file.exists() else ",".join(_head(settings)) + "\n"
-    row = [str(generation + 1), f"{strategy._sigma:.4g}", *(repr(float(score)) for score in scores)]
+    row = [str(generation + 1), *(repr(float(score)) for score in scores)]
     write_atomically(file, (text + ",".join(row) + "\n").encode())
 
 
@@ -217,46 +223,32 @@ def parse(argv: Sequence[str]) -> Search:
     if given.generations < 1 or given.candidates < 4 or not 0 < given.sigma <= 1:
         raise CompareError("a search has at least 1 generation of 4 candidates, and a sigma above 0, at most 1")
     policy = measure(find_policy(given.start)).policy
-    start, steps = _vector(policy), steps_of(policy, given.weights)
+    steps = steps_of(policy, given.weights)
     if steps.shape[1] < 2:
         raise CompareError(f"--weights {given.weights}: {given.start} has {steps.shape[1]} of them; CMA-ES needs two")
     return Search(
-        given.folder.resolve(), start, steps, given.generations, given.candidates, given.sigma, given.seeds, given.seed
+        given.folder.resolve(), policy, steps, given.generations, given.candidates, given.sigma, given.seeds, given.seed
     )
 
 
 def steps_of(policy: FloatPolicy, what: str) -> Floats:
     """Return what a step of 1 in each dimension of a search adds to the weights, [n, k]. what: of WEIGHTS.
 
-    A single weight's step is its magnitude, at least the median of all that change. A factor's step is all that it
-    multiplies; that of an action's bias is the median of the weights of the actions.
+    The step of a weight is its magnitude, at least the median of all that change.
     """
-    start = _vector(policy)
-    sizes = [getattr(policy, name).size for name in PARTS]
-    ends = dict(zip(PARTS, np.cumsum(sizes), strict=True))
-    parts = {name: np.arange(ends[name] - size, ends[name]) for name, size in zip(PARTS, sizes, strict=True)}
-    if what == "gains":
-        of_inputs = parts["w"].reshape(policy.w.shape).T  # [inputs, units]
-        of_actions = parts["v"].reshape(policy.v.shape)  # [actions, units]
-        factors = [*of_inputs, parts["u"], parts["b"], *of_actions]
-        steps = np.zeros((start.size, len(factors) + parts["c"].size))
-        for dimension, weights in enumerate(factors):
-            steps[weights, dimension] = start[weights]
-        steps[parts["c"], np.arange(len(factors), steps.shape[1])] = np.median(np.abs(policy.v))
-        return steps[:, np.abs(steps).sum(axis=0) > 0]
-    if what == "named":
-        tuned = np.flatnonzero(start)
-    else:
-        changing = {"readout": "vc", "memoryless": "wbvc", "all": PARTS}[what]
-        tuned = np.concatenate([parts[name] for name in changing])
+    start = vector(policy)
+    tuned = np.flatnonzero(start)
+    if what == "readout":
+        tuned = np.arange(start.size - policy.v.size - policy.c.size, start.size)
     magnitudes = np.abs(start[tuned])
     steps = np.zeros((start.size, tuned.size))
     steps[tuned, np.arange(tuned.size)] = np.maximum(magnitudes, np.median(magnitudes))
     return steps
 
 
-def _vector(policy: FloatPolicy) -> Floats:
-    return np.concatenate([getattr(policy, name).ravel() for name in PARTS])
+def vector(policy: FloatPolicy) -> Floats:
+    """Return all weights [n]: of the inputs, the last state, the biases, the actions, and the actions' biases."""
+    return np.concatenate([getattr(policy, entry.name).ravel() for entry in fields(policy)])
 
 
 def main(argv: Sequence[str]) -> int:

@@ -13,21 +13,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from torch import Tensor
 
-from env.options import option
-from env.profile import own_rivals
+from env.profile import SNAPSHOT, own_rivals
 from env.reward import TERMS
 from env.trajectory import Trajectory
-from training.learner import Sample
-from training.metrics import OUTCOME_METRICS, Metric
-from training.options import LearnerOptions, TrainConfig
+from export.formats.model_file import model_file
+from training.metrics import Metric
+from training.options import TrainConfig
 from training.sampling.rollouts import RolloutWorkers, SamplingState
-from training.sampling.snapshots import Snapshots
 
 # Means over a batch of the environment's info, weighted by the length of the interval.
 MEASURED = ("goodput_mbps", "goodput_share", "rtt_ms", "queueing_delay_ms", "loss_rate", "cwnd")
@@ -36,7 +33,15 @@ MEASURED_PER_COMPONENT = ("goodput_share", "queueing_delay_ms")
 METRICS = (
     Metric("charts/reward", "", "mean reward of a decision"),
     Metric("charts/episodic_return", "", "mean sum of the rewards of an episode"),
-    *OUTCOME_METRICS,
+    *(
+        Metric(f"charts/reward_{name}", "", f"weighted term of the reward: {term['help']}")
+        for name, term in TERMS.items()
+    ),
+    Metric("charts/goodput_mbps", "Mbit/s", "goodput"),
+    Metric("charts/goodput_share", "", "goodput over the reference goodput of the path"),
+    Metric("charts/rtt_ms", "ms", "mean RTT"),
+    Metric("charts/queueing_delay_ms", "ms", "mean RTT above the RTT without a queue"),
+    Metric("charts/loss_rate", "", "retransmitted packets over sent packets"),
     Metric("charts/cwnd", "packets", "congestion window"),
     Metric("charts/policy_share", "", "share of the wall time spent on quantizing the policy and drawing episodes"),
     Metric("components/NAME/reward", "", "mean reward of a decision in a mixture component of the profile"),
@@ -45,30 +50,21 @@ METRICS = (
 )
 
 
-@dataclass
-class RolloutOptions(LearnerOptions):
-    """Options of every learner that has a RolloutSampler."""
-
-    total_decisions: int = option(400_000, "decisions of the whole training; 0 saves the untrained network", ge=0)
-    rollout_decisions: int = option(4096, "decisions of a batch; as many whole episodes as reach this number", ge=1)
-    overlap: bool = option(True, "run the next batch during an update, with the policy of one update ago")
-    skip_slow_start_until: float = option(
-        0.65,
-        "share of the training in which all connections skip slow start, if the profile has some that do",
-        ge=0,
-        le=1,
-    )
-    snapshot_every: int = option(
-        10, "updates from one snapshot of the policy to the next, for rivals that are snapshots", ge=1
-    )
-    snapshots: int = option(5, "number of snapshots that are stored, the newest", ge=1)
-
-
 class BehaviourPolicy(NamedTuple):
     """The policy that acts in a batch: its weights (a state dict) and the exploration around its mean actions."""
 
     weights: dict[str, Tensor]
     log_std: Tensor  # [A]
+
+
+class Sample(NamedTuple):
+    """One batch: its trajectories, the policy that acted, and the numbers that the loop reports."""
+
+    episodes: list[Trajectory]
+    behaviour: BehaviourPolicy
+    decisions: int
+    virtual_s: float
+    metrics: dict[str, float]
 
 
 class Batch(NamedTuple):
@@ -80,38 +76,21 @@ class Batch(NamedTuple):
 
 
 class RolloutSampler:
-    """Batches of rollouts, one after the other, with their snapshots.
+    """Runs batches of rollouts, in the order of submission, with snapshots of earlier policies among the rivals.
 
-    config: its algo is RolloutOptions. workers: run the batches.
+    workers: run the batches. modules: files of the kernel modules that the labs load besides
+    env.lab.virtual.ALWAYS_LOADED; the run's card has their hashes.
     """
 
-    warnings: Sequence[str] = ()
-
     def __init__(self, config: TrainConfig, workers: RolloutWorkers) -> None:
-        options = config.algo
-        assert isinstance(options, RolloutOptions)
-        self._workers = workers
-        self._skip_prob, self._skip_until = config.profile.skip_slow_start_prob, options.skip_slow_start_until
-        self._snapshots = Snapshots(config.profile, options.snapshot_every, options.snapshots)
-        self._modules = tuple(str(rival.module.file) for rival in own_rivals(config.profile))
-        self._ahead = int(options.overlap)
+        profile = config.profile
+        self.workers = workers
+        self.modules = tuple(str(rival.module.file) for rival in own_rivals(profile))
+        self._options, self._profile = config.algo, profile
+        self._has_snapshots = any(SNAPSHOT in component.rivals for component in profile.paths.values())
+        self._snapshots: tuple[bytes, ...] = ()  # model files, the newest last
         self._next = 0  # number of the next batch
         self._under_way: deque[Batch] = deque()  # submitted and not yet taken
-
-    @property
-    def workers(self) -> int:
-        """See training.learner.Sampler."""
-        return self._workers.workers
-
-    @property
-    def modules(self) -> tuple[str, ...]:
-        """See training.learner.Sampler."""
-        return self._modules
-
-    @property
-    def seconds(self) -> Mapping[str, float]:
-        """See training.learner.Sampler."""
-        return self._workers.seconds
 
     @property
     def updates(self) -> int:
@@ -119,20 +98,25 @@ class RolloutSampler:
         return self._next - len(self._under_way)
 
     def submit(self, behaviour: BehaviourPolicy, share: float) -> None:
-        """Start batches in which `behaviour` acts, until one batch, or two with overlap, is under way."""
-        skip_prob = 1.0 if self._skip_prob and share < self._skip_until else self._skip_prob
-        sampling_state = SamplingState(self._snapshots.files, skip_prob)
-        while len(self._under_way) <= self._ahead:
+        """Start batches in which `behaviour` acts, until one batch, or two with overlap, is under way.
+
+        Returns at once. share: of the training that is done, 0 to 1.
+        """
+        skip_prob = self._profile.skip_slow_start_prob
+        if skip_prob and share < self._options.skip_slow_start_until:
+            skip_prob = 1.0
+        sampling_state = SamplingState(self._snapshots, skip_prob)
+        while len(self._under_way) <= self._options.overlap:
             self._start(Batch(self._next, behaviour, sampling_state))
             self._next += 1
 
     def _start(self, batch: Batch) -> None:
         self._under_way.append(batch)
-        self._workers.submit(batch.behaviour.weights, batch.behaviour.log_std, batch.number, batch.sampling_state)
+        self.workers.submit(batch.behaviour.weights, batch.behaviour.log_std, batch.number, batch.sampling_state)
 
     def take(self, should_stop: Callable[[], bool]) -> Sample | None:
-        """See training.learner.Sampler. The sample's data is a list of trajectories."""
-        episodes = self._workers.take(should_stop)
+        """Wait for the oldest batch; None if `should_stop` returns true meanwhile. Raises env.lab.LabError."""
+        episodes = self.workers.take(should_stop)
         if episodes is None:
             return None
         behaviour = self._under_way.popleft().behaviour
@@ -140,11 +124,13 @@ class RolloutSampler:
         return Sample(episodes, behaviour, decisions, virtual_s(episodes), describe(episodes))
 
     def observe(self, policy: Mapping[str, Tensor]) -> None:
-        """See training.learner.Sampler. Takes snapshots of the policy."""
-        self._snapshots.observe(self.updates, policy)
+        """Observe the policy, a state dict, after an update, and store a snapshot of it when one is due."""
+        if self._has_snapshots and self.updates % self._options.snapshot_every == 0:
+            file, _ = model_file(policy, f"update-{self.updates}", self._profile.name)
+            self._snapshots = (*self._snapshots, file)[-self._options.snapshots :]
 
     def state(self) -> dict[str, Any]:
-        """See training.learner.Sampler."""
+        """Return the state for `restore`, as plain data and tensors for a checkpoint."""
         under_way = [
             {
                 "number": batch.number,
@@ -154,15 +140,11 @@ class RolloutSampler:
             }
             for batch in self._under_way
         ]
-        return {
-            "next": self._next,
-            "under_way": under_way,
-            "snapshots": self._snapshots.state(),
-        }
+        return {"next": self._next, "under_way": under_way, "snapshots": list(self._snapshots)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """See training.learner.Sampler. Starts the batches again that were under way."""
-        self._snapshots.restore(state["snapshots"])
+        """Continue from `state`: start the batches again that were under way."""
+        self._snapshots = tuple(state["snapshots"])
         self._next = state["next"]
         for batch in state["under_way"]:
             behaviour = BehaviourPolicy(batch["policy"], batch["log_std"])

@@ -145,13 +145,11 @@ class Agent:
         describe: bool = False,
         seed: int | None = None,
         pulse: str | None = None,
-        until: str | None = None,
     ) -> dict[str, Any]:
         """Apply a path, a rack or a chain, send the flows over it and return the measurements of both ends.
 
         seed: restarts all randomness of the lab kernel; other kernels have no such seed. pulse: the program that
-        measures whether the guest keeps up; its output is `pulse` of the result. until: a file in the guest; the run
-        ends early when its content changes.
+        measures whether the guest keeps up; its output is `pulse` of the result.
         """
         network = network_from_dict(path)
         self.build(topology_name(network))
@@ -183,7 +181,6 @@ class Agent:
                 self.channel.fd,
                 origin_ns,
                 same_instant=self.clock.virtual,
-                ended=None if until is None else _changes(FilePath(until)),
                 ready=None if seed is None else functools.partial(begin_randomness, seed ^ 2, origin_ns - SEED_LEAD_NS),
             )
         if isinstance(watch, Watch):
@@ -252,12 +249,6 @@ class Agent:
         enable = TRACING / "events/ndm/ndm_decision/enable"
         if enable.exists():
             enable.write_text("1" if on else "0")
-
-
-def _changes(file: FilePath) -> Callable[[], bool]:
-    """Return a function that tells whether the file's content has changed since this call."""
-    before = file.read_bytes()
-    return lambda: file.read_bytes() != before
 
 
 def begin_randomness(seed: int, at_ns: int | None = None) -> None:

@@ -12,13 +12,12 @@ from typing import IO, TYPE_CHECKING
 from env.network.traffic.accounting import TrafficError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    pass
 
 READY = b"ready\n"
 STOP = b"stop\n"
 LENGTH = struct.Struct("=Q")  # prefix of a record: its length, bytes
 CHUNK = 1 << 16  # bytes read at once
-WATCH_MS = 50  # of the guest's time: how often ended() is called
 
 
 class Program:
@@ -47,11 +46,10 @@ class Program:
             raise self._failed() from None
         self._read(len(READY))
 
-    def end(self, stop_fd: int, ended: Callable[[], bool] | None) -> tuple[bytes, bool]:
+    def end(self, stop_fd: int) -> tuple[bytes, bool]:
         """Wait for the end of the run; return its record, and whether it was stopped early.
 
-        stop_fd: the run ends at its POLLPRI. ended: called every WATCH_MS; the run ends when it returns true. Raises
-        TrafficError when the program failed.
+        stop_fd: the run ends at its POLLPRI. Raises TrafficError when the program failed.
         """
         answer = _pipe(self._process.stdout).fileno()
         poller = select.poll()
@@ -59,14 +57,11 @@ class Program:
         poller.register(answer, select.POLLIN)
         early = False
         while True:
-            for fd, _ in poller.poll(None if ended is None or early else WATCH_MS):
+            for fd, _ in poller.poll():
                 if fd == answer:
                     return self._record(), early
                 early = True
                 poller.unregister(stop_fd)
-                self._stop()
-            if ended is not None and not early and ended():
-                early = True
                 self._stop()
 
     def give_up(self) -> None:

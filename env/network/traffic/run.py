@@ -43,7 +43,6 @@ def run(
     stop_fd: int,
     origin_ns: int,
     same_instant: bool = True,
-    ended: Callable[[], bool] | None = None,
     ready: Callable[[], None] | None = None,
 ) -> dict[str, Any]:
     """Send all flows and return the measurements of both ends.
@@ -52,8 +51,7 @@ def run(
     kind, size_bytes, pause_s, client and server; stagger_s: the maximum of a random delay of the start. sample_ms: 0
     for only the last sample of each flow. stop_fd: the run ends early at its POLLPRI.
     origin_ns: the start of the run on CLOCK_MONOTONIC. same_instant: whether both ends of a flow are sampled at the
-    same instant, as in virtual time. ended: called periodically; the run ends early when it returns true. ready: called
-    when all receivers listen, before the origin.
+    same instant, as in virtual time. ready: called when all receivers listen, before the origin.
 
     Raises TrafficError for a run without flows, for a flow without a key that it needs, for a congestion control that
     the kernel lacks, for a program that fails, with its output, and for bytes that are unaccounted for.
@@ -74,7 +72,7 @@ def run(
             raise RunLate(f"the run was ready {late_ns / 1e6:.3f} ms after it should have begun")
         if ready is not None:
             ready()
-        record, early = program.end(stop_fd, ended)
+        record, early = program.end(stop_fd)
     except BaseException as error:
         program.give_up()
         if type(error) is TrafficError and (missing := _missing_algorithm(complete)):

@@ -115,14 +115,6 @@ def test_training_beside_own_rivals_resumes_with_them(tmp_path: Path) -> None:
     assert "tcp_aimd" in card["lab"]["modules"]
 
 
-def test_evolution_evaluates_beside_own_rivals(tmp_path: Path) -> None:
-    mix = [f"profile.paths.beside.rivals=[mine@{AIMD}]", *(f"profile.paths.{name}.weight=0" for name in APART)]
-    options = ["profile=fair", "algo=cma", *mix, "profile.paths.beside.start_spread_s=0", "profile.episode_s=5"]
-    train(*options, "debug=smoke", "lab.workers=1", f"runs={tmp_path}", "name=x")
-    card = json.loads((tmp_path / "x" / "card.json").read_text())
-    assert "tcp_aimd" in card["lab"]["modules"]
-
-
 def test_expert_is_recorded_beside_itself_and_not_beside_other_settings() -> None:
     own = profile(f"mine@{AIMD}+beta:900")
     episodes = draw(own, 1, 1)

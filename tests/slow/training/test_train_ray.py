@@ -48,18 +48,6 @@ def test_dying_worker_and_node_change_no_weights(tmp_path: Path, cluster: Any) -
     assert len(one["sampler"]["snapshots"]) == 2
 
 
-def test_evolution_on_a_cluster_gives_the_same_weights(tmp_path: Path, cluster: Any) -> None:
-    options = ["algo=cma", "profile=bottleneck", "debug=smoke", f"runs={tmp_path}"]
-    options += ["algo.generations=2", "algo.population=6", "algo.paths=3"]
-    process = start("train.py", *options, "name=cluster", "runner=ray", f"ray_address={cluster.address}")
-    os.kill(worker(), signal.SIGKILL)
-    ended(process)
-    train(*options, "name=local")
-    one, two = checkpoint.load(tmp_path / "cluster"), checkpoint.load(tmp_path / "local")
-    assert one["sha256"] == two["sha256"]
-    assert one["decisions"] == two["decisions"] > 0
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

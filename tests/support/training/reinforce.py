@@ -9,26 +9,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from env.options import option
-from env.pool import Pool
 from env.schema import ACTIONS
 from training.adam import Adam
-from training.learner import Progress, Sample
+from training.learner import Progress
 from training.metrics import Metric
-from training.options import TrainConfig
+from training.options import LearnerOptions, TrainConfig
 from training.policy import gaussian_log_probability, initial_policy
-from training.sampling import rollout_sampler
-from training.sampling.rollout_sampler import BehaviourPolicy, RolloutOptions, RolloutSampler
-from training.sampling.rollouts import LabRolloutWorkers
+from training.sampling.rollout_sampler import BehaviourPolicy, Sample
 
 
 @dataclass
-class ReinforceOptions(RolloutOptions):
+class ReinforceOptions(LearnerOptions):
     """Options of REINFORCE: ``algo.<name>=`` on the command line."""
 
     kind: str = "reinforce"
@@ -42,12 +39,8 @@ class Reinforce:
     """The learner: a policy, and one gradient step per batch."""
 
     OPTIONS = ReinforceOptions
-    DEBUG: ClassVar = {
-        "quick": {"total_decisions": 100_000},
-        "smoke": {"total_decisions": 2000, "rollout_decisions": 500},
-    }
     TITLE = "REINFORCE"
-    METRICS = (Metric("losses/policy_loss", "", "log probability times advantage, negated"), *rollout_sampler.METRICS)
+    METRICS = (Metric("losses/policy_loss", "", "log probability times advantage, negated"),)
 
     def __init__(self, options: ReinforceOptions, seed: int) -> None:
         self.options = options
@@ -65,16 +58,10 @@ class Reinforce:
     def begin(self, config: TrainConfig) -> None:
         """See training.learner.Learner."""
 
-    @classmethod
-    def sampler(cls, config: TrainConfig, pool: Pool) -> RolloutSampler:
-        """See training.learner.Learner."""
-        workers = LabRolloutWorkers(config.profile, pool, config.seed, _options(config).rollout_decisions)
-        return RolloutSampler(config, workers)
-
     @property
     def progress(self) -> Progress:
         """See training.learner.Learner."""
-        return Progress(self.decisions, self.options.total_decisions, "decisions")
+        return Progress(self.decisions, self.options.total_decisions)
 
     @property
     def policy_weights(self) -> dict[str, Tensor]:
@@ -87,10 +74,11 @@ class Reinforce:
 
     def update(self, sample: Sample) -> dict[str, float]:
         """Take one gradient step on a batch of trajectories; returns metrics."""
-        returns = [torch.from_numpy(episode.rewards).flip(0).cumsum(0).flip(0) for episode in sample.data]  # [L] each
+        rewards = [torch.from_numpy(episode.rewards) for episode in sample.episodes]  # [L] each
+        returns = [of_episode.flip(0).cumsum(0).flip(0) for of_episode in rewards]
         baseline, scale = torch.cat(returns).mean(), torch.cat(returns).std() + 1e-8
         losses = []
-        for episode, to_go in zip(sample.data, returns, strict=True):
+        for episode, to_go in zip(sample.episodes, returns, strict=True):
             observations = torch.from_numpy(episode.observations[:-1])[:, None]  # [L, 1, D]
             means = self.policy(observations, torch.zeros(1, self.policy.hidden))[:, 0]  # [L, A]
             log_prob = gaussian_log_probability(torch.from_numpy(episode.actions), means, self.log_std)  # [L]

@@ -27,7 +27,7 @@ def learn(env: ToyVector, options: PpoOptions, seed: int = 1) -> tuple[Ppo, list
         batch = sampler.take(lambda: False)
         assert batch is not None
         if ppo.decisions >= options.total_decisions:
-            return ppo, batch.data
+            return ppo, batch.episodes
         ppo.update(batch)
 
 

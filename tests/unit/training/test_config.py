@@ -13,7 +13,6 @@ from omegaconf import OmegaConf
 from env.checkout import CONFIGS
 from train import help_text
 from training import learner
-from training.cma import CmaOptions
 from training.config import LEARNERS, ConfigError, check_command_line, read_config, resumed_config
 from training.learner import kinds
 from training.options import LabOptions, TrainConfig
@@ -119,7 +118,6 @@ def test_help_explains_keys_and_lists_files() -> None:
     learners = [kind.OPTIONS for kind in LEARNERS.values()]
     keys = [entry.name for options in (LabOptions, *learners) for entry in fields(options)]
     assert [key for key in keys if key != "kind" and f".{key}=" not in text] == []
-    assert "algo.sigma=" in text.partition("Options of the learner cma:")[2]
 
 
 @pytest.mark.parametrize("algo", sorted(file.stem for file in (CONFIGS / "algo").glob("*.yaml")))
@@ -148,28 +146,9 @@ def test_a_file_without_its_learner_is_named(tmp_path: Path, monkeypatch: pytest
             kinds()
 
 
-def test_each_learner_has_its_own_options() -> None:
+def test_options_are_those_of_the_learner() -> None:
     assert isinstance(composed().algo, PpoOptions)
-    assert isinstance(composed("algo=cma").algo, CmaOptions)
-    with pytest.raises(ConfigError, match=r"algo\.gamma is unknown.*algo are .*population.*covariance"):
-        check_command_line(["algo=cma", "algo.gamma=0.9"])
     with pytest.raises(ConfigError, match=r"algo\.population is unknown.*algo are .*gae_lambda"):
         check_command_line(["algo.population=3"])
-    with pytest.raises(ConfigError, match=r"algo\.kind is cma, .* choose the learner by algo="):
-        composed("algo=ppo", "algo.kind=cma")
-    with pytest.raises(ConfigError, match=r"algo\.population is 1"):
-        composed("algo=cma", "algo.population=1")
-
-
-def test_a_resumed_run_keeps_its_learner() -> None:
-    for algo, kind in (("cma", CmaOptions), ("ppo", PpoOptions)):
-        with initialize_config_dir(str(CONFIGS), version_base="1.3"):
-            saved = OmegaConf.to_container(compose("train", ["profile=bottleneck", f"algo={algo}", "algo.hidden=5"]))
-            again = compose("train", ["profile=bottleneck", f"algo={algo}", "resume=runs/x"])
-        assert isinstance(saved, dict)
-        config = read_config(resumed_config(saved, again, [f"algo={algo}", "resume=runs/x"]))
-        assert isinstance(config.algo, kind)
-        assert config.algo.hidden == 5
-        other = {"cma": "ppo", "ppo": "cma"}[algo]
-        with pytest.raises(ConfigError, match="cannot be changed in a resumed run"):
-            resumed_config(saved, again, [f"algo={other}"])
+    with pytest.raises(ConfigError, match=r"algo\.kind is sac, .* choose the learner by algo="):
+        composed("algo=ppo", "algo.kind=sac")

@@ -9,10 +9,10 @@ import pytest
 
 from compare.command.progress import terminal
 from compare.errors import CompareError
+from export.integer.quantize import FloatPolicy
 from export.rule import read_rule
-from studies.learning.score_search import Search, parse, search
+from studies.learning.score_search import Search, parse, search, vector
 from tests.support.small_target import SMALL
-from training.policy import to_vector
 
 
 def settings(folder: Path) -> Search:
@@ -28,11 +28,12 @@ def test_an_interrupted_search_ends_as_an_uninterrupted_one(tmp_path: Path) -> N
     rows = [list(csv.reader((one.folder / "generations.csv").read_text().splitlines())) for one in (once, twice)]
     assert rows[0] == rows[1]
     assert [row[0] for row in rows[0]] == ["generation", "1", "2"]
+    start = vector(once.start)
     for name in ("mean.yaml", "best.yaml"):
-        found, again = (to_vector(read_rule(one.folder / name)) for one in (once, twice))
+        found, again = (vector(FloatPolicy.from_state_dict(read_rule(one.folder / name))) for one in (once, twice))
         assert np.array_equal(found, again)
-        assert not np.array_equal(found, once.start)
+        assert not np.array_equal(found, start)
         # the rule keeps its form
-        assert np.array_equal(found != 0, once.start != 0)
+        assert np.array_equal(found != 0, start != 0)
     with pytest.raises(CompareError, match=r"holds a search with other settings \(candidates, sigma\)"):
         search(replace(once, candidates=5, sigma=0.2), terminal())

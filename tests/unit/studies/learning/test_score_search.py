@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from compare.errors import CompareError
-from studies.learning.score_search import main, parse
+from export.integer.quantize import FloatPolicy
+from studies.learning.score_search import main, parse, vector
 
 MODEL, RULE = "datasets/models/mixed", "rules/one_neuron.yaml"
 
@@ -15,38 +16,26 @@ MODEL, RULE = "datasets/models/mixed", "rules/one_neuron.yaml"
     ("start", "weights", "tuned"),
     [
         (MODEL, "readout", 34),
-        (MODEL, "gains", 16),
-        (RULE, "gains", 6),
-        (MODEL, "memoryless", 34 + 16 * 11),
-        (MODEL, "all", 34 + 16 * 27),
         (RULE, "named", 4),
     ],
 )
 def test_what_a_search_changes(tmp_path: Path, start: str, weights: str, tuned: int) -> None:
     settings = parse([str(tmp_path), start, "--weights", weights])
-    assert settings.steps.shape == (settings.start.size, tuned)
-    moved = settings.weights(np.full(tuned, 0.1))
-    assert set(np.flatnonzero(moved != settings.start)) == set(np.flatnonzero(settings.steps.any(axis=1)))
+    before = vector(settings.start)
+    assert settings.steps.shape == (before.size, tuned)
+    moved, still = (
+        vector(FloatPolicy.from_state_dict(settings.policy(np.full(tuned, size)))).astype(np.float32)
+        for size in (0.1, 0.0)
+    )
+    assert set(np.flatnonzero(moved != still)) == set(np.flatnonzero(settings.steps.any(axis=1)))
     assert settings.steps.any(axis=0).all()
-    assert np.array_equal(settings.weights(np.zeros(tuned)), settings.start)
+    assert np.array_equal(still, before.astype(np.float32))
 
 
 def test_steps_are_as_large_as_the_weights(tmp_path: Path) -> None:
     settings = parse([str(tmp_path), RULE, "--weights", "named"])
     # loss_rate, inflight_ratio, bias, cwnd_log2; the last one is smaller than the median
     assert settings.steps.sum(axis=0) == pytest.approx([7.9, 2.2, 2.4, 2.2])
-
-
-def test_a_step_of_a_gain_doubles_what_it_multiplies(tmp_path: Path) -> None:
-    settings = parse([str(tmp_path), MODEL, "--weights", "gains"])
-    before, units, inputs = settings.start, 16, 10
-    first_input = settings.weights(np.eye(16)[0])
-    weights = first_input[: units * inputs].reshape(units, inputs)
-    assert weights[:, 0] == pytest.approx(2 * before[: units * inputs].reshape(units, inputs)[:, 0])
-    assert np.array_equal(first_input[units * inputs :], before[units * inputs :])
-    # the last two dimensions move the bias of one action each
-    moved = np.flatnonzero(settings.weights(np.eye(16)[-1]) != before)
-    assert list(moved) == [before.size - 1]
 
 
 @pytest.mark.parametrize("wrong", [["--generations", "0"], ["--candidates", "3"], ["--sigma", "2"]])

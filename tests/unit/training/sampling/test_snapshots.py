@@ -2,38 +2,50 @@
 
 from __future__ import annotations
 
-from env.profile import load_profile, profile_from_config
+from unittest.mock import Mock
+
+import torch
+
+from env.profile import Profile, load_profile, profile_from_config
 from export.formats.blob import read_blob
-from training.sampling.snapshots import Snapshots
+from training.options import TrainConfig
 from training.policy import initial_policy
+from training.ppo import PpoOptions
+from training.sampling.rollout_sampler import BehaviourPolicy, RolloutSampler
 
 WITH = profile_from_config({"name": "x", "paths": {"a": {"rivals": ["cubic", "snapshot"]}}})
+NOBODY = BehaviourPolicy({}, torch.zeros(2))
 
 
-def taken(snapshots: Snapshots) -> list[str]:
-    return [read_blob(file, "a snapshot")[1].name for file in snapshots.files]
+def sampler_of(profile: Profile, every: int, limit: int) -> RolloutSampler:
+    options = PpoOptions(snapshot_every=every, snapshots=limit, overlap=False)
+    return RolloutSampler(TrainConfig(profile=profile, algo=options), Mock())
+
+
+def taken(sampler: RolloutSampler, updates: int) -> list[list[str]]:
+    """The names of the snapshots after each update."""
+    names = []
+    for update in range(1, updates + 1):
+        sampler.submit(NOBODY, 0.0)
+        sampler._under_way.clear()
+        assert sampler.updates == update
+        sampler.observe(initial_policy(8, update).state_dict())
+        names.append([read_blob(file, "a snapshot")[1].name for file in sampler.state()["snapshots"]])
+    return names
 
 
 def test_the_newest_are_kept() -> None:
-    snapshots = Snapshots(WITH, every=3, limit=2)
-    history = []
-    for update in range(1, 11):
-        snapshots.observe(update, initial_policy(8, update).state_dict())
-        history.append(taken(snapshots))
-    assert history[1:4] == [[], ["update-3"], ["update-3"]]
+    history = taken(sampler_of(WITH, every=3, limit=2), 10)
+    assert history[:4] == [[], [], ["update-3"], ["update-3"]]
     assert history[-2:] == [["update-6", "update-9"]] * 2
 
 
 def test_none_are_taken_that_nobody_meets() -> None:
-    snapshots = Snapshots(load_profile("bottleneck"), every=1, limit=2)
-    snapshots.observe(1, initial_policy(8, 1).state_dict())
-    assert snapshots.files == ()
+    assert taken(sampler_of(load_profile("bottleneck"), every=1, limit=2), 1) == [[]]
 
 
 def test_what_is_restored_is_what_there_was() -> None:
-    snapshots, other = (Snapshots(WITH, every=1, limit=3) for _ in range(2))
-    for update in range(1, 6):
-        snapshots.observe(update, initial_policy(8, update).state_dict())
-    other.restore(snapshots.state())
-    assert other.files == snapshots.files
-    assert taken(other) == ["update-3", "update-4", "update-5"]
+    sampler, other = (sampler_of(WITH, every=1, limit=3) for _ in range(2))
+    assert taken(sampler, 5)[-1] == ["update-3", "update-4", "update-5"]
+    other.restore(sampler.state())
+    assert other.state() == sampler.state()
