@@ -13,9 +13,9 @@ SNAPSHOT_SCHEME = "ndm_snapshot"  # the congestion control that runs the second 
 GRACE_S = 5.0
 
 
-def learner_flows(config: EpisodeConfig, scheme: str, end_s: float) -> list[dict[str, Any]]:
-    """Return the learners with this congestion control; all last until end_s."""
-    return [_flow(scheme, learner, end_s) for learner in config.learners]
+def learner_flows(config: EpisodeConfig, end_s: float) -> list[dict[str, Any]]:
+    """Return the learners; all last until end_s."""
+    return [_flow(SCHEME, learner, end_s) for learner in config.learners]
 
 
 def rival_flows(config: EpisodeConfig, end_s: float) -> list[dict[str, Any]]:

@@ -14,16 +14,14 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from env.expert import MODULE as EXPERT_MODULE
-from env.expert import Expert
-from env.flows import GRACE_S, SCHEME, learner_flows, load_rivals, rival_flows
+from env.flows import GRACE_S, learner_flows, load_rivals, rival_flows
 from env.lab import Lab, LabError, Record, RolloutPlan
 from env.network.path import PACKET_BYTES, Path
 from env.profile import RIVALS, EpisodeConfig
 from env.reward import RewardWeights
 from env.trajectory import Steps, Trajectory, trajectories
 
-MODULES = (EXPERT_MODULE, *filter(None, RIVALS.values()))  # that an episode may load
+MODULES = tuple(filter(None, RIVALS.values()))  # that an episode may load
 LOST_WINDOWS = 3  # nearly all of a window so many times larger than what path and buffer hold is lost
 SMALL_WINDOW = 200  # packets: the kernel simulates every window up to here fast
 
@@ -33,9 +31,8 @@ class RolloutTask(NamedTuple):
 
     model: file (export.formats.blob) of the policy, which decides for the learners. seed: of the network's randomness.
     noise: int16 [learner, decision, action], schema.ACTION_FRAC fraction bits, added to the actions; there is no noise
-    beyond its end. expert: controls the learners' flows; the policy runs, but its output is ignored. snapshot: model
-    file of the rivals that are snapshots; needed if the episode has any. skip_slow_start: learners, counted from 0 as
-    they open, that skip slow start.
+    beyond its end. snapshot: model file of the rivals that are snapshots; needed if the episode has any.
+    skip_slow_start: learners, counted from 0 as they open, that skip slow start.
     """
 
     model: bytes
@@ -44,7 +41,6 @@ class RolloutTask(NamedTuple):
     noise: npt.NDArray[np.int16]
     decisions: int
     duration_s: float
-    expert: Expert | None = None
     snapshot: bytes = b""
     skip_slow_start: tuple[int, ...] = ()
 
@@ -97,10 +93,8 @@ def run_episode(lab: Lab, task: RolloutTask) -> Steps:
         raise ValueError("the episode has a snapshot among its rivals, but the task has no model for it")
     # the guest ends the run; only flows that stall end by themselves
     end_s = task.duration_s + GRACE_S + max((other.start_s for other in episode_config.other_flows), default=0.0)
-    learners = learner_flows(episode_config, task.expert.measured_algorithm if task.expert else SCHEME, end_s)
+    learners = learner_flows(episode_config, end_s)
     load_rivals(lab, episode_config)
-    if task.expert:
-        task.expert.register(lab)
     # one observation more than decisions: the last one follows the last decision
     steps = task.decisions + len(learners)
     plan = RolloutPlan(

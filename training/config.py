@@ -106,5 +106,6 @@ def _today(saved: Mapping[str, Any]) -> dict[str, Any]:
         group, _, name = key.partition(".")
         if (value := saved[group].get(name, default)) != default:
             raise ConfigError(f"the run began with {key}={value}, which this version does not have")
-    algo = saved["algo"] | {"skip_slow_start_until": saved["curriculum"]["skip_slow_start_until"]}
+    algo = {name: value for name, value in saved["algo"].items() if not name.startswith("imitate")}
+    algo |= {"skip_slow_start_until": saved["curriculum"]["skip_slow_start_until"]}
     return {group: values for group, values in saved.items() if group != "curriculum"} | {"algo": algo}

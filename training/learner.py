@@ -50,8 +50,8 @@ class Learner(Protocol):
         """Return a learner with new networks."""
         ...
 
-    def begin(self, config: TrainConfig) -> None:
-        """Prepare a new run by options such as algo.start=. Raises ValueError, RecordingError, CheckpointError."""
+    def begin(self) -> None:
+        """Prepare a new run by options such as algo.start=. Raises ValueError, CheckpointError."""
         ...
 
     @property

@@ -152,7 +152,7 @@ def train(config: TrainConfig, folder: Path, saved: Mapping[str, Any] | None, sa
     stop = StopRequest()
     learner = learner_class(config.algo.kind).build(config)
     if saved is None:
-        learner.begin(config)
+        learner.begin()
         folder.mkdir(parents=True)
     else:
         if not saved["learner"]:

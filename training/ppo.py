@@ -27,7 +27,6 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,7 +43,6 @@ from env.trajectory import Trajectory
 from export import checkpoint
 from export.zoo import find_checkpoint
 from training.adam import Adam
-from training.experts.imitation import warm_start
 from training.learner import Progress
 from training.metrics import Metric
 from training.options import LearnerOptions, TrainConfig
@@ -105,17 +103,10 @@ class PpoOptions(LearnerOptions):
     start: str | None = option(
         None, "model of the zoo or run folder of PPO with the policy and critic to start from; default: new networks"
     )
-    imitate: str | None = option(None, "recording of experts (python -m training.experts) to imitate first")
-    imitate_best: bool = option(True, "imitate only the expert with the highest reward on each episode")
-    imitate_steps: int = option(3000, "gradient steps of the imitation, at most; it ends when they gain no more", ge=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_inputs(self.blind)
-        if self.start is not None and self.imitate is not None:
-            raise ValueError(
-                f"algo.start is {self.start} and algo.imitate {self.imitate}; a run begins with one of them"
-            )
         if self.minimum_std > min(self.initial_std, self.final_std):
             raise ValueError(f"algo.minimum_std is {self.minimum_std}; it must not be above initial_std or final_std")
 
@@ -212,21 +203,10 @@ class Ppo:
         """See training.learner.Learner."""
         return cls(_options(config), config.seed, len(PRIVILEGED))
 
-    def begin(self, config: TrainConfig) -> None:
-        """See training.learner.Learner: imitates algo.imitate, or starts from algo.start."""
-        options = self.options
-        if options.imitate:
-            warm_start(
-                self.policy,
-                Path(options.imitate),
-                config.profile.reward,
-                best_only=options.imitate_best,
-                steps=options.imitate_steps,
-                weight_limit=options.weight_limit,
-                seed=config.seed,
-            )
-        if options.start:
-            self.start_from(checkpoint.load(find_checkpoint(options.start)))
+    def begin(self) -> None:
+        """See training.learner.Learner: starts from algo.start."""
+        if self.options.start:
+            self.start_from(checkpoint.load(find_checkpoint(self.options.start)))
 
     @property
     def progress(self) -> Progress:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from env.flows import GRACE_S, SCHEME, learner_flows, load_rivals, rival_flows
+from env.flows import GRACE_S, learner_flows, load_rivals, rival_flows
 from env.lab import Lab, LabError, Observation, VirtualLab
 from env.network.path import Path
 from env.profile import EpisodeConfig, PathSampler, Profile, load_profile, scenario_episode_config
@@ -109,7 +109,7 @@ class Episode:
         self._reference = FlowReference(config, FIRST_LEARNER)
         self._weights = config.reward or self.profile.reward
         duration_s = self.duration_s + GRACE_S
-        flows = [*learner_flows(config, SCHEME, duration_s), *rival_flows(config, duration_s)]
+        flows = [*learner_flows(config, duration_s), *rival_flows(config, duration_s)]
         self._fresh_seed = None
         self._last = None
         self._decisions = 0

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -90,22 +88,6 @@ class EpisodeConfig(NamedTuple):
     def alone(self) -> EpisodeConfig:
         """Return the episode with the first learner and the rivals only, as the Gymnasium environments run it."""
         return self._replace(other_flows=self.rivals)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data for a file; from_dict reads it, without the modules of own_rivals."""
-        return {
-            "path": self.path.as_dict(),
-            "other_flows": [list(flow) for flow in self.other_flows],
-            "reward": None if self.reward is None else asdict(self.reward),
-            "component": self.component,
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> EpisodeConfig:
-        """Return the configuration of as_dict(). Raises PathError, KeyError or TypeError for other data."""
-        reward = None if data["reward"] is None else RewardWeights(**data["reward"])
-        flows = tuple(EpisodeFlow(*flow) for flow in data["other_flows"])
-        return cls(Path.from_dict(dict(data["path"])), flows, reward, data["component"])
 
     def features(self) -> npt.NDArray[np.float32]:
         """Return [len(PATH_FEATURES)] numbers of about -1 to 1, for a critic that may know the path."""

@@ -72,7 +72,7 @@ def _prepared(scheme: str) -> OwnModule:
 def _check_together(where: str, rivals: list[OwnRival]) -> None:
     """Raise ProfileError when a lab cannot load the modules of all rivals: it loads each when an episode needs it."""
     taken = {scheme.algorithm: name for name, scheme in SCHEMES.items()}
-    files = {scheme.module: name for name, scheme in SCHEMES.items() if scheme.module} | {"tcp_expert": "tcp_expert"}
+    files = {scheme.module: name for name, scheme in SCHEMES.items() if scheme.module}
     for rival in rivals:
         algorithm, file = rival.module.algorithm, rival.module.file.stem
         if other := taken.get(algorithm) or files.get(file):

@@ -45,14 +45,4 @@ bool ndm_gym_ask(enum ndm_gym_model model,
 		 const struct ndm_wire_observation *observation,
 		 struct ndm_wire_action *action);
 
-/**
- * ndm_gym_new_flow - number a connection that sends observations as the policy
- *
- * All such connections share one counter, so that the host can tell those of this
- * run from those of earlier runs.
- *
- * Return: the number, from 1 in opening order.
- */
-u32 ndm_gym_new_flow(void);
-
 #endif /* NDM_GYM_H */

@@ -15,10 +15,12 @@
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
+#include <linux/string.h>
+#include <linux/timekeeping.h>
+#include <net/tcp.h>
 
 #include "ndm/ndm_ops.h"
 #include "ndm_gym.h"
-#include "ndm_observe.h"
 
 static const struct ndm_gym_host __rcu *ndm_gym_host;
 static DEFINE_MUTEX(ndm_gym_host_mutex);
@@ -39,12 +41,6 @@ int ndm_gym_set_host(const struct ndm_gym_host *host)
 	return error;
 }
 EXPORT_SYMBOL_GPL(ndm_gym_set_host);
-
-u32 ndm_gym_new_flow(void)
-{
-	return atomic_inc_return(&ndm_gym_flows[NDM_GYM_POLICY]);
-}
-EXPORT_SYMBOL_GPL(ndm_gym_new_flow);
 
 bool ndm_gym_ask(enum ndm_gym_model model,
 		 const struct ndm_wire_observation *observation,
@@ -70,13 +66,44 @@ static enum ndm_gym_model ndm_gym_model_of(const struct sock *sk)
 	return inet_csk(sk)->icsk_ca_ops - ndm_gym_ops;
 }
 
+/* Fills in the observation of an interval that has just ended. */
+static void ndm_gym_observe(const struct sock *sk, const struct ndm_sock *ndm,
+			    const struct ndm_interval *interval,
+			    struct ndm_wire_observation *o)
+{
+	const struct ndm_measure *m = &ndm->measure;
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	*o = (struct ndm_wire_observation) {
+		.now_us = ktime_get_ns() / NSEC_PER_USEC,
+		.bytes_acked = tp->bytes_acked,
+		.pacing_rate = READ_ONCE(sk->sk_pacing_rate),
+		.flow = ndm->memory->flow,
+		.decision = m->decisions - 1,
+		.interval_us = interval->length_us,
+		.rtt_us = interval->rtt_us,
+		.srtt_us = tp->srtt_us >> 3,
+		.min_rtt_us = m->min_rtt_us,
+		.cwnd = tcp_snd_cwnd(tp),
+		.inflight = tcp_packets_in_flight(tp),
+		.delivered = tp->delivered,
+		.lost = tp->lost,
+		.retransmitted = tp->total_retrans,
+		.mss = tp->mss_cache,
+		.ca_state = inet_csk(sk)->icsk_ca_state,
+		.port = inet_sk(sk)->inet_num,
+	};
+	BUILD_BUG_ON(sizeof(o->features) != sizeof(interval->x));
+	memcpy(o->features, interval->x, sizeof(o->features));
+}
+
 static bool ndm_gym_decide(struct sock *sk, struct ndm_sock *ndm, u32 decision,
 			   const struct ndm_interval *interval, s16 *actions)
 {
 	struct ndm_wire_observation observation;
 	struct ndm_wire_action action;
 
-	ndm_observe(sk, ndm->memory->flow, &ndm->measure, interval, &observation);
+	ndm_gym_observe(sk, ndm, interval, &observation);
 	if (!ndm_gym_ask(ndm_gym_model_of(sk), &observation, &action))
 		return false;
 	BUILD_BUG_ON(sizeof(action.actions) != NDM_OUTPUTS * sizeof(*actions));

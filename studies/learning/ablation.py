@@ -1,9 +1,9 @@
 """Train variants over several seeds and compare them, to measure the effect of a part of the training.
 
-    python -m studies.learning.ablation runs/imitation --seeds 1 2 3 --common profile=bottleneck algo=ppo \\
-        --variant plain --variant warm algo.imitate=build/experts/bottleneck.parquet
+    python -m studies.learning.ablation runs/memory --seeds 1 2 3 --common profile=bottleneck algo=ppo \\
+        --variant plain --variant memoryless algo.recurrent=false
 
-trains the populations runs/imitation/plain and runs/imitation/warm, one after the other, each with `train.py -m`. It
+trains the populations runs/memory/plain and runs/memory/memoryless, one after the other, each with `train.py -m`. It
 prints a table of all seeds and a comparison of the variants. Finished runs are kept: the same command continues after
 an interruption, and a command with more seeds trains only the new ones.
 """

@@ -12,7 +12,6 @@ from env.markdown import markdown_table
 from export import checkpoint
 from export.formats import blob, golden, onnx_model
 from export.integer import model
-from training.experts import recording
 
 CHANGELOG = ROOT / "CHANGELOG.md"
 INPUTS = len(schema.FEATURES)
@@ -53,7 +52,7 @@ def versioned() -> tuple[Versioned, ...]:
             "schema",
             str(schema.SCHEMA_VERSION),
             "env/schema.py",
-            f"models, checkpoints, recordings and golden vectors of another schema; models with more than {INPUTS} "
+            f"models, checkpoints and golden vectors of another schema; models with more than {INPUTS} "
             f"inputs or fewer than {schema.INPUTS_MIN}",
             "a model without the newest inputs: it has weight 0 for them",
         ),
@@ -91,13 +90,6 @@ def versioned() -> tuple[Versioned, ...]:
             "export/checkpoint.py",
             f"another format; formats 1 to {checkpoint.FORMAT - 1} are read by commit {checkpoint.OLD_FORMATS_READ_BY}",
             "a policy without the newest inputs can be exported, compared and begun with, and not resumed",
-        ),
-        Versioned(
-            "recording",
-            str(recording.FORMAT),
-            "training/experts/recording.py",
-            "another format or schema, or other columns than this revision's inputs",
-            "nothing: record the experts again",
         ),
         Versioned(
             "results store",

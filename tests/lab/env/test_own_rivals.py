@@ -12,14 +12,11 @@ import pytest
 
 from env.gym.episode import Episode
 from env.lab import VirtualLab
-from env.profile import PathSampler, Profile, ProfileError, own_rivals, profile_from_config
+from env.profile import PathSampler, Profile, ProfileError, profile_from_config
 from env.rollout import RolloutTask, run_episode
 from export import checkpoint
 from export.formats.model_file import model_file
 from tests.support.commands import ROOT, SMALL, ended, run_python, start, train, wait_for
-from training.experts.options import RecordOptions
-from training.experts.recorder import draw, find_experts, make_labs
-from training.experts.recording import RecordingError
 from training.policy import initial_policy
 
 SOURCES = ROOT / "tests" / "support" / "own"
@@ -113,13 +110,3 @@ def test_training_beside_own_rivals_resumes_with_them(tmp_path: Path) -> None:
     assert one["sha256"] == two["sha256"]
     card = json.loads((run / "card.json").read_text())
     assert "tcp_aimd" in card["lab"]["modules"]
-
-
-def test_expert_is_recorded_beside_itself_and_not_beside_other_settings() -> None:
-    own = profile(f"mine@{AIMD}+beta:900")
-    episodes = draw(own, 1, 1)
-    assert own_rivals(own)[0].module.algorithm == "aimd"
-    with make_labs(RecordOptions(jobs=1), find_experts([f"same@{AIMD}+beta:900", "bbr", "window@16"]), episodes):
-        pass
-    with pytest.raises(RecordingError, match=r"'other@.* and a rival of the profile are both in tcp_aimd\.ko"):
-        make_labs(RecordOptions(jobs=1), find_experts([f"other@{AIMD}"]), episodes)

@@ -7,7 +7,6 @@ import numpy.typing as npt
 import pytest
 
 from env import schema
-from env.expert import Expert
 from env.gym.episode import boot_lab
 from env.lab import GuestDied, Lab, Record, Reply, RolloutPlan
 from env.network.path import Path
@@ -145,18 +144,6 @@ def test_snapshot_and_learner_with_one_model_share_alike(lab: Lab) -> None:
 def test_snapshot_needs_a_model(lab: Lab) -> None:
     with pytest.raises(ValueError, match="the task has no model"):
         run_episode(lab, task(WITH_SNAPSHOTS, learners=2))
-
-
-def test_episode_of_an_expert_changes_no_other_episode(lab: Lab) -> None:
-    """The lab tells a run's flows from those of earlier runs, of the policy and of an expert."""
-    by_expert = task(SHARED, learners=3)._replace(expert=Expert("nv", "nv", "tcp_nv"))
-    with boot_lab(1) as fresh:
-        expected = run_episode(fresh, by_expert)
-    assert np.unique(expected["flow"]).size == 3
-    for _ in range(2):
-        before = run_episode(lab, task(ROUGH))
-        assert same_steps(run_episode(lab, by_expert), expected)
-        assert same_steps(run_episode(lab, task(ROUGH)), before)
 
 
 def same_steps(one: npt.NDArray[np.void], other: npt.NDArray[np.void]) -> bool:

@@ -55,7 +55,7 @@ class Reinforce:
         """See training.learner.Learner."""
         return cls(_options(config), config.seed)
 
-    def begin(self, config: TrainConfig) -> None:
+    def begin(self) -> None:
         """See training.learner.Learner."""
 
     @property

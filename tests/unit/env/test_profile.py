@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 
@@ -123,11 +122,6 @@ def test_stand_in_replaces_a_missing_snapshot(name: str) -> None:
             for rival in with_snapshot.other_flows
         ]
         assert without.other_flows == tuple(stood_in)
-
-
-def test_episode_config_survives_serialization() -> None:
-    for config in draws("fair", 30) + draws("mixed", 60):
-        assert EpisodeConfig.from_dict(json.loads(json.dumps(config.as_dict()))) == config
 
 
 def test_other_flows_start_within_the_spread() -> None:

@@ -195,8 +195,6 @@ def test_another_trainings_networks_are_a_beginning() -> None:
         new.start_from({"policy": old.policy.state_dict(), "learner": {}})
     with pytest.raises(ValueError, match="do not fit this configuration"):
         Ppo(PpoOptions(hidden=4), 5, 0).start_from(old.state())
-    with pytest.raises(ValueError, match="a run begins with one of them"):
-        PpoOptions(start="runs/a", imitate="b.parquet")
 
 
 def test_runner_equals_the_network() -> None:

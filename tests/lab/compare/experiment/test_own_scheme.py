@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -150,12 +149,3 @@ def test_folder_with_a_makefile_is_built(tmp_path: Path) -> None:
     assert measurement(f"a@{tmp_path}").experiment.algorithms == {f"a@{tmp_path}": "aimd"}
     with pytest.raises(CompareError, match="builds several modules: name the scheme after one of them: a, b"):
         measurement(f"mine@{tmp_path}")
-
-
-def test_expert_is_recorded(tmp_path: Path) -> None:
-    command = ["-m", "training.experts", "record", "profile=bottleneck", f"schemes=[mine@{AIMD}]", "episodes=1"]
-    done = subprocess.run(
-        [ROOT / ".venv/bin/python", *command, f"output={tmp_path / 'mine.parquet'}"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert f"| mine@{AIMD} | 1 |" in done.stdout

@@ -95,8 +95,8 @@ def test_command_writes_the_report_and_names_missing(tmp_path: Path, capsys: pyt
         (["name=mine", "algo.hidden=8"], ["mine"]),
         (["name=mine", "algo.hidden=8,16"], ["mine-hidden_8", "mine-hidden_16"]),
         (
-            ["profile=fair,delay", "algo.imitate=build/a.parquet"],
-            [f"{p}-imitate_build_a.parquet" for p in ("fair", "delay")],
+            ["profile=fair,delay", "algo.start=build/a"],
+            [f"{p}-start_build_a" for p in ("fair", "delay")],
         ),
         (["algo.blind=[rtt_variation,rtt_gradient]"], ["mixed-blind_rtt_variation_rtt_gradient"]),
     ],
