@@ -22,7 +22,11 @@ LEARNERS = {kind: learner_class(kind) for kind in sorted(set(kinds().values()))}
 # A resumed run may change single values of these groups, and options that do not change its result.
 GROUPS = ("algo", "lab", "profile")
 CHANGEABLE = (*GROUPS, "checkpoint_every", "runner", "ray_address")
-GONE = {"curriculum.start_width": 1.0, "curriculum.hard_share": 0.0}  # options that went, with their defaults
+GONE = {  # options that went, with the value of a run that can go on without them
+    "algo.quantization_aware": False,
+    "curriculum.start_width": 1.0,
+    "curriculum.hard_share": 0.0,
+}
 
 
 class ConfigError(Exception):

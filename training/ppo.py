@@ -54,7 +54,6 @@ from training.policy import (
     gaussian_entropy,
     gaussian_log_probability,
 )
-from training.rounding import as_exported
 from training.run_folder import alarms
 from training.run_folder.alarms import Alarms
 from training.sampling.rollout_sampler import BehaviourPolicy, Sample
@@ -98,7 +97,6 @@ class PpoOptions(LearnerOptions):
     weight_limit: float = option(
         8.0, "largest magnitude of a policy weight, so that int16 keeps 12 fraction bits", gt=0
     )
-    quantization_aware: bool = option(False, "compute gradients through the rounding to int16, too")
     value_rate: float = option(0.05, "rate per update of the running statistics of returns and advantages", gt=0, le=1)
     start: str | None = option(
         None, "model of the zoo or run folder of PPO with the policy and critic to start from; default: new networks"
@@ -284,9 +282,7 @@ class Ppo:
         # Importance weights: the policy at the beginning of the update against the one that sampled
         with torch.no_grad():
             from_zero_state = (observations, torch.zeros(len(episodes), self.policy.hidden))
-            behaviour_means = functional_call(
-                self.policy, self._acting(behaviour.weights), from_zero_state
-            )  # [L, E, A]
+            behaviour_means = functional_call(self.policy, behaviour.weights, from_zero_state)  # [L, E, A]
             behaviour_log_prob = gaussian_log_probability(actions, behaviour_means, behaviour.log_std)  # [L, E]
             states, _ = self.policy.rnn(observations)  # [L, E, H], after each observation
             old_means, old_log_std = self.policy.readout(states), self.log_std.detach().clone()
@@ -314,7 +310,6 @@ class Ppo:
             for padded in (actions, advantages, targets, inputs[:-1], old_means, old_log_prob)
         )  # [K S, ...]
 
-        parameters: dict[str, Tensor] = dict(self.policy.named_parameters())
         metrics: dict[str, list[float]] = {}
         approx_kl = 0.0
         for _ in range(options.epochs):
@@ -323,7 +318,7 @@ class Ppo:
                 mask = decided[:, batch]  # [K, S]
                 chosen = places[:, batch][mask]  # [decisions], as all that follows
                 at_start = (observations[:, batch], states[batch])
-                means = functional_call(self.policy, self._acting(parameters), at_start)
+                means = self.policy(*at_start)
                 means = means.flatten(0, 1).index_select(0, mask.flatten().nonzero().squeeze(1))
                 log_prob = gaussian_log_probability(actions[chosen], means, self.log_std)
                 ratio = (log_prob - old_log_prob[chosen]).exp()
@@ -372,10 +367,6 @@ class Ppo:
         summary |= self._alarms.update(summary)
         self.warnings = self._alarms.warnings
         return summary
-
-    def _acting(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Return the weights with which the policy acts: unchanged, or rounded as by the export."""
-        return as_exported(weights) if self.options.quantization_aware else weights
 
     def _anneal_learning_rates(self) -> None:
         rates = (self.options.learning_rate, self.options.critic_learning_rate)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.support.training.toy_training import learn, play_mean, untrained
 from tests.support.training.toys import Endless, FluidQueue, RememberCue
 from training.ppo import PpoOptions
 
 
-@pytest.mark.parametrize("quantization_aware", [False, True])
-def test_learns_to_remember(quantization_aware: bool) -> None:
+def test_learns_to_remember() -> None:
     """Without memory no policy scores above -0.225 (right at the first of ten steps, blind afterwards)."""
     env = RememberCue()
-    ppo, _ = learn(env, PpoOptions(total_decisions=80_000, gamma=0.9, quantization_aware=quantization_aware))
+    ppo, _ = learn(env, PpoOptions(total_decisions=80_000, gamma=0.9))
     reward, _ = play_mean(ppo, env)
     assert reward > -0.01
 
