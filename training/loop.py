@@ -162,10 +162,10 @@ def train(config: TrainConfig, folder: Path, saved: Mapping[str, Any] | None, sa
                 f"{folder} was trained before the last inputs were appended to env/schema.py, so that it cannot be "
                 f"resumed: begin a new run with algo.start={folder}, or resume it with commit {saved['git_revision']}"
             )
-        learner.restore(saved)
     with claimed(folder), stop.listen():
         if saved is not None:
             sampler.restore(saved["sampler"])
+            learner.restore(saved)
         with Recorder(config, folder, saved and saved["card"], sampler.modules) as recorder:
             finished = _update_until_done(learner, sampler, recorder, stop)
             if finished:
@@ -179,9 +179,11 @@ def _update_until_done(learner: Learner, sampler: RolloutSampler, recorder: Reco
     def state() -> dict[str, Any]:
         return {**learner.state(), "sampler": sampler.state()}
 
+    done, total = learner.progress
+    if done < total:
+        sampler.submit(learner.behaviour(), learner.progress.share)  # the labs boot while PyTorch loads its optimizer
     recorder.begin(state())
     stopwatch, passed = Stopwatch(sampler), recorder.milestones_at(learner.progress.share)
-    done, total = learner.progress
     with tqdm(total=total, initial=min(done, total), unit=" decisions", dynamic_ncols=True) as bar:
         while learner.progress.done < total:
             sampler.submit(learner.behaviour(), learner.progress.share)

@@ -23,10 +23,12 @@ Letters of shapes: training/policy.py; L is the length of the longest episode, E
 
 from __future__ import annotations
 
+import copy
 import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,7 +44,6 @@ from env.schema import ACTIONS, HIDDEN_MAX
 from env.trajectory import Trajectory
 from export import checkpoint
 from export.zoo import find_checkpoint
-from training.adam import Adam
 from training.learner import Progress
 from training.metrics import Metric
 from training.options import LearnerOptions, TrainConfig
@@ -59,6 +60,7 @@ from training.run_folder.alarms import Alarms
 from training.sampling.rollout_sampler import BehaviourPolicy, Sample
 
 AT_BOUND = 0.99  # magnitude from which a mean action counts as at its bound, 1
+ADAM_EPSILON = 1e-5  # added to the root of the second moment, as in CleanRL
 MAX_IMPORTANCE_WEIGHT = 2.0  # cap of the importance ratio pi_current / pi_behaviour
 
 
@@ -190,11 +192,13 @@ class Ppo:
         self.policy = Policy(options.hidden, options.blind, options.recurrent)
         self.log_std = nn.Parameter(torch.full((len(ACTIONS),), float(np.log(options.initial_std))))
         self.critic = Critic(privileged, options.critic_units)
-        self.optimizer = Adam(
-            ([*self.policy.parameters(), self.log_std], options.learning_rate),
-            (self.critic.parameters(), options.critic_learning_rate),
-        )
         self._alarms = Alarms(options.minimum_std)
+
+    @cached_property
+    def optimizer(self) -> torch.optim.Adam:
+        """The optimizer, made when it is first needed: its class imports PyTorch's compiler, for about two seconds."""
+        groups = [[*self.policy.parameters(), self.log_std], [*self.critic.parameters()]]
+        return torch.optim.Adam([{"params": group} for group in groups], eps=ADAM_EPSILON, fused=True)
 
     @classmethod
     def build(cls, config: TrainConfig) -> Ppo:
@@ -334,7 +338,9 @@ class Ppo:
                     approx_kl = float(gaussian_divergence(old_means[chosen], old_log_std, means, self.log_std))
                 self.optimizer.zero_grad()
                 loss.backward()
-                self.optimizer.step(options.gradient_limit)
+                for group in self.optimizer.param_groups:
+                    nn.utils.clip_grad_norm_(group["params"], options.gradient_limit)
+                self.optimizer.step()
                 with torch.no_grad():
                     for weight in self.policy.parameters():
                         weight.clamp_(-options.weight_limit, options.weight_limit)
@@ -359,7 +365,7 @@ class Ppo:
             "losses/behaviour_kl": float((log_importance_ratio.exp() - 1 - log_importance_ratio).mean()),
             "losses/explained_variance": 1 - unexplained,
             **{f"components/{name}/advantage_rms": running.rms for name, running in self.advantage_rms.items() if name},
-            "charts/learning_rate": self.optimizer.rates[0],
+            "charts/learning_rate": self.optimizer.param_groups[0]["lr"],
             "charts/gradient_steps": float(len(metrics["policy_loss"])),
             **{f"charts/std_{action.name}": float(std[a]) for a, action in enumerate(ACTIONS)},
             **{f"charts/at_bound_{action.name}": float(at_bound[a]) for a, action in enumerate(ACTIONS)},
@@ -370,7 +376,8 @@ class Ppo:
 
     def _anneal_learning_rates(self) -> None:
         rates = (self.options.learning_rate, self.options.critic_learning_rate)
-        self.optimizer.rates = [rate * (1 - self.progress.share) for rate in rates]
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate * (1 - self.progress.share)
 
     def _limit_exploration(self) -> None:
         """Clamp the exploration between its limits; the upper limit decreases."""
@@ -390,7 +397,7 @@ class Ppo:
             "learner": {
                 "log_std": log_std,
                 "critic": {name: tensor.detach().clone() for name, tensor in self.critic.state_dict().items()},
-                "optimizer": self.optimizer.state_dict(),
+                "optimizer": copy.deepcopy(self.optimizer.state_dict()),
                 "random_states": {
                     "python": random.getstate(),
                     "numpy": self.rng.bit_generator.state,
@@ -420,7 +427,8 @@ class Ppo:
         learner = saved["learner"]
         with torch.no_grad():
             self.log_std.copy_(learner["log_std"])
-        self.optimizer.load_state_dict(learner["optimizer"])
+        moments = {"state": learner["optimizer"]["state"]}  # the groups are those of the options
+        self.optimizer.load_state_dict(self.optimizer.state_dict() | moments)
         self.decisions = saved["decisions"]
         self.advantage_rms = {name: RunningMeanSquare(*values) for name, values in learner["advantage_rms"].items()}
         states = learner["random_states"]

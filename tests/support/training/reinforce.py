@@ -6,6 +6,7 @@ complete learner of few lines: tests/lab/training/test_learners.py copies it to 
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,6 @@ from torch import Tensor
 
 from env.options import option
 from env.schema import ACTIONS
-from training.adam import Adam
 from training.learner import Progress
 from training.metrics import Metric
 from training.options import LearnerOptions, TrainConfig
@@ -48,7 +48,7 @@ class Reinforce:
         self.warnings: Sequence[str] = ()
         self.policy = initial_policy(options.hidden, seed)
         self.log_std = torch.full((len(ACTIONS),), math.log(options.std))
-        self.optimizer = Adam((self.policy.parameters(), options.learning_rate))
+        self.optimizer = torch.optim.Adam(self.policy.parameters(), options.learning_rate, fused=True)
 
     @classmethod
     def build(cls, config: TrainConfig) -> Reinforce:
@@ -86,13 +86,14 @@ class Reinforce:
         loss = torch.cat(losses).mean()
         self.optimizer.zero_grad()
         loss.backward()
-        self.optimizer.step(gradient_limit=1.0)
+        torch.nn.utils.clip_grad_norm_(self.policy.parameters(), 1.0)
+        self.optimizer.step()
         self.decisions += sample.decisions
         return {"losses/policy_loss": float(loss)}
 
     def state(self) -> dict[str, Any]:
         """See training.learner.Learner."""
-        learner = {"optimizer": self.optimizer.state_dict()}
+        learner = {"optimizer": copy.deepcopy(self.optimizer.state_dict())}
         return {"policy": self.policy_weights, "decisions": self.decisions, "learner": learner}
 
     def restore(self, saved: Mapping[str, Any]) -> None:

@@ -14,7 +14,6 @@ import torch
 from env import schema
 from export import checkpoint
 from export.checkpoint import CheckpointError
-from training.adam import Adam
 from training.policy import Policy
 
 
@@ -25,7 +24,7 @@ def content(seed: int = 0) -> dict[str, Any]:
         "policy": policy.state_dict(),
         "learner": {
             "log_std": torch.zeros(2),
-            "optimizer": Adam((policy.parameters(), 1e-3)).state_dict(),
+            "optimizer": torch.optim.Adam(policy.parameters()).state_dict(),
             "random_states": {"numpy": {"state": 2**127}},
         },
         "sampler": {"next": 1, "under_way": [{"number": 0, "policy": policy.state_dict()}]},
