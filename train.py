@@ -22,7 +22,7 @@ from training.config import LEARNERS, ConfigError, check_command_line, read_conf
 from training.loop import RunError, make_labs, new_run_folder, train
 from training.options import LabOptions, TrainConfig
 from training.sampling.rollout_sampler import RolloutSampler
-from training.sampling.rollouts import LabRolloutWorkers
+from training.sampling.rollouts import RolloutWorkers
 from training.sweeps import sweep
 
 HELP = """Train NDM in the lab, with the learner that algo= chooses.
@@ -67,7 +67,7 @@ def run_training(config: TrainConfig, folder: Path, saved: dict[str, Any] | None
     """Train; returns False when stopped by Ctrl-C."""
     try:
         with make_labs(config) as pool:
-            workers = LabRolloutWorkers(config.profile, pool, config.seed, config.algo.rollout_decisions)
+            workers = RolloutWorkers(config.profile, pool, config.seed, config.algo.rollout_decisions)
             return train(config, folder, saved, RolloutSampler(config, workers))
     except KeyboardInterrupt:  # while the labs boot, or the second one
         return False

@@ -7,7 +7,6 @@ the byte, in any lab. An interrupted episode is replayed with the same result.
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -52,13 +51,6 @@ class RolloutTask(NamedTuple):
         return min(self.duration_s, decisions * max(path.rtt_ms, 1.0) / 1e3) * path.rate_mbps
 
 
-class Rollout(NamedTuple):
-    """The trajectories of an episode's learners, and the wall seconds that a lab took for them."""
-
-    trajectories: list[Trajectory]
-    lab_s: float
-
-
 @dataclass(frozen=True)
 class RolloutJob:
     """A job (env/pool/job.py) that runs an episode and computes its rewards.
@@ -75,11 +67,9 @@ class RolloutJob:
         """See env.pool.Job."""
         return self.task.packets
 
-    def __call__(self, lab: Lab) -> Rollout:
-        """Return the rollout. Raises env.lab.LabError."""
-        began = time.perf_counter()
-        with_rewards = trajectories(run_episode(lab, self.task), self.task.episode_config, self.weights)
-        return Rollout(with_rewards, time.perf_counter() - began)
+    def __call__(self, lab: Lab) -> list[Trajectory]:
+        """Return the trajectories of the episode's learners. Raises env.lab.LabError."""
+        return trajectories(run_episode(lab, self.task), self.task.episode_config, self.weights)
 
 
 def run_episode(lab: Lab, task: RolloutTask) -> Steps:

@@ -1,4 +1,4 @@
-"""Rollout workers: they take the weights of a policy and return batches of trajectories, for any algorithm.
+"""Runs batches of rollouts in labs: it takes the weights of a policy and returns trajectories, for any algorithm.
 
 Batch k of a seed is the same on any pool and with any number of workers. Its episodes, its exploration and the seeds of
 its runs follow from its sampling state and from a generator with the seed (seed, k).
@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from torch import Tensor
@@ -19,7 +19,7 @@ from env import schema
 from env.lab import LabError
 from env.pool import Pool, wait_all
 from env.profile import PathSampler, Profile
-from env.rollout import Rollout, RolloutJob, RolloutTask
+from env.rollout import RolloutJob, RolloutTask
 from env.trajectory import Trajectory
 from export.formats.model_file import model_file
 from training.policy import ACTION_SIZE
@@ -47,34 +47,11 @@ class SamplingState(NamedTuple):
         return cls(tuple(data["snapshots"]), data["skip_slow_start_prob"])
 
 
-class RolloutWorkers(Protocol):
-    """Runs batches of rollouts, in the order in which they are submitted."""
+class RolloutWorkers:
+    """Runs batches of rollouts in the labs of a pool, where the policy decides in the kernel as an int16 network.
 
-    @property
-    def workers(self) -> int:
-        """Number of episodes that run side by side."""
-        ...
-
-    @property
-    def seconds(self) -> Mapping[str, float]:
-        """Wall seconds so far: ``lab``, mean over the workers; ``policy``, for exporting policies and drawing
-        batches."""
-        ...
-
-    def submit(self, weights: Mapping[str, Tensor], log_std: Tensor, batch: int, sampling_state: SamplingState) -> None:
-        """Start a batch of the policy with these weights and Gaussian exploration, log_std [A]. Returns at once."""
-        ...
-
-    def take(self, should_stop: Callable[[], bool]) -> list[Trajectory] | None:
-        """Wait for the oldest batch; None as soon as `should_stop` returns true. Raises env.lab.LabError."""
-        ...
-
-
-class LabRolloutWorkers:
-    """Rollouts in the labs of a pool, where the policy decides in the kernel as an int16 network.
-
-    seed: of all random numbers. decisions: a batch has at least so many; it consists of whole episodes, with as many
-    decisions of each learner as the profile says.
+    workers: number of episodes that run side by side. seed: of all random numbers. decisions: a batch has at least so
+    many; it consists of whole episodes, with as many decisions of each learner as the profile says.
     """
 
     def __init__(self, profile: Profile, pool: Pool, seed: int, decisions: int) -> None:
@@ -85,15 +62,16 @@ class LabRolloutWorkers:
         self._decisions = decisions
         self._policy_s = 0.0
         self._pool = pool
-        self._batches: deque[list[Future[Rollout]]] = deque()
+        self._batches: deque[list[Future[list[Trajectory]]]] = deque()
 
     @property
     def seconds(self) -> dict[str, float]:
-        """See `RolloutWorkers`."""
+        """Wall seconds so far: ``lab``, mean over the workers; ``policy``, for exporting policies and drawing
+        batches."""
         return {"lab": self._pool.busy_s / self.workers, "policy": self._policy_s}
 
     def submit(self, weights: Mapping[str, Tensor], log_std: Tensor, batch: int, sampling_state: SamplingState) -> None:
-        """See `RolloutWorkers`."""
+        """Start a batch of the policy with these weights and Gaussian exploration, log_std [A]. Returns at once."""
         began = time.perf_counter()
         model, _ = model_file(weights, f"batch-{batch}", self._profile.name)
         std = np.exp(log_std.numpy()) * (1 << schema.ACTION_FRAC)  # [A], in the unit of the wire format
@@ -130,11 +108,14 @@ class LabRolloutWorkers:
         return tasks
 
     def take(self, should_stop: Callable[[], bool]) -> list[Trajectory] | None:
-        """See `RolloutWorkers`. A batch that is stopped is lost."""
+        """Wait for the oldest batch. Raises env.lab.LabError.
+
+        None as soon as `should_stop` returns true; the batch is then lost.
+        """
         futures = self._batches.popleft()
         if not wait_all(futures, should_stop):
             return None
-        trajectories = [trajectory for future in futures for trajectory in future.result().trajectories]
+        trajectories = [trajectory for future in futures for trajectory in future.result()]
         if not trajectories:
             raise LabError(f"no connection made two decisions in a whole batch of profile {self._profile.name}")
         return trajectories

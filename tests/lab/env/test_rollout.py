@@ -14,7 +14,7 @@ from env.pool import LabPool
 from env.profile import LEARNER, SNAPSHOT, EpisodeConfig, EpisodeFlow
 from env.reference import run_origin_us
 from env.reward import RewardWeights
-from env.rollout import Rollout, RolloutJob, RolloutTask, max_cwnd, run_episode
+from env.rollout import RolloutJob, RolloutTask, max_cwnd, run_episode
 from env.trajectory import Trajectory, trajectories
 from export.formats.blob import write_blob
 from export.integer.model import Provenance
@@ -68,7 +68,7 @@ def task(episode_config: EpisodeConfig, seed: int = 1, learners: int = 1) -> Rol
     return RolloutTask(blob(WILD), episode_config, seed, noise(seed, learners), DECISIONS * learners, 30.0)
 
 
-def rollouts(pool: LabPool, *tasks: RolloutTask) -> list[Rollout]:
+def rollouts(pool: LabPool, *tasks: RolloutTask) -> list[list[Trajectory]]:
     return [future.result() for future in pool.submit([RolloutJob(task, RewardWeights()) for task in tasks])]
 
 
@@ -169,7 +169,7 @@ def test_an_episode_is_a_function_of_its_task(lab: Lab) -> None:
     tasks = [task(episode_config, seed) for episode_config in (BOTTLENECK, ROUGH, SHARED) for seed in (1, 2)]
     alone = [run_episode(lab, one) for one in tasks]
     with lab_pool(2) as pool:
-        together = [rollout.trajectories for rollout in rollouts(pool, *reversed(tasks), *tasks)]
+        together = rollouts(pool, *reversed(tasks), *tasks)
     for i, steps in enumerate(alone):
         expected = trajectories(steps, tasks[i].episode_config, RewardWeights())
         for actual in (together[len(tasks) - 1 - i], together[len(tasks) + i]):

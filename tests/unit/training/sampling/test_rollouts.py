@@ -20,7 +20,7 @@ from training.options import TrainConfig
 from training.policy import initial_policy
 from training.ppo import PpoOptions
 from training.sampling.rollout_sampler import BehaviourPolicy, RolloutSampler
-from training.sampling.rollouts import LabRolloutWorkers, SamplingState
+from training.sampling.rollouts import RolloutWorkers, SamplingState
 
 WEIGHTS = initial_policy(8, 1).state_dict()
 
@@ -39,7 +39,7 @@ class Asked(LabPool):
 
 def asked(name: str, *bases: SamplingState, batch: int = 2, decisions: int = 60_000) -> Asked:
     labs = Asked()
-    workers = LabRolloutWorkers(load_profile(name), labs, 7, decisions)
+    workers = RolloutWorkers(load_profile(name), labs, 7, decisions)
     for sampling_state in bases:
         workers.submit(WEIGHTS, torch.zeros(2), batch, sampling_state)
     return labs
