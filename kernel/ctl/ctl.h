@@ -14,7 +14,7 @@
 #define NDM_BUILTIN "builtin"
 
 /* The most congestion controls that NDM has: kernel/ndm/ndm_slot.h. */
-#define SLOTS 48
+#define SLOTS 64
 
 /* One of NDM's congestion controls: its model now, and what it has counted. */
 struct slot {

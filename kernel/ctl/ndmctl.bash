@@ -8,7 +8,7 @@ _ndmctl()
 	fi
 	case $command in
 	load) mapfile -t COMPREPLY < <(compgen -W "--module" -- "$word"; compgen -f -X '!*.o' -- "$word");;
-	remove) mapfile -t COMPREPLY < <(compgen -W "$(cut -d ' ' -f 1 /sys/module/tcp_ndm/parameters/slots 2>/dev/null)" -- "$word");;
+	remove) mapfile -t COMPREPLY < <(compgen -W "$(cd /sys/module/tcp_ndm 2>/dev/null && echo ndm_*)" -- "$word");;
 	status|watch) mapfile -t COMPREPLY < <(compgen -W "--json" -- "$word");;
 	use|verify) mapfile -t COMPREPLY < <(
 		compgen -W "builtin $(cd "$folder" 2>/dev/null && printf '%s\n' *.bin | sed 's/\.bin$//')" -- "$word"

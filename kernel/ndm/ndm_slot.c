@@ -402,27 +402,11 @@ static int ndm_slots_set(const char *text, const struct kernel_param *param)
 	return err;
 }
 
-static int ndm_slots_get(char *text, const struct kernel_param *param)
-{
-	int length = 0, i;
-
-	BUILD_BUG_ON(NDM_SLOTS * (TCP_CA_NAME_MAX + NDM_FILE_MAX) >= PAGE_SIZE);
-	mutex_lock(&ndm_mutex);
-	for (i = 0; i < ndm_slot_count; i++)
-		if (ndm_slots[i]->registered)
-			length += scnprintf(text + length, PAGE_SIZE - length, "%s %s\n",
-					    ndm_slots[i]->ops.name,
-					    ndm_active(ndm_slots[i])->file);
-	mutex_unlock(&ndm_mutex);
-	return length;
-}
-
 static const struct kernel_param_ops ndm_slots_ops = {
 	.set = ndm_slots_set,
-	.get = ndm_slots_get,
 };
 
-module_param_cb(slots, &ndm_slots_ops, NULL, 0644);
+module_param_cb(slots, &ndm_slots_ops, NULL, 0200);
 MODULE_PARM_DESC(slots, "+NAME FILE: add the congestion control NAME with a model file of the firmware loader, or replace its model; -NAME: remove it");
 
 /* -- init and exit ------------------------------------------------------------- */

@@ -11,9 +11,9 @@
  * place of a file, "builtin" is the compiled-in model, with which "ndm" begins. Open
  * connections use a new model from their next decision on, with their state reset to
  * zero: it has no meaning for other weights. A refused file changes nothing. "-"
- * removes a slot, except "ndm". Reading lists the slots with their files.
+ * removes a slot, except "ndm".
  *
- * /sys/module/tcp_ndm/NAME/ describes the model of a slot; counters/ shows its
+ * /sys/module/tcp_ndm/NAME/ describes the model of each slot; counters/ shows its
  * activity.
  *
  * Lifetime. A socket, open, closed or listening, may point at the operations in a
@@ -37,8 +37,8 @@
 
 #define NDM_BUILTIN "builtin"
 
-/* Names of slots until the module is unloaded. About 8 KB each; a page lists them. */
-#define NDM_SLOTS 48
+/* Names of slots until the module is unloaded, about 8 KB each. */
+#define NDM_SLOTS 64
 
 /* Characters of a model file's name, with a zero. */
 #define NDM_FILE_MAX 64

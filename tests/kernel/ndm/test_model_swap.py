@@ -112,7 +112,7 @@ def test_names_outside_the_firmware_folder_are_refused(lab: Lab, name: str) -> N
 
 def test_only_root_may_write_slots(lab: Lab) -> None:
     shown = shell(lab, f"stat -c '%a %u' {SLOTS} {FOLDER}/model")
-    assert shown.splitlines() == ["644 0", "444 0"]
+    assert shown.splitlines() == ["200 0", "444 0"]
 
 
 @pytest.mark.parametrize(
