@@ -23,7 +23,7 @@ MODULES := $(MODEL_BUILD)/modules
 EXPORTED := $(wildcard $(addprefix $(MODEL_BUILD)/exported,/ /models/ /ndm_weights.h /models/*.h))
 KERNEL_SOURCES := $(wildcard kernel/*.h kernel/Kbuild kernel/VERSION kernel/build.sh kernel/sources.sh \
 	$(foreach folder,compat lab models ndm nv schemes,kernel/$(folder)/*.[ch]))
-PATCHES := $(wildcard kernel/lab/patches/*.patch)
+PATCHES := $(wildcard kernel/lab/uml/patches/*.patch)
 FLOW_SOURCES := $(wildcard env/network/traffic/flow/*.c env/network/traffic/flow/*.h) kernel/lab/lab_traffic.h
 KUNIT_SOURCES := $(wildcard kernel/kunit/*.c)
 USER_SOURCES := $(wildcard kernel/user/*.c kernel/user/include/*/*.h kernel/*.h kernel/models/*.h kernel/ndm/*.h kernel/nv/*.h)
@@ -73,16 +73,16 @@ packages:
 
 .PHONY: lab-kernel
 lab-kernel: ## train: build the lab kernel, user-mode Linux in virtual time (KERNEL_SRC= another source, KERNEL= a second one's name)
-	@/usr/bin/python3 kernel/lab/build.py $(if $(KERNEL),--name $(KERNEL))
+	@/usr/bin/python3 kernel/lab/uml/build.py $(if $(KERNEL),--name $(KERNEL))
 
 .PHONY: lab-kernel-key
 lab-kernel-key: # print key=HASH of the lab's two kernels, by which CI keeps ~/.cache/ndm-tcp (needs `make packages`)
-	@echo "key=$$(/usr/bin/python3 kernel/lab/build.py --key)-$$(/usr/bin/python3 kernel/lab/build.py --variant script --key)"
+	@echo "key=$$(/usr/bin/python3 kernel/lab/uml/build.py --key)-$$(/usr/bin/python3 kernel/lab/uml/build.py --variant script --key)"
 
 # KERNEL_SRC is the source of the kernel that KERNEL names, and of no other
-BUILD_OWN_KERNEL := $(if $(KERNEL),KERNEL_SRC= )/usr/bin/python3 kernel/lab/build.py
+BUILD_OWN_KERNEL := $(if $(KERNEL),KERNEL_SRC= )/usr/bin/python3 kernel/lab/uml/build.py
 
-build/lab-kernel/manifest.json: kernel/lab/lab.config $(PATCHES)
+build/lab-kernel/manifest.json: kernel/lab/uml/lab.config $(PATCHES)
 	@$(BUILD_OWN_KERNEL)
 	@touch -c $@
 
@@ -90,14 +90,14 @@ build/lab-kernel/manifest.json: kernel/lab/lab.config $(PATCHES)
 script-kernel: build/lab-kernels/script/manifest.json ## train: build the lab kernel for Mininet scripts of your own: docs/guides/own-script.md
 	@$(MAKE) --no-print-directory module KERNEL_SRC=
 
-build/lab-kernels/script/manifest.json: kernel/lab/script.config kernel/lab/lab.config $(PATCHES) $(wildcard kernel/lab/patches/script/*.patch)
+build/lab-kernels/script/manifest.json: kernel/lab/uml/script.config kernel/lab/uml/lab.config $(PATCHES) $(wildcard kernel/lab/uml/patches/script/*.patch)
 	@$(BUILD_OWN_KERNEL) --variant script
 	@touch -c $@
 
 .PHONY: sanitizer
 sanitizer: build/modules/sanitizer/built # build the lab kernel with KASAN, UBSAN, lockdep, kmemleak and KUnit, and its modules
 
-build/sanitizer-kernel/manifest.json: kernel/lab/sanitizer.config kernel/lab/lab.config $(PATCHES)
+build/sanitizer-kernel/manifest.json: kernel/lab/uml/sanitizer.config kernel/lab/uml/lab.config $(PATCHES)
 	@$(BUILD_OWN_KERNEL) --variant sanitizer
 	@touch -c $@
 

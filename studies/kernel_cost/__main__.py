@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from env.lab import LabError
-from kernel.lab.build import BuildError
+from kernel.lab.uml.build import BuildError
 from studies.kernel_cost import acks, bpf, counted, cpu, decision, instructions
 from studies.kernel_cost.build import BenchError, Kernel, build, has_bbr, lab_kernel, stock_kernels
 from studies.kernel_cost.state import state

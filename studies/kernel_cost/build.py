@@ -15,7 +15,7 @@ from pathlib import Path
 
 from env.checkout import BUILD, KERNEL
 from env.lab.stock.kernel import HEADERS, StockKernelError, find_release
-from kernel.lab.build import find_source
+from kernel.lab.uml.build import find_source
 
 SOURCES = Path(__file__).resolve().parent / "src"
 OUTPUT = BUILD / "bench"

@@ -6,7 +6,7 @@ import subprocess
 
 from env.checkout import ROOT
 
-CHANGED = ("--what-if=kernel/lab/lab.config",)
+CHANGED = ("--what-if=kernel/lab/uml/lab.config",)
 
 
 def commands(*arguments: str) -> list[str]:
@@ -22,11 +22,11 @@ def test_a_named_kernel_gets_its_modules_in_the_call_that_builds_it() -> None:
 
 
 def test_a_named_kernels_source_is_not_the_source_of_the_labs_own() -> None:
-    assert "/usr/bin/python3 kernel/lab/build.py" in commands("module", "KERNEL_SRC=/tree", *CHANGED)
+    assert "/usr/bin/python3 kernel/lab/uml/build.py" in commands("module", "KERNEL_SRC=/tree", *CHANGED)
     own = [
         line
         for line in commands("lab-kernel", "module", "sanitizer", "KERNEL=other", "KERNEL_SRC=/tree", *CHANGED)
-        if "kernel/lab/build.py" in line and "--name" not in line
+        if "kernel/lab/uml/build.py" in line and "--name" not in line
     ]
     assert own
     assert all(line.startswith("KERNEL_SRC= ") for line in own)

@@ -32,19 +32,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
+ROOT = HERE.parents[2]
 PATCHES = sorted((HERE / "patches").glob("*.patch"))
 OLDEST, NEWEST = (6, 1), (7, 99)
 PREFERRED = (6, 12)
 RECIPE = "1"  # raise it when this program builds a different kernel from the same inputs
 RENAMED = {"CONFIG_PROC_SYSCTL=y": "CONFIG_SYSCTL=y"}  # options by other names in newer kernels, from 7.3 on
 USUAL_OBJECTS = 780  # compiled files of a 6.12 build, for the progress line only
+# In a tarball: sources, not Kconfig files and Makefiles, of what a lab has nothing of.
+UNNEEDED = (
+    *("Documentation/[!K]*", "arch/[!uxK]*.[chS]", "arch/*.dts*", "drivers/[!bcint]*.[chS]", "drivers/net/*/*.[chS]"),
+    *("sound/*.[chS]", "tools/perf/*", "tools/testing/*"),
+)
 # The version string seeds the random pool, so it must not contain the build's time or host.
 REPRODUCIBLE = {
     "KBUILD_BUILD_TIMESTAMP": "2026-01-01 00:00:00 UTC",
     "KBUILD_BUILD_USER": "ndm",
     "KBUILD_BUILD_HOST": "lab",
     "KBUILD_BUILD_VERSION": "1",
+    "MAKEFLAGS": "",  # of the make that calls this program
 }
 
 
@@ -147,7 +153,12 @@ def unpack(source: Path, tree: Path) -> None:
             raise BuildError(f"{source} is an empty tarball")
     except tarfile.TarError as error:
         raise BuildError(f"{source} is not a tarball: {error}") from error
-    subprocess.run(["tar", "-C", tree, "--strip-components=1", "-xf", source], check=True)
+    without = [f"--exclude={top.name.partition('/')[0]}/{pattern}" for pattern in UNNEEDED]
+    subprocess.run(
+        ["tar", "-C", tree, "--strip-components=1", "--anchored", *without, "-xf", source],
+        check=True,
+        env=os.environ | {"XZ_DEFAULTS": "--threads=0"},
+    )
 
 
 def is_needed(patch_file: Path, tree: Path) -> bool:
@@ -250,35 +261,51 @@ def prune(tree: Path) -> None:
 
 
 def build(source: Path, entry: Path, identity: dict[str, str], variant: Variant) -> None:
-    """Build into a sibling of the cache entry and rename it at the end. The caller holds the entry's lock."""
-    for stale in entry.parent.glob(f".{entry.name}.*/"):
-        shutil.rmtree(stale, ignore_errors=True)
-    work = Path(tempfile.mkdtemp(prefix=f".{entry.name}.", dir=entry.parent))
+    """Build in a folder beside the cache entry, and rename it at the end. The caller holds the entry's lock.
+
+    An interrupted build leaves the folder, with the last complete stage in a file. The next one goes on from there.
+    """
+    work = entry.with_name(f".{entry.name}.work")
+    tree, log, stage = work / "tree", work / "build.log", work / "stage"
+    reached = stage.read_text() if stage.is_file() else ""
+    if reached:
+        say("going on with the build that was interrupted")
+    elif work.exists():
+        say("the build that was interrupted had not unpacked the source; beginning again")
     try:
-        work.chmod(0o755)
-        tree, log = work / "tree", work / "build.log"
-        tree.mkdir()
-        log.touch()
-        unpack(source, tree)
-        version = version_of(tree)
-        patch(tree, variant)
-        configure(tree, log, variant)
-        say(f"compiling Linux {version[0]}.{version[1]} for user mode on {os.cpu_count()} cores")
-        compile_kernel(tree, log)
-        shutil.copy2(tree / "linux", work / "linux")
-        with log.open("a") as file:
-            subprocess.run(["strip", "--strip-debug", work / "linux"], check=True, stdout=file, stderr=file)
+        if not reached:
+            shutil.rmtree(work, ignore_errors=True)
+            tree.mkdir(parents=True)
+            unpack(source, tree)
+            version_of(tree)
+            patch(tree, variant)
+            stage.write_text("unpacked")
+        if reached != "compiled":
+            version = version_of(tree)
+            log.unlink(missing_ok=True)
+            configure(tree, log, variant)
+            say(f"compiling Linux {version[0]}.{version[1]} for user mode on {os.cpu_count()} cores")
+            compile_kernel(tree, log)
+            shutil.copy2(tree / "linux", work / "linux")
+            with log.open("a") as file:
+                subprocess.run(["strip", "--strip-debug", work / "linux"], check=True, stdout=file, stderr=file)
+            stage.write_text("compiled")
         release = (tree / "include/config/kernel.release").read_text().strip()
         for image in ("linux", "vmlinux", "vmlinux.unstripped"):
             (tree / image).unlink(missing_ok=True)
         prune(tree)
         manifest = identity | {"release": release, "linux_sha256": digest_file(work / "linux")}
         (work / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
-        work.rename(entry)
-    except BaseException:
-        say("deleting the incomplete build, up to 2 GB; this takes a moment")
+    except (BuildError, subprocess.CalledProcessError, OSError) as error:
+        say("deleting the incomplete build")
         shutil.rmtree(work, ignore_errors=True)
-        raise
+        if not reached:
+            raise
+        say(f"the build that was interrupted cannot go on; beginning again ({str(error).splitlines()[0]})")
+        build(source, entry, identity, variant)
+        return
+    stage.unlink()
+    work.rename(entry)
 
 
 def identify(source: Path, variant: Variant) -> dict[str, str]:
@@ -354,7 +381,7 @@ def main() -> int:
         print(f"lab-kernel: {' '.join(map(str, error.cmd))} failed with status {error.returncode}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("lab-kernel: interrupted; the same command begins this step again", file=sys.stderr)
+        print("lab-kernel: interrupted; the same command goes on", file=sys.stderr)
         return 130
     say(f"{link.relative_to(ROOT)} -> {entry}")
     return 0
