@@ -17,7 +17,8 @@ arch=
 [ ! -f "$kdir/.config" ] || ! grep -q '^CONFIG_UML=y' "$kdir/.config" || arch="ARCH=um SUBARCH=x86_64"
 # debug information without the folder's name: the same sources make the same bytes anywhere
 # shellcheck disable=SC2086
-make -s -C "$kdir" $arch M="$out/src" KCFLAGS="-ffile-prefix-map=$out/src=ndm-tcp" ${KBUILD_FLAGS:-} modules
+MAKEFLAGS= make -s -j"$(nproc)" -C "$kdir" $arch M="$out/src" KCFLAGS="-ffile-prefix-map=$out/src=ndm-tcp" \
+	${KBUILD_FLAGS:-} modules
 for module in "$out"/src/*.ko "$out"/src/*/*.ko; do
 	[ -f "$module" ] || continue
 	cp "$module" "$out/.${module##*/}" && mv "$out/.${module##*/}" "$out/${module##*/}"
