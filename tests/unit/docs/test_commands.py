@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 from pathlib import Path
 
@@ -76,3 +77,9 @@ def test_files_of_commands_exist(page: Path) -> None:
     for name in re.findall(rf"(?:^|[\s`=(\[,])((?:{FOLDERS})/[\w./-]*[\w/])(?![\w{{<$*])", text, re.MULTILINE):
         stands_for_others = re.search(r"[A-Z]{3,}", re.sub("README|RECORD|CONTRIBUTING", "", name))
         assert stands_for_others or "..." in name or (ROOT / name).exists(), name
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs/reference/python").glob("*.md")), ids=lambda page: page.stem)
+def test_names_whose_docstrings_are_shown_exist(page: Path) -> None:
+    for name in re.findall(r"^::: (\S+)", page.read_text(), re.MULTILINE):
+        pkgutil.resolve_name(name)
