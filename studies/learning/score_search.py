@@ -99,7 +99,7 @@ class JointScores:
         self._references = self._measure(folder, target.references)
 
     def of(self, folder: Path, policies: Sequence[Path]) -> list[float]:
-        """Measure rules into a folder, and delete the runs. Returns WORST_MARGIN for a policy that the export refuses."""
+        """Measure rules into a folder, and delete the runs. Returns WORST_MARGIN where the export refuses one."""
         schemes = {policy: f"ndm@{policy}" for policy in policies if _exports(policy)}
         cells = self._measure(folder, list(schemes.values())) if schemes else []
         table = TargetTable(self._target, Evidence([*self._references, *cells]))
