@@ -15,7 +15,7 @@ from tests.support.commands import compare, start
 pytestmark = pytest.mark.timeout(600)
 
 OWN = ROOT / "tests" / "support" / "own"
-TEN_PACKETS = KERNEL / "bench" / "empty.bpf.c"  # it leaves the first window as it is
+TEN_PACKETS = ROOT / "studies" / "kernel_cost" / "src" / "empty.bpf.c"  # it leaves the first window as it is
 
 
 def test_a_stock_kernel_makes_the_runs(tmp_path: Path) -> None:
