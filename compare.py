@@ -14,11 +14,11 @@ from omegaconf import DictConfig
 from compare.command.comparison import draw, measure
 from compare.command.measurement import Interrupted
 from compare.command.targets import draw_targets, measure_targets
-from compare.errors import CompareError
 from compare.experiment.changes import quoted
 from compare.experiment.config import FOLDER, NAME, CompareConfig, check_command_line, read_config
 from compare.targets.catalogue import TARGETS
 from compare.targets.stored import holds_targets
+from env.errors import UserError
 from env.lab import LabError
 from env.network.scenario import scenario_names
 from env.network.schemes import ALL, KINDS, SCHEMES
@@ -53,7 +53,7 @@ def run(composed: DictConfig) -> None:
     try:
         config = read_config(composed)
         failed = _draw(Path(config.report)) if config.report else _measure(config)
-    except (CompareError, LabError) as error:
+    except (UserError, LabError) as error:
         sys.exit(f"compare.py: {error}")
     except Interrupted as error:
         print(f"\n{error}", file=sys.stderr)
@@ -84,7 +84,7 @@ def main() -> None:
     try:
         sys.argv[1:] = map(quoted, sys.argv[1:])  # where Hydra reads them
         check_command_line(sys.argv[1:])
-    except CompareError as error:
+    except UserError as error:
         sys.exit(f"compare.py: {error}")
     run()
 

@@ -12,14 +12,14 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
+from env.errors import UserError
 from env.lab import LabError
 from env.options import group_lines, option_lines
 from env.profile import Profile
 from env.reward import RewardWeights
 from export import checkpoint
-from export.checkpoint import CheckpointError
-from training.config import LEARNERS, ConfigError, check_command_line, read_config, resumed_config
-from training.loop import RunError, make_labs, new_run_folder, train
+from training.config import LEARNERS, check_command_line, read_config, resumed_config
+from training.loop import make_labs, new_run_folder, train
 from training.options import LabOptions, TrainConfig
 from training.sampling.rollout_sampler import RolloutSampler
 from training.sampling.rollouts import RolloutWorkers
@@ -38,7 +38,7 @@ KEY=VALUE, a group's file first, then single keys (default: profile=mixed algo=p
 """
 
 
-ERRORS = (ConfigError, RunError, CheckpointError, LabError, ValueError, OSError)  # printed as one paragraph
+ERRORS = (UserError, LabError, OSError)  # printed as one paragraph
 
 
 def help_text() -> str:
@@ -72,14 +72,14 @@ def run_training(config: TrainConfig, folder: Path, saved: dict[str, Any] | None
     except KeyboardInterrupt:  # while the labs boot, or the second one
         return False
     except OSError as error:
-        raise RunError(f"{error}; {folder} keeps its last checkpoint") from error
+        raise UserError(f"{error}; {folder} keeps its last checkpoint") from error
 
 
 @hydra.main(version_base="1.3", config_path="configs", config_name="train")
 def run(composed: DictConfig) -> None:
     """Run one training; ends the process with status 1 and one paragraph on an error, with 130 when stopped.
 
-    In a sweep it raises RunError or KeyboardInterrupt instead, and continues a run that exists.
+    In a sweep it raises UserError or KeyboardInterrupt instead, and continues a run that exists.
     """
     if HydraConfig.get().mode == RunMode.MULTIRUN:
         run_in_sweep(composed)
@@ -100,7 +100,7 @@ def run(composed: DictConfig) -> None:
 
 
 def run_in_sweep(composed: DictConfig) -> None:
-    """Start, continue or skip one training of a sweep. Raises RunError, KeyboardInterrupt."""
+    """Start, continue or skip one training of a sweep. Raises UserError, KeyboardInterrupt."""
     try:
         config = read_config(composed)
         folder, saved = sweep.run_folder(config), sweep.saved_run(config)
@@ -109,7 +109,7 @@ def run_in_sweep(composed: DictConfig) -> None:
             return
         finished = run_training(config, folder, saved)
     except ERRORS as error:
-        raise RunError(str(error)) from None  # a process of the sweep passes on only the message
+        raise UserError(str(error)) from None  # a process of the sweep passes on only the message
     if not finished:
         raise KeyboardInterrupt
     print(f"{folder} is trained")
@@ -122,7 +122,7 @@ def with_learner(arguments: list[str]) -> list[str]:
         return arguments
     try:
         kind = checkpoint.load(Path(run))["config"]["algo"]["kind"]
-    except CheckpointError:  # plan() raises it again
+    except UserError:  # plan() raises it again
         return arguments
     return [*arguments, f"algo={kind}"]
 
@@ -136,7 +136,7 @@ def main() -> None:
     sys.argv[1:] = with_learner(sys.argv[1:])
     try:
         check_command_line(sys.argv[1:])
-    except ConfigError as error:
+    except UserError as error:
         sys.exit(f"train.py: {error}")
     run()
 

@@ -13,7 +13,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from yaml import YAMLError
 
 from env.checkout import CONFIGS
-from env.near import suggest
+from env.errors import UserError, suggest
 
 _WRONG_TYPES = (  # texts of OmegaConf
     re.compile(r"Value '(?P<value>.*)' of type '\w+' could not be converted to (?P<type>\w+)"),
@@ -28,16 +28,12 @@ _RIGHT_VALUES = {"integer": "a whole number", "int": "a whole number", "float": 
 Kind = TypeVar("Kind")
 
 
-class ConfigFileError(Exception):
-    """A YAML file cannot be used. The text names the file, the bad key or value and the right ones."""
-
-
 def read_config(kind: type[Kind], file: Path, text: str | None = None) -> Kind:
     """Return a YAML file as an object of a dataclass, whose keys and types it has to have.
 
     text: what to read in place of the whole file.
 
-    Raises ConfigFileError: it cannot be read, is no YAML, has an unknown key or a wrong type, or lacks a key.
+    Raises UserError: it cannot be read, is no YAML, has an unknown key or a wrong type, or lacks a key.
     """
     try:
         loaded = OmegaConf.load(file) if text is None else OmegaConf.create(text)
@@ -46,13 +42,13 @@ def read_config(kind: type[Kind], file: Path, text: str | None = None) -> Kind:
             assert isinstance(content, kind)
             return content
     except OSError as error:
-        raise ConfigFileError(f"cannot read {file}: {error.strerror}") from error
+        raise UserError(f"cannot read {file}: {error.strerror}") from error
     except OmegaConfBaseException as error:
-        raise ConfigFileError(f"{file}: {explain_config_error(error)}") from error
+        raise UserError(f"{file}: {explain_config_error(error)}") from error
     except (YAMLError, ValueError) as error:
         # the lines of a YAML error name the position
-        raise ConfigFileError(f"{file}: {' '.join(str(error).split())}") from error
-    raise ConfigFileError(f"{file} must be a mapping of keys")
+        raise UserError(f"{file}: {' '.join(str(error).split())}") from error
+    raise UserError(f"{file} must be a mapping of keys")
 
 
 def explain_config_error(error: Exception) -> str:

@@ -14,12 +14,10 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-
-class WriteError(OSError):
-    """A file that cannot be written; the text names it and says what became of the previous version."""
+from env.errors import UserError
 
 
-class FolderInUse(Exception):
+class FolderInUse(UserError):
     """Another process works in the folder."""
 
 
@@ -31,7 +29,7 @@ def sha256(file: Path) -> str:
 def write_atomically(path: Path, data: bytes) -> None:
     """Write under a temporary name, flush to the disk, and rename: on any error the previous file stays as it was.
 
-    Raises WriteError when the bytes cannot be written (full disk, no permission).
+    Raises UserError when the bytes cannot be written (full disk, no permission).
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -47,7 +45,7 @@ def write_atomically(path: Path, data: bytes) -> None:
             os.close(folder)
     except OSError as error:
         previous = "the previous one is unharmed" if path.exists() else "there was none before"
-        raise WriteError(f"cannot write {path}: {error.strerror}; {previous}") from error
+        raise UserError(f"cannot write {path}: {error.strerror}; {previous}") from error
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -58,7 +56,7 @@ def generate(command: str, files: Mapping[Path, Callable[[], str]], arguments: S
 
     command: the command line that calls this, with these arguments. An unchanged file keeps its time, so that nothing
     is built again. Returns the exit status: 1 where --check finds a difference, 2 for other arguments. Raises
-    WriteError.
+    UserError.
     """
     if list(arguments) not in ([], ["--check"]):
         print(f"usage: {command} [--check]", file=sys.stderr)

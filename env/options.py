@@ -11,6 +11,7 @@ from dataclasses import MISSING, field, fields
 from typing import Any, TypeVar
 
 from env.checkout import CONFIGS
+from env.errors import UserError
 
 COLUMN = 38
 IS_WITHIN = {"above": operator.gt, "at least": operator.ge, "at most": operator.le}
@@ -37,7 +38,7 @@ def check_limits(options: Any, prefix: str = "") -> None:
         value, limits = getattr(options, entry.name), entry.metadata.get("limits", {})
         if value is not None and not all(IS_WITHIN[text](value, limit) for text, limit in limits.items()):
             valid = " and ".join(f"{text} {limit:g}" for text, limit in limits.items())
-            raise ValueError(f"{prefix}{entry.name} is {value}; it must be {valid}")
+            raise UserError(f"{prefix}{entry.name} is {value}; it must be {valid}")
 
 
 def option_lines(options: type[Any], prefix: str = "") -> list[str]:

@@ -138,7 +138,6 @@ STEP_DTYPE = [
     (name.split("[")[0], _NUMPY[code[-1]], *([int(code[:-1])] if len(code) > 1 else []))
     for _, code, name, _ in (*OBSERVATION_LAYOUT, *ACTION_LAYOUT)
 ]
-OBSERVATION_FIELDS = tuple(name for _, _, name, _ in OBSERVATION_LAYOUT if "[" not in name and name != "zero")
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from env.errors import UserError
 from export import pipeline
-from export.checkpoint import CheckpointError
 from export.checks import agreement as verify
-from export.integer.model import ExportError
 from export.selection import EXPORTED
 from export.verify_model import certificate_table
 
@@ -59,7 +58,7 @@ def main(argv: list[str]) -> int:
         for file in pipeline.write_artefacts(exported, output, arguments.headers):
             console.print(f"wrote {file}", soft_wrap=True, highlight=False, markup=False)
         console.print(f"ndm in the next `make module`: {provenance.name}", highlight=False, markup=False)
-    except (ExportError, CheckpointError) as error:
+    except UserError as error:
         print(f"export: {error}", file=sys.stderr)
         return 1
     except OSError as error:

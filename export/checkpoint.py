@@ -19,7 +19,8 @@ from torch.nn import functional
 
 from env import schema
 from env.checkout import git_revision
-from env.files import WriteError, write_atomically
+from env.errors import UserError
+from env.files import write_atomically
 
 FORMAT = 4
 OLD_FORMATS_READ_BY = "7e8d117"  # the commit that reads formats 1 to 3
@@ -48,20 +49,16 @@ POLICY_TENSORS = (  # the fixed order of the hash
 )
 
 
-class CheckpointError(Exception):
-    """A checkpoint cannot be read or written. The text names the file, the reason and the remedy."""
-
-
 def policy_sha256(policy: Mapping[str, Tensor]) -> str:
     """Return the SHA-256, 64 hexadecimal digits, that identifies these policy weights.
 
     For each tensor in the order of `POLICY_TENSORS`: the line ``"<name> <dim>x<dim>\\n"`` in ASCII, then the values
     as little-endian float32, the last dimension fastest.
 
-    Raises CheckpointError when a tensor is missing or unknown.
+    Raises UserError when a tensor is missing or unknown.
     """
     if set(policy) != set(POLICY_TENSORS):
-        raise CheckpointError(f"the policy has the tensors {sorted(policy)}; it must have {sorted(POLICY_TENSORS)}")
+        raise UserError(f"the policy has the tensors {sorted(policy)}; it must have {sorted(POLICY_TENSORS)}")
     digest = hashlib.sha256()
     for name in POLICY_TENSORS:
         array = np.ascontiguousarray(policy[name].detach().cpu().numpy(), dtype="<f4")
@@ -81,7 +78,7 @@ def save(run: Path, content: Mapping[str, Any]) -> Path:
     ``content`` has the `KEYS` except ``format``, ``schema``, ``git_revision``, ``versions`` and ``sha256``, which are
     added here.
 
-    Raises CheckpointError when the file cannot be written; the previous checkpoint then stays.
+    Raises UserError when the file cannot be written; the previous checkpoint then stays.
     """
     whole = {
         "format": FORMAT,
@@ -96,10 +93,7 @@ def save(run: Path, content: Mapping[str, Any]) -> Path:
     buffer = io.BytesIO()  # if torch wrote to the file, the error for a full disk would be unclear
     torch.save(whole, buffer)
     path = run / FILE_NAME
-    try:
-        write_atomically(path, buffer.getvalue())
-    except WriteError as error:
-        raise CheckpointError(str(error)) from error
+    write_atomically(path, buffer.getvalue())
     return path
 
 
@@ -108,45 +102,45 @@ def load(run: Path) -> dict[str, Any]:
 
     The policy has weight 0 for the inputs that were appended to the schema after the training; `has_all_inputs` tells.
 
-    Raises CheckpointError when it is missing, corrupt or truncated, of another format, or its inputs are not today's.
+    Raises UserError when it is missing, corrupt or truncated, of another format, or its inputs are not today's.
     """
     path = checkpoint_path(run)
     if not run.exists():
-        raise CheckpointError(f"there is no run {run}; {_runs_beside(run)}")
+        raise UserError(f"there is no run {run}; {_runs_beside(run)}")
     if not path.exists():
         within = sorted(str(file.parent) for file in run.glob(f"*/{FILE_NAME}"))
         reason = f"name one of its runs: {', '.join(within)}" if within else "the run ended before its first checkpoint"
-        raise CheckpointError(f"{run} has no {FILE_NAME}: {reason}")
+        raise UserError(f"{run} has no {FILE_NAME}: {reason}")
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise CheckpointError(f"cannot read {path}: {error.strerror}") from error
+        raise UserError(f"cannot read {path}: {error.strerror}") from error
     try:
         content = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds of errors for a damaged file
-        raise CheckpointError(f"{path} is corrupt, truncated or no checkpoint ({type(error).__name__})") from error
+        raise UserError(f"{path} is corrupt, truncated or no checkpoint ({type(error).__name__})") from error
     version: Any = content.get("format") if isinstance(content, dict) else type(content).__name__
     if version in range(1, FORMAT):
-        raise CheckpointError(
+        raise UserError(
             f"{path} has checkpoint format {version}, and this version reads format {FORMAT}: train again, or export "
             f"it with commit {OLD_FORMATS_READ_BY}, which reads the formats 1 to {FORMAT - 1}"
         )
     if version != FORMAT:
-        raise CheckpointError(f"{path} has checkpoint format {version!r}; this version reads format {FORMAT}")
+        raise UserError(f"{path} has checkpoint format {version!r}; this version reads format {FORMAT}")
     content.setdefault("schema", 2)  # that of all files without the key
     missing = sorted(KEYS - set(content))
     if missing:
-        raise CheckpointError(f"{path} lacks {', '.join(missing)}: it is damaged")
+        raise UserError(f"{path} lacks {', '.join(missing)}: it is damaged")
     if policy_sha256(content["policy"]) != content["sha256"]:
-        raise CheckpointError(f"{path} is damaged: its weights do not have the SHA-256 it states")
+        raise UserError(f"{path} is damaged: its weights do not have the SHA-256 it states")
     if content["schema"] != schema.SCHEMA_VERSION:
-        raise CheckpointError(
+        raise UserError(
             f"{path} was trained with schema {content['schema']}, and this version has schema {schema.SCHEMA_VERSION}, "
             f"with other inputs or outputs: train again, or use commit {content['git_revision']}"
         )
     weight = content["policy"][INPUT_WEIGHT]
     if not schema.INPUTS_MIN <= weight.shape[-1] <= len(schema.FEATURES):
-        raise CheckpointError(
+        raise UserError(
             f"{path} was trained with {weight.shape[-1]} inputs; this version has {len(schema.FEATURES)} inputs and "
             f"requires the first {schema.INPUTS_MIN}: train again, or use commit {content['git_revision']}"
         )

@@ -2,7 +2,7 @@
 
 ::
 
-    exported = build_model(Path("runs/mixed"))            # raises ExportError if it does not pass the gate
+    exported = build_model(Path("runs/mixed"))            # raises UserError if it does not pass the gate
     write_header(exported.model, exported.provenance)
 """
 
@@ -18,6 +18,7 @@ from typing import Any
 
 from env import schema
 from env.checkout import RUNS
+from env.errors import UserError, in_context
 from env.files import write_atomically
 from export import checkpoint, rule
 from export.checks import agreement as verify
@@ -25,7 +26,7 @@ from export.checks.certificate import MOST_VIOLATED, Certificate, certify, requi
 from export.formats import blob, golden
 from export.formats.envelope import describe
 from export.formats.header import render_header, write_header
-from export.integer.model import FORMAT, ExportError, IntegerModel, Provenance
+from export.integer.model import FORMAT, IntegerModel, Provenance
 from export.integer.quantize import FloatPolicy, quantize
 from export.selection import EXPORTED, model_name
 from export.zoo import ZOO, all_runs, find_checkpoint, plain_name
@@ -48,10 +49,10 @@ class Exported:
         return certify(self.model)
 
     def require_gate(self) -> None:
-        """Raise ExportError if float and int16 differ by more than the gate allows."""
+        """Raise UserError if float and int16 differ by more than the gate allows."""
         failures = [failure for row in self.agreement for failure in row.failures()]
         if failures:
-            raise ExportError(
+            raise UserError(
                 f"{self.source} is not exported: float and int16 disagree past the gate ({'; '.join(failures)}). "
                 f"Such weights are too large or their recurrence is chaotic; train on, or with less weight on memory. "
                 f"Nothing was written."
@@ -61,7 +62,7 @@ class Exported:
 def find_policy(name: str) -> Path:
     """Return the rule, checkpoint file, model of the zoo or run folder of a name; ``ndm@`` may stand before it.
 
-    Raises ExportError, which names similar ones.
+    Raises UserError, which names similar ones.
     """
     if name.endswith(rule.SUFFIX):
         return rule.find_rule(plain_name(name))
@@ -69,10 +70,10 @@ def find_policy(name: str) -> Path:
 
 
 def latest_run() -> Path:
-    """Return the run with the newest checkpoint. Raises ExportError if there is no checkpoint."""
+    """Return the run with the newest checkpoint. Raises UserError if there is no checkpoint."""
     known = all_runs(RUNS)
     if not known:
-        raise ExportError(
+        raise UserError(
             f"{RUNS} holds no checkpoint yet; train one with `python train.py`, or name one with --checkpoint"
         )
     return known[0]
@@ -81,7 +82,7 @@ def latest_run() -> Path:
 def build_model(path: Path) -> Exported:
     """Quantize and verify the policy of a run folder, a checkpoint file or a rule.
 
-    Raises ExportError for a checkpoint or rule that is missing, damaged or of another format, for a policy that does
+    Raises UserError for a checkpoint or rule that is missing, damaged or of another format, for a policy that does
     not fit the integer network, and for an integer model that fails the gate.
     """
     exported = measure(path)
@@ -96,10 +97,7 @@ def measure(path: Path) -> Exported:
         sha256 = checkpoint.policy_sha256(weights)
         # the file alone decides the weights, so no revision is stated
         return quantized(path, weights, Provenance(path.stem, "none", sha256, git_revision="none", decisions=0), {})
-    try:
-        content = checkpoint.load(path)
-    except checkpoint.CheckpointError as error:
-        raise ExportError(str(error)) from error
+    content = checkpoint.load(path)
     file = checkpoint.checkpoint_path(path)
     profile, envelope = _profile(content["config"])
     provenance = Provenance(
@@ -118,8 +116,8 @@ def write_artefacts(exported: Exported, output: Path, headers: Path = EXPORTED) 
     """Write policy.onnx, policy_int16.onnx, policy.bin, golden.json, report.json and the headers; return the paths.
 
     All contents are built and checked before the first file is written. Each file is written atomically, the headers
-    last. Raises ExportError, also for a network that violates its certificates (export/checks/certificate.py), and
-    OSError or env.files.WriteError when a file cannot be written.
+    last. Raises UserError, also for a network that violates its certificates (export/checks/certificate.py), and
+    for a file that cannot be written.
     """
     # imported here, because loading two runtimes takes a second, and only this function needs them
     from export.formats.integer_onnx import build_integer_onnx
@@ -154,12 +152,10 @@ def default_output(source: Path, headers: Path) -> Path:
 
 
 def quantized(file: Path, state: Mapping[str, Any], provenance: Provenance, envelope: dict[str, Any]) -> Exported:
-    """Quantize a state dict and measure its agreement. Raises ExportError for weights that do not fit int16."""
-    try:
+    """Quantize a state dict and measure its agreement. Raises UserError for weights that do not fit int16."""
+    with in_context(f"{file} cannot be exported"):
         policy = FloatPolicy.from_state_dict(state)
         model = quantize(policy)
-    except ExportError as error:
-        raise ExportError(f"{file} cannot be exported: {error}") from error
     return Exported(file, policy, model, provenance, envelope, verify.verify(policy, model))
 
 

@@ -16,11 +16,11 @@ from omegaconf import MISSING, OmegaConf
 from torch import Tensor
 
 from env.checkout import CONFIGS
-from env.config_errors import ConfigFileError, read_config
-from env.near import did_you_mean, suggest
+from env.config_errors import read_config
+from env.errors import UserError, did_you_mean, suggest
 from env.schema import ACTIONS, FEATURES, HIDDEN_MAX
 from export.checkpoint import POLICY_TENSORS
-from export.integer.model import ExportError, Float64
+from export.integer.model import Float64
 
 FOLDER = CONFIGS / "rules"
 SUFFIX = ".yaml"
@@ -57,24 +57,21 @@ def rule_names() -> list[str]:
 
 
 def find_rule(name: str) -> Path:
-    """Return the file of a rule: rules/NAME.yaml or a path. Raises ExportError, which names similar rules."""
+    """Return the file of a rule: rules/NAME.yaml or a path. Raises UserError, which names similar rules."""
     for file in (Path(name), CONFIGS / name):
         if file.is_file():
             return file
     known = rule_names()
     hint = did_you_mean(name, known, limit=1) or f"there are {', '.join(known)}"
-    raise ExportError(f"there is no rule {name!r}; {hint.strip()}")
+    raise UserError(f"there is no rule {name!r}; {hint.strip()}")
 
 
 def read_rule(file: Path) -> dict[str, Tensor]:
     """Return a rule's weights as a policy's state dict, float32.
 
-    Raises ExportError: no YAML, an unknown key, input or output, a wrong type, too many units or states.
+    Raises UserError: no YAML, an unknown key, input or output, a wrong type, too many units or states.
     """
-    try:
-        rule = read_config(Rule, file)
-    except ConfigFileError as error:
-        raise ExportError(str(error)) from error
+    rule = read_config(Rule, file)
     return _weights(rule, str(file))
 
 
@@ -103,26 +100,26 @@ def _named(row: Float64, names: Sequence[str]) -> dict[str, float]:
 def _weights(rule: Rule, origin: str) -> dict[str, Tensor]:
     hidden = len(rule.units)
     if not 1 <= hidden <= HIDDEN_MAX:
-        raise ExportError(f"{origin}: it has {hidden} units; a rule has 1 to {HIDDEN_MAX}")
+        raise UserError(f"{origin}: it has {hidden} units; a rule has 1 to {HIDDEN_MAX}")
     w, u, v = np.zeros((hidden, len(_INPUTS))), np.zeros((hidden, hidden)), np.zeros((len(_OUTPUTS), hidden))
     for i, unit in enumerate(rule.units):
         where = f"{origin}: units[{i}]"
         w[i] = _row(unit.inputs, _INPUTS, f"{where}.inputs")
         v[:, i] = _row(unit.outputs, _OUTPUTS, f"{where}.outputs")
         if unit.states and len(unit.states) != hidden:
-            raise ExportError(f"{where}.states has {len(unit.states)} numbers; it needs one per unit, {hidden}")
+            raise UserError(f"{where}.states has {len(unit.states)} numbers; it needs one per unit, {hidden}")
         u[i] = unit.states or 0.0
     biases = np.array([unit.bias for unit in rule.units])
     arrays = (w, u, biases, np.zeros(hidden), v, _row(rule.bias, _OUTPUTS, f"{origin}: bias"))
     if not all(np.isfinite(array).all() for array in arrays):
-        raise ExportError(f"{origin}: a weight is infinite or no number")
+        raise UserError(f"{origin}: a weight is infinite or no number")
     return {name: torch.tensor(array, dtype=torch.float32) for name, array in zip(POLICY_TENSORS, arrays, strict=True)}
 
 
 def _row(weights: Mapping[str, float], names: Sequence[str], where: str) -> Float64:
     for name in weights:
         if name not in names:
-            raise ExportError(
+            raise UserError(
                 f"{where} has {name!r}{suggest(name, list(names), limit=1)}It is one of {', '.join(names)}."
             )
     return np.array([weights.get(name, 0.0) for name in names])

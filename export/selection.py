@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from env.checkout import KERNEL, MODEL_BUILD
-from env.near import did_you_mean
-from export.integer.model import ExportError
+from env.errors import UserError, did_you_mean
 from export.zoo import plain_name
 
 EXPORTED = MODEL_BUILD / "exported"  # its files replace those of kernel/: kernel/sources.sh
@@ -30,11 +29,11 @@ _INCLUDE = re.compile(r'^#include "models/(\w+)\.h"$', re.MULTILINE)
 def model_name(text: str) -> str:
     """Return the name of a model in C and in the kernel: lower-case letters, digits and underscores.
 
-    Raises ExportError if the text has no letter and no digit.
+    Raises UserError if the text has no letter and no digit.
     """
     name = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
     if not name:
-        raise ExportError(f"{text!r} is not a model name: it needs letters or digits")
+        raise UserError(f"{text!r} is not a model name: it needs letters or digits")
     return name
 
 
@@ -50,21 +49,21 @@ def known_models(exported: Path = EXPORTED) -> list[str]:
 
 
 def selected(exported: Path = EXPORTED) -> str:
-    """Return the name of the model in the module. Raises ExportError if there is none."""
+    """Return the name of the model in the module. Raises UserError if there is none."""
     file = kernel_file("ndm_weights.h", exported)
     names = _INCLUDE.findall(file.read_text())
     if len(names) != 1:
-        raise ExportError(f"{file} includes {len(names)} models in place of one: run `make module MODEL=mixed`")
+        raise UserError(f"{file} includes {len(names)} models in place of one: run `make module MODEL=mixed`")
     return str(names[0])
 
 
 def manifest_of(name: str, exported: Path = EXPORTED) -> dict[str, Any]:
-    """Return the manifest of a model. Raises ExportError if its header or its manifest is missing."""
+    """Return the manifest of a model. Raises UserError if its header or its manifest is missing."""
     file = kernel_file(f"models/{name}.h", exported).with_suffix(".json")
     try:
         manifest: dict[str, Any] = json.loads(file.read_text())
     except (FileNotFoundError, json.JSONDecodeError) as error:
-        raise ExportError(f"{file} does not describe the model {name}: run `make export-weights`") from error
+        raise UserError(f"{file} does not describe the model {name}: run `make export-weights`") from error
     return manifest
 
 
@@ -90,12 +89,12 @@ def render_selection(name: str) -> str:
 def select(name: str, exported: Path = EXPORTED) -> None:
     """Select the model in the module; an unchanged selection is not written again.
 
-    Raises ExportError for a model that does not exist.
+    Raises UserError for a model that does not exist.
     """
     known, name = known_models(exported), plain_name(name)
     if name not in known:
         hint = did_you_mean(name, known, limit=1) or f"there are {', '.join(known)}; `make export-weights` adds one"
-        raise ExportError(f"there is no model {name!r}; {hint.strip()}")
+        raise UserError(f"there is no model {name!r}; {hint.strip()}")
     text = render_selection(name)
     if kernel_file("ndm_weights.h", exported).read_text() != text:
         exported.mkdir(parents=True, exist_ok=True)
@@ -111,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             select(model)
         name = selected()
         print(f"ndm: model {name}, SHA-256 {manifest_of(name)['policy_sha256']}")
-    except ExportError as error:
+    except UserError as error:
         print(f"export.selection: {error}", file=sys.stderr)
         return 1
     return 0

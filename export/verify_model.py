@@ -14,10 +14,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from env.errors import UserError
 from export.checks.certificate import Certificate, certify
 from export.checks.certificate import table as certificate_rows
 from export.checks.proof import Proof, prove
-from export.integer.model import ExportError
 from export.integer.native import Native
 from export.pipeline import build_model, find_policy
 
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 highlight=False,
             )
             console.print(certificate_table(certify(model)))
-    except ExportError as error:
+    except UserError as error:
         print(f"export.verify_model: {error}", file=sys.stderr)
         return 1
     return 0

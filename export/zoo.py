@@ -9,16 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from env.checkout import DATASETS, RUNS
-from env.near import did_you_mean, suggest
-from export.checkpoint import FILE_NAME, CheckpointError
-from export.integer.model import ExportError
+from env.errors import UserError, did_you_mean, suggest
+from export.checkpoint import FILE_NAME
 
 ZOO = DATASETS / "models"
 PREFIX = "ndm@"  # of a model where schemes stand beside it
-
-
-class UnknownModel(ExportError, CheckpointError):
-    """No model, or more than one, has this name; the message names the right ones."""
 
 
 def zoo_names(zoo: Path = ZOO) -> list[str]:
@@ -40,14 +35,14 @@ def plain_name(name: str) -> str:
 def find_run(name: str, runs: Path = RUNS, zoo: Path = ZOO) -> Path:
     """Return the folder of a model of the zoo or of a run, given its name or path.
 
-    Raises UnknownModel, which names similar ones, also for a name that the zoo and runs/ both have.
+    Raises UserError, which names similar ones, also for a name that the zoo and runs/ both have.
     """
     name = plain_name(name)
     folders = [folder for folder in (Path(name), runs / name) if folder.is_dir()]
     if name in zoo_names(zoo):
         own = [folder for folder in folders if (folder / FILE_NAME).is_file()]
         if own:
-            raise UnknownModel(
+            raise UserError(
                 f"{name!r} is a model of the zoo and a run: give the path, {_short(zoo / name)} or "
                 f"{_short(own[0].absolute())}"
             )
@@ -58,16 +53,16 @@ def find_run(name: str, runs: Path = RUNS, zoo: Path = ZOO) -> Path:
     known = [run.name for run in all_runs(runs)]
     if not known:
         similar = suggest(Path(name).name, zoo_names(zoo))
-        raise UnknownModel(
+        raise UserError(
             f"there is no run {name!r}{similar}{runs} holds no checkpoint yet (train one with "
             f"`python train.py`), and {shipped}"
         )
     hint = did_you_mean(Path(name).name, [*known, *zoo_names(zoo)]) or f"the latest are {', '.join(known[:5])}"
-    raise UnknownModel(f"there is no run {name!r} in {runs}; {hint.strip()}; {shipped}")
+    raise UserError(f"there is no run {name!r} in {runs}; {hint.strip()}; {shipped}")
 
 
 def find_checkpoint(name: str) -> Path:
-    """Return what checkpoint.load() takes: a checkpoint file, or the folder of find_run(). Raises UnknownModel."""
+    """Return what checkpoint.load() takes: a checkpoint file, or the folder of find_run(). Raises UserError."""
     file = Path(plain_name(name))
     return file if file.is_file() else find_run(name)
 

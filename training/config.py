@@ -14,7 +14,8 @@ from omegaconf.errors import OmegaConfBaseException
 import training.sweeps  # noqa: F401  (registers the sweeper and the launcher that configs/train.yaml names)
 from env.checkout import CONFIGS
 from env.config_errors import explain_config_error
-from env.profile import ProfileError, profile_from_config
+from env.errors import UserError
+from env.profile import profile_from_config
 from training.learner import kinds, learner_class
 from training.options import TrainConfig
 
@@ -29,10 +30,6 @@ GONE = {  # options that went, with the value of a run that can go on without th
 }
 
 
-class ConfigError(Exception):
-    """A configuration cannot be used; the message names the bad value and the right ones."""
-
-
 ConfigStore.instance().store(name="train_schema", node=TrainConfig)
 for _kind, _learner in LEARNERS.items():
     ConfigStore.instance().store(group="learner", name=_kind, node=_learner.OPTIONS)
@@ -41,33 +38,33 @@ for _kind, _learner in LEARNERS.items():
 def check_command_line(overrides: Sequence[str]) -> None:
     """Compose the configuration before Hydra does, for clearer errors than Hydra's.
 
-    Raises ConfigError for an unknown key, group or option and for a value of the wrong type, with the right ones. Does
+    Raises UserError for an unknown key, group or option and for a value of the wrong type, with the right ones. Does
     nothing for sweeps (``-m``) and Hydra's own flags.
     """
     if any(override.startswith("-") for override in overrides):
         return
     for override in overrides:
         if override.find("=") < 1 and not override.startswith("~"):
-            raise ConfigError(f"{override!r} is no option. The options are KEY=VALUE; --help lists them")
+            raise UserError(f"{override!r} is no option. The options are KEY=VALUE; --help lists them")
     try:
         with initialize_config_dir(str(CONFIGS), version_base="1.3"):
             compose("train", list(overrides))
     except (HydraException, OmegaConfBaseException) as error:
-        raise ConfigError(explain_config_error(error)) from error
+        raise UserError(explain_config_error(error)) from error
 
 
 def read_config(composed: DictConfig) -> TrainConfig:
-    """Return the checked configuration. Raises ConfigError."""
+    """Return the checked configuration. Raises UserError."""
     try:
         profile = profile_from_config(composed.profile)
         config = OmegaConf.to_object(composed)
-    except (OmegaConfBaseException, ValueError) as error:
-        raise ConfigError(str(error) if isinstance(error, ProfileError) else explain_config_error(error)) from error
+    except OmegaConfBaseException as error:
+        raise UserError(explain_config_error(error)) from error
     assert isinstance(config, TrainConfig)
     kind = config.algo.kind
     learner = LEARNERS.get(kind)
     if learner is None or learner.OPTIONS is not type(config.algo):
-        raise ConfigError(f"algo.kind is {kind}, but the options are another learner's; choose the learner by algo=")
+        raise UserError(f"algo.kind is {kind}, but the options are another learner's; choose the learner by algo=")
     config.profile = profile
     return config
 
@@ -75,26 +72,26 @@ def read_config(composed: DictConfig) -> TrainConfig:
 def resumed_config(saved: Mapping[str, Any], composed: DictConfig, overrides: Sequence[str]) -> DictConfig:
     """Return a checkpoint's configuration, changed by the overrides given beside ``resume=``.
 
-    Raises ConfigError when an override is not a single value in one of `CHANGEABLE`: a resumed run keeps its groups,
+    Raises UserError when an override is not a single value in one of `CHANGEABLE`: a resumed run keeps its groups,
     name and seed. ``algo=`` with the run's own learner is allowed.
     """
     kind = saved["algo"]["kind"]
     if kind not in LEARNERS:
-        raise ConfigError(f"the checkpoint is of the learner {kind!r}; this version has {', '.join(LEARNERS)}")
+        raise UserError(f"the checkpoint is of the learner {kind!r}; this version has {', '.join(LEARNERS)}")
     try:
         schema = OmegaConf.structured(TrainConfig)
         schema.algo = OmegaConf.structured(LEARNERS[kind].OPTIONS)
         config = OmegaConf.merge(schema, _today(saved))
     except OmegaConfBaseException as error:
         reason = explain_config_error(error)
-        raise ConfigError(f"the checkpoint's configuration does not fit this version: {reason}") from error
+        raise UserError(f"the checkpoint's configuration does not fit this version: {reason}") from error
     assert isinstance(config, DictConfig)
     for override in overrides:
         key = override.split("=", 1)[0].lstrip("+")
         if key == "resume" or override == f"algo={kind}":
             continue
         if key.split(".")[0] not in CHANGEABLE or key in GROUPS:
-            raise ConfigError(
+            raise UserError(
                 f"{override} cannot be changed in a resumed run: it keeps its {key}; "
                 "single values such as algo.total_decisions=, lab.workers= or profile.reward.delay= can be"
             )
@@ -103,13 +100,13 @@ def resumed_config(saved: Mapping[str, Any], composed: DictConfig, overrides: Se
 
 
 def _today(saved: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a checkpoint's configuration with the options of this version. Raises ConfigError if it needs others."""
+    """Return a checkpoint's configuration with the options of this version. Raises UserError if it needs others."""
     if "curriculum" not in saved:  # it is of this version
         return dict(saved)
     for key, default in GONE.items():
         group, _, name = key.partition(".")
         if (value := saved[group].get(name, default)) != default:
-            raise ConfigError(f"the run began with {key}={value}, which this version does not have")
+            raise UserError(f"the run began with {key}={value}, which this version does not have")
     algo = {name: value for name, value in saved["algo"].items() if not name.startswith("imitate")}
     algo |= {"skip_slow_start_until": saved["curriculum"]["skip_slow_start_until"]}
     return {group: values for group, values in saved.items() if group != "curriculum"} | {"algo": algo}

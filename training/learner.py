@@ -51,7 +51,7 @@ class Learner(Protocol):
         ...
 
     def begin(self) -> None:
-        """Prepare a new run by options such as algo.start=. Raises ValueError, CheckpointError."""
+        """Prepare a new run by options such as algo.start=. Raises UserError."""
         ...
 
     @property
@@ -77,7 +77,7 @@ class Learner(Protocol):
         ...
 
     def restore(self, saved: Mapping[str, Any]) -> None:
-        """Continue from `state`. Raises ValueError when it does not fit the options."""
+        """Continue from `state`. Raises UserError when it does not fit the options."""
         ...
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
+from env.errors import UserError
 from env.files import FolderInUse, locked
 from env.lab import VirtualLab
 from env.pool import Pool, lab_files, make_pool
@@ -50,10 +51,6 @@ SUMMARY = {  # metric -> text at the right end of the progress bar, where the le
     "charts/goodput_mbps": "goodput {:.1f} Mbit/s",
     "charts/queueing_delay_ms": "queueing delay {:.1f} ms",
 }
-
-
-class RunError(Exception):
-    """A run that cannot be started or continued; the message says why and what to do."""
 
 
 class StopRequest:
@@ -113,11 +110,11 @@ class Stopwatch:
 
 
 def new_run_folder(config: TrainConfig) -> Path:
-    """Return the folder of a new run, without creating it. Raises RunError when it exists."""
+    """Return the folder of a new run, without creating it. Raises UserError when it exists."""
     name = config.name or f"{config.profile.name}-{datetime.now():%Y%m%d-%H%M%S}-s{config.seed}"
     folder = Path(config.runs) / name
     if folder.exists():
-        raise RunError(
+        raise UserError(
             f"{folder} exists already, and a new run would overwrite it: choose another name=, "
             f"or continue that run by resume={folder}"
         )
@@ -126,16 +123,16 @@ def new_run_folder(config: TrainConfig) -> Path:
 
 @contextlib.contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """Keep other processes out of a run's folder. Raises RunError when another process trains in it."""
+    """Keep other processes out of a run's folder. Raises UserError when another process trains in it."""
     try:
         with locked(folder):
             yield
     except FolderInUse:
-        raise RunError(f"another process is training in {folder}; wait for it, or choose another name=") from None
+        raise UserError(f"another process is training in {folder}; wait for it, or choose another name=") from None
 
 
 def make_labs(config: TrainConfig) -> Pool:
-    """Return the labs of a configuration. Raises env.pool.ClusterError, and ProfileError and LabError of own rivals."""
+    """Return the labs of a configuration. Raises UserError, and LabError of own rivals."""
     # each run brings its own seed
     boot = partial(VirtualLab, seed=1, memory_mb=config.lab.memory_mb, timeout_s=config.lab.timeout_s)
     own = [rival.module.file for rival in own_rivals(config.profile)]
@@ -145,8 +142,8 @@ def make_labs(config: TrainConfig) -> Pool:
 def train(config: TrainConfig, folder: Path, saved: Mapping[str, Any] | None, sampler: RolloutSampler) -> bool:
     """Train in ``folder``, from its checkpoint ``saved`` if given; returns False when stopped before the end.
 
-    Raises RunError (the folder is in use), CheckpointError (a full disk; the last checkpoint is unharmed), ValueError
-    (a checkpoint that does not fit the options) and env.lab.LabError.
+    Raises UserError (the folder is in use; a full disk, and the last checkpoint is unharmed; a checkpoint that does not
+    fit the options) and env.lab.LabError.
     """
     torch.set_num_threads(1)  # the networks are too small to gain from more, and the labs need the cores
     stop = StopRequest()
@@ -156,9 +153,9 @@ def train(config: TrainConfig, folder: Path, saved: Mapping[str, Any] | None, sa
         folder.mkdir(parents=True)
     else:
         if not saved["learner"]:
-            raise RunError(f"{folder} is a milestone, which has no learner: begin a new run with algo.start={folder}")
+            raise UserError(f"{folder} is a milestone, which has no learner: begin a new run with algo.start={folder}")
         if not has_all_inputs(saved):
-            raise RunError(
+            raise UserError(
                 f"{folder} was trained before the last inputs were appended to env/schema.py, so that it cannot be "
                 f"resumed: begin a new run with algo.start={folder}, or resume it with commit {saved['git_revision']}"
             )

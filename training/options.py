@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from omegaconf import MISSING
 
+from env.errors import UserError
 from env.options import check_limits, option
 from env.pool import check_runner
 from env.profile import Profile
@@ -16,7 +17,7 @@ from env.profile import Profile
 class LearnerOptions:
     """The options that all learners share, ``algo.<name>=``. Each learner declares its own in its file.
 
-    Raises ValueError for a value outside its limits.
+    Raises UserError for a value outside its limits.
     """
 
     kind: str = MISSING  # the learner is training/KIND.py; algo= chooses it
@@ -40,7 +41,7 @@ class LearnerOptions:
 
 @dataclass
 class LabOptions:
-    """The labs in which the policy is sampled: ``lab.<name>=``. Raises ValueError for a value outside its limits."""
+    """The labs in which the policy is sampled: ``lab.<name>=``. Raises UserError for a value outside its limits."""
 
     workers: int = option(2, "labs side by side; one per core is best", ge=1)
     memory_mb: int = option(512, "memory of each lab; the host provides it only as the lab touches it", gt=0)
@@ -78,4 +79,4 @@ class TrainConfig:
         check_limits(self)
         check_runner(self.runner, self.ray_address)
         if self.name is not None and (not self.name or self.name in (".", "..") or os.sep in self.name):
-            raise ValueError(f"name is {self.name!r}; it must be the name of a folder, without {os.sep}")
+            raise UserError(f"name is {self.name!r}; it must be the name of a folder, without {os.sep}")

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from env.near import suggest
+from env.errors import UserError, suggest
 from env.schema import ACTIONS, FEATURES, HIDDEN_MAX
 
 OBSERVATION_SIZE = len(FEATURES)
@@ -38,14 +38,14 @@ class Policy(nn.Module):
     weights are zero and get no gradient, so that they stay zero with any optimizer and in int16; the exported network
     has the same shape. The other weights have the same initial values with and without a mask.
 
-    Raises ValueError when ``hidden`` is not between 1 and ``schema.HIDDEN_MAX``, and for an unknown input.
+    Raises UserError when ``hidden`` is not between 1 and ``schema.HIDDEN_MAX``, and for an unknown input.
     """
 
     def __init__(self, hidden: int = 8, blind: Sequence[str] = (), recurrent: bool = True) -> None:
         super().__init__()
         check_inputs(blind)
         if not 1 <= hidden <= HIDDEN_MAX:
-            raise ValueError(f"hidden is {hidden}; the kernel's network takes 1 to {HIDDEN_MAX} recurrent units")
+            raise UserError(f"hidden is {hidden}; the kernel's network takes 1 to {HIDDEN_MAX} recurrent units")
         self.rnn = nn.RNN(OBSERVATION_SIZE, hidden, nonlinearity="tanh")
         self.readout = nn.Linear(hidden, ACTION_SIZE)
         with torch.no_grad():
@@ -65,10 +65,10 @@ class Policy(nn.Module):
         self._masks = {"rnn.weight_ih_l0": visible, "rnn.weight_hh_l0": torch.tensor(float(recurrent))}
 
     def check_masked(self, weights: Mapping[str, Tensor]) -> None:
-        """Raise ValueError for weights (a state dict) that are not zero where this policy masks them."""
+        """Raise UserError for weights (a state dict) that are not zero where this policy masks them."""
         for name, mask in self._masks.items():
             if (weights[name] * (1 - mask)).any():
-                raise ValueError(
+                raise UserError(
                     f"{name} has weights that algo.blind or algo.recurrent=false masks: set these options in a new run"
                 )
 
@@ -92,12 +92,12 @@ def _mask(weight: nn.Parameter, mask: Tensor) -> None:
 
 
 def check_inputs(names: Sequence[str]) -> None:
-    """Raise ValueError for a name that is no input of the network."""
+    """Raise UserError for a name that is no input of the network."""
     known = [feature.name for feature in FEATURES]
     for name in names:
         if name not in known:
             hint = suggest(name, known, limit=1)
-            raise ValueError(f"algo.blind: input {name!r} is unknown{hint}The inputs are {', '.join(known)}")
+            raise UserError(f"algo.blind: input {name!r} is unknown{hint}The inputs are {', '.join(known)}")
 
 
 def initial_policy(hidden: int, seed: int) -> Policy:

@@ -38,6 +38,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.utils.rnn import pad_sequence
 
+from env.errors import UserError
 from env.options import option
 from env.privileged import PRIVILEGED
 from env.schema import ACTIONS, HIDDEN_MAX
@@ -66,7 +67,7 @@ MAX_IMPORTANCE_WEIGHT = 2.0  # cap of the importance ratio pi_current / pi_behav
 
 @dataclass
 class PpoOptions(LearnerOptions):
-    """Options of PPO: ``algo.<name>=`` on the command line. Raises ValueError for a value outside its limits."""
+    """Options of PPO: ``algo.<name>=`` on the command line. Raises UserError for a value outside its limits."""
 
     kind: str = "ppo"
     sequence_length: int = option(64, "decisions that the gradient flows back through", ge=1)
@@ -108,7 +109,7 @@ class PpoOptions(LearnerOptions):
         super().__post_init__()
         check_inputs(self.blind)
         if self.minimum_std > min(self.initial_std, self.final_std):
-            raise ValueError(f"algo.minimum_std is {self.minimum_std}; it must not be above initial_std or final_std")
+            raise UserError(f"algo.minimum_std is {self.minimum_std}; it must not be above initial_std or final_std")
 
 
 METRICS = (
@@ -410,16 +411,16 @@ class Ppo:
     def start_from(self, saved: Mapping[str, Any]) -> None:
         """Copy policy and critic from another training's `state`; learning rates and exploration begin anew.
 
-        Raises ValueError when the networks do not fit the options.
+        Raises UserError when the networks do not fit the options.
         """
         if "critic" not in saved["learner"]:
-            raise ValueError("algo.start names a run without a critic; PPO starts only from a run of PPO")
+            raise UserError("algo.start names a run without a critic; PPO starts only from a run of PPO")
         try:
             self.policy.check_masked(saved["policy"])
             self.policy.load_state_dict(saved["policy"])
             self.critic.load(saved["learner"]["critic"])
         except RuntimeError as error:
-            raise ValueError(f"the checkpoint's networks do not fit this configuration: {error}") from error
+            raise UserError(f"the checkpoint's networks do not fit this configuration: {error}") from error
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         """See training.learner.Learner."""

@@ -15,7 +15,7 @@ UNTRAINED_UNITS = 16  # recurrent units of the default training (configs/train.y
 def build_untrained(seed: int) -> Exported:
     """Quantize and verify the policy with which a training of this seed begins.
 
-    Raises ExportError when float and int16 differ by more than the gate allows.
+    Raises UserError when float and int16 differ by more than the gate allows.
     """
     policy = initial_policy(UNTRAINED_UNITS, seed).state_dict()
     name = f"untrained-{seed}"

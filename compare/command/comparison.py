@@ -9,7 +9,6 @@ from rich.console import Console
 
 from compare.command.measurement import CompletedRuns, Measurement
 from compare.command.progress import terminal
-from compare.errors import CompareError
 from compare.experiment.changes import NETWORKS, read_changes
 from compare.experiment.config import CompareConfig
 from compare.experiment.experiment import Experiment, plan
@@ -22,12 +21,13 @@ from compare.report.terminal import print_tables
 from compare.statistics.paired import compare_pairs, comparisons_csv
 from compare.statistics.summary import summary_csv
 from env.checkout import RESULTS
+from env.errors import UserError
 
 
 def measure(config: CompareConfig) -> int:
     """Make the missing runs, write all outputs and print the tables. Returns the number of failed runs.
 
-    Raises CompareError, for wrong options before anything runs, and Interrupted on Ctrl-C.
+    Raises UserError, for wrong options before anything runs, and Interrupted on Ctrl-C.
     """
     console = terminal()
     completed, comparison = complete(config, console)
@@ -57,7 +57,7 @@ def draw(folder: Path) -> int:
     store.restore_traces(experiment)
     cells = read_cells(experiment, store)
     if not any(cell.seeds for cell in cells):
-        raise CompareError(f"{folder} holds no finished run; call the command that made it again")
+        raise UserError(f"{folder} holds no finished run; call the command that made it again")
     comparison = write_reports(store, experiment, cells)
     console = terminal()
     print_tables(console, comparison)

@@ -19,7 +19,6 @@ from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 
 from compare.command.comparison import complete
-from compare.errors import CompareError
 from compare.experiment.config import CompareConfig, read_config
 from compare.metrics.cells import Cell, by_scenario
 from compare.metrics.series import flow_series
@@ -29,6 +28,7 @@ from compare.report.figures import scenario_figures
 from compare.report.plots.figure import INK, SOFT, SURFACE
 from compare.statistics.winners import Winners
 from env.config_errors import explain_config_error
+from env.errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,14 +59,14 @@ class ComparedRuns:
         """Return a flow's time series (compare/metrics/series.py), a row per sample. scheme: its name, or its label
         in tables. scenario: None for the only one.
 
-        Raises CompareError for a run or a flow that there is not.
+        Raises UserError for a run or a flow that there is not.
         """
         cell = self._cell(scheme, scenario)
         if seed not in cell.seeds:
-            raise CompareError(f"seed is {seed}; {cell.scenario.name}, {scheme} has results of {cell.seeds}")
+            raise UserError(f"seed is {seed}; {cell.scenario.name}, {scheme} has results of {cell.seeds}")
         flows = cell.result(seed).flows
         if not 0 <= flow < len(flows):
-            raise CompareError(f"{cell.scenario.name} has flows 0 to {len(flows) - 1}, not {flow}")
+            raise UserError(f"{cell.scenario.name} has flows 0 to {len(flows) - 1}, not {flow}")
         return pd.DataFrame(flow_series(flows[flow]))
 
     def figures(self, scenario: str | None = None) -> list[Figure]:
@@ -95,7 +95,7 @@ class ComparedRuns:
         if name is None and len(names) == 1:
             return names[0]
         if name not in names:
-            raise CompareError(f"scenario is {name!r}; the comparison has {', '.join(names)}")
+            raise UserError(f"scenario is {name!r}; the comparison has {', '.join(names)}")
         return name
 
     def _cell(self, scheme: str, scenario: str | None) -> Cell:
@@ -103,7 +103,7 @@ class ComparedRuns:
         for cell in cells:
             if scheme in (cell.scheme.name, cell.scheme.label):
                 return cell
-        raise CompareError(f"scheme is {scheme!r}; the comparison has {', '.join(cell.scheme.name for cell in cells)}")
+        raise UserError(f"scheme is {scheme!r}; the comparison has {', '.join(cell.scheme.name for cell in cells)}")
 
 
 def compare(
@@ -112,19 +112,19 @@ def compare(
     """Compare schemes in scenarios, as compare.py does. options: those of compare.py, such as seeds=3.
 
     path={"rate_mbps": 50} changes the scenarios as path.rate_mbps=50 does there; a list of values is a sweep. A run
-    that is stored in output_dir is not made again. Raises CompareError for wrong options before the first run.
+    that is stored in output_dir is not made again. Raises UserError for wrong options before the first run.
     """
     if other := [name for name in OTHER_COMMANDS if name in options]:
-        raise CompareError(f"{other[0]} is for the command compare.py; compare() makes runs of scenarios")
+        raise UserError(f"{other[0]} is for the command compare.py; compare() makes runs of scenarios")
     if dotted := [name for name in options if "." in name]:
         network, _, field = dotted[0].partition(".")
-        raise CompareError(f'{dotted[0]} is unknown; from Python it is {network}={{"{field}": {options[dotted[0]]!r}}}')
+        raise UserError(f'{dotted[0]} is unknown; from Python it is {network}={{"{field}": {options[dotted[0]]!r}}}')
     given = {"scenario": _listed(scenario), "schemes": None if schemes is None else _listed(schemes)} | options
     composed = OmegaConf.structured(CompareConfig)
     try:
         composed.merge_with(given)
     except OmegaConfBaseException as error:
-        raise CompareError(explain_config_error(error)) from error
+        raise UserError(explain_config_error(error)) from error
     completed, content = complete(read_config(composed), Console(quiet=True))
     frames = {
         name: pd.read_csv(io.StringIO((completed.store.folder / f"{name}.csv").read_text()))

@@ -12,7 +12,6 @@ from rich.console import Console
 
 from compare.command import environment
 from compare.command.progress import shown_progress
-from compare.errors import CompareError
 from compare.experiment.config import CompareConfig, jobs
 from compare.experiment.experiment import Experiment
 from compare.experiment.labs import LabKind, lab_kind
@@ -25,7 +24,7 @@ from compare.experiment.store import Store
 from compare.metrics.cells import Cell, read_cells
 from env.lab.kernels import LAB
 from env.lab.lab import PROGRAM
-from env.pool import ClusterError, make_pool
+from env.pool import make_pool
 
 
 class Interrupted(Exception):
@@ -61,7 +60,7 @@ class Measurement:
 
     reuse: folder of another comparison, from which unchanged runs are taken.
 
-    Raises CompareError for a lab, a module or a model that is missing or cannot be used.
+    Raises UserError for a lab, a module or a model that is missing or cannot be used.
     """
 
     def __init__(self, config: CompareConfig, planned: Experiment, reuse: Path | None = None) -> None:
@@ -91,24 +90,21 @@ class Measurement:
         self.experiment = replace(planned, binaries=hashes, algorithms=algorithms)
 
     def _labs(self, kernel: str) -> Labs:
-        """Return the labs with a kernel; raises CompareError for an unreachable cluster."""
+        """Return the labs with a kernel; raises UserError for an unreachable cluster."""
         config, hashes, modules = self._config, self.experiment.binaries, self._modules[kernel]
         files = {self._kinds[kernel].kernel: hashes[on_kernel("lab kernel", kernel)]}
         files[PROGRAM] = hashes[on_kernel("traffic program", kernel)]
         own, boot = self._own[kernel], self._kinds[kernel].boot
         shipped = {scheme: module for scheme, module in modules.items() if scheme not in own}
         files |= {module: hashes[on_kernel(module_key(scheme), kernel)] for scheme, module in shipped.items()}
-        try:
-            pool = make_pool(config.runner, config.ray_address, jobs(config), boot, files, own.values())
-        except ClusterError as error:
-            raise CompareError(str(error)) from error
+        pool = make_pool(config.runner, config.ray_address, jobs(config), boot, files, own.values())
         return Labs(pool, modules, self._models)
 
     @contextlib.contextmanager
     def completed(self, folder: Path, console: Console) -> Iterator[CompletedRuns]:
         """Make the missing runs, and hold the folder's lock while the caller writes reports.
 
-        Raises CompareError, Interrupted on Ctrl-C.
+        Raises UserError, Interrupted on Ctrl-C.
         """
         store, experiment = Store(folder), self.experiment
         with store.claim(experiment):

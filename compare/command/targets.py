@@ -16,11 +16,9 @@ from rich.console import Console
 from compare.command.comparison import write_reports
 from compare.command.measurement import Interrupted, Measurement
 from compare.command.progress import terminal
-from compare.errors import CompareError
 from compare.experiment.config import CompareConfig
 from compare.experiment.experiment import Experiment, plan_of
 from compare.experiment.models import model_sha256
-from compare.experiment.schemes import find_schemes
 from compare.experiment.store import Store
 from compare.metrics.cells import Cell
 from compare.statistics.summary import summary_csv
@@ -32,7 +30,8 @@ from compare.targets.stored import holds_targets, stored_targets
 from compare.targets.tables import TargetTable, targets_csv
 from compare.targets.target import Target
 from env.checkout import RESULTS
-from env.network.schemes import ALL, ORACLE, Scheme
+from env.errors import UserError
+from env.network.schemes import ALL, ORACLE, Scheme, find_schemes
 
 MARKDOWN, CSV = "targets.md", "targets.csv"
 
@@ -40,7 +39,7 @@ MARKDOWN, CSV = "targets.md", "targets.csv"
 def measure_targets(config: CompareConfig) -> int:
     """Make every target's missing runs, judge them and write all outputs. Returns the number of failed runs.
 
-    Raises CompareError, for wrong options before anything runs, and Interrupted on Ctrl-C.
+    Raises UserError, for wrong options before anything runs, and Interrupted on Ctrl-C.
     """
     schemes = find_schemes(config.schemes or [ALL])
     targets = [_drawn(target, schemes) for target in find_targets(config.targets)]
@@ -84,7 +83,7 @@ def _drawn(target: Target, schemes: Sequence[Scheme]) -> Target:
         return target
     models = [scheme for scheme in schemes if scheme.runs_ndm]
     if len(models) != 1:
-        raise CompareError(
+        raise UserError(
             f"target {target.name} has the scenarios of one model, and schemes has {len(models)}: "
             f"{', '.join(model.name for model in models) or 'none'}. Give one, such as schemes=[ndm,cubic,bbr]"
         )
@@ -92,12 +91,12 @@ def _drawn(target: Target, schemes: Sequence[Scheme]) -> Target:
 
 
 def _reused(target: Target, config: CompareConfig) -> Path | None:
-    """Return the folder of a target in that of reuse=; None where it has none. Raises CompareError."""
+    """Return the folder of a target in that of reuse=; None where it has none. Raises UserError."""
     if config.reuse is None:
         return None
     folder = Path(config.reuse)
     if not holds_targets(folder):
-        raise CompareError(f"reuse={folder} holds no targets: give the output_dir of a comparison with targets=")
+        raise UserError(f"reuse={folder} holds no targets: give the output_dir of a comparison with targets=")
     return folder / target.name if (folder / target.name).is_dir() else None
 
 
@@ -126,7 +125,7 @@ def _write(target: Target, store: Store, experiment: Experiment, cells: list[Cel
 def _judge(folder: Path, tables: Mapping[str, TargetTable], console: Console, schemes: Sequence[str]) -> None:
     """Write and print the judgements of all targets."""
     if not tables:
-        raise CompareError(f"{folder} holds no runs of a target")
+        raise UserError(f"{folder} holds no runs of a target")
     in_order = [tables[name] for name in TARGETS if name in tables]
     texts = [target_section(table).markdown() for table in in_order]
     summary = last_lines(in_order, schemes)

@@ -20,12 +20,11 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Quote, QuotedString, Transformer
 from hydra.errors import HydraException
 
-from compare.errors import CompareError
-from env.near import suggest
+from env.errors import UserError, suggest
 from env.network.chain import MAX_LINKS, ChainLink
 from env.network.path import Path as NetworkPath
 from env.network.rack import Rack
-from env.network.scenario import Scenario, ScenarioError, check_scenario, with_trace_files
+from env.network.scenario import Scenario, check_scenario, with_trace_files
 
 CHAIN = "chain"
 # what a command may change, and the class with its fields; those of a chain are its links'
@@ -83,7 +82,7 @@ class SweepPoint:
 def quoted(override: str) -> str:
     """Return an argument of the command line as Hydra takes it: the value of a change is a quoted string.
 
-    Raises CompareError for a field that a path, rack or chain's link does not have.
+    Raises UserError for a field that a path, rack or chain's link does not have.
     """
     change = _CHANGE.fullmatch(override)
     if change is None:
@@ -96,7 +95,7 @@ def quoted(override: str) -> str:
     if name not in known:
         hint = suggest(name, known) if name else ". "
         one_link = f" for all links or {CHAIN}.link2.FIELD=VALUE for one (link1 to link{MAX_LINKS})"
-        raise CompareError(
+        raise UserError(
             f"{override!r} changes no field of a {network}{hint}It is {network}.FIELD=VALUE"
             f"{one_link if network == CHAIN else ''}, and the fields are {', '.join(known)}"
         )
@@ -113,7 +112,7 @@ def read_changes(options: Mapping[str, Mapping[str, Any]]) -> list[Change]:
     """Return the changes of the options `path`, `rack` and `chain`.
 
     A value is a text in Hydra's grammar, or from Python any other value; a list is a sweep. A change of one link
-    of a chain comes after those of all links, so that it goes before them. Raises CompareError: a malformed value, no
+    of a chain comes after those of all links, so that it goes before them. Raises UserError: a malformed value, no
     value, a value given twice, a range without steps.
     """
     texts: dict[str, Any] = {}
@@ -128,10 +127,10 @@ def read_changes(options: Mapping[str, Mapping[str, Any]]) -> list[Change]:
 def _values(key: str, given: Any) -> list[Any]:
     values = given if isinstance(given, list) else _parsed(key, given) if isinstance(given, str) else [given]
     if not values:
-        raise CompareError(f"{key} has no value; give one, or several for a sweep")
+        raise UserError(f"{key} has no value; give one, or several for a sweep")
     for i, value in enumerate(values):
         if value in values[:i]:
-            raise CompareError(f"{key} has the value {value} twice")
+            raise UserError(f"{key} has the value {value} twice")
     return values
 
 
@@ -141,27 +140,25 @@ def _parsed(key: str, text: str) -> list[Any]:
         if not override.is_sweep_override():
             return [override.value()]
         if not override.is_discrete_sweep():
-            raise CompareError(f"{key}={text} has no single values; list them, as {key}=1,10,100")
+            raise UserError(f"{key}={text} has no single values; list them, as {key}=1,10,100")
         return list(override.sweep_iterator(Transformer.identity))
     except HydraException as error:
         first_line = str(error).splitlines()[0]
-        raise CompareError(
-            f"{key}={text} cannot be read ({first_line}); quote a value with other characters"
-        ) from error
+        raise UserError(f"{key}={text} cannot be read ({first_line}); quote a value with other characters") from error
 
 
 def changed(scenarios: Sequence[Scenario], changes: Sequence[Change]) -> tuple[list[Scenario], list[SweepPoint]]:
     """Return all scenarios with all changes, and a point for each; no points without a swept field.
 
     Several swept fields give all combinations of their values. The name of a scenario names its changes:
-    bottleneck+rate_mbps=50. Raises CompareError: a scenario that cannot run, a rack where a path is changed, a link
+    bottleneck+rate_mbps=50. Raises UserError: a scenario that cannot run, a rack where a path is changed, a link
     that a chain does not have.
     """
     if not changes:
         return list(scenarios), []
     count = math.prod(len(change.values) for change in changes) * len(scenarios)
     if count > MAX_POINTS:
-        raise CompareError(f"the sweep has {count} scenarios; at most {MAX_POINTS} are possible")
+        raise UserError(f"the sweep has {count} scenarios; at most {MAX_POINTS} are possible")
     new_scenarios, points = [], []
     for scenario in scenarios:
         for values in itertools.product(*(change.values for change in changes)):
@@ -183,24 +180,21 @@ def _with(scenario: Scenario, pairs: Sequence[tuple[Change, Any]]) -> Scenario:
     texts = ", ".join(f"{change.field} {_text(value)}" for change, value in pairs)
     claim = f"{scenario.claim} (with {texts})"
     new = replace(scenario, name=_name(scenario, pairs), claim=claim, **networks)
-    try:
-        check_scenario(new)
-    except ScenarioError as error:
-        raise CompareError(str(error)) from error
+    check_scenario(new)
     return new
 
 
 def _network_with(scenario: Scenario, change: Change, value: Any, network: dict[str, Any] | None) -> dict[str, Any]:
     """Return the mapping of a path, rack or chain with a value of one change; None removes the field."""
     if network is None:
-        raise CompareError(
+        raise UserError(
             f"{change.key} changes a {change.network}, but scenario {scenario.name} is a {scenario.kind}: use "
             f"{scenario.kind}.FIELD=VALUE, or leave out this scenario"
         )
     if change.network == CHAIN:
         return network | {"links": _links_with(scenario, change, value, network["links"])}
     if network.get("topology") == "loopback" and change.field in LOOPBACK_FACTS:
-        raise CompareError(
+        raise UserError(
             f"{change.key} has no effect in scenario {scenario.name}: the tc commands of its loopback path set rate "
             "and delay. Leave out this scenario, or choose one with a router, such as scenario=bottleneck"
         )
@@ -210,7 +204,7 @@ def _network_with(scenario: Scenario, change: Change, value: Any, network: dict[
 def _links_with(scenario: Scenario, change: Change, value: Any, links: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return a chain's links with a value of one change."""
     if change.link > len(links):
-        raise CompareError(
+        raise UserError(
             f"{change.key} changes link {change.link}, but the links of scenario {scenario.name} are link1 to "
             f"link{len(links)}"
         )

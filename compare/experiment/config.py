@@ -14,12 +14,11 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from compare.errors import CompareError
 from compare.experiment.changes import NETWORKS
 from compare.experiment.labs import LABS, REAL_TIME
 from env.checkout import CONFIGS
 from env.config_errors import explain_config_error
-from env.near import suggest
+from env.errors import UserError, suggest
 from env.network.scenario import scenario_names
 from env.network.scenario_files import SUFFIXES
 from env.network.schemes import DEFAULT_SCHEMES
@@ -97,7 +96,7 @@ ConfigStore.instance().store(name="compare_schema", node=CompareConfig)
 def check_command_line(overrides: Sequence[str]) -> None:
     """Compose the configuration before Hydra does, to report errors more clearly. overrides: as quoted() returns them.
 
-    Does nothing for sweeps (``-m``) and other flags of Hydra. Raises CompareError for an unknown key (with near matches
+    Does nothing for sweeps (``-m``) and other flags of Hydra. Raises UserError for an unknown key (with near matches
     and all keys) and for a value of the wrong type.
     """
     if any(override.startswith("-") for override in overrides):
@@ -106,34 +105,34 @@ def check_command_line(overrides: Sequence[str]) -> None:
     for override in overrides:
         key = override.split("=", 1)[0].lstrip("+~")
         if key in NETWORKS:
-            raise CompareError(f"{override!r} changes a whole {key}; change its fields, as {key}.rate_mbps=50")
+            raise UserError(f"{override!r} changes a whole {key}; change its fields, as {key}.rate_mbps=50")
         if "=" not in override or key.split(".")[0] not in [*known, "hydra"]:
             scenario = override in scenario_names() or override.endswith(SUFFIXES)
             hint = f": did you mean scenario={override}? " if scenario else suggest(key, known, limit=2)
-            raise CompareError(f"{override!r} is no option{hint}The options are KEY=VALUE with {', '.join(known)}")
+            raise UserError(f"{override!r} is no option{hint}The options are KEY=VALUE with {', '.join(known)}")
         if key in ("schemes", "rival") and (parameter := PARAMETER_OF_INSMOD.search(override)):
             right = parameter[0].replace("=", ":")
-            raise CompareError(f"{override}: a module's parameter is NAME:VALUE; write {right} for {parameter[0]}")
+            raise UserError(f"{override}: a module's parameter is NAME:VALUE; write {right} for {parameter[0]}")
     given = [override.split("=", 1)[0].lstrip("+") for override in overrides]
     for key in given:
         if given.count(key) > 1 and key.partition(".")[0] in NETWORKS:
-            raise CompareError(f"{key} is given twice; several values are a sweep: {key}=1,10,100")
+            raise UserError(f"{key} is given twice; several values are a sweep: {key}=1,10,100")
     own = {"scenario", "rival", *(key for key in given if key.partition(".")[0] in NETWORKS)}
     if "targets" in given and (beside := sorted(set(given) & own)):
-        raise CompareError(f"targets have their own scenarios: leave out {' and '.join(beside)}")
+        raise UserError(f"targets have their own scenarios: leave out {' and '.join(beside)}")
     try:
         with initialize_config_dir(str(FOLDER), version_base="1.3"):
             compose(NAME, list(overrides))
     except (HydraException, OmegaConfBaseException) as error:
-        raise CompareError(explain_config_error(error)) from error
+        raise UserError(explain_config_error(error)) from error
 
 
 def read_config(composed: DictConfig) -> CompareConfig:
-    """Return the checked options. Raises CompareError."""
+    """Return the checked options. Raises UserError."""
     try:
         config = OmegaConf.to_object(composed)
     except OmegaConfBaseException as error:
-        raise CompareError(explain_config_error(error)) from error
+        raise UserError(explain_config_error(error)) from error
     assert isinstance(config, CompareConfig)
     for name in ("scenario", "targets", "schemes"):
         value = getattr(config, name)
@@ -141,22 +140,19 @@ def read_config(composed: DictConfig) -> CompareConfig:
             continue
         names = [value] if isinstance(value, str) else value
         if not isinstance(names, list) or not all(isinstance(entry, str) for entry in names):
-            raise CompareError(f"{name} is {value!r}; it must be a name or a list of names such as {name}=[a,b]")
+            raise UserError(f"{name} is {value!r}; it must be a name or a list of names such as {name}=[a,b]")
         setattr(config, name, names)
-    try:
-        check_runner(config.runner, config.ray_address)
-    except ValueError as error:
-        raise CompareError(str(error)) from error
+    check_runner(config.runner, config.ray_address)
     if config.lab not in LABS:
-        raise CompareError(f"lab is {config.lab!r}; it is one of {', '.join(LABS)}")
+        raise UserError(f"lab is {config.lab!r}; it is one of {', '.join(LABS)}")
     if config.lab in REAL_TIME and config.kernel is not None:
-        raise CompareError(f"kernel is {config.kernel!r}, a kernel of lab=virtual; lab=vm has vm_kernel=")
+        raise UserError(f"kernel is {config.kernel!r}, a kernel of lab=virtual; lab=vm has vm_kernel=")
     if config.lab in REAL_TIME and (config.runner != "local" or config.jobs not in (None, 1)):
-        raise CompareError(f"lab={config.lab} runs in real time, one lab at a time: leave out runner and jobs")
+        raise UserError(f"lab={config.lab} runs in real time, one lab at a time: leave out runner and jobs")
     if config.jobs is not None and config.runner == "ray":
-        raise CompareError("jobs is for runner=local; a Ray cluster has a lab on each of its cores")
+        raise UserError("jobs is for runner=local; a Ray cluster has a lab on each of its cores")
     if config.jobs is not None and not 1 <= config.jobs <= MAX_JOBS:
-        raise CompareError(f"jobs is {config.jobs}; it is the number of labs side by side, from 1 to {MAX_JOBS}")
+        raise UserError(f"jobs is {config.jobs}; it is the number of labs side by side, from 1 to {MAX_JOBS}")
     return config
 
 

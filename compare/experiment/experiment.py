@@ -11,19 +11,12 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from compare.errors import CompareError
 from compare.experiment.changes import Change, SweepPoint, changed
-from compare.experiment.schemes import find_scheme, find_schemes
 from compare.experiment.window_search import settings
-from env.network.scenario import (
-    UNDER_TEST,
-    Scenario,
-    ScenarioError,
-    check_scenario,
-    scenario_names,
-)
+from env.errors import UserError, in_context
+from env.network.scenario import UNDER_TEST, Scenario, check_scenario, scenario_names
 from env.network.scenario_files import find_scenarios
-from env.network.schemes import DEFAULT_SCHEMES, ORACLE, Scheme
+from env.network.schemes import DEFAULT_SCHEMES, ORACLE, Scheme, find_scheme, find_schemes
 
 FORMAT = 1
 MAX_SEEDS = 10_000
@@ -77,14 +70,14 @@ class Experiment:
     def schemes_of(self, run: Run) -> dict[str, Scheme]:
         """Return the schemes of a run's flows by name, the oracle with its window.
 
-        Raises CompareError when the oracle's window is not known.
+        Raises UserError when the oracle's window is not known.
         """
         schemes = {run.scheme.name: run.scheme}
         schemes |= {name: find_scheme(name) for name in fixed_schemes(run.scenario) if name not in schemes}
         if run.scheme.is_oracle:
             packets = self.windows.get(run.scenario.name)
             if packets is None:
-                raise CompareError(f"scenario {run.scenario.name}: the oracle's window has not been found")
+                raise UserError(f"scenario {run.scenario.name}: the oracle's window has not been found")
             schemes[run.scheme.name] = run.scheme.with_packets(packets)
         return {
             name: replace(scheme, algorithm=self.algorithms[name]) if scheme.source else scheme
@@ -141,11 +134,11 @@ def fixed_schemes(scenario: Scenario) -> list[str]:
 def with_rival(scenario: Scenario, rival: str) -> Scenario:
     """Return the scenario with another scheme in all flows that are not under test, and under another name.
 
-    Raises CompareError when all flows are under test.
+    Raises UserError when all flows are under test.
     """
     replaced = fixed_schemes(scenario)
     if not replaced:
-        raise CompareError(
+        raise UserError(
             f"rival is {rival!r}, but scenario {scenario.name} has no rival: all its flows are under test. Leave out "
             f"this scenario or rival="
         )
@@ -174,16 +167,13 @@ def plan(
     scenarios name. duration_s: replaces the scenarios' durations. rival: replaces the schemes of flows that are not
     under test. changes: to the networks of all scenarios.
 
-    Raises CompareError: unknown scheme or scenario (with near matches), an empty list, values out of range, a scenario
+    Raises UserError: unknown scheme or scenario (with near matches), an empty list, values out of range, a scenario
     that cannot run, a rival for a scenario without one.
     """
     names = [scenario] if isinstance(scenario, str) else list(scenario)
     if not names:
-        raise CompareError(f"scenario is empty; choose from {', '.join(scenario_names())}")
-    try:
-        scenarios, points = changed(find_scenarios([str(name) for name in names]), changes)
-    except ScenarioError as error:
-        raise CompareError(str(error)) from error
+        raise UserError(f"scenario is empty; choose from {', '.join(scenario_names())}")
+    scenarios, points = changed(find_scenarios([str(name) for name in names]), changes)
     if rival is not None:
         _check_rival(rival)
         scenarios = [with_rival(scenario, rival) for scenario in scenarios]
@@ -201,13 +191,10 @@ def plan_of(
 ) -> Experiment:
     """Return the experiment of these scenarios, as plan() does for their names."""
     if not 1 <= seeds <= MAX_SEEDS:
-        raise CompareError(f"seeds is {seeds}; it is the number of runs per scheme, from 1 to {MAX_SEEDS} (default 10)")
+        raise UserError(f"seeds is {seeds}; it is the number of runs per scheme, from 1 to {MAX_SEEDS} (default 10)")
     if not 1 <= sample_ms <= 1000:
-        raise CompareError(f"sample_ms is {sample_ms}; it must lie between 1 and 1000")
-    try:
-        scenarios = tuple(_with_duration(scenario, duration_s) for scenario in scenarios)
-    except ScenarioError as error:
-        raise CompareError(str(error)) from error
+        raise UserError(f"sample_ms is {sample_ms}; it must lie between 1 and 1000")
+    scenarios = tuple(_with_duration(scenario, duration_s) for scenario in scenarios)
     for scenario in scenarios:
         _check_fixed(scenario)
     if schemes is None:
@@ -219,45 +206,43 @@ def plan_of(
 def _check_rival(name: str) -> None:
     rival = _find_scheme_of("rival", name)
     if rival.kernel:
-        raise CompareError(f"rival is {name!r}, but its kernel is that of the scheme under test: leave out the kernel")
+        raise UserError(f"rival is {name!r}, but its kernel is that of the scheme under test: leave out the kernel")
     if rival.is_oracle:
-        raise CompareError(f"rival is {ORACLE!r}, which can only be under test; use a window such as window@16")
+        raise UserError(f"rival is {ORACLE!r}, which can only be under test; use a window such as window@16")
 
 
 def _check_fixed(scenario: Scenario) -> None:
-    """Raise CompareError when a scenario gives a flow an unknown scheme, or the oracle."""
+    """Raise UserError when a scenario gives a flow an unknown scheme, or the oracle."""
     for name in fixed_schemes(scenario):
         scheme = _find_scheme_of(f"scenario {scenario.name}", name)
         if scheme.kernel:
-            raise CompareError(
+            raise UserError(
                 f"scenario {scenario.name}: {name} runs on the kernel of the scheme under test: leave out its own"
             )
         if scheme.is_oracle:
-            raise CompareError(f"scenario {scenario.name}: {ORACLE} can only be under test; use one such as window@16")
+            raise UserError(f"scenario {scenario.name}: {ORACLE} can only be under test; use one such as window@16")
 
 
 def _find_scheme_of(where: str, name: str) -> Scheme:
-    """Return a scheme; raises CompareError that begins with where the name was given."""
-    try:
+    """Return a scheme; raises UserError that begins with where the name was given."""
+    with in_context(where):
         return find_scheme(name)
-    except CompareError as error:
-        raise CompareError(f"{where}: {error}") from error
 
 
 def _with_duration(scenario: Scenario, duration_s: float | None) -> Scenario:
     if duration_s is None:
         return scenario
     if not MIN_DURATION_S <= duration_s <= 86_400:
-        raise CompareError(f"duration_s is {duration_s:g}; it must lie between {MIN_DURATION_S:g} and 86400")
+        raise UserError(f"duration_s is {duration_s:g}; it must lie between {MIN_DURATION_S:g} and 86400")
     changed = scenario.lasting(float(duration_s))
     check_scenario(changed)
     return changed
 
 
 def from_identity(identity: dict[str, Any]) -> Experiment:
-    """Return the experiment of an identity(); raises CompareError for another format."""
+    """Return the experiment of an identity(); raises UserError for another format."""
     if identity.get("format") != FORMAT:
-        raise CompareError(f"experiment.json has format {identity.get('format')!r}; this version reads {FORMAT}")
+        raise UserError(f"experiment.json has format {identity.get('format')!r}; this version reads {FORMAT}")
     schema = OmegaConf.structured(Scenario)
     scenarios = []
     for content in identity["scenarios"].values():

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from compare.errors import CompareError
 from compare.experiment.experiment import Experiment
+from env.errors import UserError
 from env.files import sha256
-from env.lab import LabError, VirtualLab
+from env.lab import VirtualLab
 from env.lab.kernels import LAB, lab_kernel
 from env.lab.lab import PROGRAM
 from env.lab.stock.host import HostLab, modules_folder
@@ -19,7 +19,7 @@ from env.lab.stock.kernel import StockKernel
 from env.lab.stock.vm import VmLab
 from env.lab.virtual import ALWAYS_LOADED
 from env.network.schemes import ORACLE
-from env.own_module import KernelTree, OwnModuleError, check_release, virtual_tree
+from env.own_module import KernelTree, check_release, virtual_tree
 from env.pool import BootLab
 
 REAL_TIME = ("vm", "host")
@@ -44,49 +44,40 @@ class LabKind:
     boot: BootLab
 
     def check_modules(self, modules: Iterable[Path]) -> None:
-        """Raise CompareError for the first module that was built for another kernel."""
+        """Raise UserError for the first module that was built for another kernel."""
         for module in (*(self.modules / f"{name}.ko" for name in self.always_loaded), *modules):
-            try:
-                check_release(module, self.tree.release, f"run `make {self.target}`")
-            except OwnModuleError as error:
-                raise CompareError(str(error)) from error
+            check_release(module, self.tree.release, f"run `make {self.target}`")
 
 
 def lab_kind(lab: str, vm_kernel: str, experiment: Experiment, kernel: str = LAB) -> LabKind:
     """Return the kind of lab. kernel: of the virtual lab.
 
-    Raises CompareError when it is not built, and for an experiment that a lab in real time cannot run.
+    Raises LabError when it is not built, and UserError for an experiment that a lab in real time cannot run.
     """
     if lab == "virtual":
         return _virtual(kernel)
     _check_real_time(lab, experiment)
-    try:
-        if lab == "host":
-            HostLab()
-            release = os.uname().release
-            headers = Path("/lib/modules", release, "build")
-            tree = KernelTree(headers, release, sha256(RUNNING_KERNEL))
-            return LabKind(RUNNING_KERNEL, modules_folder(), f"module KDIR={headers}", TRACES, tree, HostLab)
-        stock = StockKernel(vm_kernel)
-    except LabError as error:
-        raise CompareError(str(error)) from error
+    if lab == "host":
+        HostLab()
+        release = os.uname().release
+        headers = Path("/lib/modules", release, "build")
+        tree = KernelTree(headers, release, sha256(RUNNING_KERNEL))
+        return LabKind(RUNNING_KERNEL, modules_folder(), f"module KDIR={headers}", TRACES, tree, HostLab)
+    stock = StockKernel(vm_kernel)
     tree = KernelTree(stock.headers, stock.release, sha256(stock.image))
     return LabKind(stock.image, stock.modules, stock.target, TRACES, tree, partial(VmLab, kernel=vm_kernel))
 
 
 def _virtual(name: str) -> LabKind:
-    try:
-        kernel = lab_kernel(name)
-    except LabError as error:
-        raise CompareError(str(error)) from error
+    kernel = lab_kernel(name)
     for file, target in ((kernel.image, kernel.kernel_target), (PROGRAM, "module")):
         if not os.path.isfile(file):  # false too where another user's folder hides the file
-            raise CompareError(f"{file} does not exist: run `make {target}`; if it exists, this user cannot read it")
+            raise UserError(f"{file} does not exist: run `make {target}`; if it exists, this user cannot read it")
         if not os.access(file, os.X_OK):
-            raise CompareError(f"{file} cannot be executed: run `chmod +x {file}`")
+            raise UserError(f"{file} cannot be executed: run `chmod +x {file}`")
     for module in ALWAYS_LOADED:
         if not (kernel.modules / f"{module}.ko").is_file():
-            raise CompareError(
+            raise UserError(
                 f"kernel module {kernel.modules / module}.ko does not exist: run `make {kernel.modules_target}`"
             )
     boot = partial(VirtualLab, seed=0, variant=name)  # each run sets its own seed
@@ -96,19 +87,19 @@ def _virtual(name: str) -> LabKind:
 def _check_real_time(lab: str, experiment: Experiment) -> None:
     for scheme in experiment.all_schemes():
         if scheme.kernel:
-            raise CompareError(f"scheme {scheme.name}: kernels by name are of lab=virtual; lab=vm has vm_kernel=")
+            raise UserError(f"scheme {scheme.name}: kernels by name are of lab=virtual; lab=vm has vm_kernel=")
         if scheme.name == ORACLE:
-            raise CompareError(
+            raise UserError(
                 f"scheme {scheme.name}: its search takes hundreds of runs, too many for real time; use lab=virtual"
             )
     chains = [scenario.name for scenario in experiment.scenarios if scenario.chain is not None]
     if chains:
-        raise CompareError(
+        raise UserError(
             f"scenario {', '.join(chains)}: lab={lab} has no chains; use lab=virtual, or a scenario with a path"
         )
     racks = [scenario.name for scenario in experiment.scenarios if scenario.rack is not None]
     if racks:
-        raise CompareError(
+        raise UserError(
             f"scenario {', '.join(racks)}: 10 Gbit/s are too fast for lab={lab}; use lab=virtual, or a scenario with a "
             "path"
         )

@@ -41,7 +41,7 @@ def run_matrix(
     """Make the missing runs and those that failed before, one kernel after the other.
 
     labs: by the kernels of Experiment.kernels(). report: called after every run. After an exception, the store has all
-    completed runs. Raises CompareError.
+    completed runs. Raises UserError.
     """
     runs = experiment.runs()
     missing = [run for run in runs if not store.is_done(run)]

@@ -7,16 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from compare.errors import CompareError
 from compare.experiment.labs import LabKind
 from compare.experiment.trace_files import traces_of
+from env.errors import UserError, near_matches
 from env.files import sha256
 from env.lab.lab import PROGRAM
-from env.near import near_matches
 from env.network.path import Path as NetworkPath
 from env.network.scenario import Scenario
 from env.network.schemes import NDM_MODULE, Scheme, untrained_seed
-from export.integer.model import ExportError
 from export.selection import EXPORTED, manifest_of, selected
 
 if TYPE_CHECKING:
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
 def find_modules(schemes: Sequence[Scheme], kind: LabKind) -> dict[str, Path]:
     """Return scheme name to .ko file, for schemes that need a module.
 
-    Raises CompareError for a module that is missing or older than the model that is compiled in.
+    Raises UserError for a module that is missing or older than the model that is compiled in.
     """
     return {scheme.name: _shipped_module(scheme, kind) for scheme in schemes if scheme.module}
 
@@ -34,7 +32,7 @@ def find_modules(schemes: Sequence[Scheme], kind: LabKind) -> dict[str, Path]:
 def find_models(schemes: Sequence[Scheme]) -> dict[str, bytes]:
     """Return scheme name to model file, for schemes with another model than the compiled-in one.
 
-    Raises CompareError for a model that is missing or cannot be exported.
+    Raises UserError for a model that is missing or cannot be exported.
     """
     return {scheme.name: _model_file(scheme) for scheme in schemes if scheme.model}
 
@@ -73,24 +71,21 @@ def binaries(
 def model_sha256(scheme: Scheme) -> str:
     """Return the SHA-256 of the weights of a scheme of tcp_ndm, as its checkpoint or manifest states it.
 
-    Raises CompareError for a model that is missing or cannot be exported.
+    Raises UserError for a model that is missing or cannot be exported.
     """
     return _exported(scheme).provenance.sha256 if scheme.model else _compiled_in()
 
 
 def _compiled_in() -> str:
-    try:
-        return str(manifest_of(selected(EXPORTED), EXPORTED)["policy_sha256"])
-    except ExportError as error:
-        raise CompareError(str(error)) from error
+    return str(manifest_of(selected(EXPORTED), EXPORTED)["policy_sha256"])
 
 
 def _shipped_module(scheme: Scheme, kind: LabKind) -> Path:
     module = kind.modules / f"{scheme.module}.ko"
     if not module.is_file():
-        raise CompareError(f"kernel module {module} does not exist: run `make {kind.target}`")
+        raise UserError(f"kernel module {module} does not exist: run `make {kind.target}`")
     if scheme.module == NDM_MODULE and bytes.fromhex(_compiled_in()) not in module.read_bytes():
-        raise CompareError(f"{module} is older than the model {selected(EXPORTED)}: run `make {kind.target}`")
+        raise UserError(f"{module} is older than the model {selected(EXPORTED)}: run `make {kind.target}`")
     return module
 
 
@@ -102,9 +97,9 @@ def _exported(scheme: Scheme) -> Exported:
     try:
         seed = untrained_seed(scheme.model)
         return build_model(find_policy(scheme.model)) if seed is None else build_untrained(seed)
-    except ExportError as error:
+    except UserError as error:
         hint = "; did you mean ndm@untrained?" if near_matches(scheme.model, ["untrained"]) else ""
-        raise CompareError(f"scheme {scheme.name}: {error}{hint}") from error
+        raise UserError(f"scheme {scheme.name}: {error}{hint}") from error
 
 
 def _model_file(scheme: Scheme) -> bytes:

@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import compress
 
-from compare.errors import CompareError
 from compare.experiment.experiment import Experiment, Run, flows_under_test
 from compare.experiment.matrix import Labs, Progress, make_job
 from compare.experiment.run_files import unpack
 from compare.experiment.run_job import RunJob, outcomes
 from compare.experiment.store import Store
 from compare.experiment.window_search import WindowSearch, largest_window, settings
+from env.errors import UserError
 from env.lab import RunResult
 from env.network.schemes import ORACLE, SCHEMES
 from env.pool import Pool
@@ -52,7 +52,7 @@ def find_windows(
 ) -> OracleSearch:
     """Search the best window of all scenarios at the same time. Stored runs are not repeated.
 
-    Raises CompareError when a scenario has no window without a failed run, or oracle.json is damaged.
+    Raises UserError when a scenario has no window without a failed run, or oracle.json is damaged.
     """
     began = time.monotonic()
     figures = _read(store)
@@ -76,7 +76,7 @@ def find_windows(
     for name, search in searches.items():
         best = search.best()
         if best is None:
-            raise CompareError(
+            raise UserError(
                 f"scenario {name}: the oracle has no window, because every window had a failed run; the first error "
                 f"was: {result.failed[0]}"
             )
@@ -142,14 +142,14 @@ def _text(searches: Mapping[str, WindowSearch], figures: Figures) -> bytes:
 
 
 def _read(store: Store) -> Figures:
-    """Return the stored goodputs of a search; empty without any. Raises CompareError."""
+    """Return the stored goodputs of a search; empty without any. Raises UserError."""
     file = store.folder / FILE
     if not file.is_file():
         return {}
     try:
         content = json.loads(file.read_text())
         if content["format"] != FORMAT:
-            raise CompareError(f"{file} has format {content['format']!r}; this version reads {FORMAT}")
+            raise UserError(f"{file} has format {content['format']!r}; this version reads {FORMAT}")
         return {
             name: {
                 int(packets): {int(seed): float(mbps) for seed, mbps in of_window.items()}
@@ -158,4 +158,4 @@ def _read(store: Store) -> Figures:
             for name, entry in content["scenarios"].items()
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CompareError(f"{file} is damaged ({error}); delete it, and the same command searches again") from error
+        raise UserError(f"{file} is damaged ({error}); delete it, and the same command searches again") from error

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from compare.errors import CompareError
 from compare.experiment.experiment import Experiment, fixed_schemes
 from compare.experiment.labs import LabKind
+from env.errors import UserError, in_context
 from env.lab import LabError
 from env.network.schemes import Scheme
-from env.own_module import OwnModuleError, prepare
+from env.own_module import prepare
 
 
 @dataclass(frozen=True)
@@ -25,31 +25,29 @@ class OwnModules:
 def build_own(schemes: Sequence[Scheme], kind: LabKind) -> OwnModules:
     """Build the modules of those schemes that the user brings, and load each in a lab of its own.
 
-    Raises CompareError, with the compiler's lines for a source that does not build.
+    Raises UserError, with the compiler's lines for a source that does not build.
     """
     own = [scheme for scheme in schemes if scheme.source]
     labels = [scheme.label for scheme in own]
     modules = OwnModules()
     for scheme in own:
         if labels.count(scheme.label) > 1:
-            raise CompareError(f"schemes: two are called {scheme.label}; give them different names before the @")
-        try:
+            raise UserError(f"schemes: two are called {scheme.label}; give them different names before the @")
+        with in_context(f"scheme {scheme.name}", LabError):
             module = prepare(scheme.own_name, kind.tree, kind.boot)
-        except (OwnModuleError, LabError) as error:
-            raise CompareError(f"scheme {scheme.name}: {error}") from error
         modules.files[scheme.name], modules.algorithms[scheme.name] = module.file, module.algorithm
     return modules
 
 
 def check_together(experiment: Experiment, algorithms: Mapping[str, str]) -> None:
-    """Raise CompareError when a run has two schemes that the kernel cannot have at the same time."""
+    """Raise UserError when a run has two schemes that the kernel cannot have at the same time."""
     for scenario in experiment.scenarios:
         for scheme in experiment.schemes:
             names = dict.fromkeys([scheme.name, *fixed_schemes(scenario)])
             own = [name for name in names if name in algorithms]
             for name in own:
                 if [algorithms[other] for other in own].count(algorithms[name]) > 1:
-                    raise CompareError(
+                    raise UserError(
                         f"scenario {scenario.name}: {' and '.join(own)} are both the congestion control "
                         f"{algorithms[name]}, which a kernel has once, with one set of parameters: they cannot compete"
                     )

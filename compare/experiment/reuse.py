@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from compare.errors import CompareError
 from compare.experiment.experiment import Experiment, Run, fixed_schemes
 from compare.experiment.models import model_key, module_key, on_kernel
 from compare.experiment.store import EXPERIMENT, Store
 from compare.experiment.trace_files import traces_of
+from env.errors import UserError
 from env.network.path import Path as NetworkPath
 
 
@@ -20,7 +20,7 @@ def reused_runs(experiment: Experiment, store: Store, folder: Path) -> int:
     """Copy the finished runs of another comparison's folder that the store lacks; return their number.
 
     A run is copied if scenario, scheme, seed and interval between samples are the same, and all files that it depends
-    on. The oracle's runs, which depend on a search, are made anew. Raises CompareError.
+    on. The oracle's runs, which depend on a search, are made anew. Raises UserError.
     """
     other = Store(folder)
     before = other.experiment()
@@ -39,9 +39,9 @@ def reused_runs(experiment: Experiment, store: Store, folder: Path) -> int:
 
 
 def check_reusable(folder: Path) -> None:
-    """Raise CompareError if a folder holds no comparison."""
+    """Raise UserError if a folder holds no comparison."""
     if not (folder / EXPERIMENT).is_file():
-        raise CompareError(f"reuse={folder} is not the folder of a comparison: it has no {EXPERIMENT}")
+        raise UserError(f"reuse={folder} is not the folder of a comparison: it has no {EXPERIMENT}")
 
 
 def _binaries(experiment: Experiment, run: Run) -> dict[str, str | None]:

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from compare.errors import CompareError
+from env.errors import UserError
 from env.lab import RunResult, Table
 
 RUN = "run.json"
@@ -39,30 +39,30 @@ def pack(result: RunResult) -> dict[str, bytes]:
 def check(files: Mapping[str, bytes]) -> tuple[dict[str, Any], list[str]]:
     """Check that all files are there and unchanged; return the content of run.json and the names of the other files.
 
-    Raises CompareError that names the missing or damaged file.
+    Raises UserError that names the missing or damaged file.
     """
     try:
         result = json.loads(files[RUN])
         expected = dict(result.pop("files"))
     except KeyError as error:
-        raise CompareError(f"{error.args[0]} is missing") from error
+        raise UserError(f"{error.args[0]} is missing") from error
     except (TypeError, AttributeError, ValueError) as error:
-        raise CompareError(f"{RUN} is damaged ({error})") from error
+        raise UserError(f"{RUN} is damaged ({error})") from error
     for name, digest in expected.items():
         if name not in files:
-            raise CompareError(f"{name} is missing")
+            raise UserError(f"{name} is missing")
         if hashlib.sha256(files[name]).hexdigest() != digest:
-            raise CompareError(f"{name} is damaged: its SHA-256 is not that of {RUN}")
+            raise UserError(f"{name} is damaged: its SHA-256 is not that of {RUN}")
     return result, list(expected)
 
 
 def unpack(files: Mapping[str, bytes]) -> RunResult:
-    """Return the lab's result; raises CompareError as check() does."""
+    """Return the lab's result; raises UserError as check() does."""
     plain, names = check(files)
     try:
         result = RunResult.from_dict(plain)
     except (KeyError, TypeError) as error:
-        raise CompareError(f"{RUN} lacks a field of a run, or has an unknown one: {error}") from error
+        raise UserError(f"{RUN} lacks a field of a run, or has an unknown one: {error}") from error
     for name in names:
         result.set_samples(name.removesuffix(".parquet"), _read(files[name]))
     return result

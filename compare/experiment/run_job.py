@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import ClassVar
 
-from compare.errors import CompareError
 from compare.experiment.experiment import Run
 from compare.experiment.run_files import pack
+from env.errors import UserError
 from env.lab import Lab, LabError, ModuleInTheWay, RunResult
 from env.network.networks import Network
 from env.network.schemes import Scheme
-from env.pool import ClusterError, Pool
+from env.pool import Pool
 
 # A run that takes longer hangs. Two servers at 10 Gbit/s each take 3 s of wall time per virtual second on an idle core,
 # and a busy machine may be ten times slower.
@@ -46,7 +46,7 @@ class RunJob:
         return max(MIN_TIMEOUT_S, WALL_PER_VIRTUAL * self.run.scenario.duration_s)
 
     def __call__(self, lab: Lab) -> dict[str, bytes]:
-        """Make the run. Raises LabError, and CompareError when a module has another SHA-256."""
+        """Make the run. Raises LabError, and UserError when a module has another SHA-256."""
         return pack(_make(lab, self))
 
 
@@ -56,15 +56,13 @@ Outcome = dict[str, bytes] | str  # the files of a run, or the error of its lab
 def outcomes(pool: Pool, jobs: Sequence[RunJob]) -> Iterator[tuple[RunJob, Outcome]]:
     """Yield each job with its outcome when it ends.
 
-    Raises CompareError when a node of a cluster has other files, or a module was rebuilt meanwhile.
+    Raises UserError when a node of a cluster has other files, or a module was rebuilt meanwhile.
     """
     running = dict(zip(pool.submit(jobs), jobs, strict=True))
     for future in as_completed(list(running)):
         job = running.pop(future)  # the results of a matrix are too large to keep
         try:
             yield job, future.result()
-        except ClusterError as error:
-            raise CompareError(str(error)) from error
         except LabError as error:
             yield job, str(error)
 
@@ -102,7 +100,7 @@ def _make(lab: Lab, job: RunJob) -> RunResult:
     environment["models"] = {name: settings[folder] for name, folder in models.items() if settings[folder]}
     for module, sha256 in job.modules.items():
         if loaded[module.stem] != sha256:
-            raise CompareError(
+            raise UserError(
                 f"{module.name} was rebuilt while the comparison ran, so the runs of {run.scheme.name} have different "
                 f"modules; compare again, with another output_dir"
             )

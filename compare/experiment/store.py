@@ -22,19 +22,19 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from compare.errors import CompareError
 from compare.experiment.experiment import Experiment, Run, from_identity
 from compare.experiment.run_files import check, unpack
 from compare.experiment.trace_files import ending, user_files
-from env.files import FolderInUse, WriteError, locked, write_atomically
+from env.errors import UserError, in_context
+from env.files import FolderInUse, locked, write_atomically
 from env.lab import RunResult
-from env.network.traces.format import TraceError, read_text
+from env.network.traces.format import read_text
 from env.network.traces.handed_over import hand_over
 
 EXPERIMENT = "experiment.json"
 
 
-class DamagedRun(CompareError):
+class DamagedRun(UserError):
     """The files of a run have changed since they were written; the command that made the run makes it again."""
 
 
@@ -48,19 +48,19 @@ class Store:
     def claim(self, experiment: Experiment) -> Iterator[None]:
         """Lock the folder for this experiment while its runs are made.
 
-        Raises CompareError when the folder holds anything else, or another process works in it.
+        Raises UserError when the folder holds anything else, or another process works in it.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise CompareError(f"output_dir {self.folder} cannot be used: {error.strerror}") from error
+            raise UserError(f"output_dir {self.folder} cannot be used: {error.strerror}") from error
         try:
             with locked(self.folder):
                 self._check_same(experiment)
                 self.write(EXPERIMENT, json.dumps(experiment.identity(), indent=1).encode() + b"\n")
                 yield
         except FolderInUse:
-            raise CompareError(
+            raise UserError(
                 f"another compare.py is at work in {self.folder}; wait for it, or give another output_dir"
             ) from None
 
@@ -69,7 +69,7 @@ class Store:
         if not file.exists():
             names = sorted(path.name for path in self.folder.iterdir())
             if names:
-                raise CompareError(
+                raise UserError(
                     f"output_dir {self.folder} holds {', '.join(names[:5])} and no {EXPERIMENT}: it is not the folder "
                     f"of a comparison; give an empty or new one"
                 )
@@ -78,7 +78,7 @@ class Store:
         differing = [key for key in wanted if stored.get(key) != wanted[key]]
         if differing:
             details = "; ".join(f"{key}: {_difference(stored.get(key), wanted[key])}" for key in differing)
-            raise CompareError(
+            raise UserError(
                 f"output_dir {self.folder} holds another experiment ({details}). Nothing was changed: give another "
                 f"output_dir, or the same settings to go on with that one"
             )
@@ -88,19 +88,19 @@ class Store:
         try:
             identity = json.loads(file.read_text())
         except OSError as error:
-            raise CompareError(
+            raise UserError(
                 f"{self.folder} is not the folder of a comparison: {file}: {error.strerror}; give the output_dir of one"
             ) from error
         except ValueError as error:
-            raise CompareError(
+            raise UserError(
                 f"{file} is damaged ({error}), so the runs cannot be identified: delete the folder and compare again"
             ) from error
         if not isinstance(identity, dict):
-            raise CompareError(f"{file} is damaged: it holds no experiment; delete the folder and compare again")
+            raise UserError(f"{file} is damaged: it holds no experiment; delete the folder and compare again")
         return identity
 
     def experiment(self) -> Experiment:
-        """Return the stored experiment; raises CompareError."""
+        """Return the stored experiment; raises UserError."""
         return from_identity(self._identity())
 
     def environment(self) -> dict[str, Any]:
@@ -111,36 +111,33 @@ class Store:
         try:
             environment = json.loads(file.read_text())
         except (OSError, ValueError) as error:
-            raise CompareError(f"{file} is damaged: {error}; delete it and call the same command again") from error
+            raise UserError(f"{file} is damaged: {error}; delete it and call the same command again") from error
         return environment if isinstance(environment, dict) else {}
 
     def write(self, name: str, data: bytes) -> Path:
-        """Write DIR/name atomically. Raises CompareError (full disk, no permission); the old file then stays."""
+        """Write DIR/name atomically. Raises UserError (full disk, no permission); the old file then stays."""
         path = self.folder / name
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, data)
-        except WriteError as error:
-            raise CompareError(f"{error}; everything written before is kept") from error
-        except OSError as error:
-            raise CompareError(f"cannot write {path}: {error.strerror}; everything written before is kept") from error
+        except (UserError, OSError) as error:
+            reason = f"cannot write {path}: {error.strerror}" if isinstance(error, OSError) else error
+            raise UserError(f"{reason}; everything written before is kept") from error
         return path
 
     # -- trace files ---------------------------------------------------------------------------------------------
 
     def keep_traces(self, experiment: Experiment) -> None:
-        """Store the user's trace files, so that the report can be written again without them. Raises CompareError."""
+        """Store the user's trace files, so that the report can be written again without them. Raises UserError."""
         for name, sha256 in user_files(experiment.binaries).items():
             if not (self.folder / _trace_copy(name, sha256)).is_file():
                 self.write(_trace_copy(name, sha256), Path(name).read_bytes())
 
     def restore_traces(self, experiment: Experiment) -> None:
-        """Use the stored trace files in place of the user's, which may be gone or changed. Raises CompareError."""
+        """Use the stored trace files in place of the user's, which may be gone or changed. Raises UserError."""
         for name, sha256 in user_files(experiment.binaries).items():
-            try:
+            with in_context(f"the comparison's copy of trace {name}"):
                 hand_over(name, read_text(self.folder / _trace_copy(name, sha256)))
-            except TraceError as error:
-                raise CompareError(f"the comparison's copy of trace {name}: {error}") from error
 
     # -- runs ----------------------------------------------------------------------------------------------------
 
@@ -153,7 +150,7 @@ class Store:
         return self._undamaged(run) is not None
 
     def save(self, run: Run, files: Mapping[str, bytes]) -> None:
-        """Store a run's files, the result of run_files.pack(), in place of damaged ones; raises CompareError."""
+        """Store a run's files, the result of run_files.pack(), in place of damaged ones; raises UserError."""
         folder = self.folder / self.run_name(run)
         temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
         try:
@@ -163,20 +160,20 @@ class Store:
             shutil.rmtree(folder, ignore_errors=True)
             temporary.rename(folder)
         except OSError as error:
-            raise CompareError(f"cannot write {folder}: {error.strerror}; everything written before is kept") from error
+            raise UserError(f"cannot write {folder}: {error.strerror}; everything written before is kept") from error
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
         folder.with_name(f"{folder.name}.error.txt").unlink(missing_ok=True)
 
     def copy(self, run: Run, other: Store) -> bool:
-        """Store a run of another comparison; False if that has none, or a damaged one. Raises CompareError."""
+        """Store a run of another comparison; False if that has none, or a damaged one. Raises UserError."""
         files = other._undamaged(run)
         if files is not None:
             self.save(run, files)
         return files is not None
 
     def save_error(self, run: Run, error: str) -> None:
-        """Store the error of a failed run; raises CompareError."""
+        """Store the error of a failed run; raises UserError."""
         self.write(f"{self.run_name(run)}.error.txt", error.encode())
 
     def load(self, run: Run) -> RunResult | None:
@@ -184,7 +181,7 @@ class Store:
         try:
             files = self._read(run)
             return None if files is None else unpack(files)
-        except (OSError, CompareError) as error:
+        except (OSError, UserError) as error:
             raise DamagedRun(f"{self.folder / self.run_name(run)}: {error}") from error
 
     def _undamaged(self, run: Run) -> dict[str, bytes] | None:
@@ -193,7 +190,7 @@ class Store:
             files = self._read(run)
             if files is not None:
                 check(files)
-        except (OSError, CompareError):
+        except (OSError, UserError):
             return None
         return files
 

@@ -14,7 +14,7 @@ SUFFIXES = (*delay.SUFFIXES, *format.SUFFIXES)
 
 
 def traces_of(network: Network) -> dict[str, Path]:
-    """Return key to file of a network's traces; raises TraceError."""
+    """Return key to file of a network's traces; raises UserError."""
     files: dict[str, Path] = {}
     if isinstance(network, NetworkPath) and network.trace:
         files[f"{LINK}{network.trace}"] = format.find_trace(network.trace)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from compare.errors import CompareError
 from compare.experiment.experiment import Experiment, Run, flows_under_test
 from compare.experiment.store import DamagedRun, Store
 from compare.metrics.chain_metrics import chain_metrics
@@ -18,6 +17,7 @@ from compare.metrics.group_metrics import Group, find_groups, group_metrics
 from compare.metrics.metric import Metric
 from compare.metrics.network_metrics import GUARD, network_metrics
 from compare.metrics.sharing import sharing_metrics
+from env.errors import UserError
 from env.lab import FlowResult, RunResult
 from env.network.chain import Chain
 from env.network.scenario import Scenario
@@ -25,7 +25,7 @@ from env.network.schemes import Scheme
 
 
 def _no_result(seed: int) -> RunResult:
-    raise CompareError(f"there is no run of seed {seed}")
+    raise UserError(f"there is no run of seed {seed}")
 
 
 @dataclass
@@ -64,7 +64,7 @@ class Cell:
 def read_cells(experiment: Experiment, store: Store) -> list[Cell]:
     """Return the cells, scheme by scheme within each scenario, with the metrics of every stored run.
 
-    Raises CompareError for a run that lacks samples or columns.
+    Raises UserError for a run that lacks samples or columns.
     """
     cells = []
     for scenario in experiment.scenarios:
@@ -105,7 +105,7 @@ def _add(cell: Cell, run: Run, store: Store) -> None:
         if run.scheme.runs_ndm:
             run_metrics[GUARD] = float(sum(result.guard.values()))
     except (KeyError, IndexError, ValueError) as error:
-        raise CompareError(f"{store.folder / store.run_name(run)}: {error}") from error
+        raise UserError(f"{store.folder / store.run_name(run)}: {error}") from error
     if not cell.seeds:
         cell.environment = result.environment
         cell.groups = find_groups(flows, cell.under_test, by_client=by_client)

@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from compare.errors import CompareError
 from compare.metrics.metric import BITS_PER_MBIT, BYTES_PER_MB, Floats, Metric
+from env.errors import UserError
 from env.lab import FlowResult
 
 METRICS = (
@@ -37,11 +37,11 @@ METRICS = (
 def flow_metrics(flow: FlowResult) -> dict[str, float]:
     """Return name to value for all of METRICS, in their units; NaN without data (no RTT sample, nothing received).
 
-    Raises CompareError for a flow without duration or without samples, ValueError if the samples lack a column.
+    Raises UserError for a flow without duration or without samples, ValueError if the samples lack a column.
     """
     goodput = goodput_mbps(flow)
     if not len(flow.sender):
-        raise CompareError("the run has no samples of the sender; run it again with sample_ms above 0")
+        raise UserError("the run has no samples of the sender; run it again with sample_ms above 0")
     received_bytes = flow.received_bytes
     retransmits = float(flow.retransmits)
     rtt_ms = flow.sender["srtt_us"] / 1e3  # (N,)
@@ -65,10 +65,10 @@ def flow_metrics(flow: FlowResult) -> dict[str, float]:
 
 
 def goodput_mbps(flow: FlowResult) -> float:
-    """Return a flow's goodput over its duration, Mbit/s; raises CompareError without duration."""
+    """Return a flow's goodput over its duration, Mbit/s; raises UserError without duration."""
     duration_s = flow.duration_s
     if duration_s <= 0:
-        raise CompareError(f"the flow's duration_s is {duration_s:g}; it must be positive")
+        raise UserError(f"the flow's duration_s is {duration_s:g}; it must be positive")
     return flow.received_bytes * 8 / BITS_PER_MBIT / duration_s
 
 

@@ -95,7 +95,7 @@ def group_metrics(
 ) -> dict[Metric, float]:
     """Return every metric of every group of a run; NaN for a metric without data. by_client: of find_groups().
 
-    Raises CompareError for a flow without duration.
+    Raises UserError for a flow without duration.
     """
     values: dict[Metric, float] = {}
     measured: dict[tuple[int, ...], dict[str, float]] = {}

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from compare.errors import CompareError
 from compare.metrics.metric import BITS_PER_MBIT, Floats, Metric
+from env.errors import UserError
 from env.lab import FlowResult, RunResult
 from env.network.capacity import base_rtt_ms, link_capacity, network_capacity
 from env.network.path import Path
@@ -47,7 +47,7 @@ def network_metrics(
 ) -> dict[Metric, float]:
     """Return the metrics that apply to a run's network; NaN for a metric without data.
 
-    Raises CompareError if all flows lack a duration.
+    Raises UserError if all flows lack a duration.
     """
     flows = result.flows
     metrics = {UTILISATION: 100 * utilisation(flows, network, duration_s)}
@@ -77,7 +77,7 @@ def utilisation(flows: Sequence[FlowResult], network: Path | Rack, duration_s: f
     begin_s = min(flow.start_s for flow in flows)
     end_s = max(flow.start_s + flow.duration_s for flow in flows)
     if end_s <= begin_s:
-        raise CompareError(f"the flows start at {begin_s:g} s and end at {end_s:g} s; a flow must have a duration")
+        raise UserError(f"the flows start at {begin_s:g} s and end at {end_s:g} s; a flow must have a duration")
     pairs = [(flow.client, flow.server) for flow in flows]
     capacity_mbit = float(network_capacity(network, duration_s, pairs).between(begin_s, end_s))
     received_mbit = sum(flow.received_bytes for flow in flows) * 8 / BITS_PER_MBIT

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import bootstrap
 
-from compare.errors import CompareError
 from compare.metrics.cells import Cell
+from env.errors import UserError
 
 CONFIDENCE = 0.95
 RESAMPLES = 9999
@@ -46,11 +46,11 @@ def estimate(values: Sequence[float]) -> Estimate:
     NaN values (runs with nothing to measure) are left out, also from n. Fewer than MIN_VALUES values have no interval;
     the interval of equal values has width 0.
 
-    Raises CompareError if no value is left.
+    Raises UserError if no value is left.
     """
     finite = tuple(float(value) for value in values if np.isfinite(value))
     if not finite:
-        raise CompareError("no run has a value of this metric")
+        raise UserError("no run has a value of this metric")
     return _estimate(finite)
 
 

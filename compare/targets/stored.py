@@ -18,7 +18,7 @@ def holds_targets(folder: Path) -> bool:
 
 
 def stored_targets(folder: Path) -> Iterator[tuple[Target, Store, Experiment, list[Cell]]]:
-    """Yield the targets of a folder with their stored runs, in the order of TARGETS; raises CompareError."""
+    """Yield the targets of a folder with their stored runs, in the order of TARGETS; raises UserError."""
     for target in TARGETS.values():
         store = Store(folder / target.name)
         if (store.folder / EXPERIMENT).exists():

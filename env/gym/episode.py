@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from env.errors import UserError
 from env.flows import GRACE_S, learner_flows, load_rivals, rival_flows
 from env.lab import Lab, LabError, Observation, VirtualLab
 from env.network.path import Path
@@ -54,7 +55,7 @@ class Episode:
     """The episodes of one lab, one after the other.
 
     profile: a name in configs/profile, or a Profile. decisions, duration_s: length of an episode, the latter in virtual
-    seconds; None for the profile's. Raises env.profile.ProfileError, ValueError.
+    seconds; None for the profile's. Raises UserError.
     """
 
     def __init__(
@@ -69,9 +70,9 @@ class Episode:
         self.decisions = self.profile.episode_decisions if decisions is None else decisions
         self.duration_s = self.profile.episode_s if duration_s is None else duration_s
         if self.decisions < 1:
-            raise ValueError(f"episode_decisions is {self.decisions}; it must be at least 1")
+            raise UserError(f"episode_decisions is {self.decisions}; it must be at least 1")
         if not self.duration_s > 0:
-            raise ValueError(f"episode_s is {self.duration_s:g}; it must be above 0 seconds")
+            raise UserError(f"episode_s is {self.duration_s:g}; it must be above 0 seconds")
         self.lab: Lab | None = None
         self.config = EpisodeConfig(Path())  # of the current episode
         self.path_features: npt.NDArray[np.float32] = self.config.features()  # [PATH_FEATURES]
@@ -95,8 +96,8 @@ class Episode:
         """Draw an episode and start its run. With a seed the lab boots anew, so that everything afterwards is
         repeatable.
 
-        options: {"scenario": name} or {"path": {...}} instead of an episode of the profile. Raises ValueError for other
-        options, env.network.scenario.ScenarioError, env.network.path.PathError, env.lab.LabError.
+        options: {"scenario": name} or {"path": {...}} instead of an episode of the profile. Raises UserError for other
+        options, scenarios and paths, env.lab.LabError.
         """
         config = self._choose(rng, options).alone()  # one agent decides: other learners do not run
         if seed is not None and seed != self._fresh_seed:
@@ -126,7 +127,7 @@ class Episode:
     def _choose(self, rng: np.random.Generator, options: Mapping[str, Any] | None) -> EpisodeConfig:
         unknown = [key for key in options or () if key not in OPTIONS]
         if unknown or (options and len(options) > 1):
-            raise ValueError(f"the options of reset() are {dict(options or {})}; it takes one of {', '.join(OPTIONS)}")
+            raise UserError(f"the options of reset() are {dict(options or {})}; it takes one of {', '.join(OPTIONS)}")
         if options and "scenario" in options:
             return scenario_episode_config(options["scenario"])
         if options:

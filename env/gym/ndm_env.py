@@ -63,7 +63,7 @@ class NdmEnv(gymnasium.Env[FloatArray, FloatArray]):
     | episode_s | the profile's | virtual seconds in an episode |
     | boot | env.gym.episode.boot_lab | boots a lab with a seed |
 
-    Raises env.profile.ProfileError, ValueError for an argument; env.lab.LabError from reset() and step() when the lab
+    Raises UserError for an argument; env.lab.LabError from reset() and step() when the lab
     is missing or fails.
 
     ## Version history

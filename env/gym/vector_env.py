@@ -16,6 +16,7 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from env.errors import UserError
 from env.gym.episode import BootLab, Episode, Interval, boot_lab
 from env.lab import LabError
 from env.profile import PATH_FEATURES, Profile
@@ -58,7 +59,7 @@ class NdmVectorEnv(VectorEnv[FloatArray, FloatArray, npt.NDArray[Any]]):
         render_mode: None = None,
     ) -> None:
         if num_envs < 1:
-            raise ValueError(f"num_envs is {num_envs}; it must be at least 1")
+            raise UserError(f"num_envs is {num_envs}; it must be at least 1")
         super().__init__()
         self.num_envs = num_envs
         self.single_observation_space = observation_space()

@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from env.errors import UserError, suggest
 from env.lab.errors import GuestHung, LabError
 from env.lab.kernels import SCRIPT, lab_kernel
 from env.lab.lab import Lab
@@ -27,7 +28,6 @@ from env.lab.script import INTERRUPTED, OUT_OF_TIME, Script, ScriptResult
 from env.lab.stock.kernel import StockKernel
 from env.lab.stock.vm import VmLab
 from env.lab.virtual import VirtualLab
-from env.near import suggest
 
 PYTHON = "/usr/bin/python3"  # the one that has the distribution's Mininet
 REFUSED = 2
@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         folder = _folder()
         lab = _lab(options)
         lab.start()
-    except (LabError, ValueError) as error:
+    except (UserError, LabError) as error:
         print(f"error: {error}", file=sys.stderr)
         return REFUSED
     terminal = options.interactive and sys.stdin.isatty()
@@ -168,25 +168,25 @@ def _number(kind: Callable[[str], float], least: float, most: float) -> Callable
 
 
 def _command(options: argparse.Namespace) -> list[str]:
-    """Return the program's command line with its absolute path. Raises ValueError."""
+    """Return the program's command line with its absolute path. Raises UserError."""
     file = Path(options.program)
     if not file.exists() and "/" not in options.program and (found := shutil.which(options.program)):
         return [found, *options.arguments]
     if not file.is_file():
         state = "is a folder" if file.is_dir() else "does not exist"
-        raise ValueError(f"{file} {state}: name a .py file, an executable file, or a program such as mn")
+        raise UserError(f"{file} {state}: name a .py file, an executable file, or a program such as mn")
     if file.suffix == ".py":
         return [PYTHON, str(file.absolute()), *options.arguments]
     if not os.access(file, os.X_OK):
-        raise ValueError(f"{file} is neither a .py file nor executable: run `chmod +x {file}`")
+        raise UserError(f"{file} is neither a .py file nor executable: run `chmod +x {file}`")
     return [str(file.absolute()), *options.arguments]
 
 
 def _folder() -> Path:
-    """Return the working folder. Raises ValueError for the root, whose every change would come back."""
+    """Return the working folder. Raises UserError for the root, whose every change would come back."""
     folder = Path.cwd()
     if folder == folder.parent:
-        raise ValueError("the working folder is /: run it in the folder whose files the program may change")
+        raise UserError("the working folder is /: run it in the folder whose files the program may change")
     return folder
 
 
@@ -206,7 +206,7 @@ def _lab(options: argparse.Namespace) -> Lab:
     for module in options.module:
         if not module.endswith(".ko") and known and module not in known:
             make = f"; `make -C {kernel.tree} ARCH=um M=FOLDER modules` builds one" if stock is None else ""
-            raise ValueError(
+            raise UserError(
                 f"module {module} is unknown; it is one of {', '.join(known)}, or a file that ends in .ko{make}"
             )
     if stock is not None:

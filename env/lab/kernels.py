@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from env.checkout import BUILD, MODEL_BUILD
+from env.errors import suggest
 from env.lab.errors import LabMissing
-from env.near import suggest
 
 LAB, SANITIZER, SCRIPT = "lab", "sanitizer", "script"
 OTHERS = BUILD / "lab-kernels"

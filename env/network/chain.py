@@ -12,7 +12,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from env.network.checks import PathError, check_fields, check_number
+from env.errors import UserError, in_context
+from env.network.checks import check_fields, check_number
 from env.network.path import PACKET_BYTES, Path
 
 MAX_LINKS = 8
@@ -23,7 +24,7 @@ QDISCS = ("pfifo", "fq_codel", "cake", "red", "fq")
 class ChainLink:
     """A link of a chain; docs/reference/file-formats.md explains the fields.
 
-    Raises PathError for values that are not valid.
+    Raises UserError for values that are not valid.
     """
 
     rate_mbps: float = 20.0
@@ -41,21 +42,21 @@ class ChainLink:
         ):
             check_number(name, getattr(self, name), low, high)
         if self.qdisc not in QDISCS:
-            raise PathError(f"qdisc {self.qdisc!r} is unknown; it is one of {', '.join(QDISCS)}")
+            raise UserError(f"qdisc {self.qdisc!r} is unknown; it is one of {', '.join(QDISCS)}")
 
 
 @dataclass(frozen=True)
 class Chain:
     """Links in a row. Data goes towards routers with higher numbers, and only ACKs come back.
 
-    links: those of mappings, or ChainLinks. Raises PathError for values that are not valid.
+    links: those of mappings, or ChainLinks. Raises UserError for values that are not valid.
     """
 
     links: tuple[ChainLink, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.links, list | tuple) or not 1 <= len(self.links) <= MAX_LINKS:
-            raise PathError(f"links is {self.links!r}; it must be a list of 1 to {MAX_LINKS} links")
+            raise UserError(f"links is {self.links!r}; it must be a list of 1 to {MAX_LINKS} links")
         object.__setattr__(self, "links", tuple(_link(i, link) for i, link in enumerate(self.links, 1)))
 
     @property
@@ -107,20 +108,18 @@ class Chain:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Chain:
-        """Return the chain of as_dict(). Raises PathError, which lists the fields, for an unknown key."""
+        """Return the chain of as_dict(). Raises UserError, which lists the fields, for an unknown key."""
         values = {key: value for key, value in data.items() if key != "topology"}
         check_fields(cls, "chain", values)
         return cls(**values)
 
 
 def _link(number: int, value: Any) -> ChainLink:
-    """Return the link of a mapping. Raises PathError, which begins with the link's number."""
+    """Return the link of a mapping. Raises UserError, which begins with the link's number."""
     if isinstance(value, ChainLink):
         return value
     if not isinstance(value, dict):
-        raise PathError(f"link {number}: {value!r} is not a link, such as {{rate_mbps: 20, delay_ms: 10}}")
-    try:
+        raise UserError(f"link {number}: {value!r} is not a link, such as {{rate_mbps: 20, delay_ms: 10}}")
+    with in_context(f"link {number}"):
         check_fields(ChainLink, "link", value)
         return ChainLink(**value)
-    except PathError as error:
-        raise PathError(f"link {number}: {error}") from error

@@ -14,7 +14,7 @@ KINDS: dict[str, type[Network]] = {"path": Path, "rack": Rack, "chain": Chain}  
 
 
 def network_from_dict(data: dict[str, Any]) -> Network:
-    """Return the network of its as_dict(). Raises PathError."""
+    """Return the network of its as_dict(). Raises UserError."""
     kind = data["topology"].partition("-")[0]
     return (KINDS[kind] if kind in ("rack", "chain") else Path).from_dict(data)
 

@@ -15,6 +15,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from env.errors import UserError
+
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,30}")
 PARAMETER_BEGINS = re.compile(r"\+(?=[A-Za-z0-9_-]*:)")
 PARAMETER = re.compile(r"[A-Za-z0-9_-]+:\S+")
@@ -37,14 +39,14 @@ class OwnScheme:
 
 
 def parse_own_scheme(text: str) -> OwnScheme:
-    """Return the parts of a scheme's name. Raises ValueError, which names the bad part."""
+    """Return the parts of a scheme's name. Raises UserError, which names the bad part."""
     name, _, rest = text.partition("@")
     if not NAME.fullmatch(name):
-        raise ValueError(f"the name {name!r} must be a letter and at most 30 more letters, digits and _ . -")
+        raise UserError(f"the name {name!r} must be a letter and at most 30 more letters, digits and _ . -")
     path, *parameters = PARAMETER_BEGINS.split(rest)
     if not path:
-        raise ValueError("it has no path")
+        raise UserError("it has no path")
     for parameter in parameters:
         if not PARAMETER.fullmatch(parameter):
-            raise ValueError(f"the parameter {parameter!r} must be NAME:VALUE, as in {name}@{path}+beta:717")
+            raise UserError(f"the parameter {parameter!r} must be NAME:VALUE, as in {name}@{path}+beta:717")
     return OwnScheme(name, path, " ".join(parameter.replace(":", "=", 1) for parameter in parameters))

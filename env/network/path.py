@@ -11,14 +11,15 @@ from itertools import pairwise
 from pathlib import Path as FilePath
 from typing import Any
 
-from env.network.checks import PathError, check_bool, check_fields, check_number
+from env.errors import UserError
+from env.network.checks import check_bool, check_fields, check_number
 from env.network.step import Step, check_steps
 from env.network.traces.delay import SUFFIXES as DELAY_SUFFIXES
 from env.network.traces.delay import load_delay_trace
-from env.network.traces.format import SUFFIXES, TraceError, file_text, load_trace
+from env.network.traces.format import SUFFIXES, file_text, load_trace
 from env.network.traces.handed_over import hand_over, packed, unpacked
 
-__all__ = ["MIN_BUFFER_PACKETS", "PACKET_BYTES", "QDISCS", "TOPOLOGIES", "Path", "PathError"]
+__all__ = ["MIN_BUFFER_PACKETS", "PACKET_BYTES", "QDISCS", "TOPOLOGIES", "Path", "UserError"]
 
 PACKET_BYTES = 1514  # an Ethernet frame with 1500 bytes of IP, as the qdiscs count it
 IP_BYTES = 1500
@@ -52,7 +53,7 @@ NUMBERS = (
 class Path:
     """A path and its impairments; the table in docs/reference/file-formats.md explains the fields.
 
-    Raises PathError for values that are not valid.
+    Raises UserError for values that are not valid.
     """
 
     topology: str = "router"
@@ -93,7 +94,7 @@ class Path:
     def __post_init__(self) -> None:
         for name in ("tc", "client_extra_rtt_ms", "steps"):
             if not isinstance(getattr(self, name), list | tuple):
-                raise PathError(f"{name} is {getattr(self, name)!r}; it must be a list")
+                raise UserError(f"{name} is {getattr(self, name)!r}; it must be a list")
         object.__setattr__(self, "tc", tuple(self.tc))
         object.__setattr__(self, "client_extra_rtt_ms", tuple(self.client_extra_rtt_ms))
         object.__setattr__(self, "steps", tuple(Step.from_value(step) for step in self.steps))
@@ -114,7 +115,7 @@ class Path:
 
     def _check_values(self) -> None:
         if self.topology not in TOPOLOGIES:
-            raise PathError(f"topology {self.topology!r} is unknown; it is one of {', '.join(TOPOLOGIES)}")
+            raise UserError(f"topology {self.topology!r} is unknown; it is one of {', '.join(TOPOLOGIES)}")
         for name, low, high in NUMBERS:
             check_number(name, getattr(self, name), low, high)
         check_number("reorder_gap", self.reorder_gap, 1, 10_000, whole=True)
@@ -122,7 +123,7 @@ class Path:
         for extra_ms in self.client_extra_rtt_ms:
             check_number("client_extra_rtt_ms", extra_ms, 0.0, 20_000.0)
         if len(self.client_extra_rtt_ms) > MAX_CLIENTS:
-            raise PathError(
+            raise UserError(
                 f"client_extra_rtt_ms has {len(self.client_extra_rtt_ms)} clients; at most {MAX_CLIENTS} are possible"
             )
         check_bool("ecn", self.ecn)
@@ -130,18 +131,15 @@ class Path:
         check_bool("jitter_reorders", self.jitter_reorders)
         check_steps(self.steps)
         if self.qdisc not in QDISCS:
-            raise PathError(f"qdisc {self.qdisc!r} is unknown; it is one of {', '.join(QDISCS)}")
+            raise UserError(f"qdisc {self.qdisc!r} is unknown; it is one of {', '.join(QDISCS)}")
 
     def _set_rate_from_trace(self) -> None:
         """Set rate_mbps to the trace's mean rate, and make a file's path absolute: the guest uses it too."""
         self._set_absolute("trace", SUFFIXES)
-        try:
-            trace = load_trace(self.trace)
-        except TraceError as error:
-            raise PathError(str(error)) from error
+        trace = load_trace(self.trace)
         rate_mbps = trace.mean_mbps * PACKET_BYTES / IP_BYTES
         if self.rate_mbps not in (Path.rate_mbps, rate_mbps):
-            raise PathError(
+            raise UserError(
                 f"rate_mbps is {self.rate_mbps:g}, but trace {self.trace} sets the rate; leave one of them out"
             )
         object.__setattr__(self, "rate_mbps", rate_mbps)
@@ -149,12 +147,9 @@ class Path:
     def _set_rtt_from_delay_trace(self) -> None:
         """Set rtt_ms to the mean RTT of the delay trace, and make a file's path absolute."""
         self._set_absolute("delay_trace", DELAY_SUFFIXES)
-        try:
-            rtt_ms = 2 * load_delay_trace(self.delay_trace).mean_ms
-        except TraceError as error:
-            raise PathError(str(error)) from error
+        rtt_ms = 2 * load_delay_trace(self.delay_trace).mean_ms
         if self.rtt_ms not in (Path.rtt_ms, rtt_ms):
-            raise PathError(
+            raise UserError(
                 f"rtt_ms is {self.rtt_ms:g}, but delay_trace {self.delay_trace} sets the delay; leave one of them out"
             )
         object.__setattr__(self, "rtt_ms", rtt_ms)
@@ -162,63 +157,63 @@ class Path:
     def _set_absolute(self, field: str, suffixes: tuple[str, ...]) -> None:
         name = getattr(self, field)
         if not isinstance(name, str):
-            raise PathError(f"{field} is {name!r}; it must be the name of a trace or the path of a file")
+            raise UserError(f"{field} is {name!r}; it must be the name of a trace or the path of a file")
         if name.endswith(suffixes):
             object.__setattr__(self, field, str(FilePath(name).absolute()))
 
     def _check_router(self) -> None:
         if self.tc:
-            raise PathError("tc commands are for topology loopback; a router path is described by its numbers")
+            raise UserError("tc commands are for topology loopback; a router path is described by its numbers")
         if self.trace and self.qdisc != "pfifo":
-            raise PathError(f"qdisc is {self.qdisc}; the queue in front of a trace is pfifo")
+            raise UserError(f"qdisc is {self.qdisc}; the queue in front of a trace is pfifo")
         if self.trace and any(step.rate_mbps is not None for step in self.steps):
-            raise PathError("a step changes rate_mbps, but the path has a trace, which sets the rate")
+            raise UserError("a step changes rate_mbps, but the path has a trace, which sets the rate")
         if self.delay_trace and any(step.rtt_ms is not None or step.loss_pct is not None for step in self.steps):
-            raise PathError(
+            raise UserError(
                 "a step changes rtt_ms or loss_pct, but the path has a delay_trace; steps of rate_mbps remain"
             )
         if (self.qdisc == "step") != bool(self.mark_ms):
-            raise PathError(
+            raise UserError(
                 f"mark_ms is {self.mark_ms:g} with qdisc {self.qdisc}; qdisc step needs it above 0, others take none"
             )
         if self.ecn and self.qdisc not in ("fq_codel", "cake", "red", "step"):
-            raise PathError(f"ecn is true, but qdisc {self.qdisc} marks nothing; fq_codel, cake, red and step do")
+            raise UserError(f"ecn is true, but qdisc {self.qdisc} marks nothing; fq_codel, cake, red and step do")
         if self.qdisc == "step" and not self.ecn:
-            raise PathError("qdisc step only marks packets; it needs ecn: true")
+            raise UserError("qdisc step only marks packets; it needs ecn: true")
         if bool(self.police_mbps) != bool(self.police_burst_kb):
-            raise PathError(
+            raise UserError(
                 f"police_mbps is {self.police_mbps:g}, police_burst_kb {self.police_burst_kb:g}; a policer needs both"
             )
         if self.loss_burst_packets > 1 and not 0 < self.loss_pct <= 50:
-            raise PathError(
+            raise UserError(
                 f"loss_pct is {self.loss_pct:g}; with loss_burst_packets it must lie above 0 and not above 50"
             )
         if self.ack_filter and not self.ack_rate_mbps:
-            raise PathError("ack_filter is true, but ack_rate_mbps is 0; the filter is in the queue of the return path")
+            raise UserError("ack_filter is true, but ack_rate_mbps is 0; the filter is in the queue of the return path")
         if not self.jitter_reorders and not self.jitter_ms:
-            raise PathError("jitter_reorders is false, but jitter_ms is 0; it must be above 0")
+            raise UserError("jitter_reorders is false, but jitter_ms is 0; it must be above 0")
         if not self.reorder_pct and (self.reorder_correlation_pct or self.reorder_gap > 1):
-            raise PathError("reorder_correlation_pct and reorder_gap need reorder_pct above 0")
+            raise UserError("reorder_correlation_pct and reorder_gap need reorder_pct above 0")
 
     def _check_loopback(self) -> None:
         fields = Path.__dataclass_fields__
         for name in fields:
             allowed = ("topology", "rate_mbps", "rtt_ms", "tc", "reference_mbps", "reference_rtt_ms")
             if name not in allowed and getattr(self, name) != fields[name].default:
-                raise PathError(f"{name} is for topology router; a loopback path is described by its tc commands")
+                raise UserError(f"{name} is for topology router; a loopback path is described by its tc commands")
         if not self.tc:
-            raise PathError("tc is empty; a loopback path needs its tc commands")
+            raise UserError("tc is empty; a loopback path needs its tc commands")
         for command in self.tc:
             if not isinstance(command, str):
-                raise PathError(f"{command!r} is not a tc command; in YAML, quote a command with a colon and a space")
+                raise UserError(f"{command!r} is not a tc command; in YAML, quote a command with a colon and a space")
             if not command.isprintable() or "\\" in command:
-                raise PathError(f"{command!r} is not a tc command of one line")
+                raise UserError(f"{command!r} is not a tc command of one line")
             words = command.split()
             if words[:2] not in (["tc", "qdisc"], ["tc", "class"]) or "lo" not in words:
-                raise PathError(f"{command!r} is not a tc command for lo, which begins with `tc qdisc` or `tc class`")
+                raise UserError(f"{command!r} is not a tc command for lo, which begins with `tc qdisc` or `tc class`")
             for word, value in pairwise(words):
                 if word in ("delay", "loss", "rate", "duplicate", "reorder", "limit") and value.startswith("-"):
-                    raise PathError(f"{word} {value} in {command!r} is negative")
+                    raise UserError(f"{word} {value} in {command!r} is negative")
 
     @property
     def clients(self) -> int:
@@ -271,6 +266,6 @@ class Path:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Path:
-        """Return the path of as_dict(). Raises PathError, which lists the fields, for an unknown key."""
+        """Return the path of as_dict(). Raises UserError, which lists the fields, for an unknown key."""
         check_fields(cls, "path", data)
         return cls(**data)

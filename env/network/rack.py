@@ -23,7 +23,7 @@ MAX_HOSTS = 32
 class Rack:
     """Clients and servers, each linked to the same switch; docs/reference/file-formats.md explains the fields.
 
-    Raises PathError for values that are not valid.
+    Raises UserError for values that are not valid.
     """
 
     clients: int = 1
@@ -72,7 +72,7 @@ class Rack:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Rack:
-        """Return the rack of as_dict(). Raises PathError, which lists the fields, for an unknown key."""
+        """Return the rack of as_dict(). Raises UserError, which lists the fields, for an unknown key."""
         values = {key: value for key, value in data.items() if key != "topology"}
         check_fields(cls, "rack", values)
         return cls(**values)

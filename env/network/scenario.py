@@ -14,12 +14,12 @@ from typing import Any
 from omegaconf import MISSING
 
 from env.checkout import CONFIGS
-from env.config_errors import ConfigFileError, read_config
-from env.near import suggest
+from env.config_errors import read_config
+from env.errors import UserError, suggest
 from env.network import networks
 from env.network.chain import Chain
 from env.network.networks import Network
-from env.network.path import Path, PathError
+from env.network.path import Path
 from env.network.rack import Rack
 from env.network.traces.delay import SUFFIXES as DELAY_SUFFIXES
 from env.network.traces.format import SUFFIXES
@@ -32,10 +32,6 @@ MAX_SIZE_BYTES = 64 << 20  # of a write or request: what one system call of the 
 MAX_PAUSE_MS = 10_000_000  # somewhat less than three hours
 MAX_RECEIVE_BUFFER_KB = 212  # net.core.rmem_max of a stock kernel, which cuts larger ones without a word
 MAX_WEB_BYTES = MAX_SIZE_BYTES >> 8  # on average: the largest is up to 228 times that
-
-
-class ScenarioError(ValueError):
-    """A scenario is unknown or cannot run; the message names the error and the valid values."""
 
 
 @dataclass
@@ -84,27 +80,27 @@ class Scenario:
 
     @property
     def kind(self) -> str:
-        """The kind of network: path, rack or chain. Raises ScenarioError unless there is exactly one."""
+        """The kind of network: path, rack or chain. Raises UserError unless there is exactly one."""
         given = [kind for kind in networks.KINDS if getattr(self, kind) is not None]
         if len(given) != 1:
             has = f"has {' and '.join(given)}" if given else "has none"
-            raise ScenarioError(f"scenario {self.name}: it needs one of {', '.join(networks.KINDS)}, and {has}")
+            raise UserError(f"scenario {self.name}: it needs one of {', '.join(networks.KINDS)}, and {has}")
         return given[0]
 
     @cached_property
     def network(self) -> Network:
-        """The network, checked; raises ScenarioError."""
+        """The network, checked; raises UserError."""
         kind = self.kind
         try:
             return networks.KINDS[kind].from_dict(dict(getattr(self, kind)))
-        except (PathError, TypeError) as error:
-            raise ScenarioError(f"scenario {self.name}: {error}") from error
+        except (UserError, TypeError) as error:
+            raise UserError(f"scenario {self.name}: {error}") from error
 
     def network_path(self) -> Path:
-        """Return the path, checked; raises ScenarioError, also when the scenario has another network."""
+        """Return the path, checked; raises UserError, also when the scenario has another network."""
         network = self.network
         if not isinstance(network, Path):
-            raise ScenarioError(f"scenario {self.name} is a {self.kind}; choose a scenario with a path")
+            raise UserError(f"scenario {self.name} is a {self.kind}; choose a scenario with a path")
         return network
 
     def lasting(self, duration_s: float) -> Scenario:
@@ -154,7 +150,7 @@ def _texts() -> dict[str, tuple[FilePath, str]]:
 
 
 def scenarios_named(name: str) -> list[str]:
-    """Return the scenario of this name, or all scenarios of the folder; raises ScenarioError when unknown."""
+    """Return the scenario of this name, or all scenarios of the folder; raises UserError when unknown."""
     known = scenario_names()
     if name in known:
         return [name]
@@ -166,10 +162,10 @@ def scenarios_named(name: str) -> list[str]:
     folder = name.rpartition("/")[0]
     if folder in folders:
         inside = [scenario for scenario in known if scenario.startswith(f"{folder}/")]
-        raise ScenarioError(f"scenario {name!r} is unknown{hint}The scenarios of {folder} are {', '.join(inside)}.")
+        raise UserError(f"scenario {name!r} is unknown{hint}The scenarios of {folder} are {', '.join(inside)}.")
     single = [scenario for scenario in known if "/" not in scenario]
     of_folders = f", and those of the folders {', '.join(folders)}" if folders else ""
-    raise ScenarioError(
+    raise UserError(
         f"scenario {name!r} is unknown{hint}The scenarios are {', '.join(single)}{of_folders}; "
         "docs/reference/scenarios.md has each with its claim. A scenario of your own is the path of a .yaml file, or "
         "of a folder with such files."
@@ -179,15 +175,15 @@ def scenarios_named(name: str) -> list[str]:
 def load_scenario(name: str) -> Scenario:
     """Read and check one scenario.
 
-    Raises ScenarioError: unknown name (with near matches), wrong key or type (with the right ones), a path that
+    Raises UserError: unknown name (with near matches), wrong key or type (with the right ones), a path that
     cannot be built, a flow outside the run.
     """
     if scenarios_named(name) != [name]:
-        raise ScenarioError(f"{name!r} is a folder of scenarios; name one of them: {', '.join(scenarios_named(name))}")
+        raise UserError(f"{name!r} is a folder of scenarios; name one of them: {', '.join(scenarios_named(name))}")
     file, text = _texts()[name]
     scenario = read_scenario(file, text)
     if scenario.name != name:
-        raise ScenarioError(f"{file}: its name is {scenario.name!r}; it must be that of the file, {name!r}")
+        raise UserError(f"{file}: its name is {scenario.name!r}; it must be that of the file, {name!r}")
     check_scenario(scenario)
     return scenario
 
@@ -197,12 +193,9 @@ def read_scenario(file: FilePath, text: str | None = None) -> Scenario:
 
     text: that of one document of the file; without it the file has one.
 
-    Raises ScenarioError: the file cannot be read, has a wrong key or type (with the right ones), or lacks a key.
+    Raises UserError: the file cannot be read, has a wrong key or type (with the right ones), or lacks a key.
     """
-    try:
-        scenario = read_config(Scenario, file, text)
-    except ConfigFileError as error:
-        raise ScenarioError(str(error)) from error
+    scenario = read_config(Scenario, file, text)
     if scenario.path is not None:
         scenario.path = with_trace_files(scenario.path, file.parent)
     return scenario
@@ -219,31 +212,31 @@ def with_trace_files(path: dict[str, Any], folder: FilePath) -> dict[str, Any]:
 
 
 def check_scenario(scenario: Scenario) -> None:
-    """Raise ScenarioError when the scenario cannot run."""
+    """Raise UserError when the scenario cannot run."""
     network = scenario.network
     hosts = _hosts(network)
     where = f"scenario {scenario.name}"
     if scenario.duration_s <= 0:
-        raise ScenarioError(f"{where}: duration_s is {scenario.duration_s:g}; it must be positive")
+        raise UserError(f"{where}: duration_s is {scenario.duration_s:g}; it must be positive")
     if not any(flow.scheme == UNDER_TEST for flow in scenario.flows):
-        raise ScenarioError(f"{where}: no flow has the scheme {UNDER_TEST}")
+        raise UserError(f"{where}: no flow has the scheme {UNDER_TEST}")
     for flow in scenario.flows:
         _check_flow(flow, hosts, where)
         _check_times(flow, scenario)
         if isinstance(network, Chain) and flow.client >= flow.server:
-            raise ScenarioError(
+            raise UserError(
                 f"{where}: a flow has client {flow.client} and server {flow.server}; it enters a chain at the router "
                 f"client and leaves it at the router server, which must be a later one, at most {network.routers}"
             )
     if isinstance(network, Path):
         for step in network.steps:
             if not 0 < step.at_s < scenario.duration_s:
-                raise ScenarioError(
+                raise UserError(
                     f"{where}: the step at {step.at_s:g} s does not lie within the run of {scenario.duration_s:g} s"
                 )
     total = sum(flow.count for flow in scenario.flows)
     if total > MAX_FLOWS:
-        raise ScenarioError(f"{where}: it has {total} flows; at most {MAX_FLOWS} are possible")
+        raise UserError(f"{where}: it has {total} flows; at most {MAX_FLOWS} are possible")
 
 
 def _hosts(network: Network) -> dict[str, int]:
@@ -255,44 +248,42 @@ def _hosts(network: Network) -> dict[str, int]:
 
 def _check_flow(flow: Flow, hosts: dict[str, int], where: str) -> None:
     if flow.kind not in KINDS:
-        raise ScenarioError(f"{where}: kind {flow.kind!r} is unknown; it is one of {', '.join(KINDS)}")
+        raise UserError(f"{where}: kind {flow.kind!r} is unknown; it is one of {', '.join(KINDS)}")
     if flow.kind == "bulk" and flow.size_bytes:
-        raise ScenarioError(
-            f"{where}: size_bytes is {flow.size_bytes}; a bulk flow has no size, streams and requests do"
-        )
+        raise UserError(f"{where}: size_bytes is {flow.size_bytes}; a bulk flow has no size, streams and requests do")
     largest = MAX_WEB_BYTES if flow.kind == "web" else MAX_SIZE_BYTES
     if flow.kind != "bulk" and not 1 <= flow.size_bytes <= largest:
-        raise ScenarioError(f"{where}: size_bytes is {flow.size_bytes}; a {flow.kind} flow has one from 1 to {largest}")
+        raise UserError(f"{where}: size_bytes is {flow.size_bytes}; a {flow.kind} flow has one from 1 to {largest}")
     if not 0 <= flow.pause_ms <= MAX_PAUSE_MS or (flow.kind == "web" and not flow.pause_ms):
-        raise ScenarioError(
+        raise UserError(
             f"{where}: pause_ms is {flow.pause_ms:g}; it lies between 0 and {MAX_PAUSE_MS}, for web flows above 0"
         )
     if flow.pause_ms and flow.kind not in ("web", "request"):
-        raise ScenarioError(
+        raise UserError(
             f"{where}: pause_ms is {flow.pause_ms:g} for kind {flow.kind}; only web and request flows pause"
         )
     if not 0 <= flow.receive_buffer_kb <= MAX_RECEIVE_BUFFER_KB:
-        raise ScenarioError(
+        raise UserError(
             f"{where}: receive_buffer_kb is {flow.receive_buffer_kb:g}; it lies between 0 and {MAX_RECEIVE_BUFFER_KB}"
         )
     for side, number in hosts.items():
         given = getattr(flow, side)
         if not 1 <= given <= number:
-            raise ScenarioError(f"{where}: a flow has {side} {given}; the network has {number}, counted from 1")
+            raise UserError(f"{where}: a flow has {side} {given}; the network has {number}, counted from 1")
     if flow.count < 1:
-        raise ScenarioError(f"{where}: count is {flow.count}; it must be at least 1")
+        raise UserError(f"{where}: count is {flow.count}; it must be at least 1")
 
 
 def _check_times(flow: Flow, scenario: Scenario) -> None:
     if not 0 <= scenario.stagger_ms <= 1000:
-        raise ScenarioError(
+        raise UserError(
             f"scenario {scenario.name}: stagger_ms is {scenario.stagger_ms:g}; it must lie between 0 and 1000"
         )
     # the end of a flow that was scaled with its run may be off by rounding
     end_s = flow.start_s + (flow.duration_s or scenario.duration_s - flow.start_s)
     latest_start_s = end_s - scenario.stagger_ms / 1e3
     if flow.start_s < 0 or flow.duration_s < 0 or flow.start_s >= latest_start_s or end_s > scenario.duration_s + 1e-9:
-        raise ScenarioError(
+        raise UserError(
             f"scenario {scenario.name}: a flow from {flow.start_s:g} s for {flow.duration_s:g} s does not lie "
             f"within the run of {scenario.duration_s:g} s"
         )

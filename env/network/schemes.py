@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from env.near import near_matches, suggest
+from env.errors import UserError, in_context, near_matches, suggest
 from env.network.own_scheme import FORM, SOURCES, parse_own_scheme
 
 SEPARATOR = "@"  # ndm@mixed, ndm@runs/NAME: NDM with this model; window@16: a constant window of 16 packets
@@ -24,10 +24,6 @@ MAX_SEED = 2**32 - 1  # of an untrained model
 NDM_MODULE = "tcp_ndm"
 # names that are not in SCHEMES
 KINDS = ("ndm@MODEL", "ndm@runs/NAME", "ndm@FILE.pt", "ndm@rules/NAME.yaml", "ndm@untrained", "window@PACKETS", FORM)
-
-
-class SchemeError(ValueError):
-    """A scheme that is unknown or cannot be used; the message names the bad value and the right ones."""
 
 
 @dataclass(frozen=True)
@@ -143,21 +139,21 @@ WINDOW_LOOKS = (("#8a9a5b", "1"), ("#9c8ade", "2"), ("#bfa14a", "3"), ("#7f9aa8"
 def find_schemes(names: Sequence[str]) -> list[Scheme]:
     """Return the schemes of these names, in order; "all" stands for ALL_SCHEMES.
 
-    Raises SchemeError for an empty list, an unknown name (with near matches), a name given twice.
+    Raises UserError for an empty list, an unknown name (with near matches), a name given twice.
     """
     if not names:
-        raise SchemeError(f"schemes is empty; choose from {_choice()}")
+        raise UserError(f"schemes is empty; choose from {_choice()}")
     expanded = [scheme for name in names for scheme in (ALL_SCHEMES if name == ALL else (name,))]
     schemes: list[Scheme] = []
     for name in expanded:
         if name in (scheme.name for scheme in schemes):
-            raise SchemeError(f"scheme {name!r} is given twice; each one is run once per scenario and seed")
+            raise UserError(f"scheme {name!r} is given twice; each one is run once per scenario and seed")
         schemes.append(find_scheme(name, schemes))
     return schemes
 
 
 def find_scheme(name: str, before: Iterable[Scheme] = ()) -> Scheme:
-    """Return the scheme of a name; raises SchemeError for an unknown one.
+    """Return the scheme of a name; raises UserError for an unknown one.
 
     before: the schemes that it has to look different from.
     """
@@ -173,7 +169,7 @@ def find_scheme(name: str, before: Iterable[Scheme] = ()) -> Scheme:
         windows = sum(scheme.packets > 0 for scheme in before)
         return _window(name, rest, *WINDOW_LOOKS[windows % len(WINDOW_LOOKS)])
     if separator and base in SCHEMES:
-        raise SchemeError(
+        raise UserError(
             f"scheme {name!r} is unknown: only ndm takes a model, as ndm@mixed, ndm@runs/NAME, ndm@checkpoint.pt, "
             f"ndm@rules/NAME.yaml or ndm@untrained, and window a number, as window@16. A congestion control of your "
             f"own needs another name, as mine@tcp_mine.c"
@@ -182,9 +178,9 @@ def find_scheme(name: str, before: Iterable[Scheme] = ()) -> Scheme:
         return _own(name, _free_look(before))
     if name.endswith(SOURCES):
         stem = PurePath(name).name.split(".")[0].removeprefix("tcp_")
-        raise SchemeError(f"scheme {name!r} has no name: write {stem}@{name}, or another name before the @")
+        raise UserError(f"scheme {name!r} has no name: write {stem}@{name}, or another name before the @")
     hint = suggest(base, [*SCHEMES, "window"]).replace("window", "window@16")
-    raise SchemeError(f"scheme {name!r} is unknown{hint}The schemes are {_choice()}.")
+    raise UserError(f"scheme {name!r} is unknown{hint}The schemes are {_choice()}.")
 
 
 def slot_name(model: str) -> str:
@@ -199,14 +195,14 @@ def slot_name(model: str) -> str:
 def untrained_seed(model: str) -> int | None:
     """Return the seed of a model that was never trained ("untrained" has 1), None for any other.
 
-    Raises SchemeError for one that is out of range.
+    Raises UserError for one that is out of range.
     """
     match = re.fullmatch(r"untrained(?:-(\d{1,20}))?", model)
     if match is None:
         return None
     seed = int(match[1] or 1)
     if seed > MAX_SEED:
-        raise SchemeError(f"scheme ndm@{model}: the seed is {seed}; it is a whole number from 0 to {MAX_SEED}")
+        raise UserError(f"scheme ndm@{model}: the seed is {seed}; it is a whole number from 0 to {MAX_SEED}")
     return seed
 
 
@@ -234,7 +230,7 @@ def _free_look(before: Iterable[Scheme]) -> tuple[str, str]:
 
 def _on_kernel(scheme: Scheme, kernel: str, before: Iterable[Scheme]) -> Scheme:
     if scheme.is_oracle:
-        raise SchemeError(f"scheme {scheme.name}{ON_KERNEL}{kernel}: the oracle has the comparison's kernel")
+        raise UserError(f"scheme {scheme.name}{ON_KERNEL}{kernel}: the oracle has the comparison's kernel")
     colour, marker = _free_look(before)
     name, label = f"{scheme.name}{ON_KERNEL}{kernel}", f"{scheme.label} on {kernel}"
     return replace(scheme, name=name, label=label, colour=colour, marker=marker, kernel=kernel)
@@ -242,17 +238,15 @@ def _on_kernel(scheme: Scheme, kernel: str, before: Iterable[Scheme]) -> Scheme:
 
 def _own(name: str, look: tuple[str, str]) -> Scheme:
     """Return a congestion control that the user brings."""
-    try:
+    with in_context(f"scheme {name!r}"):
         own = parse_own_scheme(name)
-    except ValueError as error:
-        raise SchemeError(f"scheme {name!r}: {error}") from error
     return Scheme(name, own.label, "", *look, source=own.path, parameters=own.parameters)
 
 
 def _window(name: str, text: str, colour: str, marker: str) -> Scheme:
     # each window has one name: 016 is not another way to write 16
     if not re.fullmatch(r"[1-9]\d{0,6}", text) or int(text) > MAX_PACKETS:
-        raise SchemeError(
+        raise UserError(
             f"scheme {name!r} is no constant window: it is window@PACKETS with a whole number of packets from 1 to "
             f"{MAX_PACKETS}, such as window@16"
         )

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from env.checkout import cache_folder
-from env.own_module.errors import OwnModuleError
+from env.errors import UserError
 from env.own_module.kernel_tree import KernelTree
 from env.own_module.source import Source
 
@@ -30,14 +30,14 @@ CHANGES = (
 def build(source: Source, kernel: KernelTree, name: str) -> Path:
     """Return the module of a source: from the cache, or built.
 
-    name: of the congestion control; it chooses among several modules of a folder. Raises OwnModuleError with the
+    name: of the congestion control; it chooses among several modules of a folder. Raises UserError with the
     compiler's lines.
     """
     if source.is_built:
         return source.path
     key = hashlib.sha256(f"{source.sha256()} {kernel.release} {kernel.sha256}".encode()).hexdigest()
     if not (kernel.folder / "Makefile").is_file():
-        raise OwnModuleError(f"{kernel.folder} has no headers of Linux {kernel.release} to build {source.path} with")
+        raise UserError(f"{kernel.folder} has no headers of Linux {kernel.release} to build {source.path} with")
     folder = cache_folder("schemes") / key[:24]
     if not folder.is_dir():
         _build_into(folder, source, kernel)
@@ -61,7 +61,7 @@ def _build_into(folder: Path, source: Source, kernel: KernelTree) -> None:
         )
         output = (done.stdout + done.stderr).replace(str(work), str(source.folder))
         if done.returncode:
-            raise OwnModuleError(f"{source.path} does not build for Linux {kernel.release}:\n{_explain(output)}")
+            raise UserError(f"{source.path} does not build for Linux {kernel.release}:\n{_explain(output)}")
         for module in work.rglob("*.ko"):
             shutil.copy2(module, built / module.name)
         try:
@@ -82,11 +82,11 @@ def _explain(output: str) -> str:
 
 def _choose(modules: list[Path], source: Source, name: str) -> Path:
     if not modules:
-        raise OwnModuleError(f"{source.path} builds no module: its Kbuild needs obj-m := tcp_{name}.o")
+        raise UserError(f"{source.path} builds no module: its Kbuild needs obj-m := tcp_{name}.o")
     if len(modules) == 1:
         return modules[0]
     named = [module for module in modules if module.stem in (name, f"tcp_{name}")]
     if not named:
         names = ", ".join(module.stem.removeprefix("tcp_") for module in modules)
-        raise OwnModuleError(f"{source.path} builds several modules: name the scheme after one of them: {names}")
+        raise UserError(f"{source.path} builds several modules: name the scheme after one of them: {names}")
     return named[0]

@@ -6,22 +6,21 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from env.near import suggest
-from env.own_module.errors import OwnModuleError
+from env.errors import UserError, suggest
 
 MODINFO = ("env", "PATH=/usr/sbin:/sbin:/usr/bin:/bin", "modinfo")
 
 
 def check_release(module: Path, release: str, remedy: str) -> None:
-    """Raise OwnModuleError for a module that was built for another kernel. remedy: what to do about it."""
+    """Raise UserError for a module that was built for another kernel. remedy: what to do about it."""
     version = _field(module, "vermagic")
     built_for = version[0].split()[0] if version and version[0].split() else "no kernel"
     if built_for != release:
-        raise OwnModuleError(f"{module} is built for {built_for}, not for Linux {release}: {remedy}")
+        raise UserError(f"{module} is built for {built_for}, not for Linux {release}: {remedy}")
 
 
 def check_parameters(module: Path, parameters: str) -> None:
-    """Raise OwnModuleError for a parameter that the module does not have, or that is given twice.
+    """Raise UserError for a parameter that the module does not have, or that is given twice.
 
     parameters: as in OwnScheme.
     """
@@ -29,10 +28,10 @@ def check_parameters(module: Path, parameters: str) -> None:
     names = [parameter.split("=", 1)[0] for parameter in parameters.split()]
     for name in names:
         if names.count(name) > 1:
-            raise OwnModuleError(f"parameter {name!r} of {module.stem} is given twice")
+            raise UserError(f"parameter {name!r} of {module.stem} is given twice")
         if name not in known:
             has = f"The parameters are {', '.join(known)}." if known else "It has none."
-            raise OwnModuleError(f"{module.stem} has no parameter {name!r}{suggest(name, known)}{has}")
+            raise UserError(f"{module.stem} has no parameter {name!r}{suggest(name, known)}{has}")
 
 
 def described_parameters(module: Path) -> str:
@@ -48,5 +47,5 @@ def _types(module: Path) -> dict[str, str]:
 def _field(module: Path, name: str) -> Sequence[str]:
     done = subprocess.run([*MODINFO, "-F", name, str(module)], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise OwnModuleError(f"{module} is no kernel module: {done.stderr.strip()}")
+        raise UserError(f"{module} is no kernel module: {done.stderr.strip()}")
     return done.stdout.splitlines()

@@ -28,7 +28,7 @@ class OwnModule:
 def prepare(scheme: str, kernel: KernelTree, boot: Callable[[], Lab]) -> OwnModule:
     """Return the module of a scheme that the user brings.
 
-    scheme: as parse_own_scheme() takes it. boot: returns a new lab with this kernel. Raises OwnModuleError, which says
+    scheme: as parse_own_scheme() takes it. boot: returns a new lab with this kernel. Raises UserError, which says
     what to change, and env.lab.LabError.
     """
     own = parse_own_scheme(scheme)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from env.errors import UserError
 from env.lab import GuestDied, GuestFailed, GuestHung, Lab, ModuleInTheWay
-from env.own_module.errors import OwnModuleError
 from env.own_module.module_info import described_parameters
 
 AVAILABLE = "cat /proc/sys/net/ipv4/tcp_available_congestion_control"
@@ -16,14 +16,14 @@ def registered_algorithm(lab: Lab, module: Path, parameters: str, name: str) -> 
     """Return the kernel's name of a module's congestion control.
 
     lab: one that is not needed any more, as the module stays loaded. parameters: for the module. name: chooses among
-    several. Raises OwnModuleError when the kernel does not take the module, or the module registers none.
+    several. Raises UserError when the kernel does not take the module, or the module registers none.
     """
     before = _available(lab)
     lab.timeout_s = HANGS_AFTER_S
     try:
         lab.load(module, parameters)
     except ModuleInTheWay as error:
-        raise OwnModuleError(
+        raise UserError(
             f"{module.name}: the kernel has a module or a congestion control of this name: rename it; the congestion "
             f"controls are {', '.join(before)}"
         ) from error
@@ -31,18 +31,18 @@ def registered_algorithm(lab: Lab, module: Path, parameters: str, name: str) -> 
         reason = str(error).splitlines()[0]
         if parameters and "Invalid parameters" in reason:
             reason += f". It has the parameters {described_parameters(module)}; a value may also be out of its range"
-        raise OwnModuleError(f"the kernel does not load {module.name}: {reason}") from error
+        raise UserError(f"the kernel does not load {module.name}: {reason}") from error
     except GuestHung as error:
-        raise OwnModuleError(f"{module.name} hangs the kernel when it is loaded: {error}") from error
+        raise UserError(f"{module.name} hangs the kernel when it is loaded: {error}") from error
     except GuestDied as error:
-        raise OwnModuleError(f"{module.name} crashes the kernel when it is loaded: {error}") from error
+        raise UserError(f"{module.name} crashes the kernel when it is loaded: {error}") from error
     added = [algorithm for algorithm in _available(lab) if algorithm not in before]
     if len(added) == 1:
         return added[0]
     if not added:
-        raise OwnModuleError(f"{module.name} registers no congestion control (tcp_register_congestion_control)")
+        raise UserError(f"{module.name} registers no congestion control (tcp_register_congestion_control)")
     if name not in added:
-        raise OwnModuleError(f"{module.name} registers several: name the scheme after one of them: {', '.join(added)}")
+        raise UserError(f"{module.name} registers several: name the scheme after one of them: {', '.join(added)}")
     return name
 
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from env.errors import UserError
 from env.network.own_scheme import SOURCES
-from env.own_module.errors import OwnModuleError
 
 MAKEFILES = ("Kbuild", "Makefile")
 # what Kbuild and version control leave in a folder
@@ -64,26 +64,26 @@ class Source:
 
 
 def find_source(path: str) -> Source:
-    """Return what is at a path, all of whose files can be read. Raises OwnModuleError."""
+    """Return what is at a path, all of whose files can be read. Raises UserError."""
     try:
         source = _found(path)
         for file in source.files:
             (source.folder / file).open("rb").close()
     except PermissionError as error:
-        raise OwnModuleError(f"{error.filename} cannot be read: {error.strerror}; its owner has to allow it") from error
+        raise UserError(f"{error.filename} cannot be read: {error.strerror}; its owner has to allow it") from error
     return source
 
 
 def _found(path: str) -> Source:
     given = Path(path).expanduser().absolute()
     if " " in str(given):
-        raise OwnModuleError(f"{given}: Kbuild takes no path with a space")
+        raise UserError(f"{given}: Kbuild takes no path with a space")
     if given.is_dir():
         return _of_folder(given)
     if not given.is_file():
-        raise OwnModuleError(f"{given} does not exist; give {CHOICE}")
+        raise UserError(f"{given} does not exist; give {CHOICE}")
     if given.suffix not in SOURCES:
-        raise OwnModuleError(f"{given} is no source: give {CHOICE}")
+        raise UserError(f"{given} is no source: give {CHOICE}")
     headers = sorted(file.relative_to(given.parent) for file in given.parent.glob("*.h"))
     return Source(given, given.parent, (Path(given.name), *(headers if given.suffix == ".c" else ())))
 
@@ -97,12 +97,12 @@ def _of_folder(folder: Path) -> Source:
         files.append(relative)
         size += file.stat().st_size
         if len(files) > MOST_FILES or size > MOST_BYTES:
-            raise OwnModuleError(
+            raise UserError(
                 f"{folder} has more than {MOST_FILES} files or {MOST_BYTES >> 20} MiB: give the module's own folder"
             )
     units = _units(files)
     if not any(str(file) in MAKEFILES for file in files) and len(units) != 1:
-        raise OwnModuleError(
+        raise UserError(
             f"{folder} has no Kbuild and no Makefile, and {len(units)} C files: give the C file, or write a Kbuild "
             "with obj-m := tcp_NAME.o"
         )

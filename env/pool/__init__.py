@@ -2,14 +2,13 @@
 
 from env.pool.files import lab_files
 from env.pool.job import Job
-from env.pool.pool import ClusterError, LabPool, Pool, wait_all
+from env.pool.pool import LabPool, Pool, wait_all
 from env.pool.runner import RUNNERS, check_runner, make_pool
 from env.pool.slot import BootLab
 
 __all__ = [
     "RUNNERS",
     "BootLab",
-    "ClusterError",
     "Job",
     "LabPool",
     "Pool",

@@ -6,10 +6,10 @@ import socket
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from env.errors import UserError
 from env.files import sha256
 from env.lab.lab import PROGRAM
 from env.lab.virtual import ALWAYS_LOADED, INIT, KERNEL, MODULES
-from env.pool.pool import ClusterError
 
 
 def lab_files(modules: Iterable[str]) -> dict[Path, str]:
@@ -22,12 +22,12 @@ def lab_files(modules: Iterable[str]) -> dict[Path, str]:
 
 
 def check_files(files: Mapping[Path, str]) -> None:
-    """Raise ClusterError if a file is missing on this node or differs. files: by path, the SHA-256 that each must
+    """Raise UserError if a file is missing on this node or differs. files: by path, the SHA-256 that each must
     have."""
     for file, expected in files.items():
         if not file.is_file() or sha256(file) != expected:
             difference = "differs" if file.is_file() else "is missing"
-            raise ClusterError(
+            raise UserError(
                 f"node {socket.gethostname()}: {file} {difference}; every node needs the checkout at the same path and "
                 "the same build as here"
             )

@@ -7,17 +7,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Self, TypeVar
 
-from env.lab import LabError
+from env.errors import UserError
 from env.pool.job import Job
 from env.pool.slot import BootLab, LabSlot
 
 ResultT = TypeVar("ResultT")
 
 STOP_POLL_S = 0.2  # wall seconds between two questions whether to stop
-
-
-class ClusterError(LabError):
-    """Ray is missing, a cluster cannot be reached, or a node has other files; the message names the remedy."""
 
 
 class Pool(ABC):
@@ -64,7 +60,7 @@ class LabPool(Pool):
 
     def __init__(self, workers: int, boot: BootLab) -> None:
         if workers < 1:
-            raise ValueError(f"workers is {workers}; it must be at least 1")
+            raise UserError(f"workers is {workers}; it must be at least 1")
         self.workers = workers
         self._slots = [LabSlot(boot) for _ in range(workers)]
         self._idle = list(self._slots)  # a stack, so that a slot with a booted lab is taken before an empty one

@@ -1,7 +1,7 @@
 """The pool of a Ray cluster: a slot (env/pool/slot.py) for each core of each node.
 
 Ray repeats a job elsewhere when its node or worker process is gone; the result is the same (env/pool/job.py). Importing
-this module raises ClusterError if Ray is not installed.
+this module raises UserError if Ray is not installed.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from env.checkout import MODEL_BUILD, ROOT
+from env.errors import UserError
 from env.lab.module_files import hand_over_modules
 from env.pool.files import check_files
 from env.pool.job import Job
-from env.pool.pool import ClusterError, Pool
+from env.pool.pool import Pool
 from env.pool.slot import BootLab, LabSlot
 
 try:
     import ray
     from ray.exceptions import RayError, RayTaskError
 except ImportError as _error:
-    raise ClusterError(f"a cluster needs Ray ({_error}): run `make ray`") from _error
+    raise UserError(f"a cluster needs Ray ({_error}): run `make ray`") from _error
 
 ResultT = TypeVar("ResultT")
 
@@ -38,7 +39,7 @@ class RayPool(Pool):
     """Labs of a cluster.
 
     address: as for connect(). boot: returns a new lab; picklable. files: by path, the SHA-256 that each file of a node
-    must have. modules: contents of modules that the nodes may lack, by path. Raises ClusterError.
+    must have. modules: contents of modules that the nodes may lack, by path. Raises UserError.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ def connect(address: str | None) -> None:
     """Join a cluster until `ray.shutdown()`.
 
     address: HOST:PORT, or "auto" for the cluster that this machine belongs to; None starts one on this machine. Raises
-    ClusterError.
+    UserError.
     """
     if address is not None:
         _check_reachable(address)
@@ -112,17 +113,17 @@ def connect(address: str | None) -> None:
         )
     except (ConnectionError, RayError, ValueError, RuntimeError) as error:
         first_line = str(error).strip().splitlines()[0]
-        raise ClusterError(f"the Ray cluster {address} cannot be reached: {first_line}") from error
+        raise UserError(f"the Ray cluster {address} cannot be reached: {first_line}") from error
 
 
 def _check_reachable(address: str) -> None:
-    """Raise ClusterError when nothing listens at HOST:PORT: Ray itself would try for minutes."""
+    """Raise UserError when nothing listens at HOST:PORT: Ray itself would try for minutes."""
     if address == "auto":
         return
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit():
-        raise ClusterError(f"ray_address is {address!r}; it must be HOST:PORT of a Ray cluster, or auto")
+        raise UserError(f"ray_address is {address!r}; it must be HOST:PORT of a Ray cluster, or auto")
     try:
         socket.create_connection((host, int(port)), CONNECT_TIMEOUT_S).close()
     except (OSError, OverflowError) as error:
-        raise ClusterError(f"the Ray cluster {address} cannot be reached: {error}") from error
+        raise UserError(f"the Ray cluster {address} cannot be reached: {error}") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from env.near import suggest
+from env.errors import UserError, suggest
 from env.pool.pool import LabPool, Pool
 from env.pool.slot import BootLab
 
@@ -16,9 +16,9 @@ def check_runner(runner: str, ray_address: str | None) -> None:
     """Raise ValueError for a runner that does not exist, and for an address with a runner that does not use it."""
     if runner not in RUNNERS:
         hint = suggest(runner, RUNNERS, limit=1)
-        raise ValueError(f"runner {runner!r} is unknown{hint}The runners are {', '.join(RUNNERS)}")
+        raise UserError(f"runner {runner!r} is unknown{hint}The runners are {', '.join(RUNNERS)}")
     if ray_address is not None and runner != "ray":
-        raise ValueError(f"ray_address is {ray_address!r}, but runner is {runner}: add runner=ray")
+        raise UserError(f"ray_address is {ray_address!r}, but runner is {runner}: add runner=ray")
 
 
 def make_pool(
@@ -34,7 +34,7 @@ def make_pool(
     address: of the cluster, as for env.pool.ray_pool.connect(). workers: number of labs on this machine; a cluster has
     one for each core. boot: returns a new lab; picklable for a cluster. files: the files that a node must have, as
     env.pool.files.lab_files() returns them. own_modules: files of modules that the user brings, which are handed over
-    to the nodes. Raises ClusterError.
+    to the nodes. Raises UserError.
     """
     if runner == "local":
         return LabPool(workers, boot)

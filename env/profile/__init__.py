@@ -1,5 +1,6 @@
 """Training profiles: the mixtures of configs/profile, the episodes drawn from them, and the paths held out."""
 
+from env.errors import UserError
 from env.profile.checks import check_profile
 from env.profile.episode_config import (
     LEARNER,
@@ -12,15 +13,7 @@ from env.profile.episode_config import (
     scenario_episode_config,
 )
 from env.profile.load import FOLDER, load_profile, profile_from_config, profile_names
-from env.profile.mixture import (
-    DRAWN_FIELDS,
-    Draw,
-    MixtureComponent,
-    Profile,
-    ProfileError,
-    mean_positive_normal,
-    with_jitter,
-)
+from env.profile.mixture import DRAWN_FIELDS, Draw, MixtureComponent, Profile, mean_positive_normal, with_jitter
 from env.profile.own_rivals import own_rivals
 from env.profile.sampler import PathSampler
 
@@ -38,7 +31,7 @@ __all__ = [
     "OwnRival",
     "PathSampler",
     "Profile",
-    "ProfileError",
+    "UserError",
     "check_profile",
     "load_profile",
     "mean_positive_normal",

@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from env.errors import UserError
 from env.network.path import Path
-from env.network.scenario import UNDER_TEST, ScenarioError, load_scenario
+from env.network.scenario import UNDER_TEST, load_scenario
 from env.network.schemes import SCHEMES
 from env.own_module import OwnModule
 from env.reward import RewardWeights
@@ -109,14 +110,14 @@ class EpisodeConfig(NamedTuple):
 
 
 def scenario_episode_config(name: str) -> EpisodeConfig:
-    """Return the path and the flows of a scenario. Raises ScenarioError when the scenario has a flow that is not bulk.
+    """Return the path and the flows of a scenario. Raises UserError when the scenario has a flow that is not bulk.
 
     The flows under test are learners; the first of them counts as FIRST_LEARNER.
     """
     scenario = load_scenario(name)
     flows = [flow for flow in scenario.flows for _ in range(flow.count)]
     if any(flow.kind != "bulk" for flow in flows):
-        raise ScenarioError(f"scenario {name} has a flow that is not bulk; in an episode all flows are bulk")
+        raise UserError(f"scenario {name} has a flow that is not bulk; in an episode all flows are bulk")
     first = next(i for i, flow in enumerate(flows) if flow.scheme == UNDER_TEST)
     other_flows = tuple(
         EpisodeFlow(LEARNER if flow.scheme == UNDER_TEST else flow.scheme, flow.start_s, flow.client)

@@ -16,6 +16,7 @@ import numpy as np
 import yaml
 
 from env.checkout import CONFIGS
+from env.errors import UserError
 from env.network.path import Path
 
 FILE = CONFIGS / "held_out.yaml"
@@ -26,34 +27,30 @@ BANDED = ("rate_mbps", "rtt_ms", "buffer_bdp")
 Bands = tuple[tuple[float, float], ...]
 
 
-class HeldOutError(ValueError):
-    """Invalid bands; the message names the bad value."""
-
-
 @functools.cache
 def held_out_bands() -> Mapping[str, Bands]:
-    """Return the bands of each number of BANDED, in ascending order; raises HeldOutError."""
+    """Return the bands of each number of BANDED, in ascending order; raises UserError."""
     return read_bands(FILE.read_text())
 
 
 def read_bands(text: str) -> Mapping[str, Bands]:
-    """Return the bands of a YAML text; raises HeldOutError."""
+    """Return the bands of a YAML text; raises UserError."""
     try:
         content = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise HeldOutError(f"{FILE}: {' '.join(str(error).split())}") from error
+        raise UserError(f"{FILE}: {' '.join(str(error).split())}") from error
     if not isinstance(content, dict) or set(content) != set(BANDED):
-        raise HeldOutError(f"{FILE}: its keys must be {', '.join(BANDED)}")
+        raise UserError(f"{FILE}: its keys must be {', '.join(BANDED)}")
     all_bands = {}
     for name in BANDED:
         try:
             bands = tuple((float(low), float(high)) for low, high in content[name])
         except (TypeError, ValueError) as error:
-            raise HeldOutError(f"{FILE}: {name} is {content[name]!r}; it must be a list of [low, high]") from error
+            raise UserError(f"{FILE}: {name} is {content[name]!r}; it must be a list of [low, high]") from error
         if not bands or not all(0 < low < high < math.inf for low, high in bands):
-            raise HeldOutError(f"{FILE}: {name} is {content[name]}; it must have a band, and 0 < low < high in each")
+            raise UserError(f"{FILE}: {name} is {content[name]}; it must have a band, and 0 < low < high in each")
         if not all(high < low for (_, high), (low, _) in pairwise(bands)):
-            raise HeldOutError(f"{FILE}: {name} is {content[name]}; the bands must be in ascending order and not touch")
+            raise UserError(f"{FILE}: {name} is {content[name]}; the bands must be in ascending order and not touch")
         all_bands[name] = bands
     return all_bands
 

@@ -38,10 +38,6 @@ DRAWN_FIELDS = (  # of the path
 )
 
 
-class ProfileError(ValueError):
-    """A profile is unknown or cannot be used; the message names the bad value and the right ones."""
-
-
 @dataclass
 class Draw:
     """The distribution of one number. At most one field is set; without any, the path's default applies."""

@@ -6,13 +6,14 @@ import functools
 from collections.abc import Iterable
 from functools import partial
 
+from env.errors import UserError, in_context
 from env.lab import VirtualLab
 from env.network.own_scheme import FORM, parse_own_scheme
-from env.network.schemes import SCHEMES, SEPARATOR, SchemeError, find_scheme
-from env.own_module import OwnModule, OwnModuleError, prepare, virtual_tree
+from env.network.schemes import SCHEMES, SEPARATOR, find_scheme
+from env.own_module import OwnModule, prepare, virtual_tree
 from env.own_module.source import find_source
 from env.profile.episode_config import RIVALS, EpisodeConfig, OwnRival, scenario_episode_config
-from env.profile.mixture import MixtureComponent, Profile, ProfileError
+from env.profile.mixture import MixtureComponent, Profile
 
 
 def is_own(scheme: str) -> bool:
@@ -21,22 +22,20 @@ def is_own(scheme: str) -> bool:
 
 
 def check_own_rival(where: str, scheme: str) -> None:
-    """Raise ProfileError for a congestion control of the user that cannot be a rival. Builds nothing."""
-    try:
+    """Raise UserError for a congestion control of the user that cannot be a rival. Builds nothing."""
+    with in_context(where):
         known = find_scheme(scheme)
         if not known.source:
-            raise ProfileError(f"{where}: {scheme!r} cannot be a rival: it is one of {', '.join(RIVALS)}, or {FORM}")
+            raise UserError(f"{scheme!r} cannot be a rival: it is one of {', '.join(RIVALS)}, or {FORM}")
         if known.kernel:
-            raise ProfileError(f"{where}: {scheme!r} names a kernel, but all flows of an episode have the same one")
+            raise UserError(f"{scheme!r} names a kernel, but all flows of an episode have the same one")
         find_source(parse_own_scheme(scheme).path)
-    except (SchemeError, OwnModuleError) as error:
-        raise ProfileError(f"{where}: {error}") from error
 
 
 def own_rivals(profile: Profile) -> tuple[OwnRival, ...]:
     """Return the rivals of a profile that the user brings, built and loaded once.
 
-    Raises ProfileError, with the compiler's lines for a source that does not build, and env.lab.LabError.
+    Raises UserError, with the compiler's lines for a source that does not build, and env.lab.LabError.
     """
     names = dict.fromkeys(
         name for component in profile.paths.values() for name in _schemes_of(component) if is_own(name)
@@ -44,10 +43,8 @@ def own_rivals(profile: Profile) -> tuple[OwnRival, ...]:
     where = f"profile {profile.name}: rivals"
     rivals: list[OwnRival] = []
     for name in names:
-        try:
+        with in_context(f"{where}: {name}"):
             rivals.append(OwnRival(name, _prepared(name)))
-        except OwnModuleError as error:
-            raise ProfileError(f"{where}: {name}: {error}") from error
     _check_together(where, rivals)
     return tuple(rivals)
 
@@ -70,13 +67,13 @@ def _prepared(scheme: str) -> OwnModule:
 
 
 def _check_together(where: str, rivals: list[OwnRival]) -> None:
-    """Raise ProfileError when a lab cannot load the modules of all rivals: it loads each when an episode needs it."""
+    """Raise UserError when a lab cannot load the modules of all rivals: it loads each when an episode needs it."""
     taken = {scheme.algorithm: name for name, scheme in SCHEMES.items()}
     files = {scheme.module: name for name, scheme in SCHEMES.items() if scheme.module}
     for rival in rivals:
         algorithm, file = rival.module.algorithm, rival.module.file.stem
         if other := taken.get(algorithm) or files.get(file):
-            raise ProfileError(
+            raise UserError(
                 f"{where}: {other} and {rival.scheme} are both the congestion control {algorithm} of {file}.ko, which "
                 "a kernel has once, with one set of parameters: keep one, or rename the other"
             )

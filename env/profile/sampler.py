@@ -21,7 +21,7 @@ class PathSampler:
     """Draws episodes from a checked profile. None of their numbers lies in a held-out band.
 
     snapshots: whether the rollouts have a model for the rival SNAPSHOT; if not, STAND_IN replaces it. Raises
-    ProfileError and env.lab.LabError when a rival that the user brings cannot be built or loaded.
+    UserError and env.lab.LabError when a rival that the user brings cannot be built or loaded.
     """
 
     def __init__(self, profile: Profile, snapshots: bool = False) -> None:

@@ -22,8 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from env import schema
+from env.errors import UserError
 from export.integer import reference, tables
-from export.integer.model import INPUTS, ExportError, Int16, Int64, IntegerModel
+from export.integer.model import INPUTS, Int16, Int64, IntegerModel
 
 POINTS = 2048
 CUTS = 128
@@ -129,9 +130,9 @@ def refusals(certificates: Sequence[Certificate]) -> list[str]:
 
 
 def require_certified(certificates: Sequence[Certificate], origin: str) -> None:
-    """Raise ExportError for a network that has a refusal. origin: for the message."""
+    """Raise UserError for a network that has a refusal. origin: for the message."""
     if found := refusals(certificates):
-        raise ExportError(
+        raise UserError(
             f"{origin} is not exported: {'; '.join(found)}. Train on, or change the rule; see "
             "docs/explanation/proof.md. Nothing was written."
         )

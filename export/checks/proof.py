@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from env import schema
+from env.errors import UserError
 from export.integer import reference, tables
-from export.integer.model import ExportError, IntegerModel
+from export.integer.model import IntegerModel
 
 S16, S32, S64 = 16, 32, 64  # C types by their bits, all signed
 
@@ -80,14 +81,14 @@ class Proof:
 
 
 def prove(model: IntegerModel) -> Proof:
-    """Return the proof for all int16 inputs and states. Raises ExportError that names what could overflow."""
+    """Return the proof for all int16 inputs and states. Raises UserError that names what could overflow."""
     steps: dict[str, Step] = {}
 
     def holds(expression: str, values: Interval, bits: int) -> Interval:
         earlier = steps.get(expression)
         steps[expression] = Step(expression, values if earlier is None else earlier.values.joined(values), bits)
         if not (-(1 << (bits - 1)) <= values.low and values.high < 1 << (bits - 1)):
-            raise ExportError(
+            raise UserError(
                 f"the model could overflow: {expression} may be {values.low} to {values.high}, and has {bits} bits"
             )
         return values
@@ -104,7 +105,7 @@ def prove(model: IntegerModel) -> Proof:
 
     def rounded(acc: Interval, shift: int, name: str) -> Interval:
         if not 0 <= shift < S64 - 1:
-            raise ExportError(f"the model could overflow: {name} is {shift}; a shift of 64 bits takes 0 to 62")
+            raise UserError(f"the model could overflow: {name} is {shift}; a shift of 64 bits takes 0 to 62")
         if not shift:
             return acc
         half = Interval(1 << (shift - 1), 1 << (shift - 1))

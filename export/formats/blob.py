@@ -11,18 +11,9 @@ import struct
 import numpy as np
 
 from env import schema
+from env.errors import UserError
 from export.checks.proof import prove
-from export.integer.model import (
-    ENVELOPE_MAX,
-    FORMAT,
-    INPUTS,
-    OUTPUTS,
-    ExportError,
-    Int16,
-    IntegerModel,
-    Provenance,
-    with_all_inputs,
-)
+from export.integer.model import ENVELOPE_MAX, FORMAT, INPUTS, OUTPUTS, Int16, IntegerModel, Provenance, with_all_inputs
 
 MAGIC = b"NDMMODEL"
 LAYOUT = 2
@@ -32,7 +23,7 @@ _DIGEST_BYTES = 32
 
 
 def write_blob(model: IntegerModel, provenance: Provenance) -> bytes:
-    """Return the file's content. Raises ExportError for a text that does not fit, and a model that could overflow."""
+    """Return the file's content. Raises UserError for a text that does not fit, and a model that could overflow."""
     prove(model)
     check_texts(provenance)
     described = provenance.envelope.encode()
@@ -61,23 +52,23 @@ def write_blob(model: IntegerModel, provenance: Provenance) -> bytes:
 def read_blob(content: bytes, origin: str) -> tuple[IntegerModel, Provenance]:
     """Read a file of write_blob(), which may have been made before the last inputs. origin: its name for errors.
 
-    Raises ExportError for another format, a wrong size, or one changed bit anywhere.
+    Raises UserError for another format, a wrong size, or one changed bit anywhere.
     """
     if len(content) < _HEAD.size + _DIGEST_BYTES or content[: len(MAGIC)] != MAGIC:
-        raise ExportError(f"{origin} is no NDM model: it does not begin with {MAGIC.decode()} and a whole header")
+        raise UserError(f"{origin} is no NDM model: it does not begin with {MAGIC.decode()} and a whole header")
     (_, size, format_, schema_, hidden, inputs, outputs, layout, decisions, *rest) = _HEAD.unpack(content[: _HEAD.size])
     if size != len(content):
-        raise ExportError(f"{origin} is truncated or damaged: it says {size} bytes and has {len(content)}")
+        raise UserError(f"{origin} is truncated or damaged: it says {size} bytes and has {len(content)}")
     if hashlib.sha256(content[:-_DIGEST_BYTES]).digest() != content[-_DIGEST_BYTES:]:
-        raise ExportError(f"{origin} is damaged: its SHA-256 does not match its content")
+        raise UserError(f"{origin} is damaged: its SHA-256 does not match its content")
     name, profile, revision, sha256, described = rest
     if (layout, format_, schema_) != (LAYOUT, FORMAT, schema.SCHEMA_VERSION):
-        raise ExportError(
+        raise UserError(
             f"{origin} has layout {layout}, format {format_} and schema {schema_}; this version reads {LAYOUT}, "
             f"{FORMAT} and {schema.SCHEMA_VERSION}: export it again"
         )
     if outputs != OUTPUTS or not 1 <= hidden <= schema.HIDDEN_MAX:
-        raise ExportError(
+        raise UserError(
             f"{origin} has {hidden} hidden units and {outputs} outputs; the kernel takes 1 to {schema.HIDDEN_MAX} and "
             f"{OUTPUTS}"
         )
@@ -85,7 +76,7 @@ def read_blob(content: bytes, origin: str) -> tuple[IntegerModel, Provenance]:
     counts = [int(np.prod(shape)) for shape in shapes]
     at = _HEAD.size + hidden + OUTPUTS
     if described > ENVELOPE_MAX or at + 2 * sum(counts) + described + _DIGEST_BYTES != size:
-        raise ExportError(f"{origin} has {size} bytes, which does not fit {hidden} hidden units")
+        raise UserError(f"{origin} has {size} bytes, which does not fit {hidden} hidden units")
     fracs = content[_HEAD.size : at]
     numbers: Int16 = np.frombuffer(content, "<i2", sum(counts), at).astype(np.int16)
     parts = np.split(numbers, np.cumsum(counts)[:-1])
@@ -95,7 +86,7 @@ def read_blob(content: bytes, origin: str) -> tuple[IntegerModel, Provenance]:
     envelope = content[at + 2 * sum(counts) : -_DIGEST_BYTES]
     texts = [text.rstrip(b"\0") for text in (name, profile, revision)]
     if not all(0 < len(text) < _TEXT_BYTES and _printable(text) for text in texts) or not _printable(envelope):
-        raise ExportError(f"{origin} is damaged: a text is empty, not terminated or not printable")
+        raise UserError(f"{origin} is damaged: a text is empty, not terminated or not printable")
     return model, Provenance(
         name=texts[0].decode(),
         profile=texts[1].decode(),
@@ -107,16 +98,16 @@ def read_blob(content: bytes, origin: str) -> tuple[IntegerModel, Provenance]:
 
 
 def check_texts(provenance: Provenance) -> None:
-    """Raise ExportError for a text that is too long for the kernel or not printable ASCII."""
+    """Raise UserError for a text that is too long for the kernel or not printable ASCII."""
     texts = {"name": provenance.name, "profile": provenance.profile, "git revision": provenance.git_revision}
     for what, text in texts.items():
         if not 1 <= len(text.encode()) < _TEXT_BYTES or not _printable(text.encode()):
-            raise ExportError(
+            raise UserError(
                 f"the {what} {text!r} does not fit the kernel: it takes 1 to {_TEXT_BYTES - 1} letters of ASCII"
             )
     described = provenance.envelope.encode()
     if len(described) > ENVELOPE_MAX or not _printable(described):
-        raise ExportError(
+        raise UserError(
             f"the envelope {provenance.envelope!r} does not fit the kernel: it takes at most {ENVELOPE_MAX} letters of "
             "ASCII"
         )

@@ -23,9 +23,10 @@ import numpy as np
 
 from env import schema
 from env.checkout import DATASETS
+from env.errors import UserError
 from env.files import generate
 from export.integer import reference
-from export.integer.model import FORMAT, FRAC_MAX, INPUTS, OUTPUTS, ExportError, Int16, IntegerModel, with_all_inputs
+from export.integer.model import FORMAT, FRAC_MAX, INPUTS, OUTPUTS, Int16, IntegerModel, with_all_inputs
 
 MAGIC = "ndm-golden"
 VERSION = 1
@@ -109,20 +110,22 @@ def render(vectors: Sequence[Vector]) -> str:
 
 
 def parse(text: str, origin: str) -> list[Vector]:
-    """Read a golden file. origin: its name for errors. Raises ExportError for a file of another version or kind."""
+    """Read a golden file. origin: its name for errors. Raises UserError for a file of another version or kind."""
     try:
         content = json.loads(text)
     except ValueError as error:
-        raise ExportError(f"{origin} is no golden file ({error}); regenerate it: {REGENERATE}") from error
+        raise UserError(f"{origin} is no golden file ({error}); regenerate it: {REGENERATE}") from error
     if not isinstance(content, dict) or content.get("magic") != MAGIC:
-        raise ExportError(f"{origin} is no golden file: its magic is not {MAGIC!r}; regenerate it: {REGENERATE}")
+        raise UserError(f"{origin} is no golden file: its magic is not {MAGIC!r}; regenerate it: {REGENERATE}")
     for key, wanted in (("version", VERSION), ("model_format", FORMAT), ("schema", schema.SCHEMA_VERSION)):
         if content.get(key) != wanted:
-            raise ExportError(f"{origin} has {key} {content.get(key)!r}, this version {wanted}: run {REGENERATE}")
+            raise UserError(f"{origin} has {key} {content.get(key)!r}, this version {wanted}: run {REGENERATE}")
     try:
         return [_vector_from_json(vector, origin) for vector in content["vectors"]]
+    except UserError:
+        raise
     except (LookupError, TypeError, ValueError, OverflowError) as error:
-        raise ExportError(f"{origin} is damaged ({error!r}); regenerate it: {REGENERATE}") from error
+        raise UserError(f"{origin} is damaged ({error!r}); regenerate it: {REGENERATE}") from error
 
 
 def mismatches(vectors: Sequence[Vector], rollout: Rollout) -> list[str]:

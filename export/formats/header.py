@@ -77,7 +77,7 @@ def _training(provenance: Provenance) -> list[str]:
 def render_header(model: IntegerModel, provenance: Provenance) -> str:
     """Return the text of the header of ``struct ndm_described_model ndm_model_NAME``.
 
-    Raises ExportError if the model could overflow or a text of its provenance does not fit the kernel.
+    Raises UserError if the model could overflow or a text of its provenance does not fit the kernel.
     """
     check_texts(provenance)
     name = model_name(provenance.name)
@@ -132,7 +132,7 @@ def render_header(model: IntegerModel, provenance: Provenance) -> str:
 def write_header(model: IntegerModel, provenance: Provenance, exported: Path = EXPORTED) -> list[Path]:
     """Write the model's header and its manifest, replacing those of the same name, and select the model for the module.
 
-    Returns the paths of the header, the manifest and the selection. Raises env.files.WriteError when a file cannot be
+    Returns the paths of the header, the manifest and the selection. Raises UserError when a file cannot be
     written.
     """
     name = model_name(provenance.name)

@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from env import schema
+from env.errors import UserError
 from export.formats import golden
 from export.formats.onnx_model import IR_VERSION, OPSET, metadata
 from export.integer import tables
-from export.integer.model import INPUTS, OUTPUTS, ExportError, Int16, IntegerModel, Provenance
+from export.integer.model import INPUTS, OUTPUTS, Int16, IntegerModel, Provenance
 
 
 class _Graph:
@@ -86,7 +87,7 @@ def build_integer_onnx(model: IntegerModel, provenance: Provenance, envelope: di
     """Return the ONNX file.
 
     envelope: the resolved profile of the training, as plain data; stored as JSON.
-    Raises ExportError if onnxruntime does not reproduce the golden vectors of the model exactly.
+    Raises UserError if onnxruntime does not reproduce the golden vectors of the model exactly.
     """
     graph = _Graph()
     x = graph.node("Cast", ["observations"], "x", to=TensorProto.INT64)
@@ -127,7 +128,7 @@ def build_integer_onnx(model: IntegerModel, provenance: Provenance, envelope: di
     session = IntegerSession(content)
     wrong = golden.mismatches(golden.model_vectors(model), lambda _, x, h: session.rollout(x, h))
     if wrong:
-        raise ExportError(
+        raise UserError(
             f"onnxruntime {onnxruntime.__version__} does not compute the integer network to the bit, so nothing was "
             f"exported: {wrong[0]}"
         )

@@ -15,7 +15,7 @@ from export.integer.quantize import FloatPolicy, quantize
 def model_file(policy: Mapping[str, Tensor], name: str, profile: str) -> tuple[bytes, str]:
     """Return the content of a policy's model file (policy.bin of `make export-weights`) and the SHA-256 of its weights.
 
-    Raises export.integer.model.ExportError for weights that do not fit the integer network.
+    Raises UserError for weights that do not fit the integer network.
     """
     sha256 = policy_sha256(policy)
     provenance = Provenance(name, profile, sha256, git_revision="none", decisions=0)

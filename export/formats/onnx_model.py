@@ -16,7 +16,8 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 from env import schema
-from export.integer.model import FORMAT, INPUTS, OUTPUTS, ExportError, IntegerModel, Provenance
+from env.errors import UserError
+from export.integer.model import FORMAT, INPUTS, OUTPUTS, IntegerModel, Provenance
 from export.integer.quantize import FloatPolicy
 
 OPSET = 17
@@ -30,7 +31,7 @@ def build_onnx(policy: FloatPolicy, model: IntegerModel, provenance: Provenance,
     """Return the ONNX file.
 
     envelope: the resolved profile of the training, as plain data; stored as JSON.
-    Raises ExportError if onnxruntime's outputs differ from the policy's by more than TOLERANCE.
+    Raises UserError if onnxruntime's outputs differ from the policy's by more than TOLERANCE.
     """
     hidden = policy.hidden
     weights = {
@@ -81,7 +82,7 @@ def build_onnx(policy: FloatPolicy, model: IntegerModel, provenance: Provenance,
 def check_onnx(content: bytes, policy: FloatPolicy, seed: int = 1) -> float:
     """Run the file in onnxruntime on random sequences, in two parts with the state carried over.
 
-    Returns the largest difference from the policy, of actions and states; ExportError above TOLERANCE.
+    Returns the largest difference from the policy, of actions and states; UserError above TOLERANCE.
     """
     rng = np.random.default_rng(seed)
     low = np.array([field.low for field in schema.FEATURES])
@@ -104,7 +105,7 @@ def check_onnx(content: bytes, policy: FloatPolicy, seed: int = 1) -> float:
         float(np.abs(np.concatenate(parts) - np.stack(expected)).max()), float(np.abs(state[0] - expected_state).max())
     )
     if not worst <= TOLERANCE:
-        raise ExportError(
+        raise UserError(
             f"onnxruntime {onnxruntime.__version__} differs from the policy by {worst:.3g} within {CHECK_STEPS} steps "
             f"(at most {TOLERANCE}): the recurrence amplifies rounding errors, or the graph is wrong; nothing was "
             "exported"

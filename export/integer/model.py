@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from env import schema
+from env.errors import UserError
 
 FORMAT = 1  # NDM_MODEL_FORMAT in kernel/ndm/ndm_core.h: layout and meaning of the numbers below
 FRAC_MAX = 22  # more than 15 for rows of small weights: a new policy's read-out weights are below 0.01
@@ -21,10 +22,6 @@ OUTPUTS = len(schema.ACTIONS)
 Int16 = NDArray[np.int16]
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
-
-
-class ExportError(Exception):
-    """A policy, file or model cannot be exported. The message is one paragraph for the user."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +40,11 @@ class Provenance:
 def with_all_inputs(columns: Int16, origin: str) -> Int16:
     """Return columns (N, inputs of a model) as (N, I), with zeros for the inputs that were appended after the model.
 
-    origin: its name for errors. Raises ExportError for a number of inputs that no model of this schema version has.
+    origin: its name for errors. Raises UserError for a number of inputs that no model of this schema version has.
     """
     count = columns.shape[1]
     if not schema.INPUTS_MIN <= count <= INPUTS:
-        raise ExportError(
+        raise UserError(
             f"{origin} has {count} inputs; this version has {INPUTS} and requires the first {schema.INPUTS_MIN}"
         )
     return np.pad(columns, ((0, 0), (0, INPUTS - count)))
@@ -57,7 +54,7 @@ def with_all_inputs(columns: Int16, origin: str) -> Int16:
 class IntegerModel:
     """Weights of the integer network; a number n of row r stands for ``n / 2**frac[r]``.
 
-    Raises ExportError for a wrong shape, type or number of fraction bits.
+    Raises UserError for a wrong shape, type or number of fraction bits.
     """
 
     row_frac: tuple[int, ...]  # (H), 0 to 22
@@ -71,18 +68,18 @@ class IntegerModel:
     def __post_init__(self) -> None:
         hidden = self.hidden
         if not 1 <= hidden <= schema.HIDDEN_MAX:
-            raise ExportError(f"a model has 1 to {schema.HIDDEN_MAX} hidden units, not {hidden}")
+            raise UserError(f"a model has 1 to {schema.HIDDEN_MAX} hidden units, not {hidden}")
         shapes = {"w": (hidden, INPUTS), "u": (hidden, hidden), "b": (hidden,), "v": (OUTPUTS, hidden), "c": (OUTPUTS,)}
         for name, shape in shapes.items():
             array = getattr(self, name)
             if array.shape != shape or array.dtype != np.int16:
-                raise ExportError(f"{name} must be int16 of shape {shape}, not {array.dtype} of shape {array.shape}")
+                raise UserError(f"{name} must be int16 of shape {shape}, not {array.dtype} of shape {array.shape}")
         if len(self.out_frac) != OUTPUTS:
-            raise ExportError(f"out_frac must have {OUTPUTS} entries, not {len(self.out_frac)}")
+            raise UserError(f"out_frac must have {OUTPUTS} entries, not {len(self.out_frac)}")
         for name in ("row_frac", "out_frac"):
             for frac in getattr(self, name):
                 if not 0 <= frac <= FRAC_MAX:
-                    raise ExportError(f"{name} must lie in 0 to {FRAC_MAX}, not {frac}")
+                    raise UserError(f"{name} must lie in 0 to {FRAC_MAX}, not {frac}")
 
     @property
     def hidden(self) -> int:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from env import schema
 from env.checkout import MODEL_BUILD
-from export.integer.model import ENVELOPE_MAX, FORMAT, INPUTS, OUTPUTS, ExportError, Int16, IntegerModel, Provenance
+from env.errors import UserError
+from export.integer.model import ENVELOPE_MAX, FORMAT, INPUTS, OUTPUTS, Int16, IntegerModel, Provenance
 
 LIBRARY = MODEL_BUILD / "libndm.so"
 
@@ -46,19 +47,19 @@ class _Facts(ctypes.Structure):
 class Native:
     """The functions of the library, on NumPy arrays.
 
-    Raises ExportError when the library is missing or was built from other sources.
+    Raises UserError when the library is missing or was built from other sources.
     """
 
     def __init__(self, path: Path = LIBRARY) -> None:
         if not path.is_file():
-            raise ExportError(f"{path} does not exist: run `make module`")
+            raise UserError(f"{path} does not exist: run `make module`")
         try:
             self._library = ctypes.CDLL(str(path))
             format_and_size = (self._library.ndm_user_model_format(), self._library.ndm_user_model_size())
         except (OSError, AttributeError) as error:
-            raise ExportError(f"{path} cannot be used ({error}): run `make module`") from error
+            raise UserError(f"{path} cannot be used ({error}): run `make module`") from error
         if format_and_size != (FORMAT, ctypes.sizeof(_Model)):
-            raise ExportError(
+            raise UserError(
                 f"{path} has model format {format_and_size[0]} of {format_and_size[1]} bytes; this version needs "
                 f"format {FORMAT} of {ctypes.sizeof(_Model)} bytes: run `make module`"
             )
@@ -88,16 +89,16 @@ class Native:
     def parse_blob(self, content: bytes) -> tuple[IntegerModel, Provenance]:
         """Return the model of a file, parsed by the kernel's code; the SHA-256 at the end of the file is not checked.
 
-        Raises ExportError with the kernel's reason.
+        Raises UserError with the kernel's reason.
         """
         raw, facts = _Model(), _Facts()
         if self._library.ndm_user_blob_facts_size() != ctypes.sizeof(_Facts):
-            raise ExportError("the library was built from another kernel/ndm/ndm_blob.h: run `make module`")
+            raise UserError("the library was built from another kernel/ndm/ndm_blob.h: run `make module`")
         parse = self._library.ndm_user_blob_parse
         parse.restype = ctypes.c_char_p
         problem = parse(content, ctypes.c_size_t(len(content)), ctypes.byref(raw), ctypes.byref(facts))
         if problem is not None:
-            raise ExportError(problem.decode())
+            raise UserError(problem.decode())
         texts = [text.decode() for text in (facts.name, facts.profile, facts.revision, facts.envelope)]
         provenance = Provenance(texts[0], texts[1], bytes(facts.sha256).hex(), texts[2], facts.decisions, texts[3])
         return _unpack(raw), provenance

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from env import schema
+from env.errors import UserError
 from export.checkpoint import POLICY_TENSORS
-from export.integer.model import FRAC_MAX, INPUTS, OUTPUTS, ExportError, Float64, Int16, IntegerModel
+from export.integer.model import FRAC_MAX, INPUTS, OUTPUTS, Float64, Int16, IntegerModel
 
 INT16_MAX = 32767
 
@@ -37,26 +38,26 @@ class FloatPolicy:
     def from_state_dict(cls, state: Mapping[str, Any]) -> FloatPolicy:
         """Read a policy's state dict.
 
-        Raises ExportError for a missing or unknown name, a shape that does not fit, NaN or infinity.
+        Raises UserError for a missing or unknown name, a shape that does not fit, NaN or infinity.
         """
         if set(state) != set(POLICY_TENSORS):
-            raise ExportError(f"the policy has the tensors {sorted(state)}; it must have {sorted(POLICY_TENSORS)}")
+            raise UserError(f"the policy has the tensors {sorted(state)}; it must have {sorted(POLICY_TENSORS)}")
         arrays = {name: np.asarray(state[name], dtype=np.float64) for name in POLICY_TENSORS}
         first = arrays["rnn.weight_ih_l0"].shape
         if len(first) != 2 or first[1] != INPUTS:
-            raise ExportError(
+            raise UserError(
                 f"rnn.weight_ih_l0 must be (hidden, {INPUTS}): the schema has {INPUTS} inputs; it is {first}"
             )
         hidden = int(first[0])
         if not 1 <= hidden <= schema.HIDDEN_MAX:
-            raise ExportError(f"the policy has {hidden} hidden units; the kernel has room for 1 to {schema.HIDDEN_MAX}")
+            raise UserError(f"the policy has {hidden} hidden units; the kernel has room for 1 to {schema.HIDDEN_MAX}")
         shapes = ((hidden, INPUTS), (hidden, hidden), (hidden,), (hidden,), (OUTPUTS, hidden), (OUTPUTS,))
         for name, shape in zip(POLICY_TENSORS, shapes, strict=True):
             if arrays[name].shape != shape:
-                raise ExportError(f"{name} must be of shape {shape}, not {arrays[name].shape}")
+                raise UserError(f"{name} must be of shape {shape}, not {arrays[name].shape}")
             if not np.isfinite(arrays[name]).all():
                 bad = arrays[name][~np.isfinite(arrays[name])]
-                raise ExportError(
+                raise UserError(
                     f"{name} holds {bad.size} of {arrays[name].size} weights that are not finite (first: {bad[0]}); "
                     f"the training diverged; export an earlier checkpoint"
                 )
@@ -82,7 +83,7 @@ def _fraction_bits(rows: list[Float64], what: str) -> tuple[int, ...]:
     for r, size in enumerate(largest):
         fitting = [f for f in range(FRAC_MAX + 1) if np.floor(size * 2.0**f + 0.5) <= INT16_MAX]
         if not fitting:
-            raise ExportError(f"{what} {r} has a weight of magnitude {size:.6g}; the largest int16 is {INT16_MAX}")
+            raise UserError(f"{what} {r} has a weight of magnitude {size:.6g}; the largest int16 is {INT16_MAX}")
         fracs.append(fitting[-1])
     return tuple(fracs)
 
@@ -94,7 +95,7 @@ def _round(weights: Float64, fracs: tuple[int, ...]) -> Int16:
 
 
 def quantize(policy: FloatPolicy) -> IntegerModel:
-    """Return the integer model nearest to the policy. Raises ExportError if a weight does not fit int16."""
+    """Return the integer model nearest to the policy. Raises UserError if a weight does not fit int16."""
     row_frac = _fraction_bits([policy.w, policy.u, policy.b], "hidden unit")
     out_frac = _fraction_bits([policy.v, policy.c], "output")
     return IntegerModel(

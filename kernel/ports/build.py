@@ -16,8 +16,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from env.lab.stock.kernel import StockKernelError
-from kernel.ports.trees import PortsError, Tree, find_trees
+from env.errors import UserError
+from kernel.ports.trees import Tree, find_trees
 
 BUILD_SCRIPT = Path(__file__).resolve().parents[1] / "build.sh"
 COMPLAINT = re.compile(r"warning:|error:", re.IGNORECASE)
@@ -59,7 +59,7 @@ def main() -> int:
     """Build for all trees; returns the exit status."""
     try:
         trees = find_trees()
-    except (PortsError, StockKernelError) as error:
+    except UserError as error:
         print(f"make ports: {error}", file=sys.stderr)
         return 1
     status = 0

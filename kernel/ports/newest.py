@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import sys
 
-from env.lab.stock.kernel import NEWEST, StockKernelError, build_modules, store
-from kernel.ports.trees import Apt, Package, PortsError, newest_trees
+from env.errors import UserError
+from env.lab.stock.kernel import NEWEST, build_modules, store
+from kernel.ports.trees import Apt, Package, newest_trees
 
 PARTS = ("base", "binary", "modules")  # lists of what is built in, the image, the modules
 
@@ -26,7 +27,7 @@ def main() -> int:
         folder = store(NEWEST, tree.release, versions, lambda empty: apt.download(packages, empty))
         print(f"newest kernel {tree.release}: {folder}", flush=True)
         print(f"its modules: {build_modules(tree.release, tree.kdir)}", flush=True)
-    except (PortsError, StockKernelError) as error:
+    except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from env.checkout import cache_folder
+from env.errors import UserError
 from env.lab.stock.kernel import HEADERS, VERSIONS, find_release
 
 SOURCES = Path("/etc/apt/sources.list.d")
@@ -28,10 +29,6 @@ NEXT, BACKPORTS = "trixie", "trixie-backports"  # the release after bookworm; it
 # libraries of the programs that build modules for the newer kernel
 LIBRARIES = ("libc6", "libelf1t64", "libssl3t64", "libzstd1", "zlib1g")
 INTERPRETER = "ld-linux-x86-64.so.2"
-
-
-class PortsError(RuntimeError):
-    """A tree is not available. The message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +53,7 @@ class Package:
 
 
 def find_trees() -> list[Tree]:
-    """Return the trees; download those that are not in the cache. Raises PortsError."""
+    """Return the trees; download those that are not in the cache. Raises UserError."""
     apt = Apt()
     trees = []
     for version in VERSIONS:
@@ -67,7 +64,7 @@ def find_trees() -> list[Tree]:
 
 
 def newest_trees(apt: Apt) -> list[Tree]:
-    """Return the trees of the newest kernel, for amd64 and arm64; download them if needed. Raises PortsError."""
+    """Return the trees of the newest kernel, for amd64 and arm64; download them if needed. Raises UserError."""
     newest = apt.newest_release()
     common, kbuild = f"linux-headers-{newest}-common", f"linux-kbuild-{newest}"
     versions = apt.versions([common, kbuild, *LIBRARIES])
@@ -84,13 +81,13 @@ def newest_trees(apt: Apt) -> list[Tree]:
 class Apt:
     """apt with its own lists of suites and architectures; the machine's lists do not change.
 
-    cache: the folder of the lists and the trees. Raises PortsError when a tool is missing.
+    cache: the folder of the lists and the trees. Raises UserError when a tool is missing.
     """
 
     def __init__(self) -> None:
         for tool, package in (("apt-get", "apt"), ("patchelf", "patchelf")):
             if shutil.which(tool) is None:
-                raise PortsError(f"{tool} is missing: install the package {package}")
+                raise UserError(f"{tool} is missing: install the package {package}")
         self.cache = cache_folder("ports")
         folder = self.cache / "apt"
         for name in ("lists/partial", "archives/partial", "sources"):
@@ -116,7 +113,7 @@ class Apt:
         text = self._run(["apt-cache", "show", "linux-headers-amd64"])
         releases: list[str] = re.findall(r"linux-headers-(\d[^ ]*)-amd64 \(=", text)
         if not releases:
-            raise PortsError(f"the suite {BACKPORTS} has no linux-headers-amd64")
+            raise UserError(f"the suite {BACKPORTS} has no linux-headers-amd64")
         return max(releases, key=lambda release: [int(number) for number in re.findall(r"\d+", release)])
 
     def versions(self, packages: Sequence[str]) -> dict[str, str]:
@@ -128,7 +125,7 @@ class Apt:
             if facts:
                 versions[facts["Package"]] = facts["Version"]
         if missing := set(packages) - versions.keys():
-            raise PortsError(f"the suites {NEXT} and {BACKPORTS} have no {' and '.join(sorted(missing))}")
+            raise UserError(f"the suites {NEXT} and {BACKPORTS} have no {' and '.join(sorted(missing))}")
         return versions
 
     def download(self, packages: Sequence[Package], folder: Path) -> list[Path]:
@@ -145,7 +142,7 @@ class Apt:
         targets = _run(["apt-get", "indextargets", "--format", "$(LABEL) $(REPO_URI)", "Created-By: Packages"])
         match = re.search(r"^Debian (\S+)$", targets, re.MULTILINE)
         if match is None or not KEYRING.is_file():
-            raise PortsError("this machine's apt has no Debian archive, where these trees come from: run it on Debian")
+            raise UserError("this machine's apt has no Debian archive, where these trees come from: run it on Debian")
         return match[1]
 
 
@@ -217,5 +214,5 @@ def _link(program: Path, libraries: Path) -> None:
 def _run(command: list[str], cwd: Path | None = None, environment: dict[str, str] | None = None) -> str:
     done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise PortsError(f"{' '.join(command)}: {done.stderr.strip() or done.returncode}")
+        raise UserError(f"{' '.join(command)}: {done.stderr.strip() or done.returncode}")
     return done.stdout

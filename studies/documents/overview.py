@@ -12,7 +12,6 @@ from pathlib import Path
 
 import matplotlib as mpl
 
-from compare.errors import CompareError
 from compare.experiment.store import Store
 from compare.metrics.cells import Cell, by_scenario, read_cells, schemes_of
 from compare.metrics.metric import Metric
@@ -28,6 +27,8 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
+
+from env.errors import UserError
 
 PANELS_ABREAST = 3
 PANEL_INCHES = (4.2, 3.4)
@@ -117,7 +118,7 @@ def main(arguments: Sequence[str]) -> None:
     try:
         store = Store(folder)
         panels = draw_overview(read_cells(store.experiment(), store), output)
-    except (CompareError, OSError) as error:
+    except (UserError, OSError) as error:
         sys.exit(f"studies.documents.overview: {error}")
     if not panels:
         sys.exit(f"studies.documents.overview: no scenario of {folder} has throughput and delay to draw")

@@ -14,10 +14,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from env.errors import UserError
 from env.lab import LabError
 from kernel.lab.uml.build import BuildError
 from studies.kernel_cost import acks, bpf, counted, cpu, decision, instructions
-from studies.kernel_cost.build import BenchError, Kernel, build, has_bbr, lab_kernel, stock_kernels
+from studies.kernel_cost.build import Kernel, build, has_bbr, lab_kernel, stock_kernels
 from studies.kernel_cost.state import state
 
 PER_ACK_TARGET = 1.10  # of BBR's instructions
@@ -210,7 +211,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         cpu_ratio = show_counted(arguments.repetitions)
         for bulk in cpu.BULKS:  # CPU time of the virtual lab, which shows the cost of pacing
             show_cpu(bulk, arguments.repetitions)
-    except (BenchError, BuildError, LabError) as error:
+    except (UserError, BuildError, LabError) as error:
         print(f"bench-kernel: {error}", file=sys.stderr)
         return 1
     per_ack = ratios[list(ratios)[-1]][acks.STEADY.name]

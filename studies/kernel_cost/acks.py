@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from env.errors import UserError
 from env.lab import VirtualLab
 from env.network.path import Path as NetworkPath
-from studies.kernel_cost.build import OUTPUT, BenchError, build_modules
+from studies.kernel_cost.build import OUTPUT, build_modules
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ ROOM = 200_000  # maximum number of events in a record
 def record(connections: Sequence[Connection], folder: Path = OUTPUT) -> list[Path]:
     """Run each connection in a lab, write its events to a file in the folder, and return the files.
 
-    Raises LabError, and BenchError if a connection did not fill its link.
+    Raises LabError, and UserError if a connection did not fill its link.
     """
     module = build_modules() / "ack_record.ko"
     files = []
@@ -45,12 +46,12 @@ def record(connections: Sequence[Connection], folder: Path = OUTPUT) -> list[Pat
         with VirtualLab(seed=1, memory_mb=1024) as lab:
             reply = lab.call("shell", command=f"insmod {module} packets={connection.window} room={ROOM}")
             if reply["status"]:
-                raise BenchError(f"ack_record.ko: {reply['stderr'].strip()}")
+                raise UserError(f"ack_record.ko: {reply['stderr'].strip()}")
             flow = {"scheme": "ack_record", "start_s": 0, "duration_s": connection.duration_s}
             result = lab.run(connection.path, [flow], connection.duration_s)
             mbps = result.flows[0].received_bytes * 8e-6 / connection.duration_s
             if not connection.path.loss_pct and mbps < 0.9 * connection.path.rate_mbps:
-                raise BenchError(f"{connection.name}: {mbps:.1f} Mbit/s do not fill the link")
+                raise UserError(f"{connection.name}: {mbps:.1f} Mbit/s do not fill the link")
             reply = lab.call("shell", command="gzip -1 -c /proc/ack_record | base64 -w 0")
         file = folder / f"acks-{number}"
         file.write_bytes(gzip.decompress(base64.b64decode(reply["stdout"])))

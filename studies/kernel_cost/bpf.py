@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from env.checkout import BUILD, KERNEL
+from env.errors import UserError
 from env.lab.stock.vm import VmLab
 from env.network.path import Path as NetworkPath
-from studies.kernel_cost.build import OUTPUT, SOURCES, BenchError, run
+from studies.kernel_cost.build import OUTPUT, SOURCES, run
 
 NAME, EMPTY = "ndm_bpf", "ndm_empty"
 PROGRAMS = {NAME: "ndm_cong_control", EMPTY: "ndm_empty_control"}
@@ -52,7 +53,7 @@ class Cost:
 
 
 def build() -> Path:
-    """Build the program under a name of its own, and the empty one; returns their folder. Raises BenchError."""
+    """Build the program under a name of its own, and the empty one; returns their folder. Raises UserError."""
     folder = OUTPUT / "bpf"
     scripts = KERNEL / "bpf"
     run([str(scripts / "build.sh"), str(folder), NAME])
@@ -66,12 +67,12 @@ def load(lab: VmLab, folder: Path) -> re.Match[str]:
     said = _shell(lab, f"{CTL} load {folder}/ndm.bpf.o")
     match = re.search(r"in ([0-9.]+) s: .* has (\d+) instructions, (\d+)", said)
     if match is None:
-        raise BenchError(f"ndmctl load said {said!r}")
+        raise UserError(f"ndmctl load said {said!r}")
     return match
 
 
 def measure(version: str) -> Cost:
-    """Measure in a stock kernel. Raises LabError and BenchError."""
+    """Measure in a stock kernel. Raises LabError and UserError."""
     folder = build()
     with VmLab(kernel=version, modules=(), clock="counted", timeout_s=600) as lab:
         loaded = load(lab, folder)
@@ -124,5 +125,5 @@ def _decisions(lab: VmLab) -> int:
 def _shell(lab: VmLab, command: str) -> str:
     reply = lab.call("shell", command=command)
     if reply["status"]:
-        raise BenchError(f"{command}: {reply['stderr'].strip()}")
+        raise UserError(f"{command}: {reply['stderr'].strip()}")
     return str(reply["stdout"])

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from env.checkout import BUILD, KERNEL
-from env.lab.stock.kernel import HEADERS, StockKernelError, find_release
+from env.errors import UserError
+from env.lab.stock.kernel import HEADERS, find_release
 from kernel.lab.uml.build import find_source
 
 SOURCES = Path(__file__).resolve().parent / "src"
@@ -30,10 +31,6 @@ PROGRAMS = {
     "ndm_untraced": ("../../{}-untraced/tcp_ndm.o",),
     "bbr": ("tcp_bbr.o", "win_minmax.o"),
 }
-
-
-class BenchError(RuntimeError):
-    """A measurement cannot be made. The message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -57,22 +54,22 @@ class Kernel:
 
 
 def lab_kernel() -> Kernel:
-    """Return the lab's kernel. Raises BenchError when it is not built."""
+    """Return the lab's kernel. Raises UserError when it is not built."""
     manifest = LAB / "manifest.json"
     if not manifest.is_file():
-        raise BenchError(f"{manifest} does not exist: run `make lab-kernel`")
+        raise UserError(f"{manifest} does not exist: run `make lab-kernel`")
     return Kernel("lab", (LAB / "tree").resolve(), json.loads(manifest.read_text())["release"])
 
 
 def stock_kernels() -> list[Kernel]:
-    """Return the stock kernels whose headers are installed, the newest last. In CI, a missing one raises BenchError."""
+    """Return the stock kernels whose headers are installed, the newest last. In CI, a missing one raises UserError."""
     kernels = []
     for version in STOCK_VERSIONS:
         try:
             release = find_release(version)
-        except StockKernelError as error:
+        except UserError as error:
             if os.environ.get("CI"):
-                raise BenchError(str(error)) from None
+                raise UserError(str(error)) from None
             continue
         kernels.append(Kernel(version, HEADERS / f"linux-headers-{release}", release))
     return kernels
@@ -104,7 +101,7 @@ def kernel_sources() -> Path:
                 missing.remove(path)
                 if not missing:
                     return folder
-    raise BenchError(f"{source} has no {' and no '.join(sorted(missing))}: it is not a kernel source")
+    raise UserError(f"{source} has no {' and no '.join(sorted(missing))}: it is not a kernel source")
 
 
 def copy_sources(folder: Path) -> None:
@@ -128,7 +125,7 @@ def copy_newer(file: Path, to: Path) -> None:
 
 
 def kbuild(kernel: Kernel, folder: Path, *arguments: str, flags: str = "") -> None:
-    """Run a kernel's build system in a folder. Raises BenchError with its output."""
+    """Run a kernel's build system in a folder. Raises UserError with its output."""
     architecture = ("ARCH=um", "SUBARCH=x86_64") if kernel.name == "lab" else ()
     # debug information does not change the code; the table of the state is read from it
     run(["make", "-s", "-C", str(kernel.tree), *architecture, f"M={folder}", f"KCFLAGS=-g {flags}", *arguments])
@@ -173,12 +170,12 @@ def build_modules() -> Path:
 
 
 def run(command: Sequence[str], folder: Path | None = None) -> str:
-    """Run a command and return its output. Raises BenchError with its messages if it fails."""
+    """Run a command and return its output. Raises UserError with its messages if it fails."""
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     except FileNotFoundError:
-        raise BenchError(f"{command[0]} is missing: run `setup/packages.py bench`") from None
+        raise UserError(f"{command[0]} is missing: run `setup/packages.py bench`") from None
     if done.returncode:
         output = done.stderr.strip() or done.stdout.strip() or f"status {done.returncode}"
-        raise BenchError(f"{' '.join(command)}: {output}")
+        raise UserError(f"{' '.join(command)}: {output}")
     return done.stdout

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from env.errors import UserError
 from env.lab import Lab, VirtualLab
 from env.network.path import Path
 from env.network.rack import Rack
-from studies.kernel_cost.build import BenchError, build_modules
+from studies.kernel_cost.build import build_modules
 from studies.speed.processes import cpu_seconds
 
 SHORT_S = 2.0
@@ -93,12 +94,12 @@ def packets_sent(lab: Lab, bulk: Bulk) -> int:
 
 
 def repeat(lab: Lab, bulk: Bulk, scheme: str) -> Cost:
-    """Return a scheme's cost from a short and a long transfer. Raises BenchError when the link was not full."""
+    """Return a scheme's cost from a short and a long transfer. Raises UserError when the link was not full."""
     short, long = (transfer(lab, bulk, scheme, duration_s) for duration_s in (SHORT_S, bulk.long_s))
     gigabytes = long.gigabytes - short.gigabytes
     mbps = gigabytes * 8e3 / (bulk.long_s - SHORT_S)
     if mbps < FULL * bulk.payload_mbps:
-        raise BenchError(f"{scheme} moved {mbps:.1f} of {bulk.payload_mbps:.1f} Mbit/s and did not fill the link")
+        raise UserError(f"{scheme} moved {mbps:.1f} of {bulk.payload_mbps:.1f} Mbit/s and did not fill the link")
     segments = long.segments / long.packets
     return Cost((long.cpu_s - short.cpu_s) / gigabytes, mbps, segments, long.retransmits)
 
@@ -106,7 +107,7 @@ def repeat(lab: Lab, bulk: Bulk, scheme: str) -> Cost:
 def measure(bulk: Bulk, repetitions: int) -> dict[str, list[Cost]]:
     """Return the cost of each scheme in each repetition, in one lab; every repetition reverses the order.
 
-    Raises LabError, BenchError.
+    Raises LabError, UserError.
     """
     costs: dict[str, list[Cost]] = {scheme: [] for scheme in SCHEMES}
     with VirtualLab(seed=1, modules=("tcp_ndm", build_modules() / "cubic_paced.ko")) as lab:

@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from studies.kernel_cost.build import BenchError, Kernel, run
+from env.errors import UserError
+from studies.kernel_cost.build import Kernel, run
 
 # functions of replay.c; callgrind counts the instructions of their callees
 WAITING, DECIDING = "call_waiting", "call_deciding"
@@ -45,7 +46,7 @@ def program(kernel: Kernel, scheme: str) -> list[str]:
 
 
 def count(kernel: Kernel, scheme: str, events: Path) -> Count:
-    """Count every instruction of a record. Raises BenchError."""
+    """Count every instruction of a record. Raises UserError."""
     out = events.with_name(f"callgrind-{events.name}-{kernel.name}-{scheme}")
     # counts per function suffice, so source lines are left out
     tool = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={out}", "--dump-line=no"]
@@ -54,7 +55,7 @@ def count(kernel: Kernel, scheme: str, events: Path) -> Count:
     calls = callees(out.read_text())
     (waits, waiting), (decides, deciding) = calls.get(WAITING, (0, 0)), calls.get(DECIDING, (0, 0))
     if not waits:
-        raise BenchError(f"callgrind saw no ACK: {out}")
+        raise UserError(f"callgrind saw no ACK: {out}")
     return Count(waits + decides, waiting + deciding, decides, deciding)
 
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from studies.kernel_cost.build import BenchError, Kernel, run
+from env.errors import UserError
+from studies.kernel_cost.build import Kernel, run
 
 STATE = "ndm_sock"
 # the kernel's struct and field that hold the state
@@ -38,7 +39,7 @@ class State(NamedTuple):
 
 
 def state(kernel: Kernel) -> State:
-    """Return a built kernel's layout, read from the module's debug information. Raises BenchError."""
+    """Return a built kernel's layout, read from the module's debug information. Raises UserError."""
     module = str(kernel.folder / "tcp_ndm.o")
     text = run(["pahole", "-E", "-C", STATE, module])
     size = _SIZE.findall(text)
@@ -50,5 +51,5 @@ def state(kernel: Kernel) -> State:
             fields.append(Field((typedef or plain) + (array or ""), name, int(offset), width))
     room = re.search(rf"\b{ROOM}\[\d+\];\s*/\*\s*\d+\s+(\d+) \*/", run(["pahole", "-C", HOME, module]))
     if not fields or not size or room is None:
-        raise BenchError(f"pahole shows no struct {STATE} and {HOME}.{ROOM} in {module}:\n{text}")
+        raise UserError(f"pahole shows no struct {STATE} and {HOME}.{ROOM} in {module}:\n{text}")
     return State(fields, int(size[-1]), int(room[1]))

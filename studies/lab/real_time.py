@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from env.errors import UserError
 from env.lab import Lab, LabError, RunResult, VirtualLab
 from env.lab.stock.real_time import GuestTooSlow
 from env.lab.stock.vm import VmLab
@@ -231,7 +232,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         runs = make_runs(arguments.folder, arguments.kernel, CASES, numbers)
         print(table(runs))
-    except (LabError, OSError, ValueError) as error:
+    except (UserError, LabError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from compare import compare
-from compare.errors import CompareError
+from env.errors import UserError
 from env.files import sha256
 from env.markdown import markdown_table
 
@@ -62,7 +62,7 @@ def main(argv: list[str] | None = None) -> int:
         output = arguments.folder / str(number)
         try:
             done = compare(arguments.scenarios, schemes, jobs=labs, output_dir=str(output), **options)
-        except CompareError as error:
+        except UserError as error:
             parser.error(str(error))
         if len(done.failed):
             print(done.failed.to_string(index=False), file=sys.stderr)

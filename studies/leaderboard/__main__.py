@@ -17,15 +17,14 @@ from pathlib import Path
 
 from compare.command.measurement import Interrupted
 from compare.command.targets import measure_targets
-from compare.errors import CompareError
 from compare.experiment.config import CompareConfig
-from compare.experiment.schemes import find_schemes
 from compare.targets.catalogue import find_targets
 from compare.targets.stored import holds_targets
 from env.checkout import DOCS, RESULTS
-from env.files import WriteError, generate
+from env.errors import UserError, suggest
+from env.files import generate
 from env.lab import LabError
-from env.near import suggest
+from env.network.schemes import find_schemes
 from studies.documents.pages import fill_blocks
 from studies.leaderboard.judging import RANKED, YARDSTICKS, judged
 from studies.leaderboard.page import leaderboard, targets
@@ -50,13 +49,13 @@ PAGES = {page: partial(render, page) for page in (DOCS / "results" / "results.md
 def add(folder: Path, only: Sequence[str] = (), stored: Path = FOLDER) -> list[str]:
     """Add the rows of a folder's stored targets to the stored scores; returns the schemes added.
 
-    only: as for judged(). Raises CompareError.
+    only: as for judged(). Raises UserError.
     """
     if not holds_targets(folder):
-        raise CompareError(f"{folder} holds no targets: give the output_dir of a comparison with targets=")
+        raise UserError(f"{folder} holds no targets: give the output_dir of a comparison with targets=")
     rows = list(judged(folder, only))
     if not rows:
-        raise CompareError(f"{folder} holds no finished run of {', '.join(only)}")
+        raise UserError(f"{folder} holds no finished run of {', '.join(only)}")
     store([score for score, _ in rows], [figure for _, figures in rows for figure in figures], stored)
     return list(dict.fromkeys(score.scheme for score, _ in rows))
 
@@ -64,13 +63,13 @@ def add(folder: Path, only: Sequence[str] = (), stored: Path = FOLDER) -> list[s
 def enter(names: Sequence[str], targets: Sequence[str], seeds: int, reuse: str | None) -> list[str]:
     """Measure schemes on targets, beside the yardsticks, and add their rows; returns the schemes added.
 
-    Raises CompareError, before anything runs for a wrong name, and Interrupted; the same command then goes on.
+    Raises UserError, before anything runs for a wrong name, and Interrupted; the same command then goes on.
     """
     schemes = find_schemes(names)
     find_targets(targets)
     for target in targets:
         if target not in RANKED:
-            raise CompareError(
+            raise UserError(
                 f"target {target!r} is not ranked{suggest(target, RANKED)}The ranked ones are {', '.join(RANKED)}"
             )
     label = "+".join(scheme.short_name for scheme in schemes)
@@ -101,7 +100,7 @@ def main(argv: Sequence[str]) -> int:
             added = enter(given.schemes, given.targets, given.seeds, given.reuse)
         else:
             added = add(given.folder, given.only)
-    except (CompareError, LabError, WriteError) as error:
+    except (UserError, LabError) as error:
         print(f"leaderboard: {error}", file=sys.stderr)
         return 1
     except Interrupted as error:

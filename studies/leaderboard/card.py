@@ -20,11 +20,11 @@ from typing import Any
 
 import yaml
 
+from env.errors import UserError
 from env.files import generate
 from env.markdown import markdown_table
 from export.checks.proof import prove
 from export.formats.blob import read_blob
-from export.integer.model import ExportError
 from export.zoo import ZOO, zoo_names
 from studies.leaderboard.stored_scores import Score, read_scores
 
@@ -49,13 +49,13 @@ class Model:
 
     @classmethod
     def read(cls, name: str, zoo: Path = ZOO) -> Model:
-        """Read the files of a model. Raises ExportError for one that is missing."""
+        """Read the files of a model. Raises UserError for one that is missing."""
         folder = zoo / name
         try:
             about = yaml.safe_load((folder / "about.yaml").read_text())
             training, report = (json.loads((folder / file).read_text()) for file in ("card.json", "report.json"))
         except OSError as error:
-            raise ExportError(f"the card of {name} needs {error.filename}: {error.strerror}") from error
+            raise UserError(f"the card of {name} needs {error.filename}: {error.strerror}") from error
         return cls(name, folder, about, training, report)
 
     @property
@@ -70,7 +70,7 @@ class Model:
 
 
 def render(name: str, zoo: Path = ZOO) -> str:
-    """Return the text of a model's card. Raises ExportError for a file that is missing or damaged."""
+    """Return the text of a model's card. Raises UserError for a file that is missing or damaged."""
     model = Model.read(name, zoo)
     parts = [
         FRONT,
@@ -146,5 +146,5 @@ def cards(zoo: Path = ZOO) -> dict[Path, Callable[[], str]]:
 if __name__ == "__main__":
     try:
         sys.exit(generate(COMMAND, cards(), sys.argv[1:]))
-    except ExportError as error:
+    except UserError as error:
         sys.exit(f"studies.leaderboard.card: {error}")

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 
-from compare.errors import CompareError
 from compare.experiment.store import EXPERIMENT, Store
 from compare.metrics.cells import Cell
 from compare.statistics.verdict import Verdict
@@ -19,6 +18,7 @@ from compare.targets.stored import stored_targets
 from compare.targets.tables import TargetTable
 from compare.targets.target import Target
 from env.checkout import ROOT
+from env.errors import UserError
 from env.network.schemes import Scheme
 from export.zoo import ZOO
 from studies.leaderboard.stored_scores import Figure, Score
@@ -31,7 +31,7 @@ RANKED = tuple(target.name for target in TARGETS.values() if target.in_all)
 
 
 def judged(folder: Path, only: Sequence[str] = ()) -> Iterator[tuple[Score, list[Figure]]]:
-    """Yield score and figures of each scheme in the stored targets of a folder; raises CompareError.
+    """Yield score and figures of each scheme in the stored targets of a folder; raises UserError.
 
     only: names of schemes, as in compare.py or without the path of a user's own; all schemes where it is empty. Schemes
     without a finished run are left out, and targets of which runs are missing.
@@ -42,7 +42,7 @@ def judged(folder: Path, only: Sequence[str] = ()) -> Iterator[tuple[Score, list
             found = True
             yield from _of_target(target, store, cells, only)
     if not found:
-        raise CompareError(f"{folder} holds no finished target of the leaderboard: {', '.join(RANKED)}")
+        raise UserError(f"{folder} holds no finished target of the leaderboard: {', '.join(RANKED)}")
 
 
 def _of_target(
@@ -51,7 +51,7 @@ def _of_target(
     schemes = {cell.scheme.name: cell.scheme for cell in cells if competes(cell.scheme)}
     missing = [name for name in YARDSTICKS if name not in schemes]
     if missing:
-        raise CompareError(f"{store.folder} lacks {', '.join(missing)}: the leaderboard judges beside them")
+        raise UserError(f"{store.folder} lacks {', '.join(missing)}: the leaderboard judges beside them")
     for scheme in schemes.values():
         if only and not {scheme.name, scheme.short_name} & {*only}:
             continue

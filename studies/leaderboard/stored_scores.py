@@ -97,7 +97,7 @@ def read_figures(folder: Path = FOLDER) -> list[Figure]:
 
 
 def store(scores: Iterable[Score], figures: Iterable[Figure], folder: Path = FOLDER) -> None:
-    """Add rows to the files; those of the same target and scheme are replaced. Raises env.files.WriteError."""
+    """Add rows to the files; those of the same target and scheme are replaced. Raises UserError."""
     folder.mkdir(parents=True, exist_ok=True)
     new_scores, new_figures = list(scores), list(figures)
     replaced = {(row.target, row.scheme) for row in new_scores}

@@ -18,20 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from env.checkout import ROOT
+from env.errors import UserError
 from env.files import write_atomically
-from export.checkpoint import CheckpointError
-from export.integer.model import ExportError
 from studies.learning.side_by_side import side_by_side
-from training.run_folder.curves import CurvesError
-from training.sweeps.population import PopulationError, find_populations, table, write_report
+from training.sweeps.population import find_populations, table, write_report
 
 TABLE_NAME = "ablation.md"
 SIDE_BY_SIDE_NAME = "side_by_side.md"
 PICTURE_NAME = "ablation.png"
-
-
-class AblationError(Exception):
-    """The variants are invalid. The text says why."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +65,7 @@ def run_to_end(arguments: Sequence[str], checkout: Path) -> int:
 
 
 def parse(argv: Sequence[str]) -> tuple[Path, list[int], list[str], list[Variant]]:
-    """Return the folder, the seeds, the common options and the variants. Raises AblationError."""
+    """Return the folder, the seeds, the common options and the variants. Raises UserError."""
     parser = argparse.ArgumentParser(
         prog="python -m studies.learning.ablation", description="Train variants, and compare them."
     )
@@ -90,7 +84,7 @@ def parse(argv: Sequence[str]) -> tuple[Path, list[int], list[str], list[Variant
     variants = [Variant(name, tuple(overrides)) for name, *overrides in arguments.variant]
     names = [variant.name for variant in variants]
     if len(set(names)) < len(names) or any("=" in name for name in names):
-        raise AblationError(f"the variants are called {', '.join(names)}; names must be unique and must not contain =")
+        raise UserError(f"the variants are called {', '.join(names)}; names must be unique and must not contain =")
     return arguments.folder, arguments.seeds, arguments.common, variants
 
 
@@ -105,7 +99,7 @@ def main(argv: Sequence[str]) -> int:
         comparison = side_by_side(populations)
         files.append(folder / SIDE_BY_SIDE_NAME)
         write_atomically(files[-1], comparison.encode())
-    except (AblationError, CheckpointError, CurvesError, ExportError, PopulationError, OSError) as error:
+    except (UserError, OSError) as error:
         print(f"ablation: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

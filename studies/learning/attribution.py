@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from compare.errors import CompareError
 from compare.statistics.estimates import Estimate, estimate
 from compare.statistics.hierarchical import hierarchical_estimate
 from compare.statistics.numbers import interval
@@ -31,12 +30,12 @@ from compare.targets.recipes import population
 from compare.targets.stored import stored_targets
 from compare.targets.tables import TargetTable
 from env.checkout import ROOT
+from env.errors import UserError
 from env.files import write_atomically
 from env.markdown import markdown_table
 from export.rule import rule_names
 from studies.learning.ablation import Variant, run_to_end, train
 from studies.learning.changed_law import PARTS, changed_checkout
-from studies.speed.revisions import BenchError
 
 TABLE = "attribution.md"
 LAW = "law"  # the comparison of what is not trained here
@@ -81,7 +80,7 @@ class Study:
 
 
 def attribute(study: Study) -> None:
-    """Train and measure what is not measured yet. Raises CompareError, and KeyboardInterrupt."""
+    """Train and measure what is not measured yet. Raises UserError, and KeyboardInterrupt."""
     folder = study.folder.resolve()
     measure(ROOT, folder / LAW, [*study.beside, *BESIDE], study.runs)
     for name in study.kinds:
@@ -89,21 +88,21 @@ def attribute(study: Study) -> None:
         checkout = changed_checkout(name, kind.without) if kind.without else ROOT
         common = ["profile=mixed", f"algo.total_decisions={study.decisions}"]
         if not train(folder / "runs", common, Variant(name, kind.options), study.seeds, checkout):
-            raise CompareError(f"a training of {name} failed; the same command tries again")
+            raise UserError(f"a training of {name} failed; the same command tries again")
         schemes = [f"ndm@{folder / 'runs' / name / f'{name}-{seed}'}" for seed in study.seeds]
         # the runs of schemes that set thresholds are the same in any law
         measure(checkout, folder / name, [*schemes, *DEVELOPMENT.references], study.runs, f"reuse={folder / LAW}")
 
 
 def measure(checkout: Path, output: Path, schemes: Sequence[str], runs: int, *options: str) -> None:
-    """Run the comparison of a checkout; raises CompareError if it fails, KeyboardInterrupt on Ctrl-C."""
+    """Run the comparison of a checkout; raises UserError if it fails, KeyboardInterrupt on Ctrl-C."""
     settings = ["targets=development", f"seeds={runs}", f"schemes=[{','.join(schemes)}]", f"output_dir={output}"]
     if run_to_end(["compare.py", *settings, *options], checkout):
-        raise CompareError(f"the comparison of {output} failed")
+        raise UserError(f"the comparison of {output} failed")
 
 
 def table(folder: Path) -> str:
-    """Return the joint scores of all that has been measured, the highest first; raises CompareError if nothing has.
+    """Return the joint scores of all that has been measured, the highest first; raises UserError if nothing has.
 
     A kind's score is the mean of its trainings', with the interval over training seeds and runs. Other policies have
     the interval over runs. The difference to the best rule is taken run by run.
@@ -116,7 +115,7 @@ def table(folder: Path) -> str:
     rule = max((best_rule(one) for law, one in measured if law), key=fmean, default=[])
     rows = [row for law, one in measured for row in rows_of(one, rule, references=law)]
     if not rows:
-        raise CompareError(f"{folder} holds no measured policy")
+        raise UserError(f"{folder} holds no measured policy")
     heads = ["policy", "joint score", "above the best rule", "each training"]
     heads += [f"`{one.name}`" for one in DEVELOPMENT.requirements]
     return markdown_table(heads, [row for _, row in sorted(rows, key=lambda pair: -pair[0])], left=1)
@@ -194,7 +193,7 @@ def main(argv: Sequence[str]) -> int:
             attribute(Study(given.folder, given.only, given.seeds, given.decisions, given.runs, given.beside))
         text = table(given.folder)
         write_atomically(given.folder / TABLE, f"{text}\n".encode())
-    except (BenchError, CompareError, OSError) as error:
+    except (UserError, OSError) as error:
         print(f"attribution: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

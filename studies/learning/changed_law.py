@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from compare.errors import CompareError
 from env.checkout import BUILD, ROOT
+from env.errors import UserError
 from studies.speed.revisions import add_worktree, command
 
 FOLDER = BUILD / "laws"
@@ -47,7 +47,7 @@ PARTS: dict[str, tuple[Edit, ...]] = {
 def changed_checkout(name: str, parts: Sequence[str]) -> Path:
     """Return a checkout of the last commit without these parts, build/laws/NAME, with its modules built.
 
-    Raises BenchError for a command that fails, and CompareError for an edit that does not find its line once.
+    Raises UserError for a command that fails, and for an edit that does not find its line once.
     """
     folder = FOLDER / name
     head = command(["git", "rev-parse", "HEAD"], ROOT).strip()
@@ -62,7 +62,7 @@ def changed_checkout(name: str, parts: Sequence[str]) -> Path:
 
 
 def apply_edit(text: str, edit: Edit) -> str:
-    """Return a file's text with an edit; raises CompareError unless the text has its line once."""
+    """Return a file's text with an edit; raises UserError unless the text has its line once."""
     if text.count(edit.old) != 1:
-        raise CompareError(f"{edit.file} has {edit.old!r} {text.count(edit.old)} times; the edit is for one")
+        raise UserError(f"{edit.file} has {edit.old!r} {text.count(edit.old)} times; the edit is for one")
     return text.replace(edit.old, edit.new)

@@ -21,18 +21,16 @@ import numpy.typing as npt
 import torch
 
 from env import schema
+from env.errors import UserError
 from env.gym.episode import boot_lab
 from env.gym.ndm_env import NdmEnv
 from env.lab import Lab, LabError
 from env.markdown import markdown_table
-from env.network.scenario import ScenarioError
-from env.profile import Profile, ProfileError, profile_from_config, scenario_episode_config
+from env.profile import Profile, profile_from_config, scenario_episode_config
 from env.rollout import RolloutTask, run_episode
 from env.trajectory import trajectories
 from export import checkpoint
-from export.checkpoint import CheckpointError
 from export.formats.model_file import model_file
-from export.integer.model import ExportError
 from export.zoo import find_checkpoint
 from training.policy import Policy
 
@@ -117,7 +115,7 @@ def _means(goodput: Floats, queueing: Floats, rewards: npt.NDArray[np.floating],
 def compare(run: Path, scenarios: Sequence[str], seeds: Sequence[int], decisions: int) -> list[Row]:
     """Run a training's policy on each scenario with each seed, in float and in int16.
 
-    Raises CheckpointError, ExportError (weights that do not fit int16), ScenarioError and env.lab's LabError.
+    Raises UserError, also for weights that do not fit int16, and env.lab's LabError.
     """
     saved = checkpoint.load(run)
     profile: Profile = profile_from_config(saved["config"]["profile"])
@@ -187,7 +185,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         seeds = range(1, arguments.seeds + 1)
         print(table(compare(find_checkpoint(arguments.run), arguments.scenarios, seeds, arguments.decisions)))
-    except (CheckpointError, ExportError, LabError, ProfileError, ScenarioError) as error:
+    except (UserError, LabError) as error:
         print(f"precision: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

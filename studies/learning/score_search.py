@@ -33,7 +33,6 @@ from torch import Tensor
 
 from compare.command.measurement import Interrupted, Measurement
 from compare.command.progress import terminal
-from compare.errors import CompareError
 from compare.experiment.config import CompareConfig
 from compare.experiment.experiment import plan_of
 from compare.metrics.cells import Cell
@@ -41,9 +40,10 @@ from compare.targets.catalogue.development import DEVELOPMENT
 from compare.targets.evidence import Evidence
 from compare.targets.tables import WORST_MARGIN, TargetTable
 from compare.targets.target import Target
+from env.errors import UserError
 from env.files import write_atomically
+from env.lab import LabError
 from export.checkpoint import POLICY_TENSORS
-from export.integer.model import ExportError
 from export.integer.model import Float64 as Floats
 from export.integer.quantize import FloatPolicy
 from export.pipeline import build_model, find_policy, measure
@@ -91,7 +91,7 @@ class Search:
 class JointScores:
     """The joint scores of models over some seeds. The schemes that set thresholds are measured once, into a folder.
 
-    Raises CompareError, and Interrupted on Ctrl-C, as Measurement does.
+    Raises UserError, and Interrupted on Ctrl-C, as Measurement does.
     """
 
     def __init__(self, folder: Path, seeds: int, console: Console, target: Target = DEVELOPMENT) -> None:
@@ -117,13 +117,13 @@ class JointScores:
 def _exports(policy: Path) -> bool:
     try:
         build_model(policy)
-    except ExportError:
+    except UserError:
         return False
     return True
 
 
 def search(settings: Search, console: Console) -> None:
-    """Make the missing generations. Raises CompareError, and Interrupted on Ctrl-C."""
+    """Make the missing generations. Raises UserError, and Interrupted on Ctrl-C."""
     import cmaes  # here, because it imports scipy.stats
 
     strategy = cmaes.CMA(
@@ -157,7 +157,7 @@ def search(settings: Search, console: Console) -> None:
 
 
 def _check_folder(settings: Search) -> None:
-    """Write what the search is, so that no other one continues it. Raises CompareError for the folder of another."""
+    """Write what the search is, so that no other one continues it. Raises UserError for the folder of another."""
     what = {
         "start": hashlib.sha256(vector(settings.start).tobytes()).hexdigest(),
         "steps": hashlib.sha256(settings.steps.tobytes()).hexdigest(),
@@ -173,7 +173,7 @@ def _check_folder(settings: Search) -> None:
         return
     before = json.loads(file.read_text())
     if other := [name for name, value in what.items() if before.get(name) != value]:
-        raise CompareError(
+        raise UserError(
             f"{settings.folder} holds a search with other settings ({', '.join(other)}): give another folder"
         )
 
@@ -190,7 +190,7 @@ def _head(settings: Search) -> list[str]:
 
 
 def _read(settings: Search) -> list[list[float]]:
-    """Return the stored scores of each generation: the mean's, then the candidates'. Raises CompareError."""
+    """Return the stored scores of each generation: the mean's, then the candidates'. Raises UserError."""
     file = settings.folder / TABLE
     if not file.exists():
         return []
@@ -206,7 +206,7 @@ def _append(settings: Search, generation: int, scores: Sequence[float]) -> None:
 
 
 def parse(argv: Sequence[str]) -> Search:
-    """Return the settings. Raises CompareError, and ExportError for a start that cannot be read."""
+    """Return the settings. Raises UserError, also for a start that cannot be read."""
     parser = argparse.ArgumentParser(
         prog="python -m studies.learning.score_search", description="Search a policy's weights by the joint score."
     )
@@ -221,11 +221,11 @@ def parse(argv: Sequence[str]) -> Search:
     parser.add_argument("--seed", type=int, default=1, help="of the candidates")
     given = parser.parse_args(argv)
     if given.generations < 1 or given.candidates < 4 or not 0 < given.sigma <= 1:
-        raise CompareError("a search has at least 1 generation of 4 candidates, and a sigma above 0, at most 1")
+        raise UserError("a search has at least 1 generation of 4 candidates, and a sigma above 0, at most 1")
     policy = measure(find_policy(given.start)).policy
     steps = steps_of(policy, given.weights)
     if steps.shape[1] < 2:
-        raise CompareError(f"--weights {given.weights}: {given.start} has {steps.shape[1]} of them; CMA-ES needs two")
+        raise UserError(f"--weights {given.weights}: {given.start} has {steps.shape[1]} of them; CMA-ES needs two")
     return Search(
         given.folder.resolve(), policy, steps, given.generations, given.candidates, given.sigma, given.seeds, given.seed
     )
@@ -257,7 +257,7 @@ def main(argv: Sequence[str]) -> int:
         settings = parse(argv)
         settings.folder.mkdir(parents=True, exist_ok=True)
         search(settings, terminal())
-    except (CompareError, ExportError, OSError) as error:
+    except (UserError, LabError, OSError) as error:
         print(f"score_search: {error}", file=sys.stderr)
         return 1
     except Interrupted as error:

@@ -21,8 +21,8 @@ NO_VALUE = "–"  # a run without an update or a checkpoint, or a seed that the 
 def side_by_side(populations: Sequence[Population]) -> str:
     """Return a Markdown table with a row per population; each cell has a value per run, in the order of the seeds.
 
-    "(refused)" marks a run that fails the export's gate. Raises CurvesError for a run that does not exist,
-    CheckpointError, and export.integer.model.ExportError for weights that do not fit the integer network.
+    "(refused)" marks a run that fails the export's gate. Raises UserError for a run that does not exist,
+    UserError, also for weights that do not fit the integer network.
     """
     first = populations[0]
     head = ["variant", "seeds", "reward, first third", "reward, last tenth", f"last tenth less {first.name}'s"]

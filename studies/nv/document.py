@@ -14,12 +14,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from compare.errors import CompareError
 from compare.experiment.store import Store
 from compare.metrics.cells import Cell, read_cells
 from compare.published.tcp_nv import FRAMES_FOLDER, SCENARIO_FOLDER, PublishedRow, load_tables, published_values
 from compare.report.groups import COLUMNS, GroupRow, group_rows
 from compare.statistics.numbers import number
+from env.errors import UserError
 from env.markdown import markdown_table
 from studies.documents.pages import fill_blocks
 from studies.nv.claims import Evidence, judge_claims
@@ -29,7 +29,7 @@ SHOWN = ("cwnd", "rtt", "rate", "retrans_pct", "p99_latency")  # of COLUMNS
 
 
 def render_document(document: str, folders: Sequence[Path]) -> str:
-    """Return the document with new generated blocks; raises CompareError for a block without its runs."""
+    """Return the document with new generated blocks; raises UserError for a block without its runs."""
     cells = _read(folders)
     tables, first = load_tables(), _first(cells)
 
@@ -61,7 +61,7 @@ def table(which: int, cells: Sequence[Cell], tables: Sequence[PublishedRow]) -> 
     rows = _rows(cells, published, scenarios)
     missing = [scenario for scenario in scenarios if scenario not in {row.cell.scenario.name for row in rows}]
     if missing:
-        raise CompareError(f"table {which}: no finished run of {', '.join(missing)} in these folders")
+        raise UserError(f"table {which}: no finished run of {', '.join(missing)} in these folders")
     frames = {
         (_short(row.cell.scenario.name), row.cell.scheme.name, row.group.label): row
         for row in _rows(cells, published, [f"{FRAMES_FOLDER}/{_short(scenario)}" for scenario in scenarios])
@@ -125,7 +125,7 @@ def main(arguments: Sequence[str]) -> None:
         for folder in (SCENARIO_FOLDER, FRAMES_FOLDER):
             for claim in judge_claims(Evidence(_read(folders), folder)):
                 print(f"{claim.section} {folder}: {claim.text}: {claim.verdict.value}: {claim.measured}")
-    except (CompareError, OSError) as error:
+    except (UserError, OSError) as error:
         sys.exit(f"studies.nv.document: {error}")
     document.write_text(text)
 

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import plotly.graph_objects
 
 from env.checkout import BUILD
+from env.errors import UserError
 from env.lab import LabError, VirtualLab
 from env.markdown import markdown_table
 from env.network.path import Path as NetworkPath
@@ -49,10 +50,6 @@ PARTS = {
     r"nr_iowait|sched|run_posix|account|try_to_wake|wake_|switch|finish_task|signals_|(un)?block_signals|notifier_call|"
     r"rcu|os_|um_)",
 }
-
-
-class ProfileError(RuntimeError):
-    """Perf is missing or may not sample."""
 
 
 class Sampled(NamedTuple):
@@ -121,9 +118,9 @@ def draw(parts: dict[str, list[Sampled]], file: Path) -> None:
 
 
 def sample(folder: Path) -> list[Sampled]:
-    """Sample a lab at work; return its functions. Raises LabError, and ProfileError when perf cannot sample."""
+    """Sample a lab at work; return its functions. Raises LabError, and UserError when perf cannot sample."""
     if not shutil.which("perf"):
-        raise ProfileError("perf is not installed: `make -C studies profile` installs it (Debian: linux-perf)")
+        raise UserError("perf is not installed: `make -C studies profile` installs it (Debian: linux-perf)")
     data = folder / "perf.data"
     path = NetworkPath(rate_mbps=20, rtt_ms=40)
     flows = [{"scheme": "cubic", "start_s": 0.0, "duration_s": RUN_S}]
@@ -137,7 +134,7 @@ def sample(folder: Path) -> list[Sampled]:
             perf.terminate()  # it then writes what it has
             _, errors = perf.communicate()
     if not data.exists():
-        raise ProfileError(f"perf could not sample: {errors.strip()}")
+        raise UserError(f"perf could not sample: {errors.strip()}")
     report = [
         "perf",
         "report",
@@ -149,7 +146,7 @@ def sample(folder: Path) -> list[Sampled]:
     ]
     functions = parse(subprocess.run(report, capture_output=True, text=True, check=True).stdout)
     if not functions:
-        raise ProfileError(f"perf took no sample: {errors.strip()}")
+        raise UserError(f"perf took no sample: {errors.strip()}")
     return functions
 
 
@@ -161,7 +158,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         with tempfile.TemporaryDirectory() as folder:
             parts = by_part(sample(Path(folder)))
-    except (LabError, ProfileError) as error:
+    except (LabError, UserError) as error:
         print(f"lab_profile: {error}", file=sys.stderr)
         return 1
     print(table(parts))

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from tqdm import tqdm
 
 from env.checkout import BUILD, ROOT
+from env.errors import UserError
 from env.markdown import markdown_table
 from studies.speed import revision_measure
 from studies.speed.revision_measure import MEASUREMENTS, Measured
@@ -35,12 +36,8 @@ class Pair(NamedTuple):
     new: Measured
 
 
-class BenchError(RuntimeError):
-    """The older revision cannot be built, or a measurement failed in one of the checkouts."""
-
-
 def checkout(revision: str) -> Path:
-    """Return a built checkout of a revision. Raises BenchError with the failed command's last lines."""
+    """Return a built checkout of a revision. Raises UserError with the failed command's last lines."""
     name = command(["git", "rev-parse", "--verify", "--short", f"{revision}^{{commit}}"], ROOT).strip()
     folder = BUILD / "bench" / name
     add_worktree(folder, name)
@@ -49,7 +46,7 @@ def checkout(revision: str) -> Path:
 
 
 def add_worktree(folder: Path, revision: str) -> None:
-    """Check a revision out into a folder that does not exist yet, with this checkout's .venv. Raises BenchError."""
+    """Check a revision out into a folder that does not exist yet, with this checkout's .venv. Raises UserError."""
     if not folder.exists():
         command(["git", "worktree", "prune"], ROOT)
         command(["git", "worktree", "add", "--detach", str(folder), revision], ROOT)
@@ -57,21 +54,21 @@ def add_worktree(folder: Path, revision: str) -> None:
 
 
 def measure(name: str, folder: Path) -> Measured:
-    """Make a measurement in a checkout. Raises BenchError."""
+    """Make a measurement in a checkout. Raises UserError."""
     answer = command([sys.executable, "-P", revision_measure.__file__, name], folder)
     return Measured(**json.loads(answer.splitlines()[-1]))
 
 
 def command(argv: list[str], folder: Path) -> str:
-    """Run a command in a checkout, which must succeed, and return what it printed. Raises BenchError."""
+    """Run a command in a checkout, which must succeed, and return what it printed. Raises UserError."""
     environment = os.environ | {"PYTHONPATH": str(folder)}
     try:
         done = subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S)
     except subprocess.TimeoutExpired as error:
-        raise BenchError(f"{' '.join(argv)} took more than {TIMEOUT_S / 60:g} minutes in {folder}") from error
+        raise UserError(f"{' '.join(argv)} took more than {TIMEOUT_S / 60:g} minutes in {folder}") from error
     if done.returncode:
         last = "\n".join((done.stdout + done.stderr).splitlines()[-10:])
-        raise BenchError(f"{' '.join(argv)} failed ({done.returncode}) in {folder}:\n{last}")
+        raise UserError(f"{' '.join(argv)} failed ({done.returncode}) in {folder}:\n{last}")
     return done.stdout
 
 
@@ -113,7 +110,7 @@ def main(argv: list[str] | None = None) -> int:
                     pairs.append(Pair(measured[old], measured[ROOT]))
                     progress.update()
                 rows.append(row(name, pairs))
-    except (BenchError, subprocess.TimeoutExpired) as error:
+    except (UserError, subprocess.TimeoutExpired) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

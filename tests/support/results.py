@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from compare.experiment.schemes import find_schemes
 from compare.metrics.cells import Cell
 from compare.metrics.metric import Metric
 from env.lab import FlowResult, RunResult, Table
 from env.lab.result import Latency
 from env.network.scenario import Flow, Scenario
+from env.network.schemes import find_schemes
 
 RECORDED = Path(__file__).with_name("stress-cubic-5s.json.gz")
 SENDER = (

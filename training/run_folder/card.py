@@ -74,7 +74,7 @@ class Card:
         return {name: value for name, value in asdict(self).items() if name not in ("config", "git_revision")}
 
     def write(self, folder: Path) -> None:
-        """Write card.json and card.md. Raises env.files.WriteError."""
+        """Write card.json and card.md. Raises UserError."""
         facts = {**asdict(self), "resumed": self.resumed, "decisions_per_s": self.decisions_per_s}
         write_atomically(folder / JSON_NAME, (json.dumps(facts, indent=2) + "\n").encode())
         write_atomically(folder / TEXT_NAME, self.text((folder / CURVE_NAME).is_file()).encode())

@@ -15,6 +15,8 @@ from tensorboard.backend.event_processing.event_accumulator import (  # type: ig
     EventAccumulator,
 )
 
+from env.errors import UserError
+
 PANELS = (  # tag, label of the axis, factor from the metric to the axis
     ("charts/goodput_share", "goodput (% of the link)", 100.0),
     ("charts/queueing_delay_ms", "queueing delay (ms)", 1.0),
@@ -23,10 +25,6 @@ PANELS = (  # tag, label of the axis, factor from the metric to the axis
 GRID = 200  # points at which the median of curves is computed
 
 FloatArray = npt.NDArray[np.float64]
-
-
-class CurvesError(Exception):
-    """A run does not exist or lacks the metrics to draw; the message says which."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +55,10 @@ class Curve:
 def read_metrics(run: Path) -> dict[str, Curve]:
     """Return the metrics of a run by tag, over all its resumptions; none for a run that made no update.
 
-    Raises CurvesError when there is no such run.
+    Raises UserError when there is no such run.
     """
     if not run.is_dir():
-        raise CurvesError(f"there is no run {run}")
+        raise UserError(f"there is no run {run}")
     events = EventAccumulator(str(run), size_guidance={"scalars": 0})
     events.Reload()
     metrics = {}
@@ -84,12 +82,12 @@ def draw(groups: Mapping[str, Sequence[Path]], output: Path) -> None:
     """Write a picture with a panel for each of `PANELS`, a thin line for each run of each group.
 
     A group of several runs also has a thick line for the median, and a band from minimum to maximum. Runs without these
-    metrics are left out. Raises CurvesError when all runs are left out, and for a run that does not exist.
+    metrics are left out. Raises UserError when all runs are left out, and for a run that does not exist.
     """
     metrics = {name: [(run.name, read_metrics(run)) for run in runs] for name, runs in groups.items()}
     if not any(tag in run_metrics for runs in metrics.values() for _, run_metrics in runs for tag, _, _ in PANELS):
         names = ", ".join(run for runs in metrics.values() for run, _ in runs)
-        raise CurvesError(f"no metric {', '.join(tag for tag, _, _ in PANELS)} in {names}")
+        raise UserError(f"no metric {', '.join(tag for tag, _, _ in PANELS)} in {names}")
     figure = Figure(figsize=(4.5 * len(PANELS), 3.6), layout="constrained")
     panels = figure.subplots(1, len(PANELS))
     for panel, (tag, label, factor) in zip(panels, PANELS, strict=True):

@@ -14,10 +14,10 @@ from typing import Any, Self
 from omegaconf import OmegaConf
 from torch.utils.tensorboard import SummaryWriter
 
+from env.errors import UserError
 from env.files import write_atomically
 from export import checkpoint
 from export.checks.certificate import certify, refusals
-from export.integer.model import ExportError
 from export.integer.quantize import FloatPolicy, quantize
 from training.options import TrainConfig
 from training.run_folder.card import CURVE_NAME, Card
@@ -30,7 +30,7 @@ class Recorder:
     """Writes a run's folder. At the end of the `with` block, also after an error, it saves the newest state.
 
     card: of the checkpoint from which the run continues. modules: as for describe_lab(). Raises
-    CheckpointError, env.files.WriteError; the last checkpoint is then unharmed.
+    UserError; the last checkpoint is then unharmed.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Recorder:
         self._card.status = "finished"
         try:
             model = quantize(FloatPolicy.from_state_dict(self._state["policy"]))
-        except ExportError as error:
+        except UserError as error:
             print(f"train.py: the policy cannot be exported: {error}", file=sys.stderr)
         else:
             certificates = certify(model)

@@ -21,10 +21,11 @@ from typing import Any
 
 import numpy as np
 
+from env.errors import UserError
 from env.files import write_atomically
 from export import checkpoint
 from training.run_folder.card import JSON_NAME
-from training.run_folder.curves import Curve, CurvesError, draw, read_metrics
+from training.run_folder.curves import Curve, draw, read_metrics
 
 TABLE_NAME = "population.md"
 PICTURE_NAME = "population.png"
@@ -43,10 +44,6 @@ COLUMNS = (  # heading, tag, range of the run's decisions over which the mean is
 REACHED = 0.95  # share of the first population's median final reward; the goal of "decisions to a reward"
 
 
-class PopulationError(Exception):
-    """A folder is not a population or a run."""
-
-
 @dataclass(frozen=True)
 class Population:
     """Runs that are compared as a group."""
@@ -56,13 +53,13 @@ class Population:
 
 
 def find_populations(folders: Sequence[Path]) -> list[Population]:
-    """Return the population in each folder; if the folders are runs, one population of them. Raises PopulationError."""
+    """Return the population in each folder; if the folders are runs, one population of them. Raises UserError."""
     for folder in folders:
         if not folder.is_dir():
-            raise PopulationError(f"there is no run or population {folder}")
+            raise UserError(f"there is no run or population {folder}")
     runs = tuple(folder for folder in folders if not _runs(folder))
     if runs and len(runs) < len(folders):
-        raise PopulationError(f"{', '.join(map(str, runs))}: not a population; give populations only, or runs only")
+        raise UserError(f"{', '.join(map(str, runs))}: not a population; give populations only, or runs only")
     return [Population("runs", runs)] if runs else [Population(folder.name, _runs(folder)) for folder in folders]
 
 
@@ -91,7 +88,7 @@ def _card(run: Path) -> dict[str, Any] | None:
 def table(populations: Sequence[Population]) -> str:
     """Return a Markdown table: a row for every run, failed ones included, then median and range of each population.
 
-    Raises CurvesError when a run does not exist.
+    Raises UserError when a run does not exist.
     """
     metrics = {run: read_metrics(run) for population in populations for run in population.runs}
     goal = _goal([metrics[run] for run in populations[0].runs])
@@ -145,7 +142,7 @@ def _facts(run: Path) -> list[str]:
 def write_report(populations: Sequence[Population], written: Path, picture: Path) -> list[Path]:
     """Write the table, and the picture if any run has metrics; return the files.
 
-    Raises CurvesError for a run that does not exist, checkpoint.CheckpointError.
+    Raises UserError, also for a run that does not exist.
     """
     write_atomically(written, f"{table(populations)}\n".encode())
     if not any(read_metrics(run) for population in populations for run in population.runs):
@@ -174,7 +171,7 @@ def main(argv: Sequence[str]) -> int:
             files.append(arguments.picture)
         if files:
             print(f"\n{', '.join(map(str, files))}")
-    except (CurvesError, PopulationError, checkpoint.CheckpointError, OSError, ValueError) as error:
+    except (UserError, OSError) as error:
         print(f"population: {error}", file=sys.stderr)
         return 1
     return 0

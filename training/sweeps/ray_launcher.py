@@ -19,7 +19,7 @@ from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, open_dict
 from tqdm import tqdm
 
-from env.pool import ClusterError
+from env.errors import UserError
 
 RETRIES = 3  # of a run whose node or worker process is gone; it goes on from its checkpoint
 SAVING_S = 60.0  # wall seconds for runs to save themselves on Ctrl-C
@@ -61,7 +61,7 @@ class RayLauncher(Launcher):
             from env.pool.ray_pool import connect  # here: Ray is an extra dependency
 
             connect(self._address)
-        except ClusterError as error:
+        except UserError as error:
             sys.exit(f"train.py: {error}")
         import ray
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
+from env.errors import UserError
 from export import checkpoint
 from training.config import read_config, resumed_config
-from training.loop import RunError
 from training.options import TrainConfig
 
 # keys that do not change a run's result
@@ -31,20 +31,20 @@ def is_done(saved: dict[str, Any]) -> bool:
 def saved_run(config: TrainConfig) -> dict[str, Any] | None:
     """Return the checkpoint from which a run of a population continues; None for a new run.
 
-    Raises RunError when the run was trained with another configuration, or its folder holds no run; CheckpointError.
+    Raises UserError, also when the run was trained with another configuration, or its folder holds no run.
     """
     folder = run_folder(config)
     if checkpoint.checkpoint_path(folder.parent).is_file():
-        raise RunError(f"{folder.parent} is a run, not a population: choose another name=")
+        raise UserError(f"{folder.parent} is a run, not a population: choose another name=")
     if not folder.exists():
         return None
     if not checkpoint.checkpoint_path(folder).is_file():
-        raise RunError(f"{folder} exists, but has no checkpoint to continue from: delete it, or choose another name=")
+        raise UserError(f"{folder} exists, but has no checkpoint to continue from: delete it, or choose another name=")
     saved = checkpoint.load(folder)
     trained = asdict(read_config(resumed_config(saved["config"], OmegaConf.create(), ())))
     differences = _differences(trained, asdict(config))
     if differences:
-        raise RunError(
+        raise UserError(
             f"{folder} was trained with another configuration ({'; '.join(differences)}): choose another name=, or "
             "give the same configuration to continue"
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from compare.errors import CompareError
 from compare.targets import reach
 from compare.targets.catalogue.development import DEVELOPMENT
 from compare.targets.catalogue.fresh import FRESH
@@ -24,7 +23,7 @@ from compare.targets.requirement import (
 )
 from compare.targets.response import jain_later, jain_when_settled, round_trips_to_drain, round_trips_to_use
 from compare.targets.target import Target
-from env.near import suggest
+from env.errors import UserError, suggest
 from env.network.scenario import Scenario, load_scenario, scenarios_named
 from env.network.schemes import ORACLE
 
@@ -420,14 +419,14 @@ TARGETS = {
 
 
 def find_targets(names: str | Sequence[str]) -> list[Target]:
-    """Return the targets of these names, in the order of TARGETS; raises CompareError without or for unknown names."""
+    """Return the targets of these names, in the order of TARGETS; raises UserError without or for unknown names."""
     wanted = [names] if isinstance(names, str) else list(names)
     if ALL in wanted:
         wanted = [*wanted, *(target.name for target in TARGETS.values() if target.in_all)]
     for name in wanted:
         if name not in (*TARGETS, ALL):
             hint = suggest(name, [*TARGETS, ALL], limit=1)
-            raise CompareError(f"target {name!r} is unknown{hint}The targets are {', '.join(TARGETS)}, and {ALL}")
+            raise UserError(f"target {name!r} is unknown{hint}The targets are {', '.join(TARGETS)}, and {ALL}")
     if not wanted:
-        raise CompareError(f"targets is empty; choose from {', '.join(TARGETS)}, and {ALL}")
+        raise UserError(f"targets is empty; choose from {', '.join(TARGETS)}, and {ALL}")
     return [target for target in TARGETS.values() if target.name in wanted]

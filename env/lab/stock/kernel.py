@@ -28,6 +28,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from env.checkout import BUILD, KERNEL, MODEL_BUILD, cache_folder
+from env.errors import UserError
 from env.lab.errors import LabMissing
 
 LINKS = BUILD / "stock-kernel"
@@ -37,10 +38,6 @@ VERSIONS = ("6.1", "6.12")
 NEWEST = "newest"  # of Debian's next release; kernel/ports/newest.py fetches it
 # for the root file system and the agent's port
 BOOT_MODULES = ("virtio_pci", "9pnet_virtio", "9p", "virtio_console")
-
-
-class StockKernelError(RuntimeError):
-    """A kernel cannot be fetched; the message says what to do."""
 
 
 class StockKernel:
@@ -79,7 +76,7 @@ def find_release(version: str) -> str:
             releases[tuple(int(number) for number in re.findall(r"\d+", release))] = release
     if not releases:
         package = "linux-headers-amd64" if version == "6.1" else f"linux-headers-{version}-amd64"
-        raise StockKernelError(f"{HEADERS} has no headers of Linux {version}: install the package {package}")
+        raise UserError(f"{HEADERS} has no headers of Linux {version}: install the package {package}")
     return releases[max(releases)]
 
 
@@ -90,7 +87,7 @@ def fetch(version: str) -> Path:
     shown = _run(["apt-cache", "show", "--no-all-versions", package]).stdout
     match = re.search(r"^Version: (\S+)$", shown, re.MULTILINE)
     if match is None:
-        raise StockKernelError(
+        raise UserError(
             f"the distribution offers no {package} (any more), but its headers are installed: `apt-get update`, then "
             f"install the current headers"
         )
@@ -173,9 +170,9 @@ def _run(command: list[str], cwd: Path | None = None) -> subprocess.CompletedPro
     try:
         return subprocess.run(command, cwd=cwd, env=environment, check=True, capture_output=True, text=True)
     except FileNotFoundError:
-        raise StockKernelError(f"{command[0]} is missing: run `make vm-kernel`") from None
+        raise UserError(f"{command[0]} is missing: run `make vm-kernel`") from None
     except subprocess.CalledProcessError as error:
-        raise StockKernelError(f"{' '.join(command)}: {error.stderr.strip() or error.returncode}") from None
+        raise UserError(f"{' '.join(command)}: {error.stderr.strip() or error.returncode}") from None
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -188,7 +185,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"stock kernel {version}: {fetch(version)}", flush=True)
             release = find_release(version)
             print(f"its modules: {build_modules(release, HEADERS / f'linux-headers-{release}')}", flush=True)
-    except StockKernelError as error:
+    except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0

@@ -24,7 +24,7 @@ from mininet.net import Mininet
 from mininet.node import Node
 from mininet.nodelib import LinuxBridge
 
-from env.network.path import PathError
+from env.errors import UserError
 from env.network.rack import Rack
 from env.network.topology.links import (
     INDEPENDENT_RUNS,
@@ -114,7 +114,7 @@ class RackTopology:
     def apply(self, rack: Rack) -> None:
         """Replace rate, delay and buffers of the links by the rack's. Raises LinkError."""
         if rack.topology != self.name:
-            raise PathError(f"the rack has topology {rack.topology}, the network {self.name}")
+            raise UserError(f"the rack has topology {rack.topology}, the network {self.name}")
         configured = self._rack is not None
         ports = []
         for host in (*self.clients, *self.servers):

@@ -7,11 +7,12 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from env.errors import UserError
 from env.network.traces import convert, delay, manifest, recorded
 from env.network.traces.delay import load_delay_trace
-from env.network.traces.format import TraceError, load_trace, trace_names
+from env.network.traces.format import load_trace, trace_names
 from env.network.traces.generate import generate
-from env.network.traces.models import CATALOGUE, KINDS, MODEL_FIELDS, ModelError
+from env.network.traces.models import CATALOGUE, KINDS, MODEL_FIELDS
 from env.network.traces.statistics import statistics
 
 EPILOG = """
@@ -90,7 +91,7 @@ def main() -> None:
                 sys.exit("\n".join([*problems, "run: python -m env.network.traces catalogue"]))
         else:
             manifest.write()
-    except (TraceError, ModelError) as error:
+    except UserError as error:
         sys.exit(f"env.network.traces: {error}")
 
 
@@ -114,7 +115,7 @@ def _shown(name: str) -> str:
 
 def _generate(options: argparse.Namespace) -> None:
     if options.output.suffix != ".trace":
-        raise TraceError(f"output is {options.output}; its name must end in .trace")
+        raise UserError(f"output is {options.output}; its name must end in .trace")
     given = {name: getattr(options, name) for name in MODEL_FIELDS if name in options}
     trace = generate(str(options.output), replace(KINDS[options.kind], **given), options.seconds, options.seed)
     options.output.write_text(trace.text())

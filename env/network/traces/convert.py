@@ -17,9 +17,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from env.errors import UserError
 from env.network.traces import delay
 from env.network.traces.delay import INTERVAL_MS, MAX_DELAY_MS, DelayTrace, parse_delay_trace
-from env.network.traces.format import MAX_DURATION_MS, PACKET_BITS, SUFFIXES, Trace, TraceError, parse_trace, read_text
+from env.network.traces.format import MAX_DURATION_MS, PACKET_BITS, SUFFIXES, Trace, parse_trace, read_text
 from env.network.traces.statistics import rates_mbps
 
 Floats = npt.NDArray[np.float64]
@@ -34,20 +35,20 @@ def convert(source: Path, output: Path, interval_ms: int, start_s: float = 0.0) 
     """Write the source in the format of the output's name; return a line about the result.
 
     interval_ms: between two rows of a CSV output of a link trace. start_s: where in the source a link trace begins; its
-    beginning then follows at the end. Raises TraceError, which names line and value.
+    beginning then follows at the end. Raises UserError, which names line and value.
     """
     if not 1 <= interval_ms <= 60_000:
-        raise TraceError(f"interval_ms is {interval_ms}; it must lie between 1 and 60000")
+        raise UserError(f"interval_ms is {interval_ms}; it must lie between 1 and 60000")
     name = output.name
     if name.endswith(SUFFIXES):
         return _write_link(output, begun_at(_link(source), start_s))
     if start_s:
-        raise TraceError(f"start_s is {start_s:g}, but output is {output}; only link traces can begin elsewhere")
+        raise UserError(f"start_s is {start_s:g}, but output is {output}; only link traces can begin elsewhere")
     if name.endswith(delay.SUFFIXES):
         return _write_delay(output, _delay(source))
     if not name.endswith(CSV):
         endings = ", ".join([*SUFFIXES, *delay.SUFFIXES, CSV])
-        raise TraceError(f"output is {output}; its name must end in one of {endings}")
+        raise UserError(f"output is {output}; its name must end in one of {endings}")
     if source.name.endswith(delay.SUFFIXES):
         delays_ms = _delay(source).delays_ms
         return _write_csv(output, "delay_ms", INTERVAL_MS, np.frombuffer(delays_ms))
@@ -55,7 +56,7 @@ def convert(source: Path, output: Path, interval_ms: int, start_s: float = 0.0) 
         trace = _link(source)
         times_ms = np.frombuffer(trace.times_ms, dtype=np.uint64).astype(np.int64)
         return _write_csv(output, "mbps", interval_ms, rates_mbps(times_ms, trace.duration_ms, interval_ms))
-    raise TraceError(f"input is {source}; to write CSV, its name must end in {', '.join([*SUFFIXES, *delay.SUFFIXES])}")
+    raise UserError(f"input is {source}; to write CSV, its name must end in {', '.join([*SUFFIXES, *delay.SUFFIXES])}")
 
 
 def _link(source: Path) -> Trace:
@@ -73,13 +74,13 @@ def _delay(source: Path) -> DelayTrace:
 def begun_at(trace: Trace, start_s: float) -> Trace:
     """Return a link trace that begins start_s later and ends with what came before.
 
-    Its last packet is delivered at its end, because a trace lasts until its last delivery. Raises TraceError for a
+    Its last packet is delivered at its end, because a trace lasts until its last delivery. Raises UserError for a
     start outside of the trace.
     """
     start_ms = round(start_s * 1e3)
     if not 0 <= start_ms < trace.duration_ms:
         end_s = trace.duration_ms / 1e3
-        raise TraceError(f"start_s is {start_s:g}; it must lie between 0 and the trace's end, {end_s:g}")
+        raise UserError(f"start_s is {start_s:g}; it must lie between 0 and the trace's end, {end_s:g}")
     times_ms = np.frombuffer(trace.times_ms, dtype=np.uint64).astype(np.int64)
     after = times_ms > start_ms
     moved_ms = np.concatenate([times_ms[after] - start_ms, times_ms[~after] + trace.duration_ms - start_ms])
@@ -91,13 +92,13 @@ def link_from_rates(name: str, ends_ms: Floats, rates: Floats) -> Trace:
     """Return the link trace of rates, Mbit/s, that hold until ends_ms; both of shape (rows,).
 
     A packet is delivered in the millisecond in which it is complete. The last one is delivered at the end, because a
-    trace lasts until its last delivery. Raises TraceError for too few or too many packets.
+    trace lasts until its last delivery. Raises UserError for too few or too many packets.
     """
     lengths_ms = np.diff(ends_ms, prepend=0.0)
     due = np.concatenate([[0.0], np.cumsum(lengths_ms * rates * 1e3 / PACKET_BITS)])  # packets, (rows + 1,)
     packets = math.floor(due[-1] + 1e-6)
     if not 1 <= packets <= MAX_PACKETS:
-        raise TraceError(f"{name}: the rates deliver {packets} packets; a trace has 1 to {MAX_PACKETS}")
+        raise UserError(f"{name}: the rates deliver {packets} packets; a trace has 1 to {MAX_PACKETS}")
     starts_ms = np.concatenate([[0.0], ends_ms])
     complete = np.arange(1, packets + 1) - 1e-9
     row = np.searchsorted(due, complete, side="left")  # the row in which a packet is completed, from 1
@@ -123,7 +124,7 @@ def _read_csv(file: Path, value: str) -> tuple[Floats, Floats]:
             reader.fieldnames = header
             time = next((column for column in TIMES if column in header), None)
             if time is None or value not in header:
-                raise TraceError(
+                raise UserError(
                     f"{file}: the header is {','.join(header)!r}; it must have {' or '.join(TIMES)}, and {value}"
                 )
             begins_ms: list[float] = []
@@ -132,13 +133,13 @@ def _read_csv(file: Path, value: str) -> tuple[Floats, Floats]:
                 where = f"{file}:{reader.line_num}"
                 ms = _number(where, time, row[time], MAX_DURATION_MS / TIMES[time]) * TIMES[time]
                 if begins_ms and ms <= begins_ms[-1]:
-                    raise TraceError(f"{where}: {time} is {row[time]}, but times must rise from row to row")
+                    raise UserError(f"{where}: {time} is {row[time]}, but times must rise from row to row")
                 begins_ms.append(ms)
                 values.append(_number(where, value, row[value], VALUES[value]))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise TraceError(f"{file} cannot be read as CSV: {error}") from error
+        raise UserError(f"{file} cannot be read as CSV: {error}") from error
     if len(values) < 2:
-        raise TraceError(f"{file} has {len(values)} rows; it needs two at least")
+        raise UserError(f"{file} has {len(values)} rows; it needs two at least")
     begins = np.array(begins_ms)
     ends = np.append(begins[1:], 2 * begins[-1] - begins[-2]) - begins[0]
     return ends, np.array(values)
@@ -150,7 +151,7 @@ def _number(where: str, column: str, text: str | None, most: float) -> float:
     except ValueError:
         number = math.nan
     if not 0 <= number <= most:
-        raise TraceError(f"{where}: {column} is {text!r}; it must be a number from 0 to {most:g}")
+        raise UserError(f"{where}: {column} is {text!r}; it must be a number from 0 to {most:g}")
     return number
 
 
@@ -175,4 +176,4 @@ def _write(output: Path, text: str) -> None:
     try:
         output.write_bytes(gzip.compress(data, mtime=0) if output.name.endswith(".gz") else data)
     except OSError as error:
-        raise TraceError(f"cannot write {output}: {error.strerror}") from error
+        raise UserError(f"cannot write {output}: {error.strerror}") from error

@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from env.network.traces.format import MAX_DURATION_MS, TraceError, find_trace, read_text
+from env.errors import UserError
+from env.network.traces.format import MAX_DURATION_MS, find_trace, read_text
 from env.network.traces.handed_over import text_handed_over
 
 SUFFIXES = (".delay", ".delay.gz")
@@ -58,7 +59,7 @@ class DelayTrace:
 
 
 def load_delay_trace(name: str) -> DelayTrace:
-    """Return a delay trace by its name or path. Raises TraceError for one that is unknown or malformed."""
+    """Return a delay trace by its name or path. Raises UserError for one that is unknown or malformed."""
     text = text_handed_over(name)
     return _parsed(name, read_text(find_trace(name, SUFFIXES)) if text is None else text)
 
@@ -69,17 +70,17 @@ def _parsed(name: str, text: str) -> DelayTrace:
 
 
 def parse_delay_trace(name: str, text: str) -> DelayTrace:
-    """Return the delay trace of a text. Raises TraceError that names the trace and the line."""
+    """Return the delay trace of a text. Raises UserError that names the trace and the line."""
     if not text.strip():
-        raise TraceError(f"{name}: the delay trace is empty; it needs a line for each {INTERVAL_MS} ms")
+        raise UserError(f"{name}: the delay trace is empty; it needs a line for each {INTERVAL_MS} ms")
     delays_ms = array("d")
     for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
         if not _NUMBER.fullmatch(line) or float(line) > MAX_DELAY_MS:
-            raise TraceError(
+            raise UserError(
                 f"{name}:{number}: {line[:40]!r} is no delay; it must be a number of milliseconds from 0 to "
                 f"{MAX_DELAY_MS}"
             )
         delays_ms.append(float(line))
     if len(delays_ms) * INTERVAL_MS > MAX_DURATION_MS:
-        raise TraceError(f"{name}: the delay trace is too long; it lasts at most {MAX_DURATION_MS} ms")
+        raise UserError(f"{name}: the delay trace is too long; it lasts at most {MAX_DURATION_MS} ms")
     return DelayTrace(name, delays_ms)

@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from env.checkout import DATASETS
-from env.near import suggest
+from env.errors import UserError, suggest
 from env.network.traces.handed_over import text_handed_over
 
 FOLDER = DATASETS / "traces"
@@ -29,10 +29,6 @@ MAX_DURATION_MS = 24 * 3600 * 1000
 MAX_TIMES = 1 << 22  # different ones
 MAX_DIGITS = 20  # of a time, including leading zeros
 _NUMBER = re.compile(r"[0-9]+", re.ASCII)
-
-
-class TraceError(ValueError):
-    """A trace is unknown or malformed. The message names file and line, and what is expected."""
 
 
 @dataclass(frozen=True)
@@ -65,26 +61,26 @@ def trace_names(suffixes: tuple[str, ...] = SUFFIXES) -> list[str]:
 def find_trace(name: str, suffixes: tuple[str, ...] = SUFFIXES) -> Path:
     """Return the file of a trace, given one of trace_names() or the path of a file whose name ends in a suffix.
 
-    Raises TraceError for a name that is neither, with near matches and all names.
+    Raises UserError for a name that is neither, with near matches and all names.
     """
     if name.endswith(suffixes):
         file = Path(name)
         if not file.is_file():
-            raise TraceError(f"trace {name!r} does not exist: give one of {_listed(suffixes)}, or the path of a file")
+            raise UserError(f"trace {name!r} does not exist: give one of {_listed(suffixes)}, or the path of a file")
         return file
     for suffix in suffixes:
         file = FOLDER / f"{name}{suffix}"
         if file.is_file():
             return file
     hint = suggest(name, trace_names(suffixes))
-    raise TraceError(
+    raise UserError(
         f"trace {name!r} is unknown{hint}The traces are {_listed(suffixes)}; or give the path of a file whose name "
         f"ends in {' or '.join(suffixes)}; `python -m env.network.traces convert` makes one of other files"
     )
 
 
 def load_trace(name: str) -> Trace:
-    """Return a trace by its name or path. Raises TraceError for one that is unknown or malformed."""
+    """Return a trace by its name or path. Raises UserError for one that is unknown or malformed."""
     text = text_handed_over(name)
     if text is not None:
         return _parsed(name, text, name)
@@ -94,7 +90,7 @@ def load_trace(name: str) -> Trace:
 
 
 def file_text(file: str) -> str:
-    """Return the text of a trace file, given its absolute path. Raises TraceError when it cannot be read."""
+    """Return the text of a trace file, given its absolute path. Raises UserError when it cannot be read."""
     text = text_handed_over(file)
     return read_text(Path(file)) if text is None else text
 
@@ -110,38 +106,36 @@ def _parsed(name: str, text: str, where: str) -> Trace:
 
 
 def read_text(file: Path) -> str:
-    """Return the uncompressed text of a file, lines ending in "\\n". Raises TraceError when it cannot be read."""
+    """Return the uncompressed text of a file, lines ending in "\\n". Raises UserError when it cannot be read."""
     try:
         data = file.read_bytes()
         return (gzip.decompress(data) if file.name.endswith(".gz") else data).decode("ascii").replace("\r\n", "\n")
     except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise TraceError(f"{file} cannot be read as a trace: {error}") from error
+        raise UserError(f"{file} cannot be read as a trace: {error}") from error
 
 
 def parse_trace(name: str, text: str, where: str) -> Trace:
-    """Return the trace of a text. Raises TraceError that names `where` and the line."""
+    """Return the trace of a text. Raises UserError that names `where` and the line."""
     times_ms = array("L")
     before = 0
     different = 0
     for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
         if not _NUMBER.fullmatch(line):
             if not text.strip():
-                raise TraceError(f"{where}: the trace is empty; it needs a line for each delivery opportunity")
-            raise TraceError(f"{where}:{number}: {line[:40]!r} is no time; it must be a whole number of milliseconds")
+                raise UserError(f"{where}: the trace is empty; it needs a line for each delivery opportunity")
+            raise UserError(f"{where}:{number}: {line[:40]!r} is no time; it must be a whole number of milliseconds")
         ms = int(line) if len(line) <= MAX_DIGITS else MAX_DURATION_MS + 1
         if ms > MAX_DURATION_MS:
-            raise TraceError(
-                f"{where}:{number}: {line[:40]} ms is too late; a trace lasts at most {MAX_DURATION_MS} ms"
-            )
+            raise UserError(f"{where}:{number}: {line[:40]} ms is too late; a trace lasts at most {MAX_DURATION_MS} ms")
         if ms < before:
-            raise TraceError(f"{where}:{number}: {ms} comes after {before}; times must not fall")
+            raise UserError(f"{where}:{number}: {ms} comes after {before}; times must not fall")
         different += ms > before or number == 1
         if different > MAX_TIMES:
-            raise TraceError(f"{where}:{number}: the trace has more than {MAX_TIMES} different times")
+            raise UserError(f"{where}:{number}: the trace has more than {MAX_TIMES} different times")
         times_ms.append(ms)
         before = ms
     if not before:
-        raise TraceError(f"{where}:{len(times_ms)}: the trace ends at 0; it must last a millisecond at least")
+        raise UserError(f"{where}:{len(times_ms)}: the trace ends at 0; it must last a millisecond at least")
     return Trace(name, times_ms)
 
 

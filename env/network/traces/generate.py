@@ -13,8 +13,9 @@ from array import array
 import numpy as np
 import numpy.typing as npt
 
+from env.errors import UserError
 from env.network.traces.format import PACKET_BITS, Trace
-from env.network.traces.models import Model, ModelError
+from env.network.traces.models import Model
 from env.network.traces.statistics import Statistics, statistics
 
 Floats = npt.NDArray[np.float64]
@@ -29,16 +30,16 @@ ATTEMPTS = 400
 
 
 def generate(name: str, model: Model, seconds: int, seed: int) -> Trace:
-    """Return the trace. Raises ModelError when no sample has the statistics of the model."""
+    """Return the trace. Raises UserError when no sample has the statistics of the model."""
     if not 10 <= seconds <= 3600:
-        raise ModelError(f"seconds is {seconds}; it must lie between 10 and 3600")
+        raise UserError(f"seconds is {seconds}; it must lie between 10 and 3600")
     if model.handover_s and (seconds % model.handover_s or seconds == model.handover_s):
-        raise ModelError(f"seconds is {seconds}; with handovers it must be a multiple of handover_s, at least twice it")
+        raise UserError(f"seconds is {seconds}; with handovers it must be a multiple of handover_s, at least twice it")
     for attempt in range(ATTEMPTS):
         trace = _draw(name, model, seconds, np.random.default_rng([seed, attempt]))
         if trace is not None and not differences(statistics(trace), model, seconds):
             return trace
-    raise ModelError(
+    raise UserError(
         f"none of {ATTEMPTS} draws of {seconds} s has the statistics of {model}: try a longer trace, fewer outages or "
         "a smaller deviation_mbps"
     )

@@ -26,9 +26,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-
-class ModelError(ValueError):
-    """A model is invalid, or no trace has its statistics. The message names the value and its valid range."""
+from env.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -64,17 +62,17 @@ class Model:
         ):
             value = getattr(self, name)
             if not low <= value <= high:
-                raise ModelError(f"{name} is {value:g}; it must lie between {low:g} and {high:g}")
+                raise UserError(f"{name} is {value:g}; it must lie between {low:g} and {high:g}")
         if self.deviation_mbps > 2 * self.mean_mbps:
-            raise ModelError(
+            raise UserError(
                 f"deviation_mbps is {self.deviation_mbps:g}; it must not exceed twice mean_mbps, {self.mean_mbps:g}"
             )
         if (self.outages_per_min or self.handover_s) and self.outage_s < 0.1:
-            raise ModelError(f"outage_s is {self.outage_s:g}; an outage lasts 0.1 s at least")
+            raise UserError(f"outage_s is {self.outage_s:g}; an outage lasts 0.1 s at least")
         if self.outages_per_min and self.handover_s:
-            raise ModelError("outages_per_min is for links without handover_s, whose outages are at the handovers")
+            raise UserError("outages_per_min is for links without handover_s, whose outages are at the handovers")
         if self.level_share and not self.handover_s:
-            raise ModelError("level_share is for links with handover_s, at which the level changes")
+            raise UserError("level_share is for links with handover_s, at which the level changes")
 
 
 # Default models of `python -m env.network.traces generate KIND`.

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from env.errors import UserError
 from env.network.traces import delay
 from env.network.traces.delay import load_delay_trace
-from env.network.traces.format import FOLDER, SUFFIXES, TraceError, load_trace, read_text
+from env.network.traces.format import FOLDER, SUFFIXES, load_trace, read_text
 from env.network.traces.manifest import digest
 
 RECORDINGS = FOLDER / "recorded"
@@ -44,6 +45,6 @@ def _problems(file: str, sha256: str) -> list[str]:
             return [f"recorded/{file} is not the file of its source: its SHA-256 differs"]
         load = load_delay_trace if file.endswith(delay.SUFFIXES) else load_trace
         load(str(RECORDINGS / file))
-    except TraceError as error:
+    except UserError as error:
         return [str(error)]
     return []

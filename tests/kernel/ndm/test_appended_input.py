@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from env.checkout import DATASETS, ROOT
+from env.errors import UserError
 from env.network.path import Path as NetworkPath
 from export.formats.blob import read_blob
 from export.integer import reference
-from export.integer.model import INPUTS, ExportError
+from export.integer.model import INPUTS
 from export.integer.native import Native
 from tests.support.labs import checked_lab
 
@@ -112,9 +113,9 @@ def test_the_module_decides_as_before(copy: Path) -> None:
 def test_model_with_the_input_is_refused_without_it(copy: Path) -> None:
     run(copy, sys.executable, "-c", WRITE)
     content = (copy / "more.bin").read_bytes()
-    with pytest.raises(ExportError, match=f"has {INPUTS + 1} inputs; this version has {INPUTS}"):
+    with pytest.raises(UserError, match=f"has {INPUTS + 1} inputs; this version has {INPUTS}"):
         read_blob(content, "more.bin")
-    with pytest.raises(ExportError, match="another number of inputs"):
+    with pytest.raises(UserError, match="another number of inputs"):
         Native().parse_blob(content)
     assert compiled(copy / "kernel", copy / "more.h") == ""
     assert "model mixed has too many inputs" in compiled(ROOT / "kernel", copy / "more.h")

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from env import schema
+from env.errors import UserError
 from export.formats.blob import read_blob, write_blob
-from export.integer.model import ENVELOPE_MAX, FORMAT, INPUTS, ExportError, IntegerModel, Provenance
+from export.integer.model import ENVELOPE_MAX, FORMAT, INPUTS, IntegerModel, Provenance
 from export.integer.native import Native, model_bytes
 from tests.support.models import random_model, with_sha256
 
@@ -47,7 +48,7 @@ def test_what_python_writes_the_kernel_reads(native: Native, seed: int) -> None:
 def refuses(parse: Callable[[bytes], object], content: bytes) -> bool:
     try:
         parse(content)
-    except ExportError:
+    except UserError:
         return True
     return False
 
@@ -100,16 +101,16 @@ def test_every_reason_to_refuse(native: Native, at: int, value: bytes, reason: s
     content = bytearray(write_blob(random_model(rng, 8), provenance))
     at %= len(content)
     content[at : at + len(value)] = value
-    with pytest.raises(ExportError, match=reason):
+    with pytest.raises(UserError, match=reason):
         native.parse_blob(bytes(content))
-    with pytest.raises(ExportError):
+    with pytest.raises(UserError):
         read_blob(with_sha256(content), "policy.bin")
 
 
 def test_no_shorter_file_is_taken(native: Native) -> None:
     content = write_blob(*random_file(np.random.default_rng(2)))
     for length in range(len(content)):
-        with pytest.raises(ExportError):
+        with pytest.raises(UserError):
             native.parse_blob(content[:length])
 
 
@@ -120,5 +121,5 @@ def test_no_shorter_file_is_taken(native: Native) -> None:
 def test_texts_that_do_not_fit_are_not_written(field: str, value: str) -> None:
     model = random_model(np.random.default_rng(1), 2)
     known = {"name": "a", "profile": "b", "sha256": "0" * 64, "git_revision": "c", "decisions": 1, "envelope": "d"}
-    with pytest.raises(ExportError, match="does not fit the kernel"):
+    with pytest.raises(UserError, match="does not fit the kernel"):
         write_blob(model, Provenance(**(known | {field: value})))

@@ -19,10 +19,11 @@ from hypothesis import strategies as st
 
 from env import schema
 from env.checkout import ROOT
+from env.errors import UserError
 from export.formats import golden
 from export.formats.header import write_header
 from export.integer import reference, tables
-from export.integer.model import INPUTS, ExportError, IntegerModel
+from export.integer.model import INPUTS, IntegerModel
 from export.integer.native import Native
 from tests.support.models import INT16_ENDS, any_model, random_model
 from tests.support.tools import compile_kernel
@@ -58,7 +59,7 @@ def test_mismatch_names_the_command_that_regenerates() -> None:
 def test_golden_files_of_another_version_are_refused() -> None:
     text = golden.FILE.read_text()
     for old, new in (('"version": 1', '"version": 2'), ('"ndm-golden"', '"other"'), ('"vectors"', '"victors"')):
-        with pytest.raises(ExportError, match="golden"):
+        with pytest.raises(UserError, match="golden"):
             golden.parse(text.replace(old, new, 1), "file")
 
 

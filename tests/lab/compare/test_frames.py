@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from compare import compare
-from compare.errors import CompareError
 from env.checkout import DOCS
+from env.errors import UserError
 from tests.support.commands import run_python
 
 
@@ -40,7 +40,7 @@ def test_comparison_returns_its_runs_as_frames(tmp_path: Path) -> None:
         (lambda: result.series("ndm", flow=1), "has flows 0 to 0, not 1"),
         (lambda: result.plot("stress"), "scenario is 'stress'; the comparison has loss/1pct"),
     ):
-        with pytest.raises(CompareError, match=problem):
+        with pytest.raises(UserError, match=problem):
             wrong()
 
 
@@ -65,7 +65,7 @@ def test_list_of_values_is_a_sweep(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_options_are_named(options: dict[str, object], problem: str) -> None:
-    with pytest.raises(CompareError, match=problem):
+    with pytest.raises(UserError, match=problem):
         compare(**options)  # type: ignore[arg-type]
 
 

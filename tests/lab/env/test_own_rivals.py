@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from env.errors import UserError
 from env.gym.episode import Episode
 from env.lab import VirtualLab
-from env.profile import PathSampler, Profile, ProfileError, profile_from_config
+from env.profile import PathSampler, Profile, profile_from_config
 from env.rollout import RolloutTask, run_episode
 from export import checkpoint
 from export.formats.model_file import model_file
@@ -79,7 +80,7 @@ def test_environment_has_the_rival() -> None:
     ],
 )
 def test_unusable_rival_is_refused_before_the_first_episode(rivals: list[str], problem: str) -> None:
-    with pytest.raises(ProfileError, match=problem):
+    with pytest.raises(UserError, match=problem):
         PathSampler(profile(*rivals))
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from env.checkout import ROOT
-from env.lab.stock.kernel import HEADERS, VERSIONS, StockKernelError, find_release
+from env.errors import UserError
+from env.lab.stock.kernel import HEADERS, VERSIONS, find_release
 from tests.support.guest import run_program, shell
 from tests.support.labs import checked_lab
 from tests.support.tools import find_tool, require
@@ -29,7 +30,7 @@ def headers() -> dict[str, Path]:
     find_tool("dkms", "slow")
     try:
         return {version: HEADERS / f"linux-headers-{find_release(version)}" for version in VERSIONS}
-    except StockKernelError as error:
+    except UserError as error:
         require(None, str(error))
         raise
 

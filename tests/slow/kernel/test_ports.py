@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from env.checkout import ROOT
-from env.lab.stock.kernel import HEADERS, StockKernelError, find_release
+from env.errors import UserError
+from env.lab.stock.kernel import HEADERS, find_release
 from kernel.ports import build
 from kernel.ports.trees import Tree
 from tests.support.tools import require
@@ -19,7 +20,7 @@ from tests.support.tools import require
 def tree() -> Tree:
     try:
         release = find_release("6.1")
-    except StockKernelError as error:
+    except UserError as error:
         require(None, str(error))
         raise
     return Tree(release, HEADERS / f"linux-headers-{release}", sparse=False)

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import yaml
 
+from env.errors import UserError
 from env.network.path import Path
 from env.network.scenario import load_scenario
-from env.profile import PathSampler, ProfileError, load_profile, profile_from_config, profile_names
+from env.profile import PathSampler, load_profile, profile_from_config, profile_names
 from env.profile.held_out import (
     BANDED,
-    HeldOutError,
     draw_in_band,
     held_out_bands,
     in_band,
@@ -74,7 +74,7 @@ def test_profile_over_all_bands_avoids_them() -> None:
     ],
 )
 def test_held_out_profile_is_refused(part: dict[str, Any], message: str) -> None:
-    with pytest.raises(ProfileError, match=message):
+    with pytest.raises(UserError, match=message):
         profile_from_config({"name": "bad", "paths": {"p": part}})
 
 
@@ -132,5 +132,5 @@ def test_draws_reach_every_band_and_nothing_else() -> None:
 def test_invalid_bands_are_refused(change: dict[str, Any], message: str) -> None:
     good = {key: [[1, 2], [3, 4]] for key in BANDED}
     assert read_bands(yaml.safe_dump(good))["rtt_ms"] == ((1, 2), (3, 4))
-    with pytest.raises(HeldOutError, match=message):
+    with pytest.raises(UserError, match=message):
         read_bands(yaml.safe_dump(good | change))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from env.errors import UserError
 from env.network.path import Path
 from env.network.scenario import load_scenario
 from env.profile import (
@@ -18,7 +19,6 @@ from env.profile import (
     PATH_FEATURES,
     EpisodeConfig,
     PathSampler,
-    ProfileError,
     load_profile,
     mean_positive_normal,
     profile_from_config,
@@ -254,7 +254,7 @@ def one(**mix: object) -> dict[str, object]:
     ],
 )
 def test_errors_name_bad_and_valid_values(config: dict[str, object], words: list[str]) -> None:
-    with pytest.raises(ProfileError) as error:
+    with pytest.raises(UserError) as error:
         profile_from_config(config)
     for word in words:
         assert word in str(error.value)
@@ -272,5 +272,5 @@ def test_large_bdp_shortens_episodes() -> None:
 
 
 def test_unknown_profile_lists_the_known() -> None:
-    with pytest.raises(ProfileError, match=r"did you mean mixed.*bottleneck, .*mixed"):
+    with pytest.raises(UserError, match=r"did you mean mixed.*bottleneck, .*mixed"):
         load_profile("mixd")

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from env import schema
+from env.errors import UserError
 from export import checkpoint
-from export.checkpoint import CheckpointError
 from training.policy import Policy
 
 
@@ -54,17 +54,17 @@ def test_hash_follows_every_weight() -> None:
         changed = {key: value.clone() for key, value in policy.items()}
         changed[name].view(-1)[-1] += 1e-3
         assert checkpoint.policy_sha256(changed) != before
-    with pytest.raises(CheckpointError, match=r"readout\.bias"):
+    with pytest.raises(UserError, match=r"readout\.bias"):
         checkpoint.policy_sha256({name: policy[name] for name in checkpoint.POLICY_TENSORS[:-1]})
 
 
 def test_missing_run_names_the_others(tmp_path: Path) -> None:
     (tmp_path / "good").mkdir()
     checkpoint.save(tmp_path / "good", content())
-    with pytest.raises(CheckpointError, match=r"no run .*bad.* are: good"):
+    with pytest.raises(UserError, match=r"no run .*bad.* are: good"):
         checkpoint.load(tmp_path / "bad")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(CheckpointError, match=r"has no checkpoint\.pt"):
+    with pytest.raises(UserError, match=r"has no checkpoint\.pt"):
         checkpoint.load(tmp_path / "empty")
 
 
@@ -72,7 +72,7 @@ def test_missing_run_names_the_others(tmp_path: Path) -> None:
 def test_truncated(tmp_path: Path, keep: int) -> None:
     path = checkpoint.save(tmp_path, content())
     path.write_bytes(path.read_bytes()[:keep])
-    with pytest.raises(CheckpointError, match="corrupt, truncated"):
+    with pytest.raises(UserError, match="corrupt, truncated"):
         checkpoint.load(tmp_path)
 
 
@@ -81,7 +81,7 @@ def test_changed_weights_are_noticed(tmp_path: Path) -> None:
     whole = torch.load(path, weights_only=True)
     whole["policy"]["readout.bias"][0] = 1.0
     torch.save(whole, path)
-    with pytest.raises(CheckpointError, match="SHA-256"):
+    with pytest.raises(UserError, match="SHA-256"):
         checkpoint.load(tmp_path)
 
 
@@ -89,14 +89,14 @@ def test_other_format(tmp_path: Path) -> None:
     path = checkpoint.save(tmp_path, content())
     whole = torch.load(path, weights_only=True)
     torch.save({**whole, "format": 99}, path)
-    with pytest.raises(CheckpointError, match="format 99"):
+    with pytest.raises(UserError, match="format 99"):
         checkpoint.load(tmp_path)
     torch.save([1, 2], path)
-    with pytest.raises(CheckpointError, match="format 'list'"):
+    with pytest.raises(UserError, match="format 'list'"):
         checkpoint.load(tmp_path)
     del whole["learner"]
     torch.save(whole, path)
-    with pytest.raises(CheckpointError, match="lacks learner"):
+    with pytest.raises(UserError, match="lacks learner"):
         checkpoint.load(tmp_path)
 
 
@@ -105,10 +105,10 @@ def test_other_schema(tmp_path: Path) -> None:
     whole = torch.load(path, weights_only=True)
     del whole["schema"]
     torch.save(whole, path)
-    with pytest.raises(CheckpointError, match=r"was trained with schema 2.*train again"):
+    with pytest.raises(UserError, match=r"was trained with schema 2.*train again"):
         checkpoint.load(tmp_path)
     torch.save({**whole, "schema": 99}, path)
-    with pytest.raises(CheckpointError, match=r"was trained with schema 99.*train again"):
+    with pytest.raises(UserError, match=r"was trained with schema 99.*train again"):
         checkpoint.load(tmp_path)
 
 
@@ -118,7 +118,7 @@ def test_appended_inputs_get_weight_0(tmp_path: Path, monkeypatch: pytest.Monkey
     saved["policy"]["rnn.weight_ih_l0"] = full[:, :-1].clone()
     checkpoint.save(tmp_path, saved)
     monkeypatch.setattr(schema, "INPUTS_MIN", full.shape[1])
-    with pytest.raises(CheckpointError, match=f"with {full.shape[1] - 1} inputs.*requires the first {full.shape[1]}"):
+    with pytest.raises(UserError, match=f"with {full.shape[1] - 1} inputs.*requires the first {full.shape[1]}"):
         checkpoint.load(tmp_path)
     monkeypatch.setattr(schema, "INPUTS_MIN", full.shape[1] - 1)
     loaded = checkpoint.load(tmp_path)
@@ -132,7 +132,7 @@ def test_appended_inputs_get_weight_0(tmp_path: Path, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("older", [1, 2, 3])
 def test_older_formats_are_refused(tmp_path: Path, older: int) -> None:
     torch.save({"format": older}, tmp_path / "checkpoint.pt")
-    with pytest.raises(CheckpointError, match=rf"has checkpoint format {older}, .*train again, .*commit 7e8d117"):
+    with pytest.raises(UserError, match=rf"has checkpoint format {older}, .*train again, .*commit 7e8d117"):
         checkpoint.load(tmp_path)
 
 
@@ -152,7 +152,7 @@ def small_file_limit() -> Iterator[None]:
 
 def test_failed_write_keeps_the_old_checkpoint(tmp_path: Path) -> None:
     checkpoint.save(tmp_path, content(seed=1))
-    with small_file_limit(), pytest.raises(CheckpointError, match=r"File too large; the previous one is unharmed"):
+    with small_file_limit(), pytest.raises(UserError, match=r"File too large; the previous one is unharmed"):
         checkpoint.save(tmp_path, content(seed=2))
     assert checkpoint.load(tmp_path)["config"]["seed"] == 1
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.pt"]

@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from env import schema
+from env.errors import UserError
 from export import checkpoint, pipeline, zoo
 from export.__main__ import main
 from export.checks import agreement as verify
@@ -22,7 +23,7 @@ from export.formats.header import render_header
 from export.formats.integer_onnx import IntegerSession
 from export.formats.onnx_model import check_onnx
 from export.integer import reference
-from export.integer.model import INPUTS, ExportError, IntegerModel, Provenance
+from export.integer.model import INPUTS, IntegerModel, Provenance
 from export.integer.native import model_bytes
 from export.integer.quantize import FloatPolicy, quantize
 from export.selection import manifest_of, select, selected
@@ -100,7 +101,7 @@ def test_unfit_model_is_refused_old_one_stays(
     before = contents(headers)
     run = write_run(tmp_path / "run", **changes)
     assert main(["--run", str(run), "--headers", str(headers)]) == 1
-    with pytest.raises(ExportError, match=message):
+    with pytest.raises(UserError, match=message):
         pipeline.build_model(run)
     assert "export:" in capsys.readouterr().err
     assert contents(headers) == before
@@ -141,9 +142,9 @@ def test_damaged_checkpoints_are_one_paragraph(
 
 def test_unknown_run_names_the_nearest_ones(tmp_path: Path) -> None:
     write_run(tmp_path / "mixed")
-    with pytest.raises(ExportError, match="did you mean mixed"):
+    with pytest.raises(UserError, match="did you mean mixed"):
         zoo.find_run("mixde", tmp_path)
-    with pytest.raises(ExportError, match="no checkpoint yet"):
+    with pytest.raises(UserError, match="no checkpoint yet"):
         zoo.find_run("mine", tmp_path / "nothing")
 
 
@@ -162,13 +163,13 @@ def test_model_replaces_the_one_of_its_name(tmp_path: Path, headers: Path) -> No
 )
 def test_a_selection_that_cannot_be_is_refused(headers: Path, name: str, message: str) -> None:
     before = contents(headers)
-    with pytest.raises(ExportError, match=message):
+    with pytest.raises(UserError, match=message):
         select(name, headers)
     assert contents(headers) == before
 
 
 def test_a_header_without_a_manifest_is_named(headers: Path) -> None:
-    with pytest.raises(ExportError, match=r"old\.json does not describe the model old: run `make export-weights`"):
+    with pytest.raises(UserError, match=r"old\.json does not describe the model old: run `make export-weights`"):
         manifest_of("old", headers)
 
 
@@ -177,9 +178,9 @@ def test_name_the_kernel_cannot_show_is_refused(tmp_path: Path, headers: Path, n
     exported = pipeline.build_model(write_run(tmp_path / "run"))
     before = contents(headers)
     provenance = replace(exported.provenance, name=name)
-    with pytest.raises(ExportError):
+    with pytest.raises(UserError):
         render_header(exported.model, provenance)
-    with pytest.raises(ExportError):
+    with pytest.raises(UserError):
         blob.write_blob(exported.model, provenance)
     assert contents(headers) == before
 
@@ -204,12 +205,12 @@ def test_blob_reads_back_and_detects_changed_bits(tmp_path: Path) -> None:
     for bit in rng.choice(len(content) * 8, 300, replace=False):
         damaged = bytearray(content)
         damaged[bit // 8] ^= 1 << (bit % 8)
-        with pytest.raises(ExportError):
+        with pytest.raises(UserError):
             blob.read_blob(bytes(damaged), "policy.bin")
     for length in (0, 7, 40, len(content) - 1):
-        with pytest.raises(ExportError):
+        with pytest.raises(UserError):
             blob.read_blob(content[:length], "policy.bin")
-    with pytest.raises(ExportError):
+    with pytest.raises(UserError):
         blob.read_blob(content + b"\0", "policy.bin")
 
 

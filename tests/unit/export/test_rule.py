@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from env.errors import UserError
 from env.schema import ACTIONS, FEATURES
 from export import pipeline
-from export.integer.model import ExportError
 from export.rule import find_rule, read_rule, rule_names, rule_text
 from training.policy import initial_policy
 
@@ -59,13 +59,13 @@ units:
 )
 def test_a_wrong_file_is_refused_with_the_right_values(tmp_path: Path, text: str, message: str) -> None:
     file = write(tmp_path, text)
-    with pytest.raises(ExportError, match=message) as refused:
+    with pytest.raises(UserError, match=message) as refused:
         read_rule(file)
     assert str(file) in str(refused.value)
 
 
 def test_an_unknown_rule_names_a_similar_one() -> None:
-    with pytest.raises(ExportError, match=r"did you mean rules/one_neuron.yaml\?"):
+    with pytest.raises(UserError, match=r"did you mean rules/one_neuron.yaml\?"):
         find_rule("rules/one_nueron.yaml")
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from env.errors import UserError
 from export import pipeline, zoo
-from export.checkpoint import CheckpointError, load
-from export.integer.model import ExportError
+from export.checkpoint import load
 from export.selection import select, selected
 from tests.support.runs import write_run
 
@@ -23,15 +23,15 @@ def test_zoo_holds_the_shipped_models() -> None:
 
 
 def test_unknown_model_names_the_right_ones() -> None:
-    with pytest.raises(ExportError, match=r"mixde.*did you mean mixed\?.*the models of the zoo are mixed"):
+    with pytest.raises(UserError, match=r"mixde.*did you mean mixed\?.*the models of the zoo are mixed"):
         pipeline.find_policy("ndm@mixde")
-    with pytest.raises(CheckpointError, match="the models of the zoo are mixed"):
+    with pytest.raises(UserError, match="the models of the zoo are mixed"):
         zoo.find_checkpoint("nothing-like-it")
 
 
 def test_name_of_a_run_too_is_refused(tmp_path: Path) -> None:
     write_run(tmp_path / "runs" / "mixed")
-    with pytest.raises(ExportError, match=r"give the path, datasets/models/mixed or .*runs/mixed"):
+    with pytest.raises(UserError, match=r"give the path, datasets/models/mixed or .*runs/mixed"):
         zoo.find_run("mixed", tmp_path / "runs")
 
 

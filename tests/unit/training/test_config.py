@@ -11,9 +11,10 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from env.checkout import CONFIGS
+from env.errors import UserError
 from train import help_text
 from training import learner
-from training.config import LEARNERS, ConfigError, check_command_line, read_config, resumed_config
+from training.config import LEARNERS, check_command_line, read_config, resumed_config
 from training.learner import kinds
 from training.options import LabOptions, TrainConfig
 from training.ppo import PpoOptions
@@ -39,7 +40,7 @@ def composed(*overrides: str) -> TrainConfig:
     ],
 )
 def test_wrong_word(override: str, words: list[str]) -> None:
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(UserError) as caught:
         check_command_line([override])
     text = str(caught.value)
     assert all(word in text for word in words), text
@@ -59,7 +60,7 @@ def test_wrong_word(override: str, words: list[str]) -> None:
     ],
 )
 def test_value_out_of_range(override: str, text: str) -> None:
-    with pytest.raises(ConfigError, match=text):
+    with pytest.raises(UserError, match=text):
         composed(override)
 
 
@@ -73,7 +74,7 @@ def test_run_from_before_options_went_goes_on(of_before: dict[str, float]) -> No
     if not of_before:
         assert read_config(resumed_config(saved, again, [])).algo.skip_slow_start_until == 0.5
         return
-    with pytest.raises(ConfigError, match=r"the run began with curriculum\.\w+=0\.[13], which this version does not"):
+    with pytest.raises(UserError, match=r"the run began with curriculum\.\w+=0\.[13], which this version does not"):
         resumed_config(saved, again, [])
 
 
@@ -106,7 +107,7 @@ def test_resumed_run_keeps_its_configuration() -> None:
     assert (config.profile.name, config.seed, config.algo.hidden) == ("bottleneck", 5, 12)
     assert (config.algo.total_decisions, config.lab.workers) == (900, 1)
     for refused in ("seed=6", "profile=mixed", "name=other", "algo=ppo_long"):
-        with pytest.raises(ConfigError, match="cannot be changed in a resumed run"):
+        with pytest.raises(UserError, match="cannot be changed in a resumed run"):
             resumed_config(plain, again, [*overrides, refused])
 
 
@@ -148,7 +149,7 @@ def test_a_file_without_its_learner_is_named(tmp_path: Path, monkeypatch: pytest
 
 def test_options_are_those_of_the_learner() -> None:
     assert isinstance(composed().algo, PpoOptions)
-    with pytest.raises(ConfigError, match=r"algo\.population is unknown.*algo are .*gae_lambda"):
+    with pytest.raises(UserError, match=r"algo\.population is unknown.*algo are .*gae_lambda"):
         check_command_line(["algo.population=3"])
-    with pytest.raises(ConfigError, match=r"algo\.kind is sac, .* choose the learner by algo="):
+    with pytest.raises(UserError, match=r"algo\.kind is sac, .* choose the learner by algo="):
         composed("algo=ppo", "algo.kind=sac")

@@ -15,13 +15,13 @@ import pytest
 import torch
 
 from env.checkout import git_revision
+from env.errors import UserError
 from env.profile import load_profile
 from env.spaces import INFO
 from env.trajectory import Trajectory
 from export import checkpoint
-from export.checkpoint import CheckpointError
 from tests.support.training.toys import Array, FluidQueue, ToyRolloutWorkers, ToyVector
-from training.loop import RunError, claimed, new_run_folder, train
+from training.loop import claimed, new_run_folder, train
 from training.options import TrainConfig
 from training.ppo import PpoOptions
 from training.run_folder import curves
@@ -178,7 +178,7 @@ def test_full_disk_keeps_the_last_checkpoint(tmp_path: Path, monkeypatch: pytest
         real(descriptor)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    with pytest.raises(CheckpointError, match="No space left on device; the previous one is unharmed"):
+    with pytest.raises(UserError, match="No space left on device; the previous one is unharmed"):
         run_training(config(tmp_path), tmp_path / "run")
     assert checkpoint.load(tmp_path / "run")["decisions"] == 0
 
@@ -190,9 +190,9 @@ def test_second_run_in_a_folder_is_refused(tmp_path: Path) -> None:
     assert folder == tmp_path / "mine"
     run_training(chosen, folder)
     before = (folder / "checkpoint.pt").read_bytes()
-    with pytest.raises(RunError, match=r"exists already.*resume="):
+    with pytest.raises(UserError, match=r"exists already.*resume="):
         new_run_folder(chosen)
-    with claimed(folder), pytest.raises(RunError, match="another process is training"):
+    with claimed(folder), pytest.raises(UserError, match="another process is training"):
         run_training(chosen, folder, checkpoint.load(folder))
     assert (folder / "checkpoint.pt").read_bytes() == before
 
@@ -202,7 +202,7 @@ def test_resume_without_an_appended_input_is_refused(tmp_path: Path) -> None:
     run_training(chosen, run)
     saved = checkpoint.load(run)
     saved["policy"]["rnn.weight_ih_l0"][:, -1] = 0  # as load() does
-    with pytest.raises(RunError, match=f"algo.start={run}"):
+    with pytest.raises(UserError, match=f"algo.start={run}"):
         run_training(chosen, run, saved)
 
 

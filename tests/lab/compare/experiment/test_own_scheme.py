@@ -10,12 +10,12 @@ import pytest
 from rich.console import Console
 
 from compare.command.measurement import Measurement
-from compare.errors import CompareError
 from compare.experiment import run_job
 from compare.experiment.config import CompareConfig
 from compare.experiment.experiment import plan
 from compare.experiment.store import Store
 from env.checkout import ROOT
+from env.errors import UserError
 from env.lab.virtual import KERNEL, MODULES
 from tests.support.commands import compare
 
@@ -101,14 +101,14 @@ def test_built_module_is_taken(tmp_path: Path) -> None:
     ],
 )
 def test_unusable_scheme_is_refused_before_the_first_run(scheme: str, problem: str) -> None:
-    with pytest.raises(CompareError, match=problem):
+    with pytest.raises(UserError, match=problem):
         measurement(scheme)
 
 
 def test_source_that_does_not_build_shows_the_compilers_lines(tmp_path: Path) -> None:
     source = tmp_path / "tcp_old.c"
     source.write_text(FAULTY.read_text().replace("CODE >= KERNEL", "CODE < KERNEL"))
-    with pytest.raises(CompareError) as raised:
+    with pytest.raises(UserError) as raised:
         measurement(f"old@{source}")
     message = str(raised.value)
     assert f"{source} does not build for Linux 6." in message
@@ -124,17 +124,17 @@ def test_module_for_another_kernel_is_refused(tmp_path: Path) -> None:
     release = json.loads(KERNEL.with_name("manifest.json").read_text())["release"].encode()
     other = tmp_path / "tcp_nv.ko"
     other.write_bytes(content.replace(b"vermagic=" + release, b"vermagic=5" + release[1:]))
-    with pytest.raises(CompareError, match=r"is built for 5\..*give its source in place of it, or build it with `make"):
+    with pytest.raises(UserError, match=r"is built for 5\..*give its source in place of it, or build it with `make"):
         measurement(f"mine@{other}")
 
 
 def test_settings_of_one_module_cannot_compete() -> None:
-    with pytest.raises(CompareError, match=r"are both the congestion control aimd, .* they cannot compete"):
+    with pytest.raises(UserError, match=r"are both the congestion control aimd, .* they cannot compete"):
         measurement(f"mine@{AIMD}+beta:900", rival=f"other@{AIMD}")
 
 
 def test_labels_must_differ() -> None:
-    with pytest.raises(CompareError, match="two are called mine; give them different names before the @"):
+    with pytest.raises(UserError, match="two are called mine; give them different names before the @"):
         measurement(f"mine@{AIMD}", f"mine@{SOURCES}")
 
 
@@ -147,5 +147,5 @@ def test_folder_with_a_makefile_is_built(tmp_path: Path) -> None:
     (tmp_path / "core.c").rename(tmp_path / "tcp_a.c")
     shutil.copy(FAULTY, tmp_path / "tcp_b.c")
     assert measurement(f"a@{tmp_path}").experiment.algorithms == {f"a@{tmp_path}": "aimd"}
-    with pytest.raises(CompareError, match="builds several modules: name the scheme after one of them: a, b"):
+    with pytest.raises(UserError, match="builds several modules: name the scheme after one of them: a, b"):
         measurement(f"mine@{tmp_path}")

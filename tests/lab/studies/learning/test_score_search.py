@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from compare.command.progress import terminal
-from compare.errors import CompareError
+from env.errors import UserError
 from export.integer.quantize import FloatPolicy
 from export.rule import read_rule
 from studies.learning.score_search import Search, parse, search, vector
@@ -35,5 +35,5 @@ def test_an_interrupted_search_ends_as_an_uninterrupted_one(tmp_path: Path) -> N
         assert not np.array_equal(found, start)
         # the rule keeps its form
         assert np.array_equal(found != 0, start != 0)
-    with pytest.raises(CompareError, match=r"holds a search with other settings \(candidates, sigma\)"):
+    with pytest.raises(UserError, match=r"holds a search with other settings \(candidates, sigma\)"):
         search(replace(once, candidates=5, sigma=0.2), terminal())

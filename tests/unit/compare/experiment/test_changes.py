@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from hydra import compose, initialize_config_dir
 
-from compare.errors import CompareError
 from compare.experiment.changes import NETWORKS, Change, SweepPoint, quoted, read_changes, unquoted
 from compare.experiment.config import FOLDER, NAME, check_command_line, read_config
 from compare.experiment.experiment import Experiment, from_identity, plan
+from env.errors import UserError
 from tests.support.commands import run_python
 
 
@@ -88,13 +88,13 @@ def test_values_have_hydras_grammar(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_a_change_that_cannot_be_made_is_refused(texts: list[str], message: str) -> None:
-    with pytest.raises(CompareError, match=message):
+    with pytest.raises(UserError, match=message):
         planned(*texts)
 
 
 def test_path_field_cannot_change_a_chain() -> None:
     message = "path.rate_mbps changes a path, but scenario chain/two_queues is a chain: use chain.FIELD=VALUE"
-    with pytest.raises(CompareError, match=message):
+    with pytest.raises(UserError, match=message):
         planned("path.rate_mbps=5", scenario="chain/two_queues")
 
 
@@ -123,12 +123,12 @@ def test_a_change_is_for_all_links_or_one() -> None:
     ],
 )
 def test_a_chains_change_that_cannot_be_made_is_refused(text: str, scenario: str, message: str) -> None:
-    with pytest.raises(CompareError, match=message):
+    with pytest.raises(UserError, match=message):
         planned(text, scenario=scenario)
 
 
 def test_a_loopback_path_takes_no_rate() -> None:
-    with pytest.raises(CompareError, match=r"path\.rate_mbps has no effect in scenario stress"):
+    with pytest.raises(UserError, match=r"path\.rate_mbps has no effect in scenario stress"):
         planned("path.rate_mbps=5", scenario="stress")
 
 
@@ -149,7 +149,7 @@ def test_a_loopback_path_takes_no_rate() -> None:
     ],
 )
 def test_a_wrong_argument_is_named(arguments: list[str], message: str) -> None:
-    with pytest.raises(CompareError, match=message):
+    with pytest.raises(UserError, match=message):
         check_command_line([quoted(argument) for argument in arguments])
 
 

@@ -28,7 +28,7 @@ def kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LabKind:
 
 
 def test_a_scenario_without_a_trace_depends_on_none(kind: LabKind) -> None:
-    assert sorted(binaries({}, [load_scenario("stress"), load_scenario("nv/1s1c1fs")], kind)) == [
+    assert sorted(binaries({}, {}, [load_scenario("stress"), load_scenario("nv/1s1c1fs")], kind)) == [
         "lab kernel",
         "traffic module",
         "traffic program",
@@ -36,7 +36,7 @@ def test_a_scenario_without_a_trace_depends_on_none(kind: LabKind) -> None:
 
 
 def test_runs_depend_on_the_trace_and_its_link(kind: LabKind) -> None:
-    sha256 = binaries({}, [load_scenario("access/lte"), load_scenario("bottleneck")], kind)
+    sha256 = binaries({}, {}, [load_scenario("access/lte"), load_scenario("bottleneck")], kind)
     name = "held_out/lte-walking"
     assert sha256[f"trace {name}"] == hashlib.sha256(find_trace(name).read_bytes()).hexdigest()
     assert sha256["link of a trace"] == hashlib.sha256(b"sch_linktrace.ko").hexdigest()
@@ -46,6 +46,6 @@ def test_a_changed_trace_is_another_one(kind: LabKind, tmp_path: Path) -> None:
     file = tmp_path / "mine.trace"
     scenario = Scenario(name="mine", claim="none", duration_s=1, path={"trace": str(file)})
     file.write_text("1\n2\n")
-    before = binaries({}, [scenario], kind)
+    before = binaries({}, {}, [scenario], kind)
     file.write_text("1\n3\n")
-    assert binaries({}, [scenario], kind) != before
+    assert binaries({}, {}, [scenario], kind) != before

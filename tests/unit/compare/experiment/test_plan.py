@@ -11,16 +11,15 @@ from typing import Any
 
 import pytest
 
-from compare.errors import CompareError
 from compare.experiment import labs, models
 from compare.experiment.config import CompareConfig, check_command_line
 from compare.experiment.experiment import from_identity, plan
 from compare.experiment.labs import LabKind, lab_kind
-from compare.experiment.schemes import find_schemes
-from env.lab import VirtualLab, kernels
+from env.errors import UserError
+from env.lab import LabMissing, VirtualLab, kernels
 from env.lab.kernels import LabKernel
 from env.network import scenario as scenario_module
-from env.network.schemes import DEFAULT_SCHEMES, SCHEMES
+from env.network.schemes import DEFAULT_SCHEMES, SCHEMES, find_schemes
 from env.options import option_lines
 from env.own_module import KernelTree
 from export.selection import select
@@ -61,7 +60,7 @@ GOOD: dict[str, Any] = {"scenario": ["stress"], "schemes": ["cubic"], "seeds": 3
     ],
 )
 def test_what_cannot_be_compared_is_refused(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(CompareError, match=message):
+    with pytest.raises(UserError, match=message):
         plan(**(GOOD | change))
 
 
@@ -78,7 +77,7 @@ def test_a_scenario_that_cannot_run_is_refused(
 ) -> None:
     (tmp_path / "bad.yaml").write_text(f"name: bad\nclaim: none\nduration_s: 5\npath: {path}\n")
     monkeypatch.setattr(scenario_module, "FOLDER", tmp_path)
-    with pytest.raises(CompareError, match=message):
+    with pytest.raises(UserError, match=message):
         plan(**(GOOD | {"scenario": ["bad"]}))
 
 
@@ -95,7 +94,7 @@ def test_a_scenario_that_cannot_run_is_refused(
     ],
 )
 def test_a_wrong_option_is_named(overrides: list[str], message: str) -> None:
-    with pytest.raises(CompareError, match=message):
+    with pytest.raises(UserError, match=message):
         check_command_line(overrides)
 
 
@@ -125,7 +124,7 @@ def test_schemes_of_a_scenarios_flows_are_checked(tmp_path: Path, monkeypatch: p
     for scheme, message in (("cubik", "scenario bad: .*did you mean cubic"), ("oracle", "can only be under test")):
         flows = f"[{{scheme: under_test}}, {{scheme: {scheme}}}]"
         (tmp_path / "bad.yaml").write_text(f"name: bad\nclaim: none\nduration_s: 5\npath: {{}}\nflows: {flows}\n")
-        with pytest.raises(CompareError, match=message):
+        with pytest.raises(UserError, match=message):
             plan(**(GOOD | {"scenario": ["bad"]}))
 
 
@@ -146,7 +145,7 @@ def test_rival_replaces_all_flows_not_under_test() -> None:
 def test_the_oracle_has_a_window_for_each_scenario() -> None:
     experiment = plan(**(GOOD | {"scenario": ["stress", "bottleneck"], "schemes": ["oracle", "cubic"]}))
     stress, bottleneck = (run for run in experiment.runs()[:4] if run.scheme.is_oracle)
-    with pytest.raises(CompareError, match="scenario stress: the oracle's window has not been found"):
+    with pytest.raises(UserError, match="scenario stress: the oracle's window has not been found"):
         experiment.schemes_of(stress)
     searched = replace(experiment, windows={"stress": 8, "bottleneck": 67})
     assert [searched.schemes_of(run)["oracle"].algorithm for run in (stress, bottleneck)] == ["cwnd_8", "cwnd_67"]
@@ -183,24 +182,24 @@ def test_scenarios_name_the_schemes_when_nobody_does() -> None:
 def test_a_missing_lab_kernel_names_its_make_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = LabKernel("lab", tmp_path, tmp_path, "lab-kernel", "module")
     monkeypatch.setattr(labs, "lab_kernel", lambda _: kernel)
-    with pytest.raises(CompareError, match="make lab-kernel"):
+    with pytest.raises(UserError, match="make lab-kernel"):
         lab_kind("virtual", "", plan(**GOOD))
     kernel.image.write_bytes(b"x")
     kernel.image.chmod(0o644)
-    with pytest.raises(CompareError, match=r"cannot be executed.*chmod"):
+    with pytest.raises(UserError, match=r"cannot be executed.*chmod"):
         lab_kind("virtual", "", plan(**GOOD))
 
 
 def test_an_unknown_kernel_is_refused_with_the_names_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "OTHERS", tmp_path)
     (tmp_path / "bbr3").mkdir()
-    with pytest.raises(CompareError, match=r"'bbr4' is unknown: did you mean bbr3\? The kernels are lab, bbr3; `make"):
+    with pytest.raises(LabMissing, match=r"'bbr4' is unknown: did you mean bbr3\? The kernels are lab, bbr3; `make"):
         lab_kind("virtual", "", plan(**GOOD), "bbr4")
     experiment = plan(**GOOD | {"schemes": ["cubic", "cubic%bbr3"]})
     assert experiment.kernels() == ["", "bbr3"]
     assert [scheme.label for scheme in experiment.schemes] == ["Cubic", "Cubic on bbr3"]
     assert [scheme.name for scheme in experiment.all_schemes("bbr3")] == ["cubic%bbr3"]
-    with pytest.raises(CompareError, match="kernels by name are of lab=virtual"):
+    with pytest.raises(UserError, match="kernels by name are of lab=virtual"):
         lab_kind("vm", "6.12", experiment)
 
 
@@ -212,19 +211,19 @@ def test_a_module_older_than_its_model_is_refused(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(models, "EXPORTED", tmp_path)
     tree = KernelTree(tmp_path, "6.12", "0" * 64)
     kind = LabKind(tmp_path / "linux", tmp_path, "module", (), tree, partial(VirtualLab, seed=0))
-    with pytest.raises(CompareError, match="make module"):
+    with pytest.raises(UserError, match="make module"):
         models.find_modules(find_schemes(["ndm"]), kind)
     (tmp_path / "tcp_ndm.ko").write_bytes(b"\0" + bytes.fromhex("cd" * 32) + b"\0")
-    with pytest.raises(CompareError, match="is older than the model mine"):
+    with pytest.raises(UserError, match="is older than the model mine"):
         models.find_modules(find_schemes(["ndm"]), kind)
     (tmp_path / "tcp_ndm.ko").write_bytes(b"\0" + bytes.fromhex("ab" * 32) + b"\0")
     assert models.find_modules(find_schemes(["ndm"]), kind) == {"ndm": tmp_path / "tcp_ndm.ko"}
 
 
 def test_a_run_that_does_not_exist_is_named() -> None:
-    with pytest.raises(CompareError, match="ndm@runs/no-such-run"):
+    with pytest.raises(UserError, match="ndm@runs/no-such-run"):
         models.find_models(find_schemes(["ndm@runs/no-such-run"]))
-    with pytest.raises(CompareError, match=r"did you mean ndm@untrained\?"):
+    with pytest.raises(UserError, match=r"did you mean ndm@untrained\?"):
         models.find_models(find_schemes(["ndm@untrianed"]))
 
 

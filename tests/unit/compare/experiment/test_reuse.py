@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from compare.errors import CompareError
 from compare.experiment.experiment import Experiment, plan
 from compare.experiment.models import module_key
 from compare.experiment.reuse import check_reusable, reused_runs
 from compare.experiment.run_files import pack
 from compare.experiment.store import EXPERIMENT, Store
+from env.errors import UserError
 from tests.support.results import recorded
 
 BINARIES = {"lab kernel": "1", "traffic program": "2", "traffic module": "3", module_key("ndm"): "4"}
@@ -79,5 +79,5 @@ def test_damaged_runs_are_made_again(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_a_comparison(tmp_path: Path) -> None:
-    with pytest.raises(CompareError, match="is not the folder of a comparison"):
+    with pytest.raises(UserError, match="is not the folder of a comparison"):
         check_reusable(tmp_path)

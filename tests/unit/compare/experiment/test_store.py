@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from compare.errors import CompareError
 from compare.experiment import models
 from compare.experiment.changes import read_changes
 from compare.experiment.experiment import Experiment, plan
@@ -20,8 +19,8 @@ from compare.experiment.run_files import pack
 from compare.experiment.store import DamagedRun, Store
 from compare.metrics.cells import read_cells
 from compare.statistics.summary import summary_csv
+from env.errors import UserError
 from env.lab import RunResult, Table
-from env.network.scenario import ScenarioError
 from env.network.traces import handed_over
 from tests.support.results import recorded
 
@@ -99,7 +98,7 @@ def test_same_experiment_continues_another_is_refused(tmp_path: Path) -> None:
         (replace(experiment(), binaries={"lab kernel": "1"}), "binaries: lab kernel not the same"),
     ]
     for other, message in others:
-        with pytest.raises(CompareError, match=message), store.claim(other):
+        with pytest.raises(UserError, match=message), store.claim(other):
             pass
     assert (store.folder / "experiment.json").read_bytes() == before
     assert store.experiment() == experiment()
@@ -107,15 +106,15 @@ def test_same_experiment_continues_another_is_refused(tmp_path: Path) -> None:
 
 def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    with store.claim(experiment()), pytest.raises(CompareError, match="at work"), Store(tmp_path).claim(experiment()):
+    with store.claim(experiment()), pytest.raises(UserError, match="at work"), Store(tmp_path).claim(experiment()):
         pass
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("x")
-    with pytest.raises(CompareError, match=r"thesis\.tex"), Store(tmp_path).claim(experiment()):
+    with pytest.raises(UserError, match=r"thesis\.tex"), Store(tmp_path).claim(experiment()):
         pass
-    with pytest.raises(CompareError, match="not the folder of a comparison"):
+    with pytest.raises(UserError, match="not the folder of a comparison"):
         Store(tmp_path).experiment()
 
 
@@ -127,7 +126,7 @@ def test_a_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(CompareError, match="No space left on device"):
+    with pytest.raises(UserError, match="No space left on device"):
         store.write("summary.csv", b"new")
     assert [path.name for path in tmp_path.iterdir()] == ["summary.csv"]
     assert (tmp_path / "summary.csv").read_bytes() == b"old"
@@ -180,7 +179,7 @@ def test_a_report_needs_no_trace_file(tmp_path: Path, monkeypatch: pytest.Monkey
     with store.claim(traced):
         store.keep_traces(traced)
     file.unlink()
-    with pytest.raises(ScenarioError, match=r"mine\.trace' does not exist"):
+    with pytest.raises(UserError, match=r"mine\.trace' does not exist"):
         store.experiment().scenarios[0].network_path()
     store.restore_traces(store.experiment())
     assert store.experiment().scenarios[0].network_path().trace == str(file)

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compare.errors import CompareError
 from compare.metrics.group_metrics import (
     find_groups,
     group_metrics,
@@ -18,6 +17,7 @@ from compare.metrics.group_metrics import (
     mean_latency_us,
     size_label,
 )
+from env.errors import UserError
 from env.lab import FlowResult
 from env.lab.result import Latency
 from tests.support.results import made_flow, made_request_flow, recorded
@@ -124,7 +124,7 @@ def test_metrics_that_cannot_be_computed_are_nan() -> None:
     metrics = named([flow, flow])
     for name in ("mean_latency", "p99_latency", "rtt", "retrans_pct", "jain"):
         assert math.isnan(metrics[name]), name
-    with pytest.raises(CompareError, match="duration_s is 0"):
+    with pytest.raises(UserError, match="duration_s is 0"):
         named([replace(flow, duration_s=0.0), flow])
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from compare.errors import CompareError
 from compare.metrics.flow_metrics import METRICS, flow_metrics, received_per_second
+from env.errors import UserError
 from env.lab import FlowResult
 from tests.support.results import made_flow, recorded, table
 
@@ -84,5 +84,5 @@ def test_metrics_of_recorded_run_agree_with_its_counts() -> None:
     ],
 )
 def test_a_run_that_cannot_be_measured_is_refused(change: dict[str, Any], message: str) -> None:
-    with pytest.raises((CompareError, ValueError), match=message):
+    with pytest.raises((UserError, ValueError), match=message):
         flow_metrics(replace(made_flow(**EVEN), **change))

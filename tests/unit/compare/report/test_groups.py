@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from compare.errors import CompareError
 from compare.experiment.experiment import Experiment, plan
 from compare.experiment.run_files import pack
 from compare.experiment.store import Store
@@ -22,6 +21,7 @@ from compare.report.terminal import print_tables
 from compare.statistics.estimates import estimate_of
 from compare.statistics.paired import compare_pairs
 from compare.statistics.summary import summary_csv
+from env.errors import UserError
 from env.lab import RunResult
 from env.lab.result import Latency
 from env.network import scenario as scenario_module
@@ -80,7 +80,7 @@ def test_folder_stands_for_all_its_scenarios(tmp_path: Path, experiment: Experim
     ],
 )
 def test_an_unknown_scenario_of_a_folder_is_named(names: list[str], message: str) -> None:
-    with pytest.raises(CompareError, match=message):
+    with pytest.raises(UserError, match=message):
         plan(names, ["reno"], 1, None, 50)
 
 

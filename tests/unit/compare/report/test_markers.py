@@ -11,13 +11,12 @@ from PIL import Image
 
 from compare.experiment.experiment import plan
 from compare.experiment.run_files import pack
-from compare.experiment.schemes import find_schemes
 from compare.experiment.store import Store
 from compare.report import render_report
 from compare.report.plots.figure import marker
 from compare.report.plots.markers import glyph
 from env.network import schemes
-from env.network.schemes import FREE_LOOKS, SCHEMES, Scheme, with_looks
+from env.network.schemes import FREE_LOOKS, SCHEMES, Scheme, find_schemes, with_looks
 from studies.documents.overview import draw_overview
 from tests.support.report import comparison
 from tests.support.results import recorded

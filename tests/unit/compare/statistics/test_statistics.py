@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from compare.errors import CompareError
 from compare.statistics.estimates import estimate, inside_spread
+from env.errors import UserError
 
 
 def test_interval_is_near_the_normal_one() -> None:
@@ -42,7 +42,7 @@ def test_one_or_two_values_have_no_interval(values: list[float]) -> None:
 
 
 def test_nothing_to_estimate_is_an_error() -> None:
-    with pytest.raises(CompareError):
+    with pytest.raises(UserError):
         estimate([math.nan])
 
 

@@ -10,11 +10,11 @@ import pytest
 
 import env
 from env import schema
+from env.errors import UserError
 from env.flows import GRACE_S
 from env.gym.episode import BootLab
 from env.gym.ndm_env import NdmEnv
 from env.gym.vector_env import NdmVectorEnv
-from env.profile import ProfileError
 from env.reward import TERMS
 from env.spaces import INFO
 from tests.support.fake_lab import INTERVAL_US, FakeLab
@@ -181,7 +181,7 @@ def test_wrong_lengths(arguments: dict[str, float]) -> None:
 
 
 def test_unknown_profile() -> None:
-    with pytest.raises(ProfileError, match="The profiles are"):
+    with pytest.raises(UserError, match="The profiles are"):
         gymnasium.make(env.ENV_ID, profile="nosuch")
 
 

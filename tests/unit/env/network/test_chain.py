@@ -6,12 +6,13 @@ from pathlib import Path as FilePath
 
 import pytest
 
+from env.errors import UserError
 from env.network import scenario as scenarios
 from env.network.chain import Chain, ChainLink
 from env.network.networks import network_from_dict, topology_name
-from env.network.path import Path, PathError
+from env.network.path import Path
 from env.network.rack import Rack
-from env.network.scenario import ScenarioError, load_scenario
+from env.network.scenario import load_scenario
 
 CHAIN = Chain((ChainLink(rate_mbps=20, delay_ms=5), ChainLink(rate_mbps=10, delay_ms=15, buffer_bdp=2)))
 
@@ -33,12 +34,12 @@ CHAIN = Chain((ChainLink(rate_mbps=20, delay_ms=5), ChainLink(rate_mbps=10, dela
     ],
 )
 def test_chain_that_cannot_be_built_is_refused(links: object, message: str) -> None:
-    with pytest.raises(PathError, match=message):
+    with pytest.raises(UserError, match=message):
         Chain.from_dict({"links": links})
 
 
 def test_unknown_field_of_a_chain_is_refused() -> None:
-    with pytest.raises(PathError, match="'link' is not a field of a chain: did you mean links"):
+    with pytest.raises(UserError, match="'link' is not a field of a chain: did you mean links"):
         Chain.from_dict({"link": [{}]})
 
 
@@ -77,10 +78,10 @@ def test_bad_chain_scenario_is_refused(
 ) -> None:
     (tmp_path / "bad.yaml").write_text(f"name: bad\nclaim: none\nduration_s: 5\n{text}\n")
     monkeypatch.setattr(scenarios, "FOLDER", tmp_path)
-    with pytest.raises(ScenarioError, match=message):
+    with pytest.raises(UserError, match=message):
         load_scenario("bad")
 
 
 def test_chain_scenario_has_no_path() -> None:
-    with pytest.raises(ScenarioError, match="chain/parking_lot is a chain; choose a scenario with a path"):
+    with pytest.raises(UserError, match="chain/parking_lot is a chain; choose a scenario with a path"):
         load_scenario("chain/parking_lot").network_path()

@@ -2,8 +2,9 @@
 
 import pytest
 
+from env.errors import UserError
 from env.network.own_scheme import OwnScheme, parse_own_scheme
-from env.network.schemes import SchemeError, find_schemes
+from env.network.schemes import find_schemes
 
 
 @pytest.mark.parametrize(
@@ -32,7 +33,7 @@ def test_names_have_parts(text: str, expected: OwnScheme) -> None:
 def test_bad_names_are_refused(text: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         parse_own_scheme(text)
-    with pytest.raises(SchemeError, match=problem):
+    with pytest.raises(UserError, match=problem):
         find_schemes([text])
 
 
@@ -45,10 +46,10 @@ def test_schemes_look_different_and_are_known_by_their_settings() -> None:
 
 @pytest.mark.parametrize("name", ["nmd@runs/first", "windw@16"])
 def test_misspelt_schemes_are_not_taken_for_own_ones(name: str) -> None:
-    with pytest.raises(SchemeError, match="did you mean"):
+    with pytest.raises(UserError, match="did you mean"):
         find_schemes([name])
 
 
 def test_own_schemes_cannot_have_the_name_of_another() -> None:
-    with pytest.raises(SchemeError, match="A congestion control of your own needs another name"):
+    with pytest.raises(UserError, match="A congestion control of your own needs another name"):
         find_schemes(["cubic@tcp_cubic.c"])

@@ -6,9 +6,10 @@ from pathlib import Path as FilePath
 
 import pytest
 
+from env.errors import UserError
 from env.network import scenario as scenarios
-from env.network.path import Path, PathError
-from env.network.scenario import ScenarioError, load_scenario, scenario_names
+from env.network.path import Path
+from env.network.scenario import load_scenario, scenario_names
 from env.network.traces.format import load_trace
 from env.network.traffic.endpoints import low_water_bytes
 
@@ -47,7 +48,7 @@ from env.network.traffic.endpoints import low_water_bytes
     ],
 )
 def test_a_path_that_cannot_be_built_is_refused(field: str, value: object, message: str) -> None:
-    with pytest.raises(PathError, match=message):
+    with pytest.raises(UserError, match=message):
         Path.from_dict({field: value})
 
 
@@ -63,12 +64,12 @@ def test_a_path_that_cannot_be_built_is_refused(field: str, value: object, messa
     ],
 )
 def test_loopback_commands_are_checked(tc: tuple[str, ...], message: str) -> None:
-    with pytest.raises(PathError, match=message):
+    with pytest.raises(UserError, match=message):
         Path(topology="loopback", tc=tc)
 
 
 def test_unknown_fields_list_the_right_ones() -> None:
-    with pytest.raises(PathError, match=r"'bandwidth' is not a field of a path\. The fields are topology, rate_mbps"):
+    with pytest.raises(UserError, match=r"'bandwidth' is not a field of a path\. The fields are topology, rate_mbps"):
         Path.from_dict({"bandwidth": 20})
 
 
@@ -78,15 +79,15 @@ def test_dictionaries_are_lossless() -> None:
 
 
 def test_what_contradicts_is_refused() -> None:
-    with pytest.raises(PathError, match="rate_mbps is 30, but trace train/wifi sets the rate"):
+    with pytest.raises(UserError, match="rate_mbps is 30, but trace train/wifi sets the rate"):
         Path(trace="train/wifi", rate_mbps=30)
-    with pytest.raises(PathError, match="qdisc is fq_codel; the queue in front of a trace is pfifo"):
+    with pytest.raises(UserError, match="qdisc is fq_codel; the queue in front of a trace is pfifo"):
         Path(trace="train/wifi", qdisc="fq_codel")
-    with pytest.raises(PathError, match="a step changes rate_mbps, but the path has a trace"):
+    with pytest.raises(UserError, match="a step changes rate_mbps, but the path has a trace"):
         Path.from_dict({"trace": "train/wifi", "steps": [{"at_s": 1, "rate_mbps": 5}]})
-    with pytest.raises(PathError, match="loss_pct is for topology router"):
+    with pytest.raises(UserError, match="loss_pct is for topology router"):
         Path(topology="loopback", tc=("tc qdisc add dev lo root netem delay 1ms",), loss_pct=1)
-    with pytest.raises(PathError, match="qdisc step only marks packets; it needs ecn: true"):
+    with pytest.raises(UserError, match="qdisc step only marks packets; it needs ecn: true"):
         Path(qdisc="step", mark_ms=5)
 
 
@@ -103,7 +104,7 @@ def test_trace_file_has_an_absolute_name(tmp_path: FilePath, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     assert Path(trace="mine.trace").trace == str(tmp_path / "mine.trace")
     (tmp_path / "mine.trace").write_text("2\n1\n")
-    with pytest.raises(PathError, match=r"mine\.trace:2: 1 comes after 2"):
+    with pytest.raises(UserError, match=r"mine\.trace:2: 1 comes after 2"):
         Path(trace="mine.trace")
 
 
@@ -171,12 +172,12 @@ def test_another_length_moves_flows_and_steps_alike(tmp_path: FilePath, monkeypa
 def test_a_scenario_is_called_as_its_file(tmp_path: FilePath, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scenarios, "FOLDER", tmp_path)
     (tmp_path / "copy.yaml").write_text("name: stress\nclaim: none\nduration_s: 1\npath: {}\n")
-    with pytest.raises(ScenarioError, match="its name is 'stress'; it must be that of the file, 'copy'"):
+    with pytest.raises(UserError, match="its name is 'stress'; it must be that of the file, 'copy'"):
         load_scenario("copy")
 
 
 def test_unknown_scenarios_get_near_matches() -> None:
-    with pytest.raises(ScenarioError, match="scenario 'stres' is unknown: did you mean stress"):
+    with pytest.raises(UserError, match="scenario 'stres' is unknown: did you mean stress"):
         load_scenario("stres")
 
 
@@ -214,5 +215,5 @@ def test_a_bad_scenario_is_refused(
 ) -> None:
     (tmp_path / "bad.yaml").write_text(f"name: bad\nclaim: none\n{text}\n")
     monkeypatch.setattr(scenarios, "FOLDER", tmp_path)
-    with pytest.raises(ScenarioError, match=message):
+    with pytest.raises(UserError, match=message):
         load_scenario("bad")

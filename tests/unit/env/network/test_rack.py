@@ -6,10 +6,11 @@ from pathlib import Path as FilePath
 
 import pytest
 
+from env.errors import UserError
 from env.network import scenario as scenarios
-from env.network.path import Path, PathError
+from env.network.path import Path
 from env.network.rack import Rack
-from env.network.scenario import ScenarioError, load_scenario
+from env.network.scenario import load_scenario
 from env.network.topology.links import host_commands, port_commands, wire_options
 from env.network.topology.shaper import Shaper
 
@@ -40,7 +41,7 @@ PAPER = {
     ],
 )
 def test_a_rack_that_cannot_be_built_is_refused(field: str, value: object, message: str) -> None:
-    with pytest.raises(PathError, match=message):
+    with pytest.raises(UserError, match=message):
         Rack.from_dict({field: value})
 
 
@@ -103,7 +104,7 @@ def test_five_minutes_are_five_minutes_for_every_flow() -> None:
 
 
 def test_rack_scenario_has_no_path() -> None:
-    with pytest.raises(ScenarioError, match="nv/1s1c1fs is a rack; choose a scenario with a path"):
+    with pytest.raises(UserError, match="nv/1s1c1fs is a rack; choose a scenario with a path"):
         load_scenario("nv/1s1c1fs").network_path()
     assert isinstance(load_scenario("bottleneck").network, Path)
 
@@ -130,5 +131,5 @@ def test_a_bad_scenario_is_refused(
 ) -> None:
     (tmp_path / "bad.yaml").write_text(f"name: bad\nclaim: none\n{text}\n")
     monkeypatch.setattr(scenarios, "FOLDER", tmp_path)
-    with pytest.raises(ScenarioError, match=message):
+    with pytest.raises(UserError, match=message):
         load_scenario("bad")

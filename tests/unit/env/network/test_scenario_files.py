@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from env.errors import UserError
 from env.network import scenario as scenarios
-from env.network.scenario import ScenarioError, load_scenario
+from env.network.scenario import load_scenario
 from env.network.scenario_files import find_scenarios
 
 
@@ -42,7 +43,7 @@ def test_a_relative_trace_begins_at_the_file(tmp_path: Path) -> None:
 
 def test_what_cannot_be_used_is_named(tmp_path: Path) -> None:
     def refused(message: str, *references: object) -> None:
-        with pytest.raises(ScenarioError, match=message):
+        with pytest.raises(UserError, match=message):
             find_scenarios([str(reference) for reference in references])
 
     refused(r"cannot read .*none\.yaml: No such file", tmp_path / "none.yaml")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from env.errors import UserError
 from env.own_module import source
-from env.own_module.errors import OwnModuleError
 from env.own_module.source import find_source
 
 
@@ -51,7 +51,7 @@ def test_what_is_no_source_is_refused(
     monkeypatch.setattr(source, "MOST_FILES", 2)
     for name in files:
         (tmp_path / name).write_text("")
-    with pytest.raises(OwnModuleError, match=problem):
+    with pytest.raises(UserError, match=problem):
         find_source(str(tmp_path / given))
 
 
@@ -63,7 +63,7 @@ def test_a_file_of_another_user_is_refused(tmp_path: Path) -> None:
     if not user:  # root reads every file
         os.seteuid(65534)
     try:
-        with pytest.raises(OwnModuleError, match=r"cannot be read: Permission denied; its owner has to allow it"):
+        with pytest.raises(UserError, match=r"cannot be read: Permission denied; its owner has to allow it"):
             find_source(str(file))
     finally:
         os.seteuid(user)

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from env.errors import UserError
 from env.lab import GuestDied, GuestFailed, GuestHung, LabError, LabMissing
-from env.pool import ClusterError, LabPool, check_runner, make_pool, wait_all
+from env.pool import LabPool, check_runner, make_pool, wait_all
 from env.pool.slot import MAX_ATTEMPTS, MAX_HANGS, LabSlot
 
 
@@ -198,5 +199,5 @@ def test_a_runner_is_checked() -> None:
 def test_without_ray_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "env.pool.ray_pool", raising=False)
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ClusterError, match="run `make ray`"):
+    with pytest.raises(UserError, match="run `make ray`"):
         make_pool("ray", None, 1, Labs(), {})

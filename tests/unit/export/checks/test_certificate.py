@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from env import schema
+from env.errors import UserError
 from export.checks.certificate import (
     MOST_VIOLATED,
     PROPERTIES,
@@ -18,7 +19,7 @@ from export.checks.certificate import (
     table,
 )
 from export.integer import reference
-from export.integer.model import INPUTS, ExportError
+from export.integer.model import INPUTS
 from tests.support.models import constant, random_model
 
 ONE = 1 << schema.ACTION_FRAC
@@ -103,7 +104,7 @@ def test_a_network_that_violates_too_much_is_refused() -> None:
     good = [Certificate(each.name, 0.0, MOST_VIOLATED) for each in PROPERTIES]
     require_certified(good, "x")
     bad = [*good[:1], Certificate("long_queue", 0.1, MOST_VIOLATED + 0.01), *good[2:]]
-    with pytest.raises(ExportError, match=r"x is not exported: where the RTT is three times .* in 81% of .* 80%"):
+    with pytest.raises(UserError, match=r"x is not exported: where the RTT is three times .* in 81% of .* 80%"):
         require_certified(bad, "x")
 
 

@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from env import schema
+from env.errors import UserError
 from export.checks.proof import ANY_S16, Interval, prove
 from export.formats.header import render_header
 from export.integer import reference
-from export.integer.model import INPUTS, OUTPUTS, ExportError, IntegerModel, Provenance
+from export.integer.model import INPUTS, OUTPUTS, IntegerModel, Provenance
 from tests.support.models import random_model
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -93,16 +94,16 @@ def test_worst_weights_have_bits_to_spare() -> None:
 def test_model_without_a_proof_is_not_exported(field: str, value: tuple[int, ...], message: str) -> None:
     model = random_model(np.random.default_rng(1))
     object.__setattr__(model, field, value)  # past the model's own checks
-    with pytest.raises(ExportError, match=message):
+    with pytest.raises(UserError, match=message):
         prove(model)
-    with pytest.raises(ExportError, match="could overflow"):
+    with pytest.raises(UserError, match="could overflow"):
         render_header(model, Provenance("x", "y", "0" * 64, "z", 1))
 
 
 def test_wider_weights_are_refused() -> None:
     model = random_model(np.random.default_rng(1))
     object.__setattr__(model, "w", np.full((4, INPUTS), 1 << 17))
-    with pytest.raises(ExportError, match=r"w\[r\]\[i\] \* x\[i\] may be .* and has 32 bits"):
+    with pytest.raises(UserError, match=r"w\[r\]\[i\] \* x\[i\] may be .* and has 32 bits"):
         prove(model)
 
 

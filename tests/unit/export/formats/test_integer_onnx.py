@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from env.checkout import DATASETS
+from env.errors import UserError
 from export.formats import golden
 from export.formats.blob import read_blob
 from export.formats.integer_onnx import IntegerSession, build_integer_onnx
 from export.integer import reference, tables
-from export.integer.model import INPUTS, ExportError, Int16, IntegerModel, Provenance
+from export.integer.model import INPUTS, Int16, IntegerModel, Provenance
 from tests.support.models import any_model
 
 NOWHERE = Provenance("test", "none", "0" * 64, "none", decisions=0)
@@ -71,5 +72,5 @@ def test_graph_off_by_one_is_not_exported(monkeypatch: pytest.MonkeyPatch) -> No
     model = shipped()
     # the reference has a separate copy of the table
     monkeypatch.setattr(tables, "TANH", tuple(max(entry - 1, 0) for entry in tables.TANH))
-    with pytest.raises(ExportError, match="does not compute the integer network"):
+    with pytest.raises(UserError, match="does not compute the integer network"):
         build(model)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from export.integer.model import ExportError
+from env.errors import UserError
 from export.pipeline import build_model, write_artefacts
 from export.zoo import ZOO, zoo_names
 from studies.leaderboard import card
@@ -72,7 +72,7 @@ def test_other_weights_have_no_results(tmp_path: Path) -> None:
 def test_missing_file_is_named(tmp_path: Path) -> None:
     zoo = copied("mixed", tmp_path)
     (zoo / "mixed" / "about.yaml").unlink()
-    with pytest.raises(ExportError, match=r"card of mixed needs .*about\.yaml"):
+    with pytest.raises(UserError, match=r"card of mixed needs .*about\.yaml"):
         card.render("mixed", zoo)
 
 

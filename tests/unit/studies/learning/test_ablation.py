@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from studies.learning.ablation import AblationError, Variant, parse
+from env.errors import UserError
+from studies.learning.ablation import Variant, parse
 
 
 def test_the_command_line_is_read() -> None:
@@ -34,5 +35,5 @@ def test_the_command_line_is_read() -> None:
 
 @pytest.mark.parametrize("variants", [["--variant", "a", "--variant", "a"], ["--variant", "algo.hidden=4"]])
 def test_variants_need_names(variants: list[str]) -> None:
-    with pytest.raises(AblationError, match="names must be unique and must not contain ="):
+    with pytest.raises(UserError, match="names must be unique and must not contain ="):
         parse(["runs/x", *variants])

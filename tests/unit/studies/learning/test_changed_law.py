@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from compare.errors import CompareError
 from env.checkout import ROOT
+from env.errors import UserError
 from studies.learning.attribution import KINDS
 from studies.learning.changed_law import PARTS, Edit, apply_edit
 
@@ -20,9 +20,9 @@ def test_each_edit_finds_its_line(part: str) -> None:
 
 
 def test_an_edit_without_its_line_is_an_error_that_names_the_file() -> None:
-    with pytest.raises(CompareError, match=r"kernel/x\.h has 'b' 0 times"):
+    with pytest.raises(UserError, match=r"kernel/x\.h has 'b' 0 times"):
         apply_edit("a", Edit("kernel/x.h", "b", "c"))
-    with pytest.raises(CompareError, match="2 times"):
+    with pytest.raises(UserError, match="2 times"):
         apply_edit("b b", Edit("kernel/x.h", "b", "c"))
 
 

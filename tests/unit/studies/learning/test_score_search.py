@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compare.errors import CompareError
+from env.errors import UserError
 from export.integer.quantize import FloatPolicy
 from studies.learning.score_search import main, parse, vector
 
@@ -40,12 +40,12 @@ def test_steps_are_as_large_as_the_weights(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("wrong", [["--generations", "0"], ["--candidates", "3"], ["--sigma", "2"]])
 def test_numbers_that_make_no_search(tmp_path: Path, wrong: list[str]) -> None:
-    with pytest.raises(CompareError, match="at least 1 generation of 4 candidates"):
+    with pytest.raises(UserError, match="at least 1 generation of 4 candidates"):
         parse([str(tmp_path), RULE, *wrong])
 
 
 def test_too_few_weights(tmp_path: Path) -> None:
-    with pytest.raises(CompareError, match="has 1 of them; CMA-ES needs two"):
+    with pytest.raises(UserError, match="has 1 of them; CMA-ES needs two"):
         parse([str(tmp_path), "rules/constant.yaml", "--weights", "named"])
 
 

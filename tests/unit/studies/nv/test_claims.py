@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from compare.errors import CompareError
 from compare.experiment.experiment import Run, plan
 from compare.experiment.run_files import pack
 from compare.experiment.store import Store
@@ -16,6 +15,7 @@ from compare.metrics.group_metrics import find_groups, group_metrics
 from compare.metrics.series import goodput_between
 from compare.published.tcp_nv import load_tables
 from compare.statistics.verdict import Verdict
+from env.errors import UserError
 from env.lab import FlowResult, RunResult
 from env.network.scenario import Flow, Scenario
 from env.network.schemes import SCHEMES
@@ -147,7 +147,7 @@ def test_table_shows_measured_and_published_figures() -> None:
     with_frames = table(1, [*cells, whole("nv_frames/1s1c1fr", "nv", 50)], load_tables()).splitlines()
     assert with_frames[2].startswith("| 1s1c1fr | TCP-NV | 55/50/53 | 200/200/64 |")
     assert with_frames[3:] == lines[3:]
-    with pytest.raises(CompareError, match="table 2: no finished run of nv/1s2c1fr, nv/1s2c1fs"):
+    with pytest.raises(UserError, match="table 2: no finished run of nv/1s2c1fr, nv/1s2c1fs"):
         table(2, cells, load_tables())
 
 
@@ -176,5 +176,5 @@ def test_only_marked_blocks_are_replaced(tmp_path: Path) -> None:
     assert written.endswith("<!-- end -->\n\nProse of `<!-- end -->` stays.\n")
     assert "yesterday" not in written
     assert render_document(written, [tmp_path]) == written
-    with pytest.raises(CompareError, match="table 1: no finished run"):
+    with pytest.raises(UserError, match="table 1: no finished run"):
         render_document("<!-- table 1 -->\n<!-- end -->\n", [tmp_path])

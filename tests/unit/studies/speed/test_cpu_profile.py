@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from env.errors import UserError
 from studies.speed import cpu_profile
-from studies.speed.cpu_profile import HOST, OTHER, ProfileError, Sampled, by_part, draw, parse, part_of, sample, table
+from studies.speed.cpu_profile import HOST, OTHER, Sampled, by_part, draw, parse, part_of, sample, table
 
 REPORT = """
 # Samples: 48K of event 'cpu-clock'
@@ -65,5 +66,5 @@ def test_parts_and_functions_are_sorted_by_cost(tmp_path: Path) -> None:
 
 def test_missing_perf_is_an_error_that_names_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(cpu_profile.shutil, "which", lambda _: None)
-    with pytest.raises(ProfileError, match="linux-perf"):
+    with pytest.raises(UserError, match="linux-perf"):
         sample(tmp_path)

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from env.errors import UserError
 from studies.speed import revisions
 from studies.speed.revision_measure import Measured
-from studies.speed.revisions import BenchError, Pair, checkout, main, row
+from studies.speed.revisions import Pair, checkout, main, row
 
 
 def test_row_has_the_medians_and_the_median_of_the_ratios() -> None:
@@ -28,7 +29,7 @@ def test_row_says_when_results_differ_in_one_pair() -> None:
 
 
 def test_unknown_revision_is_an_error_that_names_it(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(BenchError, match="nosuch"):
+    with pytest.raises(UserError, match="nosuch"):
         checkout("nosuch")
     assert main(["--old", "nosuch", "--only", "packet"]) == 1
     assert "nosuch" in capsys.readouterr().err
@@ -42,5 +43,5 @@ def test_unknown_measurement_is_refused(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_command_that_takes_too_long_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(revisions, "TIMEOUT_S", 0.1)
-    with pytest.raises(BenchError, match=r"sleep 5 took more than .* minutes in "):
+    with pytest.raises(UserError, match=r"sleep 5 took more than .* minutes in "):
         revisions.command(["sleep", "5"], tmp_path)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
+from env.errors import UserError
 from tests.support.runs import made_up, rows
 from training.run_folder import curves
 from training.run_folder.curves import Curve
@@ -82,7 +83,7 @@ def test_command_writes_the_report_and_names_missing(tmp_path: Path, capsys: pyt
     untrained = Population("u", (made_up(tmp_path / "untrained", 1, []),))
     files_of_it = population.write_report([untrained], tmp_path / "u.md", tmp_path / "u.png")
     assert files_of_it == [tmp_path / "u.md"], "nothing to draw"
-    with pytest.raises(curves.CurvesError, match="no metric charts/goodput_share"):
+    with pytest.raises(UserError, match="no metric charts/goodput_share"):
         curves.draw({"p": [made_up(tmp_path / "failed", 1, [])]}, tmp_path / "failed.png")
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from compare.errors import CompareError
 from compare.experiment.config import check_command_line
 from compare.metrics.cells import Cell
 from compare.metrics.metric import BITS_PER_MBIT
@@ -17,6 +16,7 @@ from compare.targets.evidence import Evidence
 from compare.targets.figures import competing_share, per_run, utilisation_after_loss
 from compare.targets.requirement import InEachScenario
 from compare.targets.target import Target
+from env.errors import UserError
 from env.lab import FlowResult, RunResult
 from env.network.scenario import load_scenario
 from env.network.schemes import SCHEMES
@@ -58,13 +58,13 @@ def test_all_stands_for_the_eleven() -> None:
     ("names", "message"), [(["lost"], "did you mean loss"), ([], "targets is empty"), (["none"], "is unknown")]
 )
 def test_other_targets_are_refused(names: list[str], message: str) -> None:
-    with pytest.raises(CompareError, match=message):
+    with pytest.raises(UserError, match=message):
         find_targets(names)
 
 
 @pytest.mark.parametrize("other", ["scenario=stress", "rival=bbr"])
 def test_a_target_says_its_scenarios_itself(other: str) -> None:
-    with pytest.raises(CompareError, match="targets have their own scenarios"):
+    with pytest.raises(UserError, match="targets have their own scenarios"):
         check_command_line(["targets=all", other])
     check_command_line(["targets=all"])
 

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from compare.command.targets import measure_targets
-from compare.errors import CompareError
 from compare.experiment.config import CompareConfig
 from compare.experiment.models import model_sha256
-from compare.experiment.schemes import find_schemes
 from compare.statistics.verdict import Verdict
 from compare.targets.catalogue import TARGETS, find_targets
 from compare.targets.catalogue.fresh import FRESH, fresh_scenarios, kind_of
 from compare.targets.catalogue.held_out import held_out_scenarios
 from compare.targets.evidence import Evidence
+from env.errors import UserError
+from env.network.schemes import find_schemes
 from env.profile.held_out import is_held_out
 from export.checkpoint import load
 from tests.support.results import made_cells
@@ -50,7 +50,7 @@ def test_all_leaves_it_out() -> None:
 
 @pytest.mark.parametrize("schemes", [["cubic", "bbr"], ["ndm", "ndm@untrained", "cubic"]])
 def test_exactly_one_model_draws(schemes: list[str], tmp_path: Path) -> None:
-    with pytest.raises(CompareError, match=r"target fresh has the scenarios of one model, and schemes has [02]:"):
+    with pytest.raises(UserError, match=r"target fresh has the scenarios of one model, and schemes has [02]:"):
         measure_targets(CompareConfig(targets=["fresh"], schemes=schemes, output_dir=str(tmp_path)))
 
 

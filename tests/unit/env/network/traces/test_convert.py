@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from env.errors import UserError
 from env.network.traces.convert import convert
 from env.network.traces.delay import load_delay_trace
-from env.network.traces.format import TraceError, load_trace
+from env.network.traces.format import load_trace
 from tests.support.commands import run_python
 
 
@@ -62,7 +63,7 @@ def test_a_file_with_another_ending_is_checked_and_renamed(tmp_path: Path) -> No
     convert(source, tmp_path / "verizon.trace", 100)
     assert list(load_trace(str(tmp_path / "verizon.trace")).times_ms) == [1, 5, 9]
     source.write_text("1\n5\n4\n")
-    with pytest.raises(TraceError, match=r"driving\.down:3: 4 comes after 5"):
+    with pytest.raises(UserError, match=r"driving\.down:3: 4 comes after 5"):
         convert(source, tmp_path / "verizon.trace", 100)
 
 
@@ -88,7 +89,7 @@ def test_a_file_with_another_ending_is_checked_and_renamed(tmp_path: Path) -> No
 def test_what_cannot_be_converted_is_named(tmp_path: Path, text: str, output: str, message: str) -> None:
     source = tmp_path / "a.csv"
     source.write_text(text)
-    with pytest.raises(TraceError, match=message):
+    with pytest.raises(UserError, match=message):
         convert(source, tmp_path / output, 100)
     assert not (tmp_path / output).exists()
 
@@ -109,9 +110,9 @@ def test_a_link_begins_elsewhere(tmp_path: Path) -> None:
     convert(source, output, 100, start_s=0.25)
     assert list(load_trace(str(output)).times_ms) == [350, 750, 850, 1000, 1000]
     for start_s in (-0.1, 1.0):
-        with pytest.raises(TraceError, match=f"start_s is {start_s:g}; it must lie between 0 and the trace's end, 1"):
+        with pytest.raises(UserError, match=f"start_s is {start_s:g}; it must lie between 0 and the trace's end, 1"):
             convert(source, output, 100, start_s)
-    with pytest.raises(TraceError, match="only link traces can begin elsewhere"):
+    with pytest.raises(UserError, match="only link traces can begin elsewhere"):
         convert(source, tmp_path / "rates.csv", 100, 0.25)
 
 

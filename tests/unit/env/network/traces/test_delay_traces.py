@@ -9,10 +9,10 @@ from pathlib import Path as FilePath
 import numpy as np
 import pytest
 
+from env.errors import UserError
 from env.network.capacity import base_rtt_ms
-from env.network.path import Path, PathError
+from env.network.path import Path
 from env.network.traces.delay import load_delay_trace, parse_delay_trace
-from env.network.traces.format import TraceError
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from env.network.traces.format import TraceError
     ],
 )
 def test_a_malformed_trace_is_refused(text: str, message: str) -> None:
-    with pytest.raises(TraceError, match=message):
+    with pytest.raises(UserError, match=message):
         parse_delay_trace("mine", text)
 
 
@@ -66,13 +66,13 @@ def test_a_changed_file_is_read_again(tmp_path: FilePath) -> None:
 def test_what_contradicts_the_trace_is_refused(tmp_path: FilePath) -> None:
     file = tmp_path / "mine.delay"
     file.write_text("10\n")
-    with pytest.raises(PathError, match="rtt_ms is 30, but delay_trace"):
+    with pytest.raises(UserError, match="rtt_ms is 30, but delay_trace"):
         Path(delay_trace=str(file), rtt_ms=30)
-    with pytest.raises(PathError, match="a step changes rtt_ms or loss_pct"):
+    with pytest.raises(UserError, match="a step changes rtt_ms or loss_pct"):
         Path.from_dict({"delay_trace": str(file), "steps": [{"at_s": 1, "loss_pct": 1}]})
-    with pytest.raises(PathError, match=r"trace 'mine.txt' is unknown.*ends in \.delay or \.delay\.gz"):
+    with pytest.raises(UserError, match=r"trace 'mine.txt' is unknown.*ends in \.delay or \.delay\.gz"):
         Path(delay_trace="mine.txt")
-    with pytest.raises(PathError, match="delay_trace is for topology router"):
+    with pytest.raises(UserError, match="delay_trace is for topology router"):
         Path(topology="loopback", delay_trace=str(file), tc=("tc qdisc add dev lo root netem",))
-    with pytest.raises(PathError, match="delay_trace is 5; it must be the name"):
+    with pytest.raises(UserError, match="delay_trace is 5; it must be the name"):
         Path(delay_trace=5)  # type: ignore[arg-type]

@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from env.errors import UserError
 from env.network.traces import manifest
-from env.network.traces.format import MAX_DURATION_MS, TraceError, load_trace, parse_trace, trace_names
+from env.network.traces.format import MAX_DURATION_MS, load_trace, parse_trace, trace_names
 from env.network.traces.generate import differences, generate, stated_outages
-from env.network.traces.models import CATALOGUE, KINDS, Model, ModelError
+from env.network.traces.models import CATALOGUE, KINDS, Model
 from env.network.traces.statistics import correlation_time_s, statistics, window_rates_mbps
 from env.profile import load_profile, profile_names
 from tests.support.commands import run_python
@@ -46,7 +47,7 @@ def trace(text: str):  # type: ignore[no-untyped-def]
     ],
 )
 def test_malformed_trace_is_refused_with_its_line(text: str, message: str) -> None:
-    with pytest.raises(TraceError, match=message):
+    with pytest.raises(UserError, match=message):
         trace(text)
 
 
@@ -68,14 +69,14 @@ def test_traces_are_found_by_name_or_path(tmp_path: Path) -> None:
     (tmp_path / "a.trace").write_text("1\n2\n300\n")
     assert load_trace(str(tmp_path / "a.trace")).duration_ms == 300, "a changed file is read again"
     (tmp_path / "c.trace.gz").write_bytes(gzip.compress(b"1\n2\n" * 100)[:-9])
-    with pytest.raises(TraceError, match=r"c\.trace\.gz cannot be read"):
+    with pytest.raises(UserError, match=r"c\.trace\.gz cannot be read"):
         load_trace(str(tmp_path / "c.trace.gz"))
     (tmp_path / "d.trace").write_bytes(b"1\n\xff\n")
-    with pytest.raises(TraceError, match=r"d\.trace cannot be read"):
+    with pytest.raises(UserError, match=r"d\.trace cannot be read"):
         load_trace(str(tmp_path / "d.trace"))
-    with pytest.raises(TraceError, match="does not exist"):
+    with pytest.raises(UserError, match="does not exist"):
         load_trace(str(tmp_path / "e.trace"))
-    with pytest.raises(TraceError, match="'held_out/lte-waling' is unknown: did you mean held_out/lte-walking"):
+    with pytest.raises(UserError, match="'held_out/lte-waling' is unknown: did you mean held_out/lte-walking"):
         load_trace("held_out/lte-waling")
 
 
@@ -156,17 +157,17 @@ def test_wifi_delivers_aggregates() -> None:
     ],
 )
 def test_a_model_that_cannot_be_is_refused(change: dict[str, float], message: str) -> None:
-    with pytest.raises(ModelError, match=message):
+    with pytest.raises(UserError, match=message):
         replace(KINDS["lte"], **change)
 
 
 def test_lengths_and_statistics_that_cannot_be_are_refused() -> None:
-    with pytest.raises(ModelError, match="seconds is 5; it must lie between 10 and 3600"):
+    with pytest.raises(UserError, match="seconds is 5; it must lie between 10 and 3600"):
         generate("made", KINDS["lte"], 5, 1)
-    with pytest.raises(ModelError, match="it must be a multiple of handover_s"):
+    with pytest.raises(UserError, match="it must be a multiple of handover_s"):
         generate("made", KINDS["starlink"], 50, 1)
     # a correlation time of half the trace
-    with pytest.raises(ModelError, match="none of 400 draws"):
+    with pytest.raises(UserError, match="none of 400 draws"):
         generate("made", Model(5, 2, 40.0), 10, 1)
 
 

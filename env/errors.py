@@ -1,11 +1,33 @@
-"""Near matches for an unknown word: the one place that suggests what the user may have meant."""
+"""The error of a wrong input, and what its message may suggest. Standard library only: the guest imports this."""
 
 from __future__ import annotations
 
+import contextlib
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 CUTOFF = 0.5  # similarity from which a word is suggested: finds swapped, missing and added letters
+
+
+class UserError(ValueError):
+    """An input or a file is wrong. The message, one paragraph, names the bad value, the right ones and the remedy.
+
+    Commands end with status 1 and this message. A subclass exists only where code tells it from other errors.
+    """
+
+
+@contextlib.contextmanager
+def in_context(where: str, *kinds: type[Exception]) -> Iterator[None]:
+    """Put where an input was given before the message of an error that is raised in the block.
+
+    kinds: of errors, besides UserError.
+    """
+    named: tuple[type[Exception], ...] = (UserError, *kinds)
+    try:
+        yield
+    except named as error:
+        error.args = (f"{where}: {error}",)
+        raise
 
 
 def near_matches(word: str, known: Iterable[str], limit: int = 3) -> list[str]:
