@@ -22,11 +22,11 @@ MODEL_BUILD := $(or $(NDM_MODEL_BUILD),build)
 MODULES := $(MODEL_BUILD)/modules
 EXPORTED := $(wildcard $(addprefix $(MODEL_BUILD)/exported,/ /models/ /ndm_weights.h /models/*.h))
 KERNEL_SOURCES := $(wildcard kernel/*.h kernel/Kbuild kernel/VERSION kernel/build.sh kernel/sources.sh \
-	$(foreach folder,compat lab models ndm nv schemes,kernel/$(folder)/*.[ch]))
+	$(foreach folder,compat lab models ndm ndm/tcp nv schemes,kernel/$(folder)/*.[ch]))
 PATCHES := $(wildcard kernel/lab/uml/patches/*.patch)
 FLOW_SOURCES := $(wildcard env/network/traffic/flow/*.c env/network/traffic/flow/*.h) kernel/lab/lab_traffic.h
 KUNIT_SOURCES := $(wildcard kernel/kunit/*.c)
-USER_SOURCES := $(wildcard kernel/user/*.c kernel/user/include/*/*.h kernel/*.h kernel/models/*.h kernel/ndm/*.h kernel/nv/*.h)
+USER_SOURCES := $(wildcard kernel/user/*.c kernel/user/include/*/*.h kernel/*.h kernel/models/*.h kernel/ndm/*.h kernel/ndm/tcp/*.h kernel/nv/*.h)
 
 # by reader: `## train: text`, `use`, `test` or `ship`
 THIS = $(filter-out ./,$(dir $(firstword $(MAKEFILE_LIST))))

@@ -7,7 +7,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 out=${1:?usage: kernel/sources.sh FOLDER}
 exported=${NDM_MODEL_BUILD:-$here/../build}/exported
-names=$(cd "$here" && ls Kbuild VERSION ./*.h compat/* kunit/*.c lab/*.[ch] models/*.h ndm/* nv/* schemes/*)
+names=$(cd "$here" && ls Kbuild VERSION ./*.h compat/* kunit/*.c lab/*.[ch] models/*.h ndm/*.h ndm/tcp/* nv/* schemes/*)
 [ ! -d "$exported" ] || names="$names $(cd "$exported" && find . -name '*.h')"
 for name in $names; do
 	file=$exported/$name

@@ -67,6 +67,6 @@ static inline u32 ndm_bpf_bound_update(struct ndm_bound *b, bool starting, u32 n
 }
 
 #define ndm_bound_update ndm_bpf_bound_update
-#include "ndm/ndm_control.h"
+#include "ndm/tcp/ndm_control.h"
 
 #endif /* NDM_BPF_LAW_H */

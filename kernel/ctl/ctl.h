@@ -13,7 +13,7 @@
 /* The name that stands for the compiled-in model. */
 #define NDM_BUILTIN "builtin"
 
-/* The most congestion controls that NDM has: kernel/ndm/ndm_slot.h. */
+/* The most congestion controls that NDM has: kernel/ndm/tcp/ndm_slot.h. */
 #define SLOTS 64
 
 /* One of NDM's congestion controls: its model now, and what it has counted. */

@@ -8,8 +8,8 @@
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 
-#include "ndm/ndm_ops.h"
-#include "ndm/ndm_reno.h"
+#include "ndm/tcp/ndm_ops.h"
+#include "ndm/tcp/ndm_reno.h"
 
 #define MSS 1448
 #define RTT_US 40000

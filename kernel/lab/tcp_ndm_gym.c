@@ -19,7 +19,7 @@
 #include <linux/timekeeping.h>
 #include <net/tcp.h>
 
-#include "ndm/ndm_ops.h"
+#include "ndm/tcp/ndm_ops.h"
 #include "ndm_gym.h"
 
 static const struct ndm_gym_host __rcu *ndm_gym_host;

@@ -28,9 +28,11 @@ class Edit(NamedTuple):
 PARTS: dict[str, tuple[Edit, ...]] = {
     "slow start": (
         Edit(
-            "kernel/ndm/ndm_sock.h", "tcp_in_initial_slowstart(tcp_sk(sk)) ? NDM_STARTING : NDM_STEADY;", "NDM_STEADY;"
+            "kernel/ndm/tcp/ndm_sock.h",
+            "tcp_in_initial_slowstart(tcp_sk(sk)) ? NDM_STARTING : NDM_STEADY;",
+            "NDM_STEADY;",
         ),
-        Edit("kernel/ndm/ndm_control.h", "\tndm->phase = NDM_STARTING;", "\tndm->phase = NDM_STEADY;"),
+        Edit("kernel/ndm/tcp/ndm_control.h", "\tndm->phase = NDM_STARTING;", "\tndm->phase = NDM_STEADY;"),
     ),
     "root and packet": (
         Edit("kernel/ndm/ndm_window.h", "NDM_CWND_ROOT * int_sqrt(cwnd_fp) + NDM_CWND_ONE;", "0;"),

@@ -106,8 +106,8 @@ FAULTS = (
           "model->network.hidden <= NDM_BPF_UNITS_MANY", "does not hold"),
     Fault("a connection begins with another one's state", "bpf", "bpf/ndm.bpf.c",
           "\tmemset(flow, 0, sizeof(*flow));\n", "", "does not hold"),
-    Fault("a decision counts twice", "bpf", "bpf/ndm.bpf.c", "\tNDM_COUNT(flow->slot, decisions);\n",
-          "\tNDM_COUNT(flow->slot, decisions);\n\tNDM_COUNT(flow->slot, decisions);\n", "does not hold"),
+    Fault("a decision counts twice", "bpf", "bpf/ndm.bpf.c", "\tNDM_COUNT(decisions);\n",
+          "\tNDM_COUNT(decisions);\n\tNDM_COUNT(decisions);\n", "does not hold"),
     Fault("the sample of another kernel", "bpf", "bpf/ndm.bpf.c", "NDM_READ_CONTEXT(rs, ctx, 24);",
           "NDM_READ_CONTEXT(rs, ctx, 16);", "null pointer|SEGV"),
     Fault("a section behind the file", "ctl", "ctl/object.c", " && header.sh_offset <= size &&\n\t\t    "

@@ -12,7 +12,7 @@
 #include <linux/string.h>
 #include <net/tcp.h>
 
-#include "ndm/ndm_control.h"
+#include "ndm/tcp/ndm_control.h"
 #include "ack_events.h"
 #include "replay.h"
 

@@ -108,7 +108,7 @@ def test_failed_build_leaves_the_installed_module(headers: dict[str, Path], tmp_
     before = {name: (destination / name).read_bytes() for name in files(destination) if (destination / name).is_file()}
     broken = tmp_path / "kernel"
     shutil.copytree(ROOT / "kernel", broken, ignore=shutil.ignore_patterns("fuzz", "user"))
-    with (broken / "ndm" / "ndm_main.c").open("a") as file:
+    with (broken / "ndm" / "tcp" / "ndm_main.c").open("a") as file:
         file.write("this does not compile\n")
     done = run("install", destination, folder, script=broken / "install.sh")
     assert done.returncode == 1

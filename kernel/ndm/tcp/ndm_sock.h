@@ -11,12 +11,12 @@
 #include <net/tcp.h>
 
 #include "compat/socket.h"
-#include "ndm_bound.h"
-#include "ndm_features.h"
-#include "ndm_guard.h"
-#include "ndm_slow_start.h"
-#include "ndm_train.h"
-#include "ndm_window.h"
+#include "ndm/ndm_bound.h"
+#include "ndm/ndm_features.h"
+#include "ndm/ndm_guard.h"
+#include "ndm/ndm_slow_start.h"
+#include "ndm/ndm_train.h"
+#include "ndm/ndm_window.h"
 
 /* The neutral pacing gain 1.25, Q16: enough above cwnd/srtt not to bind. */
 #define NDM_PACING_GAIN 81920

@@ -10,7 +10,7 @@
 #include <net/tcp.h>
 
 #include "ndm_control.h"
-#include "ndm_guard.h"
+#include "ndm/ndm_guard.h"
 
 /* Resets the state and the guard of a connection that changes to another model. */
 static inline void ndm_use_model(struct ndm_memory *memory, u32 number)

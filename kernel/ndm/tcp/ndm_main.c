@@ -31,7 +31,7 @@
 #include <linux/slab.h>
 #include <linux/stringify.h>
 
-#include "ndm_core.h"
+#include "ndm/ndm_core.h"
 #include "ndm_ops.h"
 #include "ndm_policy.h"
 #include "ndm_reno.h"

@@ -23,7 +23,7 @@
 #include <linux/tracepoint.h>
 #include <net/tcp.h>
 
-#include "ndm_schema.h"
+#include "ndm/ndm_schema.h"
 
 TRACE_EVENT(ndm_decision,
 
@@ -88,7 +88,7 @@ TRACE_EVENT(ndm_guard,
 #endif /* NDM_TRACE_H */
 
 #undef TRACE_INCLUDE_PATH
-#define TRACE_INCLUDE_PATH ndm
+#define TRACE_INCLUDE_PATH ndm/tcp
 #undef TRACE_INCLUDE_FILE
 #define TRACE_INCLUDE_FILE ndm_trace
 #include <trace/define_trace.h>

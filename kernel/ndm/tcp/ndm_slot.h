@@ -33,7 +33,7 @@
 #include <linux/rcupdate.h>
 #include <net/tcp.h>
 
-#include "ndm_blob.h"
+#include "ndm/ndm_blob.h"
 
 #define NDM_BUILTIN "builtin"
 

@@ -18,12 +18,12 @@
 #include <linux/string.h>
 #include <net/tcp.h>
 
-#include "ndm_company.h"
-#include "ndm_drain.h"
-#include "ndm_features.h"
-#include "ndm_math.h"
+#include "ndm/ndm_company.h"
+#include "ndm/ndm_drain.h"
+#include "ndm/ndm_features.h"
+#include "ndm/ndm_math.h"
 #include "ndm_recovery.h"
-#include "ndm_slow_start.h"
+#include "ndm/ndm_slow_start.h"
 #include "ndm_sock.h"
 
 /*
