@@ -6,35 +6,49 @@ Input-Driven Environments", Mao et al., 2019). Without this observation, differe
 that takes more than its share, would dominate the differences between decisions.
 
 The width is fixed: a scheme or a reward term that is added later changes no network, and a run from before can go on.
-Numbers that belong to a name, such as the rivals of a scheme or the weight of a term, are therefore added up in a fixed
-number of buckets. A hash of the name chooses two buckets ("Feature Hashing for Large Scale Multitask Learning",
-Weinberger et al., 2009). Two names may share a bucket. One pair in 120 shares both: the critic cannot tell these two
-apart, which makes its baseline coarser and leaves the gradient unbiased.
+There are `SLOTS` columns for the rivals and as many for the weights of the reward. Each scheme has the column of its
+place in env.network.schemes.SCHEMES, each term that of its place in env.reward.RewardWeights: both tables only grow at
+their end. A column without a name is always 0. The congestion controls that a user brings share one column.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 
 import numpy as np
 import numpy.typing as npt
 
 from env.network.capacity import base_rtt_ms, capacity_until
-from env.profile import PATH_FEATURES, EpisodeConfig, EpisodeFlow
-from env.reward import RewardWeights
+from env.network.schemes import SCHEMES
+from env.profile import PATH_FEATURES, SNAPSHOT, EpisodeConfig, EpisodeFlow
+from env.reward import TERMS, RewardWeights
 
 AHEAD_RTTS = (1, 10, 50)  # round trips of the empty path; the fair share is reported over each
 LEAST_SHARE = 2.0**-8  # of the path's first rate; a smaller share is reported as this
-BUCKETS = 16  # more than the 12 schemes and 4 terms; a bucket without a name is always 0
+SLOTS = 16
+OWN = "own"  # stands for the congestion controls that a user brings
+
+
+def slots_of(names: Sequence[str]) -> dict[str, int]:
+    """Return the column of each name. Raises ValueError when there are more names than columns."""
+    if len(names) > SLOTS:
+        raise ValueError(
+            f"env/privileged.py has {SLOTS} slots for {', '.join(names)}: with a higher SLOTS the critic is wider, and "
+            "runs from before cannot go on"
+        )
+    return {name: slot for slot, name in enumerate(names)}
+
+
+RIVAL_SLOTS = slots_of((OWN, SNAPSHOT, *SCHEMES))
+TERM_SLOTS = slots_of(tuple(TERMS))
 
 PRIVILEGED = (
     *PATH_FEATURES,
     "own_rtt",  # log2 of the connection's own RTT without a queue over the base RTT
     "learners",  # learners that have begun, itself included: 1 at four
-    *(f"rivals_{bucket}" for bucket in range(BUCKETS)),  # rivals that have begun, in the buckets of their schemes
-    *(f"weights_{bucket}" for bucket in range(BUCKETS)),  # weights of the reward, in the buckets of their terms
+    *(f"rivals_{slot}" for slot in range(SLOTS)),  # rivals of a scheme that have begun
+    *(f"weights_{slot}" for slot in range(SLOTS)),  # weight of a term of the reward
     *(f"share_{rtts}" for rtts in AHEAD_RTTS),  # log2 of the fair share from now on over the path's first rate, over 4
 )
 
@@ -49,15 +63,17 @@ def privileged_observation(
     capacity = capacity_until(path, t_s[-1])
     rtt_ms = base_rtt_ms(path, t_s, learner.client)  # [K + 1]
     flows = (*config.learners, *config.rivals)
-    rivals = {
-        scheme: _begun([rival for rival in config.rivals if rival.scheme == scheme], t_s)
-        for scheme in {rival.scheme for rival in config.rivals}
+    rivals = [RIVAL_SLOTS.get(rival.scheme, RIVAL_SLOTS[OWN]) for rival in config.rivals]
+    begun = {
+        slot: _begun([rival for rival, of_rival in zip(config.rivals, rivals, strict=True) if of_rival == slot], t_s)
+        for slot in rivals
     }
+    weight_of_slot = {TERM_SLOTS[name]: weight for name, weight in asdict(weights).items()}
     columns: list[Floats | float] = [*config.features()]
     columns.append(np.log2(rtt_ms / max(path.rtt_ms, 1.0)))
     columns.append(_begun(config.learners, t_s) / 4)
-    columns += in_buckets(rivals)
-    columns += in_buckets(asdict(weights))
+    columns += [begun.get(slot, 0.0) for slot in range(SLOTS)]
+    columns += [weight_of_slot.get(slot, 0.0) for slot in range(SLOTS)]
     for rtts in AHEAD_RTTS:
         ahead_s = np.maximum(rtts * rtt_ms, 1.0) / 1e3
         share = capacity.between(t_s, t_s + ahead_s) / ahead_s / np.maximum(_begun(flows, t_s + ahead_s / 2), 1)
@@ -66,21 +82,6 @@ def privileged_observation(
     for i, column in enumerate(columns):
         observation[:, i] = column
     return observation
-
-
-def buckets_of(name: str) -> tuple[int, int]:
-    """Return the two different buckets of a name, the same in every process and on every machine."""
-    first, step = hashlib.sha256(name.encode()).digest()[:2]
-    return first % BUCKETS, (first + 1 + step % (BUCKETS - 1)) % BUCKETS
-
-
-def in_buckets(numbers: Mapping[str, Floats | float]) -> list[Floats | float]:
-    """Return BUCKETS sums; each number counts in both buckets of its name."""
-    sums: list[Floats | float] = [0.0] * BUCKETS
-    for name in sorted(numbers):
-        for bucket in buckets_of(name):
-            sums[bucket] = sums[bucket] + numbers[name]
-    return sums
 
 
 def _begun(flows: Sequence[EpisodeFlow], t_s: Floats) -> Floats:

@@ -141,7 +141,10 @@ def _term(weight: float, formula: Formula, unit: str, help: str) -> float:
 
 @dataclass
 class RewardWeights:
-    """The terms of the reward with their weights: pure numbers, not negative. The reward is the sum of the terms."""
+    """The terms of the reward with their weights: pure numbers, not negative. The reward is the sum of the terms.
+
+    A new term comes at the end: its place is its column in what the critic observes (env/privileged.py).
+    """
 
     goodput: float = _term(1.0, _goodput, "0 to 1", "utility of the goodput, relative to the fair share")
     delay: float = _term(0.3, _delay, "nats", "queueing delay, relative to the RTT without a queue")

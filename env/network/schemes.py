@@ -108,6 +108,7 @@ def with_looks(schemes: Sequence[Scheme]) -> dict[str, Scheme]:
 
 
 ORACLE = "oracle"
+# A new scheme comes at the end: its place is its column in what the critic observes (env/privileged.py).
 # Colours of Okabe and Ito (2008) and Tol's muted set (2021), chosen to differ for every kind of colour vision and to
 # be seen on white and on black; the markers differ too, so that no picture needs its colours.
 SCHEMES = with_looks(

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import make_dataclass
-from itertools import combinations
-
 import numpy as np
 import pytest
 
 from env.network.path import Path
 from env.network.step import Step
-from env.privileged import AHEAD_RTTS, BUCKETS, PRIVILEGED, buckets_of, in_buckets, privileged_observation
+from env.privileged import AHEAD_RTTS, PRIVILEGED, RIVAL_SLOTS, SLOTS, TERM_SLOTS, privileged_observation, slots_of
 from env.profile import LEARNER, EpisodeConfig, EpisodeFlow, PathSampler, load_profile
 from env.reward import RewardWeights
 
@@ -31,41 +27,48 @@ def test_path_and_weights_are_constant() -> None:
     inputs = privileged(config, [0.0, 3.0])
     for name, value in zip(PRIVILEGED, config.features(), strict=False):
         assert inputs[name].tolist() == [value, value]
-    expected = in_buckets({"goodput": 2.0, "delay": 0.1, "loss": 3.0, "fairness": 0.5})
-    assert [inputs[f"weights_{bucket}"][1] for bucket in range(BUCKETS)] == pytest.approx(expected)
+    expected = [2.0, 0.1, 3.0, 0.5, *[0.0] * (SLOTS - 4)]
+    assert [inputs[f"weights_{slot}"][1] for slot in range(SLOTS)] == pytest.approx(expected)
 
 
 def test_flows_count_by_scheme_once_they_begin() -> None:
-    others = (EpisodeFlow(LEARNER, 2.0), EpisodeFlow("cubic", 1.0), EpisodeFlow("cubic", 4.0), EpisodeFlow("bbr", 3.0))
+    schemes = {LEARNER: 2.0, "cubic": 1.0, "bbr": 3.0, "mine@tcp_mine.c": 2.0, "yours@yours": 3.0}
+    others = (*(EpisodeFlow(*other) for other in schemes.items()), EpisodeFlow("cubic", 4.0))
     inputs = privileged(EpisodeConfig(Path(), others), [0.0, 1.0, 2.5, 5.0])
     assert inputs["learners"].tolist() == [0.25, 0.25, 0.5, 0.5]
-    begun = {"cubic": np.array([0.0, 1.0, 1.0, 2.0]), "bbr": np.array([0.0, 0.0, 0.0, 1.0])}
-    for bucket, expected in enumerate(in_buckets(begun)):
-        assert inputs[f"rivals_{bucket}"].tolist() == np.broadcast_to(expected, 4).tolist()
+    begun = {"cubic": [0.0, 1.0, 1.0, 2.0], "bbr": [0.0, 0.0, 0.0, 1.0], "own": [0.0, 0.0, 1.0, 2.0]}
+    expected = {RIVAL_SLOTS[name]: numbers for name, numbers in begun.items()}
+    for slot in range(SLOTS):
+        assert inputs[f"rivals_{slot}"].tolist() == expected.get(slot, [0.0] * 4)
 
 
-def test_a_name_keeps_its_buckets() -> None:
-    """A critic that was trained before reads them; no name that is added later changes them."""
-    assert [buckets_of(name) for name in ("cubic", "snapshot", "delay")] == [(14, 9), (6, 1), (14, 6)]
+def test_names_keep_their_slots() -> None:
+    """A critic that was trained before reads them: a new scheme or term comes at the end of its table."""
+    schemes = [
+        "own",
+        "snapshot",
+        "ndm",
+        "reno",
+        "cubic",
+        "bbr",
+        "nv",
+        "cdg",
+        "vegas",
+        "westwood",
+        "illinois",
+        "ndm_v1",
+        "dctcp",
+        "oracle",
+    ]
+    assert list(RIVAL_SLOTS)[: len(schemes)] == schemes
+    assert list(TERM_SLOTS)[:4] == ["goodput", "delay", "loss", "fairness"]
+    assert len(PRIVILEGED) == 45
 
 
-def test_two_names_hardly_ever_share_both_buckets() -> None:
-    names = [f"scheme_{i}" for i in range(200)]
-    pairs = [frozenset(buckets_of(name)) for name in names]
-    assert {len(pair) for pair in pairs} == {2}
-    same = sum(one == other for one, other in combinations(pairs, 2))
-    assert same / math.comb(len(names), 2) == pytest.approx(1 / math.comb(BUCKETS, 2), rel=0.2)
-
-
-def test_another_scheme_or_term_changes_no_width() -> None:
-    more = make_dataclass("MoreWeights", [("smoothness", float, 0.5)], bases=(RewardWeights,))
-    config = EpisodeConfig(Path(), (EpisodeFlow("a_new_scheme", 1.0),))
-    inputs = privileged_observation(config, FIRST, more(), np.array([0.0, 2.0]))
-    assert inputs.shape == (2, len(PRIVILEGED))
-    usual = privileged_observation(EpisodeConfig(Path()), FIRST, RewardWeights(), np.array([0.0, 2.0]))
-    changed = {PRIVILEGED[column] for column in np.flatnonzero((inputs != usual).any(axis=0))}
-    assert {f"rivals_{bucket}" for bucket in buckets_of("a_new_scheme")} < changed
-    assert {f"weights_{bucket}" for bucket in buckets_of("smoothness")} < changed
+def test_full_table_is_an_error() -> None:
+    assert slots_of([str(n) for n in range(SLOTS)])["15"] == 15
+    with pytest.raises(ValueError, match=r"has 16 slots for 0, 1, .*runs from before cannot go on"):
+        slots_of([str(n) for n in range(SLOTS + 1)])
 
 
 def test_a_step_is_visible_before_it_happens() -> None:
