@@ -6,9 +6,9 @@ Input-Driven Environments", Mao et al., 2019). Without this observation, differe
 that takes more than its share, would dominate the differences between decisions.
 
 The width is fixed: a scheme or a reward term that is added later changes no network, and a run from before can go on.
-There are `SLOTS` columns for the rivals and as many for the weights of the reward. Each scheme has the column of its
-place in env.network.schemes.SCHEMES, each term that of its place in env.reward.RewardWeights: both tables only grow at
-their end. A column without a name is always 0. The congestion controls that a user brings share one column.
+Each scheme has the column of its place in env.network.schemes.SCHEMES, each term of the reward that of its place in
+env.reward.RewardWeights: both tables only grow at their end. A column without a name is always 0. The congestion
+controls that a user brings share one column.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ from env.reward import TERMS, RewardWeights
 
 AHEAD_RTTS = (1, 10, 50)  # round trips of the empty path; the fair share is reported over each
 LEAST_SHARE = 2.0**-8  # of the path's first rate; a smaller share is reported as this
-SLOTS = 16
+RIVAL_COLUMNS, TERM_COLUMNS = 24, 8
 OWN = "own"  # stands for the congestion controls that a user brings
 
 
-def slots_of(names: Sequence[str]) -> dict[str, int]:
+def columns_of(names: Sequence[str], columns: int) -> dict[str, int]:
     """Return the column of each name. Raises ValueError when there are more names than columns."""
-    if len(names) > SLOTS:
+    if len(names) > columns:
         raise ValueError(
-            f"env/privileged.py has {SLOTS} slots for {', '.join(names)}: with a higher SLOTS the critic is wider, and "
-            "runs from before cannot go on"
+            f"env/privileged.py has {columns} columns for {', '.join(names)}: with more, the critic is wider, and runs "
+            "from before cannot go on"
         )
-    return {name: slot for slot, name in enumerate(names)}
+    return {name: column for column, name in enumerate(names)}
 
 
-RIVAL_SLOTS = slots_of((OWN, SNAPSHOT, *SCHEMES))
-TERM_SLOTS = slots_of(tuple(TERMS))
+RIVALS = columns_of((OWN, SNAPSHOT, *SCHEMES), RIVAL_COLUMNS)
+TERMS_OF_REWARD = columns_of(tuple(TERMS), TERM_COLUMNS)
 
 PRIVILEGED = (
     *PATH_FEATURES,
     "own_rtt",  # log2 of the connection's own RTT without a queue over the base RTT
     "learners",  # learners that have begun, itself included: 1 at four
-    *(f"rivals_{slot}" for slot in range(SLOTS)),  # rivals of a scheme that have begun
-    *(f"weights_{slot}" for slot in range(SLOTS)),  # weight of a term of the reward
+    *(f"rivals_{column}" for column in range(RIVAL_COLUMNS)),  # rivals of a scheme that have begun
+    *(f"weights_{column}" for column in range(TERM_COLUMNS)),  # weight of a term of the reward
     *(f"share_{rtts}" for rtts in AHEAD_RTTS),  # log2 of the fair share from now on over the path's first rate, over 4
 )
 
@@ -63,17 +63,15 @@ def privileged_observation(
     capacity = capacity_until(path, t_s[-1])
     rtt_ms = base_rtt_ms(path, t_s, learner.client)  # [K + 1]
     flows = (*config.learners, *config.rivals)
-    rivals = [RIVAL_SLOTS.get(rival.scheme, RIVAL_SLOTS[OWN]) for rival in config.rivals]
-    begun = {
-        slot: _begun([rival for rival, of_rival in zip(config.rivals, rivals, strict=True) if of_rival == slot], t_s)
-        for slot in rivals
-    }
-    weight_of_slot = {TERM_SLOTS[name]: weight for name, weight in asdict(weights).items()}
+    rivals: dict[int, list[EpisodeFlow]] = {}
+    for rival in config.rivals:
+        rivals.setdefault(RIVALS.get(rival.scheme, RIVALS[OWN]), []).append(rival)
+    weight_in = {TERMS_OF_REWARD[name]: weight for name, weight in asdict(weights).items()}
     columns: list[Floats | float] = [*config.features()]
     columns.append(np.log2(rtt_ms / max(path.rtt_ms, 1.0)))
     columns.append(_begun(config.learners, t_s) / 4)
-    columns += [begun.get(slot, 0.0) for slot in range(SLOTS)]
-    columns += [weight_of_slot.get(slot, 0.0) for slot in range(SLOTS)]
+    columns += [_begun(rivals[column], t_s) if column in rivals else 0.0 for column in range(RIVAL_COLUMNS)]
+    columns += [weight_in.get(column, 0.0) for column in range(TERM_COLUMNS)]
     for rtts in AHEAD_RTTS:
         ahead_s = np.maximum(rtts * rtt_ms, 1.0) / 1e3
         share = capacity.between(t_s, t_s + ahead_s) / ahead_s / np.maximum(_begun(flows, t_s + ahead_s / 2), 1)

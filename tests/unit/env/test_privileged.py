@@ -7,7 +7,16 @@ import pytest
 
 from env.network.path import Path
 from env.network.step import Step
-from env.privileged import AHEAD_RTTS, PRIVILEGED, RIVAL_SLOTS, SLOTS, TERM_SLOTS, privileged_observation, slots_of
+from env.privileged import (
+    AHEAD_RTTS,
+    PRIVILEGED,
+    RIVAL_COLUMNS,
+    RIVALS,
+    TERM_COLUMNS,
+    TERMS_OF_REWARD,
+    columns_of,
+    privileged_observation,
+)
 from env.profile import LEARNER, EpisodeConfig, EpisodeFlow, PathSampler, load_profile
 from env.reward import RewardWeights
 
@@ -27,8 +36,8 @@ def test_path_and_weights_are_constant() -> None:
     inputs = privileged(config, [0.0, 3.0])
     for name, value in zip(PRIVILEGED, config.features(), strict=False):
         assert inputs[name].tolist() == [value, value]
-    expected = [2.0, 0.1, 3.0, 0.5, *[0.0] * (SLOTS - 4)]
-    assert [inputs[f"weights_{slot}"][1] for slot in range(SLOTS)] == pytest.approx(expected)
+    expected = [2.0, 0.1, 3.0, 0.5, *[0.0] * (TERM_COLUMNS - 4)]
+    assert [inputs[f"weights_{column}"][1] for column in range(TERM_COLUMNS)] == pytest.approx(expected)
 
 
 def test_flows_count_by_scheme_once_they_begin() -> None:
@@ -37,38 +46,23 @@ def test_flows_count_by_scheme_once_they_begin() -> None:
     inputs = privileged(EpisodeConfig(Path(), others), [0.0, 1.0, 2.5, 5.0])
     assert inputs["learners"].tolist() == [0.25, 0.25, 0.5, 0.5]
     begun = {"cubic": [0.0, 1.0, 1.0, 2.0], "bbr": [0.0, 0.0, 0.0, 1.0], "own": [0.0, 0.0, 1.0, 2.0]}
-    expected = {RIVAL_SLOTS[name]: numbers for name, numbers in begun.items()}
-    for slot in range(SLOTS):
-        assert inputs[f"rivals_{slot}"].tolist() == expected.get(slot, [0.0] * 4)
+    expected = {RIVALS[name]: numbers for name, numbers in begun.items()}
+    for column in range(RIVAL_COLUMNS):
+        assert inputs[f"rivals_{column}"].tolist() == expected.get(column, [0.0] * 4)
 
 
-def test_names_keep_their_slots() -> None:
+def test_names_keep_their_columns() -> None:
     """A critic that was trained before reads them: a new scheme or term comes at the end of its table."""
-    schemes = [
-        "own",
-        "snapshot",
-        "ndm",
-        "reno",
-        "cubic",
-        "bbr",
-        "nv",
-        "cdg",
-        "vegas",
-        "westwood",
-        "illinois",
-        "ndm_v1",
-        "dctcp",
-        "oracle",
-    ]
-    assert list(RIVAL_SLOTS)[: len(schemes)] == schemes
-    assert list(TERM_SLOTS)[:4] == ["goodput", "delay", "loss", "fairness"]
+    schemes = ["own", "snapshot", "ndm", "reno", "cubic", "bbr", "nv", "cdg"]
+    assert list(RIVALS)[: len(schemes)] == schemes
+    assert list(TERMS_OF_REWARD)[:4] == ["goodput", "delay", "loss", "fairness"]
     assert len(PRIVILEGED) == 45
 
 
 def test_full_table_is_an_error() -> None:
-    assert slots_of([str(n) for n in range(SLOTS)])["15"] == 15
-    with pytest.raises(ValueError, match=r"has 16 slots for 0, 1, .*runs from before cannot go on"):
-        slots_of([str(n) for n in range(SLOTS + 1)])
+    assert columns_of(["a", "b"], 2) == {"a": 0, "b": 1}
+    with pytest.raises(ValueError, match=r"has 2 columns for a, b, c: .*runs from before cannot go on"):
+        columns_of(["a", "b", "c"], 2)
 
 
 def test_a_step_is_visible_before_it_happens() -> None:
