@@ -15,6 +15,7 @@ from tests.support.labs import shared_lab
 from tests.support.models import put_models
 
 SCRIPTS = sorted((Path(__file__).parent / "scripts").rglob("*.script"))
+BY_NAME = {script.stem: script for script in SCRIPTS}
 
 
 lab = shared_lab("tcp_ndm", both_kernels=True, setup=lambda lab: put_models(lab, MODELS))
@@ -61,7 +62,7 @@ def test_script(lab: Lab, script: Path) -> None:
     ids=["sequence", "one less", "one more", "retransmission", "time", "window", "input", "not expected", "flags"],
 )
 def test_broken_script_is_explained(lab: Lab, name: str, old: str, new: str, message: list[str]) -> None:
-    text = (SCRIPTS[0].parent / f"{name}.script").read_text()
+    text = BY_NAME[name].read_text()
     assert text.count(old) == 1
     text = text.replace(old, new)
     difference = find_difference(parse_script(text), play(lab, text))
@@ -70,12 +71,12 @@ def test_broken_script_is_explained(lab: Lab, name: str, old: str, new: str, mes
 
 
 def test_missing_segment_is_reported(lab: Lab) -> None:
-    text = (SCRIPTS[0].parent / "undo_dsack.script").read_text() + "+.001    > . 28961:30409(1448) ack 1\n"
+    text = BY_NAME["undo_dsack"].read_text() + "+.001    > . 28961:30409(1448) ack 1\n"
     difference = find_difference(parse_script(text), play(lab, text))
     assert ": > . 28961:30409(1448) ack 1" in difference
     assert "-> (nothing more)" in difference
 
 
 def test_script_repeats_exactly(lab: Lab) -> None:
-    text = (SCRIPTS[0].parent / "timeout.script").read_text()
+    text = BY_NAME["timeout"].read_text()
     assert play(lab, text)["seen"] == play(lab, text)["seen"]
