@@ -7,12 +7,9 @@ import os
 import select
 import struct
 import subprocess
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from env.network.traffic.accounting import TrafficError
-
-if TYPE_CHECKING:
-    pass
 
 READY = b"ready\n"
 STOP = b"stop\n"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
+import socket
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -102,27 +103,27 @@ def traffic(program: Path) -> Iterator[Program]:
     running._process.communicate()
 
 
-def bulk(traffic: Program, end_s: float, ended: Callable[[], bool]) -> tuple[dict[str, Any], bool]:
-    """Send one bulk flow; return its result, and whether it was stopped."""
+def bulk(traffic: Program, end_s: float, stop_s: float | None = None) -> tuple[dict[str, Any], bool]:
+    """Send one bulk flow, and stop it after stop_s seconds; return its result, and whether it was stopped."""
     flow = FLOWS[0] | {"duration_s": end_s}
     ends = [receive_argument(0, flow, "-", 1 << 16, end_s), send_argument(0, flow, "-", "127.0.0.1")]
     traffic.begin(words("reset", ends, wait_s=0.1))
-    silent, writer = os.pipe()
-    try:
-        record, early = traffic.end(silent, ended)
-    finally:
-        os.close(silent)
-        os.close(writer)
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as stopping:
+        stopped, _ = server.accept()
+        timer = threading.Timer(stop_s or 0, stopping.send, [b"!", socket.MSG_OOB])  # urgent data is POLLPRI
+        if stop_s is not None:
+            timer.start()
+        with stopped:
+            record, early = traffic.end(stopped.fileno())
+        timer.cancel()
     return flow_result(0, flow, read_tables(record), delivered=False), early
 
 
 @repeated_after_a_stall
 def test_stopped_run_leaves_nothing_to_the_next(traffic: Program) -> None:
-    due = time.monotonic() + 1.0
-    at_once, after_start, never = (lambda: True), (lambda: time.monotonic() > due), (lambda: False)
-    for seconds, ended, received in ((60.0, at_once, False), (60.0, after_start, True), (0.5, never, True)):
-        result, early = bulk(traffic, seconds, ended)
-        assert early == (ended is not never)
+    for seconds, stop_s, received in ((60.0, 0.0, False), (60.0, 1.0, True), (0.5, None, True)):
+        result, early = bulk(traffic, seconds, stop_s)
+        assert early == (stop_s is not None)
         assert (result["received_bytes"] > 0) == received
 
 
@@ -130,10 +131,10 @@ def test_stopped_run_leaves_nothing_to_the_next(traffic: Program) -> None:
 def test_failed_program_says_why_and_is_replaced(traffic: Program) -> None:
     with pytest.raises(TrafficError, match=r"the traffic program failed \(2\): flow: bad argument nonsense"):
         traffic.begin(words("reset", ["nonsense"]))
-    assert bulk(traffic, 0.3, lambda: False)[0]["received_bytes"] > 0
+    assert bulk(traffic, 0.3)[0]["received_bytes"] > 0
     traffic.begin(words("reset", endpoints()))
     traffic.give_up()
-    assert bulk(traffic, 0.3, lambda: False)[0]["received_bytes"] > 0
+    assert bulk(traffic, 0.3)[0]["received_bytes"] > 0
 
 
 @pytest.mark.parametrize(
