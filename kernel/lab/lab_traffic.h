@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* /dev/lab_traffic: between lab_traffic.c and the traffic program (env/network/traffic/flow/kernel.c). */
+/* /dev/lab_traffic: between lab_traffic.c and env/network/traffic/flow/kernel.c. */
 #ifndef LAB_TRAFFIC_H
 #define LAB_TRAFFIC_H
 
