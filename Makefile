@@ -81,22 +81,14 @@ lab-kernel: ## train: build the lab kernel, user-mode Linux in virtual time (KER
 	@/usr/bin/python3 kernel/lab/uml/build.py $(if $(KERNEL),--name $(KERNEL))
 
 .PHONY: lab-kernel-key
-lab-kernel-key: # print key=HASH of the lab's two kernels, by which CI keeps ~/.cache/ndm-tcp (needs `make packages`)
-	@echo "key=$$(/usr/bin/python3 kernel/lab/uml/build.py --key)-$$(/usr/bin/python3 kernel/lab/uml/build.py --variant script --key)"
+lab-kernel-key: # print key=HASH of the lab kernel, by which CI keeps ~/.cache/ndm-tcp (needs `make packages`)
+	@echo "key=$$(/usr/bin/python3 kernel/lab/uml/build.py --key)"
 
 # KERNEL_SRC is the source of the kernel that KERNEL names, and of no other
 BUILD_OWN_KERNEL := $(if $(KERNEL),KERNEL_SRC= )/usr/bin/python3 kernel/lab/uml/build.py
 
 build/lab-kernel/manifest.json: kernel/lab/uml/lab.config $(PATCHES)
 	@$(BUILD_OWN_KERNEL)
-	@touch -c $@
-
-.PHONY: script-kernel
-script-kernel: build/lab-kernels/script/manifest.json ## train: build the lab kernel for Mininet scripts of your own: docs/guides/own-script.md
-	@$(MAKE) --no-print-directory module KERNEL_SRC=
-
-build/lab-kernels/script/manifest.json: kernel/lab/uml/script.config kernel/lab/uml/lab.config $(PATCHES) $(wildcard kernel/lab/uml/patches/script/*.patch)
-	@$(BUILD_OWN_KERNEL) --variant script
 	@touch -c $@
 
 .PHONY: sanitizer
@@ -221,12 +213,12 @@ test-unit: .venv/installed-dev ## test: the tests without lab, compiler and brow
 	@$(PYTEST) tests/unit
 
 .PHONY: test
-test: setup script-kernel bpf ## test: all tests without the sanitizer kernel, QEMU, Ray and a browser (11 minutes; JOBS=8 on 8 cores)
+test: setup module bpf ## test: all tests without the sanitizer kernel, QEMU, Ray and a browser (11 minutes; JOBS=8 on 8 cores)
 	@/usr/bin/python3 setup/packages.py tests
 	@$(PYTEST) tests/unit tests/lab tests/kernel
 
 .PHONY: test-all
-test-all: setup ray .venv/installed-docs .venv/installed-wheel script-kernel sanitizer vm-newest ## test: all tests but those of a release, as CI runs them
+test-all: setup ray .venv/installed-docs .venv/installed-wheel module sanitizer vm-newest ## test: all tests but those of a release, as CI runs them
 	@/usr/bin/python3 setup/packages.py tests slow
 	@$(PYTEST) --sanitizer tests/unit tests/lab tests/kernel tests/slow
 

@@ -22,7 +22,7 @@ from typing import NoReturn
 
 from env.errors import UserError, suggest
 from env.lab.errors import GuestHung, LabError
-from env.lab.kernels import SCRIPT, lab_kernel
+from env.lab.kernels import LAB, lab_kernel
 from env.lab.lab import Lab
 from env.lab.script import INTERRUPTED, OUT_OF_TIME, Script, ScriptResult
 from env.lab.stock.kernel import StockKernel
@@ -200,7 +200,7 @@ def _read_stdin() -> bytes:
 def _lab(options: argparse.Namespace) -> Lab:
     """Return the lab that the options ask for. Raises LabError, ValueError for an unknown module."""
     stock = StockKernel(options.kernel or REAL_KERNEL) if options.real else None
-    kernel = lab_kernel(SCRIPT if stock or not options.kernel else options.kernel)
+    kernel = lab_kernel(LAB if stock or not options.kernel else options.kernel)
     folder = kernel.modules if stock is None else stock.modules
     known = sorted(file.stem for file in folder.glob("*.ko"))
     for module in options.module:

@@ -1,4 +1,4 @@
-"""The kernels that the virtual lab can boot: the lab kernel, its sanitizer build, that for scripts, and others by name.
+"""The kernels that the virtual lab can boot: the lab kernel, its sanitizer build, and others by name.
 
 make lab-kernel KERNEL_SRC=TREE KERNEL=NAME     # build/lab-kernels/NAME
 make module                                     # modules for each of them
@@ -15,7 +15,7 @@ from env.checkout import BUILD, MODEL_BUILD
 from env.errors import suggest
 from env.lab.errors import LabMissing
 
-LAB, SANITIZER, SCRIPT = "lab", "sanitizer", "script"
+LAB, SANITIZER = "lab", "sanitizer"
 OTHERS = BUILD / "lab-kernels"
 NAME = re.compile(r"[a-z][a-z0-9_-]*")
 
@@ -56,8 +56,6 @@ def lab_kernel(name: str = LAB) -> LabKernel:
         return LabKernel(name, BUILD / "lab-kernel", MODEL_BUILD / "modules" / "lab", "lab-kernel", "module")
     if name == SANITIZER:
         return LabKernel(name, BUILD / "sanitizer-kernel", BUILD / "modules" / name, "sanitizer", "sanitizer")
-    if name == SCRIPT:
-        return LabKernel(name, OTHERS / name, MODEL_BUILD / "modules" / f"lab-{name}", "script-kernel", "script-kernel")
     others = sorted(folder.name for folder in OTHERS.glob("*")) if OTHERS.is_dir() else []
     if name not in others:
         raise LabMissing(

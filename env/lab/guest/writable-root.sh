@@ -36,7 +36,7 @@ echo "$folders" | sort -u | while read -r folder; do
 	esac
 done
 # Mininet's CPULimitedHost needs version 1 of cgroups, which the lab kernel and newer stock kernels do not have
-if grep -q ^cpuset /proc/cgroups; then
+if grep -qs ^cpuset /proc/cgroups; then
 	mount -t tmpfs cgroup sys/fs/cgroup
 	for controller in cpu cpuacct cpuset; do
 		mkdir "sys/fs/cgroup/$controller"

@@ -5,7 +5,6 @@
     make lab-kernel                        # linux-source-6.12, or the newest from 6.1 to 7.x that is installed
     make lab-kernel KERNEL_SRC=PATH        # an unpacked tree or a tarball
     make lab-kernel KERNEL_SRC=PATH KERNEL=bbr3    # a second one by this name, build/lab-kernels/bbr3
-    make script-kernel                     # a second kernel, for Mininet scripts of one's own
     make sanitizer                         # a second kernel, with KASAN, UBSAN, lockdep, kmemleak and KUnit
 
 The result is written to $NDM_CACHE/lab-kernel/HASH (default ~/.cache/ndm-tcp). The hash covers source, patches,
@@ -41,9 +40,10 @@ RENAMED = {"CONFIG_PROC_SYSCTL=y": "CONFIG_SYSCTL=y"}  # options by other names 
 USUAL_OBJECTS = 780  # compiled files of a 6.12 build, for the progress line only
 # In a tarball: sources, not Kconfig files and Makefiles, of what a lab has nothing of.
 UNNEEDED = (
-    *("Documentation/[!K]*", "arch/[!uxK]*.[chS]", "arch/*.dts*", "drivers/[!bcint]*.[chS]", "drivers/net/*/*.[chS]"),
+    *("Documentation/[!K]*", "arch/[!uxK]*.[chS]", "arch/*.dts*", "drivers/[!bcnt]*.[chS]", "drivers/net/*/*.[chS]"),
     *("sound/*.[chS]", "tools/perf/*", "tools/testing/*"),
 )
+DRIVERS = {"base/", "char/", "net/", "tty/"}  # the folders of drivers/ that a lab needs
 # The version string seeds the random pool, so it must not contain the build's time or host.
 REPRODUCIBLE = {
     "KBUILD_BUILD_TIMESTAMP": "2026-01-01 00:00:00 UTC",
@@ -56,15 +56,10 @@ REPRODUCIBLE = {
 
 @dataclass(frozen=True)
 class Variant:
-    """A lab kernel.
-
-    configs: fragments on top of allnoconfig, later ones win. link: path of the link in build/. patches: besides those
-    of all kernels.
-    """
+    """A lab kernel. configs: fragments on top of allnoconfig, later ones win. link: name of the link in build/."""
 
     configs: tuple[Path, ...]
     link: str
-    patches: tuple[Path, ...] = ()
 
     def text(self) -> str:
         """Return all fragments as one."""
@@ -74,11 +69,6 @@ class Variant:
 VARIANTS = {
     "lab": Variant((HERE / "lab.config",), "lab-kernel"),
     "sanitizer": Variant((HERE / "lab.config", HERE / "sanitizer.config"), "sanitizer-kernel"),
-    "script": Variant(
-        (HERE / "lab.config", HERE / "script.config"),
-        "lab-kernels/script",
-        tuple(sorted((HERE / "patches" / "script").glob("*.patch"))),
-    ),
 }
 
 
@@ -167,9 +157,9 @@ def is_needed(patch_file: Path, tree: Path) -> bool:
     return not condition or condition[2] in (tree / condition[1]).read_text()
 
 
-def patch(tree: Path, variant: Variant) -> None:
+def patch(tree: Path) -> None:
     """Apply the patches. Raises BuildError for one that does not apply."""
-    for file in (*PATCHES, *variant.patches):
+    for file in PATCHES:
         if not is_needed(file, tree):
             continue
         with file.open() as text:
@@ -260,6 +250,16 @@ def prune(tree: Path) -> None:
         shutil.rmtree(tree / folder, ignore_errors=True)
 
 
+def leave_out_drivers(tree: Path) -> None:
+    """Let make enter only the folders DRIVERS. It would enter 300 others, in which nothing is configured."""
+    makefile = tree / "drivers" / "Makefile"
+
+    def needed(line: re.Match[str]) -> str:
+        return f"{line[1]} += {' '.join(folder for folder in line[2].split() if folder in DRIVERS)}"
+
+    makefile.write_text(re.sub(r"^(obj-\S+)\s*\+=(.*)$", needed, makefile.read_text(), flags=re.MULTILINE))
+
+
 def build(source: Path, entry: Path, identity: dict[str, str], variant: Variant) -> None:
     """Build in a folder beside the cache entry, and rename it at the end. The caller holds the entry's lock.
 
@@ -278,7 +278,8 @@ def build(source: Path, entry: Path, identity: dict[str, str], variant: Variant)
             tree.mkdir(parents=True)
             unpack(source, tree)
             version_of(tree)
-            patch(tree, variant)
+            patch(tree)
+            leave_out_drivers(tree)
             stage.write_text("unpacked")
         if reached != "compiled":
             version = version_of(tree)
@@ -315,7 +316,7 @@ def identify(source: Path, variant: Variant) -> dict[str, str]:
         "source": source.name,
         "source_sha256": digest_source(source),
         "config_sha256": hashlib.sha256(variant.text().encode()).hexdigest(),
-        "patches_sha256": hashlib.sha256("".join(map(digest_file, (*PATCHES, *variant.patches))).encode()).hexdigest(),
+        "patches_sha256": hashlib.sha256("".join(map(digest_file, PATCHES)).encode()).hexdigest(),
         "recipe": RECIPE,
         "compiler": compiler.splitlines()[0],
     }

@@ -19,7 +19,7 @@ HELP = """NDM-TCP: learned TCP congestion control, trained on the real Linux sta
   ndm-tcp export RUN=runs/NAME          int16 weights, ONNX, model file; RUN= default: the latest in runs/
   ndm-tcp module                        build the lab kernel, and the modules with the exported models
   ndm-tcp compare scenario=stress       compare schemes; the report is in results/ of the current folder
-  ndm-tcp lab run SCRIPT.py             run a Mininet script in a lab; once before: ndm-tcp make script-kernel
+  ndm-tcp lab run SCRIPT.py             run a Mininet script in a lab; once before: ndm-tcp make module
   ndm-tcp make [TARGET]                 a target of the Makefile, in the source tree; alone: all of them
   ndm-tcp python -m MODULE | FILE.py    Python with the project's packages: env, training, export, compare
   ndm-tcp --version

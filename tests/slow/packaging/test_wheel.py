@@ -157,7 +157,7 @@ def test_quickstart_runs_in_any_folder_beside_such_modules(installed: Installed,
 
 
 def test_mininet_script_writes_into_the_current_folder(installed: Installed, tmp_path: Path) -> None:
-    installed.command(tmp_path, "make", "script-kernel")
+    installed.command(tmp_path, "make", "module")
     (tmp_path / "script.py").write_text(SCRIPT)
     assert "0% dropped" in installed.command(tmp_path, "lab", "run", "script.py")
     assert (tmp_path / "written.txt").read_text() == "in the lab"
