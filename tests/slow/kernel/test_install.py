@@ -60,7 +60,7 @@ def compiled(destination: Path, headers: Path, tmp_path: Path) -> set[str]:
     source = tmp_path / "again"
     shutil.copytree(destination / "usr" / "src" / f"ndm-tcp-{VERSION}", source)
     subprocess.run(["make", "-s", "-C", headers, f"M={source}", "NDM_ONLY=y", "modules"], check=True)
-    commands = "".join(file.read_text() for file in source.glob("ndm/.ndm_*.o.cmd"))
+    commands = "".join(file.read_text() for file in source.rglob(".ndm_*.o.cmd"))
     return {
         os.path.relpath(name, source) for name in re.findall(rf"{re.escape(str(source))}/[\w./]+\.[ch]\b", commands)
     }
