@@ -50,6 +50,6 @@ def test_a_large_report_is_small_and_quick(tmp_path: Path) -> None:
         cells.append(replace(of, result=lambda _seed: example.result(1)))
     began = time.process_time()
     whole = replace(experiment, scenarios=scenarios)
-    text = render_report(Comparison(whole, cells, compare_pairs(cells), [], [], {}, store.run_name))
+    text = render_report(Comparison(whole, cells, compare_pairs(cells), {}, store.run_name))
     assert time.process_time() - began < 90
     assert len(text) < 20e6
