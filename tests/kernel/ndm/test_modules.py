@@ -16,6 +16,7 @@ from env.lab.virtual import MODULES
 from env.network.path import Path
 from tests.support.guest import program, run_program, shell
 from tests.support.labs import checked_lab, shared_lab
+from tests.support.models import SLOTS
 
 BOTTLENECK = Path(rate_mbps=20, rtt_ms=40, buffer_bdp=4)
 GYM_FLOW = {"scheme": "ndm_gym", "start_s": 0, "duration_s": 600}
@@ -46,7 +47,7 @@ def episode(
 # -- loading and selection ---------------------------------------------------------------------------------------------
 
 
-def test_facts_about_the_weights_are_read_only() -> None:
+def test_only_the_slots_can_be_written() -> None:
     with checked_lab() as lab:
         shell(lab, f"insmod {MODULES}/tcp_ndm.ko")
         folder = "/sys/module/tcp_ndm/ndm"
@@ -54,7 +55,8 @@ def test_facts_about_the_weights_are_read_only() -> None:
         assert shell(lab, f"cat {folder}/format") == "1"
         listed = shell(lab, f"cd {folder} && find . -type f -exec stat -c '%n %a %u' {{}} +").splitlines()
         assert len(listed) == 12
-        assert [line for line in listed if not line.endswith(" 444 0")] == ["./model 644 0"]
+        assert [line for line in listed if not line.endswith(" 444 0")] == []
+        assert shell(lab, f"stat -c '%a %u' {SLOTS}") == "200 0"
 
 
 def test_socket_selects_ndm_and_keeps_the_module(lab: Lab) -> None:
