@@ -47,7 +47,7 @@ def test_a_run_writes_the_metrics_of_its_table(tmp_path: Path, kind: str) -> Non
 
 def test_two_files_make_a_learner(tmp_path: Path) -> None:
     """It trains, resumes to the bit, can be exported, and is in the documentation."""
-    for folder in ("compare", "configs", "env", "export", "training"):
+    for folder in ("compare", "configs", "env", "export", "studies", "training"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "train.py", tmp_path)
     for folder in (BUILD, DATASETS, KERNEL):
