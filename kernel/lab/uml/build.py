@@ -36,7 +36,8 @@ PATCHES = sorted((HERE / "patches").glob("*.patch"))
 OLDEST, NEWEST = (6, 1), (7, 99)
 PREFERRED = (6, 12)
 RECIPE = "1"  # raise it when this program builds a different kernel from the same inputs
-RENAMED = {"CONFIG_PROC_SYSCTL=y": "CONFIG_SYSCTL=y"}  # options by other names in newer kernels, from 7.3 on
+# options by other names in newer kernels, from 7.3 and from 6.10 on
+RENAMED = {"CONFIG_PROC_SYSCTL=y": "CONFIG_SYSCTL=y", "CONFIG_BASE_FULL=y": "# CONFIG_BASE_SMALL is not set"}
 USUAL_OBJECTS = 780  # compiled files of a 6.12 build, for the progress line only
 # In a tarball: sources, not Kconfig files and Makefiles, of what a lab has nothing of.
 UNNEEDED = (
