@@ -49,7 +49,7 @@ def known_models(exported: Path = EXPORTED) -> list[str]:
 
 
 def selected(exported: Path = EXPORTED) -> str:
-    """Return the name of the model in the module. Raises UserError if there is none."""
+    """Return the name of the model in the module. Raises UserError if no model is selected."""
     file = kernel_file("ndm_weights.h", exported)
     names = _INCLUDE.findall(file.read_text())
     if len(names) != 1:

@@ -29,6 +29,11 @@ LONGEST = (
     "lab/compare/test_command.py",
     "lab/studies/learning/test_ablation.py",
     "lab/env/gym/test_ndm_env.py",
+    "lab/env/test_stable_baselines.py",
+    "lab/compare/experiment/test_schemes.py",
+    "lab/compare/experiment/test_own_scheme.py",
+    "lab/env/test_own_rivals.py",
+    "lab/studies/learning/test_score_search.py",
 )
 
 # A shell ignores SIGINT in what it runs in the background, and programs inherit that. The tests interrupt some.

@@ -43,7 +43,7 @@ def _origin(scores: Sequence[Score]) -> str:
 
 
 def targets(scores: Sequence[Score], figures: Sequence[Figure], model: str = MODEL) -> str:
-    """Return a row per requirement: what it asks for, where the model meets it, its worst scenario, the best peer."""
+    """Return a row per requirement: its text, where the model meets it, its worst scenario, the best peer."""
     labels = {score.scheme: score.label for score in scores}
     rows = []
     for name in RANKED:

@@ -209,7 +209,7 @@ static int ndm_folder_add(struct ndm_slot *slot)
 				    slot->ops.name);
 }
 
-/* Waits until nobody reads the folder. */
+/* Waits for the last reader of the folder. */
 static void ndm_folder_del(struct ndm_slot *slot)
 {
 	kobject_put(&slot->folder);

@@ -7,7 +7,7 @@
  *	echo "-ndm_mine" > /sys/module/tcp_ndm/parameters/slots
  *
  * "+" gives a slot the model of /lib/firmware/mine.bin, which the firmware loader
- * reads and ndm_blob.h parses; the slot is added if there is none of this name. In
+ * reads and ndm_blob.h parses; a slot that does not exist is added. In
  * place of a file, "builtin" is the compiled-in model, with which "ndm" begins. Open
  * connections use a new model from their next decision on, with their state reset to
  * zero: it has no meaning for other weights. A refused file changes nothing. "-"
@@ -19,8 +19,8 @@
  * Lifetime. A socket, open, closed or listening, may point at the operations in a
  * slot, and so may the default of a network namespace. They take a reference to the
  * module, not to the slot, and without init() having run. So a slot that is removed
- * only loses its name and its folder. It keeps its memory and its last model, with
- * which those who have it go on, until the module is unloaded; then nobody has it.
+ * only loses its name and its folder. Its memory and its last model stay, for the
+ * sockets that use them, until the module is unloaded, which no socket outlives.
  * "+" with its name takes it up again, and no other name does. NDM_SLOTS bounds what
  * this keeps.
  */
