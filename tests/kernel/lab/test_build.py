@@ -42,7 +42,8 @@ def house(tmp_path: Path) -> Path:
     """Return a folder with the builder and a source tarball of its own."""
     lab = tmp_path / "house" / "kernel" / "lab" / "uml"
     lab.mkdir(parents=True)
-    shutil.copy(ROOT / "kernel" / "lab" / "uml" / "build.py", lab)
+    for name in ("build.py", "cc.sh", "lab_headers.h"):
+        shutil.copy(ROOT / "kernel" / "lab" / "uml" / name, lab)
     (lab / "lab.config").write_text(OPTION + "\n")
     (lab / "sanitizer.config").touch()
     source = tmp_path / "linux"
