@@ -21,6 +21,13 @@ CORES = os.sched_getaffinity(0)
 TIERS = ("unit", "lab", "kernel", "slow", "release")
 # The longest files begin first, so that no worker has one left when the other has nothing to do.
 LONGEST = (
+    "slow/kernel/test_bpf.py",
+    "slow/env/lab/stock/test_host.py",
+    "slow/training/test_sweep_ray.py",
+    "slow/kernel/test_bpf_hostile.py",
+    "slow/training/test_train_ray.py",
+    "slow/packaging/test_wheel.py",
+    "slow/docs/test_tutorial.py",
     "lab/training/sweeps/test_sweep.py",
     "lab/training/test_train.py",
     "kernel/test_fuzz.py",
@@ -78,7 +85,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "variant" in metafunc.fixturenames:
+    own = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+    if "variant" in metafunc.fixturenames and "variant" not in own:
         variants = ["lab", "sanitizer"] if metafunc.config.getoption("--sanitizer") else ["lab"]
         metafunc.parametrize("variant", variants, scope="module")
 

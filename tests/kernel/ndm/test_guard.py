@@ -53,7 +53,7 @@ def reno(lab: Lab) -> tuple[int, int]:
 
 
 # in the sanitizer kernel a window that doubles in every round takes minutes; the next tests are enough there
-@pytest.mark.parametrize("lab", ["lab"], indirect=True)
+@pytest.mark.parametrize("variant", ["lab"], scope="module")
 @pytest.mark.parametrize("name", BAD_MODELS)
 def test_bad_model_leaves_cubic_its_share(lab: Lab, reno: tuple[int, int], name: str) -> None:
     """With -s it prints the table of docs/explanation/proof.md, in Mbit/s."""
@@ -106,7 +106,7 @@ def test_next_model_gets_the_connection_at_once(lab: Lab) -> None:
     assert counter(lab, "decisions") - decisions > 300
 
 
-@pytest.mark.parametrize("lab", ["lab"], indirect=True)
+@pytest.mark.parametrize("variant", ["lab"], scope="module")
 @pytest.mark.parametrize("name", ["stress", "delay_extreme", "bottleneck", "fiber", "loss/2pct", "compete/cubic_1v1"])
 def test_shipped_model_keeps_its_connections(lab: Lab, name: str) -> None:
     use_model(lab, "builtin")
