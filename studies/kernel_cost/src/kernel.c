@@ -52,6 +52,21 @@ void __init_swait_queue_head(void *queue UNUSED, const char *name UNUSED,
 {
 }
 
+/* The C library's needs an aligned stack. */
+size_t strspn(const char *text, const char *accept)
+{
+	size_t length = 0;
+	const char *known;
+
+	for (; text[length]; length++) {
+		for (known = accept; *known && *known != text[length]; known++)
+			;
+		if (!*known)
+			break;
+	}
+	return length;
+}
+
 /* Per-CPU memory: an address of the program, which replay.c maps for %gs too. */
 static void *percpu(size_t size, size_t align)
 {
@@ -78,7 +93,7 @@ void *__alloc_percpu(size_t size, size_t align)
 	return percpu(size, align);
 }
 
-/* -- called by a connection's init ---------------------------------------------- */
+/* -- called by init, and by a connection's init ---------------------------------- */
 
 /* Called each time, as the count begins at 0, not at PREEMPT_NEED_RESCHED as in the kernel. */
 void __SCT__preempt_schedule(void)
@@ -89,17 +104,29 @@ void __SCT__preempt_schedule(void)
 char kmalloc_caches[65536];
 unsigned long random_kmalloc_seed;
 
-/* For the one connection that there is at a time. */
+/* The module allocates its slot and model once, and one connection; nothing is freed. */
 static void *allocate(size_t size)
 {
-	static char memory[4096] __attribute__((aligned(64)));
-	size_t i;
+	static char memory[65536] __attribute__((aligned(64)));	/* all zero */
+	static size_t used;
+	size_t at = used;
 
-	if (size > sizeof(memory))
+	if (size > sizeof(memory) - used)
 		return NULL;
-	for (i = 0; i < size; i++)
-		memory[i] = 0;
-	return memory;
+	used += (size + 63) / 64 * 64;
+	return memory + at;
+}
+
+/* More than two pages. Since 6.10. */
+void *__kmalloc_large_noprof(size_t size, unsigned int gfp UNUSED)
+{
+	return allocate(size);
+}
+
+/* Until 6.9. */
+void *kmalloc_large(size_t size, unsigned int gfp UNUSED)
+{
+	return allocate(size);
 }
 
 /* Since 6.10. */
