@@ -115,14 +115,13 @@ def test_every_decision_equals_the_reference(lab: VmLab, name: str) -> None:
 
 
 @pytest.mark.parametrize("lab", VERSIONS[-1:], indirect=True)
-def test_a_hundred_thousand_decisions_equal_the_reference(lab: VmLab) -> None:
+def test_twenty_thousand_decisions_equal_the_reference(lab: VmLab) -> None:
     counts = {}
     for name, path in SHORT.items():
-        decisions = decisions_of(lab, path, flows=8, duration_s=18.0)
+        decisions = decisions_of(lab, path, flows=8, duration_s=4.0)
         assert_as_reference(decisions, Native().shipped()[0])
         counts[name] = len(decisions)
-    print(counts)
-    assert sum(counts.values()) >= 100_000, counts
+    assert sum(counts.values()) >= 20_000, counts
 
 
 def test_a_run_is_that_of_the_module(lab: VmLab) -> None:
@@ -151,7 +150,8 @@ def test_an_open_connection_takes_the_model(lab: VmLab) -> None:
     before = status(lab)
     swaps, decisions_then = before["swaps"], before["decisions"] + 50
     taken = f"{CTL} status --json | grep -o '\"decisions\": [0-9]*' | cut -d ' ' -f 2 | head -1"
-    swap = f"while [ $({taken}) -lt {decisions_then} ]; do sleep .1; done; {CTL} use {OTHER}"
+    # each look takes time from the run
+    swap = f"while [ $({taken}) -lt {decisions_then} ]; do sleep 1; done; {CTL} use {OTHER}"
     shell(lab, f"({swap}) >/tmp/used 2>&1 &")
     decisions = decisions_of(lab, PATHS["usual"], flows=1, duration_s=10.0)
     assert {decision.flow for decision in decisions} == {decisions[0].flow}
@@ -250,7 +250,7 @@ def test_it_hears_of_the_start_of_sending(lab: VmLab) -> None:
         ("", "usage: ndmctl COMMAND"),
         ("lode", "there is no command lode"),
         ("use", "use: which model?"),
-        ("use builtin ndm_fast", "there is no congestion control ndm_fast here: ndmctl status"),
+        ("use builtin ndm_fast", "the BPF program has no congestion control ndm_fast; only the module adds some"),
         ("use /nowhere", "/nowhere: No such file or directory"),
         ("status a b", "status: b is one argument too many"),
         ("load", "NDM is loaded already"),

@@ -146,9 +146,9 @@ def test_quickstart_runs_in_any_folder_beside_such_modules(installed: Installed,
     assert not (installed.tree / "results").exists()
 
     installed.command(folder, "train", "resume=runs/quickstart", "algo.total_decisions=6000")
-    assert "ndm, model mine" in installed.command(folder, "export", "RUN=runs/quickstart", "NAME=mine")
+    assert "ndm in the next `make module`: mine" in installed.command(folder, "export", "RUN=runs/quickstart", "NAME=mine")
     printed = installed.command(folder, "make", "export-weights", "RUN=runs/quickstart", "NAME=other")
-    assert "ndm, model other" in printed
+    assert "ndm in the next `make module`: other" in printed
     installed.command(folder, "module", "MODEL=mixed")
     schemes = "schemes=[ndm,ndm@quickstart,cubic]"
     installed.command(folder, "compare", "scenario=bottleneck", schemes, "seeds=1", "duration_s=2", "output_dir=mine")
@@ -184,7 +184,7 @@ def test_processes_that_unpack_at_once_share_one_tree(installed: Installed, tmp_
 
 
 def test_interrupted_unpacking_leaves_no_tree(installed: Installed, tmp_path: Path) -> None:
-    limited = 'ulimit -f 200; trap "" XFSZ; exec "$0" python -c "import env"'  # in blocks of 1024 bytes
+    limited = 'ulimit -f 100; trap "" XFSZ; exec "$0" python -c "import env"'  # in blocks of 1024 bytes
     printed = run(tmp_path, "bash", "-c", limited, installed.bin / "ndm-tcp", status=1, NDM_HOME=str(tmp_path / "home"))
     assert "cannot unpack the source tree into" in printed
     assert "File too large" in printed

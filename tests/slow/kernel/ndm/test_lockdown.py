@@ -63,6 +63,6 @@ def test_the_bpf_program_loads_where_an_unsigned_module_does_not(lab: VmLab) -> 
     assert "locked down: is the module signed? The BPF program needs no signature" in shell(
         lab, f"{CTL} load --module 2>&1 || true"
     )
-    shell(lab, f"{CTL} load {MODEL_BUILD}/bpf/ndm.bpf.o")
+    shell(lab, f"{CTL} load {BUILD}/bpf/ndm.bpf.o")
     shell(lab, f"{CTL} use {MODELS}/first.bin")
     assert "a BPF program" in shell(lab, f"{CTL} status")
