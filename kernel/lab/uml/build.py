@@ -200,7 +200,11 @@ def compile_kernel(tree: Path, log: Path) -> None:
     compiler = f"CC={tree / COMPILER.name}"
     with log.open("a") as file:  # a file with the usual options first: it decides those of the precompiled headers
         subprocess.run(
-            make(tree, compiler, "kernel/params.o"), env=os.environ | REPRODUCIBLE, stdout=file, stderr=file, check=False
+            make(tree, compiler, "kernel/params.o"),
+            env=os.environ | REPRODUCIBLE,
+            stdout=file,
+            stderr=file,
+            check=False,
         )
     process = subprocess.Popen(
         make(tree, compiler),

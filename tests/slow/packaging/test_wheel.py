@@ -146,7 +146,9 @@ def test_quickstart_runs_in_any_folder_beside_such_modules(installed: Installed,
     assert not (installed.tree / "results").exists()
 
     installed.command(folder, "train", "resume=runs/quickstart", "algo.total_decisions=6000")
-    assert "ndm in the next `make module`: mine" in installed.command(folder, "export", "RUN=runs/quickstart", "NAME=mine")
+    assert "ndm in the next `make module`: mine" in installed.command(
+        folder, "export", "RUN=runs/quickstart", "NAME=mine"
+    )
     printed = installed.command(folder, "make", "export-weights", "RUN=runs/quickstart", "NAME=other")
     assert "ndm in the next `make module`: other" in printed
     installed.command(folder, "module", "MODEL=mixed")
