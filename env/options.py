@@ -53,11 +53,16 @@ def option_lines(options: type[Any], prefix: str = "") -> list[str]:
     return lines
 
 
-def group_lines(group: str) -> list[str]:
-    """Return a line `group=NAME  meaning` for each file of a group: its second comment line."""
-    lines = []
+def group_meanings(group: str) -> dict[str, str]:
+    """Return `group=NAME` with its meaning for each file of a group: the first sentence of its comment."""
+    meanings = {}
     for file in sorted((CONFIGS / group).glob("*.yaml")):
         comments = [line[2:] for line in file.read_text().splitlines() if line.startswith("# ")]
-        meaning = next(line for line in comments if not line.startswith(("python ", "@package")))
-        lines.append(f"  {f'{group}={file.stem}':{COLUMN}}{meaning}")
-    return lines
+        text = " ".join(line for line in comments if not line.startswith(("python ", "@package")))
+        meanings[f"{group}={file.stem}"] = text.partition(". ")[0].removesuffix(".")
+    return meanings
+
+
+def group_lines(group: str) -> list[str]:
+    """Return a line `group=NAME  meaning` for each file of a group."""
+    return [f"  {name:{COLUMN}}{meaning}" for name, meaning in group_meanings(group).items()]

@@ -21,7 +21,7 @@ from env.config_errors import explain_config_error
 from env.errors import UserError, suggest
 from env.network.scenario import scenario_names
 from env.network.scenario_files import SUFFIXES
-from env.network.schemes import DEFAULT_SCHEMES
+from env.network.schemes import ALL, DEFAULT_SCHEMES
 from env.options import option
 from env.pool import check_runner
 
@@ -60,7 +60,7 @@ class CompareConfig:
         "cubic, ndm, ... (--help lists them), ndm@MODEL of the zoo (datasets/models), ndm@RUN, ndm@rules/NAME.yaml, "
         "ndm@untrained, window@PACKETS, your own as "
         "NAME@PATH/tcp_NAME.c (docs/guides/own-congestion-control.md), or a list; "
-        f"default: the scenario's own, or {', '.join(DEFAULT_SCHEMES)}",
+        f"default: the scenario's own, or {', '.join(DEFAULT_SCHEMES)}; with targets= it is {ALL}",
     )
     rival: str | None = option(None, "scheme of the flows that are not under test; default: the scenario's own")
     seeds: int = option(10, "runs per scenario and scheme; their seeds are 1, 2, ...")

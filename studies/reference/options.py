@@ -6,8 +6,8 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from compare.experiment.config import CompareConfig
-from env.checkout import CONFIGS
 from env.markdown import markdown_table
+from env.options import group_meanings
 from env.profile import Profile
 from env.reward import RewardWeights
 from training.config import LEARNERS
@@ -52,12 +52,7 @@ Groups, files of `configs/`:
 
 
 def _groups() -> str:
-    rows = []
-    for group in GROUPS:
-        for file in sorted((CONFIGS / group).glob("*.yaml")):
-            comments = [line[2:] for line in file.read_text().splitlines() if line.startswith("# ")]
-            text = " ".join(line for line in comments if not line.startswith(("python ", "@package")))
-            rows.append([f"`{group}={file.stem}`", text.partition(". ")[0].removesuffix(".")])
+    rows = [[f"`{name}`", meaning] for group in GROUPS for name, meaning in group_meanings(group).items()]
     return markdown_table(["group", "meaning"], rows)
 
 

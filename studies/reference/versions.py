@@ -124,7 +124,7 @@ _UNVERSIONED = (
     (
         "module",
         "the release",
-        "`modinfo -F version tcp_ndm`. Each module belongs to one kernel. The parameters `model` and `pin`, "
+        "`modinfo -F version tcp_ndm`. Each module belongs to one kernel. The parameters `slots` and `pin`, "
         "`/sys/module/tcp_ndm/ndm/` and the tracepoints are stable within a major version",
     ),
     (

@@ -30,7 +30,7 @@ class ReinforceOptions(LearnerOptions):
 
     kind: str = "reinforce"
     overlap: bool = option(False, "run the next batch during an update; its gradient is then of the policy before it")
-    hidden: int = option(8, "recurrent units of the policy, 1 to 16")
+    hidden: int = option(8, "recurrent units of the policy, 1 to 32")
     learning_rate: float = option(3e-3, "Adam's")
     std: float = option(0.2, "exploration")
 

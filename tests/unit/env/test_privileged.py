@@ -53,9 +53,11 @@ def test_flows_count_by_scheme_once_they_begin() -> None:
 
 def test_names_keep_their_columns() -> None:
     """A critic that was trained before reads them: a new scheme or term comes at the end of its table."""
-    schemes = ["own", "snapshot", "ndm", "reno", "cubic", "bbr", "nv", "cdg"]
+    schemes = ["own", "snapshot", "ndm", "reno", "cubic", "bbr", "nv", "cdg", "vegas", "westwood", "illinois", "ndm_v1"]
+    schemes += ["dctcp", "oracle"]
+    terms = ["goodput", "delay", "loss", "fairness"]
     assert list(RIVALS)[: len(schemes)] == schemes
-    assert list(TERMS_OF_REWARD)[:4] == ["goodput", "delay", "loss", "fairness"]
+    assert list(TERMS_OF_REWARD)[: len(terms)] == terms
     assert len(PRIVILEGED) == 45
 
 
