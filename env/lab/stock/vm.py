@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,6 @@ from env.lab.stock.kernel import StockKernel
 from env.lab.stock.real_time import PULSE, RealTimeLab
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Sequence
 
     from env.lab.result import RunResult
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 QEMU = "qemu-system-x86_64"
 INIT = GUEST / "init-vm.sh"
 PORT_NAME = "ndm.lab"  # of the virtio-serial port; init-vm.sh looks for it
-# A guest in real time is late when it waits for a core: QEMU runs before all other work if the user may ask for it.
+# A guest in real time is late when it waits for a core: QEMU runs before all other work if the user may ask for it, but
+# one guest at a time, because the CPUs of two busy guests would keep QEMU's other threads from a machine's two cores.
 REAL_TIME_PRIORITY = (os.SCHED_FIFO, os.sched_param(1))
+CLAIM = "\0ndm-tcp-lab/real-time"  # a name for one process of the machine, as in env/lab/core.py
 CLOCKS = {"real": [], "counted": ["-icount", "shift=0,sleep=off"]}
 
 
@@ -76,10 +78,13 @@ class VmLab(RealTimeLab):
         if self.clock == "counted":
             # as in the virtual lab, one of its threads runs at a time
             return spawn(["taskset", "--cpu-list", str(core), *argv], os.environ, console)
-        try:
-            return spawn(argv, os.environ, console, scheduler=REAL_TIME_PRIORITY)
-        except PermissionError:  # an ordinary user
-            return spawn(argv, os.environ, console)
+        with socket.socket(socket.AF_UNIX) as claim:
+            claim.set_inheritable(True)  # QEMU holds it until it ends
+            try:
+                claim.bind(CLAIM)
+                return spawn(argv, os.environ, console, scheduler=REAL_TIME_PRIORITY)
+            except OSError:  # another guest has it, or an ordinary user may not ask
+                return spawn(argv, os.environ, console)
 
     def _qemu_arguments(self, channel_fd: int) -> list[str]:
         return [
