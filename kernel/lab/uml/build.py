@@ -197,17 +197,9 @@ def configure(tree: Path, log: Path, variant: Variant) -> None:
 
 def compile_kernel(tree: Path, log: Path) -> None:
     """Compile with a progress line; raises BuildError with the log's last lines."""
-    compiler = f"CC={tree / COMPILER.name}"
-    with log.open("a") as file:  # a file with the usual options first: it decides those of the precompiled headers
-        subprocess.run(
-            make(tree, compiler, "kernel/params.o"),
-            env=os.environ | REPRODUCIBLE,
-            stdout=file,
-            stderr=file,
-            check=False,
-        )
     process = subprocess.Popen(
-        make(tree, compiler),
+        # a file with the usual options first: it decides those of the precompiled headers
+        make(tree, f"CC={tree / COMPILER.name}", "kernel/params.o", "all"),
         env=os.environ | REPRODUCIBLE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -27,7 +27,7 @@ with_precompiled() {
 		rest=yes
 		case $argument in
 		-c | -o | "$object" | "$source" | -include | */compiler-version.h | */kconfig.h | */compiler_types.h) ;;
-		-D*KBUILD_*=*) echo "$argument" | sed 's/^-D/#define /; s/=/ /' >>"$names" ;;
+		-D*KBUILD_*=*) argument=${argument#-D}; echo "#define ${argument%%=*} ${argument#*=}" >>"$names" ;;
 		*) set -- "$@" "$argument" ;;
 		esac
 	done

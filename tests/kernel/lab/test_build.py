@@ -24,6 +24,7 @@ PATCHLEVEL = 12
 all: first linux include/config/kernel.release
 allnoconfig:
 	cp "$(KCONFIG_ALLCONFIG)" .config
+kernel/params.o: first
 first:
 	@echo "  CC      first.o" | tee -a ../../../../compiled
 	@touch first
