@@ -180,7 +180,7 @@ def make(tree: Path, *targets: str) -> list[str]:
 def configure(tree: Path, log: Path, variant: Variant) -> None:
     """Write .config. Raises BuildError if it lacks an option of the variant's fragments."""
     fragment = log.with_name("fragment.config")
-    fragment.write_text(variant.text())
+    fragment.write_text("\n".join([variant.text(), *RENAMED.values()]))
     environment = os.environ | REPRODUCIBLE | {"KCONFIG_ALLCONFIG": str(fragment)}
     with log.open("a") as file:
         subprocess.run(make(tree, "allnoconfig"), check=True, env=environment, stdout=file, stderr=file)
