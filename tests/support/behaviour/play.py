@@ -176,7 +176,7 @@ class Play:
                 time.sleep(max(0, until_ns - self._now_ns()) / 1e9)
 
     def _record(self, at_ns: int, packet: bytes) -> None:
-        if packet[12:16] != self.tested.address:
+        if packet[12:16] != self.tested.address or packet[20:22] != self.tested.port.to_bytes(2):
             return
         segment = from_bytes(packet, self.tested, self.peer)
         if "S" in segment.flags and not self.seen:

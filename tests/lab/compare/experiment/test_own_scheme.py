@@ -111,7 +111,7 @@ def test_source_that_does_not_build_shows_the_compilers_lines(tmp_path: Path) ->
     with pytest.raises(UserError) as raised:
         measurement(f"old@{source}")
     message = str(raised.value)
-    assert f"{source} does not build for Linux 6." in message
+    assert f"{source} does not build for Linux " in message
     assert f"{source}:" in message
     assert "error:" in message
     assert "cong_control = faulty_cong_control" in message
