@@ -213,7 +213,7 @@ test-unit: .venv/installed-dev ## test: the tests without lab, compiler and brow
 	@$(PYTEST) tests/unit
 
 .PHONY: test
-test: setup module bpf ## test: all tests without the sanitizer kernel, QEMU, Ray and a browser (11 minutes; JOBS=8 on 8 cores)
+test: setup module bpf ## test: all tests without the sanitizer kernel, QEMU, Ray, a browser and studies (16 minutes; JOBS=8 on 8 cores)
 	@/usr/bin/python3 setup/packages.py tests
 	@$(PYTEST) tests/unit tests/lab tests/kernel
 

@@ -28,19 +28,20 @@ LONGEST = (
     "slow/training/test_train_ray.py",
     "slow/packaging/test_wheel.py",
     "slow/docs/test_tutorial.py",
-    "lab/training/sweeps/test_sweep.py",
+    "slow/kernel/ndm/test_harm.py",
+    "slow/training/test_sweep.py",
     "lab/training/test_train.py",
     "kernel/test_fuzz.py",
     "kernel/ndm/test_slots.py",
     "lab/compare/test_repeatable.py",
     "lab/compare/test_command.py",
-    "lab/studies/learning/test_ablation.py",
+    "slow/studies/learning/test_ablation.py",
     "lab/env/gym/test_ndm_env.py",
     "lab/env/test_stable_baselines.py",
     "lab/compare/experiment/test_schemes.py",
     "lab/compare/experiment/test_own_scheme.py",
     "lab/env/test_own_rivals.py",
-    "lab/studies/learning/test_score_search.py",
+    "slow/studies/learning/test_score_search.py",
 )
 
 # A shell ignores SIGINT in what it runs in the background, and programs inherit that. The tests interrupt some.
