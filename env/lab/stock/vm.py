@@ -83,7 +83,7 @@ class VmLab(RealTimeLab):
             try:
                 claim.bind(CLAIM)
                 return spawn(argv, os.environ, console, scheduler=REAL_TIME_PRIORITY)
-            except OSError:  # another guest has it, or an ordinary user may not ask
+            except OSError:  # another guest holds the name, or an ordinary user asks for the priority
                 return spawn(argv, os.environ, console)
 
     def _qemu_arguments(self, channel_fd: int) -> list[str]:

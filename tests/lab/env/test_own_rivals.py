@@ -13,6 +13,7 @@ import pytest
 from env.errors import UserError
 from env.gym.episode import Episode
 from env.lab import VirtualLab
+from env.lab.kernels import lab_kernel
 from env.profile import PathSampler, Profile, profile_from_config
 from env.rollout import RolloutTask, run_episode
 from export import checkpoint
@@ -89,7 +90,8 @@ def test_source_that_does_not_build_ends_the_training_at_once(tmp_path: Path) ->
     source.write_text(FAULTY.read_text().replace("CODE >= KERNEL", "CODE < KERNEL"))
     options = ["profile=fair", f"profile.paths.beside.rivals=[old@{source}]", "debug=smoke", f"runs={tmp_path}"]
     _, errors = run_python("train.py", *options, "name=x", status=1)
-    assert errors.startswith(f"train.py: profile fair: rivals: old@{source}: {source} does not build for Linux ")
+    message = f"{source} does not build for Linux {lab_kernel().release}:"
+    assert errors.startswith(f"train.py: profile fair: rivals: old@{source}: {message}")
     assert "since Linux 6.10, cong_control takes four arguments" in errors
     assert not (tmp_path / "x").exists()
 

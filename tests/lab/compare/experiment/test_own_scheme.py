@@ -16,6 +16,7 @@ from compare.experiment.experiment import plan
 from compare.experiment.store import Store
 from env.checkout import ROOT
 from env.errors import UserError
+from env.lab.kernels import lab_kernel
 from env.lab.virtual import KERNEL, MODULES
 from tests.support.commands import compare
 
@@ -111,7 +112,7 @@ def test_source_that_does_not_build_shows_the_compilers_lines(tmp_path: Path) ->
     with pytest.raises(UserError) as raised:
         measurement(f"old@{source}")
     message = str(raised.value)
-    assert f"{source} does not build for Linux " in message
+    assert f"{source} does not build for Linux {lab_kernel().release}:" in message
     assert f"{source}:" in message
     assert "error:" in message
     assert "cong_control = faulty_cong_control" in message
@@ -121,7 +122,7 @@ def test_source_that_does_not_build_shows_the_compilers_lines(tmp_path: Path) ->
 
 def test_module_for_another_kernel_is_refused(tmp_path: Path) -> None:
     content = (MODULES / "tcp_nv.ko").read_bytes()
-    release = json.loads(KERNEL.with_name("manifest.json").read_text())["release"].encode()
+    release = lab_kernel().release.encode()
     other = tmp_path / "tcp_nv.ko"
     other.write_bytes(content.replace(b"vermagic=" + release, b"vermagic=5" + release[1:]))
     with pytest.raises(UserError, match=r"is built for 5\..*give its source in place of it, or build it with `make"):
