@@ -8,6 +8,9 @@ import textwrap
 from pathlib import Path
 from types import FrameType
 
+from env.command import command  # first: it is what starts compare.py again with the Python that has the packages
+
+# isort: split
 import hydra
 from omegaconf import DictConfig
 
@@ -74,6 +77,7 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+@command("compare.py")
 def main() -> None:
     """The command line."""
     signal.signal(signal.SIGTERM, _interrupt)
@@ -81,13 +85,10 @@ def main() -> None:
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # compare.py --help | head
         print(help_text())
         return
-    try:
-        sys.argv[1:] = map(quoted, sys.argv[1:])  # where Hydra reads them
-        check_command_line(sys.argv[1:])
-    except UserError as error:
-        sys.exit(f"compare.py: {error}")
+    sys.argv[1:] = map(quoted, sys.argv[1:])  # where Hydra reads them
+    check_command_line(sys.argv[1:])
     run()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from env.command import command  # first: it is what starts train.py again with the Python that has the packages
+
+# isort: split
 import hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
@@ -127,6 +130,7 @@ def with_learner(arguments: list[str]) -> list[str]:
     return [*arguments, f"algo={kind}"]
 
 
+@command("train.py")
 def main() -> None:
     """Run the command line."""
     if {"-h", "--help"} & set(sys.argv[1:]):
@@ -134,12 +138,9 @@ def main() -> None:
         print(help_text())
         return
     sys.argv[1:] = with_learner(sys.argv[1:])
-    try:
-        check_command_line(sys.argv[1:])
-    except UserError as error:
-        sys.exit(f"train.py: {error}")
+    check_command_line(sys.argv[1:])
     run()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import env  # noqa: F401 - before any package that may be missing: env/command.py
+
 __all__ = ["compare"]
 
 

@@ -1,6 +1,10 @@
-"""The environment: importing it registers `NdmTcp-v1` with Gymnasium."""
+"""The environment: importing it registers `NdmTcp-v1` with Gymnasium. Every command imports it first."""
 
-import gymnasium
+from env.command import use_packages
+
+use_packages()
+
+import gymnasium  # noqa: E402
 
 ENV_ID = "NdmTcp-v1"
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from env.command import command
 from env.errors import UserError
 from export import pipeline
 from export.checks import agreement as verify
@@ -18,6 +19,7 @@ from export.selection import EXPORTED
 from export.verify_model import certificate_table
 
 
+@command("export")
 def main(argv: list[str]) -> int:
     """Run the export and return the exit status: 0, or 1 with one paragraph on stderr."""
     parser = argparse.ArgumentParser(prog="python -m export", description="Quantize a policy to int16 and export it.")
@@ -58,12 +60,8 @@ def main(argv: list[str]) -> int:
         for file in pipeline.write_artefacts(exported, output, arguments.headers):
             console.print(f"wrote {file}", soft_wrap=True, highlight=False, markup=False)
         console.print(f"ndm in the next `make module`: {provenance.name}", highlight=False, markup=False)
-    except UserError as error:
-        print(f"export: {error}", file=sys.stderr)
-        return 1
     except OSError as error:
-        print(f"export: cannot write {error.filename or 'a file'}: {error.strerror or error}", file=sys.stderr)
-        return 1
+        raise UserError(f"cannot write {error.filename or 'a file'}: {error.strerror or error}") from error
     return 0
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from env.checkout import KERNEL, MODEL_BUILD
+from env.command import command
 from env.errors import UserError, did_you_mean
 from export.zoo import plain_name
 
@@ -101,18 +102,15 @@ def select(name: str, exported: Path = EXPORTED) -> None:
         (exported / "ndm_weights.h").write_text(text)
 
 
+@command("export.selection")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Select a model, or show the selection; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m export.selection", description="Choose the model in tcp_ndm.")
     parser.add_argument("model", nargs="?", help="model; without it, show the selection")
-    try:
-        if model := parser.parse_args(arguments).model:
-            select(model)
-        name = selected()
-        print(f"ndm: model {name}, SHA-256 {manifest_of(name)['policy_sha256']}")
-    except UserError as error:
-        print(f"export.selection: {error}", file=sys.stderr)
-        return 1
+    if model := parser.parse_args(arguments).model:
+        select(model)
+    name = selected()
+    print(f"ndm: model {name}, SHA-256 {manifest_of(name)['policy_sha256']}")
     return 0
 
 

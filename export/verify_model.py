@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from env.errors import UserError
+from env.command import command
 from export.checks.certificate import Certificate, certify
 from export.checks.certificate import table as certificate_rows
 from export.checks.proof import Proof, prove
@@ -46,6 +46,7 @@ def certificate_table(certificates: Sequence[Certificate]) -> Table:
     return shown
 
 
+@command("export.verify_model")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the proof of each model; return 1 if one cannot be proved."""
     parser = argparse.ArgumentParser(prog="python -m export.verify_model", description=(__doc__ or "").splitlines()[0])
@@ -53,24 +54,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "runs", nargs="*", help="models of the zoo, run folders, checkpoints or rules (default: the shipped model)"
     )
     console = Console()
-    try:
-        if runs := parser.parse_args(arguments).runs:
-            models = [(str(run), build_model(find_policy(run)).model) for run in runs]
-        else:
-            model, sha256 = Native().shipped()
-            models = [(f"the first model of `make module`, {sha256[:16]}", model)]
-        for name, model in models:
-            proof = prove(model)
-            console.print(_table(name, proof))
-            bits = proof.accumulator.bit_length()
-            console.print(
-                f"proved: no accumulator exceeds {proof.accumulator:,} (2^{bits}), outputs lie in -1 to 1",
-                highlight=False,
-            )
-            console.print(certificate_table(certify(model)))
-    except UserError as error:
-        print(f"export.verify_model: {error}", file=sys.stderr)
-        return 1
+    if runs := parser.parse_args(arguments).runs:
+        models = [(str(run), build_model(find_policy(run)).model) for run in runs]
+    else:
+        model, sha256 = Native().shipped()
+        models = [(f"the first model of `make module`, {sha256[:16]}", model)]
+    for name, model in models:
+        proof = prove(model)
+        console.print(_table(name, proof))
+        bits = proof.accumulator.bit_length()
+        console.print(
+            f"proved: no accumulator exceeds {proof.accumulator:,} (2^{bits}), outputs lie in -1 to 1",
+            highlight=False,
+        )
+        console.print(certificate_table(certify(model)))
     return 0
 
 

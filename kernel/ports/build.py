@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from env.errors import UserError
+from env.command import command
 from kernel.ports.trees import Tree, find_trees
 
 BUILD_SCRIPT = Path(__file__).resolve().parents[1] / "build.sh"
@@ -55,13 +55,10 @@ def _vermagic(module: Path) -> str:
     ).stdout
 
 
+@command("make ports")
 def main() -> int:
     """Build for all trees; returns the exit status."""
-    try:
-        trees = find_trees()
-    except UserError as error:
-        print(f"make ports: {error}", file=sys.stderr)
-        return 1
+    trees = find_trees()
     status = 0
     for tree in trees:
         if problems := build(tree):

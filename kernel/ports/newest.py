@@ -10,26 +10,23 @@ from __future__ import annotations
 
 import sys
 
-from env.errors import UserError
+from env.command import command
 from env.lab.stock.kernel import NEWEST, build_modules, store
 from kernel.ports.trees import Apt, Package, newest_trees
 
 PARTS = ("base", "binary", "modules")  # lists of what is built in, the image, the modules
 
 
+@command("error")
 def main() -> int:
     """Fetch the kernel, build the modules for it, and print the folders; returns the exit status."""
-    try:
-        apt = Apt()
-        tree = next(tree for tree in newest_trees(apt) if tree.release.endswith("-amd64"))
-        versions = apt.versions([f"linux-{part}-{tree.release}" for part in PARTS])
-        packages = [Package(name, version) for name, version in versions.items()]
-        folder = store(NEWEST, tree.release, versions, lambda empty: apt.download(packages, empty))
-        print(f"newest kernel {tree.release}: {folder}", flush=True)
-        print(f"its modules: {build_modules(tree.release, tree.kdir)}", flush=True)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    apt = Apt()
+    tree = next(tree for tree in newest_trees(apt) if tree.release.endswith("-amd64"))
+    versions = apt.versions([f"linux-{part}-{tree.release}" for part in PARTS])
+    packages = [Package(name, version) for name, version in versions.items()]
+    folder = store(NEWEST, tree.release, versions, lambda empty: apt.download(packages, empty))
+    print(f"newest kernel {tree.release}: {folder}", flush=True)
+    print(f"its modules: {build_modules(tree.release, tree.kdir)}", flush=True)
     return 0
 
 

@@ -28,7 +28,7 @@ from matplotlib.axis import Axis
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from env.errors import UserError
+from env.command import command
 
 PANELS_ABREAST = 3
 PANEL_INCHES = (4.2, 3.4)
@@ -110,19 +110,17 @@ def _plain_ticks(axis: Axis) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
+@command("studies.documents.overview", OSError)
 def main(arguments: Sequence[str]) -> None:
     """The command line: the folder of a comparison, and the file of the picture."""
     if len(arguments) != 2:
         sys.exit("usage: python -m studies.documents.overview RESULTS PNG")
     folder, output = map(Path, arguments)
-    try:
-        store = Store(folder)
-        panels = draw_overview(read_cells(store.experiment(), store), output)
-    except (UserError, OSError) as error:
-        sys.exit(f"studies.documents.overview: {error}")
+    store = Store(folder)
+    panels = draw_overview(read_cells(store.experiment(), store), output)
     if not panels:
         sys.exit(f"studies.documents.overview: no scenario of {folder} has throughput and delay to draw")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

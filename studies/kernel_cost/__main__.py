@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from env.errors import UserError
+from env.command import command
 from env.lab import LabError
 from kernel.lab.uml.build import BuildError
 from studies.kernel_cost import acks, bpf, counted, cpu, decision, instructions
@@ -180,6 +180,7 @@ def show_cpu(bulk: cpu.Bulk, repetitions: int) -> None:
     print(f"  minima: ndm / cubic {minima['ndm'] / minima['cubic']:.3f}")
 
 
+@command("bench-kernel", BuildError, LabError)
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -191,29 +192,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     if arguments.batches < 1 or arguments.repetitions < 1 or arguments.sampled < 0:
         parser.error("--batches and --repetitions must be 1 or more, --sampled 0 or more")
-    try:
-        stock = stock_kernels()
-        kernels = [lab_kernel(), *stock]
-        for kernel in kernels:
-            build(kernel)
-        recorded = dict(zip(acks.CONNECTIONS, acks.record(acks.CONNECTIONS), strict=True))
-        good = show_state(kernels)
-        main_kernel = kernels[-1]  # the newest stock kernel, or the lab's without any headers
-        for kernel in stock:
-            good &= show_tracepoint(kernel, recorded[acks.STEADY])
-        ratios = {
-            kernel: show_instructions(kernel, recorded, arguments.sampled) for kernel in kernels if has_bbr(kernel)
-        }
-        good &= all(ratio <= PER_ACK_TARGET for of_kernel in ratios.values() for ratio in of_kernel.values())
-        decision_ns = show_decision(main_kernel, recorded[acks.STEADY], arguments.batches)
-        for kernel in stock:
-            show_bpf(kernel.name, instructions.count(kernel, "ndm", recorded[acks.STEADY]))
-        cpu_ratio = show_counted(arguments.repetitions)
-        for bulk in cpu.BULKS:  # CPU time of the virtual lab, which shows the cost of pacing
-            show_cpu(bulk, arguments.repetitions)
-    except (UserError, BuildError, LabError) as error:
-        print(f"bench-kernel: {error}", file=sys.stderr)
-        return 1
+    stock = stock_kernels()
+    kernels = [lab_kernel(), *stock]
+    for kernel in kernels:
+        build(kernel)
+    recorded = dict(zip(acks.CONNECTIONS, acks.record(acks.CONNECTIONS), strict=True))
+    good = show_state(kernels)
+    main_kernel = kernels[-1]  # the newest stock kernel, or the lab's without any headers
+    for kernel in stock:
+        good &= show_tracepoint(kernel, recorded[acks.STEADY])
+    ratios = {kernel: show_instructions(kernel, recorded, arguments.sampled) for kernel in kernels if has_bbr(kernel)}
+    good &= all(ratio <= PER_ACK_TARGET for of_kernel in ratios.values() for ratio in of_kernel.values())
+    decision_ns = show_decision(main_kernel, recorded[acks.STEADY], arguments.batches)
+    for kernel in stock:
+        show_bpf(kernel.name, instructions.count(kernel, "ndm", recorded[acks.STEADY]))
+    cpu_ratio = show_counted(arguments.repetitions)
+    for bulk in cpu.BULKS:  # CPU time of the virtual lab, which shows the cost of pacing
+        show_cpu(bulk, arguments.repetitions)
     per_ack = ratios[list(ratios)[-1]][acks.STEADY.name]
     print(f"\ndecision_ns={decision_ns:.0f} per_ack_vs_bbr={per_ack:.3f} cpu_per_gb_vs_cubic={cpu_ratio:.3f}")
     return 0 if good else 1

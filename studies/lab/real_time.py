@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from env.errors import UserError
+from env.command import command
 from env.lab import Lab, LabError, RunResult, VirtualLab
 from env.lab.stock.real_time import GuestTooSlow
 from env.lab.stock.vm import VmLab
@@ -212,6 +212,7 @@ def timing(runs: list[dict[str, Any]]) -> str:
     )
 
 
+@command("error", LabError, OSError)
 def main(argv: Sequence[str] | None = None) -> int:
     """Make the missing runs and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -229,12 +230,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not 0 <= getattr(arguments, name) <= 1000:
             parser.error(f"--{name} is {getattr(arguments, name)}; it must lie between 0 and 1000")
     numbers = {"virtual": arguments.virtual, "counted": arguments.stock, "real": arguments.stock}
-    try:
-        runs = make_runs(arguments.folder, arguments.kernel, CASES, numbers)
-        print(table(runs))
-    except (UserError, LabError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    runs = make_runs(arguments.folder, arguments.kernel, CASES, numbers)
+    print(table(runs))
     return 0
 
 

@@ -21,6 +21,7 @@ from compare.experiment.config import CompareConfig
 from compare.targets.catalogue import find_targets
 from compare.targets.stored import holds_targets
 from env.checkout import DOCS, RESULTS
+from env.command import command
 from env.errors import UserError, suggest
 from env.files import generate
 from env.lab import LabError
@@ -80,6 +81,7 @@ def enter(names: Sequence[str], targets: Sequence[str], seeds: int, reuse: str |
     return add(folder, names)
 
 
+@command("leaderboard", LabError)
 def main(argv: Sequence[str]) -> int:
     """The command line; returns the exit status."""
     if not argv or argv == ["--check"]:
@@ -100,9 +102,6 @@ def main(argv: Sequence[str]) -> int:
             added = enter(given.schemes, given.targets, given.seeds, given.reuse)
         else:
             added = add(given.folder, given.only)
-    except (UserError, LabError) as error:
-        print(f"leaderboard: {error}", file=sys.stderr)
-        return 1
     except Interrupted as error:
         print(f"\n{error}", file=sys.stderr)
         return 130

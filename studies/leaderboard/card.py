@@ -20,6 +20,7 @@ from typing import Any
 
 import yaml
 
+from env.command import command
 from env.errors import UserError
 from env.files import generate
 from env.markdown import markdown_table
@@ -144,7 +145,4 @@ def cards(zoo: Path = ZOO) -> dict[Path, Callable[[], str]]:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(generate(COMMAND, cards(), sys.argv[1:]))
-    except UserError as error:
-        sys.exit(f"studies.leaderboard.card: {error}")
+    sys.exit(command("studies.leaderboard.card")(generate)(COMMAND, cards(), sys.argv[1:]))

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from env.checkout import ROOT
+from env.command import command
 from env.errors import UserError
 from env.files import write_atomically
 from studies.learning.side_by_side import side_by_side
@@ -88,6 +89,7 @@ def parse(argv: Sequence[str]) -> tuple[Path, list[int], list[str], list[Variant
     return arguments.folder, arguments.seeds, arguments.common, variants
 
 
+@command("ablation", OSError)
 def main(argv: Sequence[str]) -> int:
     """The command line; returns the exit status."""
     try:
@@ -99,9 +101,6 @@ def main(argv: Sequence[str]) -> int:
         comparison = side_by_side(populations)
         files.append(folder / SIDE_BY_SIDE_NAME)
         write_atomically(files[-1], comparison.encode())
-    except (UserError, OSError) as error:
-        print(f"ablation: {error}", file=sys.stderr)
-        return 1
     except KeyboardInterrupt:
         print("ablation: interrupted; the same command continues", file=sys.stderr)
         return 130

@@ -30,6 +30,7 @@ from compare.targets.recipes import population
 from compare.targets.stored import stored_targets
 from compare.targets.tables import TargetTable
 from env.checkout import ROOT
+from env.command import command
 from env.errors import UserError
 from env.files import write_atomically
 from env.markdown import markdown_table
@@ -185,6 +186,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
+@command("attribution", OSError)
 def main(argv: Sequence[str]) -> int:
     """The command line; returns the exit status."""
     given = parse(argv)
@@ -193,9 +195,6 @@ def main(argv: Sequence[str]) -> int:
             attribute(Study(given.folder, given.only, given.seeds, given.decisions, given.runs, given.beside))
         text = table(given.folder)
         write_atomically(given.folder / TABLE, f"{text}\n".encode())
-    except (UserError, OSError) as error:
-        print(f"attribution: {error}", file=sys.stderr)
-        return 1
     except KeyboardInterrupt:
         print("attribution: interrupted; the same command continues", file=sys.stderr)
         return 130

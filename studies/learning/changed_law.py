@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from env.checkout import BUILD, ROOT
 from env.errors import UserError
-from studies.speed.revisions import add_worktree, command
+from studies.speed.revisions import add_worktree, output_of
 
 FOLDER = BUILD / "laws"
 
@@ -52,14 +52,14 @@ def changed_checkout(name: str, parts: Sequence[str]) -> Path:
     Raises UserError for a command that fails, and for an edit that does not find its line once.
     """
     folder = FOLDER / name
-    head = command(["git", "rev-parse", "HEAD"], ROOT).strip()
+    head = output_of(["git", "rev-parse", "HEAD"], ROOT).strip()
     add_worktree(folder, head)
-    command(["git", "checkout", "--force", "--detach", head], folder)
+    output_of(["git", "checkout", "--force", "--detach", head], folder)
     for part in parts:
         for edit in PARTS[part]:
             text = (folder / edit.file).read_text()
             (folder / edit.file).write_text(apply_edit(text, edit))
-    command(["make", "module"], folder)
+    output_of(["make", "module"], folder)
     return folder
 
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import torch
 
 from env import schema
-from env.errors import UserError
+from env.command import command
 from env.gym.episode import boot_lab
 from env.gym.ndm_env import NdmEnv
 from env.lab import Lab, LabError
@@ -174,6 +174,7 @@ def parse(parser: argparse.ArgumentParser, argv: Sequence[str], scenarios: Seque
     return arguments
 
 
+@command("precision", LabError)
 def main(argv: Sequence[str]) -> int:
     """The command line; returns the exit status."""
     parser = argparse.ArgumentParser(
@@ -182,15 +183,8 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("run", help="model of the zoo, folder of a run, or its checkpoint")
     arguments = parse(parser, argv, SCENARIOS)
-    try:
-        seeds = range(1, arguments.seeds + 1)
-        print(table(compare(find_checkpoint(arguments.run), arguments.scenarios, seeds, arguments.decisions)))
-    except (UserError, LabError) as error:
-        print(f"precision: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("precision: interrupted", file=sys.stderr)
-        return 130
+    seeds = range(1, arguments.seeds + 1)
+    print(table(compare(find_checkpoint(arguments.run), arguments.scenarios, seeds, arguments.decisions)))
     return 0
 
 

@@ -40,6 +40,7 @@ from compare.targets.catalogue.development import DEVELOPMENT
 from compare.targets.evidence import Evidence
 from compare.targets.tables import WORST_MARGIN, TargetTable
 from compare.targets.target import Target
+from env.command import command
 from env.errors import UserError
 from env.files import write_atomically
 from env.lab import LabError
@@ -251,15 +252,13 @@ def vector(policy: FloatPolicy) -> Floats:
     return np.concatenate([getattr(policy, entry.name).ravel() for entry in fields(policy)])
 
 
+@command("score_search", LabError, OSError)
 def main(argv: Sequence[str]) -> int:
     """The command line; returns the exit status."""
     try:
         settings = parse(argv)
         settings.folder.mkdir(parents=True, exist_ok=True)
         search(settings, terminal())
-    except (UserError, LabError, OSError) as error:
-        print(f"score_search: {error}", file=sys.stderr)
-        return 1
     except Interrupted as error:
         print(f"score_search: {error}", file=sys.stderr)
         return 130

@@ -19,6 +19,7 @@ from compare.metrics.cells import Cell, read_cells
 from compare.published.tcp_nv import FRAMES_FOLDER, SCENARIO_FOLDER, PublishedRow, load_tables, published_values
 from compare.report.groups import COLUMNS, GroupRow, group_rows
 from compare.statistics.numbers import number
+from env.command import command
 from env.errors import UserError
 from env.markdown import markdown_table
 from studies.documents.pages import fill_blocks
@@ -115,20 +116,18 @@ def _unit(unit: str) -> str:
     return "" if unit in ("count", "1") else f", {unit}"
 
 
+@command("studies.nv.document", OSError)
 def main(arguments: Sequence[str]) -> None:
     """The command line: the document, then the folders of comparisons."""
     if len(arguments) < 2:
         sys.exit("usage: python -m studies.nv.document DOCUMENT RESULTS [RESULTS ...]")
     document, *folders = map(Path, arguments)
-    try:
-        text = render_document(document.read_text(), folders)
-        for folder in (SCENARIO_FOLDER, FRAMES_FOLDER):
-            for claim in judge_claims(Evidence(_read(folders), folder)):
-                print(f"{claim.section} {folder}: {claim.text}: {claim.verdict.value}: {claim.measured}")
-    except (UserError, OSError) as error:
-        sys.exit(f"studies.nv.document: {error}")
+    text = render_document(document.read_text(), folders)
+    for folder in (SCENARIO_FOLDER, FRAMES_FOLDER):
+        for claim in judge_claims(Evidence(_read(folders), folder)):
+            print(f"{claim.section} {folder}: {claim.text}: {claim.verdict.value}: {claim.measured}")
     document.write_text(text)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from tqdm import tqdm
 
 from env.checkout import BUILD, ROOT
+from env.command import command
 from env.errors import UserError
 from env.markdown import markdown_table
 from studies.speed import revision_measure
@@ -38,28 +39,28 @@ class Pair(NamedTuple):
 
 def checkout(revision: str) -> Path:
     """Return a built checkout of a revision. Raises UserError with the failed command's last lines."""
-    name = command(["git", "rev-parse", "--verify", "--short", f"{revision}^{{commit}}"], ROOT).strip()
+    name = output_of(["git", "rev-parse", "--verify", "--short", f"{revision}^{{commit}}"], ROOT).strip()
     folder = BUILD / "bench" / name
     add_worktree(folder, name)
-    command(["make", "module"], folder)
+    output_of(["make", "module"], folder)
     return folder
 
 
 def add_worktree(folder: Path, revision: str) -> None:
     """Check a revision out into a folder that does not exist yet, with this checkout's .venv. Raises UserError."""
     if not folder.exists():
-        command(["git", "worktree", "prune"], ROOT)
-        command(["git", "worktree", "add", "--detach", str(folder), revision], ROOT)
+        output_of(["git", "worktree", "prune"], ROOT)
+        output_of(["git", "worktree", "add", "--detach", str(folder), revision], ROOT)
         (folder / ".venv").symlink_to((ROOT / ".venv").resolve())
 
 
 def measure(name: str, folder: Path) -> Measured:
     """Make a measurement in a checkout. Raises UserError."""
-    answer = command([sys.executable, "-P", revision_measure.__file__, name], folder)
+    answer = output_of([sys.executable, "-P", revision_measure.__file__, name], folder)
     return Measured(**json.loads(answer.splitlines()[-1]))
 
 
-def command(argv: list[str], folder: Path) -> str:
+def output_of(argv: list[str], folder: Path) -> str:
     """Run a command in a checkout, which must succeed, and return what it printed. Raises UserError."""
     environment = os.environ | {"PYTHONPATH": str(folder)}
     try:
@@ -88,6 +89,7 @@ def row(name: str, pairs: list[Pair]) -> list[str]:
     ]
 
 
+@command("error", subprocess.TimeoutExpired)
 def main(argv: list[str] | None = None) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -110,9 +112,6 @@ def main(argv: list[str] | None = None) -> int:
                     pairs.append(Pair(measured[old], measured[ROOT]))
                     progress.update()
                 rows.append(row(name, pairs))
-    except (UserError, subprocess.TimeoutExpired) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
     except KeyboardInterrupt:
         print("interrupted; the measurements so far:", file=sys.stderr)
     print(markdown_table(["", "unit", arguments.old, "now", "ratio", "ratios of the pairs", "equal results"], rows))

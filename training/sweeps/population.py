@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from env.command import command
 from env.errors import UserError
 from env.files import write_atomically
 from export import checkpoint
@@ -151,6 +152,7 @@ def write_report(populations: Sequence[Population], written: Path, picture: Path
     return [written, picture]
 
 
+@command("population", OSError)
 def main(argv: Sequence[str]) -> int:
     """Run the command line; return the exit status."""
     parser = argparse.ArgumentParser(
@@ -159,21 +161,17 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("folders", nargs="+", type=Path, help="populations, or runs to report as one population")
     parser.add_argument("--picture", type=Path, help="another picture to write: .png, .svg or .pdf")
     arguments = parser.parse_args(argv)
-    try:
-        populations = find_populations(arguments.folders)
-        print(table(populations))
-        files: list[Path] = []
-        if populations[0].runs != tuple(arguments.folders):
-            for folder, population in zip(arguments.folders, populations, strict=True):
-                files += write_report([population], folder / TABLE_NAME, folder / PICTURE_NAME)
-        if arguments.picture:
-            draw({population.name: population.runs for population in populations}, arguments.picture)
-            files.append(arguments.picture)
-        if files:
-            print(f"\n{', '.join(map(str, files))}")
-    except (UserError, OSError) as error:
-        print(f"population: {error}", file=sys.stderr)
-        return 1
+    populations = find_populations(arguments.folders)
+    print(table(populations))
+    files: list[Path] = []
+    if populations[0].runs != tuple(arguments.folders):
+        for folder, population in zip(arguments.folders, populations, strict=True):
+            files += write_report([population], folder / TABLE_NAME, folder / PICTURE_NAME)
+    if arguments.picture:
+        draw({population.name: population.runs for population in populations}, arguments.picture)
+        files.append(arguments.picture)
+    if files:
+        print(f"\n{', '.join(map(str, files))}")
     return 0
 
 

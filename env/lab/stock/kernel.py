@@ -28,6 +28,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from env.checkout import BUILD, KERNEL, MODEL_BUILD, cache_folder
+from env.command import command
 from env.errors import UserError
 from env.lab.errors import LabMissing
 
@@ -175,19 +176,16 @@ def _run(command: list[str], cwd: Path | None = None) -> subprocess.CompletedPro
         raise UserError(f"{' '.join(command)}: {error.stderr.strip() or error.returncode}") from None
 
 
+@command("error")
 def main(argv: Sequence[str] | None = None) -> int:
     """Fetch kernels, build the modules for them, and print the folders; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("versions", nargs="*", metavar="VERSION", default=VERSIONS, help="default: 6.1 6.12")
     arguments = parser.parse_args(argv)
-    try:
-        for version in arguments.versions:
-            print(f"stock kernel {version}: {fetch(version)}", flush=True)
-            release = find_release(version)
-            print(f"its modules: {build_modules(release, HEADERS / f'linux-headers-{release}')}", flush=True)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    for version in arguments.versions:
+        print(f"stock kernel {version}: {fetch(version)}", flush=True)
+        release = find_release(version)
+        print(f"its modules: {build_modules(release, HEADERS / f'linux-headers-{release}')}", flush=True)
     return 0
 
 

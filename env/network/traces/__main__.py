@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from env.command import command
 from env.errors import UserError
 from env.network.traces import convert, delay, manifest, recorded
 from env.network.traces.delay import load_delay_trace
@@ -72,27 +73,25 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+@command("env.network.traces")
 def main() -> None:
-    """Run the command. Exits with status 1 and one paragraph on an error."""
+    """Run the command."""
     options = parser().parse_args()
-    try:
-        if options.command == "list":
-            print("\n".join(_listed()))
-        elif options.command == "show":
-            for name in options.traces:
-                print(f"{name}: {_shown(name)}" if len(options.traces) > 1 else _shown(name))
-        elif options.command == "generate":
-            _generate(options)
-        elif options.command == "convert":
-            print(convert.convert(options.input, options.output, options.interval_ms, options.start_s))
-        elif options.check:
-            problems = [*manifest.check(), *recorded.check()]
-            if problems:
-                sys.exit("\n".join([*problems, "run: python -m env.network.traces catalogue"]))
-        else:
-            manifest.write()
-    except UserError as error:
-        sys.exit(f"env.network.traces: {error}")
+    if options.command == "list":
+        print("\n".join(_listed()))
+    elif options.command == "show":
+        for name in options.traces:
+            print(f"{name}: {_shown(name)}" if len(options.traces) > 1 else _shown(name))
+    elif options.command == "generate":
+        _generate(options)
+    elif options.command == "convert":
+        print(convert.convert(options.input, options.output, options.interval_ms, options.start_s))
+    elif options.check:
+        problems = [*manifest.check(), *recorded.check()]
+        if problems:
+            sys.exit("\n".join([*problems, "run: python -m env.network.traces catalogue"]))
+    else:
+        manifest.write()
 
 
 def _listed() -> list[str]:
@@ -123,4 +122,4 @@ def _generate(options: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -44,4 +44,4 @@ def test_unknown_measurement_is_refused(capsys: pytest.CaptureFixture[str]) -> N
 def test_command_that_takes_too_long_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(revisions, "TIMEOUT_S", 0.1)
     with pytest.raises(UserError, match=r"sleep 5 took more than .* minutes in "):
-        revisions.command(["sleep", "5"], tmp_path)
+        revisions.output_of(["sleep", "5"], tmp_path)
