@@ -9,6 +9,7 @@ from env.lab import GuestDied, GuestFailed, GuestHung, Lab, ModuleInTheWay
 from env.own_module.module_info import described_parameters
 
 AVAILABLE = "cat /proc/sys/net/ipv4/tcp_available_congestion_control"
+MAX_NAME = 15  # characters: TCP_CA_NAME_MAX without the byte at the end
 HANGS_AFTER_S = 60.0  # wall time; a virtual machine boots meanwhile
 
 
@@ -37,6 +38,12 @@ def registered_algorithm(lab: Lab, module: Path, parameters: str, name: str) -> 
     except GuestDied as error:
         raise UserError(f"{module.name} crashes the kernel when it is loaded: {error}") from error
     added = [algorithm for algorithm in _available(lab) if algorithm not in before]
+    for algorithm in added:
+        if len(algorithm) > MAX_NAME:  # the kernel prints what lies behind it in memory, too
+            raise UserError(
+                f"{module.name}: the name of its congestion control, {algorithm[: MAX_NAME + 1]!a}..., has more "
+                f"than {MAX_NAME} characters: give .name in its tcp_congestion_ops a shorter one"
+            )
     if len(added) == 1:
         return added[0]
     if not added:

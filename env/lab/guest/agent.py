@@ -42,6 +42,7 @@ import script  # noqa: E402  (needs the package above)
 from channel import Gate, Port, Socket  # noqa: E402
 from first_draws import draw_secrets  # noqa: E402
 from guard import Guard  # noqa: E402
+from kernel_log import KernelLog  # noqa: E402
 from watch import Watch  # noqa: E402
 
 from env import schema  # noqa: E402
@@ -218,7 +219,8 @@ class Agent:
 
     def shell(self, command: str) -> dict[str, Any]:
         """Run a shell command in the guest's root namespaces."""
-        shell = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)
+        argv = ["/bin/sh", "-c", command]
+        shell = subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False)
         return {"status": shell.returncode, "stdout": shell.stdout, "stderr": shell.stderr}
 
     def script(self, seed: int | None, **program: Any) -> dict[str, Any]:
@@ -274,17 +276,18 @@ def _seed_descriptor() -> int:
         raise RuntimeError(message) from None
 
 
-def answer(commands: dict[str, Callable[..., Any]], request: dict[str, Any]) -> dict[str, Any]:
+def answer(commands: dict[str, Callable[..., Any]], request: dict[str, Any], log: KernelLog) -> dict[str, Any]:
     """Carry out one command, and return the payload of the REPLY."""
+    log.begin()
     try:
         return {"ok": True, "result": commands[request["call"]](**request["args"])}
     except subprocess.CalledProcessError as error:
-        detail = f"{' '.join(error.cmd)}: {error.stderr.strip()}"
-        return {"ok": False, "error": detail, "traceback": traceback.format_exc()}
+        return {"ok": False, "error": f"{' '.join(error.cmd)}: {error.stderr.strip()}{log.said()}"}
     except (LinkError, traffic.TrafficError) as error:  # their messages need no traceback
-        return {"ok": False, "error": f"{type(error).__name__}: {error}"}
+        return {"ok": False, "error": f"{type(error).__name__}: {error}{log.said()}"}
     except Exception as error:  # the host raises every error of the guest
-        return {"ok": False, "error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc()}
+        message = f"{type(error).__name__}: {error}{log.said()}"
+        return {"ok": False, "error": message, "traceback": traceback.format_exc()}
 
 
 def encode(reply: dict[str, Any]) -> bytes:
@@ -310,7 +313,7 @@ def main(kind: str, device: str, burst_us: str = "") -> None:
         RT_RUNTIME.write_text("-1")
         draw_secrets()
     channel = make_channel(device)
-    agent = Agent(channel, clock)
+    agent, log = Agent(channel, clock), KernelLog()
     time.sleep(max(0.0, clock.uptime_s - time.monotonic()))
     names = "load register set_slot hand_over_trace build run probe execute shell script changes"
     commands = {name: getattr(agent, name) for name in names.split()}
@@ -319,7 +322,7 @@ def main(kind: str, device: str, burst_us: str = "") -> None:
             request = json.loads(channel.read_command())
         except EOFError:
             return
-        channel.write_reply(encode(answer(commands, request)))
+        channel.write_reply(encode(answer(commands, request, log)))
 
 
 if __name__ == "__main__":

@@ -94,6 +94,7 @@ def test_built_module_is_taken(tmp_path: Path) -> None:
             f"mine@{AIMD}+beta:much",
             "the kernel does not load tcp_aimd.ko: .*Invalid parameters. .* beta \\(uint\\), begin \\(uint\\)",
         ),
+        (f"mine@{AIMD}+beta:much", "the kernel says: tcp_aimd: `much' invalid for parameter `beta'"),
         (f"mine@{AIMD}+beta:500+beta:600", "parameter 'beta' of tcp_aimd is given twice"),
         (f"mine@{FAULTY}", "registers several: name the scheme after one of them: faulty, second"),
         (f"mine@{MODULES / 'sch_linktrace.ko'}", "the kernel has a module or a congestion control of this name"),
@@ -104,6 +105,38 @@ def test_built_module_is_taken(tmp_path: Path) -> None:
 def test_unusable_scheme_is_refused_before_the_first_run(scheme: str, problem: str) -> None:
     with pytest.raises(UserError, match=problem):
         measurement(scheme)
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "problem"),
+    [
+        (
+            '"aimd"',
+            '"my_congestion_control"',
+            r"tcp_aimd.ko: the name of its congestion control, 'my_congestion_co'..., has more than 15 characters",
+        ),
+        (
+            "\t.undo_cwnd = tcp_reno_undo_cwnd,\n",
+            "",
+            r"does not load tcp_aimd.ko: .*Invalid parameters; the kernel says: TCP: aimd does not implement required",
+        ),
+    ],
+)
+def test_faulty_operations_are_explained(tmp_path: Path, was: str, now: str, problem: str) -> None:
+    text = AIMD.read_text()
+    assert text.count(was) == 1
+    (tmp_path / "tcp_aimd.c").write_text(text.replace(was, now))
+    with pytest.raises(UserError, match=problem) as raised:
+        measurement(f"mine@{tmp_path / 'tcp_aimd.c'}")
+    assert "\n" not in str(raised.value)
+
+
+def test_missing_symbol_of_built_module_is_named(tmp_path: Path) -> None:
+    content = (MODULES / "tcp_nv.ko").read_bytes()
+    module = tmp_path / "tcp_nv.ko"
+    module.write_bytes(content.replace(b"tcp_register_congestion_control", b"tcp_register_congestion_mystery"))
+    with pytest.raises(UserError, match=r"the kernel says: tcp_nv: Unknown symbol tcp_register_congestion_mystery"):
+        measurement(f"mine@{module}")
 
 
 def test_source_that_does_not_build_shows_the_compilers_lines(tmp_path: Path) -> None:
