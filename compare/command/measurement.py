@@ -80,6 +80,8 @@ class Measurement:
             own = build_own(schemes, kind)
             shipped = find_modules(schemes, kind)
             kind.check_modules(shipped.values())
+            if not self._kinds:
+                kind.check_commands(planned.scenarios)
             self._kinds[kernel], self._modules[kernel], self._own[kernel] = kind, shipped | own.files, own.files
             self._models |= find_models([scheme for scheme in schemes if scheme.name not in self._models])
             models = {scheme.name: self._models[scheme.name] for scheme in schemes if scheme.model}

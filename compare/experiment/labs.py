@@ -11,13 +11,14 @@ from pathlib import Path
 from compare.experiment.experiment import Experiment
 from env.errors import UserError
 from env.files import sha256
-from env.lab import VirtualLab
+from env.lab import GuestFailed, VirtualLab
 from env.lab.kernels import LAB, lab_kernel
 from env.lab.lab import PROGRAM
 from env.lab.stock.host import HostLab, modules_folder
 from env.lab.stock.kernel import StockKernel
 from env.lab.stock.vm import VmLab
 from env.lab.virtual import ALWAYS_LOADED
+from env.network.scenario import Scenario, scenario_names
 from env.network.schemes import ORACLE
 from env.own_module import KernelTree, check_release, virtual_tree
 from env.pool import BootLab
@@ -47,6 +48,24 @@ class LabKind:
         """Raise UserError for the first module that was built for another kernel."""
         for module in (*(self.modules / f"{name}.ko" for name in self.always_loaded), *modules):
             check_release(module, self.tree.release, f"run `make {self.target}`")
+
+    def check_commands(self, scenarios: Iterable[Scenario]) -> None:
+        """Raise UserError for a user's scenario with a tc command that fails; each is tried in a lab."""
+        shipped = scenario_names()
+        for scenario in scenarios:
+            commands = (scenario.path or {}).get("tc")
+            if not commands or scenario.name in shipped:
+                continue
+            with self.boot() as lab:
+                lab.call("build", topology="loopback")
+                try:
+                    for command in commands:
+                        lab.call("execute", node="h0", argv=command.split())
+                except GuestFailed as error:
+                    # tc shows all that netem takes, too
+                    lines = str(error).removeprefix("LinkError: h0: ").splitlines()
+                    said = " ".join(line for line in lines if not line.startswith((" ", "Usage:")))
+                    raise UserError(f"scenario {scenario.name}: {said}") from error
 
 
 def lab_kind(lab: str, vm_kernel: str, experiment: Experiment, kernel: str = LAB) -> LabKind:
