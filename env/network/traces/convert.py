@@ -1,9 +1,9 @@
 """Converts link traces and delay traces from and to CSV.
 
 A CSV file has a header with the columns ``time_s`` or ``time_ms`` and ``mbps`` (of a link trace, in Mbit/s of 1500-byte
-packets) or ``delay_ms`` (of a delay trace, one way); other columns are ignored. Each row holds from its time until the
-next row's, and the last one as long as the row before it. CSV of a link trace has its whole intervals. A file whose
-name has any other ending is read in the output's format.
+packets) or ``delay_ms`` (of a delay trace, one way); other columns are ignored. Times count from the first row's, so
+they may be Unix time. Each row holds from its time until the next row's, and the last one as long as the row before it.
+CSV of a link trace has its whole intervals. A file whose name has any other ending is read in the output's format.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ Floats = npt.NDArray[np.float64]
 
 CSV = ".csv"
 TIMES = {"time_s": 1e3, "time_ms": 1.0}  # ms in a unit
+LATEST = 1e15  # of a first row, in its unit
 VALUES = {"mbps": 100_000.0, "delay_ms": float(MAX_DELAY_MS)}  # column to its maximum
 MAX_PACKETS = 50_000_000  # of a trace: some 400 MB of text
 
@@ -124,14 +125,18 @@ def _read_csv(file: Path, value: str) -> tuple[Floats, Floats]:
             reader.fieldnames = header
             time = next((column for column in TIMES if column in header), None)
             if time is None or value not in header:
+                one_way = ", of one way" if value == "delay_ms" else ""
+                commas = "; commas separate columns, and decimals have a point" if ";" in ",".join(header) else ""
                 raise UserError(
                     f"{file}: the header is {','.join(header)!r}; it must have {' or '.join(TIMES)}, and {value}"
+                    f"{one_way}{commas}"
                 )
             begins_ms: list[float] = []
             values: list[float] = []
             for row in reader:
                 where = f"{file}:{reader.line_num}"
-                ms = _number(where, time, row[time], MAX_DURATION_MS / TIMES[time]) * TIMES[time]
+                latest = (begins_ms[0] + MAX_DURATION_MS) / TIMES[time] if begins_ms else LATEST
+                ms = _number(where, time, row[time], latest) * TIMES[time]
                 if begins_ms and ms <= begins_ms[-1]:
                     raise UserError(f"{where}: {time} is {row[time]}, but times must rise from row to row")
                 begins_ms.append(ms)
@@ -151,7 +156,7 @@ def _number(where: str, column: str, text: str | None, most: float) -> float:
     except ValueError:
         number = math.nan
     if not 0 <= number <= most:
-        raise UserError(f"{where}: {column} is {text!r}; it must be a number from 0 to {most:g}")
+        raise UserError(f"{where}: {column} is {text!r}; it must be a number from 0 to {most:.15g}")
     return number
 
 

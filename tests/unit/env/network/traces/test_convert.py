@@ -24,6 +24,14 @@ def test_rates_become_deliveries(tmp_path: Path) -> None:
     assert times_ms[100:].tolist() == [ms for ms in range(201, 301) for _ in range(2)]
 
 
+def test_unix_times_count_from_the_first_row(tmp_path: Path) -> None:
+    source, link, delay = tmp_path / "log.csv", tmp_path / "mine.trace", tmp_path / "mine.delay"
+    source.write_text("time_s,mbps,rsrp\n1714560000.25,12,-105\n1714560000.5,24,-83\n")
+    assert convert(source, link, 100).endswith(": 0.5 s, mean 18 Mbit/s")
+    source.write_text("time_ms,delay_ms\n1714560000000,31\n1714560000200,59\n")
+    assert convert(source, delay, 100).endswith(": 0.4 s, mean one-way delay 45 ms")
+
+
 def test_an_outage_at_the_end_keeps_the_length(tmp_path: Path) -> None:
     source, output = tmp_path / "rates.csv", tmp_path / "mine.trace"
     source.write_text("time_ms,mbps\n0,12\n100,0\n200,0\n")
@@ -78,6 +86,15 @@ def test_a_file_with_another_ending_is_checked_and_renamed(tmp_path: Path) -> No
         ("time_s,mbps\n0,1\n90000,2\n", "x.trace", r"a\.csv:3: time_s is '90000'; it must be a number from 0 to 86400"),
         ("time,rate\n0,1\n", "x.trace", "the header is 'time,rate'; it must have time_s or time_ms, and mbps"),
         ("time_s,mbps\n0,1\n1,2\n", "x.delay", "it must have time_s or time_ms, and delay_ms"),
+        ("time_ms,rtt_ms\n0,1\n1,2\n", "x.delay", "it must have time_s or time_ms, and delay_ms, of one way$"),
+        ("time_s;mbps\n0;6,91\n1;5\n", "x.trace", "mbps; commas separate columns, and decimals have a point$"),
+        (
+            "time_ms,mbps\n1714560000000,1\n1714646400001,2\n",
+            "x.trace",
+            "time_ms is '1714646400001'; it must be a number from 0 to 1714646400000$",
+        ),
+        ("time_s,mbps\n1714560000,1\n1714559999,2\n", "x.trace", "time_s is 1714559999, but times must rise"),
+        ("time_s,mbps\ninf,1\n1,2\n", "x.trace", "time_s is 'inf'; it must be a number from 0"),
         ("time_s,mbps\n0,1\n", "x.trace", "has 1 rows; it needs two"),
         ("", "x.trace", "the header is ''"),
         ("time_s,mbps\n0,0\n1,0\n", "x.trace", "the rates deliver 0 packets"),
