@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import TypeVar
+from types import NoneType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from hydra.errors import OverrideParseException
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from yaml import YAMLError
 
 from env.checkout import CONFIGS
-from env.errors import UserError, suggest
+from env.errors import UserError, decimal_hint, suggest
 
 _WRONG_TYPES = (  # texts of OmegaConf
     re.compile(r"Value '(?P<value>.*)' of type '\w+' could not be converted to (?P<type>\w+)"),
@@ -22,7 +24,14 @@ _WRONG_TYPES = (  # texts of OmegaConf
 )
 # of lab.workers=2, where lab is a text
 _NOT_A_TEXT = re.compile(r"Cannot convert '(?:dict|list|DictConfig|ListConfig)' to string")
-_RIGHT_VALUES = {"integer": "a whole number", "int": "a whole number", "float": "a number", "bool": "true or false"}
+_NUMBER_AS_KEY = re.compile(r"Key [\d.]+ \((?:int|float)\) is incompatible")  # of {loss_pct: 0,5}
+_RIGHT_VALUES = {
+    "integer": "a whole number",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "str": "a text",
+}
 
 
 Kind = TypeVar("Kind")
@@ -38,6 +47,7 @@ def read_config(kind: type[Kind], file: Path, text: str | None = None) -> Kind:
     try:
         loaded = OmegaConf.load(file) if text is None else OmegaConf.create(text)
         if isinstance(loaded, DictConfig):
+            _check_kinds(kind, loaded, "")
             content = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(kind), loaded))
             assert isinstance(content, kind)
             return content
@@ -45,10 +55,32 @@ def read_config(kind: type[Kind], file: Path, text: str | None = None) -> Kind:
         raise UserError(f"cannot read {file}: {error.strerror}") from error
     except OmegaConfBaseException as error:
         raise UserError(f"{file}: {explain_config_error(error)}") from error
-    except (YAMLError, ValueError) as error:
+    except UnicodeDecodeError as error:
+        raise UserError(f"{file} is not in UTF-8: save it as UTF-8") from error
+    except (YAMLError, ValueError, OverflowError) as error:
         # the lines of a YAML error name the position
-        raise UserError(f"{file}: {' '.join(str(error).split())}") from error
+        text = re.sub(r' in "[^"]*",', ",", " ".join(str(error).split()))
+        raise UserError(f"{file}: {text}") from error
     raise UserError(f"{file} must be a mapping of keys")
+
+
+def _check_kinds(hint: Any, value: Any, where: str) -> None:
+    """Raise UserError unless lists, mappings and texts are where a dataclass has them. hint: the type of the value."""
+    if NoneType in get_args(hint):
+        hint = NoneType if value is None else get_args(hint)[0]
+    if hint is str and isinstance(value, bool | float):
+        raise UserError(f"{where} is read as {value!r}, which is no text: put it into quotes")
+    if get_origin(hint) is list:
+        if not isinstance(value, ListConfig):
+            raise UserError(f"{where} is {value!r}; it must be a list, each entry of which begins with '- '")
+        for number, entry in enumerate(value):
+            _check_kinds(get_args(hint)[0], entry, f"{where}[{number}]")
+    elif get_origin(hint) is dict or is_dataclass(hint):
+        if not isinstance(value, Mapping):
+            raise UserError(f"{where} is {value!r}; it must be a mapping of keys")
+        for name, of in get_type_hints(hint).items() if is_dataclass(hint) else ():
+            if name in value:
+                _check_kinds(of, value[name], f"{where}.{name}".lstrip("."))
 
 
 def explain_config_error(error: Exception) -> str:
@@ -69,7 +101,9 @@ def explain_config_error(error: Exception) -> str:
     for wrong_type in _WRONG_TYPES:
         if match := wrong_type.match(first_line):
             right = _RIGHT_VALUES.get(match["type"].lower(), f"of type {match['type']}")
-            return f"{key} is {match['value']!r}; it must be {right}"
+            return f"{key} is {match['value']!r}; it must be {right}{decimal_hint(match['value'])}"
+    if _NUMBER_AS_KEY.match(first_line):
+        return f"{key}: a number is no key; decimals have a point, as in 0.5"
     return f"{key}: {first_line}"
 
 

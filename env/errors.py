@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import re
 from collections.abc import Iterable, Iterator
 
 CUTOFF = 0.5  # similarity from which a word is suggested: finds swapped, missing and added letters
@@ -45,3 +46,8 @@ def suggest(word: str, known: Iterable[str], limit: int = 3) -> str:
     """Return ": did you mean a or b? ", or ". ": goes between "... is unknown" and "The right ones are ..."."""
     hint = did_you_mean(word, known, limit)
     return f": {hint}" if hint else ". "
+
+
+def decimal_hint(value: object) -> str:
+    """Return "; decimals have a point" for a text such as 0,5, else an empty one."""
+    return "; decimals have a point" if isinstance(value, str) and re.fullmatch(r"-?\d+,\d+", value) else ""

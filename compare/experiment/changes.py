@@ -20,8 +20,9 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Quote, QuotedString, Transformer
 from hydra.errors import HydraException
 
-from env.errors import UserError, suggest
+from env.errors import UserError
 from env.network.chain import MAX_LINKS, ChainLink
+from env.network.checks import suggest_field
 from env.network.path import Path as NetworkPath
 from env.network.rack import Rack
 from env.network.scenario import Scenario, check_scenario, with_trace_files
@@ -93,7 +94,7 @@ def quoted(override: str) -> str:
     link = _LINK.fullmatch(name) if network == CHAIN else None
     name = link["field"] if link else name
     if name not in known:
-        hint = suggest(name, known) if name else ". "
+        hint = suggest_field(name, known) if name else ". "
         one_link = f" for all links or {CHAIN}.link2.FIELD=VALUE for one (link1 to link{MAX_LINKS})"
         raise UserError(
             f"{override!r} changes no field of a {network}{hint}It is {network}.FIELD=VALUE"

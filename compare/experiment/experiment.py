@@ -14,7 +14,7 @@ from omegaconf import OmegaConf
 from compare.experiment.changes import Change, SweepPoint, changed
 from compare.experiment.window_search import settings
 from env.errors import UserError, in_context
-from env.network.scenario import UNDER_TEST, Scenario, check_scenario, scenario_names
+from env.network.scenario import MAX_DURATION_S, UNDER_TEST, Scenario, check_scenario, scenario_names
 from env.network.scenario_files import find_scenarios
 from env.network.schemes import DEFAULT_SCHEMES, ORACLE, Scheme, find_scheme, find_schemes
 
@@ -232,8 +232,8 @@ def _find_scheme_of(where: str, name: str) -> Scheme:
 def _with_duration(scenario: Scenario, duration_s: float | None) -> Scenario:
     if duration_s is None:
         return scenario
-    if not MIN_DURATION_S <= duration_s <= 86_400:
-        raise UserError(f"duration_s is {duration_s:g}; it must lie between {MIN_DURATION_S:g} and 86400")
+    if not MIN_DURATION_S <= duration_s <= MAX_DURATION_S:
+        raise UserError(f"duration_s is {duration_s:g}; it must lie between {MIN_DURATION_S:g} and {MAX_DURATION_S}")
     changed = scenario.lasting(float(duration_s))
     check_scenario(changed)
     return changed

@@ -28,6 +28,7 @@ from env.network.traffic.endpoints import KINDS, MAX_FLOWS
 FOLDER = CONFIGS / "scenario"
 TRACE_FIELDS = {"trace": SUFFIXES, "delay_trace": DELAY_SUFFIXES}  # of a path, with the endings of their files
 UNDER_TEST = "under_test"  # stands for the scheme that a comparison puts into the flow
+MAX_DURATION_S = 86_400
 MAX_SIZE_BYTES = 64 << 20  # of a write or request: what one system call of the traffic program takes
 MAX_PAUSE_MS = 10_000_000  # somewhat less than three hours
 MAX_RECEIVE_BUFFER_KB = 212  # net.core.rmem_max of a stock kernel, which cuts larger ones without a word
@@ -216,8 +217,10 @@ def check_scenario(scenario: Scenario) -> None:
     network = scenario.network
     hosts = _hosts(network)
     where = f"scenario {scenario.name}"
-    if scenario.duration_s <= 0:
-        raise UserError(f"{where}: duration_s is {scenario.duration_s:g}; it must be positive")
+    if not 0 < scenario.duration_s <= MAX_DURATION_S:
+        raise UserError(
+            f"{where}: duration_s is {scenario.duration_s:g}; it must be positive, and at most {MAX_DURATION_S}"
+        )
     if not any(flow.scheme == UNDER_TEST for flow in scenario.flows):
         raise UserError(f"{where}: no flow has the scheme {UNDER_TEST}")
     for flow in scenario.flows:
@@ -282,7 +285,8 @@ def _check_times(flow: Flow, scenario: Scenario) -> None:
     # the end of a flow that was scaled with its run may be off by rounding
     end_s = flow.start_s + (flow.duration_s or scenario.duration_s - flow.start_s)
     latest_start_s = end_s - scenario.stagger_ms / 1e3
-    if flow.start_s < 0 or flow.duration_s < 0 or flow.start_s >= latest_start_s or end_s > scenario.duration_s + 1e-9:
+    ends = flow.duration_s >= 0 and end_s <= scenario.duration_s + 1e-9
+    if not (0 <= flow.start_s < latest_start_s and ends):  # also for nan
         raise UserError(
             f"scenario {scenario.name}: a flow from {flow.start_s:g} s for {flow.duration_s:g} s does not lie "
             f"within the run of {scenario.duration_s:g} s"

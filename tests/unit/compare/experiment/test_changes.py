@@ -92,6 +92,11 @@ def test_a_change_that_cannot_be_made_is_refused(texts: list[str], message: str)
         planned(*texts)
 
 
+def test_field_is_suggested_by_its_meaning() -> None:
+    with pytest.raises(UserError, match="changes no field of a path: did you mean buffer_bdp"):
+        planned("path.queue_packets=100")
+
+
 def test_path_field_cannot_change_a_chain() -> None:
     message = "path.rate_mbps changes a path, but scenario chain/two_queues is a chain: use chain.FIELD=VALUE"
     with pytest.raises(UserError, match=message):

@@ -62,6 +62,15 @@ def test_what_cannot_be_used_is_named(tmp_path: Path) -> None:
     )
     refused("its name is 'stress', which is a scenario of configs/scenario", write(tmp_path / "b.yaml", "stress"))
     refused("its name is '../x'; it may have letters", write(tmp_path / "c.yaml", "../x"))
+    refused("n.yaml: name is read as False, which is no text", write(tmp_path / "n.yaml", "no"))
+    refused("o.yaml: name is read as 1.1, which is no text", write(tmp_path / "o.yaml", "1.10"))
+    (tmp_path / "g.yaml").write_text("name: g", encoding="utf-16")
+    refused("g.yaml is not in UTF-8: save it as UTF-8", tmp_path / "g.yaml")
+    (tmp_path / "h.yaml").write_text("name: h\n---\nname: i\n")
+    refused(
+        r"h.yaml: expected a single document .*, line 1, column 1 but found another document, line 2",
+        tmp_path / "h.yaml",
+    )
     first, second = write(tmp_path / "d.yaml", "d"), write(tmp_path / "e.yaml", "d")
     refused(r"scenario d is given twice \(.*d\.yaml and .*e\.yaml\)", first, second)
     refused("scenario stress is given twice", "stress", "stress")
