@@ -11,7 +11,7 @@ from compare.metrics.metric import finite_mean
 from compare.metrics.sharing import fair_shares_mbps
 from compare.statistics.winning_rates import single_flow_scores
 from compare.targets.evidence import Figure
-from compare.targets.response import jain_when_settled
+from compare.targets.response import jain_later, jain_when_settled, round_trips_to_drain, round_trips_to_use
 from env.lab import RunResult
 from env.network.capacity import network_capacity
 from env.network.scenario import Scenario
@@ -70,3 +70,19 @@ def _share(result: RunResult, scenario: Scenario, *, tested: bool) -> float:
         for flow, share, under_test in zip(result.flows, fair, flows_under_test(scenario), strict=True)
         if under_test is tested and share > 0
     )
+
+
+# those that are no metric of the comparison, by the name that configs/targets.yaml has for them
+FIGURES: dict[str, Figure] = {
+    "utilisation_after_loss": utilisation_after_loss,
+    "idle": idle,
+    "unused": unused,
+    "single_flow": single_flow,
+    "uneven": per_run(uneven),
+    "competing_share": per_run(competing_share),
+    "own_share": per_run(own_share),
+    "jain_when_settled": per_run(jain_when_settled),
+    "jain_later": per_run(jain_later),
+    "round_trips_to_drain": per_run(round_trips_to_drain),
+    "round_trips_to_use": per_run(round_trips_to_use),
+}

@@ -27,6 +27,23 @@ HELD_PACKETS = 3  # one on the wire, and two that a delayed ACK releases, on a l
 GRID = 1000  # points per round trip, for the time in which a rate is used
 
 
+def named(best: str | float) -> Reach:
+    """Return the bound of a requirement of configs/targets.yaml: the function with a name, or a constant."""
+    bounds: dict[str | float, Reach] = {
+        "goodput_mbps": goodput_mbps,
+        "idle_pct": idle_pct,
+        "latency_us": latency_us,
+        "left_to_others": left_to_others,
+        "one_packet_ms": one_packet_ms,
+        "power_mbps_per_ms": power_mbps_per_ms,
+        "round_trips_to_drain": round_trips_to_drain,
+        "round_trips_to_use": round_trips_to_use,
+        "single_flow": single_flow,
+        "utilisation_pct": utilisation_pct,
+    }
+    return bounds[best] if isinstance(best, str) else always(best)
+
+
 def always(best: float) -> Reach:
     """Return the same bound for all scenarios: 1 for a Jain index, 0 for lost packets."""
     return lambda _: best

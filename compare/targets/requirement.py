@@ -99,6 +99,10 @@ class Bound:
         return f"{text} ({self.source})" if self.source else text
 
 
+# the bound for a scenario and a scheme; None if its source was not measured
+BoundOf = Callable[[Evidence, str, str], Bound | None]
+
+
 def _share(difference: float, bound: float) -> float:
     if bound:
         return difference / abs(bound)
@@ -209,8 +213,7 @@ class Requirement(Protocol):
 class InEachScenario:
     """A figure must reach a bound in each of several scenarios.
 
-    bound: returns the bound for a scenario and a scheme; None if its source was not measured. reach: returns the best
-    figure that a sender can have in a scenario (compare/targets/reach.py).
+    reach: returns the best figure that a sender can have in a scenario (compare/targets/reach.py).
     """
 
     name: str
@@ -218,7 +221,7 @@ class InEachScenario:
     unit: str
     scenarios: tuple[str, ...]
     figure: Figure
-    bound: Callable[[Evidence, str, str], Bound | None]
+    bound: BoundOf
     reach: Callable[[Scenario], float]
 
     def judge(self, evidence: Evidence, scheme: str) -> list[Judgement]:
@@ -234,22 +237,22 @@ class InEachScenario:
         return judgements
 
 
-def at_least(value: float) -> Callable[[Evidence, str, str], Bound]:
+def at_least(value: float) -> BoundOf:
     """Return a constant lower bound."""
     return lambda *_: Bound(low=value)
 
 
-def at_most(value: float) -> Callable[[Evidence, str, str], Bound]:
+def at_most(value: float) -> BoundOf:
     """Return a constant upper bound."""
     return lambda *_: Bound(high=value)
 
 
-def between(low: float, high: float) -> Callable[[Evidence, str, str], Bound]:
+def between(low: float, high: float) -> BoundOf:
     """Return a constant range."""
     return lambda *_: Bound(low, high)
 
 
-def best_peer(figure: Figure) -> Callable[[Evidence, str, str], Bound | None]:
+def best_peer(figure: Figure) -> BoundOf:
     """Return a lower bound: the values of the scheme's peer with the highest mean."""
 
     def bound(evidence: Evidence, scenario: str, scheme: str) -> Bound | None:
@@ -263,9 +266,7 @@ def best_peer(figure: Figure) -> Callable[[Evidence, str, str], Bound | None]:
     return bound
 
 
-def not_worst(
-    figure: Figure, others: Sequence[str], *, factor: float = 1.0, more_is_better: bool = True
-) -> Callable[[Evidence, str, str], Bound | None]:
+def not_worst(figure: Figure, others: Sequence[str], *, factor: float = 1.0, more_is_better: bool = True) -> BoundOf:
     """Return a bound: the values of the other with the worst mean in the same scenario, times the factor.
 
     A scheme within it is not the last of all. None unless all others were measured.
@@ -283,7 +284,7 @@ def not_worst(
 
 def of_reference(
     figure: Figure, reference: str, *, least: float | None = None, most: float | None = None, strict: bool = False
-) -> Callable[[Evidence, str, str], Bound | None]:
+) -> BoundOf:
     """Return a bound: another scheme's values in the same scenario, times least (lower bound) or most (upper bound)."""
     if (least is None) == (most is None):
         raise ValueError("a bound by another scheme has either least or most")
@@ -297,9 +298,7 @@ def of_reference(
     return bound
 
 
-def but_within_reach(
-    bound: Callable[[Evidence, str, str], Bound | None], physical: Callable[[Scenario], float], name: str
-) -> Callable[[Evidence, str, str], Bound | None]:
+def but_within_reach(bound: BoundOf, physical: Callable[[Scenario], float], name: str) -> BoundOf:
     """Return an upper bound that no scenario's physics puts out of reach: `physical` where that is larger.
 
     physical: returns what a good sender can reach in a scenario. name: what it is, for the bound's source.

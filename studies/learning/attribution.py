@@ -24,7 +24,7 @@ from statistics import fmean
 from compare.statistics.estimates import Estimate, estimate
 from compare.statistics.hierarchical import hierarchical_estimate
 from compare.statistics.numbers import interval
-from compare.targets.catalogue.development import DEVELOPMENT
+from compare.targets.catalogue import TARGETS
 from compare.targets.evidence import Evidence
 from compare.targets.recipes import population
 from compare.targets.stored import stored_targets
@@ -38,6 +38,7 @@ from export.rule import rule_names
 from studies.learning.ablation import Variant, run_to_end, train
 from studies.learning.changed_law import PARTS, changed_checkout
 
+DEVELOPMENT = TARGETS["development"]
 TABLE = "attribution.md"
 LAW = "law"  # the comparison of what is not trained here
 DECISIONS = 2_000_000

@@ -36,7 +36,7 @@ from compare.command.progress import terminal
 from compare.experiment.config import CompareConfig
 from compare.experiment.experiment import plan_of
 from compare.metrics.cells import Cell
-from compare.targets.catalogue.development import DEVELOPMENT
+from compare.targets.catalogue import TARGETS
 from compare.targets.evidence import Evidence
 from compare.targets.tables import WORST_MARGIN, TargetTable
 from compare.targets.target import Target
@@ -50,6 +50,7 @@ from export.integer.quantize import FloatPolicy
 from export.pipeline import build_model, find_policy, measure
 from export.rule import rule_text
 
+DEVELOPMENT = TARGETS["development"]
 TABLE, IDENTITY = "generations.csv", "search.json"
 MEAN, BEST = "mean.yaml", "best.yaml"
 # What may change.

@@ -49,6 +49,14 @@ def held_out_scenarios(
     return tuple(scenarios)
 
 
+def fresh_scenarios(seed: int = 0) -> tuple[Scenario, ...]:
+    """Return the scenarios that a model draws, named fresh/alone_001 and so on. seed: the SHA-256 of its weights.
+
+    Whoever tunes a model on its scenarios gets another model, and with it other scenarios: none can be tuned to.
+    """
+    return held_out_scenarios(seed=seed, folder="fresh")
+
+
 def _single(number: int, rng: np.random.Generator, seed: int) -> Scenario:
     kind = _choice(KINDS, rng)
     path = _drawn_path(rng)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from compare.statistics.winning_rates import WinningRate, WinningRates, is_friendliness, winning_rates
+from compare.statistics.winning_rates import WinningRate, is_friendliness, winning_rates
 from compare.targets.evidence import Evidence, Figure
-from compare.targets.figures import competing_share, per_run
 from compare.targets.requirement import Bound, Judgement
 from env.network.scenario import Scenario
 
@@ -19,22 +18,23 @@ SHALLOW_BDP = 0.5  # shallower buffers lose packets in each slow start
 class HighestRate:
     """The winning rate must be at least the highest of the scheme's peers; other schemes do not count.
 
-    kind: returns the rates of single flows or of friendliness. scenarios: the name of these scenarios in tables.
-    counts: whether a scenario is one of them. least_pct: what the rate must be at least, whatever the peers have, %.
+    kind: single_flow or friendliness. scenarios: the name of these scenarios in tables. counts: whether a scenario is
+    one of them. least_pct: what the rate must be at least, whatever the peers have, %.
     """
 
     name: str
     text: str
-    kind: Callable[[WinningRates], tuple[WinningRate, ...]]
+    kind: str
     scenarios: str
-    counts: Callable[[Scenario], bool] = lambda _: True
+    counts: Callable[[Scenario], bool]
     least_pct: float = 0.0
     unit: str = "%"
 
     def judge(self, evidence: Evidence, scheme: str) -> list[Judgement]:
         """Return one judgement over all scenarios, which are what seeds are elsewhere."""
         cells = [cell for cell in evidence.cells([scheme, *evidence.peers(scheme)]) if self.counts(cell.scenario)]
-        rates = {rate.scheme: rate for rate in self.kind(winning_rates(cells))}
+        of_kind: Sequence[WinningRate] = getattr(winning_rates(cells), self.kind)
+        rates = {rate.scheme: rate for rate in of_kind}
         rate = rates.pop(scheme, None)
         if rate is None or not rates:
             return [Judgement.of(self, self.scenarios, scheme, {}, None)]
@@ -77,31 +77,35 @@ class InMostScenarios:
         return [Judgement.of(self, scenarios, scheme, held, Bound(low=self.least_pct), failed)]
 
 
-def _is_shallow(scenario: Scenario) -> bool:
-    return scenario.network_path().buffer_bdp < SHALLOW_BDP
+def kind_of(scenario: Scenario) -> str:
+    """Return the kind of a path: traced, lossy, jittery or clean."""
+    path = scenario.network_path()
+    if path.trace:
+        return "traced"
+    return "lossy" if path.loss_pct else "jittery" if path.jitter_ms else "clean"
 
 
-# of a flow beside one of another scheme
-LEFT = (
-    InMostScenarios(
-        "left",
-        "the competing flow has at least half of its fair share in 95 % of the scenarios",
-        "scenarios with a deep buffer",
-        lambda scenario: is_friendliness(scenario) and not _is_shallow(scenario),
-        per_run(competing_share),
-        Bound(low=0.5),
-        least_pct=95,
-    ),
-    InMostScenarios(
-        "left_shallow",
-        "the same where the buffer holds less than 0.5 BDP",
-        "scenarios with a shallow buffer",
-        lambda scenario: is_friendliness(scenario) and _is_shallow(scenario),
-        per_run(competing_share),
-        Bound(low=0.5),
-        least_pct=95,
-    ),
-)
+def _is_kind(kind: str) -> Callable[[Scenario], bool]:
+    return lambda scenario: kind_of(scenario) == kind
+
+
+def _is_beside(rival: str) -> Callable[[Scenario], bool]:
+    return lambda scenario: any(flow.scheme == rival for flow in scenario.flows)
+
+
+def _is_shallow(shallow: bool) -> Callable[[Scenario], bool]:
+    """Select the scenarios with a competing flow whose buffer is shallow, or the others."""
+    return lambda scenario: is_friendliness(scenario) and (scenario.network_path().buffer_bdp < SHALLOW_BDP) is shallow
+
+
+# the scenarios of a requirement, by name
+COUNTS: dict[str, Callable[[Scenario], bool]] = {
+    "all": lambda _: True,
+    **{kind: _is_kind(kind) for kind in ("clean", "lossy", "jittery", "traced")},
+    **{rival: _is_beside(rival) for rival in ("cubic", "reno", "bbr")},
+    "deep": _is_shallow(False),
+    "shallow": _is_shallow(True),
+}
 
 
 def _won(rate: WinningRate, numbers: Mapping[str, int]) -> dict[int, float]:

@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 from compare.metrics.cells import Cell
-from compare.targets.catalogue.development import DEVELOPMENT, NUMBERS, development_scenarios
+from compare.targets.catalogue import TARGETS
+from compare.targets.catalogue.development import NUMBERS, development_scenarios
 from compare.targets.evidence import Evidence
 from compare.targets.tables import TargetTable
 from studies.learning.attribution import KINDS, main, parse, rows_of
 from tests.support.results import made_cells
+
+DEVELOPMENT = TARGETS["development"]
 
 
 def test_the_command_line_is_read(tmp_path: Path) -> None:

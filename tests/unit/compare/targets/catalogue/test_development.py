@@ -9,7 +9,7 @@ import pytest
 
 from compare.metrics.cells import Cell
 from compare.targets.catalogue import TARGETS
-from compare.targets.catalogue.development import DEVELOPMENT, NUMBERS, development_scenarios
+from compare.targets.catalogue.development import NUMBERS, development_scenarios
 from compare.targets.evidence import Evidence
 from compare.targets.last_lines import last_lines
 from compare.targets.reach import idle_pct
@@ -19,6 +19,7 @@ from compare.targets.target import Target
 from env.profile.held_out import BANDED, in_band
 from tests.support.results import made_cells
 
+DEVELOPMENT = TARGETS["development"]
 SCENARIOS = development_scenarios()
 QUICK = [one for one in SCENARIOS[: NUMBERS["clean"]] if idle_pct(one) < 5 / 1.5]  # slow start is a small part of these
 

@@ -11,8 +11,8 @@ from compare.experiment.config import CompareConfig
 from compare.experiment.models import model_sha256
 from compare.statistics.verdict import Verdict
 from compare.targets.catalogue import TARGETS, find_targets
-from compare.targets.catalogue.fresh import FRESH, fresh_scenarios, kind_of
-from compare.targets.catalogue.held_out import held_out_scenarios
+from compare.targets.catalogue.held_out import fresh_scenarios, held_out_scenarios
+from compare.targets.catalogue.winning import kind_of
 from compare.targets.evidence import Evidence
 from env.errors import UserError
 from env.network.schemes import find_schemes
@@ -20,6 +20,7 @@ from env.profile.held_out import is_held_out
 from export.checkpoint import load
 from tests.support.results import made_cells
 
+FRESH = TARGETS["fresh"]
 SCENARIOS = fresh_scenarios()
 
 
