@@ -26,7 +26,7 @@ KERNEL_SOURCES := $(wildcard kernel/*.h kernel/Kbuild kernel/VERSION kernel/buil
 PATCHES := $(wildcard kernel/lab/uml/patches/*.patch)
 FLOW_SOURCES := $(wildcard env/network/traffic/flow/*.c env/network/traffic/flow/*.h) kernel/lab/lab_traffic.h
 KUNIT_SOURCES := $(wildcard kernel/kunit/*.c)
-USER_SOURCES := $(wildcard kernel/user/*.c kernel/user/include/*/*.h kernel/*.h kernel/models/*.h kernel/ndm/*.h kernel/ndm/tcp/*.h kernel/nv/*.h)
+USER_SOURCES := $(wildcard kernel/user/include/*/*.h kernel/*.h kernel/models/*.h kernel/ndm/*.h kernel/ndm/tcp/*.h kernel/nv/*.h)
 
 # by reader: `## train: text`, `use`, `test` or `ship`
 THIS = $(filter-out ./,$(dir $(firstword $(MAKEFILE_LIST))))
@@ -118,7 +118,7 @@ endif
 
 .PHONY: module
 ifeq ($(KDIR),)
-module: $(MODULES)/lab/built $(OTHER_KERNELS:%=$(MODULES)/lab-%/built) build/flow build/init build/probe $(MODEL_BUILD)/libndm.so ## train: build the kernel modules for the lab, with the exported model (MODEL=mixed another one, KDIR= a stock kernel)
+module: $(MODULES)/lab/built $(OTHER_KERNELS:%=$(MODULES)/lab-%/built) build/flow build/init build/probe ## train: build the kernel modules for the lab, with the exported model (MODEL=mixed another one, KDIR= a stock kernel)
 else
 module: $(EXPORTED) build/flow build/probe build/pulse
 	@release=$$(kernel/release.sh $(KDIR)); kernel/build.sh $(MODULES)/$$release $(KDIR)
@@ -156,9 +156,10 @@ build/pulse: env/lab/pulse/pulse.c
 	@mkdir -p build
 	$(CC) -O2 -Wall -Wextra -static -o $@ $<
 
-$(MODEL_BUILD)/libndm.so: $(USER_SOURCES) kernel/sources.sh $(EXPORTED)
+# the C core in user space, for the tests
+$(MODEL_BUILD)/libndm.so: $(wildcard tests/support/kernel/library/*.c) $(USER_SOURCES) kernel/sources.sh $(EXPORTED)
 	@kernel/sources.sh $(@D)/sources
-	$(CC) -O2 -Wall -Wextra -Wno-sign-compare -shared -fPIC -Ikernel/user/include -I$(@D)/sources -o $@ kernel/user/*.c
+	$(CC) -O2 -Wall -Wextra -Wno-sign-compare -shared -fPIC -Ikernel/user/include -I$(@D)/sources -o $@ $(filter tests/%.c,$^)
 
 BPF_SOURCES := $(wildcard kernel/bpf/*.[ch] kernel/bpf/*.sh $(foreach folder,compat linux net,kernel/bpf/include/$(folder)/*.h))
 CTL_SOURCES := $(wildcard kernel/ctl/*.[ch])

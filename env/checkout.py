@@ -17,7 +17,7 @@ DATASETS = ROOT / "datasets"
 DOCS = ROOT / "docs"
 KERNEL = ROOT / "kernel"
 BUILD = ROOT / "build"
-# exported models, and the modules and libndm.so that are built with them; the tests use a separate folder
+# exported models, and the modules that are built with them; the tests use a separate folder
 MODEL_BUILD = Path(os.environ.get("NDM_MODEL_BUILD") or BUILD).absolute()
 # in the folder in which a command is called; the tree of an installed package is not the user's
 RUNS = Path("runs")

@@ -18,7 +18,7 @@ from env.command import command
 from export.checks.certificate import Certificate, certify
 from export.checks.certificate import table as certificate_rows
 from export.checks.proof import Proof, prove
-from export.integer.native import Native
+from export.formats.manifest import compiled_in
 from export.pipeline import build_model, find_policy
 
 
@@ -57,8 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if runs := parser.parse_args(arguments).runs:
         models = [(str(run), build_model(find_policy(run)).model) for run in runs]
     else:
-        model, sha256 = Native().shipped()
-        models = [(f"the first model of `make module`, {sha256[:16]}", model)]
+        model, provenance = compiled_in()
+        models = [(f"the first model of `make module`, {provenance.sha256[:16]}", model)]
     for name, model in models:
         proof = prove(model)
         console.print(_table(name, proof))

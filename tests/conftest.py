@@ -59,8 +59,9 @@ def pytest_configure(config: pytest.Config) -> None:
     manifest = Path("build", "lab-kernel", "manifest.json")
     if config.option.collectonly or hasattr(config, "workerinput") or not (ROOT / manifest).is_file():
         return
-    built = Path(os.environ["NDM_MODEL_BUILD"], "modules", "lab", "built")
-    make = ["make", "-s", "-o", str(manifest), "module", "KDIR=", "MODEL="]
+    build = Path(os.environ["NDM_MODEL_BUILD"])
+    built, library = build / "modules" / "lab" / "built", str(build / "libndm.so")
+    make = ["make", "-s", "-o", str(manifest), "module", library, "KDIR=", "MODEL="]
     with (ROOT / "build" / "test.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if built.is_file() and built.stat().st_mtime < (ROOT / manifest).stat().st_mtime:

@@ -130,7 +130,7 @@ def render_header(model: IntegerModel, provenance: Provenance) -> str:
 
 
 def write_header(model: IntegerModel, provenance: Provenance, exported: Path = EXPORTED) -> list[Path]:
-    """Write the model's header and its manifest, replacing those of the same name, and select the model for the module.
+    """Write the model's header, model file and manifest, in place of those of its name, and select it for the module.
 
     Returns the paths of the header, the manifest and the selection. Raises UserError when a file cannot be
     written.
@@ -138,9 +138,11 @@ def write_header(model: IntegerModel, provenance: Provenance, exported: Path = E
     name = model_name(provenance.name)
     file = exported / "models" / f"{name}.h"
     header = render_header(model, provenance).encode()
-    manifest = render_manifest(model, provenance, header, write_blob(model, provenance)).encode()
+    model_file = write_blob(model, provenance)
+    manifest = render_manifest(model, provenance, header, model_file).encode()
     file.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(file, header)
+    write_atomically(file.with_suffix(".bin"), model_file)
     write_atomically(file.with_suffix(".json"), manifest)
     select(name, exported)
     return [file, file.with_suffix(".json"), kernel_file("ndm_weights.h", exported)]

@@ -14,9 +14,11 @@ from pathlib import Path
 
 from env import schema
 from env.checkout import KERNEL
-from env.files import generate
+from env.errors import UserError
+from env.files import generate, sha256
 from export.formats.blob import read_blob
 from export.integer.model import FORMAT, IntegerModel, Provenance
+from export.selection import EXPORTED, kernel_file, manifest_of, selected
 from export.zoo import ZOO
 
 REGENERATE = "python -m export.formats.manifest"
@@ -38,6 +40,17 @@ def render_manifest(model: IntegerModel, provenance: Provenance, header: bytes, 
         "envelope": provenance.envelope,
     }
     return json.dumps(content, indent=2) + "\n"
+
+
+def compiled_in(exported: Path = EXPORTED) -> tuple[IntegerModel, Provenance]:
+    """Return the model in the module. Raises UserError if its header, model file and manifest do not fit together."""
+    name = selected(exported)
+    header, manifest = kernel_file(f"models/{name}.h", exported), manifest_of(name, exported)
+    file = ZOO / name / "policy.bin" if header.is_relative_to(KERNEL) else header.with_suffix(".bin")
+    for path, key in ((header, "header_sha256"), (file, "model_file_sha256")):
+        if not path.is_file() or sha256(path) != manifest[key]:
+            raise UserError(f"{path} is not that of {header.with_suffix('.json')}: run `make export-weights`")
+    return read_blob(file.read_bytes(), str(file))
 
 
 def _of_shipped(header: Path) -> str:

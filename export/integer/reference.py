@@ -6,8 +6,6 @@ in docs/reference/kernel-interface.md. Sums are int64; none exceeds 2**37 (bound
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -77,8 +75,3 @@ def rollout(model: IntegerModel, x: Int16, h: Int16 | None = None) -> tuple[Int1
     for t, inputs in enumerate(x):
         state, taken[t : t + 1] = step(model, state, inputs[None, :])
     return taken, state[0]
-
-
-def replay(model: IntegerModel, flows: Iterable[Int16]) -> list[Int16]:
-    """Return the outputs (T, O) for the recorded inputs (T, I) of each connection, each starting from a zero state."""
-    return [rollout(model, inputs)[0] for inputs in flows]

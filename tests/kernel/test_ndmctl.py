@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from env.checkout import BUILD, DATASETS, KERNEL, ROOT
-from export.integer.native import Native
+from tests.support.kernel.native import Native
 from tests.support.models import model_file
 
 CTL = BUILD / "ndmctl"

@@ -11,6 +11,7 @@ import pytest
 
 from env.checkout import KERNEL
 
+LIBRARY_SOURCES = Path(__file__).resolve().parent / "kernel" / "library"
 KERNEL_HEADERS = (f"-I{KERNEL / 'user' / 'include'}", f"-I{KERNEL}", "-Wno-sign-compare")
 SANITIZER = ("-fsanitize=undefined", "-fno-sanitize-recover=undefined")
 
@@ -42,5 +43,5 @@ def compile_library(source: Path, folder: Path, *options: str) -> Path:
 
 
 def compile_kernel(name: str, folder: Path) -> Path:
-    """Compile a file of kernel/user with the undefined-behaviour sanitizer, which ends a process that overflows."""
-    return compile_library(KERNEL / "user" / name, folder, *SANITIZER, *KERNEL_HEADERS)
+    """Compile a file of LIBRARY_SOURCES with the undefined-behaviour sanitizer, which ends a process that overflows."""
+    return compile_library(LIBRARY_SOURCES / name, folder, *SANITIZER, *KERNEL_HEADERS)

@@ -17,7 +17,7 @@ from env.network.path import Path as NetworkPath
 from export.formats.blob import read_blob
 from export.integer import reference
 from export.integer.model import INPUTS
-from export.integer.native import Native
+from tests.support.kernel.native import Native
 from tests.support.labs import checked_lab
 
 FIELD = 'Field("appended", 0.0, FEATURE_LIMIT, "mean RTT of the interval over the minimum RTT, minus 1"),'
@@ -27,7 +27,7 @@ from env.checkout import DATASETS
 from export.formats import golden
 from export.formats.blob import read_blob
 from export.integer import reference
-from export.integer.native import Native, model_bytes
+from tests.support.kernel.native import Native, model_bytes
 from export.pipeline import build_model
 
 native = Native()
@@ -67,7 +67,7 @@ def insert(file: Path, before: str, line: str) -> None:
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a folder with the sources, one input more, and what `make generate` and `make module` write for it."""
     folder = tmp_path_factory.mktemp("appended")
-    for name in ("env", "export", "kernel", "datasets/golden", "datasets/models"):
+    for name in ("env", "export", "kernel", "datasets/golden", "datasets/models", "tests/support/kernel"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     insert(folder / "env" / "schema.py", ")\nACTIONS = (", f"    {FIELD}\n")
     insert(folder / "kernel" / "ndm" / "ndm_features.h", "\tinterval->length_us = length_us;", FORMULA)

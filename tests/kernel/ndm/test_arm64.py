@@ -13,20 +13,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from env import schema
-from env.checkout import KERNEL
+from env.checkout import ROOT
 from export.formats import golden
 from export.integer import reference
 from export.integer.model import INPUTS, OUTPUTS, Int16, IntegerModel
-from export.integer.native import Native, model_bytes
+from tests.support.kernel.native import Native, model_bytes
 from tests.support.models import any_model
 from tests.support.tools import KERNEL_HEADERS, compile_c, find_tool
 
-SOURCE = KERNEL / "user" / "rollout" / "main.c"
+SOURCE = ROOT / "tests" / "support" / "kernel" / "rollout.c"
 COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 
 
 class Arm64:
-    """The program of kernel/user/rollout for arm64."""
+    """tests/support/kernel/rollout.c for arm64."""
 
     def __init__(self, program: Path) -> None:
         self.program = program

@@ -9,8 +9,8 @@ import pytest
 
 from env.network.scenario import load_scenario
 from export.integer import reference
-from export.integer.native import Native
 from tests.support.guest import shell
+from tests.support.kernel.native import Native
 from tests.support.labs import checked_lab, traced_decisions
 
 DECISIONS = 2000

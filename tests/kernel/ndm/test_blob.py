@@ -14,7 +14,7 @@ from env import schema
 from env.errors import UserError
 from export.formats.blob import read_blob, write_blob
 from export.integer.model import ENVELOPE_MAX, FORMAT, INPUTS, IntegerModel, Provenance
-from export.integer.native import Native, model_bytes
+from tests.support.kernel.native import Native, model_bytes
 from tests.support.models import random_model, with_sha256
 
 HEAD = 254  # bytes before the scales

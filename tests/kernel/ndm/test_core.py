@@ -24,7 +24,7 @@ from export.formats import golden
 from export.formats.header import write_header
 from export.integer import reference, tables
 from export.integer.model import INPUTS, IntegerModel
-from export.integer.native import Native
+from tests.support.kernel.native import Native
 from tests.support.models import INT16_ENDS, any_model, random_model
 from tests.support.tools import compile_kernel
 from training.untrained import build_untrained

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from env import schema
-from export.integer.native import LIBRARY
+from tests.support.kernel.native import LIBRARY
 
 NAMES = [feature.name for feature in schema.FEATURES]
 LIB = ctypes.CDLL(str(LIBRARY))

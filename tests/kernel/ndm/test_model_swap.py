@@ -14,10 +14,10 @@ from env.network.path import Path
 from export.formats.blob import write_blob
 from export.integer import reference
 from export.integer.model import IntegerModel
-from export.integer.native import Native
 from export.selection import manifest_of
 from kernel.kunit.reports import kernel_log
 from tests.support.guest import shell
+from tests.support.kernel.native import Native
 from tests.support.labs import Decision, checked_lab, shared_lab, traced_decisions
 from tests.support.models import SLOTS, put_firmware, with_sha256
 from training.untrained import build_untrained

@@ -7,9 +7,9 @@ import pytest
 
 from export.checks.certificate import SMALLEST_GROWS
 from export.checks.proof import prove
-from export.integer.native import Native
 from export.selection import kernel_file, selected
 from export.verify_model import main
+from tests.support.kernel.native import Native
 
 
 def test_command_proves_the_shipped_model_and_its_header(capsys: pytest.CaptureFixture[str]) -> None:

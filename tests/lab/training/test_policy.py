@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from export.integer.native import Native
+from tests.support.kernel.native import Native
 from tests.support.training.toys import PolicyRunner
 from training.policy import INITIAL_ACTION, OBSERVATION_SIZE, Policy
 

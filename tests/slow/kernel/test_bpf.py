@@ -18,8 +18,8 @@ from env.lab.stock.vm import VmLab
 from env.network.path import Path
 from export.formats.blob import write_blob
 from export.integer import reference
-from export.integer.native import Native
 from tests.support.guest import shell
+from tests.support.kernel.native import Native
 from tests.support.labs import Decision, traced_decisions
 from training.untrained import build_untrained
 

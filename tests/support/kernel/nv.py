@@ -10,7 +10,7 @@ from tests.support.tools import compile_kernel
 
 
 class Parameter(ctypes.Structure):
-    """struct nv_user_parameter of kernel/user/nv.c."""
+    """struct nv_user_parameter of library/nv.c."""
 
     _fields_ = (
         ("name", ctypes.c_char_p),
@@ -27,7 +27,7 @@ class Range(NamedTuple):
 
 
 def build(folder: Path) -> ctypes.CDLL:
-    """Compile kernel/user/nv.c with the undefined-behaviour sanitizer, and load it."""
+    """Compile library/nv.c with the undefined-behaviour sanitizer, and load it."""
     lib = ctypes.CDLL(str(compile_kernel("nv.c", folder)))
     lib.nv_user_parameter.restype = ctypes.POINTER(Parameter)
     for name in ("average_rtt", "max_win", "decreased_cwnd", "congestion_ssthresh", "loss_ssthresh", "growth_acks"):

@@ -19,14 +19,15 @@ from export import checkpoint, pipeline, zoo
 from export.__main__ import main
 from export.checks import agreement as verify
 from export.formats import blob, golden
-from export.formats.header import render_header
+from export.formats.header import render_header, write_header
 from export.formats.integer_onnx import IntegerSession
+from export.formats.manifest import compiled_in
 from export.formats.onnx_model import check_onnx
 from export.integer import reference
 from export.integer.model import INPUTS, IntegerModel, Provenance
-from export.integer.native import model_bytes
 from export.integer.quantize import FloatPolicy, quantize
 from export.selection import manifest_of, select, selected
+from tests.support.kernel.native import model_bytes
 from tests.support.runs import CARD, write_run
 from training.policy import Policy
 
@@ -212,6 +213,21 @@ def test_blob_reads_back_and_detects_changed_bits(tmp_path: Path) -> None:
             blob.read_blob(content[:length], "policy.bin")
     with pytest.raises(UserError):
         blob.read_blob(content + b"\0", "policy.bin")
+
+
+def test_the_model_in_the_module_is_its_headers(tmp_path: Path, headers: Path) -> None:
+    _, model, provenance = exported_model(tmp_path)
+    write_header(model, provenance, headers)
+    again, provenance_read = compiled_in(headers)
+    assert model_bytes(again) == model_bytes(model)
+    assert provenance_read == replace(provenance, training="")
+    for suffix in (".h", ".bin"):
+        file = (headers / "models" / provenance.name).with_suffix(suffix)
+        before = file.read_bytes()
+        file.write_bytes(before + b"\n")
+        with pytest.raises(UserError, match=f"{file} is not that of .*json: run `make export-weights`"):
+            compiled_in(headers)
+        file.write_bytes(before)
 
 
 def test_onnxruntime_computes_the_policy(tmp_path: Path) -> None:

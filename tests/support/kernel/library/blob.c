@@ -2,11 +2,6 @@
 /* The parser of model files as functions of build/libndm.so. */
 #include "ndm/ndm_blob.h"
 
-unsigned int ndm_user_blob_max(void)
-{
-	return NDM_BLOB_MAX;
-}
-
 /* Returns NULL, or why the file is refused; does not check the SHA-256 at its end. */
 const char *ndm_user_blob_parse(const u8 *data, size_t size,
 				struct ndm_model *m,

@@ -1,4 +1,4 @@
-"""The C core in user space: libndm.so, which `make module` builds from kernel/ndm/ndm_core.h."""
+"""The C core in user space: libndm.so, which the Makefile builds from kernel/ndm/ and library/."""
 
 from __future__ import annotations
 
@@ -45,24 +45,12 @@ class _Facts(ctypes.Structure):
 
 
 class Native:
-    """The functions of the library, on NumPy arrays.
-
-    Raises UserError when the library is missing or was built from other sources.
-    """
+    """The functions of the library, on NumPy arrays."""
 
     def __init__(self, path: Path = LIBRARY) -> None:
-        if not path.is_file():
-            raise UserError(f"{path} does not exist: run `make module`")
-        try:
-            self._library = ctypes.CDLL(str(path))
-            format_and_size = (self._library.ndm_user_model_format(), self._library.ndm_user_model_size())
-        except (OSError, AttributeError) as error:
-            raise UserError(f"{path} cannot be used ({error}): run `make module`") from error
-        if format_and_size != (FORMAT, ctypes.sizeof(_Model)):
-            raise UserError(
-                f"{path} has model format {format_and_size[0]} of {format_and_size[1]} bytes; this version needs "
-                f"format {FORMAT} of {ctypes.sizeof(_Model)} bytes: run `make module`"
-            )
+        self._library = ctypes.CDLL(str(path))
+        assert self._library.ndm_user_model_format() == FORMAT
+        assert self._library.ndm_user_model_size() == ctypes.sizeof(_Model)
         self._library.ndm_user_shipped_model.restype = ctypes.POINTER(_Model)
         self._library.ndm_user_shipped_sha256.restype = ctypes.POINTER(ctypes.c_uint8 * 32)
 
@@ -92,8 +80,7 @@ class Native:
         Raises UserError with the kernel's reason.
         """
         raw, facts = _Model(), _Facts()
-        if self._library.ndm_user_blob_facts_size() != ctypes.sizeof(_Facts):
-            raise UserError("the library was built from another kernel/ndm/ndm_blob.h: run `make module`")
+        assert self._library.ndm_user_blob_facts_size() == ctypes.sizeof(_Facts)
         parse = self._library.ndm_user_blob_parse
         parse.restype = ctypes.c_char_p
         problem = parse(content, ctypes.c_size_t(len(content)), ctypes.byref(raw), ctypes.byref(facts))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The integer network and its fixed-point functions as functions of build/libndm.so,
- * for export/integer/native.py. Arrays are contiguous, row by row.
+ * for tests/support/kernel/native.py. Arrays are contiguous, row by row.
  */
 #include "ndm/ndm_core.h"
 #include "ndm_weights.h"
