@@ -118,9 +118,9 @@ endif
 
 .PHONY: module
 ifeq ($(KDIR),)
-module: $(MODULES)/lab/built $(OTHER_KERNELS:%=$(MODULES)/lab-%/built) build/flow build/init build/probe ## train: build the kernel modules for the lab, with the exported model (MODEL=mixed another one, KDIR= a stock kernel)
+module: $(MODULES)/lab/built $(OTHER_KERNELS:%=$(MODULES)/lab-%/built) build/flow build/init ## train: build the kernel modules for the lab, with the exported model (MODEL=mixed another one, KDIR= a stock kernel)
 else
-module: $(EXPORTED) build/flow build/probe build/pulse
+module: $(EXPORTED) build/flow build/pulse
 	@release=$$(kernel/release.sh $(KDIR)); kernel/build.sh $(MODULES)/$$release $(KDIR)
 endif
 
@@ -145,10 +145,6 @@ build/flow: $(FLOW_SOURCES)
 	$(CC) -O2 -Wall -Wextra -static -Ikernel/lab -o $@ $(filter %.c,$^)
 
 build/init: env/lab/guest/init.c
-	@mkdir -p build
-	$(CC) -O2 -Wall -Wextra -static -o $@ $<
-
-build/probe: env/network/probe/probe.c
 	@mkdir -p build
 	$(CC) -O2 -Wall -Wextra -static -o $@ $<
 

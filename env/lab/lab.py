@@ -22,11 +22,9 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from env.network.networks import Network
-    from env.network.path import Path
 
 GUEST = FilePath(__file__).resolve().parent / "guest"
 PROGRAM = BUILD / "flow"
-PROBE = BUILD / "probe"
 
 
 def require_files(files: Iterable[FilePath], target: str) -> None:
@@ -239,14 +237,6 @@ class Lab(ABC):
         env/lab/guest/script.py.
         """
         self.begin("script", seed=self._seed_of_run(None), **program)
-
-    def probe(self, path: Path, **pattern: int) -> dict[str, Any]:
-        """Send packets without TCP over the path. Pattern and result: env/network/topology/packets.py."""
-        self._hand_over_traces(path)
-        result: dict[str, Any] = self.call(
-            "probe", program=str(PROBE), path=path.as_dict(), seed=self._seed_of_run(None), **pattern
-        )
-        return result
 
     def _hand_over_traces(self, path: Network) -> None:
         """Give the guest the path's trace files, which it may not see."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from env.checkout import BUILD
 from env.lab.errors import LabError, LabMissing
 from env.lab.kernels import LAB, SANITIZER, lab_kernel
-from env.lab.lab import GUEST, PROBE, PROGRAM, Lab, require_files
+from env.lab.lab import GUEST, PROGRAM, Lab, require_files
 from env.lab.process import spawn
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class VirtualLab(Lab):
     def _check_files(self) -> None:
         require_files([self.kernel], self.variant.kernel_target)
         require_files((self._modules_folder / f"{name}.ko" for name in ALWAYS_LOADED), self._modules_target)
-        require_files((INIT, PROGRAM, PROBE), "module")
+        require_files((INIT, PROGRAM), "module")
         if not os.access(self.kernel, os.X_OK):
             raise LabMissing(f"{self.kernel} cannot be executed: run `chmod +x {self.kernel}`")
 

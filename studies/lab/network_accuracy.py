@@ -2,7 +2,7 @@
 
     python -m studies.lab.network_accuracy
 
-The probe (env/network/probe) sends numbered UDP packets over a path, and the kernel stamps every arrival. The first
+The probe (studies/lab/probe.c) sends numbered UDP packets over a path, and the kernel stamps every arrival. The first
 table is about netem: configured value, measured value and relative error, and the error that chance can cause, which is
 three standard deviations of the binomial distribution. The samples for shares of packets (loss, duplication,
 reordering) are so large that chance causes at most 1 %: 8.9 million packets for a share of 1 %. The second table is
@@ -13,16 +13,23 @@ from __future__ import annotations
 
 import argparse
 import base64
+import functools
 import json
 import math
+import shlex
+import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from env.lab import Lab, VirtualLab
+from env.checkout import BUILD
+from env.lab import Lab, LabError, VirtualLab
 from env.markdown import markdown_table
 from env.network.path import PACKET_BYTES, Path
 from env.network.topology.bottleneck import netem_options
@@ -37,6 +44,20 @@ CLOCK_NS = 258  # tolerance: reading the clock takes 256 ns, and delays a timer 
 SPACED_SHARE = 0.999
 MAX_PACKETS = 10_000_000  # in a row
 MAX_ERROR = 0.01  # relative error of netem
+
+# of a topology: the nodes of sender and receiver, the receiver's address, and the device of the capture
+ENDS = {"router": ("h1", "h2", "10.0.2.1", "h2-r"), "loopback": ("h0", "h0", "127.0.0.1", "lo")}
+NAMESPACE = "/proc/self/ns/net"
+IN_A_SECOND = "$(($(date +%s%N) + 1000000000))"
+# START PROGRAM SENDER RECEIVER DEVICE NANOSECONDS "ADDRESS SIZE COUNT BURST INTERVAL": print the arrivals in base64
+COMMANDS = """
+of() { for file in /proc/[0-9]*/ns/net; do [ "$(readlink "$file")" != "$1" ] || { echo "$file"; return; }; done; }
+sender=$(of "$3") receiver=$(of "$4")
+nsenter --net="$receiver" "$2" capture "$5" $(($1 + $6)) >/run/arrivals &
+nsenter --net="$sender" "$2" send $7 $1
+wait $!
+base64 --wrap=0 /run/arrivals
+"""
 
 Integers = NDArray[np.int64]
 
@@ -68,27 +89,57 @@ class Arrivals:
         return float((self.delay_ns < delay_ns / 2).mean())
 
 
-def probe(
+@functools.cache
+def compiled_probe() -> FilePath:
+    """Compile the probe into build/ and return its path."""
+    program = BUILD / "probe"
+    with tempfile.TemporaryDirectory(dir=BUILD) as folder:
+        new = FilePath(folder) / program.name
+        source = FilePath(__file__).with_name("probe.c")
+        subprocess.run(["cc", "-O2", "-Wall", "-Wextra", "-static", "-o", new, source], check=True)
+        new.replace(program)
+    return program
+
+
+def probe_command(
     lab: Lab,
-    path: Path,
+    topology: str,
     count: int,
     *,
     size_bytes: int = IP_BYTES,
     burst: int = 1,
     interval_ns: int = 100_000,
     wait_s: float = 2.0,
-) -> Arrivals:
-    """Send `count` packets over the path, `burst` at a time every interval_ns, and wait for wait_s after the last."""
-    reply = lab.probe(
-        path,
-        size_bytes=size_bytes,
-        count=count,
-        burst=burst,
-        interval_ns=interval_ns,
-        wait_ns=round(wait_s * 1e9),
-    )
-    rows = np.frombuffer(base64.b64decode(reply["arrivals"]), np.int64).reshape(-1, 3)
-    return Arrivals(count, rows[:, 0], rows[:, 1] - reply["start_ns"], rows[:, 2] - reply["start_ns"])
+    start: str = IN_A_SECOND,
+) -> str:
+    """Return the shell command that sends `count` packets over the lab's network and prints arrivals_of().
+
+    It sends `burst` at a time every interval_ns, and waits for wait_s after the last. start: when it sends the first,
+    ns of CLOCK_REALTIME, in the shell's language.
+    """
+    sender, receiver, address, device = ENDS[topology]
+    namespaces = [lab.call("execute", node=node, argv=["readlink", NAMESPACE]).strip() for node in (sender, receiver)]
+    lasts_ns = (-(-count // burst) - 1) * interval_ns + round(wait_s * 1e9)
+    send = f"{address} {size_bytes} {count} {burst} {interval_ns}"
+    parameters = shlex.join([str(compiled_probe()), *namespaces, device, str(lasts_ns), send])
+    return f"set -eu -- {start} {parameters}{COMMANDS}"
+
+
+def arrivals_of(count: int, printed: str) -> Arrivals:
+    """Return the arrivals of `count` packets that the probe's command has printed."""
+    rows = np.frombuffer(base64.b64decode(printed), np.int64).reshape(-1, 3)
+    return Arrivals(count, rows[:, 0], rows[:, 1], rows[:, 2])
+
+
+def probe(lab: Lab, path: Path, count: int, **pattern: Any) -> Arrivals:
+    """Send packets over a path that does not change. pattern: of probe_command()."""
+    # a run applies the path; its one packet has left the path before the probe begins
+    request = {"scheme": "reno", "kind": "request", "size_bytes": 1, "start_s": 0.0, "duration_s": 0.1}
+    lab.run(path, [request], 0.1)
+    done = lab.call("shell", command=probe_command(lab, path.topology, count, **pattern))
+    if done["status"]:
+        raise LabError(f"the probe failed: {done['stderr']}")
+    return arrivals_of(count, done["stdout"])
 
 
 # -- netem -----------------------------------------------------------------------------------------------------------

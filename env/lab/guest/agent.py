@@ -18,7 +18,6 @@ import functools
 import hashlib
 import importlib.machinery
 import json
-import math
 import os
 import subprocess
 import sys
@@ -48,8 +47,6 @@ from watch import Watch  # noqa: E402
 from env import schema  # noqa: E402
 from env.network.clock import COUNTED, REAL, VIRTUAL, Clock  # noqa: E402
 from env.network.networks import network_from_dict, topology_name  # noqa: E402
-from env.network.path import Path  # noqa: E402
-from env.network.topology import packets  # noqa: E402
 from env.network.topology.chain_topology import ChainTopology  # noqa: E402
 from env.network.topology.links import LinkError, in_node  # noqa: E402
 from env.network.topology.path_topology import Topology  # noqa: E402
@@ -198,19 +195,6 @@ class Agent:
             }
         return result
 
-    def probe(self, program: str, path: dict[str, Any], seed: int | None = None, **pattern: int) -> dict[str, Any]:
-        """Apply a path, send packets without TCP over it, and return the capture; see env.network.topology.packets."""
-        network = Path.from_dict(path)
-        self.build(network.network)
-        assert isinstance(self.topology, Topology)
-        self.topology.renew(network)
-        origin_ns = self.clock.next_origin_ns()
-        if seed is not None:
-            begin_randomness(seed)
-        self.topology.apply(network, origin_ns)
-        with Timeline(self.topology, network, origin_ns, math.inf):
-            return packets.run(self.topology, program, origin_ns, **pattern)
-
     def execute(self, node: str, argv: list[str]) -> str:
         """Run a command in a Mininet node and return what it printed."""
         if self.topology is None:
@@ -315,7 +299,7 @@ def main(kind: str, device: str, burst_us: str = "") -> None:
     channel = make_channel(device)
     agent, log = Agent(channel, clock), KernelLog()
     time.sleep(max(0.0, clock.uptime_s - time.monotonic()))
-    names = "load register set_slot hand_over_trace build run probe execute shell script changes"
+    names = "load register set_slot hand_over_trace build run execute shell script changes"
     commands = {name: getattr(agent, name) for name in names.split()}
     while True:
         try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from env.checkout import MODEL_BUILD, ROOT
 from env.lab.errors import LabError
-from env.lab.lab import GUEST, PROBE, PROGRAM, require_files
+from env.lab.lab import GUEST, PROGRAM, require_files
 from env.lab.process import spawn
 from env.lab.stock.real_time import PULSE, RealTimeLab
 
@@ -51,7 +51,7 @@ class HostLab(RealTimeLab):
         self._loaded: list[str] = []
 
     def _check_files(self) -> None:
-        require_files((PROGRAM, PROBE, PULSE), self._modules_target)
+        require_files((PROGRAM, PULSE), self._modules_target)
 
     def _spawn(self, channel: socket.socket, console: int, core: int) -> int:  # noqa: ARG002 (the kernel chooses)
         namespaces = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from env.checkout import ROOT
 from env.lab.errors import GuestFailed, LabError, LabMissing
-from env.lab.lab import GUEST, PROBE, PROGRAM, require_files
+from env.lab.lab import GUEST, PROGRAM, require_files
 from env.lab.process import spawn
 from env.lab.protocol import Frame, Reply
 from env.lab.stock.kernel import StockKernel
@@ -67,7 +67,7 @@ class VmLab(RealTimeLab):
         )
 
     def _check_files(self) -> None:
-        require_files((self.stock.image, self.stock.initramfs, PROGRAM, PROBE, PULSE), self._modules_target)
+        require_files((self.stock.image, self.stock.initramfs, PROGRAM, PULSE), self._modules_target)
         if shutil.which(QEMU) is None:
             raise LabMissing(f"{QEMU} is missing: run `make vm-kernel`, which installs the package qemu-system-x86")
 

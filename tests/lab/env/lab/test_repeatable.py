@@ -19,7 +19,7 @@ import pytest
 
 from env.checkout import ROOT
 from env.lab import Lab, RunResult, VirtualLab
-from env.lab.lab import PROBE, PROGRAM
+from env.lab.lab import PROGRAM
 from env.lab.virtual import INIT, MODULES
 from env.network.path import Path as NetworkPath
 from env.network.rack import Rack
@@ -165,7 +165,7 @@ def test_other_checkout_user_and_environment_change_nothing(expected: str) -> No
         shutil.copy((ROOT / "build" / "lab-kernel" / "linux").resolve(), kernel)
         for file in MODULES.glob("*.ko"):
             shutil.copy(file, modules)
-        for program in (INIT, PROGRAM, PROBE):
+        for program in (INIT, PROGRAM):
             shutil.copy(program, checkout / "build")
         shutil.copy(__file__, tests / "again.py")
         code = "import sys; sys.path[:0] = sys.argv[1:]; import again; print(again.whole(7))"

@@ -8,22 +8,30 @@ import numpy as np
 import pytest
 
 from env.lab import Lab
+from env.network.clock import VIRTUAL
 from env.network.path import Path
 from studies.lab.network_accuracy import (
     CLOCK_NS,
     LINKS,
+    arrivals_of,
     impaired,
     measure_bottleneck,
     measure_delay,
     measure_rate,
     measure_share,
     probe,
+    probe_command,
     transmission_ns,
 )
+from tests.support.guest import shell
 from tests.support.labs import shared_lab
 
 pytestmark = pytest.mark.timeout(600)
 TOPOLOGIES = pytest.mark.parametrize("topology", ["router", "loopback"])
+# when the next run begins: Clock.next_origin_ns(), on CLOCK_REALTIME
+ORIGIN = f"""$(python3 -c 'import time; now = time.monotonic_ns()
+origin = -(-(now + {round(VIRTUAL.preparation_s * 1e9)}) // {VIRTUAL.grid_ns}) * {VIRTUAL.grid_ns}
+print(origin + time.time_ns() - now)')"""
 # for a share of 50 %, 3 standard deviations are 0.95 % of it: this number of packets can tell 1 %
 PACKETS = 100_000
 
@@ -119,10 +127,14 @@ def test_a_delay_trace_is_followed_without_reordering(lab: Lab, tmp_path: FilePa
     delays_ms = np.repeat([10, 50, 2.5], 10)
     file.write_text("".join(f"{delay:g}\n" for delay in delays_ms))
     path = Path(rate_mbps=10_000, delay_trace=str(file), buffer_bdp=100)
-    arrivals = probe(lab, path, 600, size_bytes=64, interval_ns=1_000_000)
+    lab.call("build", topology=path.network)
+    command = probe_command(lab, path.topology, 600, size_bytes=64, interval_ns=1_000_000, start=ORIGIN)
+    shell(lab, f"({command}) >/run/printed 2>&1 &")
+    lab.run(path, [{"scheme": "cubic", "start_s": 2.5, "duration_s": 0.1}], 2.7)
+    arrivals = arrivals_of(600, shell(lab, "sleep 1; cat /run/printed"))
     assert arrivals.number.tolist() == list(range(600)), "in order, and none is lost"
     delay_ms = arrivals.delay_ns / 1e6
-    sent_ms = arrivals.sent_ns / 1e6
+    sent_ms = (arrivals.sent_ns - arrivals.sent_ns[0]) / 1e6
     # a packet that is sent when the delay falls waits for those before it; a change may be a millisecond late
     settled = np.ones(600, bool)
     for change_ms in range(0, 600, 100):

@@ -159,8 +159,6 @@ static int probe_capture(char **arguments)
 		probe_die(arguments[0]);
 	if (!record)
 		probe_die("tmpfile");
-	if (write(STDOUT_FILENO, "ready\n", 6) != 6)
-		probe_die("write");
 	for (int64_t at_ns = probe_now_ns(); at_ns < end_ns; at_ns += READ_NS) {
 		probe_sleep_until(at_ns);
 		probe_read_captured(fd, record);
