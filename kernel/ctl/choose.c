@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "ctl.h"
@@ -81,21 +80,6 @@ void default_off(void)
 		fail(DEFAULT ": %s", strerror(errno));
 	unlink(before_file());
 	printf("new connections use %s\n", before);
-}
-
-/* Runs ip; returns its status. */
-static int run_ip(char **arguments)
-{
-	pid_t child = fork();
-	int status = -1;
-
-	if (!child) {
-		execvp("ip", arguments);
-		_exit(127);
-	}
-	if (child < 0 || waitpid(child, &status, 0) < 0)
-		return -1;
-	return status;
 }
 
 /* The first line of what ip prints, with the words of the route. */
@@ -190,7 +174,8 @@ void route_add(const char *destination, const char *name)
 	words[count++] = "congctl";
 	words[count++] = (char *)name;
 	words[count] = NULL;
-	if (run_ip(words))
+	follow_kernel_log();
+	if (run(words))
 		fail("ip has refused the route to %s", destination);
 	printf("new connections to %s use %s\n", destination, name);
 }

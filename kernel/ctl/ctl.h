@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "ndm_bpf.h"
 #include "ndm/ndm_blob.h"
@@ -43,6 +44,15 @@ extern const struct way bpf_way, module_way;
 /* Ends the program with a message. */
 void fail(const char *format, ...) __attribute__((__noreturn__, __format__(__printf__, 1, 2)));
 
+/* Has fail() print what the kernel's log says from now on. */
+void follow_kernel_log(void);
+
+/* Runs a program to its end. Returns its status, or -1. */
+int run(char *const arguments[]);
+
+/* Opens a file for reading, as fopen() does. Fails for a FIFO and others that could make it wait. */
+FILE *open_regular(const char *file);
+
 /* A model file that was read. */
 struct model_file {
 	struct ndm_described_model content;
@@ -59,7 +69,7 @@ void read_model(const char *file, struct model_file *model);
  */
 const char *signed_by(const char *file, const void *data, size_t size);
 
-/* The file of a model: @name itself, or where `make install-bpf` puts the model of that name. */
+/* The file of a model: where `make install-bpf` puts the one of that name, or else @name itself. */
 const char *model_file(const char *name);
 
 /* Whether a file's name ends with @suffix, and has more. */

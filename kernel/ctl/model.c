@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ctl.h"
@@ -29,7 +30,7 @@ const char *model_file(const char *name)
 	static char path[512];
 	const char *plain = strncmp(name, SCHEME, strlen(SCHEME)) ? name : name + strlen(SCHEME);
 
-	if (!strcmp(name, NDM_BUILTIN) || strchr(name, '/') || !access(name, F_OK))
+	if (!strcmp(name, NDM_BUILTIN) || strchr(name, '/'))
 		return name;
 	snprintf(path, sizeof(path), NDM_MODELS_FOLDER "/%s" SUFFIX, plain);
 	return access(path, F_OK) ? name : path;
@@ -42,9 +43,36 @@ bool has_suffix(const char *name, const char *suffix)
 	return length > end && !strcmp(name + length - end, suffix);
 }
 
+FILE *open_regular(const char *file)
+{
+	struct stat status;
+
+	if (!stat(file, &status) && !S_ISREG(status.st_mode))
+		fail("%s is no regular file", file);
+	return fopen(file, "rb");
+}
+
 static int is_model(const struct dirent *entry)
 {
 	return has_suffix(entry->d_name, SUFFIX);
+}
+
+/* "; the installed models are ..." for what is not the path of a file. */
+static const char *or_installed(const char *name)
+{
+	static char text[1024];
+	struct dirent **entries;
+	int count = strchr(name, '/') ? 0 : scandir(NDM_MODELS_FOLDER, &entries, is_model, alphasort), i;
+
+	for (i = 0; i < count; i++) {
+		const char *file = entries[i]->d_name;
+		size_t length = strlen(text);
+
+		snprintf(text + length, sizeof(text) - length, "%s%.*s",
+			 i ? ", " : "; the installed models are ",
+			 (int)(strlen(file) - strlen(SUFFIX)), file);
+	}
+	return text;
 }
 
 /* Reads and checks a model file without its signature. @data: filled with it. Returns its size. */
@@ -54,10 +82,10 @@ static size_t read_unsigned(const char *file, struct model_file *model,
 	__u8 digest[EVP_MAX_MD_SIZE];
 	const char *problem;
 	size_t size;
-	FILE *stream = fopen(file, "rb");
+	FILE *stream = open_regular(file);
 
 	if (!stream)
-		fail("%s: %s", file, strerror(errno));
+		fail("%s: %s%s", file, strerror(errno), or_installed(file));
 	size = fread(data, 1, NDM_BLOB_MAX + 1, stream);
 	fclose(stream);
 	if (size < NDM_BLOB_DIGEST || size > NDM_BLOB_MAX)

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "ctl.h"
@@ -19,18 +18,14 @@ static bool module_loaded(void)
 	return !access(MODULE, F_OK);
 }
 
-/* Runs a program. @hint: why it may fail */
-static void run(const char *program, const char *argument, const char *hint)
+/* Runs a program for the module. @hint: why it may fail */
+static void run_for_module(char *program, const char *hint)
 {
-	pid_t child = fork();
-	int status = -1;
+	char *arguments[] = { program, "tcp_ndm", NULL };
 
-	if (!child) {
-		execlp(program, program, argument, NULL);
-		_exit(127);
-	}
-	if (child < 0 || waitpid(child, &status, 0) < 0 || status)
-		fail("%s %s has failed: %s", program, argument, hint);
+	follow_kernel_log();
+	if (run(arguments))
+		fail("%s tcp_ndm has failed: %s", program, hint);
 }
 
 static bool is_locked_down(void)
@@ -55,12 +50,12 @@ static void module_load(const char *file)
 		hint = "a BPF program may have its name already: ndmctl unload";
 	else if (is_locked_down())
 		hint = "this kernel is locked down: is the module signed? The BPF program needs no signature (ndmctl load)";
-	run("modprobe", "tcp_ndm", hint);
+	run_for_module("modprobe", hint);
 }
 
 static void module_unload(void)
 {
-	run("rmmod", "tcp_ndm", "a connection may use it");
+	run_for_module("rmmod", "a connection may use it");
 }
 
 /* Reads a file of a slot's folder, without the end of the line. */
@@ -122,9 +117,10 @@ static void command(const char *text)
 
 	if (!stream)
 		fail(COMMANDS ": %s", strerror(errno));
+	follow_kernel_log();
 	fputs(text, stream);
 	if (fclose(stream))
-		fail("the module has refused \"%s\": %s (dmesg says why)", text, strerror(errno));
+		fail("the module has refused \"%s\": %s", text, strerror(errno));
 }
 
 static void module_use(const char *slot, const char *file)

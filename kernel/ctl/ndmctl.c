@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /* ndmctl: load NDM, as a BPF program or as the module tcp_ndm, and choose its models. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "ctl.h"
 
@@ -31,6 +35,28 @@ static const char usage[] =
 	"  route add PREFIX [NAME]  for new connections to a destination (ip route ... congctl)\n"
 	"  doctor             what this machine has and lacks for NDM\n";
 
+static int kernel_log = -1;
+
+void follow_kernel_log(void)
+{
+	kernel_log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	lseek(kernel_log, 0, SEEK_END);
+}
+
+/* Prints the messages since follow_kernel_log(): "priority,number,time,flags;message", one a read. */
+static void print_kernel_log(void)
+{
+	char record[8192], *message;
+	ssize_t size;
+
+	while ((size = read(kernel_log, record, sizeof(record) - 1)) > 0) {
+		record[size] = 0;
+		message = strchr(record, ';');
+		if (message)
+			fprintf(stderr, "kernel: %.*s\n", (int)strcspn(message + 1, "\n"), message + 1);
+	}
+}
+
 void fail(const char *format, ...)
 {
 	va_list arguments;
@@ -40,7 +66,20 @@ void fail(const char *format, ...)
 	vfprintf(stderr, format, arguments);
 	va_end(arguments);
 	fputc('\n', stderr);
+	print_kernel_log();
 	exit(1);
+}
+
+int run(char *const arguments[])
+{
+	pid_t child = fork();
+	int status = -1;
+
+	if (!child) {
+		execvp(arguments[0], arguments);
+		_exit(127);
+	}
+	return child < 0 || waitpid(child, &status, 0) < 0 ? -1 : status;
 }
 
 static const struct way *loaded_way(void)
@@ -267,6 +306,8 @@ int main(int argc, char **argv)
 				fail("%s: %s is one argument too many", argv[1],
 				     argv[2 + commands[i].most]);
 			commands[i].run(argc - 2, argv + 2);
+			if (fflush(stdout) || ferror(stdout))
+				fail("the standard output: %s", strerror(errno));
 			return 0;
 		}
 	fprintf(stderr, "ndmctl: there is no command %s\n\n%s", argv[1], usage);

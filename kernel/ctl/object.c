@@ -56,7 +56,7 @@ static bool kernel_has_new_name(void)
 
 static char *read_file(const char *file, size_t *size)
 {
-	FILE *stream = fopen(file, "rb");
+	FILE *stream = open_regular(file);
 	char *data = NULL;
 	long length;
 

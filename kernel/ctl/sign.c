@@ -27,7 +27,7 @@ static bool read_signature(const char *file, unsigned char *signature)
 	size_t size;
 
 	snprintf(path, sizeof(path), "%s.sig", file);
-	stream = fopen(path, "rb");
+	stream = open_regular(path);
 	if (!stream && errno == ENOENT)
 		return false;
 	if (!stream)
@@ -42,7 +42,7 @@ static bool read_signature(const char *file, unsigned char *signature)
 
 static EVP_PKEY *read_key(const char *path)
 {
-	FILE *stream = fopen(path, "r");
+	FILE *stream = open_regular(path);
 	EVP_PKEY *key;
 
 	if (!stream)

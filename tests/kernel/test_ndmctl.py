@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -105,7 +106,38 @@ def test_a_model_without_signature_and_keys_is_taken(signed: Path) -> None:
 @pytest.mark.parametrize("name", ["model", "ndm@model"])
 def test_an_installed_model_has_a_name(signed: Path, name: str) -> None:
     assert verified(signed, name) == (0, "Signature:                               mine.pem")
-    assert verified(signed, "ndm@other") == (1, "ndmctl: ndm@other: No such file or directory")
+    assert verified(signed, "ndm@other") == (
+        1, "ndmctl: ndm@other: No such file or directory; the installed models are model"
+    )  # fmt: skip
+
+
+def test_installed_model_comes_before_a_file_of_its_name(signed: Path, tmp_path: Path) -> None:
+    planted = tmp_path / "model"
+    planted.write_bytes(model_file("planted"))
+    program = [signed.with_name("ndmctl"), "verify"]
+    for name, status in (("model", 0), ("./model", 1)):
+        done = subprocess.run([*program, name], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == status, done.stderr
+    assert "./model is refused: it has no signature ./model.sig" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["fifo.bin", "model.bin.sig", "keys/mine.pem"])
+def test_fifo_does_not_hang(signed: Path, name: str) -> None:
+    fifo = signed.with_name(name) if "/" not in name else signed.parent / name
+    fifo.unlink(missing_ok=True)
+    os.mkfifo(fifo)
+    try:
+        program = [signed.with_name("ndmctl"), "verify", fifo if name == "fifo.bin" else signed]
+        done = subprocess.run(program, capture_output=True, text=True, check=False, timeout=20)
+    finally:
+        fifo.unlink()
+    assert (done.returncode, done.stderr) == (1, f"ndmctl: {fifo} is no regular file\n")
+
+
+def test_full_output_is_an_error() -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([CTL, "verify", MIXED], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "ndmctl: the standard output: No space left on device\n")
 
 
 def test_signatures_are_refused(signed: Path) -> None:
