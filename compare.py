@@ -56,7 +56,7 @@ def run(composed: DictConfig) -> None:
     try:
         config = read_config(composed)
         failed = _draw(Path(config.report)) if config.report else _measure(config)
-    except (UserError, LabError) as error:
+    except (UserError, LabError, OSError) as error:
         sys.exit(f"compare.py: {error}")
     except Interrupted as error:
         print(f"\n{error}", file=sys.stderr)
@@ -82,7 +82,6 @@ def main() -> None:
     """The command line."""
     signal.signal(signal.SIGTERM, _interrupt)
     if {"-h", "--help"} & set(sys.argv[1:]):
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # compare.py --help | head
         print(help_text())
         return
     sys.argv[1:] = map(quoted, sys.argv[1:])  # where Hydra reads them

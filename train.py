@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -134,7 +133,6 @@ def with_learner(arguments: list[str]) -> list[str]:
 def main() -> None:
     """Run the command line."""
     if {"-h", "--help"} & set(sys.argv[1:]):
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # train.py --help | head
         print(help_text())
         return
     sys.argv[1:] = with_learner(sys.argv[1:])

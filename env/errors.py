@@ -16,6 +16,14 @@ class UserError(ValueError):
     Commands end with status 1 and this message. A subclass exists only where code tells it from other errors.
     """
 
+    def __str__(self) -> str:
+        return printable(super().__str__())
+
+
+def printable(text: str) -> str:
+    """Return a text whose control characters are written out: in a terminal they could do anything."""
+    return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
+
 
 @contextlib.contextmanager
 def in_context(where: str, *kinds: type[Exception]) -> Iterator[None]:

@@ -15,6 +15,7 @@ from env.command import command
 from env.errors import UserError
 from export import pipeline
 from export.checks import agreement as verify
+from export.formats.blob import check_texts
 from export.selection import EXPORTED
 from export.verify_model import certificate_table
 
@@ -47,6 +48,7 @@ def main(argv: list[str]) -> int:
         if arguments.name:
             exported = replace(exported, provenance=replace(exported.provenance, name=arguments.name))
         provenance = exported.provenance
+        check_texts(provenance)
         console.print(
             f"{provenance.name}: {exported.model.hidden} units, profile {provenance.profile}, "
             f"{provenance.decisions} decisions, SHA-256 {provenance.sha256}",

@@ -5,19 +5,29 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.text import Text
 
 from compare.experiment.matrix import Progress as Matrix
+from env.errors import printable
 
 Report = Callable[[Matrix], None]  # called after every run
 PIPE_WIDTH = 120  # columns without a terminal
 
 
+class _Terminal(Console):
+    """Writes out control characters of texts that others may have made, such as a scenario's claim."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(printable(text), **options)
+
+
 def terminal() -> Console:
     """Return the console of standard output."""
-    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    return _Terminal(width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from env.command import command
 from env.errors import UserError, suggest
 from env.lab.errors import GuestHung, LabError
 from env.lab.kernels import LAB, lab_kernel
@@ -31,13 +32,13 @@ from env.lab.virtual import VirtualLab
 
 PYTHON = "/usr/bin/python3"  # the one that has the distribution's Mininet
 REFUSED = 2
-BROKEN_PIPE = 141
 STDIN_NOTICE_S = 2.0
 MEMORY_MB = 1024
 LEAST_MEMORY_MB = 128
 REAL_KERNEL = "6.12"
 
 
+@command("error")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a program in a lab; returns its exit status, or REFUSED."""
     options = _parse(argv)
@@ -74,9 +75,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("lab: ended; the program's files are lost", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes it at its end
-        return BROKEN_PIPE
     if not options.quiet:
         print(_summary(result, options.real), file=sys.stderr)
     return result.status

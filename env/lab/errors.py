@@ -1,8 +1,13 @@
 """The errors of a lab."""
 
+from env.errors import printable
+
 
 class LabError(RuntimeError):
     """Base of all errors of a lab."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class LabMissing(LabError):

@@ -113,3 +113,39 @@ def test_command_ends_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == "mine: bad\nmine: full\nmine: interrupted\n"
     with pytest.raises(ZeroDivisionError):
         main(ZeroDivisionError())
+
+
+@pytest.mark.parametrize("words", entry_points())
+def test_few_descriptors_are_refused(words: str) -> None:
+    done = shell(f"ulimit -n 24; {sys.executable} {words}")
+    assert done.returncode == 1
+    name = words.removeprefix("-m ").split(".")[-1 if words.startswith("-m kernel") else 0]
+    assert done.stderr.startswith(name)
+    assert done.stderr.endswith(": `ulimit -n` is 24; it must be at least 128\n")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", ["compare.py --help", "train.py --help", "-m env.network.traces list"])
+def test_output_may_be_full_or_closed(words: str) -> None:
+    command = f"{sys.executable} {words}"
+    full = shell(f"{command} >/dev/full")
+    name = words.removeprefix("-m ").partition(" ")[0]
+    assert full.stderr == f"{name}: the output cannot be written: No space left on device\n"
+    assert full.returncode == 1
+    gone = shell(f"{command} | exec 0<&- sleep 0; exit ${{PIPESTATUS[0]}}")
+    assert (gone.returncode in (0, 141), gone.stderr) == (True, "")
+    closed = shell(f"{command} <&- >&-")
+    assert (closed.returncode, closed.stderr) == (0, "")
+
+
+def test_low_limit_is_raised() -> None:
+    done = shell(f"ulimit -Sn 24; {sys.executable} -m env.network.traces list")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def shell(text: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["bash", "-c", text], cwd=ROOT, capture_output=True, text=True)
+
+
+def test_errors_write_control_characters_out() -> None:
+    assert str(UserError("caf\u00e9 \x1b]0;x\x07\n\u202e\tend")) == "caf\u00e9 \\x1b]0;x\\x07\n\\u202e\tend"
