@@ -83,9 +83,7 @@ def test_every_scenario_exists_and_has_a_requirement(target: Target) -> None:
 
 def test_the_file_has_known_keys_and_figures() -> None:
     asked = [one for target in yaml.safe_load(FILE.read_text()).values() for one in target["requirements"].values()]
-    keys = (
-        "text unit scenarios figure at_least at_most below between or best more less highest_rate in_most label"
-    )
+    keys = "text unit scenarios figure at_least at_most below between or best more less highest_rate in_most label"
     assert {key for one in asked for key in one} == {*keys.split(), "counts", "least_pct"}
     documented = (DOCS / "reference" / "comparison-metrics.md").read_text()
     metrics = {one["figure"].replace("share_cubic", "share_SCHEME") for one in asked if "figure" in one} - {*FIGURES}
