@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 
 from env.errors import UserError
 from env.network.traces import manifest
-from env.network.traces.format import MAX_DURATION_MS, load_trace, parse_trace, trace_names
+from env.network.traces.format import FOLDER, MAX_DURATION_MS, load_trace, parse_trace, trace_names
 from env.network.traces.generate import differences, generate, stated_outages
 from env.network.traces.models import CATALOGUE, KINDS, Model
 from env.network.traces.statistics import correlation_time_s, statistics, window_rates_mbps
@@ -177,6 +179,25 @@ def test_lengths_and_statistics_that_cannot_be_are_refused() -> None:
 def test_the_projects_traces_are_those_of_the_manifest() -> None:
     assert manifest.check() == []
     assert [name for name in trace_names() if not name.startswith("recorded/")] == sorted(CATALOGUE)
+
+
+def test_another_machine_writes_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, entry = next(iter(CATALOGUE.items()))
+    file = tmp_path / "a.trace.gz"
+    shutil.copy(manifest.trace_file(name), file)
+    before = file.read_bytes()
+    other_digits = {"deviation_mbps": statistics(load_trace(name)).deviation_mbps * (1 + 1e-15)}
+    monkeypatch.setattr(manifest, "CATALOGUE", {name: entry})
+    monkeypatch.setattr(manifest, "MANIFEST", tmp_path / "manifest.json")
+    monkeypatch.setattr(manifest, "trace_file", lambda _: file)
+    monkeypatch.setattr(manifest, "statistics", lambda trace: replace(statistics(trace), **other_digits))
+    monkeypatch.setattr(gzip, "compress", lambda *_, **__: b"of another zlib")
+    manifest.write()
+    assert (
+        json.loads((tmp_path / "manifest.json").read_text())[name]
+        == json.loads((FOLDER / "manifest.json").read_text())[name]
+    )
+    assert file.read_bytes() == before
 
 
 def test_a_changed_trace_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
