@@ -16,6 +16,10 @@ installed_files() { # MODE DESTINATION SOURCE, one file a line; all but those of
 	echo "644 /usr/lib/systemd/system/ndm.service $here/ndm.service"
 }
 
+if dpkg-query --admindir="$target/var/lib/dpkg" --search $ndmctl >/dev/null 2>&1; then
+	echo "kernel/ctl/install.sh: $target$ndmctl is a package's, nothing was changed: apt remove ndm-tcp" >&2
+	exit 1
+fi
 case ${1:-} in
 install)
 	installed_files | while read -r mode destination source; do

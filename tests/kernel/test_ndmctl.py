@@ -12,8 +12,10 @@ import pytest
 from env.checkout import BUILD, DATASETS, KERNEL, ROOT
 from tests.support.kernel.native import Native
 from tests.support.models import model_file
+from tests.support.tools import require
 
 CTL = BUILD / "ndmctl"
+VERSION = (KERNEL / "VERSION").read_text().strip()
 MIXED = DATASETS / "models" / "mixed" / "policy.bin"
 
 
@@ -199,6 +201,28 @@ def test_manual_and_completion_have_each_command() -> None:
     words = re.search(r'COMP_CWORD" = 1.*?-W "([a-z ]+)"', completion, re.DOTALL)
     assert words is not None
     assert set(words[1].split()) == commands
+
+
+@pytest.mark.parametrize(
+    ("script", "file"),
+    [("ctl/install.sh", "/usr/sbin/ndmctl"), ("install.sh", f"/usr/src/ndm-tcp-{VERSION}/dkms.conf")],
+)
+@pytest.mark.parametrize("action", ["install", "uninstall"])
+def test_files_of_a_package_stay(tmp_path: Path, script: str, file: str, action: str) -> None:
+    require(os.geteuid() == 0, "kernel/install.sh needs root")
+    database = tmp_path / "var" / "lib" / "dpkg"
+    (database / "info").mkdir(parents=True)
+    (database / "info" / "mine.list").write_text(f"{file}\n")
+    (database / "status").write_text(
+        "Package: mine\nStatus: install ok installed\nVersion: 1\nArchitecture: all\nMaintainer: me\nDescription: it\n"
+    )
+    (tmp_path / file[1:]).parent.mkdir(parents=True)
+    (tmp_path / file[1:]).touch()
+    environment = os.environ | {"DESTDIR": str(tmp_path)}
+    done = subprocess.run([KERNEL / script, action], env=environment, capture_output=True, text=True)
+    assert "is a package's, nothing was changed: apt remove ndm-tcp" in done.stderr
+    assert (done.stderr.count("\n"), done.returncode) == (1, 1)
+    assert [file.name for file in (tmp_path / "usr").rglob("*") if file.is_file()] == [file.rpartition("/")[2]]
 
 
 def test_install_and_uninstall(tmp_path: Path) -> None:
