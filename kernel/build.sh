@@ -8,6 +8,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 [ $# -eq 2 ] || { echo "usage: kernel/build.sh OUTPUT KDIR" >&2; exit 2; }
 [ -f "$2/Makefile" ] || { echo "kernel/build.sh: $2 is not a kernel build tree: it has no Makefile" >&2; exit 1; }
 kdir=$(cd "$2" && pwd -P)
+mkdir -p "$1"
+exec 9>"$1/.lock"
+flock 9 # another make may be building here
 # make sees no difference between objects of this kernel and of another one that was here before
 [ "$(cat "$1/src/.kernel" 2>/dev/null)" = "$kdir" ] || rm -rf "$1/src"
 "$here/sources.sh" "$1/src"

@@ -12,5 +12,5 @@ names=$(cd "$here" && ls Kbuild VERSION ./*.h compat/* kunit/*.c lab/*.[ch] mode
 for name in $names; do
 	file=$exported/$name
 	[ -f "$file" ] || file=$here/$name
-	cmp -s "$file" "$out/$name" || { mkdir -p "$(dirname "$out/$name")" && cp "$file" "$out/$name"; }
+	cmp -s "$file" "$out/$name" || { mkdir -p "$(dirname "$out/$name")" && cp "$file" "$out/$name.$$" && mv "$out/$name.$$" "$out/$name"; }
 done

@@ -6,6 +6,9 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 out=${1:?usage: kernel/bpf/build.sh OUTPUT [NAME]} name=${2:-ndm}
+mkdir -p "$out"
+exec 9>"$out/.lock"
+flock 9 # another make may be building here
 "$here/../sources.sh" "$out/src"
 out=$(cd "$out" && pwd)
 cd "$here/../.."	# BTF has the lines of the sources, which clang finds below the folder that compile.sh names
