@@ -5,8 +5,24 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 # NDM_PYTHON: a Python that has the packages of requirements.txt, in place of .venv's
 PYTHON := $(if $(NDM_PYTHON),"$(NDM_PYTHON)",.venv/bin/python)
-PIP_INSTALL := $(PYTHON) -m pip install --disable-pip-version-check
+PROGRESS := setup/progress.sh
+PIP_INSTALL := flock .venv $(PROGRESS) setup $(PYTHON) -m pip install --disable-pip-version-check
 export PYTHONPATH := $(CURDIR)
+
+# Before anything is built or installed: the folder's name, then what was given on the command line.
+BAD_LETTERS := $(shell pwd -P | tr -d 'A-Za-z0-9/._+@~\200-\377\n-' | tr '[:space:]' _)
+ifneq ($(BAD_LETTERS),)
+$(error "$(CURDIR)" has a space or a sign that make cannot have: in a folder's name only letters, digits and . _ + @ ~ - are right)
+endif
+did_you_mean = $(shell /usr/bin/python3 -c 'import difflib, sys; print(*["did you mean " + word + "? " for word in \
+	difflib.get_close_matches(sys.argv[1], sys.argv[2:], 1)])' $(1) $(2))
+VARIABLES := ARCH CC CFLAGS CHECK COMPARE_ARGS CONTAINER_ARGS CPPFLAGS CROSS_COMPILE DESTDIR HOST JOBS KBUILD_FLAGS KDIR KERNEL \
+	KERNEL_SRC LDFLAGS LLVM MIRROR MODEL NAME NDM_CACHE NDM_MODEL_BUILD NDM_PYTHON OLD PIP_EXTRA_INDEX_URL PIP_INDEX_URL PROFILE RUN \
+	RUNS SECONDS SOURCE_DATE_EPOCH TRAIN_ARGS VERSION
+UNKNOWN := $(filter-out $(VARIABLES),$(foreach name,$(.VARIABLES),$(if $(filter command line,$(origin $(name))),$(name))))
+ifneq ($(UNKNOWN),)
+$(error $(firstword $(UNKNOWN))= is unknown: $(call did_you_mean,$(firstword $(UNKNOWN)),$(VARIABLES))The variables are $(VARIABLES))
+endif
 
 RUN ?=
 TRAIN_ARGS ?=
@@ -23,7 +39,8 @@ MODULES := $(MODEL_BUILD)/modules
 EXPORTED := $(wildcard $(addprefix $(MODEL_BUILD)/exported,/ /models/ /ndm_weights.h /models/*.h))
 KERNEL_SOURCES := $(wildcard kernel/*.h kernel/Kbuild kernel/VERSION kernel/build.sh kernel/sources.sh \
 	$(foreach folder,compat lab models ndm ndm/tcp nv schemes,kernel/$(folder)/*.[ch]))
-PATCHES := $(wildcard kernel/lab/uml/patches/*.patch)
+# how a lab kernel is built
+KERNEL_RECIPE := $(wildcard kernel/lab/uml/patches/*.patch kernel/lab/uml/*.[hs]* kernel/lab/uml/*.py)
 FLOW_SOURCES := $(wildcard env/network/traffic/flow/*.c env/network/traffic/flow/*.h) kernel/lab/lab_traffic.h
 KUNIT_SOURCES := $(wildcard kernel/kunit/*.c)
 USER_SOURCES := $(wildcard kernel/user/include/*/*.h kernel/*.h kernel/models/*.h kernel/ndm/*.h kernel/ndm/tcp/*.h kernel/nv/*.h)
@@ -64,12 +81,15 @@ packages:
 IMPORTED := gymnasium, hydra, matplotlib.figure, onnxruntime, pandas, plotly.graph_objects, pyarrow.parquet, rich.progress, \
 	scipy.stats, torch.utils.tensorboard
 
+# ndm-tcp.pth: a script in any folder finds the packages of this tree
 .venv/installed: requirements.txt
 	@echo "setup: $(or $(NDM_PYTHON),.venv) with the packages of requirements.txt"
-	@test -x $(PYTHON) || /usr/bin/python3 -m venv .venv
+	@mkdir -p .venv
+	@flock .venv sh -c 'test -x $(PYTHON) || /usr/bin/python3 -m venv .venv'
 	@$(PIP_INSTALL) --no-compile --requirement requirements.txt
 	@env -u PYTHONDONTWRITEBYTECODE $(PYTHON) -c "import $(IMPORTED)"
-	@mkdir -p .venv && cp requirements.txt $@
+	@$(if $(NDM_PYTHON),,for folder in .venv/lib/python3*/site-packages; do echo ../../../.. >$$folder/ndm-tcp.pth; done)
+	@cp requirements.txt $@
 
 # what some targets need besides: dev (tests, lint), docs, ray, vm, wheel
 .venv/installed-%: setup/requirements/%.txt .venv/installed
@@ -87,14 +107,14 @@ lab-kernel-key: # print key=HASH of the lab kernel, by which CI keeps ~/.cache/n
 # KERNEL_SRC is the source of the kernel that KERNEL names, and of no other
 BUILD_OWN_KERNEL := $(if $(KERNEL),KERNEL_SRC= )/usr/bin/python3 kernel/lab/uml/build.py
 
-build/lab-kernel/manifest.json: kernel/lab/uml/lab.config $(PATCHES)
+build/lab-kernel/manifest.json: kernel/lab/uml/lab.config $(KERNEL_RECIPE)
 	@$(BUILD_OWN_KERNEL)
 	@touch -c $@
 
 .PHONY: sanitizer
 sanitizer: build/modules/sanitizer/built # build the lab kernel with KASAN, UBSAN, lockdep, kmemleak and KUnit, and its modules
 
-build/sanitizer-kernel/manifest.json: kernel/lab/uml/sanitizer.config kernel/lab/uml/lab.config $(PATCHES)
+build/sanitizer-kernel/manifest.json: kernel/lab/uml/sanitizer.config kernel/lab/uml/lab.config $(KERNEL_RECIPE)
 	@$(BUILD_OWN_KERNEL) --variant sanitizer
 	@touch -c $@
 
@@ -103,9 +123,14 @@ build/modules/sanitizer/built: $(KERNEL_SOURCES) $(KUNIT_SOURCES) build/sanitize
 	@touch $@
 
 ifneq ($(MODEL),)
+MODEL_NAMES := $(sort $(basename $(notdir $(wildcard kernel/models/*.h $(MODEL_BUILD)/exported/models/*.h))))
+UNKNOWN_MODEL := $(firstword $(filter-out $(MODEL_NAMES),$(MODEL:ndm@%=%)))
+ifneq ($(UNKNOWN_MODEL),)
+$(error there is no model "$(UNKNOWN_MODEL)": $(call did_you_mean,"$(UNKNOWN_MODEL)",$(MODEL_NAMES))There are $(MODEL_NAMES); make export-weights adds one)
+endif
 .PHONY: selection
 selection: .venv/installed
-	@$(PYTHON) -m export.selection $(MODEL)
+	@$(PYTHON) -m export.selection "$(MODEL)"
 EXPORTED += selection
 endif
 
@@ -191,7 +216,7 @@ deb: ## ship: build the Debian packages ndm-tcp (BPF program, ndmctl) and ndm-tc
 
 .PHONY: export-weights
 export-weights: .venv/installed ## train: write a run's int16 header, ONNX, model file and golden vectors (RUN=runs/NAME, default the latest; NAME=)
-	@$(PYTHON) -m export $(if $(RUN),--run "$(RUN)") $(if $(NAME),--name $(NAME))
+	@$(PYTHON) -m export $(if $(RUN),--run "$(RUN)") $(if $(NAME),--name "$(NAME)")
 
 .PHONY: verify-model
 verify-model: setup module ## train: prove that the exported weights cannot overflow, and certify their actions

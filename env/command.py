@@ -29,7 +29,8 @@ def use_packages() -> None:
     program = sys.argv[0]  # "-m" while Python looks for the module
     if program == "-m" or (program and ROOT in Path(program).absolute().parents):
         sys.excepthook = _start_again
-        _open_descriptors(sys.orig_argv[sys.orig_argv.index("-m") + 1] if program == "-m" else Path(program).name)
+        words = sys.orig_argv if program == "-m" and "-m" in sys.orig_argv else ["-m", Path(program).name]  # not in -Im
+        _open_descriptors(words[words.index("-m") + 1])
 
 
 def _open_descriptors(name: str) -> None:

@@ -1,22 +1,8 @@
 #!/usr/bin/python3
 """Install the missing packages of the distribution. Asks for root only if a package is missing.
 
-setup/packages.py          packages for building, training and comparing
-setup/packages.py bpf      also those for `make bpf`
-setup/packages.py fuzz     also those for `make fuzz`
-setup/packages.py lint     also those for `make lint`
-setup/packages.py scripts  also the programs that Mininet scripts of your own may call
-setup/packages.py tests    also those for `make test`
-setup/packages.py slow     also those that `make test-all` needs in addition to `tests`
-setup/packages.py release  also those for `make -C packaging test-release`
-setup/packages.py ports    also those for `make ports`
-setup/packages.py vm       also those for the VM lab
-setup/packages.py newest   also those for `make vm-newest`
-setup/packages.py hosts    also those for `make -C packaging host`
-setup/packages.py container  also podman, for `make -C packaging container`
-setup/packages.py bench    also those for `make -C studies bench-kernel`
-setup/packages.py profile  also those for `make -C studies profile`
-setup/packages.py deb      also those for `make deb`
+setup/packages.py               packages for building, training and comparing
+setup/packages.py PURPOSE...    also those for `make PURPOSE`, or what BESIDES says
 """
 
 from __future__ import annotations
@@ -26,14 +12,11 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
-# purpose -> groups of alternatives; the first one of a group is installed if the group is missing
-NEEDED: dict[str, list[tuple[str, ...]]] = {
-    "building": [
-        ("build-essential",), ("flex",), ("bison",), ("bc",), ("libelf-dev",), ("xz-utils",), ("patch",), ("kmod",),
-    ],
-    "the lab": [("mininet",), ("bridge-utils",), ("iproute2",), ("net-tools",), ("procps",), ("python3-venv",)],
-}  # fmt: skip
+PROGRESS = Path(__file__).with_name("progress.sh")
+BUILDING = ["build-essential", "flex", "bison", "bc", "libelf-dev", "xz-utils", "patch", "kmod"]
+THE_LAB = ["mininet", "bridge-utils", "iproute2", "net-tools", "procps", "python3-venv"]
 # `make lint`, bench-kernel and the VM lab also build for stock kernels. Packages that the distribution does not
 # have are left out. They are optional, because Debian's 6.12 headers install a kernel image with them.
 STOCK_HEADERS = ["linux-headers-amd64", "linux-headers-6.12-amd64"]
@@ -112,11 +95,17 @@ def kernel_source() -> str | None:
 
 def missing(besides: list[str]) -> list[str]:
     """Return the packages to install. besides: optional ones, left out if the distribution does not have them."""
-    names = [group[0] for groups in NEEDED.values() for group in groups if not any(map(installed, group))]
+    names = [name for name in (*BUILDING, *THE_LAB) if not installed(name)]
     source = kernel_source()
     if source:
         names.append(source)
     return names + [name for name in besides if not installed(name) and available(name)]
+
+
+def run(*command: str) -> int:
+    """Run a command that shows its progress in one line, and return its exit status."""
+    print(f"setup: {' '.join(command)}", flush=True)
+    return subprocess.run([PROGRESS, "setup", *command], check=False).returncode
 
 
 def main(arguments: list[str]) -> int:
@@ -132,20 +121,17 @@ def main(arguments: list[str]) -> int:
     if not names:
         return 0
     print(f"setup: these packages of the distribution are missing: {' '.join(names)}")
-    as_root: list[str] = [] if os.geteuid() == 0 else ["sudo"]
-    if not as_root or shutil.which("sudo"):
+    as_root = [*([] if os.geteuid() == 0 else ["sudo"]), "env", "DEBIAN_FRONTEND=noninteractive"]
+    if as_root[0] == "env" or shutil.which("sudo"):
         # the package lists of a new machine may be old, and the newest packages decide which kernel source is installed
-        print(f"setup: reading the current lists: {' '.join([*as_root, 'apt-get update'])}", flush=True)
-        subprocess.run([*as_root, "apt-get", "update", "-q"], check=False)
+        run(*as_root, "apt-get", "update")
         names = missing(besides)
     command = [*as_root, "apt-get", "install", "--yes", "--no-install-recommends", *names]
-    if as_root and not shutil.which("sudo"):
-        install = " ".join(command[1:])
+    if not shutil.which(as_root[0]):
+        install = " ".join(command[3:])
         print(f"setup: ask the machine's administrator for them: apt-get update && {install}", file=sys.stderr)
         return 1
-    print(f"setup: installing them with: {' '.join(command)}", flush=True)
-    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    return subprocess.run(command, check=False, env=environment).returncode
+    return run(*command)
 
 
 if __name__ == "__main__":

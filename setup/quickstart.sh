@@ -14,7 +14,7 @@ in_tree() { make --no-print-directory -C "$tree" "$@"; }
 step 1 "set up: packages of the distribution"
 /usr/bin/python3 "$tree/setup/packages.py" # also where make is missing
 step 2 ".venv; at the same time the lab kernel, user-mode Linux in virtual time, and its modules"
-PIP_QUIET=1 in_tree -j2 .venv/installed module
+in_tree -j2 .venv/installed module
 step 3 "train a small model on the 20 Mbit/s, 40 ms bottleneck"
 if [ -f "$run/finished" ]; then
 	echo "$run is trained already; delete it to train again"

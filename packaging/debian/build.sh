@@ -38,7 +38,7 @@ $name ($version) unstable; urgency=medium
 END
 chmod -R u=rwX,go=rX "$tree"
 
-(cd "$tree" && dpkg-buildpackage --no-sign >"$work/log" 2>&1) || { tail -n 40 "$work/log" >&2; die "dpkg-buildpackage failed"; }
+(cd "$tree" && "$root/setup/progress.sh" deb dpkg-buildpackage --no-sign) || die "dpkg-buildpackage failed"
 lintian --allow-root --display-info --pedantic --tag-display-limit 0 --fail-on error,warning,info,pedantic "$work"/*.changes ||
 	die "lintian has something to say"
 rm -f "$out/${name}"[_-]*

@@ -49,9 +49,7 @@ esac
 shift
 [ $# -gt 0 ] || set -- sh -c 'make quickstart && make test'
 [ "$(id -u)" = 0 ] || fail "a chroot needs root"
-for program in debootstrap gpg curl unshare; do
-	command -v "$program" >/dev/null || fail "$program is missing: setup/packages.py hosts installs it"
-done
+/usr/bin/python3 "$root/setup/packages.py" hosts >&2
 for path in ${shared[@]+"${shared[@]}"}; do
 	[ -e "$path" ] || fail "--share $path does not exist"
 done

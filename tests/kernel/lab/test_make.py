@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 
+import pytest
+
 from env.checkout import ROOT
 
 CHANGED = ("--what-if=kernel/lab/uml/lab.config",)
@@ -30,3 +32,8 @@ def test_a_named_kernels_source_is_not_the_source_of_the_labs_own() -> None:
     ]
     assert own
     assert all(line.startswith("KERNEL_SRC= ") for line in own)
+
+
+@pytest.mark.parametrize("file", ["build.py", "cc.sh", "lab_headers.h", "lab.config"])
+def test_whatever_decides_the_lab_kernel_calls_its_build(file: str) -> None:
+    assert "/usr/bin/python3 kernel/lab/uml/build.py" in commands("module", f"--what-if=kernel/lab/uml/{file}")

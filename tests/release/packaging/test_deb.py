@@ -20,7 +20,7 @@ from tests.support.tools import find_tool, require
 
 OLD, NEW = "1.2.3", "1.2.4"
 # what `make deb` takes from a checkout
-TAKEN = ["Makefile", "LICENSE", "kernel", "datasets/models", "packaging/debian"]
+TAKEN = ["Makefile", "LICENSE", "kernel", "datasets/models", "packaging/debian", "setup"]
 BINARY = ["ndm-tcp", "ndm-tcp-dkms"]
 TOOLS = {"dpkg-buildpackage": "deb", "dh_dkms": "deb", "lintian": "deb", "clang": "deb", "debootstrap": "release"}
 
