@@ -127,9 +127,20 @@ def _explain_hydra(error: Exception) -> str:
             f"{group} {name!r} is unknown{suggest(name, known, limit=1)}The choices of {group}= are {', '.join(known)}."
         )
     if isinstance(error, OverrideParseException):
+        letter = _misread_letter(str(error))
+        remedy = {"~": " ($HOME does not)"}.get(letter, " or its other bracket" if letter in "[({" else "")
         return (
-            f"{error.override} cannot be read: a text with a space or one of = ~ ? ! ; needs quotes, and these need "
-            "quotes of the shell, as in 'KEY=\"a=b\"' or 'KEY=[\"~/a b\"]'"
+            f"{error.override} cannot be read: {letter!r} needs quotes{remedy}, and quotes need those of the shell, as "
+            "in 'KEY=\"a=b\"' or 'KEY=[\"~/a b\"]'"
         )
     # Hydra's text ends with where it looked
     return " ".join(str(error).partition("Config search path")[0].split())
+
+
+def _misread_letter(text: str) -> str:
+    """Return the letter at which Hydra stopped to read: above the ^, or in "mismatched input 'x'"."""
+    line, below, *_ = [*text.splitlines(), ""]
+    if below.strip() == "^":
+        return line[below.index("^")]
+    named = re.search(r"input '(.)", text)
+    return named[1] if named else "("  # of what Hydra takes for a function

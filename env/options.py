@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import operator
+from collections.abc import Sequence
 from dataclasses import MISSING, field, fields
 from typing import Any, TypeVar
 
@@ -30,6 +31,15 @@ def option(default: T, help: str, *, gt: float | None = None, ge: float | None =
     if isinstance(default, list | dict):
         return field(default_factory=lambda: copy.copy(default), metadata=metadata)
     return field(default=default, metadata=metadata)
+
+
+def check_dashes(arguments: Sequence[str], known: Sequence[str]) -> None:
+    """Raise UserError for --KEY, as other commands have it, with the form that is meant. known: the keys."""
+    for word, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        key, _, value = word.lstrip("-").partition("=")
+        if word.startswith("-") and key.partition(".")[0] in known:
+            value = value or ("VALUE" if following.startswith("-") else following or "VALUE")
+            raise UserError(f"{word!r} is no option: options have no dashes, so write {key}={value}")
 
 
 def check_limits(options: Any, prefix: str = "") -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from hydra import compose, initialize_config_dir
@@ -15,6 +16,7 @@ import training.sweeps  # noqa: F401  (registers the sweeper and the launcher th
 from env.checkout import CONFIGS
 from env.config_errors import explain_config_error
 from env.errors import UserError
+from env.options import check_dashes
 from env.profile import profile_from_config
 from training.learner import kinds, learner_class
 from training.options import TrainConfig
@@ -41,6 +43,7 @@ def check_command_line(overrides: Sequence[str]) -> None:
     Raises UserError for an unknown key, group or option and for a value of the wrong type, with the right ones. Does
     nothing for sweeps (``-m``) and Hydra's own flags.
     """
+    check_dashes(overrides, [*(entry.name for entry in fields(TrainConfig)), "debug"])
     if any(override.startswith("-") for override in overrides):
         return
     for override in overrides:

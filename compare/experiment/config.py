@@ -22,7 +22,7 @@ from env.errors import UserError, suggest
 from env.network.scenario import scenario_names
 from env.network.scenario_files import SUFFIXES
 from env.network.schemes import ALL, DEFAULT_SCHEMES
-from env.options import option
+from env.options import check_dashes, option
 from env.pool import check_runner
 
 FOLDER = CONFIGS / "compare"
@@ -99,9 +99,10 @@ def check_command_line(overrides: Sequence[str]) -> None:
     Does nothing for sweeps (``-m``) and other flags of Hydra. Raises UserError for an unknown key (with near matches
     and all keys) and for a value of the wrong type.
     """
+    known = [field.name for field in fields(CompareConfig)]
+    check_dashes(overrides, known)
     if any(override.startswith("-") for override in overrides):
         return
-    known = [field.name for field in fields(CompareConfig)]
     for override in overrides:
         key = override.split("=", 1)[0].lstrip("+~")
         if key in NETWORKS:

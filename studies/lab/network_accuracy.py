@@ -133,9 +133,8 @@ def arrivals_of(count: int, printed: str) -> Arrivals:
 
 def probe(lab: Lab, path: Path, count: int, **pattern: Any) -> Arrivals:
     """Send packets over a path that does not change. pattern: of probe_command()."""
-    # a run applies the path; its one packet has left the path before the probe begins
-    request = {"scheme": "reno", "kind": "request", "size_bytes": 1, "start_s": 0.0, "duration_s": 0.1}
-    lab.run(path, [request], 0.1)
+    # a run applies the path; its flow would begin after the end
+    lab.run(path, [{"scheme": "reno", "start_s": 1.0, "duration_s": 1.0}], 0.1)
     done = lab.call("shell", command=probe_command(lab, path.topology, count, **pattern))
     if done["status"]:
         raise LabError(f"the probe failed: {done['stderr']}")

@@ -37,6 +37,7 @@ def composed(*overrides: str) -> TrainConfig:
         ("profile=foo", ["foo", "bottleneck", "mixed"]),
         ("lab=moon", ["moon", "virtual"]),
         ("lab.workers=many", ["lab.workers", "many", "a whole number"]),
+        ("--profile=mixed", ["--profile=mixed", "write profile=mixed"]),
     ],
 )
 def test_wrong_word(override: str, words: list[str]) -> None:

@@ -91,6 +91,17 @@ def test_a_scenario_that_cannot_run_is_refused(
         (["schemes=[mine@a.c+beta=7+fast:1,bbr]"], r"NAME:VALUE; write \+beta:7 for \+beta=7$"),
         (["rival=mine@a.c+on=yes"], r"write \+on:yes for \+on=yes"),
         (["schemes=[mine@~/a.c]"], r"schemes=\[mine@~/a.c\] cannot be read: .* needs quotes"),
+        (["output_dir=~/a"], r"output_dir=~/a cannot be read: '~' needs quotes \(\$HOME does not\), and quotes need"),
+        (
+            ["schemes=[mine@/a/\u7b97/b.c]"],
+            r"cannot be read: '\u7b97' needs quotes, and quotes need those of the shell",
+        ),
+        (["scenario=a=b"], r"cannot be read: '=' needs quotes, and"),
+        (["schemes=[a,b"], r"cannot be read: '\[' needs quotes or its other bracket"),
+        (["output_dir=a(b)"], r"cannot be read: '\(' needs quotes or its other bracket"),
+        (["--scenario", "stress"], "'--scenario' is no option: options have no dashes, so write scenario=stress"),
+        (["--scenario=stress"], "'--scenario=stress' is no option: .* write scenario=stress"),
+        (["-m", "--seeds", "3"], "'--seeds' is no option: .* write seeds=3"),
     ],
 )
 def test_a_wrong_option_is_named(overrides: list[str], message: str) -> None:

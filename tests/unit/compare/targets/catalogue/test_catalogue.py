@@ -6,16 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+import yaml
 
 from compare.experiment.config import check_command_line
 from compare.metrics.cells import Cell
 from compare.metrics.metric import BITS_PER_MBIT
 from compare.statistics.verdict import Verdict
-from compare.targets.catalogue import TARGETS, find_targets
+from compare.targets.catalogue import FILE, TARGETS, find_targets
 from compare.targets.evidence import Evidence
-from compare.targets.figures import competing_share, per_run, utilisation_after_loss
+from compare.targets.figures import FIGURES, competing_share, per_run, utilisation_after_loss
 from compare.targets.requirement import InEachScenario
 from compare.targets.target import Target
+from env.checkout import DOCS
 from env.errors import UserError
 from env.lab import FlowResult, RunResult
 from env.network.scenario import load_scenario
@@ -77,6 +79,15 @@ def test_every_scenario_exists_and_has_a_requirement(target: Target) -> None:
     assert len(judged) == len(target.requirements)
     assert set(target.references) <= set(SCHEMES)
     assert len({one.name for one in target.requirements}) == len(target.requirements)
+
+
+def test_the_file_has_known_keys_and_figures() -> None:
+    asked = [one for target in yaml.safe_load(FILE.read_text()).values() for one in target["requirements"].values()]
+    keys = "text unit scenarios figure at_least at_most below between or best more less highest_rate in_most label"
+    assert {key for one in asked for key in one} == {*keys.split(), "counts", "least_pct"}
+    documented = (DOCS / "reference" / "comparison-metrics.md").read_text()
+    metrics = {one["figure"].replace("share_cubic", "share_SCHEME") for one in asked if "figure" in one} - {*FIGURES}
+    assert [name for name in metrics if f"| `{name}` |" not in documented] == []
 
 
 def test_the_buffers_span_what_was_asked_for() -> None:
