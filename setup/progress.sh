@@ -5,9 +5,10 @@ name=$1 log=$(mktemp)
 shift
 trap 'kill $shows 2>/dev/null; rm -f "$log"' EXIT
 if [ -t 2 ] && [[ ${MAKEFLAGS-} != *-j* ]]; then
-	columns=$(stty size <&2 2>/dev/null) columns=${columns#* }
+	columns=$(stty size <&2) columns=${columns#* }
+	[ "$columns" -gt 1 ] || columns=80 # a terminal without a size
 	while sleep 0.2; do # not before the first line: sudo may be asking for a password
-		[ ! -s "$log" ] || printf '\r\033[K%s' "$(printf '%s: %d s: %s' "$name" $SECONDS "$(tail -n 1 "$log")" | cut -c "-$((${columns:-80} - 1))")" >&2
+		[ ! -s "$log" ] || printf '\r\033[K%s' "$(printf '%s: %d s: %s' "$name" $SECONDS "$(tail -n 1 "$log")" | cut -c "-$((columns - 1))")" >&2
 	done &
 	shows=$!
 fi

@@ -7,6 +7,8 @@ import re
 import subprocess
 import termios
 
+import pytest
+
 from env.checkout import ROOT
 
 PROGRESS = ROOT / "setup" / "progress.sh"
@@ -37,9 +39,10 @@ def test_terminal_has_one_line_that_moves() -> None:
     assert (lines[0], lines[-1], status) == ("", "", 0)
 
 
-def test_line_is_cut_to_the_terminal() -> None:
-    shown, _ = show("echo 0123456789abcdef; sleep 1", columns=20)
-    assert {len(line) for line in shown.split("\r\033[K")} == {0, 19}
+@pytest.mark.parametrize(("columns", "length"), [(20, 19), (0, 79)])
+def test_line_is_cut_to_the_terminal(columns: int, length: int) -> None:
+    shown, _ = show("seq -s , 100; sleep 1", columns=columns)
+    assert {len(line) for line in shown.split("\r\033[K")} == {0, length}
 
 
 def test_beside_another_line_nothing_moves() -> None:
