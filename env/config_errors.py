@@ -44,6 +44,8 @@ def read_config(kind: type[Kind], file: Path, text: str | None = None) -> Kind:
 
     Raises UserError: it cannot be read, is no YAML, has an unknown key or a wrong type, or lacks a key.
     """
+    if text is None and file.exists() and not file.is_file():
+        raise UserError(f"{file} is no regular file")  # a FIFO would wait for a writer
     try:
         loaded = OmegaConf.load(file) if text is None else OmegaConf.create(text)
         if isinstance(loaded, DictConfig):

@@ -84,7 +84,7 @@ def _found(path: str) -> Source:
         raise UserError(f"{given} does not exist; give {CHOICE}")
     if given.suffix not in SOURCES:
         raise UserError(f"{given} is no source: give {CHOICE}")
-    headers = sorted(file.relative_to(given.parent) for file in given.parent.glob("*.h"))
+    headers = sorted(file.relative_to(given.parent) for file in given.parent.glob("*.h") if file.is_file())
     return Source(given, given.parent, (Path(given.name), *(headers if given.suffix == ".c" else ())))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,9 @@ def test_what_cannot_be_used_is_named(tmp_path: Path) -> None:
     refused("its name is '../x'; it may have letters", write(tmp_path / "c.yaml", "../x"))
     refused("n.yaml: name is read as False, which is no text", write(tmp_path / "n.yaml", "no"))
     refused("o.yaml: name is read as 1.1, which is no text", write(tmp_path / "o.yaml", "1.10"))
+    os.mkfifo(tmp_path / "fifo.yaml")
+    refused("fifo.yaml is no regular file", tmp_path / "fifo.yaml")
+    (tmp_path / "fifo.yaml").unlink()
     (tmp_path / "g.yaml").write_text("name: g", encoding="utf-16")
     refused("g.yaml is not in UTF-8: save it as UTF-8", tmp_path / "g.yaml")
     (tmp_path / "h.yaml").write_text("name: h\n---\nname: i\n")
