@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import signal
@@ -69,22 +70,26 @@ class GuestProcess:
 
     def __init__(self, start: Callable[[socket.socket, int, int], int]) -> None:
         channel, guest_end = socket.socketpair()
+        owned, lifeline = os.pipe()
         console = os.memfd_create("ndm-lab-console")
         core = Core()
         try:
             self.pid = start(guest_end, console, core.number)
+            watcher = _watch(self.pid, owned)
         except BaseException:
             channel.close()
             os.close(console)
+            os.close(lifeline)
             core.close()
             raise
         finally:
             guest_end.close()
+            os.close(owned)
         seconds, fraction = divmod(LIVENESS_INTERVAL_S, 1)
         channel.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", int(seconds), int(fraction * 1e6)))
         self._channel = channel
         self._console = console
-        self.close = weakref.finalize(self, _end, os.getpid(), self.pid, channel, console, core)
+        self.close = weakref.finalize(self, _end, os.getpid(), (self.pid, watcher), channel, (console, lifeline), core)
 
     def fileno(self) -> int:
         """Return the channel's descriptor."""
@@ -137,17 +142,27 @@ class GuestProcess:
         return GuestDied("the lab kernel ended")
 
 
-def _end(owner: int, pid: int, channel: socket.socket, console: int, core: Core) -> None:
-    """Kill and reap the guest's process group and close its descriptors. A forked child of the owner only closes."""
+def _watch(group: int, owned: int) -> int:
+    """Start a program that kills a group when this process, which has the pipe's other end, ends; returns its id.
+
+    PR_SET_PDEATHSIG would do so when the thread ends that started the guest.
+    """
+    actions = [(os.POSIX_SPAWN_DUP2, owned, 0), *((os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (1, 2))]
+    return os.posix_spawn("/bin/sh", ["sh", "-c", "read -r _; kill -KILL 0"], {}, file_actions=actions, setpgroup=group)
+
+
+def _end(
+    owner: int, processes: tuple[int, ...], channel: socket.socket, descriptors: tuple[int, ...], core: Core
+) -> None:
+    """Kill and reap the guest's process group, which its first process leads, and close its descriptors. A forked child
+    of the owner only closes."""
     channel.close()
     core.close()
     if os.getpid() == owner:
-        try:
-            os.killpg(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        try:
-            os.waitpid(pid, 0)
-        except ChildProcessError:
-            pass
-    os.close(console)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(processes[0], signal.SIGKILL)
+        for process in processes:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(process, 0)
+    for descriptor in descriptors:
+        os.close(descriptor)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 QEMU = "qemu-system-x86_64"
 INIT = GUEST / "init-vm.sh"
+CHANNEL_FD = 3
 PORT_NAME = "ndm.lab"  # of the virtio-serial port; init-vm.sh looks for it
 # A guest in real time is late when it waits for a core: QEMU runs before all other work if the user may ask for it, but
 # one guest at a time, because the CPUs of two busy guests would keep QEMU's other threads from a machine's two cores.
@@ -72,21 +73,20 @@ class VmLab(RealTimeLab):
             raise LabMissing(f"{QEMU} is missing: run `make vm-kernel`, which installs the package qemu-system-x86")
 
     def _spawn(self, channel: socket.socket, console: int, core: int) -> int:
-        # QEMU ends with the thread that starts it, however that thread ends
-        argv = ["setpriv", "--pdeathsig", "KILL", QEMU, *self._qemu_arguments(channel.fileno())]
-        os.set_inheritable(channel.fileno(), True)
+        argv = [QEMU, *self._qemu_arguments()]
+        descriptors = {CHANNEL_FD: channel.fileno()}
         if self.clock == "counted":
             # as in the virtual lab, one of its threads runs at a time
-            return spawn(["taskset", "--cpu-list", str(core), *argv], os.environ, console)
+            return spawn(["taskset", "--cpu-list", str(core), *argv], os.environ, console, descriptors=descriptors)
         with socket.socket(socket.AF_UNIX) as claim:
             claim.set_inheritable(True)  # QEMU holds it until it ends
             try:
                 claim.bind(CLAIM)
-                return spawn(argv, os.environ, console, scheduler=REAL_TIME_PRIORITY)
+                return spawn(argv, os.environ, console, descriptors=descriptors, scheduler=REAL_TIME_PRIORITY)
             except OSError:  # another guest holds the name, or an ordinary user asks for the priority
-                return spawn(argv, os.environ, console)
+                return spawn(argv, os.environ, console, descriptors=descriptors)
 
-    def _qemu_arguments(self, channel_fd: int) -> list[str]:
+    def _qemu_arguments(self) -> list[str]:
         return [
             *("-machine", "q35", "-cpu", "max", "-accel", "tcg", "-smp", "1", "-m", str(self.memory_mb)),
             *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", *CLOCKS[self.clock]),
@@ -96,7 +96,7 @@ class VmLab(RealTimeLab):
             # the host's files, with the invoking user's rights, and none of them to be written
             *("-fsdev", "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap"),
             *("-device", "virtio-9p-pci,fsdev=root,mount_tag=/dev/root"),
-            *("-device", "virtio-serial-pci", "-chardev", f"socket,id=channel,fd={channel_fd}"),
+            *("-device", "virtio-serial-pci", "-chardev", f"socket,id=channel,fd={CHANNEL_FD}"),
             *("-device", f"virtserialport,chardev=channel,name={PORT_NAME}"),
         ]
 
