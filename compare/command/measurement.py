@@ -75,7 +75,7 @@ class Measurement:
         hashes: dict[str, str] = {}
         algorithms: dict[str, str] = {}
         for kernel in planned.kernels():
-            kind = lab_kind(config.lab, config.vm_kernel, planned, kernel or config.kernel or LAB)
+            kind = lab_kind(config.lab, config.vm_kernel, planned, kernel or config.kernel or LAB, config.memory_mb)
             schemes = planned.all_schemes(kernel)
             own = build_own(schemes, kind)
             shipped = find_modules(schemes, kind)

@@ -28,6 +28,7 @@ from env.pool import check_runner
 FOLDER = CONFIGS / "compare"
 NAME = "compare"
 MAX_JOBS = 1024
+LEAST_MEMORY_MB = 256
 PARAMETER_OF_INSMOD = re.compile(r"\+[A-Za-z0-9_-]+=[^+,\]]*")  # what a user may write after mine@tcp_mine.c
 
 
@@ -74,6 +75,9 @@ class CompareConfig:
         "folder of another comparison, or of targets; its runs are taken where nothing that they depend on has changed",
     )
     jobs: int | None = option(None, "labs side by side; default: one per core")
+    memory_mb: int = option(
+        1024, "memory of each lab, for lab=virtual and lab=vm; the machine provides it only as the lab uses it"
+    )
     lab: str = option(
         "virtual",
         "kernel of the runs: virtual (the lab kernel), or in real time vm (the distribution's, under QEMU) or host "
@@ -144,6 +148,8 @@ def read_config(composed: DictConfig) -> CompareConfig:
             raise UserError(f"{name} is {value!r}; it must be a name or a list of names such as {name}=[a,b]")
         setattr(config, name, names)
     check_runner(config.runner, config.ray_address)
+    if config.memory_mb < LEAST_MEMORY_MB:
+        raise UserError(f"memory_mb is {config.memory_mb}; a lab needs {LEAST_MEMORY_MB}")
     if config.lab not in LABS:
         raise UserError(f"lab is {config.lab!r}; it is one of {', '.join(LABS)}")
     if config.lab in REAL_TIME and config.kernel is not None:

@@ -68,13 +68,13 @@ class LabKind:
                     raise UserError(f"scenario {scenario.name}: {said}") from error
 
 
-def lab_kind(lab: str, vm_kernel: str, experiment: Experiment, kernel: str = LAB) -> LabKind:
+def lab_kind(lab: str, vm_kernel: str, experiment: Experiment, kernel: str = LAB, memory_mb: int = 1024) -> LabKind:
     """Return the kind of lab. kernel: of the virtual lab.
 
     Raises LabError when it is not built, and UserError for an experiment that a lab in real time cannot run.
     """
     if lab == "virtual":
-        return _virtual(kernel)
+        return _virtual(kernel, memory_mb)
     _check_real_time(lab, experiment)
     if lab == "host":
         HostLab()
@@ -84,10 +84,12 @@ def lab_kind(lab: str, vm_kernel: str, experiment: Experiment, kernel: str = LAB
         return LabKind(RUNNING_KERNEL, modules_folder(), f"module KDIR={headers}", TRACES, tree, HostLab)
     stock = StockKernel(vm_kernel)
     tree = KernelTree(stock.headers, stock.release, sha256(stock.image))
-    return LabKind(stock.image, stock.modules, stock.target, TRACES, tree, partial(VmLab, kernel=vm_kernel))
+    return LabKind(
+        stock.image, stock.modules, stock.target, TRACES, tree, partial(VmLab, kernel=vm_kernel, memory_mb=memory_mb)
+    )
 
 
-def _virtual(name: str) -> LabKind:
+def _virtual(name: str, memory_mb: int) -> LabKind:
     kernel = lab_kernel(name)
     for file, target in ((kernel.image, kernel.kernel_target), (PROGRAM, "module")):
         if not os.path.isfile(file):  # false too where another user's folder hides the file
@@ -99,7 +101,7 @@ def _virtual(name: str) -> LabKind:
             raise UserError(
                 f"kernel module {kernel.modules / module}.ko does not exist: run `make {kernel.modules_target}`"
             )
-    boot = partial(VirtualLab, seed=0, variant=name)  # each run sets its own seed
+    boot = partial(VirtualLab, seed=0, variant=name, memory_mb=memory_mb)  # each run sets its own seed
     return LabKind(kernel.image, kernel.modules, kernel.modules_target, ALWAYS_LOADED, virtual_tree(name), boot)
 
 

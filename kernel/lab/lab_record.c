@@ -37,7 +37,7 @@ static void lab_record_append(struct lab_records *records,
 
 static bool lab_records_are_due(const struct lab_records *records)
 {
-	return records->error || records->used > LAB_RECORDS / 2;
+	return records->error || records->used > LAB_RECORDS / 8;
 }
 
 void lab_record(struct lab_records *records, enum lab_type type, u32 id,

@@ -6,9 +6,9 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-#define LAB_FLOWS	512		/* sockets at once */
-#define LAB_SOURCES	1024		/* of samples */
-#define LAB_RECORDS	(512 * 1024)	/* bytes that wait to be read, at most */
+#define LAB_FLOWS	2048		/* sockets at once */
+#define LAB_SOURCES	4096		/* of samples */
+#define LAB_RECORDS	(2048 * 1024)	/* bytes that wait to be read, at most */
 
 /* What the kernel does with a socket. */
 enum lab_role {
@@ -64,7 +64,7 @@ struct lab_ticks {
 	__u64 interval_ns;
 };
 
-/* What read() returns: whole records. poll() waits until half of LAB_RECORDS is used. */
+/* What read() returns: whole records. poll() waits until an eighth of LAB_RECORDS is used. */
 struct lab_record {
 	__u32 type;		/* enum lab_type */
 	__u32 id;

@@ -143,7 +143,7 @@ class ChainTopology:
         for i, flow in enumerate(flows):
             client, server = flow["client"], flow["server"]
             rate_mbps = min(self._chain.links[link].rate_mbps for link in self._chain.route(client, server))
-            low_water = low_water_bytes(self.kind, rate_mbps)
+            low_water = low_water_bytes(self.kind, rate_mbps, len(flows))
             receives.append(receive_argument(i, flow, namespace(self.hosts[server - 1]), low_water, duration_s))
             sends.append(send_argument(i, flow, namespace(self.hosts[client - 1]), _address(server)))
         return receives + sends

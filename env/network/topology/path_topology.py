@@ -203,7 +203,7 @@ class Topology:
         assert self._path is not None
         if self._path.ecn:
             self._set_ecn_echo(flows)
-        low_water = low_water_bytes(self.kind, self._path.rate_mbps)
+        low_water = low_water_bytes(self.kind, self._path.rate_mbps, len(flows))
         receiver = namespace(self.receiver)
         receives = [receive_argument(i, flow, receiver, low_water, duration_s) for i, flow in enumerate(flows)]
         sends = [

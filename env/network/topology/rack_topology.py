@@ -140,7 +140,7 @@ class RackTopology:
     def endpoints(self, flows: list[dict[str, Any]], duration_s: float) -> list[str]:  # noqa: ARG002 (as Topology's)
         """Return both ends of all flows for the traffic program. Flows end by their own clocks."""
         assert self._rack is not None
-        low_water = low_water_bytes(self.kind, self._rack.rate_mbps)
+        low_water = low_water_bytes(self.kind, self._rack.rate_mbps, len(flows))
         receives, sends = [], []
         for i, flow in enumerate(flows):
             client, server = self.clients[flow["client"] - 1], self.servers[flow["server"] - 1]

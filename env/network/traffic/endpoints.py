@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 KINDS = ("bulk", "stream", "request", "web")
-MAX_FLOWS = 256  # the traffic program's
+MAX_FLOWS = 1000  # the traffic program's
+CROWD = 100  # flows; more of them share the memory of so many, as in env/network/traffic/flow/sender.c
 
 # With 1500-byte packets a receiver's wake-ups would cost more than the packets, so it wakes once for half a second's
 # data. On loopback a packet has 64 KB, and the published tests' receivers read each one as it came.
@@ -23,12 +24,12 @@ def flow_with_defaults(flow: dict[str, Any]) -> dict[str, Any]:
     return defaults | {"algorithm": flow["scheme"]} | flow
 
 
-def low_water_bytes(kind: str, rate_mbps: float) -> int:
+def low_water_bytes(kind: str, rate_mbps: float, flows: int) -> int:
     """Return SO_RCVLOWAT for a receiver of bulk traffic on this kind of topology; 0 leaves the kernel's default."""
     if kind == "loopback":
         return 0
     low, high = LOW_WATER_RANGE_BYTES
-    return min(max(int(rate_mbps * 1e6 / 8 * WAKE_S), low), high)
+    return min(max(int(rate_mbps * 1e6 / 8 * WAKE_S), low), max(low, high * CROWD // max(flows, CROWD)))
 
 
 def receive_argument(index: int, flow: dict[str, Any], namespace: str, low_water: int, end_s: float) -> str:

@@ -8,7 +8,7 @@
 
 #include "tables.h"
 
-#define MAX_FLOWS 256
+#define MAX_FLOWS 1000
 #define FIRST_PORT 5000
 #define NS_PER_US 1000LL
 #define NS_PER_MS 1000000LL
@@ -70,7 +70,7 @@ void loop_end(void);
 
 /* --- netns.c: network namespaces ------------------------------------------------------------------------------- */
 
-#define NAMESPACE_FDS 2048	/* and above: descriptors of namespaces, which stay open from run to run */
+#define NAMESPACE_FDS 3500	/* and above: descriptors of namespaces, which stay open from run to run */
 
 /* Return a socket in a network namespace: a path such as /proc/PID/ns/net, or "-" for the program's own. */
 int socket_in(const char *namespace, int domain, int type, int protocol);

@@ -23,6 +23,8 @@
 #define CHUNK (1 << 18)
 #define PIECE (1 << 16)		/* bytes; requests and writes repeat this one piece of memory */
 #define PIECES 1024		/* IOV_MAX */
+#define CROWD 100		/* flows; more of them share the memory of so many: CROWD_ROOM bytes that wait to be sent */
+#define CROWD_ROOM (200 << 20)
 
 enum state { WAITING, RUNNING, DELIVERING, OVER };
 
@@ -295,11 +297,14 @@ static void sender_open(struct sender *s)
 	};
 	struct linger reset = { .l_onoff = 1 };
 	uint32_t events = EPOLLET;
+	int room = CROWD_ROOM / count;
 
 	s->fd = tcp_socket_in(s->namespace);
 	if (setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) ||
 	    bind(s->fd, (void *)&source, sizeof(source)))
 		die("bind");
+	if (count > CROWD && setsockopt(s->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &room, sizeof(room)))
+		die("TCP_NOTSENT_LOWAT");
 	if (setsockopt(s->fd, IPPROTO_TCP, TCP_CONGESTION, s->scheme, strlen(s->scheme)))
 		die(s->scheme);
 	if (connect(s->fd, (void *)&target, sizeof(target)) && errno != EINPROGRESS)

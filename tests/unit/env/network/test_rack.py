@@ -121,7 +121,7 @@ def test_rack_scenario_has_no_path() -> None:
         ("duration_s: 5\nrack: {}\nflows: [{kind: request}]", "size_bytes is 0; a request flow has one from 1 to"),
         ("duration_s: 5\nrack: {}\nflows: [{size_bytes: 9}]", "size_bytes is 9; a bulk flow has no size"),
         ("duration_s: 5\nrack: {}\nflows: [{count: 0}]", "count is 0; it must be at least 1"),
-        ("duration_s: 5\nrack: {}\nflows: [{count: 300}]", "it has 300 flows; at most 256 are possible"),
+        ("duration_s: 5\nrack: {}\nflows: [{count: 1200}]", "it has 1200 flows; at most 1000 are possible"),
         ("duration_s: 5\nrack: {}\nstagger_ms: -1", "stagger_ms is -1; it must lie between 0 and 1000"),
         ("duration_s: 5\nrack: {}\nstagger_ms: 900\nflows: [{start_s: 4.5}]", "does not lie within the run of 5 s"),
     ],
