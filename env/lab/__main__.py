@@ -17,6 +17,7 @@ import select
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn
 
@@ -28,6 +29,7 @@ from env.lab.lab import Lab
 from env.lab.script import INTERRUPTED, OUT_OF_TIME, Script, ScriptResult
 from env.lab.stock.kernel import StockKernel
 from env.lab.stock.vm import VmLab
+from env.lab.surroundings import date_after
 from env.lab.virtual import VirtualLab
 
 PYTHON = "/usr/bin/python3"  # the one that has the distribution's Mininet
@@ -63,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 stdin=stdin,
                 terminal=terminal,
                 time_limit_s=options.time_limit,
-                environment={"TERM": os.environ.get("TERM", "dumb") if terminal else "dumb"},
+                date_s=options.date if options.date or options.real else date_after(folder),
             )
             result = script.run()
     except GuestHung as error:
@@ -104,7 +106,8 @@ def _parser() -> tuple[_Parser, list[str]]:
         "--time-limit",
         type=_number(float, 0.1, math.inf),
         metavar="SECONDS",
-        help="of this machine's time; then the program gets SIGINT, 10 s later SIGKILL, and the status is 124",
+        help="of this machine's time; then the program gets SIGINT, 10 s later SIGKILL, the files come back, and the "
+        "status is 124",
     )
     common.add_argument(
         "--module",
@@ -124,6 +127,12 @@ def _parser() -> tuple[_Parser, list[str]]:
         type=_number(int, LEAST_MEMORY_MB, 2**20),
         default=MEMORY_MB,
         help=f"of the lab, taken as it is used; what the program writes is in it (default {MEMORY_MB})",
+    )
+    common.add_argument(
+        "--date",
+        type=_date,
+        help="when the program begins, such as 2026-05-17 or 2026-05-17T12:00 (UTC); default: the midnight after the "
+        "newest file below the working folder",
     )
     common.add_argument(
         "--real", action="store_true", help="the distribution's kernel under QEMU, in real time: `make vm-kernel`"
@@ -163,6 +172,14 @@ def _number(kind: Callable[[str], float], least: float, most: float) -> Callable
         return value
 
     return convert
+
+
+def _date(text: str) -> int:
+    try:
+        date = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a date such as 2026-05-17 or 2026-05-17T12:00") from None
+    return int(date.replace(tzinfo=date.tzinfo or UTC).timestamp())
 
 
 def _command(options: argparse.Namespace) -> list[str]:

@@ -45,6 +45,8 @@ class Lab(ABC):
     module does not exist.
     """
 
+    builtin: FilePath | None = None  # the kernel's modules.builtin; None where the guest knows what modprobe needs
+
     def __init__(
         self, *, modules: Sequence[str | FilePath], modules_folder: FilePath, modules_target: str, timeout_s: float
     ) -> None:
@@ -113,6 +115,9 @@ class Lab(ABC):
     def pid(self) -> int:
         """The guest's host process, which leads a group of all processes of the lab; 0 when it does not run."""
         return 0 if self._process is None else self._process.pid
+
+    def end_programs(self) -> None:  # noqa: B027 (only the virtual lab can)
+        """Kill all programs of a guest that gives no sign of life, but the agent."""
 
     def console(self) -> str:
         """Return the guest's last console lines."""

@@ -12,7 +12,7 @@ import sys
 import termios
 import time
 import tty
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from env.checkout import ROOT
 from env.lab.changes import apply_changes
 from env.lab.errors import LabError
 from env.lab.protocol import Reply
+from env.lab.surroundings import environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
 
 INTERRUPTED, OUT_OF_TIME = 130, 124  # exit statuses of a shell after Ctrl-C, and of timeout(1)
 GRACE_S = 10.0  # wall seconds from the interrupt at the time limit until the program is killed, then the guest
+HUNG_S = 60.0  # after that, until the guest counts as hung
 NO_LIMIT_S = 1e9
 CHANGES_TIMEOUT_S = 120.0
-ENVIRONMENT = {"USER": "root", "LOGNAME": "root", "PYTHONUNBUFFERED": "1"}
 STDOUT = 1  # as in env/lab/guest/script.py
 END_OF_INPUT = b"\x04"  # Ctrl-D
 READ_BYTES = 4096
@@ -58,7 +59,8 @@ class Script:
     argv: the program and its arguments. folder: its working folder, below which its changes come back to the host; what
     it writes elsewhere ends with the lab. visible: further folders that it must see, where they are below /tmp or /run,
     which are empty otherwise. stdin: its input. terminal: give it this process's terminal instead; the guest's clock
-    then does not run ahead of the machine's. time_limit_s: wall seconds. environment: variables besides ENVIRONMENT.
+    then does not run ahead of the machine's. time_limit_s: wall seconds. date_s: when it begins, in seconds since 1970;
+    None for the lab's time.
     """
 
     def __init__(
@@ -71,16 +73,19 @@ class Script:
         stdin: bytes = b"",
         terminal: bool = False,
         time_limit_s: float | None = None,
-        environment: Mapping[str, str] | None = None,
+        date_s: int | None = None,
     ) -> None:
         self._lab = lab
         self._argv = list(argv)
         self._folder = folder.resolve()
-        self._visible = [self._folder, *(other.resolve() for other in visible), ROOT]
+        self._environment = environment(os.environ.get("TERM", "dumb") if terminal else "dumb")
+        homes = [self._environment.get("HOME", ""), *self._environment.get("PYTHONPATH", "").split(":")]
+        others = [*visible, *(Path(home) for home in homes if len(Path(home).parts) > 2 and Path(home).is_dir())]
+        self._visible = [self._folder, *(other.resolve() for other in others), ROOT]
         self._stdin = stdin
         self._terminal = _Terminal() if terminal else None
         self._stop = _Stop(time_limit_s)
-        self._environment = ENVIRONMENT | dict(environment or {})
+        self._date_s = date_s
 
     def run(self) -> ScriptResult:
         """Run it to its end. Its changes come back however it ends, unless the guest itself ends.
@@ -99,6 +104,8 @@ class Script:
             argv=self._argv,
             folders=list(dict.fromkeys(map(str, self._visible))),
             environment=self._environment,
+            builtin="" if self._lab.builtin is None else self._lab.builtin.read_text(),
+            date_s=self._date_s,
             stdin=base64.b64encode(self._stdin).decode(),
             terminal=None if self._terminal is None else self._terminal.size,
         )
@@ -110,7 +117,10 @@ class Script:
                 _write(sys.stdout if message["stream"] == STDOUT else sys.stderr, base64.b64decode(message["data"]))
             answer: dict[str, Any] = {} if self._terminal is None else self._terminal.answer(message["seconds"])
             self._lab.begin("answer", **answer, **self._stop.answer())
-            self._lab.timeout_s = self._stop.remaining_s()
+            if not select.select([self._lab], [], [], self._stop.remaining_s())[0]:
+                self._stop.status = OUT_OF_TIME
+                self._lab.end_programs()
+            self._lab.timeout_s = HUNG_S
             message = _receive(self._lab)
         return ScriptResult(self._stop.status or message["status"], message["seconds"], time.monotonic() - began_s)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
+import signal
 import subprocess
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
@@ -25,7 +27,7 @@ INIT = BUILD / "init"
 ALWAYS_LOADED = ("tcp_ndm_gym", "lab_gate", "lab_traffic", "sch_linktrace")  # by guest/init.c
 
 CHANNEL_FD = 3  # where lab_gate.ko expects the channel
-MODULES_FD = 4  # where init.c expects the folder of the modules
+MODULES_FD, BUILD_FD = 4, 5  # where init.c expects the folders of the modules and of the programs
 # Virtual time begins here, so that certificates, file times and TCP time stamps are the same in every run.
 EPOCH_S = 1_700_000_000
 
@@ -54,6 +56,7 @@ class VirtualLab(Lab):
         self.seed = seed
         self.memory_mb = memory_mb
         self.variant = known
+        self.builtin = known.tree / "modules.builtin"
         self.kernel = kernel or known.image
         self._runs = 0  # since the guest booted
         super().__init__(
@@ -72,7 +75,7 @@ class VirtualLab(Lab):
 
     def _spawn(self, channel: socket.socket, console: int, core: int) -> int:
         self._runs = 0
-        modules = os.open(self._modules_folder, os.O_PATH | os.O_DIRECTORY)
+        modules, build = (os.open(folder, os.O_PATH | os.O_DIRECTORY) for folder in (self._modules_folder, BUILD))
         try:
             return spawn(
                 [
@@ -82,10 +85,11 @@ class VirtualLab(Lab):
                 ],
                 {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR": _memory_folder(self.memory_mb)},
                 console,
-                descriptors={CHANNEL_FD: channel.fileno(), MODULES_FD: modules},
+                descriptors={CHANNEL_FD: channel.fileno(), MODULES_FD: modules, BUILD_FD: build},
             )
         finally:
             os.close(modules)
+            os.close(build)
 
     def _kernel_arguments(self) -> list[str]:
         """Return the kernel's command line. It feeds the random pool: nothing here may differ between machines."""
@@ -112,6 +116,12 @@ class VirtualLab(Lab):
             # the agent names the make target of this variant
             *([f"lab_variant={SANITIZER}"] if self.variant.name == SANITIZER else []),
         ]
+
+    def end_programs(self) -> None:
+        """As Lab.end_programs(). Each program has a process of the host; the agent's is the oldest."""
+        for process in FilePath(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()[1:]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(process), signal.SIGKILL)
 
     def _seed_of_run(self, seed: int | None) -> int:
         """Return the seed of the next run: the first of a lab with `seed`, or the next one of this lab."""

@@ -251,6 +251,14 @@ static int lab_receive_command(void)
 	return 0;
 }
 
+/* Once: a program of a user cannot speak in the agent's place, nor after it. */
+static int lab_gate_open(struct inode *inode, struct file *file)
+{
+	static atomic_t opened = ATOMIC_INIT(0);
+
+	return atomic_xchg(&opened, 1) ? -EBUSY : 0;
+}
+
 static ssize_t lab_gate_read(struct file *file, char __user *to, size_t size,
 			     loff_t *offset)
 {
@@ -337,6 +345,7 @@ static __poll_t lab_gate_poll(struct file *file, struct poll_table_struct *wait)
 
 static const struct file_operations lab_gate_operations = {
 	.owner = THIS_MODULE,
+	.open = lab_gate_open,
 	.read = lab_gate_read,
 	.write = lab_gate_write,
 	.poll = lab_gate_poll,

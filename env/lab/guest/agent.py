@@ -71,7 +71,6 @@ LAB_SEED = FilePath("/sys/module/random/parameters/lab_seed")
 SLOTS = FilePath("/sys/module/tcp_ndm/parameters/slots")
 FIRMWARE = FilePath("/sys/module/firmware_class/parameters/path")  # the folder in which the kernel looks first
 TRACE_BUFFER_KB = 65536
-SCRIPT_DATE_S = 1_700_000_000  # when a script begins in virtual time, so that certificates are valid: 2023-11-14
 
 
 class Agent:
@@ -207,8 +206,9 @@ class Agent:
         shell = subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False)
         return {"status": shell.returncode, "stdout": shell.stdout, "stderr": shell.stderr}
 
-    def script(self, seed: int | None, **program: Any) -> dict[str, Any]:
-        """Run a user's program to its end, as script.run() does. seed: of the lab kernel's randomness.
+    def script(self, seed: int | None, date_s: int | None, **program: Any) -> dict[str, Any]:
+        """Run a user's program to its end, as script.run() does. seed: of the lab kernel's randomness. date_s: when it
+        begins, in seconds since 1970; None: now.
 
         The host answers each message of script.Exchange; the program begins at a time that does not depend on what the
         guest did before.
@@ -218,9 +218,10 @@ class Agent:
             if seed is not None:
                 time.sleep(max(0, self.clock.next_origin_ns() - time.monotonic_ns()) / 1e9)
                 begin_randomness(seed)
-                time.clock_settime(time.CLOCK_REALTIME, SCRIPT_DATE_S)
+            if date_s is not None:
+                time.clock_settime(time.CLOCK_REALTIME, date_s)
 
-        return script.run(script.Exchange(self.channel), begin=begin, **program)
+        return script.run(script.Exchange(self.channel), begin=begin, locked=self.clock.virtual, **program)
 
     def changes(self, folder: str) -> dict[str, None]:
         """Send what the script has changed below a folder, as script.send_changes() does."""

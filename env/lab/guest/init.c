@@ -112,6 +112,14 @@ static void init_mount(const char *type, const char *folder)
 		init_die(folder);
 }
 
+/* Show a folder of the host that the mounts may hide, by the name that its process has for it. */
+static void init_show(const char *folder, const char *name)
+{
+	init_make_folders(folder);
+	if (mount("none", folder, "hostfs", MS_RDONLY, name))
+		init_die(folder);
+}
+
 static bool init_write(const char *file, const char *value)
 {
 	int fd = open(file, O_WRONLY);
@@ -155,13 +163,13 @@ static void init_load_module(const char *file)
 
 int main(void)
 {
-	char here[PATH_MAX], root[PATH_MAX], modules[PATH_MAX], file[PATH_MAX];
+	char here[PATH_MAX], root[PATH_MAX], build[PATH_MAX], file[PATH_MAX];
 	struct rlimit descriptors;
 	struct stat status;
 
 	/* the folders must be found before the guest's /proc covers the host's */
 	init_read_link("/proc/self/cwd", here);
-	init_read_link("/proc/self/fd/4", modules);
+	init_read_link("/proc/self/fd/5", build);
 	if (!realpath(init_format(file, "%s/../../..", here), root) || chdir(root))
 		init_die(here);
 
@@ -175,6 +183,9 @@ int main(void)
 		init_make_folders(root);
 	if (mount(".", root, NULL, MS_BIND, NULL) || chdir("/"))
 		init_die(root);
+	init_show("/run/modules", "/proc/self/fd/4");
+	if (stat(build, &status))
+		init_show(build, "/proc/self/fd/5");
 
 	if (getrlimit(RLIMIT_NOFILE, &descriptors))
 		init_die("RLIMIT_NOFILE");
@@ -185,7 +196,7 @@ int main(void)
 	for (size_t i = 0; i < sizeof(init_sysctls) / sizeof(init_sysctls[0]); i++)
 		init_set(init_sysctls[i].file, init_sysctls[i].value, init_sysctls[i].smaller);
 	for (size_t i = 0; i < sizeof(init_modules) / sizeof(init_modules[0]); i++)
-		init_load_module(init_format(file, "%s/%s.ko", modules, init_modules[i]));
+		init_load_module(init_format(file, "/run/modules/%s.ko", init_modules[i]));
 
 	execle("/usr/bin/python3", "python3", "-I", "-S", init_format(file, "%s/agent.py", here), "virtual", "/dev/lab_gate",
 	       NULL, init_environment);

@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import json
 import os
+import resource
 import select
 import signal
 import struct
@@ -33,10 +34,19 @@ STDOUT, STDERR = 1, 2
 CHUNK = 1 << 16
 PIPE_BYTES = 1 << 16  # what a pipe holds
 TAR_BYTES = 1 << 20
+DESCRIPTORS = (1024, 4096)  # soft and hard limit, as in a shell; the agent's are for Mininet's sake
 # How often a silent script's host is asked whether there is input or a signal, by the guest's clock.
 ASK_MS = 100
 ASK_TERMINAL_MS = 20
+ASK_BUSY_MS = 5  # while it is not clear which link carries so many packets
 RELAY_PRIORITY = 2  # above the script's: output is passed on when it is written, so stdout and stderr keep their order
+SOFTNET = Path("/proc/net/softnet_stat")
+# In a millisecond: packets of all devices, with fewer of which no link is so fast, and bytes of one device: 20 Gbit/s.
+BUSY_PACKETS, FAST_BYTES = 100, 2_500_000
+FAST_LINK = (
+    "lab: {device} carries more than 20 Gbit/s. A link without a rate carries what this machine can compute, and takes "
+    "that long: set its rate, with TCLink and bw=100 or `mn --link tc,bw=100`"
+)
 OPAQUE = "trusted.overlay.opaque"
 
 
@@ -60,17 +70,25 @@ def run(
     environment: dict[str, str],
     stdin: str,
     terminal: tuple[int, int] | None,
+    builtin: str,
     begin: Callable[[], None],
+    locked: bool,
 ) -> dict[str, Any]:
     """Run a program to its end.
 
-    folders: those of the host that it sees, the first one is its working folder. stdin: base64; unused with a terminal,
-    (rows, columns). begin: called just before the program starts. Returns its exit status, 128 + N after signal N, and
-    the seconds it took by the guest's clock. Raises RuntimeError when its file system cannot be made.
+    folders: those of the host that it sees, the first one is its working folder. environment: all of its variables.
+    stdin: base64; unused with a terminal, (rows, columns). builtin: the kernel's modules.builtin, for modprobe. begin:
+    called just before the program starts. locked: root may not load modules, with which it could call the host, nor
+    control the agent. Returns its exit status, 128 + N after signal N, and the seconds it took by the guest's clock.
+    Raises RuntimeError when its file system cannot be made.
     """
-    _mount_layer()
-    unshare = ["unshare", "--mount", "--propagation", "private", "--"]
-    command = [*unshare, str(WRITABLE_ROOT), str(LAYER), *folders, "--", *argv]
+    _mount_layer(builtin)
+    command = ["unshare", "--mount", "--propagation", "private", "--", str(WRITABLE_ROOT), str(LAYER), *folders, "--"]
+    command += ["env", "-i", *(f"{name}={value}" for name, value in environment.items()), *argv]
+    if locked:
+        command = ["setpriv", "--bounding-set", "-sys_module,-sys_ptrace", "--", *command]
+        Path("/proc/sys/kernel/usermodehelper/bset").write_text("0 0")  # programs that the kernel starts
+        Path("/proc/sys/kernel/modules_disabled").write_text("1")
     if terminal is None:
         master, given = None, _input_file(stdin)
         outputs: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -82,12 +100,11 @@ def run(
     def settle() -> None:
         """In the child: schedule it as a program is, and make the terminal its own."""
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        resource.setrlimit(resource.RLIMIT_NOFILE, DESCRIPTORS)
         if terminal is not None:
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
-    process = subprocess.Popen(
-        command, stdin=given, **outputs, env=os.environ | environment, preexec_fn=settle, start_new_session=True
-    )
+    process = subprocess.Popen(command, stdin=given, **outputs, preexec_fn=settle, start_new_session=True)
     os.close(given)
     if master is None:
         streams = {process.stdout.fileno(): STDOUT, process.stderr.fileno(): STDERR}
@@ -104,11 +121,14 @@ def run(
     return {"status": 128 - status if status < 0 else status, "seconds": time.monotonic() - began_s}
 
 
-def _mount_layer() -> None:
+def _mount_layer(builtin: str) -> None:
     if LAYER.exists():
         raise RuntimeError("this lab has run a script already: boot another one")
     LAYER.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "tmpfs", str(LAYER)], check=True, capture_output=True, text=True)
+    modules = Path(f"{LAYER}/upper{os.path.realpath('/lib')}/modules/{os.uname().release}")
+    modules.mkdir(parents=True)
+    (modules / "modules.builtin").write_text(builtin)
 
 
 def _input_file(data: str) -> int:
@@ -161,6 +181,7 @@ class _Relay:
         for descriptor in streams:
             os.set_blocking(descriptor, False)
             self._poll.register(descriptor, select.POLLIN)
+        self._packets, self._sent, self._warned = 0, dict[tuple[Path, str], int](), False
         self._end = os.pidfd_open(process.pid)
         self._poll.register(self._end, select.POLLIN)
 
@@ -170,7 +191,8 @@ class _Relay:
         ended = False
         interval_ms = ASK_MS if self._terminal is None else ASK_TERMINAL_MS
         while not ended:
-            ready = {descriptor for descriptor, _ in self._poll.poll(interval_ms)}
+            asked_ms = ASK_BUSY_MS if self._sent else interval_ms
+            ready = {descriptor for descriptor, _ in self._poll.poll(asked_ms)}
             ended = self._end in ready
             # programs that it leaves may still hold its streams: only what is there now belongs to it
             outputs = [
@@ -180,8 +202,27 @@ class _Relay:
                 if data:
                     self._tell({"stream": self._streams[descriptor], "data": base64.b64encode(data).decode()})
             if not ready:
-                self._tell({})
+                self._tell(self._fast_link(asked_ms))
         os.close(self._end)
+
+    def _fast_link(self, ms: int) -> dict[str, Any]:
+        """Return the message that a link has no rate, once: from what each device has sent in the last milliseconds."""
+        packets = int(SOFTNET.read_text().split()[0], 16)
+        busy, self._packets = packets - self._packets > BUSY_PACKETS * ms, packets
+        before, self._sent = self._sent, {}
+        if not busy or self._warned:
+            return {}
+        for file in Path("/proc").glob("[0-9]*/net/dev"):  # of the network namespaces of all programs
+            with contextlib.suppress(OSError):
+                for line in file.read_text().splitlines()[2:]:
+                    device, _, counts = line.partition(":")
+                    self._sent[file, device.strip()] = int(counts.split()[8])
+        for (file, device), sent in self._sent.items():
+            if device != "lo" and sent - before.get((file, device), sent) > FAST_BYTES * ms:
+                self._warned, self._sent = True, {}
+                text = FAST_LINK.format(device=device) + ("\n" if self._terminal is None else "\r\n")
+                return {"stream": STDERR, "data": base64.b64encode(text.encode()).decode()}
+        return {}
 
     def _tell(self, message: dict[str, Any]) -> None:
         answer = self._exchange(message | {"seconds": time.monotonic() - self._began_s})
@@ -220,30 +261,33 @@ def send_changes(exchange: Exchange, folder: str) -> None:
     """Send the script's changes below a folder as a tar archive, in pieces.
 
     It has the files, folders and symbolic links that are new or changed. A character device stands for what is
-    deleted, and a folder with the mark OPAQUE has none of its former content.
+    deleted, a FIFO for a file for which the guest's memory has no room: it has holes. A folder with the mark OPAQUE has
+    none of its former content.
     """
     changed = Path(f"{LAYER}/upper{folder}")
+    room = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     with tarfile.open(fileobj=_Pieces(exchange), mode="w|", format=tarfile.PAX_FORMAT, bufsize=TAR_BYTES) as archive:
         for path in sorted(changed.rglob("*")) if changed.is_dir() else []:
-            _add(archive, path, str(path.relative_to(changed)))
+            room -= _add(archive, path, str(path.relative_to(changed)), room)
 
 
-def _add(archive: tarfile.TarFile, path: Path, name: str) -> None:
+def _add(archive: tarfile.TarFile, path: Path, name: str, room: int) -> int:
+    """Add a path, and return the bytes of its content, at most `room`."""
     try:
         entry = archive.gettarinfo(str(path), name)
     except FileNotFoundError:  # a program that still runs has deleted it
-        return
+        return 0
     if entry is None or entry.isfifo():  # also None for a socket
-        return
+        return 0
     if entry.islnk():  # each name of a file is sent as a file
         entry.type, entry.size = tarfile.REGTYPE, path.stat().st_size
     if entry.isdir() and OPAQUE in os.listxattr(path, follow_symlinks=False):
         entry.pax_headers[OPAQUE] = "y"
-    if entry.isreg():
-        with path.open("rb") as file:
-            archive.addfile(entry, file)
-    else:
-        archive.addfile(entry)
+    if entry.size > room:
+        entry.type, entry.size = tarfile.FIFOTYPE, 0
+    with path.open("rb") if entry.isreg() else contextlib.nullcontext() as file:
+        archive.addfile(entry, file)
+    return entry.size
 
 
 class _Pieces:

@@ -43,7 +43,18 @@ if grep -qs ^cpuset /proc/cgroups; then
 		mount -t cgroup -o "$controller" cgroup "sys/fs/cgroup/$controller" 2>/dev/null || rmdir "sys/fs/cgroup/$controller"
 	done
 fi
-mkdir -p run/lab run/old
+# a lab kernel has all of its modules built in, a stock kernel's are in a folder of the host
+if [ -n "$lab_kernel" ]; then
+	mount --bind "$lab_kernel/lib/modules/$(uname -r)" "lib/modules/$(uname -r)"
+elif command -v depmod >/dev/null; then
+	depmod -b . "$(uname -r)" 2>/dev/null
+fi
+# the host's file system does not show capabilities of programs
+(cd usr/bin && chmod -f u+s ping arping clockdiff dumpcap mtr-packet) || :
+echo lab >/proc/sys/kernel/hostname
+echo 127.0.1.1 lab >>etc/hosts
+# Open vSwitch's programs make their sockets there, the first one that starts too
+mkdir -p run/lab run/old run/openvswitch
 cp "$programs"/* run/lab
 # Mininet's class Controller calls this name; Debian's controller has another one
 if ! command -v controller >/dev/null && command -v ovs-testcontroller >/dev/null; then
@@ -54,6 +65,5 @@ cd /
 umount -l /run/old
 rmdir /run/old
 cd "$here"
-PATH=/run/lab:$PATH
 kill -STOP $$
 exec "$@"

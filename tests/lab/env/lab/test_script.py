@@ -118,6 +118,14 @@ def test_the_time_limit_ends_every_script(tmp_path: Path) -> None:
     assert (tmp_path / "file").exists()
 
 
+def test_the_time_limit_keeps_the_files_of_a_loop(tmp_path: Path) -> None:
+    begins = "import os, signal\nopen('file', 'w').close()\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+    run(
+        tmp_path, "run", "--time-limit", "1", write(tmp_path, begins + "os.fork()\nwhile True:\n    pass\n"), status=124
+    )
+    assert (tmp_path / "file").exists()
+
+
 def test_three_interrupts_end_a_lab_that_computes_for_ever(tmp_path: Path) -> None:
     process = begin(tmp_path, "run", write(tmp_path, "print('begun')\nfor number in range(10**12):\n    pass\n"))
     assert process.stdout is not None
