@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 import pytest
 from matplotlib.patches import Polygon
 
+from compare.command.progress import terminal
 from compare.experiment.experiment import plan
 from compare.experiment.run_files import pack
 from compare.experiment.store import Store
@@ -166,3 +167,8 @@ def test_target_comes_first_with_every_scheme(store: Store) -> None:
         assert threshold in page
         assert "At best" in page
     assert "Target stress" not in render_report(replace(shown, sections=[]))
+
+
+def test_terminal_writes_control_characters_out(capsys: pytest.CaptureFixture[str]) -> None:
+    terminal().print("a: \x1b]0;x\x07 [bold]b[/bold]", highlight=False)
+    assert capsys.readouterr().out == "a: \\x1b]0;x\\x07 b\n"
