@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from omegaconf import MISSING, OmegaConf
+from omegaconf import MISSING
 from torch import Tensor
 
 from env.checkout import CONFIGS
@@ -73,28 +73,6 @@ def read_rule(file: Path) -> dict[str, Tensor]:
     """
     rule = read_config(Rule, file)
     return _weights(rule, str(file))
-
-
-def rule_text(weights: Mapping[str, Tensor], about: str) -> str:
-    """Return the file of the rule with a policy's weights, float32; read_rule() returns the same weights.
-
-    Of the two biases of a unit, the rule has the sum.
-    """
-    w, u, b, b_state, v, c = (weights[name].numpy().astype(np.float64) for name in POLICY_TENSORS)
-    units = [
-        {
-            "bias": float(b[i] + b_state[i]),
-            "inputs": _named(w[i], _INPUTS),
-            "states": u[i].tolist() if u.any() else [],
-            "outputs": _named(v[:, i], _OUTPUTS),
-        }
-        for i in range(len(b))
-    ]
-    return OmegaConf.to_yaml({"about": about, "units": units, "bias": _named(c, _OUTPUTS)})
-
-
-def _named(row: Float64, names: Sequence[str]) -> dict[str, float]:
-    return {name: float(weight) for name, weight in zip(names, row, strict=True) if weight}
 
 
 def _weights(rule: Rule, origin: str) -> dict[str, Tensor]:

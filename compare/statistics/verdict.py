@@ -21,12 +21,6 @@ class Verdict(Enum):
         return cls.NOT_MEASURED if holds is None else cls.MET if holds else cls.MISSED
 
     @classmethod
-    def of_parts(cls, holds: Iterable[bool]) -> Verdict:
-        """Return the verdict on a claim of several parts: MET if all of them hold, PARTLY if some do."""
-        parts = list(holds)
-        return cls.MET if all(parts) else cls.PARTLY if any(parts) else cls.MISSED
-
-    @classmethod
     def of_all(cls, verdicts: Iterable[Verdict]) -> Verdict:
         """Return the verdict on a requirement in several scenarios: MISSED if it is missed in one, MET only in all."""
         verdicts = set(verdicts)

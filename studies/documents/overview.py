@@ -9,6 +9,7 @@ import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 
@@ -17,7 +18,7 @@ from compare.metrics.cells import Cell, by_scenario, read_cells, schemes_of
 from compare.metrics.metric import Metric
 from compare.report import metric_layout
 from compare.report.plots.figure import is_wide
-from compare.report.plots.markers import for_matplotlib
+from compare.report.plots.markers import MARKERS
 from compare.statistics.estimates import Estimate, estimate_of
 from compare.statistics.numbers import name_and_unit, readable, scaled
 
@@ -29,10 +30,16 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from env.command import command
+from env.network.schemes import Scheme
 
 PANELS_ABREAST = 3
 PANEL_INCHES = (4.2, 3.4)
 DPI = 110
+
+
+def _marker(scheme: Scheme) -> Any:
+    """Return the scheme's marker: its letter, or its outline where it has no letter."""
+    return scheme.marker if len(scheme.marker) == 1 else [(x, -y) for x, y in MARKERS[scheme.marker].outline]
 
 
 def draw_overview(cells: Sequence[Cell], output: Path) -> int:
@@ -58,7 +65,7 @@ def draw_overview(cells: Sequence[Cell], output: Path) -> int:
     for axes in grid.flat[len(panels) :]:
         axes.axis("off")
     legend = [
-        Line2D([], [], linestyle="", marker=for_matplotlib(scheme), color=scheme.colour, label=scheme.label)
+        Line2D([], [], linestyle="", marker=_marker(scheme), color=scheme.colour, label=scheme.label)
         for scheme in schemes_of(cells)
     ]
     figure.legend(handles=legend, loc="outside lower center", ncols=min(len(legend), 6), frameon=False)
@@ -78,7 +85,7 @@ def _panel(axes: Axes, cells: Sequence[Cell], throughput: Metric, delay: Metric)
             y.mean,
             xerr=_error(x),
             yerr=_error(y),
-            marker=for_matplotlib(scheme),
+            marker=_marker(scheme),
             color=scheme.colour,
             markersize=8,
             elinewidth=1,

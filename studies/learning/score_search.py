@@ -48,7 +48,7 @@ from export.checkpoint import POLICY_TENSORS
 from export.integer.model import Float64 as Floats
 from export.integer.quantize import FloatPolicy
 from export.pipeline import build_model, find_policy, measure
-from export.rule import rule_text
+from studies.learning.rule_text import rule_text
 
 DEVELOPMENT = TARGETS["development"]
 TABLE, IDENTITY = "generations.csv", "search.json"

@@ -27,6 +27,11 @@ MOMENTS = (0.02, 1 / 6, 0.5, 1.0)  # as shares of the run: 6 s, 50 s, half and a
 LABELS = {name: SCHEMES[name].label for name in OTHERS} | {NV: "NV"}
 
 
+def _verdict(holds: Sequence[bool]) -> Verdict:
+    """Return the verdict on a claim of several parts: MET if all of them hold, PARTLY if some do."""
+    return Verdict.MET if all(holds) else Verdict.PARTLY if any(holds) else Verdict.MISSED
+
+
 @dataclass(frozen=True)
 class Claim:
     """A claim, the figures that decide it, and the verdict."""
@@ -103,7 +108,7 @@ class Ratio:
             holds.append(self.low <= ratio <= self.high)
             figures.append(f"{LABELS[other]} {number(of_other)}, {_times(ratio)}")
         measured = f"{self.metric}: NV {number(of_nv)}; {'; '.join(figures)}"
-        return Claim(self.section, self.text, self.scenario, measured, Verdict.of_parts(holds))
+        return Claim(self.section, self.text, self.scenario, measured, _verdict(holds))
 
 
 def _over(a: float, b: float) -> float:
@@ -151,9 +156,7 @@ def fairness(evidence: Evidence) -> Claim:
         return Claim("4.2", text, scenario, "not measured", Verdict.NOT_MEASURED)
     jain = {scheme: evidence.mean(scenario, scheme, "jain") for scheme in (NV, *OTHERS)}
     figures = ", ".join(f"{LABELS[scheme]} {value:.4f}" for scheme, value in jain.items())
-    return Claim(
-        "4.2", text, scenario, f"Jain index: {figures}", Verdict.of_parts([jain[NV] < jain[s] for s in OTHERS])
-    )
+    return Claim("4.2", text, scenario, f"Jain index: {figures}", _verdict([jain[NV] < jain[s] for s in OTHERS]))
 
 
 def cubic_streams(evidence: Evidence) -> Claim:
@@ -169,7 +172,7 @@ def cubic_streams(evidence: Evidence) -> Claim:
     p99 = {scheme: evidence.mean(scenario, scheme, "p99_latency") for scheme in ("cubic", *rest)}
     figures = [f"{LABELS[s]} {number(lost[s])} % and {number(p99[s])} us" for s in ("cubic", *rest)]
     holds = [all(lost["cubic"] > 3 * lost[s] for s in rest), all(p99["cubic"] > 7 * p99[s] for s in rest)]
-    return Claim("4.6", text, scenario, f"retransmitted and p99: {'; '.join(figures)}", Verdict.of_parts(holds))
+    return Claim("4.6", text, scenario, f"retransmitted and p99: {'; '.join(figures)}", _verdict(holds))
 
 
 def adaptation(evidence: Evidence) -> Claim:
@@ -193,7 +196,7 @@ def adaptation(evidence: Evidence) -> Claim:
         f"first flow {number(alone)} Mbit/s alone, {number(together)} beside the second's {number(other)}, "
         f"{number(after)} after it; {retransmits:.0f} retransmissions"
     )
-    return Claim("4.3", text, scenario, measured, Verdict.of_parts(holds))
+    return Claim("4.3", text, scenario, measured, _verdict(holds))
 
 
 def unfairness_to_reno(evidence: Evidence) -> Claim:
@@ -213,7 +216,7 @@ def _unfairness(evidence: Evidence, competing: str, scenario: str) -> Claim:
     shares = {scheme: _share_beside(evidence.flows(scenario, scheme)) for scheme in (NV, *OTHERS)}
     figures = ", ".join(f"{LABELS[scheme]} {100 * share:.0f} %" for scheme, share in shares.items())
     holds = [shares[NV] < 0.3, all(0.3 <= shares[scheme] <= 0.7 for scheme in OTHERS)]
-    return Claim("4.5", text, scenario, f"share of the first flow: {figures}", Verdict.of_parts(holds))
+    return Claim("4.5", text, scenario, f"share of the first flow: {figures}", _verdict(holds))
 
 
 def _share_beside(flows: Sequence[FlowResult]) -> float:
@@ -249,7 +252,7 @@ def drift(evidence: Evidence) -> Claim:
         medians[-1] < 1.5 * medians[1],  # is stable after a sixth of the run
         300 / 1.5 < medians[-1] < 450 * 1.5,
     ]
-    return Claim("4.8", text, scenario, measured, Verdict.of_parts(holds))
+    return Claim("4.8", text, scenario, measured, _verdict(holds))
 
 
 def min_rtt_us(flow: FlowResult, at_s: float) -> float:

@@ -1,10 +1,10 @@
-"""The markers of env/network/schemes.py, for plotly, for matplotlib, and as shapes for tables and buttons."""
+"""The markers of env/network/schemes.py, for plotly, and as shapes for tables and buttons."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -79,11 +79,6 @@ _BY_SYMBOL: dict[str, Sequence[tuple[float, float]]] = {
     "triangle-nw": [(-7.5, 7.5), (-7.5, -7.5), (7.5, -7.5)],
 }
 MARKERS |= {symbol: Marker(symbol, outline) for symbol, outline in _BY_SYMBOL.items()}
-
-
-def for_matplotlib(scheme: Scheme) -> Any:
-    """Return the scheme's marker: its letter, or its outline where it has no letter."""
-    return scheme.marker if len(scheme.marker) == 1 else [(x, -y) for x, y in MARKERS[scheme.marker].outline]
 
 
 def glyph(scheme: Scheme) -> Markup:

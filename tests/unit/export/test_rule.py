@@ -10,7 +10,8 @@ import pytest
 from env.errors import UserError
 from env.schema import ACTIONS, FEATURES
 from export import pipeline
-from export.rule import find_rule, read_rule, rule_names, rule_text
+from export.rule import find_rule, read_rule, rule_names
+from studies.learning.rule_text import rule_text
 from training.policy import initial_policy
 
 INPUTS = [feature.name for feature in FEATURES]
