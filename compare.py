@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import textwrap
@@ -21,6 +22,7 @@ from compare.experiment.changes import quoted
 from compare.experiment.config import FOLDER, NAME, CompareConfig, check_command_line, read_config
 from compare.targets.catalogue import TARGETS
 from compare.targets.stored import holds_targets
+from env.config_errors import explained
 from env.errors import UserError
 from env.lab import LabError
 from env.network.scenario import scenario_names
@@ -84,9 +86,12 @@ def main() -> None:
     if {"-h", "--help"} & set(sys.argv[1:]):
         print(help_text())
         return
-    sys.argv[1:] = map(quoted, sys.argv[1:])  # where Hydra reads them
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises its errors
+    # where Hydra reads them; with +KEY=VALUE it would take a key that nothing reads
+    sys.argv[1:] = [quoted(word.lstrip("+")) for word in sys.argv[1:]]
     check_command_line(sys.argv[1:])
-    run()
+    with explained():
+        run()
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,13 +16,15 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
+from env.checkout import CONFIGS
+from env.config_errors import explained
 from env.errors import UserError
 from env.lab import LabError
-from env.options import group_lines, option_lines
+from env.options import argument, group_lines, option_lines
 from env.profile import Profile
 from env.reward import RewardWeights
 from export import checkpoint
-from training.config import LEARNERS, check_command_line, read_config, resumed_config
+from training.config import LEARNERS, check_command_line, read_config, resumed_config, values, with_own_profiles
 from training.loop import make_labs, new_run_folder, train
 from training.options import LabOptions, TrainConfig
 from training.sampling.rollout_sampler import RolloutSampler
@@ -74,10 +78,11 @@ def run_training(config: TrainConfig, folder: Path, saved: dict[str, Any] | None
     except KeyboardInterrupt:  # while the labs boot, or the second one
         return False
     except OSError as error:
-        raise UserError(f"{error}; {folder} keeps its last checkpoint") from error
+        kept = f"; {folder} keeps its last checkpoint" if checkpoint.checkpoint_path(folder).is_file() else ""
+        raise UserError(f"{error}{kept}") from error
 
 
-@hydra.main(version_base="1.3", config_path="configs", config_name="train")
+@hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name="train")
 def run(composed: DictConfig) -> None:
     """Run one training; ends the process with status 1 and one paragraph on an error, with 130 when stopped.
 
@@ -92,13 +97,12 @@ def run(composed: DictConfig) -> None:
     except ERRORS as error:
         sys.exit(f"train.py: {error}")
     if finished:
-        print(f"{folder} is trained; export it with: make export-weights RUN={folder}")
-    elif checkpoint.checkpoint_path(folder).is_file():
-        print(f"\nstopped; continue with: python train.py resume={folder}", file=sys.stderr)
-        sys.exit(130)
-    else:
-        print("\nstopped before the training began", file=sys.stderr)
-        sys.exit(130)
+        print(f"{folder} is trained; export it with: make export-weights {shlex.quote(f'RUN={folder}')}")
+        return
+    saved_it = checkpoint.checkpoint_path(folder).is_file()
+    how = f"; continue with: python train.py {argument('resume', folder)}" if saved_it else " before the training began"
+    print(f"\nstopped{how}", file=sys.stderr)
+    sys.exit(130)
 
 
 def run_in_sweep(composed: DictConfig) -> None:
@@ -119,11 +123,11 @@ def run_in_sweep(composed: DictConfig) -> None:
 
 def with_learner(arguments: list[str]) -> list[str]:
     """Return the arguments. If they resume a run, add its algo=, so that Hydra knows the keys of its learner."""
-    run = next((word.removeprefix("resume=") for word in arguments if word.startswith("resume=")), None)
+    run = next((word for word in arguments if word.startswith("resume=")), None)
     if run is None or any(word.startswith("algo=") for word in arguments):
         return arguments
     try:
-        kind = checkpoint.load(Path(run))["config"]["algo"]["kind"]
+        kind = checkpoint.load(Path(values(run)[0]))["config"]["algo"]["kind"]
     except UserError:  # plan() raises it again
         return arguments
     return [*arguments, f"algo={kind}"]
@@ -135,9 +139,12 @@ def main() -> None:
     if {"-h", "--help"} & set(sys.argv[1:]):
         print(help_text())
         return
-    sys.argv[1:] = with_learner(sys.argv[1:])
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises its errors
+    # with +KEY=VALUE Hydra would take a key that nothing reads
+    sys.argv[1:] = with_learner([with_own_profiles(word.lstrip("+")) for word in sys.argv[1:]])
     check_command_line(sys.argv[1:])
-    run()
+    with explained():
+        run()
 
 
 if __name__ == "__main__":

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from hydra.errors import OverrideParseException
+from hydra.core.override_parser.types import Override, Transformer
+from hydra.errors import HydraException, OverrideParseException
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from yaml import YAMLError
 
 from env.checkout import CONFIGS
-from env.errors import UserError, decimal_hint, suggest
+from env.errors import UserError, decimal_hint, first_line, suggest
 
 _WRONG_TYPES = (  # texts of OmegaConf
     re.compile(r"Value '(?P<value>.*)' of type '\w+' could not be converted to (?P<type>\w+)"),
@@ -85,6 +87,25 @@ def _check_kinds(hint: Any, value: Any, where: str) -> None:
                 _check_kinds(of, value[name], f"{where}.{name}".lstrip("."))
 
 
+def single_values(override: Override) -> list[Any]:
+    """Return the value of KEY=VALUE, or the values of a sweep. Raises UserError for a sweep without single values."""
+    if not override.is_sweep_override():
+        return [override.value()]
+    if not override.is_discrete_sweep():
+        key = override.key_or_group
+        raise UserError(f"{override.input_line} has no single values; list them, as {key}=1,10,100")
+    return list(override.sweep_iterator(Transformer.identity))
+
+
+@contextlib.contextmanager
+def explained() -> Iterator[None]:
+    """Raise an error of Hydra or OmegaConf as UserError with its explanation."""
+    try:
+        yield
+    except (HydraException, OmegaConfBaseException) as error:
+        raise UserError(explain_config_error(error)) from error
+
+
 def explain_config_error(error: Exception) -> str:
     """Return one paragraph about an error of Hydra, of OmegaConf, or about one that was raised from such an error."""
     cause: BaseException | None = error
@@ -93,20 +114,20 @@ def explain_config_error(error: Exception) -> str:
     if cause is None:
         return _explain_hydra(error)
     key = str(cause.full_key or cause.key)
-    first_line = str(cause).splitlines()[0]
+    reason = first_line(cause)
     if isinstance(cause, MissingMandatoryValue):
         return f"{key} is missing"
-    if "not in" in first_line:
+    if "not in" in reason:
         return _explain_unknown(key, cause)
-    if _NOT_A_TEXT.match(first_line):
+    if _NOT_A_TEXT.match(reason):
         return f"{key} has no keys of its own; it must be a single value"
     for wrong_type in _WRONG_TYPES:
-        if match := wrong_type.match(first_line):
+        if match := wrong_type.match(reason):
             right = _RIGHT_VALUES.get(match["type"].lower(), f"of type {match['type']}")
             return f"{key} is {match['value']!r}; it must be {right}{decimal_hint(match['value'])}"
-    if _NUMBER_AS_KEY.match(first_line):
+    if _NUMBER_AS_KEY.match(reason):
         return f"{key}: a number is no key; decimals have a point, as in 0.5"
-    return f"{key}: {first_line}"
+    return f"{key}: {reason}"
 
 
 def _explain_unknown(key: str, error: OmegaConfBaseException) -> str:

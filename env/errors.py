@@ -39,6 +39,11 @@ def in_context(where: str, *kinds: type[Exception]) -> Iterator[None]:
         raise
 
 
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's text; of an error without text, such as MemoryError(), its name."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
 def near_matches(word: str, known: Iterable[str], limit: int = 3) -> list[str]:
     """Return up to `limit` known words that resemble a word, the nearest first."""
     return difflib.get_close_matches(word, list(known), n=limit, cutoff=CUTOFF)

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import copy
 import operator
+import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import MISSING, field, fields
 from typing import Any, TypeVar
+
+from hydra.core.override_parser.types import Quote, QuotedString
 
 from env.checkout import CONFIGS
 from env.errors import UserError
@@ -40,6 +44,14 @@ def check_dashes(arguments: Sequence[str], known: Sequence[str]) -> None:
         if word.startswith("-") and key.partition(".")[0] in known:
             value = value or ("VALUE" if following.startswith("-") else following or "VALUE")
             raise UserError(f"{word!r} is no option: options have no dashes, so write {key}={value}")
+
+
+def argument(key: str, value: object) -> str:
+    """Return KEY=VALUE as it is typed: in the quotes that Hydra and the shell need."""
+    text = str(value)
+    if not re.fullmatch(r"[\w./@%+-]+", text, re.ASCII):
+        text = QuotedString(text, Quote.double).with_quotes()
+    return shlex.quote(f"{key}={text}")
 
 
 def check_limits(options: Any, prefix: str = "") -> None:

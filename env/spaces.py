@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 import gymnasium
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from env import schema
+from env.errors import UserError
 from env.markdown import markdown_table
 from env.reward import OUTCOME
 
@@ -28,6 +29,19 @@ def observation_space() -> gymnasium.Space[FloatArray]:
 def action_space() -> gymnasium.Space[FloatArray]:
     """Return a Box with the limits of schema.ACTIONS."""
     return _box(schema.ACTIONS)
+
+
+def checked_actions(given: Any, space: gymnasium.Space[FloatArray]) -> FloatArray:
+    """Return actions as an array of the space's shape, whatever their magnitude. Raises UserError."""
+    try:
+        actions = np.asarray(given, np.float32)
+    except (TypeError, ValueError):
+        actions = np.empty(0, np.float32)
+    if actions.shape != space.shape or np.isnan(actions).any():
+        ranges = " and ".join(f"{f.name} from {f.low:g} to {f.high:g}" for f in schema.ACTIONS)
+        text = " ".join(f"{given!r:.100}".split())
+        raise UserError(f"the action is {text}; it must be numbers of shape {space.shape}, in each row {ranges}")
+    return actions
 
 
 def fields_table(fields: tuple[schema.Field, ...]) -> str:

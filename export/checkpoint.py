@@ -25,6 +25,7 @@ from env.files import write_atomically
 FORMAT = 4
 OLD_FORMATS_READ_BY = "7e8d117"  # the commit that reads formats 1 to 3
 FILE_NAME = "checkpoint.pt"
+MILESTONES = "milestones"  # folder of a run, with a folder DECISIONS/ for each policy that is kept
 KEYS = {
     "format",
     "schema",  # SCHEMA_VERSION
@@ -154,6 +155,12 @@ def has_all_inputs(content: Mapping[str, Any]) -> bool:
     return bool(policy_sha256(content["policy"]) == content["sha256"])
 
 
+def all_runs(runs: Path) -> list[Path]:
+    """Return all runs with a checkpoint, including those in populations, the newest first. A milestone is no run."""
+    files = [file for file in runs.rglob(FILE_NAME) if file.parent.parent.name != MILESTONES]
+    return [file.parent for file in sorted(files, key=lambda file: file.stat().st_mtime, reverse=True)]
+
+
 def _runs_beside(run: Path) -> str:
-    runs = sorted(str(path.parent.relative_to(run.parent)) for path in run.parent.rglob(FILE_NAME))
+    runs = sorted(str(path.relative_to(run.parent)) for path in all_runs(run.parent))
     return f"the runs in {run.parent} are: {', '.join(runs)}" if runs else f"{run.parent} has no runs"

@@ -29,7 +29,7 @@ from export.formats.header import render_header, write_header
 from export.integer.model import FORMAT, IntegerModel, Provenance
 from export.integer.quantize import FloatPolicy, quantize
 from export.selection import EXPORTED, model_name
-from export.zoo import ZOO, all_runs, find_checkpoint, plain_name
+from export.zoo import ZOO, find_checkpoint, plain_name
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def find_policy(name: str) -> Path:
 
 def latest_run() -> Path:
     """Return the run with the newest checkpoint. Raises UserError if there is no checkpoint."""
-    known = all_runs(RUNS)
+    known = checkpoint.all_runs(RUNS)
     if not known:
         raise UserError(
             f"{RUNS} holds no checkpoint yet; train one with `python train.py`, or name one with --checkpoint"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from env.checkout import DATASETS, RUNS
 from env.errors import UserError, did_you_mean, suggest
-from export.checkpoint import FILE_NAME
+from export.checkpoint import FILE_NAME, all_runs
 
 ZOO = DATASETS / "models"
 PREFIX = "ndm@"  # of a model where schemes stand beside it
@@ -19,12 +19,6 @@ PREFIX = "ndm@"  # of a model where schemes stand beside it
 def zoo_names(zoo: Path = ZOO) -> list[str]:
     """Return the sorted names of the models of the zoo."""
     return sorted(file.parent.name for file in zoo.glob(f"*/{FILE_NAME}"))
-
-
-def all_runs(runs: Path) -> list[Path]:
-    """Return all runs with a checkpoint, including those in populations, the newest first."""
-    files = sorted(runs.rglob(FILE_NAME), key=lambda file: file.stat().st_mtime, reverse=True)
-    return [file.parent for file in files]
 
 
 def plain_name(name: str) -> str:

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 from hydra import compose, initialize_config_dir
 from hydra.core.config_store import ConfigStore
-from hydra.errors import HydraException
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Quote, QuotedString
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
 import training.sweeps  # noqa: F401  (registers the sweeper and the launcher that configs/train.yaml names)
 from env.checkout import CONFIGS
-from env.config_errors import explain_config_error
-from env.errors import UserError
+from env.config_errors import explained, single_values
+from env.errors import UserError, in_context
+from env.network.scenario_files import SUFFIXES
 from env.options import check_dashes
-from env.profile import profile_from_config
+from env.profile import check_profile, load_profile
 from training.learner import kinds, learner_class
 from training.options import TrainConfig
 
 LEARNERS = {kind: learner_class(kind) for kind in sorted(set(kinds().values()))}
 # A resumed run may change single values of these groups, and options that do not change its result.
-GROUPS = ("algo", "lab", "profile")
+GROUPS = ("algo", "lab")
 CHANGEABLE = (*GROUPS, "checkpoint_every", "runner", "ray_address")
 GONE = {  # options that went, with the value of a run that can go on without them
     "algo.quantization_aware": False,
@@ -35,6 +37,30 @@ GONE = {  # options that went, with the value of a run that can go on without th
 ConfigStore.instance().store(name="train_schema", node=TrainConfig)
 for _kind, _learner in LEARNERS.items():
     ConfigStore.instance().store(group="learner", name=_kind, node=_learner.OPTIONS)
+
+
+def values(word: str) -> list[str]:
+    """Return the values of an argument KEY=VALUE, several in a sweep. Raises UserError."""
+    with explained():
+        given = single_values(OverridesParser.create().parse_override(word))
+    return [str(getattr(value, "text", value)) for value in given]  # of a value in quotes
+
+
+def with_own_profiles(word: str) -> str:
+    """Return an argument. If it is profile= with .yaml files, it has their absolute paths, and Hydra knows the files.
+
+    Raises UserError for a file that holds no profile.
+    """
+    if not word.startswith("profile=") or not any(suffix in word for suffix in SUFFIXES):
+        return word
+    names = []
+    for name in values(word):
+        if name.endswith(SUFFIXES):
+            file = Path(name).expanduser().absolute()
+            ConfigStore.instance().store(group=f"profile{file.parent}", name=file.name, node=load_profile(str(file)))
+            name = QuotedString(str(file), Quote.double).with_quotes()
+        names.append(name)
+    return f"profile={','.join(names)}"
 
 
 def check_command_line(overrides: Sequence[str]) -> None:
@@ -49,26 +75,20 @@ def check_command_line(overrides: Sequence[str]) -> None:
     for override in overrides:
         if override.find("=") < 1 and not override.startswith("~"):
             raise UserError(f"{override!r} is no option. The options are KEY=VALUE; --help lists them")
-    try:
-        with initialize_config_dir(str(CONFIGS), version_base="1.3"):
-            compose("train", list(overrides))
-    except (HydraException, OmegaConfBaseException) as error:
-        raise UserError(explain_config_error(error)) from error
+    with explained(), initialize_config_dir(str(CONFIGS), version_base="1.3"):
+        compose("train", list(overrides))
 
 
 def read_config(composed: DictConfig) -> TrainConfig:
     """Return the checked configuration. Raises UserError."""
-    try:
-        profile = profile_from_config(composed.profile)
+    with explained():
         config = OmegaConf.to_object(composed)
-    except OmegaConfBaseException as error:
-        raise UserError(explain_config_error(error)) from error
     assert isinstance(config, TrainConfig)
     kind = config.algo.kind
     learner = LEARNERS.get(kind)
     if learner is None or learner.OPTIONS is not type(config.algo):
         raise UserError(f"algo.kind is {kind}, but the options are another learner's; choose the learner by algo=")
-    config.profile = profile
+    check_profile(config.profile)
     return config
 
 
@@ -81,13 +101,10 @@ def resumed_config(saved: Mapping[str, Any], composed: DictConfig, overrides: Se
     kind = saved["algo"]["kind"]
     if kind not in LEARNERS:
         raise UserError(f"the checkpoint is of the learner {kind!r}; this version has {', '.join(LEARNERS)}")
-    try:
+    with in_context("the checkpoint's configuration does not fit this version"), explained():
         schema = OmegaConf.structured(TrainConfig)
         schema.algo = OmegaConf.structured(LEARNERS[kind].OPTIONS)
         config = OmegaConf.merge(schema, _today(saved))
-    except OmegaConfBaseException as error:
-        reason = explain_config_error(error)
-        raise UserError(f"the checkpoint's configuration does not fit this version: {reason}") from error
     assert isinstance(config, DictConfig)
     for override in overrides:
         key = override.split("=", 1)[0].lstrip("+")
@@ -95,8 +112,8 @@ def resumed_config(saved: Mapping[str, Any], composed: DictConfig, overrides: Se
             continue
         if key.split(".")[0] not in CHANGEABLE or key in GROUPS:
             raise UserError(
-                f"{override} cannot be changed in a resumed run: it keeps its {key}; "
-                "single values such as algo.total_decisions=, lab.workers= or profile.reward.delay= can be"
+                f"{override} cannot be changed in a resumed run: it keeps its {key}; single values such as "
+                "algo.total_decisions= or lab.workers= can be, and another objective is for a new run, by algo.start="
             )
         OmegaConf.update(config, key, OmegaConf.select(composed, key))
     return config

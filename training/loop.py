@@ -7,6 +7,7 @@ and sampler, and the lab repeats the episodes that it was running.
 from __future__ import annotations
 
 import contextlib
+import shutil
 import signal
 import sys
 import time
@@ -22,6 +23,7 @@ from tqdm import tqdm
 from env.errors import UserError
 from env.files import FolderInUse, locked
 from env.lab import VirtualLab
+from env.options import argument
 from env.pool import Pool, lab_files, make_pool
 from env.profile import own_rivals
 from env.rollout import MODULES
@@ -116,7 +118,7 @@ def new_run_folder(config: TrainConfig) -> Path:
     if folder.exists():
         raise UserError(
             f"{folder} exists already, and a new run would overwrite it: choose another name=, "
-            f"or continue that run by resume={folder}"
+            f"or continue that run by {argument('resume', folder)}"
         )
     return folder
 
@@ -148,26 +150,43 @@ def train(config: TrainConfig, folder: Path, saved: Mapping[str, Any] | None, sa
     torch.set_num_threads(1)  # the networks are too small to gain from more, and the labs need the cores
     stop = StopRequest()
     learner = learner_class(config.algo.kind).build(config)
+    start = argument("algo.start", folder)
     if saved is None:
         learner.begin()
         folder.mkdir(parents=True)
     else:
         if not saved["learner"]:
-            raise UserError(f"{folder} is a milestone, which has no learner: begin a new run with algo.start={folder}")
+            raise UserError(f"{folder} is a milestone, which has no learner: begin a new run with {start}")
         if not has_all_inputs(saved):
             raise UserError(
                 f"{folder} was trained before the last inputs were appended to env/schema.py, so that it cannot be "
-                f"resumed: begin a new run with algo.start={folder}, or resume it with commit {saved['git_revision']}"
+                f"resumed: begin a new run with {start}, or resume it with commit {saved['git_revision']}"
             )
-    with claimed(folder), stop.listen():
-        if saved is not None:
-            sampler.restore(saved["sampler"])
-            learner.restore(saved)
-        with Recorder(config, folder, saved and saved["card"], sampler.modules) as recorder:
-            finished = _update_until_done(learner, sampler, recorder, stop)
-            if finished:
-                recorder.finished()
+    try:
+        with claimed(folder), stop.listen():
+            if saved is not None:
+                _require_work(saved, config.algo.total_decisions, start)
+                sampler.restore(saved["sampler"])
+                learner.restore(saved)
+            with Recorder(config, folder, saved and saved["card"], sampler.modules) as recorder:
+                finished = _update_until_done(learner, sampler, recorder, stop)
+                if finished:
+                    recorder.finished()
+    except Exception:
+        if saved is None and not learner.progress.done:
+            shutil.rmtree(folder)  # the first batch failed: nothing is left that looks like a run
+        raise
     return finished
+
+
+def _require_work(saved: Mapping[str, Any], total: int, start: str) -> None:
+    """Raise UserError when nothing is left to train. A run that was killed after its last update may still end."""
+    done, before = saved["decisions"], saved["config"]["algo"]["total_decisions"]
+    if done >= total and (total != before or saved["card"]["status"] == "finished"):
+        raise UserError(
+            f"the run has made {done:,} of {total:,} decisions: nothing is left to train, and nothing changed. Give "
+            f"a larger algo.total_decisions=, or begin a new run with {start} name=NAME"
+        )
 
 
 def _update_until_done(learner: Learner, sampler: RolloutSampler, recorder: Recorder, stop: StopRequest) -> bool:

@@ -420,7 +420,11 @@ class Ppo:
             self.policy.load_state_dict(saved["policy"])
             self.critic.load(saved["learner"]["critic"])
         except RuntimeError as error:
-            raise UserError(f"the checkpoint's networks do not fit this configuration: {error}") from error
+            units = f"algo.hidden={len(saved['policy']['rnn.bias_hh_l0'])} and algo.critic_units="
+            raise UserError(
+                f"the checkpoint's networks do not fit this configuration: they have {units}"
+                f"{len(saved['learner']['critic']['body.0.bias'])}, and a training keeps these"
+            ) from error
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         """See training.learner.Learner."""

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 
 from compare.command.comparison import complete
@@ -27,7 +26,7 @@ from compare.report.content import scenario_page
 from compare.report.figures import scenario_figures
 from compare.report.plots.figure import INK, SOFT, SURFACE
 from compare.statistics.winners import Winners
-from env.config_errors import explain_config_error
+from env.config_errors import explained
 from env.errors import UserError
 
 if TYPE_CHECKING:
@@ -121,10 +120,8 @@ def compare(
         raise UserError(f'{dotted[0]} is unknown; from Python it is {network}={{"{field}": {options[dotted[0]]!r}}}')
     given = {"scenario": _listed(scenario), "schemes": None if schemes is None else _listed(schemes)} | options
     composed = OmegaConf.structured(CompareConfig)
-    try:
+    with explained():
         composed.merge_with(given)
-    except OmegaConfBaseException as error:
-        raise UserError(explain_config_error(error)) from error
     completed, content = complete(read_config(composed), Console(quiet=True))
     frames = {
         name: pd.read_csv(io.StringIO((completed.store.folder / f"{name}.csv").read_text()))

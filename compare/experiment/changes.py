@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Quote, QuotedString, Transformer
+from hydra.core.override_parser.types import Quote, QuotedString
 from hydra.errors import HydraException
 
-from env.errors import UserError
+from env.config_errors import single_values
+from env.errors import UserError, first_line
 from env.network.chain import MAX_LINKS, ChainLink
 from env.network.checks import suggest_field
 from env.network.path import Path as NetworkPath
@@ -137,15 +138,10 @@ def _values(key: str, given: Any) -> list[Any]:
 
 def _parsed(key: str, text: str) -> list[Any]:
     try:
-        override = OverridesParser.create().parse_override(f"{key}={text}")
-        if not override.is_sweep_override():
-            return [override.value()]
-        if not override.is_discrete_sweep():
-            raise UserError(f"{key}={text} has no single values; list them, as {key}=1,10,100")
-        return list(override.sweep_iterator(Transformer.identity))
+        return single_values(OverridesParser.create().parse_override(f"{key}={text}"))
     except HydraException as error:
-        first_line = str(error).splitlines()[0]
-        raise UserError(f"{key}={text} cannot be read ({first_line}); quote a value with other characters") from error
+        reason = first_line(error)
+        raise UserError(f"{key}={text} cannot be read ({reason}); quote a value with other characters") from error
 
 
 def changed(scenarios: Sequence[Scenario], changes: Sequence[Change]) -> tuple[list[Scenario], list[SweepPoint]]:

@@ -10,14 +10,12 @@ from typing import Any
 
 from hydra import compose, initialize_config_dir
 from hydra.core.config_store import ConfigStore
-from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
 from compare.experiment.changes import NETWORKS
 from compare.experiment.labs import LABS, REAL_TIME
 from env.checkout import CONFIGS
-from env.config_errors import explain_config_error
+from env.config_errors import explained
 from env.errors import UserError, suggest
 from env.network.scenario import scenario_names
 from env.network.scenario_files import SUFFIXES
@@ -125,19 +123,14 @@ def check_command_line(overrides: Sequence[str]) -> None:
     own = {"scenario", "rival", *(key for key in given if key.partition(".")[0] in NETWORKS)}
     if "targets" in given and (beside := sorted(set(given) & own)):
         raise UserError(f"targets have their own scenarios: leave out {' and '.join(beside)}")
-    try:
-        with initialize_config_dir(str(FOLDER), version_base="1.3"):
-            compose(NAME, list(overrides))
-    except (HydraException, OmegaConfBaseException) as error:
-        raise UserError(explain_config_error(error)) from error
+    with explained(), initialize_config_dir(str(FOLDER), version_base="1.3"):
+        compose(NAME, list(overrides))
 
 
 def read_config(composed: DictConfig) -> CompareConfig:
     """Return the checked options. Raises UserError."""
-    try:
+    with explained():
         config = OmegaConf.to_object(composed)
-    except OmegaConfBaseException as error:
-        raise UserError(explain_config_error(error)) from error
     assert isinstance(config, CompareConfig)
     for name in ("scenario", "targets", "schemes"):
         value = getattr(config, name)

@@ -54,8 +54,8 @@ class Interval(NamedTuple):
 class Episode:
     """The episodes of one lab, one after the other.
 
-    profile: a name in configs/profile, or a Profile. decisions, duration_s: length of an episode, the latter in virtual
-    seconds; None for the profile's. Raises UserError.
+    profile: a name in configs/profile, the path of a .yaml file, or a Profile. decisions, duration_s: length of an
+    episode, the latter in virtual seconds; None for the profile's. Raises UserError.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Episode:
         duration_s: float | None = None,
         boot: BootLab = boot_lab,
     ) -> None:
-        self.profile = load_profile(profile) if isinstance(profile, str) else profile
+        self.profile = profile if isinstance(profile, Profile) else load_profile(str(profile))
         self.sampler = PathSampler(self.profile)
         self.decisions = self.profile.episode_decisions if decisions is None else decisions
         self.duration_s = self.profile.episode_s if duration_s is None else duration_s

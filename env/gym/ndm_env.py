@@ -11,7 +11,7 @@ from env.gym.episode import BootLab, Episode, boot_lab
 from env.profile import Profile
 from env.reward import terms_table
 from env.schema import ACTIONS, FEATURES
-from env.spaces import FEATURE_SCALE, INFO, FloatArray, action_space, fields_table, observation_space
+from env.spaces import FEATURE_SCALE, INFO, FloatArray, action_space, checked_actions, fields_table, observation_space
 
 
 class NdmEnv(gymnasium.Env[FloatArray, FloatArray]):
@@ -58,7 +58,7 @@ class NdmEnv(gymnasium.Env[FloatArray, FloatArray]):
     ## Arguments
     | name | default | meaning |
     |---|---|---|
-    | profile | "mixed" | a name in configs/profile, or an env.profile.Profile |
+    | profile | "mixed" | a name in configs/profile, the path of a .yaml file, or an env.profile.Profile |
     | episode_decisions | the profile's | decisions in an episode |
     | episode_s | the profile's | virtual seconds in an episode |
     | boot | env.gym.episode.boot_lab | boots a lab with a seed |
@@ -106,7 +106,7 @@ class NdmEnv(gymnasium.Env[FloatArray, FloatArray]):
         """Take action [A]; return observation [D], reward, False, truncated and info, one interval later."""
         if not self._active:
             raise gymnasium.error.ResetNeeded("step() outside of an episode: call reset()")
-        cwnd_log2, pacing = np.asarray(action, np.float32).tolist()
+        cwnd_log2, pacing = checked_actions(action, self.action_space).tolist()
         self.episode.act(cwnd_log2, pacing)
         interval = self.episode.receive()
         self._active = not interval.over

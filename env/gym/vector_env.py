@@ -20,7 +20,7 @@ from env.errors import UserError
 from env.gym.episode import BootLab, Episode, Interval, boot_lab
 from env.lab import LabError
 from env.profile import PATH_FEATURES, Profile
-from env.spaces import FEATURE_SCALE, INFO, FloatArray, action_space, observation_space
+from env.spaces import FEATURE_SCALE, INFO, FloatArray, action_space, checked_actions, observation_space
 
 BoolArray = npt.NDArray[np.bool_]
 HUNG_MS = 150_000  # wall time without a frame from any lab; longer than a lab's own limit, whose error says more
@@ -111,8 +111,9 @@ class NdmVectorEnv(VectorEnv[FloatArray, FloatArray, npt.NDArray[Any]]):
         """
         if not self._active:
             raise gymnasium.error.ResetNeeded("step() before the first reset(), or after an error: call reset()")
+        decisions = checked_actions(actions, self.action_space).tolist()
         self._active = False
-        for n, (cwnd_log2, pacing) in enumerate(actions.tolist()):
+        for n, (cwnd_log2, pacing) in enumerate(decisions):
             self._phases[n] = Phase.INTERVAL
             self._episodes[n].act(cwnd_log2, pacing)
         self._wait()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from env.errors import UserError
+from env.errors import UserError, first_line
 from env.lab import GuestDied, GuestFailed, GuestHung, Lab, ModuleInTheWay
 from env.own_module.module_info import described_parameters
 
@@ -29,7 +29,7 @@ def registered_algorithm(lab: Lab, module: Path, parameters: str, name: str) -> 
             f"controls are {', '.join(before)}"
         ) from error
     except GuestFailed as error:
-        reason = str(error).splitlines()[0]
+        reason = first_line(error)
         if parameters and "Invalid parameters" in reason:
             reason += f". It has the parameters {described_parameters(module)}; a value may also be out of its range"
         raise UserError(f"the kernel does not load {module.name}: {reason}") from error

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from env.checkout import MODEL_BUILD, ROOT
-from env.errors import UserError
+from env.errors import UserError, first_line
 from env.lab.module_files import hand_over_modules
 from env.pool.files import check_files
 from env.pool.job import Job
@@ -112,8 +112,7 @@ def connect(address: str | None) -> None:
             runtime_env={"env_vars": {"PYTHONPATH": str(ROOT), "NDM_MODEL_BUILD": str(MODEL_BUILD)}},
         )
     except (ConnectionError, RayError, ValueError, RuntimeError) as error:
-        first_line = str(error).strip().splitlines()[0]
-        raise UserError(f"the Ray cluster {address} cannot be reached: {first_line}") from error
+        raise UserError(f"the Ray cluster {address} cannot be reached: {first_line(error)}") from error
 
 
 def _check_reachable(address: str) -> None:

@@ -58,8 +58,8 @@ class FloatPolicy:
             if not np.isfinite(arrays[name]).all():
                 bad = arrays[name][~np.isfinite(arrays[name])]
                 raise UserError(
-                    f"{name} holds {bad.size} of {arrays[name].size} weights that are not finite (first: {bad[0]}); "
-                    f"the training diverged; export an earlier checkpoint"
+                    f"{name} holds {bad.size} of {arrays[name].size} weights that are not finite (first: {bad[0]}): "
+                    f"the training diverged"
                 )
         w, u, b_ih, b_hh, v, c = arrays.values()
         return cls(w=w, u=u, b=b_ih + b_hh, v=v, c=c)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Iterable, Mapping
@@ -11,18 +10,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import torch
 from omegaconf import OmegaConf
+from torch import Tensor
+from torch.utils._pytree import tree_leaves
 from torch.utils.tensorboard import SummaryWriter
 
-from env.errors import UserError
+from env.errors import UserError, first_line
 from env.files import write_atomically
+from env.options import argument
 from export import checkpoint
 from export.checks.certificate import certify, refusals
 from export.integer.quantize import FloatPolicy, quantize
 from training.options import TrainConfig
 from training.run_folder.card import CURVE_NAME, Card
 
-MILESTONES = "milestones"  # folder of a run, with a folder DECISIONS/ for each policy that is kept
 PICTURE_S = 60.0  # wall time between two drawings of the curve; one takes about a second
 
 
@@ -62,8 +64,22 @@ class Recorder:
         self._save()
 
     def update(self, state: dict[str, Any], metrics: dict[str, float], virtual_s: float) -> None:
-        """Record an update: the state after it, its metrics, the virtual time of its episodes."""
+        """Record an update: the state after it, its metrics, the virtual time of its episodes.
+
+        Raises UserError, and keeps the state before it, when the policy cannot be exported or a number is not finite.
+        """
         assert self._writer is not None
+        assert self._state is not None
+        leaves = [leaf for leaf in tree_leaves(state["learner"]) if isinstance(leaf, float | Tensor)]
+        try:
+            quantize(FloatPolicy.from_state_dict(state["policy"]))
+            if not all(torch.as_tensor(leaf).isfinite().all() for leaf in leaves):
+                raise UserError("the learner's state has numbers that are not finite: the training diverged")
+        except UserError as error:
+            raise UserError(
+                f"{error}; {self._folder} keeps the checkpoint of {self._state['decisions']:,} decisions: continue it "
+                f"by {argument('resume', self._folder)} with a lower algo.learning_rate="
+            ) from error
         for name, value in metrics.items():
             self._writer.add_scalar(name, value, state["decisions"])
         self._state = state
@@ -71,9 +87,9 @@ class Recorder:
         self._card.virtual_s += virtual_s
         self._updates += 1
         if self._updates % self._every == 0:
+            self._save()
             if time.monotonic() - self._drawn > PICTURE_S:
                 self._draw()
-            self._save()
 
     def milestones_at(self, share: float) -> int:
         """Return the number of milestones of a training of which a share, 0 to 1, is done."""
@@ -82,7 +98,7 @@ class Recorder:
     def keep(self) -> None:
         """Keep the newest policy as a milestone. It exports like a run, but cannot be resumed."""
         assert self._state is not None
-        folder = self._folder / MILESTONES / f"{self._state['decisions']:09d}"
+        folder = self._folder / checkpoint.MILESTONES / f"{self._state['decisions']:09d}"
         folder.mkdir(parents=True, exist_ok=True)
         content = {**self._state, "learner": {}, "sampler": {}, "config": self._config, "card": self._card.facts()}
         checkpoint.save(folder, content)
@@ -90,16 +106,11 @@ class Recorder:
     def finished(self) -> None:
         """Record that the training is complete, and what its network is certified for."""
         assert self._state is not None
+        certificates = certify(quantize(FloatPolicy.from_state_dict(self._state["policy"])))
+        self._card.certificates = [asdict(certificate) for certificate in certificates]
         self._card.status = "finished"
-        try:
-            model = quantize(FloatPolicy.from_state_dict(self._state["policy"]))
-        except UserError as error:
-            print(f"train.py: the policy cannot be exported: {error}", file=sys.stderr)
-        else:
-            certificates = certify(model)
-            self._card.certificates = [asdict(certificate) for certificate in certificates]
-            for refusal in refusals(certificates):
-                print(f"train.py: make export-weights refuses this policy: {refusal}", file=sys.stderr)
+        for refusal in refusals(certificates):
+            print(f"train.py: make export-weights refuses this policy: {refusal}", file=sys.stderr)
 
     def __enter__(self) -> Self:
         return self
@@ -107,13 +118,16 @@ class Recorder:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if self._state is None:
             return
+        failed = error is not None and not isinstance(error, KeyboardInterrupt)
         if self._card.status != "finished":
-            failed = error is not None and not isinstance(error, KeyboardInterrupt)
-            self._card.status = f"failed: {str(error).splitlines()[0]}" if failed else "interrupted"
-        if self._updates:
-            self._draw()
+            self._card.status = "failed" if failed else "interrupted"
         try:
-            self._save()  # after an error, too: a lab that died must not cost the updates since the last checkpoint
+            self._save()  # first, and after an error, too: it must not cost the updates since the last checkpoint
+            if error is not None and failed:
+                self._card.status = f"failed: {first_line(error)}"
+            if self._updates:
+                self._draw()
+            self._card.write(self._folder)
         finally:
             self._close()
 
@@ -132,7 +146,7 @@ class Recorder:
             self._writer.flush()
             curves.draw({self._folder.name: [self._folder]}, self._folder / CURVE_NAME)
         except OSError as error:  # the curve can be drawn later
-            print(f"{self._folder / CURVE_NAME} could not be written: {os.strerror(error.errno or 0)}", file=sys.stderr)
+            print(f"{self._folder / CURVE_NAME} could not be written: {error.strerror}", file=sys.stderr)
         self._drawn = time.monotonic()
 
     def _close(self) -> None:
@@ -140,7 +154,4 @@ class Recorder:
         try:
             self._writer.close()
         except OSError as error:  # the weights are safe in the checkpoint
-            print(
-                f"the last metrics could not be written to {self._folder}: {os.strerror(error.errno or 0)}",
-                file=sys.stderr,
-            )
+            print(f"the last metrics could not be written to {self._folder}: {error.strerror}", file=sys.stderr)

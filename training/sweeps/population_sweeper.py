@@ -17,6 +17,8 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.core.utils import JobReturn, JobStatus
 
+from env.config_errors import single_values
+
 # Keys that are not part of a population's name, because its runs differ in them, or because they do not change results.
 UNNAMED = ("seed", "name", "runs", "runner", "ray_address", "checkpoint_every")
 UNNAMED_GROUPS = ("lab", "hydra")
@@ -42,6 +44,8 @@ class PopulationSweeper(BasicSweeper):
         assert self.hydra_context is not None
         parser = OverridesParser.create(config_loader=self.hydra_context.config_loader)
         overrides = parser.parse_overrides([*self._parse_config(), *arguments])
+        for override in overrides:
+            single_values(override)
         if any(override.key_or_group == "resume" for override in overrides):
             sys.exit("train.py: resume= continues one run, without -m; the same command with -m continues all of them")
         jobs = named(overrides, self.split_arguments(overrides, None)[0])
@@ -92,6 +96,7 @@ def _is_unnamed(key: str) -> bool:
 def _word(override: str) -> str:
     """Return the value of a group, or the last part of the key and the value, as a part of a folder's name."""
     key, _, value = override.lstrip("+~").partition("=")
+    value = re.sub(r".*/|\.ya?ml\b", "", value) if key == "profile" else value  # its file's name
     words = [key.rpartition(".")[2], value] if "." in key else [value]
     return "_".join(re.sub(r"[^A-Za-z0-9_.]+", "_", word).strip("_") for word in words)
 

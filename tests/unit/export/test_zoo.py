@@ -8,7 +8,7 @@ import pytest
 
 from env.errors import UserError
 from export import pipeline, zoo
-from export.checkpoint import load
+from export.checkpoint import all_runs, load
 from export.selection import select, selected
 from tests.support.runs import write_run
 
@@ -49,3 +49,13 @@ def test_exported_model_leaves_the_zoo_alone(tmp_path: Path) -> None:
 def test_module_takes_the_same_names(tmp_path: Path) -> None:
     select("ndm@mixed", tmp_path)
     assert selected(tmp_path) == "mixed"
+
+
+def test_a_milestone_is_never_offered_as_a_run(tmp_path: Path) -> None:
+    for run in ("office", "many/many-1", "office/milestones/000065536"):
+        write_run(tmp_path / run)
+    assert {str(run.relative_to(tmp_path)) for run in all_runs(tmp_path)} == {"office", "many/many-1"}
+    with pytest.raises(UserError, match=r"the runs in .* are: many/many-1, office$"):
+        load(tmp_path / "000065536")
+    with pytest.raises(UserError, match=r"there is no run '000065536' in .*; the latest are (office|many-1), "):
+        zoo.find_run("000065536", tmp_path)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hydra import compose, initialize_config_dir
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
 from env.checkout import CONFIGS
 from env.errors import UserError
+from env.profile import load_profile
+from env.reward import RewardWeights
 from train import help_text
 from training import learner
-from training.config import LEARNERS, check_command_line, read_config, resumed_config
+from training.config import LEARNERS, check_command_line, read_config, resumed_config, with_own_profiles
 from training.learner import kinds
 from training.options import LabOptions, TrainConfig
 from training.ppo import PpoOptions
+from training.sweeps.population_sweeper import PopulationSweeper, named
 
 GROUPS = ("algo", "debug", "lab", "profile")
 
@@ -107,9 +111,28 @@ def test_resumed_run_keeps_its_configuration() -> None:
     config = read_config(resumed_config(plain, again, overrides))
     assert (config.profile.name, config.seed, config.algo.hidden) == ("bottleneck", 5, 12)
     assert (config.algo.total_decisions, config.lab.workers) == (900, 1)
-    for refused in ("seed=6", "profile=mixed", "name=other", "algo=ppo_long"):
+    for refused in ("seed=6", "profile=mixed", "name=other", "algo=ppo_long", "profile.reward.delay=0.2"):
         with pytest.raises(UserError, match="cannot be changed in a resumed run"):
             resumed_config(plain, again, [*overrides, refused])
+
+
+def test_profile_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = "name: office\npaths:\n  alone:\n    rate_mbps: {fixed: 50}\n"
+    for name in ("office.yaml", "mixed.yaml", "a b.yml"):  # also one of a shipped profile's name
+        (tmp_path / name).write_text(text)
+        word = f"profile='{name}'" if " " in name else f"profile={name}"
+        chosen = composed(with_own_profiles(word), "profile.reward.delay=0.7")
+        assert chosen.profile == replace(load_profile(name), reward=RewardWeights(delay=0.7))
+    swept = with_own_profiles("profile=office.yaml,bottleneck")
+    overrides = OverridesParser.create().parse_overrides([swept])
+    jobs = named(overrides, PopulationSweeper.split_arguments(overrides, None)[0])
+    assert [job[-1] for job in jobs] == ["name=office", "name=bottleneck"]
+    assert [composed(*job).profile.name for job in jobs] == ["office", "bottleneck"]
+    (tmp_path / "bad.yaml").write_text(f"{text}rewards: 3\n")
+    for name, reason in (("bad.yaml", r"bad\.yaml: rewards is unknown"), ("no.yaml", r"no\.yaml: No such file")):
+        with pytest.raises(UserError, match=reason):
+            with_own_profiles(f"profile={name}")
 
 
 def test_help_explains_keys_and_lists_files() -> None:

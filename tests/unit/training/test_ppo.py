@@ -193,8 +193,9 @@ def test_another_trainings_networks_are_a_beginning() -> None:
     assert new.decisions == 0
     with pytest.raises(ValueError, match="PPO starts only from a run of PPO"):
         new.start_from({"policy": old.policy.state_dict(), "learner": {}})
-    with pytest.raises(ValueError, match="do not fit this configuration"):
+    with pytest.raises(ValueError, match=r"do not fit this configuration: they have algo.hidden=8 and ") as caught:
         Ppo(PpoOptions(hidden=4), 5, 0).start_from(old.state())
+    assert "\n" not in str(caught.value)
 
 
 def test_runner_equals_the_network() -> None:

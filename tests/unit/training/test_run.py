@@ -90,7 +90,7 @@ def test_interrupted_run_is_the_uninterrupted_one(tmp_path: Path, overlap: bool)
     assert run_training(chosen, tmp_path / "whole")
     for number in range(2):
         parts = tmp_path / f"parts-{number}"
-        at_step = int(np.random.default_rng().integers(160))
+        at_step = int(np.random.default_rng().integers(40 * number, 160))  # a new run whose first batch fails is none
         if number:
             with pytest.raises(RuntimeError, match="the guest died"):
                 run_training(chosen, parts, None, Disturbed(at_step, fail))
@@ -164,6 +164,79 @@ def test_lab_failure_loses_no_update(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="the guest died"):
         run_training(config(tmp_path), tmp_path / "run", None, Disturbed(3 * 40 + 1, fail))
     assert checkpoint.load(tmp_path / "run")["decisions"] == 1920
+
+
+def test_nothing_is_left_of_a_run_that_did_not_begin(tmp_path: Path) -> None:
+    for at_step in (0, 39):
+        with pytest.raises(RuntimeError, match="the guest died"):
+            run_training(config(tmp_path), tmp_path / "runs" / "new", None, Disturbed(at_step, fail))
+        assert list((tmp_path / "runs").iterdir()) == []
+    assert not run_training(config(tmp_path), tmp_path / "stopped", None, Disturbed(0, interrupt))
+    with pytest.raises(RuntimeError, match="the guest died"):
+        run_training(config(tmp_path), tmp_path / "stopped", checkpoint.load(tmp_path / "stopped"), Disturbed(0, fail))
+    assert checkpoint.load(tmp_path / "stopped")["decisions"] == 0, "a resumed run stays"
+
+
+def test_error_without_text_loses_no_update(tmp_path: Path) -> None:
+    def out_of_memory() -> None:
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        run_training(config(tmp_path), tmp_path / "run", None, Disturbed(2 * 40, out_of_memory))
+    assert checkpoint.load(tmp_path / "run")["decisions"] == 1280
+    assert json.loads((tmp_path / "run" / "card.json").read_text())["status"] == "failed: MemoryError"
+
+
+def test_state_is_saved_before_the_curve_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def out_of_memory(*_: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(curves, "draw", out_of_memory)
+    with pytest.raises(MemoryError):
+        run_training(config(tmp_path), tmp_path / "run")
+    assert checkpoint.load(tmp_path / "run")["decisions"] == 2560
+
+
+class Diverging(Queues):
+    """Its rewards are no numbers from a step on."""
+
+    def act(self, actions: Array) -> Array:
+        rewards = super().act(actions)
+        return rewards if self.left > 0 else rewards * np.float32(np.nan)
+
+    def step(self, actions: Array) -> Any:
+        self.left -= 1
+        return super().step(actions)
+
+    left = 2 * 40 + 1
+
+
+@pytest.mark.parametrize("every", [1, 10])
+def test_diverged_training_keeps_the_last_good_checkpoint(tmp_path: Path, every: int) -> None:
+    chosen = config(tmp_path)
+    chosen.checkpoint_every = every
+    run = tmp_path / "a run"
+    with pytest.raises(UserError, match=r"diverged; .*a run keeps the checkpoint of 1,280 decisions: .*'resume=\""):
+        run_training(chosen, run, None, Diverging())
+    good = checkpoint.load(run)
+    assert good["decisions"] == 1280
+    assert all(tensor.isfinite().all() for tensor in (*good["policy"].values(), *good["learner"]["critic"].values()))
+    assert json.loads((run / "card.json").read_text())["status"].startswith("failed: ")
+    assert run_training(chosen, run, good), "from there on it can be trained"
+
+
+def test_nothing_left_to_train_changes_nothing(tmp_path: Path) -> None:
+    chosen, run = config(tmp_path), tmp_path / "run"
+    run_training(chosen, run)
+    before = {file: file.read_bytes() for file in run.rglob("*") if file.is_file()}
+    for total in (2560, 1000):
+        with pytest.raises(UserError, match=r"made 2,560 of .*: nothing is left .*algo\.start=.*run name=NAME"):
+            run_training(config(tmp_path, total_decisions=total), run, checkpoint.load(run))
+    assert {file: file.read_bytes() for file in run.rglob("*") if file.is_file()} == before
+    saved = checkpoint.load(run)
+    saved["card"]["status"] = "running"  # killed after the last update
+    assert run_training(chosen, run, saved)
+    assert json.loads((run / "card.json").read_text())["status"] == "finished"
 
 
 def test_full_disk_keeps_the_last_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,7 +348,7 @@ def test_card_says_what_the_run_was(tmp_path: Path) -> None:
         assert expected in text
     assert (run / "curve.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(RuntimeError):
-        run_training(chosen, tmp_path / "failed", None, Disturbed(0, fail))
+        run_training(chosen, tmp_path / "failed", None, Disturbed(40, fail))
     assert json.loads((tmp_path / "failed" / "card.json").read_text())["status"] == "failed: the guest died"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, cast
 
 import gymnasium
@@ -244,3 +245,23 @@ def test_closing_ends_every_lab() -> None:
     several.reset(seed=1)
     several.close()
     assert [lab.closed for lab in labs.booted] == [True] * 3
+
+
+@pytest.mark.parametrize("wrong", [[np.nan, 0.0], [0.5], 0.5, [0.5, 0.0, 0.0], "up", None, [[0.5, 0.0]], {"cwnd": 1}])
+def test_wrong_action_names_shape_and_range(wrong: Any) -> None:
+    alone, several = single(Labs()), vector(Labs(), 2)
+    alone.reset(seed=1)
+    several.reset(seed=1)
+    for environment, action, shape in ((alone, wrong, r"\(2,\)"), (several, [wrong, wrong], r"\(2, 2\)")):
+        with pytest.raises(UserError, match=rf"action is .*{shape}.* cwnd_log2 from -1 to 1 and pacing from -1"):
+            environment.step(action)
+    alone.step([np.inf, -3])  # clipped; and the environment goes on
+    several.step([[np.inf, -3], [0, 0]])
+
+
+def test_profile_of_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "office.yaml"
+    file.write_text("name: office\npaths:\n  alone:\n    rate_mbps: {fixed: 50}\n")
+    for profile in (str(file), file):
+        environment = gymnasium.make(env.ENV_ID, profile=profile)
+        assert cast(NdmEnv, environment.unwrapped).episode.profile.name == "office"
