@@ -107,7 +107,7 @@ lab-kernel-key: # print key=HASH of the lab kernel, by which CI keeps ~/.cache/n
 # KERNEL_SRC is the source of the kernel that KERNEL names, and of no other
 BUILD_OWN_KERNEL := $(if $(KERNEL),KERNEL_SRC= )/usr/bin/python3 kernel/lab/uml/build.py
 
-build/lab-kernel/manifest.json: kernel/lab/uml/lab.config $(KERNEL_RECIPE)
+build/lab-kernel/manifest.json: kernel/lab/uml/lab.config kernel/lab/uml/scripts.config $(KERNEL_RECIPE)
 	@$(BUILD_OWN_KERNEL)
 	@touch -c $@
 

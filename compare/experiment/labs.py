@@ -14,13 +14,14 @@ from env.files import sha256
 from env.lab import GuestFailed, VirtualLab
 from env.lab.kernels import LAB, lab_kernel
 from env.lab.lab import PROGRAM
+from env.lab.module_files import check_release
 from env.lab.stock.host import HostLab, modules_folder
 from env.lab.stock.kernel import StockKernel
 from env.lab.stock.vm import VmLab
 from env.lab.virtual import ALWAYS_LOADED
 from env.network.scenario import Scenario, scenario_names
 from env.network.schemes import ORACLE
-from env.own_module import KernelTree, check_release, virtual_tree
+from env.own_module import KernelTree, virtual_tree
 from env.pool import BootLab
 
 REAL_TIME = ("vm", "host")

@@ -19,7 +19,7 @@ import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from env.command import command
 from env.errors import UserError, suggest
@@ -224,9 +224,10 @@ def _lab(options: argparse.Namespace) -> Lab:
             raise UserError(
                 f"module {module} is unknown; it is one of {', '.join(known)}, or a file that ends in .ko{make}"
             )
+    common: dict[str, Any] = {"modules": options.module, "memory_mb": options.memory_mb, "ipv6": True}
     if stock is not None:
-        return VmLab(kernel=stock.version, modules=options.module, memory_mb=options.memory_mb)
-    return VirtualLab(seed=options.seed, modules=options.module, memory_mb=options.memory_mb, variant=kernel.name)
+        return VmLab(kernel=stock.version, **common)
+    return VirtualLab(seed=options.seed, variant=kernel.name, **common)
 
 
 def _summary(result: ScriptResult, real: bool) -> str:

@@ -5,8 +5,11 @@ A congestion control that a user brings is built on the machine of the command, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
+
+from env.errors import UserError
 
 _contents: dict[Path, bytes] = {}  # by the absolute path of the file
 
@@ -24,3 +27,11 @@ def is_handed_over(module: Path) -> bool:
 def content_of(module: Path) -> bytes:
     """Return the bytes of a module's file. Raises OSError."""
     return _contents[module] if module in _contents else module.read_bytes()
+
+
+def check_release(module: Path, release: str, remedy: str) -> None:
+    """Raise UserError for a module that was built for another kernel. remedy: what to do about it."""
+    version = re.search(rb"vermagic=(\S+)", content_of(module))
+    built_for = version[1].decode() if version else "no kernel"
+    if built_for != release:
+        raise UserError(f"{module} is built for {built_for}, not for Linux {release}: {remedy}")

@@ -15,6 +15,7 @@ from env.checkout import BUILD
 from env.lab.errors import LabError, LabMissing
 from env.lab.kernels import LAB, SANITIZER, lab_kernel
 from env.lab.lab import GUEST, PROGRAM, Lab, require_files
+from env.lab.module_files import check_release
 from env.lab.process import spawn
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ class VirtualLab(Lab):
 
     seed: of all randomness in the guest. modules: as in Lab, names of build/modules/lab, besides ALWAYS_LOADED.
     memory_mb: of the guest, allocated as it is used. timeout_s: as in Lab. variant: the name of a kernel
-    (env/lab/kernels.py). kernel: another image for the variant's modules.
+    (env/lab/kernels.py). kernel: another image for the variant's modules. ipv6: whether the guest has IPv6, which sends
+    packets of its own.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class VirtualLab(Lab):
         timeout_s: float = 120.0,
         variant: str = LAB,
         kernel: FilePath | None = None,
+        ipv6: bool = False,
     ) -> None:
         if not 0 <= seed < 2**63:
             raise LabError(f"seed is {seed}; it must lie between 0 and 2**63 - 1")
@@ -58,6 +61,7 @@ class VirtualLab(Lab):
         self.variant = known
         self.builtin = known.tree / "modules.builtin"
         self.kernel = kernel or known.image
+        self.ipv6 = ipv6
         self._runs = 0  # since the guest booted
         super().__init__(
             modules=modules,
@@ -68,7 +72,10 @@ class VirtualLab(Lab):
 
     def _check_files(self) -> None:
         require_files([self.kernel], self.variant.kernel_target)
-        require_files((self._modules_folder / f"{name}.ko" for name in ALWAYS_LOADED), self._modules_target)
+        always_loaded = [self._modules_folder / f"{name}.ko" for name in ALWAYS_LOADED]
+        require_files(always_loaded, self._modules_target)
+        for module in (*always_loaded, *self.modules):
+            check_release(module, self.variant.release, f"run `make {self._modules_target}`, or build your own anew")
         require_files((INIT, PROGRAM), "module")
         if not os.access(self.kernel, os.X_OK):
             raise LabMissing(f"{self.kernel} cannot be executed: run `chmod +x {self.kernel}`")
@@ -104,6 +111,8 @@ class VirtualLab(Lab):
             "random.trust_bootloader=on",
             f"lab_seed={self.seed}",
             "norandmaps",
+            # no interface and no packet that was not asked for
+            *("fb_tunnels=none", "bonding.max_bonds=0", *([] if self.ipv6 else ["ipv6.disable=1"])),
             # without a folder for the management console, which is not used, a killed lab leaves nothing behind
             "uml_dir=/proc/self",
             "con=null",

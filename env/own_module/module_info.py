@@ -1,4 +1,4 @@
-"""What a module's file says about itself: the kernel that it was built for, and its parameters."""
+"""What a module's file says about its parameters."""
 
 from __future__ import annotations
 
@@ -9,14 +9,6 @@ from pathlib import Path
 from env.errors import UserError, suggest
 
 MODINFO = ("env", "PATH=/usr/sbin:/sbin:/usr/bin:/bin", "modinfo")
-
-
-def check_release(module: Path, release: str, remedy: str) -> None:
-    """Raise UserError for a module that was built for another kernel. remedy: what to do about it."""
-    version = _field(module, "vermagic")
-    built_for = version[0].split()[0] if version and version[0].split() else "no kernel"
-    if built_for != release:
-        raise UserError(f"{module} is built for {built_for}, not for Linux {release}: {remedy}")
 
 
 def check_parameters(module: Path, parameters: str) -> None:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from env.lab import Lab
+from env.lab.module_files import check_release
 from env.network.own_scheme import parse_own_scheme
 from env.own_module.bpf import check_bpf
 from env.own_module.build import build
 from env.own_module.kernel_tree import KernelTree
-from env.own_module.module_info import check_parameters, check_release
+from env.own_module.module_info import check_parameters
 from env.own_module.registered import registered_algorithm
 from env.own_module.source import find_source
 

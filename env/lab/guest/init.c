@@ -178,6 +178,8 @@ int main(void)
 	init_make_folder("/dev/shm");
 	if (!stat("/sys/kernel/tracing", &status))
 		init_mount("tracefs", "/sys/kernel/tracing");
+	if (!stat("/sys/kernel/debug", &status))
+		init_mount("debugfs", "/sys/kernel/debug");
 	/* a checkout in a folder that is now covered, such as /tmp, is mounted again at its old place */
 	if (stat(root, &status))
 		init_make_folders(root);

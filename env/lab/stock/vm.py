@@ -41,7 +41,7 @@ class VmLab(RealTimeLab):
     built for this kernel; sch_linktrace is always loaded. memory_mb: of the guest. timeout_s: as in Lab. clock: "real"
     or "counted". A counted clock advances by a nanosecond for each instruction, and jumps when the guest is idle
     (QEMU's icount), so that the guest's CPU has the same speed on every machine, however busy. burst_us: of
-    bottlenecks, instead of the clock's (env/network/clock.py).
+    bottlenecks, instead of the clock's (env/network/clock.py). ipv6: whether the guest has IPv6.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class VmLab(RealTimeLab):
         timeout_s: float = 300.0,
         clock: str = "real",
         burst_us: float | None = None,
+        ipv6: bool = False,
     ) -> None:
         if clock not in CLOCKS:
             raise LabError(f"clock {clock!r} is unknown; it is one of {', '.join(CLOCKS)}")
@@ -60,6 +61,7 @@ class VmLab(RealTimeLab):
         self.memory_mb = memory_mb
         self.clock = clock
         self.burst_us = burst_us
+        self.ipv6 = ipv6
         super().__init__(
             modules=("sch_linktrace", *modules),
             modules_folder=self.stock.modules,
@@ -112,7 +114,7 @@ class VmLab(RealTimeLab):
             # without this the boot panics when the first timer ticks are late, as they are on a busy machine
             "no_timer_check": "",
             # a run needs neither automatic addresses nor a security policy
-            "ipv6.disable": "1",
+            **({} if self.ipv6 else {"ipv6.disable": "1"}),
             "apparmor": "0",
         }
         for name, value in arguments.items():

@@ -85,6 +85,8 @@ class RackTopology:
         lines += [f"link add {_wire(client)} type ifb" for client in self.clients]
         lines += [f"link set {_wire(client)} up" for client in self.clients]
         in_node(self.switch, ["ip", "-batch", "-"], "\n".join(lines) + "\n")
+        # the switch would report that it joins a group of snooping switches
+        in_node(self.switch, ["sysctl", "-qew", "net.ipv4.igmp_link_local_mcast_reports=0"])
         self.switch.start([])
         # With fixed entries, results do not depend on when the switch learns and forgets addresses.
         bridge = ["ip", "link", "set", SWITCH, "type", "bridge", "ageing_time", AGEING_CS, "mcast_snooping", "0"]

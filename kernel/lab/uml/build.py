@@ -33,16 +33,18 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 PATCHES = sorted((HERE / "patches").glob("*.patch"))
+SCRIPTS = HERE / "scripts.config"  # options that a kernel may lack
 COMPILER, HEADERS = HERE / "cc.sh", HERE / "lab_headers.h"  # gcc, and what it reads precompiled; copied into the tree
 OLDEST, NEWEST = (6, 1), (7, 99)
 PREFERRED = (6, 12)
-RECIPE = "2"  # raise it when this program builds a different kernel from the same inputs
+RECIPE = "3"  # raise it when this program builds a different kernel from the same inputs
 # options by other names in newer kernels, from 7.3 and from 6.10 on
 RENAMED = {"CONFIG_PROC_SYSCTL=y": "CONFIG_SYSCTL=y", "CONFIG_BASE_FULL=y": "# CONFIG_BASE_SMALL is not set"}
-USUAL_OBJECTS = 780  # compiled files of a 6.12 build, for the progress line only
+USUAL_OBJECTS = 1180  # compiled files of a 6.12 build, for the progress line only
 # In a tarball: sources, not Kconfig files and Makefiles, of what a lab has nothing of.
 UNNEEDED = (
-    *("Documentation/[!K]*", "arch/[!uxK]*.[chS]", "arch/*.dts*", "drivers/[!bcnt]*.[chS]", "drivers/net/*/*.[chS]"),
+    *("Documentation/[!K]*", "arch/[!uxK]*.[chS]", "arch/*.dts*", "drivers/[!bcnt]*.[chS]"),
+    *("drivers/net/[!bitvw]*/*.[chS]", "drivers/net/w[!i]*/*.[chS]", "drivers/net/wireless/*.[chS]"),
     *("sound/*.[chS]", "tools/perf/*", "tools/testing/*"),
 )
 DRIVERS = {"base/", "char/", "net/", "tty/"}  # the folders of drivers/ that a lab needs
@@ -63,13 +65,13 @@ class Variant:
     configs: tuple[Path, ...]
     link: str
 
-    def text(self) -> str:
+    def text(self, without: Path | None = None) -> str:
         """Return all fragments as one."""
-        return "\n".join(config.read_text() for config in self.configs)
+        return "\n".join(config.read_text() for config in self.configs if config != without)
 
 
 VARIANTS = {
-    "lab": Variant((HERE / "lab.config",), "lab-kernel"),
+    "lab": Variant((HERE / "lab.config", SCRIPTS), "lab-kernel"),
     "sanitizer": Variant((HERE / "lab.config", HERE / "sanitizer.config"), "sanitizer-kernel"),
 }
 
@@ -178,14 +180,14 @@ def make(tree: Path, *targets: str) -> list[str]:
 
 
 def configure(tree: Path, log: Path, variant: Variant) -> None:
-    """Write .config. Raises BuildError if it lacks an option of the variant's fragments."""
+    """Write .config. Raises BuildError if it lacks an option of the variant's fragments, but for SCRIPTS."""
     fragment = log.with_name("fragment.config")
     fragment.write_text("\n".join([variant.text(), *RENAMED.values()]))
     environment = os.environ | REPRODUCIBLE | {"KCONFIG_ALLCONFIG": str(fragment)}
     with log.open("a") as file:
         subprocess.run(make(tree, "allnoconfig"), check=True, env=environment, stdout=file, stderr=file)
     result = set((tree / ".config").read_text().splitlines())
-    wanted = re.findall(r"^(CONFIG_\w+=.+)$", variant.text(), re.MULTILINE)
+    wanted = re.findall(r"^(CONFIG_\w+=.+)$", variant.text(without=SCRIPTS), re.MULTILINE)
     missing = [line for line in wanted if line not in result and RENAMED.get(line) not in result]
     unwanted = re.findall(r"^# (CONFIG_\w+) is not set$", variant.text(), re.MULTILINE)
     # a later fragment may want what an earlier one does not
@@ -195,12 +197,12 @@ def configure(tree: Path, log: Path, variant: Variant) -> None:
         raise BuildError(f"{names} sets options that this kernel does not have: {', '.join(missing)}")
 
 
-def compile_kernel(tree: Path, log: Path) -> None:
-    """Compile with a progress line; raises BuildError with the log's last lines."""
+def compile_kernel(tree: Path, log: Path, local_version: str) -> None:
+    """Compile with a progress line; local_version: the end of uname -r. Raises BuildError with the log's last lines."""
     process = subprocess.Popen(
         # a file with the usual options first: it decides those of the precompiled headers
         make(tree, f"CC={tree / COMPILER.name}", "kernel/params.o", "all"),
-        env=os.environ | REPRODUCIBLE,
+        env=os.environ | REPRODUCIBLE | {"LOCALVERSION": local_version},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -292,7 +294,7 @@ def build(source: Path, entry: Path, identity: dict[str, str], variant: Variant)
             log.unlink(missing_ok=True)
             configure(tree, log, variant)
             say(f"compiling Linux {version[0]}.{version[1]} for user mode on {os.cpu_count()} cores")
-            compile_kernel(tree, log)
+            compile_kernel(tree, log, f"-{variant.link.removesuffix('-kernel')}-{entry.name[:8]}")
             shutil.copy2(tree / "linux", work / "linux")
             with log.open("a") as file:
                 subprocess.run(["strip", "--strip-debug", work / "linux"], check=True, stdout=file, stderr=file)

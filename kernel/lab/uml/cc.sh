@@ -27,7 +27,8 @@ with_precompiled() {
 		rest=yes
 		case $argument in
 		-c | -o | "$object" | "$source" | -include | */compiler-version.h | */kconfig.h | */compiler_types.h) ;;
-		-D*KBUILD_*=*) argument=${argument#-D}; echo "#define ${argument%%=*} ${argument#*=}" >>"$names" ;;
+		-D*KBUILD_*=* | -Dpr_fmt*=*) argument=${argument#-D}
+			printf '#undef %s\n#define %s %s\n' "${argument%%[(=]*}" "${argument%%=*}" "${argument#*=}" >>"$names" ;;
 		*) set -- "$@" "$argument" ;;
 		esac
 	done

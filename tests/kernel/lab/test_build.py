@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -34,7 +35,7 @@ linux: first
 	@[ ! -e damaged ] || { echo "damaged object" >&2; exit 1; }
 	cp /bin/true linux
 include/config/kernel.release:
-	mkdir -p include/config && echo 6.12-tiny >$@
+	mkdir -p include/config && echo "6.12-tiny$(LOCALVERSION)" >$@
 """
 
 
@@ -46,7 +47,8 @@ def house(tmp_path: Path) -> Path:
     for name in ("build.py", "cc.sh", "lab_headers.h"):
         shutil.copy(ROOT / "kernel" / "lab" / "uml" / name, lab)
     (lab / "lab.config").write_text(OPTION + "\n")
-    (lab / "sanitizer.config").touch()
+    for name in ("scripts", "sanitizer"):
+        (lab / f"{name}.config").write_text(f"# {name}\n")
     source = tmp_path / "linux"
     for folder in ("arch/um", "drivers"):
         (source / folder).mkdir(parents=True)
@@ -57,9 +59,9 @@ def house(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def start(house: Path) -> subprocess.Popen[str]:
+def start(house: Path, *options: str) -> subprocess.Popen[str]:
     environment = os.environ | {"NDM_CACHE": str(house / "cache"), "KERNEL_SRC": str(house / "linux.tar.xz")}
-    command = [sys.executable, "house/kernel/lab/uml/build.py"]
+    command = [sys.executable, "house/kernel/lab/uml/build.py", *options]
     return subprocess.Popen(
         command, cwd=house, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -112,3 +114,16 @@ def test_an_interrupted_build_with_other_options_begins_anew(house: Path) -> Non
     messages = finish(house)
     assert "going on" not in messages
     assert "unpacking" in messages
+
+
+def test_kernels_of_other_options_have_other_releases(house: Path) -> None:
+    (house / "go").touch()
+    releases = {}
+    for variant in ("lab", "sanitizer"):
+        build = start(house, "--variant", variant)
+        messages = build.communicate()[1]
+        assert build.returncode == 0, messages
+        manifest = (house / "house" / "build" / f"{variant}-kernel" / "manifest.json").resolve()
+        releases[variant] = json.loads(manifest.read_text())["release"]
+        assert releases[variant] == f"6.12-tiny-{variant}-{manifest.parent.name[:8]}"
+    assert releases["lab"] != releases["sanitizer"]

@@ -152,6 +152,18 @@ def test_a_loop_that_waits_gets_somewhere(loop: str, tmp_path: Path) -> None:
     assert output == "waited\n"
 
 
+def test_a_long_loop_of_polls_takes_few_of_them(tmp_path: Path) -> None:
+    head = "import select, socket, time\na, b = socket.socketpair()\nb.send(b'x')\ncalls = 0\n"
+    loop = "end = time.time() + 5\nwhile time.time() < end:\n    {}\n    calls += 1\nprint(calls)\n"
+    for wait in ("select.select([a], [b], [])", "select.select([b], [], [], 0)"):
+        output, _ = run(tmp_path, "run", "--quiet", "--time-limit", "60", write(tmp_path, head + loop.format(wait)))
+        assert 4000 < int(output) < 6000
+    # a loop that takes what it waits for does not wait
+    busy = "begun = time.time()\nfor _ in range(1000):\n    select.select([a], [], [])\n    b.send(a.recv(1))\n    "
+    busy += "\nprint(time.time() - begun < 0.01)\n"
+    assert run(tmp_path, "run", "--quiet", write(tmp_path, head + busy))[0] == "True\n"
+
+
 def test_iperf3_which_spins_gets_somewhere(tmp_path: Path) -> None:
     find_tool("iperf3", "scripts")
     script = write(tmp_path, PAIR + "h2.cmd('iperf3 -s -D')\nprint(h1.cmd('iperf3 -t 2 -c', h2.IP()))\nnet.stop()\n")
