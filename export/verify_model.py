@@ -35,8 +35,7 @@ def _table(name: str, proof: Proof) -> Table:
     return table
 
 
-def certificate_table(certificates: Sequence[Certificate]) -> Table:
-    """Return the table of a network's certificates for the terminal."""
+def _certificates(certificates: Sequence[Certificate]) -> Table:
     head, rows = certificate_rows(certificates)
     shown = Table(title="shares of all inputs and states", title_justify="left")
     for column in head:
@@ -67,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"proved: no accumulator exceeds {proof.accumulator:,} (2^{bits}), outputs lie in -1 to 1",
             highlight=False,
         )
-        console.print(certificate_table(certify(model)))
+        console.print(_certificates(certify(model)))
     return 0
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from compare.command.measurement import CompletedRuns, Measurement
+from compare.command.measurement import CompletedRuns, Measurement, short
 from compare.command.progress import terminal
 from compare.experiment.changes import NETWORKS, read_changes
 from compare.experiment.config import CompareConfig
@@ -34,7 +34,7 @@ def measure(config: CompareConfig) -> int:
     if any(cell.seeds for cell in completed.cells):
         print_tables(console, comparison)
     completed.print_cost(console)
-    console.print(f"report: {completed.store.folder / 'report.html'}", highlight=False, soft_wrap=True)
+    _name_report(console, completed.store)
     return completed.progress.failed
 
 
@@ -68,8 +68,13 @@ def draw(folder: Path) -> int:
             console.print(f"missing: {runs}; the command that made {folder} makes them", style="red", highlight=False)
         for error in cell.damaged.values():
             console.print(f"damaged: {error}", style="red", highlight=False)
-    console.print(f"report: {store.folder / 'report.html'}", highlight=False, soft_wrap=True)
+    _name_report(console, store)
     return sum(len(cell.failed) for cell in cells)
+
+
+def _name_report(console: Console, store: Store) -> None:
+    path = short(store.folder) / "report.html"
+    console.print(f"report, with all metrics and figures: {path}", highlight=False, soft_wrap=True)
 
 
 def write_reports(

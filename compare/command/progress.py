@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,8 +27,8 @@ class _Terminal(Console):
 
 
 def terminal() -> Console:
-    """Return the console of standard output."""
-    return _Terminal(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    """Return the console of standard output; COLUMNS sets its width."""
+    return _Terminal(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH)
 
 
 @contextmanager

@@ -13,13 +13,14 @@ from compare.report import metric_layout
 from compare.report.given import Published, Section
 from compare.report.groups import GroupRow, group_rows, shown_columns
 from compare.statistics.estimates import Estimate, estimate_of
-from compare.statistics.numbers import US_PER_MS, counted, readable, scaled
+from compare.statistics.numbers import US_PER_MS, counted, interval, number, readable, scaled
 from compare.statistics.paired import PairedComparison
 from compare.statistics.winners import Winners
 from compare.statistics.winning_rates import WIN_CONDITIONS, WinningRate, winning_rates
-from env.network.scenario import Scenario, scenario_names
+from env.network.scenario import Scenario
 from env.network.schemes import Scheme
 
+MOST_DIGITS = 7  # of a mean in a table: values that agree in six are printed alike
 FEW_SCENARIOS = 2  # up to this number the headline has a row per scheme; above, a row per scenario
 
 
@@ -43,10 +44,24 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Value:
-    """One value of a table. estimate: None without a run. wins: whether the table marks it as a winner."""
+    """One value of a table. estimate: None without a run. wins: whether the table marks it as a winner.
+
+    digits: so many significant ones that a winner does not read like a loser beside it.
+    """
 
     estimate: Estimate | None
     wins: bool = False
+    digits: int = 3
+
+    @property
+    def mean(self) -> str:
+        """The mean as text; empty without a run."""
+        return number(self.estimate.mean, self.digits) if self.estimate else ""
+
+    @property
+    def interval(self) -> str:
+        """The interval as text; empty without a run."""
+        return interval(self.estimate, self.digits) if self.estimate else ""
 
 
 @dataclass(frozen=True)
@@ -131,12 +146,21 @@ def in_readable_unit(metric: Metric, rows: Sequence[list[Value]]) -> tuple[Metri
     """Return the metric and its values, in ms instead of us if all means are at least 1 ms."""
     means = (value.estimate.mean for values in rows for value in values if value.estimate)
     shown, factor = readable(metric, means)
-    if factor == 1:
-        return metric, list(rows)
-    return shown, [
-        [replace(value, estimate=scaled(value.estimate, factor)) if value.estimate else value for value in values]
-        for values in rows
-    ]
+    if factor != 1:
+        rows = [
+            [replace(value, estimate=scaled(value.estimate, factor)) if value.estimate else value for value in values]
+            for values in rows
+        ]
+    return shown, [told_apart(values) for values in rows]
+
+
+def told_apart(values: list[Value]) -> list[Value]:
+    """Return the values with so many digits that no winner reads like another value that is not one."""
+    for digits in range(3, MOST_DIGITS):
+        means = {(number(value.estimate.mean, digits), value.wins) for value in values if value.estimate}
+        if len({text for text, _ in means}) == len(means):
+            return [replace(value, digits=digits) for value in values]
+    return values
 
 
 def scenario_table(cells: Sequence[Cell], metrics: list[Metric], winners: Winners) -> ScenarioTable:
@@ -228,15 +252,6 @@ def scenario_page(comparison: Comparison, name: str, cells: list[Cell], winners:
         sections=[section for section in comparison.sections if section.scenario == name],
         identical=[cell.scheme.label for cell in measured if identical(cell)],
     )
-
-
-def command_of(comparison: Comparison, name: str) -> str:
-    """Return the command for a comparison of the default schemes in a scenario.
-
-    A scenario of a file, or one that the command changes, has none; its command is that of the comparison.
-    """
-    shipped = name in scenario_names()
-    return f"python compare.py scenario={name}" if shipped else str(comparison.environment.get("command", ""))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from env.markdown import markdown_table
+from env.markdown import markdown_table, plain
 from env.network.schemes import Scheme
 
 
@@ -46,11 +46,12 @@ class Section:
 
     def markdown(self) -> str:
         """Return the section as Markdown, with the captions of all tables but the first."""
-        lines = [f"## {self.title}", ""]
+        lines = [f"## {plain(self.title)}", ""]
         for index, table in enumerate(self.tables):
-            lines += ["", f"{table.caption}:", ""] if index else []
-            rows = [[f"**{entry.text}**" if entry.bold else entry.text for entry in row] for row in table.rows]
-            lines.append(markdown_table(table.heads, rows, table.left))
+            lines += ["", f"{plain(table.caption)}:", ""] if index else []
+            texts = [[(plain(entry.text), entry.bold) for entry in row] for row in table.rows]
+            rows = [[f"**{text}**" if bold else text for text, bold in row] for row in texts]
+            lines.append(markdown_table([*map(plain, table.heads)], rows, table.left))
         return "\n".join(lines) + "\n"
 
 

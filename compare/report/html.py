@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -18,7 +20,6 @@ from compare.report.content import (
     FEW_SCENARIOS,
     Comparison,
     ScenarioPage,
-    command_of,
     headlines,
     rate_tables,
     scenario_page,
@@ -29,22 +30,24 @@ from compare.report.plots.figure import Figure
 from compare.report.plots.markers import glyph
 from compare.report.sweeps import sweep_figures
 from compare.statistics.estimates import CONFIDENCE, MIN_VALUES, RESAMPLES
-from compare.statistics.numbers import DIMENSIONLESS, counted, interval, name_and_unit, number
+from compare.statistics.numbers import DIMENSIONLESS, counted, name_and_unit, number
 from compare.statistics.winners import WINNERS_NOTE, Winners
 from env.network.scenario import Scenario
 
 FOLDER = Path(__file__).resolve().parent
+# Content security policy: nothing from elsewhere; plotly writes styles into the page
+POLICY = ("default-src 'none'", "style-src 'unsafe-inline'", "base-uri 'none'", "form-action 'none'")
 
 
 @dataclass(frozen=True)
 class Page:
-    """A scenario's page for the template. command: of the scenario with the default schemes, or of the comparison."""
+    """A scenario's page for the template. figures_id: of the element with the data of its figures."""
 
     content: ScenarioPage
     figures: ScenarioFigures
     before: str
     after: str
-    command: str
+    figures_id: str
     network_rows: list[dict[str, Any]]
     network_caption: str
     tc: list[str]
@@ -74,7 +77,6 @@ def render_report(comparison: Comparison) -> str:
     )
     jinja.filters |= {
         "number": number,
-        "interval": interval,
         "name_and_unit": name_and_unit,
         "counted": counted,
         "glyph": glyph,
@@ -84,6 +86,7 @@ def render_report(comparison: Comparison) -> str:
     winners = Winners(comparison.comparisons)
     pages = list(_pages(comparison, winners))
     sweeps = sweep_figures(comparison.experiment.sweep, cells)
+    scripts = [get_plotlyjs(), (FOLDER / "report.js").read_text()]
     folders: dict[str, list[str]] = {}
     for page in pages:
         folders.setdefault(page.name.rpartition("/")[0], []).append(page.name)
@@ -119,9 +122,14 @@ def render_report(comparison: Comparison) -> str:
         models=_models(comparison.environment),
         environment_json=json.dumps(comparison.environment, indent=1),
         css=Markup((FOLDER / "report.css").read_text()),
-        javascript=Markup((FOLDER / "report.js").read_text()),
-        plotly=Markup(get_plotlyjs()),
+        policy="; ".join((*POLICY, f"script-src {' '.join(map(_source, scripts))}")),
+        scripts=map(Markup, scripts),
     )
+
+
+def _source(script: str) -> str:
+    """Return the source expression that allows this inline script."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
 def _pages(comparison: Comparison, winners: Winners) -> Iterator[Page]:
@@ -138,7 +146,7 @@ def _pages(comparison: Comparison, winners: Winners) -> Iterator[Page]:
             figures=figures,
             before=names[index - 1] if index else "",
             after=names[index + 1] if index + 1 < len(names) else "",
-            command=command_of(comparison, name),
+            figures_id=f"figures-{index + 1}",
             network_rows=[{"duration_s": f"{content.scenario.duration_s:g}"} | _plain(network)],
             network_caption=f"{kind}; all other parameters have their defaults (docs/reference/file-formats.md)",
             tc=tc,

@@ -12,28 +12,27 @@ from compare.report.content import (
     ScenarioPage,
     ScenarioTable,
     Value,
-    command_of,
     headlines,
     rate_tables,
     scenario_page,
     title_of,
 )
 from compare.statistics.estimates import CONFIDENCE, MIN_VALUES
-from compare.statistics.numbers import counted, interval, name_and_unit, number
+from compare.statistics.numbers import counted, name_and_unit, number
 from compare.statistics.winners import WINNERS_NOTE, Winners
-from env.markdown import markdown_table
+from env.markdown import code, markdown_table, plain
 
 
 def render_markdown(comparison: Comparison) -> str:
     """Return the text of report.md."""
     winners = Winners(comparison.comparisons)
-    lines = [f"# {title_of(comparison)}", "", _counts(comparison)]
+    lines = [f"# {plain(title_of(comparison))}", "", _counts(comparison)]
     lines += _sections(comparison, first=True)
     lines += _front(comparison, winners)
     lines += _sections(comparison, first=False)
     for name, part in by_scenario(comparison.cells).items():
         page = scenario_page(comparison, name, part, winners)
-        lines += ["", *_scenario(page, command_of(comparison, name))]
+        lines += ["", *_scenario(page)]
     lines += ["", "## Environment", "", *_environment(comparison)]
     return "\n".join(lines) + "\n"
 
@@ -78,8 +77,8 @@ def _headline(headline: Headline, comparison: Comparison) -> list[str]:
     return lines
 
 
-def _scenario(page: ScenarioPage, command: str) -> list[str]:
-    lines = [f"## {page.name}", "", f"{page.scenario.claim}.", "", f"    {command}", ""]
+def _scenario(page: ScenarioPage) -> list[str]:
+    lines = [f"## {plain(page.name)}", "", f"{plain(page.scenario.claim)}.", ""]
     if not page.measured:
         lines.append("This scenario has no finished run.")
     elif page.group_lines:
@@ -93,9 +92,9 @@ def _scenario(page: ScenarioPage, command: str) -> list[str]:
 
 
 def _failures(cell: Cell) -> list[str]:
-    name, lines = cell.scheme.label, []
+    name, lines = plain(cell.scheme.label), []
     for seed, error in cell.failed.items():
-        lines += ["", f"Failed: {name}, seed {seed}: {_plain(error)}"]
+        lines += ["", f"Failed: {name}, seed {seed}: {plain(error)}"]
     if cell.missing:
         lines += ["", f"Missing: {name}, seed {', '.join(map(str, cell.missing))}"]
     return lines
@@ -132,16 +131,18 @@ def _environment(comparison: Comparison) -> list[str]:
         return ["There is no environment.json: the comparison was interrupted before its end."]
     experiment = comparison.experiment
     lines = [
-        f"    {environment['command']}",
+        code(environment["command"]),
         "",
-        f"Lab kernel {', '.join(environment['kernel'])}; sources at {environment['git_revision']}; seeds 1 to "
-        f"{experiment.seeds}, a sample every {experiment.sample_ms} ms. Everything else: environment.json.",
+        plain(
+            f"Lab kernel {', '.join(environment['kernel'])}; sources at {environment['git_revision']}; seeds 1 to "
+            f"{experiment.seeds}, a sample every {experiment.sample_ms} ms. Everything else: environment.json."
+        ),
     ]
     for name, modules in environment.get("modules", {}).items():
         for module, digest in modules.items():
             model = environment.get("models", {}).get(name, {}).get(name)
-            weights = f", weights of the model `{model['sha256']}`" if model else ""
-            lines += ["", f"{name}: {module} `{digest}`{weights}"]
+            weights = f", weights of the model `{plain(model['sha256'])}`" if model else ""
+            lines += ["", f"{plain(name)}: {plain(module)} `{plain(digest)}`{weights}"]
     return lines
 
 
@@ -154,15 +155,9 @@ def _runs(cell: Cell) -> str:
 def _value(value: Value) -> str:
     if value.estimate is None:
         return "–"
-    mean = number(value.estimate.mean)
-    return f"{f'**{mean}**' if value.wins else mean} ({interval(value.estimate)})"
+    return f"{f'**{value.mean}**' if value.wins else value.mean} ({value.interval})"
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
     """Return a table with escaped cells. left: the number of columns aligned to the left."""
-    return markdown_table([*map(_plain, heads)], [[*map(_plain, row)] for row in rows], left)
-
-
-def _plain(text: str) -> str:
-    """Return the text on one line, with table borders and tags escaped."""
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+    return markdown_table([*map(plain, heads)], [[*map(plain, row)] for row in rows], left)

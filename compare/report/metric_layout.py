@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from compare.metrics.cells import Cell
 from compare.metrics.metric import Metric
@@ -52,6 +52,18 @@ SHARING = (
     "dropped_link*",
     "marked",
 )
+# rate, delay and losses: on the terminal always, and before the others
+FIRST = (
+    "goodput",
+    "queueing_p95",
+    "rtt_p95",
+    "retransmits_per_mb",
+    "rate",
+    "rtt",
+    "retrans_pct",
+    "p99_latency",
+    "jain",
+)
 # axes of the throughput-delay plot: the first pair with both metrics measured
 THROUGHPUT_DELAY = (("goodput", "queueing_p95"), ("goodput", "rtt_p95"))
 THROUGHPUT_DELAY_SEVERAL = (("rate", "queueing_p95"), ("rate", "rtt"))
@@ -74,7 +86,7 @@ def metrics_of(cells: Sequence[Cell]) -> dict[str, Metric]:
     return metrics
 
 
-def chosen(cells: Sequence[Cell], names: Sequence[str]) -> list[Metric]:
+def chosen(cells: Sequence[Cell], names: Iterable[str]) -> list[Metric]:
     """Return those of the named metrics that have a value in one of the cells, in the order of the names."""
     known = metrics_of(cells)
     return [known[match] for name in names for match in fnmatch.filter(known, name)]

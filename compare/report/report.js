@@ -65,7 +65,7 @@
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
 
   function themed() {
-    themeButton.setAttribute("aria-pressed", String(isDark()));
+    themeButton.textContent = isDark() ? "Light" : "Dark";
     for (const canvas of drawn.keys()) draw(canvas);
   }
   themeButton.addEventListener("click", () => {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich import box
@@ -12,45 +13,48 @@ from rich.table import Table
 from compare.metrics.cells import Cell, by_scenario
 from compare.metrics.metric import Metric
 from compare.report import metric_layout
-from compare.report.content import Comparison
-from compare.report.groups import GroupRow, group_rows, shown_columns
-from compare.statistics.estimates import MIN_VALUES, Estimate, estimate_of
-from compare.statistics.numbers import DIMENSIONLESS, number
-from compare.statistics.winners import WINNERS_NOTE, Winners
+from compare.report.content import Comparison, Value, group_table, scenario_table
+from compare.report.groups import GroupRow, group_rows
+from compare.statistics.estimates import MIN_VALUES
+from compare.statistics.numbers import DIMENSIONLESS, counted, number
+from compare.statistics.winners import Winners
 
 
 def print_tables(console: Console, comparison: Comparison) -> None:
-    """Print the main metrics of every scenario, with the 95 % interval below the mean, and published figures.
+    """Print the main metrics of every scenario, with half the 95 % interval below the mean, and published figures.
 
-    The table of several flows, which is wide, has half the interval's width instead. Columns that do not fit the
-    terminal go to further tables.
+    Columns behind the first ones that do not fit the terminal are left out. The first ones go to further tables then.
     """
     winners = Winners(comparison.comparisons)
-    for scenario, of_scenario in by_scenario(comparison.cells).items():
-        rows = group_rows(of_scenario, comparison.published)
+    for scenario, cells in by_scenario(comparison.cells).items():
+        rows = group_rows(cells, comparison.published)
         console.print()
-        console.print(f"{scenario}: {of_scenario[0].scenario.claim}", style="italic", markup=False, highlight=False)
-        for table in _fitting(
-            console, *(_group_columns(of_scenario, rows, winners) if rows else _columns(of_scenario, winners))
-        ):
+        console.print(f"{scenario}: {cells[0].scenario.claim}", style="italic", markup=False, highlight=False)
+        first, columns = _group_columns(cells, rows, winners) if rows else _columns(cells, winners)
+        for table in _fitting(console, first, columns):
             console.print(table)
-    console.print(
-        "Mean over the seeds; below it the bootstrap 95 % interval of the mean (±: half its width) where "
-        f"there are at least {MIN_VALUES} runs that differ. All metrics are in summary.csv. {WINNERS_NOTE}",
-        style="dim",
+    seeds = comparison.experiment.seeds
+    note = (
+        f"Means of {seeds} seeds; ±: half the 95 % interval; *: best, or not shown to be worse."
+        if seeds >= MIN_VALUES
+        else f"{counted(seeds, 'seed')}; from seeds={MIN_VALUES} on with intervals, and a * at the best."
     )
+    console.print(note, style="dim", highlight=False)
 
 
 @dataclass(frozen=True)
 class _Column:
-    """A column of a table, as markup. entries: one for each row."""
+    """A column of a table, as markup. entries: one for each row. always: also on a narrow terminal."""
 
     heading: str
     entries: list[str]
+    always: bool = False
 
 
 def _fitting(console: Console, first: _Column, columns: list[_Column]) -> list[Table]:
     """Return the columns as tables that fit the terminal; each table begins with the first column."""
+    while not columns[-1].always and _width(console, _build(first, columns)) > console.width:
+        columns = columns[:-1]
     tables: list[Table] = []
     fitting: list[_Column] = []
     for column in columns:
@@ -76,52 +80,58 @@ def _build(first: _Column, columns: list[_Column]) -> Table:
 
 
 def _columns(cells: list[Cell], winners: Winners) -> tuple[_Column, list[_Column]]:
-    """Return the columns of a scenario with one flow."""
-    metrics = metric_layout.chosen(cells, metric_layout.MAIN)
-    columns = []
-    for metric in metrics:
-        winning = winners.of(cells, metric)
-        values = [_value(estimate_of(cell, metric.name), cell.scheme.name in winning, narrow=False) for cell in cells]
-        columns.append(_Column(_heading(metric), values))
-    names = _Column("scheme", [escape(cell.scheme.short_name) for cell in cells])
-    return names, [*columns, _Column("n", [_runs(cell) for cell in cells])]
+    """Return the columns of a scenario with one flow, the important ones first."""
+    chosen = metric_layout.chosen(cells, dict.fromkeys((*metric_layout.FIRST, *metric_layout.MAIN)))
+    table = scenario_table(cells, chosen, winners)
+    names = [escape(cell.scheme.short_name) for cell in cells]
+    columns = [
+        _column(metric, [_value(values[index]) or "no value" for _, values in table.rows])
+        for index, metric in enumerate(table.metrics)
+    ]
+    return _Column("scheme", names), [*_runs(cells), *columns]
 
 
 def _group_columns(cells: list[Cell], rows: list[GroupRow], winners: Winners) -> tuple[_Column, list[_Column]]:
     """Return the columns of a scenario with several flows or latencies: a row per scheme and group."""
-    metrics = shown_columns(rows)
-    measured = [cell for cell in cells if cell.seeds]
+    metrics, lines = group_table(rows, [cell for cell in cells if cell.seeds], winners)
+    order = sorted(range(len(metrics)), key=lambda index: _place(metrics[index]))
     names: list[str] = []
+    of_rows: list[Cell | None] = []
     body: list[list[str]] = []
-    for row in rows:
-        names.append(f"{escape(row.cell.scheme.short_name)}\n[dim]{escape(row.group.title)}[/dim]")
-        values = [
-            _value(
-                row.measured.get(metric.name),
-                row.cell.scheme.name in winners.of(measured, row.group.metric(metric)),
-                narrow=True,
-            )
-            for metric in metrics
-        ]
-        body.append([*values, _runs(row.cell)])
-        if row.published:
-            figures = [row.figure(metric.name) for metric in metrics]
+    for line in lines:
+        names.append(f"{escape(line.cell.scheme.short_name)}\n[dim]{escape(line.flows)}[/dim]")
+        body.append([_value(value) for value in line.values])
+        of_rows.append(line.cell)
+        if line.published:
             names.append("[cyan]published[/cyan]")
-            body.append([*("" if value is None else f"[cyan]{number(value)}[/cyan]" for value in figures), ""])
+            body.append(["" if value is None else f"[cyan]{number(value)}[/cyan]" for value in line.published])
+            of_rows.append(None)
     for cell in cells:
         if not cell.seeds:
             names.append(escape(cell.scheme.short_name))
-            body.append([*([""] * len(metrics)), _runs(cell)])
-    headings = [*map(_heading, metrics), "n"]
-    columns = [_Column(heading, [entries[i] for entries in body]) for i, heading in enumerate(headings)]
-    return _Column("scheme\n[dim]flows[/dim]", names), columns
+            body.append([""] * len(metrics))
+            of_rows.append(cell)
+    columns = [_column(metrics[index], [entries[index] for entries in body]) for index in order]
+    return _Column("scheme\n[dim]flows[/dim]", names), [*_runs(of_rows), *columns]
 
 
-def _runs(cell: Cell) -> str:
-    lines = [f"{len(cell.seeds)}"]
-    lines += [f"[red]{len(cell.failed)} failed[/red]"] if cell.failed else []
-    lines += [f"[red]{len(cell.missing)} missing[/red]"] if cell.missing else []
-    return "\n".join(lines)
+def _place(metric: Metric) -> int:
+    first = metric_layout.FIRST
+    return first.index(metric.name) if metric.name in first else len(first)
+
+
+def _column(metric: Metric, entries: list[str]) -> _Column:
+    return _Column(_heading(metric), entries, metric.name in metric_layout.FIRST)
+
+
+def _runs(cells: Sequence[Cell | None]) -> list[_Column]:
+    """Return the column of failed and missing runs; none if all are there. cells: that of each row."""
+    entries = []
+    for cell in cells:
+        lost = {"failed": cell.failed, "missing": cell.missing} if cell else {}
+        lines = [f"[red]{len(runs)} {word}[/red]" for word, runs in lost.items() if runs]
+        entries.append("\n".join(lines))
+    return [_Column("runs", entries, True)] if any(entries) else []
 
 
 def _heading(metric: Metric) -> str:
@@ -129,14 +139,11 @@ def _heading(metric: Metric) -> str:
     return name if metric.unit in DIMENSIONLESS else f"{name}\n[dim]{metric.unit}[/dim]"
 
 
-def _value(estimate: Estimate | None, wins: bool, *, narrow: bool) -> str:
-    """Return the mean with its interval below it, if seeds differ. narrow: half the interval's width instead."""
-    if estimate is None:
-        return "" if narrow else "no value"
-    if estimate.interval is None:
-        return number(estimate.mean)
-    lo, hi = estimate.interval
-    spread = f"±{number((hi - lo) / 2)}" if narrow else f"{number(lo)}–{number(hi)}"
+def _value(value: Value) -> str:
+    """Return the mean with half its interval's width below it, if seeds differ."""
+    if value.estimate is None:
+        return ""
+    lo, hi = value.estimate.interval or (0.0, 0.0)
     # the star marks winners on terminals without colours
-    mean = f"[bold green]*{number(estimate.mean)}[/bold green]" if wins else number(estimate.mean)
-    return mean + (f"\n[dim]{spread}[/dim]" if hi > lo else "")
+    mean = f"[bold green]*{value.mean}[/bold green]" if value.wins else value.mean
+    return mean + (f"\n[dim]±{number((hi - lo) / 2, 2)}[/dim]" if hi > lo else "")

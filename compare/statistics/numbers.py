@@ -15,17 +15,20 @@ US_PER_MS = 1e3
 DIMENSIONLESS = ("count", "1", "")  # units that a text leaves out
 
 
-def number(value: float) -> str:
-    """Return a value with three significant digits; from 100 on, a whole number."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+def number(value: float, digits: int = 3) -> str:
+    """Return a value with its significant digits; a whole number keeps all of them."""
+    return f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:,.{digits}g}"
 
 
-def interval(estimate: Estimate) -> str:
-    """Return "lo to hi", or words if there are too few runs for an interval or all runs are equal."""
+def interval(estimate: Estimate, digits: int = 3) -> str:
+    """Return "lo to hi", "±" half of it if both read alike, or words for too few runs or equal ones."""
     if estimate.interval is None:
         return f"{counted(estimate.n, 'run')}: no interval"
     lo, hi = estimate.interval
-    return "no spread" if lo == hi else f"{number(lo)} to {number(hi)}"
+    if lo == hi:
+        return "no spread"
+    ends = number(lo, digits), number(hi, digits)
+    return f"±{number((hi - lo) / 2, 2)}" if ends[0] == ends[1] else " to ".join(ends)
 
 
 def name_and_unit(metric: Metric) -> str:

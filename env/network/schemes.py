@@ -133,7 +133,7 @@ ALL = "all"  # stands for:
 ALL_SCHEMES = tuple(scheme.name for scheme in SCHEMES.values() if not scheme.by_name_only)
 DEFAULT_SCHEMES = ("ndm", "reno", "cubic", "bbr", "cdg", "vegas")  # compared in a scenario that names none
 # Looks of further models of NDM and of constant windows, in the order in which they are named.
-MODEL_LOOKS = (("#a63603", "p"), ("#fd8d3c", "d"), ("#8c2d04", "<"), ("#fdae6b", ">"))
+MODEL_LOOKS = (("#aa2266", "p"), ("#88bb66", "d"), ("#554400", "<"), ("#7788ee", ">"))
 WINDOW_LOOKS = (("#8a9a5b", "1"), ("#9c8ade", "2"), ("#bfa14a", "3"), ("#7f9aa8", "4"))
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from env.checkout import git_revision
 from env.files import write_atomically
 from env.lab.virtual import KERNEL
-from env.markdown import markdown_table
+from env.markdown import code, markdown_table, plain
 from env.pool import lab_files
 from export.checks.certificate import Certificate, table
 
@@ -101,9 +101,9 @@ class Card:
         shown = [name for name in METRICS if name in self.metrics]
         return "\n".join(
             [
-                f"# {self.name}",
+                f"# {plain(self.name)}",
                 "",
-                *(f"    {command}" for command in self.commands),
+                *map(code, self.commands),
                 "",
                 _table(("", ""), rows),
                 "",
@@ -148,4 +148,4 @@ def describe_lab(modules: Iterable[str]) -> dict[str, Any]:
 
 
 def _table(head: tuple[str, str], rows: Mapping[str, Any]) -> str:
-    return markdown_table(head, [[name, str(value)] for name, value in rows.items()])
+    return markdown_table(head, [[name, plain(str(value))] for name, value in rows.items()])

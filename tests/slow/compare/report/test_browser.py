@@ -289,6 +289,53 @@ def test_light_and_dark_can_be_turned_by_hand(opened: Opened) -> None:
     assert page.evaluate(background) != before
     assert min(contrasts(page)) >= (4.5, "")  # the figures went along
     assert len(contrasts(page)) == len(ink)
+    assert page.get_by_role("button", name="Light").count() == 1  # what the button does now
+    dark = opened("scenario/stress", color_scheme="dark")
+    assert dark.get_by_role("button", name="Light").count() == 1
+    assert dark.get_by_role("button", name="Dark").count() == 0
+
+
+BLOCKED = """([how, address]) => new Promise((done) => {
+  addEventListener("securitypolicyviolation", (event) => done(event.effectiveDirective));
+  const added = document.createElement(how);
+  if (how === "script" && !address) added.textContent = "window.ran = true";
+  else if (how === "link") Object.assign(added, { rel: "stylesheet", href: address });
+  else added[how === "form" ? "action" : "src"] = address;
+  if (how === "form") { document.body.append(added); added.submit(); } else document.head.append(added);
+  setTimeout(() => done("allowed"), 3000);
+})"""
+
+
+@pytest.mark.parametrize(
+    ("how", "address", "directive"),
+    [
+        ("script", "", "script-src-elem"),
+        ("script", "https://example.org/a.js", "script-src-elem"),
+        ("img", "https://example.org/a.png", "img-src"),
+        ("link", "https://example.org/a.css", "style-src-elem"),
+        ("iframe", "https://example.org/", "frame-src"),
+        ("form", "https://example.org/", "form-action"),
+    ],
+)
+def test_browser_blocks_what_is_not_of_the_report(
+    browser: Browser, report: Path, how: str, address: str, directive: str
+) -> None:
+    context = browser.new_context(offline=True)
+    try:
+        page = context.new_page()
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(report.as_uri())
+        assert page.evaluate(BLOCKED, [how, address]) == directive
+        assert not page.evaluate("window.ran")
+        assert asked == [report.as_uri()]
+    finally:
+        context.close()
+
+
+def test_overview_draws_the_figures_of_few_scenarios(opened: Opened) -> None:
+    page = opened()
+    assert draw_all(page) == 2  # of the two scenarios with several flows
 
 
 def test_without_scripts_all_pages_follow_each_other(opened: Opened) -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 from dataclasses import replace
+from html import unescape
 
 import numpy as np
 import plotly.graph_objects as go
 import pytest
+from markdown_it import MarkdownIt
+from markupsafe import escape
 from matplotlib.patches import Polygon
 
 from compare.command.progress import terminal
@@ -16,6 +21,7 @@ from compare.experiment.experiment import plan
 from compare.experiment.run_files import pack
 from compare.experiment.store import Store
 from compare.report import render_markdown, render_report
+from compare.report.given import Entry, Section, Table
 from compare.report.plots.throughput_delay_plot import confidence_ellipse
 from compare.statistics.estimates import estimate_of
 from compare.statistics.numbers import number
@@ -23,7 +29,7 @@ from compare.targets.catalogue import TARGETS
 from compare.targets.evidence import Evidence
 from compare.targets.section import target_section
 from compare.targets.tables import TargetTable
-from tests.support.report import CheckedPage, comparison
+from tests.support.report import ENVIRONMENT, CheckedPage, comparison
 from tests.support.results import recorded
 
 
@@ -100,7 +106,7 @@ def test_published_figures_stand_beside_ours(html: str) -> None:
 
 def test_figures_are_valid_and_have_alternative_texts(page: CheckedPage) -> None:
     figures = [figure for text in page.json for figure in json.loads(text)]
-    assert len(figures) == len(page.alternatives) >= 12
+    assert len(figures) + 2 == len(page.alternatives) >= 14  # the overview shows two of them again
     for figure in figures:
         text = re.sub(r'"(ink|soft|surface)"', '"#000000"', json.dumps(figure))
         drawn = json.loads(text)
@@ -150,7 +156,68 @@ def test_markdown_has_the_same_tables(store: Store) -> None:
     assert all(width > 3 for width in widths)
     assert "Failed: NDM, seed 3: &lt;b>panic" in text
     assert "Missing: Cubic, seed 3" in text
-    assert "    python compare.py scenario=stress" in text
+
+
+def test_every_page_shows_the_command_that_was_run(store: Store) -> None:
+    command = "python compare.py 'scenario=[stress,bottleneck]' 'schemes=[cubic,ndm]'"
+    shown = replace(comparison(store), environment={**ENVIRONMENT, "command": command})
+    html, text = render_report(shown), render_markdown(shown)
+    assert f"    {command}\n" in text
+    commands = re.findall(r'<code class="command">(.*?)</code>', html)
+    assert commands == [str(escape(command))] * 3  # both scenarios' pages, and Environment
+
+
+def test_overview_of_few_scenarios_has_their_figures(html: str) -> None:
+    overview = html[html.index('id="overview"') : html.index('id="scenario/stress"')]
+    assert re.findall(r'data-of="([\w-]+)" data-index="(\d)"', overview) == [("figures-1", "0"), ("figures-2", "0")]
+
+
+def test_policy_allows_the_scripts_of_the_page_and_nothing_remote(html: str) -> None:
+    (policy,) = re.findall(r'<meta http-equiv="Content-Security-Policy" content="(.*?)">', html)
+    rules = {name: values for name, *values in (rule.split() for rule in unescape(policy).split("; "))}
+    assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == ["'none'"]
+    assert set(rules) == {"default-src", "base-uri", "form-action", "script-src", "style-src"}
+    assert rules["style-src"] == ["'unsafe-inline'"]
+    scripts = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
+    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    assert rules["script-src"] == [f"'sha256-{digest}'" for digest in hashes]
+    assert len(hashes) == 2
+    assert html.index("Content-Security-Policy") < html.index("<style") < html.index("<script")
+
+
+EVIL = "<img src=//h/x onerror=alert(1)> ![x](//h/y) [z](//h/z) `|` \\[a](//h)\n# heading"
+
+
+def test_foreign_text_is_only_text_in_html_and_markdown(store: Store) -> None:
+    shown = comparison(store)
+    renamed = {}
+    for scenario in shown.experiment.scenarios:
+        renamed[scenario.name] = replace(scenario, name=f"{scenario.name} {EVIL}", claim=EVIL)
+    cells = [
+        replace(cell, scenario=renamed[cell.scenario.name], scheme=replace(cell.scheme, label=f"L {EVIL}"))
+        for cell in shown.cells
+    ]
+    experiment = replace(shown.experiment, scenarios=tuple(renamed.values()))
+    environment = {
+        **ENVIRONMENT,
+        "command": f"python compare.py\n{EVIL}",
+        "kernel": [EVIL],
+        "git_revision": EVIL,
+        "modules": {f"ndm {EVIL}": {EVIL: EVIL}},
+        "models": {f"ndm {EVIL}": {f"ndm {EVIL}": {"name": EVIL, "sha256": EVIL}}},
+    }
+    section = Section(EVIL, [Table(EVIL, EVIL, [EVIL, EVIL], [[Entry(EVIL), Entry(EVIL, bold=True)]])])
+    evil = replace(shown, experiment=experiment, cells=cells, environment=environment, sections=[section])
+    page = CheckedPage()
+    page.feed(render_report(evil))
+    assert not page.open
+    assert not any("//h" in link for link in page.links if not link.startswith(("#scenario/", "runs/")))
+    parsed = MarkdownIt("gfm-like", {"linkify": False}).parse(render_markdown(evil))
+    tokens = [token for block in parsed for token in (block, *(block.children or ()))]
+    assert {"html_block", "html_inline", "image", "link_open"} & {token.type for token in tokens} == set()
+    texts = [token.content for token in tokens if token.type == "text"]
+    assert sum("<img src=//h/x onerror=alert(1)>" in text for text in texts) >= 5
+    assert [token.tag for token in tokens if token.type == "heading_open"].count("h1") == 1
 
 
 def test_target_comes_first_with_every_scheme(store: Store) -> None:
