@@ -27,7 +27,7 @@ LONGEST = (
     "slow/kernel/test_bpf_hostile.py",
     "slow/training/test_train_ray.py",
     "slow/packaging/test_wheel.py",
-    "slow/docs/test_tutorial.py",
+    "slow/docs/test_outputs.py",
     "slow/kernel/ndm/test_harm.py",
     "slow/training/test_sweep.py",
     "lab/training/test_train.py",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from compare.metrics.cells import Cell
 from compare.metrics.metric import Metric
@@ -86,7 +86,7 @@ def metrics_of(cells: Sequence[Cell]) -> dict[str, Metric]:
     return metrics
 
 
-def chosen(cells: Sequence[Cell], names: Iterable[str]) -> list[Metric]:
+def chosen(cells: Sequence[Cell], names: Sequence[str]) -> list[Metric]:
     """Return those of the named metrics that have a value in one of the cells, in the order of the names."""
     known = metrics_of(cells)
     return [known[match] for name in names for match in fnmatch.filter(known, name)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich import box
@@ -15,6 +14,7 @@ from compare.metrics.metric import Metric
 from compare.report import metric_layout
 from compare.report.content import Comparison, Value, group_table, scenario_table
 from compare.report.groups import GroupRow, group_rows
+from compare.report.metric_layout import FIRST
 from compare.statistics.estimates import MIN_VALUES
 from compare.statistics.numbers import DIMENSIONLESS, counted, number
 from compare.statistics.winners import Winners
@@ -44,16 +44,17 @@ def print_tables(console: Console, comparison: Comparison) -> None:
 
 @dataclass(frozen=True)
 class _Column:
-    """A column of a table, as markup. entries: one for each row. always: also on a narrow terminal."""
+    """A column of a table, as markup. entries: one for each row. place: in FIRST; its length for the others."""
 
     heading: str
     entries: list[str]
-    always: bool = False
+    place: int = 0
 
 
 def _fitting(console: Console, first: _Column, columns: list[_Column]) -> list[Table]:
     """Return the columns as tables that fit the terminal; each table begins with the first column."""
-    while not columns[-1].always and _width(console, _build(first, columns)) > console.width:
+    columns = sorted(columns, key=lambda column: column.place)
+    while columns and columns[-1].place == len(FIRST) and _width(console, _build(first, columns)) > console.width:
         columns = columns[:-1]
     tables: list[Table] = []
     fitting: list[_Column] = []
@@ -80,58 +81,44 @@ def _build(first: _Column, columns: list[_Column]) -> Table:
 
 
 def _columns(cells: list[Cell], winners: Winners) -> tuple[_Column, list[_Column]]:
-    """Return the columns of a scenario with one flow, the important ones first."""
-    chosen = metric_layout.chosen(cells, dict.fromkeys((*metric_layout.FIRST, *metric_layout.MAIN)))
-    table = scenario_table(cells, chosen, winners)
-    names = [escape(cell.scheme.short_name) for cell in cells]
+    """Return the columns of a scenario with one flow."""
+    table = scenario_table(cells, metric_layout.chosen(cells, metric_layout.MAIN), winners)
     columns = [
         _column(metric, [_value(values[index]) or "no value" for _, values in table.rows])
         for index, metric in enumerate(table.metrics)
     ]
-    return _Column("scheme", names), [*_runs(cells), *columns]
+    return _Column("scheme", [_name(cell) for cell in cells]), columns
 
 
 def _group_columns(cells: list[Cell], rows: list[GroupRow], winners: Winners) -> tuple[_Column, list[_Column]]:
     """Return the columns of a scenario with several flows or latencies: a row per scheme and group."""
     metrics, lines = group_table(rows, [cell for cell in cells if cell.seeds], winners)
-    order = sorted(range(len(metrics)), key=lambda index: _place(metrics[index]))
     names: list[str] = []
-    of_rows: list[Cell | None] = []
     body: list[list[str]] = []
     for line in lines:
-        names.append(f"{escape(line.cell.scheme.short_name)}\n[dim]{escape(line.flows)}[/dim]")
+        names.append(_name(line.cell, line.flows))
         body.append([_value(value) for value in line.values])
-        of_rows.append(line.cell)
         if line.published:
             names.append("[cyan]published[/cyan]")
             body.append(["" if value is None else f"[cyan]{number(value)}[/cyan]" for value in line.published])
-            of_rows.append(None)
     for cell in cells:
         if not cell.seeds:
-            names.append(escape(cell.scheme.short_name))
+            names.append(_name(cell))
             body.append([""] * len(metrics))
-            of_rows.append(cell)
-    columns = [_column(metrics[index], [entries[index] for entries in body]) for index in order]
-    return _Column("scheme\n[dim]flows[/dim]", names), [*_runs(of_rows), *columns]
-
-
-def _place(metric: Metric) -> int:
-    first = metric_layout.FIRST
-    return first.index(metric.name) if metric.name in first else len(first)
+    columns = [_column(metric, [entries[index] for entries in body]) for index, metric in enumerate(metrics)]
+    return _Column("scheme\n[dim]flows[/dim]", names), columns
 
 
 def _column(metric: Metric, entries: list[str]) -> _Column:
-    return _Column(_heading(metric), entries, metric.name in metric_layout.FIRST)
+    place = FIRST.index(metric.name) if metric.name in FIRST else len(FIRST)
+    return _Column(_heading(metric), entries, place)
 
 
-def _runs(cells: Sequence[Cell | None]) -> list[_Column]:
-    """Return the column of failed and missing runs; none if all are there. cells: that of each row."""
-    entries = []
-    for cell in cells:
-        lost = {"failed": cell.failed, "missing": cell.missing} if cell else {}
-        lines = [f"[red]{len(runs)} {word}[/red]" for word, runs in lost.items() if runs]
-        entries.append("\n".join(lines))
-    return [_Column("runs", entries, True)] if any(entries) else []
+def _name(cell: Cell, flows: str = "") -> str:
+    """Return a scheme's name, with its flows and how many runs it lacks below it."""
+    lost = {"failed": cell.failed, "missing": cell.missing}
+    lines = [escape(cell.scheme.short_name), *([f"[dim]{escape(flows)}[/dim]"] if flows else [])]
+    return "\n".join([*lines, *(f"[red]{len(runs)} {word}[/red]" for word, runs in lost.items() if runs)])
 
 
 def _heading(metric: Metric) -> str:
