@@ -10,14 +10,16 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
+import yaml
 from hydra.core.override_parser.types import Override, Transformer
 from hydra.errors import HydraException, OverrideParseException
 from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf._utils import get_yaml_loader
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
-from yaml import YAMLError
 
 from env.checkout import CONFIGS
 from env.errors import UserError, decimal_hint, first_line, suggest
+from env.files import leaves, read_at_most
 
 _WRONG_TYPES = (  # texts of OmegaConf
     re.compile(r"Value '(?P<value>.*)' of type '\w+' could not be converted to (?P<type>\w+)"),
@@ -36,6 +38,7 @@ _RIGHT_VALUES = {
 }
 
 
+MOST_BYTES, MOST_VALUES = 16 << 20, 100_000  # of a YAML file, with the values that aliases repeat
 Kind = TypeVar("Kind")
 
 
@@ -49,8 +52,11 @@ def read_config(kind: type[Kind], file: Path, text: str | None = None) -> Kind:
     if text is None and file.exists() and not file.is_file():
         raise UserError(f"{file} is no regular file")  # a FIFO would wait for a writer
     try:
-        loaded = OmegaConf.load(file) if text is None else OmegaConf.create(text)
-        if isinstance(loaded, DictConfig):
+        loader = get_yaml_loader()(read_at_most(file, MOST_BYTES).decode() if text is None else text)
+        root = loader.get_single_node()
+        refuse_variables(root, "it")
+        if isinstance(root, yaml.MappingNode):
+            loaded = OmegaConf.create(loader.construct_document(root))
             _check_kinds(kind, loaded, "")
             content = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(kind), loaded))
             assert isinstance(content, kind)
@@ -61,7 +67,7 @@ def read_config(kind: type[Kind], file: Path, text: str | None = None) -> Kind:
         raise UserError(f"{file}: {explain_config_error(error)}") from error
     except UnicodeDecodeError as error:
         raise UserError(f"{file} is not in UTF-8: save it as UTF-8") from error
-    except (YAMLError, ValueError, OverflowError) as error:
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         # the lines of a YAML error name the position
         text = re.sub(r' in "[^"]*",', ",", " ".join(str(error).split()))
         raise UserError(f"{file}: {text}") from error
@@ -104,6 +110,13 @@ def explained() -> Iterator[None]:
         yield
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(explain_config_error(error)) from error
+
+
+def refuse_variables(content: Any, where: str) -> None:
+    """Raise UserError for a ${variable}, by which a file could copy a secret into a report, and as leaves() does."""
+    for text in leaves(content, MOST_VALUES, where):
+        if isinstance(text, str) and "${" in text:
+            raise UserError(f"{where} has {text[:40]!r}, but takes no variables: write the value itself")
 
 
 def explain_config_error(error: Exception) -> str:

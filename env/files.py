@@ -1,4 +1,5 @@
-"""Files that are written whole or not at all, generated files, and folders that one process at a time works in.
+"""Files that are written whole or not at all, generated files, and folders that one process at a time works in; limits
+of what a file may hold that others may have made.
 
 Own code: atomicwrites is no longer maintained, and filelock leaves a lock file in the folder and cannot lock the folder
 itself.
@@ -8,13 +9,19 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import gzip
 import hashlib
+import itertools
 import os
+import secrets
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from env.errors import UserError
+
+PIECE = 1 << 20  # bytes read at a time
 
 
 class FolderInUse(UserError):
@@ -26,14 +33,46 @@ def sha256(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
+def read_at_most(file: Path, most: int) -> bytes:
+    """Return a file's bytes, those of a name in .gz uncompressed.
+
+    Raises UserError for more than `most`, having read little more than that; OSError, EOFError, zlib.error.
+    """
+    with gzip.open(file) if file.name.endswith(".gz") else file.open("rb") as stream:
+        data = b"".join(itertools.islice(iter(lambda: stream.read(PIECE), b""), most // PIECE + 1))
+    if len(data) > most:
+        raise UserError(f"{file} has more than {most >> 20} MiB: it is refused")
+    return data
+
+
+def leaves(content: Any, most: int, where: str) -> Iterator[Any]:
+    """Yield the keys and values within nested mappings, lists or nodes of YAML.
+
+    Raises UserError for more than `most`: a few bytes of YAML or pickle can repeat a list any number of times.
+    """
+    waiting, seen = [content], 0
+    while waiting:
+        seen += 1
+        if seen + len(waiting) > most:
+            raise UserError(f"{where} repeats values until there are more than {most}: it is refused")
+        value = waiting.pop()
+        value = getattr(value, "value", value)  # of a node
+        if isinstance(value, Mapping):
+            waiting += [*value.keys(), *value.values()]
+        elif isinstance(value, (list, tuple)):
+            waiting += value
+        else:
+            yield value
+
+
 def write_atomically(path: Path, data: bytes) -> None:
     """Write under a temporary name, flush to the disk, and rename: on any error the previous file stays as it was.
 
     Raises UserError when the bytes cannot be written (full disk, no permission).
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
-        with temporary.open("wb") as file:
+        with temporary.open("xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

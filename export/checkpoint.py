@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import io
 import sys
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from torch.nn import functional
 from env import schema
 from env.checkout import git_revision
 from env.errors import UserError
-from env.files import write_atomically
+from env.files import leaves, read_at_most, write_atomically
 
 FORMAT = 4
 OLD_FORMATS_READ_BY = "7e8d117"  # the commit that reads formats 1 to 3
@@ -39,6 +40,9 @@ KEYS = {
     "versions",
     "sha256",  # of the policy
 }
+MOST_BYTES = 1 << 30  # of a file
+DIGEST_BYTES = 64
+PLAIN = {bool, int, float, str, bytes, type(None)}  # types of values, besides tensors
 INPUT_WEIGHT = "rnn.weight_ih_l0"  # [H, D]
 POLICY_TENSORS = (  # the fixed order of the hash
     INPUT_WEIGHT,
@@ -94,8 +98,14 @@ def save(run: Path, content: Mapping[str, Any]) -> Path:
     buffer = io.BytesIO()  # if torch wrote to the file, the error for a full disk would be unclear
     torch.save(whole, buffer)
     path = run / FILE_NAME
-    write_atomically(path, buffer.getvalue())
+    write_atomically(path, with_digest(buffer.getvalue()))
     return path
+
+
+def with_digest(archive: bytes) -> bytes:
+    """Return a zip file without a comment with one: the SHA-256 of all bytes before the comment, in hexadecimal."""
+    content = archive[:-2] + DIGEST_BYTES.to_bytes(2, "little")  # the comment's length ends the file
+    return content + hashlib.sha256(content).hexdigest().encode()
 
 
 def load(run: Path) -> dict[str, Any]:
@@ -113,13 +123,17 @@ def load(run: Path) -> dict[str, Any]:
         reason = f"name one of its runs: {', '.join(within)}" if within else "the run ended before its first checkpoint"
         raise UserError(f"{run} has no {FILE_NAME}: {reason}")
     try:
-        data = path.read_bytes()
+        data = read_at_most(path, MOST_BYTES)
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from error
     try:
+        _check_archive(data)
         content = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds of errors for a damaged file
         raise UserError(f"{path} is corrupt, truncated or no checkpoint ({type(error).__name__})") from error
+    for value in leaves(content, len(data), str(path)):  # a value takes a byte at least
+        if not (_is_whole(value) if type(value) is Tensor else type(value) in PLAIN):
+            raise UserError(f"{path} is no checkpoint: it has a {type(value).__name__} without its content")
     version: Any = content.get("format") if isinstance(content, dict) else type(content).__name__
     if version in range(1, FORMAT):
         raise UserError(
@@ -148,6 +162,22 @@ def load(run: Path) -> dict[str, Any]:
     content["policy"][INPUT_WEIGHT] = functional.pad(weight, (0, len(schema.FEATURES) - weight.shape[-1]))
     checked: dict[str, Any] = content
     return checked
+
+
+def _check_archive(data: bytes) -> None:
+    """Raise BadZipFile for damage, which torch does not look for, and for what takes more memory than the file has."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        is_larger = sum(entry.file_size for entry in archive.infolist()) > len(data)
+        is_changed = archive.comment and with_digest(data[: -len(archive.comment)]) != data
+        # files of versions before have no digest, but checksums of most of their bytes
+        if is_larger or is_changed or archive.testzip():
+            raise zipfile.BadZipFile
+
+
+def _is_whole(tensor: Tensor) -> bool:
+    """Return whether a tensor is as large as it says."""
+    plain = tensor.layout is torch.strided and tensor.device.type == "cpu"
+    return plain and tensor.untyped_storage().nbytes() >= tensor.nbytes
 
 
 def has_all_inputs(content: Mapping[str, Any]) -> bool:

@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 
 import training.sweeps  # noqa: F401  (registers the sweeper and the launcher that configs/train.yaml names)
 from env.checkout import CONFIGS
-from env.config_errors import explained, single_values
+from env.config_errors import explained, refuse_variables, single_values
 from env.errors import UserError, in_context
 from env.network.scenario_files import SUFFIXES
 from env.options import check_dashes
@@ -98,6 +98,7 @@ def resumed_config(saved: Mapping[str, Any], composed: DictConfig, overrides: Se
     Raises UserError when an override is not a single value in one of `CHANGEABLE`: a resumed run keeps its groups,
     name and seed. ``algo=`` with the run's own learner is allowed.
     """
+    refuse_variables(saved, "the checkpoint's configuration")
     kind = saved["algo"]["kind"]
     if kind not in LEARNERS:
         raise UserError(f"the checkpoint is of the learner {kind!r}; this version has {', '.join(LEARNERS)}")

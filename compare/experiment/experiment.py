@@ -13,6 +13,7 @@ from omegaconf import OmegaConf
 
 from compare.experiment.changes import Change, SweepPoint, changed
 from compare.experiment.window_search import settings
+from env.config_errors import refuse_variables
 from env.errors import UserError, in_context
 from env.network.scenario import MAX_DURATION_S, UNDER_TEST, Scenario, check_scenario, scenario_names
 from env.network.scenario_files import find_scenarios
@@ -245,6 +246,7 @@ def from_identity(identity: dict[str, Any]) -> Experiment:
         raise UserError(f"experiment.json has format {identity.get('format')!r}; this version reads {FORMAT}")
     schema = OmegaConf.structured(Scenario)
     scenarios = []
+    refuse_variables(identity["scenarios"], "experiment.json")
     for content in identity["scenarios"].values():
         scenario = OmegaConf.to_object(OmegaConf.merge(schema, OmegaConf.create(content)))
         assert isinstance(scenario, Scenario)

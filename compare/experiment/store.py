@@ -15,8 +15,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import re
+import secrets
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -152,7 +152,7 @@ class Store:
     def save(self, run: Run, files: Mapping[str, bytes]) -> None:
         """Store a run's files, the result of run_files.pack(), in place of damaged ones; raises UserError."""
         folder = self.folder / self.run_name(run)
-        temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+        temporary = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.tmp")
         try:
             temporary.mkdir(parents=True)
             for name, content in files.items():

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from env.errors import UserError
 from env.network.traces import delay
 from env.network.traces.delay import INTERVAL_MS, MAX_DELAY_MS, DelayTrace, parse_delay_trace
-from env.network.traces.format import MAX_DURATION_MS, PACKET_BITS, SUFFIXES, Trace, parse_trace, read_text
+from env.network.traces.format import MAX_DURATION_MS, MAX_PACKETS, PACKET_BITS, SUFFIXES, Trace, parse_trace, read_text
 from env.network.traces.statistics import rates_mbps
 
 Floats = npt.NDArray[np.float64]
@@ -29,7 +29,6 @@ CSV = ".csv"
 TIMES = {"time_s": 1e3, "time_ms": 1.0}  # ms in a unit
 LATEST = 1e15  # of a first row, in its unit
 VALUES = {"mbps": 100_000.0, "delay_ms": float(MAX_DELAY_MS)}  # column to its maximum
-MAX_PACKETS = 50_000_000  # of a trace: some 400 MB of text
 
 
 def convert(source: Path, output: Path, interval_ms: int, start_s: float = 0.0) -> str:

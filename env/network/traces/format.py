@@ -10,8 +10,8 @@ A file whose name ends in .gz is compressed. Standard library only: the guest ag
 
 from __future__ import annotations
 
-import gzip
 import re
+import zlib
 from array import array
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,6 +19,7 @@ from pathlib import Path
 
 from env.checkout import DATASETS
 from env.errors import UserError, suggest
+from env.files import read_at_most
 from env.network.traces.handed_over import text_handed_over
 
 FOLDER = DATASETS / "traces"
@@ -28,6 +29,8 @@ PACKET_BITS = 1500 * 8
 MAX_DURATION_MS = 24 * 3600 * 1000
 MAX_TIMES = 1 << 22  # different ones
 MAX_DIGITS = 20  # of a time, including leading zeros
+MAX_PACKETS = 50_000_000
+MAX_BYTES = 1 << 29  # of a file's text: more than that of MAX_PACKETS in a day
 _NUMBER = re.compile(r"[0-9]+", re.ASCII)
 
 
@@ -108,14 +111,15 @@ def _parsed(name: str, text: str, where: str) -> Trace:
 def read_text(file: Path) -> str:
     """Return the uncompressed text of a file, lines ending in "\\n". Raises UserError when it cannot be read."""
     try:
-        data = file.read_bytes()
-        return (gzip.decompress(data) if file.name.endswith(".gz") else data).decode("ascii").replace("\r\n", "\n")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+        return read_at_most(file, MAX_BYTES).decode("ascii").replace("\r\n", "\n")
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise UserError(f"{file} cannot be read as a trace: {error}") from error
 
 
 def parse_trace(name: str, text: str, where: str) -> Trace:
     """Return the trace of a text. Raises UserError that names `where` and the line."""
+    if text.count("\n") > MAX_PACKETS:
+        raise UserError(f"{where}: the trace has more than {MAX_PACKETS} lines, the most that a trace may have")
     times_ms = array("L")
     before = 0
     different = 0

@@ -23,7 +23,6 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -231,7 +230,7 @@ def compile_kernel(tree: Path, log: Path, local_version: str) -> None:
             print(file=sys.stderr)
     if status:
         tail = "\n".join(log.read_text(errors="replace").splitlines()[-20:])
-        kept = Path(tempfile.gettempdir()) / "ndm-lab-kernel.log"
+        kept = log.parents[1] / "failed.log"
         shutil.copy(log, kept)
         raise BuildError(f"the kernel did not compile; the whole log is {kept}. Its last lines:\n{tail}")
 

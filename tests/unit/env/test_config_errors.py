@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from hydra.errors import MissingConfigException
 from omegaconf import MISSING, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from env.config_errors import explain_config_error
+from env.config_errors import explain_config_error, read_config
+from env.errors import UserError
 
 
 @dataclass
@@ -66,3 +68,30 @@ def _caught(values: dict[str, Any]) -> Exception:
     except OmegaConfBaseException as error:
         return error
     raise AssertionError(values)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("rate_mbps: 1\nflows: [{scheme: '${oc.env:HOME}'}]", r"it has '\$\{oc.env:HOME\}', but takes no variables"),
+        ('rate_mbps: 1\nflows: [{scheme: "\\x24{oc.env:HOME}"}]', "takes no variables"),
+        ("a0: &a0 [1]\n" + "".join(f"a{i + 1}: &a{i + 1} [{f'*a{i},' * 10}]\n" for i in range(9)), "repeats"),
+        ("a0: &a0 {k: 1}\n" + "".join(f"a{i + 1}: &a{i + 1} {{<<: [{f'*a{i},' * 10}]}}\n" for i in range(9)), "repea"),
+        ("flows: &a [*a]", "repeats values"),
+        (f"flows: {'[' * 5000}", "recursion"),
+        ("- 1", "must be a mapping"),
+        ("", "must be a mapping"),
+    ],
+)
+def test_a_file_stays_small_and_has_no_variables(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "mine.yaml").write_text(text)
+    with pytest.raises(UserError, match=message):
+        read_config(Network, tmp_path / "mine.yaml")
+
+
+def test_aliases_and_merges_are_read(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(
+        "rate_mbps: 1\nflows: [&a {scheme: bbr, packets: 3}, *a, {<<: *a, packets: 4}]\n"
+    )
+    flows = read_config(Network, tmp_path / "mine.yaml").flows
+    assert [(flow.scheme, flow.packets) for flow in flows] == [("bbr", 3), ("bbr", 3), ("bbr", 4)]

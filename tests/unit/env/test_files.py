@@ -1,13 +1,15 @@
-"""Generated files: written, left alone, compared."""
+"""Files: written whole, generated, and bounded where others may have made them."""
 
 from __future__ import annotations
 
+import gzip
 import os
 from pathlib import Path
 
 import pytest
 
-from env.files import generate
+from env.errors import UserError
+from env.files import generate, read_at_most, write_atomically
 
 
 def test_generated_file_is_written_if_it_differs(tmp_path: Path) -> None:
@@ -35,3 +37,20 @@ def test_other_arguments_are_refused(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert generate("make it", {tmp_path / "x": lambda: "text"}, ["--chek"]) == 2
     assert capsys.readouterr().err == "usage: make it [--check]\n"
     assert not (tmp_path / "x").exists()
+
+
+def test_no_link_is_written_through(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (tmp_path / f".report.html.{os.getpid()}.tmp").symlink_to(victim)
+    write_atomically(tmp_path / "report.html", b"new")
+    assert (tmp_path / "report.html").read_bytes() == b"new"
+    assert victim.read_text() == "mine"
+
+
+def test_larger_files_are_refused(tmp_path: Path) -> None:
+    for name, data in (("plain", bytes(3 << 20)), ("packed.gz", gzip.compress(bytes(3 << 20)))):
+        (tmp_path / name).write_bytes(data)
+        assert read_at_most(tmp_path / name, 3 << 20) == bytes(3 << 20)
+        with pytest.raises(UserError, match="has more than 2 MiB: it is refused"):
+            read_at_most(tmp_path / name, 2 << 20)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import resource
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -156,3 +158,63 @@ def test_failed_write_keeps_the_old_checkpoint(tmp_path: Path) -> None:
         checkpoint.save(tmp_path, content(seed=2))
     assert checkpoint.load(tmp_path)["config"]["seed"] == 1
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.pt"]
+
+
+def test_a_changed_bit_is_noticed_wherever_it_is(tmp_path: Path) -> None:
+    path = checkpoint.save(tmp_path, content())
+    data = path.read_bytes()
+    places = range(0, len(data), len(data) // 100)
+    for place in places:
+        changed = bytearray(data)
+        changed[place] ^= 1 << place % 8
+        path.write_bytes(changed)
+        with pytest.raises(UserError, match="corrupt, truncated"):
+            checkpoint.load(tmp_path)
+
+
+def test_changed_content_of_a_file_without_digest_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.pt"
+    data = checkpoint.save(tmp_path, content()).read_bytes()
+    old = data[: -checkpoint.DIGEST_BYTES - 2] + b"\0\0"
+    path.write_bytes(old)
+    assert checkpoint.load(tmp_path)["decisions"] == 1000
+    with zipfile.ZipFile(path) as archive:
+        places = [entry.header_offset + 300 for entry in archive.infolist() if entry.file_size > 500]
+    for place in places:
+        path.write_bytes(old[:place] + bytes([old[place] ^ 1]) + old[place + 1 :])
+        with pytest.raises(UserError, match="corrupt, truncated"):
+            checkpoint.load(tmp_path)
+
+
+def repeated(levels: int) -> list[Any]:
+    values: list[Any] = [0]
+    for _ in range(levels):
+        values = [values] * 10
+    return values
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("policy", torch.zeros(1).expand(200_000, 200_000), "a Tensor without its content"),
+        ("learner", torch.zeros(4, device="meta"), "a Tensor without its content"),
+        ("sampler", torch.zeros(1 << 20, 1 << 20, layout=torch.sparse_coo), "a Tensor without its content"),
+        ("sampler", bytearray(10), "a bytearray without its content"),
+        ("card", repeated(20), "repeats values until there are more than"),
+    ],
+)
+def test_content_that_asks_for_memory_is_refused(tmp_path: Path, key: str, value: Any, message: str) -> None:
+    path = checkpoint.save(tmp_path, content())
+    whole = torch.load(path, weights_only=True)
+    torch.save({**whole, key: {"x": value}}, path)
+    with pytest.raises(UserError, match=message):
+        checkpoint.load(tmp_path)
+
+
+def test_compressed_entries_are_refused(tmp_path: Path) -> None:
+    path = checkpoint.save(tmp_path, {**content(), "sampler": {"x": torch.zeros(1 << 20)}})
+    with zipfile.ZipFile(io.BytesIO(path.read_bytes())) as plain, zipfile.ZipFile(path, "w") as packed:
+        for entry in plain.infolist():
+            packed.writestr(entry.filename, plain.read(entry), zipfile.ZIP_DEFLATED)
+    with pytest.raises(UserError, match="corrupt, truncated"):
+        checkpoint.load(tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import re
@@ -13,7 +14,8 @@ import numpy as np
 import pytest
 
 from env.errors import UserError
-from env.network.traces import manifest
+from env.network.traces import format, manifest
+from env.network.traces.delay import load_delay_trace
 from env.network.traces.format import FOLDER, MAX_DURATION_MS, load_trace, parse_trace, trace_names
 from env.network.traces.generate import differences, generate, stated_outages
 from env.network.traces.models import CATALOGUE, KINDS, Model
@@ -80,6 +82,27 @@ def test_traces_are_found_by_name_or_path(tmp_path: Path) -> None:
         load_trace(str(tmp_path / "e.trace"))
     with pytest.raises(UserError, match="'held_out/lte-waling' is unknown: did you mean held_out/lte-walking"):
         load_trace("held_out/lte-waling")
+
+
+def test_any_damage_of_a_compressed_trace_is_named(tmp_path: Path) -> None:
+    data = gzip.compress("".join(f"{ms}\n" for ms in range(1, 999)).encode(), mtime=0)
+    for place in range(len(data)):
+        (tmp_path / "a.trace.gz").write_bytes(data[:place] + bytes([data[place] ^ 0x10]) + data[place + 1 :])
+        with contextlib.suppress(UserError):  # a changed time or name in the header is no damage
+            assert load_trace(str(tmp_path / "a.trace.gz")).duration_ms == 998
+
+
+def test_a_trace_that_unpacks_to_more_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(format, "MAX_BYTES", 20 << 20)
+    for name, load in (("a.trace.gz", load_trace), ("a.delay.gz", load_delay_trace)):
+        (tmp_path / name).write_bytes(gzip.compress(b"1" * (1 << 20)) * 400)
+        with pytest.raises(UserError, match=f"{re.escape(name)} has more than 20 MiB: it is refused"):
+            load(str(tmp_path / name))
+
+
+def test_a_trace_of_too_many_packets_is_refused() -> None:
+    with pytest.raises(UserError, match="the trace has more than 50000000 lines"):
+        parse_trace("a", "1\n" * 50_000_001, "a")
 
 
 # -- statistics --------------------------------------------------------------------------------------------------------
