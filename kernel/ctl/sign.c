@@ -64,9 +64,15 @@ static bool has_signed(EVP_PKEY *key, const unsigned char *signature, const void
 	return good;
 }
 
+/* A file by another name would otherwise switch the signatures off without a word. */
 static int is_key(const struct dirent *entry)
 {
-	return has_suffix(entry->d_name, KEY_SUFFIX);
+	if (entry->d_name[0] == '.')
+		return false;
+	if (!has_suffix(entry->d_name, KEY_SUFFIX))
+		fail(NDM_KEYS_FOLDER "/%s is no key, whose name ends in " KEY_SUFFIX
+		     ": rename it, or move it to another folder", entry->d_name);
+	return true;
 }
 
 const char *signed_by(const char *file, const void *data, size_t size)

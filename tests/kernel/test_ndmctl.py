@@ -142,6 +142,21 @@ def test_full_output_is_an_error() -> None:
     assert (done.returncode, done.stderr) == (1, "ndmctl: the standard output: No space left on device\n")
 
 
+@pytest.mark.parametrize("name", ["mine.pub", "mine.PEM", "mine"])
+def test_a_key_by_another_name_switches_nothing_off(signed: Path, name: str) -> None:
+    keys = signed.parent / "keys"
+    (keys / "mine.pem").rename(keys / name)
+    for _ in ("with", "without"):
+        status, text = verified(signed)
+        assert (status, text) == (
+            1,
+            f"ndmctl: {keys}/{name} is no key, whose name ends in .pem: rename it, or move it to another folder",
+        )
+        signed.with_name("model.bin.sig").unlink(missing_ok=True)
+    (keys / name).rename(keys / ".backup")
+    assert verified(signed) == (0, "Signature:                               none")
+
+
 def test_signatures_are_refused(signed: Path) -> None:
     signature = signed.with_name("model.bin.sig")
     good = signature.read_bytes()
