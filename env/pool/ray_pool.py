@@ -1,14 +1,15 @@
 """The pool of a Ray cluster: a slot (env/pool/slot.py) for each core of each node.
 
-Ray repeats a job elsewhere when its node or worker process is gone; the result is the same (env/pool/job.py). Importing
-this module raises UserError if Ray is not installed.
+Ray repeats a job elsewhere when its node or worker process is gone; the result is the same (env/pool/job.py).
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import secrets
 import socket
+import tempfile
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future
@@ -22,12 +23,6 @@ from env.pool.files import check_files
 from env.pool.job import Job
 from env.pool.pool import Pool
 from env.pool.slot import BootLab, LabSlot
-
-try:
-    import ray
-    from ray.exceptions import RayError, RayTaskError
-except ImportError as _error:
-    raise UserError(f"a cluster needs Ray ({_error}): run `make ray`") from _error
 
 ResultT = TypeVar("ResultT")
 
@@ -45,7 +40,7 @@ class RayPool(Pool):
     def __init__(
         self, address: str | None, boot: BootLab, files: Mapping[Path, str], modules: Mapping[Path, bytes]
     ) -> None:
-        connect(address)
+        self._ray = ray = connect(address)
         self._shared = ray.put((boot, dict(files), dict(modules)))
         self._remote: Any = ray.remote(num_cpus=1, max_retries=FOREVER)(do_job)
         self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
@@ -58,7 +53,7 @@ class RayPool(Pool):
             error = remote.exception()
             if error is not None:
                 # what the job raised, without the traceback of the node
-                future.set_exception(error.cause if isinstance(error, RayTaskError) else error)
+                future.set_exception(error.cause if isinstance(error, self._ray.exceptions.RayTaskError) else error)
                 return
             result, busy_s = remote.result()
             self._busy_s += busy_s
@@ -74,7 +69,7 @@ class RayPool(Pool):
 
     def close(self) -> None:
         """See Pool; leaves the cluster."""
-        ray.shutdown()
+        self._ray.shutdown()
 
 
 _slot: LabSlot | None = None  # of this worker process: Ray gives it one job at a time
@@ -92,27 +87,47 @@ def do_job(job: Job[ResultT], shared: tuple[BootLab, dict[Path, str], dict[Path,
     return _slot.do(job), time.perf_counter() - began
 
 
-def connect(address: str | None) -> None:
-    """Join a cluster until `ray.shutdown()`.
+_folder: tempfile.TemporaryDirectory[str] | None = None  # of the cluster that this process started
 
-    address: HOST:PORT, or "auto" for the cluster that this machine belongs to; None starts one on this machine. Raises
-    UserError.
+
+def connect(address: str | None) -> Any:
+    """Join a cluster until `ray.shutdown()`. Returns the module ray.
+
+    address: HOST:PORT, or "auto" for the cluster that this machine belongs to; None starts one on this machine, which
+    no other machine and no other user reaches. Raises UserError.
     """
+    global _folder
+    # Ray and its processes read these when they start: no usage reports, and CUDA_VISIBLE_DEVICES as it is
+    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+    os.environ.setdefault("RAY_AUTH_MODE", "token")
+    own: dict[str, Any] = {}
     if address is not None:
         _check_reachable(address)
-    # Ray's processes inherit these: no usage reports, and CUDA_VISIBLE_DEVICES as it is
-    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+    else:
+        os.environ |= {"RAY_AUTH_MODE": "token", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # the latter: 127.0.0.1 only
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+        # /tmp as sockets have short names; a folder within it as Ray lets everybody write to its own
+        _folder = tempfile.TemporaryDirectory(prefix="ndm-ray-", dir="/tmp", ignore_cleanup_errors=True)
+        own = {"include_dashboard": False, "_temp_dir": f"{_folder.name}/ray"}
+    try:
+        import ray
+    except ImportError as error:
+        raise UserError(f"a cluster needs Ray ({error}): run `make ray`") from error
     try:
         ray.init(
             address=address or "local",  # by None Ray joins a cluster of this machine
-            include_dashboard=False if address is None else None,
+            **own,
             log_to_driver=False,
             logging_level=logging.ERROR,
             # workers import this checkout, and load its modules
             runtime_env={"env_vars": {"PYTHONPATH": str(ROOT), "NDM_MODEL_BUILD": str(MODEL_BUILD)}},
         )
-    except (ConnectionError, RayError, ValueError, RuntimeError) as error:
-        raise UserError(f"the Ray cluster {address} cannot be reached: {first_line(error)}") from error
+    except Exception as error:  # Ray raises many kinds, and a plain one when a node starts too slowly
+        raise UserError(
+            f"the Ray cluster {address or 'of this machine'} cannot be reached: {first_line(error)}. It must be of this "
+            "version, and have the token of this machine (docs/guides/cluster.md)"
+        ) from error
+    return ray
 
 
 def _check_reachable(address: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from env.errors import UserError, suggest
 from env.pool.pool import LabPool, Pool
+from env.pool.ray_pool import RayPool
 from env.pool.slot import BootLab
 
 RUNNERS = ("local", "ray")
@@ -38,6 +39,4 @@ def make_pool(
     """
     if runner == "local":
         return LabPool(workers, boot)
-    from env.pool.ray_pool import RayPool  # the import takes a second, and only a cluster needs it
-
     return RayPool(address, boot, files, {file: file.read_bytes() for file in own_modules})

@@ -20,6 +20,7 @@ from omegaconf import DictConfig, open_dict
 from tqdm import tqdm
 
 from env.errors import UserError
+from env.pool.ray_pool import connect
 
 RETRIES = 3  # of a run whose node or worker process is gone; it goes on from its checkpoint
 SAVING_S = 60.0  # wall seconds for runs to save themselves on Ctrl-C
@@ -58,13 +59,9 @@ class RayLauncher(Launcher):
         """
         setup_globals()
         try:
-            from env.pool.ray_pool import connect  # here: Ray is an extra dependency
-
-            connect(self._address)
+            ray = connect(self._address)
         except UserError as error:
             sys.exit(f"train.py: {error}")
-        import ray
-
         try:
             self._check_cores(ray.nodes())
             task = ray.remote(num_cpus=self._cores, max_retries=RETRIES)(_run)
