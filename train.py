@@ -20,8 +20,9 @@ from env.checkout import CONFIGS
 from env.config_errors import explained
 from env.errors import UserError
 from env.lab import LabError
+from env.network.own_scheme import require_trust
 from env.options import argument, group_lines, option_lines
-from env.profile import Profile
+from env.profile import Profile, own_names
 from env.reward import RewardWeights
 from export import checkpoint
 from training.config import LEARNERS, check_command_line, read_config, resumed_config, values, with_own_profiles
@@ -71,6 +72,8 @@ def plan(composed: DictConfig) -> tuple[TrainConfig, Path, dict[str, Any] | None
 
 def run_training(config: TrainConfig, folder: Path, saved: dict[str, Any] | None) -> bool:
     """Train; returns False when stopped by Ctrl-C."""
+    given = [word for word in HydraConfig.get().overrides.task if word.lstrip("+").startswith("profile.")]
+    require_trust(own_names(config.profile), given, config.trust)
     try:
         with make_labs(config) as pool:
             workers = RolloutWorkers(config.profile, pool, config.seed, config.algo.rollout_decisions)
@@ -100,7 +103,9 @@ def run(composed: DictConfig) -> None:
         print(f"{folder} is trained; export it with: make export-weights {shlex.quote(f'RUN={folder}')}")
         return
     saved_it = checkpoint.checkpoint_path(folder).is_file()
-    how = f"; continue with: python train.py {argument('resume', folder)}" if saved_it else " before the training began"
+    trust = " trust=true" if own_names(config.profile) else ""
+    again = f"; continue with: python train.py {argument('resume', folder)}{trust}"
+    how = again if saved_it else " before the training began"
     print(f"\nstopped{how}", file=sys.stderr)
     sys.exit(130)
 

@@ -26,7 +26,8 @@ from training.options import TrainConfig
 LEARNERS = {kind: learner_class(kind) for kind in sorted(set(kinds().values()))}
 # A resumed run may change single values of these groups, and options that do not change its result.
 GROUPS = ("algo", "lab")
-CHANGEABLE = (*GROUPS, "checkpoint_every", "runner", "ray_address")
+OF_THE_COMMAND = ("runner", "ray_address", "trust")  # never taken from a checkpoint, which others may have made
+CHANGEABLE = (*GROUPS, "checkpoint_every", *OF_THE_COMMAND)
 GONE = {  # options that went, with the value of a run that can go on without them
     "algo.quantization_aware": False,
     "curriculum.start_width": 1.0,
@@ -122,8 +123,9 @@ def resumed_config(saved: Mapping[str, Any], composed: DictConfig, overrides: Se
 
 def _today(saved: Mapping[str, Any]) -> dict[str, Any]:
     """Return a checkpoint's configuration with the options of this version. Raises UserError if it needs others."""
+    saved = {key: value for key, value in saved.items() if key not in OF_THE_COMMAND}
     if "curriculum" not in saved:  # it is of this version
-        return dict(saved)
+        return saved
     for key, default in GONE.items():
         group, _, name = key.partition(".")
         if (value := saved[group].get(name, default)) != default:

@@ -70,6 +70,7 @@ class TrainConfig:
     )
     runs: str = option("runs", "folder in which the run's folder is made")
     resume: str | None = option(None, "run folder to continue, with its own configuration")
+    trust: bool = option(False, "build congestion controls that a checkpoint or a profile names, not the command")
     checkpoint_every: int = option(1, "updates from one checkpoint to the next; writing one takes about 10 ms", ge=1)
     milestones: int = option(
         10, "policies kept along the training, evenly spaced, in RUN/milestones; 0: none", ge=0, le=1000

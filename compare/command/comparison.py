@@ -22,6 +22,7 @@ from compare.statistics.paired import compare_pairs, comparisons_csv
 from compare.statistics.summary import summary_csv
 from env.checkout import RESULTS
 from env.errors import UserError
+from env.network.own_scheme import require_trust
 
 
 def measure(config: CompareConfig) -> int:
@@ -44,6 +45,8 @@ def complete(config: CompareConfig, console: Console) -> tuple[CompletedRuns, Co
     planned = plan(
         config.scenario, config.schemes, config.seeds, config.duration_s, config.sample_ms, config.rival, changes
     )
+    own = [scheme.own_name for scheme in planned.all_schemes() if scheme.source]
+    require_trust(own, [*(config.schemes or ()), config.rival or ""], config.trust)
     measurement = Measurement(config, planned, Path(config.reuse) if config.reuse else None)
     folder = Path(config.output_dir) if config.output_dir else RESULTS / measurement.experiment.default_name()
     with measurement.completed(folder, console) as completed:

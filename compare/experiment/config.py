@@ -89,6 +89,7 @@ class CompareConfig:
     ray_address: str | None = option(
         None, "address of the Ray cluster, HOST:PORT or auto; default: start one on this machine for the runs"
     )
+    trust: bool = option(False, "build congestion controls that a scenario names, not the command")
     report: str | None = option(None, "folder of a comparison whose report to write again, without new runs")
 
 

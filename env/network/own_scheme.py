@@ -13,6 +13,7 @@ builds the module.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from env.errors import UserError
@@ -36,6 +37,19 @@ class OwnScheme:
     def label(self) -> str:
         """Return the name in reports: parameters tell two settings of one module apart."""
         return f"{self.name} {self.parameters}".strip()
+
+
+def require_trust(schemes: Iterable[str], command: Sequence[str], trust: bool) -> None:
+    """Raise UserError for a congestion control that a file names, not the command: building it runs its code.
+
+    schemes: names of congestion controls that a user brings. command: words in which its user names some.
+    """
+    for scheme in schemes:
+        if not trust and not any(scheme in word for word in command):
+            raise UserError(
+                f"a file names the congestion control {scheme}, whose code may do whatever you may: if you trust it, "
+                "add trust=true"
+            )
 
 
 def parse_own_scheme(text: str) -> OwnScheme:

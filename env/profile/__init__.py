@@ -14,7 +14,7 @@ from env.profile.episode_config import (
 )
 from env.profile.load import FOLDER, load_profile, profile_from_config, profile_names
 from env.profile.mixture import DRAWN_FIELDS, Draw, MixtureComponent, Profile, mean_positive_normal, with_jitter
-from env.profile.own_rivals import own_rivals
+from env.profile.own_rivals import own_names, own_rivals
 from env.profile.sampler import PathSampler
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "check_profile",
     "load_profile",
     "mean_positive_normal",
+    "own_names",
     "own_rivals",
     "profile_from_config",
     "profile_names",

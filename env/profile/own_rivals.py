@@ -32,17 +32,20 @@ def check_own_rival(where: str, scheme: str) -> None:
         find_source(parse_own_scheme(scheme).path)
 
 
+def own_names(profile: Profile) -> list[str]:
+    """Return the names of the rivals of a profile that the user brings, each once."""
+    names = (name for component in profile.paths.values() for name in _schemes_of(component) if is_own(name))
+    return list(dict.fromkeys(names))
+
+
 def own_rivals(profile: Profile) -> tuple[OwnRival, ...]:
     """Return the rivals of a profile that the user brings, built and loaded once.
 
     Raises UserError, with the compiler's lines for a source that does not build, and env.lab.LabError.
     """
-    names = dict.fromkeys(
-        name for component in profile.paths.values() for name in _schemes_of(component) if is_own(name)
-    )
     where = f"profile {profile.name}: rivals"
     rivals: list[OwnRival] = []
-    for name in names:
+    for name in own_names(profile):
         with in_context(f"{where}: {name}"):
             rivals.append(OwnRival(name, _prepared(name)))
     _check_together(where, rivals)

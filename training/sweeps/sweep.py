@@ -14,7 +14,7 @@ from training.config import read_config, resumed_config
 from training.options import TrainConfig
 
 # keys that do not change a run's result
-IGNORED = ("name", "runs", "resume", "lab", "runner", "ray_address", "checkpoint_every")
+IGNORED = ("name", "runs", "resume", "lab", "runner", "ray_address", "trust", "checkpoint_every")
 
 
 def run_folder(config: TrainConfig) -> Path:

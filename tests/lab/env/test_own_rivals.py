@@ -106,7 +106,9 @@ def test_training_beside_own_rivals_resumes_with_them(tmp_path: Path) -> None:
     wait_for(first, run)
     first.kill()
     first.communicate()
-    train(f"resume={run}")
+    _, errors = train(f"resume={run}", status=1)
+    assert f"a file names the congestion control mine@{source}+beta:900, whose code may do whatever you may" in errors
+    train(f"resume={run}", "trust=true")
     ended(whole)
     one, two = (checkpoint.load(tmp_path / name) for name in ("whole", "parts"))
     assert one["decisions"] == two["decisions"]

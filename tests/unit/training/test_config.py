@@ -83,6 +83,19 @@ def test_run_from_before_options_went_goes_on(of_before: dict[str, float]) -> No
         resumed_config(saved, again, [])
 
 
+def test_a_checkpoint_chooses_no_cluster_and_trusts_nothing() -> None:
+    with initialize_config_dir(str(CONFIGS), version_base="1.3"):
+        plain = compose("train", ["profile=bottleneck"])
+        on_ray = compose("train", ["profile=bottleneck", "runner=ray", "ray_address=mine:1"])
+    saved: Any = OmegaConf.to_container(plain) | {"runner": "ray", "ray_address": "theirs:6379", "trust": True}
+    resumed = read_config(resumed_config(saved, plain, []))
+    assert (resumed.runner, resumed.ray_address, resumed.trust) == ("local", None, False)
+    resumed = read_config(resumed_config(saved, on_ray, ["runner=ray", "ray_address=mine:1"]))
+    assert (resumed.runner, resumed.ray_address) == ("ray", "mine:1")
+    with pytest.raises(UserError, match=r"the checkpoint's configuration has .*HOME.* takes no variables"):
+        resumed_config(saved | {"name": "${oc.env:HOME}"}, plain, [])
+
+
 @pytest.mark.parametrize("file", sorted((CONFIGS).glob("*/*.yaml")), ids=lambda file: f"{file.parent.name}/{file.stem}")
 def test_launch_command_of_every_file(file: Path) -> None:
     """The first comment of a configuration file is the command that uses it; those of train.py compose."""

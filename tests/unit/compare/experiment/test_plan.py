@@ -244,3 +244,18 @@ def test_help_explains_options_schemes_and_scenarios() -> None:
     for option in fields(CompareConfig):
         assert len(next(line for line in text.splitlines() if line.startswith(f"  {option.name}="))) > 50
     assert all(name in text for name in (*SCHEMES, "delay_extreme"))
+
+
+def test_a_scenario_builds_nothing_without_trust(tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "Kbuild").write_text(f"obj-m := tcp_x.o\n$(shell touch {tmp_path}/executed)\n")
+    (tmp_path / "theirs" / "tcp_x.c").touch()
+    own = f"theirs@{tmp_path}/theirs"
+    head = "name: a\nclaim: none\nduration_s: 2\npath: {}\n"
+    (tmp_path / "flow.yaml").write_text(f"{head}flows: [{{scheme: under_test}}, {{scheme: {own}}}]\n")
+    (tmp_path / "list.yaml").write_text(f"{head}schemes: [cubic, {own}]\n")
+    for name, options in (("flow", ["schemes=cubic"]), ("list", [])):
+        words = [f"scenario={tmp_path}/{name}.yaml", "seeds=1", f"output_dir={tmp_path}/out", *options]
+        errors = run_python("compare.py", *words, status=1)[1]
+        assert errors.startswith(f"compare.py: a file names the congestion control {own}, "), errors
+        assert not (tmp_path / "executed").exists()

@@ -3,7 +3,7 @@
 import pytest
 
 from env.errors import UserError
-from env.network.own_scheme import OwnScheme, parse_own_scheme
+from env.network.own_scheme import OwnScheme, parse_own_scheme, require_trust
 from env.network.schemes import find_schemes
 
 
@@ -53,3 +53,10 @@ def test_misspelt_schemes_are_not_taken_for_own_ones(name: str) -> None:
 def test_own_schemes_cannot_have_the_name_of_another() -> None:
     with pytest.raises(UserError, match="A congestion control of your own needs another name"):
         find_schemes(["cubic@tcp_cubic.c"])
+
+
+def test_what_only_a_file_names_needs_trust() -> None:
+    require_trust(["mine@a.c"], ["schemes=[cubic,mine@a.c]"], trust=False)
+    require_trust(["mine@a.c"], [], trust=True)
+    with pytest.raises(UserError, match=r"a file names the congestion control theirs@b, .*add trust=true"):
+        require_trust(["mine@a.c", "theirs@b"], ["mine@a.c"], trust=False)
