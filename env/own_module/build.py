@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import shutil
 import subprocess
@@ -11,10 +12,12 @@ from pathlib import Path
 
 from env.checkout import cache_folder
 from env.errors import UserError
+from env.files import sha256
 from env.own_module.kernel_tree import KernelTree
 from env.own_module.source import Source
 
 SHOWN_LINES = 25
+SUMS = "sha256.json"  # beside the modules in the cache
 # What sources for older kernels usually have to change: what the compiler then mentions, and the change.
 CHANGES = (
     (
@@ -39,8 +42,12 @@ def build(source: Source, kernel: KernelTree, name: str) -> Path:
     if not (kernel.folder / "Makefile").is_file():
         raise UserError(f"{kernel.folder} has no headers of Linux {kernel.release} to build {source.path} with")
     folder = cache_folder("schemes") / key[:24]
-    if not folder.is_dir():
-        _build_into(folder, source, kernel)
+    try:
+        if not _is_whole(folder):
+            _build_into(folder, source, kernel)
+    except OSError as error:
+        problem = f"{error.filename}: {error.strerror}"
+        raise UserError(f"the cache cannot be used ({problem}); NDM_CACHE=FOLDER names another one") from error
     return _choose(sorted(folder.glob("*.ko")), source, name)
 
 
@@ -64,11 +71,25 @@ def _build_into(folder: Path, source: Source, kernel: KernelTree) -> None:
             raise UserError(f"{source.path} does not build for Linux {kernel.release}:\n{_explain(output)}")
         for module in work.rglob("*.ko"):
             shutil.copy2(module, built / module.name)
+        (built / SUMS).write_text(json.dumps(_sums(built)))
+        shutil.rmtree(folder, ignore_errors=True)  # a damaged one
         try:
             built.rename(folder)
         except OSError:
-            if not folder.is_dir():
+            if not _is_whole(folder):
                 raise
+
+
+def _sums(folder: Path) -> dict[str, str]:
+    return {module.name: sha256(module) for module in folder.glob("*.ko")}
+
+
+def _is_whole(folder: Path) -> bool:
+    """Return whether a folder of the cache has the modules that were built, unchanged."""
+    try:
+        return bool(json.loads((folder / SUMS).read_text()) == _sums(folder))
+    except (FileNotFoundError, ValueError):
+        return False
 
 
 def _explain(output: str) -> str:

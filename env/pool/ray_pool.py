@@ -99,14 +99,14 @@ def connect(address: str | None) -> Any:
     global _folder
     # Ray and its processes read these when they start: no usage reports, and CUDA_VISIBLE_DEVICES as it is
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-    os.environ.setdefault("RAY_AUTH_MODE", "token")
     own: dict[str, Any] = {}
     if address is not None:
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
         _check_reachable(address)
     else:
         os.environ |= {"RAY_AUTH_MODE": "token", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # the latter: 127.0.0.1 only
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
-        # /tmp as sockets have short names; a folder within it as Ray lets everybody write to its own
+        # Ray lets everybody write to its folder, and names of sockets are short
         _folder = tempfile.TemporaryDirectory(prefix="ndm-ray-", dir="/tmp", ignore_cleanup_errors=True)
         own = {"include_dashboard": False, "_temp_dir": f"{_folder.name}/ray"}
     try:

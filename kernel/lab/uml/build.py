@@ -313,7 +313,16 @@ def build(source: Path, entry: Path, identity: dict[str, str], variant: Variant)
         build(source, entry, identity, variant)
         return
     stage.unlink()
+    shutil.rmtree(entry, ignore_errors=True)  # a damaged one
     work.rename(entry)
+
+
+def is_whole(entry: Path) -> bool:
+    """Return whether a cache entry has the kernel that was built, unchanged."""
+    try:
+        return bool(json.loads((entry / "manifest.json").read_text())["linux_sha256"] == digest_file(entry / "linux"))
+    except (OSError, ValueError, KeyError):
+        return False
 
 
 def identify(source: Path, variant: Variant) -> dict[str, str]:
@@ -374,7 +383,7 @@ def main() -> int:
             return 0
         entry = cache / "lab-kernel" / key
         with locked(entry):
-            if not (entry / "manifest.json").is_file():
+            if not is_whole(entry):
                 build(source, entry, identity, variant)
         link.parent.mkdir(parents=True, exist_ok=True)
         if link.exists() and link.resolve() != entry.resolve():
