@@ -124,8 +124,8 @@ def connect(address: str | None) -> Any:
         )
     except Exception as error:  # Ray raises many kinds, and a plain one when a node starts too slowly
         raise UserError(
-            f"the Ray cluster {address or 'of this machine'} cannot be reached: {first_line(error)}. It must be of this "
-            "version, and have the token of this machine (docs/guides/cluster.md)"
+            f"the Ray cluster {address or 'of this machine'} cannot be reached: {first_line(error)}. It must be of "
+            "this version, and have the token of this machine (docs/guides/cluster.md)"
         ) from error
     return ray
 
