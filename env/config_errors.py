@@ -6,6 +6,7 @@ import contextlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from io import StringIO
 from pathlib import Path
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
@@ -52,7 +53,7 @@ def read_config(kind: type[Kind], file: Path, text: str | None = None) -> Kind:
     if text is None and file.exists() and not file.is_file():
         raise UserError(f"{file} is no regular file")  # a FIFO would wait for a writer
     try:
-        loader = get_yaml_loader()(read_at_most(file, MOST_BYTES).decode() if text is None else text)
+        loader = get_yaml_loader()(StringIO(read_at_most(file, MOST_BYTES).decode() if text is None else text))
         root = loader.get_single_node()
         refuse_variables(root, "it")
         if isinstance(root, yaml.MappingNode):

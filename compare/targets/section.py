@@ -34,7 +34,7 @@ def target_section(table: TargetTable) -> Section:
         tables.append(Table(f"Target {name}: {scheme.label}", f"{scheme.label} in every scenario", _DETAILS, rows))
     for recipe, judgements in table.recipes.items():
         rows = [_recipe(one, texts[one.requirement]) for one in judgements]
-        caption = f"The recipe `{recipe}`, over its training seeds"
+        caption = f"The recipe {recipe}, over its training seeds"
         tables.append(Table(f"Target {name}: recipe {recipe}", caption, _RECIPE, rows))
     return Section(f"{name}: {table.target.title}", tables, first=True)
 

@@ -60,7 +60,7 @@ def test_it_is_written_beside_the_models() -> None:
     judged = table([95.0] * 3, [96.0] * 3, [97.0] * 3)
     assert "targets met by the recipe mine: 1 of 1: loss.used" in last_lines([judged], [])
     text = target_section(judged).markdown()
-    assert "The recipe `mine`, over its training seeds:" in text
+    assert "The recipe mine, over its training seeds:" in text
     assert "| 96 (95, 96, 97), % | ≥ 90 | 6.7 (5.6 to 7.8) | met |" in text
 
 

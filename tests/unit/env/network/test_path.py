@@ -129,10 +129,11 @@ def test_buffers_count_full_packets_and_at_least_four(rate_mbps: float, buffer_b
 
 
 def test_low_water_follows_the_rate_within_bounds() -> None:
-    assert low_water_bytes("loopback", 20) == 0
-    assert low_water_bytes("router", 0.1) == 1 << 16
-    assert low_water_bytes("router", 10) == 625_000
-    assert low_water_bytes("router", 10_000) == 1 << 20
+    assert low_water_bytes("loopback", 20, 1) == 0
+    assert low_water_bytes("router", 0.1, 1) == 1 << 16
+    assert low_water_bytes("router", 10, 1) == 625_000
+    assert low_water_bytes("router", 10_000, 1) == low_water_bytes("router", 10_000, 100) == 1 << 20
+    assert low_water_bytes("router", 10_000, 1000) == (1 << 20) // 10
 
 
 def test_scenarios_load_and_show_their_command() -> None:
