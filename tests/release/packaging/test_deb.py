@@ -178,7 +178,7 @@ def check_installed(chroot: Chroot, version: str) -> None:
     assert "not found" not in chroot.run("ldd /usr/sbin/ndmctl").stdout
     for program in ("ip", "ss", "modprobe", "rmmod"):
         chroot.run(f"command -v {program}")
-    assert re.findall(r"^\w+", chroot.run("ndmctl models").stdout, re.MULTILINE) == ["mixed"]
+    assert re.findall(r"^\w+", chroot.run("ndmctl models").stdout, re.MULTILINE) == ["eight", "mixed"]
     chroot.run("ndmctl verify /usr/lib/ndm/models/mixed.bin")
     assert re.search(r"^ok +/usr/lib/ndm/ndm.bpf.o", chroot.run("ndmctl doctor").stdout, re.MULTILINE)
 

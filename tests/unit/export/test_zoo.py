@@ -19,13 +19,13 @@ def test_every_form_finds_the_model(name: str) -> None:
 
 
 def test_zoo_holds_the_shipped_models() -> None:
-    assert zoo.zoo_names() == ["mixed"]
+    assert zoo.zoo_names() == ["eight", "mixed"]
 
 
 def test_unknown_model_names_the_right_ones() -> None:
-    with pytest.raises(UserError, match=r"mixde.*did you mean mixed\?.*the models of the zoo are mixed"):
+    with pytest.raises(UserError, match=r"mixde.*did you mean mixed\?.*the models of the zoo are eight, mixed"):
         pipeline.find_policy("ndm@mixde")
-    with pytest.raises(UserError, match="the models of the zoo are mixed"):
+    with pytest.raises(UserError, match="the models of the zoo are eight, mixed"):
         zoo.find_checkpoint("nothing-like-it")
 
 
