@@ -76,6 +76,7 @@ class GuestProcess:
         try:
             self.pid = start(guest_end, console, core.number)
             watcher = _watch(self.pid, owned)
+            os.sched_setaffinity(watcher, {core.number})
         except BaseException:
             channel.close()
             os.close(console)

@@ -72,6 +72,8 @@ def _build_into(folder: Path, source: Source, kernel: KernelTree) -> None:
         for module in work.rglob("*.ko"):
             shutil.copy2(module, built / module.name)
         (built / SUMS).write_text(json.dumps(_sums(built)))
+        if _is_whole(folder):
+            return  # the other was faster
         shutil.rmtree(folder, ignore_errors=True)  # a damaged one
         try:
             built.rename(folder)

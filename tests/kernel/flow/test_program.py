@@ -148,7 +148,7 @@ def test_failed_program_says_why_and_is_replaced(traffic: Program) -> None:
         ("0 0 reset send,0,-,nowhere,reno,bulk,0,0,1\n", "bad argument send,0,-,nowhere"),
         ("0 0 reset receive,0,/no/such/namespace,bulk,0,0,0,1\n", "/no/such/namespace: No such file"),
         ("0 0 reset send,0,-,127.0.0.1,nosuch,bulk,0,0,1\n", "nosuch: No such file"),
-        ("0 0 reset " + "send,0,-,127.0.0.1,reno,bulk,0,0,1 " * 257 + "\n", "bad argument send,0,-"),
+        ("0 0 reset " + "send,0,-,127.0.0.1,reno,bulk,0,0,1 " * 1001 + "\n", "bad argument send,0,-"),
         ("0 0 reset " + "queue,-,lo " * 600 + "\n", "bad argument queue,-,lo"),
     ],
 )

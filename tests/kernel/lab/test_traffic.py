@@ -12,7 +12,7 @@ from env.lab import Lab
 from tests.support.guest import run_program
 from tests.support.labs import shared_lab
 
-SOCKETS = 512
+SOCKETS = 2048
 TCP, BYTES, NETLINK, LATENCY = range(4)
 
 # The requests of kernel/lab/lab_traffic.h, for the programs below.
@@ -224,7 +224,7 @@ def test_reset_ends_the_traffic_with_its_error(lab: Lab) -> None:
 def test_bad_requests_are_refused(lab: Lab) -> None:
     program = f"""
     import resource
-    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
     datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sender, receiver = connect("reno")
     prepare(1)
@@ -234,14 +234,14 @@ def test_bad_requests_are_refused(lab: Lab) -> None:
     while held < len(sockets) and not (full := refused(serve, RECEIVE, sockets[held].fileno())):
         held += 1
     print(json.dumps([
-        refused(prepare, {SOCKETS} + 1), refused(prepare, -1), refused(serve, SEND_BULK, 999),
+        refused(prepare, {SOCKETS} + 1), refused(prepare, -1), refused(serve, SEND_BULK, 9999),
         refused(serve, SEND_BULK, device), refused(serve, SEND_BULK, datagrams.fileno()),
         refused(serve, SEND_BULK, receiver.fileno()),
         refused(count, COUNT, sender.fileno()), refused(count, STOP, sender.fileno()),
         refused(fcntl.ioctl, device, 0x4C09), refused(fcntl.ioctl, device, STOP, 8), full,
         refused(serve, 5, sender.fileno(), 1), refused(serve, SEND_STREAM, sender.fileno()),
         refused(source, ADD_SOURCE, 3, 0, -1), refused(source, ADD_SOURCE, TCP, 0, -1),
-        refused(source, ADD_SOURCE, TCP, 0, 999), refused(source, ADD_SOURCE, BYTES, 0, device),
+        refused(source, ADD_SOURCE, TCP, 0, 9999), refused(source, ADD_SOURCE, BYTES, 0, device),
         refused(source, ADD_SOURCE, NETLINK, 0, sender.fileno()), refused(source, DROP_SOURCE, TCP, 0, -1),
         refused(source, ADD_SOURCE, BYTES, 0, -1, 0, 4097), refused(tick, 0, 0), tick(0, 1 << 40), refused(tick, 0, 1),
     ]))

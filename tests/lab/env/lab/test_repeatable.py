@@ -162,7 +162,8 @@ def test_other_checkout_user_and_environment_change_nothing(expected: str) -> No
         modules = checkout / "build" / "modules" / "lab"
         for place in (kernel, tests, modules):
             place.mkdir(parents=True)
-        shutil.copy((ROOT / "build" / "lab-kernel" / "linux").resolve(), kernel)
+        for file in ("linux", "manifest.json"):
+            shutil.copy((ROOT / "build" / "lab-kernel" / file).resolve(), kernel)
         for file in MODULES.glob("*.ko"):
             shutil.copy(file, modules)
         for program in (INIT, PROGRAM):
