@@ -38,8 +38,8 @@ def without_token(home: Path) -> dict[str, str]:
 
 
 def use(address: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a client that knows nothing of this project."""
-    command = [sys.executable, "-c", USE.replace("ADDRESS", address)]
+    """Run a client that knows nothing of this project; one that gets no answer for a minute ends with 124."""
+    command = ["timeout", "60", sys.executable, "-c", USE.replace("ADDRESS", address)]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
