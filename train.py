@@ -72,7 +72,7 @@ def plan(composed: DictConfig) -> tuple[TrainConfig, Path, dict[str, Any] | None
 
 def run_training(config: TrainConfig, folder: Path, saved: dict[str, Any] | None) -> bool:
     """Train; returns False when stopped by Ctrl-C."""
-    given = [word for word in HydraConfig.get().overrides.task if word.lstrip("+").startswith("profile.")]
+    given = [word for word in HydraConfig.get().overrides.task if word.startswith("profile.")]
     require_trust(own_names(config.profile), given, config.trust)
     try:
         with make_labs(config) as pool:

@@ -13,10 +13,10 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from env.flows import GRACE_S, learner_flows, load_rivals, rival_flows
 from env.lab import Lab, LabError, Record, RolloutPlan
 from env.network.path import PACKET_BYTES, Path
 from env.profile import RIVALS, EpisodeConfig
+from env.profile.flows import GRACE_S, learner_flows, load_rivals, rival_flows
 from env.reward import RewardWeights
 from env.trajectory import Steps, Trajectory, trajectories
 

@@ -119,7 +119,7 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture
 def cluster(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Any]:
     """A Ray cluster of this machine: a head of one core (or of as many as the test's parameter says), to which nodes
-    can be added; one pytest worker has it. Clients and nodes that this process starts have its token."""
+    can be added; one pytest worker has it. This process gives its token to the clients and nodes that it starts."""
     os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}
     from ray.cluster_utils import Cluster
 

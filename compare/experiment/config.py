@@ -20,13 +20,12 @@ from env.errors import UserError, suggest
 from env.network.scenario import scenario_names
 from env.network.scenario_files import SUFFIXES
 from env.network.schemes import ALL, DEFAULT_SCHEMES
-from env.options import check_dashes, option
+from env.options import check_dashes, check_limits, option
 from env.pool import check_runner
 
 FOLDER = CONFIGS / "compare"
 NAME = "compare"
 MAX_JOBS = 1024
-LEAST_MEMORY_MB = 256
 PARAMETER_OF_INSMOD = re.compile(r"\+[A-Za-z0-9_-]+=[^+,\]]*")  # what a user may write after mine@tcp_mine.c
 
 
@@ -74,7 +73,7 @@ class CompareConfig:
     )
     jobs: int | None = option(None, "labs side by side; default: one per core")
     memory_mb: int = option(
-        1024, "memory of each lab, for lab=virtual and lab=vm; the machine provides it only as the lab uses it"
+        1024, "memory of each lab, for lab=virtual and lab=vm; the machine provides it only as the lab uses it", ge=256
     )
     lab: str = option(
         "virtual",
@@ -142,8 +141,7 @@ def read_config(composed: DictConfig) -> CompareConfig:
             raise UserError(f"{name} is {value!r}; it must be a name or a list of names such as {name}=[a,b]")
         setattr(config, name, names)
     check_runner(config.runner, config.ray_address)
-    if config.memory_mb < LEAST_MEMORY_MB:
-        raise UserError(f"memory_mb is {config.memory_mb}; a lab needs {LEAST_MEMORY_MB}")
+    check_limits(config)
     if config.lab not in LABS:
         raise UserError(f"lab is {config.lab!r}; it is one of {', '.join(LABS)}")
     if config.lab in REAL_TIME and config.kernel is not None:

@@ -21,7 +21,7 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def interval(estimate: Estimate, digits: int = 3) -> str:
-    """Return "lo to hi", "±" half of it if both read alike, or words for too few runs or equal ones."""
+    """Return "lo to hi", or "±" and half the width where both ends read alike; words without an interval."""
     if estimate.interval is None:
         return f"{counted(estimate.n, 'run')}: no interval"
     lo, hi = estimate.interval

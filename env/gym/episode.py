@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from env.errors import UserError
-from env.flows import GRACE_S, learner_flows, load_rivals, rival_flows
 from env.lab import Lab, LabError, Observation, VirtualLab
 from env.network.path import Path
 from env.profile import EpisodeConfig, PathSampler, Profile, load_profile, scenario_episode_config
 from env.profile.episode_config import FIRST_LEARNER
+from env.profile.flows import GRACE_S, learner_flows, load_rivals, rival_flows
 from env.reference import FlowReference, run_origin_us
 from env.reward import Outcome, between, compute_reward
 

@@ -3,11 +3,11 @@
     python -m studies.documents.outputs                    # all of PAGES: 10 minutes
     python -m studies.documents.outputs docs/tutorial.md
 
-The commands of a page run in its order in a copy of the checkout, as a user's who has set it up, 80 columns wide. Only
-lines with a ``$`` run; a block of Python that an output block follows runs too, and one whose first line is a comment
-with a file's name is that file. A shown line stands for the first printed one, behind those before, that has the same
-words, whatever its numbers; ``...`` stands for any lines. So the page chooses the lines and the command their numbers.
-Only what a machine's speed decides (MEASURED) may differ.
+The commands of a page run in their order, in a copy of the checkout that is set up, 80 columns wide. A command is a
+line with a ``$``. A block of Python runs when an output block follows it; a block that begins with a comment of a
+file's name is written to that file. A shown line is compared with the next printed line of the same words, and takes
+its numbers; ``...`` stands for any lines. So a page chooses the lines, and the command chooses the numbers. Only times
+that depend on the machine (MEASURED) may differ.
 """
 
 from __future__ import annotations

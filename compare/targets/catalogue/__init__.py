@@ -40,7 +40,7 @@ DRAWN: dict[str, Callable[[], tuple[Scenario, ...]]] = {
     "fresh": fresh_scenarios,
     "development": development_scenarios,
 }
-# what is enough where a bound is harder to meet: the `or` of a requirement
+# the `or` of a requirement: a second bound. The easier one of the two decides
 ENOUGH: dict[str, reach.Reach] = {
     "three packets": reach.three_packets_ms,
     "slow start": lambda scenario: 1.5 * reach.idle_pct(scenario),

@@ -1,4 +1,4 @@
-"""What the lab's kernel has for a script of a networking course, and that the lab's own experiments see none of it."""
+"""The lab's kernel has what a script of a networking course needs; the lab's own experiments see none of it."""
 
 from __future__ import annotations
 

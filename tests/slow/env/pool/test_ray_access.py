@@ -1,4 +1,4 @@
-"""Who can use a Ray cluster: its own command, and machines that have its token."""
+"""A Ray cluster serves the command that started it, and clients with its token; no others."""
 
 from __future__ import annotations
 

@@ -12,10 +12,10 @@ import pytest
 import env
 from env import schema
 from env.errors import UserError
-from env.flows import GRACE_S
 from env.gym.episode import BootLab
 from env.gym.ndm_env import NdmEnv
 from env.gym.vector_env import NdmVectorEnv
+from env.profile.flows import GRACE_S
 from env.reward import TERMS
 from env.spaces import INFO
 from tests.support.fake_lab import INTERVAL_US, FakeLab

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from env.lab import Lab
-from env.profile import SNAPSHOT, EpisodeConfig, EpisodeFlow
+from env.profile.episode_config import SNAPSHOT, EpisodeConfig, EpisodeFlow
 
 SCHEME = "ndm_gym"  # the congestion control that takes its decisions from outside the kernel
 SNAPSHOT_SCHEME = "ndm_snapshot"  # the congestion control that runs the second model of the lab's rollout
