@@ -108,6 +108,7 @@ class Script:
             date_s=self._date_s,
             stdin=base64.b64encode(self._stdin).decode(),
             terminal=None if self._terminal is None else self._terminal.size,
+            one_output=os.path.samestat(os.fstat(1), os.fstat(2)),
         )
         message = _receive(self._lab)  # it has booted, and the program begins
         began_s = time.monotonic()

@@ -19,10 +19,11 @@ ALWAYS = {
     "PYTHONUNBUFFERED": "1",
     "PYTHONDONTWRITEBYTECODE": "1",
 }
-# folders, displays, services and networks that a lab lacks, and what changes which programs run and how they print
+# folders, displays, services, networks and a surrounding make that a lab lacks, and what changes which programs run and
+# how they print
 KEPT_BACK = re.compile(
     "LANG(UAGE)?|LC_.*|PYTHONHOME|VIRTUAL_ENV.*|TMPDIR|TMP|TEMP|XDG_RUNTIME_DIR|DISPLAY|WAYLAND_DISPLAY|XAUTHORITY"
-    "|DBUS_.*|SSH_.*|SUDO_.*|(?i:(ftp|http|https|all|no)_proxy)"
+    "|DBUS_.*|SSH_.*|SUDO_.*|MAKE(FLAGS|LEVEL|OVERRIDES|_TERM.*)|MFLAGS|(?i:(ftp|http|https|all|no)_proxy)"
 )
 DAY_S = 86400
 

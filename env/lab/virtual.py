@@ -74,7 +74,7 @@ class VirtualLab(Lab):
         require_files([self.kernel], self.variant.kernel_target)
         always_loaded = [self._modules_folder / f"{name}.ko" for name in ALWAYS_LOADED]
         require_files(always_loaded, self._modules_target)
-        for module in (*always_loaded, *self.modules):
+        for module in (*always_loaded, *self.modules) if self.kernel == self.variant.image else ():
             check_release(module, self.variant.release, f"run `make {self._modules_target}`, or build your own anew")
         require_files((INIT, PROGRAM), "module")
         if not os.access(self.kernel, os.X_OK):

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from channel import Gate, Port
 
@@ -39,7 +39,6 @@ DESCRIPTORS = (1024, 4096)  # soft and hard limit, as in a shell; the agent's ar
 ASK_MS = 100
 ASK_TERMINAL_MS = 20
 ASK_BUSY_MS = 5  # while it is not clear which link carries so many packets
-RELAY_PRIORITY = 2  # above the script's: output is passed on when it is written, so stdout and stderr keep their order
 SOFTNET = Path("/proc/net/softnet_stat")
 # In a millisecond: packets of all devices, with fewer of which no link is so fast, and bytes of one device: 20 Gbit/s.
 BUSY_PACKETS, FAST_BYTES = 100, 2_500_000
@@ -70,6 +69,7 @@ def run(
     environment: dict[str, str],
     stdin: str,
     terminal: tuple[int, int] | None,
+    one_output: bool,
     builtin: str,
     begin: Callable[[], None],
     locked: bool,
@@ -77,10 +77,11 @@ def run(
     """Run a program to its end.
 
     folders: those of the host that it sees, the first one is its working folder. environment: all of its variables.
-    stdin: base64; unused with a terminal, (rows, columns). builtin: the kernel's modules.builtin, for modprobe. begin:
-    called just before the program starts. locked: root may not load modules, with which it could call the host, nor
-    control the agent. Returns its exit status, 128 + N after signal N, and the seconds it took by the guest's clock.
-    Raises RuntimeError when its file system cannot be made.
+    stdin: base64; unused with a terminal, (rows, columns). one_output: stdout and stderr go to the same file, in the
+    order in which they are written. builtin: the kernel's modules.builtin, for modprobe. begin: called just before the
+    program starts. locked: root may not load modules, with which it could call the host, nor control the agent. Returns
+    its exit status, 128 + N after signal N, and the seconds it took by the guest's clock. Raises RuntimeError when its
+    file system cannot be made.
     """
     _mount_layer(builtin)
     command = ["unshare", "--mount", "--propagation", "private", "--", str(WRITABLE_ROOT), str(LAYER), *folders, "--"]
@@ -91,7 +92,10 @@ def run(
         Path("/proc/sys/kernel/modules_disabled").write_text("1")
     if terminal is None:
         master, given = None, _input_file(stdin)
-        outputs: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        outputs: dict[str, Any] = {
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.STDOUT if one_output else subprocess.PIPE,
+        }
     else:
         master, given = os.openpty()
         _set_size(given, terminal)
@@ -106,17 +110,15 @@ def run(
 
     process = subprocess.Popen(command, stdin=given, **outputs, preexec_fn=settle, start_new_session=True)
     os.close(given)
-    if master is None:
-        streams = {process.stdout.fileno(): STDOUT, process.stderr.fileno(): STDERR}
-    else:
-        streams = {master: STDOUT}
+    streams = {process.stdout.fileno() if master is None else master: STDOUT}
+    if process.stderr is not None:
+        streams[process.stderr.fileno()] = STDERR
     if not os.WIFSTOPPED(os.waitpid(process.pid, os.WUNTRACED)[1]):
         raise RuntimeError(f"{WRITABLE_ROOT.name} failed: {_remaining(next(reversed(streams))).decode()}")
     begin()
     began_s = time.monotonic()
     process.send_signal(signal.SIGCONT)
-    with _priority():
-        _Relay(exchange, process, streams, master, began_s).run()
+    _Relay(exchange, process, streams, master, began_s).run()
     status = process.wait()
     return {"status": 128 - status if status < 0 else status, "seconds": time.monotonic() - began_s}
 
@@ -145,17 +147,6 @@ def _input_file(data: str) -> int:
     os.write(writer, content)
     os.close(writer)
     return reader
-
-
-@contextlib.contextmanager
-def _priority() -> Iterator[None]:
-    """Run before all programs, so that each output is passed on before the next one is written."""
-    scheduler, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
-    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(RELAY_PRIORITY))
-    try:
-        yield
-    finally:
-        os.sched_setscheduler(0, scheduler, parameters)
 
 
 class _Relay:

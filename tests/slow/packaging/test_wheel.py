@@ -88,7 +88,7 @@ def installed(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Install
 def test_two_folders_give_the_same_bytes(built: Built, tmp_path: Path) -> None:
     before = os.umask(0o077)
     try:
-        other = build(tmp_path / "another name")
+        other = build(tmp_path / "another-name")
     finally:
         os.umask(before)
     assert sorted(built.files) == sorted(other.files)
@@ -145,7 +145,7 @@ def test_quickstart_runs_in_any_folder_beside_such_modules(installed: Installed,
     assert not (installed.tree / "runs").exists()
     assert not (installed.tree / "results").exists()
 
-    installed.command(folder, "train", "resume=runs/quickstart", "algo.total_decisions=6000")
+    installed.command(folder, "train", "resume=runs/quickstart", "algo.total_decisions=9000")
     assert "ndm in the next `make module`: mine" in installed.command(
         folder, "export", "RUN=runs/quickstart", "NAME=mine"
     )

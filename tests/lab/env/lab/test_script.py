@@ -13,7 +13,7 @@ import pytest
 
 from env.checkout import ROOT
 from tests.support.commands import assert_gone, descendants
-from tests.support.scripts import PAIR, assert_ctrl_c_reaches_the_script, begin, run, write
+from tests.support.scripts import ENVIRONMENT, PAIR, assert_ctrl_c_reaches_the_script, begin, run, write
 from tests.support.tools import find_tool
 
 BETWEEN = (
@@ -56,6 +56,20 @@ def test_status_output_and_input_are_the_scripts(tmp_path: Path) -> None:
     assert output == f"out 0\nout 1\nout 2\n0 {tmp_path} ['--seed', 'x'] typed\n"
     assert errors.startswith("err 0\nerr 1\nerr 2\nlab: ")
     assert "times as fast as real time" in errors
+
+
+def test_one_file_of_both_outputs_has_the_order_in_which_they_were_written(tmp_path: Path) -> None:
+    script = write(
+        tmp_path,
+        "import random, subprocess, sys, time\n"
+        "for number in range(400):\n"
+        "    print(number, file=(sys.stdout, sys.stderr)[number % 2])\n"
+        "    time.sleep(random.Random(number).choice((0, 0, 0.15)))\n"
+        "    if not number % 20: subprocess.run(['true'])\n",
+    )
+    command = [sys.executable, "-m", "env.lab", "run", "--quiet", script]
+    output = subprocess.check_output(command, cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.STDOUT, text=True)
+    assert output.split() == [str(number) for number in range(400)]
 
 
 def test_runs_leave_nothing(tmp_path: Path) -> None:
