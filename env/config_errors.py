@@ -50,10 +50,10 @@ def read_config(kind: type[Kind], file: Path, text: str | None = None) -> Kind:
 
     Raises UserError: it cannot be read, is no YAML, has an unknown key or a wrong type, or lacks a key.
     """
-    if text is None and file.exists() and not file.is_file():
-        raise UserError(f"{file} is no regular file")  # a FIFO would wait for a writer
     try:
-        loader = get_yaml_loader()(StringIO(read_at_most(file, MOST_BYTES).decode() if text is None else text))
+        loader_class = get_yaml_loader()  # a new class
+        loader_class.add_constructor("tag:yaml.org,2002:int", _as_it_reads)
+        loader = loader_class(StringIO(read_at_most(file, MOST_BYTES).decode() if text is None else text))
         root = loader.get_single_node()
         refuse_variables(root, "it")
         if isinstance(root, yaml.MappingNode):
@@ -73,6 +73,14 @@ def read_config(kind: type[Kind], file: Path, text: str | None = None) -> Kind:
         text = re.sub(r' in "[^"]*",', ",", " ".join(str(error).split()))
         raise UserError(f"{file}: {text}") from error
     raise UserError(f"{file} must be a mapping of keys")
+
+
+def _as_it_reads(loader: Any, node: yaml.ScalarNode) -> int:
+    """Return a whole number; UserError for 010, which YAML takes as octal, and 1:30, which it takes in base 60."""
+    number: int = loader.construct_yaml_int(node)
+    if re.fullmatch("[-+]?0[0-7_]+|.*:.*", node.value):
+        raise UserError(f"YAML takes {node.value} as {number}: write {number}, or '{node.value}' for a text")
+    return number
 
 
 def _check_kinds(hint: Any, value: Any, where: str) -> None:

@@ -33,12 +33,20 @@ def sha256(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
+def regular(file: Path) -> Path:
+    """Return a path that is none of a FIFO, which would wait for a writer, or a device. Raises UserError for these."""
+    if file.exists() and not (file.is_file() or file.is_dir()):
+        raise UserError(f"{file} is no regular file")
+    return file
+
+
 def read_at_most(file: Path, most: int) -> bytes:
     """Return a file's bytes, those of a name in .gz uncompressed.
 
-    Raises UserError for more than `most`, having read little more than that; OSError, EOFError, zlib.error.
+    Raises UserError for more than `most`, having read little more than that, and as regular() does; OSError, EOFError,
+    zlib.error.
     """
-    with gzip.open(file) if file.name.endswith(".gz") else file.open("rb") as stream:
+    with gzip.open(regular(file)) if file.name.endswith(".gz") else regular(file).open("rb") as stream:
         data = b"".join(itertools.islice(iter(lambda: stream.read(PIECE), b""), most // PIECE + 1))
     if len(data) > most:
         raise UserError(f"{file} has more than {most >> 20} MiB: it is refused")

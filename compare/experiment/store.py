@@ -26,7 +26,7 @@ from compare.experiment.experiment import Experiment, Run, from_identity
 from compare.experiment.run_files import check, unpack
 from compare.experiment.trace_files import ending, user_files
 from env.errors import UserError, in_context
-from env.files import FolderInUse, locked, write_atomically
+from env.files import FolderInUse, locked, regular, write_atomically
 from env.lab import RunResult
 from env.network.traces.format import read_text
 from env.network.traces.handed_over import hand_over
@@ -84,7 +84,7 @@ class Store:
             )
 
     def _identity(self) -> dict[str, Any]:
-        file = self.folder / EXPERIMENT
+        file = regular(self.folder / EXPERIMENT)
         try:
             identity = json.loads(file.read_text())
         except OSError as error:
@@ -195,9 +195,9 @@ class Store:
         return files
 
     def _read(self, run: Run) -> dict[str, bytes] | None:
-        """Return the files of a run by name; None when it is not stored. Raises OSError."""
+        """Return the files of a run by name; None when it is not stored. Raises OSError, UserError."""
         folder = self.folder / self.run_name(run)
-        return {file.name: file.read_bytes() for file in folder.iterdir()} if folder.is_dir() else None
+        return {file.name: regular(file).read_bytes() for file in folder.iterdir()} if folder.is_dir() else None
 
     def load_error(self, run: Run) -> str | None:
         """Return the error of a failed run; None when it did not fail."""

@@ -79,6 +79,8 @@ def _caught(values: dict[str, Any]) -> Exception:
         ("a0: &a0 {k: 1}\n" + "".join(f"a{i + 1}: &a{i + 1} {{<<: [{f'*a{i},' * 10}]}}\n" for i in range(9)), "repea"),
         ("flows: &a [*a]", "repeats values"),
         (f"flows: {'[' * 5000}", "recursion"),
+        ("rate_mbps: 010", r"YAML takes 010 as 8: write 8, or '010' for a text$"),
+        ("rtt_ms: 1:30", r"YAML takes 1:30 as 90: write 90, or '1:30' for a text$"),
         ("- 1", "must be a mapping"),
         ("", "must be a mapping"),
     ],

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from compare.experiment.store import Store
 from env.errors import UserError
 from env.files import generate, read_at_most, write_atomically
 
@@ -54,3 +55,12 @@ def test_larger_files_are_refused(tmp_path: Path) -> None:
         assert read_at_most(tmp_path / name, 3 << 20) == bytes(3 << 20)
         with pytest.raises(UserError, match="has more than 2 MiB: it is refused"):
             read_at_most(tmp_path / name, 2 << 20)
+
+
+def test_no_fifo_is_waited_for(tmp_path: Path) -> None:
+    for name in ("experiment.json", "packed.gz"):
+        os.mkfifo(tmp_path / name)
+        with pytest.raises(UserError, match=f"{name} is no regular file"):
+            read_at_most(tmp_path / name, 1)
+    with pytest.raises(UserError, match="experiment.json is no regular file"):
+        Store(tmp_path).experiment()
