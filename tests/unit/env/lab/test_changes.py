@@ -74,3 +74,24 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(LabError, match=r"1 changed files .*file/below: Not a directory"):
         apply_changes(changes, tmp_path)
     assert (tmp_path / "other").read_text() == "text"
+
+
+@pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.CHRTYPE])
+@pytest.mark.parametrize("name", ["../victim", "{0}/victim", "a/../../victim", "..", ".", "", "link/victim", "a//b"])
+def test_no_name_leads_out_of_the_folder(tmp_path: Path, name: str, kind: bytes) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "link").symlink_to(tmp_path)
+    (tmp_path / "victim").write_text("before")
+    with pytest.raises(LabError, match="could not be written"):
+        apply_changes(archive((name.format(tmp_path), kind, "", {})), folder)
+    assert (tmp_path / "victim").read_text() == "before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "victim"]
+    assert [path.name for path in folder.iterdir()] == ["link"]
+
+
+@pytest.mark.parametrize("target", ["/etc/passwd", "../victim", "a/../../victim", "..", "a/.."])
+def test_no_link_leads_out_of_the_folder(tmp_path: Path, target: str) -> None:
+    with pytest.raises(LabError, match="it leads out of the working folder"):
+        apply_changes(archive(("link", tarfile.SYMTYPE, target, {})), tmp_path)
+    assert list(tmp_path.iterdir()) == []
