@@ -267,6 +267,7 @@ fuzz: ## test: fuzz whatever reads foreign data, and the arithmetic, with ASan a
 .PHONY: lint
 lint: setup .venv/installed-docs module ## test: ruff, mypy, import-linter, reuse, sparse, checkpatch, zizmor; generated files; stock kernels
 	@/usr/bin/python3 setup/packages.py lint
+	@! git grep --line-number --extended-regexp '^(<<<<<<<|>>>>>>>)( |$$)' # what a merge leaves
 	@$(PYTHON) -m ruff check
 	@$(PYTHON) -m ruff format --check
 	@$(PYTHON) -m mypy

@@ -45,7 +45,8 @@ def require_trust(schemes: Iterable[str], command: Sequence[str], trust: bool) -
     schemes: names of congestion controls that a user brings. command: words in which its user names some.
     """
     for scheme in schemes:
-        if not trust and not any(scheme in word for word in command):
+        whole = re.compile(rf"""(^|[=,\[\s'"]){re.escape(scheme)}([],\s'"]|$)""")
+        if not trust and not any(map(whole.search, command)):
             raise UserError(
                 f"a file names the congestion control {scheme}, whose code may do whatever you may: if you trust it, "
                 "add trust=true"

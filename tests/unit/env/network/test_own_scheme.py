@@ -57,6 +57,10 @@ def test_own_schemes_cannot_have_the_name_of_another() -> None:
 
 def test_what_only_a_file_names_needs_trust() -> None:
     require_trust(["mine@a.c"], ["schemes=[cubic,mine@a.c]"], trust=False)
+    require_trust(["mine@a.c"], ["profile.rivals=['mine@a.c']"], trust=False)
     require_trust(["mine@a.c"], [], trust=True)
+    for longer in ("schemes=[cubic,mine@a.cc]", "notmine@a.c", "scheme=x@mine@a.c", "mine@a.c+beta:1"):
+        with pytest.raises(UserError, match=r"a file names the congestion control mine@a\.c"):
+            require_trust(["mine@a.c"], [longer], trust=False)
     with pytest.raises(UserError, match=r"a file names the congestion control theirs@b, .*add trust=true"):
         require_trust(["mine@a.c", "theirs@b"], ["mine@a.c"], trust=False)
