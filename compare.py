@@ -86,6 +86,8 @@ def main() -> None:
     if {"-h", "--help"} & set(sys.argv[1:]):
         print(help_text())
         return
+    if {"-m", "--multirun"} & set(sys.argv[1:]):
+        raise UserError("there is no -m: one call makes all runs of a sweep such as path.rate_mbps=10,20,40")
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises its errors
     # where Hydra reads them; with +KEY=VALUE it would take a key that nothing reads
     sys.argv[1:] = [quoted(word.lstrip("+")) for word in sys.argv[1:]]

@@ -66,7 +66,8 @@ def plan(composed: DictConfig) -> tuple[TrainConfig, Path, dict[str, Any] | None
         return config, new_run_folder(config), None
     run = Path(composed.resume)
     saved = checkpoint.load(run)
-    config = read_config(resumed_config(saved["config"], composed, HydraConfig.get().overrides.task))
+    with checkpoint.reading(run):
+        config = read_config(resumed_config(saved["config"], composed, HydraConfig.get().overrides.task))
     return config, run.parent if run.is_file() else run, saved
 
 
@@ -132,7 +133,9 @@ def with_learner(arguments: list[str]) -> list[str]:
     if run is None or any(word.startswith("algo=") for word in arguments):
         return arguments
     try:
-        kind = checkpoint.load(Path(values(run)[0]))["config"]["algo"]["kind"]
+        saved = checkpoint.load(Path(values(run)[0]))
+        with checkpoint.reading(Path(values(run)[0])):
+            kind = saved["config"]["algo"]["kind"]
     except UserError:  # plan() raises it again
         return arguments
     return [*arguments, f"algo={kind}"]

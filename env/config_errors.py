@@ -30,6 +30,7 @@ _WRONG_TYPES = (  # texts of OmegaConf
 # of lab.workers=2, where lab is a text
 _NOT_A_TEXT = re.compile(r"Cannot convert '(?:dict|list|DictConfig|ListConfig)' to string")
 _NUMBER_AS_KEY = re.compile(r"Key [\d.]+ \((?:int|float)\) is incompatible")  # of {loss_pct: 0,5}
+GRAMMAR = r"[][(){}=:]"  # letters that mean something in the value of KEY=VALUE
 _RIGHT_VALUES = {
     "integer": "a whole number",
     "int": "a whole number",
@@ -172,7 +173,7 @@ def _explain_hydra(error: Exception) -> str:
             f"{group} {name!r} is unknown{suggest(name, known, limit=1)}The choices of {group}= are {', '.join(known)}."
         )
     if isinstance(error, OverrideParseException):
-        letter = _misread_letter(str(error))
+        letter = _misread_letter(str(error), str(error.override).partition("=")[2])
         remedy = {"~": " ($HOME does not)"}.get(letter, " or its other bracket" if letter in "[({" else "")
         return (
             f"{error.override} cannot be read: {letter!r} needs quotes{remedy}, and quotes need those of the shell, as "
@@ -182,10 +183,13 @@ def _explain_hydra(error: Exception) -> str:
     return " ".join(str(error).partition("Config search path")[0].split())
 
 
-def _misread_letter(text: str) -> str:
-    """Return the letter at which Hydra stopped to read: above the ^, or in "mismatched input 'x'"."""
+def _misread_letter(text: str, value: str) -> str:
+    """Return the letter of a value that Hydra cannot read: above the ^, or the last one of its grammar until there."""
     line, below, *_ = [*text.splitlines(), ""]
     if below.strip() == "^":
         return line[below.index("^")]
-    named = re.search(r"input '(.)", text)
-    return named[1] if named else "("  # of what Hydra takes for a function
+    named = re.search(r"input '(.+?)'(?: expecting|$)", line)
+    if named is None:
+        return "("  # of what Hydra takes for a function
+    letters: list[str] = re.findall(GRAMMAR, named[1]) or re.findall(GRAMMAR, value) or [named[1][0]]
+    return letters[-1]

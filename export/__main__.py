@@ -12,7 +12,7 @@ from env.errors import UserError
 from export import pipeline
 from export.checks import agreement as verify
 from export.formats.blob import check_texts
-from export.selection import EXPORTED
+from export.selection import EXPORTED, model_name
 
 
 @command("export")
@@ -51,7 +51,7 @@ def main(argv: list[str]) -> int:
         for file in pipeline.write_artefacts(exported, output, arguments.headers):
             print(f"wrote {file}")
         print(_verdict(exported))
-        print(f"ndm in the next `make module`: {provenance.name}")
+        print(f"ndm in the next `make module`: {model_name(provenance.name)}")
     except OSError as error:
         raise UserError(f"cannot write {error.filename or 'a file'}: {error.strerror or error}") from error
     return 0

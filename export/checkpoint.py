@@ -5,11 +5,12 @@ docs/reference/file-formats.md specifies the content; `load` checks it before an
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import sys
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ KEYS = {
     "versions",
     "sha256",  # of the policy
 }
+KINDS = {"policy": dict, "sampler": dict, "decisions": int, "card": dict, "config": dict}
 MOST_BYTES = 1 << 30  # of a file
 DIGEST_BYTES = 64
 PLAIN = {bool, int, float, str, bytes, type(None)}  # types of values, besides tensors
@@ -118,6 +120,10 @@ def load(run: Path) -> dict[str, Any]:
     path = checkpoint_path(run)
     if not run.exists():
         raise UserError(f"there is no run {run}; {_runs_beside(run)}")
+    if not path.exists() and run.name == MILESTONES:
+        raise UserError(
+            f"{run} has milestones, which have no learner: resume {run.parent}, or name one of them elsewhere"
+        )
     if not path.exists():
         within = sorted(str(file.parent) for file in run.glob(f"*/{FILE_NAME}"))
         reason = f"name one of its runs: {', '.join(within)}" if within else "the run ended before its first checkpoint"
@@ -146,6 +152,11 @@ def load(run: Path) -> dict[str, Any]:
     missing = sorted(KEYS - set(content))
     if missing:
         raise UserError(f"{path} lacks {', '.join(missing)}: it is damaged")
+    for key, kind in KINDS.items():
+        if not isinstance(content[key], kind):
+            raise UserError(f"{path} is damaged: its {key} is of the type {type(content[key]).__name__}")
+    if content["decisions"] < 0:
+        raise UserError(f"{path} is damaged: it has made {content['decisions']} decisions")
     if policy_sha256(content["policy"]) != content["sha256"]:
         raise UserError(f"{path} is damaged: its weights do not have the SHA-256 it states")
     if content["schema"] != schema.SCHEMA_VERSION:
@@ -162,6 +173,15 @@ def load(run: Path) -> dict[str, Any]:
     content["policy"][INPUT_WEIGHT] = functional.pad(weight, (0, len(schema.FEATURES) - weight.shape[-1]))
     checked: dict[str, Any] = content
     return checked
+
+
+@contextlib.contextmanager
+def reading(run: Path) -> Iterator[None]:
+    """Raise UserError where a loaded checkpoint lacks what a training stores in it, or has another type there."""
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError) as error:
+        raise UserError(f"{run} has no checkpoint that a training has written: {error!r}") from error
 
 
 def _check_archive(data: bytes) -> None:

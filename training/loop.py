@@ -27,7 +27,7 @@ from env.options import argument
 from env.pool import Pool, lab_files, make_pool
 from env.profile import own_rivals
 from env.rollout import MODULES
-from export.checkpoint import has_all_inputs
+from export.checkpoint import has_all_inputs, reading
 from training.learner import Learner, learner_class
 from training.metrics import Metric
 from training.options import TrainConfig
@@ -46,12 +46,11 @@ METRICS = (
     Metric("charts/learner_share", "", "share of the wall time that the learner's update took, beside the labs"),
     *rollout_sampler.METRICS,
 )
-SUMMARY = {  # metric -> text at the right end of the progress bar, where the learner writes it
-    "charts/virtual_speedup": "{:.0f}x real time",
-    "charts/episodic_return": "return {:.1f}",
-    "charts/reward": "reward {:.3f}",
-    "charts/goodput_mbps": "goodput {:.1f} Mbit/s",
+SUMMARY = {  # metric -> text at the end of the progress bar: 80 columns have room for the first two
+    "charts/reward": "reward {:.2f}",
+    "charts/goodput_mbps": "{:.1f} Mbit/s",
     "charts/queueing_delay_ms": "queueing delay {:.1f} ms",
+    "charts/virtual_speedup": "{:.0f}x real time",
 }
 
 
@@ -165,10 +164,13 @@ def train(config: TrainConfig, folder: Path, saved: Mapping[str, Any] | None, sa
     try:
         with claimed(folder), stop.listen():
             if saved is not None:
-                _require_work(saved, config.algo.total_decisions, start)
-                sampler.restore(saved["sampler"])
-                learner.restore(saved)
-            with Recorder(config, folder, saved and saved["card"], sampler.modules) as recorder:
+                with reading(folder):
+                    _require_work(saved, config.algo.total_decisions, start)
+                    sampler.restore(saved["sampler"])
+                    learner.restore(saved)
+            with reading(folder):
+                recorder = Recorder(config, folder, saved and saved["card"], sampler.modules)
+            with recorder:
                 finished = _update_until_done(learner, sampler, recorder, stop)
                 if finished:
                     recorder.finished()

@@ -43,8 +43,10 @@ class LearnerOptions:
 class LabOptions:
     """The labs in which the policy is sampled: ``lab.<name>=``. Raises UserError for a value outside its limits."""
 
-    workers: int = option(2, "labs side by side; one per core is best", ge=1)
-    memory_mb: int = option(512, "memory of each lab; the host provides it only as the lab touches it", gt=0)
+    workers: int = option(2, "labs side by side; one per core is best", ge=1, le=1024)
+    memory_mb: int = option(
+        512, "memory of each lab; the host provides it only as the lab touches it", gt=0, le=1_000_000
+    )
     timeout_s: float = option(
         600.0, "wall seconds after which an episode counts as hung and another lab repeats it", gt=0
     )

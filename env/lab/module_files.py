@@ -32,6 +32,7 @@ def content_of(module: Path) -> bytes:
 def check_release(module: Path, release: str, remedy: str) -> None:
     """Raise UserError for a module that was built for another kernel. remedy: what to do about it."""
     version = re.search(rb"vermagic=(\S+)", content_of(module))
-    built_for = version[1].decode() if version else "no kernel"
-    if built_for != release:
+    if version is None:
+        raise UserError(f"{module} is no kernel module: {remedy}")
+    if (built_for := version[1].decode()) != release:
         raise UserError(f"{module} is built for {built_for}, not for Linux {release}: {remedy}")

@@ -19,6 +19,7 @@ import hashlib
 import importlib.machinery
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -291,6 +292,7 @@ def main(kind: str, device: str, burst_us: str = "") -> None:
     if burst_us:
         clock = replace(clock, burst_us=float(burst_us))
     if clock.virtual:
+        signal.signal(signal.SIGINT, lambda *_: None)  # of a script, which is root; programs get the usual action
         # With SCHED_FIFO, programs that wake in the same nanosecond run in the order in which they wake, not by the CPU
         # time they have used since the boot. The agent's children inherit it.
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -258,7 +259,9 @@ def send_changes(exchange: Exchange, folder: str) -> None:
     changed = Path(f"{LAYER}/upper{folder}")
     room = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     with tarfile.open(fileobj=_Pieces(exchange), mode="w|", format=tarfile.PAX_FORMAT, bufsize=TAR_BYTES) as archive:
-        for path in sorted(changed.rglob("*")) if changed.is_dir() else []:
+        # what lies too deep to be listed is left out, as the host could not write it either
+        found = (Path(parent, name) for parent, folders, files in os.walk(changed) for name in folders + files)
+        for path in sorted(found):
             room -= _add(archive, path, str(path.relative_to(changed)), room)
 
 
@@ -266,7 +269,9 @@ def _add(archive: tarfile.TarFile, path: Path, name: str, room: int) -> int:
     """Add a path, and return the bytes of its content, at most `room`."""
     try:
         entry = archive.gettarinfo(str(path), name)
-    except FileNotFoundError:  # a program that still runs has deleted it
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENAMETOOLONG):  # a program that still runs has deleted it
+            raise
         return 0
     if entry is None or entry.isfifo():  # also None for a socket
         return 0

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from env.checkout import DATASETS
 from env.errors import UserError, suggest
-from env.files import read_at_most
+from env.files import read_at_most, regular
 from env.network.traces.handed_over import text_handed_over
 
 FOLDER = DATASETS / "traces"
@@ -67,7 +67,7 @@ def find_trace(name: str, suffixes: tuple[str, ...] = SUFFIXES) -> Path:
     Raises UserError for a name that is neither, with near matches and all names.
     """
     if name.endswith(suffixes):
-        file = Path(name)
+        file = regular(Path(name))
         if not file.is_file():
             raise UserError(f"trace {name!r} does not exist: give one of {_listed(suffixes)}, or the path of a file")
         return file

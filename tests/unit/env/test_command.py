@@ -149,3 +149,10 @@ def shell(text: str) -> subprocess.CompletedProcess[str]:
 
 def test_errors_write_control_characters_out() -> None:
     assert str(UserError("caf\u00e9 \x1b]0;x\x07\n\u202e\tend")) == "caf\u00e9 \\x1b]0;x\\x07\n\\u202e\tend"
+
+
+def test_compare_has_no_multirun(tmp_path: Path) -> None:
+    done = start(Path(sys.executable), [str(ROOT / "compare.py"), "-m", "scenario=bottleneck"], tmp_path)
+    assert (done.stdout, done.returncode) == ("", 1)
+    assert done.stderr.startswith("compare.py: there is no -m: one call makes all runs of a sweep such as ")
+    assert list(tmp_path.iterdir()) == []

@@ -62,5 +62,5 @@ def test_no_fifo_is_waited_for(tmp_path: Path) -> None:
         os.mkfifo(tmp_path / name)
         with pytest.raises(UserError, match=f"{name} is no regular file"):
             read_at_most(tmp_path / name, 1)
-    with pytest.raises(UserError, match="experiment.json is no regular file"):
+    with pytest.raises(UserError, match=r"experiment\.json is no regular file"):
         Store(tmp_path).experiment()

@@ -218,3 +218,28 @@ def test_compressed_entries_are_refused(tmp_path: Path) -> None:
             packed.writestr(entry.filename, plain.read(entry), zipfile.ZIP_DEFLATED)
     with pytest.raises(UserError, match="corrupt, truncated"):
         checkpoint.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("card", [1], "its card is of the type list"),
+        ("config", "all", "its config is of the type str"),
+        ("decisions", "many", "its decisions is of the type str"),
+        ("decisions", -5, "it has made -5 decisions"),
+        ("sampler", None, "its sampler is of the type NoneType"),
+    ],
+)
+def test_content_of_another_type_is_refused(tmp_path: Path, key: str, value: object, message: str) -> None:
+    checkpoint.save(tmp_path, content() | {key: value})
+    with pytest.raises(UserError, match=f"checkpoint.pt is damaged: {message}"):
+        checkpoint.load(tmp_path)
+
+
+def test_milestones_are_no_run(tmp_path: Path) -> None:
+    folder = tmp_path / "run" / checkpoint.MILESTONES
+    (folder / "000000500").mkdir(parents=True)
+    checkpoint.save(tmp_path / "run", content())
+    checkpoint.save(folder / "000000500", content())
+    with pytest.raises(UserError, match=f"have no learner: resume {tmp_path / 'run'}, or name one"):
+        checkpoint.load(folder)

@@ -99,3 +99,20 @@ def test_a_guest_that_computes_dies_with_its_owner(tmp_path: Path) -> None:
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert_gone(processes)
+
+
+def test_an_interrupt_of_the_agent_and_a_deep_folder_lose_no_files(tmp_path: Path) -> None:
+    script = write(
+        tmp_path,
+        "import os, signal\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "open('kept', 'w').close()\n"
+        "os.kill(1, signal.SIGINT)\n"
+        "os.system('pkill -INT python3')\n"
+        "for _ in range(600):\n"
+        "    os.mkdir('abcdefghij')\n"
+        "    os.chdir('abcdefghij')\n",
+    )
+    run(tmp_path, "run", "--quiet", script)
+    assert (tmp_path / "kept").is_file()
+    assert (tmp_path / "abcdefghij" / "abcdefghij").is_dir()

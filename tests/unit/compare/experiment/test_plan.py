@@ -96,6 +96,12 @@ def test_a_scenario_that_cannot_run_is_refused(
             ["schemes=[mine@/a/\u7b97/b.c]"],
             r"cannot be read: '\u7b97' needs quotes, and quotes need those of the shell",
         ),
+        *(
+            ([f"schemes=[mine@a{letter}c.c]"], rf"cannot be read: '\{letter}' needs quotes")
+            for letter in ("=", "(", ")", "{", "]")
+        ),
+        (["scenario=my (1).yaml"], r"cannot be read: '\)' needs quotes"),
+        (["output_dir=a(b"], r"cannot be read: '\(' needs quotes"),
         (["scenario=a=b"], r"cannot be read: '=' needs quotes, and"),
         (["schemes=[a,b"], r"cannot be read: '\[' needs quotes or its other bracket"),
         (["output_dir=a(b)"], r"cannot be read: '\(' needs quotes or its other bracket"),
