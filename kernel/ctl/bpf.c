@@ -5,14 +5,12 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/membarrier.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -258,6 +256,26 @@ static int bpf_slots(struct slot *slots, int most)
 	return 1;
 }
 
+/*
+ * Waits until no program reads an element that was replaced before: the next change may reuse its
+ * memory. The kernel waits for a grace period of RCU after each update of a map of maps.
+ * membarrier() does not where a CPU has nohz_full.
+ */
+static void wait_for_readers(void)
+{
+	int inner = bpf_map_create(BPF_MAP_TYPE_ARRAY, NULL, sizeof(__u32), sizeof(__u32), 1, NULL);
+	LIBBPF_OPTS(bpf_map_create_opts, options, .inner_map_fd = inner);
+	int outer = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, NULL, sizeof(__u32), sizeof(__u32),
+				   1, &options);
+	__u32 key = 0;
+
+	if (inner < 0 || outer < 0 || bpf_map_update_elem(outer, &key, &inner, BPF_ANY))
+		fail("cannot wait for the model's readers: %s; the model is in use, wait a second before the next one",
+		     strerror(errno));
+	close(outer);
+	close(inner);
+}
+
 static void bpf_use(const char *name, const char *file)
 {
 	const char *control = control_name();
@@ -287,8 +305,7 @@ static void bpf_use(const char *name, const char *file)
 	model.number = before.number + 1;
 	if (bpf_map_update_elem(fd, &key, &model, BPF_ANY))
 		fail("the model cannot be changed: %s", strerror(errno));
-	/* The next change may reuse the old element's memory: wait for its readers. */
-	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	wait_for_readers();
 	close(lock);
 	close(fd);
 }

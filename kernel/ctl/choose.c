@@ -10,6 +10,7 @@
 #include "ctl.h"
 
 #define DEFAULT "/proc/sys/net/ipv4/tcp_congestion_control"
+#define AVAILABLE "/proc/sys/net/ipv4/tcp_available_congestion_control"
 #define BEFORE "/run/ndm-default-%lu"	/* the default before NDM, of a network namespace */
 #define USUAL "cubic"
 
@@ -51,6 +52,18 @@ bool is_default(const char *name)
 	return read_line(DEFAULT, now, sizeof(now)) && !strcmp(now, name);
 }
 
+bool is_available(const char *name)
+{
+	char line[1024], *word, *save;
+
+	if (!read_line(AVAILABLE, line, sizeof(line)))
+		return false;
+	for (word = strtok_r(line, " ", &save); word; word = strtok_r(NULL, " ", &save))
+		if (!strcmp(word, name))
+			return true;
+	return false;
+}
+
 void default_on(const char *name)
 {
 	char before[32];
@@ -61,12 +74,13 @@ void default_on(const char *name)
 	}
 	if (!read_line(DEFAULT, before, sizeof(before)))
 		fail(DEFAULT ": %s", strerror(errno));
-	if (!write_line(before_file(), before))
-		fail("%s: %s", before_file(), strerror(errno));
 	if (!write_line(DEFAULT, name))
 		fail(DEFAULT ": %s%s", strerror(errno), errno == EPERM ?
 		     " (a container takes only what the machine allows: sysctl net.ipv4.tcp_allowed_congestion_control)" :
 		     "");
+	if (!write_line(before_file(), before))
+		fprintf(stderr, "ndmctl: %s: %s; ndmctl default off will set " USUAL "\n", before_file(),
+			strerror(errno));
 	printf("new connections use %s; ndmctl default off: %s again\n", name, before);
 }
 
@@ -177,5 +191,6 @@ void route_add(const char *destination, const char *name)
 	follow_kernel_log();
 	if (run(words))
 		fail("ip has refused the route to %s", destination);
-	printf("new connections to %s use %s\n", destination, name);
+	printf("new connections to %s use %s%s\n", destination, name, exact ? "" :
+	       "; the route has today's gateway: when that changes, delete it and add it again");
 }

@@ -109,6 +109,9 @@ int connections(struct connection *list, int most);
 /* Prints what NDM does each second, until a signal. */
 void watch(const struct way *way, bool json);
 
+/* Whether the kernel has a congestion control of this name. */
+bool is_available(const char *name);
+
 /* Makes a congestion control the default of this network namespace, or the one before NDM again. */
 bool is_default(const char *name);
 void default_on(const char *name);

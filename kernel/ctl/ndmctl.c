@@ -88,6 +88,8 @@ static const struct way *loaded_way(void)
 		return &bpf_way;
 	if (module_way.loaded())
 		return &module_way;
+	if (is_available("ndm"))
+		fail("/sys/fs/bpf has nothing of NDM, which is loaded: it belongs to another mount namespace (in place of ip netns exec NAME: nsenter --net=/run/netns/NAME)");
 	fail("NDM is not loaded: ndmctl load");
 }
 
@@ -132,12 +134,11 @@ static void print_json(const struct way *way, const struct slot *slots, int coun
 	for (i = 0; i < count; i++) {
 		printf("%s{\"name\": \"%s\", \"model\": ", i ? ", " : "", slots[i].name);
 		print_json_text(slots[i].model);
-		printf(", \"policy_sha256\": \"%s\", \"swaps\": %u, \"decisions\": %llu, \"guard_starving\": %llu",
+		printf(", \"policy_sha256\": \"%s\", \"swaps\": %u, \"decisions\": %llu, \"guard_starving\": %llu, \"without_state\": %llu",
 		       slots[i].sha256, slots[i].swaps, slots[i].counters.decisions,
-		       slots[i].counters.starved);
+		       slots[i].counters.starved, slots[i].counters.without_state);
 		if (slots[i].counts_connections)
-			printf(", \"opened\": %llu, \"without_state\": %llu",
-			       slots[i].counters.connections, slots[i].counters.without_state);
+			printf(", \"opened\": %llu", slots[i].counters.connections);
 		printf("}");
 	}
 	printf("]}\n");

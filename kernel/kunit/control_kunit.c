@@ -1392,6 +1392,26 @@ static void no_congestion_test(struct kunit *test)
 	KUNIT_EXPECT_LE(test, last_interval.x[NDM_IN_PLASTICITY], NDM_PLASTICITY_START);
 }
 
+static void mtu_probe_failed_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	set_window(sk, 40);
+	/* As tcp_mtu_probe() does, and tcp_fastretrans_alert() when the probe is lost. */
+	tcp_snd_cwnd_set(tp, 39);
+	acked(sk, 3);
+	tcp_snd_cwnd_set(tp, 40);
+	tp->lost_out = 1;
+	tp->undo_marker = 0;
+	change_state(sk, TCP_CA_Loss);
+	acked(sk, 3);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 40);
+	round_trip(sk, 0, 0);
+	KUNIT_EXPECT_EQ(test, last_interval.x[NDM_IN_LOSS_RATE], 0);
+	KUNIT_EXPECT_LE(test, last_interval.x[NDM_IN_PLASTICITY], NDM_PLASTICITY_START);
+}
+
 static void packet_conservation_test(struct kunit *test)
 {
 	struct sock *sk = new_socket(test);
@@ -1531,17 +1551,14 @@ static void info_test(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, ndm_op_get_info(sk, 0, &attr, &info), 0);
 	KUNIT_EXPECT_EQ(test, attr, 0);
-	tcp_sk(sk)->snd_cwnd_clamp = 10;
 	round_trip(sk, 0, 0);
+	KUNIT_EXPECT_EQ(test, ndm_op_get_info(sk, 1 << (INET_DIAG_BBRINFO - 1), &attr, &info), 0);
 	KUNIT_EXPECT_EQ(test, ndm_op_get_info(sk, 1 << (INET_DIAG_VEGASINFO - 1),
-					      &attr, &info), sizeof(info.bbr));
-	KUNIT_EXPECT_EQ(test, attr, INET_DIAG_BBRINFO);
-	/* A window of 10 packets in 40 ms: 362,000 bytes/s, rounded down in Q24. */
-	KUNIT_EXPECT_EQ(test, info.bbr.bbr_bw_lo / 100, 3619);
-	KUNIT_EXPECT_EQ(test, info.bbr.bbr_bw_hi, 0);
-	KUNIT_EXPECT_EQ(test, info.bbr.bbr_min_rtt, RTT_US);
-	KUNIT_EXPECT_EQ(test, info.bbr.bbr_cwnd_gain, 1 << 8);
-	KUNIT_EXPECT_EQ(test, info.bbr.bbr_pacing_gain, 5 << 6);
+					      &attr, &info), sizeof(info.vegas));
+	KUNIT_EXPECT_EQ(test, attr, INET_DIAG_VEGASINFO);
+	KUNIT_EXPECT_EQ(test, info.vegas.tcpv_enabled, 1);
+	KUNIT_EXPECT_EQ(test, info.vegas.tcpv_rtt, RTT_US);
+	KUNIT_EXPECT_EQ(test, info.vegas.tcpv_minrtt, RTT_US);
 }
 
 /* -- Reno, without memory -------------------------------------------------- */
@@ -1633,6 +1650,7 @@ static struct kunit_case control_cases[] = {
 	KUNIT_CASE(timeout_in_drain_test),
 	KUNIT_CASE(late_undo_test),
 	KUNIT_CASE(no_congestion_test),
+	KUNIT_CASE(mtu_probe_failed_test),
 	KUNIT_CASE(packet_conservation_test),
 	KUNIT_CASE(largest_window_of_kernel_test),
 	KUNIT_CASE_PARAM(restart_test, restart_gen_params),

@@ -113,7 +113,11 @@ static u32 ndm_new_number(void)
 
 static void ndm_network_init(struct sock *sk)
 {
+	const struct ndm_sock *ndm = inet_csk_ca(sk);
+
 	ndm_op_init(sk, ndm_new_number());
+	if (unlikely(!ndm->memory))
+		atomic_inc(&ndm_slot_of(sk)->without_state);
 }
 
 /* -- the module --------------------------------------------------------------- */

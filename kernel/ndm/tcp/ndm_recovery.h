@@ -26,7 +26,8 @@ static inline bool ndm_is_no_congestion(const struct sock *sk,
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	return !tp->undo_marker && tcp_snd_cwnd(tp) == ndm->given_cwnd;
+	/* Before it sends a lost MTU probe again, it adds the packet that it took for the probe. */
+	return !tp->undo_marker && tcp_snd_cwnd(tp) - ndm->given_cwnd <= 1;
 }
 
 /* Answers a mark of a router, if there was one since the last answer: the bound is cut. */

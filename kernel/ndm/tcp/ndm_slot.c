@@ -33,10 +33,10 @@ static const char *ndm_check_file(const char *file)
 	return NULL;
 }
 
-static int ndm_read_file(const char *file, struct ndm_described_model *model)
+/* @digest: filled with the SHA-256 of the content */
+static int ndm_read_file(const char *file, struct ndm_described_model *model, u8 *digest)
 {
 	const struct firmware *firmware;
-	u8 digest[NDM_BLOB_DIGEST];
 	const char *problem;
 	size_t content;
 	int err;
@@ -53,7 +53,7 @@ static int ndm_read_file(const char *file, struct ndm_described_model *model)
 	content = firmware->size - NDM_BLOB_DIGEST;
 	sha256(firmware->data, content, digest);
 	problem = "its SHA-256 does not match its content";
-	if (memcmp(digest, firmware->data + content, sizeof(digest)))
+	if (memcmp(digest, firmware->data + content, NDM_BLOB_DIGEST))
 		goto release;
 	problem = ndm_pin_refuses(digest);
 	if (!problem)
@@ -77,7 +77,7 @@ static struct ndm_loaded *ndm_load(const char *file)
 	loaded->described = ndm_builtin;
 	if (strcmp(file, NDM_BUILTIN)) {
 		loaded->described = &loaded->from_file;
-		err = ndm_read_file(file, &loaded->from_file);
+		err = ndm_read_file(file, &loaded->from_file, loaded->digest);
 	}
 	if (err) {
 		kfree(loaded);
@@ -146,11 +146,13 @@ NDM_VALUE(profile, "%s", facts->profile);
 NDM_VALUE(envelope, "%s", facts->envelope);
 NDM_VALUE(revision, "%s", facts->revision);
 NDM_VALUE(sha256, "%*phN", (int)sizeof(facts->sha256), facts->sha256);
+NDM_VALUE(content_sha256, "%*phN", (int)sizeof(loaded->digest), loaded->digest);
 NDM_VALUE(trained_decisions, "%llu", facts->decisions);
 NDM_VALUE(format, "%d", NDM_MODEL_FORMAT);
 
 NDM_VALUE(decisions, "%llu", ndm_decisions(slot));
 NDM_VALUE(guard_starving, "%d", atomic_read(&slot->starved));
+NDM_VALUE(without_state, "%d", atomic_read(&slot->without_state));
 NDM_VALUE(model_swaps, "%u", READ_ONCE(slot->swaps));
 NDM_VALUE(models_refused, "%u", READ_ONCE(slot->refused));
 
@@ -161,6 +163,7 @@ static struct attribute *ndm_fact_attrs[] = {
 	&ndm_envelope_attr.attr,
 	&ndm_revision_attr.attr,
 	&ndm_sha256_attr.attr,
+	&ndm_content_sha256_attr.attr,
 	&ndm_trained_decisions_attr.attr,
 	&ndm_format_attr.attr,
 	NULL
@@ -173,6 +176,7 @@ static const struct attribute_group ndm_facts_group = {
 static struct attribute *ndm_counter_attrs[] = {
 	&ndm_decisions_attr.attr,
 	&ndm_guard_starving_attr.attr,
+	&ndm_without_state_attr.attr,
 	&ndm_model_swaps_attr.attr,
 	&ndm_models_refused_attr.attr,
 	NULL

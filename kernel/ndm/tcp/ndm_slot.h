@@ -50,6 +50,7 @@ struct ndm_loaded {
 	struct ndm_network network;
 	u32 number;		/* increases with each model of the slot */
 	char file[NDM_FILE_MAX];
+	u8 digest[NDM_BLOB_DIGEST];	/* SHA-256 of the file's content; 0: compiled in */
 	struct ndm_described_model from_file;
 };
 
@@ -58,6 +59,7 @@ struct ndm_slot {
 	struct ndm_loaded __rcu *active;
 	unsigned long __percpu *decisions;
 	atomic_t starved;		/* connections that the guard has taken from their policy */
+	atomic_t without_state;		/* connections that run Reno: there was no memory for a state */
 	struct kobject folder;		/* in sysfs, while registered */
 	struct completion folder_released;
 	/* under the mutex of ndm_slot.c */

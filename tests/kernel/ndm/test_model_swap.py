@@ -77,6 +77,7 @@ def test_model_file_replaces_the_model(lab: Lab) -> None:
     assert fact(lab, "name") == exported.provenance.name
     assert fact(lab, "sha256") == exported.provenance.sha256
     assert fact(lab, "trained_decisions") == "0"
+    assert fact(lab, "content_sha256") == write_blob(exported.model, exported.provenance)[-32:].hex()
     assert set_model(lab, "builtin") == 0
     assert fact(lab, "sha256") == shipped == Native().shipped()[1]
     assert int(fact(lab, "counters/model_swaps")) == swaps + 2
