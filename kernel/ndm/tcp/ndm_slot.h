@@ -59,7 +59,7 @@ struct ndm_slot {
 	struct ndm_loaded __rcu *active;
 	unsigned long __percpu *decisions;
 	atomic_t starved;		/* connections that the guard has taken from their policy */
-	atomic_t without_state;		/* connections that run Reno: there was no memory for a state */
+	atomic_t without_state;		/* connections that run Reno, without memory for a state */
 	struct kobject folder;		/* in sysfs, while registered */
 	struct completion folder_released;
 	/* under the mutex of ndm_slot.c */
