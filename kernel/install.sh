@@ -138,9 +138,9 @@ sources)
 	exit;;
 *) echo "usage: kernel/install.sh install|uninstall [KDIR], or sources FOLDER" >&2; exit 2;;
 esac
-[ "$(id -u)" -eq 0 ] || die "it needs root: sudo make $action${2:+ KDIR=$2}"
 ! dpkg-query --admindir="$root/var/lib/dpkg" --search "/usr/src/$name-*/dkms.conf" >/dev/null 2>&1 ||
 	die "$module is a package's, nothing was changed: apt remove $name-dkms"
+[ "$(id -u)" -eq 0 ] || die "it needs root: sudo make $action${2:+ KDIR=$2}"
 command -v dkms >/dev/null || die "dkms is missing: install the package dkms" \
 	"without it: make module KDIR=... and insmod, see docs/guides/install-on-a-server.md"
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
