@@ -133,9 +133,9 @@ def with_learner(arguments: list[str]) -> list[str]:
     if run is None or any(word.startswith("algo=") for word in arguments):
         return arguments
     try:
-        saved = checkpoint.load(Path(values(run)[0]))
-        with checkpoint.reading(Path(values(run)[0])):
-            kind = saved["config"]["algo"]["kind"]
+        folder = Path(values(run)[0])
+        with checkpoint.reading(folder):
+            kind = checkpoint.load(folder)["config"]["algo"]["kind"]
     except UserError:  # plan() raises it again
         return arguments
     return [*arguments, f"algo={kind}"]

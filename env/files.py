@@ -46,7 +46,8 @@ def read_at_most(file: Path, most: int) -> bytes:
     Raises UserError for more than `most`, having read little more than that, and as regular() does; OSError, EOFError,
     zlib.error.
     """
-    with gzip.open(regular(file)) if file.name.endswith(".gz") else regular(file).open("rb") as stream:
+    regular(file)
+    with gzip.open(file) if file.name.endswith(".gz") else file.open("rb") as stream:
         data = b"".join(itertools.islice(iter(lambda: stream.read(PIECE), b""), most // PIECE + 1))
     if len(data) > most:
         raise UserError(f"{file} has more than {most >> 20} MiB: it is refused")

@@ -163,12 +163,11 @@ def train(config: TrainConfig, folder: Path, saved: Mapping[str, Any] | None, sa
             )
     try:
         with claimed(folder), stop.listen():
-            if saved is not None:
-                with reading(folder):
+            with reading(folder):
+                if saved is not None:
                     _require_work(saved, config.algo.total_decisions, start)
                     sampler.restore(saved["sampler"])
                     learner.restore(saved)
-            with reading(folder):
                 recorder = Recorder(config, folder, saved and saved["card"], sampler.modules)
             with recorder:
                 finished = _update_until_done(learner, sampler, recorder, stop)

@@ -1375,14 +1375,12 @@ static void late_undo_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ndm_op_undo_cwnd(sk), 8);
 }
 
-static void no_congestion_test(struct kunit *test)
+/* The kernel retransmits @lost packets without a time-out: a window of 40 packets stays. */
+static void expect_no_congestion(struct kunit *test, struct sock *sk, u32 lost)
 {
-	struct sock *sk = new_socket(test);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	set_window(sk, 40);
-	/* As tcp_simple_retransmit() and the fallback of TCP Fast Open do. */
-	tp->lost_out = 12;
+	tp->lost_out = lost;
 	tp->undo_marker = 0;
 	change_state(sk, TCP_CA_Loss);
 	acked(sk, 3);
@@ -1390,6 +1388,15 @@ static void no_congestion_test(struct kunit *test)
 	round_trip(sk, 0, 0);
 	KUNIT_EXPECT_EQ(test, last_interval.x[NDM_IN_LOSS_RATE], 0);
 	KUNIT_EXPECT_LE(test, last_interval.x[NDM_IN_PLASTICITY], NDM_PLASTICITY_START);
+}
+
+static void no_congestion_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+
+	set_window(sk, 40);
+	/* As tcp_simple_retransmit() and the fallback of TCP Fast Open do. */
+	expect_no_congestion(test, sk, 12);
 }
 
 static void mtu_probe_failed_test(struct kunit *test)
@@ -1402,14 +1409,7 @@ static void mtu_probe_failed_test(struct kunit *test)
 	tcp_snd_cwnd_set(tp, 39);
 	acked(sk, 3);
 	tcp_snd_cwnd_set(tp, 40);
-	tp->lost_out = 1;
-	tp->undo_marker = 0;
-	change_state(sk, TCP_CA_Loss);
-	acked(sk, 3);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 40);
-	round_trip(sk, 0, 0);
-	KUNIT_EXPECT_EQ(test, last_interval.x[NDM_IN_LOSS_RATE], 0);
-	KUNIT_EXPECT_LE(test, last_interval.x[NDM_IN_PLASTICITY], NDM_PLASTICITY_START);
+	expect_no_congestion(test, sk, 1);
 }
 
 static void packet_conservation_test(struct kunit *test)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from compare.experiment.store import Store
 from env.errors import UserError
 from env.files import generate, read_at_most, write_atomically
 
@@ -62,5 +61,3 @@ def test_no_fifo_is_waited_for(tmp_path: Path) -> None:
         os.mkfifo(tmp_path / name)
         with pytest.raises(UserError, match=f"{name} is no regular file"):
             read_at_most(tmp_path / name, 1)
-    with pytest.raises(UserError, match=r"experiment\.json is no regular file"):
-        Store(tmp_path).experiment()

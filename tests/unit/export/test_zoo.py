@@ -25,6 +25,8 @@ def test_zoo_holds_the_shipped_models() -> None:
 def test_unknown_model_names_the_right_ones(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"mixde.*did you mean mixed\?.*the models of the zoo are eight, mixed"):
         zoo.find_run("mixde", tmp_path / "runs")
+    with pytest.raises(UserError, match=r"mixde.*did you mean mixed.*the models of the zoo are eight, mixed"):
+        pipeline.find_policy("ndm@mixde")
     with pytest.raises(UserError, match="the models of the zoo are eight, mixed"):
         zoo.find_checkpoint("nothing-like-it")
 

@@ -388,6 +388,7 @@ void queues_add(const char *text)
 	if (netlink >= 0 || sscanf(text, "queue,%63[^,],%1023s", namespace, devices) != 2)
 		bad(text);
 	netlink = socket_in(namespace, AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+	/* Without CAP_NET_ADMIN, which a lab has, the usual one stays. */
 	if (setsockopt(netlink, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof(buffer)) && errno != EPERM)
 		die("SO_RCVBUFFORCE");
 	inet = socket_in(namespace, AF_INET, SOCK_DGRAM, 0);

@@ -118,6 +118,12 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
         Store(tmp_path).experiment()
 
 
+def test_no_fifo_is_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "experiment.json")
+    with pytest.raises(UserError, match=r"experiment\.json is no regular file"):
+        Store(tmp_path).experiment()
+
+
 def test_a_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(tmp_path)
     store.write("summary.csv", b"old")
