@@ -32,6 +32,7 @@ from compare.report.sweeps import sweep_figures
 from compare.statistics.estimates import CONFIDENCE, MIN_VALUES, RESAMPLES
 from compare.statistics.numbers import DIMENSIONLESS, counted, name_and_unit, number
 from compare.statistics.winners import WINNERS_NOTE, Winners
+from compare.statistics.winning_rates import COST_HEADS, COST_NOTE
 from env.network.scenario import Scenario
 
 FOLDER = Path(__file__).resolve().parent
@@ -106,6 +107,8 @@ def render_report(comparison: Comparison) -> str:
         sweeps=sweeps,
         sweeps_json=_json([figure for sweep in sweeps for figure in sweep.figures]),
         rates=rate_tables(cells),
+        cost_heads=COST_HEADS,
+        cost_note=COST_NOTE,
         few_scenarios=FEW_SCENARIOS,
         published_rows=sum(bool(line.published) for page in pages for line in page.content.group_lines),
         winners_note=WINNERS_NOTE,

@@ -20,6 +20,7 @@ from compare.report.content import (
 from compare.statistics.estimates import CONFIDENCE, MIN_VALUES
 from compare.statistics.numbers import counted, name_and_unit, number
 from compare.statistics.winners import WINNERS_NOTE, Winners
+from compare.statistics.winning_rates import COST_HEADS, COST_NOTE
 from env.markdown import code, markdown_table, plain
 
 
@@ -120,9 +121,10 @@ def _rates(table: RateTable) -> list[str]:
     for scheme, rate in table.rows:
         lo_hi = rate.rate.interval
         shown = "–" if lo_hi is None else f"{number(100 * lo_hi[0])} to {number(100 * lo_hi[1])}"
-        rows.append([scheme.label, number(100 * rate.rate.mean), shown, str(len(rate.won)), str(len(rate.counted))])
-    caption = f"A scheme wins a scenario when {table.won_if}."
-    return [caption, "", _table(["Scheme", "Winning rate, %", "Interval, %", "Won", "Counted"], rows)]
+        numbers = [str(len(rate.won)), str(len(rate.counted)), *rate.costs]
+        rows.append([scheme.label, number(100 * rate.rate.mean), shown, *numbers])
+    caption = f"A scheme wins a scenario when {table.won_if}. {COST_NOTE}"
+    return [caption, "", _table(["Scheme", "Winning rate, %", "Interval, %", "Won", "Counted", *COST_HEADS], rows)]
 
 
 def _environment(comparison: Comparison) -> list[str]:

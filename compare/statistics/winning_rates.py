@@ -12,28 +12,42 @@ wins, separately for three kinds:
     closeness       another scheme competes: |fair share - goodput|, smaller is better: the rule of Sage's text
 
 Delay is the mean of Linux's smoothed RTT. A scheme's score is the mean over its seeds.
+
+Scores do not count retransmissions. So each rate has its cost, the median of retransmits_per_mb over the scenarios: in
+scenarios of little goodput a mean would be a few large numbers. A second rate compares without the schemes that
+retransmit more than RETRANSMITS_LIMIT in a scenario; they have lost there.
 """
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 import numpy as np
 
 from compare.metrics.cells import Cell, by_scenario
-from compare.metrics.metric import Floats
+from compare.metrics.metric import Floats, finite_mean
 from compare.metrics.sharing import SHARE
 from compare.statistics.estimates import Estimate, estimate
+from compare.statistics.numbers import number
 from env.network.scenario import Scenario
 
 MARGIN = 0.1
+RETRANSMITS_LIMIT = 100.0  # per MB, which has 690 full packets
 WIN_CONDITIONS = {
     "single flow": f"goodput² over mean RTT is at most {100 * MARGIN:.0f} % below the best scheme's",
     "friendliness": f"its share lies within the fair share ± the smallest distance of all schemes, or at most "
     f"{100 * MARGIN:.0f} % beyond (ccBench)",
     "closeness": f"its distance from the fair share is at most {100 * MARGIN:.0f} % above the smallest",
 }
+COST_HEADS = ("Retransmits per MB", f"Winning rate up to {RETRANSMITS_LIMIT:.0f} per MB, %")
+COST_NOTE = (
+    f"Retransmits per MB: the median over the counted scenarios. The last column leaves out the schemes with more than "
+    f"{RETRANSMITS_LIMIT:.0f} in a scenario; they have lost there."
+)
 
 
 @dataclass(frozen=True)
@@ -41,12 +55,22 @@ class WinningRate:
     """The share of the counted scenarios that a scheme won, with the bootstrap interval over the scenarios.
 
     counted: the scenarios where the scheme has a score, or where all its runs failed, which counts as lost.
+    retransmits_per_mb: of the first flow under test, mean over the seeds, median over the counted scenarios; NaN
+    without a value. rate_within_limit: the rate without the schemes above RETRANSMITS_LIMIT, over the same scenarios.
     """
 
     scheme: str
     rate: Estimate
     won: tuple[str, ...]
     counted: tuple[str, ...]
+    retransmits_per_mb: float
+    rate_within_limit: float
+
+    @property
+    def costs(self) -> tuple[str, str]:
+        """The entries below COST_HEADS."""
+        cost = self.retransmits_per_mb
+        return number(cost) if math.isfinite(cost) else "–", number(100 * self.rate_within_limit)
 
 
 @dataclass(frozen=True)
@@ -125,21 +149,30 @@ def _rates(
     cells: Sequence[Cell], score: Callable[[Cell], Floats], winners: Callable[[Mapping[str, Floats]], list[str]]
 ) -> tuple[WinningRate, ...]:
     won: dict[str, list[str]] = {}
+    won_within_limit = Counter[str]()
     counted: dict[str, list[str]] = {}
+    costs: dict[str, list[float]] = {}
     for name, of_scenario in by_scenario(cells).items():
         scores = {cell.scheme.name: score(cell) for cell in of_scenario}
         scores = {scheme: values[np.isfinite(values)] for scheme, values in scores.items()}
         scores = {scheme: values for scheme, values in scores.items() if values.size}
         if len(scores) < 2:
             continue  # one scheme alone cannot win
+        cost = {cell.scheme.name: finite_mean(cell.values.get("retransmits_per_mb", [])) for cell in of_scenario}
         for cell in of_scenario:
             if cell.scheme.name in scores or (cell.failed and not cell.seeds and not cell.missing):
                 counted.setdefault(cell.scheme.name, []).append(name)
+                costs.setdefault(cell.scheme.name, []).append(cost[cell.scheme.name])
         for scheme in winners(scores):
             won.setdefault(scheme, []).append(name)
+        sparing = {scheme: values for scheme, values in scores.items() if not cost[scheme] > RETRANSMITS_LIMIT}
+        won_within_limit.update(winners(sparing) if sparing else [])
     rates = []
     for scheme, names in counted.items():
         of_scheme = won.get(scheme, [])
         rate = estimate([float(name in of_scheme) for name in names])
-        rates.append(WinningRate(scheme, rate, tuple(of_scheme), tuple(names)))
+        known = [cost for cost in costs[scheme] if math.isfinite(cost)]
+        typical = median(known) if known else math.nan
+        within_limit = won_within_limit[scheme] / len(names)
+        rates.append(WinningRate(scheme, rate, tuple(of_scheme), tuple(names), typical, within_limit))
     return tuple(sorted(rates, key=lambda rate: -rate.rate.mean))

@@ -115,7 +115,7 @@ class Judgement:
 
     figure: over the seeds; None without a value. bound: None if its source was not measured. verdict: NOT_MEASURED
     without a bound, or without a run; MISSED if every run failed. failed: number of failed runs. margins: the margin by
-    seed. reach: the best figure that a sender can have; None if that is not known.
+    seed. reach: the best figure that a sender can have; None if that is not known. note: the end of the statement.
     """
 
     requirement: str
@@ -128,6 +128,7 @@ class Judgement:
     failed: int = 0
     margins: Mapping[int, float] = field(default_factory=dict)
     reach: float | None = None
+    note: str = ""
 
     @classmethod
     def of(
@@ -171,7 +172,8 @@ class Judgement:
             text = f"missed by {_percent(abs(self.margin))}"
         if self.bound is not None and self.reach is not None and not self.bound.holds(self.reach):
             text += "; the threshold is beyond the best that a sender can have"
-        return text + (f"; {self.failed} failed" if self.failed else "")
+        text += f"; {self.failed} failed" if self.failed else ""
+        return f"{text}; {self.note}" if self.note else text
 
     @property
     def shown(self) -> str:

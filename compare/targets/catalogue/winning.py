@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from compare.statistics.winning_rates import WinningRate, is_friendliness, winning_rates
+from compare.statistics.winning_rates import RETRANSMITS_LIMIT, WinningRate, is_friendliness, winning_rates
 from compare.targets.evidence import Evidence, Figure
 from compare.targets.requirement import Bound, Judgement
 from env.network.scenario import Scenario
@@ -47,7 +47,10 @@ class HighestRate:
             bound = Bound(low=self.least_pct)
         failed = sum(len(cell.failed) for cell in cells if cell.scheme.name == scheme)
         scenarios = f"{len(rate.counted)} {self.scenarios}"
-        return [Judgement.of(self, scenarios, scheme, _won(rate, numbers), bound, failed)]
+        judgement = Judgement.of(self, scenarios, scheme, _won(rate, numbers), bound, failed)
+        cost, within_limit = rate.costs
+        note = f"{cost} retransmits per MB; {within_limit} % up to {RETRANSMITS_LIMIT:.0f} per MB"
+        return [replace(judgement, note=note)]
 
 
 @dataclass(frozen=True)

@@ -158,6 +158,14 @@ def test_markdown_has_the_same_tables(store: Store) -> None:
     assert "Missing: Cubic, seed 3" in text
 
 
+def test_winning_rates_stand_beside_their_cost(store: Store, html: str) -> None:
+    text = render_markdown(comparison(store))
+    heads, _, *rows = text[text.index("| Scheme | Winning rate, %") :].splitlines()[:4]
+    assert heads.endswith("| Retransmits per MB | Winning rate up to 100 per MB, % |")
+    assert [row.split(" | ")[-2:] for row in rows] == [["2.7", "100 |"]] * 2
+    assert html.count("<td>2.7</td><td>100</td></tr>") == 2
+
+
 def test_every_page_shows_the_command_that_was_run(store: Store) -> None:
     command = "python compare.py 'scenario=[stress,bottleneck]' 'schemes=[cubic,ndm]'"
     shown = replace(comparison(store), environment={**ENVIRONMENT, "command": command})

@@ -113,6 +113,40 @@ def test_failed_scheme_loses_missing_scheme_is_not_counted() -> None:
     assert (rates["bbr"].rate.mean, rates["bbr"].counted) == (1.0, ("s1",))
 
 
+def test_a_scheme_above_the_limit_has_lost_there() -> None:
+    """Goodput, mean RTT and retransmissions per MB of one run each; the LTE links with path.buffer_bdp=0.1."""
+    measured = {
+        "access/wifi": {"ndm": (20.1, 52.2, 0.0), "bbr": (22.1, 126.1, 21.2), "cubic": (23.9, 124.5, 0.502)},
+        "access/lte": {"ndm": (6.73, 56.9, 23.4), "bbr": (9.07, 58.9, 152.7), "cubic": (3.30, 58.8, 7.52)},
+        "access/lte_train": {"ndm": (2.42, 72.0, 48.7), "bbr": (3.35, 71.8, 214.8), "cubic": (1.26, 75.4, 18.8)},
+    }
+    cells = []
+    for name, of_schemes in measured.items():
+        names = ("goodput", "rtt_mean", "retransmits_per_mb")
+        values = {
+            scheme: {metric: [value] for metric, value in zip(names, figures, strict=True)}
+            for scheme, figures in of_schemes.items()
+        }
+        cells += made_cells(made_scenario(name), values)
+    rates = {rate.scheme: rate for rate in winning_rates(cells).single_flow}
+    assert {scheme: len(rate.won) for scheme, rate in rates.items()} == {"bbr": 2, "ndm": 1, "cubic": 0}
+    assert {scheme: rate.rate_within_limit for scheme, rate in rates.items()} == {"bbr": 0, "ndm": 1, "cubic": 0}
+    costs = {scheme: rate.retransmits_per_mb for scheme, rate in rates.items()}
+    assert costs == {"bbr": 152.7, "ndm": 23.4, "cubic": 7.52}
+    assert rates["bbr"].costs == ("153", "0")
+
+
+def test_nobody_wins_when_all_are_above_the_limit() -> None:
+    values = {scheme: {"share_cubic": [1.0], "retransmits_per_mb": [100.1]} for scheme in ("reno", "bbr")}
+    rates = winning_rates(made_cells(made_scenario("compete/cubic_1v1", VERSUS), values)).friendliness
+    assert {(rate.rate.mean, rate.rate_within_limit) for rate in rates} == {(1, 0)}
+
+
+def test_without_retransmits_there_is_no_cost() -> None:
+    (first, _) = winning_rates(single("s0", {"reno": (2, 1), "cubic": (1, 1)})).single_flow
+    assert (first.rate_within_limit, first.costs) == (1, ("–", "100"))
+
+
 def test_nothing_received_is_no_win() -> None:
     cells = single("s0", {"reno": (0.0, math.nan), "cubic": (1, 1), "bbr": (1, 1)})
     assert {rate.scheme: rate.rate.mean for rate in winning_rates(cells).single_flow}["reno"] == 0

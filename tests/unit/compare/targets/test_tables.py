@@ -114,6 +114,7 @@ def test_the_winning_rate_must_be_the_highest() -> None:
     assert single.bound is not None
     assert (single.figure.mean, single.bound.low) == pytest.approx((200 / 3, 200 / 3))
     assert (single.verdict, single.bound.source, single.scenario) == (Verdict.OPEN, "reno", "3 scenarios of one flow")
+    assert single.statement == "open; – retransmits per MB; 66.7 % up to 100 per MB"
     assert (friendliness.verdict, friendliness.scenario) == (Verdict.MET, "2 scenarios with a competing flow")
     assert (left.verdict, left.scenario) == (Verdict.MET, "2 scenarios with a deep buffer")
     assert [one.verdict for one in table.judgements("bbr")][:2] == [Verdict.OPEN, Verdict.MET]
