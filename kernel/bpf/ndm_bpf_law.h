@@ -31,6 +31,7 @@ __noinline int ndm_bpf_interval_close(struct ndm_measure *m, const struct ndm_re
 struct ndm_bpf_round {
 	u32 now_us;
 	u32 length_us;
+	u32 rtt_us;
 	u32 lost;
 	u32 delivered;
 	u32 cwnd_fp;
@@ -44,17 +45,18 @@ __noinline u32 ndm_bpf_bound_round(struct ndm_bound *b, const struct ndm_bpf_rou
 	if (!b || !round)
 		return 0;
 	return ndm_bound_update(b, round->starting, round->now_us, round->length_us,
-				round->lost, round->delivered, round->cwnd_fp,
-				round->carried, round->reorders);
+				round->rtt_us, round->lost, round->delivered,
+				round->cwnd_fp, round->carried, round->reorders);
 }
 
 static inline u32 ndm_bpf_bound_update(struct ndm_bound *b, bool starting, u32 now_us,
-				       u32 length_us, u32 lost, u32 delivered, u32 cwnd_fp,
-				       u32 carried, bool reorders)
+				       u32 length_us, u32 rtt_us, u32 lost, u32 delivered,
+				       u32 cwnd_fp, u32 carried, bool reorders)
 {
 	struct ndm_bpf_round round = {
 		.now_us = now_us,
 		.length_us = length_us,
+		.rtt_us = rtt_us,
 		.lost = lost,
 		.delivered = delivered,
 		.cwnd_fp = cwnd_fp,

@@ -208,9 +208,9 @@ static void check_law(const struct event *event)
 	length_us = any(event->b);
 	lost = bound.lost + any(event->c);
 	carried = any(event->d);
-	REQUIRE(ndm_bpf_bound_update(&bound, FLAG(0), now_us, length_us, lost,
+	REQUIRE(ndm_bpf_bound_update(&bound, FLAG(0), now_us, length_us, now.srtt_us, lost,
 				     bound.delivered + carried, cwnd_fp, carried, FLAG(1)) ==
-		ndm_bound_update(&same_bound, FLAG(0), now_us, length_us, lost,
+		ndm_bound_update(&same_bound, FLAG(0), now_us, length_us, now.srtt_us, lost,
 				 same_bound.delivered + carried, cwnd_fp, carried, FLAG(1)));
 	REQUIRE(!memcmp(&bound, &same_bound, sizeof(bound)));
 }

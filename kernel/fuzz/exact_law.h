@@ -198,15 +198,16 @@ static void check_cut(u32 limit_fp, u64 carried_fp)
 	REQUIRE(1000ULL * limit_fp + 1000 >= 699 * carried_fp);
 }
 
-/* A bound that grows: by 1 + 1.2 t^2 length packets, in seconds, from @before_fp. */
-static void check_growth(u32 before_fp, u32 limit_fp, u32 t_us, u32 length_us)
+/* A bound that grows: by length / RTT + 1.2 t^2 length packets, in seconds, from @before_fp. */
+static void check_growth(u32 before_fp, u32 limit_fp, u32 t_us, u32 length_us, u32 rtt_us)
 {
 	const __int128 second3 = 10000000000000000000ULL;	/* us^3, and a decimal */
-	__int128 length = min_t(u32, length_us, 1 << 24);
+	__int128 length = min_t(u32, length_us, (1 << 24) - 1);
+	__int128 linear = rtt_us ? 256 * length / rtt_us : 256;
 	/* The clock has steps of 1.024 ms, and the factor is 0.62 % less. */
 	__int128 late_us = max_t(s64, (s64)t_us - 1023, 0);
-	__int128 most = before_fp + 256 + 3072 * (__int128)t_us * t_us * length / second3;
-	__int128 least = before_fp + 255 + 3052 * late_us * late_us * length / second3;
+	__int128 most = before_fp + linear + 3072 * (__int128)t_us * t_us * length / second3;
+	__int128 least = before_fp + linear - 1 + 3052 * late_us * late_us * length / second3;
 
 	if (t_us > NDM_BOUND_US) {
 		REQUIRE(!limit_fp);

@@ -111,7 +111,7 @@ static void check_lowered(u32 before_fp, u32 limit_fp, u64 carried_fp)
 static void pass_round(struct flow *f, const struct event *event)
 {
 	const struct ndm_bound before = f->bound, *b = &f->bound;
-	u32 length_us = any(event->a), delivered = any(event->b);
+	u32 length_us = any(event->a), delivered = any(event->b), rtt_us = any(event->d);
 	bool starting = FLAG(0), overshoot = starting || before.overshoot > 1;
 	u32 cwnd_fp;
 	u64 lost, sent;
@@ -120,8 +120,8 @@ static void pass_round(struct flow *f, const struct event *event)
 	lost = max_t(s32, f->lost - before.lost, 0);
 	sent = lost + (f->delivered - before.delivered);
 	f->carried_fp = max_t(u64, f->carried_fp, carried_fp(f->cwnd_fp, delivered));
-	cwnd_fp = ndm_bound_update(&f->bound, starting, f->now_us, length_us, f->lost,
-				   f->delivered, f->cwnd_fp, delivered, FLAG(2));
+	cwnd_fp = ndm_bound_update(&f->bound, starting, f->now_us, length_us, rtt_us,
+				   f->lost, f->delivered, f->cwnd_fp, delivered, FLAG(2));
 	/* A larger share than a thirty-second is never taken for the path's own. */
 	REQUIRE(b->own <= max_t(u16, before.proved, NDM_BOUND_OWN_MAX));
 	if (b->skip) {
@@ -146,7 +146,7 @@ static void pass_round(struct flow *f, const struct event *event)
 		REQUIRE(cwnd_fp == f->cwnd_fp);
 		if (!b->tested && before.limit_fp)
 			check_growth(before.limit_fp, b->limit_fp, f->now_us - before.cut_us,
-				     length_us);
+				     length_us, rtt_us);
 		else
 			REQUIRE(b->limit_fp == before.limit_fp);
 		if (before.tested && !b->tested)
@@ -160,17 +160,19 @@ static void pass_round(struct flow *f, const struct event *event)
 static void follow(struct flow *f, const struct event *event)
 {
 	const struct ndm_bound before = f->bound;
-	u32 length_us = any(event->a), delivered = any(event->b);
+	u32 length_us = any(event->a), delivered = any(event->b), rtt_us = any(event->d);
 	u32 limit_fp;
 
 	pass(f, length_us, delivered, FLAG(0));
-	ndm_bound_follow(&f->bound, f->now_us, length_us, FLAG(0), f->cwnd_fp, delivered);
+	ndm_bound_follow(&f->bound, f->now_us, length_us, rtt_us, FLAG(0),
+			 f->cwnd_fp, delivered);
 	f->before_fp = 0;
 	limit_fp = f->bound.limit_fp;
 	if (FLAG(0))
 		check_lowered(before.limit_fp, limit_fp, carried_fp(f->cwnd_fp, delivered));
 	else if (before.limit_fp && f->now_us - before.cut_us <= NDM_BOUND_US)
-		check_growth(before.limit_fp, limit_fp, f->now_us - before.cut_us, length_us);
+		check_growth(before.limit_fp, limit_fp, f->now_us - before.cut_us, length_us,
+			     rtt_us);
 	else
 		REQUIRE(limit_fp == f->cwnd_fp);
 	set_cwnd(f, f->cwnd_fp);

@@ -46,7 +46,7 @@ static void path_pass(struct path *p, u32 wanted)
 	p->now_us += RTT_US;
 	p->lost += lost;
 	p->delivered += delivered;
-	p->cwnd_fp = ndm_bound_update(&p->b, p->starting, p->now_us, RTT_US, p->lost,
+	p->cwnd_fp = ndm_bound_update(&p->b, p->starting, p->now_us, RTT_US, RTT_US, p->lost,
 				      p->delivered, p->cwnd_fp, delivered, p->reorders);
 	p->cwnd_fp = ndm_bounded(&p->b, max(p->cwnd_fp, FP(wanted)));
 }
@@ -88,7 +88,8 @@ struct grow_case {
 	const char *name;
 	u32 rtt_us;
 	int rounds;
-	u32 expected;	/* packets: rounds + 0.4 (rounds * rtt_us / 10^6)^3 */
+	u32 expected;	/* packets: a packet in each RTT + 0.4 (seconds)^3 */
+	u32 length_us;	/* of an interval; 0: a round trip */
 };
 
 static const struct grow_case grow_cases[] = {
@@ -98,6 +99,8 @@ static const struct grow_case grow_cases[] = {
 	{ "20 s: 500 and 3,200", 40000, 500, 3685 },
 	{ "20 s of 1 ms: 20,000 and 3,200", 1000, 20000, 23183 },
 	{ "59 s of 1 s: 59 and 82,152", 1000000, 59, 84229 },
+	{ "1 s of 1 ms with an RTT of 100 us", 100, 1000, 10000, 1000 },
+	{ "1 s of 100 ms with an RTT of 40 ms", 40000, 10, 25, 100000 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(grow, grow_cases, name);
@@ -113,8 +116,8 @@ static void grow_test(struct kunit *test)
 	ndm_bound_cut(&b, now_us, FP(1000));
 	first = PACKETS(b.limit_fp);
 	for (i = 0; i < c->rounds; i++) {
-		now_us += c->rtt_us;
-		ndm_bound_grow(&b, now_us, c->rtt_us);
+		now_us += c->length_us ? : c->rtt_us;
+		ndm_bound_grow(&b, now_us, c->length_us ? : c->rtt_us, c->rtt_us);
 	}
 	/* Within 2 %, as time is in 1.024 ms, and a round trip's growth that of its end. */
 	KUNIT_EXPECT_GE(test, PACKETS(b.limit_fp) - first + 1, c->expected * 49 / 50);
@@ -125,18 +128,18 @@ static void bound_ends_test(struct kunit *test)
 {
 	struct ndm_bound b = {};
 
-	ndm_bound_grow(&b, 1000, RTT_US);
+	ndm_bound_grow(&b, 1000, RTT_US, RTT_US);
 	KUNIT_EXPECT_EQ(test, b.limit_fp, 0);
 	ndm_bound_cut(&b, 0, FP(1000));
-	ndm_bound_grow(&b, NDM_BOUND_US, U32_MAX);
+	ndm_bound_grow(&b, NDM_BOUND_US, U32_MAX, 1);
 	KUNIT_EXPECT_GT(test, b.limit_fp, FP(1000));
 	KUNIT_EXPECT_EQ(test, ndm_bounded(&b, U32_MAX), b.limit_fp);
-	ndm_bound_grow(&b, NDM_BOUND_US + 1, RTT_US);
+	ndm_bound_grow(&b, NDM_BOUND_US + 1, RTT_US, RTT_US);
 	KUNIT_EXPECT_EQ(test, b.limit_fp, 0);
 	KUNIT_EXPECT_EQ(test, ndm_bounded(&b, U32_MAX), U32_MAX);
 	ndm_bound_cut(&b, 0, FP(NDM_CWND_MAX));
-	ndm_bound_grow(&b, NDM_BOUND_US, U32_MAX);
-	ndm_bound_grow(&b, NDM_BOUND_US, U32_MAX);
+	ndm_bound_grow(&b, NDM_BOUND_US, U32_MAX, 1);
+	ndm_bound_grow(&b, NDM_BOUND_US, U32_MAX, 1);
 	KUNIT_EXPECT_LE(test, b.limit_fp, FP(NDM_CWND_MAX));
 }
 
@@ -387,7 +390,7 @@ static void undo_long_after_a_mark_test(struct kunit *test)
 		path_pass_times(&p, 1000, 2);
 		KUNIT_EXPECT_EQ(test, PACKETS(p.b.tested_fp), 1000);
 		if (i)
-			ndm_bound_follow(&p.b, p.now_us, RTT_US, false, p.cwnd_fp, 629);
+			ndm_bound_follow(&p.b, p.now_us, RTT_US, RTT_US, false, p.cwnd_fp, 629);
 		else
 			path_mark(&p);
 		KUNIT_EXPECT_EQ(test, ndm_bound_undo(&p.b, p.lost, p.delivered), 0);
@@ -449,15 +452,15 @@ static void follow_test(struct kunit *test)
 {
 	struct ndm_bound b = {};
 
-	ndm_bound_follow(&b, 1000, RTT_US, false, FP(100), 100);
+	ndm_bound_follow(&b, 1000, RTT_US, RTT_US, false, FP(100), 100);
 	KUNIT_EXPECT_EQ(test, PACKETS(b.limit_fp), 100);
-	ndm_bound_follow(&b, 1000 + RTT_US, RTT_US, false, FP(100), 100);
+	ndm_bound_follow(&b, 1000 + RTT_US, RTT_US, RTT_US, false, FP(100), 100);
 	KUNIT_EXPECT_EQ(test, PACKETS(b.limit_fp), 101);
 	/* One loss is enough. */
-	ndm_bound_follow(&b, 1000 + 2 * RTT_US, RTT_US, true, FP(101), 101);
+	ndm_bound_follow(&b, 1000 + 2 * RTT_US, RTT_US, RTT_US, true, FP(101), 101);
 	KUNIT_EXPECT_EQ(test, PACKETS(b.limit_fp), 70);
 	/* After a minute without loss: from the window. */
-	ndm_bound_follow(&b, 2000 + 2 * RTT_US + NDM_BOUND_US, RTT_US, false, FP(500), 500);
+	ndm_bound_follow(&b, 2000 + 2 * RTT_US + NDM_BOUND_US, RTT_US, RTT_US, false, FP(500), 500);
 	KUNIT_EXPECT_EQ(test, PACKETS(b.limit_fp), 500);
 }
 

@@ -1138,6 +1138,28 @@ static void mark_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 53);
 }
 
+/* An interval lasts 1 ms at least, which is ten round trips of a data centre. */
+static void bound_grows_per_round_trip_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct rate_sample rs;
+	int i;
+
+	set_window(sk, 100);
+	tp->delivered_ce = 1;
+	change_state(sk, TCP_CA_CWR);
+	change_state(sk, TCP_CA_Open);
+	tp->srtt_us = 100 << 3;
+	next_actions[NDM_OUT_CWND_LOG2] = 16384;
+	for (i = 0; i < 20; i++) {
+		rs = ack_packets(sk, 10);
+		tp->tcp_mstamp += NDM_INTERVAL_MIN_US - RTT_US;
+		control(sk, &rs, decide);
+	}
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 69 + 20 * 10);
+}
+
 /* A mark beside a loss: the kernel sends CWR, and the receiver does not report it again. */
 static void mark_beside_loss_test(struct kunit *test)
 {
@@ -1190,24 +1212,41 @@ static void cwr_without_mark_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, last_interval.x[NDM_IN_LOSS_RATE], NDM_ONE / 11);
 }
 
+/* The kernel takes @packets for lost, and sends them again. */
+static void lose(struct sock *sk, u32 packets)
+{
+	tcp_sk(sk)->lost += packets;
+	tcp_sk(sk)->total_retrans += packets;
+}
+
 /* Two intervals in each of which 5 of 15 packets are lost. */
 static void lose_packets(struct sock *sk)
 {
-	tcp_sk(sk)->total_retrans += 5;
+	lose(sk, 5);
 	round_trip(sk, 16384, 0);
-	tcp_sk(sk)->total_retrans += 5;
+	lose(sk, 5);
 	round_trip(sk, 16384, 0);
+}
+
+/* A recovery has begun before; @losses: with losses. */
+static struct sock *socket_in_recovery(struct kunit *test, bool losses)
+{
+	struct sock *sk = new_socket(test);
+
+	set_window(sk, 16);
+	tcp_sk(sk)->snd_cwnd_clamp = 16;
+	change_state(sk, TCP_CA_Recovery);
+	if (losses)
+		lose_packets(sk);
+	return sk;
 }
 
 static void losses_bound_the_window_test(struct kunit *test)
 {
-	struct sock *sk = new_socket(test);
+	struct sock *sk = socket_in_recovery(test, true);
 	struct ndm_sock *ndm = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	set_window(sk, 8);
-	tp->snd_cwnd_clamp = 16;
-	lose_packets(sk);
 	/* 0.7 of the 10 packets that have arrived in the last interval */
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 6);
 	round_trip(sk, 16384, 0);
@@ -1638,6 +1677,7 @@ static struct kunit_case control_cases[] = {
 	KUNIT_CASE(app_limited_rate_only_raises_test),
 	KUNIT_CASE_PARAM(pacing_test, pacing_gen_params),
 	KUNIT_CASE(mark_test),
+	KUNIT_CASE(bound_grows_per_round_trip_test),
 	KUNIT_CASE(mark_beside_loss_test),
 	KUNIT_CASE(reported_mark_test),
 	KUNIT_CASE(cwr_without_mark_test),

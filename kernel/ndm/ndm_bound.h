@@ -118,10 +118,12 @@ static inline void ndm_bound_cut(struct ndm_bound *b, u32 now_us, u32 carried_fp
 	b->tested = 0;
 }
 
-/* The bound's growth after a round trip of @length_us. */
-static inline void ndm_bound_grow(struct ndm_bound *b, u32 now_us, u32 length_us)
+/* The bound's growth after an interval of @length_us. @rtt_us: the RTT; 0: none yet */
+static inline void ndm_bound_grow(struct ndm_bound *b, u32 now_us, u32 length_us,
+				  u32 rtt_us)
 {
 	u32 t = (now_us - b->cut_us) >> 10;	/* 1.024 ms */
+	u32 bounded_us = min_t(u32, length_us, (1 << 24) - 1);
 	u64 next_fp;
 
 	if (!b->limit_fp)
@@ -132,10 +134,10 @@ static inline void ndm_bound_grow(struct ndm_bound *b, u32 now_us, u32 length_us
 	}
 	/*
 	 * 3 * 0.4 t^2 packets per second^3, in these units 3.22e-10 = 11 / 2^35. t is
-	 * below 2^16 and the length at most 2^24, so the product is below 2^60.
+	 * below 2^16 and the length below 2^24, so the product is below 2^60.
 	 */
-	next_fp = b->limit_fp + NDM_CWND_ONE +
-		  ((u64)t * t * 11 * min_t(u32, length_us, 1 << 24) >> 35);
+	next_fp = b->limit_fp + ((u64)t * t * 11 * bounded_us >> 35) +
+		  (rtt_us ? (bounded_us << NDM_CWND_FRAC) / rtt_us : NDM_CWND_ONE);
 	b->limit_fp = min_t(u64, next_fp, NDM_CWND_MAX << NDM_CWND_FRAC);
 }
 
@@ -292,6 +294,7 @@ static inline u16 ndm_bound_losses(struct ndm_bound *b, u32 lost, u32 delivered,
  * @b: the bound
  * @now_us: the time
  * @length_us: the round trip's length
+ * @rtt_us: the RTT; the length is that of several where an interval has several
  * @loss: whether the round trip had a loss
  * @cwnd_fp: the window, NDM_CWND_FRAC fraction bits
  * @carried: packets that were delivered in the round trip
@@ -299,13 +302,13 @@ static inline u16 ndm_bound_losses(struct ndm_bound *b, u32 lost, u32 delivered,
  * Without the policy, each loss cuts the bound (RFC 5681, section 3.2), and no cut is tested.
  */
 static inline void ndm_bound_follow(struct ndm_bound *b, u32 now_us, u32 length_us,
-				    bool loss, u32 cwnd_fp, u32 carried)
+				    u32 rtt_us, bool loss, u32 cwnd_fp, u32 carried)
 {
 	b->tested = 0;
 	if (loss)
 		ndm_bound_cut(b, now_us, ndm_bound_carried(cwnd_fp, carried));
 	else if (b->limit_fp)
-		ndm_bound_grow(b, now_us, length_us);
+		ndm_bound_grow(b, now_us, length_us, rtt_us);
 	/* None yet, or outgrown. */
 	if (!b->limit_fp) {
 		b->limit_fp = cwnd_fp;
@@ -319,6 +322,7 @@ static inline void ndm_bound_follow(struct ndm_bound *b, u32 now_us, u32 length_
  * @starting: the flow is in slow start
  * @now_us: the time
  * @length_us: the round trip's length
+ * @rtt_us: the RTT; the length is that of several where an interval has several
  * @lost: packets that the connection has lost so far, without undone losses
  * @delivered: packets delivered so far
  * @cwnd_fp: the window, NDM_CWND_FRAC fraction bits
@@ -327,8 +331,8 @@ static inline void ndm_bound_follow(struct ndm_bound *b, u32 now_us, u32 length_
  * Return: the window, cut, or as before the cut if the losses are the path's own
  */
 static inline u32 ndm_bound_update(struct ndm_bound *b, bool starting, u32 now_us,
-				   u32 length_us, u32 lost, u32 delivered, u32 cwnd_fp,
-				   u32 carried, bool reorders)
+				   u32 length_us, u32 rtt_us, u32 lost, u32 delivered,
+				   u32 cwnd_fp, u32 carried, bool reorders)
 {
 	u32 most_fp = max(b->most_fp, ndm_bound_carried(cwnd_fp, carried));
 	bool testing = b->tested;
@@ -357,7 +361,7 @@ static inline u32 ndm_bound_update(struct ndm_bound *b, bool starting, u32 now_u
 	} else if (testing && !b->limit_fp) {
 		cwnd_fp = max(cwnd_fp, b->tested_fp);
 	} else if (!b->tested) {
-		ndm_bound_grow(b, now_us, length_us);
+		ndm_bound_grow(b, now_us, length_us, rtt_us);
 	}
 	return ndm_bounded(b, cwnd_fp);
 }

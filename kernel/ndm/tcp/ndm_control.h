@@ -259,13 +259,13 @@ static inline void ndm_bound(struct sock *sk, struct ndm_sock *ndm,
 
 	if (likely(!ndm->memory->guard.pause))
 		cwnd_fp = ndm_bound_update(bound, ndm_in_slow_start(ndm->phase),
-					   now->now_us, interval->length_us,
+					   now->now_us, interval->length_us, now->srtt_us,
 					   ndm_confirmed_lost(tcp_sk(sk), ndm->memory),
 					   now->delivered, cwnd_fp,
 					   interval->delivered,
 					   tcp_sk(sk)->reord_seen);
 	else if (!ndm_in_slow_start(ndm->phase) || interval->x[NDM_IN_LOSS_RATE])
-		ndm_bound_follow(bound, now->now_us, interval->length_us,
+		ndm_bound_follow(bound, now->now_us, interval->length_us, now->srtt_us,
 				 interval->x[NDM_IN_LOSS_RATE], cwnd_fp,
 				 interval->delivered);
 	cwnd_fp = ndm_bounded(bound, cwnd_fp);
