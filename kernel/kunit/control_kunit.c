@@ -1160,6 +1160,29 @@ static void bound_grows_per_round_trip_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 69 + 20 * 10);
 }
 
+/* Of an unused window a mark cuts what the path carried. */
+static void mark_on_unused_window_test(struct kunit *test)
+{
+	struct sock *sk = new_socket(test);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	set_window(sk, 100);
+	tp->is_cwnd_limited = 0;
+	tp->max_packets_out = 10;
+	tp->delivered_ce = 1;
+	change_state(sk, TCP_CA_CWR);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 6);
+	/* Not less than what is in flight now. */
+	change_state(sk, TCP_CA_Open);
+	round_trip(sk, 0, 0);
+	((struct ndm_sock *)inet_csk_ca(sk))->memory->bound.limit_fp = 0;
+	set_window(sk, 100);
+	tp->packets_out = 20;
+	tp->delivered_ce = 2;
+	change_state(sk, TCP_CA_CWR);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 13);
+}
+
 /* A mark beside a loss: the kernel sends CWR, and the receiver does not report it again. */
 static void mark_beside_loss_test(struct kunit *test)
 {
@@ -1678,6 +1701,7 @@ static struct kunit_case control_cases[] = {
 	KUNIT_CASE_PARAM(pacing_test, pacing_gen_params),
 	KUNIT_CASE(mark_test),
 	KUNIT_CASE(bound_grows_per_round_trip_test),
+	KUNIT_CASE(mark_on_unused_window_test),
 	KUNIT_CASE(mark_beside_loss_test),
 	KUNIT_CASE(reported_mark_test),
 	KUNIT_CASE(cwr_without_mark_test),

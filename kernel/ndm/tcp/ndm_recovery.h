@@ -30,6 +30,17 @@ static inline bool ndm_is_no_congestion(const struct sock *sk,
 	return !tp->undo_marker && tcp_snd_cwnd(tp) - ndm->given_cwnd <= 1;
 }
 
+/* What the path has carried of the window: of an unused one the packets that were in flight. */
+static inline u32 ndm_carried_fp(const struct sock *sk, const struct ndm_sock *ndm)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 carried = max3(tp->max_packets_out, tp->packets_out, ndm->measure.start_inflight);
+
+	if (ndm_window_used(sk))
+		return ndm->cwnd_fp;
+	return min(ndm->cwnd_fp, min(carried, NDM_CWND_MAX) << NDM_CWND_FRAC);
+}
+
 /* Answers a mark of a router, if there was one since the last answer: the bound is cut. */
 static inline bool ndm_answer_mark(struct sock *sk, struct ndm_sock *ndm)
 {
@@ -39,7 +50,7 @@ static inline bool ndm_answer_mark(struct sock *sk, struct ndm_sock *ndm)
 		return false;
 	ndm->memory->marked = tp->delivered_ce;
 	ndm_measure_mark(&ndm->measure);
-	ndm_bound_cut(&ndm->memory->bound, tp->tcp_mstamp, ndm->cwnd_fp);
+	ndm_bound_cut(&ndm->memory->bound, tp->tcp_mstamp, ndm_carried_fp(sk, ndm));
 	return true;
 }
 
