@@ -301,7 +301,6 @@ static void count(const struct event *event)
 	s.tp.packets_out = any(event->c);
 	s.tp.max_packets_out = any(event->d);
 	s.tp.total_retrans += any(event->b) >> FLAG(1);
-	s.tp.dsack_dups += FLAG(2);
 	s.tp.reord_seen += FLAG(3);
 	s.tp.delivered_ce += FLAG(4);
 	s.tp.is_cwnd_limited = FLAG(5);

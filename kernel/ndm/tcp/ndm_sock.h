@@ -64,14 +64,14 @@ struct ndm_sock {
 /*
  * Packets that the connection has lost: those sent again, and those still to be. tp->lost
  * counts more, as a packet that was only late may be acknowledged before it is sent again.
- * A DSACK reports one that arrived twice: it was not lost, or a tail loss probe without
- * need. DSACKs beyond the number of retransmissions are duplicates of the network.
+ * DSACKs take nothing back: the network duplicates packets, too, and a receiver may report
+ * what it likes. The kernel undoes a recovery that they prove to be spurious.
  */
 static inline u32 ndm_lost(const struct tcp_sock *tp)
 {
 	u32 pending = tp->lost_out - min(tp->lost_out, tp->retrans_out);
 
-	return tp->total_retrans - min(tp->dsack_dups, tp->total_retrans) + pending;
+	return tp->total_retrans + pending;
 }
 
 /*

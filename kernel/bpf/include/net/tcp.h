@@ -99,7 +99,6 @@ struct tcp_sock {
 	u32 retrans_out;
 	u32 total_retrans;
 	u32 undo_marker;
-	u32 dsack_dups;
 	u32 reord_seen;
 };
 
