@@ -98,7 +98,7 @@ FAULTS = (
           "does not hold"),
     Fault("roots of 15 bits", "bpf", "bpf/include/linux/kernel.h", "1UL << 15", "1UL << 14", "does not hold"),
     Fault("the verifier's law swaps two arguments", "bpf", "bpf/ndm_bpf_law.h",
-          "round->lost, round->delivered, round->cwnd_fp,", "round->delivered, round->lost, round->cwnd_fp,",
+          "round->rtt_us, round->lost, round->delivered,", "round->rtt_us, round->delivered, round->lost,",
           "does not hold"),
     Fault("units are left out", "bpf", "bpf/ndm_bpf_pack.h", "model->hidden <= NDM_BPF_UNITS_FEW",
           "model->hidden <= NDM_BPF_UNITS_MANY", "does not hold"),
