@@ -1251,25 +1251,15 @@ static void lose_packets(struct sock *sk)
 	round_trip(sk, 16384, 0);
 }
 
-/* A recovery has begun before; @losses: with losses. */
-static struct sock *socket_in_recovery(struct kunit *test, bool losses)
-{
-	struct sock *sk = new_socket(test);
-
-	set_window(sk, 16);
-	tcp_sk(sk)->snd_cwnd_clamp = 16;
-	change_state(sk, TCP_CA_Recovery);
-	if (losses)
-		lose_packets(sk);
-	return sk;
-}
-
 static void losses_bound_the_window_test(struct kunit *test)
 {
-	struct sock *sk = socket_in_recovery(test, true);
+	struct sock *sk = new_socket(test);
 	struct ndm_sock *ndm = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
+	set_window(sk, 8);
+	tp->snd_cwnd_clamp = 16;
+	lose_packets(sk);
 	/* 0.7 of the 10 packets that have arrived in the last interval */
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(tp), 6);
 	round_trip(sk, 16384, 0);
